@@ -1,0 +1,104 @@
+"""The exceptions, and the helpers that word them: every refusal gives the value, the choices and the next step."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Collection, Iterable
+from types import ModuleType
+
+
+class RagnbError(ValueError):
+    """Input that ragnb refuses. The command line turns it into exit code 2."""
+
+
+class MissingExtraError(ImportError):
+    """An optional package is asked for and not installed; the message names the extra."""
+
+
+class RagnbWarning(UserWarning):
+    """Input that ragnb takes, with something the user should look at."""
+
+
+def near_names(name: str, choices: Iterable[str], most: int = 3) -> list[str]:
+    """Return the choices that look like `name`, the nearest first.
+
+    Examples
+    --------
+    >>> near_names("faithfullness", ["faithfulness", "context_recall"])
+    ['faithfulness']
+    """
+    from rapidfuzz import fuzz, process, utils
+
+    found = process.extract(
+        name, list(choices), scorer=fuzz.ratio, processor=utils.default_process, limit=most, score_cutoff=60
+    )
+    return [str(choice) for choice, _, _ in found]
+
+
+def listing(names: Iterable[object], most: int = 12) -> str:
+    """Join names for a message, cutting a long list and saying how many it leaves out.
+
+    Examples
+    --------
+    >>> listing(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    words = [str(name) for name in names]
+    if len(words) > most:
+        return f"{', '.join(words[:most])} and {len(words) - most} more"
+    return ", ".join(words) if words else "none"
+
+
+def place(file: object = None, line: int | None = None, key: str | None = None) -> str:
+    """Word where something stands: ``file, line 3, key 'a'``, followed by a colon.
+
+    Examples
+    --------
+    >>> place("s.yaml", 3, "doc_weights.a")
+    "s.yaml, line 3, key 'doc_weights.a': "
+    """
+    words = [str(file)] if file is not None else []
+    words += [f"line {line}"] if line is not None else []
+    words += [f"key {key!r}"] if key is not None else []
+    return f"{', '.join(words)}: " if words else ""
+
+
+def did_you_mean(name: object, choices: Collection[str]) -> str:
+    """Word the near names and the choices for a name that is not among them.
+
+    Examples
+    --------
+    >>> did_you_mean("faithfullness", ["faithfulness"])
+    "did you mean 'faithfulness'? (have: faithfulness)"
+    """
+    near = near_names(str(name), choices)
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    return f"{hint}(have: {listing(choices)})"
+
+
+def unknown(what: str, name: object, choices: Collection[str], next_step: str = "") -> RagnbError:
+    """Return the error for a name that is not among the choices.
+
+    Examples
+    --------
+    >>> print(unknown("metric", "faithfullness", ["faithfulness"]))
+    metric='faithfullness' is not known; did you mean 'faithfulness'? (have: faithfulness)
+    """
+    tail = f". {next_step}" if next_step else ""
+    return RagnbError(f"{what}={name!r} is not known; {did_you_mean(name, choices)}{tail}")
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """Import an optional module, or say which extra brings it.
+
+    Examples
+    --------
+    >>> require("json", "judge").__name__
+    'json'
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f'{module} is not installed; it comes with: pip install "ragnb[{extra}]"'
+        ) from error

@@ -1,0 +1,39 @@
+"""The one frame contract: column names, status words, what a metric is and needs, and the small models.
+
+Frames are wide, one row a sample. A column name with ``__`` is never a metric.
+"""
+
+from ragnb.schema.case import EvalCase, Result, applicable_metrics
+from ragnb.schema.columns import (
+    CASE_COLUMNS,
+    DERIVED_COLUMNS,
+    NOTE_COLUMNS,
+    RESULT_COLUMNS,
+    STATUS_WORDS,
+    note_frame,
+    note_row,
+)
+from ragnb.schema.metric import METRICS, Metric, metric_columns, resolve_metrics
+from ragnb.schema.models import DEFAULT_GATES, Gate, Profile, Rubric, Rule
+
+__all__ = [
+    "CASE_COLUMNS",
+    "DEFAULT_GATES",
+    "DERIVED_COLUMNS",
+    "METRICS",
+    "NOTE_COLUMNS",
+    "RESULT_COLUMNS",
+    "STATUS_WORDS",
+    "EvalCase",
+    "Gate",
+    "Metric",
+    "Profile",
+    "Result",
+    "Rubric",
+    "Rule",
+    "applicable_metrics",
+    "metric_columns",
+    "note_frame",
+    "note_row",
+    "resolve_metrics",
+]

@@ -1,0 +1,125 @@
+"""An evaluation case, and which metrics its fields allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field
+
+from ragnb.errors import unknown
+from ragnb.schema.metric import METRICS, Metric, MetricLike
+
+
+class Result(BaseModel):
+    """One metric of one case: a score with status ``ok``, or a status and its reason without a score.
+
+    Examples
+    --------
+    >>> Result(status="not_applicable", reason="no ground_truth_answer").score is None
+    True
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    score: float | None = None
+    status: Literal["ok", "not_applicable", "failed"] = "ok"
+    reason: str | None = None
+
+
+class EvalCase(BaseModel):
+    """A question put to a system: the reference side, the system side, and where it came from.
+
+    ``retrieved_contexts`` None means that the system has not run; an empty list that it retrieved nothing.
+
+    Examples
+    --------
+    >>> EvalCase(question="Who pays?", answer="The buyer.").retrieved_contexts is None
+    True
+    """
+
+    model_config = ConfigDict(extra="allow")
+    question: str
+    sample_id: str | None = None
+    ground_truth_answer: str | None = None
+    ground_truth_contexts: list[str] | None = None
+    answer: str | None = None
+    retrieved_contexts: list[str] | None = None
+    doc_name: str | None = None
+    system: str | None = None
+    persona: str | None = None
+    source_units: list[str] | None = None
+    generation_params: dict[str, Any] | None = None
+    results: dict[str, Result] = Field(default_factory=dict)
+
+
+def _present(frame: pd.DataFrame, field: str) -> pd.Series[bool]:
+    """A text field is present when it holds text; retrieved_contexts also when it is an empty list."""
+    if field not in frame.columns:
+        return pd.Series(False, index=frame.index)
+    values = frame[field]
+    if field == "retrieved_contexts":
+        return values.map(lambda v: isinstance(v, list | tuple) or (isinstance(v, str) and bool(v.strip())))
+    return values.map(
+        lambda v: bool(v.strip()) if isinstance(v, str) else hasattr(v, "__len__") and len(v) > 0
+    )
+
+
+def applicable_metrics(
+    cases: pd.DataFrame | Iterable[EvalCase], metrics: Iterable[MetricLike] | None = None
+) -> pd.DataFrame:
+    """Say which metrics the cases allow, and which fields are missing where one does not apply.
+
+    Parameters
+    ----------
+    cases : DataFrame or iterable of EvalCase
+        One row a case, canonical column names.
+    metrics : iterable of str or Metric, optional
+        Which to look at; by default those of METRICS that need fields and are no rubric dimensions.
+
+    Returns
+    -------
+    DataFrame
+        One row a metric and pattern of missing fields: ``metric, missing_fields`` (tuple, empty where it
+        applies), ``n_cases``, ``applies``.
+
+    Raises
+    ------
+    RagnbError
+        For a name that METRICS does not know.
+
+    Examples
+    --------
+    >>> table = applicable_metrics([EvalCase(question="Who?", answer="Ann.", retrieved_contexts=["Ann."])])
+    >>> sorted(table.loc[table.applies, "metric"])
+    ['answer_relevancy', 'context_relevance', 'faithfulness']
+    """
+    frame = cases if isinstance(cases, pd.DataFrame) else pd.DataFrame([c.model_dump() for c in cases])
+    chosen = (
+        [_declared(m) for m in metrics]
+        if metrics is not None
+        else [m for m in METRICS.values() if m.needs and m.family != "rubric"]
+    )
+    fields = sorted({field for metric in chosen for field in metric.needs})
+    present = pd.DataFrame({field: _present(frame, field) for field in fields}, index=frame.index)
+    rows = []
+    for metric in chosen:
+        needs = list(metric.needs)
+        counts = present[needs].value_counts(sort=False) if needs else pd.Series({(): len(frame)})
+        patterns: dict[tuple[str, ...], int] = {}
+        for flags, count in counts.items():
+            missing = tuple(f for f, ok in zip(needs, flags, strict=True) if not ok)  # type: ignore[arg-type]
+            patterns[missing] = patterns.get(missing, 0) + int(count)
+        rows += [
+            {"metric": metric.name, "missing_fields": missing, "n_cases": n, "applies": not missing}
+            for missing, n in sorted(patterns.items(), key=lambda item: (len(item[0]), item[0]))
+        ]
+    return pd.DataFrame(rows, columns=["metric", "missing_fields", "n_cases", "applies"])
+
+
+def _declared(item: MetricLike) -> Metric:
+    if isinstance(item, Metric):
+        return item
+    if item not in METRICS:
+        raise unknown("metric", item, list(METRICS))
+    return METRICS[item]

@@ -1,0 +1,62 @@
+"""Column names and status words: one name a thing, everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+CASE_COLUMNS = (
+    "sample_id",
+    "question",
+    "ground_truth_answer",
+    "ground_truth_contexts",
+    "answer",
+    "retrieved_contexts",
+    "doc_name",
+    "system",
+    "persona",
+    "source_units",
+    "generation_params",
+)
+DERIVED_COLUMNS = ("weighted_score", "sample_weight", "is_passing")
+STATUS_WORDS = ("ok", "not_applicable", "failed", "missing")
+RESULT_COLUMNS = (
+    "metric",
+    "weight",
+    "value",
+    "low",
+    "high",
+    "se",
+    "n",
+    "n_missing",
+    "n_failed",
+    "n_not_applicable",
+    "n_clusters",
+    "n_eff",
+)
+NOTE_COLUMNS = ("code", "about", "text")
+
+
+def note_row(code: str, about: str, text: str) -> dict[str, str]:
+    """Return one row of a notes frame: a code to test on, what it is about, and the sentence.
+
+    Examples
+    --------
+    >>> note_row("few_clusters", "faithfulness", "Only 3 documents.")["code"]
+    'few_clusters'
+    """
+    return {"code": code, "about": about, "text": text}
+
+
+def note_frame(rows: Iterable[dict[str, str]]) -> pd.DataFrame:
+    """Return notes as a frame with the columns ``code, about, text``, each sentence once.
+
+    Examples
+    --------
+    >>> len(note_frame([note_row("a", "b", "c"), note_row("a", "b", "c")]))
+    1
+    """
+    return pd.DataFrame(list(rows), columns=list(NOTE_COLUMNS), dtype=object).drop_duplicates(
+        ignore_index=True
+    )
