@@ -1,0 +1,51 @@
+# Each target does its own set-up in .venv; a second run needs no network.
+SHELL := /bin/sh
+PYTHON ?=
+UV ?= uv
+SCENARIO ?= scenarios/quickstart.yaml
+VENV := .venv
+PY := $(VENV)/bin/python
+READY := $(VENV)/.ready
+
+.PHONY: report test lint lock clean
+
+report: $(READY)  ## one scenario into reports/: HTML, Markdown, tables
+	@$(VENV)/bin/ragnb report $(SCENARIO)
+
+test: $(READY)  ## the whole suite: make test ARGS="-k weights" runs a part
+	@$(PY) -m pytest $(ARGS)
+
+lint: $(READY)
+	@$(PY) -m ruff check .
+	@$(PY) -m mypy
+
+lock:  ## needs uv; the lock names no package index
+	$(UV) pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
+	  --group dev pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf $(VENV) reports build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# The stamp holds the folder's address: a venv that came along with a moved folder points at the old one.
+ifneq ($(shell cat $(READY) 2>/dev/null),$(CURDIR))
+.PHONY: $(READY)
+endif
+
+$(READY): requirements.lock pyproject.toml
+	@$(PY) -m pip --version >/dev/null 2>&1 || { \
+	  for py in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11; do \
+	    "$$py" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && break; py=; \
+	  done; \
+	  if [ -z "$$py" ]; then \
+	    echo "ragnb needs Python 3.11 or newer; python3 here is: $$(python3 --version 2>&1 || true)." >&2; \
+	    echo "Install one, or name it: make PYTHON=/path/to/python3.12 $(or $(MAKECMDGOALS),report)" >&2; exit 1; \
+	  fi; \
+	  "$$py" -m venv --clear $(VENV) || { \
+	    echo "$$py cannot make a virtual environment. Its venv or ensurepip part is missing;" >&2; \
+	    echo "on Debian and Ubuntu: apt install python3-venv. Then run make again." >&2; exit 1; \
+	  }; \
+	}
+	@echo "Installing what requirements.lock names into $(VENV) (once, a minute or two) ..."
+	@$(PY) -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
+	@$(PY) -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@echo "$(CURDIR)" > $@

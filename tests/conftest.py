@@ -1,0 +1,53 @@
+"""What every test shares: a headless backend, one hypothesis profile, the real data, the rule about skips."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from pathlib import Path
+
+os.environ["MPLBACKEND"] = "Agg"
+os.environ.setdefault("JUPYTER_PLATFORM_DIRS", "1")
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parents[1]
+Report = pytest.TestReport | pytest.CollectReport
+SHARED_REASON = "no folder shared/ beside the checkout"
+
+# Every run draws the same examples; --hypothesis-profile=explore draws new ones.
+SLOW = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile("same", derandomize=True, deadline=None, database=None, suppress_health_check=SLOW)
+settings.register_profile("explore", deadline=None, suppress_health_check=SLOW, max_examples=1000)
+settings.load_profile("same")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real data beside the checkout, or RAGNB_SHARED."""
+    folder = Path(os.environ.get("RAGNB_SHARED") or ROOT.parent / "shared")
+    if not folder.is_dir():
+        pytest.skip(SHARED_REASON)
+    return folder
+
+
+def fail_if_required(report: Report) -> Report:
+    """Turn a skip into a failure where everything has to be there; only the real data may be absent."""
+    if not os.environ.get("RAGNB_REQUIRE_ALL") or not report.skipped or hasattr(report, "wasxfail"):
+        return report
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    if SHARED_REASON not in reason:
+        report.outcome = "failed"
+        report.longrepr = f"RAGNB_REQUIRE_ALL is set, and this was skipped: {reason}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, Report, Report]:
+    return fail_if_required((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, Report, Report]:
+    return fail_if_required((yield))

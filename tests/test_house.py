@@ -1,0 +1,400 @@
+"""The rules of the house: floors, budgets, light import, front door, texts that agree, a clean tree."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+import string
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ragnb
+
+ROOT = Path(__file__).resolve().parents[1]
+LIBRARY = ROOT / "ragnb"
+SOURCES = sorted(LIBRARY.rglob("*.py"))
+SOURCE_IDS = [str(path.relative_to(LIBRARY)) for path in SOURCES]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+FLOORS = {
+    "cli": 6,
+    **dict.fromkeys(["report", "widgets"], 5),
+    **dict.fromkeys(["assessment", "plots"], 4),
+    **dict.fromkeys(
+        ["diagnostics", "traces", "gates", "calibration", "comparison", "judging", "scoring"], 3
+    ),
+    **dict.fromkeys(["weights", "readers", "scenario", "work"], 2),
+    **dict.fromkeys(["schema", "markup"], 1),
+    **dict.fromkeys(["stats", "texts"], 0),
+    "errors": 0,
+}
+OPEN_TO_ALL = {"errors", "texts"}
+DRAWING = {"plots", "markup", "report"}
+COMPUTING = {"stats", "weights"} | {room for room, floor in FLOORS.items() if floor == 3}
+NOT_CORE = {"judging", "scoring"}
+EARLY = set(sys.stdlib_module_names) | {"numpy", "pandas", "narwhals", "pydantic", "ragnb"}
+HEAVY = [
+    "IPython", "click", "ipykernel", "ipywidgets", "langchain", "matplotlib", "nbconvert", "nbformat",
+    "openai", "papermill", "playwright", "polars", "pyspark", "ragas", "rapidfuzz", "ruamel", "scipy.stats",
+    "seaborn",
+]  # fmt: skip
+DOOR = {
+    "Assessment", "CalibrationCard", "DEFAULT_GATES", "EvalCase", "Gate", "METRICS", "Metric", "Moments",
+    "RULES", "Rubric", "Rule", "Scenario", "agreement", "applicable_metrics", "assess", "calibrate",
+    "check_gates", "compare", "corrected_mean", "diagnose", "evaluate", "failure_modes", "judge",
+    "label_traces", "load_scenario", "moments", "patch_scenario", "read_cases", "read_gold", "read_ratings",
+    "read_scores", "read_traces", "refusal_metrics", "weigh", "weight_map", "weighted_means",
+    "weighted_score",
+}  # fmt: skip
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(LIBRARY).parts[0].removesuffix(".py")
+
+
+def rooms() -> set[str]:
+    return {room_of(path) for path in SOURCES} - {"__init__", "__main__"}
+
+
+def walk(node: ast.AST, deep: bool = True, typing_too: bool = True) -> Iterator[ast.AST]:
+    """Walk a tree; not `deep` stays out of functions, not `typing_too` stays out of TYPE_CHECKING blocks."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not deep and isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if not typing_too and isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            continue
+        yield from walk(child, deep, typing_too)
+
+
+def imports(module: ast.Module, package: Sequence[str] = ("ragnb",), **how: bool) -> Iterator[str]:
+    """Yield the dotted name of everything a module imports; ``from a import b`` gives ``a.b``."""
+    for node in walk(module, **how):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = [*package[: len(package) - node.level + 1]] if node.level else []
+            parts = base + (node.module.split(".") if node.module else [])
+            yield from (".".join([*parts, alias.name]) for alias in node.names)
+
+
+def own_imports(path: Path) -> set[str]:
+    """Rooms that a file opens, and names it takes from the front door."""
+    package = ["ragnb", *path.relative_to(LIBRARY).parts[:-1]]
+    names = (name.split(".") for name in imports(tree(path), package))
+    return {name[1] if len(name) > 1 else "ragnb" for name in names if name[0] == "ragnb"}
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, cwd=ROOT, check=False)
+
+
+def python(code: str) -> Any:
+    """Run code in a fresh process and return the JSON it prints last."""
+    done = run("-c", code)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+# Floors
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=SOURCE_IDS)
+def test_doors_open_only_downwards(path):
+    room = room_of(path)
+    if room in {"__init__", "__main__"}:
+        return
+    assert room in FLOORS, f"{room} has no floor: give it one in FLOORS"
+    for other in own_imports(path) - {room, "__version__"}:
+        assert other in FLOORS, f"{room} takes {other} from the front door instead of its room"
+        allowed = other in OPEN_TO_ALL if room != "errors" else False
+        assert allowed or FLOORS[other] < FLOORS[room], f"{room} opens {other}, which is not below it"
+
+
+def test_what_draws_opens_no_room_that_computes():
+    opened = {(room_of(path), other) for path in SOURCES for other in own_imports(path)}
+    assert not {(room, other) for room, other in opened if room in DRAWING and other in COMPUTING}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=SOURCE_IDS)
+def test_top_level_imports_are_the_light_ones(path):
+    early = EARLY | ({"click"} if room_of(path) == "cli" else set())
+    found = {name.split(".")[0] for name in imports(tree(path), deep=False, typing_too=False)}
+    assert found <= early, f"import inside the function that needs it: {sorted(found - early)}"
+
+
+def test_import_finder_sees_every_form_of_import():
+    module = ast.parse(
+        "from ragnb import weights\nfrom . import plots\nfrom .. import gates\n"
+        "if TYPE_CHECKING:\n    import polars\n"
+        "def f():\n    from ..stats.means import mean\n    import scipy.special\n"
+    )
+    top = {"ragnb.weights", "ragnb.readers.plots", "ragnb.gates", "polars"}
+    package = ["ragnb", "readers"]
+    assert set(imports(module, package, deep=False)) == top
+    assert set(imports(module, package, deep=False, typing_too=False)) == top - {"polars"}
+    assert set(imports(module, package)) == top | {"ragnb.stats.means.mean", "scipy.special"}
+
+
+def test_packages_of_an_extra_are_asked_for_at_the_door():
+    extras = [need for needs in PROJECT["optional-dependencies"].values() for need in needs]
+    names = module_names(extras) - module_names(PROJECT["dependencies"])
+    for path in SOURCES:
+        found = {name.split(".")[0] for name in imports(tree(path), typing_too=False)}
+        assert not found & names, f"{path.name}: open {sorted(found & names)} with errors.require"
+
+
+def module_names(needs: list[str]) -> set[str]:
+    return {re.split(r"[<>=!\[~ ]", need)[0].replace("-", "_") for need in needs}
+
+
+# Budgets
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=SOURCE_IDS)
+def test_files_and_functions_keep_their_budgets(path):
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert lines <= 250, f"{lines} lines; make the room a package with the same front"
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert length(node) <= 40, f"{node.name} has {length(node)} lines without its docstring"
+
+
+def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    first, total = node.body[0], node.end_lineno - node.lineno + 1
+    return total - (first.end_lineno - first.lineno + 1 if ast.get_docstring(node) is not None else 0)
+
+
+def test_core_keeps_its_budget():
+    tools = {path for path in SOURCES if path.parent.name == "readers" and is_tool_reader(path)}
+    core = [path for path in SOURCES if room_of(path) not in NOT_CORE and path not in tools]
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in core) <= 4500
+
+
+def is_tool_reader(path: Path) -> bool:
+    """A reader of another tool has `sniff` and `read`; ragas is the format of the core."""
+    names = {node.name for node in tree(path).body if isinstance(node, ast.FunctionDef)}
+    return {"sniff", "read"} <= names and path.stem != "ragas"
+
+
+# Import
+
+
+def test_import_is_light_and_changes_nothing():
+    seen = python(
+        f"""
+import json, os, sys, warnings
+import numpy, pandas, narwhals, pydantic
+before = dict(os.environ), list(warnings.filters), os.getcwd()
+sockets = []
+sys.addaudithook(lambda event, args: sockets.append(event) if event.startswith("socket.") else None)
+import ragnb
+bare = [name for name in {HEAVY!r} if name in sys.modules]
+doors = [getattr(ragnb, name) for name in ragnb.__all__]
+used = [name for name in {HEAVY!r} if name in sys.modules]
+same = before == (dict(os.environ), list(warnings.filters), os.getcwd())
+print(json.dumps([bare, used, sockets, same]))
+"""
+    )
+    assert seen == [[], [], [], True]
+
+
+def test_every_room_imports_without_the_heavy_packages():
+    heavy = [name for name in HEAVY if name != "click"]
+    modules = [
+        ".".join(["ragnb", *path.relative_to(LIBRARY).with_suffix("").parts]).removesuffix(".__init__")
+        for path in SOURCES
+        if path.stem != "__main__"
+    ]
+    loaded = python(
+        f"import importlib, json, sys\nfor name in {modules!r}: importlib.import_module(name)\n"
+        f"print(json.dumps([name for name in {heavy!r} if name in sys.modules]))"
+    )
+    assert loaded == []
+
+
+# The front door
+
+
+def test_front_door_is_sorted_and_in_the_design():
+    names = [name for name in ragnb.__all__ if not name.startswith("__")]
+    assert names == sorted(names)
+    assert set(names) <= DOOR
+    assert set(names) <= set(dir(ragnb))
+
+
+def test_front_door_names_are_documented():
+    for name in ragnb.__all__:
+        thing = getattr(ragnb, name)
+        if callable(thing):
+            assert inspect.getdoc(thing), f"{name} has no docstring"
+            assert thing.__module__.startswith("ragnb."), name
+        if inspect.isfunction(thing):
+            doc = inspect.getdoc(thing)
+            assert re.search(r"^Examples\n-+\n(.*\n)*?\s*>>> ", doc, re.MULTILINE), f"{name} has no example"
+
+
+def test_no_room_is_named_like_a_public_name():
+    """Importing a room would put the module in the place of the name."""
+    assert not rooms() & (DOOR | set(ragnb.__all__))
+
+
+# What every file says
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=SOURCE_IDS)
+def test_every_module_says_why_it_exists_and_nothing_is_left_open(path):
+    text = path.read_text(encoding="utf-8")
+    assert not text.strip() or ast.get_docstring(tree(path))
+    assert not re.search(r"\b(TODO|FIXME|XXX|NotImplementedError)\b", text)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=SOURCE_IDS)
+def test_library_sets_no_warnings_filter(path):
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"\b(simplefilter|filterwarnings|catch_warnings)\b", text)
+
+
+# Texts
+
+
+def flat(table: dict[str, Any], prefix: str = "") -> dict[str, list[str]]:
+    """Give every text of a language by its dotted key; a list of texts stays one entry."""
+    out = {}
+    for key, value in table.items():
+        if isinstance(value, dict):
+            out |= flat(value, f"{prefix}{key}.")
+        else:
+            out[f"{prefix}{key}"] = value if isinstance(value, list) else [value]
+    return out
+
+
+def texts(lang: str) -> dict[str, list[str]]:
+    return flat(tomllib.loads((LIBRARY / "texts" / f"{lang}.toml").read_text(encoding="utf-8")))
+
+
+def fields(entry: list[str]) -> set[str]:
+    return {name for text in entry for _, name, _, _ in string.Formatter().parse(text) if name is not None}
+
+
+def callers() -> list[ast.Module]:
+    """Everything that may ask for a text: the library, and the code cells of its notebooks."""
+    cells = ["\n".join(map(source_of, code_cells(notebook))) for notebook in NOTEBOOKS]
+    return [tree(path) for path in SOURCES] + [ast.parse(cell) for cell in cells]
+
+
+def pattern(node: ast.AST) -> str | None:
+    """Word a string or f-string as a regular expression; None for anything else."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return re.escape(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(pattern(part) or ".+" for part in node.values)
+    return None
+
+
+def asked_for() -> Iterator[str]:
+    """Yield the patterns given to ``say(key)`` and ``entry(lang, key)``."""
+    for node in (node for module in callers() for node in ast.walk(module)):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            place = {"say": 0, "entry": 1}.get(name, len(node.args))
+            found = pattern(node.args[place]) if place < len(node.args) else None
+            if found is not None:
+                yield found
+
+
+def test_languages_have_the_same_keys_and_places():
+    english, chinese = texts("en"), texts("zh")
+    assert english.keys() == chinese.keys()
+    for key in english:
+        assert fields(english[key]) == fields(chinese[key]), key
+        assert len(english[key]) == len(chinese[key]), key
+        assert all(text.strip() for text in english[key] + chinese[key]), key
+
+
+def test_chinese_texts_are_chinese():
+    for key, entry in texts("zh").items():
+        words = re.sub(r"\{[^}]*\}", "", " ".join(entry))
+        if len(re.findall(r"[A-Za-z]{2,}", words)) > 3:
+            assert re.search(r"[\u4e00-\u9fff]", words), f"{key} is not Chinese: {words}"
+
+
+def test_every_text_asked_for_exists():
+    keys = set(texts("en"))
+    tables = {key[:end] for key in keys for end in [hit.start() for hit in re.finditer(r"\.", key)]}
+    for wanted in asked_for():
+        assert any(re.fullmatch(wanted, key) for key in keys | tables), wanted
+
+
+def test_every_text_is_used():
+    """A key is used by its literal, by an f-string that fits it, or by a literal prefix up to a dot."""
+    strings = {pattern(node) for module in callers() for node in ast.walk(module)} - {None}
+    dotted = {text for text in strings if "\\." in text and not text.startswith((".+", "\\."))}
+    uses = [re.compile(rf"(?:{text})(?:(?<=\.)|\.|$)") for text in dotted | set(asked_for())]
+    assert not [key for key in texts("en") if not any(use.match(key) for use in uses)]
+
+
+# The tree
+
+SKIPPED = {".git", ".venv", "reports", "build", "dist", "__pycache__", ".ipynb_checkpoints"}
+SKIPPED |= {".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"}
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+def code_cells(notebook: Path) -> list[dict[str, Any]]:
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in cells if cell["cell_type"] == "code"]
+
+
+def source_of(cell: dict[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def repository_files(folder: Path = ROOT) -> Iterator[Path]:
+    for path in sorted(folder.iterdir()):
+        if path.name not in SKIPPED:
+            yield from repository_files(path) if path.is_dir() else [path]
+
+
+def test_no_file_holds_a_machine_path_or_an_index_host():
+    homes = [f"/{name}/" for name in ("root", "work", "Users")] + [r"/home/\w", r"[A-Z]:\\\\?Users"]
+    hosts = [r"pypi\.\w+", r"python" + r"hosted", r"index-" + r"url\s*=", r"https?://[\w.]*mirror"]
+    banned = re.compile("|".join(homes + hosts).encode())
+    for path in repository_files():
+        if path != Path(__file__):
+            found = banned.search(path.read_bytes())
+            assert not found, f"{path.relative_to(ROOT)}: {found}"
+
+
+def test_no_file_is_large():
+    assert not [str(path) for path in repository_files() if path.stat().st_size > 1_000_000]
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.name)
+def test_notebooks_are_short_callers_without_errors(notebook):
+    cells = code_cells(notebook)
+    assert len(cells) <= 15
+    for cell in cells:
+        assert len(source_of(cell).splitlines()) <= 10, source_of(cell)
+        assert not re.search(r"^\s*(def|class|async def) ", source_of(cell), re.MULTILINE)
+        assert not [output for output in cell["outputs"] if output["output_type"] == "error"]
+
+
+@pytest.mark.parametrize("command", [["ruff", "check", "."], ["mypy"]], ids=lambda command: command[0])
+def test_checkers_are_green(command):
+    done = run("-m", *command)
+    assert done.returncode == 0, done.stdout + done.stderr
