@@ -273,13 +273,16 @@ def test_library_sets_no_warnings_filter(path):
 
 
 def flat(table: dict[str, Any], prefix: str = "") -> dict[str, list[str]]:
-    """Give every text of a language by its dotted key; a list of texts stays one entry."""
-    out = {}
+    """Give every text of a language by its dotted key; a list of texts or of small tables stays one entry."""
+    out: dict[str, list[str]] = {}
     for key, value in table.items():
         if isinstance(value, dict):
             out |= flat(value, f"{prefix}{key}.")
         else:
-            out[f"{prefix}{key}"] = value if isinstance(value, list) else [value]
+            items = value if isinstance(value, list) else [value]
+            out[f"{prefix}{key}"] = [
+                text for item in items for text in (item.values() if isinstance(item, dict) else [item])
+            ]
     return out
 
 
