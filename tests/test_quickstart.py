@@ -1,0 +1,198 @@
+"""The quickstart data: made again byte for byte, consistent, and scored as data/README.md says."""
+
+import csv
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from ragnb.judging import support_lexical
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "data" / "quickstart"
+MADE = [
+    "cases.jsonl",
+    "gold.json",
+    "scores.csv",
+    "scores_simulated.csv",
+    "traces.strong.jsonl",
+    "traces.weak.jsonl",
+]
+
+
+def lines(name):
+    return [json.loads(line) for line in (FOLDER / name).read_text(encoding="utf-8").splitlines()]
+
+
+def rows(name):
+    with (FOLDER / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+PASSAGES = {row["id"]: row for row in lines("corpus.jsonl")}
+QUESTIONS = {row["qid"]: row for row in lines("questions.jsonl")}
+ANSWERABLE = [row for row in QUESTIONS.values() if row["answerable"]]
+
+
+def stands_in(fact, text):
+    """Look at every place of the fact; a Latin letter or digit beside it makes it part of a longer word."""
+    fact, text = fact.lower(), f" {text.lower()} "
+    places = [i for i in range(len(text)) if text.startswith(fact, i)]
+    beside = [(text[i - 1], text[i + len(fact)]) for i in places]
+    return any(not any(c.isascii() and c.isalnum() for c in pair) for pair in beside)
+
+
+def test_make_gives_the_committed_bytes(tmp_path):
+    subprocess.run([sys.executable, FOLDER / "make.py", "--out", tmp_path], check=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == MADE
+    for name in MADE:
+        assert (tmp_path / name).read_bytes() == (FOLDER / name).read_bytes(), name
+
+
+def test_quickstart_is_small():
+    assert sum(path.stat().st_size for path in FOLDER.glob("*.*")) < 600_000
+
+
+def test_there_are_enough_questions_of_each_sort():
+    assert (
+        len(QUESTIONS) == len(lines("questions.jsonl")) == len({row["q"] for row in QUESTIONS.values()}) == 80
+    )
+    assert len(QUESTIONS) - len(ANSWERABLE) == 18
+    assert Counter(row["language"] for row in QUESTIONS.values()) == {"zh": 41, "en": 39}
+    assert set(Counter(row["kind"] for row in ANSWERABLE)) == {"single", "numeric", "multi"}
+
+
+def test_corpus_is_half_chinese_with_ids_that_citations_can_hold():
+    documents = {row["doc_name"]: row["language"] for row in PASSAGES.values()}
+    assert Counter(documents.values()) == {"zh": 7, "en": 7}
+    assert all(4 <= n <= 8 for n in Counter(row["doc_name"] for row in PASSAGES.values()).values())
+    assert len(PASSAGES) == len(lines("corpus.jsonl"))
+    assert not [i for i in PASSAGES if set(i) & set(" \t[],") or not i.startswith(PASSAGES[i]["doc_name"])]
+
+
+def test_documents_of_the_questions_are_in_the_corpus():
+    documents = {row["doc_name"] for row in PASSAGES.values()}
+    assert {row["doc_name"] for row in QUESTIONS.values()} == documents
+
+
+@pytest.mark.parametrize("question", ANSWERABLE, ids=lambda row: row["qid"])
+def test_answerable_question_is_answered_by_its_gold_passages(question):
+    gold = "\n".join(PASSAGES[i]["text"] for i in question["gold_ids"])
+    assert question["key_facts"]
+    for fact in question["key_facts"]:
+        assert stands_in(fact, gold)
+        assert stands_in(fact, question["ground_truth_answer"])
+    assert question["gold_claim"].lower() in gold.lower()
+    for i in question["gold_ids"]:
+        assert any(stands_in(fact, PASSAGES[i]["text"]) for fact in question["key_facts"]), i
+
+
+@pytest.mark.parametrize(
+    "question", [row for row in QUESTIONS.values() if not row["answerable"]], ids=lambda row: row["qid"]
+)
+def test_unanswerable_question_has_no_answer_in_the_corpus(question):
+    text = "\n".join(row["text"] for row in PASSAGES.values()).lower()
+    assert question["absent"]
+    assert not [word for word in question["absent"] if word.lower() in text]
+    assert not question["gold_ids"]
+    assert not question["key_facts"]
+    assert question["ground_truth_answer"] is None is question["gold_claim"]
+
+
+def expected_metrics(question, ids, answer, refused):
+    """The definitions of data/README.md, by plain counting; None where there is no number."""
+    facts, gold = question["key_facts"], question["gold_ids"]
+    texts = [PASSAGES[i]["text"] for i in ids]
+    out = dict.fromkeys(
+        ["context_recall", "context_precision", "context_relevance", "answer_correctness", "support_lexical"]
+    )
+    if not refused:
+        out["support_lexical"] = support_lexical(answer, texts)
+    if question["answerable"]:
+        out["context_recall"] = sum(any(stands_in(f, t) for t in texts) for f in facts) / len(facts)
+        out["answer_correctness"] = sum(stands_in(f, answer) for f in facts) / len(facts)
+        if ids:
+            seen, total = 0, 0.0
+            for rank, i in enumerate(ids, 1):
+                if i in gold:
+                    seen += 1
+                    total += seen / rank
+            out["context_precision"] = total / seen if seen else 0.0
+            out["context_relevance"] = seen / len(ids)
+    return out
+
+
+@pytest.mark.parametrize("system", ["weak", "strong"])
+def test_scores_are_those_of_a_plain_loop_over_the_traces(system):
+    traces = {row["qid"]: row for row in lines(f"traces.{system}.jsonl")}
+    scores = {row["sample_id"]: row for row in rows("scores.csv") if row["system"] == system}
+    assert list(scores) == list(traces) == list(QUESTIONS)
+    for qid, row in scores.items():
+        ids = [chunk["id"] for chunk in traces[qid]["chunks"]]
+        answer = traces[qid]["answer"].split("\ncitations:")[0]
+        refused = answer in ("not in context", "资料中没有相关内容")
+        assert row["answer"] == answer
+        for name, value in expected_metrics(QUESTIONS[qid], ids, answer, refused).items():
+            status = row[f"{name}__status"]
+            if value is None:
+                assert row[name] == ""
+                assert status == (
+                    "missing" if row["answerable"] == "True" and not ids else "not_applicable"
+                ) or (name == "support_lexical" and status == "not_applicable")
+                assert row[f"{name}__reason"]
+            else:
+                assert float(row[name]) == pytest.approx(value, abs=1e-11)
+                assert (status, row[f"{name}__reason"]) == ("ok", "")
+
+
+@pytest.mark.parametrize("system", ["weak", "strong"])
+def test_systems_err_in_every_way(system):
+    """Right answers, over-refusals, hallucinations, right refusals and missed hits all occur."""
+    outcomes = Counter()
+    for trace in lines(f"traces.{system}.jsonl"):
+        question = QUESTIONS[trace["qid"]]
+        refused = trace["answer"] in ("not in context", "资料中没有相关内容")
+        cited = trace.get("citations") or [i for i in PASSAGES if i in trace["answer"]]
+        hit = bool(set(cited) & set(question["gold_ids"]))
+        outcomes[question["answerable"], refused, hit] += 1
+    assert outcomes[True, False, True] >= 40
+    assert set(outcomes) == {(True, False, True), (True, False, False), (True, True, False)} | {
+        (False, False, False),
+        (False, True, False),
+    }
+
+
+def test_citations_stand_in_a_field_of_one_system_and_in_the_text_of_the_other():
+    strong, weak = lines("traces.strong.jsonl"), lines("traces.weak.jsonl")
+    assert all(isinstance(row["citations"], list) and "citations:" not in row["answer"] for row in strong)
+    assert not any("citations" in row for row in weak)
+    assert any("citations: [" in row["answer"] for row in weak)
+    assert all(set(row["citations"]) <= {chunk["id"] for chunk in row["chunks"]} for row in strong)
+
+
+def test_cases_are_the_scores_rows_with_their_passages():
+    cases, scores = lines("cases.jsonl"), rows("scores.csv")
+    assert [(c["sample_id"], c["system"], c["answer"]) for c in cases] == [
+        (s["sample_id"], s["system"], s["answer"]) for s in scores
+    ]
+    texts = {row["text"] for row in PASSAGES.values()}
+    assert all(set(case["retrieved_contexts"]) <= texts for case in cases)
+    assert all((case["ground_truth_contexts"] is None) == (not case["answerable"]) for case in cases)
+
+
+def test_simulated_table_says_so_and_has_gaps():
+    table = rows("scores_simulated.csv")
+    metrics = [name.removesuffix("__status") for name in table[0] if name.endswith("__status")]
+    assert len(table) == 120
+    assert {row["origin"] for row in table} == {"simulated"}
+    assert Counter(row["doc_name"] for row in table).most_common(1)[0][1] == 10
+    statuses = Counter(row[f"{name}__status"] for row in table for name in metrics)
+    assert set(statuses) == {"ok", "failed", "missing"}
+    assert 0.04 < 1 - statuses["ok"] / statuses.total() < 0.08
+    for row in table:
+        for name in metrics:
+            assert (row[name] == "") == (row[f"{name}__status"] != "ok")
+            assert row[name] == "" or 0 <= float(row[name]) <= 1
