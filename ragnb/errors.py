@@ -1,4 +1,4 @@
-"""The exceptions, and the helpers that word them: every refusal gives the value, the choices and the next step."""
+"""The exceptions and the helpers that word them: a refusal gives the value, the choices, the next step."""
 
 from __future__ import annotations
 

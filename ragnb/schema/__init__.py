@@ -13,7 +13,7 @@ from ragnb.schema.columns import (
     note_frame,
     note_row,
 )
-from ragnb.schema.metric import METRICS, Metric, metric_columns, resolve_metrics
+from ragnb.schema.metric import METRICS, Metric, resolve_metrics, undeclared_columns
 from ragnb.schema.models import DEFAULT_GATES, Gate, Profile, Rubric, Rule
 
 __all__ = [
@@ -32,8 +32,8 @@ __all__ = [
     "Rubric",
     "Rule",
     "applicable_metrics",
-    "metric_columns",
     "note_frame",
     "note_row",
     "resolve_metrics",
+    "undeclared_columns",
 ]

@@ -60,9 +60,7 @@ def _present(frame: pd.DataFrame, field: str) -> pd.Series[bool]:
     values = frame[field]
     if field == "retrieved_contexts":
         return values.map(lambda v: isinstance(v, list | tuple) or (isinstance(v, str) and bool(v.strip())))
-    return values.map(
-        lambda v: bool(v.strip()) if isinstance(v, str) else hasattr(v, "__len__") and len(v) > 0
-    )
+    return values.map(lambda v: bool(v.strip()) if isinstance(v, str) else hasattr(v, "__len__") and len(v) > 0)
 
 
 def applicable_metrics(
@@ -107,8 +105,9 @@ def applicable_metrics(
         needs = list(metric.needs)
         counts = present[needs].value_counts(sort=False) if needs else pd.Series({(): len(frame)})
         patterns: dict[tuple[str, ...], int] = {}
-        for flags, count in counts.items():
-            missing = tuple(f for f, ok in zip(needs, flags, strict=True) if not ok)  # type: ignore[arg-type]
+        for key, count in counts.items():
+            flags = tuple(key) if isinstance(key, tuple) else (key,)
+            missing = tuple(f for f, ok in zip(needs, flags, strict=True) if not ok)
             patterns[missing] = patterns.get(missing, 0) + int(count)
         rows += [
             {"metric": metric.name, "missing_fields": missing, "n_cases": n, "applies": not missing}

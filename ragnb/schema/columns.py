@@ -57,6 +57,4 @@ def note_frame(rows: Iterable[dict[str, str]]) -> pd.DataFrame:
     >>> len(note_frame([note_row("a", "b", "c"), note_row("a", "b", "c")]))
     1
     """
-    return pd.DataFrame(list(rows), columns=list(NOTE_COLUMNS), dtype=object).drop_duplicates(
-        ignore_index=True
-    )
+    return pd.DataFrame(list(rows), columns=list(NOTE_COLUMNS), dtype=object).drop_duplicates(ignore_index=True)

@@ -67,9 +67,7 @@ class Metric:
     @classmethod
     def _name_is_a_column(cls, name: str) -> str:
         if not name.strip() or "__" in name or name in (*CASE_COLUMNS, *DERIVED_COLUMNS):
-            raise ValueError(
-                f"{name!r} cannot name a metric: it is empty, holds '__' or is a column of ragnb"
-            )
+            raise ValueError(f"{name!r} cannot name a metric: it is empty, holds '__' or is a column of ragnb")
         return name
 
     @model_validator(mode="after")
@@ -267,12 +265,12 @@ def _resolve_one(item: MetricLike, own: Mapping[str, Metric], columns: Sequence[
     return metric
 
 
-def metric_columns(frame: pd.DataFrame) -> list[str]:
+def undeclared_columns(frame: pd.DataFrame) -> list[str]:
     """Return the numeric columns that no one declared: they are listed, never averaged.
 
     Examples
     --------
-    >>> metric_columns(pd.DataFrame({"faithfulness": [1.0], "latency": [2.5], "question": ["a"]}))
+    >>> undeclared_columns(pd.DataFrame({"faithfulness": [1.0], "latency": [2.5], "question": ["a"]}))
     ['latency']
     """
     skip = {*METRICS, *CASE_COLUMNS, *DERIVED_COLUMNS}

@@ -152,7 +152,7 @@ class Profile(BaseModel):
             literal = [k for k in data if re.fullmatch(r"(?i)(api_?key|key|token|secret|password)", str(k))]
             if literal:
                 raise ValueError(
-                    f"{literal[0]!r} holds a key; put the key in an environment variable and its name in 'api_key_env'"
+                    f"{literal[0]!r} holds a key; keep it in an environment variable, named in 'api_key_env'"
                 )
         return data
 
@@ -167,7 +167,5 @@ class Profile(BaseModel):
     @classmethod
     def _is_a_name(cls, name: str | None) -> str | None:
         if name is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", name):
-            raise ValueError(
-                "api_key_env must be the name of an environment variable (A-Z, 0-9, _), not a key"
-            )
+            raise ValueError("api_key_env must be an environment variable's name (A-Z, 0-9, _), not a key")
         return name

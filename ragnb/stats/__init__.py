@@ -1,0 +1,12 @@
+"""Arrays in, numbers out: the formulas, without frames, names or labels."""
+
+from ragnb.stats.means import (
+    familiar_cluster_se,
+    jackknife_se,
+    kish,
+    mean_interval,
+    t_quantile,
+    wilson,
+)
+
+__all__ = ["familiar_cluster_se", "jackknife_se", "kish", "mean_interval", "t_quantile", "wilson"]

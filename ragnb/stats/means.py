@@ -1,0 +1,157 @@
+"""One formula for everything that is averaged: a clustered ratio mean, its standard error, its interval."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+_NOISE = 1e-9  # a smaller standard error, as a share of the range, is rounding: the values are all alike
+
+
+def t_quantile(level: float, df: npt.ArrayLike) -> Array:
+    """Return the two-sided Student t quantile at `level` for (fractional) degrees of freedom.
+
+    Examples
+    --------
+    >>> round(float(t_quantile(0.95, 9)), 3)
+    2.262
+    """
+    from scipy.special import stdtrit
+
+    return np.asarray(stdtrit(np.asarray(df, dtype=float), 0.5 + level / 2), dtype=float)
+
+
+def kish(sum_v: npt.ArrayLike, sum_v2: npt.ArrayLike) -> Array:
+    """Return Kish's effective sample size (Σv)²/Σv², 0 where there is no weight.
+
+    Examples
+    --------
+    >>> float(kish(4.0, 4.0))
+    4.0
+    """
+    top: Array = np.asarray(sum_v, dtype=float) ** 2
+    bottom = np.asarray(sum_v2, dtype=float)
+    size: Array = np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
+    return size
+
+
+def jackknife_se(total: Array, n_clusters: Array, inflated: Array) -> Array:
+    """Return the delete-one-cluster jackknife standard error of a ratio mean, centred on the mean.
+
+    Parameters
+    ----------
+    total : array
+        A = Σ a_g, the weight of all clusters.
+    n_clusters : array
+        G, the clusters with a_g > 0.
+    inflated : array
+        Σ (u_g / (1 − a_g/A))², with u_g the cluster's weighted residual sum.
+
+    Returns
+    -------
+    array
+        sqrt((G−1)/G · inflated) / A; nan where G < 2, never 0 for want of clusters.
+
+    Notes
+    -----
+    Deleting cluster g moves the mean by −u_g / (A − a_g), so the sum above is the jackknife itself.
+
+    Examples
+    --------
+    >>> round(float(jackknife_se(np.array(4.0), np.array(4.0), np.array(16 / 9))), 4)
+    0.2887
+    """
+    usable = (n_clusters >= 2) & (total > 0)
+    g = np.where(usable, n_clusters, 2.0)
+    a = np.where(usable, total, 1.0)
+    se: Array = np.where(usable, np.sqrt((g - 1) / g * np.maximum(inflated, 0.0)) / a, np.nan)
+    return se
+
+
+def familiar_cluster_se(values: npt.ArrayLike, clusters: npt.ArrayLike) -> float:
+    """Return the familiar cluster-robust standard error of an unweighted mean, G/(G−1) Σu² / n².
+
+    It serves as a check of `jackknife_se`, which it equals when all clusters are of one size.
+
+    Examples
+    --------
+    >>> round(familiar_cluster_se([0.0, 1.0, 1.0, 0.0], [0, 1, 2, 3]), 4)
+    0.2887
+    """
+    x = np.asarray(values, dtype=float)
+    _, code = np.unique(np.asarray(clusters), return_inverse=True)
+    sums = np.bincount(code, weights=x - x.mean())
+    g = len(sums)
+    return float(np.sqrt(g / (g - 1) * np.sum(sums**2)) / len(x))
+
+
+def wilson(p: Array, n: Array, z: Array) -> tuple[Array, Array]:
+    """Return Wilson's score bounds for a proportion `p` at (fractional) size `n` and quantile `z`.
+
+    Wilson (1927), J. Am. Stat. Assoc. 22, 209–212. The bounds lie in [0, 1].
+
+    Examples
+    --------
+    >>> low, high = wilson(np.array(0.5), np.array(10.0), np.array(1.959963984540054))
+    >>> round(float(low), 4), round(float(high), 4)
+    (0.2366, 0.7634)
+    """
+    z2n = z**2 / n
+    centre = (p + z2n / 2) / (1 + z2n)
+    half = z * np.sqrt(np.maximum(p * (1 - p) / n + z2n / (4 * n), 0.0)) / (1 + z2n)
+    return np.clip(centre - half, 0.0, 1.0), np.clip(centre + half, 0.0, 1.0)
+
+
+def mean_interval(
+    value: Array,
+    se: Array,
+    g_eff: Array,
+    n_kish: Array,
+    ranges: tuple[Array, Array],
+    *,
+    binary: Any = False,
+    level: float = 0.95,
+) -> tuple[Array, Array]:
+    """Return the interval of a clustered mean.
+
+    Parameters
+    ----------
+    value, se : array
+        The mean and its jackknife standard error; nan gives a nan interval.
+    g_eff : array
+        1/Σh², the effective number of clusters; t has max(g_eff − 1, 1) degrees of freedom.
+    n_kish : array
+        Kish's effective number of samples, used where se is 0.
+    ranges : (array, array)
+        The ends of the metric's range. Finite: Wilson at n = p(1−p)/se² on the range rescaled to 0–1, with t
+        in place of z. Else: value ± t·se.
+    binary : bool or array of bool
+        For 0/1 values n is capped at Kish's, as no design tells more than independent samples would.
+    level : float
+        In (0, 1).
+
+    Examples
+    --------
+    >>> one = np.array(1.0)
+    >>> low, high = mean_interval(one, 0 * one, 20 * one, 20 * one, (0 * one, one))
+    >>> round(float(low), 3), float(high)
+    (0.82, 1.0)
+    """
+    bottom, top = ranges
+    t = t_quantile(level, np.maximum(g_eff - 1, 1.0))
+    finite = np.isfinite(bottom) & np.isfinite(top)
+    width = np.where(finite, top - bottom, 1.0)
+    base = np.where(finite, bottom, 0.0)
+    p = np.clip((value - base) / width, 0.0, 1.0)
+    s2 = (se / width) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        n = np.where((s2 > _NOISE**2) & (p > 0) & (p < 1), p * (1 - p) / s2, n_kish)
+        n = np.where(binary, np.minimum(n, n_kish), n)
+        low, high = wilson(p, n, t)
+    low = np.where(finite, base + width * low, value - t * se)
+    high = np.where(finite, base + width * high, value + t * se)
+    known = np.isfinite(value) & np.isfinite(se)
+    return np.where(known, low, np.nan), np.where(known, high, np.nan)

@@ -1,0 +1,97 @@
+"""Weights: scores reduced once to moments, and every weighted mean, interval and weighted score from them.
+
+Metric weights say how much a metric counts in a sample's total; document weights how much a document's samples
+count in a mean. Questions of one document move together, so documents are the clusters of every interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from ragnb.weights.check import check_weights, nfc
+from ragnb.weights.moments import MetricsArgument, Moments, moments
+from ragnb.weights.notes import ledger, notes
+from ragnb.weights.rows import Effective, effective_weights, sample_weight, weigh, weighted_score
+
+__all__ = [
+    "Effective",
+    "MetricsArgument",
+    "Moments",
+    "check_weights",
+    "effective_weights",
+    "ledger",
+    "moments",
+    "nfc",
+    "notes",
+    "sample_weight",
+    "weigh",
+    "weighted_means",
+    "weighted_score",
+]
+
+
+def weighted_means(
+    scores: Any,
+    metrics: MetricsArgument = None,
+    *,
+    metric_weights: Mapping[str, float] | None = None,
+    doc_weights: Mapping[str, float] | None = None,
+    by: str | None = None,
+    doc: str = "doc_name",
+    cluster: str | None = None,
+    level: float = 0.95,
+    orient: bool = True,
+    rescale: bool = False,
+) -> pd.DataFrame:
+    """Return every metric's document-weighted mean and the weighted score, with clustered intervals.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        One row a sample, one column a metric, nan where there is no score; optional ``<metric>__status``.
+    metrics : names or Metric objects, optional
+        None takes the columns that METRICS declares; objects add to them; names select.
+    metric_weights, doc_weights : mapping of name to weight, optional
+        Finite, ≥ 0, not all zero; 1.0 for a name that is not given.
+    by : str, optional
+        A column to group by: one block of rows a value.
+    doc : str
+        The document column.
+    cluster : str, optional
+        What moves together, where that is not the document.
+    level : float
+        Of the intervals, in (0, 1).
+    orient : bool
+        Whether a lower-is-better metric enters the weighted score as low + high − s. Its own row stays raw.
+    rescale : bool
+        Whether metrics of different ranges are brought to 0–1 for the weighted score.
+
+    Returns
+    -------
+    DataFrame
+        ``[by,] metric, weight, value, low, high, se, n, n_missing, n_failed, n_not_applicable, n_clusters,
+        n_eff``; the last row of a group is ``weighted_score``. ``value`` is Σ v·s / Σ v over scored samples,
+        nan where there is none; ``low, high`` is Wilson's interval on the metric's range at the size that the
+        delete-one-cluster jackknife gives, with Student's t, nan with fewer than two clusters; ``n_eff`` is
+        Kish's. ``weight`` is nan for a rate outside the total. ``attrs`` holds ranges and directions.
+
+    Raises
+    ------
+    RagnbError
+        For weights that are none, unknown metrics or columns, values outside their range, metrics of different
+        ranges, and a number whose status is ``failed``.
+
+    Examples
+    --------
+    >>> scores = pd.DataFrame({"faithfulness": [1.0, 0.5, 0.9], "doc_name": ["a", "b", "c"]})
+    >>> weighted_means(scores)[["metric", "value", "low", "high", "n"]].round(3)
+               metric  value    low  high  n
+    0    faithfulness    0.8  0.212  0.984  3
+    1  weighted_score    0.8  0.212  0.984  3
+    """
+    return moments(scores, metrics, doc=doc, cluster=cluster, by=by).means(
+        metric_weights, doc_weights, level=level, orient=orient, rescale=rescale
+    )

@@ -1,0 +1,163 @@
+"""Scores frame → arrays: numeric columns with gaps, checked against their metric's range and status words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ragnb.errors import RagnbError, did_you_mean, listing
+from ragnb.schema import STATUS_WORDS, Metric
+from ragnb.weights.check import nfc
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+_SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Codes into labels; −1 where there is none."""
+
+    codes: Codes
+    names: tuple[str, ...]
+
+
+def as_pandas(frame: Any, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return a pandas frame; other engines' frames are collected, only the columns asked for.
+
+    Examples
+    --------
+    >>> as_pandas(pd.DataFrame({"a": [1]})).shape
+    (1, 1)
+    """
+    if isinstance(frame, pd.DataFrame):
+        return frame
+    try:
+        native = nw.from_native(frame)
+    except TypeError:
+        raise RagnbError(
+            f"{type(frame).__name__} is no data frame; pass one, or a file to rn.read_scores"
+        ) from None
+    if columns is not None:
+        native = native.select([c for c in columns if c in native.collect_schema().names()])
+    eager = native.collect() if isinstance(native, nw.LazyFrame) else native
+    return pd.DataFrame({name: eager[name].to_list() for name in eager.columns})
+
+
+def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
+    """Return a metric's column as floats, nan where there is no score.
+
+    Raises
+    ------
+    RagnbError
+        For text, infinity, or a value outside the metric's range, with the row.
+
+    Examples
+    --------
+    >>> numeric(pd.DataFrame({"faithfulness": [1, None]}), Metric("faithfulness"))
+    array([ 1., nan])
+    """
+    column = frame[metric.name]
+    if column.dtype == object or isinstance(column.dtype, pd.StringDtype):
+        text = column.map(lambda v: isinstance(v, str))
+        if bool(text.any()):
+            at = column.index[int(np.argmax(text.to_numpy()))]
+            raise RagnbError(
+                f"column {metric.name!r}, row {at!r}: {column.loc[at]!r} is text, not a score; "
+                "read the file with rn.read_scores, or convert the column to numbers"
+            )
+    values = column.to_numpy(dtype=float, na_value=np.nan)
+    wrong = np.isinf(values) | (values < metric.low - _SLACK) | (values > metric.high + _SLACK)
+    if wrong.any():
+        position = int(np.argmax(wrong))
+        raise RagnbError(
+            f"column {metric.name!r}, row {frame.index[position]!r}: {float(values[position])!r} lies outside "
+            f"{metric.low:g}..{metric.high:g}; declare its scale: Metric({metric.name!r}, low, high)"
+        )
+    return values
+
+
+def matrix(frame: pd.DataFrame, metrics: Sequence[Metric]) -> Array:
+    """Return the metrics' columns side by side, one row a sample, nan where there is no score.
+
+    Examples
+    --------
+    >>> matrix(pd.DataFrame({"faithfulness": [1.0]}), [Metric("faithfulness")]).shape
+    (1, 1)
+    """
+    columns = [numeric(frame, metric) for metric in metrics]
+    return np.column_stack(columns) if columns else np.empty((len(frame), 0))
+
+
+def statuses(frame: pd.DataFrame, metrics: Sequence[Metric], values: Array) -> npt.NDArray[np.int64]:
+    """Return for every row and metric 0 (ok or missing), 1 (failed) or 2 (not applicable).
+
+    Raises
+    ------
+    RagnbError
+        For a status that is no status word, and for a number whose status is failed or not_applicable.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"faithfulness": [None], "faithfulness__status": ["failed"]})
+    >>> statuses(frame, [Metric("faithfulness")], np.array([[np.nan]]))
+    array([[1]])
+    """
+    codes = np.zeros(values.shape, dtype=np.int64)
+    for k, metric in enumerate(metrics):
+        name = f"{metric.name}__status"
+        if name not in frame.columns:
+            continue
+        words = frame[name].astype(object).where(frame[name].notna(), "missing")
+        unknown = ~words.isin(STATUS_WORDS)
+        if bool(unknown.any()):
+            at = words.index[int(np.argmax(unknown.to_numpy()))]
+            raise RagnbError(
+                f"column {name!r}, row {at!r}: {words.loc[at]!r} is no status (have: {listing(STATUS_WORDS)})"
+            )
+        codes[:, k] = words.map({"ok": 0, "missing": 0, "failed": 1, "not_applicable": 2}).to_numpy()
+        clash = (codes[:, k] > 0) & ~np.isnan(values[:, k])
+        if clash.any():
+            row = int(np.argmax(clash))
+            raise RagnbError(
+                f"column {metric.name!r}, row {frame.index[row]!r}: {float(values[row, k])!r} stands beside status "
+                f"{words.iloc[row]!r}; a score that failed or does not apply has no number"
+            )
+    return codes
+
+
+def labels(frame: pd.DataFrame, column: str | None, *, optional: bool = False, compose: bool = False) -> Labels:
+    """Return a column as codes into sorted names, −1 where it is empty.
+
+    Parameters
+    ----------
+    column : str or None
+        None means that no row has a label.
+    optional : bool
+        Whether a missing column means the same as None; else it raises.
+    compose : bool
+        Whether names are equal under Unicode form NFC.
+
+    Examples
+    --------
+    >>> labels(pd.DataFrame({"d": ["b", None, "a"]}), "d").codes.tolist()
+    [1, -1, 0]
+    """
+    if column is None or (optional and column not in frame.columns):
+        return Labels(np.full(len(frame), -1, dtype=np.int64), ())
+    if column not in frame.columns:
+        raise RagnbError(
+            f"column={column!r} is not there; {did_you_mean(column, [str(c) for c in frame.columns])}"
+        )
+    codes, uniques = pd.factorize(frame[column])
+    names = [nfc(name) if compose else str(name) for name in uniques]
+    ordered = tuple(sorted(set(names)))
+    position = {name: index for index, name in enumerate(ordered)}
+    recode = np.array([position[name] for name in names] + [-1], dtype=np.int64)
+    return Labels(recode[codes], ordered)

@@ -1,0 +1,221 @@
+"""Cells + weights → estimates: every mean, its clustered standard error and the weighted score, in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ragnb import stats
+from ragnb.errors import RagnbError
+from ragnb.schema import Metric
+from ragnb.weights.cells import Cells, Flags, centres
+from ragnb.weights.columns import Array, Codes
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How metrics enter the weighted score: Σ coefficient · x over the metrics present, x centred.
+
+    Attributes
+    ----------
+    weights : (K,) float
+        0 for a metric outside the total.
+    slopes : (K,) float
+        The affine map of a metric into the total: −1 turns a lower-is-better metric round, 1/range rescales.
+    centre, low, high : float
+        The total's own centre and range; nan low where there is no total.
+    why_not : str
+        Why there is no total, in words; empty where there is one.
+    """
+
+    weights: Array
+    slopes: Array
+    centre: float
+    low: float
+    high: float
+    why_not: str = ""
+
+
+def plan_total(
+    metrics: Sequence[Metric], weights: Array, *, orient: bool, rescale: bool, strict: bool = True
+) -> Plan:
+    """Lay down how the metrics add up, or say why they do not.
+
+    Raises
+    ------
+    RagnbError
+        With `strict`, for metrics of different ranges (1–10 and 0–1 are never added up), and for a
+        lower-is-better metric without a finite range.
+
+    Examples
+    --------
+    >>> plan_total([Metric("a"), Metric("b")], np.ones(2), orient=True, rescale=False).centre
+    0.5
+    """
+    used = [m for m, w in zip(metrics, weights, strict=True) if w > 0]
+    lower = np.array([orient and m.better == "lower" for m in metrics], dtype=bool)
+    spans = {(0.0, 1.0) if rescale and m.bounded else (m.low, m.high) for m in used}
+    why = ""
+    if len(spans) > 1:
+        scales = ", ".join(f"{m.name} {m.low:g}..{m.high:g}" for m in used)
+        why = f"metrics of different ranges are never added up ({scales}); select metrics, or pass rescale=True"
+    for metric in used:
+        if orient and metric.better == "lower" and not metric.bounded:
+            why = f"{metric.name!r} is lower-is-better and has no finite range; declare one, or pass orient=False"
+    if why and strict:
+        raise RagnbError(why)
+    low, high = next(iter(spans)) if len(spans) == 1 and not why else (np.nan, np.nan)
+    width = np.array([m.high - m.low if rescale and m.bounded else 1.0 for m in metrics], dtype=float)
+    slopes = np.where(lower, -1.0, 1.0) / width
+    centre = (low + high) / 2 if np.isfinite(low) and np.isfinite(high) else 0.0
+    return Plan(np.zeros(len(metrics)) if why else weights, slopes, centre, low, high, why)
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """One array per statistic, groups × (metrics, then the weighted score)."""
+
+    value: Array
+    low: Array
+    high: Array
+    se: Array
+    n: Array
+    n_clusters: Array
+    g_eff: Array
+    n_eff: Array
+    top_share: Array
+    top_cluster: Codes
+
+
+def finish(
+    cells: Cells, groups: int, metrics: Sequence[Metric], plan: Plan, doc_weight: Array, level: float
+) -> Estimates:
+    """Return the estimates of all groups for one set of weights.
+
+    Parameters
+    ----------
+    cells : Cells
+        Sorted by group, then cluster.
+    doc_weight : (D + 1,) float
+        The weight of each document, last the weight of rows without one.
+
+    Notes
+    -----
+    With a_g = Σ v over a cluster's scored rows, A = Σ a_g, θ = Σ v s / A and u_g = Σ v (s − θ), the variance is
+    (G−1)/G · Σ (u_g / (1 − a_g/A))² / A².
+    """
+    v = doc_weight[cells.doc]
+    sums, counts, squares = _columns(cells, plan)
+    first, empty = _runs(cells.group, groups)
+    a = v[:, None] * counts
+    total = _by(a, first, empty)
+    usable = total > 0
+    inverse = np.divide(1.0, total, out=np.zeros_like(total), where=usable)
+    theta = _by(v[:, None] * sums, first, empty) * inverse
+    n_eff = stats.kish(total, _by(v[:, None] * a, first, empty))
+    parts = _clusters(cells, groups, a, v[:, None] * sums - theta[cells.group] * a, inverse)
+    if len(squares):
+        parts = _add_single_rows(parts, cells, groups, v, sums, counts, squares, theta, inverse)
+    g, h2, inflated, share, where = parts
+    se = stats.jackknife_se(total, g, inflated)
+    mid = np.append(centres(metrics), plan.centre)
+    value = np.where(usable, theta + mid, np.nan)
+    g_eff = np.divide(1.0, h2, out=np.zeros_like(h2), where=h2 > 0)
+    ranges = np.array([[m.low, m.high] for m in metrics] + [[plan.low, plan.high]])
+    binary = np.array([m.kind == "binary" for m in metrics] + [False])
+    low, high = stats.mean_interval(
+        value, se, g_eff, n_eff, (ranges[:, 0], ranges[:, 1]), binary=binary, level=level
+    )
+    n = _by(counts, first, empty)
+    return Estimates(value, low, high, se, n, g, g_eff, n_eff, share, where)
+
+
+def _columns(cells: Cells, plan: Plan) -> tuple[Array, Array, Array]:
+    """Σx, n and (for rows that are clusters) Σx² of every metric and, last, of the weighted score."""
+    scale = cells.present @ plan.weights
+    scored = scale > 0
+    share = np.divide(1.0, scale, out=np.zeros_like(scale), where=scored)
+    coefficients = cells.present * (plan.weights * plan.slopes) * share[:, None]
+    sums = np.column_stack([cells.sums, np.einsum("ck,ck->c", coefficients, cells.sums)])
+    counts = cells.n[:, None] * np.column_stack([cells.present, scored])
+    inner = coefficients[cells.cluster < 0] if len(cells.cross) else coefficients[:0]
+    own = np.einsum("ckk->ck", cells.cross)
+    squares = np.column_stack([own, np.einsum("ci,cij,cj->c", inner, cells.cross, inner)])
+    return sums, counts, squares
+
+
+def _by(x: Array, first: Codes, empty: Flags, how: np.ufunc = np.add) -> Array:
+    """Reduce runs of rows, sums by default; a run that is empty gives 0."""
+    padded = np.vstack([x, np.zeros((1, x.shape[1]))])  # else the end of the last run could not be named
+    reduced: Array = how.reduceat(padded, first, axis=0)
+    reduced[empty] = 0.0
+    return reduced
+
+
+def _runs(group: Codes, groups: int) -> tuple[Codes, Flags]:
+    """Where each group's run begins in sorted codes, and which groups have none."""
+    first = np.searchsorted(group, np.arange(groups))
+    return first, np.searchsorted(group, np.arange(groups), side="right") == first
+
+
+Parts = tuple[Array, Array, Array, Array, Codes]
+
+
+def _clusters(cells: Cells, groups: int, a: Array, u: Array, inverse: Array) -> Parts:
+    """G, Σh², Σ(u/(1−h))², the largest h and whose it is, over clusters of several rows."""
+    width = a.shape[1]
+    keep = cells.cluster >= 0
+    group, cluster, a, u = cells.group[keep], cells.cluster[keep], a[keep], u[keep]
+    zero = np.zeros((groups, width))
+    if not len(group):
+        return zero, zero.copy(), zero.copy(), zero.copy(), np.full((groups, width), -1)
+    starts = np.flatnonzero(np.append(True, (np.diff(group) != 0) | (np.diff(cluster) != 0)))
+    a, u = np.add.reduceat(a, starts, axis=0), np.add.reduceat(u, starts, axis=0)
+    group, cluster = group[starts], cluster[starts]
+    h = a * inverse[group]
+    rest = np.where(h < 1, 1 - h, 1.0)
+    first, empty = _runs(group, groups)
+    share = _by(h, first, empty, np.maximum)
+    largest = np.full((groups, width), -1)
+    row, column = np.nonzero((h == share[group]) & (h > 0))
+    largest[group[row], column] = cluster[row]
+    return (
+        _by((a > 0).astype(float), first, empty),
+        _by(h**2, first, empty),
+        _by((u / rest) ** 2, first, empty),
+        share,
+        largest,
+    )
+
+
+def _add_single_rows(
+    parts: Parts,
+    cells: Cells,
+    groups: int,
+    v: Array,
+    sums: Array,
+    counts: Array,
+    squares: Array,
+    theta: Array,
+    inverse: Array,
+) -> Parts:
+    """Add the rows that are clusters of their own: their Σ(u/(1−h))² follows from Σx and Σx²."""
+    alone = cells.cluster < 0
+    group, weight, n = cells.group[alone], v[alone][:, None], counts[alone]
+    centre = theta[group]
+    h = weight * inverse[group]
+    rest = np.where(h < 1, 1 - h, 1.0)
+    spread = squares - 2 * centre * sums[alone] + centre**2 * n
+    spread[spread < 1e-13 * (squares + centre**2 * n)] = 0.0  # what cancellation leaves of values all alike
+    squared = weight**2 * spread / rest**2
+    first, empty = _runs(group, groups)
+    g, h2, inflated, share, where = parts
+    return (
+        g + _by(n * (weight > 0), first, empty),
+        h2 + _by(n * h**2, first, empty),
+        inflated + _by(squared, first, empty),
+        share,
+        where,
+    )

@@ -1,0 +1,282 @@
+"""Moments: the rows reduced once, every weighted mean from them for any weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ragnb.errors import RagnbError
+from ragnb.schema import RESULT_COLUMNS, Metric, resolve_metrics
+from ragnb.weights.cells import Cells, reduce_rows
+from ragnb.weights.check import check_weights, warn_unused
+from ragnb.weights.columns import Array, Labels, as_pandas, labels, matrix, statuses
+from ragnb.weights.finish import Estimates, Plan, finish, plan_total
+
+Counts = npt.NDArray[np.int64]
+MetricsArgument = str | Metric | Iterable[str | Metric] | None
+SAME = "__same__"
+
+
+@dataclass(frozen=True, repr=False)
+class Moments:
+    """Rows reduced to cells: group × document × cluster × pattern of gaps, with counts and sums.
+
+    Weights never enter the cells, so every weighted mean, its clustered interval and the overall weighted score
+    follow from them exactly, for any weights. Made by `moments`.
+
+    Attributes
+    ----------
+    metrics : tuple of Metric
+    named : frozenset of str
+        Metrics that the caller named; a named rate enters the weighted score.
+    cells : Cells
+    by : str or None
+        The grouping column, and `groups` its values.
+    docs, clusters : tuple of str
+    doc_clusters : bool
+        Whether documents are the clusters.
+    counts : (groups, K, 2) int
+        Failed and not applicable cells.
+    rows : (groups,) int
+    """
+
+    metrics: tuple[Metric, ...]
+    named: frozenset[str]
+    cells: Cells
+    by: str | None
+    groups: tuple[str, ...]
+    docs: tuple[str, ...]
+    clusters: tuple[str, ...]
+    doc_clusters: bool
+    counts: Counts
+    rows: Counts
+
+    def __repr__(self) -> str:
+        return (
+            f"Moments({int(self.rows.sum())} rows in {self.cells.size} cells: {len(self.metrics)} metrics, "
+            f"{len(self.docs)} documents, {max(len(self.groups), 1)} groups)"
+        )
+
+    def means(
+        self,
+        metric_weights: Mapping[str, float] | None = None,
+        doc_weights: Mapping[str, float] | None = None,
+        *,
+        by: str | None = SAME,
+        level: float = 0.95,
+        orient: bool = True,
+        rescale: bool = False,
+        strict: bool = True,
+    ) -> pd.DataFrame:
+        """Return the table of `weighted_means` for these weights.
+
+        Parameters
+        ----------
+        metric_weights, doc_weights : mapping of name to weight, optional
+        by : str or None
+            The column that the moments are grouped by; None pools the groups.
+        level : float
+            Of the intervals, in (0, 1).
+        orient, rescale : bool
+            As in `weighted_means`.
+        strict : bool
+            Whether metrics that cannot be added up raise; else the weighted score is missing and
+            ``attrs["why_no_total"]`` says why.
+
+        Raises
+        ------
+        RagnbError
+            For weights that are none, another `by`, and metrics of different ranges.
+
+        Examples
+        --------
+        >>> scores = pd.DataFrame({"faithfulness": [1.0, 0.5], "doc_name": ["a", "b"]})
+        >>> moments(scores).means(doc_weights={"a": 3}).loc[0, "value"].item()
+        0.875
+        """
+        if by not in (SAME, self.by, None):
+            raise RagnbError(f"by={by!r}, but the rows were reduced by {self.by!r}; make moments(by={by!r})")
+        if not 0 < level < 1:
+            raise RagnbError(f"level={level!r} must lie between 0 and 1, such as 0.95")
+        pool = by is None and self.by is not None
+        source = self._pooled() if pool else self
+        w, v = check_weights(metric_weights, "metric_weights"), check_weights(doc_weights, "doc_weights")
+        warn_unused(w, [m.name for m in self.metrics], "metric_weights")
+        warn_unused(v, self.docs, "doc_weights")
+        vector = weight_vector(self.metrics, w, self.named)
+        plan = plan_total(self.metrics, vector, orient=orient, rescale=rescale, strict=strict)
+        doc_weight = np.array([v.get(name, 1.0) for name in self.docs] + [1.0])
+        size = len(source.rows)
+        found = finish(source.cells, size, self.metrics, plan, doc_weight, level)
+        return _table(source, found, plan, vector)
+
+    def _pooled(self) -> Moments:
+        order = np.argsort(self.cells.cluster, kind="stable")
+        alone = order[self.cells.cluster[order] < 0]
+        rank = np.cumsum(self.cells.cluster < 0) - 1
+        c = self.cells
+        cells = Cells(
+            np.zeros(c.size, dtype=np.int64),
+            c.doc[order],
+            c.cluster[order],
+            c.present[order],
+            c.n[order],
+            c.sums[order],
+            c.cross[rank[alone]],
+        )
+        rows = self.rows.sum(axis=0, keepdims=True)
+        return replace(
+            self, cells=cells, by=None, groups=(), counts=self.counts.sum(axis=0, keepdims=True), rows=rows
+        )
+
+
+def weight_vector(metrics: tuple[Metric, ...], weights: Mapping[str, float], named: frozenset[str]) -> Array:
+    """Return the weight of each metric in the total, 0 for a rate that nobody named.
+
+    Examples
+    --------
+    >>> weight_vector((Metric("a"), Metric("b", role="rate")), {"a": 2.0}, frozenset())
+    array([2., 0.])
+    """
+    return np.array(
+        [
+            weights.get(m.name, m.weight) if m.role == "quality" or m.name in named or m.name in weights else 0.0
+            for m in metrics
+        ],
+        dtype=float,
+    )
+
+
+def named_metrics(metrics: MetricsArgument) -> frozenset[str]:
+    """Return the names that a `metrics` argument spells out.
+
+    Examples
+    --------
+    >>> named_metrics(["over_refusal"])
+    frozenset({'over_refusal'})
+    """
+    if metrics is None:
+        return frozenset()
+    given = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
+    return frozenset(item if isinstance(item, str) else item.name for item in given)
+
+
+def moments(
+    scores: Any,
+    metrics: MetricsArgument = None,
+    *,
+    doc: str = "doc_name",
+    cluster: str | None = None,
+    by: str | None = None,
+) -> Moments:
+    """Reduce a scores frame to the cells from which all weighted means follow.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        One row a sample, one column a metric, nan where there is no score.
+    metrics : names or Metric objects, optional
+        None takes the columns that METRICS declares.
+    doc : str
+        The document column: weights apply to it, and documents are the clusters. A frame without
+        ``doc_name`` has no documents: each row is a cluster.
+    cluster : str, optional
+        Another column whose rows move together, such as a conversation.
+    by : str, optional
+        A column to group by.
+
+    Raises
+    ------
+    RagnbError
+        For unknown metrics or columns, text or values outside a metric's range, and a number whose status is
+        ``failed``.
+
+    Examples
+    --------
+    >>> moments(pd.DataFrame({"faithfulness": [1.0, 0.5, None], "doc_name": ["a", "a", "b"]}))
+    Moments(3 rows in 2 cells: 1 metrics, 2 documents, 1 groups)
+    """
+    frame = as_pandas(scores)
+    chosen = resolve_metrics(metrics, [str(c) for c in frame.columns])
+    values = matrix(frame, chosen)
+    status = statuses(frame, chosen, values)
+    docs = labels(frame, doc, optional=doc == "doc_name", compose=True)
+    clusters = docs if cluster is None else labels(frame, cluster)
+    group = labels(frame, by)
+    if by is not None and (group.codes < 0).any():
+        group = Labels(np.where(group.codes < 0, len(group.names), group.codes), (*group.names, ""))
+    if by is None:
+        group = Labels(np.zeros(len(frame), dtype=np.int64), ())
+    size = 1 if by is None else len(group.names)
+    counts = np.stack([_count(status == word, group.codes, size) for word in (1, 2)], axis=2)
+    return Moments(
+        chosen,
+        named_metrics(metrics),
+        reduce_rows(values, chosen, group, docs, clusters),
+        by,
+        group.names,
+        docs.names,
+        clusters.names,
+        cluster is None,
+        counts,
+        np.bincount(group.codes, minlength=size),
+    )
+
+
+def _count(flags: npt.NDArray[np.bool_], codes: npt.NDArray[np.int64], size: int) -> Counts:
+    columns = [np.bincount(codes[flags[:, k]], minlength=size) for k in range(flags.shape[1])]
+    return np.column_stack(columns) if columns else np.zeros((size, 0), dtype=np.int64)
+
+
+def _table(source: Moments, found: Estimates, plan: Plan, weights: Array) -> pd.DataFrame:
+    names = [*(m.name for m in source.metrics), "weighted_score"]
+    groups, width = found.value.shape
+    shown = np.append(np.where(weights > 0, weights, np.where(_in_total(source, weights), 0.0, np.nan)), np.nan)
+    n = found.n.astype(np.int64)
+    zero = np.zeros((groups, 1), dtype=np.int64)
+    failed = np.hstack([source.counts[:, :, 0], zero])
+    absent = np.hstack([source.counts[:, :, 1], zero])
+    columns = {
+        "metric": np.tile(np.array(names, dtype=object), groups),
+        "weight": np.tile(shown, groups),
+        "value": found.value,
+        "low": found.low,
+        "high": found.high,
+        "se": found.se,
+        "n": n,
+        "n_missing": source.rows[:, None] - n - failed - absent,
+        "n_failed": failed,
+        "n_not_applicable": absent,
+        "n_clusters": found.n_clusters.astype(np.int64),
+        "n_eff": found.n_eff,
+    }
+    table = pd.DataFrame({name: columns[name].ravel() for name in RESULT_COLUMNS})
+    if source.by is not None:
+        table.insert(0, source.by, np.repeat(np.array(source.groups, dtype=object), width))
+    table.attrs = {
+        "ranges": {m.name: (m.low, m.high) for m in source.metrics} | {"weighted_score": (plan.low, plan.high)},
+        "better": {m.name: m.better for m in source.metrics} | {"weighted_score": "higher"},
+        "why_no_total": plan.why_not,
+        "clusters": "document"
+        if source.doc_clusters and source.clusters
+        else "row"
+        if not source.clusters
+        else "cluster",
+        "g_eff": found.g_eff.ravel().tolist(),
+        "top": [
+            {"share": float(s), "name": source.clusters[c] if 0 <= c < len(source.clusters) else ""}
+            for s, c in zip(found.top_share.ravel(), found.top_cluster.ravel(), strict=True)
+        ],
+    }
+    return table
+
+
+def _in_total(source: Moments, weights: Array) -> npt.NDArray[np.bool_]:
+    return np.array([m.role == "quality" or m.name in source.named for m in source.metrics], dtype=bool) | (
+        weights > 0
+    )

@@ -1,0 +1,95 @@
+"""What a reader must know before believing a table of means, in words; and where every row went."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from ragnb.schema import note_frame, note_row
+from ragnb.texts import load
+
+_FEW, _VERY_FEW, _MUCH, _FAILED = 20, 5, 0.5, 0.05
+
+
+def notes(means: pd.DataFrame, lang: str = "en") -> pd.DataFrame:
+    """Return the notes that a table of `weighted_means` (without groups) calls for.
+
+    Returns
+    -------
+    DataFrame
+        ``code, about, text``: few or effectively few clusters, one document that carries the result, rows
+        taken as independent, failed cells, a weighted score that does not exist, a turned metric.
+
+    Examples
+    --------
+    >>> from ragnb.weights import weighted_means
+    >>> means = weighted_means(pd.DataFrame({"faithfulness": [1.0, 0.5], "doc_name": ["a", "b"]}))
+    >>> notes(means)["code"].tolist()
+    ['few_clusters']
+    """
+    say = load(lang)
+    attrs = means.attrs
+    unit = attrs["clusters"]
+    scored = means[means["value"].notna()].assign(g_eff=pd.Series(attrs["g_eff"]), top=pd.Series(attrs["top"]))
+    rows = []
+    if unit == "row" and len(scored):
+        rows.append(note_row("rows_independent", "", say("note.rows_independent")))
+    for code, names, values in _cluster_notes(scored, unit):
+        rows.append(note_row(code, ", ".join(names), say(f"note.{code}", **values)))
+    for _, row in means.iterrows():
+        total = int(row["n"] + row["n_failed"])
+        if row["n_failed"] > _FAILED * total:
+            text = say("note.many_failed", metric=row["metric"], failed=int(row["n_failed"]), n=total)
+            rows.append(note_row("many_failed", str(row["metric"]), text))
+    if attrs["why_no_total"]:
+        rows.append(note_row("no_total", "weighted_score", say("note.no_total", why=attrs["why_no_total"])))
+    turned = [m for m in means["metric"] if attrs["better"][m] == "lower" and not pd.isna(_weight(means, m))]
+    if turned:
+        rows.append(
+            note_row("lower_is_better", ", ".join(turned), say("note.lower_is_better", metrics=", ".join(turned)))
+        )
+    return note_frame(rows)
+
+
+def _weight(means: pd.DataFrame, metric: str) -> float:
+    return float(means.loc[means["metric"] == metric, "weight"].iloc[0])
+
+
+def _cluster_notes(scored: pd.DataFrame, unit: str) -> list[tuple[str, list[str], dict[str, object]]]:
+    """One note a cause, naming all metrics it holds for."""
+    found: dict[tuple[str, object], tuple[list[str], dict[str, object]]] = {}
+    for _, row in scored.iterrows():
+        g = int(row["n_clusters"])
+        values: dict[str, object] = {"n": g, "g_eff": round(float(row["g_eff"]), 1)}
+        kind = ""
+        if g < 2:
+            kind = "one_cluster"
+        elif row["top"]["share"] >= _MUCH and row["top"]["name"]:
+            kind = "dominated"
+            values |= {"name": row["top"]["name"], "share": round(100 * row["top"]["share"])}
+        elif row["g_eff"] < _VERY_FEW:
+            kind = "few_effective" if g >= _VERY_FEW else "few_clusters"
+        elif g < _FEW:
+            kind = "few_clusters"
+        if kind and not (unit == "row" and kind == "dominated"):
+            key = (kind, values.get("name", g))
+            found.setdefault(key, ([], values))[0].append(str(row["metric"]))
+    return [(kind, names, values) for (kind, _), (names, values) in found.items()]
+
+
+def ledger(means: pd.DataFrame) -> pd.DataFrame:
+    """Return where every row went, metric by metric: ``metric, rows, ok, missing, failed, not_applicable``.
+
+    The four add up to the rows.
+
+    Examples
+    --------
+    >>> from ragnb.weights import weighted_means
+    >>> means = weighted_means(pd.DataFrame({"faithfulness": [1.0, None], "doc_name": ["a", "b"]}))
+    >>> ledger(means).loc[0].tolist()
+    ['faithfulness', 2, 1, 1, 0, 0]
+    """
+    parts = means[["n", "n_missing", "n_failed", "n_not_applicable"]]
+    table = parts.set_axis(["ok", "missing", "failed", "not_applicable"], axis=1)
+    table.insert(0, "rows", parts.sum(axis=1))
+    table.insert(0, "metric", means["metric"])
+    return table

@@ -1,0 +1,397 @@
+"""Weighted means, scores and their intervals, against loops written another way."""
+
+import math
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+import ragnb as rn
+from ragnb.errors import RagnbError, RagnbWarning
+from ragnb.weights import effective_weights, ledger, notes, sample_weight
+
+NAMES = ["faithfulness", "answer_relevancy", "noise_sensitivity"]
+
+
+def loop_score(row, weights, orient=True):
+    top = bottom = 0.0
+    for name in NAMES:
+        s = row[name]
+        if s is None or math.isnan(s):
+            continue
+        w = weights.get(name, 1.0)
+        top += w * (1 - s if orient and name == "noise_sensitivity" else s)
+        bottom += w
+    return top / bottom if bottom > 0 else math.nan
+
+
+def loop_mean(values, docs, doc_weights, clusters=None, level=0.95, low=0.0, high=1.0):
+    """The estimator of the design, by deleting one cluster after the other."""
+    rows = []
+    for i, (x, d) in enumerate(zip(values, docs, strict=True)):
+        if math.isnan(x):
+            continue
+        v = doc_weights.get(d, 1.0) if d is not None else 1.0
+        own = clusters[i] if clusters is not None else d
+        rows.append((x, v, ("row", i) if own is None else own))
+    a = sum(v for _, v, _ in rows)
+    if a == 0:
+        return dict(value=math.nan, low=math.nan, high=math.nan, se=math.nan, n=len(rows), n_clusters=0, n_eff=0.0)
+    theta = sum(v * x for x, v, _ in rows) / a
+    weight = {}
+    for _, v, g in rows:
+        weight[g] = weight.get(g, 0.0) + v
+    groups = [g for g, w in weight.items() if w > 0]
+    count = len(groups)
+    n_eff = a**2 / sum(v * v for _, v, _ in rows)
+    out = dict(value=theta, low=math.nan, high=math.nan, se=math.nan, n=len(rows), n_clusters=count, n_eff=n_eff)
+    if count < 2:
+        return out
+    moves = []
+    for g in groups:
+        rest = [(x, v) for x, v, h in rows if h != g]
+        moves.append(sum(v * x for x, v in rest) / sum(v for _, v in rest) - theta)
+    se = math.sqrt((count - 1) / count * sum(m * m for m in moves))
+    df = max(1 / sum((weight[g] / a) ** 2 for g in groups) - 1, 1)
+    t = scipy_stats.t.ppf(0.5 + level / 2, df)
+    p, s = (theta - low) / (high - low), se / (high - low)
+    n = p * (1 - p) / s**2 if s > 1e-9 and 0 < p < 1 else n_eff
+    middle, half = p + t * t / (2 * n), t * math.sqrt(p * (1 - p) / n + t * t / (4 * n * n))
+    ends = [max((middle - half) / (1 + t * t / n), 0), min((middle + half) / (1 + t * t / n), 1)]
+    out |= dict(se=se, low=low + (high - low) * ends[0], high=low + (high - low) * ends[1])
+    return out
+
+
+cell = st.one_of(st.just(math.nan), st.floats(0, 1).map(lambda x: round(x, 3)))
+row = st.tuples(
+    cell, cell, cell, st.sampled_from(["甲.pdf", "b.pdf", "c.pdf", None]), st.sampled_from(["u", "v", None])
+)
+tables = st.lists(row, max_size=30).flatmap(
+    lambda rows: st.integers(1, 4).map(lambda k: rows * k)  # repeats make real cells, not one a row
+)
+weight = st.sampled_from([0.0, 0.25, 1.0, 3.0])
+
+
+def frame_of(rows):
+    return pd.DataFrame(rows, columns=[*NAMES, "doc_name", "talk"]).astype(dict.fromkeys(NAMES, float))
+
+
+def same(got, want, tolerance=1e-9):
+    for key, value in want.items():
+        assert got[key] == pytest.approx(value, abs=tolerance, nan_ok=True), (key, got, want)
+
+
+@given(
+    tables,
+    st.tuples(weight, weight),
+    st.tuples(weight, weight),
+    st.sampled_from([None, "talk"]),
+    st.booleans(),
+)
+def test_means_are_the_delete_one_loops(rows, w, v, cluster, orient):
+    weights = {"faithfulness": w[0], "noise_sensitivity": w[1], "answer_relevancy": 0.5}
+    doc_weights = {"甲.pdf": v[0], "b.pdf": v[1], "c.pdf": 2.0}
+    frame = frame_of(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RagnbWarning)
+        means = rn.weighted_means(
+            frame, metric_weights=weights, doc_weights=doc_weights, cluster=cluster, orient=orient
+        ).set_index("metric")
+    docs = [d if isinstance(d, str) else None for d in frame["doc_name"]]
+    talks = None if cluster is None else [t if isinstance(t, str) else None for t in frame["talk"]]
+    for name in NAMES:
+        same(means.loc[name], loop_mean(frame[name], docs, doc_weights, talks))
+        assert means.loc[name, "n_missing"] == int(frame[name].isna().sum())
+    totals = [loop_score(r, weights, orient) for r in frame[NAMES].to_dict("records")]
+    same(means.loc["weighted_score"], loop_mean(totals, docs, doc_weights, talks))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RagnbWarning)
+        column = rn.weighted_score(frame, weights, orient=orient)
+    np.testing.assert_allclose(column, np.array(totals, dtype=float), atol=1e-12)
+
+
+@given(tables)
+def test_no_weights_and_all_ones_are_the_same_bits(rows):
+    frame = frame_of(rows)
+    plain = rn.weighted_means(frame)
+    names = frame["doc_name"].dropna().unique()
+    ones = rn.weighted_means(frame, metric_weights=dict.fromkeys(NAMES, 1.0), doc_weights=dict.fromkeys(names, 1))
+    empty = rn.weighted_means(frame, metric_weights={}, doc_weights={})
+    for other in (ones, empty):
+        pd.testing.assert_frame_equal(plain, other, check_exact=True)
+    for name in NAMES:
+        value = plain.loc[plain["metric"] == name, "value"].iloc[0]
+        assert value == pytest.approx(frame[name].mean(), abs=1e-12, nan_ok=True)
+
+
+@given(tables, st.sampled_from([0.125, 7.0, 1e6]))
+def test_scaling_all_weights_changes_nothing(rows, factor):
+    frame = frame_of([*rows, (1.0, 0.5, 0.5, "甲.pdf", "u"), (0.5, 1.0, 0.0, "b.pdf", "v")])
+    w, v = (
+        {"faithfulness": 0.3, "answer_relevancy": 2.0, "noise_sensitivity": 1.0},
+        {"甲.pdf": 0.5, "b.pdf": 2.0},
+    )
+    v |= dict.fromkeys(set(frame["doc_name"].dropna()) - set(v), 1.0)
+    frame = frame[frame["doc_name"].notna()]
+    one = rn.weighted_means(frame, metric_weights=w, doc_weights=v)
+    two = rn.weighted_means(
+        frame,
+        metric_weights={k: x * factor for k, x in w.items()},
+        doc_weights={k: x * factor for k, x in v.items()},
+    )
+    columns = ["value", "low", "high", "se", "n_eff"]
+    np.testing.assert_allclose(one[columns].to_numpy(float), two[columns].to_numpy(float), atol=1e-10)
+
+
+@given(tables)
+def test_groups_are_the_means_of_their_rows(rows):
+    frame = frame_of(rows).assign(system=lambda f: np.where(np.arange(len(f)) % 3 == 0, "甲系统", "B"))
+    grouped = rn.moments(frame, by="system")
+    table = grouped.means()
+    for system, part in frame.groupby("system"):
+        alone = rn.weighted_means(part)
+        block = table[table["system"] == system].drop(columns="system").reset_index(drop=True)
+        pd.testing.assert_frame_equal(block, alone, check_exact=False, atol=1e-10)
+    pooled = rn.weighted_means(frame)
+    pd.testing.assert_frame_equal(grouped.means(by=None), pooled, check_exact=False, atol=1e-10)
+
+
+def test_interval_of_another_level_and_range_is_the_loops():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"gpt": rng.uniform(1, 5, 60).round(1), "doc_name": rng.choice(list("abcdef"), 60)})
+    got = rn.weighted_means(frame, [rn.Metric("gpt", 1, 5)], level=0.8).iloc[0]
+    same(got, loop_mean(frame["gpt"], frame["doc_name"], {}, level=0.8, low=1, high=5))
+
+
+def test_an_unbounded_metric_has_the_symmetric_t_interval():
+    frame = pd.DataFrame({"margin": [-3.0, 4.0, 1.0, 2.0, 8.0], "doc_name": list("abcde")})
+    got = rn.weighted_means(frame, [rn.Metric("margin", -math.inf, math.inf)]).iloc[0]
+    low, high = scipy_stats.t.interval(0.95, 4, frame["margin"].mean(), scipy_stats.sem(frame["margin"]))
+    assert (got["low"], got["high"]) == pytest.approx((low, high), abs=1e-9)
+
+
+def test_all_right_is_never_one_to_one():
+    frame = pd.DataFrame({"faithfulness": [1.0] * 20, "doc_name": [f"d{i}" for i in range(20)]})
+    got = rn.weighted_means(frame).iloc[0]
+    assert got["value"] == 1.0
+    assert 0.8 < got["low"] < 0.9
+    assert got["high"] == 1.0
+    frame["faithfulness"] = 0.7
+    for alike in (frame, frame.drop(columns="doc_name")):
+        got = rn.weighted_means(alike).iloc[0]
+        assert got["se"] < 1e-9
+        assert got["low"] < 0.6 < 0.8 < got["high"]
+
+
+def test_one_document_gives_no_interval():
+    got = rn.weighted_means(pd.DataFrame({"faithfulness": [1.0, 0.0], "doc_name": ["a", "a"]})).iloc[0]
+    assert got["n_clusters"] == 1
+    assert math.isnan(got["low"])
+    assert math.isnan(got["se"])
+
+
+def test_nfc_and_nfd_names_are_one_document():
+    frame = pd.DataFrame(
+        {"faithfulness": [1.0, 0.0, 0.5], "doc_name": ["re\u0301sume\u0301", "r\u00e9sum\u00e9", "b"]}
+    )
+    got = rn.weighted_means(frame, doc_weights={"re\u0301sume\u0301": 3}).iloc[0]
+    assert got["n_clusters"] == 2
+    assert got["value"] == pytest.approx((3 + 0 + 0.5) / 7)
+    assert sample_weight(frame, {"r\u00e9sum\u00e9": 3}).tolist() == [3.0, 3.0, 1.0]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "Float64", "object"])
+def test_dtypes_agree(dtype):
+    values = [1.0, None, 0.5, 0.25]
+    column = pd.Series([None if v is None else Decimal(str(v)) for v in values] if dtype == "object" else values)
+    frame = pd.DataFrame({"faithfulness": column.astype(dtype)})
+    assert rn.weighted_means(frame).loc[0, "value"] == pytest.approx(1.75 / 3)
+
+
+def test_integers_and_booleans_are_numbers():
+    frame = pd.DataFrame({"faithfulness": [1, 0, 1], "compliance": [True, False, True]})
+    means = rn.weighted_means(frame).set_index("metric")["value"]
+    assert means["faithfulness"] == means["compliance"] == pytest.approx(2 / 3)
+
+
+def test_polars_gives_the_pandas_table():
+    polars = pytest.importorskip("polars")
+    data = {"faithfulness": [1.0, None, 0.5], "doc_name": ["a", "文档", None]}
+    for frame in (polars.DataFrame(data), polars.LazyFrame(data)):
+        pd.testing.assert_frame_equal(rn.weighted_means(frame), rn.weighted_means(pd.DataFrame(data)))
+
+
+def test_a_rate_gets_a_row_and_enters_the_total_only_when_named():
+    frame = pd.DataFrame({"faithfulness": [0.5, 0.5], "over_refusal": [1.0, 1.0]})
+    plain = rn.weighted_means(frame).set_index("metric")
+    assert plain.loc["over_refusal", "value"] == 1.0
+    assert math.isnan(plain.loc["over_refusal", "weight"])
+    assert plain.loc["weighted_score", "value"] == 0.5
+    for more in ({"metric_weights": {"over_refusal": 1}}, {"metrics": ["faithfulness", "over_refusal"]}):
+        assert rn.weighted_means(frame, **more).set_index("metric").loc["weighted_score", "value"] == 0.25
+
+
+def test_rubric_dimensions_default_to_the_rubrics_weights():
+    frame = pd.DataFrame({"accuracy": [9.0], "completeness": [6.0], "clarity": [10.0]})
+    assert rn.weighted_score(frame).iloc[0] == pytest.approx(0.5 * 9 + 0.3 * 6 + 0.2 * 10)
+    assert rn.weighted_score(frame, {"clarity": 1.0}).iloc[0] == pytest.approx((4.5 + 1.8 + 10) / 1.8)
+
+
+def test_different_ranges_are_never_added_up_unless_rescaled():
+    frame = pd.DataFrame({"accuracy": [10.0, 1.0], "faithfulness": [0.0, 0.5]})
+    for call in (rn.weighted_means, rn.weighted_score, rn.weigh):
+        with pytest.raises(RagnbError, match=r"different ranges.*accuracy 1\.\.10.*rescale"):
+            call(frame)
+    scores = rn.weighted_score(frame, rescale=True)
+    assert scores.tolist() == pytest.approx([0.5 / 1.5, 0.5 / 1.5])
+    means = rn.weighted_means(frame, rescale=True)
+    assert means.iloc[-1]["value"] == pytest.approx(1 / 3)
+    assert means.attrs["ranges"]["weighted_score"] == (0.0, 1.0)
+    assert rn.weighted_score(frame, {"accuracy": 0, "faithfulness": 1}).tolist() == [0.0, 0.5]
+    lenient = rn.moments(frame).means(strict=False)
+    assert math.isnan(lenient.iloc[-1]["value"])
+    assert "different ranges" in lenient.attrs["why_no_total"]
+    assert notes(lenient)["code"].tolist()[-1] == "no_total"
+
+
+@given(st.floats(0, 1), st.floats(1, 5), st.booleans())
+def test_rescaled_and_turned_rows_follow_the_definition(a, b, orient):
+    frame = pd.DataFrame({"faithfulness": [a], "burden": [b]})
+    metric = rn.Metric("burden", 1, 5, better="lower")
+    share = (b - 1) / 4
+    want = (a + (1 - share if orient else share)) / 2
+    got = rn.weighted_score(frame, metrics=[metric], rescale=True, orient=orient)
+    assert got.iloc[0] == pytest.approx(want, abs=1e-12)
+    table = rn.weighted_means(frame, metrics=[metric], rescale=True, orient=orient)
+    assert table.iloc[-1]["value"] == pytest.approx(want, abs=1e-12)
+
+
+def test_weights_zero_for_all_present_metrics_leave_no_score():
+    frame = pd.DataFrame({"faithfulness": [0.5, np.nan], "answer_relevancy": [0.25, 0.75]})
+    got = rn.weighted_score(frame, {"answer_relevancy": 0.0, "faithfulness": 1.0})
+    assert got.iloc[0] == 0.5
+    assert math.isnan(got.iloc[1])
+    assert rn.weighted_means(frame, metric_weights={"answer_relevancy": 0, "faithfulness": 1}).iloc[-1]["n"] == 1
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -1, True, np.True_, "0.3", None, [1], 10**400])
+@pytest.mark.parametrize("what", ["metric_weights", "doc_weights"])
+def test_what_is_no_weight_is_refused_with_its_key(value, what):
+    frame = pd.DataFrame({"faithfulness": [0.5], "doc_name": ["faithfulness"]})
+    with pytest.raises(RagnbError, match=rf"key '{what}\.faithfulness'.*is no weight"):
+        rn.weighted_means(frame, **{what: {"faithfulness": value}})
+
+
+def test_all_zero_weights_and_twice_the_same_document_are_refused():
+    frame = pd.DataFrame({"faithfulness": [0.5], "doc_name": ["a"]})
+    with pytest.raises(RagnbError, match="all weights are 0"):
+        rn.weighted_means(frame, metric_weights={"faithfulness": 0})
+    with pytest.raises(RagnbError, match="stands twice"):
+        rn.weighted_means(frame, doc_weights={"e\u0301": 1, "\u00e9": 2})
+    with pytest.raises(RagnbError, match="no mapping"):
+        rn.weighted_means(frame, metric_weights=[1.0])
+
+
+def test_a_weight_for_nothing_warns_with_the_near_names():
+    frame = pd.DataFrame({"faithfulness": [0.5, 1.0], "doc_name": ["322_双源CT成像技术.pdf", "b"]})
+    with pytest.warns(RagnbWarning, match="faithfullness.*did you mean 'faithfulness'") as caught:
+        rn.weighted_means(frame, metric_weights={"faithfullness": 2.0})
+    assert caught[0].message.args[0].startswith("metric_weights names")
+    with pytest.warns(RagnbWarning, match="did you mean '322_双源CT成像技术.pdf'"):
+        rn.weigh(frame, doc_weights={"双源CT成像技术.pdf": 2.0})
+
+
+def test_bad_tables_are_refused_in_words():
+    with pytest.raises(RagnbError, match=r"row 1: 1\.5 lies outside 0\.\.1; declare its scale"):
+        rn.weighted_means(pd.DataFrame({"faithfulness": [0.5, 1.5]}))
+    with pytest.raises(RagnbError, match="'0.5' is text"):
+        rn.weighted_means(pd.DataFrame({"faithfulness": ["0.5"]}))
+    with pytest.raises(RagnbError, match="did you mean 'faithfulness'"):
+        rn.weighted_means(pd.DataFrame({"faithfulness": [0.5]}), ["faithfullness"])
+    with pytest.raises(RagnbError, match=r"Declare it: Metric\('mine', low, high\)"):
+        rn.weighted_means(pd.DataFrame({"mine": [0.5]}), ["mine"])
+    with pytest.raises(RagnbError, match="names one metric twice"):
+        rn.weighted_means(pd.DataFrame({"faithfulness": [0.5]}), ["faithfulness", "faithfulness"])
+    with pytest.raises(RagnbError, match="column='dok' is not there"):
+        rn.weighted_means(pd.DataFrame({"faithfulness": [0.5]}), doc="dok")
+    with pytest.raises(RagnbError, match="level=95"):
+        rn.weighted_means(pd.DataFrame({"faithfulness": [0.5]}), level=95)
+    with pytest.raises(RagnbError, match="no finite range"):
+        frame = pd.DataFrame({"latency": [0.5]})
+        rn.weighted_means(frame, [rn.Metric("latency", 0, math.inf, better="lower")])
+    with pytest.raises(RagnbError, match=r"make moments\(by='system'\)"):
+        rn.moments(pd.DataFrame({"faithfulness": [0.5]})).means(by="system")
+
+
+def test_a_number_that_failed_or_does_not_apply_is_an_error_and_gaps_are_counted():
+    frame = pd.DataFrame(
+        {
+            "faithfulness": [0.5, None, None, None, 1.0],
+            "faithfulness__status": ["ok", "failed", "not_applicable", None, "ok"],
+            "doc_name": list("aabbc"),
+        }
+    )
+    means = rn.weighted_means(frame)
+    got = means.iloc[0]
+    assert got[["n", "n_missing", "n_failed", "n_not_applicable"]].tolist() == [2, 1, 1, 1]
+    assert (ledger(means)[["ok", "missing", "failed", "not_applicable"]].sum(axis=1) == 5).all()
+    assert "many_failed" in set(notes(means)["code"])
+    for word in ("failed", "not_applicable"):
+        with pytest.raises(RagnbError, match=f"0.5 stands beside status '{word}'"):
+            rn.weighted_means(frame.assign(faithfulness__status=[word, None, None, None, None]))
+    with pytest.raises(RagnbError, match="'error' is no status"):
+        rn.weighted_means(frame.assign(faithfulness__status="error"))
+
+
+def test_empty_and_scoreless_frames_are_missing_not_zero():
+    for frame in (
+        pd.DataFrame({"faithfulness": pd.Series([], dtype=float), "doc_name": pd.Series([], dtype=object)}),
+        pd.DataFrame({"faithfulness": [np.nan], "doc_name": ["a"]}),
+    ):
+        means = rn.weighted_means(frame)
+        assert means["value"].isna().all()
+        assert means["n"].tolist() == [0, 0]
+    assert rn.weighted_means(pd.DataFrame({"question": ["a"]}))["metric"].tolist() == ["weighted_score"]
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_notes_say_what_a_reader_must_know(lang):
+    docs = ["大文件.pdf"] * 30 + list("abcdefghi")
+    frame = pd.DataFrame({"faithfulness": np.linspace(0, 1, 39), "doc_name": docs})
+    found = notes(rn.weighted_means(frame), lang).set_index("code")
+    assert "大文件.pdf" in found.loc["dominated", "text"]
+    assert "77" in found.loc["dominated", "text"]
+    assert set(notes(rn.weighted_means(frame.drop(columns="doc_name")), lang)["code"]) == {"rows_independent"}
+    one = notes(rn.weighted_means(frame.assign(doc_name="x")), lang)
+    assert set(one["code"]) == {"one_cluster"}
+    few = frame.assign(doc_name=["abcd"[i % 4] for i in range(39)])
+    assert "4" in notes(rn.weighted_means(few), lang).set_index("code").loc["few_clusters", "text"]
+    many = frame.assign(doc_name=[f"d{i}" for i in range(39)])
+    assert notes(rn.weighted_means(many), lang).empty
+    turned = notes(rn.weighted_means(many.rename(columns={"faithfulness": "noise_sensitivity"})), lang)
+    assert turned["code"].tolist() == ["lower_is_better"]
+    tipped = rn.weighted_means(few, doc_weights={"a": 3.5, "b": 0.1, "c": 3.5, "d": 0.1})
+    assert "few_clusters" in set(notes(tipped, lang)["code"])
+
+
+def test_weigh_adds_two_columns_and_makes_old_ones_anew():
+    frame = pd.DataFrame({"faithfulness": [0.5], "doc_name": ["a"], "weighted_score": [9.0], "note": ["x"]})
+    got = rn.weigh(frame, doc_weights={"a": 2})
+    assert got[["weighted_score", "sample_weight"]].to_numpy().tolist() == [[0.5, 2.0]]
+    assert frame["weighted_score"].iloc[0] == 9.0
+
+
+def test_shares_of_a_sample_add_up_to_one():
+    frame = pd.DataFrame({"faithfulness": [1.0, np.nan, np.nan], "context_recall": [0.5, 0.5, np.nan]})
+    share = effective_weights(frame, {"faithfulness": 3.0}).share
+    assert share.tolist() == [[0.75, 0.25], [0.0, 1.0], [0.0, 0.0]]
+
+
+def test_moments_show_what_they_hold():
+    frame = pd.DataFrame({"faithfulness": [1.0] * 8, "doc_name": list("aabbccdd")})
+    assert repr(rn.moments(frame)) == "Moments(8 rows in 4 cells: 1 metrics, 4 documents, 1 groups)"
