@@ -13,7 +13,8 @@ from ragnb.schema.columns import (
     note_frame,
     note_row,
 )
-from ragnb.schema.metric import METRICS, Metric, resolve_metrics, undeclared_columns
+from ragnb.schema.known import METRICS, resolve_metrics, undeclared_columns
+from ragnb.schema.metric import Metric
 from ragnb.schema.models import DEFAULT_GATES, Gate, Profile, Rubric, Rule
 
 __all__ = [

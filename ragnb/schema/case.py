@@ -9,7 +9,8 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
 from ragnb.errors import unknown
-from ragnb.schema.metric import METRICS, Metric, MetricLike
+from ragnb.schema.known import METRICS, MetricLike
+from ragnb.schema.metric import Metric
 
 
 class Result(BaseModel):

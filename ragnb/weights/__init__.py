@@ -88,9 +88,9 @@ def weighted_means(
     --------
     >>> scores = pd.DataFrame({"faithfulness": [1.0, 0.5, 0.9], "doc_name": ["a", "b", "c"]})
     >>> weighted_means(scores)[["metric", "value", "low", "high", "n"]].round(3)
-               metric  value    low  high  n
-    0    faithfulness    0.8  0.212  0.984  3
-    1  weighted_score    0.8  0.212  0.984  3
+               metric  value    low   high  n
+    0    faithfulness    0.8  0.175  0.987  3
+    1  weighted_score    0.8  0.175  0.987  3
     """
     return moments(scores, metrics, doc=doc, cluster=cluster, by=by).means(
         metric_weights, doc_weights, level=level, orient=orient, rescale=rescale

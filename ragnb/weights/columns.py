@@ -126,8 +126,8 @@ def statuses(frame: pd.DataFrame, metrics: Sequence[Metric], values: Array) -> n
         if clash.any():
             row = int(np.argmax(clash))
             raise RagnbError(
-                f"column {metric.name!r}, row {frame.index[row]!r}: {float(values[row, k])!r} stands beside status "
-                f"{words.iloc[row]!r}; a score that failed or does not apply has no number"
+                f"column {metric.name!r}, row {frame.index[row]!r}: {float(values[row, k])!r} stands beside "
+                f"status {words.iloc[row]!r}; a score that failed or does not apply has no number"
             )
     return codes
 

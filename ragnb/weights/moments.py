@@ -11,11 +11,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb.errors import RagnbError
-from ragnb.schema import RESULT_COLUMNS, Metric, resolve_metrics
+from ragnb.schema import Metric, resolve_metrics
 from ragnb.weights.cells import Cells, reduce_rows
 from ragnb.weights.check import check_weights, warn_unused
 from ragnb.weights.columns import Array, Labels, as_pandas, labels, matrix, statuses
-from ragnb.weights.finish import Estimates, Plan, finish, plan_total
+from ragnb.weights.finish import finish, plan_total
+from ragnb.weights.table import result_table
 
 Counts = npt.NDArray[np.int64]
 MetricsArgument = str | Metric | Iterable[str | Metric] | None
@@ -113,7 +114,7 @@ class Moments:
         doc_weight = np.array([v.get(name, 1.0) for name in self.docs] + [1.0])
         size = len(source.rows)
         found = finish(source.cells, size, self.metrics, plan, doc_weight, level)
-        return _table(source, found, plan, vector)
+        return result_table(source, found, plan, vector)
 
     def _pooled(self) -> Moments:
         order = np.argsort(self.cells.cluster, kind="stable")
@@ -199,7 +200,7 @@ def moments(
     Examples
     --------
     >>> moments(pd.DataFrame({"faithfulness": [1.0, 0.5, None], "doc_name": ["a", "a", "b"]}))
-    Moments(3 rows in 2 cells: 1 metrics, 2 documents, 1 groups)
+    Moments(3 rows in 3 cells: 1 metrics, 2 documents, 1 groups)
     """
     frame = as_pandas(scores)
     chosen = resolve_metrics(metrics, [str(c) for c in frame.columns])
@@ -231,52 +232,3 @@ def moments(
 def _count(flags: npt.NDArray[np.bool_], codes: npt.NDArray[np.int64], size: int) -> Counts:
     columns = [np.bincount(codes[flags[:, k]], minlength=size) for k in range(flags.shape[1])]
     return np.column_stack(columns) if columns else np.zeros((size, 0), dtype=np.int64)
-
-
-def _table(source: Moments, found: Estimates, plan: Plan, weights: Array) -> pd.DataFrame:
-    names = [*(m.name for m in source.metrics), "weighted_score"]
-    groups, width = found.value.shape
-    shown = np.append(np.where(weights > 0, weights, np.where(_in_total(source, weights), 0.0, np.nan)), np.nan)
-    n = found.n.astype(np.int64)
-    zero = np.zeros((groups, 1), dtype=np.int64)
-    failed = np.hstack([source.counts[:, :, 0], zero])
-    absent = np.hstack([source.counts[:, :, 1], zero])
-    columns = {
-        "metric": np.tile(np.array(names, dtype=object), groups),
-        "weight": np.tile(shown, groups),
-        "value": found.value,
-        "low": found.low,
-        "high": found.high,
-        "se": found.se,
-        "n": n,
-        "n_missing": source.rows[:, None] - n - failed - absent,
-        "n_failed": failed,
-        "n_not_applicable": absent,
-        "n_clusters": found.n_clusters.astype(np.int64),
-        "n_eff": found.n_eff,
-    }
-    table = pd.DataFrame({name: columns[name].ravel() for name in RESULT_COLUMNS})
-    if source.by is not None:
-        table.insert(0, source.by, np.repeat(np.array(source.groups, dtype=object), width))
-    table.attrs = {
-        "ranges": {m.name: (m.low, m.high) for m in source.metrics} | {"weighted_score": (plan.low, plan.high)},
-        "better": {m.name: m.better for m in source.metrics} | {"weighted_score": "higher"},
-        "why_no_total": plan.why_not,
-        "clusters": "document"
-        if source.doc_clusters and source.clusters
-        else "row"
-        if not source.clusters
-        else "cluster",
-        "g_eff": found.g_eff.ravel().tolist(),
-        "top": [
-            {"share": float(s), "name": source.clusters[c] if 0 <= c < len(source.clusters) else ""}
-            for s, c in zip(found.top_share.ravel(), found.top_cluster.ravel(), strict=True)
-        ],
-    }
-    return table
-
-
-def _in_total(source: Moments, weights: Array) -> npt.NDArray[np.bool_]:
-    return np.array([m.role == "quality" or m.name in source.named for m in source.metrics], dtype=bool) | (
-        weights > 0
-    )

@@ -63,7 +63,7 @@ def _cluster_notes(scored: pd.DataFrame, unit: str) -> list[tuple[str, list[str]
         kind = ""
         if g < 2:
             kind = "one_cluster"
-        elif row["top"]["share"] >= _MUCH and row["top"]["name"]:
+        elif row["top"]["share"] > _MUCH + 1e-9 and row["top"]["name"]:
             kind = "dominated"
             values |= {"name": row["top"]["name"], "share": round(100 * row["top"]["share"])}
         elif row["g_eff"] < _VERY_FEW:
@@ -85,8 +85,8 @@ def ledger(means: pd.DataFrame) -> pd.DataFrame:
     --------
     >>> from ragnb.weights import weighted_means
     >>> means = weighted_means(pd.DataFrame({"faithfulness": [1.0, None], "doc_name": ["a", "b"]}))
-    >>> ledger(means).loc[0].tolist()
-    ['faithfulness', 2, 1, 1, 0, 0]
+    >>> ledger(means).loc[0, "rows":].to_dict()
+    {'rows': 2, 'ok': 1, 'missing': 1, 'failed': 0, 'not_applicable': 0}
     """
     parts = means[["n", "n_missing", "n_failed", "n_not_applicable"]]
     table = parts.set_axis(["ok", "missing", "failed", "not_applicable"], axis=1)

@@ -1,0 +1,214 @@
+"""The table of metrics that ragnb knows, and how a caller's names and columns become metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Literal
+
+import pandas as pd
+
+from ragnb.errors import RagnbError, unknown
+from ragnb.schema.columns import CASE_COLUMNS, DERIVED_COLUMNS
+from ragnb.schema.metric import Metric
+
+_A, _R, _G, _C, _Q = (
+    "answer",
+    "retrieved_contexts",
+    "ground_truth_answer",
+    "ground_truth_contexts",
+    "question",
+)
+
+
+def _rate(
+    name: str, better: Literal["higher", "lower"] = "higher", family: str = "refusal", **more: str
+) -> Metric:
+    kind: Literal["continuous", "binary"] = "continuous" if more.get("kind") == "continuous" else "binary"
+    return Metric(name, 0.0, 1.0, better, kind, role="rate", family=family, variant=more.get("variant", ""))
+
+
+_ROWS = (
+    Metric(
+        "faithfulness",
+        family="generation",
+        needs=(_A, _R),
+        aliases=(
+            "Faithfulness",
+            "groundedness",
+            "Groundedness",
+            "nv_response_groundedness",
+            "response_groundedness",
+            "faithfullness_evaluator",
+            "factuality",
+            "answer_faithfulness",
+        ),
+        variant="supported statements / statements of the answer",
+    ),
+    Metric(
+        "answer_relevancy",
+        family="generation",
+        needs=(_A, _Q),
+        aliases=(
+            "response_relevancy",
+            "Answer Relevancy",
+            "Answer Relevance",
+            "answer_relevance",
+            "relevancy",
+        ),
+        variant="how far the answer speaks to the question",
+    ),
+    Metric(
+        "context_recall",
+        family="retrieval",
+        needs=(_G, _R),
+        aliases=("Context Recall", "contextual_recall", "Contextual Recall"),
+        variant="supported statements / statements of the reference answer",
+    ),
+    Metric(
+        "context_precision",
+        family="retrieval",
+        needs=(_C, _R),
+        aliases=(
+            "llm_context_precision_with_reference",
+            "context_precision_with_reference",
+            "Context Precision",
+            "contextual_precision",
+            "Contextual Precision",
+        ),
+        variant="average precision over ranks, against reference contexts or a reference answer",
+    ),
+    Metric(
+        "context_relevance",
+        family="retrieval",
+        needs=(_R, _Q),
+        aliases=(
+            "context_relevancy",
+            "context_ relevancy",
+            "context_relavency",
+            "nv_context_relevance",
+            "Context Relevance",
+            "contextual_relevancy",
+            "Contextual Relevancy",
+        ),
+        variant="relevant passages / passages (the NVIDIA metric of ragas is a rating, not a share)",
+    ),
+    Metric(
+        "answer_correctness",
+        family="end_to_end",
+        needs=(_A, _G),
+        aliases=("Answer Correctness",),
+        variant="agreement of the answer with the reference answer",
+    ),
+    Metric(
+        "noise_sensitivity",
+        better="lower",
+        family="generation",
+        needs=(_A, _G, _R),
+        aliases=("noise_sensitivity(mode=relevant)",),
+        variant="false statements that retrieved passages led to / statements of the answer",
+    ),
+    Metric(
+        "factual_correctness",
+        family="end_to_end",
+        needs=(_A, _G),
+        aliases=("factual_correctness(mode=f1)", "factual_correctness_f1"),
+        variant="F1 of the statements of answer and reference answer",
+    ),
+    Metric(
+        "semantic_similarity",
+        family="end_to_end",
+        needs=(_A, _G),
+        aliases=("answer_similarity", "sas"),
+        variant="similarity of embeddings of answer and reference answer",
+    ),
+    Metric("accuracy", 1, 10, kind="ordinal", family="rubric", needs=(_A, _Q), weight=0.5),
+    Metric("completeness", 1, 10, kind="ordinal", family="rubric", needs=(_A, _Q), weight=0.3),
+    Metric("clarity", 1, 10, kind="ordinal", family="rubric", needs=(_A, _Q), weight=0.2),
+    _rate("answer_precision", variant="answered, answerable and hit / answered"),
+    _rate("over_refusal", "lower", variant="refused / answerable"),
+    _rate("under_refusal", "lower", variant="answered / unanswerable"),
+    _rate("citation_hit_rate", family="citation", variant="answered and hit / answerable"),
+    _rate("claim_containment", family="citation", variant="answer holds a phrase of the claim / answerable"),
+    _rate("compliance", family="citation", variant="has a citations list or is a refusal / all"),
+    _rate("retrieval_hit", family="retrieval", variant="some gold id among the chunks / answerable"),
+    _rate("retrieval_recall", family="retrieval", kind="continuous", variant="gold ids among the chunks"),
+    _rate("reciprocal_rank", family="retrieval", kind="continuous", variant="1 / rank of the first gold id"),
+)
+
+METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in _ROWS})
+"""The metrics that ragnb knows, by name."""
+
+MetricLike = str | Metric
+
+
+def resolve_metrics(
+    metrics: MetricLike | Iterable[MetricLike] | None, columns: Sequence[str]
+) -> tuple[Metric, ...]:
+    """Turn what a caller named into metrics whose columns are there.
+
+    Parameters
+    ----------
+    metrics : None, str, Metric, or several
+        None takes every column that METRICS declares. Metric objects add to METRICS (and to the columns
+        of METRICS when no name is given beside them); names select.
+    columns : sequence of str
+        The columns of the frame.
+
+    Returns
+    -------
+    tuple of Metric
+        In the order named; for None in the order of METRICS.
+
+    Raises
+    ------
+    RagnbError
+        For a name that neither METRICS nor the caller declares, that is not a column, or that is named twice.
+
+    Examples
+    --------
+    >>> [m.name for m in resolve_metrics(None, ["faithfulness", "latency"])]
+    ['faithfulness']
+    """
+    known = tuple(metric for name, metric in METRICS.items() if name in columns)
+    if metrics is None:
+        return known
+    given = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
+    own = {metric.name: metric for metric in given if isinstance(metric, Metric)}
+    if own and len(own) == len(given):
+        given = [*(metric for metric in known if metric.name not in own), *given]
+    chosen = [_resolve_one(item, own, columns) for item in given]
+    names = [metric.name for metric in chosen]
+    if len(set(names)) < len(names):
+        raise RagnbError(f"metrics={names!r} names one metric twice; name each once")
+    return tuple(chosen)
+
+
+def _resolve_one(item: MetricLike, own: Mapping[str, Metric], columns: Sequence[str]) -> Metric:
+    name = item if isinstance(item, str) else item.name
+    metric = own.get(name) or METRICS.get(name)
+    if metric is None:
+        step = f"Declare it: Metric({name!r}, low, high)" if name in columns else ""
+        raise unknown("metric", name, [*METRICS, *own], step)
+    if name not in columns:
+        raise unknown("metric", name, [c for c in columns if c in METRICS or c in own], "It is not a column.")
+    return metric
+
+
+def undeclared_columns(frame: pd.DataFrame) -> list[str]:
+    """Return the numeric columns that no one declared: they are listed, never averaged.
+
+    Examples
+    --------
+    >>> undeclared_columns(pd.DataFrame({"faithfulness": [1.0], "latency": [2.5], "question": ["a"]}))
+    ['latency']
+    """
+    skip = {*METRICS, *CASE_COLUMNS, *DERIVED_COLUMNS}
+    return [
+        str(name)
+        for name in frame.columns
+        if name not in skip
+        and "__" not in str(name)
+        and pd.api.types.is_numeric_dtype(frame[name])
+        and not pd.api.types.is_bool_dtype(frame[name])
+    ]
