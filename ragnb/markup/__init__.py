@@ -1,0 +1,49 @@
+"""Small frames and numbers → escaped HTML, Markdown and SVG: the one place where text becomes markup.
+
+Answers, questions and names are text that strangers wrote. Whatever is not `Safe` is escaped here, and
+nothing else in the library builds markup from such text.
+"""
+
+from ragnb.markup.cells import MISSING, Column, count, number, percent, with_interval
+from ragnb.markup.page import badge, card, cards, details, figure, fragment, heading, page, style
+from ragnb.markup.radar import radar_points, radar_runs
+from ragnb.markup.svg import DASHES, INK, SYSTEM_COLOURS, TONES, interval_svg, stacked_svg
+from ragnb.markup.tables import html_table, markdown_table
+from ragnb.markup.text import Safe, element, escape, join, md_cell, one_line, text_width
+from ragnb.markup.web import radar_svg
+
+__all__ = [
+    "DASHES",
+    "INK",
+    "MISSING",
+    "SYSTEM_COLOURS",
+    "TONES",
+    "Column",
+    "Safe",
+    "badge",
+    "card",
+    "cards",
+    "count",
+    "details",
+    "element",
+    "escape",
+    "figure",
+    "fragment",
+    "heading",
+    "html_table",
+    "interval_svg",
+    "join",
+    "markdown_table",
+    "md_cell",
+    "number",
+    "one_line",
+    "page",
+    "percent",
+    "radar_points",
+    "radar_runs",
+    "radar_svg",
+    "stacked_svg",
+    "style",
+    "text_width",
+    "with_interval",
+]

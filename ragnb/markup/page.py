@@ -1,0 +1,216 @@
+"""The page that the report stands on, and its parts: one style sheet, no script, nothing from outside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+
+from ragnb import texts
+from ragnb.errors import RagnbError, unknown
+from ragnb.markup.svg import TONES
+from ragnb.markup.text import Safe, element, escape, join, one_line
+
+_CSP = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+_LANG = {"en": "en", "zh": "zh-CN"}
+
+
+@cache
+def _sheet(name: str) -> str:
+    return files(__package__).joinpath(f"{name}.css").read_text(encoding="utf-8").strip()
+
+
+def style(*, notebook: bool = False) -> Safe:
+    """Return the style sheet as a ``<style>`` element; its rules reach only into ``class="ragnb"``.
+
+    Parameters
+    ----------
+    notebook : bool
+        Take the colours of the notebook (JupyterLab's ``--jp-`` variables, or what surrounds the output)
+        instead of the page's own.
+
+    Examples
+    --------
+    >>> "--jp-" in style(notebook=True), "--jp-" in style()
+    (True, False)
+    """
+    own = _sheet("notebook" if notebook else "page")
+    return Safe(f"<style>\n{own}\n{_sheet('parts')}\n</style>")
+
+
+def fragment(html: str, *, lang: str = "en") -> Safe:
+    """Wrap HTML of ours for the output of a notebook cell, with a style that follows its theme.
+
+    Parameters
+    ----------
+    html : str
+        HTML of ours: it is put in as it is.
+    lang : {"en", "zh"}
+        Sets the first fonts.
+
+    Examples
+    --------
+    >>> fragment("<p>fine</p>").endswith("<p>fine</p></div>")
+    True
+    """
+    if lang not in _LANG:
+        raise unknown("lang", lang, list(_LANG))
+    return element("div", style(notebook=True), Safe(html), class_="ragnb", lang=_LANG[lang])
+
+
+def page(title: str, body: str, *, lang: str = "en", contents: Iterable[tuple[str, str]] = ()) -> Safe:
+    """Return a complete document that opens from a file, without network and without script.
+
+    Parameters
+    ----------
+    title : str
+        Shown by the browser; the body has its own heading. Escaped.
+    body : str
+        HTML of ours: it is put in as it is.
+    lang : {"en", "zh"}
+        Sets the language of the page, its first fonts and its own words.
+    contents : iterable of (anchor, text)
+        The links of a list of contents, beside the page where there is room; none by default.
+
+    Returns
+    -------
+    Safe
+        From ``<!doctype html>`` to ``</html>``.
+
+    Raises
+    ------
+    RagnbError
+        For a language that ragnb does not speak.
+
+    Examples
+    --------
+    >>> page("Run", "<p>fine</p>")[:31]
+    '<!doctype html><html lang="en">'
+    """
+    say = texts.load(lang)
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        Safe(f'<meta http-equiv="Content-Security-Policy" content="{_CSP}">'),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", one_line(title)),
+        style(),
+    )
+    links = [element("li", element("a", text, href=f"#{anchor}")) for anchor, text in contents]
+    nav = element("nav", element("ol", *links), class_="rg-nav", aria_label=say("page.contents")) if links else ""
+    main = element("body", nav, element("main", Safe(body)), class_="ragnb rg-page")
+    document = element("html", head, main, lang=_LANG[lang])
+    return Safe(f"<!doctype html>{document}\n")
+
+
+def heading(text: object, *, level: int = 2, anchor: str | None = None) -> Safe:
+    """Return a heading that links to itself.
+
+    Parameters
+    ----------
+    text : object
+        The heading; escaped unless it is `Safe`.
+    level : {1, 2, 3, 4}
+        Its level.
+    anchor : str, optional
+        The name of the place; by default made from the text.
+
+    Examples
+    --------
+    >>> heading("Where?")
+    '<h2 id="where"><a href="#where">Where?</a></h2>'
+    """
+    if level not in (1, 2, 3, 4):
+        raise RagnbError(f"level={level!r} is not a level of headings; choose 1, 2, 3 or 4")
+    name = re.sub(r"\W+", "-", (anchor or str(text)).lower()).strip("-") or "section"
+    return element(f"h{level}", element("a", text, href=f"#{name}"), id=name)
+
+
+def details(summary: object, body: str, *, opened: bool = False) -> Safe:
+    """Return a part that unfolds; the summary is escaped unless `Safe`, the body is HTML of ours.
+
+    Examples
+    --------
+    >>> details("How", "<p>so</p>")
+    '<details><summary>How</summary><p>so</p></details>'
+    """
+    mark = {"open": ""} if opened else {}
+    return element("details", element("summary", summary), Safe(body), **mark)
+
+
+def badge(tone: str, word: object | None = None, *, lang: str = "en") -> Safe:
+    """Return a judgement: its mark, its colour and its word.
+
+    Parameters
+    ----------
+    tone : {"good", "watch", "bad", "none"}
+        ``none`` is grey: nothing to judge by.
+    word : object, optional
+        The word beside the mark; by default the tone's own in that language.
+    lang : {"en", "zh"}
+
+    Raises
+    ------
+    RagnbError
+        For another tone.
+
+    Examples
+    --------
+    >>> badge("watch")
+    '<span class="rg-mark rg-watch"><span aria-hidden="true">▲</span> watch</span>'
+    """
+    if tone not in TONES:
+        raise unknown("tone", tone, list(TONES))
+    said = texts.entry(lang, f"mark.{tone}") if word is None else word
+    return element(
+        "span", element("span", TONES[tone], aria_hidden="true"), " ", said, class_=f"rg-mark rg-{tone}"
+    )
+
+
+def card(label: object, value: object, *, mark: str = "", picture: str = "", note: object = "") -> Safe:
+    """Return a card: a number, its picture, and what it counts.
+
+    Parameters
+    ----------
+    label, value, note : object
+        What the number is, the number as it is written, and its n; escaped unless `Safe`.
+    mark, picture : str
+        HTML of ours: a `badge` and an `interval_svg`.
+
+    Examples
+    --------
+    >>> "0.740" in card("Overall", "0.740", mark=badge("good"), note="n = 412")
+    True
+    """
+    return element(
+        "div",
+        element("div", label, " ", Safe(mark), class_="rg-label"),
+        element("div", value, class_="rg-value"),
+        Safe(picture),
+        element("div", note, class_="rg-note"),
+        class_="rg-card",
+    )
+
+
+def cards(items: Iterable[str]) -> Safe:
+    """Return cards side by side.
+
+    Examples
+    --------
+    >>> cards([card("n", "12")]).startswith('<div class="rg-cards"><div class="rg-card">')
+    True
+    """
+    return element("div", Safe("".join(items)), class_="rg-cards")
+
+
+def figure(picture: str, finding: object) -> Safe:
+    """Return a picture of ours under the finding that it shows.
+
+    Examples
+    --------
+    >>> figure("<svg></svg>", "Recall is low")
+    '<figure><figcaption>Recall is low</figcaption><svg></svg></figure>'
+    """
+    return join([Safe("<figure>"), element("figcaption", escape(finding)), Safe(picture), Safe("</figure>")])

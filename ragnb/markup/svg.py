@@ -1,0 +1,245 @@
+"""Small pictures as SVG strings: an interval on its scale, and counts as one stacked bar.
+
+Text and axes are drawn in ``currentColor``, so that a picture follows the page it stands in, light or dark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, SupportsFloat
+
+from ragnb.errors import RagnbError, listing, unknown
+from ragnb.markup.cells import MISSING, is_missing, with_interval
+from ragnb.markup.text import Safe, element, join, one_line, text_width
+
+INK = "#1f2328"
+"""The colour of text and axes where ``currentColor`` cannot be said."""
+
+SYSTEM_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000")
+"""Okabe and Ito's colours that stand 3 : 1 out from white; black is drawn in the colour of the text."""
+
+DASHES: tuple[tuple[float, ...], ...] = ((), (6, 3), (2, 2), (8, 3, 2, 3), (12, 4))
+"""One dash pattern a system, in pixels, so that grey print keeps them apart."""
+
+TONES = {"good": "●", "watch": "▲", "bad": "■", "none": "○"}
+"""The mark that stands beside each colour of judgement; ``none`` is grey: no evidence."""
+
+# Without the page's style sheet; with it the class decides, so that a dark page has its own shades.
+_TONE_FILLS = {"good": "#00756b", "watch": "#8a5a00", "bad": "#b8400e", "none": "#666666"}
+_PARTS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#7F7F7F")
+Bars = Iterable[tuple[str, float]]
+
+
+def picture(width: float, height: float, label: str, *children: object) -> Safe:
+    """Return an ``<svg>`` that says what it shows, as wide as it is drawn and never wider than its place."""
+    return element(
+        "svg",
+        *children,
+        xmlns="http://www.w3.org/2000/svg",
+        class_="rg-svg",
+        role="img",
+        aria_label=one_line(label),
+        width=float(width),
+        height=float(height),
+        viewBox=f"0 0 {width:g} {height:g}",
+        style="max-width:100%;height:auto",
+        fill="currentColor",
+        font_size=12,
+    )
+
+
+def svg_text(x: float, y: float, text: object, anchor: str = "middle", **more: object) -> Safe:
+    """Return a line of SVG text."""
+    return element("text", one_line(text), x=float(x), y=float(y), text_anchor=anchor, **more)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, **more: object) -> Safe:
+    """Return an SVG line in the colour of the text."""
+    given: dict[str, object] = {"stroke": "currentColor", "stroke_width": 1, **more}
+    return element("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), **given)
+
+
+def check_span(span: Sequence[float]) -> tuple[float, float]:
+    """Return the ends of a scale, or refuse a scale that is empty or endless."""
+    low, high = float(span[0]), float(span[1])
+    if not (low < high and high - low < float("inf")):
+        raise RagnbError(f"span={tuple(span)!r} is no scale; give two finite ends, the lower one first")
+    return low, high
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A scale from `start` to `end`, laid between two places; what lies outside is put at its edge."""
+
+    start: float
+    end: float
+    left: float
+    right: float
+
+    def __call__(self, number: float) -> float:
+        inside = min(max(number, self.start), self.end)
+        return self.left + (self.right - self.left) * (inside - self.start) / (self.end - self.start)
+
+
+def interval_svg(
+    value: SupportsFloat | None,
+    low: SupportsFloat | None,
+    high: SupportsFloat | None,
+    *,
+    span: tuple[float, float] = (0, 1),
+    bars: Bars = (),
+    label: str = "",
+    width: int = 260,
+) -> Safe:
+    """Draw an estimate as a point with its interval on the whole of a common scale.
+
+    Parameters
+    ----------
+    value, low, high : float or None
+        The estimate and the ends of its interval. Nothing is drawn for a missing value but the scale and a
+        dash; an end outside the scale is drawn at its edge, with an arrow.
+    span : (float, float)
+        The ends of the scale, both written under it.
+    bars : iterable of (name, at)
+        Named thresholds, drawn as lines across the scale.
+    label : str
+        What the estimate is of; the numbers are added to it for those who cannot see the picture.
+    width : int
+        Pixels.
+
+    Returns
+    -------
+    Safe
+        An ``<svg role="img">``.
+
+    Raises
+    ------
+    RagnbError
+        For a scale that is empty or endless.
+
+    Examples
+    --------
+    >>> 'aria-label="recall: 0.812 [0.771, 0.843]"' in interval_svg(0.812, 0.771, 0.843, label="recall")
+    True
+    """
+    start, end = check_span(span)
+    named = sorted(((one_line(name), float(at)) for name, at in bars), key=lambda bar: bar[1])
+    middle = 10.0 + 14 * ((len(named) + 1) // 2)
+    x = Scale(start, end, 8.0, width - 8.0)
+    parts = [line(x.left, middle, x.right, middle, stroke_opacity=0.35)]
+    for edge, anchor in ((start, "start"), (end, "end")):
+        parts.append(line(x(edge), middle - 4, x(edge), middle + 4, stroke_opacity=0.35))
+        parts.append(svg_text(x(edge), middle + 20, f"{edge:g}", anchor, fill_opacity=0.8))
+    for place, (name, at) in enumerate(named):
+        # The lower of two neighbours is written to the left of its line, the higher to the right.
+        left = len(named) > 1 and place % 2 == 0 and x(at) > text_width(name)
+        y = 11.0 + 14 * (place // 2)
+        parts.append(line(x(at), y - 9, x(at), middle + 8, stroke_dasharray="3 2", class_="rg-bar"))
+        parts.append(svg_text(x(at) + (-3 if left else 3), y, name, "end" if left else "start"))
+    parts += _dot(value, low, high, x, middle)
+    said = with_interval(value, low, high)
+    return picture(width, middle + 24, f"{label}: {said}" if label else said, *parts)
+
+
+def _dot(value: Any, low: Any, high: Any, x: Scale, y: float) -> list[Safe]:
+    if is_missing(value):
+        return [svg_text((x.left + x.right) / 2, y - 3, MISSING)]
+    parts = []
+    if not is_missing(low) and not is_missing(high):
+        parts.append(line(x(low), y, x(high), y, stroke_width=3, class_="rg-interval"))
+        tips = [(x.left, -6)] * (low < x.start) + [(x.right, 6)] * (high > x.end)
+        parts += [
+            element("polygon", points=f"{at + tip:g},{y:g} {at:g},{y - 4:g} {at:g},{y + 4:g}") for at, tip in tips
+        ]
+    parts.append(element("circle", cx=x(value), cy=y, r=5.0, class_="rg-dot"))
+    return parts
+
+
+def stacked_svg(
+    labels: Sequence[object],
+    counts: Sequence[SupportsFloat],
+    *,
+    label: str,
+    tones: Sequence[str] | None = None,
+    width: int = 640,
+) -> Safe:
+    """Draw counts as one stacked bar, each part with its label and count beside it.
+
+    Parameters
+    ----------
+    labels : sequence
+        The names of the parts, in the order in which they are drawn.
+    counts : sequence of int
+        Their sizes; a part of 0 is named and not drawn.
+    label : str
+        What the picture shows, in words.
+    tones : sequence of {"good", "watch", "bad", "none"}, optional
+        Colours of judgement instead of colours of order.
+    width : int
+        Pixels.
+
+    Returns
+    -------
+    Safe
+        An ``<svg role="img">``.
+
+    Raises
+    ------
+    RagnbError
+        For counts that are missing or negative, or that do not pair with the labels.
+
+    Examples
+    --------
+    >>> "fine 7" in stacked_svg(["fine", "retrieval miss"], [7, 3], label="Failure modes")
+    True
+    """
+    sizes = _sizes(labels, counts)
+    total = sum(sizes)
+    written = [f"{one_line(name, 40)} {size:g}" for name, size in zip(labels, sizes, strict=True)]
+    said = f"{label}: {', '.join(written)}"
+    if total == 0:
+        return picture(width, 24, said, svg_text(0, 16, ", ".join(written) or MISSING, "start"))
+    colours = _part_colours(tones, len(sizes))
+    parts: list[Safe] = []
+    ends: list[float] = []
+    start = 0.0
+    for size, colour, name in zip(sizes, colours, written, strict=True):
+        wide = width * size / total
+        centre = start + wide / 2
+        half = text_width(name) / 2
+        row = _free_row(ends, max(0.0, min(centre - half, width - 2 * half)), 2 * half)
+        if size:
+            shape = {"x": start, "y": 0, "width": max(wide - 1, 0.5), "height": 22}
+            parts.append(element("rect", element("title", name), **shape, **colour))
+        x = max(half, min(centre, width - half))
+        parts.append(line(centre, 22, centre, 28 + 16 * row, stroke_opacity=0.5))
+        parts.append(svg_text(x, 40 + 16 * row, name))
+        start += wide
+    return picture(width, 46 + 16 * (len(ends) - 1), said, join(parts))
+
+
+def _sizes(labels: Sequence[object], counts: Sequence[SupportsFloat]) -> list[float]:
+    if len(labels) != len(counts):
+        raise RagnbError(f"{len(labels)} labels do not pair with {len(counts)} counts; give one count a label")
+    if any(is_missing(size) or float(size) < 0 for size in counts):
+        raise RagnbError(f"counts={listing(counts)} hold a missing or negative count; leave such parts out")
+    return [float(size) for size in counts]
+
+
+def _part_colours(tones: Sequence[str] | None, most: int) -> list[dict[str, object]]:
+    if tones is None:
+        return [{"fill": _PARTS[place % len(_PARTS)]} for place in range(most)]
+    for tone in tones:
+        if tone not in TONES:
+            raise unknown("tone", tone, list(TONES))
+    return [{"class_": f"rg-{tone}", "fill": _TONE_FILLS[tone]} for tone in tones]
+
+
+def _free_row(ends: list[float], start: float, wide: float) -> int:
+    """Take the first row of labels that is free from `start` on; `ends` holds where each row ends."""
+    row = next((place for place, end in enumerate(ends) if end + 10 <= start), len(ends))
+    if row == len(ends):
+        ends.append(0.0)
+    ends[row] = start + wide
+    return row

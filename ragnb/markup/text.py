@@ -1,0 +1,128 @@
+"""Text into markup: escaping, elements and Markdown cells, so that a payload stays text."""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Iterable
+
+# C0 and C1 controls (tab, line feed and carriage return are kept), lone surrogates and non-characters:
+# forbidden or silently rewritten by HTML and XML parsers, and surrogates cannot be written as UTF-8.
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_LINE_BREAK = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_VOID = frozenset({"meta", "br"})
+
+
+class Safe(str):
+    """Markup that ragnb wrote itself; everything else is escaped. Joining it to a plain str gives a plain str.
+
+    Examples
+    --------
+    >>> escape(Safe("<b>ours</b>")), escape("<b>theirs</b>")
+    ('<b>ours</b>', '&lt;b&gt;theirs&lt;/b&gt;')
+    """
+
+    __slots__ = ()
+
+
+def _plain(text: str) -> str:
+    return html.escape(_FORBIDDEN.sub("\ufffd", text), quote=True)
+
+
+def escape(value: object) -> Safe:
+    """Return a value as HTML text; characters that no document may hold become U+FFFD.
+
+    Examples
+    --------
+    >>> escape("<img src=x onerror='run()'>")
+    '&lt;img src=x onerror=&#x27;run()&#x27;&gt;'
+    """
+    return value if isinstance(value, Safe) else Safe(_plain(str(value)))
+
+
+def join(parts: Iterable[object], between: str = "") -> Safe:
+    """Join parts as HTML; those that are not `Safe` are escaped.
+
+    Examples
+    --------
+    >>> join([Safe("<br>"), "a < b"])
+    '<br>a &lt; b'
+    """
+    return Safe(str(escape(between)).join(escape(part) for part in parts))
+
+
+def _attribute(value: object) -> str:
+    if isinstance(value, float):
+        return f"{round(value, 2) + 0.0:.2f}".rstrip("0").rstrip(".")
+    return _plain(str(value))
+
+
+def element(name: str, *children: object, **attributes: object) -> Safe:
+    """Return an element; children that are not `Safe` and all attribute values are escaped.
+
+    An underscore in an attribute's name becomes a hyphen, ``class_`` is ``class``, None leaves it out, and
+    floats are written with at most two decimals.
+
+    Examples
+    --------
+    >>> element("td", "a & b", class_="num", aria_label='"')
+    '<td class="num" aria-label="&quot;">a &amp; b</td>'
+    """
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    if name in _VOID:
+        return Safe(f"<{name}{written}>")
+    return Safe(f"<{name}{written}>{join(children)}</{name}>")
+
+
+def one_line(value: object, most: int | None = None) -> str:
+    """Return text on one line without control characters, shortened to `most` characters with an ellipsis.
+
+    Examples
+    --------
+    >>> one_line("two\\nlines"), one_line("a long name", 6)
+    ('two lines', 'a lon…')
+    """
+    text = _FORBIDDEN.sub("\ufffd", _LINE_BREAK.sub(" ", str(value)).replace("\t", " ")).strip()
+    return text if most is None or len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def text_width(text: str, size: float = 12.0) -> float:
+    """Estimate the width of text in pixels: 1 em for a wide character, 0.56 em for any other.
+
+    Examples
+    --------
+    >>> text_width("中文", 10.0)
+    20.0
+    """
+    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    return size * (wide + 0.56 * (len(text) - wide))
+
+
+_MD_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\\": "&#92;", "$": "&#36;"}
+_MD_SPECIAL = re.compile(r"[&<>\\$]|[|`*~\[\]]|(?<![^\W_])_|_(?![^\W_])")
+
+
+def _md_escape(found: re.Match[str]) -> str:
+    # Backslash and dollar are written as entities: a doubled backslash before a bracket is mathematics to Jupyter.
+    return _MD_ENTITIES.get(found[0], "\\" + found[0])
+
+
+def md_cell(value: object) -> str:
+    """Return a value as one cell of a Markdown table: no text can add a row, a column or markup.
+
+    Line breaks become ``<br>``, the only markup that is written.
+
+    Examples
+    --------
+    >>> md_cell("a | b\\nc"), md_cell("context_recall *x*")
+    ('a \\\\| b<br>c', 'context_recall \\\\*x\\\\*')
+    """
+    if isinstance(value, Safe):
+        return re.sub(r"(?<!\\)\|", r"\\|", " ".join(value.splitlines()))
+    lines = [one_line(line) for line in _LINE_BREAK.split(str(value).strip())]
+    return "<br>".join(_MD_SPECIAL.sub(_md_escape, line) for line in lines)

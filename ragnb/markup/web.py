@@ -1,0 +1,149 @@
+"""The radar as an SVG string, without matplotlib, for pages and for widgets that redraw it often."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ragnb.markup.cells import MISSING, is_missing, number
+from ragnb.markup.radar import Ranges, axis_names, check_radar, radar_points, radar_runs
+from ragnb.markup.svg import DASHES, SYSTEM_COLOURS, Scale, check_span, line, picture, svg_text
+from ragnb.markup.text import Safe, element, join, one_line, text_width
+
+
+def radar_svg(
+    metrics: Sequence[str],
+    systems: Mapping[str, Sequence[Any]],
+    *,
+    label: str,
+    ranges: Ranges | None = None,
+    better: Mapping[str, str] | None = None,
+    radius: int = 130,
+    lang: str = "en",
+) -> Safe:
+    """Draw systems as closed polygons over their metrics; with fewer than three metrics, as dots.
+
+    Parameters
+    ----------
+    metrics : sequence of str
+        The axes, the first one up.
+    systems : mapping of system to values
+        One value a metric, raw, in its own units; None or NaN leaves a gap that the axis names.
+    label : str
+        The finding, in words, for those who cannot see the picture.
+    ranges : mapping of metric to (low, high), optional
+        As ``means.attrs["ranges"]``; 0 to 1 where none is given. The rim is the good end.
+    better : mapping of metric to {"higher", "lower"}, optional
+        As ``means.attrs["better"]``. Where lower is better the axis is turned and marked ``↓``.
+    radius : int
+        Pixels.
+    lang : {"en", "zh"}
+        The language of the word for a gap.
+
+    Returns
+    -------
+    Safe
+        An ``<svg role="img">``.
+
+    Raises
+    ------
+    RagnbError
+        For no system or more than five, for values that do not pair with the metrics, and for a metric
+        without a finite range.
+
+    Examples
+    --------
+    >>> 'role="img"' in radar_svg(["a", "b", "c"], {"mine": [0.5, None, 1.0]}, label="b is missing")
+    True
+    """
+    check_radar(metrics, systems)
+    spans, senses = ranges or {}, better or {}
+    names = axis_names(metrics, systems, ranges=spans, better=senses, lang=lang)
+    shown = [check_span(spans.get(metric, (0, 1))) for metric in metrics]
+    lower = [senses.get(metric) == "lower" for metric in metrics]
+    if len(metrics) < 3:
+        return _dots(names, systems, shown, label)
+    side = max(text_width(name) for name in names) + 14
+    middle, top = max(side, 20.0) + radius, radius + 24.0
+    parts = _web(names, middle, top, radius, shown)
+    for place, values in enumerate(systems.values()):
+        points = radar_points(values, ranges=shown, lower=lower) * [1, -1] * radius + [middle, top]
+        parts.append(_outline(points, place))
+    low = top + radius + 32
+    if len(systems) > 1:
+        parts.append(_legend(list(systems), middle, low))
+        low += 20 * len(systems)
+    return picture(2 * middle, low, label, *parts)
+
+
+def _web(
+    names: Sequence[str], x: float, y: float, radius: float, ranges: Sequence[tuple[float, float]]
+) -> list[Safe]:
+    faint = {"stroke": "currentColor", "stroke_opacity": 0.25, "fill": "none"}
+    parts = [element("circle", cx=x, cy=y, r=radius * ring / 4, **faint) for ring in range(1, 5)]
+    for name, (right, up) in zip(names, radar_points([1.0] * len(names)), strict=True):
+        parts.append(line(x, y, x + right * radius, y - up * radius, stroke_opacity=0.25))
+        anchor = "middle" if abs(right) < 0.1 else "start" if right > 0 else "end"
+        parts.append(svg_text(x + right * (radius + 10), y - up * (radius + 12) + 4, name, anchor))
+    if len(set(ranges)) == 1:
+        (low, high) = ranges[0]
+        for ring in (2, 4):
+            at = y - radius * ring / 4 + 12
+            parts.append(svg_text(x + 3, at, f"{low + (high - low) * ring / 4:g}", "start", fill_opacity=0.8))
+    return parts
+
+
+def _ink(place: int) -> str:
+    return "currentColor" if SYSTEM_COLOURS[place] == "#000000" else SYSTEM_COLOURS[place]
+
+
+def _stroke(place: int) -> dict[str, object]:
+    dashes = " ".join(f"{dash:g}" for dash in DASHES[place])
+    return {"stroke": _ink(place), "stroke_width": 2, "stroke_dasharray": dashes or None}
+
+
+def _outline(points: np.ndarray, place: int) -> Safe:
+    parts = []
+    for run, closed in radar_runs(points):
+        corners = " ".join(f"{x:.2f},{y:.2f}" for x, y in points[run])
+        fill = {"fill": _ink(place), "fill_opacity": 0.08} if closed else {"fill": "none"}
+        parts.append(element("polygon" if closed else "polyline", points=corners, **fill, **_stroke(place)))
+        parts += [element("circle", cx=x, cy=y, r=3.5, fill=_ink(place)) for x, y in points[run].tolist()]
+    return join(parts)
+
+
+def _legend(systems: Sequence[object], x: float, y: float) -> Safe:
+    left = x - (max(text_width(one_line(system, 40)) for system in systems) + 40) / 2
+    rows = []
+    for place, system in enumerate(systems):
+        at = y + 20.0 * place
+        rows.append(line(left, at - 4, left + 32, at - 4, **_stroke(place)))
+        rows.append(svg_text(left + 40, at, one_line(system, 40), "start"))
+    return join(rows)
+
+
+def _dots(
+    names: Sequence[str], systems: Mapping[str, Sequence[Any]], ranges: Sequence[tuple[float, float]], label: str
+) -> Safe:
+    side = max([text_width(name) for name in names], default=0.0) + 12
+    parts: list[Safe] = []
+    for row, (name, span) in enumerate(zip(names, ranges, strict=True)):
+        y, x = 20.0 + 34 * row, Scale(*span, side, side + 220)
+        parts.append(svg_text(side - 8, y + 4, name, "end"))
+        parts.append(line(x.left, y, x.right, y, stroke_opacity=0.35))
+        parts += [svg_text(x(edge), y + 16, f"{edge:g}", fill_opacity=0.8) for edge in span]
+        for place, values in enumerate(systems.values()):
+            if is_missing(values[row]):
+                continue
+            parts.append(element("circle", cx=x(float(values[row])), cy=y, r=5.0, fill=_ink(place)))
+            if len(systems) == 1:
+                parts.append(svg_text(x.right + 10, y + 4, number(values[row]), "start"))
+        if all(is_missing(values[row]) for values in systems.values()):
+            parts.append(svg_text(x.right + 10, y + 4, MISSING, "start"))
+    height = 24.0 + 34 * len(names)
+    if len(systems) > 1:
+        parts.append(_legend(list(systems), side + 110, height + 8))
+        height += 20.0 * len(systems)
+    return picture(side + 270, height, label, *parts)
