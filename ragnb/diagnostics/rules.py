@@ -1,0 +1,161 @@
+"""The rules: which bar of which metric says what. A rule is a row here, its texts stand in the texts room."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ragnb import texts
+from ragnb.errors import RagnbError, RagnbWarning
+from ragnb.schema import METRICS, Gate, Metric, Rule
+
+SLACK = 1e-9
+"""How far a value must be past a bar: the float mean of three 0.7s is not below 0.7."""
+
+RULES: tuple[Rule, ...] = (
+    Rule("faithfulness", 0.7, 0.5, example={"faithfulness": 0.45}),
+    Rule("answer_relevancy", 0.7, 0.5, example={"answer_relevancy": 0.6}),
+    Rule("context_recall", 0.7, 0.5, example={"context_recall": 0.3}),
+    Rule("context_precision", 0.6, 0.4, example={"context_precision": 0.5}),
+    Rule("noise_sensitivity", 0.3, 0.5, example={"noise_sensitivity": 0.6}),
+    Rule("factual_correctness", 0.6, 0.4, example={"factual_correctness": 0.55}),
+    Rule("semantic_similarity", 0.7, 0.5, example={"semantic_similarity": 0.65}),
+    Rule("context_relevance", 0.6, 0.4, example={"context_relevance": 0.35}),
+    Rule("answer_correctness", 0.6, 0.4, example={"answer_correctness": 0.5}),
+    Rule("citation_hit_rate", 0.75, 0.5, example={"citation_hit_rate": 0.6}),
+    Rule("under_refusal", 0.05, 0.15, example={"under_refusal": 0.2}),
+    Rule("over_refusal", 0.25, 0.5, example={"over_refusal": 0.3}),
+    Rule(
+        "citation_hit_rate",
+        0.75,
+        name="citations_off",
+        also=Gate("citations_off", "answer_precision", ">=", 0.8),
+        example={"citation_hit_rate": 0.6, "answer_precision": 0.9},
+    ),
+)
+"""Nine metric rules and four rate rules, each with means that fire it."""
+
+
+def past(values: npt.ArrayLike, bar: float | None, better: Literal["higher", "lower"]) -> npt.NDArray[np.bool_]:
+    """Return which values are on the bad side of a bar, strictly and by more than `SLACK`.
+
+    Parameters
+    ----------
+    values : array
+        In the metric's units; nan is past nothing.
+    bar : float or None
+        None is a bar that nothing passes.
+    better : {"higher", "lower"}
+        The metric's good end.
+
+    Examples
+    --------
+    >>> past([0.69, 0.7, float("nan")], 0.7, "higher").tolist()
+    [True, False, False]
+    """
+    x = np.asarray(values, dtype=float)
+    if bar is None:
+        return np.zeros(x.shape, dtype=bool)
+    return np.asarray((x < bar - SLACK) if better == "higher" else (x > bar + SLACK), dtype=bool)
+
+
+def fitting(rules: Iterable[Rule], metrics: Iterable[Metric]) -> Iterator[tuple[Rule, Metric]]:
+    """Yield each rule whose metrics are there, with the metric it reads.
+
+    A rule of `RULES` for a metric that the caller declares on another scale or direction is left out with a
+    warning: its bars would mean nothing there.
+
+    Raises
+    ------
+    RagnbError
+        For a critical bar on the good side of the warning bar.
+
+    Examples
+    --------
+    >>> [rule.name for rule, _ in fitting(RULES, [METRICS["faithfulness"]])]
+    ['faithfulness']
+    """
+    have = {metric.name: metric for metric in metrics}
+    for rule in rules:
+        needed = [rule.metric] if rule.also is None else [rule.metric, rule.also.metric]
+        if not all(name in have for name in needed):
+            continue
+        metric = have[rule.metric]
+        if rule in RULES and not all(_same_scale(have[name]) for name in needed):
+            warnings.warn(
+                f"the rule {rule.name!r} does not fit {rule.metric!r} on {metric.low:g}..{metric.high:g} "
+                f"({metric.better} is better) and is left out; "
+                f"pass rules=[Rule({rule.metric!r}, warning, critical)]",
+                RagnbWarning,
+                stacklevel=3,
+            )
+            continue
+        if rule.warning is not None and past(rule.warning, rule.critical, metric.better):
+            raise RagnbError(
+                f"rule {rule.name!r}: critical={rule.critical:g} stands on the good side of "
+                f"warning={rule.warning:g} ({metric.better} is better); swap them"
+            )
+        yield rule, metric
+
+
+def _same_scale(metric: Metric) -> bool:
+    ours = METRICS[metric.name]
+    return (metric.low, metric.high, metric.better) == (ours.low, ours.high, ours.better)
+
+
+def warning_bars(rules: Iterable[Rule], metrics: Iterable[Metric]) -> dict[str, float]:
+    """Return each metric's warning bar: that of its first rule that reads it alone.
+
+    Examples
+    --------
+    >>> warning_bars(RULES, [METRICS["faithfulness"], METRICS["compliance"]])
+    {'faithfulness': 0.7}
+    """
+    bars: dict[str, float] = {}
+    for rule, metric in fitting(rules, metrics):
+        bar = lift_bar(rule)
+        if rule.also is None and bar is not None:
+            bars.setdefault(metric.name, bar)
+    return bars
+
+
+def lift_bar(rule: Rule) -> float | None:
+    """Return the bar that a bad sample is lifted to: the warning, or the critical one where that is all."""
+    return rule.critical if rule.warning is None else rule.warning
+
+
+def rule_texts(rule: Rule, lang: str) -> tuple[list[str], list[dict[str, str | None]]]:
+    """Return a rule's causes and actions in a language.
+
+    The rule's own texts come first (in `lang`, else in English, else in the first language it has), then
+    those of the language file under ``rules.<name>``; a rule with neither has none.
+
+    Returns
+    -------
+    (list of str, list of dict)
+        Causes, and actions as ``{"text", "setting"}``; ``setting`` is None where no setting is named.
+
+    Examples
+    --------
+    >>> rule_texts(RULES[0], "en")[1][1]
+    {'text': 'Switch answer checking on.', 'setting': 'answer_check'}
+    """
+    known = rule.name in texts.table(lang)["rules"]
+    stored: Mapping[str, Any] = texts.entry(lang, f"rules.{rule.name}") if known else {}
+    causes = _own(rule.causes, lang) or stored.get("causes", ())
+    actions = _own(rule.actions, lang) or stored.get("actions", ())
+    return list(causes), [_action(item) for item in actions]
+
+
+def _own(given: Mapping[str, tuple[str, ...]], lang: str) -> tuple[str, ...]:
+    return next((given[key] for key in (lang, "en", *given) if key in given), ())
+
+
+def _action(item: str | Mapping[str, str]) -> dict[str, str | None]:
+    if isinstance(item, str):
+        return {"text": item, "setting": None}
+    return {"text": item["text"], "setting": item.get("setting")}
