@@ -226,14 +226,16 @@ def test_polars_gives_the_pandas_table():
         pd.testing.assert_frame_equal(rn.weighted_means(frame), rn.weighted_means(pd.DataFrame(data)))
 
 
-def test_a_rate_gets_a_row_and_enters_the_total_only_when_named():
+def test_a_rate_gets_a_row_and_enters_the_total_only_when_a_weight_names_it():
     frame = pd.DataFrame({"faithfulness": [0.5, 0.5], "over_refusal": [1.0, 1.0]})
     plain = rn.weighted_means(frame).set_index("metric")
     assert plain.loc["over_refusal", "value"] == 1.0
     assert math.isnan(plain.loc["over_refusal", "weight"])
     assert plain.loc["weighted_score", "value"] == 0.5
-    for more in ({"metric_weights": {"over_refusal": 1}}, {"metrics": ["faithfulness", "over_refusal"]}):
-        assert rn.weighted_means(frame, **more).set_index("metric").loc["weighted_score", "value"] == 0.25
+    chosen = rn.weighted_means(frame, ["faithfulness", "over_refusal"]).set_index("metric")
+    assert chosen.loc["weighted_score", "value"] == 0.5
+    named = rn.weighted_means(frame, metric_weights={"over_refusal": 1}).set_index("metric")
+    assert named.loc["weighted_score", "value"] == 0.25
 
 
 def test_rubric_dimensions_default_to_the_rubrics_weights():

@@ -29,7 +29,7 @@ class Metric:
     kind : {"continuous", "ordinal", "binary"}
         What its values are.
     role : {"quality", "rate"}
-        Only qualities enter the weighted score unless a rate is named.
+        A rate enters the weighted score only where the metric weights name it.
     family : str
         The part of a RAG system it looks at.
     needs : tuple of str

@@ -33,8 +33,6 @@ class Moments:
     Attributes
     ----------
     metrics : tuple of Metric
-    named : frozenset of str
-        Metrics that the caller named; a named rate enters the weighted score.
     cells : Cells
     by : str or None
         The grouping column, and `groups` its values.
@@ -47,7 +45,6 @@ class Moments:
     """
 
     metrics: tuple[Metric, ...]
-    named: frozenset[str]
     cells: Cells
     by: str | None
     groups: tuple[str, ...]
@@ -109,7 +106,7 @@ class Moments:
         w, v = check_weights(metric_weights, "metric_weights"), check_weights(doc_weights, "doc_weights")
         warn_unused(w, [m.name for m in self.metrics], "metric_weights")
         warn_unused(v, self.docs, "doc_weights")
-        vector = weight_vector(self.metrics, w, self.named)
+        vector = weight_vector(self.metrics, w)
         plan = plan_total(self.metrics, vector, orient=orient, rescale=rescale, strict=strict)
         doc_weight = np.array([v.get(name, 1.0) for name in self.docs] + [1.0])
         size = len(source.rows)
@@ -136,35 +133,16 @@ class Moments:
         )
 
 
-def weight_vector(metrics: tuple[Metric, ...], weights: Mapping[str, float], named: frozenset[str]) -> Array:
-    """Return the weight of each metric in the total, 0 for a rate that nobody named.
+def weight_vector(metrics: tuple[Metric, ...], weights: Mapping[str, float]) -> Array:
+    """Return the weight of each metric in the total, 0 for a rate that `weights` does not name.
 
     Examples
     --------
-    >>> weight_vector((Metric("a"), Metric("b", role="rate")), {"a": 2.0}, frozenset())
+    >>> weight_vector((Metric("a"), Metric("b", role="rate")), {"a": 2.0})
     array([2., 0.])
     """
-    return np.array(
-        [
-            weights.get(m.name, m.weight) if m.role == "quality" or m.name in named or m.name in weights else 0.0
-            for m in metrics
-        ],
-        dtype=float,
-    )
-
-
-def named_metrics(metrics: MetricsArgument) -> frozenset[str]:
-    """Return the names that a `metrics` argument spells out.
-
-    Examples
-    --------
-    >>> named_metrics(["over_refusal"])
-    frozenset({'over_refusal'})
-    """
-    if metrics is None:
-        return frozenset()
-    given = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
-    return frozenset(item if isinstance(item, str) else item.name for item in given)
+    own = [weights.get(m.name, m.weight if m.role == "quality" else 0.0) for m in metrics]
+    return np.array(own, dtype=float)
 
 
 def moments(
@@ -217,7 +195,6 @@ def moments(
     counts = np.stack([_count(status == word, group.codes, size) for word in (1, 2)], axis=2)
     return Moments(
         chosen,
-        named_metrics(metrics),
         reduce_rows(values, chosen, group, docs, clusters),
         by,
         group.names,

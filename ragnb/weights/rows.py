@@ -15,7 +15,7 @@ from ragnb.schema import Metric, resolve_metrics
 from ragnb.weights.check import check_weights, warn_unused
 from ragnb.weights.columns import Array, labels, matrix
 from ragnb.weights.finish import plan_total
-from ragnb.weights.moments import MetricsArgument, named_metrics, weight_vector
+from ragnb.weights.moments import MetricsArgument, weight_vector
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def effective_weights(
     values = matrix(scores, chosen)
     checked = check_weights(metric_weights, "metric_weights")
     warn_unused(checked, [m.name for m in chosen], "metric_weights", stacklevel=4)
-    vector = weight_vector(chosen, checked, named_metrics(metrics))
+    vector = weight_vector(chosen, checked)
     plan = plan_total(chosen, vector, orient=orient, rescale=rescale, strict=strict)
     weight = ~np.isnan(values) * plan.weights
     scale = weight.sum(axis=1, keepdims=True)
@@ -105,7 +105,7 @@ def weighted_score(
     metric_weights : mapping of metric to weight, optional
         Finite, ≥ 0, not all zero. A metric that is not named counts 1.0 (a rubric dimension: the rubric's).
     metrics : names or Metric objects, optional
-        None takes the columns that METRICS declares; rates enter only when named.
+        None takes the columns that METRICS declares; a rate enters only when `metric_weights` names it.
     orient : bool
         Whether a lower-is-better metric enters as low + high − s of its range.
     rescale : bool

@@ -61,6 +61,4 @@ def result_table(source: Moments, found: Estimates, plan: Plan, weights: Array) 
 
 
 def _in_total(source: Moments, weights: Array) -> Flags:
-    return np.array([m.role == "quality" or m.name in source.named for m in source.metrics], dtype=bool) | (
-        weights > 0
-    )
+    return np.array([m.role == "quality" for m in source.metrics], dtype=bool) | (weights > 0)
