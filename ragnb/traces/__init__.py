@@ -1,0 +1,10 @@
+"""What a system did with each question, refused, answered, cited, against what the gold set expects.
+
+A labelled trace is a row of a scores frame, so its rates are means like any other.
+"""
+
+from ragnb.traces.gold import check_gold
+from ragnb.traces.label import label_traces
+from ragnb.traces.rates import RATES, outcome_counts, refusal_metrics
+
+__all__ = ["RATES", "check_gold", "label_traces", "outcome_counts", "refusal_metrics"]

@@ -1,0 +1,141 @@
+"""The rates of labelled traces, by the one estimator, and how often each label occurs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from ragnb import texts
+from ragnb.errors import RagnbError, did_you_mean, unknown
+from ragnb.schema import METRICS
+from ragnb.traces.facts import Floats, Objects, chosen
+from ragnb.traces.label import LABELS
+from ragnb.weights import weighted_means
+
+RATES = tuple(name for name, metric in METRICS.items() if metric.role == "rate")
+"""The rates, in the order of METRICS."""
+
+
+def refusal_metrics(
+    labelled: pd.DataFrame,
+    metrics: str | tuple[str, ...] | list[str] | None = None,
+    *,
+    doc_weights: Mapping[str, float] | None = None,
+    by: str | None = None,
+    doc: str = "doc_name",
+    cluster: str | None = None,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Return the refusal, citation and retrieval rates of labelled traces, with intervals.
+
+    Parameters
+    ----------
+    labelled : DataFrame
+        What `label_traces` returns.
+    metrics : names, optional
+        Some of `RATES`; None takes all that are there.
+    doc_weights, by, doc, cluster, level
+        As `ragnb.weighted_means` takes them.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `ragnb.weighted_means`, with no total row, and ``numerator``: the plain sum of the column
+        over the ``n`` rows where the rate applies. ``value`` is ``numerator / n`` without document weights,
+        and nan, never 0, where nothing applies.
+
+    Raises
+    ------
+    RagnbError
+        For a name that is no rate or no column, and as `ragnb.weighted_means` does.
+
+    Examples
+    --------
+    >>> from ragnb.traces import label_traces
+    >>> traces = pd.DataFrame({"question": ["x", "y"], "answer": ["Yes. citations: [a]", "Not in context"]})
+    >>> gold = pd.DataFrame({"question": ["x", "y"], "answerable": [True, True], "gold_ids": [["a"], ["b"]]})
+    >>> refusal_metrics(label_traces(traces, gold), "over_refusal")[["metric", "value", "numerator", "n"]]
+             metric  value  numerator  n
+    0  over_refusal    0.5        1.0  2
+    """
+    names = _chosen(labelled, metrics)
+    frame = labelled.drop(columns=[c for c in METRICS if c in labelled and c not in names])
+    frame = frame.assign(**{f"{name}__status": _status(labelled, name) for name in names})
+    means = weighted_means(frame, doc_weights=doc_weights, by=by, doc=doc, cluster=cluster, level=level)
+    attrs = means.attrs
+    means = means[means["metric"].isin(names)].reset_index(drop=True)
+    if by is None:
+        total = frame[names].sum()
+        means["numerator"] = means["metric"].map(total).to_numpy(dtype=float)
+    else:
+        sums = frame.groupby(frame[by].astype(str))[names].sum().stack()
+        keys = zip(means[by].astype(str), means["metric"], strict=True)
+        means["numerator"] = [float(sums[key]) for key in keys]
+    means.attrs = attrs
+    return means
+
+
+def _chosen(labelled: pd.DataFrame, metrics: str | tuple[str, ...] | list[str] | None) -> list[str]:
+    there = [name for name in RATES if name in labelled]
+    if metrics is None:
+        if not there:
+            step = did_you_mean(RATES[0], list(labelled.columns))
+            raise RagnbError(f"the frame holds no rate; label the traces with rn.label_traces; {step}")
+        return there
+    chosen = [metrics] if isinstance(metrics, str) else list(metrics)
+    for name in chosen:
+        if name not in there:
+            raise unknown("metric", name, there, "Label the traces with rn.label_traces.")
+    return chosen
+
+
+def _status(labelled: pd.DataFrame, name: str) -> Objects:
+    """Return why a rate has no number: it does not apply, the call failed, or something is missing."""
+    answerable, refused = (_flags(labelled, c) for c in ("answerable", "refused"))
+    if name == "compliance":
+        outside = np.zeros(len(labelled), dtype=bool)
+    elif name == "answer_precision":
+        outside = refused == 1
+    else:
+        outside = answerable == (1 if name == "under_refusal" else 0)
+    failed = np.isnan(refused) & (_flags(labelled, "ok") == 0)
+    scored = labelled[name].notna().to_numpy(dtype=bool)
+    words = {"failed": failed, "not_applicable": outside, "ok": scored}
+    return chosen(words, len(labelled), "missing")
+
+
+def _flags(frame: pd.DataFrame, column: str) -> Floats:
+    if column not in frame:
+        return np.full(len(frame), np.nan)
+    kinds = bool | np.bool_ | int | float
+    return np.array([float(v) if isinstance(v, kinds) else np.nan for v in frame[column]], dtype=float)
+
+
+def outcome_counts(labelled: pd.DataFrame, *, lang: str = "en") -> pd.DataFrame:
+    """Return how often each label occurs, and what it means.
+
+    Parameters
+    ----------
+    labelled : DataFrame
+        What `label_traces` returns. Rows without a label are left out.
+    lang : {"en", "zh"}
+
+    Returns
+    -------
+    DataFrame
+        ``label, meaning, n, share``; all five labels, in one order. ``share`` is nan where no row has a label.
+
+    Examples
+    --------
+    >>> outcome_counts(pd.DataFrame({"label": ["OK", "OK", None]}))[["label", "n", "share"]].head(2)
+            label  n  share
+    0          OK  2    1.0
+    1  REFUSAL_OK  0    0.0
+    """
+    say = texts.load(lang)
+    n = labelled["label"].value_counts().reindex(list(LABELS), fill_value=0).to_numpy()
+    share = n / n.sum() if n.sum() else np.full(len(n), np.nan)
+    meaning = [say(f"label.{name}") for name in LABELS]
+    return pd.DataFrame({"label": LABELS, "meaning": meaning, "n": n, "share": share})
