@@ -1,0 +1,96 @@
+"""The table of formats, and the way from any source to a raw table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import pandas as pd
+
+from ragnb.errors import RagnbError, listing, place, unknown
+from ragnb.readers import jsonl, table
+from ragnb.readers.document import Document, find_document
+from ragnb.readers.lossy import Lossy
+from ragnb.readers.raw import Raw, from_frame, from_records
+from ragnb.schema import EvalCase
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format: its name, the extensions it is known by, and its reader.
+
+    Examples
+    --------
+    >>> [format.name for format in FORMATS]
+    ['csv', 'tsv', 'json', 'jsonl', 'parquet']
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    read: Callable[[Document, Lossy, bool], Raw]
+
+
+FORMATS: tuple[Format, ...] = (
+    Format("csv", (".csv",), table.read_csv),
+    Format("tsv", (".tsv", ".tab"), table.read_tsv),
+    Format("json", (".json",), table.read_json),
+    Format("jsonl", (".jsonl", ".ndjson"), jsonl.read),
+    Format("parquet", (".parquet", ".pq"), table.read_parquet),
+)
+
+Source = Any
+"""A path, a frame of any engine, an object with ``to_pandas()``, or records (mappings or EvalCase)."""
+
+
+def load(
+    source: Source, report: Lossy, *, format: str | None, strict: bool, encoding: str | None
+) -> tuple[Raw, dict[str, object]]:
+    """Return the raw table of a source, and where it came from: ``path, format, sha256, rows``."""
+    if format is not None and format not in {row.name for row in FORMATS}:
+        raise unknown("format", format, [row.name for row in FORMATS])
+    if isinstance(source, str | os.PathLike):
+        document = find_document(source, encoding)
+        raw = _format_of(document, format).read(document, report, strict)
+        origin: dict[str, object] = {"path": str(document.path), "sha256": document.sha256}
+    else:
+        if format is not None:
+            raise RagnbError(f"format={format!r} is for files; this source is a {type(source).__name__}")
+        raw = Raw(_in_memory(source), "frame")
+        origin = {"path": None, "sha256": None}
+    if not len(raw):
+        raise RagnbError(f"{place(raw.file)}holds no rows (columns: {listing(raw.columns)})")
+    return raw, {**origin, "format": raw.format, "rows": len(raw)}
+
+
+def _format_of(document: Document, name: str | None) -> Format:
+    for row in FORMATS:
+        if row.name == name or (name is None and document.suffix in row.suffixes):
+            return row
+    known = listing(suffix for row in FORMATS for suffix in row.suffixes)
+    raise RagnbError(
+        f"{place(document.path)}files that end in {document.suffix or 'nothing'!r} are not read; ragnb reads "
+        f"{known} (each also .gz), or name the format: format='csv'"
+    )
+
+
+def _in_memory(source: Source) -> dict[str, list[Any]]:
+    if isinstance(source, pd.DataFrame):
+        return from_frame(source)
+    frame = nw.from_native(source, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    if isinstance(frame, nw.DataFrame):
+        return {str(name): list(cells) for name, cells in frame.to_dict(as_series=False).items()}
+    if callable(getattr(source, "to_pandas", None)):
+        return from_frame(source.to_pandas())
+    if isinstance(source, Iterable) and not isinstance(source, Mapping | bytes):
+        rows = list(source)
+        if all(isinstance(row, EvalCase | Mapping) for row in rows):
+            return from_records([r.model_dump() if isinstance(r, EvalCase) else r for r in rows])
+    raise RagnbError(
+        f"cannot read a {type(source).__name__}; expected a path, a frame, an object with to_pandas(), or a "
+        "list of dicts or EvalCase"
+    )

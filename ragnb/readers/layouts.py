@@ -1,0 +1,89 @@
+"""What a table is, seen from its columns: samples of a tool, or totals and dumped objects, which are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from dataclasses import dataclass
+
+from ragnb.errors import RagnbError, listing, place
+from ragnb.readers import haystack, ragas, trulens
+from ragnb.readers.lossy import Lossy
+from ragnb.readers.raw import Raw, Values, absent
+from ragnb.schema import CASE_COLUMNS
+
+_DUMPED = {"scores", "dataset", "binary_columns"}
+_CASE_ONLY = set(CASE_COLUMNS) - {"system"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a tool lays out its tables: `sniff` looks at the column names, `shape` puts them in rows of samples.
+
+    Examples
+    --------
+    >>> [layout.name for layout in LAYOUTS]
+    ['haystack', 'trulens', 'ragas']
+    """
+
+    name: str
+    sniff: Callable[[Set[str]], bool]
+    shape: Callable[[Raw, Lossy], None]
+
+
+LAYOUTS: tuple[Layout, ...] = (
+    Layout("haystack", haystack.sniff, haystack.shape),
+    Layout("trulens", trulens.sniff, trulens.shape),
+    Layout("ragas", ragas.sniff, ragas.shape),
+)
+
+
+def lay_out(raw: Raw, report: Lossy) -> str:
+    """Bring a tool's layout to one row a sample and return its name, ``table`` where no tool is known by it."""
+    columns = set(raw.columns)
+    if columns >= _DUMPED:
+        raise RagnbError(
+            f"{place(raw.file)}is a dumped result object (columns {listing(raw.columns)}), not a table of "
+            "samples; save result.to_pandas() instead"
+        )
+    for name in [name for name in raw.columns if name == "..."]:
+        report.add("left_out", name, "columns that a printed table elides", len(raw.columns.pop(name)))
+    for layout in LAYOUTS:
+        if layout.sniff(columns):
+            layout.shape(raw, report)
+            return layout.name
+    return "table"
+
+
+def check_samples(raw: Raw) -> None:
+    """Refuse a table of totals, and rows whose cells do not fit the header.
+
+    A table is one of totals where no column tells of a sample and its texts name each row once.
+    """
+    texts = [cells for name, cells in raw.columns.items() if name not in _CASE_ONLY and _is_text(cells)]
+    if not _CASE_ONLY & set(raw.columns) and texts:
+        keys = {tuple(map(str, key)) for key in zip(*texts, strict=True)}
+        if len(keys) == len(raw) or raw.uneven:
+            raise RagnbError(
+                f"{place(raw.file)}is a table of totals, one row a system or setting (columns "
+                f"{listing(raw.columns)}), with no question and no sample id; bring the table they were "
+                "computed from, one row a sample"
+            )
+    if raw.uneven:
+        line, found = raw.uneven[0]
+        raise RagnbError(
+            f"{place(raw.file, line)}found {found} cells, expected {raw.width}; "
+            "a cell with a comma in it needs quotes around it"
+        )
+
+
+def _is_text(cells: Values) -> bool:
+    words = [cell.strip() for cell in cells if isinstance(cell, str) and not absent(cell) and cell.strip()]
+    return any(not _is_number(word) for word in words)
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,157 @@
+"""Which canonical column a tool's column name means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from ragnb.errors import RagnbError, place, unknown
+from ragnb.readers.lossy import Lossy
+from ragnb.schema import METRICS, Metric
+
+CASE_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "question": ("user_input", "query", "input", "q", "questions"),
+    "answer": (
+        "response", "generated_answer", "output", "actualOutput", "predicted_answers", "Model answer",
+        "responses",
+    ),
+    "ground_truth_answer": (
+        "reference", "ground_truth", "ground_truths", "reference_answer", "gt_answer", "truth",
+        "expectedOutput", "true_answers", "ground_truth_answers",
+    ),
+    "retrieved_contexts": (
+        "contexts", "context", "retrieval_context", "retrieved_context", "passage",
+    ),
+    "ground_truth_contexts": ("reference_contexts", "reference_context"),
+    "doc_name": ("doc", "document", "source", "file", "filename", "source_document"),
+    "sample_id": ("id", "qid", "query_id", "record_id", "traceId", "Index"),
+    "persona": ("persona_name",),
+    "system": (),
+    "source_units": (),
+    "generation_params": (),
+}  # fmt: skip
+"""Canonical case columns and what tools call them; other spellings of the same words count too."""
+
+SYSTEM_NAMES = ("model", "run", "app_name", "configuration", "store")
+"""Columns that say which system answered, where there is no ``system`` and exactly one of them."""
+
+
+def loose(name: str) -> str:
+    """Fold case, spaces, underscores and hyphens away: how names of metrics are compared.
+
+    Examples
+    --------
+    >>> loose("Answer Relevance") == loose("answer_relevance")
+    True
+    """
+    return re.sub(r"[\s_\-]+", "", name).casefold()
+
+
+def spaced(name: str) -> str:
+    """Fold case, and spaces and hyphens to underscores: how names of case columns are compared.
+
+    Examples
+    --------
+    >>> spaced("Ground Truth") == "ground_truth", spaced("trace_id") == spaced("traceId")
+    (True, False)
+    """
+    return re.sub(r"[\s\-]+", "_", name.strip()).casefold()
+
+
+def rename_map(
+    columns: Sequence[str],
+    *,
+    picks: Mapping[str, str] | None = None,
+    metrics: Iterable[Metric] = (),
+    file: str | None = None,
+) -> dict[str, str]:
+    """Return the canonical name of every column that has one, in column order.
+
+    Parameters
+    ----------
+    columns : sequence of str
+    picks : mapping of column to name, optional
+        The caller's own choice; it comes before every alias, and settles which of two columns is meant.
+    metrics : iterable of Metric
+        The caller's metrics; a column of exactly that name is that metric.
+    file : str, optional
+        For messages.
+
+    Raises
+    ------
+    RagnbError
+        If two columns mean one name and `picks` names neither, or `picks` names a column that is not there.
+
+    Examples
+    --------
+    >>> rename_map(["user_input", "context_ relevancy", "style"])
+    {'user_input': 'question', 'context_ relevancy': 'context_relevance'}
+    """
+    picks = dict(picks or {})
+    for name in picks:
+        if name not in columns:
+            raise unknown("columns", name, columns, "columns= maps a column of the file to the name it means.")
+    exact, near_case, near_metric = _tables(metrics)
+    found: dict[str, str] = {}
+    for name in columns:
+        target = picks.get(name) or exact.get(name) or near_case.get(spaced(name)) or near_metric.get(loose(name))
+        if target is not None:
+            found[name] = target
+    chosen = set(picks.values())
+    for target in dict.fromkeys(found.values()):
+        pool = picks if target in chosen else found
+        names = [name for name in columns if pool.get(name) == target]
+        if len(names) > 1:
+            raise RagnbError(
+                f"{place(file)}columns {' and '.join(map(repr, names))} both mean {target!r}; "
+                f"pick one, such as columns={{{names[0]!r}: {target!r}}}"
+            )
+    return {name: target for name, target in found.items() if target not in chosen or name in picks}
+
+
+def _tables(metrics: Iterable[Metric]) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+    exact: dict[str, str] = {}
+    for canonical, aliases in CASE_ALIASES.items():
+        exact.update(dict.fromkeys((canonical, *aliases), canonical))
+    near_case = {spaced(name): canonical for name, canonical in exact.items()}
+    for metric in METRICS.values():
+        exact.update(dict.fromkeys((metric.name, *metric.aliases), metric.name))
+    near_metric = {loose(name): canonical for name, canonical in exact.items() if canonical in METRICS}
+    for metric in metrics:
+        exact.update(dict.fromkeys((metric.name, *metric.aliases), metric.name))
+    return exact, near_case, near_metric
+
+
+def apply_names(
+    columns: Mapping[str, list[object]], names: Mapping[str, str], report: Lossy
+) -> dict[str, list[object]]:
+    """Rename columns; ``<metric>__status`` follows its metric; a column whose name was picked away is left out."""
+    taken = set(names.values())
+    out: dict[str, list[object]] = {}
+    for name, cells in columns.items():
+        base, bar, tail = name.partition("__")
+        target = names.get(name) or (f"{names[base]}__{tail}" if bar and base in names else name)
+        if name not in names and target in taken:
+            report.add("left_out", name, f"another column was picked for {target}", len(cells))
+            continue
+        if target != name:
+            report.add("mapped", name, target, len(cells))
+        out[target] = cells
+    return out
+
+
+def name_system(columns: dict[str, list[object]], report: Lossy) -> dict[str, list[object]]:
+    """Call the one column that tells systems apart ``system``; several are kept as they are, and listed.
+
+    A ``store`` tells systems apart only where ``sample_id`` repeats.
+    """
+    if "system" in columns:
+        return columns
+    ids = columns.get("sample_id", [])
+    repeats = len(set(map(str, ids))) < len(ids)
+    found = [n for n in columns if n.casefold() in SYSTEM_NAMES and (n.casefold() != "store" or repeats)]
+    if len(found) > 1:
+        for name in found:
+            report.add("kept", name, f"one of {len(found)} columns that may name the system", len(columns[name]))
+        return columns
+    return apply_names(columns, dict.fromkeys(found, "system"), report)

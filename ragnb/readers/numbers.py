@@ -1,0 +1,135 @@
+"""Cells → numbers: strict for metrics, with their ranges; careful for other columns that look like numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ragnb.errors import RagnbError
+from ragnb.readers.cells import MISSING_WORDS
+from ragnb.readers.lossy import Lossy
+from ragnb.readers.raw import Raw, Values, absent, settle
+from ragnb.schema import METRICS, Metric
+
+SLACK = 1e-9
+COSINES = {"semantic_similarity": -1.0}
+_NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,4})?")
+_CODE = re.compile(r"[-+]?(0\d|\d{19})")
+_WHOLE = re.compile(r"[-+]?\d{1,18}")
+_INFINITE = (math.inf, -math.inf)
+_TRUTH = {"true": 1.0, "false": 0.0}
+
+
+def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
+    """Return a metric's column as floats in its range; missing cells are NaN.
+
+    Raises
+    ------
+    RagnbError
+        For a text that is no number, and for a value outside the range, with the place.
+
+    Examples
+    --------
+    >>> raw = Raw({"faithfulness": ["0.5", "True", "", "0.9999999999"]}, "csv")
+    >>> metric_values(raw, Metric("faithfulness"), Lossy()).tolist()
+    [0.5, 1.0, nan, 1.0]
+    """
+    cells = raw.columns[metric.name]
+    if set(map(type, cells)) <= {float, int, type(None)} and not any(c in _INFINITE for c in cells):
+        values = np.array(cells, dtype=float)
+    else:
+        values = np.array([_number(raw, metric, i, cell) for i, cell in enumerate(cells)], dtype=float)
+        truths = sum(isinstance(c, str) and c.strip().casefold() in _TRUTH for c in cells)
+        report.add("mapped", metric.name, "True and False are 1 and 0", truths)
+    below = (values < metric.low) & (values >= metric.low - SLACK)
+    above = (values != metric.high) & (np.abs(values - metric.high) <= SLACK) & math.isfinite(metric.high)
+    for near, end in ((below, metric.low), (above, metric.high)):
+        report.add("mapped", metric.name, f"within 1e-9 of {end:g}", int(near.sum()))
+        values[near] = end
+    low = COSINES.get(metric.name, metric.low) if metric is METRICS.get(metric.name) else metric.low
+    negative = (values < metric.low) & (values >= low)
+    step = f"cosines below 0; declare Metric({metric.name!r}, -1, 1) to average them"
+    report.add("kept", metric.name, step, int(negative.sum()))
+    outside = ~negative & ((values < metric.low) | (values > metric.high))
+    if outside.any():
+        raise _out_of_range(raw, metric, values, int(np.flatnonzero(outside)[0]), int(outside.sum()))
+    return pd.Series(values)
+
+
+def _number(raw: Raw, metric: Metric, row: int, cell: Any) -> float:
+    if absent(cell):
+        return math.nan
+    value: float | None = None
+    if isinstance(cell, str):
+        word = cell.strip().casefold()
+        if word in MISSING_WORDS:
+            return math.nan
+        value = _TRUTH.get(word, float(word) if _NUMBER.fullmatch(word) else None)
+    elif isinstance(cell, Real | Decimal | np.bool_):
+        value = float(cell)
+    if value is None or math.isinf(value):
+        shown = repr(cell)[:80]
+        raise RagnbError(
+            f"{raw.where(row)}column {metric.name!r}: found {shown}, expected a number or an empty cell"
+        )
+    return value
+
+
+def _out_of_range(raw: Raw, metric: Metric, values: Any, row: int, n: int) -> RagnbError:
+    present = values[~np.isnan(values)]
+    name = metric.name
+    if (metric.low, metric.high) == (0.0, 1.0) and present.min() >= 0 and 1 < present.max() <= 100:
+        step = (
+            f"if these are percent, divide by 100 or declare Metric({name!r}, 0, 100); "
+            f"another scale is declared the same way"
+        )
+    else:
+        step = f"if the scale is another one, declare it: Metric({name!r}, low, high)"
+    return RagnbError(
+        f"{raw.where(row)}column {name!r}: {values[row]:.12g} lies outside {metric.low:g}..{metric.high:g} "
+        f"({n} of {len(present)} values do); {step}"
+    )
+
+
+def other_values(cells: Values, typed: bool) -> pd.Series[Any]:
+    """Return a column that nobody declared: numbers and truth values out of text only where all cells are such.
+
+    Leading zeros make an identifier, so such a column stays text.
+
+    Examples
+    --------
+    >>> other_values(["1", "", "2.5"], False).tolist(), other_values(["007", "1"], False).tolist()
+    ([1.0, nan, 2.5], ['007', '1'])
+    """
+    if typed:
+        return settle(cells)
+    words = [None if cell.strip().casefold() in MISSING_WORDS else cell.strip() for cell in cells]
+    present = [word for word in words if word is not None]
+    if present and all(word.casefold() in _TRUTH for word in present):
+        return settle([None if word is None else word.casefold() == "true" for word in words])
+    if present and all(_NUMBER.fullmatch(word) and not _is_code(word) for word in present):
+        if all(_WHOLE.fullmatch(word) for word in present):
+            return settle([None if word is None else int(word) for word in words])
+        return settle([None if word is None else float(word) for word in words])
+    return settle([None if cell.strip() in ("", "NaN", "<NA>") else cell for cell in cells])
+
+
+def _is_code(word: str) -> bool:
+    return bool(_CODE.match(word))
+
+
+def declared(
+    metrics: Sequence[Metric | str] | None, columns: Sequence[str], known: dict[str, Metric]
+) -> list[Metric]:
+    """Return the metrics whose columns are there: the caller's, and those that ragnb knows unless names select."""
+    own = {m.name: m for m in metrics or () if isinstance(m, Metric)}
+    named = [m for m in metrics or () if isinstance(m, str)]
+    pool = {name: known[name] for name in named if name in known} if named else known
+    return [metric for name, metric in {**pool, **own}.items() if name in columns]

@@ -1,0 +1,38 @@
+"""One row a passage → one row a sample with the list of its passages."""
+
+from __future__ import annotations
+
+from ragnb.readers.lossy import Lossy
+from ragnb.readers.raw import Raw, absent
+
+_PASSAGE_COLUMNS = {"passage", "passage_id"}
+
+
+def fold(raw: Raw, source_names: set[str], report: Lossy) -> None:
+    """Fold rows that repeat a ``sample_id`` (of one ``system``), where the file has passages as rows.
+
+    Nothing is folded where question or answer differ within a sample.
+    """
+    if not _PASSAGE_COLUMNS & source_names or not {"sample_id", "retrieved_contexts"} <= set(raw.columns):
+        return
+    groups: dict[tuple[object, ...], list[int]] = {}
+    keys = [raw.columns[name] for name in ("sample_id", "system") if name in raw.columns]
+    for row, key in enumerate(zip(*keys, strict=True)):
+        groups.setdefault(key, []).append(row)
+    if len(groups) == len(raw):
+        return
+    folded: dict[str, list[object]] = {name: [] for name in raw.columns}
+    listed = {"retrieved_contexts", "passage_id"}
+    for name, cells in raw.columns.items():
+        held = [[cells[i] for i in rows if not absent(cells[i]) and cells[i] != ""] for rows in groups.values()]
+        if name in listed:
+            folded[name] = list(held)
+        elif any(len(set(map(str, values))) > 1 for values in held):
+            if name in ("question", "answer", "ground_truth_answer"):
+                return
+            folded[name] = list(held)
+        else:
+            folded[name] = [values[0] if values else None for values in held]
+    report.add("mapped", "retrieved_contexts", "one row a passage, folded to one row a sample", len(raw))
+    raw.keep([rows[0] for rows in groups.values()])
+    raw.columns = folded

@@ -1,0 +1,155 @@
+"""The table as a file or a frame holds it, before names and cells are made canonical."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ragnb.errors import RagnbError, place
+
+Values = list[Any]
+
+
+@dataclass
+class Raw:
+    """Columns of cells as they were found.
+
+    Parameters
+    ----------
+    columns : dict of str to list
+        All of one length.
+    format : str
+        What the cells came from, such as ``csv`` or ``frame``.
+    file : str
+        The name used in messages.
+    lines : list of int or None
+        The line each row starts on, where the file has lines.
+    uneven : list of (line, cells)
+        Rows that have more or fewer cells than the header.
+    width : int
+        Cells of the header.
+    typed : bool
+        False where every cell is text (CSV), so that numbers have to be read out of it.
+
+    Examples
+    --------
+    >>> Raw({"a": ["1", "2"]}, "csv", "s.csv", [2, 4]).where(1)
+    's.csv, line 4: '
+    """
+
+    columns: dict[str, Values]
+    format: str
+    file: str = "the frame"
+    lines: list[int] | None = None
+    uneven: list[tuple[int, int]] = field(default_factory=list)
+    width: int = 0
+    typed: bool = True
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), []))
+
+    def where(self, row: int | None = None) -> str:
+        """Word the file and the line (or row, counted from 1) for a message."""
+        if row is None:
+            return place(self.file)
+        if self.lines is not None:
+            return place(self.file, self.lines[row])
+        return f"{self.file}, row {row + 1}: "
+
+    def keep(self, rows: Iterable[int]) -> None:
+        """Keep only these rows."""
+        chosen = list(rows)
+        self.columns = {name: [cells[i] for i in chosen] for name, cells in self.columns.items()}
+        if self.lines is not None:
+            self.lines = [self.lines[i] for i in chosen]
+
+
+def absent(value: object) -> bool:
+    """Whether a cell holds nothing: None, NaN, NA or NaT (an empty text or list is something)."""
+    if value is None or value is pd.NA or value is pd.NaT:
+        return True
+    return isinstance(value, float) and math.isnan(value)
+
+
+def from_records(records: Iterable[Mapping[str, Any]]) -> dict[str, Values]:
+    """Turn records into columns in the order their keys appear; an absent key is None.
+
+    Examples
+    --------
+    >>> from_records([{"a": 1}, {"b": 2}])
+    {'a': [1, None], 'b': [None, 2]}
+    """
+    rows = list(records)
+    names: dict[str, None] = {}
+    for row in rows:
+        names.update(dict.fromkeys(row))
+    return {str(name): [row.get(name) for row in rows] for name in names}
+
+
+def from_frame(frame: pd.DataFrame) -> dict[str, Values]:
+    """Turn a pandas frame into columns; a named index becomes columns of its own."""
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()
+    names = [str(name) for name in frame.columns]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise RagnbError(f"column {twice[0]!r} stands there twice; rename one of them")
+    return {name: frame.iloc[:, i].tolist() for i, name in enumerate(names)}
+
+
+def settle(values: Values) -> pd.Series[Any]:
+    """Return typed cells as a column: numbers, nullable booleans, text, or objects as they are.
+
+    Examples
+    --------
+    >>> [str(settle(values).dtype) for values in ([True, None], [True], [1, 2], [1, None])]
+    ['boolean', 'bool', 'int64', 'float64']
+    """
+    if set(map(type, values)) <= {str, type(None)}:
+        return _texts(values)
+    holes = [absent(value) for value in values]
+    cells = [None if hole else value for value, hole in zip(values, holes, strict=True)]
+    kinds = {type(value) for value in cells} - {type(None)}
+    if kinds and all(issubclass(kind, bool | np.bool_) for kind in kinds):
+        return pd.Series(cells, dtype="boolean" if any(holes) else "bool")
+    if kinds and all(issubclass(kind, int | float | np.number) and kind is not bool for kind in kinds):
+        whole = not any(holes) and all(isinstance(v, int | np.integer) and abs(int(v)) < 2**63 for v in cells)
+        return pd.Series([math.nan if v is None else v for v in cells], dtype="int64" if whole else "float64")
+    if kinds == {str}:
+        return _texts(cells)
+    if kinds and all(issubclass(kind, datetime | date) for kind in kinds):
+        return pd.Series(values)
+    return pd.Series(cells, dtype=object)
+
+
+def _texts(cells: Values) -> pd.Series[Any]:
+    try:
+        return pd.Series(cells) if any(cell is not None for cell in cells) else pd.Series(cells, dtype=object)
+    except UnicodeEncodeError:
+        return pd.Series([clean_text(cell)[0] for cell in cells])
+
+
+def clean_text(value: Any) -> tuple[Any, int]:
+    """Replace lone surrogates, which no file can hold, by U+FFFD, and count them.
+
+    Examples
+    --------
+    >>> clean_text({"a": ["x\\ud800"]})[1]
+    1
+    """
+    if isinstance(value, str):
+        text = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return text, sum(a != b for a, b in zip(value, text, strict=False)) if text != value else 0
+    if isinstance(value, dict):
+        pairs = {clean_text(key)[0]: clean_text(item) for key, item in value.items()}
+        return {key: item for key, (item, _) in pairs.items()}, sum(n for _, n in pairs.values())
+    if isinstance(value, list):
+        items = [clean_text(item) for item in value]
+        return [item for item, _ in items], sum(n for _, n in items)
+    return value, 0

@@ -1,0 +1,250 @@
+"""Scores and cases: any table of samples → the canonical frame."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from ragnb.errors import RagnbError, place
+from ragnb.readers import passages
+from ragnb.readers.cells import as_id, as_text, joined_texts, parse_list, text_lists
+from ragnb.readers.formats import Source, load
+from ragnb.readers.layouts import check_samples, lay_out
+from ragnb.readers.lossy import Lossy
+from ragnb.readers.names import apply_names, name_system, rename_map
+from ragnb.readers.numbers import declared, metric_values, other_values
+from ragnb.readers.raw import Raw, Values, absent, settle
+from ragnb.schema import CASE_COLUMNS, METRICS, Metric
+
+MetricLike = str | Metric
+_CONTEXTS = ("retrieved_contexts", "ground_truth_contexts")
+_IDS = ("sample_id", "doc_name", "system", "persona", "cluster", "item_id")
+_LISTS = ("source_units", "generation_params", "chunks", "citations", "gold_ids", "passage_id")
+
+
+def read_scores(
+    source: Source,
+    *,
+    format: str | None = None,
+    strict: bool = False,
+    columns: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+    metrics: MetricLike | Iterable[MetricLike] | None = None,
+) -> pd.DataFrame:
+    """Read scored samples from a file or from memory into the scores frame.
+
+    Parameters
+    ----------
+    source : path, frame, or records
+        CSV, TSV, JSON, JSONL or Parquet, each also ``.gz``; a frame of pandas, Polars, PyArrow, DuckDB or
+        PySpark; an object with ``to_pandas()``; a list of dicts or EvalCase.
+    format : {"csv", "tsv", "json", "jsonl", "parquet"}, optional
+        Where the extension does not say it.
+    strict : bool
+        Raise at the first line of a JSONL file that holds no record, instead of listing it.
+    columns : mapping of column to name, optional
+        The caller's own choice of what a column means, before every alias: ``{"prompt": "question"}``.
+        A column that maps to itself stays what it is.
+    encoding : str, optional
+        Of text files; strict UTF-8 (with or without a byte order mark) by default.
+    metrics : str, Metric or several, optional
+        Metric objects declare columns that ragnb does not know; names select which columns are held to
+        their range; None holds every column that METRICS declares.
+
+    Returns
+    -------
+    DataFrame
+        One row a sample: case columns by their canonical names, metrics as floats in their range (NaN is
+        missing), other columns as they are. ``sample_id`` is text; where there is none it is ``"1"``,
+        ``"2"``, … by the position of the question, the same for the same question of another ``system``. ``attrs["lossy"]`` lists what was changed or not understood (dicts of
+        ``what, column, detail, n``), ``attrs["source"]`` is ``{path, sha256, format, rows, layout}``.
+
+    Raises
+    ------
+    RagnbError
+        For a source that is not there, is empty, is of no known format or encoding, holds totals or no
+        numbers; for two columns that mean one name; for a metric cell that is no number or lies outside
+        its range. The message names file, line (or row) and column.
+
+    Examples
+    --------
+    >>> frame = read_scores([{"user_input": "Who?", "response": "Ann.", "faithfulness": 1.0}])
+    >>> frame.columns.tolist(), frame["sample_id"].tolist()
+    (['sample_id', 'question', 'answer', 'faithfulness'], ['1'])
+    """
+    raw, report, origin, chosen = _open(source, format, strict, columns, encoding, metrics)
+    frame = _finish(raw, report, origin, chosen)
+    numeric = [name for name in frame.columns if _is_number(frame[name]) or "__" in name]
+    if not numeric:
+        raise RagnbError(
+            f"{place(raw.file)}holds no column of scores (columns: {', '.join(frame.columns)}); "
+            "cases without scores are read by read_cases"
+        )
+    return frame
+
+
+def read_cases(
+    source: Source,
+    *,
+    format: str | None = None,
+    strict: bool = False,
+    columns: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+    metrics: MetricLike | Iterable[MetricLike] | None = None,
+) -> pd.DataFrame:
+    """Read evaluation cases: questions, answers, contexts and references, with or without scores.
+
+    A table with one row a passage is folded to one row a sample.
+
+    Parameters
+    ----------
+    source, format, strict, columns, encoding, metrics
+        As for `read_scores`.
+
+    Returns
+    -------
+    DataFrame
+        As `read_scores` returns. A context column holds lists of texts; None means that the system has not
+        run, an empty list that it retrieved nothing.
+
+    Raises
+    ------
+    RagnbError
+        As `read_scores`; and where there is no question.
+
+    Examples
+    --------
+    >>> read_cases([{"q": "Who?", "contexts": "['Ann.', 'Bo.']"}])["retrieved_contexts"].tolist()
+    [['Ann.', 'Bo.']]
+    """
+    raw, report, origin, chosen = _open(source, format, strict, columns, encoding, metrics, cases=True)
+    if "question" not in raw.columns:
+        raise RagnbError(
+            f"{place(raw.file)}holds no question (columns: {', '.join(raw.columns)}); "
+            "say which column it is: columns={'…': 'question'}"
+        )
+    return _finish(raw, report, origin, chosen)
+
+
+def _open(
+    source: Source,
+    format: str | None,
+    strict: bool,
+    columns: Mapping[str, str] | None,
+    encoding: str | None,
+    metrics: MetricLike | Iterable[MetricLike] | None,
+    cases: bool = False,
+) -> tuple[Raw, Lossy, dict[str, object], Sequence[MetricLike] | None]:
+    report = Lossy()
+    chosen = [metrics] if isinstance(metrics, str | Metric) else None if metrics is None else list(metrics)
+    raw, origin = load(source, report, format=format, strict=strict, encoding=encoding)
+    origin["layout"] = lay_out(raw, report)
+    _spread_results(raw)
+    own = [metric for metric in chosen or () if isinstance(metric, Metric)]
+    names = rename_map(list(raw.columns), picks=columns, metrics=own, file=raw.file)
+    before = set(raw.columns)
+    raw.columns = name_system(apply_names(raw.columns, names, report), report)
+    check_samples(raw)
+    if cases:
+        passages.fold(raw, before, report)
+    return raw, report, origin, chosen
+
+
+def _finish(
+    raw: Raw, report: Lossy, origin: dict[str, object], chosen: Sequence[MetricLike] | None
+) -> pd.DataFrame:
+    if "sample_id" not in raw.columns or all(as_id(v) is None for v in raw.columns["sample_id"]):
+        raw.columns.pop("sample_id", None)
+        raw.columns = {"sample_id": _made_ids(raw), **raw.columns}
+        report.add("made", "sample_id", "position of the question", len(raw))
+    case_cells(raw, report)
+    metrics = {metric.name: metric for metric in declared(chosen, list(raw.columns), dict(METRICS))}
+    frame = pd.DataFrame({name: _column(raw, name, metrics, report) for name in raw.columns})
+    frame.attrs["lossy"] = report.rows
+    frame.attrs["source"] = {**origin, "rows": len(frame)}
+    return frame
+
+
+def _made_ids(raw: Raw) -> Values:
+    """Number the samples as they appear; the same question of another system is the same sample."""
+    nothing: Values = [None] * len(raw)
+    questions, systems = (raw.columns.get(name, nothing) for name in ("question", "system"))
+    asked: Counter[tuple[str, str]] = Counter()
+    ids: dict[tuple[str, int], str] = {}
+    made: Values = []
+    for question, system in zip(map(str, questions), map(str, systems), strict=True):
+        asked[question, system] += 1
+        made.append(ids.setdefault((question, asked[question, system]), str(len(ids) + 1)))
+    return made
+
+
+def _column(raw: Raw, name: str, metrics: Mapping[str, Metric], report: Lossy) -> pd.Series[Any]:
+    if name in metrics:
+        return metric_values(raw, metrics[name], report)
+    if name in CASE_COLUMNS or name in _IDS or name in _LISTS:
+        return settle(raw.columns[name])
+    return other_values(raw.columns[name], raw.typed)
+
+
+def case_cells(raw: Raw, report: Lossy) -> None:
+    """Make the cells of the case columns what the frame contract says: texts, identifiers, lists."""
+    for name in _CONTEXTS:
+        if name in raw.columns:
+            text_lists(raw, name, report)
+    if "ground_truth_answer" in raw.columns:
+        joined_texts(raw, "ground_truth_answer", report)
+    readers: dict[str, Callable[[Any], Any]] = dict.fromkeys(
+        ("question", "answer", "ground_truth_answer"), as_text
+    )
+    readers |= dict.fromkeys(_IDS, as_id)
+    if not raw.typed:
+        readers |= dict.fromkeys(("question", "answer", "ground_truth_answer"), _text_of_csv)
+        readers |= dict.fromkeys(_LISTS, _parsed)
+    for name, read in readers.items():
+        if name in raw.columns:
+            raw.columns[name] = [read(value) for value in raw.columns[name]]
+
+
+def _text_of_csv(value: Any) -> str | None:
+    return as_text(value) or None
+
+
+def _parsed(value: Any) -> Any:
+    """Return the list or object of a cell of text; other text as it is; None for an empty cell."""
+    import json
+
+    if not isinstance(value, str) or not value.strip():
+        return None if absent(value) or isinstance(value, str) else value
+    if value.lstrip().startswith("{"):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    parsed = parse_list(value)
+    return value if parsed is None else parsed
+
+
+def _spread_results(raw: Raw) -> None:
+    """Turn a column ``results`` (metric → score, status, reason) into columns a metric."""
+    cells = raw.columns.get("results")
+    if cells is None or not all(absent(c) or isinstance(c, Mapping) for c in cells):
+        return
+    held = [{} if absent(c) else c for c in cells]
+    if not all(isinstance(r, Mapping) and {"score", "status"} & set(r) for c in held for r in c.values()):
+        return
+    del raw.columns["results"]
+    for metric in dict.fromkeys(name for cell in held for name in cell):
+        found = [cell.get(metric) or {} for cell in held]
+        scores: dict[str, Values] = {
+            str(metric): [r.get("score") for r in found],
+            f"{metric}__status": [r.get("status") for r in found],
+            f"{metric}__reason": [r.get("reason") for r in found],
+        }
+        raw.columns.update({n: v for n, v in scores.items() if not all(map(absent, v)) or n == metric})
+
+
+def _is_number(column: pd.Series[Any]) -> bool:
+    return pd.api.types.is_numeric_dtype(column)

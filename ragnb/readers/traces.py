@@ -1,0 +1,212 @@
+"""Traces and gold: what a system answered, and what it should have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ragnb.errors import RagnbError, place
+from ragnb.readers.cells import MISSING_WORDS, as_bool, as_id, as_text, each, parse_list
+from ragnb.readers.formats import Source, load
+from ragnb.readers.lossy import Lossy
+from ragnb.readers.names import apply_names, name_system, rename_map
+from ragnb.readers.numbers import other_values
+from ragnb.readers.raw import Raw, absent, settle
+from ragnb.readers.samples import case_cells
+
+_SETTLED = {
+    "sample_id",
+    "question",
+    "answer",
+    "system",
+    "doc_name",
+    "chunks",
+    "citations",
+    "gold_ids",
+    "gold_claim",
+}
+
+
+def read_traces(
+    source: Source,
+    *,
+    format: str | None = None,
+    strict: bool = False,
+    columns: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+) -> pd.DataFrame:
+    """Read traces, one answer of a system a row.
+
+    Parameters
+    ----------
+    source, format, strict, columns, encoding
+        As for `read_scores`.
+
+    Returns
+    -------
+    DataFrame
+        ``sample_id`` (where there is one), ``question``, ``answer`` (to the letter), ``chunks`` (lists of
+        dicts with a text ``id``; None where a trace has none), ``citations`` (lists of texts, None where a
+        trace has no list of its own), ``ok``, ``ts`` and every other field. ``attrs`` as `read_scores`.
+
+    Raises
+    ------
+    RagnbError
+        As `read_scores`; and without ``answer``, without both ``question`` and ``sample_id``, or where
+        ``chunks`` or ``citations`` are no lists.
+
+    Examples
+    --------
+    >>> frame = read_traces([{"q": "Who?", "answer": "- Ann.", "chunks": [{"id": 7}]}])
+    >>> frame["chunks"].tolist(), "citations" in frame
+    ([[{'id': '7'}]], False)
+    """
+    raw, report, origin = _open(source, format, strict, columns, encoding)
+    _need(raw, "answer")
+    if "question" not in raw.columns:
+        _need(raw, "sample_id")
+    if "chunks" in raw.columns:
+        each(raw, "chunks", _chunks, "a list of objects with an id, or of ids")
+    if "citations" in raw.columns:
+        each(raw, "citations", _ids, "a list of ids, or null")
+    case_cells(raw, report)
+    return _frame(raw, report, origin)
+
+
+def read_gold(
+    source: Source,
+    *,
+    format: str | None = None,
+    strict: bool = False,
+    columns: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+) -> pd.DataFrame:
+    """Read gold: which questions can be answered, from which passages.
+
+    Parameters
+    ----------
+    source, format, strict, columns, encoding
+        As for `read_scores`.
+
+    Returns
+    -------
+    DataFrame
+        ``sample_id`` (where there is one), ``question``, ``answerable`` (bool), ``gold_ids`` (lists of
+        texts, empty where there are none), ``gold_claim`` (where there is one) and every other field. Repeated
+        questions and ids stay; ``attrs["lossy"]`` counts them.
+
+    Raises
+    ------
+    RagnbError
+        As `read_scores`; and without ``question``, or where ``answerable`` is not true or false.
+
+    Examples
+    --------
+    >>> gold = read_gold([{"qid": "a", "q": "Who?", "answerable": True, "gold_ids": ["d#1"]}])
+    >>> gold.to_dict("records")
+    [{'sample_id': 'a', 'question': 'Who?', 'answerable': True, 'gold_ids': ['d#1']}]
+    """
+    raw, report, origin = _open(source, format, strict, columns, encoding)
+    _need(raw, "question")
+    _need(raw, "answerable")
+    each(raw, "answerable", _truth, "true or false")
+    raw.columns.setdefault("gold_ids", [None] * len(raw))
+    each(raw, "gold_ids", lambda value: _ids(value, bare=True) or [], "a list of ids")
+    if "gold_claim" in raw.columns:
+        raw.columns["gold_claim"] = [as_text(value) for value in raw.columns["gold_claim"]]
+    case_cells(raw, report)
+    for name in ("question", "sample_id"):
+        counts = Counter(value for value in raw.columns.get(name, []) if value is not None)
+        report.add("kept", name, "values that occur more than once", sum(n > 1 for n in counts.values()))
+    frame = _frame(raw, report, origin)
+    frame["answerable"] = frame["answerable"].astype(bool)
+    return frame
+
+
+def _open(
+    source: Source,
+    format: str | None,
+    strict: bool,
+    columns: Mapping[str, str] | None,
+    encoding: str | None,
+) -> tuple[Raw, Lossy, dict[str, object]]:
+    report = Lossy()
+    raw, origin = load(source, report, format=format, strict=strict, encoding=encoding)
+    names = rename_map(list(raw.columns), picks=columns, file=raw.file)
+    raw.columns = name_system(apply_names(raw.columns, names, report), report)
+    if raw.uneven:
+        line, found = raw.uneven[0]
+        raise RagnbError(f"{place(raw.file, line)}found {found} cells, expected {raw.width}")
+    return raw, report, origin
+
+
+def _frame(raw: Raw, report: Lossy, origin: dict[str, object]) -> pd.DataFrame:
+    frame = pd.DataFrame(
+        {
+            name: settle(cells) if name in _SETTLED else other_values(cells, raw.typed)
+            for name, cells in raw.columns.items()
+        }
+    )
+    frame.attrs["lossy"] = report.rows
+    frame.attrs["source"] = origin
+    return frame
+
+
+def _need(raw: Raw, name: str) -> None:
+    if name not in raw.columns:
+        raise RagnbError(
+            f"{place(raw.file)}holds no {name!r} (columns: {', '.join(raw.columns)}); "
+            f"say which column it is: columns={{'…': {name!r}}}"
+        )
+
+
+def _truth(value: Any) -> bool:
+    truth = as_bool(value)
+    if truth is None:
+        raise ValueError(value)
+    return truth
+
+
+def _listed(value: Any) -> list[Any] | None:
+    """Return the list in a cell, None for a missing one."""
+    if absent(value) or (isinstance(value, str) and value.strip().casefold() in MISSING_WORDS):
+        return None
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, str):
+        value = parse_list(value)
+    if not isinstance(value, list | tuple):
+        raise ValueError(value)
+    return list(value)
+
+
+def _ids(value: Any, bare: bool = False) -> list[str] | None:
+    """Return a list of ids; `bare` takes a text without brackets as one id."""
+    if bare and isinstance(value, str) and value.strip() and not value.lstrip().startswith("["):
+        return [value.strip()]
+    items = _listed(value)
+    if items is None:
+        return None
+    if any(isinstance(item, dict | list) for item in items):
+        raise ValueError(value)
+    return [name for name in map(as_id, items) if name is not None]
+
+
+def _chunks(value: Any) -> list[dict[str, Any]] | None:
+    items = _listed(value)
+    if items is None:
+        return None
+    chunks = []
+    for item in items:
+        if isinstance(item, dict):
+            chunk = item if type(item.get("id")) is str or "id" not in item else {**item, "id": as_id(item["id"])}
+        elif isinstance(item, str | int):
+            chunk = {"id": as_id(item)}
+        else:
+            raise ValueError(value)
+        chunks.append(chunk)
+    return chunks

@@ -1,0 +1,53 @@
+"""TruLens: ``get_records_and_feedback()``, one row a record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Set
+from typing import Any
+
+from ragnb.readers.lossy import Lossy
+from ragnb.readers.raw import Raw
+
+UNPARSABLE = -1.0
+
+
+def sniff(columns: Set[str]) -> bool:
+    """Whether these are the columns of a table of records.
+
+    Examples
+    --------
+    >>> sniff({"record_id", "input", "output", "record_json"}), sniff({"app_name", "Groundedness"})
+    (True, False)
+    """
+    return {"record_id", "input"} <= columns and bool({"app_json", "record_json", "app_id"} & columns)
+
+
+def shape(raw: Raw, report: Lossy) -> None:
+    """Take texts out of their JSON quotes, and -1, which says that a reply could not be parsed, for failed."""
+    for name in ("input", "output"):
+        if name in raw.columns:
+            raw.columns[name] = [_unquoted(cell) for cell in raw.columns[name]]
+    for name in [name for name in raw.columns if f"{name}_calls" in raw.columns]:
+        failed = [_is_sentinel(cell) for cell in raw.columns[name]]
+        if any(failed):
+            pairs = list(zip(raw.columns[name], failed, strict=True))
+            raw.columns[name] = [None if bad else cell for cell, bad in pairs]
+            raw.columns[f"{name}__status"] = ["failed" if bad else None for bad in failed]
+            report.add("mapped", name, "-1 is failed", sum(failed))
+
+
+def _unquoted(cell: Any) -> Any:
+    if not isinstance(cell, str) or not (cell.startswith('"') and cell.endswith('"')):
+        return cell
+    try:
+        return json.loads(cell)
+    except ValueError:
+        return cell
+
+
+def _is_sentinel(cell: Any) -> bool:
+    try:
+        return not isinstance(cell, bool) and float(cell) == UNPARSABLE
+    except (TypeError, ValueError):
+        return False
