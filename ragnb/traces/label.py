@@ -91,8 +91,9 @@ def label_traces(
     rates["compliance"] = np.where(matched, rates["compliance"], np.nan)
     label = _labels(done, answerable)
     new: dict[str, Any] = {name: _nullable(fact) for name, fact in done.items()}
-    new |= {"label": label, "miss": _misses(label, rates["retrieval_hit"])}
-    new |= {"citations_predicted": _objects(predicted), "citations_flagged": flagged} | rates
+    words = {"label": label, "miss": _misses(label, rates["retrieval_hit"]), "citations_predicted": predicted}
+    new |= {name: pd.Series(items, frame.index, dtype=object) for name, items in words.items()}
+    new |= {"citations_flagged": flagged} | rates
     out = frame.drop(columns=[c for c in new if c in frame]).assign(**new)
     report |= {"n_without_answer": answers.count(None), "n_citations_flagged": sum(flagged)}
     out.attrs = {**traces.attrs, "join": report}
@@ -157,9 +158,3 @@ def _misses(label: Objects, retrieved: Floats) -> Objects:
 def _nullable(fact: Floats) -> pd.arrays.BooleanArray:
     gone = np.isnan(fact)
     return pd.arrays.BooleanArray(np.where(gone, 0.0, fact).astype(bool), gone)
-
-
-def _objects(items: Sequence[Any]) -> Objects:
-    out = np.empty(len(items), dtype=object)
-    out[:] = items
-    return out

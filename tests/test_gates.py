@@ -1,0 +1,279 @@
+"""Gates: outcomes by the definition, the samples still needed by search, and what CI reads."""
+
+from __future__ import annotations
+
+import json
+import math
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from statsmodels.stats.proportion import proportion_confint
+
+from ragnb.errors import RagnbError, RagnbWarning
+from ragnb.gates import check_gates, gate_sentences, gates_json, gates_junit
+from ragnb.schema import DEFAULT_GATES, Gate
+from ragnb.weights import weighted_means
+
+
+def row(value, low, high, n=100, metric="compliance"):
+    return pd.DataFrame({"metric": [metric], "value": [value], "low": [low], "high": [high], "n": [n]})
+
+
+def decide(value, low, high, op=">=", at=0.8, **options):
+    return check_gates(row(value, low, high), [Gate("G", "compliance", op, at)], **options).iloc[0]
+
+
+def wilson(p, k):
+    """Wilson's bounds for k = t²/n, from the quadratic's roots."""
+    roots = np.roots([1 + k, -(2 * p + k), p * p]).real
+    return max(min(roots), 0.0), min(max(roots), 1.0)
+
+
+# Outcomes
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "op", "outcome", "blocks"),
+    [
+        (0.9, 0.85, 0.95, ">=", "pass", False),
+        (0.9, 0.80, 0.95, ">=", "pass", False),
+        (0.9, 0.75, 0.95, ">=", "undecided", False),
+        (0.7, 0.60, 0.85, ">=", "undecided", True),
+        (0.7, 0.60, 0.80, ">=", "undecided", True),
+        (0.7, 0.60, 0.75, ">=", "fail", True),
+        (0.7, 0.60, 0.75, "<=", "pass", False),
+        (0.7, 0.60, 0.80, "<=", "pass", False),
+        (0.9, 0.75, 0.95, "<=", "undecided", True),
+        (0.9, 0.85, 0.95, "<=", "fail", True),
+        (0.9, math.nan, math.nan, ">=", "undecided", False),
+        (0.7, math.nan, math.nan, ">=", "undecided", True),
+        (math.nan, math.nan, math.nan, ">=", "no_data", True),
+    ],
+)
+def test_outcome_reads_the_interval_and_blocks_reads_the_value(value, low, high, op, outcome, blocks):
+    found = decide(value, low, high, op)
+    assert (found["outcome"], found["blocks"]) == (outcome, blocks)
+
+
+def test_the_mean_of_floats_at_the_bar_does_not_block():
+    value = sum([0.7] * 3) / 3
+    assert not decide(value, 0.6, 0.8, at=0.7)["blocks"]
+    assert not decide(0.3 - 1e-12, 0.2, 0.4, at=0.3)["blocks"]
+    assert decide(0.3 - 1e-8, 0.2, 0.4, at=0.3)["blocks"]
+
+
+def test_nothing_to_measure_blocks_or_is_skipped_as_told():
+    for means in (row(math.nan, math.nan, math.nan, 0), row(0.5, 0.4, 0.6, metric="over_refusal")):
+        gate = [Gate("G", "compliance", ">=", 0.9)]
+        assert check_gates(means, gate)[["outcome", "blocks"]].values.tolist() == [["no_data", True]]
+        assert check_gates(means, gate, no_data="skip")[["outcome", "blocks"]].values.tolist() == [
+            ["no_data", False]
+        ]
+    with pytest.raises(RagnbError, match="no_data='pass'"):
+        check_gates(means, gate, no_data="pass")
+
+
+@given(st.lists(st.booleans(), min_size=2, max_size=60), st.floats(0.05, 0.95), st.sampled_from([">=", "<="]))
+def test_pass_and_fail_never_contradict_blocks(flags, at, op):
+    means = weighted_means(pd.DataFrame({"faithfulness": np.array(flags, dtype=float)}))
+    found = check_gates(means, [Gate("G", "faithfulness", op, at), Gate("T", "weighted_score", op, at)])
+    for gate in found.itertuples():
+        assert gate.blocks == (gate.value < at - 1e-9 if op == ">=" else gate.value > at + 1e-9)
+        assert gate.outcome != "pass" or not gate.blocks
+        assert gate.outcome != "fail" or gate.blocks
+    assert found["outcome"].nunique() == 1
+
+
+# How many more
+
+
+@given(st.floats(0.02, 0.98), st.integers(5, 400), st.floats(0.05, 0.95), st.sampled_from([">=", "<="]))
+def test_more_needed_is_the_smallest_n_whose_wilson_interval_excludes_the_bar(p, n, at, op):
+    assume(abs(p - at) > 0.01)
+    t2 = 4.2
+    low, high = wilson(p, t2 / n)
+    found = check_gates(row(p, low, high, n), [Gate("G", "compliance", op, at)]).iloc[0]
+    if not low < at < high:
+        assert found["more_needed"] == 0
+        return
+    enough = n
+    while low < at < high:
+        enough += 1
+        low, high = wilson(p, t2 / enough)
+    assert abs(found["more_needed"] - (enough - n)) <= 1e-6 * enough
+    assert found["more_needed"] >= 1
+
+
+def test_more_needed_by_statsmodels_wilson():
+    z2 = 1.959963984540054**2
+    low, high = proportion_confint(17, 20, method="wilson")
+    more = check_gates(row(0.85, low, high, 20), [Gate("G", "compliance", ">=", 0.8)]).loc[0, "more_needed"]
+    n = 20 + more
+    assert proportion_confint(0.85 * n, n, method="wilson")[0] > 0.8
+    assert proportion_confint(0.85 * (n - 1), n - 1, method="wilson")[0] <= 0.8
+    assert n == math.floor(z2 * 0.16 / 0.05**2) + 1
+
+
+@pytest.mark.parametrize(("hits", "op", "at"), [(20, ">=", 0.9), (0, "<=", 0.05)])
+def test_a_perfect_rate_still_needs_samples(hits, op, at):
+    low, high = proportion_confint(hits, 20, method="wilson")
+    found = check_gates(row(hits / 20, low, high, 20), [Gate("G", "compliance", op, at)]).iloc[0]
+    assert (found["outcome"], found["blocks"]) == ("undecided", False)
+    n = 20 + found["more_needed"]
+    bound = 0 if op == ">=" else 1
+    for size, excluded in ((n, True), (n - 1, False)):
+        seen = proportion_confint(size if hits else 0, size, method="wilson")[bound]
+        assert (seen > at if op == ">=" else seen < at) == excluded
+
+
+def test_more_needed_is_missing_where_the_value_equals_the_bar_or_has_no_interval():
+    assert pd.isna(decide(0.8, 0.7, 0.9)["more_needed"])
+    assert pd.isna(decide(0.9, math.nan, math.nan)["more_needed"])
+    assert pd.isna(decide(math.nan, math.nan, math.nan)["more_needed"])
+
+
+def test_more_needed_rescales_a_ten_point_scale():
+    low, high = (1 + 9 * b for b in wilson(0.6, 4 / 30))
+    means = row(1 + 9 * 0.6, low, high, 30, "accuracy")
+    ten = check_gates(means, [Gate("G", "accuracy", ">=", 1 + 9 * 0.5)]).iloc[0]
+    unit = check_gates(row(0.6, *wilson(0.6, 4 / 30), 30), [Gate("G", "compliance", ">=", 0.5)]).iloc[0]
+    assert ten["more_needed"] == unit["more_needed"] > 0
+
+
+def test_without_a_finite_range_the_half_width_shrinks_with_the_root():
+    means = row(1.0, 0.0, 2.0, 10, "gain")
+    means.attrs["ranges"] = {"gain": (-math.inf, math.inf)}
+    found = check_gates(means, [Gate("G", "gain", ">=", 0.5)]).iloc[0]
+    n = 10 + found["more_needed"]
+    assert 1.0 - math.sqrt(10 / n) > 0.5
+    assert 1.0 - math.sqrt(10 / (n - 1)) <= 0.5
+
+
+def test_a_symmetric_interval_on_a_finite_range_is_taken_as_one():
+    found = decide(0.85, 0.75, 0.95)
+    n = 100 + found["more_needed"]
+    assert 0.85 - 0.1 * math.sqrt(100 / n) > 0.8
+    assert 0.85 - 0.1 * math.sqrt(100 / (n - 1)) <= 0.8 + 1e-12
+
+
+def test_clustered_rates_reach_the_bar_at_the_promised_size():
+    rng = np.random.default_rng(5)
+    scores = pd.DataFrame(
+        {"faithfulness": rng.integers(0, 2, 80), "doc_name": rng.integers(0, 20, 80).astype(str)}
+    )
+    means = weighted_means(scores.astype({"faithfulness": float}))
+    value, low = means.loc[0, ["value", "low"]].astype(float)
+    bar = (low + value) / 2
+    more = check_gates(means, [Gate("G", "faithfulness", ">=", bar)]).loc[0, "more_needed"]
+    k = (value - low) ** 2 / (low * (1 - low))
+    assert wilson(value, k * 80 / (80 + more))[0] > bar
+    assert wilson(value, k * 80 / (80 + more - 1))[0] <= bar + 1e-12
+
+
+# What is refused
+
+
+def test_a_bar_outside_the_range_is_refused_with_a_hint():
+    with pytest.raises(RagnbError, match=r"80 lies outside compliance's 0\.\.1; write 0\.8"):
+        decide(0.9, 0.8, 0.95, at=80)
+    with pytest.raises(RagnbError, match=r"0\.5 lies outside accuracy's 1\.\.10"):
+        check_gates(row(5, 4, 6, metric="accuracy"), [Gate("G", "accuracy", ">=", 0.5)])
+
+
+def test_ranges_come_from_the_means_before_the_table():
+    means = row(3.0, 2.5, 3.5, metric="mine")
+    with pytest.raises(RagnbError, match="range of 'mine' is not known"):
+        check_gates(means, [Gate("G", "mine", ">=", 3.5)])
+    means.attrs["ranges"] = {"mine": (1, 5)}
+    assert check_gates(means, [Gate("G", "mine", ">=", 3.5)]).loc[0, "blocks"]
+    assert not check_gates(row(0.5, 0.4, 0.6, metric="mine"), [Gate("G", "mine", ">=", 0.3)]).loc[0, "blocks"]
+
+
+def test_groups_are_refused_and_an_unknown_metric_is_named():
+    with pytest.raises(RagnbError, match="more than once"):
+        check_gates(pd.concat([row(0.5, 0.4, 0.6)] * 2), [Gate("G", "compliance", ">=", 0.3)])
+    with pytest.warns(RagnbWarning, match="did you mean 'compliance'"):
+        found = check_gates(row(0.5, 0.4, 0.6), [Gate("G", "complianse", ">=", 0.3)])
+    assert found.loc[0, "outcome"] == "no_data"
+
+
+def test_no_gates_give_an_empty_frame_that_blocks_nothing():
+    found = check_gates(row(0.5, 0.4, 0.6), [])
+    assert len(found) == 0
+    assert json.loads(gates_json(found)) == {"blocked": False, "gates": []}
+    assert ET.fromstring(gates_junit(found)).get("tests") == "0"
+
+
+# What people and CI read
+
+
+def several():
+    means = pd.concat(
+        [
+            row(0.9, 0.85, 0.95, metric="answer_precision"),
+            row(0.1, 0.02, 0.2, 30, metric="under_refusal"),
+            row(0.2, 0.1, 0.3, metric="over_refusal"),
+            row(0.8, math.nan, math.nan, metric="citation_hit_rate"),
+        ]
+    )
+    return check_gates(means, DEFAULT_GATES, no_data="skip")
+
+
+def test_json_is_plain_and_the_same_every_time():
+    first, second = gates_json(several()), gates_json(several())
+    assert first == second
+    body = json.loads(first, parse_constant=lambda word: pytest.fail(word))
+    assert body["blocked"] is True
+    rows = {gate["gate"]: gate for gate in body["gates"]}
+    assert [rows[g]["outcome"] for g in ("G1", "G2", "G3", "G4", "G5")] == [
+        "pass", "undecided", "undecided", "undecided", "no_data",
+    ]  # fmt: skip
+    assert rows["G4"]["low"] is None
+    assert rows["G5"]["value"] is None
+    assert rows["G1"]["more_needed"] == 0
+    assert isinstance(rows["G2"]["more_needed"], int)
+    assert rows["G2"]["at"] == 0.05
+
+
+def test_json_numbers_have_twelve_digits():
+    found = check_gates(row(1 / 3, 0.3, 2 / 3), [Gate("G", "compliance", ">=", 0.1)])
+    assert '"value": 0.333333333333,' in gates_json(found)
+
+
+def test_junit_counts_failures_and_skips():
+    suite = ET.fromstring(gates_junit(several()).encode("utf-8"))
+    assert {k: suite.get(k) for k in ("tests", "failures", "skipped", "errors")} == {
+        "tests": "5", "failures": "1", "skipped": "1", "errors": "0",
+    }  # fmt: skip
+    cases = suite.findall("testcase")
+    assert [case.find("failure") is not None for case in cases] == [False, True, False, False, False]
+    assert cases[1].find("failure").get("type") == "undecided"
+    assert [case.find("skipped") is not None for case in cases] == [False] * 4 + [True]
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_junit_holds_any_name(name, suite_name):
+    text = gates_junit(check_gates(row(0.1, 0.0, 0.2), [Gate(name, "compliance", ">=", 0.9)]), name=suite_name)
+    case = ET.fromstring(text.encode("utf-8")).find("testcase")
+    assert case.get("name").endswith(": compliance >= 0.9")
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_sentences_say_gate_value_and_outcome(lang):
+    words = gate_sentences(several(), lang=lang)
+    assert len(words) == 5
+    for text, gate in zip(words, several().itertuples(), strict=True):
+        assert gate.gate in text
+        assert f"{gate.at:.3f}" in text
+        assert "nan" not in text
+    assert "[0.020, 0.200]" in words[1]
+    assert gates_junit(several(), lang=lang).count("<testcase") == 5
+
+
+def test_a_brace_in_a_gates_name_stays_a_brace():
+    found = check_gates(row(0.1, 0.0, 0.2), [Gate("{n}", "compliance", ">=", 0.9)])
+    assert gate_sentences(found)[0].startswith("{n}: ")

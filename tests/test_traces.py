@@ -1,0 +1,585 @@
+"""Traces: labels and rates against a plain loop, every option, hostile text, what did not meet."""
+
+from __future__ import annotations
+
+import re
+import time
+import unicodedata
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragnb.errors import RagnbError, RagnbWarning
+from ragnb.traces import RATES, check_gold, label_traces, outcome_counts, refusal_metrics
+from ragnb.traces.cells import citations_in, occurs_whole, phrases_of
+from ragnb.weights import weighted_means
+
+
+def one(answer, **gold):
+    """Label one trace; keywords that are no gold columns are columns of the trace."""
+    ours = {k: [gold.pop(k)] for k in ("citations", "chunks", "ok") if k in gold}
+    options = {k: gold.pop(k) for k in ("refusal", "patterns", "split", "containment") if k in gold}
+    traces = pd.DataFrame({"question": ["q"], "answer": pd.Series([answer], dtype=object), **ours})
+    theirs = {"question": ["q"], "answerable": [True], "gold_ids": [["a"]], "gold_claim": ["thirty days"]}
+    labelled = label_traces(traces, pd.DataFrame(theirs | {k: [v] for k, v in gold.items()}), **options)
+    return labelled.iloc[0]
+
+
+# The labels and rates, by a loop
+
+ANSWERS = st.sampled_from(
+    [
+        "not in context",
+        " Not In Context\n",
+        "not in context.",
+        "Within thirty days. citations: [a, b]",
+        "citations: []",
+        "citations: [c] citations: [a]",
+        "Citations :[b]",
+        "no list",
+        "",
+        None,
+        "三十天內可退。citations：[a，c]",
+    ]
+)
+IDS = st.lists(st.sampled_from(["a", "b", "c"]), max_size=3)
+TRACE = st.fixed_dictionaries(
+    {
+        "question": st.sampled_from(["q1", "q2", "q3", "q9"]),
+        "answer": ANSWERS,
+        "citations": st.none() | IDS,
+        "chunks": st.none() | IDS.map(lambda ids: [{"id": name} for name in ids]),
+    }
+)
+GOLD = st.lists(
+    st.fixed_dictionaries(
+        {
+            "question": st.sampled_from(["q1", "q2", "q3", "q4"]),
+            "answerable": st.none() | st.booleans(),
+            "gold_ids": IDS,
+            "gold_claim": st.none() | st.sampled_from(["within thirty days", "三十天", "30"]),
+        }
+    ),
+    min_size=1,
+    max_size=5,
+    unique_by=lambda row: row["question"],
+)
+
+
+def by_hand(trace, gold):
+    """One row's label and rates, from the definitions, with plain regular expressions."""
+    out = dict.fromkeys(RATES) | {"label": None}
+    rows = [row for row in gold if row["question"] == trace["question"]]
+    answer, cited = trace["answer"], trace["citations"]
+    if answer is None or not rows:
+        retrieval_by_hand(trace, rows, out)
+        return out
+    (row,) = rows
+    refused = answer.strip().lower() == "not in context"
+    found = re.search(r"(?i)citations\s*[:：]\s*\[([^\]]*)\]", answer)
+    if cited is None and found:
+        cited = [part for part in re.split(r"[,，\s]+", found[1]) if part]
+    hit = bool(set(cited or ()) & set(row["gold_ids"]))
+    out["compliance"] = float(cited is not None or refused)
+    retrieval_by_hand(trace, rows, out)
+    if not refused and row["answerable"] is not None:
+        out["answer_precision"] = float(row["answerable"] and hit)
+    if row["answerable"]:
+        out["over_refusal"] = float(refused)
+        out["citation_hit_rate"] = float(hit and not refused)
+        out["label"] = "OVER_REFUSAL" if refused else "OK" if hit else "ANS_NO_HIT"
+        if row["gold_claim"]:
+            holds = {"within thirty days": "within thirty days" in answer.lower()}
+            holds |= {"三十天": "三十天" in answer, "30": False}
+            out["claim_containment"] = float(holds[row["gold_claim"]] and not refused)
+    elif row["answerable"] is False:
+        out["under_refusal"] = float(not refused)
+        out["label"] = "REFUSAL_OK" if refused else "HALLUCINATION"
+    return out
+
+
+def retrieval_by_hand(trace, rows, out):
+    if trace["chunks"] is None or not rows or not rows[0]["answerable"] or not rows[0]["gold_ids"]:
+        return
+    wanted = set(rows[0]["gold_ids"])
+    ranks = [place for place, chunk in enumerate(trace["chunks"], 1) if chunk["id"] in wanted]
+    out["retrieval_hit"] = float(bool(ranks))
+    out["retrieval_recall"] = len({chunk["id"] for chunk in trace["chunks"]} & wanted) / len(wanted)
+    out["reciprocal_rank"] = 1 / ranks[0] if ranks else 0.0
+
+
+@given(st.lists(TRACE, min_size=1, max_size=12), GOLD)
+def test_labels_and_rates_are_a_plain_loops(rows, gold):
+    traces = pd.DataFrame(rows).astype({"citations": object, "chunks": object, "answer": object})
+    labelled = label_traces(traces, pd.DataFrame(gold).astype({"answerable": object}))
+    assert len(labelled) == len(rows)
+    rows_by_hand = [by_hand(row, gold) for row in rows]
+    wanted = pd.DataFrame(rows_by_hand, columns=list(RATES))
+    for column in RATES:
+        np.testing.assert_allclose(labelled[column].to_numpy(float), wanted[column].to_numpy(float))
+    assert labelled["label"].tolist() == [row["label"] for row in rows_by_hand]
+    means = refusal_metrics(labelled).set_index("metric")
+    for column in RATES:
+        scores = [s for s in wanted[column] if s is not None and s == s]
+        assert means.loc[column, "n"] == len(scores)
+        assert means.loc[column, "numerator"] == pytest.approx(sum(scores))
+        if scores:
+            assert means.loc[column, "value"] == pytest.approx(sum(scores) / len(scores), abs=1e-12)
+        else:
+            assert pd.isna(means.loc[column, "value"])
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("answer", "refused"),
+    [("Not in Context ", True), ("not in context.", False), ("it is not in context", False), ("", False)],
+)
+def test_a_refusal_equals_the_token_trimmed_and_lower_cased(answer, refused):
+    assert one(answer)["refused"] == refused
+
+
+def test_several_tokens_and_a_single_string_are_taken():
+    assert one("资料中没有", refusal=["not in context", "资料中没有"])["label"] == "OVER_REFUSAL"
+    assert one("I don't know", refusal="i don't know")["label"] == "OVER_REFUSAL"
+    assert one("not in context", refusal="i don't know")["label"] == "ANS_NO_HIT"
+    assert one("", refusal=["", "x"])["refused"]
+
+
+def test_tokens_are_compared_in_one_unicode_form():
+    assert one(unicodedata.normalize("NFD", "Désolé"), refusal="désolé")["refused"]
+
+
+@pytest.mark.parametrize("pattern", ["^sorry", "cannot (say|tell)", r"无法.{0,4}回答", r"\bno\s+answer\b"])
+@pytest.mark.parametrize(
+    "answer", ["Sorry, no.", "I CANNOT tell", "很抱歉，无法为您回答", "there is no  answer", "30"]
+)
+def test_patterns_find_what_re_finds(pattern, answer):
+    wanted = re.search(pattern, answer, re.IGNORECASE) is not None
+    assert one(answer, patterns=[pattern])["refused"] == wanted
+    assert one(answer, patterns=pattern)["refused"] == wanted
+
+
+@pytest.mark.parametrize("pattern", ["(", "a(?=b)", r"(a)\1", "", " "])
+def test_a_pattern_that_cannot_be_run_safely_is_refused(pattern):
+    with pytest.raises(RagnbError, match="pattern"):
+        one("x", patterns=[pattern])
+
+
+def test_a_lone_surrogate_in_an_answer_does_no_harm():
+    assert one("sorry \ud800", patterns=["^sorry"])["refused"]
+
+
+# Citations
+
+
+def test_the_list_field_wins_and_null_falls_through_to_the_text():
+    text = "citations: [a]"
+    assert one(text, citations=["b"])["citations_predicted"] == ["b"]
+    assert one(text, citations=[])["citations_predicted"] == []
+    assert one(text, citations=None)["citations_predicted"] == ["a"]
+    assert one(text, citations=float("nan"))["hit"]
+    assert one(text, citations=np.array(["a", "b"]))["citations_predicted"] == ["a", "b"]
+
+
+def test_compliance_takes_an_empty_list_and_a_refusal_but_no_silence():
+    assert one("x citations: []")["compliance"] == 1
+    assert one("x", citations=[])["compliance"] == 1
+    assert one("not in context")["compliance"] == 1
+    assert one("x")["compliance"] == 0
+
+
+def test_ids_with_spaces_need_the_comma_split():
+    answer = "citations: [leave policy.pdf, b]"
+    assert citations_in(answer, "space")[0] == ["leave", "policy.pdf", "b"]
+    assert one(answer, split="comma", gold_ids=["leave policy.pdf"])["hit"]
+    assert not one(answer, gold_ids=["leave policy.pdf"])["hit"]
+
+
+def test_the_first_list_counts_and_two_in_one_bracket_part():
+    assert citations_in("citations: [b] citations: [a]", "space") == (["b"], False)
+    assert one("citations: [b, b，a c]")["citations_predicted"] == ["b", "a", "c"]
+    assert citations_in("CITATIONS :\n ['b', \"a\"]", "comma") == (["b", "a"], False)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["citations: [a", "citations: [a[1], b]", "citations: [doc].pdf, b]", "citations: [" + "a, " * 900 + "b]"],
+)
+def test_a_list_that_cannot_be_taken_whole_is_flagged_and_not_cut(answer):
+    row = one(answer)
+    assert row["citations_flagged"]
+    assert row["citations_predicted"] is None
+    assert row["compliance"] == 0
+
+
+def test_a_bracket_later_on_the_line_is_no_cut():
+    assert citations_in("citations: [a], see [b]", "space") == (["a"], False)
+
+
+def test_document_names_meet_in_one_unicode_form():
+    name = "résumé_双源.pdf"
+    assert one("x", citations=[unicodedata.normalize("NFD", name)], gold_ids=[name])["hit"]
+    assert one("x", citations=[12], gold_ids=["12"])["hit"]
+
+
+def test_text_in_the_place_of_a_list_is_refused():
+    for column in ("citations", "chunks"):
+        with pytest.raises(RagnbError, match=f"column '{column}', row 0"):
+            one("x", **{column: "['a']"})
+    with pytest.raises(RagnbError, match="'gold_ids'"):
+        one("x", gold_ids="a")
+
+
+HOSTILE = [
+    lambda n: "citations:[" * (n // 11),
+    lambda n: "citations" + " " * n,
+    lambda n: "citations:" + "\t " * (n // 2) + "x",
+    lambda n: "citations: [" + "a " * (n // 2),
+    lambda n: "citations: [" + " " * n + "]",
+    lambda n: "citations: [a]" + "b" * n,
+    lambda n: "citations : citations" * (n // 21),
+]
+
+
+def fastest(call):
+    """The shortest of a few runs, in processor time."""
+    times = []
+    for _ in range(5):
+        start = time.process_time()
+        call()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_time_at_most_doubles_when_hostile_text_doubles(hostile):
+    """A quadratic form takes seconds here; below a few milliseconds the ratio says nothing."""
+    short, long = hostile(500_000), hostile(1_000_000)
+    assert (
+        fastest(lambda: citations_in(long, "space")) < 2.2 * fastest(lambda: citations_in(short, "space")) + 0.02
+    )
+
+
+@pytest.mark.parametrize("unit", ["ab- ", "abcde,", "a b\n", "é", "-"])
+def test_phrases_of_a_long_claim_take_linear_time(unit):
+    short, long = (unit * (n // len(unit)) for n in (250_000, 500_000))
+    assert fastest(lambda: phrases_of(long)) < 2.2 * fastest(lambda: phrases_of(short)) + 0.02
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(.*)*x"])
+def test_no_refusal_pattern_can_hang(pattern):
+    assert not one("a" * 50_000 + "!", patterns=[pattern])["refused"]
+
+
+# Containment
+
+
+def test_latin_phrases_are_trimmed_runs_of_five():
+    assert phrases_of("abcd; 12-34; pay - within 30 days!") == ["12-34", "pay - within 30 days"]
+    assert one("PAY WITHIN 30 days", gold_claim="within 30 days, please")["contained"]
+
+
+def test_auto_also_counts_a_claim_of_another_script_that_occurs_whole():
+    for claim, answer in (("歐洲", "在歐洲開創"), ("60%", "占60%。"), ("1/3", "失去了1/3的人口")):
+        assert one(answer, gold_claim=claim)["claim_containment"] == 1
+        assert one(answer, gold_claim=claim, containment="latin")["claim_containment"] == 0
+    assert one("iPhone很贵", gold_claim="iPhone很贵", containment="auto")["contained"]
+
+
+def test_a_short_claim_inside_a_longer_number_does_not_count():
+    assert not occurs_whole("235", "1235 and 2350")
+    assert occurs_whole("235", "2350 or 235")
+    assert not occurs_whole("", "x")
+
+
+def test_no_claim_is_missing_and_not_a_miss():
+    assert pd.isna(one("x", gold_claim=None)["claim_containment"])
+    assert pd.isna(one("x", gold_claim=" ")["claim_containment"])
+    assert one("not in context")["claim_containment"] == 0
+
+
+# Retrieval and misses
+
+
+def test_misses_split_into_not_retrieved_and_not_cited():
+    assert one("x", chunks=[{"id": "b"}])["miss"] == "not retrieved"
+    assert one("x", chunks=[])["miss"] == "not retrieved"
+    assert one("x", chunks=["b", "a"])["miss"] == "retrieved, not cited"
+    assert one("x", chunks=None)["miss"] is None
+    assert one("citations: [a]", chunks=["a"])["miss"] is None
+
+
+def test_retrieval_measures_are_missing_where_nothing_can_be_retrieved():
+    for gold in ({"answerable": False}, {"gold_ids": []}):
+        assert pd.isna(one("x", chunks=["a"], **gold)["retrieval_recall"])
+    row = one("x", chunks=["c", "a", "a"], gold_ids=["a", "b"])
+    assert (row["retrieval_hit"], row["retrieval_recall"], row["reciprocal_rank"]) == (1, 0.5, 0.5)
+
+
+# What is absent
+
+
+def test_without_gold_only_what_the_trace_tells_is_known():
+    traces = pd.DataFrame({"answer": ["x citations: [a]", "not in context", "x", None], "citations": None})
+    labelled = label_traces(traces)
+    assert labelled["refused"].tolist() == [False, True, False, pd.NA]
+    assert labelled["compliance"].tolist()[:3] == [1, 1, 0]
+    assert labelled["label"].isna().all()
+    others = [name for name in RATES if name != "compliance"]
+    assert labelled[others].isna().all(axis=None)
+    assert labelled.attrs["join"]["by"] is None
+    assert labelled.attrs["join"]["n_without_answer"] == 1
+
+
+def test_gold_columns_that_stand_in_the_traces_are_used():
+    traces = pd.DataFrame({"answer": ["citations: [a]"], "answerable": [True], "gold_ids": [["a"]]})
+    labelled = label_traces(traces)
+    assert labelled["label"].tolist() == ["OK"]
+    pd.testing.assert_frame_equal(label_traces(labelled), labelled)
+
+
+def test_gold_that_names_no_ids_anywhere_leaves_hits_missing():
+    gold = pd.DataFrame({"question": ["q", "r"], "answerable": [True, False]})
+    labelled = label_traces(pd.DataFrame({"question": ["q", "r"], "answer": ["x", "x"]}), gold)
+    assert labelled[["hit", "answer_precision", "citation_hit_rate"]].isna().all(axis=None)
+    assert labelled["under_refusal"].tolist()[1] == 1
+
+
+def test_an_answer_that_is_missing_is_no_refusal_and_no_answer():
+    gold = pd.DataFrame({"question": ["q", "r"], "answerable": [True, True], "gold_ids": [["a"], ["a"]]})
+    traces = pd.DataFrame({"question": ["q", "r"], "answer": [None, None], "ok": [False, True]})
+    labelled = label_traces(traces, gold)
+    assert labelled["refused"].isna().all()
+    assert labelled["label"].isna().all()
+    row = refusal_metrics(labelled, "over_refusal").iloc[0]
+    assert (row["n"], row["n_failed"], row["n_missing"]) == (0, 1, 1)
+
+
+def test_rows_where_a_rate_does_not_apply_are_counted_as_such():
+    gold = pd.DataFrame(
+        {"question": list("abcd"), "answerable": [True, True, False, False], "gold_ids": [["x"]] * 4}
+    )
+    traces = pd.DataFrame({"question": list("abcde"), "answer": ["y", "not in context"] * 2 + ["y"]})
+    means = refusal_metrics(label_traces(traces, gold)).set_index("metric")
+    columns = ["n", "n_not_applicable", "n_missing"]
+    assert means.loc["over_refusal", columns].tolist() == [2, 2, 1]
+    assert means.loc["under_refusal", columns].tolist() == [2, 2, 1]
+    assert means.loc["answer_precision", columns].tolist() == [2, 2, 1]
+    assert means.loc["compliance", columns].tolist() == [4, 0, 1]
+
+
+# The join
+
+GOLD_SET = pd.DataFrame(
+    {
+        "sample_id": ["1", "2", "3"],
+        "question": ["q1", "q2", "q3"],
+        "answerable": [True, False, True],
+        "gold_ids": [["a"], [], ["b"]],
+        "doc_name": ["甲.pdf", "乙.pdf", "甲.pdf"],
+        "kind": ["k1", "k2", "k3"],
+    }
+)
+
+
+def test_ids_join_before_text_and_text_joins_where_ids_are_missing():
+    traces = pd.DataFrame({"sample_id": ["2", None, "7"], "question": ["q1", "q3", "q1"], "answer": ["x"] * 3})
+    labelled = label_traces(traces, GOLD_SET)
+    assert labelled["kind"].tolist()[:2] == ["k2", "k3"]
+    assert pd.isna(labelled["kind"].iloc[2])
+    report = labelled.attrs["join"]
+    assert report["by"] == "sample_id"
+    assert report["unmatched"] == ["7"]
+    assert report["gold_without_trace"] == ["1"]
+    assert report["question_differs"] == ["2"]
+    assert label_traces(traces, GOLD_SET, join="question")["kind"].tolist() == ["k1", "k3", "k1"]
+
+
+def test_numbers_and_texts_of_one_id_meet():
+    traces = pd.DataFrame({"sample_id": [1, 3], "answer": ["x", "y"]})
+    assert label_traces(traces, GOLD_SET)["question"].tolist() == ["q1", "q3"]
+    assert label_traces(traces.astype({"sample_id": float}), GOLD_SET)["kind"].tolist() == ["k1", "k3"]
+
+
+def test_ids_that_never_meet_warn_and_fall_back_to_text():
+    traces = pd.DataFrame({"sample_id": ["0"], "question": ["q2"], "answer": ["x"]})
+    with pytest.warns(RagnbWarning, match="joined by question text"):
+        labelled = label_traces(traces, GOLD_SET)
+    assert labelled["label"].tolist() == ["HALLUCINATION"]
+
+
+def test_unmatched_rows_stay_and_leave_every_rate():
+    traces = pd.DataFrame({"question": ["q1", "new"], "answer": ["citations: [a]", "not in context"]})
+    labelled = label_traces(traces, GOLD_SET)
+    assert len(labelled) == 2
+    assert labelled.loc[1, list(RATES)].isna().all()
+    assert pd.isna(labelled.loc[1, "label"])
+    assert labelled.loc[1, "refused"]
+    assert (labelled.attrs["join"]["n_unmatched"], labelled.attrs["join"]["n_gold_without_trace"]) == (1, 2)
+
+
+def test_a_repeated_question_takes_the_last_gold_with_a_warning():
+    gold = pd.concat([GOLD_SET, GOLD_SET.iloc[[0]].assign(sample_id="9", kind="last")])
+    traces = pd.DataFrame({"question": ["q1"], "answer": ["x"]})
+    with pytest.warns(RagnbWarning, match=r"1 question\(s\) more than once \(q1\)"):
+        labelled = label_traces(traces, gold)
+    assert labelled["kind"].tolist() == ["last"]
+    assert labelled.attrs["join"]["repeated_questions"] == ["q1"]
+    by_id = label_traces(traces.assign(sample_id="1"), gold)
+    assert by_id["kind"].tolist() == ["k1"]
+
+
+def test_a_repeated_id_takes_the_last_gold_with_a_warning():
+    gold = pd.concat([GOLD_SET, GOLD_SET.iloc[[0]].assign(question="q8", kind="last")])
+    with pytest.warns(RagnbWarning, match="sample_id"):
+        labelled = label_traces(pd.DataFrame({"sample_id": ["1"], "answer": ["x"]}), gold)
+    assert labelled["kind"].tolist() == ["last"]
+
+
+def test_repeated_traces_are_counted_within_a_system():
+    traces = pd.DataFrame({"question": ["q1"] * 3, "answer": ["x"] * 3, "system": ["s", "t", "t"]})
+    labelled = label_traces(traces, GOLD_SET)
+    assert len(labelled) == 3
+    assert labelled.attrs["join"]["n_duplicate_traces"] == 1
+
+
+def test_gold_fills_the_gaps_of_a_shared_column_and_owns_its_own():
+    traces = pd.DataFrame({"question": ["q1", "q2"], "answer": ["x", "x"], "kind": ["mine", None]})
+    labelled = label_traces(traces.assign(answerable=False), GOLD_SET)
+    assert labelled["kind"].tolist() == ["mine", "k2"]
+    assert labelled["answerable"].tolist() == [True, False]
+    assert labelled["doc_name"].tolist() == ["甲.pdf", "乙.pdf"]
+
+
+def test_the_callers_frames_and_index_stay_as_they_were():
+    traces = pd.DataFrame({"question": ["q1", "q2"], "answer": ["x", "y"]}, index=[5, 5])
+    before, gold_before = traces.copy(), GOLD_SET.copy()
+    assert label_traces(traces, GOLD_SET).index.tolist() == [5, 5]
+    pd.testing.assert_frame_equal(traces, before)
+    pd.testing.assert_frame_equal(GOLD_SET, gold_before)
+
+
+def test_empty_traces_give_an_empty_frame():
+    labelled = label_traces(pd.DataFrame({"question": [], "answer": []}), GOLD_SET)
+    assert len(labelled) == 0
+    assert set(RATES) <= set(labelled)
+
+
+@pytest.mark.parametrize(
+    ("traces", "gold", "options", "message"),
+    [
+        ({"question": ["q"]}, GOLD_SET, {}, "'answer'"),
+        ({"answer": ["x"]}, GOLD_SET, {}, "neither 'sample_id' nor 'question'"),
+        ({"question": ["q"], "answer": ["x"]}, GOLD_SET[["question"]], {}, "'answerable'"),
+        ({"question": ["q1"], "answer": ["x"]}, GOLD_SET.assign(answerable="yes"), {}, "neither true nor false"),
+        ({"question": ["q"], "answer": ["x"]}, None, {"split": "commas"}, "did you mean 'comma'"),
+        ({"question": ["q"], "answer": ["x"]}, None, {"containment": "cjk"}, "containment='cjk'"),
+        ({"question": ["q"], "answer": ["x"]}, None, {"join": "text"}, "join='text'"),
+    ],
+)
+def test_what_cannot_be_labelled_is_refused(traces, gold, options, message):
+    with pytest.raises(RagnbError, match=message):
+        label_traces(pd.DataFrame(traces), gold, **options)
+
+
+# The rates
+
+
+def many(n=60, seed=3):
+    rng = np.random.default_rng(seed)
+    questions = [f"q{i}" for i in range(n)]
+    docs = rng.choice(["甲", "乙", "丙", "丁", "戊"], n)
+    gold = pd.DataFrame({"question": questions, "answerable": rng.random(n) < 0.7, "gold_ids": [["a"]] * n})
+    answers = rng.choice(["not in context", "x citations: [a]", "x citations: [b]"], n)
+    return label_traces(
+        pd.DataFrame({"question": questions, "answer": answers}),
+        gold.assign(doc_name=docs, lang=rng.choice(["en", "zh"], n)),
+    )
+
+
+def test_rates_are_the_one_estimators_rows():
+    labelled = many()
+    ours = refusal_metrics(labelled, doc_weights={"甲": 3.0}, level=0.9)
+    theirs = weighted_means(labelled[[*RATES, "doc_name"]], doc_weights={"甲": 3.0}, level=0.9)
+    columns = ["metric", "value", "low", "high", "se", "n", "n_clusters", "n_eff"]
+    pd.testing.assert_frame_equal(
+        ours[columns], theirs[theirs["metric"].isin(RATES)][columns].reset_index(drop=True)
+    )
+    assert list(ours["metric"]) == list(RATES)
+    assert ours["weight"].isna().all()
+    assert ours.attrs["ranges"]["compliance"] == (0.0, 1.0)
+
+
+def test_rates_stand_beside_quality_metrics_without_touching_them():
+    labelled = many().assign(faithfulness=0.5)
+    pd.testing.assert_frame_equal(refusal_metrics(labelled), refusal_metrics(many()))
+
+
+def test_numerators_of_groups_are_the_groups_sums():
+    labelled = many()
+    means = refusal_metrics(labelled, ["over_refusal", "compliance"], by="lang", cluster="question")
+    for row in means.itertuples():
+        scores = labelled.loc[labelled["lang"] == row.lang, row.metric].dropna()
+        assert (row.numerator, row.n) == (scores.sum(), len(scores))
+        assert row.value == pytest.approx(scores.mean())
+
+
+def test_names_that_are_no_rates_are_refused():
+    with pytest.raises(RagnbError, match="did you mean 'over_refusal'"):
+        refusal_metrics(many(), "over_refusals")
+    with pytest.raises(RagnbError, match="label_traces"):
+        refusal_metrics(pd.DataFrame({"faithfulness": [1.0]}))
+
+
+def test_outcomes_count_every_label_once():
+    labelled = many()
+    for lang in ("en", "zh"):
+        counts = outcome_counts(labelled, lang=lang)
+        assert counts["n"].sum() == len(labelled)
+        assert counts["share"].sum() == pytest.approx(1)
+        assert counts["meaning"].is_unique
+    assert outcome_counts(labelled.iloc[:0])["share"].isna().all()
+
+
+# The gold set
+
+
+def test_check_gold_finds_what_is_missing_repeated_and_changed():
+    gold = pd.DataFrame(
+        {
+            "sample_id": ["1", "2", "2", "4"],
+            "question": ["q1", "q2", "q2", "q4"],
+            "answerable": [True, True, False, None],
+            "gold_ids": [["a"], [], [], None],
+        }
+    )
+    previous = pd.DataFrame({"sample_id": ["1", "3"], "question": ["old words", "q3"]})
+    found = check_gold(gold, previous).set_index("finding")
+    assert found["n"].to_dict() == {
+        "questions": 4, "answerable": 2, "unanswerable": 1, "not_marked": 1, "no_gold_ids": 1,
+        "repeated_questions": 1, "repeated_ids": 1, "changed": 1, "new": 2, "gone": 1,
+    }  # fmt: skip
+    assert found.loc["changed", "names"] == ["1"]
+    assert found.loc["no_gold_ids", "names"] == ["2"]
+    assert not found.drop(["new", "gone"])["fine"].any()
+
+
+def test_a_good_gold_set_has_only_fine_findings_in_both_languages():
+    gold = pd.DataFrame({"question": [f"q{i}" for i in range(12)], "answerable": [True, False] * 6})
+    gold["gold_ids"] = [["a"], []] * 6
+    for lang in ("en", "zh"):
+        found = check_gold(gold, gold, lang=lang)
+        assert found["fine"].all()
+        assert found["text"].is_unique
+
+
+def test_labelling_warns_of_nothing_in_the_ordinary_case():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        many()
