@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from ragnb.errors import RagnbError, place
 from ragnb.readers import passages
-from ragnb.readers.cells import as_id, as_text, joined_texts, parse_list, text_lists
+from ragnb.readers.cells import as_id
+from ragnb.readers.contract import IDS, LISTS, case_cells, made_ids, spread_results
 from ragnb.readers.formats import Source, load
 from ragnb.readers.layouts import check_samples, lay_out
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import apply_names, name_system, rename_map
 from ragnb.readers.numbers import declared, metric_values, other_values
-from ragnb.readers.raw import Raw, Values, absent, settle
+from ragnb.readers.raw import Raw, settle
 from ragnb.schema import CASE_COLUMNS, METRICS, Metric
 
 MetricLike = str | Metric
-_CONTEXTS = ("retrieved_contexts", "ground_truth_contexts")
-_IDS = ("sample_id", "doc_name", "system", "persona", "cluster", "item_id")
-_LISTS = ("source_units", "generation_params", "chunks", "citations", "gold_ids", "passage_id")
 
 
 def read_scores(
@@ -58,9 +55,10 @@ def read_scores(
     -------
     DataFrame
         One row a sample: case columns by their canonical names, metrics as floats in their range (NaN is
-        missing), other columns as they are. ``sample_id`` is text; where there is none it is ``"1"``,
-        ``"2"``, … by the position of the question, the same for the same question of another ``system``. ``attrs["lossy"]`` lists what was changed or not understood (dicts of
-        ``what, column, detail, n``), ``attrs["source"]`` is ``{path, sha256, format, rows, layout}``.
+        missing), other columns as they are, a plain index. ``sample_id`` is text; where there is none it is
+        ``"1"``, ``"2"``, … by position, the same for the same question of another ``system``.
+        ``attrs["lossy"]`` lists what was changed or not understood (dicts of ``what, column, detail, n``),
+        ``attrs["source"]`` is ``{path, sha256, format, layout, rows}``.
 
     Raises
     ------
@@ -142,7 +140,7 @@ def _open(
     chosen = [metrics] if isinstance(metrics, str | Metric) else None if metrics is None else list(metrics)
     raw, origin = load(source, report, format=format, strict=strict, encoding=encoding)
     origin["layout"] = lay_out(raw, report)
-    _spread_results(raw)
+    spread_results(raw)
     own = [metric for metric in chosen or () if isinstance(metric, Metric)]
     names = rename_map(list(raw.columns), picks=columns, metrics=own, file=raw.file)
     before = set(raw.columns)
@@ -158,7 +156,7 @@ def _finish(
 ) -> pd.DataFrame:
     if "sample_id" not in raw.columns or all(as_id(v) is None for v in raw.columns["sample_id"]):
         raw.columns.pop("sample_id", None)
-        raw.columns = {"sample_id": _made_ids(raw), **raw.columns}
+        raw.columns = {"sample_id": made_ids(raw), **raw.columns}
         report.add("made", "sample_id", "position of the question", len(raw))
     case_cells(raw, report)
     metrics = {metric.name: metric for metric in declared(chosen, list(raw.columns), dict(METRICS))}
@@ -168,82 +166,12 @@ def _finish(
     return frame
 
 
-def _made_ids(raw: Raw) -> Values:
-    """Number the samples as they appear; the same question of another system is the same sample."""
-    nothing: Values = [None] * len(raw)
-    questions, systems = (raw.columns.get(name, nothing) for name in ("question", "system"))
-    asked: Counter[tuple[str, str]] = Counter()
-    ids: dict[tuple[str, int], str] = {}
-    made: Values = []
-    for question, system in zip(map(str, questions), map(str, systems), strict=True):
-        asked[question, system] += 1
-        made.append(ids.setdefault((question, asked[question, system]), str(len(ids) + 1)))
-    return made
-
-
 def _column(raw: Raw, name: str, metrics: Mapping[str, Metric], report: Lossy) -> pd.Series[Any]:
     if name in metrics:
         return metric_values(raw, metrics[name], report)
-    if name in CASE_COLUMNS or name in _IDS or name in _LISTS:
+    if name in CASE_COLUMNS or name in IDS or name in LISTS:
         return settle(raw.columns[name])
     return other_values(raw.columns[name], raw.typed)
-
-
-def case_cells(raw: Raw, report: Lossy) -> None:
-    """Make the cells of the case columns what the frame contract says: texts, identifiers, lists."""
-    for name in _CONTEXTS:
-        if name in raw.columns:
-            text_lists(raw, name, report)
-    if "ground_truth_answer" in raw.columns:
-        joined_texts(raw, "ground_truth_answer", report)
-    readers: dict[str, Callable[[Any], Any]] = dict.fromkeys(
-        ("question", "answer", "ground_truth_answer"), as_text
-    )
-    readers |= dict.fromkeys(_IDS, as_id)
-    if not raw.typed:
-        readers |= dict.fromkeys(("question", "answer", "ground_truth_answer"), _text_of_csv)
-        readers |= dict.fromkeys(_LISTS, _parsed)
-    for name, read in readers.items():
-        if name in raw.columns:
-            raw.columns[name] = [read(value) for value in raw.columns[name]]
-
-
-def _text_of_csv(value: Any) -> str | None:
-    return as_text(value) or None
-
-
-def _parsed(value: Any) -> Any:
-    """Return the list or object of a cell of text; other text as it is; None for an empty cell."""
-    import json
-
-    if not isinstance(value, str) or not value.strip():
-        return None if absent(value) or isinstance(value, str) else value
-    if value.lstrip().startswith("{"):
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
-    parsed = parse_list(value)
-    return value if parsed is None else parsed
-
-
-def _spread_results(raw: Raw) -> None:
-    """Turn a column ``results`` (metric → score, status, reason) into columns a metric."""
-    cells = raw.columns.get("results")
-    if cells is None or not all(absent(c) or isinstance(c, Mapping) for c in cells):
-        return
-    held = [{} if absent(c) else c for c in cells]
-    if not all(isinstance(r, Mapping) and {"score", "status"} & set(r) for c in held for r in c.values()):
-        return
-    del raw.columns["results"]
-    for metric in dict.fromkeys(name for cell in held for name in cell):
-        found = [cell.get(metric) or {} for cell in held]
-        scores: dict[str, Values] = {
-            str(metric): [r.get("score") for r in found],
-            f"{metric}__status": [r.get("status") for r in found],
-            f"{metric}__reason": [r.get("reason") for r in found],
-        }
-        raw.columns.update({n: v for n, v in scores.items() if not all(map(absent, v)) or n == metric})
 
 
 def _is_number(column: pd.Series[Any]) -> bool:

@@ -11,12 +11,12 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, place
 from ragnb.readers.cells import MISSING_WORDS, as_bool, as_id, as_text, each, parse_list
+from ragnb.readers.contract import case_cells
 from ragnb.readers.formats import Source, load
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import apply_names, name_system, rename_map
 from ragnb.readers.numbers import other_values
 from ragnb.readers.raw import Raw, absent, settle
-from ragnb.readers.samples import case_cells
 
 _SETTLED = {
     "sample_id",
