@@ -10,6 +10,7 @@ from ragnb.markup.radar import radar_points, radar_runs
 from ragnb.markup.svg import DASHES, INK, SYSTEM_COLOURS, TONES, interval_svg, stacked_svg
 from ragnb.markup.tables import html_table, markdown_table
 from ragnb.markup.text import Safe, element, escape, join, md_cell, one_line, text_width
+from ragnb.markup.thin import thin_svg
 from ragnb.markup.web import radar_svg
 
 __all__ = [
@@ -45,5 +46,6 @@ __all__ = [
     "stacked_svg",
     "style",
     "text_width",
+    "thin_svg",
     "with_interval",
 ]

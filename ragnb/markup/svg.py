@@ -90,6 +90,7 @@ def interval_svg(
     span: tuple[float, float] = (0, 1),
     bars: Bars = (),
     label: str = "",
+    percent: bool = False,
     width: int = 260,
 ) -> Safe:
     """Draw an estimate as a point with its interval on the whole of a common scale.
@@ -105,6 +106,8 @@ def interval_svg(
         Named thresholds, drawn as lines across the scale.
     label : str
         What the estimate is of; the numbers are added to it for those who cannot see the picture.
+    percent : bool
+        Write the scale and the numbers as percentages.
     width : int
         Pixels.
 
@@ -130,7 +133,8 @@ def interval_svg(
     parts = [line(x.left, middle, x.right, middle, stroke_opacity=0.35)]
     for edge, anchor in ((start, "start"), (end, "end")):
         parts.append(line(x(edge), middle - 4, x(edge), middle + 4, stroke_opacity=0.35))
-        parts.append(svg_text(x(edge), middle + 20, f"{edge:g}", anchor, fill_opacity=0.8))
+        said = f"{100 * edge:g} %" if percent else f"{edge:g}"
+        parts.append(svg_text(x(edge), middle + 20, said, anchor, fill_opacity=0.8))
     for place, (name, at) in enumerate(named):
         # The lower of two neighbours is written to the left of its line, the higher to the right.
         left = len(named) > 1 and place % 2 == 0 and x(at) > text_width(name)
@@ -138,7 +142,7 @@ def interval_svg(
         parts.append(line(x(at), y - 9, x(at), middle + 8, stroke_dasharray="3 2", class_="rg-bar"))
         parts.append(svg_text(x(at) + (-3 if left else 3), y, name, "end" if left else "start"))
     parts += _dot(value, low, high, x, middle)
-    said = with_interval(value, low, high)
+    said = with_interval(value, low, high, percent)
     return picture(width, middle + 24, f"{label}: {said}" if label else said, *parts)
 
 
