@@ -14,7 +14,7 @@ _ROOM_OF = {
     "DEFAULT_GATES": "schema",
     "METRICS": "schema",
     "RULES": "diagnostics",
-    "Assessment": "assess",
+    "Assessment": "assessment",
     "EvalCase": "schema",
     "Gate": "schema",
     "Metric": "schema",
@@ -23,7 +23,7 @@ _ROOM_OF = {
     "Rule": "schema",
     "Scenario": "scenario",
     "applicable_metrics": "schema",
-    "assess": "assess",
+    "assess": "assessment",
     "check_gates": "gates",
     "diagnose": "diagnostics",
     "failure_modes": "diagnostics",
@@ -43,8 +43,8 @@ _ROOM_OF = {
 __all__ = sorted(_ROOM_OF)
 
 if TYPE_CHECKING:
-    from ragnb.assess import Assessment as Assessment
-    from ragnb.assess import assess as assess
+    from ragnb.assessment import Assessment as Assessment
+    from ragnb.assessment import assess as assess
     from ragnb.diagnostics import RULES as RULES
     from ragnb.diagnostics import diagnose as diagnose
     from ragnb.diagnostics import failure_modes as failure_modes

@@ -1,0 +1,151 @@
+"""The files of a scenario → one scores frame: read, kept where the scenario says, labelled, joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ragnb.errors import RagnbError, did_you_mean, listing
+from ragnb.readers import read_cases, read_gold, read_scores, read_traces
+from ragnb.scenario import Scenario
+from ragnb.traces import label_traces
+
+_REREAD = ("lossy", "source", "join")
+
+
+@dataclass
+class Inputs:
+    """What was read.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        One row a sample.
+    labelled, with_gold : bool
+        Whether traces were labelled, and whether with gold.
+    files : list of dict
+        ``role, path, sha256, rows``.
+    lossy : list of dict
+        ``role, what, column, detail, n``.
+    join : dict
+        The join report of the traces, empty without.
+    steps : list of (step, rows)
+        Where the rows came from.
+    """
+
+    frame: pd.DataFrame = field(default_factory=pd.DataFrame)
+    labelled: bool = False
+    with_gold: bool = False
+    files: list[dict[str, Any]] = field(default_factory=list)
+    lossy: list[dict[str, Any]] = field(default_factory=list)
+    join: dict[str, Any] = field(default_factory=dict)
+    steps: list[tuple[str, int]] = field(default_factory=list)
+
+    def read(self, role: str, reader: Callable[..., pd.DataFrame], source: Any, **options: Any) -> pd.DataFrame:
+        """Read one input and note what became of it."""
+        frame = reader(source, **options)
+        origin = frame.attrs.get("source", {})
+        if origin.get("path"):
+            self.files.append({"role": role, **{k: origin.get(k) for k in ("path", "sha256", "rows")}})
+            self.files[-1]["path"] = str(self.files[-1]["path"]).replace("\\", "/").rsplit("/", 1)[-1]
+        self.lossy += [{"role": role, **row} for row in frame.attrs.get("lossy", [])]
+        self.steps.append((f"read_{role}", len(frame)))
+        return frame
+
+
+def gather(scenario: Scenario, source: Any = None) -> Inputs:
+    """Read what a scenario names, or take the frame `source` in the place of its file."""
+    inputs = Inputs()
+    options: dict[str, Any] = {"columns": scenario.columns or None, "encoding": _encoding(scenario)}
+    traces: Any = scenario.traces
+    scores: Any = scenario.scores
+    if source is not None:
+        traces, scores = (source, None) if scenario.gold is not None else (None, source)
+    frames = []
+    if scores is not None:
+        metrics = None if scenario.metrics is None else list(scenario.metrics)
+        frames.append(
+            _kept(
+                inputs, "scores", scenario, inputs.read("scores", read_scores, scores, metrics=metrics, **options)
+            )
+        )
+    if traces is not None:
+        gold = None
+        if scenario.gold is not None:
+            gold = inputs.read("gold", read_gold, scenario.gold, encoding=_encoding(scenario))
+        frames.append(_labelled(inputs, scenario, inputs.read("traces", read_traces, traces, **options), gold))
+    if not frames:
+        frames = [_only_cases(inputs, scenario, options)]
+    inputs.frame = frames[0] if len(frames) == 1 else _joined(frames[0], frames[1])
+    inputs.frame.attrs = {}
+    return inputs
+
+
+def _encoding(scenario: Scenario) -> str | None:
+    return None if scenario.encoding == "utf-8" else scenario.encoding
+
+
+def _only_cases(inputs: Inputs, scenario: Scenario, options: dict[str, Any]) -> pd.DataFrame:
+    if scenario.cases is None:
+        raise RagnbError(
+            "the scenario names no scores and no traces, so there is nothing to assess; add one of them"
+        )
+    return _kept(inputs, "cases", scenario, inputs.read("cases", read_cases, scenario.cases, **options))
+
+
+def _kept(inputs: Inputs, role: str, scenario: Scenario, frame: pd.DataFrame) -> pd.DataFrame:
+    """Keep the rows whose columns equal the scenario's `where`."""
+    if not scenario.where:
+        return frame
+    keep = np.ones(len(frame), dtype=bool)
+    for column, value in scenario.where.items():
+        if column not in frame.columns:
+            if role == "traces":
+                continue
+            raise RagnbError(
+                f"where.{column}: no such column; {did_you_mean(column, [str(c) for c in frame.columns])}"
+            )
+        fits = frame[column].astype(object).map(lambda cell, value=value: _equal(cell, value)).to_numpy(dtype=bool)
+        if not fits.any():
+            have = sorted({str(v) for v in frame[column].dropna()})
+            raise RagnbError(f"where.{column}={value!r} keeps no row of the {role} (have: {listing(have)})")
+        keep &= fits
+    inputs.steps.append((f"kept_{role}", int(keep.sum())))
+    return frame[keep].reset_index(drop=True)
+
+
+def _equal(cell: Any, value: Any) -> bool:
+    return bool(cell == value or str(cell) == str(value))
+
+
+def _labelled(inputs: Inputs, scenario: Scenario, traces: pd.DataFrame, gold: pd.DataFrame | None) -> pd.DataFrame:
+    traces = _kept(inputs, "traces", scenario, traces)
+    frame = label_traces(
+        traces, gold, refusal=scenario.refusal, patterns=scenario.patterns, split=scenario.split,
+        containment=scenario.containment, join=scenario.join,
+    )  # fmt: skip
+    inputs.labelled, inputs.with_gold, inputs.join = True, gold is not None, frame.attrs["join"]
+    if gold is not None:
+        inputs.steps.append(("matched", int(inputs.join["n_matched"])))
+    return frame
+
+
+def _joined(scores: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
+    """One row a sample: the scores' columns first, gaps filled from the traces, then what only traces have."""
+    keys = [k for k in ("sample_id", "system") if k in scores and k in traces]
+    for name, frame in (("scores", scores), ("traces", traces)):
+        if "sample_id" not in keys or frame.duplicated(keys).any():
+            raise RagnbError(
+                f"scores and traces are joined by {' and '.join(keys) or 'sample_id'}, which the {name} do not "
+                "hold once a row; keep one system with where: {system: ...}, or give only one of the two files"
+            )
+    shared = [c for c in traces.columns if c in scores.columns and c not in keys]
+    left = scores.merge(traces.drop(columns=shared), on=keys, how="left", validate="1:1")
+    known = pd.MultiIndex.from_frame(scores[keys])
+    rest = traces[~pd.MultiIndex.from_frame(traces[keys]).isin(known)]
+    whole = pd.concat([left, rest], ignore_index=True) if len(rest) else left
+    return whole

@@ -1,0 +1,114 @@
+"""What `assess` returns: every small result frame of one run."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ragnb.scenario import Scenario
+
+
+@dataclass(frozen=True, repr=False)
+class Assessment:
+    """Every small result frame of one run, made by `assess`.
+
+    Attributes
+    ----------
+    scenario : Scenario
+        The settings that were used, overrides included.
+    scores : DataFrame
+        The rows, weighed: ``weighted_score``, ``sample_weight``; with traces also their labels and rates.
+    means : DataFrame
+        As `weighted_means` gives it: the metrics, the rates, last ``weighted_score``.
+    systems, documents : DataFrame or None
+        The same by system (where there are several) and by document; rows of one document are the clusters of
+        its own interval.
+    diagnoses, modes : DataFrame
+        As `diagnose` and ``diagnostics.failure_summary`` give them.
+    outcomes : DataFrame or None
+        ``label, meaning, n, share`` of labelled traces.
+    gates : DataFrame
+        As `check_gates` gives it.
+    calibration : None
+        There is none until there are ratings.
+    notes : DataFrame
+        ``code, about, text``: what a reader must know before believing the numbers.
+    ledger : DataFrame
+        ``step, rows``: where the rows came from and where they went.
+    verdict : str
+        One sentence.
+    inputs : list of dict
+        ``role, path, sha256, rows`` of the files read.
+
+    Examples
+    --------
+    >>> from ragnb import assess
+    >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8], "doc_name": ["a", "b"]}))
+    >>> sheet.means["metric"].tolist()
+    ['faithfulness', 'weighted_score']
+    """
+
+    scenario: Scenario
+    scores: pd.DataFrame
+    means: pd.DataFrame
+    systems: pd.DataFrame | None
+    documents: pd.DataFrame | None
+    diagnoses: pd.DataFrame
+    modes: pd.DataFrame
+    outcomes: pd.DataFrame | None
+    gates: pd.DataFrame
+    notes: pd.DataFrame
+    ledger: pd.DataFrame
+    verdict: str
+    inputs: list[dict[str, Any]]
+    calibration: None = None
+
+    @property
+    def blocked(self) -> bool:
+        """Whether a gate blocks."""
+        return bool(self.gates["blocks"].any())
+
+    def __repr__(self) -> str:
+        return f"Assessment({self.verdict!r}, {len(self.scores)} rows, {len(self.notes)} notes)"
+
+    def _repr_html_(self) -> str:
+        from ragnb.assessment.sheet import to_html
+
+        return to_html(self)
+
+    def to_markdown(self) -> str:
+        """Return the sheet as Markdown, without times and machine paths: equal input gives equal text."""
+        from ragnb.assessment.sheet import to_markdown
+
+        return to_markdown(self)
+
+    def save(self, folder: str | os.PathLike[str], *, command: str | None = None) -> dict[str, Path]:
+        """Write the tables of the run into a folder; each file appears whole or not at all.
+
+        Parameters
+        ----------
+        folder : path
+            Made if it is not there.
+        command : str, optional
+            What was called, for ``run.json``.
+
+        Returns
+        -------
+        dict of name to path
+            ``scores.csv, means.csv, gates.json, report.md, scenario.snapshot.yaml, run.json``.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from ragnb import assess
+        >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8], "doc_name": ["a", "b"]}))
+        >>> sorted(sheet.save(tempfile.mkdtemp()))[:3]
+        ['gates.json', 'means.csv', 'report.md']
+        """
+        from ragnb.assessment.saving import save
+
+        return save(self, Path(folder), command)

@@ -1,0 +1,68 @@
+"""An Assessment → files: written to a temporary file and renamed, the same bytes for the same input."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import tempfile
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ragnb
+from ragnb.gates import gates_json
+from ragnb.readers import to_csv_text
+
+if TYPE_CHECKING:
+    from ragnb.assessment.result import Assessment
+
+_PACKAGES = ("numpy", "pandas", "scipy", "pydantic", "narwhals", "polars", "matplotlib", "papermill")
+
+
+def save(sheet: Assessment, folder: Path, command: str | None) -> dict[str, Path]:
+    """Write all files of a run; see `Assessment.save`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {
+        "scores.csv": to_csv_text(sheet.scores),
+        "means.csv": to_csv_text(sheet.means),
+        "gates.json": gates_json(sheet.gates),
+        "report.md": sheet.to_markdown(),
+        "scenario.snapshot.yaml": sheet.scenario.snapshot_text(relative_to=folder),
+        "run.json": json.dumps(run_record(sheet, command), ensure_ascii=False, indent=2) + "\n",
+    }
+    return {name: write_text(folder / name, text) for name, text in texts.items()}
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write UTF-8 text durably: a file of this name is whole at any moment, the old one or the new one."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return path
+
+
+def run_record(sheet: Assessment, command: str | None) -> dict[str, Any]:
+    """Return how a run was made: versions, input hashes, settings, command, time."""
+    scenario = sheet.scenario
+    return {
+        "ragnb": ragnb.__version__,
+        "python": platform.python_version(),
+        "packages": {name: metadata.version(name) for name in _PACKAGES},
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "scenario": scenario.name,
+        "inputs": sheet.inputs,
+        "weights": {"metric_weights": scenario.metric_weights, "doc_weights": scenario.doc_weights},
+        "blocked": sheet.blocked,
+        "verdict": sheet.verdict,
+    }

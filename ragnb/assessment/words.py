@@ -1,0 +1,142 @@
+"""What the frames of a run say in words: the verdict, the notes, the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from ragnb.assessment.inputs import Inputs
+from ragnb.diagnostics import least_set_note
+from ragnb.errors import listing
+from ragnb.markup import with_interval
+from ragnb.scenario import Scenario
+from ragnb.schema import Metric, note_frame, note_row, undeclared_columns
+from ragnb.texts import load
+from ragnb.weights import notes as weight_notes
+
+Row = dict[str, str]
+_FEASIBLE = 100  # times the questions there are; beyond that, more of them is no advice
+_LOSSY_SAID = {"bad_line": "bad_lines", "unparsed": "unparsed", "left_out": "left_out", "kept": "kept"}
+
+
+def nothing_to_average(frame: pd.DataFrame) -> str:
+    """Word the refusal of a table in which no metric is known."""
+    numbers = undeclared_columns(frame)
+    step = f"declare one, such as metrics=[rn.Metric({numbers[0]!r}, low, high)]" if numbers else "score it first"
+    return f"no column is a metric that ragnb knows (numeric columns: {listing(numbers)}); {step}"
+
+
+def verdict(scenario: Scenario, means: pd.DataFrame, gates: pd.DataFrame) -> str:
+    """Return the answer to "is it good enough?" in one sentence, with the overall score, n and documents."""
+    say = load(scenario.lang)
+    blocking, open_ = int(gates["blocks"].sum()), int((gates["outcome"] == "undecided").sum())
+    if not len(gates):
+        head = say("verdict.no_gates")
+    elif blocking:
+        head = say("verdict.not_yet", blocking=blocking, gates=len(gates))
+    elif open_:
+        head = say("verdict.undecided", undecided=open_, gates=len(gates))
+    else:
+        head = say("verdict.passed", gates=len(gates))
+    total = means.iloc[-1]
+    widest = means.iloc[int(means["n"].to_numpy().argmax())]
+    if pd.isna(total["value"]):
+        tail = say("verdict.without_total", n=int(widest["n"]))
+    else:
+        score = with_interval(total["value"], total["low"], total["high"])
+        tail = say("verdict.total", score=score, n=int(total["n"]))
+    unit = means.attrs["clusters"]
+    clusters = int(widest["n_clusters"])
+    return head + tail + (say(f"verdict.{unit}s", n=clusters) if unit != "row" else "") + say("verdict.end")
+
+
+def notes(
+    scenario: Scenario, inputs: Inputs, means: pd.DataFrame, gates: pd.DataFrame, modes: pd.DataFrame,
+    metrics: list[Metric], several: bool,
+) -> pd.DataFrame:  # fmt: skip
+    """Return all notes of a run, the ones that change how numbers are read first."""
+    lang = scenario.lang
+    rows: list[Row] = weight_notes(means, lang).to_dict("records")  # type: ignore[assignment]
+    rows += least_set_note(inputs.frame, metrics, lang=lang)
+    rows += _setting_notes(scenario, inputs, several)
+    rows += _gate_notes(scenario, gates)
+    rows += _trace_notes(inputs, lang)
+    rows += _reading_notes(inputs, lang)
+    rows += _column_notes(inputs.frame, metrics, lang)
+    return note_frame(rows)
+
+
+def _setting_notes(scenario: Scenario, inputs: Inputs, several: bool) -> Iterator[Row]:
+    say = load(scenario.lang)
+    if several:
+        systems = inputs.frame["system"].nunique()
+        yield note_row("pooled_systems", "system", say("note.pooled_systems", n=systems))
+    if scenario.doc_weights:
+        yield note_row("doc_weighted", scenario.doc, say("note.doc_weighted", n=len(scenario.doc_weights)))
+    if not scenario.orient:
+        yield note_row("not_oriented", "weighted_score", say("note.not_oriented"))
+    if scenario.rescale:
+        yield note_row("rescaled", "weighted_score", say("note.rescaled"))
+
+
+def _gate_notes(scenario: Scenario, gates: pd.DataFrame) -> Iterator[Row]:
+    say = load(scenario.lang)
+    if scenario.gates is None and len(gates):
+        yield note_row("default_gates", "gates", say("note.default_gates"))
+    for row in gates.to_dict("records"):
+        more = row["more_needed"]
+        if row["outcome"] == "undecided" and not pd.isna(more) and more > 0:
+            key = "note.more_needed" if more <= _FEASIBLE * row["n"] else "note.on_the_bar"
+            text = say(key, gate=row["gate"], metric=row["metric"], more=int(more), n=int(row["n"]))
+            yield note_row("more_needed", str(row["gate"]), text)
+        if row["outcome"] == "no_data":
+            key = "note.no_data_blocks" if row["blocks"] else "note.no_data_skipped"
+            yield note_row("no_data", str(row["gate"]), say(key, gate=row["gate"], metric=row["metric"]))
+
+
+def _trace_notes(inputs: Inputs, lang: str) -> Iterator[Row]:
+    say = load(lang)
+    if inputs.labelled and not inputs.with_gold:
+        yield note_row("no_gold", "traces", say("note.no_gold"))
+    keys = ("unmatched", "gold_without_trace", "repeated_questions", "duplicate_traces", "question_differs")
+    for key in (*keys, "without_answer", "citations_flagged"):
+        count = int(inputs.join.get(f"n_{key}", 0))
+        if count and (inputs.with_gold or key in ("duplicate_traces", "without_answer", "citations_flagged")):
+            yield note_row(key, "traces", say(f"note.{key}", n=count))
+
+
+def _reading_notes(inputs: Inputs, lang: str) -> Iterator[Row]:
+    """One note a kind of loss and column; harmless renames stay in the ledger of the readers."""
+    say = load(lang)
+    found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for row in inputs.lossy:
+        if row["what"] in _LOSSY_SAID:
+            found.setdefault((_LOSSY_SAID[row["what"]], row["role"], str(row["column"] or "")), []).append(row)
+    for (code, role, column), rows in found.items():
+        count, details = sum(int(row["n"]) for row in rows), listing((row["detail"] for row in rows), most=5)
+        text = say(f"note.{code}", role=say(f"role.{role}"), column=column, n=count, detail=details)
+        yield note_row(code, column or role, text)
+
+
+def _column_notes(frame: pd.DataFrame, metrics: list[Metric], lang: str) -> Iterator[Row]:
+    used = {metric.name for metric in metrics}
+    others = [name for name in undeclared_columns(frame) if name not in used]
+    if others:
+        text = load(lang)("note.not_averaged", columns=listing(others))
+        yield note_row("not_averaged", ", ".join(others), text)
+
+
+def ledger(inputs: Inputs, means: pd.DataFrame, lang: str) -> pd.DataFrame:
+    """Return where the rows came from and where they went: ``step, rows``."""
+    say = load(lang)
+    steps = [(say(f"step.{code}"), rows) for code, rows in inputs.steps]
+    total = means.iloc[-1]
+    steps += [(say("step.rows"), len(inputs.frame)), (say("step.weighted"), int(total["n"]))]
+    steps += [
+        (say("step.failed_cells"), int(means["n_failed"].sum())),
+        (say("step.not_applicable_cells"), int(means["n_not_applicable"].sum())),
+        (say("step.missing_cells"), int(means["n_missing"].iloc[:-1].sum())),
+    ]
+    return pd.DataFrame(steps, columns=["step", "rows"])
