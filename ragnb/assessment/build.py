@@ -101,7 +101,7 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
         gates=gates,
         notes=notes,
         ledger=words.ledger(inputs, means, lang),
-        verdict=words.verdict(scenario, means, gates),
+        verdict=words.verdict(scenario, means, gates, several),
         inputs=inputs.files,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -28,7 +28,7 @@ def nothing_to_average(frame: pd.DataFrame) -> str:
     return f"no column is a metric that ragnb knows (numeric columns: {listing(numbers)}); {step}"
 
 
-def verdict(scenario: Scenario, means: pd.DataFrame, gates: pd.DataFrame) -> str:
+def verdict(scenario: Scenario, means: pd.DataFrame, gates: pd.DataFrame, several: bool) -> str:
     """Return the answer to "is it good enough?" in one sentence, with the overall score, n and documents."""
     say = load(scenario.lang)
     blocking, open_ = int(gates["blocks"].sum()), int((gates["outcome"] == "undecided").sum())
@@ -46,7 +46,10 @@ def verdict(scenario: Scenario, means: pd.DataFrame, gates: pd.DataFrame) -> str
         tail = say("verdict.without_total", n=int(widest["n"]))
     else:
         score = with_interval(total["value"], total["low"], total["high"])
-        tail = say("verdict.total", score=score, n=int(total["n"]))
+        low, high = means.attrs["ranges"]["weighted_score"]
+        if (low, high) != (0.0, 1.0):
+            score += say("verdict.scale", low=f"{low:g}", high=f"{high:g}")
+        tail = say("verdict.answers" if several else "verdict.total", score=score, n=int(total["n"]))
     unit = means.attrs["clusters"]
     clusters = int(widest["n_clusters"])
     return head + tail + (say(f"verdict.{unit}s", n=clusters) if unit != "row" else "") + say("verdict.end")
@@ -89,11 +92,15 @@ def _gate_notes(scenario: Scenario, gates: pd.DataFrame) -> Iterator[Row]:
         more = row["more_needed"]
         if row["outcome"] == "undecided" and not pd.isna(more) and more > 0:
             key = "note.more_needed" if more <= _FEASIBLE * row["n"] else "note.on_the_bar"
-            text = say(key, gate=row["gate"], metric=row["metric"], more=int(more), n=int(row["n"]))
+            text = say(key, gate=_called(row), more=int(more), n=int(row["n"]))
             yield note_row("more_needed", str(row["gate"]), text)
         if row["outcome"] == "no_data":
             key = "note.no_data_blocks" if row["blocks"] else "note.no_data_skipped"
-            yield note_row("no_data", str(row["gate"]), say(key, gate=row["gate"], metric=row["metric"]))
+            yield note_row("no_data", str(row["gate"]), say(key, gate=_called(row)))
+
+
+def _called(row: Mapping[Any, Any]) -> str:
+    return str(row["gate"]) if row["gate"] == row["metric"] else f"{row['gate']} ({row['metric']})"
 
 
 def _trace_notes(inputs: Inputs, lang: str) -> Iterator[Row]:
@@ -112,7 +119,7 @@ def _reading_notes(inputs: Inputs, lang: str) -> Iterator[Row]:
     say = load(lang)
     found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for row in inputs.lossy:
-        if row["what"] in _LOSSY_SAID:
+        if row["what"] in _LOSSY_SAID and (row["column"] or row["what"] == "bad_line"):
             found.setdefault((_LOSSY_SAID[row["what"]], row["role"], str(row["column"] or "")), []).append(row)
     for (code, role, column), rows in found.items():
         count, details = sum(int(row["n"]) for row in rows), listing((row["detail"] for row in rows), most=5)

@@ -34,7 +34,8 @@ def notes(means: pd.DataFrame, lang: str = "en") -> pd.DataFrame:
     if unit == "row" and len(scored):
         rows.append(note_row("rows_independent", "", say("note.rows_independent")))
     for code, names, values in _cluster_notes(scored, unit):
-        rows.append(note_row(code, ", ".join(names), say(f"note.{code}", **values)))
+        about = "" if len(names) == len(scored) else ", ".join(names)
+        rows.append(note_row(code, about, say(f"note.{code}", **values)))
     for _, row in means.iterrows():
         total = int(row["n"] + row["n_failed"])
         if row["n_failed"] > _FAILED * total:
@@ -58,21 +59,20 @@ def _cluster_notes(scored: pd.DataFrame, unit: str) -> list[tuple[str, list[str]
     """One note a cause, naming all metrics it holds for."""
     found: dict[tuple[str, object], tuple[list[str], dict[str, object]]] = {}
     for _, row in scored.iterrows():
-        g = int(row["n_clusters"])
-        values: dict[str, object] = {"n": g, "g_eff": round(float(row["g_eff"]), 1)}
+        g, g_eff, top = int(row["n_clusters"]), float(row["g_eff"]), row["top"]
+        values: dict[str, object] = {"n": g, "g_eff": round(g_eff, 1)}
         kind = ""
         if g < 2:
             kind = "one_cluster"
-        elif row["top"]["share"] > _MUCH + 1e-9 and row["top"]["name"]:
+        elif unit != "row" and top["name"] and top["share"] > _MUCH + 1e-9:
             kind = "dominated"
-            values |= {"name": row["top"]["name"], "share": round(100 * row["top"]["share"])}
-        elif row["g_eff"] < _VERY_FEW:
-            kind = "few_effective" if g >= _VERY_FEW else "few_clusters"
+            values |= {"name": top["name"], "share": round(100 * top["share"])}
+        elif g >= _VERY_FEW and g_eff < _VERY_FEW - 1e-6:
+            kind = "few_effective"
         elif g < _FEW:
-            kind = "few_clusters"
-        if kind and not (unit == "row" and kind == "dominated"):
-            key = (kind, values.get("name", g))
-            found.setdefault(key, ([], values))[0].append(str(row["metric"]))
+            kind = "few_rows" if unit == "row" else "few_clusters"
+        if kind:
+            found.setdefault((kind, values.get("name", g)), ([], values))[0].append(str(row["metric"]))
     return [(kind, names, values) for (kind, _), (names, values) in found.items()]
 
 
