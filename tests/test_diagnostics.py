@@ -102,6 +102,13 @@ def test_a_mean_at_its_bar_does_not_fire_and_one_just_past_it_does(rule, which):
     assert past[rule.name] == which
 
 
+@pytest.mark.parametrize("name", ["faithfulness", "noise_sensitivity"])
+def test_a_value_within_the_slack_of_a_bar_is_not_past_it(name):
+    bar, worse = BARS[name][0], 1 if name in LOWER else -1
+    assert fired(frame_of({name: bar + worse * 5e-10})) == {}
+    assert fired(frame_of({name: bar + worse * 2e-9})) == {name: "warning"}
+
+
 def test_the_float_mean_of_three_seventies_does_not_fire():
     scores = frame_of({"faithfulness": 0.7}, rows=3)
     assert sum([0.7] * 3) / 3 < 0.7
@@ -117,10 +124,10 @@ def test_a_rule_of_two_metrics_needs_both():
 
 
 def test_the_other_condition_keeps_a_slack_in_its_favour():
-    scores = frame_of({"citation_hit_rate": 0.6, "answer_precision": 0.8}, rows=3)
+    scores = frame_of({"citation_hit_rate": 0.6, "answer_precision": 0.8 - 5e-10})
     assert "citations_off" in fired(scores)
     both = Rule("faithfulness", 0.7, name="b", also=Gate("b", "over_refusal", "<=", 0.1))
-    assert fired(frame_of({"faithfulness": 0.6, "over_refusal": 0.1}, rows=3), rules=[both]) == {"b": "warning"}
+    assert fired(frame_of({"faithfulness": 0.6, "over_refusal": 0.1 + 5e-10}), rules=[both]) == {"b": "warning"}
     assert fired(frame_of({"faithfulness": 0.6, "over_refusal": 0.11}), rules=[both]) == {}
 
 
