@@ -1,0 +1,7 @@
+"""The settings of one run, from a YAML file that is read strictly or built in memory, and their snapshot."""
+
+from ragnb.scenario.kinds import Bands
+from ragnb.scenario.load import load_scenario
+from ragnb.scenario.model import Scenario
+
+__all__ = ["Bands", "Scenario", "load_scenario"]

@@ -1,0 +1,168 @@
+"""What single settings must be: files that stand there, weights that weigh, patterns that compile."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import unicodedata
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationInfo
+from pydantic_core import PydanticCustomError
+
+from ragnb.errors import did_you_mean, near_names
+from ragnb.scenario.words import invisible, masked, shown
+from ragnb.schema import METRICS, Metric
+from ragnb.texts import LANGUAGES
+
+
+def refuse(reason: str, *below: str | int) -> PydanticCustomError:
+    """Return the error of a validator, for a place `below` the value it looks at."""
+    return PydanticCustomError("ragnb", "{reason}", {"reason": reason, "below": list[str | int](below)})
+
+
+def input_file(value: Any, info: ValidationInfo) -> Path:
+    """Resolve a path against the scenario's folder; what does not stand there is refused with near names."""
+    if isinstance(value, list | tuple | set):
+        raise ValueError("a list of files is not supported yet; name one file")
+    if not isinstance(value, str | Path) or not str(value).strip() or invisible(str(value)):
+        raise ValueError(f"{shown(value)} is not a path; name one file, relative to the scenario's folder")
+    folder: Path = (info.context or {}).get("folder") or Path.cwd()
+    given = masked(str(value))
+    try:
+        path = folder / value
+        path = path.parent.resolve() / path.name  # a link keeps its own name, which tells the format
+        if path.is_file():
+            return path
+        is_folder = path.is_dir()
+        names = sorted(entry.name for entry in os.scandir(path if is_folder else path.parent))[:10_000]
+    except (OSError, RuntimeError, ValueError):
+        is_folder, names = False, None
+    if any(char in str(value) for char in "*?["):
+        raise ValueError(f"{given!r}: a glob is not supported yet; name one file")
+    if "://" in given:
+        raise ValueError(f"{given!r} is an address; save the file and name it here")
+    if names is None:
+        raise ValueError(f"no file at {given!r}, and no such folder (looked from {folder})")
+    if is_folder:
+        raise ValueError(f"{given!r} is a folder; name one file in it {did_you_mean('', names)}")
+    raise ValueError(f"no file at {given!r}; {did_you_mean(Path(value).name, names)}")
+
+
+def language(value: str) -> str:
+    """Take a language that ragnb has texts for."""
+    if value not in LANGUAGES:
+        raise ValueError(f"{shown(value)} is not known; {did_you_mean(value, LANGUAGES)}")
+    return value
+
+
+def text_encoding(value: str) -> str:
+    """Take an encoding that this Python knows and that makes text."""
+    try:
+        "a".encode(value)
+    except (LookupError, ValueError):
+        near = near_names(value, ["utf-8", "gb18030", "gbk", "big5", "utf-16", "latin-1", "shift_jis"])
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "such as utf-8, gb18030 or utf-16"
+        raise ValueError(f"{shown(value)} is no text encoding; {hint}") from None
+    return value
+
+
+def visible(value: str) -> str:
+    """Take text that is not blank and that a reader can see."""
+    if not value.strip():
+        raise ValueError("is blank; write a word or leave the key out")
+    if unseen := invisible(value):
+        raise ValueError(f"holds invisible characters ({', '.join(unseen)}); type it anew")
+    return value
+
+
+def distinct_keys(values: dict[str, Any]) -> dict[str, Any]:
+    """Take a mapping whose keys differ after Unicode normalisation."""
+    seen: dict[str, str] = {}
+    for key in values:
+        if (same := unicodedata.normalize("NFC", key)) in seen:
+            raise refuse("the name stands here twice, in two Unicode spellings; keep one", key)
+        seen[same] = key
+    return values
+
+
+def positive_sum(weights: dict[str, float]) -> dict[str, float]:
+    """Take weights of which one is above zero, or none at all."""
+    if weights and not any(weight > 0 for weight in weights.values()):
+        raise ValueError("all weights are 0; give one a positive weight, or leave the key out")
+    return weights
+
+
+def plain_value(value: Any) -> str | int | bool | float:
+    """Take what a column can be compared with."""
+    if isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise ValueError(f"{shown(value)} cannot be compared with a column; write text, a number, true or false")
+
+
+def one_target(columns: dict[str, str]) -> dict[str, str]:
+    """Take renamings of which no two end in one name."""
+    seen: dict[str, str] = {}
+    for theirs, ours in columns.items():
+        if ours in seen:
+            raise refuse(f"{shown(seen[ours])} becomes {shown(ours)} too; pick one", theirs)
+        seen[ours] = theirs
+    return columns
+
+
+def exact_numbers(value: Any) -> Any:
+    """Refuse a metric or gate whose numbers are text or true/false, which the schema would take."""
+    if isinstance(value, Mapping):
+        for key in ("low", "high", "weight", "at"):
+            number = value.get(key, 0.0)
+            if isinstance(number, bool) or not isinstance(number, int | float):
+                raise refuse(f"{shown(number)} is not a number", key)
+            if key == "weight" and not (math.isfinite(number) and number >= 0):
+                raise refuse(f"{shown(number)} is no weight; write a finite number of at least 0", key)
+    return value
+
+
+def known_metrics(metrics: tuple[str | Metric, ...]) -> tuple[str | Metric, ...]:
+    """Take metrics that ragnb knows or that stand here declared, each once."""
+    own = [metric.name for metric in metrics if isinstance(metric, Metric)]
+    names = [metric if isinstance(metric, str) else metric.name for metric in metrics]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise refuse(f"{shown(name)} stands here twice; keep one", i)
+        if name not in METRICS and name not in own:
+            raise refuse(
+                f"metric {shown(name)} is not known; {did_you_mean(masked(name), [*METRICS, *own])}. "
+                "Declare a metric of your own: {name: …, low: 0, high: 1}",
+                i,
+            )
+    return metrics
+
+
+def distinct_gates(gates: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Take gates of which no two have one name."""
+    names = [gate.name for gate in gates]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise refuse(f"a second gate is named {shown(name)}; rename one", i, "name")
+    return gates
+
+
+def pattern(value: str) -> str:
+    """Take a regular expression of the linear-time engine that reads the answers: no pattern can hang it."""
+    import polars as pl
+
+    if not value.strip():
+        raise ValueError("is blank, which every answer matches; leave it out")
+    try:
+        pl.Series(["a"]).str.contains(f"(?i)(?:{value})")
+    except pl.exceptions.PolarsError as error:
+        found = re.search(r"^(?:error: |regex error: (?!regex parse))(.*)$", str(error), re.MULTILINE)
+        why = found[1] if found else "it is no regular expression"
+        raise ValueError(
+            f"{shown(value)} is not taken ({why}); look-around, back-references and huge repeats are left out "
+            "so that no pattern can hang"
+        ) from None
+    return value

@@ -1,0 +1,65 @@
+"""The kinds of value a setting can be: text, number, weight, file, pattern, metric, gate, profile, bands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
+
+from ragnb.scenario import checks
+from ragnb.scenario.words import holds_secret
+from ragnb.schema import Gate, Metric, Profile
+
+Text = Annotated[str, Field(strict=True), AfterValidator(checks.visible)]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Weight = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+Weights = Annotated[dict[Text, Weight], AfterValidator(checks.distinct_keys), AfterValidator(checks.positive_sum)]
+File = Annotated[Path, BeforeValidator(checks.input_file)]
+Pattern = Annotated[str, Field(strict=True), AfterValidator(checks.pattern)]
+GateRow = Annotated[Gate, BeforeValidator(checks.exact_numbers)]
+MetricRow = Annotated[
+    Annotated[str, Field(strict=True), Tag("<name>")]
+    | Annotated[Metric, BeforeValidator(checks.exact_numbers), Tag("<metric>")],
+    Discriminator(lambda item: "<name>" if isinstance(item, str) else "<metric>"),
+]
+
+
+class Bands(BaseModel):
+    """Where the weighted score, on 0–1, counts as good and where as one to watch; below that it is bad.
+
+    Examples
+    --------
+    >>> Bands().good
+    0.7
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    good: Number = Field(default=0.7, ge=0, le=1)
+    watch: Number = Field(default=0.5, ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Bands:
+        if not self.good > self.watch:
+            raise ValueError(f"good={self.good:g} must lie above watch={self.watch:g}")
+        return self
+
+
+def _no_literal_key(profile: Profile) -> Profile:
+    if holds_secret(f"{profile.base_url} {profile.model}"):
+        raise ValueError(
+            "holds what looks like a key; put the key in an environment variable and its name in api_key_env"
+        )
+    return profile
+
+
+ProfileRow = Annotated[Profile, AfterValidator(_no_literal_key)]

@@ -1,0 +1,248 @@
+"""The settings of one run as one frozen model: each key with its check and its default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    PrivateAttr,
+    StrictBool,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+
+from ragnb.errors import RagnbError, unknown
+from ragnb.scenario import checks, refusals
+from ragnb.scenario.kinds import Bands, File, GateRow, MetricRow, Number, Pattern, ProfileRow, Text, Weights
+from ragnb.scenario.snapshot import dump
+from ragnb.scenario.source import Source
+from ragnb.scenario.words import invisible, masked
+from ragnb.schema import Gate, Metric, Profile
+
+SOURCES = ("scores", "traces", "cases", "ratings")
+
+
+class Scenario(BaseModel):
+    """The settings of one run: which files, which metrics, which weights, which bars.
+
+    Built by `load_scenario` from a YAML file, or in memory; paths then are relative to the working directory.
+
+    Parameters
+    ----------
+    name, title : str, optional
+        What the run is called; by default the name of the file.
+    lang : {"en", "zh"}
+    scores, traces, cases, ratings, gold : path, optional
+        The input files; one of the first four must be there.
+    encoding : str
+        Of the input files.
+    columns : mapping of str to str
+        Their column names → the names of ragnb.
+    where : mapping of str to str, int, bool or float
+        Only rows whose columns equal these values.
+    doc, cluster : str
+        The columns that hold a sample's document, and its cluster if that is another.
+    metrics : sequence of str or Metric, optional
+        By default every column that METRICS declares.
+    metric_weights, doc_weights : mapping of str to float
+        Finite, ≥ 0, not all 0; what is not named weighs 1.
+    orient, rescale : bool
+        Whether lower-is-better metrics are turned round in the total; whether metrics are scaled to 0–1 in it.
+    level : float in (0, 1)
+        Of the intervals.
+    gates : sequence of Gate, optional
+        None leaves the choice to the run, an empty list means none.
+    no_data : {"fail", "skip"}
+        What a gate without data does.
+    refusal, patterns : sequence of str
+        The tokens an answer must equal, and the regular expressions it may match, to count as a refusal.
+    split : {"space", "comma"}
+        What parts the ids in a citation text.
+    containment : {"auto", "latin"}
+        How a claim is looked for in an answer.
+    join : {"auto", "question"}
+        How traces find their gold.
+    bands : Bands
+        Cut-offs of the weighted score, on 0–1.
+    llm_profiles : mapping of {"judge", "answer", "dataset"} to Profile
+
+    Raises
+    ------
+    RagnbError
+        For settings that are not understood: all findings in one message, with the near names.
+
+    Examples
+    --------
+    >>> Scenario.without_files(metric_weights={"faithfulness": 2}).metric_weights
+    {'faithfulness': 2.0}
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    name: Text = "scenario"
+    title: Text | None = None
+    lang: Annotated[str, Field(strict=True), AfterValidator(checks.language)] = "en"
+    scores: File | None = None
+    traces: File | None = None
+    cases: File | None = None
+    ratings: File | None = None
+    gold: File | None = None
+    encoding: Annotated[str, Field(strict=True), AfterValidator(checks.text_encoding)] = "utf-8"
+    columns: Annotated[dict[Text, Text], AfterValidator(checks.one_target)] = Field(default_factory=dict)
+    where: dict[Text, Annotated[str | int | bool | float, PlainValidator(checks.plain_value)]] = Field(
+        default_factory=dict
+    )
+    doc: Text = "doc_name"
+    cluster: Text | None = None
+    metrics: Annotated[tuple[MetricRow, ...], AfterValidator(checks.known_metrics)] | None = None
+    metric_weights: Weights = Field(default_factory=dict)
+    doc_weights: Weights = Field(default_factory=dict)
+    orient: StrictBool = True
+    rescale: StrictBool = False
+    level: Number = Field(default=0.95, gt=0, lt=1)
+    gates: Annotated[tuple[GateRow, ...], AfterValidator(checks.distinct_gates)] | None = None
+    no_data: Literal["fail", "skip"] = "fail"
+    refusal: tuple[Text, ...] = ("not in context",)
+    patterns: tuple[Pattern, ...] = ()
+    split: Literal["space", "comma"] = "space"
+    containment: Literal["auto", "latin"] = "auto"
+    join: Literal["auto", "question"] = "auto"
+    bands: Bands = Bands()
+    llm_profiles: dict[Literal["judge", "answer", "dataset"], ProfileRow] = Field(default_factory=dict)
+    _source: Source | None = PrivateAttr(default=None)
+    _context: Mapping[str, Any] = PrivateAttr(default_factory=dict)
+
+    def __init__(self, **settings: Any) -> None:
+        self._fill(settings, None, {})
+
+    def _fill(self, settings: Mapping[str, Any], source: Source | None, context: Mapping[str, Any]) -> None:
+        """Validate into this object; what is refused leaves as one RagnbError that holds no input."""
+        message = ""
+        try:
+            self.__pydantic_validator__.validate_python(dict(settings), self_instance=self, context=context)
+        except ValidationError as error:
+            message = refusals.word(error, _OWNERS, source)
+        if message:
+            raise RagnbError(message)
+        self._source, self._context = source, context
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, data: dict[str, Any]) -> dict[str, Any]:
+        """A key without a value is a key left out; the first input file lends its name."""
+        given = {key: value for key, value in data.items() if value is not None}
+        first = next((given[key] for key in SOURCES if isinstance(given.get(key), str | Path)), None)
+        stem = Path(first).stem if first is not None else ""
+        if stem.strip() and not invisible(stem):
+            given.setdefault("name", stem)
+        return given
+
+    @model_validator(mode="after")
+    def _has_input(self, info: ValidationInfo) -> Scenario:
+        needed = not (info.context or {}).get("without_files")
+        if needed and all(getattr(self, key) is None for key in SOURCES):
+            raise ValueError(
+                f"a scenario names at least one of {', '.join(SOURCES)}; add one, such as 'scores: my_scores.csv'"
+            )
+        return self
+
+    @classmethod
+    def without_files(cls, **settings: Any) -> Scenario:
+        """Return settings for a frame that is in memory already; no input file needs to be named.
+
+        Examples
+        --------
+        >>> Scenario.without_files(lang="zh").scores is None
+        True
+        """
+        return cls._made(settings, None, {"without_files": True})
+
+    @classmethod
+    def _made(cls, settings: Mapping[str, Any], source: Source | None, context: Mapping[str, Any]) -> Scenario:
+        scenario = cls.__new__(cls)
+        scenario._fill(settings, source, context)
+        return scenario
+
+    @property
+    def path(self) -> Path | None:
+        """The file it came from, absolute; None in memory."""
+        return self._context["folder"] / self._source.file.name if self._source else None
+
+    @property
+    def text(self) -> str | None:
+        """The text of that file as it was read, line ends kept; None in memory."""
+        return self._source.text if self._source else None
+
+    def replace(self, **overrides: Any) -> Scenario:
+        """Return a new scenario with some settings changed, checked as the file was.
+
+        Parameters
+        ----------
+        **overrides
+            Any field. None or a blank text keeps the scenario's own value, and so does a None or blank in a
+            mapping of weights. A mapping or list takes the place of the scenario's whole one. Paths are
+            relative to the scenario's folder.
+
+        Raises
+        ------
+        RagnbError
+            For a name that is no field, with the near ones, or a value that the file could not hold.
+
+        Examples
+        --------
+        >>> mine = Scenario.without_files(metric_weights={"faithfulness": 2})
+        >>> mine.replace(metric_weights={"faithfulness": "", "context_recall": 0.5}).metric_weights
+        {'faithfulness': 2.0, 'context_recall': 0.5}
+        """
+        settings = {key: getattr(self, key) for key in self.__pydantic_fields__ if key in self.model_fields_set}
+        for key, value in overrides.items():
+            if key not in self.__pydantic_fields__:
+                raise unknown("override", masked(key), list(self.__pydantic_fields__))
+            if not _blank(value):
+                settings[key] = _filled(value, getattr(self, key)) if key.endswith("_weights") else value
+        made = self._made(settings, None, self._context)
+        made._source = self._source
+        return made
+
+    def snapshot_text(self, relative_to: str | Path | None = None) -> str:
+        """Return YAML that gives these settings again when it is loaded: all of them, in a fixed order.
+
+        Parameters
+        ----------
+        relative_to : path, optional
+            The folder the text will lie in; paths are written relative to it. By default the folder of the
+            scenario's file, or the working directory.
+
+        Examples
+        --------
+        >>> print(Scenario.without_files(title="报告", lang="zh").snapshot_text()[:33])
+        name: scenario
+        title: 报告
+        lang: zh
+        """
+        folder = Path(relative_to) if relative_to is not None else self._context.get("folder") or Path.cwd()
+        return dump({key: getattr(self, key) for key in self.__pydantic_fields__}, folder.resolve())
+
+
+def _blank(value: object) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _filled(weights: Any, own: Mapping[str, float]) -> Any:
+    """Put the scenario's own weight where an override is blank, and leave out what it does not name."""
+    if not isinstance(weights, Mapping):
+        return weights
+    return {k: own[k] if _blank(v) else v for k, v in weights.items() if not _blank(v) or k in own}
+
+
+_OWNERS: Mapping[str, type[Any]] = MappingProxyType(
+    {"": Scenario, "metrics": Metric, "gates": Gate, "bands": Bands, "llm_profiles": Profile}
+)

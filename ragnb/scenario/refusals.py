@@ -1,0 +1,93 @@
+"""What pydantic found, in one message a user can act on: file, line, key, value, choices, near names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from ragnb.errors import did_you_mean, listing, place
+from ragnb.scenario.source import Source
+from ragnb.scenario.words import Where, dotted, masked, shown
+
+MOST = 10
+_NUMBER = "is not a number; write a plain number such as 0.35, without quotes"
+_MAPPING = "is not a mapping; write 'key: value' lines below the key"
+_WORDS = {
+    "float_type": _NUMBER,
+    "finite_number": "is not finite; write a plain number",
+    "bool_type": "is neither true nor false; write one of these without quotes",
+    "string_type": "is not text; write a word, or put it in quotes",
+    "string_unicode": "is not valid Unicode; type it anew",
+    "string_too_short": "is blank; write a word or leave the key out",
+    "tuple_type": "is not a list; write [first, second] or '- ' lines",
+    "dict_type": _MAPPING,
+    "dataclass_type": _MAPPING,
+    "model_type": _MAPPING,
+    "model_attributes_type": _MAPPING,
+}
+
+
+def word(error: ValidationError, owners: Mapping[str, type[Any]], source: Source | None) -> str:
+    """Word all that a validation found, one line a finding.
+
+    Parameters
+    ----------
+    error : ValidationError
+    owners : mapping of str to class
+        By top-level key, the class whose fields stand below it; ``""`` for the scenario itself.
+    source : Source, optional
+        The file the settings came from.
+    """
+    lines: dict[str, None] = {}
+    for item in error.errors(include_url=False):
+        where = tuple(part for part in item["loc"] if not str(part).startswith("<"))
+        key_itself = where[-1:] == ("[key]",)
+        where = where[:-1] if key_itself else where
+        where += tuple(item.get("ctx", {}).get("below", ()))
+        file, line = (source.file, source.line(where)) if source else (None, None)
+        lines[f"{place(file, line, dotted(where) or None)}{_reason(item, where, owners)}"] = None
+    rest = [f"… and {len(lines) - MOST} more"] if len(lines) > MOST else []
+    return "\n".join([*list(lines)[:MOST], *rest])
+
+
+def _reason(item: Any, where: Where, owners: Mapping[str, type[Any]]) -> str:
+    kind, context = item["type"], item.get("ctx", {})
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        owner = owners[""] if len(where) == 1 else owners.get(str(where[0]), owners[""])
+        fields = list(getattr(owner, "__pydantic_fields__", ()))
+        return f"is not known; {did_you_mean(masked(str(where[-1])), fields)}"
+    if kind == "missing":
+        return "is needed and not there"
+    if kind == "ragnb":
+        return str(context["reason"])
+    if kind == "value_error":
+        return masked(str(context["error"]))
+    if kind == "literal_error":
+        choices = re.findall(r"'([^']*)'", context["expected"])
+        given = item["input"]
+        hint = did_you_mean(given, choices) if isinstance(given, str) else f"(have: {listing(choices)})"
+        return f"{_value(item, where)}is not known; {masked(hint)}"
+    if kind == "float_type" and isinstance(item["input"], int) and not isinstance(item["input"], bool):
+        return "the number is too large"
+    return f"{_value(item, where)}{_WORDS.get(kind) or _bound(kind, context) or masked(item['msg'])}"
+
+
+def _bound(kind: str, context: Mapping[str, Any]) -> str:
+    words = {
+        "greater_than": ("must lie above", "gt"),
+        "greater_than_equal": ("must be at least", "ge"),
+        "less_than": ("must lie below", "lt"),
+        "less_than_equal": ("must be at most", "le"),
+    }
+    if kind not in words:
+        return ""
+    text, name = words[kind]
+    return f"{text} {context[name]:g}"
+
+
+def _value(item: Any, where: Where) -> str:
+    """Show the value, except below llm_profiles, where a key may have strayed."""
+    return "" if where[:1] == ("llm_profiles",) else f"{shown(item['input'])} "

@@ -1,0 +1,695 @@
+from __future__ import annotations
+
+import io
+import math
+import os
+import re
+import traceback
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+import ragnb.scenario
+from ragnb.errors import RagnbError
+from ragnb.scenario import Bands, Scenario, load_scenario, source
+from ragnb.scenario.words import holds_secret, masked
+from ragnb.schema import METRICS, Gate, Metric, Profile
+
+CANARY = "sk-canary-0123456789abcdefABCDEF"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("scores.csv", "traces.jsonl", "gold.json", "差旅报销.csv"):
+        (tmp_path / name).write_text("faithfulness\n0.5\n", encoding="utf-8")
+    (tmp_path / "sub").mkdir()
+    return tmp_path
+
+
+def load(folder: Path, text: str | bytes, name: str = "s.yaml") -> Scenario:
+    file = folder / name
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return load_scenario(file)
+
+
+def refusal(folder: Path, text: str | bytes) -> str:
+    with pytest.raises(RagnbError) as caught:
+        load(folder, text)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    return str(caught.value)
+
+
+def refused_at(folder: Path, text: str | bytes, line: int, key: str | None, *words: str) -> None:
+    message = refusal(folder, text)
+    where = f"{folder / 's.yaml'}, line {line}" + (f", key {key!r}" if key else "") + ": "
+    assert any(row.startswith(where) for row in message.splitlines()), message
+    for word in words:
+        assert word in message
+
+
+# What a scenario is
+
+
+def test_every_default_is_the_documented_one(folder):
+    scenario = load(folder, "scores: scores.csv\n")
+    assert scenario.model_dump() == {
+        "name": "s",
+        "title": None,
+        "lang": "en",
+        "scores": folder / "scores.csv",
+        "traces": None,
+        "cases": None,
+        "ratings": None,
+        "gold": None,
+        "encoding": "utf-8",
+        "columns": {},
+        "where": {},
+        "doc": "doc_name",
+        "cluster": None,
+        "metrics": None,
+        "metric_weights": {},
+        "doc_weights": {},
+        "orient": True,
+        "rescale": False,
+        "level": 0.95,
+        "gates": None,
+        "no_data": "fail",
+        "refusal": ("not in context",),
+        "patterns": (),
+        "split": "space",
+        "containment": "auto",
+        "join": "auto",
+        "bands": {"good": 0.7, "watch": 0.5},
+        "llm_profiles": {},
+    }
+
+
+FULL = """\
+name: travel
+title: 差旅报销评测
+lang: zh
+scores: 差旅报销.csv
+traces: traces.jsonl
+cases: sub/../scores.csv
+ratings: scores.csv
+gold: gold.json
+encoding: gb18030
+columns: {问题: question}
+where: {lang: NO, turn: 2, share: 0.5, kept: true}
+doc: source
+cluster: conversation
+metrics:
+- faithfulness
+- {name: gpt_relevance, low: 1, high: 5, better: higher, kind: ordinal}
+- {name: latency, low: 0, high: .inf, better: lower}
+metric_weights: {faithfulness: 2, gpt_relevance: .5}
+doc_weights: {322_双源CT成像技术.pdf: 0.25, "0123": 1.0e-3}
+orient: false
+rescale: true
+level: 0.9
+gates:
+- {name: G1, metric: faithfulness, op: ">=", at: 0.8}
+no_data: skip
+refusal: [资料中没有, NO]
+patterns: ["抱歉.{0,20}无法"]
+split: comma
+containment: latin
+join: question
+bands: {good: 0.8, watch: 0.6}
+llm_profiles:
+  judge: {base_url: "http://127.0.0.1:8080/v1", model: small, api_key_env: JUDGE_KEY}
+  answer: {base_url: "https://host/v1", model: "7b"}
+"""
+
+
+def test_every_option_is_read(folder):
+    got = load(folder, FULL)
+    assert (got.name, got.title, got.lang, got.encoding) == ("travel", "差旅报销评测", "zh", "gb18030")
+    assert (got.scores, got.traces, got.gold) == tuple(
+        folder / n for n in ("差旅报销.csv", "traces.jsonl", "gold.json")
+    )
+    assert (got.cases, got.ratings) == (folder / "scores.csv", folder / "scores.csv")
+    assert got.columns == {"问题": "question"}
+    assert got.where == {"lang": "NO", "turn": 2, "share": 0.5, "kept": True}
+    assert [type(v) for v in got.where.values()] == [str, int, float, bool]
+    assert (got.doc, got.cluster) == ("source", "conversation")
+    assert got.metrics == (
+        "faithfulness",
+        Metric("gpt_relevance", 1, 5, kind="ordinal"),
+        Metric("latency", 0, math.inf, "lower"),
+    )
+    assert got.metric_weights == {"faithfulness": 2.0, "gpt_relevance": 0.5}
+    assert got.doc_weights == {"322_双源CT成像技术.pdf": 0.25, "0123": 0.001}
+    assert (got.orient, got.rescale, got.level, got.no_data) == (False, True, 0.9, "skip")
+    assert got.gates == (Gate("G1", "faithfulness", ">=", 0.8),)
+    assert got.refusal == ("资料中没有", "NO")
+    assert got.patterns == ("抱歉.{0,20}无法",)
+    assert (got.split, got.containment, got.join) == ("comma", "latin", "question")
+    assert got.bands == Bands(good=0.8, watch=0.6)
+    assert got.llm_profiles == {
+        "judge": Profile(base_url="http://127.0.0.1:8080/v1", model="small", api_key_env="JUDGE_KEY"),
+        "answer": Profile(base_url="https://host/v1", model="7b"),
+    }
+
+
+def test_full_scenario_names_every_field():
+    keys = set(re.findall(r"^(\w+):", FULL, re.MULTILINE))
+    assert keys == set(Scenario.__pydantic_fields__)
+
+
+def test_path_and_text_are_those_of_the_file(folder, monkeypatch):
+    monkeypatch.chdir(folder.parent)
+    (folder / "s.yaml").write_bytes(b"\xef\xbb\xbfscores: scores.csv\r\nlevel: 0.9\r\n")
+    scenario = load_scenario(Path(folder.name) / "s.yaml")
+    assert scenario.path == folder / "s.yaml"
+    assert scenario.text == "scores: scores.csv\r\nlevel: 0.9\r\n"
+    assert scenario.level == 0.9
+
+
+def test_frozen(folder):
+    scenario = load(folder, "scores: scores.csv\n")
+    with pytest.raises(ValueError, match="frozen"):
+        scenario.level = 0.5
+
+
+def test_keys_without_a_value_are_keys_left_out(folder):
+    scenario = load(folder, "scores: scores.csv\nmetric_weights:\ndoc_weights: ~\nlang: null\nname:\n")
+    assert (scenario.metric_weights, scenario.doc_weights, scenario.lang, scenario.name) == ({}, {}, "en", "s")
+
+
+def test_gates_left_out_differ_from_no_gates(folder):
+    assert load(folder, "scores: scores.csv\n").gates is None
+    assert load(folder, "scores: scores.csv\ngates: []\n").gates == ()
+
+
+def test_a_link_keeps_its_own_name(folder):
+    os.symlink(folder / "scores.csv", folder / "sub" / "linked.csv")
+    assert load(folder, "scores: sub/linked.csv\n").scores == folder / "sub" / "linked.csv"
+
+
+def test_inputs_may_lie_above_the_scenario(folder):
+    assert load(folder / "sub", "scores: ../scores.csv\n").scores == folder / "scores.csv"
+
+
+def test_in_memory_paths_are_of_the_working_directory(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    scenario = Scenario(scores="scores.csv", gold=Path("gold.json"), metrics=[Metric("mine", 1, 5)])
+    assert (scenario.scores, scenario.gold) == (folder / "scores.csv", folder / "gold.json")
+    assert (scenario.path, scenario.text, scenario.name) == (None, None, "scores")
+
+
+def test_in_memory_refusals_are_one_error_with_keys(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    with pytest.raises(RagnbError) as caught:
+        Scenario(scores="scores.csv", levle=0.9, metric_weights={"faithfulness": "2"})
+    assert "key 'levle': is not known; did you mean 'level'?" in str(caught.value)
+    assert "key 'metric_weights.faithfulness': '2' is not a number" in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_settings_without_files_are_for_frames():
+    scenario = Scenario.without_files(level=0.8)
+    assert scenario.replace(lang="zh").level == 0.8
+    with pytest.raises(RagnbError, match="at least one of scores, traces, cases, ratings"):
+        Scenario(level=0.8)
+
+
+# Refusals of values
+
+
+BASE = "scores: scores.csv\n"
+
+
+@pytest.mark.parametrize(
+    ("weight", "words"),
+    [
+        ("true", "true is not a number"),
+        ("'0.3'", "'0.3' is not a number"),
+        ("high", "'high' is not a number"),
+        ("", "nothing is not a number"),
+        (".nan", "nan is not finite"),
+        (".inf", "inf is not finite"),
+        ("-.inf", "inf is not finite"),
+        ("-0.1", "-0.1 must be at least 0"),
+        ("1.0e999", "inf is not finite"),
+        ("9" * 390, "too large"),
+        ("9" * 5000, "plain decimal number"),
+        ("0123", "'0123' is a number to one YAML reader"),
+        ("1e3", "'1e3' is a number to one YAML reader"),
+        ("1_000", "plain decimal number"),
+        ("0x1F", "plain decimal number"),
+        ("0o17", "plain decimal number"),
+        ("1:30", "plain decimal number"),
+        ("[1]", "a list is not a number"),
+    ],
+)
+@pytest.mark.parametrize("key", ["metric_weights", "doc_weights"])
+def test_a_weight_is_a_finite_number_of_at_least_0(folder, key, weight, words):
+    text = f"{BASE}{key}:\n  faithfulness: 1\n  差旅.pdf: {weight}\n"
+    refused_at(folder, text, 4, f"{key}.差旅.pdf", words)
+
+
+def test_weights_are_not_all_0(folder):
+    refused_at(folder, f"{BASE}metric_weights:\n  a: 0\n  b: 0.0\n", 2, "metric_weights", "all weights are 0")
+
+
+@pytest.mark.parametrize("weight", ["1", "0.35", ".5", "5.", "+2", "1.0e-05", "1.5E+3"])
+def test_plain_numbers_are_numbers(folder, weight):
+    got = load(folder, f"{BASE}metric_weights: {{faithfulness: {weight}}}\n").metric_weights
+    assert got == {"faithfulness": float(weight)}
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "words"),
+    [
+        ("metric_weight: {a: 1}", "metric_weight", "did you mean 'metric_weights'"),
+        ("metric_weights: 3", "metric_weights", "3 is not a mapping"),
+        ("lang: NO", "lang", "'NO' is not known; (have: en, zh)"),
+        ("orient: NO", "orient", "'NO' is neither true nor false"),
+        ("rescale: 1", "rescale", "1 is neither true nor false"),
+        ("level: 0", "level", "0 must lie above 0"),
+        ("level: 95", "level", "95 must lie below 1"),
+        ("level: .nan", "level", "nan is not finite"),
+        ("level: '0.9'", "level", "'0.9' is not a number"),
+        ("name: 2024", "name", "2024 is not text"),
+        ("name: ' '", "name", "blank"),
+        ('title: "a\\u202eb"', "title", "U+202E"),
+        ("no_data: ignore", "no_data", "'ignore' is not known; (have: fail, skip)"),
+        ("split: coma", "split", "did you mean 'comma'?"),
+        ("containment: lat", "containment", "did you mean 'latin'?"),
+        ("join: id", "join", "(have: auto, question)"),
+        ("encoding: utf8x", "encoding", "did you mean 'utf-8'?"),
+        ("encoding: hex", "encoding", "no text encoding"),
+        ("columns: {a: question, b: question}", "columns.b", "'a' becomes 'question' too"),
+        ("columns: {a: 1}", "columns.a", "1 is not text"),
+        ("where: {a: [1]}", "where.a", "a list cannot be compared"),
+        ("where: {a: .inf}", "where.a", "inf cannot be compared"),
+        ("where: {a: ~}", "where.a", "nothing cannot be compared"),
+        ("where: {a: 0123}", "where.a", "in quotes if it is text"),
+        ("doc: ''", "doc", "blank"),
+        ("cluster: 1", "cluster", "1 is not text"),
+        ("metrics: faithfulness", "metrics", "'faithfulness' is not a list"),
+        ("metrics: [faithfullness]", "metrics[0]", "did you mean 'faithfulness'?"),
+        ("metrics: [clarity, clarity]", "metrics[1]", "twice"),
+        ("metrics: [{name: m, low: 5, high: 1}]", "metrics[0]", "low must lie below high"),
+        ("metrics: [{name: m, low: '1'}]", "metrics[0].low", "'1' is not a number"),
+        ("metrics: [{name: m, high: true}]", "metrics[0].high", "true is not a number"),
+        ("metrics: [{name: m, weight: -1}]", "metrics[0].weight", "-1 is no weight"),
+        ("metrics: [{name: m, weight: .nan}]", "metrics[0].weight", "nan is no weight"),
+        ("metrics: [{name: m, better: hgher}]", "metrics[0].better", "did you mean 'higher'?"),
+        ("metrics: [{nme: m}]", "metrics[0].nme", "did you mean 'name'?"),
+        ("metrics: [{low: 1}]", "metrics[0].name", "is needed"),
+        ("metrics: [{name: a__b}]", "metrics[0].name", "'__'"),
+        ("metrics: [3]", "metrics[0]", "3 is not a mapping"),
+        ("gates: G", "gates", "'G' is not a list"),
+        ("gates: [{name: G, metric: a, op: '=>', at: 1}]", "gates[0].op", "did you mean '>='"),
+        ("gates: [{name: G, metric: a, op: '>=', at: '1'}]", "gates[0].at", "'1' is not a number"),
+        ("gates: [{name: G, metric: a, op: '>=', at: true}]", "gates[0].at", "true is not a number"),
+        ("gates: [{name: G, metric: a, op: '>=', at: .inf}]", "gates[0].at", "inf is not finite"),
+        ("gates: [{name: G, metric: a, op: '>='}]", "gates[0].at", "is needed"),
+        ("gates: [{name: G, metrc: a, op: '>=', at: 1}]", "gates[0].metrc", "did you mean 'metric'?"),
+        ("refusal: no answer", "refusal", "'no answer' is not a list"),
+        ("refusal: ['']", "refusal[0]", "blank"),
+        ("patterns: ['ok', '(a']", "patterns[1]", "unclosed group"),
+        ("patterns: ['(?=a)b']", "patterns[0]", "look-around"),
+        ("patterns: ['(a)\\1']", "patterns[0]", "backreferences"),
+        ("patterns: ['a{1000}{1000}']", "patterns[0]", "size limit"),
+        ("patterns: ['']", "patterns[0]", "blank"),
+        ("bands: {good: 0.5}", "bands", "good=0.5 must lie above watch=0.5"),
+        ("bands: {good: 7}", "bands.good", "7 must be at most 1"),
+        ("bands: {watch: -1}", "bands.watch", "-1 must be at least 0"),
+        ("bands: {goood: 0.9}", "bands.goood", "did you mean 'good'?"),
+        ("bands: 0.7", "bands", "is not a mapping"),
+        ("llm_profiles: {jduge: {base_url: 'http://h/', model: m}}", "llm_profiles.jduge", "'judge'?"),
+        ("llm_profiles: {judge: {base_url: 'http://h/'}}", "llm_profiles.judge.model", "is needed"),
+        ("llm_profiles: {judge: {base_url: 'http://u:p@h/', model: m}}", "llm_profiles.judge.base_url", "http"),
+        ("traces: trace.jsonl", "traces", "did you mean 'traces.jsonl'? (have: "),
+        ("gold: 差旅报消.csv", "gold", "did you mean '差旅报销.csv'?"),
+        ("cases: sub", "cases", "is a folder"),
+        ("cases: nowhere/a.csv", "cases", "no such folder"),
+        ("cases: https://host/a.csv", "cases", "is an address"),
+        ("cases: '*.csv'", "cases", "a glob is not supported yet"),
+        ("cases: [a.csv, b.csv]", "cases", "a list of files is not supported yet"),
+        ("cases: 3", "cases", "3 is not a path"),
+        ('cases: "a\\0b"', "cases", "is not a path"),
+        ("cases: ''", "cases", "is not a path"),
+        (f"cases: {'a' * 300}.csv", "cases", "no file"),
+    ],
+)
+def test_a_value_is_refused_with_file_line_key_and_next_step(folder, line, key, words):
+    refused_at(folder, f"{BASE}# a comment\n\n{line}\n", 4, key, words)
+
+
+def test_a_second_gate_of_one_name_is_refused_at_its_line(folder):
+    gate = "- {name: G1, metric: a, op: '>=', at: 1}\n"
+    refused_at(folder, f"{BASE}gates:\n{gate}{gate}", 4, "gates[1].name", "second gate")
+
+
+def test_all_findings_stand_in_one_message(folder):
+    text = f"{BASE}levle: 1\nlang: xx\nbands:\n  watch: 2\n"
+    refused_at(folder, text, 2, "levle", "'level'")
+    refused_at(folder, text, 3, "lang", "have: en, zh")
+    refused_at(folder, text, 5, "bands.watch", "at most 1")
+
+
+def test_a_long_list_of_findings_is_cut_and_counted(folder):
+    message = refusal(folder, BASE + "".join(f"key{i}: 1\n" for i in range(25)))
+    assert message.endswith("… and 15 more")
+
+
+def test_patterns_that_hang_a_backtracking_engine_do_not_hang_this_one(folder):
+    import polars as pl
+
+    patterns = ["(a+)+$", "^(a|aa)*$", r"(\w+\s?)*x", r"^(([a-z])+.)+[A-Z]([a-z])+$"]
+    listed = "".join(f"- '{p}'\n" for p in patterns)
+    assert load(folder, f"{BASE}patterns:\n{listed}").patterns == tuple(patterns)
+    hostile = pl.Series(["a" * 100_000 + "!"])
+    assert [hostile.str.contains(p).to_list() for p in patterns] == [[False]] * 4
+
+
+# Refusals of YAML
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "words"),
+    [
+        ("", 1, None, "a scenario is a mapping"),
+        ("# nothing\n", 1, None, "a scenario is a mapping"),
+        ("- a\n- b\n", 1, None, "a scenario is a mapping"),
+        ("just words\n", 1, None, "a scenario is a mapping"),
+        ("lang: en\nlevel: 0.9\nlang: zh\n", 3, "lang", "twice, first on line 1"),
+        ("doc_weights:\n  café: 1\n  cafe\u0301: 2\n", 3, "doc_weights.cafe\u0301", "twice, first on line 2"),
+        ("title: &a x\n", 1, "title", "aliases"),
+        ("lang: en\ntitle: *a\n", 2, "title", "aliases"),
+        ("title: !!python/object:os.system x\n", 1, "title", "tags"),
+        ("title: !!str x\n", 1, "title", "tags"),
+        ("title: ! x\n", 1, "title", "tags"),
+        ("where: !x {a: 1}\n", 1, "where", "tags"),
+        ("doc_weights:\n  <<: {a: 1}\n", 2, "doc_weights.<<", "merge keys"),
+        ("%YAML 1.1\n---\nlang: en\n", 2, None, "directives"),
+        ("%TAG !e! tag:x\n---\nlang: en\n", 2, None, "directives"),
+        ("lang: en\n---\nlang: zh\n", 2, None, "second document"),
+        ("? [a]\n: 1\n", 1, None, "a key must be a word"),
+        ("where: {? {a: 1} : 2}\n", 1, "where", "a key must be a word"),
+        (": 1\n", 1, None, "a key must be a word"),
+        ("lang: en\ntitle: 'x\n", 2, "title", "not valid YAML"),
+        ("lang: en\ntitle: a: b\n", 2, "title", "not valid YAML"),
+        ("lang: en\n\ttitle: a\n", 2, "title", "a tab cannot indent"),
+        ("lang: en\nwhere: {a: 1\n", 2, "where", "not valid YAML"),
+        ("gates:\n- name: G\n  op: >=\n", 3, "op", 'op: ">="'),
+        ("lang: en\ntitle: a\x00\n", 2, "title", "does not allow"),
+        ('title: "\\UFFFFFFFF"\n', 1, None, "does not allow"),
+        ("le\u202evel: 0.9\n", 1, "level", "U+202E"),
+        ("lang: en\nlev\u200bel: 0.9\n", 2, "level", "U+200B"),
+        ('metric_weights:\n  "faith\\u2066fulness": 1\n', 2, "metric_weights.faithfulness", "U+2066"),
+        ("doc_weights:\n  a\ufe0f.pdf: 1\n", 2, "doc_weights.a.pdf", "U+FE0F"),
+        ("doc_weights:\n  a\u3164.pdf: 1\n", 2, "doc_weights.a.pdf", "U+3164"),
+    ],
+)
+def test_yaml_that_surprises_is_refused_with_file_line_and_key(folder, text, line, key, words):
+    refused_at(folder, text, line, key, words)
+
+
+@pytest.mark.parametrize("text", ["where: " + "[" * 40, "[" * 100_000, "{a: " * 50_000, "- " * 100_000])
+def test_deep_nesting_is_refused_before_it_is_read(folder, text):
+    key = re.findall(r"key '([\w\[\].]+)'", refusal(folder, text))[0]
+    refused_at(folder, text, 1, key, "nested deeper than 12 levels")
+
+
+def test_an_alias_bomb_is_refused_at_its_first_anchor(folder):
+    rows = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    rows += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 10)]
+    refused_at(folder, "\n".join(rows), 1, "a0", "aliases")
+
+
+def test_size_is_capped(folder):
+    assert "larger than 1,000,000 bytes" in refusal(folder, "#" * 1_000_001)
+    assert load(folder, BASE + "#" * 900_000).level == 0.95
+
+
+def test_other_encodings_are_refused_with_a_hint(folder):
+    refused_at(folder, "lang: zh\ntitle: 差旅报销\n".encode("gbk"), 2, None, "GBK")
+    refused_at(folder, "lang: zh\n".encode("utf-16"), 1, None, "UTF-16")
+    refused_at(folder, b"lang: zh\n\n# \xff\xff\n", 3, None, "not UTF-8;")
+
+
+def test_lines_count_the_same_with_crlf_and_bom(folder):
+    refused_at(folder, b"\xef\xbb\xbfscores: scores.csv\r\n\r\nlang: xx\r\n", 3, "lang")
+
+
+def test_no_yes_and_dates_are_text(folder):
+    scenario = load(folder, f"{BASE}refusal: [NO, yes, on, Off, y, 2024-01-01, =, nan]\n")
+    assert scenario.refusal == ("NO", "yes", "on", "Off", "y", "2024-01-01", "=", "nan")
+
+
+def test_keys_are_text_as_written(folder):
+    got = load(folder, f"{BASE}doc_weights: {{0123: 1, 1e3: 2, NO: 3, null: 4, true: 5, 1.10: 6}}\n")
+    assert list(got.doc_weights) == ["0123", "1e3", "NO", "null", "true", "1.10"]
+
+
+def test_a_scenario_that_is_not_there_is_refused_with_near_names(folder):
+    load(folder, BASE, "quickstart.yaml")
+    with pytest.raises(RagnbError, match=r"no scenario at .*; did you mean 'quickstart.yaml'"):
+        load_scenario(folder / "quickstrat.yaml")
+    with pytest.raises(RagnbError, match="no scenario at"):
+        load_scenario(folder)
+    with pytest.raises(RagnbError, match="cannot read the scenario"):
+        load_scenario(folder / "nowhere" / "s.yaml")
+
+
+@given(st.text(alphabet=st.sampled_from("ab:-?[]{}#&*!|>'\"%@` \n\t,.~0123e\\差\u202e\x00"), max_size=40))
+def test_any_text_loads_or_is_refused_by_us(tmp_path_factory, text):
+    folder = tmp_path_factory.getbasetemp()
+    try:
+        load(folder, text)
+        pytest.fail("no such text names an input")
+    except RagnbError as error:
+        message = str(error)
+    assert message.startswith(str(folder))
+
+
+@given(st.text(alphabet=st.sampled_from("abN~-+.0123eExXo_:infaultr"), max_size=8))
+def test_a_plain_word_is_what_yaml_1_2_makes_of_it(text):
+    tree = source._Tree(Path("t.yaml"))
+    try:
+        tree.take(source._events(f"v: {text}\n"))
+        expected = YAML(typ="safe", pure=True).load(f"v: {text}\n")
+    except (RagnbError, YAMLError):
+        return
+    assert repr(tree.root) == repr(expected)
+
+
+# Keys of endpoints
+
+
+PROFILE = "base_url: 'http://h/v1', model: m"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"llm_profiles: {{judge: {{{PROFILE}, api_key: {CANARY}}}}}",
+        f"llm_profiles: {{judge: {{{PROFILE}, apikey: {CANARY}}}}}",
+        f"llm_profiles: {{judge: {{{PROFILE}, openai_api_key: {CANARY}}}}}",
+        f"llm_profiles: {{judge: {{{PROFILE}, api_key_env: {CANARY}}}}}",
+        f"llm_profiles: {{judge: {{{PROFILE}, {CANARY}: 1}}}}",
+        f"llm_profiles: {{judge: {{base_url: 'http://h/v1?key={CANARY}', model: m}}}}",
+        f"llm_profiles: {{judge: {{base_url: 'http://{CANARY}@h/v1', model: m}}}}",
+        f"llm_profiles: {{judge: {{base_url: 'http://h/v1', model: {CANARY}}}}}",
+        f"llm_profiles: {{judge: {{base_url: [{CANARY}], model: m}}}}",
+        f"llm_profiles: {{judge: {CANARY}}}",
+        f"llm_profiles: {{{CANARY}: 1}}",
+        f"llm_profiles: {CANARY}",
+        f"llm_profiles: [{CANARY}]",
+        f"api_key: {CANARY}",
+        f"{CANARY}: 1",
+        f"{CANARY}: 1\n{CANARY}: 2",
+        f"judge:\n  api_key: {CANARY}",
+        f"metric_weights: {{faithfulness: {CANARY}}}",
+        f"lang: {CANARY}",
+        f"encoding: {CANARY}",
+        f"split: {CANARY}",
+        f"traces: {CANARY}",
+        f"metrics: [{CANARY}]",
+        f"metrics: [{{name: m, better: {CANARY}}}]",
+        f"gates: [{CANARY}]",
+        f"patterns: ['({CANARY}']",
+        f"llm_profiles: {{judge: {{api_key: '{CANARY}",
+        f"llm_profiles: {{judge: {{api_key: *{CANARY}",
+        f"llm_profiles: {{judge: {{api_key: &{CANARY} x",
+        f"llm_profiles: {{judge: {{api_key: !{CANARY} x",
+        f"  api_key: {CANARY}: {CANARY}",
+        f'title: "{CANARY}\\q"',
+        f"title: {CANARY}\x00",
+    ],
+)
+def test_a_key_is_in_no_message_and_no_frame(folder, text):
+    file = folder / "s.yaml"
+    file.write_text(f"{BASE}{text}\n", encoding="utf-8")
+    with pytest.raises(RagnbError) as caught:
+        load_scenario(file)
+    error = caught.value
+    told = "".join(traceback.TracebackException.from_exception(error.with_traceback(None)).format())
+    assert "canary" not in told + str(error) + repr(error)
+    assert error.__cause__ is None
+    assert error.__context__ is None
+
+
+def test_a_key_is_in_no_local_variable_of_the_traceback(folder):
+    file = folder / "s.yaml"
+    file.write_text(f"{BASE}llm_profiles: {{judge: {{{PROFILE}, api_key: {CANARY}}}}}\n", encoding="utf-8")
+    with pytest.raises(RagnbError) as caught:
+        load_scenario(file)
+    frames = [frame for frame, _ in traceback.walk_tb(caught.value.__traceback__)]
+    ours = [f for f in frames if Path(f.f_code.co_filename).is_relative_to(Path(ragnb.scenario.__file__).parent)]
+    assert len(ours) == 1
+    assert "canary" not in repr([f.f_locals for f in ours])
+
+
+def test_a_literal_key_in_memory_is_in_no_message():
+    with pytest.raises(RagnbError) as caught:
+        Scenario.without_files(llm_profiles={"judge": {"base_url": "http://h/", "model": "m", "api_key": CANARY}})
+    assert "api_key_env" in str(caught.value)
+    assert "canary" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    "name", ["task-force-report-2024.pdf", "322_双源CT成像技术.pdf", "gpt-4o-mini", "hf-internal-testing/tiny"]
+)
+def test_ordinary_names_are_not_taken_for_keys(name):
+    assert not holds_secret(name)
+    assert masked(name) == name
+
+
+# Overrides
+
+
+def test_replace_takes_any_field_and_leaves_the_file_and_the_first_scenario_alone(folder):
+    first = load(folder, FULL)
+    second = first.replace(level=0.5, scores="scores.csv", metrics=["clarity"], gates=[])
+    assert (second.level, second.scores, second.metrics, second.gates) == (
+        0.5, folder / "scores.csv", ("clarity",), (),
+    )  # fmt: skip
+    changed = {"level", "scores", "metrics", "gates"}
+    assert first.model_dump(exclude=changed) == second.model_dump(exclude=changed)
+    assert (first.level, first.scores) == (0.9, folder / "差旅报销.csv")
+    assert (second.path, second.text) == (first.path, FULL)
+    assert second.replace(traces="../" + folder.name + "/traces.jsonl").traces == folder / "traces.jsonl"
+
+
+@pytest.mark.parametrize("blank", [None, "", "  "])
+def test_a_blank_override_means_the_value_of_the_file(folder, blank):
+    first = load(folder, FULL)
+    blanks = dict.fromkeys(Scenario.__pydantic_fields__, blank)
+    assert first.replace(**blanks).model_dump() == first.model_dump()
+    weights = {"faithfulness": blank, "clarity": 3, "accuracy": blank}
+    assert first.replace(metric_weights=weights).metric_weights == {"faithfulness": 2.0, "clarity": 3.0}
+
+
+def test_no_weights_is_an_override_too(folder):
+    assert load(folder, FULL).replace(metric_weights={}).metric_weights == {}
+
+
+def test_replace_refuses_what_the_file_could_not_hold(folder):
+    scenario = load(folder, BASE)
+    with pytest.raises(RagnbError, match=r"override='metric_weight' is not known; did you mean 'metric_weights'"):
+        scenario.replace(metric_weight={"a": 1})
+    with pytest.raises(RagnbError, match="key 'metric_weights.a': true is not a number"):
+        scenario.replace(metric_weights={"a": True})
+    with pytest.raises(RagnbError, match="key 'doc_weights': 'a=1' is not a mapping"):
+        scenario.replace(doc_weights="a=1")
+    with pytest.raises(RagnbError, match="key 'scores': no file at 'score.csv'; did you mean 'scores.csv'"):
+        scenario.replace(scores="score.csv")
+
+
+# Snapshot
+
+
+def test_a_snapshot_loads_to_the_same_settings(folder):
+    scenario = load(folder, FULL)
+    run = folder / "reports" / "run"
+    run.mkdir(parents=True)
+    again = load(run, scenario.snapshot_text(relative_to=run), "scenario.snapshot.yaml")
+    assert again.model_dump() == scenario.model_dump()
+    assert again.snapshot_text(relative_to=run) == scenario.snapshot_text(relative_to=run)
+    assert again.snapshot_text() == again.text
+
+
+def test_a_snapshot_holds_what_was_used_not_what_the_file_says(folder):
+    scenario = load(folder, BASE).replace(level=0.8, metric_weights={"faithfulness": 0.1})
+    assert load(folder, scenario.snapshot_text()).model_dump() == scenario.model_dump()
+    assert "level: 0.8" in scenario.snapshot_text()
+
+
+def test_a_snapshot_is_readable_ordered_and_names_no_machine_path(folder):
+    text = load(folder, FULL).snapshot_text()
+    keys = re.findall(r"^(\w+):", text, re.MULTILINE)
+    assert keys == list(Scenario.__pydantic_fields__)
+    assert str(folder) not in text
+    assert "差旅报销评测" in text
+    assert "  322_双源CT成像技术.pdf" in text or '"322_双源CT成像技术.pdf"' in text
+    assert load(folder, FULL).snapshot_text(folder / "sub").count("../差旅报销.csv") == 1
+
+
+def test_a_snapshot_of_memory_is_relative_to_the_working_directory(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    scenario = Scenario(scores="scores.csv")
+    assert 'scores: "scores.csv"' in scenario.snapshot_text()
+    assert load(folder, scenario.snapshot_text()).model_dump() == scenario.model_dump()
+
+
+def test_numbers_of_numpy_are_snapshot_as_numbers():
+    import numpy as np
+
+    scenario = Scenario.without_files(metric_weights={np.str_("faithfulness"): np.float64(0.5)})
+    assert "  faithfulness: 0.5\n" in scenario.snapshot_text()
+
+
+UNSEEN = re.compile("[\\u115f\\u1160\\u2800\\u3164\\uffa0]")
+NAME = (
+    st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp", "Mn"]), min_size=1)
+    .map(lambda text: unicodedata.normalize("NFC", text))
+    .filter(lambda text: text.strip() and not UNSEEN.search(text))
+)
+SCALAR = st.one_of(
+    st.text(st.characters(codec="utf-8")), st.booleans(), st.integers(),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from(["NO", "0123", "1e3", "null", "~", "1:30", "0x1F", "- a", "# a", "a: b", "&a", "*a", "<<"]),
+)  # fmt: skip
+WEIGHTS = st.dictionaries(NAME, st.floats(min_value=1e-300, allow_infinity=False), max_size=4)
+
+
+@given(
+    title=NAME,
+    where=st.dictionaries(NAME, SCALAR, max_size=4),
+    metric_weights=WEIGHTS,
+    doc_weights=WEIGHTS,
+    level=st.floats(0, 1, exclude_min=True, exclude_max=True),
+    refusal=st.lists(NAME, max_size=3),
+    metrics=st.lists(st.sampled_from(sorted(METRICS)), unique=True, max_size=3),
+    own=st.floats(-1e6, 1e6),
+    at=st.floats(allow_nan=False, allow_infinity=False),
+    op=st.sampled_from([">=", "<="]),
+)
+def test_any_settings_survive_their_snapshot(
+    tmp_path_factory, title, level, refusal, metrics, own, at, op, **more
+):
+    folder = tmp_path_factory.getbasetemp()
+    (folder / "scores.csv").write_text("a\n", encoding="utf-8")
+    mine = Metric("mine", own, math.inf, "lower", aliases=(title,))
+    scenario = Scenario(
+        scores=folder / "scores.csv", title=title, level=level, refusal=refusal, metrics=[*metrics, mine],
+        gates=[Gate(title, "mine", op, at)], **more,
+    )  # fmt: skip
+    text = scenario.snapshot_text(relative_to=folder)
+    assert load(folder, text).model_dump() == scenario.model_dump()
+    other = YAML(typ="safe", pure=True).load(io.StringIO(text))
+    assert other["where"] == scenario.where or not scenario.where
+    assert other["metric_weights"] == scenario.metric_weights
