@@ -43,11 +43,26 @@ def name_of(value: Any) -> str | None:
     ('12', '12', 'a')
     """
     value = value.get("id") if isinstance(value, dict) else value
+    if isinstance(value, str):
+        return unicodedata.normalize("NFC", value).strip()
     if absent(value):
         return None
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return unicodedata.normalize("NFC", str(value)).strip()
+    return str(value)
+
+
+def column(frame: pd.DataFrame, name: str) -> list[Any]:
+    """Return a column as a list, all None where it is not there.
+
+    Examples
+    --------
+    >>> column(pd.DataFrame({"a": [1, 2]}), "b")
+    [None, None]
+    """
+    values = frame[name].to_numpy(dtype=object) if name in frame else np.full(len(frame), None)
+    out: list[Any] = values.tolist()
+    return out
 
 
 def names_of(value: Any, column: str, row: object) -> list[str | None] | None:

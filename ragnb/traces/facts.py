@@ -54,10 +54,10 @@ def citations(frame: pd.DataFrame, split: Split) -> tuple[list[list[str] | None]
     >>> citations(pd.DataFrame({"answer": ["citations: [a]", "b"], "citations": [None, ["b", "b"]]}), "space")
     ([['a'], ['b']], [False, False])
     """
-    fields = frame["citations"] if "citations" in frame else [None] * len(frame)
+    rows = frame.index, cells.column(frame, "citations"), cells.column(frame, "answer")
     predicted: list[list[str] | None] = []
     flagged = []
-    for row, field, answer in zip(frame.index, fields, frame["answer"], strict=True):
+    for row, field, answer in zip(*rows, strict=True):
         given = cells.names_of(field, "citations", row)
         found: Ids = given
         flag = False
@@ -76,9 +76,10 @@ def gold_ids(frame: pd.DataFrame, matched: Flags) -> list[set[str] | None]:
     >>> gold_ids(pd.DataFrame({"gold_ids": [["a"], None, None]}), np.array([True, True, False]))
     [{'a'}, set(), None]
     """
-    if "gold_ids" not in frame or not frame["gold_ids"].notna().any():
+    values = cells.column(frame, "gold_ids")
+    if all(map(absent, values)):
         return [None] * len(frame)
-    named = [cells.names_of(v, "gold_ids", row) for row, v in zip(frame.index, frame["gold_ids"], strict=True)]
+    named = [cells.names_of(v, "gold_ids", row) for row, v in zip(frame.index, values, strict=True)]
     return [{n for n in ids or () if n} if known else None for ids, known in zip(named, matched, strict=True)]
 
 
@@ -96,7 +97,7 @@ def answerable(frame: pd.DataFrame) -> Floats:
     array([ 1.,  0., nan])
     """
     out = np.full(len(frame), np.nan)
-    for at, value in enumerate(frame.get("answerable", ())):
+    for at, value in enumerate(cells.column(frame, "answerable")):
         if absent(value):
             continue
         if not isinstance(value, bool | np.bool_ | int | float | np.number) or value not in (0, 1):
@@ -127,7 +128,7 @@ def contained(frame: pd.DataFrame, answers: Sequence[str | None], whole: bool) -
     """
     out = np.full(len(frame), np.nan)
     read: dict[str, tuple[str, list[str]]] = {}
-    for at, value in enumerate(frame.get("gold_claim", ())):
+    for at, value in enumerate(cells.column(frame, "gold_claim")):
         answer = answers[at]
         if absent(value) or answer is None:
             continue
@@ -187,7 +188,7 @@ def retrieval(frame: pd.DataFrame, gold: Sequence[set[str] | None], answerable: 
     {'retrieval_hit': [1.0], 'retrieval_recall': [0.5], 'reciprocal_rank': [0.5]}
     """
     out = {n: np.full(len(frame), np.nan) for n in ("retrieval_hit", "retrieval_recall", "reciprocal_rank")}
-    for at, value in enumerate(frame.get("chunks", ())):
+    for at, value in enumerate(cells.column(frame, "chunks")):
         chunks, wanted = cells.names_of(value, "chunks", frame.index[at]), gold[at]
         if chunks is None or not wanted or answerable[at] != 1:
             continue

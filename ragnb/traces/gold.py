@@ -10,8 +10,7 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.traces import facts
-from ragnb.traces.cells import absent, name_of
-from ragnb.traces.join import MOST_LISTED, repeats
+from ragnb.traces.join import MOST_LISTED, Keys, repeats
 
 FEWEST, FEWEST_OF_A_KIND = 10, 3
 
@@ -48,8 +47,8 @@ def check_gold(gold: pd.DataFrame, previous: pd.DataFrame | None = None, *, lang
     4  no_gold_ids  1  False
     """
     say = texts.load(lang)
-    ids, questions = _column(gold, "sample_id"), _column(gold, "question")
-    names = [i or q or str(row) for i, q, row in zip(ids, questions, gold.index, strict=True)]
+    keys = Keys.of(gold, by_id=True)
+    names = [name or str(row) for name, row in zip(keys.names(), gold.index, strict=True)]
     marked = facts.answerable(gold)
     listed = facts.gold_ids(gold, np.ones(len(gold), dtype=bool))
     without = [not named for named in listed]
@@ -60,8 +59,8 @@ def check_gold(gold: pd.DataFrame, previous: pd.DataFrame | None = None, *, lang
         ("unanswerable", sum(marked == 0) >= FEWEST_OF_A_KIND, [n for n, m, _ in pairs if m == 0]),
         ("not_marked", None, [n for n, m, _ in pairs if m not in (0, 1)]),
         ("no_gold_ids", None, [n for n, m, empty in pairs if m == 1 and empty]),
-        ("repeated_questions", None, repeats([q for q in questions if q is not None])),
-        ("repeated_ids", None, repeats([i for i in ids if i is not None])),
+        ("repeated_questions", None, repeats([q for q in keys.questions if q is not None])),
+        ("repeated_ids", None, repeats([i for i in keys.ids if i is not None])),
     ]
     if previous is not None:
         found += _compared(gold, previous)
@@ -74,24 +73,13 @@ def _row(finding: str, fine: bool | None, items: Sequence[str], text: str) -> di
     return {"finding": finding, "n": len(items), "fine": fine, "names": list(items[:MOST_LISTED]), "text": text}
 
 
-def _column(frame: pd.DataFrame, column: str) -> list[str | None]:
-    if column not in frame:
-        return [None] * len(frame)
-    if column == "question":
-        return [None if absent(v) else str(v) for v in frame[column]]
-    return [name_of(v) for v in frame[column]]
-
-
 def _compared(gold: pd.DataFrame, previous: pd.DataFrame) -> list[tuple[str, bool | None, Sequence[str]]]:
     """Compare by sample_id where both sets have it; else a changed question is a gone one and a new one."""
-    now, before = (dict(zip(_known_by(f), _column(f, "question"), strict=True)) for f in (gold, previous))
+    ours, theirs = (Keys.of(frame, by_id=True) for frame in (gold, previous))
+    now, before = (dict(zip(keys.names(), keys.questions, strict=True)) for keys in (ours, theirs))
     changed = [name for name, q in now.items() if name in before and before[name] != q]
     return [
         ("changed", None, changed),
         ("new", True, [name for name in now if name not in before]),
         ("gone", True, [name for name in before if name not in now]),
     ]
-
-
-def _known_by(frame: pd.DataFrame) -> list[str]:
-    return [i or q or "" for i, q in zip(_column(frame, "sample_id"), _column(frame, "question"), strict=True)]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb.errors import RagnbWarning, listing
-from ragnb.traces.cells import absent, name_of
+from ragnb.traces.cells import absent, column, name_of
 
 Positions = npt.NDArray[np.int64]
 MOST_LISTED = 50
@@ -29,10 +29,8 @@ class Keys:
     @classmethod
     def of(cls, frame: pd.DataFrame, by_id: bool) -> Keys:
         """Read the keys of a frame; without `by_id` its ids are left aside."""
-        none: list[str | None] = [None] * len(frame)
-        ids = [name_of(v) for v in frame["sample_id"]] if by_id and "sample_id" in frame else none
-        asked = [None if absent(v) else str(v) for v in frame["question"]] if "question" in frame else none
-        return cls(ids, asked)
+        ids = [name_of(v) for v in column(frame, "sample_id" if by_id else "")]
+        return cls(ids, [None if absent(v) else str(v) for v in column(frame, "question")])
 
     def names(self) -> list[str]:
         """Return for each row the key it is joined by."""
@@ -65,7 +63,7 @@ def match(traces: pd.DataFrame, gold: pd.DataFrame, join: str) -> tuple[Position
 def _share_ids(traces: pd.DataFrame, gold: pd.DataFrame) -> bool:
     if "sample_id" not in traces or "sample_id" not in gold:
         return False
-    ours, theirs = ({name_of(v) for v in f["sample_id"]} - {None} for f in (traces, gold))
+    ours, theirs = ({name_of(v) for v in column(f, "sample_id")} - {None} for f in (traces, gold))
     if ours and theirs and not ours & theirs:
         warnings.warn(
             f"no sample_id of the traces ({listing(sorted(map(str, ours)), 3)}) is in gold "

@@ -77,7 +77,7 @@ def label_traces(
     """
     _check_options(traces, split, containment, join)
     frame, matched, report = _with_gold(traces, gold, join)
-    answers = [None if absent(v) else cells.tidy(v) for v in frame["answer"]]
+    answers = [None if absent(v) else cells.tidy(v) for v in cells.column(frame, "answer")]
     predicted, flagged = facts.citations(frame, split)
     gold_ids = facts.gold_ids(frame, matched)
     answerable = facts.answerable(frame)
