@@ -409,8 +409,9 @@ def test_numbers_and_texts_of_one_id_meet():
 
 def test_ids_that_never_meet_warn_and_fall_back_to_text():
     traces = pd.DataFrame({"sample_id": ["0"], "question": ["q2"], "answer": ["x"]})
-    with pytest.warns(RagnbWarning, match="joined by question text"):
+    with pytest.warns(RagnbWarning, match="joined by question text") as told:
         labelled = label_traces(traces, GOLD_SET)
+    assert told[0].filename == __file__
     assert labelled["label"].tolist() == ["HALLUCINATION"]
 
 
@@ -427,8 +428,9 @@ def test_unmatched_rows_stay_and_leave_every_rate():
 def test_a_repeated_question_takes_the_last_gold_with_a_warning():
     gold = pd.concat([GOLD_SET, GOLD_SET.iloc[[0]].assign(sample_id="9", kind="last")])
     traces = pd.DataFrame({"question": ["q1"], "answer": ["x"]})
-    with pytest.warns(RagnbWarning, match=r"1 question\(s\) more than once \(q1\)"):
+    with pytest.warns(RagnbWarning, match=r"1 question\(s\) more than once \(q1\)") as told:
         labelled = label_traces(traces, gold)
+    assert told[0].filename == __file__
     assert labelled["kind"].tolist() == ["last"]
     assert labelled.attrs["join"]["repeated_questions"] == ["q1"]
     by_id = label_traces(traces.assign(sample_id="1"), gold)

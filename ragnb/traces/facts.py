@@ -176,6 +176,31 @@ def rates(done: Mapping[str, Floats], answerable: Floats) -> dict[str, Floats]:
     }
 
 
+def statuses(
+    frame: pd.DataFrame, scored: Mapping[str, Floats], done: Mapping[str, Floats], answerable: Floats
+) -> dict[str, Objects]:
+    """Return for each rate why a row has no number: it does not apply, the call failed, or something is missing.
+
+    Examples
+    --------
+    >>> done, yes = {"refused": np.array([0.0])}, np.array([1.0])
+    >>> statuses(pd.DataFrame({"answer": ["a"]}), {"under_refusal": np.array([np.nan])}, done, yes)
+    {'under_refusal__status': array(['not_applicable'], dtype=object)}
+    """
+    refused = done["refused"]
+    ok = cells.column(frame, "ok")
+    failed = np.isnan(refused) & np.array([not absent(v) and not v for v in ok], dtype=bool)
+    outside = dict.fromkeys(scored, answerable == 0)
+    outside |= {"answer_precision": refused == 1, "under_refusal": answerable == 1}
+    outside["compliance"] = np.zeros(len(frame), dtype=bool)
+    return {
+        f"{name}__status": chosen(
+            {"failed": failed, "not_applicable": outside[name], "ok": ~np.isnan(values)}, len(frame), "missing"
+        )
+        for name, values in scored.items()
+    }
+
+
 def retrieval(frame: pd.DataFrame, gold: Sequence[set[str] | None], answerable: Floats) -> dict[str, Floats]:
     """Return what the chunk ids hold of the gold ids: any, the share, one over the rank of the first.
 

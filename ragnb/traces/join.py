@@ -69,7 +69,7 @@ def _share_ids(traces: pd.DataFrame, gold: pd.DataFrame) -> bool:
             f"no sample_id of the traces ({listing(sorted(map(str, ours)), 3)}) is in gold "
             f"({listing(sorted(map(str, theirs)), 3)}); they are joined by question text",
             RagnbWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     return bool(ours & theirs)
 
@@ -144,5 +144,5 @@ def _warn_of_repeats(ours: Keys, theirs: Keys, found: Positions) -> None:
                 f"gold holds {len(names)} {what}(s) more than once ({listing(sorted(map(str, names)), 3)}); "
                 f"the last one wins: {step}",
                 RagnbWarning,
-                stacklevel=4,
+                stacklevel=5,
             )

@@ -58,7 +58,8 @@ def label_traces(
         The traces' rows and columns, then gold's, then ``answered, refused, hit, contained, compliant``
         (nullable booleans), ``label``, ``miss`` (why nothing was hit), ``citations_predicted``,
         ``citations_flagged`` (a list stands in the text that cannot be taken whole), and the rates of `RATES`:
-        0/1 (``retrieval_recall`` and ``reciprocal_rank`` in [0, 1]), nan where the rate does not apply.
+        0/1 (``retrieval_recall`` and ``reciprocal_rank`` in [0, 1]), nan where the rate does not apply, and
+        ``<rate>__status`` (``ok, not_applicable, failed, missing``) that says why.
         ``attrs["join"]`` counts and lists what did not meet.
 
     Raises
@@ -93,7 +94,7 @@ def label_traces(
     new: dict[str, Any] = {name: _nullable(fact) for name, fact in done.items()}
     words = {"label": label, "miss": _misses(label, rates["retrieval_hit"]), "citations_predicted": predicted}
     new |= {name: pd.Series(items, frame.index, dtype=object) for name, items in words.items()}
-    new |= {"citations_flagged": flagged} | rates
+    new |= {"citations_flagged": flagged} | rates | facts.statuses(frame, rates, done, answerable)
     out = frame.drop(columns=[c for c in new if c in frame]).assign(**new)
     report |= {"n_without_answer": answers.count(None), "n_citations_flagged": sum(flagged)}
     out.attrs = {**traces.attrs, "join": report}

@@ -10,7 +10,6 @@ import pandas as pd
 from ragnb import texts
 from ragnb.errors import RagnbError, did_you_mean, unknown
 from ragnb.schema import METRICS
-from ragnb.traces.facts import Floats, Objects, chosen
 from ragnb.traces.label import LABELS
 from ragnb.weights import weighted_means
 
@@ -62,7 +61,6 @@ def refusal_metrics(
     """
     names = _chosen(labelled, metrics)
     frame = labelled.drop(columns=[c for c in METRICS if c in labelled and c not in names])
-    frame = frame.assign(**{f"{name}__status": _status(labelled, name) for name in names})
     means = weighted_means(frame, doc_weights=doc_weights, by=by, doc=doc, cluster=cluster, level=level)
     attrs = means.attrs
     means = means[means["metric"].isin(names)].reset_index(drop=True)
@@ -89,28 +87,6 @@ def _chosen(labelled: pd.DataFrame, metrics: str | tuple[str, ...] | list[str] |
         if name not in there:
             raise unknown("metric", name, there, "Label the traces with rn.label_traces.")
     return chosen
-
-
-def _status(labelled: pd.DataFrame, name: str) -> Objects:
-    """Return why a rate has no number: it does not apply, the call failed, or something is missing."""
-    answerable, refused = (_flags(labelled, c) for c in ("answerable", "refused"))
-    if name == "compliance":
-        outside = np.zeros(len(labelled), dtype=bool)
-    elif name == "answer_precision":
-        outside = refused == 1
-    else:
-        outside = answerable == (1 if name == "under_refusal" else 0)
-    failed = np.isnan(refused) & (_flags(labelled, "ok") == 0)
-    scored = labelled[name].notna().to_numpy(dtype=bool)
-    words = {"failed": failed, "not_applicable": outside, "ok": scored}
-    return chosen(words, len(labelled), "missing")
-
-
-def _flags(frame: pd.DataFrame, column: str) -> Floats:
-    if column not in frame:
-        return np.full(len(frame), np.nan)
-    kinds = bool | np.bool_ | int | float
-    return np.array([float(v) if isinstance(v, kinds) else np.nan for v in frame[column]], dtype=float)
 
 
 def outcome_counts(labelled: pd.DataFrame, *, lang: str = "en") -> pd.DataFrame:
