@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
 from ragnb.schema.columns import CASE_COLUMNS, DERIVED_COLUMNS
 
 Needs = tuple[str, ...]
+Number = Annotated[float, Field(strict=True)]
 _CONFIG = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
 
@@ -48,14 +49,14 @@ class Metric:
     """
 
     name: str
-    low: float = 0.0
-    high: float = 1.0
+    low: Number = 0.0
+    high: Number = 1.0
     better: Literal["higher", "lower"] = "higher"
     kind: Literal["continuous", "ordinal", "binary"] = "continuous"
     role: Literal["quality", "rate"] = "quality"
     family: str = ""
     needs: Needs = ()
-    weight: float = 1.0
+    weight: Annotated[Number, Field(ge=0, allow_inf_nan=False)] = 1.0
     aliases: Needs = ()
     variant: str = ""
 

@@ -36,7 +36,7 @@ class Gate:
     name: str
     metric: str
     op: Operator
-    at: float = Field(allow_inf_nan=False)
+    at: float = Field(strict=True, allow_inf_nan=False)
 
 
 DEFAULT_GATES: tuple[Gate, ...] = (
@@ -159,8 +159,8 @@ class Profile(BaseModel):
     @field_validator("base_url")
     @classmethod
     def _url_holds_no_key(cls, url: str) -> str:
-        if not re.match(r"https?://[^/@\s]+(/|$)", url):
-            raise ValueError("base_url must be http(s)://host/… without a user or key in it")
+        if not re.fullmatch(r"https?://[^/@\s?#]+(/[^?#\s]*)?", url):
+            raise ValueError("base_url must be http(s)://host/… without a user, a key or a query in it")
         return url
 
     @field_validator("api_key_env")

@@ -13,7 +13,7 @@ import pandas as pd
 from ragnb.errors import RagnbError
 from ragnb.schema import Metric, resolve_metrics
 from ragnb.weights.check import check_weights, warn_unused
-from ragnb.weights.columns import Array, labels, matrix
+from ragnb.weights.columns import Array, labels, matrix, statuses
 from ragnb.weights.finish import plan_total
 from ragnb.weights.moments import MetricsArgument, weight_vector
 
@@ -67,12 +67,10 @@ def effective_weights(
     >>> effective_weights(frame).share.tolist()
     [[1.0, 0.0]]
     """
-    if not isinstance(scores, pd.DataFrame):
-        raise RagnbError(
-            f"{type(scores).__name__} is no pandas frame; convert it first, such as scores.to_pandas()"
-        )
+    _pandas_only(scores)
     chosen = resolve_metrics(metrics, [str(c) for c in scores.columns])
     values = matrix(scores, chosen)
+    statuses(scores, chosen, values)
     checked = check_weights(metric_weights, "metric_weights")
     warn_unused(checked, [m.name for m in chosen], "metric_weights", stacklevel=4)
     vector = weight_vector(chosen, checked)
@@ -86,6 +84,12 @@ def effective_weights(
         turned != 0, turned * np.abs(plan.slopes) - moved * np.abs(plan.slopes), -moved * plan.slopes
     )
     return Effective(chosen, values, share, plan.slopes, intercepts, plan.why_not)
+
+
+def _pandas_only(scores: object) -> None:
+    if not isinstance(scores, pd.DataFrame):
+        kind = type(scores).__name__
+        raise RagnbError(f"{kind} is no pandas frame; convert it first, such as scores.to_pandas()")
 
 
 def weighted_score(
@@ -149,6 +153,7 @@ def sample_weight(
     >>> sample_weight(pd.DataFrame({"doc_name": ["a.pdf", None]}), {"a.pdf": 2}).tolist()
     [2.0, 1.0]
     """
+    _pandas_only(scores)
     checked = check_weights(doc_weights, "doc_weights")
     found = labels(scores, doc, optional=doc == "doc_name", compose=True)
     warn_unused(checked, found.names, "doc_weights")

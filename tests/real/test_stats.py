@@ -1,0 +1,44 @@
+"""Clustered standard errors on real ratings, against independently computed values."""
+
+import json
+import math
+
+import pandas as pd
+import pytest
+
+import ragnb as rn
+from ragnb import stats
+
+
+@pytest.fixture(scope="module")
+def reference(shared):
+    return json.loads((shared / "reference" / "reference.json").read_text(encoding="utf-8"))
+
+
+def test_familiar_cluster_se_is_the_references(shared, reference):
+    ratings = pd.read_csv(shared / "data" / "ratings" / "mtrag.csv")
+    ratings = ratings[ratings["dimension"] == "faithfulness"]
+    difference = ratings["judge10"] - ratings["human10"]
+    want = reference["mtrag_faithfulness_10pt"]["bias"]
+    assert difference.mean() == pytest.approx(want["mean"]["value"], abs=1e-9)
+    got = stats.familiar_cluster_se(difference, ratings["cluster"])
+    assert got == pytest.approx(want["cluster_se"]["value"], abs=1e-9)
+
+
+def test_the_one_estimator_gives_the_references_means_and_a_se_beside_its(shared, reference):
+    ratings = pd.read_csv(shared / "data" / "ratings" / "mtrag.csv")
+    for dimension in ("faithfulness", "overall3"):
+        rows = ratings[ratings["dimension"] == dimension]
+        want = reference[f"mtrag_{dimension}_10pt"]
+        frame = rows[["human10", "judge10", "cluster"]].assign(bias=rows["judge10"] - rows["human10"])
+        metrics = [
+            rn.Metric("human10", 1, 10),
+            rn.Metric("judge10", 1, 10),
+            rn.Metric("bias", -math.inf, math.inf),
+        ]
+        means = rn.moments(frame, metrics, cluster="cluster").means(strict=False).set_index("metric")
+        assert means.loc["human10", "value"] == pytest.approx(want["mean_human"]["value"], abs=1e-9)
+        assert means.loc["judge10", "value"] == pytest.approx(want["mean_judge"]["value"], abs=1e-9)
+        assert means.loc["bias", "n_clusters"] == want["n_clusters"]["value"]
+        # Equal to the familiar form only for clusters of one size; these twenty are nearly so.
+        assert means.loc["bias", "se"] == pytest.approx(want["bias"]["cluster_se"]["value"], rel=0.05)

@@ -1,0 +1,248 @@
+"""The sheet: a file, a frame or a scenario becomes the same numbers as the rooms give one by one."""
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ragnb as rn
+from ragnb.errors import RagnbError
+
+ROOT = Path(__file__).resolve().parents[1]
+SCENARIOS = ROOT / "scenarios"
+
+
+@pytest.fixture
+def scores():
+    rng = np.random.default_rng(1)
+    n = 40
+    return pd.DataFrame(
+        {
+            "sample_id": [f"q{i}" for i in range(n)],
+            "question": [f"问题 {i}" for i in range(n)],
+            "answer": "答",
+            "doc_name": rng.choice(["甲.pdf", "乙.pdf", "c.pdf"], n),
+            "faithfulness": rng.uniform(0.2, 0.8, n).round(2),
+            "noise_sensitivity": rng.uniform(0, 1, n).round(2),
+            "tone": rng.integers(1, 6, n),
+            "latency": rng.uniform(0, 9, n),
+        }
+    )
+
+
+def test_a_strangers_ragas_table_with_one_metric_of_its_own(tmp_path, scores):
+    table = scores.rename(columns={"question": "user_input", "answer": "response"}).drop(columns="sample_id")
+    path = tmp_path / "my_ragas.csv"
+    table.to_csv(path)
+    sheet = rn.assess(path, metrics=[rn.Metric("tone", 1, 5)], metric_weights={"tone": 0, "faithfulness": 1})
+    want = rn.weighted_means(scores, [rn.Metric("tone", 1, 5)], metric_weights={"tone": 0, "faithfulness": 1})
+    pd.testing.assert_frame_equal(sheet.means, want)
+    assert sheet.diagnoses["metric"].tolist()[0] in ("faithfulness", "noise_sensitivity")
+    assert len(sheet.diagnoses.iloc[0]["worst"]) == 3
+    assert {"not_averaged", "few_clusters", "default_gates"} <= set(sheet.notes["code"])
+    assert "latency" in sheet.notes.set_index("code").loc["not_averaged", "text"]
+    assert sheet.gates["gate"].tolist() == ["faithfulness", "noise_sensitivity"]
+    assert sheet.blocked == bool(sheet.gates["blocks"].any())
+    assert sheet.inputs[0]["path"] == "my_ragas.csv"
+
+
+def test_mixed_ranges_leave_the_total_missing_with_a_note_and_never_raise(scores):
+    sheet = rn.assess(scores, metrics=[rn.Metric("tone", 1, 5)])
+    assert math.isnan(sheet.means.iloc[-1]["value"])
+    assert "no_total" in set(sheet.notes["code"])
+    assert sheet.scores["weighted_score"].isna().all()
+    assert "no overall score" in sheet.verdict
+    rescaled = rn.assess(scores, metrics=[rn.Metric("tone", 1, 5)], rescale=True)
+    assert "rescaled" in set(rescaled.notes["code"])
+    assert not math.isnan(rescaled.means.iloc[-1]["value"])
+
+
+def test_file_scenario_and_frame_give_the_same_sheet(tmp_path, scores):
+    (tmp_path / "s.csv").write_text(scores.to_csv(index=False), encoding="utf-8")
+    text = "scores: s.csv\nmetrics: [faithfulness, noise_sensitivity]\nmetric_weights: {faithfulness: 2}\n"
+    (tmp_path / "run.yaml").write_text(text, encoding="utf-8")
+    settings = {"metrics": ["faithfulness", "noise_sensitivity"], "metric_weights": {"faithfulness": 2}}
+    sheets = [
+        rn.assess(tmp_path / "run.yaml"),
+        rn.assess(str(tmp_path / "run.yaml")),
+        rn.assess(rn.load_scenario(tmp_path / "run.yaml")),
+        rn.assess(tmp_path / "s.csv", **settings),
+        rn.assess(scores, **settings),
+    ]
+    for sheet in sheets[1:]:
+        pd.testing.assert_frame_equal(sheet.means, sheets[0].means)
+        pd.testing.assert_frame_equal(sheet.gates, sheets[0].gates)
+        assert sheet.verdict == sheets[0].verdict
+
+
+def test_overrides_touch_no_file(tmp_path):
+    path = SCENARIOS / "quickstart.yaml"
+    before = path.read_bytes()
+    plain = rn.assess(path)
+    sheet = rn.assess(path, metric_weights={"context_recall": 5.0}, doc_weights=None, lang="zh", level=0.8)
+    assert path.read_bytes() == before
+    assert sheet.scenario.metric_weights == {"context_recall": 5.0}
+    assert sheet.scenario.doc_weights == plain.scenario.doc_weights
+    assert (
+        sheet.means.iloc[0]["high"] - sheet.means.iloc[0]["low"]
+        < plain.means.iloc[0]["high"] - plain.means.iloc[0]["low"]
+    )
+    assert "门槛" in sheet.verdict
+    with pytest.raises(RagnbError, match="did you mean 'metric_weights'"):
+        rn.assess(path, metric_weight={"context_recall": 1})
+
+
+def test_traces_and_scores_of_one_run_are_one_table():
+    sheet = rn.assess(SCENARIOS / "quickstart.yaml")
+    scenario = sheet.scenario
+    traces = rn.label_traces(
+        rn.read_traces(scenario.traces), rn.read_gold(scenario.gold), refusal=scenario.refusal
+    )
+    rates = rn.refusal_metrics(traces, doc_weights=scenario.doc_weights).set_index("metric")
+    means = sheet.means.set_index("metric")
+    for name in rates.index:
+        assert means.loc[name, "value"] == pytest.approx(rates.loc[name, "value"], abs=1e-12)
+        assert means.loc[name, "n"] == rates.loc[name, "n"]
+        assert means.loc[name, "n_not_applicable"] == rates.loc[name, "n_not_applicable"]
+    strong = rn.read_scores(scenario.scores, metrics=scenario.metrics).query("system == 'strong'")
+    want = rn.weighted_means(
+        strong, scenario.metrics, metric_weights=scenario.metric_weights, doc_weights=scenario.doc_weights
+    ).set_index("metric")
+    for name in want.index:
+        assert means.loc[name, "value"] == pytest.approx(want.loc[name, "value"], abs=1e-12)
+    assert (
+        sheet.outcomes.set_index("label")["n"].to_dict()
+        == traces["label"].value_counts().reindex(sheet.outcomes["label"], fill_value=0).to_dict()
+    )
+    assert len(sheet.scores) == len(traces)
+
+
+def test_traces_alone_and_without_gold():
+    data = ROOT / "data" / "quickstart"
+    refusal = ["not in context", "资料中没有相关内容"]
+    sheet = rn.assess(data / "traces.strong.jsonl", gold=data / "gold.json", refusal=refusal)
+    assert sheet.gates["gate"].tolist() == ["G1", "G2", "G3", "G4", "G5"]
+    assert sheet.means["metric"].tolist()[-1] == "weighted_score"
+    assert math.isnan(sheet.means.iloc[-1]["value"])
+    frame = rn.read_traces(data / "traces.strong.jsonl")
+    again = rn.assess(frame, gold=data / "gold.json", refusal=refusal)
+    pd.testing.assert_frame_equal(sheet.gates, again.gates)
+    bare = rn.assess(rn.Scenario(traces=data / "traces.strong.jsonl"))
+    assert "no_gold" in set(bare.notes["code"])
+    assert not bare.means.set_index("metric").loc["compliance"].isna()["value"]
+
+
+def test_rows_that_do_not_meet_are_said(tmp_path):
+    gold = [
+        {"qid": "1", "q": "a?", "answerable": True, "gold_ids": ["x"]},
+        {"qid": "2", "q": "b?", "answerable": True, "gold_ids": ["y"]},
+    ]
+    traces = [{"q": "a?", "answer": "A. citations: [x]"}, {"q": "c?", "answer": "C. citations: [z]"}]
+    (tmp_path / "g.json").write_text(json.dumps(gold), encoding="utf-8")
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, traces)), encoding="utf-8")
+    sheet = rn.assess(tmp_path / "t.jsonl", gold=tmp_path / "g.json")
+    assert {"unmatched", "gold_without_trace"} <= set(sheet.notes["code"])
+    assert sheet.means.set_index("metric").loc["citation_hit_rate", "n"] == 1
+    assert sheet.ledger["rows"].tolist()[:3] == [2, 2, 1]
+
+
+def test_several_systems_are_pooled_and_set_side_by_side(scores):
+    frame = scores.assign(system=np.where(np.arange(40) % 2, "新", "旧")).drop(columns="tone")
+    sheet = rn.assess(frame)
+    assert "pooled_systems" in set(sheet.notes["code"])
+    for name, part in frame.groupby("system"):
+        block = sheet.systems[sheet.systems["system"] == name].drop(columns="system").reset_index(drop=True)
+        pd.testing.assert_frame_equal(block, rn.weighted_means(part), check_exact=False)
+    only = rn.assess(frame, where={"system": "新"})
+    assert only.systems is None
+    assert len(only.scores) == 20
+    with pytest.raises(
+        RagnbError, match=r"where.system='x' keeps no row of the scores \(have: 新, 旧\)|have: 旧, 新"
+    ):
+        rn.assess(frame, where={"system": "x"})
+    with pytest.raises(RagnbError, match="where.sistem: no such column; did you mean 'system'"):
+        rn.assess(frame, where={"sistem": "x"})
+
+
+def test_documents_have_intervals_of_their_own_rows(scores):
+    sheet = rn.assess(scores.drop(columns="tone"), doc_weights={"甲.pdf": 3})
+    rows = sheet.documents[sheet.documents["document"] == "甲.pdf"].set_index("metric")
+    part = scores[scores["doc_name"] == "甲.pdf"]
+    want = rn.weighted_means(part.drop(columns=["doc_name", "tone"])).set_index("metric")
+    assert rows.loc["faithfulness", ["value", "low", "high"]].tolist() == pytest.approx(
+        want.loc["faithfulness", ["value", "low", "high"]].tolist()
+    )
+
+
+def test_scores_and_traces_that_cannot_be_joined_are_refused(tmp_path, scores):
+    twice = pd.concat([scores, scores])
+    (tmp_path / "s.csv").write_text(twice.to_csv(index=False), encoding="utf-8")
+    traces = [{"qid": "q0", "q": "问题 0", "answer": "x"}]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, traces)), encoding="utf-8")
+    with pytest.raises(RagnbError, match="joined by sample_id, which the scores do not hold once a row"):
+        rn.assess(rn.Scenario(scores=tmp_path / "s.csv", traces=tmp_path / "t.jsonl", metrics=["faithfulness"]))
+
+
+def test_a_table_without_a_metric_is_refused_with_the_next_step():
+    with pytest.raises(RagnbError, match=r"quality\); declare one, such as metrics=\[rn.Metric\('quality'"):
+        rn.assess(pd.DataFrame({"sample_id": ["1"], "question": ["q"], "quality": [3.5]}))
+
+
+def test_gates_of_the_scenario_take_the_place_of_the_default_ones(scores):
+    gates = [rn.Gate("mine", "faithfulness", ">=", 0.99), rn.Gate("none", "answer_precision", ">=", 0.5)]
+    sheet = rn.assess(scores.drop(columns="tone"), gates=gates)
+    assert sheet.gates["outcome"].tolist() == ["fail", "no_data"]
+    assert sheet.blocked
+    assert sheet.verdict.startswith("Not yet: 2 of 2 gates block")
+    skipped = rn.assess(scores.drop(columns="tone"), gates=gates[1:], no_data="skip")
+    assert not skipped.blocked
+    assert rn.assess(scores.drop(columns="tone"), gates=[]).verdict.startswith("No gates are set")
+    easy = [rn.Gate("easy", "faithfulness", ">=", 0.1)]
+    assert rn.assess(scores.drop(columns="tone"), gates=easy).verdict.startswith("Good enough by all 1 gates")
+
+
+def test_saving_twice_gives_the_same_bytes_and_keeps_what_was_there(tmp_path):
+    first = rn.assess(SCENARIOS / "quickstart.yaml").save(tmp_path / "a")
+    second = rn.assess(SCENARIOS / "quickstart.yaml").save(tmp_path / "b")
+    assert set(first) == {
+        "scores.csv",
+        "means.csv",
+        "gates.json",
+        "report.md",
+        "scenario.snapshot.yaml",
+        "run.json",
+    }
+    for name in ("scores.csv", "means.csv", "gates.json", "report.md"):
+        assert first[name].read_bytes() == second[name].read_bytes()
+    record = json.loads(first["run.json"].read_text(encoding="utf-8"))
+    assert {row["role"] for row in record["inputs"]} == {"scores", "traces", "gold"}
+    assert all(len(row["sha256"]) == 64 for row in record["inputs"])
+    texts = [path.read_text(encoding="utf-8") for path in first.values()]
+    assert not any(str(ROOT) in text or str(tmp_path) in text for text in texts)
+    back = rn.load_scenario(first["scenario.snapshot.yaml"])
+    assert back.metric_weights == rn.load_scenario(SCENARIOS / "quickstart.yaml").metric_weights
+    table = rn.read_scores(first["scores.csv"], metrics=[rn.Metric("support_lexical")])
+    assert {"weighted_score", "sample_weight"} <= set(table.columns)
+    again = rn.assess(table, metrics=rn.load_scenario(SCENARIOS / "quickstart.yaml").metrics)
+    assert len(again.means)
+    (tmp_path / "a" / "mine.txt").write_text("kept", encoding="utf-8")
+    rn.assess(SCENARIOS / "quickstart.yaml").save(tmp_path / "a")
+    assert (tmp_path / "a" / "mine.txt").read_text(encoding="utf-8") == "kept"
+    assert not list((tmp_path / "a").glob(".*"))
+
+
+def test_a_notebook_shows_it_without_loading_what_draws(tmp_path):
+    code = (
+        "import sys, pandas as pd, ragnb as rn\n"
+        "html = rn.assess(pd.DataFrame({'faithfulness': [1.0, 0.4]}))._repr_html_()\n"
+        "assert 'faithfulness' in html\n"
+        "heavy = {'matplotlib', 'seaborn', 'papermill', 'ipywidgets', 'scipy.stats', 'nbconvert'}\n"
+        "bad = heavy & set(sys.modules)\n"
+        "assert not bad, bad\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, timeout=120)
