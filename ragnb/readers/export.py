@@ -6,17 +6,18 @@ this was done; a reader of ours sees it, takes the ``'`` away again and drops th
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
+import re
 import unicodedata
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 GUARD_COLUMN = "ragnb__guarded"
+_QUOTED = re.compile(r'[",\r\n]|^\s|\s$')
 _FORMULA = "=+-@\t\r\n"
 
 
@@ -57,11 +58,7 @@ def to_csv_text(frame: pd.DataFrame) -> str:
     columns = [[_word(value, guarded) for value in column] for column in cells]
     if guarded:
         names, columns = [*names, GUARD_COLUMN], [*columns, ["1"] * len(frame)]
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(zip(*columns, strict=True))
-    return out.getvalue()
+    return "".join(f"{_line(row)}\n" for row in [names, *zip(*columns, strict=True)])
 
 
 def undo_guard(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
@@ -104,6 +101,12 @@ def _word(value: Any, guarded: bool) -> str:
     if isinstance(value, float):
         return format(value + 0.0, ".12g")
     return _guard(value) if guarded and isinstance(value, str) else str(value)
+
+
+def _line(cells: Iterable[str]) -> str:
+    """Quote where needed: csv.writer leaves a lone carriage return bare."""
+    words = [f'"{cell.replace(chr(34), chr(34) * 2)}"' if _QUOTED.search(cell) else cell for cell in cells]
+    return ",".join(words) if words != [""] else '""'
 
 
 def _guard(text: str) -> str:

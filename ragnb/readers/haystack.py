@@ -27,7 +27,7 @@ def sniff(columns: Set[str]) -> bool:
     return len(_systems(columns)) > 1
 
 
-def shape(raw: Raw, report: Lossy) -> None:
+def read(raw: Raw, report: Lossy) -> None:
     """Stack the systems under each other, in column order; columns that name no system go to each of them."""
     wide, rows = raw.columns, len(raw)
     systems = sorted(_systems(list(wide)), key=len, reverse=True)

@@ -17,7 +17,7 @@ _CASE_ONLY = set(CASE_COLUMNS) - {"system"}
 
 @dataclass(frozen=True)
 class Layout:
-    """How a tool lays out its tables: `sniff` looks at the column names, `shape` puts them in rows of samples.
+    """How a tool lays out its tables: `sniff` looks at the column names, `read` puts them in rows of samples.
 
     Examples
     --------
@@ -27,13 +27,13 @@ class Layout:
 
     name: str
     sniff: Callable[[Set[str]], bool]
-    shape: Callable[[Raw, Lossy], None]
+    read: Callable[[Raw, Lossy], None]
 
 
 LAYOUTS: tuple[Layout, ...] = (
-    Layout("haystack", haystack.sniff, haystack.shape),
-    Layout("trulens", trulens.sniff, trulens.shape),
-    Layout("ragas", ragas.sniff, ragas.shape),
+    Layout("haystack", haystack.sniff, haystack.read),
+    Layout("trulens", trulens.sniff, trulens.read),
+    Layout("ragas", ragas.sniff, ragas.read),
 )
 
 
@@ -49,7 +49,7 @@ def lay_out(raw: Raw, report: Lossy) -> str:
         report.add("left_out", name, "columns that a printed table elides", len(raw.columns.pop(name)))
     for layout in LAYOUTS:
         if layout.sniff(columns):
-            layout.shape(raw, report)
+            layout.read(raw, report)
             return layout.name
     return "table"
 

@@ -113,7 +113,7 @@ def _tables(metrics: Iterable[Metric]) -> tuple[dict[str, str], dict[str, str], 
     exact: dict[str, str] = {}
     for canonical, aliases in CASE_ALIASES.items():
         exact.update(dict.fromkeys((canonical, *aliases), canonical))
-    near_case = {spaced(name): canonical for name, canonical in exact.items()}
+    near_case = {spaced(name): canonical for name, canonical in exact.items() if name != "Index"}
     for metric in METRICS.values():
         exact.update(dict.fromkeys((metric.name, *metric.aliases), metric.name))
     near_metric = {loose(name): canonical for name, canonical in exact.items() if canonical in METRICS}

@@ -108,8 +108,9 @@ def other_values(cells: Values, typed: bool) -> pd.Series[Any]:
     >>> other_values(["1", "", "2.5"], False).tolist(), other_values(["007", "1"], False).tolist()
     ([1.0, nan, 2.5], ['007', '1'])
     """
-    if typed:
+    if typed or not set(map(type, cells)) <= {str, type(None)}:
         return settle(cells)
+    cells = ["" if cell is None else cell for cell in cells]
     words = [None if cell.strip().casefold() in MISSING_WORDS else cell.strip() for cell in cells]
     present = [word for word in words if word is not None]
     if present and all(word.casefold() in _TRUTH for word in present):

@@ -28,7 +28,7 @@ def sniff(columns: Set[str]) -> bool:
     return ("user_input" in columns and bool(_TODAY & columns)) or columns >= _BEFORE
 
 
-def shape(raw: Raw, report: Lossy) -> None:
+def read(raw: Raw, report: Lossy) -> None:
     """Take the last human message of a conversation for the question."""
     cells = raw.columns.get("user_input", [])
     turns = [i for i, cell in enumerate(cells) if isinstance(cell, list | tuple | np.ndarray)]

@@ -138,8 +138,9 @@ def _columns_of(document: Document, value: Any) -> dict[str, Values]:
         rows, names = value["data"], value.get("columns")
         if isinstance(names, list) and all(isinstance(r, list) and len(r) == len(names) for r in rows):
             return {str(name): [row[i] for row in rows] for i, name in enumerate(names)}
-        if "schema" in value:
-            value = rows
+        if isinstance(value.get("schema"), dict):
+            index = value["schema"].get("primaryKey")
+            value = [{k: v for k, v in r.items() if [k] != index} if isinstance(r, dict) else r for r in rows]
     if isinstance(value, list):
         for i, row in enumerate(value):
             if not isinstance(row, dict):

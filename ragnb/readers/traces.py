@@ -11,24 +11,15 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, place
 from ragnb.readers.cells import MISSING_WORDS, as_bool, as_id, as_text, each, parse_list
-from ragnb.readers.contract import case_cells
+from ragnb.readers.contract import LISTS, case_cells
 from ragnb.readers.formats import Source, load
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import apply_names, name_system, rename_map
 from ragnb.readers.numbers import other_values
 from ragnb.readers.raw import Raw, absent, settle
+from ragnb.schema import CASE_COLUMNS
 
-_SETTLED = {
-    "sample_id",
-    "question",
-    "answer",
-    "system",
-    "doc_name",
-    "chunks",
-    "citations",
-    "gold_ids",
-    "gold_claim",
-}
+_TEXTS = {*CASE_COLUMNS, *LISTS, "gold_claim", "raw_answer"}
 
 
 def read_traces(
@@ -147,7 +138,7 @@ def _open(
 def _frame(raw: Raw, report: Lossy, origin: dict[str, object]) -> pd.DataFrame:
     frame = pd.DataFrame(
         {
-            name: settle(cells) if name in _SETTLED else other_values(cells, raw.typed)
+            name: settle(cells) if name in _TEXTS else other_values(cells, raw.typed)
             for name, cells in raw.columns.items()
         }
     )

@@ -23,7 +23,7 @@ def sniff(columns: Set[str]) -> bool:
     return {"record_id", "input"} <= columns and bool({"app_json", "record_json", "app_id"} & columns)
 
 
-def shape(raw: Raw, report: Lossy) -> None:
+def read(raw: Raw, report: Lossy) -> None:
     """Take texts out of their JSON quotes, and -1, which says that a reply could not be parsed, for failed."""
     for name in ("input", "output"):
         if name in raw.columns:

@@ -1,0 +1,920 @@
+"""Readers: what a file holds comes out under one name, nothing is guessed, and what is lost is listed."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import gzip
+import io
+import json
+import math
+import random
+import re
+import string
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragnb.errors import RagnbError
+from ragnb.readers import FORMATS, jsonl, read_cases, read_gold, read_scores, read_traces, to_csv_text
+from ragnb.readers.cells import as_bool, as_texts, parse_list
+from ragnb.readers.names import CASE_ALIASES, rename_map
+from ragnb.schema import METRICS, EvalCase, Metric, applicable_metrics
+
+RECORDS = [
+    {"user_input": "Who pays?", "retrieved_contexts": ["The buyer pays.", "It's \"late\"."],
+     "response": "The buyer.", "reference": "The buyer", "faithfulness": 1.0, "context_recall": None},
+    {"user_input": "谁付款？", "retrieved_contexts": [], "response": "买方。", "reference": "买方",
+     "faithfulness": 0.25, "context_recall": 0.5},
+]  # fmt: skip
+TABLE = "question,answer,faithfulness\nq1,a1,0.5\nq2,a2,1\n"
+
+
+def write(folder, name, text, encoding="utf-8"):
+    path = folder / name
+    data = text if isinstance(text, bytes) else text.encode(encoding)
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return path
+
+
+def lossy(frame, what):
+    return [row for row in frame.attrs["lossy"] if row["what"] == what]
+
+
+def refused(call, *words):
+    with pytest.raises(RagnbError) as caught:
+        call()
+    message = str(caught.value)
+    for word in words:
+        assert word in message, f"{word!r} not in: {message}"
+    return message
+
+
+def as_bytes(records, form):
+    frame = pd.DataFrame(records)
+    if form == "parquet":
+        out = io.BytesIO()
+        pl.DataFrame(records).write_parquet(out)
+        return out.getvalue()
+    if form == "jsonl":
+        return "\n".join(json.dumps(r, ensure_ascii=False) for r in records).encode()
+    return {
+        "csv": lambda: frame.to_csv(),
+        "tsv": lambda: frame.to_csv(sep="\t", index=False),
+        "json": lambda: json.dumps(records),
+    }[form]().encode()
+
+
+# Formats
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("form", [row.name for row in FORMATS])
+def test_every_format_gives_the_same_frame(tmp_path, form, packed):
+    path = write(tmp_path, f"scores.{form}{'.gz' if packed else ''}", as_bytes(RECORDS, form))
+    frame = read_scores(path)
+    expected = read_scores(RECORDS)
+    pd.testing.assert_frame_equal(frame, expected)
+    assert frame["retrieved_contexts"].tolist() == [r["retrieved_contexts"] for r in RECORDS]
+    assert frame.attrs["source"]["format"] == form
+    assert frame.attrs["source"]["layout"] == "ragas"
+    assert frame.attrs["source"]["rows"] == 2
+
+
+@pytest.mark.parametrize("suffix", [s for row in FORMATS for s in row.suffixes])
+def test_every_listed_extension_is_read(tmp_path, suffix):
+    form = next(row.name for row in FORMATS if suffix in row.suffixes)
+    assert len(read_scores(write(tmp_path, f"a{suffix.upper()}", as_bytes(RECORDS, form)))) == 2
+
+
+@pytest.mark.parametrize("orient", ["records", "list", "split", "dict", "table"])
+def test_json_orients_of_pandas_are_read(tmp_path, orient):
+    frame = pd.DataFrame(RECORDS)
+    text = (
+        json.dumps({c: frame[c].replace({np.nan: None}).tolist() for c in frame})
+        if orient == "list"
+        else frame.to_json(orient={"dict": "columns"}.get(orient, orient))
+    )
+    pd.testing.assert_frame_equal(read_scores(write(tmp_path, "a.json", text)), read_scores(RECORDS))
+
+
+def test_records_a_line_in_a_json_file_are_read_as_jsonl(tmp_path):
+    frame = read_scores(write(tmp_path, "a.json", as_bytes(RECORDS, "jsonl")))
+    assert (len(frame), frame.attrs["source"]["format"]) == (2, "jsonl")
+
+
+def test_json_of_another_shape_is_refused_in_words(tmp_path):
+    refused(
+        lambda: read_scores(write(tmp_path, "a.json", '{"evalId": 1, "results": {}}')), "evalId", "list of records"
+    )
+    refused(lambda: read_scores(write(tmp_path, "b.json", "[1, 2]")), "record 1", "found int")
+    refused(lambda: read_scores(write(tmp_path, "c.json", '[{"a": 1},\n}]')), "c.json, line 2", "no JSON")
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "lazy", "pyarrow", "to_pandas", "dicts", "cases"])
+def test_frames_and_records_in_memory_are_read(kind):
+    class Result:
+        def to_pandas(self):
+            return pd.DataFrame(RECORDS)
+
+    source = {
+        "pandas": lambda: pd.DataFrame(RECORDS),
+        "polars": lambda: pl.DataFrame(RECORDS),
+        "lazy": lambda: pl.LazyFrame(RECORDS),
+        "pyarrow": lambda: pytest.importorskip("pyarrow").Table.from_pylist(RECORDS),
+        "to_pandas": Result,
+        "dicts": lambda: (dict(r) for r in RECORDS),
+        "cases": lambda: [
+            EvalCase(
+                question=r["user_input"], answer=r["response"], ground_truth_answer=r["reference"],
+                retrieved_contexts=r["retrieved_contexts"], faithfulness=r["faithfulness"],
+                context_recall=r["context_recall"],
+            )
+            for r in RECORDS
+        ],
+    }[kind]()  # fmt: skip
+    frame = read_scores(source)
+    expected = read_scores(RECORDS)
+    pd.testing.assert_frame_equal(frame[expected.columns], expected)
+    assert frame.attrs["source"]["path"] is None
+
+
+def test_a_frame_in_memory_is_not_changed():
+    frame = pd.DataFrame(RECORDS)
+    before = frame.copy(deep=True)
+    read_scores(frame)
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_a_named_index_becomes_a_column():
+    frame = pd.DataFrame({"faithfulness": [1.0]}, index=pd.Index(["007"], name="sample_id"))
+    assert read_scores(frame)["sample_id"].tolist() == ["007"]
+
+
+def test_results_of_cases_become_columns_with_their_status():
+    case = EvalCase(question="q", results={"faithfulness": {"score": 0.5}, "context_recall": {"status": "failed"}})
+    frame = read_scores([case])
+    assert frame["faithfulness"].tolist() == [0.5]
+    assert math.isnan(frame["context_recall"][0])
+    assert frame["context_recall__status"].tolist() == ["failed"]
+
+
+def test_a_source_of_no_known_kind_is_refused():
+    refused(lambda: read_scores(42), "int", "list of dicts")
+    refused(lambda: read_scores([1, 2]), "list of dicts")
+    refused(lambda: read_scores(pd.DataFrame(RECORDS), format="csv"), "format='csv'", "files")
+
+
+# Files that are not there, or not what they seem
+
+
+def test_a_missing_file_is_told_with_the_near_names(tmp_path):
+    write(tmp_path, "scores.csv", TABLE)
+    refused(lambda: read_scores(tmp_path / "score.csv"), "no such file", "'scores.csv'")
+    refused(lambda: read_scores(tmp_path / "nowhere" / "score.csv"), "nor its folder")
+    refused(lambda: read_scores(tmp_path), "is a folder")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.json", "a.jsonl", "a.csv.gz"])
+def test_empty_files_are_refused(tmp_path, name):
+    refused(lambda: read_scores(write(tmp_path, name, "")), "empty")
+    refused(lambda: read_scores(write(tmp_path, name, " \n\n")), name)
+
+
+def test_a_header_without_rows_is_refused(tmp_path):
+    refused(lambda: read_scores(write(tmp_path, "a.csv", "question,faithfulness\n")), "no rows", "faithfulness")
+    refused(lambda: read_scores(pd.DataFrame({"faithfulness": []})), "no rows")
+
+
+def test_unknown_extensions_and_formats_are_refused_with_the_choices(tmp_path):
+    path = write(tmp_path, "scores.xlsx", TABLE)
+    refused(lambda: read_scores(path), "'.xlsx'", ".parquet", "format='csv'")
+    refused(lambda: read_scores(path, format="cvs"), "format='cvs'", "'csv'")
+    assert len(read_scores(path, format="csv")) == 2
+
+
+def test_no_pickle_is_ever_loaded(tmp_path):
+    import pickle
+
+    data = pickle.dumps(pd.DataFrame(RECORDS))
+    for name in ["a.pkl", "a.csv", "a.json", "a.jsonl", "a.parquet"]:
+        refused(lambda name=name: read_scores(write(tmp_path, name, data)), name)
+
+
+def test_damaged_gzip_and_parquet_are_told_as_such(tmp_path):
+    path = write(tmp_path, "a.csv", gzip.compress(TABLE.encode())[:-9])
+    refused(lambda: read_scores(path), "gzip file is damaged")
+    refused(lambda: read_scores(write(tmp_path, "a.parquet", "question")), "no Parquet")
+
+
+# Encodings
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path):
+    for name, text in [("a.csv", TABLE), ("a.jsonl", '{"question": "q", "faithfulness": 1}\n'),
+                       ("a.json", '[{"question": "q", "faithfulness": 1}]')]:  # fmt: skip
+        frame = read_scores(write(tmp_path, name, text, "utf-8-sig"))
+        assert "question" in frame.columns
+        assert not lossy(frame, "bad_line")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.json", "a.jsonl"])
+def test_gbk_is_refused_with_a_hint_and_read_when_named(tmp_path, name):
+    records = [{"question": f"差旅报销{i}", "doc_name": "差旅报销制度.pdf", "faithfulness": 0.5} for i in range(3)]
+    text = {
+        "a.csv": pd.DataFrame(records).to_csv(index=False),
+        "a.json": json.dumps(records, ensure_ascii=False),
+        "a.jsonl": "\n".join(json.dumps(r, ensure_ascii=False) for r in records),
+    }[name]
+    path = write(tmp_path, name, text, "gbk")
+    refused(lambda: read_scores(path), "UTF-8", "encoding='gb18030'", "line")
+    frame = read_scores(path, encoding="gbk")
+    assert frame["question"].tolist() == [r["question"] for r in records]
+    refused(lambda: read_scores(path, encoding="gkb"), "gkb")
+
+
+def test_utf16_gets_its_own_hint(tmp_path):
+    path = write(tmp_path, "a.csv", TABLE, "utf-16")
+    refused(lambda: read_scores(path), "encoding='utf-16'")
+    assert len(read_scores(path, encoding="utf-16")) == 2
+
+
+# CSV as people have it
+
+
+def test_windows_line_ends_and_line_breaks_in_cells(tmp_path):
+    text = 'question,answer,faithfulness\r\n"first\nsecond","a\r\nb",0.5\r\nq2,😀 ﬁ <b>,1\r\n'
+    frame = read_scores(write(tmp_path, "a.csv", text))
+    assert frame["question"].tolist() == ["first\nsecond", "q2"]
+    assert frame["answer"].tolist() == ["a\r\nb", "😀 ﬁ <b>"]
+
+
+def test_a_message_names_the_line_of_the_file_not_the_row(tmp_path):
+    text = 'question,faithfulness\n"two\nlines",1\nq2,good\n'
+    path = write(tmp_path, "a.csv", text)
+    refused(lambda: read_scores(path), "a.csv, line 4", "'faithfulness'", "'good'", "expected a number")
+
+
+def test_a_cell_of_two_megabytes_is_read(tmp_path):
+    before = csv.field_size_limit()
+    frame = read_scores(write(tmp_path, "a.csv", f"question,faithfulness\n{'x' * 2_000_000},1\n"))
+    assert frame["question"].str.len().tolist() == [2_000_000]
+    assert csv.field_size_limit() == before
+
+
+@pytest.mark.parametrize("first", ["", "Unnamed: 0"])
+def test_an_unnamed_index_is_dropped_and_listed(tmp_path, first):
+    text = f"{first},question,faithfulness\n5,q1,1\n3,q2,0\n"
+    frame = read_scores(write(tmp_path, "a.csv", text))
+    assert frame.columns.tolist() == ["sample_id", "question", "faithfulness"]
+    assert [row["n"] for row in lossy(frame, "left_out")] == [2]
+
+
+def test_an_index_column_called_index_is_the_sample_id(tmp_path):
+    frame = read_scores(write(tmp_path, "a.csv", ",Index,question,faithfulness\n0,x1,q,1\n"))
+    assert frame["sample_id"].tolist() == ["x1"]
+
+
+def test_a_second_header_row_names_the_index(tmp_path):
+    text = ",question,faithfulness\nsample_id,,\ns1,q1,1\ns2,q2,0\n"
+    frame = read_scores(write(tmp_path, "a.csv", text))
+    assert frame["sample_id"].tolist() == ["s1", "s2"]
+    assert len(frame) == 2
+
+
+def test_elided_columns_and_rows_and_blank_rows_are_left_out_and_counted(tmp_path):
+    text = "question,...,faithfulness\nq1,...,1\n...,...,...\n,,\n\nq2,...,0\n"
+    frame = read_scores(write(tmp_path, "a.csv", text))
+    assert frame["faithfulness"].tolist() == [1, 0]
+    assert sum(row["n"] for row in lossy(frame, "left_out")) == 1 + 1 + 2
+
+
+def test_rows_that_do_not_fit_the_header_are_refused_with_their_line(tmp_path):
+    refused(lambda: read_scores(write(tmp_path, "a.csv", TABLE + "q3,a, b,1\n")), "line 4", "4 cells, expected 3")
+    refused(lambda: read_scores(write(tmp_path, "b.csv", TABLE + "q3,a\n")), "line 4", "2 cells, expected 3")
+    refused(lambda: read_traces(write(tmp_path, "c.csv", TABLE + "q3,a\n")), "line 4", "2 cells, expected 3")
+
+
+def test_an_open_quote_is_told_with_the_line_it_starts_on(tmp_path):
+    refused(lambda: read_scores(write(tmp_path, "a.csv", TABLE + '"q3,a,1\nq4,a,1\n')), "line 4", "quote")
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path):
+    refused(lambda: read_scores(write(tmp_path, "a.csv", "question,faithfulness,faithfulness\nq,1,0\n")), "twice")
+    frame = pd.DataFrame([[1, 0]], columns=["faithfulness", "faithfulness"])
+    refused(lambda: read_scores(frame), "twice")
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_another_separator_in_a_csv_file_is_seen_in_the_header(tmp_path, separator):
+    frame = read_scores(write(tmp_path, "a.csv", TABLE.replace(",", separator)))
+    assert frame["faithfulness"].tolist() == [0.5, 1]
+
+
+def test_csv_numbers_without_a_name_of_ours_become_numbers_and_codes_stay_text(tmp_path):
+    text = "sample_id,question,latency,zip,flag,note\n007,q,1.5,01234,True,1\n08,q,,00001,,x\n"
+    frame = read_scores(write(tmp_path, "a.csv", text))
+    assert frame["sample_id"].tolist() == ["007", "08"]
+    assert frame["latency"].tolist()[0] == 1.5
+    assert frame["zip"].tolist() == ["01234", "00001"]
+    assert str(frame["flag"].dtype) == "boolean"
+    assert frame["note"].tolist() == ["1", "x"]
+
+
+def test_texts_that_look_like_numbers_stay_texts(tmp_path):
+    frame = read_scores(write(tmp_path, "a.csv", "question,answer,system,faithfulness\n1,2.50,1.0,1\n"))
+    assert frame.loc[0, ["question", "answer", "system"]].tolist() == ["1", "2.50", "1.0"]
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("name", "canonical"),
+    [(alias, canonical) for canonical, aliases in CASE_ALIASES.items() for alias in (canonical, *aliases)]
+    + [(alias, m.name) for m in METRICS.values() for alias in (m.name, *m.aliases)],
+)
+def test_every_alias_becomes_its_canonical_name(name, canonical):
+    assert rename_map([name]) in ({name: canonical}, {})
+    assert rename_map([name]).get(name, name) == canonical
+
+
+@pytest.mark.parametrize(
+    ("name", "canonical"),
+    [("Context Recall", "context_recall"), ("FAITHFULNESS", "faithfulness"), ("Question", "question"),
+     ("answer-relevancy", "answer_relevancy"), ("Ground Truth", "ground_truth_answer"),
+     ("Retrieved Contexts", "retrieved_contexts")],
+)  # fmt: skip
+def test_case_and_spaces_do_not_matter(name, canonical):
+    assert rename_map([name]) == {name: canonical}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["style", "store", "rewritten_query", "trace_id", "latency", "llm_context_precision_without_reference",
+     "noise_sensitivity(mode=irrelevant)", "factual_correctness(mode=precision)", "relevance", "harmfulness"],
+)  # fmt: skip
+def test_other_things_keep_their_names(name):
+    assert rename_map([name]) == {}
+
+
+def test_two_columns_of_one_meaning_are_refused_and_a_pick_settles_it():
+    rows = [{"question": "q", "response": "a", "output": "b", "faithfulness": 1}]
+    refused(lambda: read_scores(rows), "'response'", "'output'", "columns={'response': 'answer'}")
+    frame = read_scores(rows, columns={"output": "answer"})
+    assert frame["answer"].tolist() == ["b"]
+    assert "response" in frame.columns
+    scores = [{"question": "q", "faithfulness": 1, "groundedness": 0}]
+    refused(lambda: read_scores(scores), "'faithfulness'", "'groundedness'")
+    frame = read_scores(scores, columns={"groundedness": "faithfulness"})
+    assert frame["faithfulness"].tolist() == [0]
+    assert lossy(frame, "left_out")[0]["column"] == "faithfulness"
+
+
+def test_a_pick_comes_before_every_alias_and_must_be_there():
+    rows = [{"prompt": "q", "source": "web", "faithfulness": 1}]
+    frame = read_scores(rows, columns={"prompt": "question", "source": "source"})
+    assert frame.columns.tolist() == ["sample_id", "question", "source", "faithfulness"]
+    refused(lambda: read_scores(rows, columns={"promt": "question"}), "columns='promt'", "'prompt'")
+
+
+def test_a_declared_metric_keeps_its_column_from_an_alias():
+    rows = [{"question": "q", "groundedness": 4, "faithfulness": 1}]
+    frame = read_scores(rows, metrics=[Metric("groundedness", 1, 5)])
+    assert frame[["groundedness", "faithfulness"]].to_numpy().tolist() == [[4, 1]]
+
+
+def test_status_columns_follow_their_metric():
+    frame = read_scores([{"question": "q", "Groundedness": None, "Groundedness__status": "failed"}])
+    assert frame["faithfulness__status"].tolist() == ["failed"]
+
+
+@pytest.mark.parametrize("name", ["run", "model", "app_name", "configuration"])
+def test_the_one_column_that_names_systems_becomes_system(name):
+    frame = read_scores([{"question": "q", name: "x", "faithfulness": 1}])
+    assert frame["system"].tolist() == ["x"]
+
+
+def test_several_columns_that_may_name_systems_stay_and_are_listed():
+    frame = read_scores([{"question": "q", "run": "x", "model": "y", "faithfulness": 1}])
+    assert "system" not in frame.columns
+    assert {row["column"] for row in lossy(frame, "kept")} == {"run", "model"}
+    frame = read_scores([{"question": "q", "run": "x", "system": "y", "faithfulness": 1}])
+    assert frame.loc[0, ["run", "system"]].tolist() == ["x", "y"]
+
+
+def test_a_store_is_a_system_only_where_samples_repeat():
+    rows = [{"qid": "1", "store": s, "faithfulness": 1} for s in "ab"]
+    assert read_scores(rows)["system"].tolist() == ["a", "b"]
+    assert "store" in read_scores(rows[:1]).columns
+
+
+def test_made_ids_pair_the_systems_by_question():
+    rows = [{"question": q, "run": run, "faithfulness": 1} for run in "ab" for q in ["x", "y", "x"]]
+    frame = read_scores(rows)
+    assert frame["sample_id"].tolist() == ["1", "2", "3"] * 2
+    assert lossy(frame, "made")[0]["n"] == 6
+
+
+# Cells
+
+
+@pytest.mark.parametrize(
+    ("cell", "texts"),
+    [("[]", []), ("['a', \"it's\"]", ["a", "it's"]), ('["a\\n", "\\u3000"]', ["a\n", "\u3000"]),
+     ("['a\\xa0', 'b\\\\n']", ["a\xa0", "b\\n"]), ("['a'\n 'b']", ["a", "b"]), ("['a' 'b', 'c']", ["ab", "c"]),
+     ([{"text": "a"}, {"page_content": "b"}], ["a", "b"]), (np.array(["a", "b"]), ["a", "b"]), (("a",), ["a"]),
+     ("One passage", ["One passage"]), (None, None), ("", None), ("nan", None), (float("nan"), None)],
+)  # fmt: skip
+def test_context_cells_are_understood(cell, texts):
+    assert as_texts(cell) == (texts, True)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["[Have the check...", "[Document(id='1', page_content='x')]", "[8,804,000]", "[['nested']]", "[1, 2]",
+     "['cut at the", "[" * 5000, "['a', __import__('os')]", "['\\d+', 'x' ]x", "['bad \\q escape']"],
+)  # fmt: skip
+def test_context_cells_that_cannot_be_parsed_are_kept_whole_and_counted(cell):
+    assert as_texts(cell) == ([cell], False)
+    frame = read_scores([{"question": "q", "contexts": cell, "faithfulness": 1}])
+    assert frame["retrieved_contexts"].tolist() == [[cell]]
+    assert [row["n"] for row in lossy(frame, "unparsed")] == [1]
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))
+def test_repr_and_json_lists_come_back_whole(texts):
+    assert parse_list(repr(texts)) == texts
+    assert parse_list(json.dumps(texts)) == texts
+    assert parse_list(json.dumps(texts, ensure_ascii=False)) == texts
+
+
+def test_lists_of_references_become_one_text():
+    cells = ["['only']", ["a", "b"], "[cut off...", "plain", None]
+    frame = read_scores([{"question": "q", "ground_truths": c, "faithfulness": 1} for c in cells])
+    assert frame["ground_truth_answer"].tolist()[:4] == ["only", "a\nb", "[cut off...", "plain"]
+    assert frame["ground_truth_answer"].isna().tolist() == [False] * 4 + [True]
+    assert [(row["what"], row["n"]) for row in frame.attrs["lossy"] if row["column"] == "ground_truth_answer"] == [
+        ("unparsed", 1), ("mapped", 1),
+    ]  # fmt: skip
+
+
+def test_a_conversation_of_ragas_gives_its_last_question():
+    turns = [
+        {"content": "Hi", "type": "human"},
+        {"content": "Hello", "type": "ai"},
+        {"content": "Who?", "type": "human"},
+    ]
+    frame = read_scores([{"user_input": turns, "response": "Ann", "faithfulness": 1}])
+    assert frame["question"].tolist() == ["Who?"]
+
+
+# Metrics
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [("0.5", 0.5), (" 1e-3 ", 1e-3), ("True", 1), ("false", 0), (True, 1), (1, 1), (np.float32(0.5), 0.5),
+     ("0.9999999999", 1), (1.0000000002, 1), (-1e-12, 0), ("", None), ("NaN", None), ("null", None),
+     ("None", None), (None, None), (float("nan"), None), (pd.NA, None)],
+)  # fmt: skip
+def test_metric_cells_become_numbers_or_are_missing(cell, value):
+    frame = read_scores([{"question": "q", "faithfulness": cell}, {"question": "r", "faithfulness": 0.25}])
+    assert frame["faithfulness"].dtype == float
+    assert frame["faithfulness"].replace({np.nan: None}).tolist() == [value, 0.25]
+
+
+@pytest.mark.parametrize("cell", ["good", "0,5", "87%", "inf", "1_0", "0x1", "[1]", [1], float("inf"), "½"])
+def test_metric_cells_that_are_no_numbers_are_refused(cell):
+    rows = [{"question": "q", "faithfulness": 1.0}, {"question": "q", "faithfulness": cell}]
+    refused(lambda: read_scores(rows), "row 2", "'faithfulness'", "expected a number")
+
+
+@pytest.mark.parametrize("cell", [1.1, -0.2, 4, 1 + 1e-8])
+def test_values_outside_the_range_are_refused_with_the_row(cell):
+    rows = [{"question": "q", "faithfulness": 1.0}, {"question": "q", "faithfulness": cell}]
+    refused(lambda: read_scores(rows), "row 2", "outside 0..1", "Metric('faithfulness'")
+
+
+def test_percent_is_never_rescaled_in_silence():
+    rows = [{"question": "q", "faithfulness": v} for v in (87, 90.5, 0)]
+    refused(lambda: read_scores(rows), "percent", "divide by 100", "Metric('faithfulness', 0, 100)")
+    frame = read_scores(rows, metrics=[Metric("faithfulness", 0, 100)])
+    assert frame["faithfulness"].tolist() == [87, 90.5, 0]
+
+
+def test_names_select_which_columns_are_held_to_their_range():
+    rows = [{"question": "q", "accuracy": 0.5, "faithfulness": 1}]
+    refused(lambda: read_scores(rows), "'accuracy'", "1..10")
+    assert read_scores(rows, metrics="faithfulness")["accuracy"].tolist() == [0.5]
+    assert read_scores(rows, metrics=Metric("accuracy", 0, 1))["accuracy"].tolist() == [0.5]
+
+
+def test_declared_columns_of_truth_words_become_numbers(tmp_path):
+    path = write(tmp_path, "a.csv", "question,cited\nq,True\nr,False\ns,\n")
+    frame = read_scores(path, metrics=[Metric("cited", kind="binary")])
+    assert frame["cited"].replace({np.nan: None}).tolist() == [1, 0, None]
+
+
+def test_cosines_below_zero_are_kept_and_listed():
+    frame = read_scores([{"question": "q", "sas": v} for v in (-0.25, 0.5)])
+    assert frame["semantic_similarity"].tolist() == [-0.25, 0.5]
+    assert "cosine" in lossy(frame, "kept")[0]["detail"]
+    declared = [Metric("semantic_similarity", -1, 1)]
+    assert not lossy(read_scores([{"question": "q", "sas": -0.25}], metrics=declared), "kept")
+
+
+def test_a_column_with_no_value_is_a_column_of_missing(tmp_path):
+    frame = read_scores(write(tmp_path, "a.csv", "question,faithfulness,context_recall\nq,1,\nr,0,\n"))
+    assert frame["context_recall"].isna().all()
+    assert frame["context_recall"].dtype == float
+
+
+# Tables that hold no samples
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["app_name,app_version,Groundedness\nx,v1,0.5\ny,v1,0.4\n",
+     ",,Groundedness\napp_name,app_version,\nx,v1,0.5\n",
+     ",,A,B\nName,Temperature,,\nx,0.0,1,2\n0.3,1,2\n", ",metric,value\n0,faithfulness,0.5\n1,recall,0.4\n"],
+)  # fmt: skip
+def test_totals_are_refused_in_words(tmp_path, text):
+    refused(lambda: read_scores(write(tmp_path, "a.csv", text)), "totals", "one row a sample")
+
+
+def test_dumped_objects_are_refused_in_words():
+    rows = [{"scores": "[...]", "dataset": "Dataset({...})", "binary_columns": "[]"}]
+    refused(lambda: read_scores(rows), "dumped result object", "to_pandas()")
+
+
+def test_rows_of_numbers_alone_are_samples():
+    assert len(read_scores(pd.DataFrame({"faithfulness": [0.5, 1.0]}))) == 2
+    assert len(read_scores(pd.DataFrame({"system": ["a", "b"] * 2, "faithfulness": [1.0] * 4}))) == 4
+
+
+def test_cases_without_scores_are_pointed_to_the_other_reader():
+    refused(lambda: read_scores([{"question": "q", "answer": "a"}]), "no column of scores", "read_cases")
+
+
+def test_cases_need_a_question():
+    refused(lambda: read_cases([{"answer": "a"}]), "no question", "columns=")
+
+
+# Layouts of tools
+
+
+def test_systems_side_by_side_become_rows_that_pair_by_sample():
+    rows = [
+        {"questions": f"q{i}", "contexts": "['c']", "a_responses": f"a{i}", "a_metric_sas": 0.1 * i,
+         "a_b_responses": f"b{i}", "a_b_metric_sas": 0.2 * i}
+        for i in range(3)
+    ]  # fmt: skip
+    frame = read_scores(rows)
+    long = [(s, f"q{i}", f"{s[-1]}{i}", f * i) for s, f in (("a", 0.1), ("a_b", 0.2)) for i in range(3)]
+    assert (
+        list(zip(frame["system"], frame["question"], frame["answer"], frame["semantic_similarity"], strict=True))
+        == long
+    )
+    assert frame["sample_id"].tolist() == ["1", "2", "3"] * 2
+
+
+def test_the_unparsable_sentinel_of_trulens_is_failed_not_a_score():
+    record = {"app_id": "x", "input": '"q"', "output": '"a', "Groundedness_calls": "[]"}
+    rows = [{"record_id": str(i), **record, "Groundedness": v} for i, v in enumerate([-1.0, 0.5])]
+    frame = read_scores(rows)
+    assert frame["faithfulness"].replace({np.nan: None}).tolist() == [None, 0.5]
+    assert frame["faithfulness__status"].fillna("").tolist() == ["failed", ""]
+    assert (frame["question"][0], frame["answer"][0]) == ("q", '"a')
+
+
+def test_rows_of_passages_fold_to_cases():
+    rows = [
+        {"query_id": q, "query": f"text {q}", "passage_id": f"[{i}]", "passage": f"{q}{i}", "output": answer}
+        for q in "ab"
+        for i, answer in ((1, "yes"), (2, None))
+    ]
+    frame = read_cases(rows)
+    assert frame["retrieved_contexts"].tolist() == [["a1", "a2"], ["b1", "b2"]]
+    assert frame["answer"].tolist() == ["yes", "yes"]
+
+
+# Cases
+
+
+def test_null_and_empty_and_absent_contexts_stay_apart(tmp_path):
+    records = [
+        {"question": "q", "retrieved_contexts": None},
+        {"question": "q", "retrieved_contexts": []},
+        {"question": "q"},
+    ]
+    frame = read_cases(write(tmp_path, "a.jsonl", "\n".join(map(json.dumps, records))))
+    assert frame["retrieved_contexts"].tolist() == [None, [], None]
+    applies = applicable_metrics(frame.assign(answer="a"), ["faithfulness"]).set_index("applies")["n_cases"]
+    assert applies.to_dict() == {True: 1, False: 2}
+
+
+# JSONL
+
+
+def lines_with_faults():
+    good = [json.dumps({"q": f"问题 {i}", "answer": f"- a{i}"}, ensure_ascii=False).encode() for i in range(997)]
+    lines = [*good[:10], b'{"q": "cut', *good[10:500], b"\xff\xfe{}", *good[500:], b"[1, 2]"]
+    return lines, [11, 502, 1000]
+
+
+def test_three_bad_lines_of_a_thousand_leave_997_rows_and_are_named(tmp_path):
+    lines, numbers = lines_with_faults()
+    path = write(tmp_path, "t.jsonl.gz", b"\n".join(lines))
+    frame = read_traces(path)
+    assert len(frame) == 997
+    assert [int(re.match(r"line (\d+)", row["detail"]).group(1)) for row in lossy(frame, "bad_line")] == numbers
+    refused(lambda: read_traces(path, strict=True), "line 11", "no JSON")
+
+
+def test_bad_lines_are_all_counted_and_the_first_hundred_listed(tmp_path):
+    text = "\n".join(['{"q": "x", "answer": "y"}', "{"] * 150 + ['{"q": "x", "answer": "y"}'])
+    rows = lossy(read_traces(write(tmp_path, "t.jsonl", text)), "bad_line")
+    assert (len(rows), sum(row["n"] for row in rows)) == (101, 150)
+
+
+def test_a_file_with_no_more_good_lines_than_bad_is_refused(tmp_path):
+    refused(
+        lambda: read_traces(write(tmp_path, "t.jsonl", '{"q": "x", "answer": "y"}\n{\n')), "line 2", "1 of 2 lines"
+    )
+    refused(lambda: read_traces(write(tmp_path, "l.jsonl", '[\n{"q": 1}\n]\n')), "format='json'")
+
+
+def test_a_line_over_the_limit_costs_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(jsonl, "LONGEST_LINE", 1000)
+    records = [{"q": "a", "answer": "x" * n} for n in (10, 2000, 900, 5000)]
+    frame = read_traces(write(tmp_path, "t.jsonl.gz", "\n".join(map(json.dumps, [*records, records[0]]))))
+    assert frame["answer"].str.len().tolist() == [10, 900, 10]
+    assert [row["detail"][:6] for row in lossy(frame, "bad_line")] == ["line 2", "line 4"]
+
+
+def test_the_limit_of_a_line_is_sixteen_megabytes_unpacked(tmp_path):
+    assert jsonl.LONGEST_LINE == 16 * 2**20
+    bomb = b'{"q": "' + b"x" * (jsonl.LONGEST_LINE + 10) + b'"}\n'
+    frame = read_traces(write(tmp_path, "t.jsonl.gz", bomb + b'{"q": "a", "answer": "b"}\n' * 2))
+    assert len(frame) == 2
+
+
+def test_lone_surrogates_are_replaced_and_marked_and_pairs_are_kept(tmp_path):
+    text = '{"q": "\\ud83d\\ude00", "answer": "x\\ud800y"}\n'
+    for name in ("t.jsonl", "t.json"):
+        frame = read_traces(write(tmp_path, name, text if name.endswith("l") else f"[{text}]"))
+        assert frame["question"].tolist() == ["😀"]
+        assert frame["answer"].tolist() == ["x\ufffdy"]
+        assert [row["n"] for row in lossy(frame, "unparsed")] == [1]
+    assert read_traces([{"q": "a", "answer": "x\ud800"}])["answer"].tolist() == ["x\ufffd"]
+
+
+JSON_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(), JSON_VALUES), st.booleans())
+def test_a_line_is_what_the_json_module_says(record, ascii_only):
+    line = json.dumps(record, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        assert jsonl._record(line)[0] is None
+        return
+    assert jsonl._record(line) == (json.loads(line), "", 0)
+
+
+def test_random_damage_never_escapes_as_another_error(tmp_path):
+    source = random.Random(1)
+    line = json.dumps(RECORDS[1], ensure_ascii=False).encode()
+    for _ in range(300):
+        broken = bytearray(line)
+        for _ in range(source.randint(1, 4)):
+            broken[source.randrange(len(broken))] = source.randrange(256)
+        for name, read in [("a.jsonl", read_cases), ("a.json", read_cases), ("a.csv", read_scores)]:
+            with contextlib.suppress(RagnbError):
+                read(write(tmp_path, name, bytes(broken)))
+
+
+# Traces and gold
+
+
+def test_traces_keep_answers_to_the_letter_and_know_three_kinds_of_citations(tmp_path):
+    records = [
+        {"ts": 1, "q": " q ", "chunks": [{"id": "a b"}, {"id": 7, "score": 0.5}], "ok": True,
+         "answer": " - A\n- citations: [a] ", "citations": ["a", 7], "qid": "x<::>1",
+         "model": "m", "raw_answer": "A"},
+        {"q": "r", "chunks": ["a", "b"], "answer": "not in context", "ok": False, "citations": None},
+        {"q": "s", "chunks": None, "answer": "", "ok": True},
+        {"q": "t", "chunks": [], "answer": None, "ok": None, "citations": []},
+    ]  # fmt: skip
+    frame = read_traces(write(tmp_path, "t.jsonl", "\n".join(map(json.dumps, records))))
+    assert frame["answer"].tolist()[:3] == [r["answer"] for r in records[:3]]
+    assert frame["question"].tolist() == [" q ", "r", "s", "t"]
+    assert frame["citations"].tolist() == [["a", "7"], None, None, []]
+    assert frame["chunks"].tolist() == [
+        [{"id": "a b"}, {"id": "7", "score": 0.5}],
+        [{"id": "a"}, {"id": "b"}],
+        None,
+        [],
+    ]
+    assert frame["system"].tolist()[0] == "m"
+    assert frame["sample_id"].tolist()[0] == "x<::>1"
+    assert math.isnan(frame["ts"][1])
+
+
+def test_traces_that_cannot_be_read_say_what_is_missing():
+    refused(lambda: read_traces([{"q": "a"}]), "no 'answer'")
+    refused(lambda: read_traces([{"answer": "a"}]), "no 'sample_id'")
+    refused(
+        lambda: read_traces([{"q": "a", "answer": "b", "chunks": "x"}]), "row 1", "'chunks'", "list of objects"
+    )
+    refused(lambda: read_traces([{"q": "a", "answer": "b", "citations": {"a": 1}}]), "'citations'", "list of ids")
+
+
+def test_traces_come_back_from_csv(tmp_path):
+    records = [{"q": "a", "answer": "=b", "chunks": [{"id": "1"}], "citations": ["x y", "z"], "ok": True}]
+    frame = read_traces(records)
+    again = read_traces(write(tmp_path, "t.csv", to_csv_text(frame)))
+    assert again[list(frame.columns)].to_dict("records") == frame.to_dict("records")
+
+
+@pytest.mark.parametrize("value", [True, "true", "TRUE", 1, "1", False, "False", 0, "0", 1.0])
+def test_answerable_is_true_or_false(value):
+    frame = read_gold([{"q": "a", "answerable": value}])
+    assert frame["answerable"].dtype == bool
+    assert frame["answerable"].tolist() == [str(value).lower() in ("true", "1", "1.0")]
+
+
+@pytest.mark.parametrize("value", ["yes", None, 2, "", [], 0.5])
+def test_answerable_that_is_neither_is_refused(value):
+    assert as_bool(value) is None
+    refused(
+        lambda: read_gold([{"q": "a", "answerable": True}, {"q": "b", "answerable": value}]),
+        "row 2",
+        "true or false",
+    )
+
+
+def test_gold_ids_are_lists_of_text(tmp_path):
+    cells = [["a", 7], None, "b c", '["d"]', "['e', 'f']", []]
+    frame = read_gold([{"q": str(i), "answerable": True, "gold_ids": c} for i, c in enumerate(cells)])
+    assert frame["gold_ids"].tolist() == [["a", "7"], [], ["b c"], ["d"], ["e", "f"], []]
+    text = 'qid,q,answerable,gold_ids\n01,a,true,"[""x""]"\n02,b,0,\n'
+    gold = read_gold(write(tmp_path, "g.csv", text))
+    assert gold.to_dict("records") == [
+        {"sample_id": "01", "question": "a", "answerable": True, "gold_ids": ["x"]},
+        {"sample_id": "02", "question": "b", "answerable": False, "gold_ids": []},
+    ]
+
+
+def test_repeated_gold_questions_stay_and_are_counted():
+    rows = [{"qid": str(i), "q": q, "answerable": True} for i, q in enumerate("aabbc")]
+    frame = read_gold(rows)
+    assert len(frame) == 5
+    assert [(row["column"], row["n"]) for row in lossy(frame, "kept")] == [("question", 2)]
+
+
+def test_gold_needs_question_and_answerable():
+    refused(lambda: read_gold([{"q": "a"}]), "no 'answerable'")
+    refused(lambda: read_gold([{"qid": "a", "answerable": True}]), "no 'question'")
+
+
+# Our own CSV
+
+
+FORMULAS = [
+    "=1+1",
+    "+1",
+    "-1",
+    "@x",
+    "\tx",
+    "\rx",
+    "\nx",
+    "＝1",
+    "－1",
+    "＠x",
+    " =1",
+    "\u200b=1",
+    "'=1",
+    "'",
+    "''x",
+    "'- a",
+]
+CELLS = st.one_of(st.sampled_from(FORMULAS), st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
+
+
+@given(st.lists(st.tuples(CELLS, CELLS), min_size=1))
+def test_csv_text_is_never_a_formula_and_comes_back_the_same(tmp_path, pairs):
+    pairs = [
+        (a, b)
+        for a, b in pairs
+        if a.strip() not in ("", "NaN", "<NA>", "...", "…") and b.strip() not in ("", "NaN", "<NA>")
+    ]
+    if not pairs:
+        return
+    frame = pd.DataFrame(pairs, columns=["question", "answer"], dtype=object).assign(faithfulness=-0.5)
+    frame["faithfulness"] = 0.5
+    text = to_csv_text(frame)
+    for row in csv.reader(io.StringIO(text, newline="")):
+        assert not any(
+            cell.lstrip().startswith(("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r")) for cell in row
+        )
+        assert not any(cell[:1] in ("\t", "\r", "\n") for cell in row)
+    again = read_scores(write(tmp_path, "own.csv", text))
+    assert again[["question", "answer"]].to_numpy().tolist() == [list(pair) for pair in pairs]
+    assert again["faithfulness"].tolist() == [0.5] * len(pairs)
+
+
+def test_csv_text_holds_twelve_digits_and_line_feeds_and_no_guard_where_none_is_needed():
+    frame = pd.DataFrame(
+        {
+            "a": [1 / 3, -0.0],
+            "b": [1, -2],
+            "c": [True, None],
+            "d": [["x", "y"], {"k": 1}],
+            "e": [np.array([1, 2]), pd.NaT],
+        }
+    )
+    assert to_csv_text(frame).split("\n") == [
+        "a,b,c,d,e", '0.333333333333,1,True,"[""x"", ""y""]","[1, 2]"', '0,-2,,"{""k"": 1}",', "",
+    ]  # fmt: skip
+    assert "\r" not in to_csv_text(frame)
+
+
+def test_csv_text_guards_column_names_too(tmp_path):
+    text = to_csv_text(pd.DataFrame({"question": ["q"], "=cmd": ["x"], "faithfulness": [1.0]}))
+    assert text.splitlines()[0] == "question,'=cmd,faithfulness,ragnb__guarded"
+    assert "=cmd" in read_scores(write(tmp_path, "a.csv", text)).columns
+
+
+def test_a_strangers_apostrophe_is_left_alone(tmp_path):
+    assert read_scores(write(tmp_path, "a.csv", "question,faithfulness\n'=1,1\n"))["question"].tolist() == ["'=1"]
+
+
+def test_a_scores_frame_comes_back_from_its_own_csv(tmp_path):
+    frame = read_scores(RECORDS)
+    again = read_scores(write(tmp_path, "scores.csv", to_csv_text(frame)))
+    pd.testing.assert_frame_equal(again, frame)
+    assert to_csv_text(again) == to_csv_text(frame)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1))
+def test_scores_come_back_to_twelve_digits(tmp_path, values):
+    frame = read_scores(pd.DataFrame({"faithfulness": values}))
+    again = read_scores(write(tmp_path, "scores.csv", to_csv_text(frame)))
+    np.testing.assert_allclose(again["faithfulness"], frame["faithfulness"], rtol=1e-11, atol=0)
+
+
+# The report of what was lost
+
+
+def test_the_lossy_report_has_one_shape_and_the_source_its_hash(tmp_path):
+    import hashlib
+
+    path = write(tmp_path, "a.csv", TABLE)
+    frame = read_scores(path)
+    assert all(list(row) == ["what", "column", "detail", "n"] for row in frame.attrs["lossy"])
+    assert frame.attrs["source"] == {
+        "path": str(path), "sha256": hashlib.sha256(TABLE.encode()).hexdigest(), "format": "csv",
+        "layout": "table", "rows": 2,
+    }  # fmt: skip
+
+
+def test_polars_comes_only_with_parquet(tmp_path):
+    path = write(tmp_path, "a.csv", TABLE)
+    code = (
+        f"import sys; from ragnb.readers import read_scores; read_scores({str(path)!r}); "
+        "print('polars' in sys.modules)"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        == "False\n"
+    )
+
+
+def test_random_tables_of_plain_cells_are_read_as_the_csv_module_reads_them(tmp_path):
+    source = random.Random(7)
+    for _ in range(30):
+        rows = [
+            ["".join(source.choices(string.ascii_letters + ' ,"\n中', k=6)).strip() or "x", source.random()]
+            for _ in range(5)
+        ]
+        out = io.StringIO()
+        csv.writer(out).writerows([["question", "faithfulness"], *rows])
+        frame = read_scores(write(tmp_path, "a.csv", out.getvalue()))
+        assert frame[["question", "faithfulness"]].to_numpy().tolist() == rows
