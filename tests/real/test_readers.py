@@ -18,16 +18,33 @@ from ragnb.schema import METRICS, Metric, applicable_metrics
 
 # What the columns of these tables are called, by hand; a column that is not here keeps its name.
 NAMES = {
-    "user_input": "question", "questions": "question", "input": "question", "response": "answer",
-    "output": "answer", "predicted_answers": "answer", "contexts": "retrieved_contexts", "ground_truths": "ground_truth_answer",
-    "ground_truth": "ground_truth_answer", "reference": "ground_truth_answer",
-    "reference_answer": "ground_truth_answer", "true_answers": "ground_truth_answer", "record_id": "sample_id", "run": "system", "model": "system",
-    "factuality": "faithfulness", "Groundedness": "faithfulness", "Answer Relevance": "answer_relevancy",
-    "context_relavency": "context_relevance", "context_ relevancy": "context_relevance",
-    "context_relevancy": "context_relevance", "Context Relevance": "context_relevance",
-    "sas": "semantic_similarity", "answer_similarity": "semantic_similarity", "factual_correctness(mode=f1)": "factual_correctness",
+    "user_input": "question",
+    "questions": "question",
+    "input": "question",
+    "response": "answer",
+    "output": "answer",
+    "predicted_answers": "answer",
+    "contexts": "retrieved_contexts",
+    "ground_truths": "ground_truth_answer",
+    "ground_truth": "ground_truth_answer",
+    "reference": "ground_truth_answer",
+    "reference_answer": "ground_truth_answer",
+    "true_answers": "ground_truth_answer",
+    "record_id": "sample_id",
+    "run": "system",
+    "model": "system",
+    "factuality": "faithfulness",
+    "Groundedness": "faithfulness",
+    "Answer Relevance": "answer_relevancy",
+    "context_relavency": "context_relevance",
+    "context_ relevancy": "context_relevance",
+    "context_relevancy": "context_relevance",
+    "Context Relevance": "context_relevance",
+    "sas": "semantic_similarity",
+    "answer_similarity": "semantic_similarity",
+    "factual_correctness(mode=f1)": "factual_correctness",
     "factual_correctness_f1": "factual_correctness",
-}  # fmt: skip
+}
 TRULENS_TOTALS = ["01", "03", "05", "07", "09", "11"]
 ROW_TABLES = [
     ("score_tables/ragas_history", 22),
