@@ -1,0 +1,61 @@
+"""The command line: `report` leaves a page, `check` leaves an exit code; what is refused is one line on stderr."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from ragnb import __version__
+from ragnb.cli.check import check_command
+from ragnb.cli.report import report_command
+from ragnb.cli.terminal import BAD_INPUT, OUR_ERROR, PASSED, STOPPED, complain, notes_on_stderr, plain
+from ragnb.errors import MissingExtraError, RagnbError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="ragnb")
+def cli() -> None:
+    """Decide whether a RAG system is good enough, what to mend first, and whether its judge can be trusted."""
+
+
+cli.add_command(report_command)
+cli.add_command(check_command)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    args : sequence of str, optional
+        ``sys.argv[1:]`` by default.
+
+    Returns
+    -------
+    int
+        0 passed, 1 blocked, 2 bad input, 130 stopped; 70 for an error of ragnb itself, which says nothing about
+        the run and must not look like a block.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    try:
+        with notes_on_stderr():
+            return int(cli.main(args=args, prog_name="ragnb", standalone_mode=False) or PASSED)
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context is not None else "ragnb"
+        click.echo(f"ragnb: {plain(error.format_message())} See: {path} --help", err=True)
+    except (RagnbError, MissingExtraError, OSError) as error:
+        complain(error)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("ragnb: stopped", err=True)
+        return STOPPED
+    except Exception:
+        traceback.print_exc()
+        click.echo("ragnb: this is an error of ragnb, not of your input; please report the lines above", err=True)
+        return OUR_ERROR
+    return BAD_INPUT

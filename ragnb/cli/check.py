@@ -1,0 +1,98 @@
+"""`ragnb check`: a run held against its gates, as an exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ragnb import texts
+from ragnb.cli.parameters import FILE, PARAM, overrides
+from ragnb.cli.terminal import BLOCKED, PASSED, plain, text_table
+from ragnb.errors import RagnbError
+
+if TYPE_CHECKING:
+    from ragnb.assessment import Assessment
+
+_HELP = """Hold a run against its gates, without a kernel.
+
+SOURCE is a scenario (.yaml) or any results file. Without one, name traces and gold, or scores.
+Prints the verdict, the gates and the notes.
+
+\b
+Examples
+  ragnb check scenarios/quickstart.yaml
+  ragnb check my_ragas.csv
+  ragnb check --gold gold.json --traces traces.jsonl --markdown gates.md --junit gates.xml
+
+Exit code: 0 passed, 1 blocked by a gate, 2 bad input.
+"""
+
+
+@click.command("check", help=_HELP)
+@click.argument("source", required=False, type=FILE)
+@click.option("--gold", type=FILE, help="The gold set.")
+@click.option("--traces", type=FILE, help="The answers of one system.")
+@click.option("--scores", type=FILE, help="A table of scores.")
+@click.option("--markdown", type=FILE, help="Write the sheet as Markdown to this file.")
+@click.option("--json", "json_file", type=FILE, help="Write the gates as JSON to this file.")
+@click.option("--junit", type=FILE, help="Write the gates as JUnit XML to this file.")
+@PARAM
+@click.option("--lang", type=click.Choice(texts.LANGUAGES), help="The language of what is said.")
+def check_command(
+    source: Path | None, gold: Path | None, traces: Path | None, scores: Path | None, markdown: Path | None,
+    json_file: Path | None, junit: Path | None, parameters: Sequence[str], lang: str | None,
+) -> int:  # fmt: skip
+    """Hold a run against its gates."""
+    from ragnb.gates import gates_json, gates_junit
+
+    # As typed, these are relative to the working directory; a scenario would take them from its own folder.
+    files = {"gold": gold, "traces": traces, "scores": scores}
+    given = {role: path.absolute() for role, path in files.items() if path is not None}
+    sheet = _assessed(source, given, overrides(parameters) | ({"lang": lang} if lang else {}))
+    click.echo("\n".join(_told(sheet)))
+    if markdown is not None:
+        _write(markdown, sheet.to_markdown())
+    if json_file is not None:
+        _write(json_file, gates_json(sheet.gates))
+    if junit is not None:
+        _write(junit, gates_junit(sheet.gates, name=sheet.scenario.name, lang=sheet.scenario.lang))
+    return BLOCKED if sheet.blocked else PASSED
+
+
+def _assessed(source: Path | None, files: dict[str, Path], settings: dict[str, object]) -> Assessment:
+    from ragnb.assessment import assess
+    from ragnb.scenario import Scenario
+
+    if source is not None:
+        return assess(source, **files, **settings)
+    if not files:
+        raise RagnbError("nothing to check; name a scenario, a results file, --traces with --gold, or --scores")
+    return assess(Scenario(**files), **settings)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _told(sheet: Assessment) -> Iterator[str]:
+    """Say a sheet in lines: the verdict, the gates, the notes."""
+    from ragnb.assessment.parts import Writer
+    from ragnb.assessment.tables import more, outcome
+    from ragnb.markup import count
+
+    w = Writer(sheet, linked=False)
+    yield plain(sheet.verdict)
+    if len(sheet.gates):
+        rows = [["", w.term("gate"), w.say("column.asks"), w.term("mean"), "n", w.term("outcome"), w.term("more")]]
+        for gate in sheet.gates.to_dict("records"):
+            seen = [w.interval(str(gate["metric"]), gate), count(gate["n"]), outcome(w, gate), more(w, gate)]
+            rows.append(["✗" if gate["blocks"] else "·", str(gate["gate"]), w.asks(gate), *seen])
+        yield ""
+        yield from text_table(rows)
+    if len(sheet.notes):
+        yield ""
+        yield from (f"- {plain(text)}" for text in sheet.notes["text"])

@@ -1,0 +1,78 @@
+"""What goes to a terminal: plain lines, aligned tables, and on stderr notes and refusals of one line."""
+
+from __future__ import annotations
+
+import unicodedata
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from ragnb.errors import RagnbWarning
+
+PASSED, BLOCKED, BAD_INPUT, OUR_ERROR, STOPPED = 0, 1, 2, 70, 130
+
+
+def plain(text: object) -> str:
+    """Return text on one line, without characters that steer a terminal.
+
+    Examples
+    --------
+    >>> plain("two\\nlines")
+    'two lines'
+    """
+    from ragnb.markup import one_line
+
+    return one_line(text)
+
+
+def text_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield rows with aligned columns; a CJK character takes two places.
+
+    Examples
+    --------
+    >>> list(text_table([["召回率", "0.8"], ["recall", "0.7"]]))
+    ['召回率  0.8', 'recall  0.7']
+    """
+    cells = [[plain(cell) for cell in row] for row in rows]
+    widths = [max(map(_places, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        padded = [cell + " " * (width - _places(cell)) for cell, width in zip(row, widths, strict=True)]
+        yield "  ".join(padded).rstrip()
+
+
+def _places(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
+
+
+@contextmanager
+def notes_on_stderr() -> Iterator[None]:
+    """Print the warnings of ragnb as notes, each once, and leave all others as they are."""
+    seen: set[str] = set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", RagnbWarning)
+        usual = warnings.showwarning
+
+        def show(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
+            if not issubclass(category, RagnbWarning):
+                usual(message, category, *place, **more)
+            elif str(message) not in seen:
+                seen.add(str(message))
+                note(str(message))
+
+        warnings.showwarning = show
+        yield
+
+
+def note(text: str) -> None:
+    """Print one note on stderr."""
+    click.echo(f"ragnb: note: {plain(text)}", err=True)
+
+
+def complain(error: Exception, about: object = None) -> None:
+    """Print why something was refused, in one line on stderr."""
+    words = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) and error.strerror else str(error)
+    where = f"{about}: " if about is not None and str(about) not in words else ""
+    click.echo(f"ragnb: {plain(where + words)}", err=True)

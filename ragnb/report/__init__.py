@@ -1,0 +1,10 @@
+"""A scenario → one folder: the report notebook runs in a kernel of this Python, and its outputs become the page.
+
+The page is put together from the outputs that are HTML of ours (`page.assemble`), not by nbconvert: four of
+its template blocks would have to be replaced, and its default asks three hosts for scripts.
+"""
+
+from ragnb.report.run import ReportResult, report
+from ragnb.report.shown import shown
+
+__all__ = ["ReportResult", "report", "shown"]

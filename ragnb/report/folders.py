@@ -1,0 +1,92 @@
+"""Where a run is written: one folder a run, whole or marked as failed, never over an earlier one."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import unicodedata
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ragnb.errors import RagnbError
+from ragnb.scenario import Scenario
+
+_INPUTS = ("scores", "traces", "gold", "cases", "ratings")
+_DEVICES = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)")
+
+
+def slug(name: str) -> str:
+    """Return a name for a folder: plain ASCII words as they are, anything else cleaned and with a hash.
+
+    Examples
+    --------
+    >>> slug("quickstart_weak"), slug("../../etc"), slug("模拟评审：一")
+    ('quickstart_weak', 'etc-f5aef7c1', '模拟评审-一-5b6ea1ff')
+    """
+    plain = unicodedata.normalize("NFC", name)
+    kept = re.sub(r"[^\w-]+", "-", plain)[:40].strip("-_")
+    if kept == name and name.isascii() and not _DEVICES.fullmatch(name):
+        return name
+    return f"{kept or 'scenario'}-{_digest(plain.encode('utf-8', 'surrogatepass'))}"
+
+
+def input_hash(scenario: Scenario) -> str:
+    """Return eight hex digits of a hash over the settings and the bytes of every input file."""
+    parts = [scenario.snapshot_text()]
+    for role in _INPUTS:
+        if (path := getattr(scenario, role)) is not None:
+            with path.open("rb") as file:
+                parts.append(f"{role} {hashlib.file_digest(file, 'sha256').hexdigest()}")
+    return _digest("\n".join(parts).encode("utf-8", "surrogatepass"))
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:8]
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A folder that is being filled: hidden beside its final place until it is `done` or has `failed`."""
+
+    path: Path
+    final: Path
+
+    @classmethod
+    def make(cls, out: Path, scenario: Scenario) -> RunFolder:
+        """Make the hidden folder ``out/<scenario>/.<UTC time>-<input hash>.partial``."""
+        parent = out / slug(scenario.name)
+        parent.mkdir(parents=True, exist_ok=True)
+        if not parent.resolve().is_relative_to(out.resolve()):
+            raise RagnbError(f"{str(parent)!r} is a link to a place outside {str(out)!r}; remove the link")
+        parent = parent.resolve()
+        stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{input_hash(scenario)}"
+        for name in (stamp, *(f"{stamp}-{again}" for again in range(2, 1000))):
+            final = parent / name
+            if final.exists() or final.with_name(f"{name}.failed").exists():
+                continue
+            try:
+                path = parent / f".{name}.partial"
+                path.mkdir()
+                return cls(path, final)
+            except FileExistsError:
+                continue
+        raise RagnbError(f"no free name for a run in {str(parent)!r}; remove old runs")
+
+    def done(self) -> Path:
+        """Give the folder its name, and write that name into ``latest.txt`` beside it."""
+        os.rename(self.path, self.final)
+        pointer = self.final.parent / f".{self.final.name}.latest"
+        pointer.write_text(f"{self.final.name}\n", encoding="utf-8")
+        os.replace(pointer, self.final.parent / "latest.txt")
+        return self.final
+
+    def failed(self) -> Path:
+        """Mark the folder as that of a failed run; one without any file is removed."""
+        marked = self.final.with_name(f"{self.final.name}.failed")
+        if not any(self.path.iterdir()):
+            self.path.rmdir()
+        else:
+            os.rename(self.path, marked)
+        return marked

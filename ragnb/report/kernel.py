@@ -1,0 +1,89 @@
+"""Run a notebook by papermill in a kernel of this very Python, whatever kernels are installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+_NAME = "ragnb"
+_LONGEST_SOCKET = 90
+
+
+def execute(notebook: Path, target: Path, parameters: Mapping[str, Any], *, hidden: Iterable[str] = ()) -> Any:
+    """Run a notebook with its working directory in the folder of `target`, and write it there.
+
+    Parameters
+    ----------
+    notebook, target : Path
+        The notebook as shipped, and where the executed one goes; also what a failing cell leaves.
+    parameters : mapping
+        What JSON can hold.
+    hidden : iterable of str
+        Environment variables that the kernel finds empty: it has no use for keys.
+
+    Returns
+    -------
+    NotebookNode
+
+    Raises
+    ------
+    PapermillExecutionError
+        When a cell fails.
+    RuntimeError
+        When the kernel dies.
+    """
+    import papermill
+
+    bar = {"desc": "Executing", "unit": "cell", "disable": None, "leave": False}
+    with tempfile.TemporaryDirectory(prefix="ragnb-", ignore_cleanup_errors=True) as folder:
+        return papermill.execute_notebook(
+            _literal(notebook),
+            _literal(target),
+            parameters=dict(parameters),
+            kernel_name=_NAME,
+            language="python",
+            cwd=str(target.parent),
+            progress_bar=bar,
+            kernel_manager_class=_manager(Path(folder), hidden),
+        )
+
+
+def _literal(path: Path) -> str:
+    """papermill fills in ``str.format`` fields of paths: a brace in a path stays a brace."""
+    return str(path).replace("{", "{{").replace("}", "}}")
+
+
+def _manager(folder: Path, hidden: Iterable[str]) -> type:
+    """Return a kernel manager that knows one kernel: this Python, with its files in `folder`."""
+    from jupyter_client.kernelspec import KernelSpecManager
+    from jupyter_client.manager import AsyncKernelManager
+
+    home = folder / "kernels" / _NAME
+    home.mkdir(parents=True)
+    spec = {
+        "argv": [
+            sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--ignore-cwd",
+            "--HistoryManager.enabled=False",
+        ],
+        "display_name": _NAME,
+        "language": "python",
+        # Of its own: startup files of the user's profile would run in the report.
+        "env": {"IPYTHONDIR": str(folder / "ipython"), **dict.fromkeys(hidden, "")},
+    }  # fmt: skip
+    (home / "kernel.json").write_text(json.dumps(spec), encoding="utf-8")
+    # Sockets in a folder that only this user opens; their paths must be short, and Windows has none.
+    with_sockets = os.name == "posix" and len(str(folder)) <= _LONGEST_SOCKET
+    where = {"transport": "ipc", "ip": str(folder / "k")} if with_sockets else {}
+
+    class ThisPython(AsyncKernelManager):
+        def __init__(self, **settings: Any) -> None:
+            specs = KernelSpecManager(kernel_dirs=[str(folder / "kernels")])
+            settings |= {"kernel_spec_manager": specs, "connection_file": str(folder / "k.json"), **where}
+            super().__init__(**settings)
+
+    return ThisPython

@@ -1,0 +1,42 @@
+"""An executed report notebook → the page: the outputs that are ours, in their order, without the code."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ragnb.markup import Safe, page
+from ragnb.report.shown import opening
+
+_HEADING = re.compile(r'<h2 id="([^"]*)"><a href="#[^"]*">(.*?)</a></h2>', re.DOTALL)
+
+
+def assemble(notebook: Any, title: str, lang: str) -> Safe:
+    """Return the page of an executed notebook.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        Only outputs of `shown` are taken: whatever else a cell gave stays in the notebook.
+    title : str
+    lang : {"en", "zh"}
+
+    Returns
+    -------
+    Safe
+        A whole document: no script, and nothing that asks a host.
+    """
+    body = Safe("".join(_ours(notebook, lang)))
+    contents = [(anchor, html.unescape(text)) for anchor, text in _HEADING.findall(body)]
+    return page(title, body, lang=lang, contents=contents)
+
+
+def _ours(notebook: Any, lang: str) -> Iterator[str]:
+    begin = opening(lang)
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            found = str(output.get("data", {}).get("text/html", ""))
+            if found.startswith(begin):
+                yield found.removeprefix(begin).removesuffix("</div>")

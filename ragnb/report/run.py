@@ -1,0 +1,195 @@
+"""From a scenario to its folder: check everything, run the notebook aside, then give the folder its name."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ragnb.errors import RagnbError
+from ragnb.markup import one_line
+from ragnb.report.folders import RunFolder
+from ragnb.report.kernel import execute
+from ragnb.report.page import assemble
+from ragnb.report.tidy import tidy
+from ragnb.scenario import Scenario, load_scenario
+
+Overrides = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ReportResult:
+    """What a run left.
+
+    Attributes
+    ----------
+    folder : Path
+        Holds ``report.ipynb, report.html, report.md, scores.csv, means.csv, gates.json, gates.junit.xml,
+        scenario.snapshot.yaml, run.json``.
+    blocked : bool
+        Whether a gate blocks.
+    verdict : str
+        One sentence, in the language `lang`.
+    lang : {"en", "zh"}
+    warnings : tuple of str
+        What ragnb warned of while the notebook ran.
+    """
+
+    folder: Path
+    blocked: bool
+    verdict: str
+    lang: str = "en"
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def html(self) -> Path:
+        """The page."""
+        return self.folder / "report.html"
+
+    @property
+    def markdown(self) -> Path:
+        """The same as text."""
+        return self.folder / "report.md"
+
+    @property
+    def notebook(self) -> Path:
+        """The executed notebook; it runs again where it lies."""
+        return self.folder / "report.ipynb"
+
+
+def report(
+    scenario: str | os.PathLike[str],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    overrides: Overrides | None = None,
+) -> ReportResult:
+    """Run the report notebook for a scenario and leave its page, tables and record in a new folder.
+
+    Parameters
+    ----------
+    scenario : path
+        A scenario's YAML file.
+    out : path, optional
+        The folder of all reports; ``reports`` in the working directory by default. The run is written to
+        ``<out>/<scenario's name>/<UTC time>-<hash of the inputs>/``, and that name to ``latest.txt`` beside it.
+    overrides : mapping, optional
+        Fields of `Scenario` for this run only. None or blank keeps the scenario's value; paths are relative to
+        the scenario's folder.
+
+    Returns
+    -------
+    ReportResult
+        Being blocked by a gate is a result, not an error.
+
+    Raises
+    ------
+    RagnbError
+        For settings or input that are not understood, before anything runs. When a cell fails: the message
+        names it and the partial notebook, which stays in a folder marked ``.failed``.
+    """
+    settings, plain = check_parameters(scenario, overrides or {})
+    folder = RunFolder.make(Path("reports" if out is None else out), settings)
+    try:
+        warned = _fill(folder, settings, plain)
+    except BaseException as error:
+        left = folder.failed() / "report.ipynb"
+        if (message := _failure(error, left)) is None:
+            raise
+    else:
+        record = json.loads((folder.path / "run.json").read_text(encoding="utf-8"))
+        return ReportResult(folder.done(), record["blocked"], record["verdict"], settings.lang, tuple(warned))
+    raise RagnbError(message)  # out of the handler: the failure's own traceback is in the notebook
+
+
+def check_parameters(
+    scenario: str | os.PathLike[str], overrides: Overrides
+) -> tuple[Scenario, dict[str, Any]]:
+    """Return the scenario as this run uses it, and the overrides as JSON holds them.
+
+    Raises
+    ------
+    RagnbError
+        For a name that is no field of a scenario, with the near ones, and a value that a scenario could not hold.
+    """
+    from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+    path = Path(scenario)
+    if path.suffix.lower() not in (".yaml", ".yml"):
+        raise RagnbError(
+            f"{str(path)!r} is not a scenario (.yaml); write one that says 'scores: {path.name}', "
+            f"or run: ragnb check {shlex.quote(path.name)}"
+        )
+    own = load_scenario(path)
+    try:
+        plain = to_jsonable_python(dict(overrides))
+    except PydanticSerializationError as error:
+        raise RagnbError(f"an override cannot be passed on as JSON: {error}") from None
+    return own.replace(**plain), plain
+
+
+def _fill(folder: RunFolder, settings: Scenario, overrides: dict[str, Any]) -> list[str]:
+    """Run the notebook in the folder and write the page; return the warnings."""
+    import nbformat
+
+    here, source = folder.path, settings.path
+    assert source is not None
+    keys = [profile.api_key_env for profile in settings.llm_profiles.values() if profile.api_key_env]
+    # Relative to the run's folder, so that the executed notebook runs again where it lies.
+    parameters = {"scenario": _relative(source, here), "out": ".", "overrides": overrides}
+    executed = execute(notebook_path(), here / "report.ipynb", parameters, hidden=keys)
+    warned = tidy(executed)
+    text: str = nbformat.writes(executed)  # type: ignore[no-untyped-call]
+    (here / "report.ipynb").write_text(text + "\n", encoding="utf-8", newline="\n")
+    html = assemble(executed, settings.title or settings.name, settings.lang)
+    (here / "report.html").write_text(html, encoding="utf-8", newline="\n")
+    record = json.loads((here / "run.json").read_text(encoding="utf-8"))
+    record["command"] = _command(source, overrides)
+    (here / "run.json").write_text(json.dumps(record, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    return warned
+
+
+def notebook_path() -> Path:
+    """Return the notebook: in this folder where ragnb is installed, in ``notebooks/`` in a checkout."""
+    here = Path(__file__).resolve().parent
+    found = [here / "report.ipynb", here.parents[1] / "notebooks" / "report.ipynb"]
+    return next((path for path in found if path.is_file()), found[0])
+
+
+def _relative(path: Path, folder: Path) -> str:
+    try:
+        return Path(os.path.relpath(path, folder)).as_posix()
+    except ValueError:  # another drive
+        return path.as_posix()
+
+
+def _command(scenario: Path, overrides: Overrides) -> str:
+    words = ["ragnb", "report", scenario.name]
+    for key, value in overrides.items():
+        words += ["-p", f"{key}={json.dumps(value, ensure_ascii=False)}"]
+    return shlex.join(words)
+
+
+def _failure(error: BaseException, left: Path) -> str | None:
+    """Word what went wrong in the kernel; None for what is not a failure of the notebook."""
+    from papermill.exceptions import PapermillExecutionError
+
+    if isinstance(error, PapermillExecutionError):
+        name = "" if error.ename == "RagnbError" else f"{error.ename}: "
+        first = next((line for line in error.source.splitlines() if line.strip()), "")
+        return (
+            f"the report notebook failed in cell In [{error.exec_count}] ({one_line(first, 60)}): "
+            f"{name}{one_line(error.evalue, 500)}; what ran until then: {_shown(left)}"
+        )
+    if isinstance(error, RuntimeError) and left.exists():
+        return f"the kernel of the report died ({one_line(error, 200)}); what ran until then: {_shown(left)}"
+    return None
+
+
+def _shown(path: Path) -> str:
+    """Return a path as it is reached from the working directory where it lies below it."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
