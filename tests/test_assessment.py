@@ -222,7 +222,8 @@ def test_saving_twice_gives_the_same_bytes_and_keeps_what_was_there(tmp_path):
     record = json.loads(first["run.json"].read_text(encoding="utf-8"))
     assert {row["role"] for row in record["inputs"]} == {"scores", "traces", "gold"}
     assert all(len(row["sha256"]) == 64 for row in record["inputs"])
-    texts = [path.read_text(encoding="utf-8") for path in first.values()]
+    # The snapshot leads from its folder to the data; the rest says nothing of where it ran.
+    texts = [path.read_text(encoding="utf-8") for name, path in first.items() if "snapshot" not in name]
     assert not any(str(ROOT) in text or str(tmp_path) in text for text in texts)
     back = rn.load_scenario(first["scenario.snapshot.yaml"])
     assert back.metric_weights == rn.load_scenario(SCENARIOS / "quickstart.yaml").metric_weights

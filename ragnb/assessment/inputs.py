@@ -61,6 +61,7 @@ def gather(scenario: Scenario, source: Any = None) -> Inputs:
     """Read what a scenario names, or take the frame `source` in the place of its file."""
     inputs = Inputs()
     options: dict[str, Any] = {"columns": scenario.columns or None, "encoding": _encoding(scenario)}
+    plain = {"encoding": options["encoding"]}
     traces: Any = scenario.traces
     scores: Any = scenario.scores
     if source is not None:
@@ -76,8 +77,15 @@ def gather(scenario: Scenario, source: Any = None) -> Inputs:
     if traces is not None:
         gold = None
         if scenario.gold is not None:
-            gold = inputs.read("gold", read_gold, scenario.gold, encoding=_encoding(scenario))
-        frames.append(_labelled(inputs, scenario, inputs.read("traces", read_traces, traces, **options), gold))
+            gold = inputs.read("gold", read_gold, scenario.gold, **plain)
+        frames.append(
+            _labelled(
+                inputs,
+                scenario,
+                inputs.read("traces", read_traces, traces, **(options if scores is None else plain)),
+                gold,
+            )
+        )
     if not frames:
         frames = [_only_cases(inputs, scenario, options)]
     inputs.frame = frames[0] if len(frames) == 1 else _joined(frames[0], frames[1])
