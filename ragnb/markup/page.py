@@ -186,8 +186,8 @@ def card(label: object, value: object, *, mark: str = "", picture: str = "", not
     """
     return element(
         "div",
-        element("div", label, " ", Safe(mark), class_="rg-label"),
-        element("div", value, class_="rg-value"),
+        element("div", label, class_="rg-label"),
+        element("div", value, " ", Safe(mark), class_="rg-value"),
         Safe(picture),
         element("div", note, class_="rg-note"),
         class_="rg-card",

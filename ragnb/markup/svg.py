@@ -128,17 +128,18 @@ def interval_svg(
     """
     start, end = check_span(span)
     named = sorted(((one_line(name), float(at)) for name, at in bars), key=lambda bar: bar[1])
-    middle = 10.0 + 14 * ((len(named) + 1) // 2)
-    x = Scale(start, end, 8.0, width - 8.0)
+    x, wide = Scale(start, end, 8.0, width - 8.0), [text_width(name) for name, _ in named]
+    crowded = len(named) > 1 and (x(named[0][1]) < wide[0] or x(named[-1][1]) + wide[-1] > width)
+    middle = 10.0 + 14 * (len(named) if crowded else (len(named) + 1) // 2)
     parts = [line(x.left, middle, x.right, middle, stroke_opacity=0.35)]
     for edge, anchor in ((start, "start"), (end, "end")):
         parts.append(line(x(edge), middle - 4, x(edge), middle + 4, stroke_opacity=0.35))
-        said = f"{100 * edge:g} %" if percent else f"{edge:g}"
-        parts.append(svg_text(x(edge), middle + 20, said, anchor, fill_opacity=0.8))
+        mark = f"{100 * edge:g} %" if percent else f"{edge:g}"
+        parts.append(svg_text(x(edge), middle + 20, mark, anchor, fill_opacity=0.8))
     for place, (name, at) in enumerate(named):
         # The lower of two neighbours is written to the left of its line, the higher to the right.
-        left = len(named) > 1 and place % 2 == 0 and x(at) > text_width(name)
-        y = 11.0 + 14 * (place // 2)
+        left = x(at) + wide[place] > width or (len(named) > 1 and place % 2 == 0 and not crowded)
+        y = 11.0 + 14 * (place if crowded else place // 2)
         parts.append(line(x(at), y - 9, x(at), middle + 8, stroke_dasharray="3 2", class_="rg-bar"))
         parts.append(svg_text(x(at) + (-3 if left else 3), y, name, "end" if left else "start"))
     parts += _dot(value, low, high, x, middle)

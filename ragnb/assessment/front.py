@@ -1,0 +1,134 @@
+"""The first screen of a sheet: the verdict, its four numbers, and how sure they are."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from ragnb import markup, texts
+from ragnb.assessment.parts import TOTAL, Row, Writer, paragraph
+from ragnb.assessment.tables import gate_tone
+from ragnb.markup import MISSING, TONES, Safe, element, join, one_line
+
+_CARD, _MOST_BADGES = 182, 8
+
+
+def title(w: Writer) -> str:
+    """Return what the run is called."""
+    return w.sheet.scenario.title or w.sheet.scenario.name
+
+
+def verdict(w: Writer) -> Safe:
+    """The title, and the answer to "is it good enough?" in one line."""
+    tone = verdict_tone(w)
+    mark = element("span", TONES[tone], class_=f"rg-mark rg-{tone}", aria_hidden="true")
+    return join(
+        [
+            w.heading(title(w), level=1, anchor="verdict"),
+            paragraph(join([mark, " ", w.sheet.verdict]), "rg-lead"),
+        ]
+    )
+
+
+def verdict_tone(w: Writer) -> str:
+    """Bad where a gate blocks, watch where one is undecided, good where all hold; without gates the total's."""
+    gates = w.sheet.gates
+    if not len(gates):
+        return w.tone(TOTAL, w.rows[TOTAL]["value"]) or "none"
+    if w.sheet.blocked:
+        return "bad"
+    return "good" if gates["outcome"].isin(["pass", "no_data"]).all() else "watch"
+
+
+def cards(w: Writer) -> Safe:
+    """Question 1 in four numbers."""
+    return markup.cards([_overall(w), _gates(w), _weakest(w), _unscored(w)])
+
+
+def _overall(w: Writer) -> Safe:
+    row = w.rows[TOTAL]
+    label = w.term("weighted_score", w.say("sheet.overall"))
+    if pd.isna(row["value"]):
+        return markup.card(label, MISSING, note=w.why_missing(TOTAL))
+    return _mean_card(w, label, TOTAL)
+
+
+def _mean_card(w: Writer, label: str, metric: str, note: str = "") -> Safe:
+    row = w.rows[metric]
+    tone = w.tone(metric, row["value"])
+    said = [f"{w.ends(metric, row)} · {w.counted(row)}", *([Safe("<br>"), note] if note else [])]
+    return markup.card(
+        label,
+        w.value(metric, row["value"]),
+        mark=markup.badge(tone, lang=w.lang) if tone else "",
+        picture=w.drawn(metric, row, width=_CARD),
+        note=join(said),
+    )
+
+
+def _gates(w: Writer) -> Safe:
+    gates, label = w.sheet.gates, w.term("gate", w.say("sheet.gates_card"))
+    if not len(gates):
+        return markup.card(label, MISSING, note=w.say("sheet.no_gates"))
+    said = w.say("sheet.of", n=int(gates["blocks"].sum()), all=len(gates))
+    rows = gates.to_dict("records")
+    marks: list[object] = [
+        element("div", markup.badge(gate_tone(row), one_line(row["gate"], 24)), " ", _what(w, row))
+        for row in rows[:_MOST_BADGES]
+    ]
+    marks += [f"+ {len(rows) - _MOST_BADGES}"] if len(rows) > _MOST_BADGES else []
+    tone = verdict_tone(w)
+    return markup.card(label, said, mark=markup.badge(tone, lang=w.lang), note=join(marks))
+
+
+def _what(w: Writer, gate: Row) -> str:
+    return "" if gate["gate"] == gate["metric"] else w.name(gate["metric"])
+
+
+def _weakest(w: Writer) -> Safe:
+    label = w.say("sheet.weakest")
+    found = {name: share for name in w.quality or w.rates if (share := _share(w, name)) is not None}
+    if not found:
+        return markup.card(label, MISSING, note=w.say("sheet.nothing_scored"))
+    metric = min(found, key=lambda name: found[name])
+    said = join([label, w.say("sheet.colon"), element("strong", metric)])
+    note = texts.entry(w.lang, "glossary.metric").get(metric, "")
+    return _mean_card(w, said, metric, note)
+
+
+def _share(w: Writer, metric: str) -> float | None:
+    """Place a mean on 0–1 of its range, 1 the good end, to see which metric is weakest."""
+    span, value = w.span(metric), w.rows[metric]["value"]
+    if span is None or pd.isna(value):
+        return None
+    share = float((value - span[0]) / (span[1] - span[0]))
+    return 1 - share if w.better[metric] == "lower" else share
+
+
+def _unscored(w: Writer) -> Safe:
+    every = len(w.sheet.scores)
+    cells = {
+        k: sum(int(w.rows[m][f"n_{k}"]) for m in w.quality) for k in ("failed", "missing", "not_applicable")
+    }
+    if w.quality:
+        without = every - int(w.rows[TOTAL]["n"])
+        note = w.say("sheet.cells", **{k: markup.count(n) for k, n in cells.items()})
+    else:
+        outcomes = w.sheet.outcomes
+        without = every - (int(outcomes["n"].sum()) if outcomes is not None else 0)
+        note = w.say("sheet.without_label")
+    many = "many_failed" in set(w.sheet.notes["code"])
+    tone = "bad" if many else "watch" if cells["failed"] + cells["missing"] else "good"
+    value = w.say("sheet.of", n=markup.count(without), all=markup.count(every))
+    return markup.card(w.say("sheet.unscored"), value, mark=markup.badge(tone, lang=w.lang), note=note)
+
+
+def notes(w: Writer) -> Safe:
+    """What a reader must know before believing the numbers; nothing where there is nothing to say."""
+    said = [element("li", row["text"], _about(w, row)) for row in w.sheet.notes.to_dict("records")]
+    return w.section("notes", element("ul", *said)) if said else Safe("")
+
+
+def _about(w: Writer, row: Row) -> Safe:
+    names = [name for name in str(row["about"]).split(", ") if name in w.rows]
+    some = names and len(names) < len(w.rows) and any(name not in row["text"] for name in names)
+    return join([" ", element("span", row["about"], class_="rg-why")]) if some else Safe("")

@@ -1,0 +1,139 @@
+"""The foot of a sheet: every question, how it was made, and the words used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ragnb import markup, texts
+from ragnb.assessment.parts import TOTAL, Row, Writer, gap, paragraph
+from ragnb.assessment.tables import metric_columns
+from ragnb.markup import Column, Safe, element, html_table, join, one_line
+
+MOST_QUESTIONS, MOST_OPEN = 200, 30
+_BAD_FIRST = ("HALLUCINATION", "OVER_REFUSAL", "ANS_NO_HIT")
+
+
+def questions(w: Writer) -> Safe:
+    """Every question, the worst first, as far as a page can bear."""
+    scores = worst_first(w)
+    if not len(scores):
+        return Safe("")
+    names = [*w.quality, *w.total]
+    several = ["system"] if w.sheet.systems is not None else []
+    text = [c for c in ("sample_id", *several, "question", w.sheet.scenario.doc, "label") if c in scores]
+    rows = []
+    for row in scores.head(MOST_QUESTIONS).to_dict("records"):
+        told = {c: None if _absent(row[c]) else one_line(row[c], 160) for c in text}
+        rows.append(told | {name: _score(w, name, row) for name in names})
+    heads = {c: Column(w.say(f"column.{'document' if c == w.sheet.scenario.doc else c}")) for c in text}
+    table = html_table(pd.DataFrame(rows, dtype=object), columns=heads | metric_columns(w, names), lang=w.lang)
+    key = "questions_shown" if len(rows) < len(scores) else "questions_all"
+    said = w.say(f"sheet.{key}", n=markup.count(len(rows)), all=markup.count(len(scores)))
+    opened = len(rows) <= MOST_OPEN
+    return w.section("questions", markup.details(said, table, opened=opened))
+
+
+def worst_first(w: Writer) -> pd.DataFrame:
+    """Return the rows ordered by weighted score, then by label; those without either come last."""
+    scores = w.sheet.scores
+    by_label = {label: place for place, label in enumerate(_BAD_FIRST)}
+    label = scores["label"].map(by_label) if "label" in scores else pd.Series(np.nan, index=scores.index)
+    total = scores[TOTAL] if TOTAL in scores else pd.Series(np.nan, index=scores.index)
+    return scores.iloc[np.lexsort((label.fillna(9.0), total.fillna(np.inf)))]
+
+
+def _absent(value: Any) -> bool:
+    return value is None or (pd.api.types.is_scalar(value) and bool(pd.isna(value)))
+
+
+def _score(w: Writer, name: str, row: Row) -> Safe:
+    if not _absent(row.get(name)):
+        return Safe(w.value(name, row[name]))
+    status = row.get(f"{name}__status")
+    word = w.say(f"column.{status}") if status in ("failed", "not_applicable") else w.say("column.missing")
+    reason = row.get(f"{name}__reason")
+    return gap(word if _absent(reason) or not str(reason).strip() else str(reason), word)
+
+
+def made(w: Writer) -> Safe:
+    """The settings and weights that were used, the files that were read, and where the rows went."""
+    weights = [(f"{what}_weights", weight_rows(w, what)) for what in ("metric", "doc")]
+    rows = [
+        *settings(w),
+        *((key, "\n".join(f"{name}: {weight}" for name, weight in pairs)) for key, pairs in weights if pairs),
+    ]
+    frame = pd.DataFrame(rows, columns=["setting", "used"], dtype=object)
+    columns = {"setting": Column(w.say("column.setting")), "used": Column(w.say("column.used"))}
+    return w.section(
+        "made",
+        html_table(frame, columns=columns, lang=w.lang),
+        _inputs(w),
+        _ledger(w),
+        paragraph(w.say("sheet.made_rest"), "rg-note"),
+    )
+
+
+def settings(w: Writer) -> list[tuple[str, str]]:
+    """Return what was set, as pairs of names and values; file names without their folders."""
+    s = w.sheet.scenario
+    rows = [("name", s.name), ("file", s.path.name if s.path else ""), ("level", w.level), ("doc", s.doc)]
+    rows += [("cluster", s.cluster or ""), ("where", ", ".join(f"{k} = {v}" for k, v in s.where.items()))]
+    rows += [("orient", _yes(w, s.orient)), ("rescale", _yes(w, s.rescale)), ("no_data", s.no_data)]
+    if w.sheet.outcomes is not None:
+        rows += [("refusal", " | ".join(s.refusal)), ("patterns", " | ".join(s.patterns))]
+        rows += [("split", s.split), ("containment", s.containment), ("join", s.join)]
+    return [(name, value) for name, value in rows if value]
+
+
+def _yes(w: Writer, value: bool) -> str:
+    return w.say("column.yes" if value else "column.no")
+
+
+def weight_rows(w: Writer, what: str) -> list[tuple[str, str]]:
+    """Return the weights that were used: of every metric in the total, and of the documents that are named."""
+    if what == "doc":
+        return [(name, f"{weight:g}") for name, weight in w.sheet.scenario.doc_weights.items()]
+    return [(name, f"{row['weight']:g}") for name, row in w.rows.items() if not pd.isna(row["weight"])]
+
+
+def _inputs(w: Writer) -> Safe:
+    if not w.sheet.inputs:
+        return Safe("")
+    columns = {
+        "role": Column(w.say("column.role")),
+        "path": Column(w.say("column.file")),
+        "rows": Column(w.say("column.rows"), "count"),
+        "sha256": Column("SHA-256"),
+    }
+    rows = [
+        one | {"role": w.say(f"role.{one['role']}"), "sha256": element("code", f"{hash_[:16]}…", title=hash_)}
+        for one in w.sheet.inputs
+        for hash_ in [str(one["sha256"])]
+    ]
+    return html_table(
+        pd.DataFrame(rows, dtype=object), columns=columns, caption=w.say("sheet.inputs"), lang=w.lang
+    )
+
+
+def _ledger(w: Writer) -> Safe:
+    columns = {"step": Column(w.say("column.step")), "rows": Column(w.say("column.rows"), "count")}
+    return html_table(w.sheet.ledger, columns=columns, caption=w.say("sheet.ledger"), lang=w.lang)
+
+
+def glossary(w: Writer) -> Safe:
+    """One sentence for each word that a reader may not know, and for each metric of this run."""
+    known: dict[str, Any] = texts.entry(w.lang, "glossary")
+    rows = [
+        _term(w.say(f"column.{key}", level=w.level), key, w.say(f"glossary.{key}", level=w.level))
+        for key, said in known.items()
+        if isinstance(said, str)
+    ]
+    rows += [_term(name, name, known["metric"][name]) for name in w.rows if name in known["metric"]]
+    return w.section("glossary", element("dl", *rows))
+
+
+def _term(word: str, key: str, sentence: str) -> Safe:
+    return join([element("dt", element("strong", word), id=f"term-{key}"), element("dd", sentence)])

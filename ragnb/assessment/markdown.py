@@ -1,0 +1,177 @@
+"""One assessment as Markdown: what a person reads in a terminal, a diff or the summary of a CI step."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ragnb import markup
+from ragnb.assessment import front, made, mending, tables
+from ragnb.assessment.parts import TOTAL, Row, Writer
+from ragnb.markup import Column, Safe, markdown_table, md_cell, one_line
+
+if TYPE_CHECKING:
+    from ragnb.assessment.result import Assessment
+
+_DIGITS, _MOST_ROWS = 4, 1000
+
+
+def to_markdown(sheet: Assessment) -> str:
+    """Return the sheet as Markdown: equal input gives equal text, without times and machine paths.
+
+    Returns
+    -------
+    str
+        Verdict, gates, notes, one line a metric (four decimals) and a rate (a percentage with one), diagnoses,
+        the questions of traces, and how it was made. A table shows at most 1,000 questions.
+
+    Examples
+    --------
+    >>> from ragnb import assess
+    >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8, 0.9], "doc_name": ["a", "b", "c"]}), gates=[])
+    >>> next(line for line in to_markdown(sheet).splitlines() if line.startswith("- faith"))[:34]
+    '- faithfulness: 0.9000 (w=1) [0.4'
+    """
+    w = Writer(sheet, linked=False)
+    parts = [
+        f"# {md_cell(front.title(w))}",
+        _sentence(sheet.verdict),
+        _section(w, "gates", _gates(w)),
+        _section(w, "notes", _list([row["text"] for row in sheet.notes.to_dict("records")])),
+        _section(w, "means", "\n".join([*(_metric(w, name) for name in w.quality), *_total(w)])),
+        _section(w, "rates", "\n".join(_rate(w, name) for name in w.rates)),
+        _section(w, "diagnoses", *(_diagnosis(w, row) for row in mending.by_cost(w))),
+        _section(w, "questions", _questions(w)),
+        _section(w, "made", *_made(w)),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _section(w: Writer, key: str, *body: str) -> str:
+    inside = "\n\n".join(part for part in body if part)
+    return f"## {w.say(f'sheet.{key}')}\n\n{inside}" if inside else ""
+
+
+def _sentence(text: str) -> str:
+    """Write a sentence with the brackets of its intervals as they are; no other bracket opens a link."""
+    return re.sub(r"\\\[([\d.,\s—-]+)\\\](?!\()", r"[\1]", md_cell(text))
+
+
+def _list(items: list[str]) -> str:
+    return "\n".join(f"- {md_cell(item)}" for item in items)
+
+
+def _metric(w: Writer, name: str) -> str:
+    row = w.rows[name]
+    weight = "" if pd.isna(row["weight"]) else f" (w={row['weight']:g})"
+    return f"- {md_cell(name)}: {markup.number(row['value'], _DIGITS)}{weight}{_tail(w, name, row)}"
+
+
+def _total(w: Writer) -> list[str]:
+    row = w.rows[TOTAL]
+    return [f"- **{name}**: {markup.number(row['value'], _DIGITS)}{_tail(w, name, row)}" for name in w.total]
+
+
+def _tail(w: Writer, name: str, row: Row) -> str:
+    """Return interval, n and direction of a metric line; why it is missing where it is."""
+    if pd.isna(row["value"]):
+        return f" ({md_cell(w.why_missing(name))})"
+    ends = f" [{markup.number(row['low'], _DIGITS)}, {markup.number(row['high'], _DIGITS)}], {w.counted(row)}"
+    return ends + (f" · {w.say('chart.lower')}" if w.better[name] == "lower" else "")
+
+
+def _rate(w: Writer, name: str) -> str:
+    row = w.rows[name]
+    weight = "" if pd.isna(row["weight"]) else f" (w={row['weight']:g})"
+    if pd.isna(row["value"]):
+        return f"- {md_cell(name)}: {markup.MISSING}{weight} ({w.why_missing(name)})"
+    lower = f" · {w.say('chart.lower')}" if w.better[name] == "lower" else ""
+    value = w.value(name, row["value"])
+    return f"- {md_cell(name)}: {value}{weight} {w.ends(name, row)}, {w.counted(row)}{lower}"
+
+
+def _gates(w: Writer) -> str:
+    rows = [
+        {
+            "gate": row["gate"],
+            "asks": w.asks(row),
+            "seen": Safe(w.interval(str(row["metric"]), row)),
+            "n": row["n"],
+            "outcome": tables.outcome(w, row),
+            "more": tables.more(w, row),
+        }
+        for row in w.sheet.gates.to_dict("records")
+    ]
+    kinds: dict[str, Any] = {"n": "count"}
+    labels = {"seen": "mean"}
+    columns = {
+        key: Column(Safe(w.say(f"column.{labels.get(key, key)}", level=w.level)), kinds.get(key, "text"))
+        for key in ("gate", "asks", "seen", "n", "outcome", "more")
+    }
+    return markdown_table(pd.DataFrame(rows, dtype=object), columns=columns, lang=w.lang) if rows else ""
+
+
+def _diagnosis(w: Writer, row: Row) -> str:
+    severity = w.say(f"severity.{row['severity']}")
+    actions = [f"{one['text']} ({one['setting']})" if one["setting"] else one["text"] for one in row["actions"]]
+    worst = [
+        " · ".join(
+            [
+                w.value(row["metric"], one["score"]),
+                one_line(one["sample_id"]),
+                one_line(one["question"] or "", 80),
+            ]
+        )
+        for one in row["worst"]
+    ]
+    lists = [
+        f"{w.say(f'sheet.{key}')}\n\n{_list(items)}"
+        for key, items in (("causes", row["causes"]), ("actions", actions), ("worst", worst))
+        if items
+    ]
+    head = f"### {md_cell(mending.diagnosis_title(w, row))} ({severity})"
+    return "\n\n".join([head, _sentence(mending.diagnosis_words(w, row)), *lists])
+
+
+def _questions(w: Writer) -> str:
+    """The table of labelled traces in their own order, one row an answer."""
+    scores = w.sheet.scores
+    if "label" not in scores:
+        return ""
+    frame = scores.head(_MOST_ROWS)
+    rows = [
+        {
+            "sample_id": row.get("sample_id"),
+            "question": one_line(row["question"], 80) if isinstance(row.get("question"), str) else None,
+            "answered": _yes(w, row["answered"]),
+            "hit": _yes(w, row["hit"]),
+            "refused": _yes(w, row["refused"]),
+            "label": row["label"],
+        }
+        for row in frame.to_dict("records")
+    ]
+    columns = {key: Column(w.say(f"column.{key}")) for key in rows[0]} if rows else {}
+    table = markdown_table(pd.DataFrame(rows, dtype=object), columns=columns, lang=w.lang) if rows else ""
+    if len(scores) <= _MOST_ROWS:
+        return table
+    rest = w.say("sheet.questions_first", n=markup.count(_MOST_ROWS), all=markup.count(len(scores)))
+    return f"{table}\n\n{rest}"
+
+
+def _yes(w: Writer, value: Any) -> str | None:
+    return None if pd.isna(value) else w.say("column.yes" if value else "column.no")
+
+
+def _made(w: Writer) -> list[str]:
+    pairs = [f"{name}: {value}" for name, value in made.settings(w)]
+    documents = [f"{name}: {weight}" for name, weight in made.weight_rows(w, "doc")]
+    files = [
+        f"{role}: {one['path']}, n = {markup.count(one['rows'])}, sha256 {one['sha256']}"
+        for one in w.sheet.inputs
+        for role in [w.say(f"role.{one['role']}")]
+    ]
+    steps = [f"{row['step']}: {markup.count(row['rows'])}" for row in w.sheet.ledger.to_dict("records")]
+    said = (("document_weights", documents), ("inputs", files), ("ledger", steps))
+    return [_list(pairs), *(f"{w.say(f'sheet.{key}')}\n\n{_list(items)}" for key, items in said if items)]

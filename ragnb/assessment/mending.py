@@ -1,0 +1,181 @@
+"""What to mend first: diagnoses with causes, actions and samples, failure modes, and how the answers ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from ragnb import markup
+from ragnb.assessment.parts import Row, Writer, paragraph, shown
+from ragnb.diagnostics import RULES
+from ragnb.markup import Column, Safe, element, html_table, join, one_line
+
+_MOST_TEXT = 2000
+_LABEL_TONES = {
+    "OK": "good",
+    "REFUSAL_OK": "good",
+    "ANS_NO_HIT": "watch",
+    "OVER_REFUSAL": "watch",
+    "HALLUCINATION": "bad",
+}
+
+
+def diagnoses(w: Writer) -> Safe:
+    """Diagnoses by cost with causes, actions and the worst samples; then the failure modes."""
+    found = by_cost(w)
+    parts = [_diagnosis(w, row) for row in found] or [paragraph(w.say("sheet.nothing_to_mend"))]
+    if w.sheet.diagnoses.attrs.get("weighted"):
+        parts.insert(0, paragraph(w.say("sheet.diagnoses_weighted"), "rg-note"))
+    return w.section("diagnoses", *parts, _modes(w))
+
+
+def by_cost(w: Writer) -> list[Row]:
+    """Return the diagnoses, the costliest first; those outside the total come last."""
+    return w.sheet.diagnoses.sort_values("cost", ascending=False, kind="stable").to_dict("records")
+
+
+def diagnosis_title(w: Writer, row: Row) -> str:
+    """Say the finding in a few words."""
+    key = "high" if w.better[row["metric"]] == "lower" else "low"
+    rule = next((rule for rule in RULES if rule.name == row["rule"]), None)
+    if rule is not None and rule.also is not None:
+        return w.say("sheet.low_although", metric=row["metric"], other=rule.also.metric)
+    return w.say(f"sheet.{key}", metric=row["metric"])
+
+
+def diagnosis_words(w: Writer, row: Row) -> str:
+    """Say how far past its bar a metric is, how surely, on how much, and what that costs."""
+    metric, severity = row["metric"], w.say(f"severity.{row['severity']}")
+    said = [
+        w.say("sheet.seen", value=w.interval(metric, row), counted=w.counted(row)),
+        w.say("sheet.past", severity=severity, at=w.value(metric, row["threshold"])),
+        w.say("sheet.certain" if row["certain"] else "sheet.not_certain"),
+    ]
+    said += [] if pd.isna(row["cost"]) else [w.say("sheet.costs", cost=markup.number(row["cost"]))]
+    return w.say("sheet.between").join(said)
+
+
+def _diagnosis(w: Writer, row: Row) -> Safe:
+    tone = "bad" if row["severity"] == "critical" else "watch"
+    mark = markup.badge(tone, w.say(f"severity.{row['severity']}"))
+    head = join([diagnosis_title(w, row), " ", mark])
+    two = [_list(w, "causes", row["causes"]), _list(w, "actions", [_action(one) for one in row["actions"]])]
+    worst = [_sample(w, row["metric"], one) for one in row["worst"]]
+    return join(
+        [
+            w.heading(head, level=3, anchor=f"diagnosis-{row['rule']}"),
+            paragraph(diagnosis_words(w, row)),
+            w.drawn(row["metric"], row, width=480),
+            markup.cards(two),
+            join([element("h4", w.say("sheet.worst")), *worst]) if worst else "",
+        ]
+    )
+
+
+def _list(w: Writer, key: str, items: list[Any]) -> Safe:
+    return element(
+        "div", element("h4", w.say(f"sheet.{key}")), element("ul", *(element("li", item) for item in items))
+    )
+
+
+def _action(action: Row) -> Safe:
+    setting = action["setting"]
+    return join([action["text"], *([" ", element("code", setting)] if setting else [])])
+
+
+def _sample(w: Writer, metric: str, sample: Row) -> Safe:
+    """One bad sample, which unfolds to all that tells why."""
+    contexts = _contexts(w.sheet.scores, sample)
+    parts = [(key, sample.get(key)) for key in ("question", "answer")]
+    parts += [("retrieved_contexts", item) for item in contexts] or []
+    parts += [("ground_truth_answer", sample.get("ground_truth_answer"))]
+    rows = [(w.say(f"column.{key}"), shown(value, _MOST_TEXT)) for key, value in parts if _told(value)]
+    bold = [element("strong", score) for score in w.score(metric, sample["score"])]
+    head = join([*bold, *sample_names(sample)], " · ")
+    frame = pd.DataFrame(rows, columns=["part", "text"], dtype=object)
+    columns = {"part": Column(w.say("column.part")), "text": Column(w.say("column.text"))}
+    return markup.details(head, html_table(frame, columns=columns, lang=w.lang))
+
+
+def sample_names(sample: Row) -> list[str]:
+    """Return what a sample is known by, each on one line."""
+    names = [sample[key] for key in ("sample_id", "system", "doc_name", "question") if _told(sample.get(key))]
+    return [one_line(name, 80) for name in names]
+
+
+def _told(value: Any) -> bool:
+    return not (value is None or (pd.api.types.is_scalar(value) and bool(pd.isna(value))) or str(value) == "")
+
+
+def _contexts(scores: pd.DataFrame, sample: Row) -> list[Any]:
+    """Return the passages that a sample retrieved, as far as they are there."""
+    if "retrieved_contexts" not in scores:
+        return []
+    same = scores
+    for key in ("sample_id", "system", "question", "answer"):
+        if key in same and sample.get(key) is not None:
+            same = same[same[key] == sample[key]]
+    found = same["retrieved_contexts"].iloc[0] if len(same) else None
+    return list(found)[:10] if isinstance(found, list | tuple) else [found] if isinstance(found, str) else []
+
+
+def _modes(w: Writer) -> Safe:
+    """The failure modes as one bar with counts, and what each costs."""
+    modes = w.sheet.modes
+    some = modes[modes["n"] > 0]
+    if not w.quality or not len(some):
+        return Safe("")
+    names = [w.say(f"mode.{mode}") for mode in some["failure_mode"]]
+    if some["failure_mode"].tolist() == ["not_enough_scores"]:
+        return join(
+            [w.heading(w.say("sheet.modes"), level=3, anchor="modes"), paragraph(w.say("sheet.no_modes"))]
+        )
+    costliest = modes.attrs.get("costliest")
+    head = (
+        w.say("sheet.modes_costliest", mode=w.say(f"mode.{costliest}")) if costliest else w.say("sheet.modes")
+    )
+    plain = {"fine": "good", "not_enough_scores": "none", costliest: "bad"}
+    tones = [plain.get(mode, "watch") for mode in some["failure_mode"]]
+    frame = some.assign(mode=names)
+    columns = {
+        "mode": Column(w.term("mode")),
+        "n": Column(w.term("n"), "count"),
+        "share": Column(w.term("share"), "percent_interval"),
+        "cost": Column(w.term("cost"), "number"),
+    }
+    return join(
+        [
+            w.heading(head, level=3, anchor="modes"),
+            markup.stacked_svg(names, some["n"].tolist(), label=head, tones=tones),
+            html_table(frame, columns=columns, lang=w.lang),
+        ]
+    )
+
+
+def outcomes(w: Writer) -> Safe:
+    """How the answers ended, by label."""
+    table = w.sheet.outcomes
+    if table is None or not int(table["n"].sum()):
+        return Safe("")
+    tones = [_LABEL_TONES[label] for label in table["label"]]
+    marks = [markup.badge(tone, label) for tone, label in zip(tones, table["label"], strict=True)]
+    marked = table.assign(label=pd.Series(marks, index=table.index, dtype=object))
+    columns = {
+        "label": Column(w.say("column.label")),
+        "meaning": Column(w.say("column.meaning")),
+        "n": Column(w.term("n"), "count"),
+        "share": Column(w.say("column.share"), "percent"),
+    }
+    some = table["n"] > 0
+    picture = markup.stacked_svg(
+        table.loc[some, "label"].tolist(), table.loc[some, "n"].tolist(), label=w.say("sheet.outcomes"),
+        tones=[tone for tone, there in zip(tones, some, strict=True) if there],
+    )  # fmt: skip
+    return w.section("outcomes", picture, html_table(marked, columns=columns, lang=w.lang))
+
+
+def judge(w: Writer) -> Safe:
+    """Whether the judge can be trusted: nobody knows without ratings."""
+    unknown = w.sheet.calibration is None and w.quality
+    return w.section("judge", paragraph(w.say("sheet.no_ratings"))) if unknown else Safe("")

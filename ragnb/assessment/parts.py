@@ -1,0 +1,180 @@
+"""How the numbers of one assessment are written, once for every part of its sheet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ragnb import markup, texts
+from ragnb.diagnostics import RULES
+from ragnb.diagnostics.rules import past
+from ragnb.markup import MISSING, Safe, element, join, one_line
+from ragnb.schema import METRICS, Metric, Rule
+
+if TYPE_CHECKING:
+    from ragnb.assessment.result import Assessment
+
+TOTAL = "weighted_score"
+Row = Mapping[Any, Any]
+
+
+class Writer:
+    """Writes an assessment's metrics, values and intervals: scores with three decimals, rates as percentages.
+
+    Parameters
+    ----------
+    sheet : Assessment
+    linked : bool
+        Whether headings are anchors and statistical words link to the glossary at the foot of a page.
+    """
+
+    def __init__(self, sheet: Assessment, *, linked: bool = True) -> None:
+        self.sheet, self.linked = sheet, linked
+        self.lang = sheet.scenario.lang
+        self.say = texts.load(self.lang)
+        self.ranges: dict[str, tuple[float, float]] = sheet.means.attrs["ranges"]
+        self.better: dict[str, str] = sheet.means.attrs["better"]
+        own = {m.name: m for m in sheet.scenario.metrics or () if isinstance(m, Metric)}
+        self.metrics = {name: own.get(name) or METRICS.get(name) for name in sheet.means["metric"]}
+        self.rates = [
+            name for name, metric in self.metrics.items() if metric is not None and metric.role == "rate"
+        ]
+        self.quality = [name for name in self.metrics if name != TOTAL and name not in self.rates]
+        self.rules = {rule.metric: rule for rule in RULES if rule.also is None and self._fits(rule)}
+        self.rows: dict[str, Row] = {row["metric"]: row for row in sheet.means.to_dict("records")}
+        self.total = [TOTAL] if self.quality or not pd.isna(self.rows[TOTAL]["value"]) else []
+
+    def _fits(self, rule: Rule) -> bool:
+        """Bars of a rule mean nothing for a metric of that name on another scale."""
+        known, name = METRICS[rule.metric], rule.metric
+        return name in self.metrics and (self.ranges[name], self.better[name]) == (
+            (known.low, known.high),
+            known.better,
+        )
+
+    @property
+    def level(self) -> str:
+        """The level of the intervals, such as ``95 %``."""
+        return f"{100 * self.sheet.scenario.level:g} %"
+
+    def name(self, metric: str) -> str:
+        """Return what a metric is called here."""
+        return self.say("chart.total") if metric == TOTAL else metric
+
+    def value(self, metric: str, value: Any) -> str:
+        """Write a value of a metric without its interval."""
+        return markup.percent(value) if metric in self.rates else markup.number(value)
+
+    def score(self, metric: str, value: Any) -> list[str]:
+        """Write the score of one sample; that of a yes or no says nothing beside the sample itself."""
+        known = self.metrics[metric]
+        return [] if known is not None and known.kind == "binary" else [self.value(metric, value)]
+
+    def interval(self, metric: str, row: Row) -> str:
+        """Write ``value [low, high]`` of a row."""
+        return markup.with_interval(row["value"], row["low"], row["high"], metric in self.rates)
+
+    def asks(self, gate: Row) -> str:
+        """Write what a gate asks, in the metric's own units."""
+        op = "≥" if gate["op"] == ">=" else "≤"
+        return f"{self.name(gate['metric'])} {op} {self.value(gate['metric'], gate['at'])}"
+
+    def ends(self, metric: str, row: Row) -> str:
+        """Write the interval alone; nothing where there is no value."""
+        return self.interval(metric, row).removeprefix(self.value(metric, row["value"])).strip()
+
+    def bars(self, metric: str) -> list[tuple[str, float]]:
+        """Return the named thresholds of a metric, in its own units."""
+        if metric == TOTAL:
+            (low, high), bands = self.ranges[TOTAL], self.sheet.scenario.bands
+            return [(self.say(f"mark.{k}"), low + (high - low) * getattr(bands, k)) for k in ("watch", "good")]
+        rule = self.rules.get(metric)
+        named = (("warning", rule.warning), ("critical", rule.critical)) if rule else ()
+        return [(self.say(f"severity.{name}"), at) for name, at in named if at is not None]
+
+    def tone(self, metric: str, value: Any) -> str:
+        """Return good, watch or bad by the bands (the total) or the rule's bars; nothing where there are none."""
+        bars = [at for _, at in self.bars(metric)]
+        if pd.isna(value) or not bars:
+            return ""
+        good, bad = (bars[1], bars[0]) if metric == TOTAL else (bars[0], bars[-1])
+        better: Any = self.better[metric]
+        if past(value, bad, better):
+            return "bad"
+        return "watch" if past(value, good, better) else "good"
+
+    def span(self, metric: str) -> tuple[float, float] | None:
+        """Return the whole range of a metric, where it has ends."""
+        low, high = self.ranges[metric]
+        return (low, high) if abs(low) < float("inf") and abs(high) < float("inf") else None
+
+    def thin(self, metric: str, row: Row, *, bars: list[float] | None = None) -> Safe:
+        """Draw a row's interval for a cell of a table."""
+        span = self.span(metric)
+        if span is None or pd.isna(row["value"]):
+            return Safe("")
+        marks = [at for _, at in self.bars(metric)] if bars is None else bars
+        ends = {"span": span, "percent": metric in self.rates, "label": self.name(metric)}
+        return markup.thin_svg(row["value"], row["low"], row["high"], bars=marks, **ends)  # type: ignore[arg-type]
+
+    def drawn(self, metric: str, row: Row, *, width: int) -> Safe:
+        """Draw a row's interval with its named thresholds."""
+        span = self.span(metric)
+        if span is None:
+            return Safe("")
+        return markup.interval_svg(
+            row["value"], row["low"], row["high"], span=span, bars=self.bars(metric),
+            label=self.name(metric), percent=metric in self.rates, width=width,
+        )  # fmt: skip
+
+    def counted(self, row: Row) -> str:
+        """Write the n of a row and the documents it comes from."""
+        unit = self.sheet.means.attrs["clusters"]
+        n = self.say("chart.n", n=markup.count(row["n"]))
+        return n if unit == "row" else n + self.say(f"verdict.{unit}s", n=markup.count(row["n_clusters"]))
+
+    def term(self, key: str, label: str | None = None) -> str:
+        """Return a column's label; on a page it links to its sentence in the glossary."""
+        said = self.say(f"column.{key}", level=self.level) if label is None else label
+        if not self.linked or key not in texts.entry(self.lang, "glossary"):
+            return said
+        return element("a", said, href=f"#term-{key}", title=self.say(f"glossary.{key}", level=self.level))
+
+    def heading(self, text: str, *, level: int = 2, anchor: str = "") -> Safe:
+        """Return a heading; only a page has anchors, so that two outputs of a notebook do not share names."""
+        if not self.linked:
+            return element(f"h{level}", text)
+        return markup.heading(text, level=level, anchor=anchor or None)
+
+    def section(self, key: str, *body: object) -> Safe:
+        """Return a part of the sheet under its heading; an empty one is an empty text."""
+        inside = join(body)
+        return join([self.heading(self.say(f"sheet.{key}"), anchor=key), inside]) if inside else Safe("")
+
+    def why_missing(self, metric: str) -> str:
+        """Say why a metric has no mean."""
+        row = self.rows[metric]
+        if metric == TOTAL:
+            return str(self.sheet.means.attrs["why_no_total"]) or self.say("sheet.nothing_to_add")
+        worst = max(("missing", "failed", "not_applicable"), key=lambda kind: int(row[f"n_{kind}"]))
+        return self.say(f"column.{worst}")
+
+
+def gap(reason: str, word: str | None = None) -> Safe:
+    """Return the dash of a missing cell with its reason on hover and a word of it in the text."""
+    return element(
+        "span", MISSING, " ", element("span", word or reason, class_="rg-why"), title=one_line(reason)
+    )
+
+
+def paragraph(text: object, class_: str | None = None) -> Safe:
+    """Return a paragraph; nothing for no text."""
+    return element("p", text, class_=class_) if text else Safe("")
+
+
+def shown(text: Any, most: int) -> str:
+    """Return strangers' text, cut at a length that a page can bear, with how much is left out."""
+    words = "\n\n".join(str(item) for item in text) if isinstance(text, list | tuple) else str(text)
+    return words if len(words) <= most else f"{words[:most]} … (+{len(words) - most:,})"
