@@ -51,19 +51,20 @@ def _places(text: str) -> int:
 def notes_on_stderr() -> Iterator[None]:
     """Print the warnings of ragnb as notes, each once, and leave all others as they are."""
     seen: set[str] = set()
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", RagnbWarning)
-        usual = warnings.showwarning
+    usual = warnings.showwarning
 
-        def show(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
-            if not issubclass(category, RagnbWarning):
-                usual(message, category, *place, **more)
-            elif str(message) not in seen:
-                seen.add(str(message))
-                note(str(message))
+    def show(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
+        if not issubclass(category, RagnbWarning):
+            usual(message, category, *place, **more)
+        elif str(message) not in seen:
+            seen.add(str(message))
+            note(str(message))
 
-        warnings.showwarning = show
+    warnings.showwarning = show
+    try:
         yield
+    finally:
+        warnings.showwarning = usual
 
 
 def note(text: str) -> None:

@@ -23,11 +23,11 @@ def slug(name: str) -> str:
     Examples
     --------
     >>> slug("quickstart_weak"), slug("../../etc"), slug("模拟评审：一")
-    ('quickstart_weak', 'etc-f5aef7c1', '模拟评审-一-5b6ea1ff')
+    ('quickstart_weak', 'etc-74ccf3c5', '模拟评审-一-cb3d7a99')
     """
     plain = unicodedata.normalize("NFC", name)
     kept = re.sub(r"[^\w-]+", "-", plain)[:40].strip("-_")
-    if kept == name and name.isascii() and not _DEVICES.fullmatch(name):
+    if kept and kept == name and name.isascii() and not _DEVICES.fullmatch(name):
         return name
     return f"{kept or 'scenario'}-{_digest(plain.encode('utf-8', 'surrogatepass'))}"
 

@@ -105,9 +105,7 @@ def report(
     raise RagnbError(message)  # out of the handler: the failure's own traceback is in the notebook
 
 
-def check_parameters(
-    scenario: str | os.PathLike[str], overrides: Overrides
-) -> tuple[Scenario, dict[str, Any]]:
+def check_parameters(scenario: str | os.PathLike[str], overrides: Overrides) -> tuple[Scenario, dict[str, Any]]:
     """Return the scenario as this run uses it, and the overrides as JSON holds them.
 
     Raises
@@ -179,14 +177,19 @@ def _failure(error: BaseException, left: Path) -> str | None:
 
     if isinstance(error, PapermillExecutionError):
         name = "" if error.ename == "RagnbError" else f"{error.ename}: "
-        first = next((line for line in error.source.splitlines() if line.strip()), "")
         return (
-            f"the report notebook failed in cell In [{error.exec_count}] ({one_line(first, 60)}): "
+            f"the report notebook failed in cell {_cell(error.source, left)!r} (In [{error.exec_count}]): "
             f"{name}{one_line(error.evalue, 500)}; what ran until then: {_shown(left)}"
         )
     if isinstance(error, RuntimeError) and left.exists():
         return f"the kernel of the report died ({one_line(error, 200)}); what ran until then: {_shown(left)}"
     return None
+
+
+def _cell(source: str, notebook: Path) -> str:
+    """Return the id of the cell with that source."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    return next((str(cell["id"]) for cell in cells if "".join(cell["source"]) == source), "?")
 
 
 def _shown(path: Path) -> str:

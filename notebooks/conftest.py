@@ -1,0 +1,3 @@
+"""The report notebook runs by papermill, with parameters (tests/test_report.py); nbval runs the others."""
+
+collect_ignore = ["report.ipynb"]

@@ -1,0 +1,338 @@
+"""Reports that really run: the notebook by papermill, the page, the folder, and what a failure leaves."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import os
+import re
+import string
+from pathlib import Path
+
+import nbformat
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragnb import load_scenario
+from ragnb.errors import RagnbError
+from ragnb.report import report, run
+from ragnb.report.folders import RunFolder, input_hash, slug
+
+ROOT = Path(__file__).resolve().parents[1]
+SCENARIOS = ROOT / "scenarios"
+FILES = {
+    "report.ipynb", "report.html", "report.md", "scores.csv", "means.csv", "gates.json", "gates.junit.xml",
+    "scenario.snapshot.yaml", "run.json",
+}  # fmt: skip
+SAME_BYTES = FILES - {"run.json"}
+CANARY = "canary-key-5f3a9b71"
+
+
+@pytest.fixture(scope="session")
+def out(tmp_path_factory):
+    return tmp_path_factory.mktemp("reports")
+
+
+@pytest.fixture(scope="session")
+def quickstart(out):
+    return report(SCENARIOS / "quickstart.yaml", out=out)
+
+
+@pytest.fixture(scope="session")
+def keyed(tmp_path_factory, out):
+    """A Chinese run of a scenario that names a key's variable, with overrides, while the key is set."""
+    folder = tmp_path_factory.mktemp("scenario {of} 钥匙")
+    text = (SCENARIOS / "simulated_judge.yaml").read_text(encoding="utf-8")
+    text = text.replace("../data", (ROOT / "data").as_posix()).replace("name: simulated_judge", "name: 模拟评审")
+    text += "llm_profiles:\n  judge: {base_url: http://localhost:1/v1, model: m, api_key_env: RAGNB_TEST_KEY}\n"
+    (folder / "模拟.yaml").write_text(text, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAGNB_TEST_KEY", CANARY)
+        overrides = {"metric_weights": {"faithfulness": 2}, "level": 0.9}
+        return report(folder / "模拟.yaml", out=out, overrides=overrides)
+
+
+def all_files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_a_run_leaves_these_files_and_nothing_else(quickstart, keyed, out):
+    for result in (quickstart, keyed):
+        assert {path.name for path in result.folder.iterdir()} == FILES
+    assert quickstart.folder.parent == out / "quickstart"
+    assert (quickstart.folder.parent / "latest.txt").read_text() == f"{quickstart.folder.name}\n"
+    assert not list(out.rglob(".*"))
+
+
+def test_folder_name_is_utc_time_and_input_hash(quickstart):
+    hashed = input_hash(load_scenario(SCENARIOS / "quickstart.yaml"))
+    assert re.fullmatch(rf"\d{{8}}T\d{{6}}Z-{hashed}", quickstart.folder.name)
+
+
+def test_result_says_what_gates_json_says(quickstart):
+    gates = json.loads((quickstart.folder / "gates.json").read_text(encoding="utf-8"))
+    assert quickstart.blocked is gates["blocked"] is True
+    assert quickstart.verdict in quickstart.markdown.read_text(encoding="utf-8")
+
+
+def test_same_scenario_twice_gives_the_same_bytes(quickstart, out):
+    again = report(SCENARIOS / "quickstart.yaml", out=out)
+    assert again.folder != quickstart.folder
+    for name in SAME_BYTES:
+        assert (again.folder / name).read_bytes() == (quickstart.folder / name).read_bytes(), name
+
+
+def test_overrides_reach_the_run_and_its_record_but_not_the_file(keyed):
+    snapshot = load_scenario(keyed.folder / "scenario.snapshot.yaml")
+    assert (snapshot.level, snapshot.metric_weights) == (0.9, {"faithfulness": 2.0})
+    means = pd.read_csv(keyed.folder / "means.csv").set_index("metric")
+    assert means.loc[["faithfulness", "context_recall"], "weight"].tolist() == [2, 1]
+    command = json.loads((keyed.folder / "run.json").read_text(encoding="utf-8"))["command"]
+    assert command == """ragnb report '模拟.yaml' -p 'metric_weights={"faithfulness": 2}' -p level=0.9"""
+
+
+def test_snapshot_gives_the_run_again(quickstart, tmp_path):
+    from ragnb import assess
+
+    assess(quickstart.folder / "scenario.snapshot.yaml").save(tmp_path)
+    for name in ("scores.csv", "means.csv", "gates.json"):
+        assert (tmp_path / name).read_bytes() == (quickstart.folder / name).read_bytes()
+
+
+def test_run_json_holds_versions_hashes_and_time(quickstart):
+    record = json.loads((quickstart.folder / "run.json").read_text(encoding="utf-8"))
+    assert {"numpy", "pandas", "papermill"} <= set(record["packages"])
+    assert {one["role"] for one in record["inputs"]} == {"scores", "traces", "gold"}
+    assert all(re.fullmatch("[0-9a-f]{64}", one["sha256"]) for one in record["inputs"])
+    assert record["command"] == "ragnb report quickstart.yaml"
+    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d", record["made_at"])
+
+
+def test_no_file_holds_a_key_or_a_machine_path(quickstart, keyed):
+    for path in all_files(quickstart.folder) + all_files(keyed.folder):
+        data = path.read_bytes()
+        assert CANARY.encode() not in data, path
+        # The notebook and the snapshot lead from the run's folder to the scenario; they begin with "..".
+        if path.suffix not in (".ipynb", ".yaml"):
+            assert str(ROOT).encode() not in data, path
+        assert not re.search(rb'"(/|[A-Z]:\\)[^"/]', data), path
+
+
+def test_executed_notebook_has_no_error_and_no_time(quickstart):
+    notebook = nbformat.read(quickstart.notebook, as_version=4)
+    assert set(notebook.metadata.papermill) == {"parameters"}
+    for cell in notebook.cells:
+        assert not {"papermill", "execution"} & set(cell.metadata)
+        assert not [output for output in cell.get("outputs", []) if output.output_type in ("error", "stream")]
+
+
+def test_parameters_lead_from_the_run_folder_to_the_scenario(quickstart):
+    parameters = nbformat.read(quickstart.notebook, as_version=4).metadata.papermill.parameters
+    assert (quickstart.folder / parameters.scenario).resolve() == SCENARIOS / "quickstart.yaml"
+    assert parameters.out == "."
+
+
+class Links(html.parser.HTMLParser):
+    """Collect every element and every attribute that can make a browser ask for something."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.asked: list[str] = []
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.asked += [str(value) for name, value in attrs if name in ("src", "href", "srcset", "action", "data")]
+        self.ids += [str(value) for name, value in attrs if name == "id"]
+        assert not [name for name, _ in attrs if name.startswith("on")]
+
+
+def test_page_asks_nobody_and_its_links_arrive(quickstart, keyed):
+    for result in (quickstart, keyed):
+        text = result.html.read_text(encoding="utf-8")
+        links = Links()
+        links.feed(text)
+        assert not {"script", "link", "iframe", "object", "embed", "base"} & links.tags
+        assert "default-src 'none'" in text
+        assert "url(" not in text
+        assert "@import" not in text
+        assert len(links.ids) == len(set(links.ids))
+        assert {name for name in links.asked if not name.startswith("#")} == set()
+        assert {name[1:] for name in links.asked} <= set(links.ids)
+
+
+def test_page_shows_the_sheet_without_code(quickstart, keyed):
+    english, chinese = (result.html.read_text(encoding="utf-8") for result in (quickstart, keyed))
+    assert quickstart.verdict in english
+    assert keyed.verdict in chinese
+    assert '<html lang="zh-CN">' in chinese
+    assert "rn.assess" not in english + chinese
+    assert english.count("<style>") == 1
+
+
+BAD_NAMES = ["metric_weigths", "a b", "x; import os", "__class__", "", "1", "scenario", "out", "replace", "path"]
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_unknown_parameters_are_refused_before_anything_runs(name, tmp_path):
+    with pytest.raises(RagnbError, match="is not known"):
+        report(SCENARIOS / "quickstart.yaml", out=tmp_path, overrides={name: 1})
+    assert not list(tmp_path.iterdir())
+
+
+def test_unknown_parameter_gets_near_names(tmp_path):
+    with pytest.raises(RagnbError, match="did you mean 'metric_weights'"):
+        report(SCENARIOS / "quickstart.yaml", out=tmp_path, overrides={"metric_weigths": {}})
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"level": 2}, {"level": "0.9"}, {"metric_weights": {"faithfulness": True}}, {"lang": "fr"},
+        {"scores": "absent.csv"}, {"title": object()},
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_bad_values_are_refused_before_anything_runs(bad, tmp_path):
+    with pytest.raises(RagnbError):
+        report(SCENARIOS / "quickstart.yaml", out=tmp_path, overrides=bad)
+    assert not list(tmp_path.iterdir())
+
+
+def test_objects_of_ours_pass_as_overrides(tmp_path):
+    from ragnb import Gate, Metric
+
+    given = {"metrics": [Metric("m", 1, 5)], "gates": (Gate("G", "m", ">=", 3),), "traces": Path("t")}
+    (tmp_path / "t").write_text("")
+    (tmp_path / "s.csv").write_text("m\n1\n")
+    (tmp_path / "s.yaml").write_text("scores: s.csv\n")
+    settings, plain = run.check_parameters(tmp_path / "s.yaml", given)
+    assert json.loads(json.dumps(plain)) == plain
+    assert settings.metrics == (Metric("m", 1, 5),)
+    assert settings.gates == (Gate("G", "m", ">=", 3),)
+
+
+def test_results_file_is_told_from_a_scenario(tmp_path):
+    with pytest.raises(RagnbError, match=r"is not a scenario.*ragnb check scores\.csv"):
+        report(ROOT / "data" / "quickstart" / "scores.csv", out=tmp_path)
+
+
+# Failures
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A scenario of two rows, and the place of its reports."""
+    (tmp_path / "scores.csv").write_text("faithfulness,doc_name\n0.9,a\n0.7,b\n")
+    (tmp_path / "small.yaml").write_text("scores: scores.csv\n")
+    return tmp_path / "small.yaml"
+
+
+def one_cell(path: Path, source: str) -> Path:
+    parameters = nbformat.v4.new_code_cell(
+        'scenario: str = ""\nout: str = ""\noverrides: dict = {}', metadata={"tags": ["parameters"]}
+    )
+    cells = [parameters, nbformat.v4.new_code_cell(source, id="broken")]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    return path
+
+
+def test_failing_cell_leaves_the_partial_notebook_and_earlier_runs(small):
+    out = small.parent / "reports"
+    first = report(small, out=out)
+    before = {path: path.read_bytes() for path in all_files(out)}
+    (small.parent / "scores.csv").write_text("faithfulness,doc_name\n1.9,a\n0.7,b\n")
+    with pytest.raises(RagnbError) as caught:
+        report(small, out=out)
+    message = str(caught.value)
+    assert "cell 'assess' (In [3])" in message
+    assert "faithfulness" in message
+    assert "\n" not in message
+    (failed,) = [path for path in (out / "small").iterdir() if path.name.endswith(".failed")]
+    assert str(failed / "report.ipynb") in message
+    notebook = nbformat.read(failed / "report.ipynb", as_version=4)
+    assert "RagnbError" in {o.get("ename") for cell in notebook.cells for o in cell.get("outputs", [])}
+    assert {path: path.read_bytes() for path in before} == before
+    assert {path.name for path in (out / "small").iterdir()} == {"latest.txt", first.folder.name, failed.name}
+
+
+def test_failing_cell_names_the_error_and_has_no_key(small, monkeypatch, tmp_path):
+    small.write_text(
+        "scores: scores.csv\nllm_profiles:\n"
+        "  judge: {base_url: http://localhost:1, model: m, api_key_env: RAGNB_TEST_KEY}\n"
+    )
+    source = "import os\nprint(dict(os.environ))\nraise KeyError(os.environ['RAGNB_TEST_KEY'] + '!')"
+    monkeypatch.setattr(run, "notebook_path", lambda: one_cell(tmp_path / "bad.ipynb", source))
+    monkeypatch.setenv("RAGNB_TEST_KEY", CANARY)
+    with pytest.raises(RagnbError, match=r"cell 'broken' \(In \[3\]\): KeyError: '!'"):
+        report(small, out=tmp_path / "reports")
+    left = all_files(tmp_path / "reports")
+    assert len(left) == 1
+    assert CANARY not in left[0].read_text(encoding="utf-8")
+
+
+def test_dead_kernel_is_told(small, monkeypatch, tmp_path):
+    notebook = one_cell(tmp_path / "dies.ipynb", "import os\nos._exit(9)")
+    monkeypatch.setattr(run, "notebook_path", lambda: notebook)
+    with pytest.raises(RagnbError, match="the kernel of the report died"):
+        report(small, out=tmp_path / "reports")
+    assert [path.suffix for path in (tmp_path / "reports" / "small").iterdir()] == [".failed"]
+
+
+def test_warnings_of_the_kernel_are_handed_on_without_their_place(small):
+    small.write_text("scores: scores.csv\ngates:\n  - {name: G, metric: faithfullness_, op: '>=', at: 0.5}\n")
+    result = report(small, out=small.parent / "reports")
+    assert any("finds no metric 'faithfullness_'" in text for text in result.warnings)
+    assert str(ROOT) not in result.notebook.read_text(encoding="utf-8")
+
+
+# Folders
+
+
+@given(st.text())
+def test_slug_is_one_safe_path_component(name):
+    made = slug(name)
+    assert re.fullmatch(r"[\w-]{1,60}", made)
+    assert Path(made).name == made
+    assert made.strip("-_") == made or made == name
+
+
+ODD = ["con", "NUL", "../up", "..\\up", "C:\\x", "a:b", "a\u202eb", ".", "", "报告", "Ａ", "e\u0301"]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_names_get_a_hash(name):
+    assert re.fullmatch(r"[\w-]+-[0-9a-f]{8}", slug(name))
+
+
+@given(st.text(string.ascii_letters + string.digits, min_size=1, max_size=30))
+def test_plain_names_stay(name):
+    assert slug(name).startswith(name)
+
+
+def test_two_runs_of_one_second_have_two_folders(small):
+    scenario = load_scenario(small)
+    made = [RunFolder.make(small.parent / "out", scenario) for _ in range(3)]
+    assert len({folder.final for folder in made}) == 3
+    assert len({folder.done() for folder in made}) == 3
+
+
+def test_input_hash_follows_settings_and_bytes(small):
+    scenario = load_scenario(small)
+    same, other = input_hash(load_scenario(small)), input_hash(scenario.replace(level=0.9))
+    assert input_hash(scenario) == same != other
+    (small.parent / "scores.csv").write_text("faithfulness,doc_name\n0.9,a\n0.8,b\n")
+    assert input_hash(scenario) not in (same, other)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links need rights on Windows")
+def test_link_out_of_the_report_folder_is_refused(small, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports" / "small").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RagnbError, match="link to a place outside"):
+        report(small, out=tmp_path / "reports")
+    assert not list((tmp_path / "elsewhere").iterdir())
