@@ -14,7 +14,9 @@ _CARD, _MOST_BADGES = 182, 8
 
 def title(w: Writer) -> str:
     """Return what the run is called."""
-    return w.sheet.scenario.title or w.sheet.scenario.name
+    scenario = w.sheet.scenario
+    named = scenario.title or (scenario.name if "name" in scenario.model_fields_set else None)
+    return named or w.say("sheet.title")
 
 
 def verdict(w: Writer) -> Safe:
@@ -110,7 +112,7 @@ def _unscored(w: Writer) -> Safe:
         k: sum(int(w.rows[m][f"n_{k}"]) for m in w.quality) for k in ("failed", "missing", "not_applicable")
     }
     if w.quality:
-        without = every - int(w.rows[TOTAL]["n"])
+        without = int(w.sheet.scores[w.quality].isna().all(axis=1).sum())
         note = w.say("sheet.cells", **{k: markup.count(n) for k, n in cells.items()})
     else:
         outcomes = w.sheet.outcomes

@@ -126,10 +126,12 @@ def _ledger(w: Writer) -> Safe:
 def glossary(w: Writer) -> Safe:
     """One sentence for each word that a reader may not know, and for each metric of this run."""
     known: dict[str, Any] = texts.entry(w.lang, "glossary")
+    unit = w.sheet.means.attrs["clusters"]
+    skipped = {"documents", "clusters"} - {f"{unit}s"}
+    said = [key for key, text in known.items() if isinstance(text, str) and key not in skipped]
     rows = [
         _term(w.say(f"column.{key}", level=w.level), key, w.say(f"glossary.{key}", level=w.level))
-        for key, said in known.items()
-        if isinstance(said, str)
+        for key in said
     ]
     rows += [_term(name, name, known["metric"][name]) for name in w.rows if name in known["metric"]]
     return w.section("glossary", element("dl", *rows))

@@ -65,8 +65,11 @@ def _list(items: list[str]) -> str:
 
 def _metric(w: Writer, name: str) -> str:
     row = w.rows[name]
-    weight = "" if pd.isna(row["weight"]) else f" (w={row['weight']:g})"
-    return f"- {md_cell(name)}: {markup.number(row['value'], _DIGITS)}{weight}{_tail(w, name, row)}"
+    return f"- {md_cell(name)}: {markup.number(row['value'], _DIGITS)}{_weight(row)}{_tail(w, name, row)}"
+
+
+def _weight(row: Row) -> str:
+    return "" if pd.isna(row["weight"]) else f" (w={row['weight']:g})"
 
 
 def _total(w: Writer) -> list[str]:
@@ -84,12 +87,11 @@ def _tail(w: Writer, name: str, row: Row) -> str:
 
 def _rate(w: Writer, name: str) -> str:
     row = w.rows[name]
-    weight = "" if pd.isna(row["weight"]) else f" (w={row['weight']:g})"
     if pd.isna(row["value"]):
-        return f"- {md_cell(name)}: {markup.MISSING}{weight} ({w.why_missing(name)})"
+        return f"- {md_cell(name)}: {markup.MISSING}{_weight(row)} ({w.why_missing(name)})"
     lower = f" · {w.say('chart.lower')}" if w.better[name] == "lower" else ""
     value = w.value(name, row["value"])
-    return f"- {md_cell(name)}: {value}{weight} {w.ends(name, row)}, {w.counted(row)}{lower}"
+    return f"- {md_cell(name)}: {value}{_weight(row)} {w.ends(name, row)}, {w.counted(row)}{lower}"
 
 
 def _gates(w: Writer) -> str:
@@ -117,14 +119,7 @@ def _diagnosis(w: Writer, row: Row) -> str:
     severity = w.say(f"severity.{row['severity']}")
     actions = [f"{one['text']} ({one['setting']})" if one["setting"] else one["text"] for one in row["actions"]]
     worst = [
-        " · ".join(
-            [
-                w.value(row["metric"], one["score"]),
-                one_line(one["sample_id"]),
-                one_line(one["question"] or "", 80),
-            ]
-        )
-        for one in row["worst"]
+        " · ".join([*w.score(row["metric"], one["score"]), *mending.sample_names(one)]) for one in row["worst"]
     ]
     lists = [
         f"{w.say(f'sheet.{key}')}\n\n{_list(items)}"

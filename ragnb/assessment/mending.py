@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -30,7 +31,7 @@ def diagnoses(w: Writer) -> Safe:
     return w.section("diagnoses", *parts, _modes(w))
 
 
-def by_cost(w: Writer) -> list[Row]:
+def by_cost(w: Writer) -> Sequence[Row]:
     """Return the diagnoses, the costliest first; those outside the total come last."""
     return w.sheet.diagnoses.sort_values("cost", ascending=False, kind="stable").to_dict("records")
 
@@ -124,7 +125,7 @@ def _modes(w: Writer) -> Safe:
     """The failure modes as one bar with counts, and what each costs."""
     modes = w.sheet.modes
     some = modes[modes["n"] > 0]
-    if not w.quality or not len(some):
+    if not len(some) or not any(name in w.rules for name in w.quality):
         return Safe("")
     names = [w.say(f"mode.{mode}") for mode in some["failure_mode"]]
     if some["failure_mode"].tolist() == ["not_enough_scores"]:

@@ -116,8 +116,10 @@ class Writer:
         if span is None or pd.isna(row["value"]):
             return Safe("")
         marks = [at for _, at in self.bars(metric)] if bars is None else bars
-        ends = {"span": span, "percent": metric in self.rates, "label": self.name(metric)}
-        return markup.thin_svg(row["value"], row["low"], row["high"], bars=marks, **ends)  # type: ignore[arg-type]
+        return markup.thin_svg(
+            row["value"], row["low"], row["high"], span=span, bars=marks,
+            label=self.name(metric), percent=metric in self.rates,
+        )  # fmt: skip
 
     def drawn(self, metric: str, row: Row, *, width: int) -> Safe:
         """Draw a row's interval with its named thresholds."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
 from ragnb import markup
 from ragnb.assessment.parts import TOTAL, Row, Writer, gap, paragraph
-from ragnb.markup import MISSING, TONES, Column, Safe, element, html_table, join
+from ragnb.markup import MISSING, TONES, Column, Safe, element, html_table, join, one_line
 
 MOST_DOCUMENTS = 30
 _GATE_TONES = {"pass": "good", "fail": "bad", "undecided": "watch", "no_data": "none"}
@@ -52,7 +53,9 @@ def _mean_row(w: Writer, name: str) -> dict[str, Any]:
     return {
         "metric": join([element("strong" if name == TOTAL else "span", w.name(name), class_="rg-name"), lower]),
         "weight": None if pd.isna(row["weight"]) else Safe(f"{row['weight']:g}"),
-        "estimate": gap(w.why_missing(name)) if missing else Safe(w.interval(name, row)),
+        "estimate": gap(w.why_missing(name), w.say("column.missing"))
+        if missing
+        else Safe(w.interval(name, row)),
         "picture": w.thin(name, row),
         **{key: row[key] for key in ("n", "n_clusters", *_COUNTS)},
     }
@@ -65,7 +68,7 @@ def gates(w: Writer) -> Safe:
         return Safe("")
     rows = [
         {
-            "gate": row["gate"],
+            "gate": element("span", one_line(row["gate"], 40), class_="rg-name"),
             "asks": element("span", w.asks(row), class_="rg-name"),
             "seen": gap(w.say("outcome.no_data").strip())
             if pd.isna(row["value"])
@@ -134,7 +137,7 @@ def where(w: Writer) -> Safe:
     )
 
 
-def _has(cells: dict[Any, Any], doc: Any, name: str) -> bool:
+def _has(cells: Mapping[Any, Row], doc: Any, name: str) -> bool:
     return not pd.isna(cells[doc, name]["value"])
 
 
@@ -195,11 +198,14 @@ def systems(w: Writer) -> Safe:
 def _estimate(w: Writer, name: str, row: Row) -> Safe:
     if pd.isna(row["value"]):
         return gap(w.say("column.missing"))
-    n = element("span", w.say("chart.n", n=markup.count(row["n"])), class_="rg-why")
-    return join([w.interval(name, row), Safe("<br>"), n])
+    small = [
+        element("span", said, class_="rg-why")
+        for said in (w.ends(name, row), w.say("chart.n", n=markup.count(row["n"])))
+    ]
+    return join([w.value(name, row["value"]), *small], Safe("<br>"))
 
 
-def _radar(w: Writer, order: list[Any], cells: dict[Any, Row]) -> Safe:
+def _radar(w: Writer, order: list[Any], cells: Mapping[Any, Row]) -> Safe:
     axes = [name for name in w.quality or w.rates if w.span(name)]
     if not axes or len(order) > len(markup.SYSTEM_COLOURS):
         return Safe("")
