@@ -29,9 +29,7 @@ FLOORS = {
     "cli": 6,
     **dict.fromkeys(["report", "widgets"], 5),
     **dict.fromkeys(["assessment", "plots"], 4),
-    **dict.fromkeys(
-        ["diagnostics", "traces", "gates", "calibration", "comparison", "judging", "scoring"], 3
-    ),
+    **dict.fromkeys(["diagnostics", "traces", "gates", "calibration", "comparison", "judging", "scoring"], 3),
     **dict.fromkeys(["weights", "readers", "scenario", "work"], 2),
     **dict.fromkeys(["schema", "markup"], 1),
     **dict.fromkeys(["stats", "texts"], 0),
@@ -41,6 +39,7 @@ OPEN_TO_ALL = {"errors", "texts"}
 DRAWING = {"plots", "markup", "report"}
 COMPUTING = {"stats", "weights"} | {room for room, floor in FLOORS.items() if floor == 3}
 NOT_CORE = {"judging", "scoring"}
+SHOWING = {"markup", "plots", "assessment", "report", "widgets", "cli"}
 EARLY = set(sys.stdlib_module_names) | {"numpy", "pandas", "narwhals", "pydantic", "pydantic_core", "ragnb"}
 HEAVY = [
     "IPython", "click", "ipykernel", "ipywidgets", "langchain", "matplotlib", "nbconvert", "nbformat",
@@ -180,9 +179,12 @@ def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def test_core_keeps_its_budget():
+    """What turns files into numbers stays small; what shows them has a budget of its own."""
     tools = {path for path in SOURCES if path.parent.name == "readers" and is_tool_reader(path)}
-    core = [path for path in SOURCES if room_of(path) not in NOT_CORE and path not in tools]
-    assert sum(map(code_lines, core)) <= 4500
+    ours = [path for path in SOURCES if room_of(path) not in NOT_CORE and path not in tools]
+    shown = [path for path in ours if room_of(path) in SHOWING]
+    assert sum(map(code_lines, set(ours) - set(shown))) <= 4500
+    assert sum(map(code_lines, shown)) <= 3500
 
 
 def code_lines(path: Path) -> int:

@@ -11,7 +11,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import ragnb
 from ragnb.gates import gates_json
 from ragnb.readers import to_csv_text
 
@@ -55,7 +54,7 @@ def run_record(sheet: Assessment, command: str | None) -> dict[str, Any]:
     """Return how a run was made: versions, input hashes, settings, command, time."""
     scenario = sheet.scenario
     return {
-        "ragnb": ragnb.__version__,
+        "ragnb": metadata.version("ragnb"),
         "python": platform.python_version(),
         "packages": {name: metadata.version(name) for name in _PACKAGES},
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),

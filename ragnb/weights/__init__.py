@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 
 from ragnb.weights.check import check_weights, nfc
-from ragnb.weights.moments import MetricsArgument, Moments, moments
 from ragnb.weights.notes import ledger, notes
+from ragnb.weights.reduced import MetricsArgument, Moments, moments
 from ragnb.weights.rows import Effective, effective_weights, sample_weight, weigh, weighted_score
 
 __all__ = [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from ragnb.weights.columns import Array
 from ragnb.weights.finish import Estimates, Plan
 
 if TYPE_CHECKING:
-    from ragnb.weights.moments import Moments
+    from ragnb.weights.reduced import Moments
 
 
 def result_table(source: Moments, found: Estimates, plan: Plan, weights: Array) -> pd.DataFrame:
@@ -42,22 +43,23 @@ def result_table(source: Moments, found: Estimates, plan: Plan, weights: Array) 
     table = pd.DataFrame({name: columns[name].ravel() for name in RESULT_COLUMNS})
     if source.by is not None:
         table.insert(0, source.by, np.repeat(np.array(source.groups, dtype=object), width))
-    table.attrs = {
+    table.attrs = _about(source, found, plan)
+    return table
+
+
+def _about(source: Moments, found: Estimates, plan: Plan) -> dict[Hashable | None, Any]:
+    """What the columns do not hold: ranges, directions, and how the weight lies on the clusters."""
+    unit = ("document" if source.doc_clusters else "cluster") if source.clusters else "row"
+    names = dict(enumerate(source.clusters))
+    tops = zip(found.top_share.ravel().tolist(), found.top_cluster.ravel().tolist(), strict=True)
+    return {
         "ranges": {m.name: (m.low, m.high) for m in source.metrics} | {"weighted_score": (plan.low, plan.high)},
         "better": {m.name: m.better for m in source.metrics} | {"weighted_score": "higher"},
         "why_no_total": plan.why_not,
-        "clusters": "document"
-        if source.doc_clusters and source.clusters
-        else "row"
-        if not source.clusters
-        else "cluster",
+        "clusters": unit,
         "g_eff": found.g_eff.ravel().tolist(),
-        "top": [
-            {"share": float(s), "name": source.clusters[c] if 0 <= c < len(source.clusters) else ""}
-            for s, c in zip(found.top_share.ravel(), found.top_cluster.ravel(), strict=True)
-        ],
+        "top": [{"share": share, "name": names.get(code, "")} for share, code in tops],
     }
-    return table
 
 
 def _in_total(source: Moments, weights: Array) -> Flags:
