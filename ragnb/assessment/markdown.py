@@ -31,8 +31,8 @@ def to_markdown(sheet: Assessment) -> str:
     --------
     >>> from ragnb import assess
     >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8, 0.9], "doc_name": ["a", "b", "c"]}), gates=[])
-    >>> next(line for line in to_markdown(sheet).splitlines() if line.startswith("- faith"))[:34]
-    '- faithfulness: 0.9000 (w=1) [0.4'
+    >>> next(line for line in to_markdown(sheet).splitlines() if line.startswith("- faith"))[:28]
+    '- faithfulness: 0.9000 (w=1)'
     """
     w = Writer(sheet, linked=False)
     parts = [
