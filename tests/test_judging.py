@@ -78,9 +78,7 @@ def test_score_is_the_plain_loops(answer, contexts):
     st.lists(st.text("ab 1差旅报", max_size=30), max_size=3),
 )
 def test_score_is_the_plain_loops_on_random_text(answer, contexts):
-    assert support_lexical(answer, contexts) == pytest.approx(
-        by_hand(answer, contexts), abs=1e-12, nan_ok=True
-    )
+    assert support_lexical(answer, contexts) == pytest.approx(by_hand(answer, contexts), abs=1e-12, nan_ok=True)
 
 
 @given(ENGLISH, st.lists(ENGLISH, min_size=1, max_size=3))
@@ -143,9 +141,7 @@ def test_full_width_and_case_do_not_count():
 
 
 def test_negation_is_a_blind_spot():
-    context = (
-        "Damage from liquids, falls or unauthorised repair is not covered by the warranty of the instrument."
-    )
+    context = "Damage from liquids, falls or unauthorised repair is not covered by the warranty of the instrument."
     said = "Damage from liquids, falls or unauthorised repair is {}covered by the warranty of the instrument."
     right, wrong = (
         support_lexical(said.format("not "), [context]),

@@ -57,9 +57,7 @@ def test_quickstart_is_small():
 
 
 def test_there_are_enough_questions_of_each_sort():
-    assert (
-        len(QUESTIONS) == len(lines("questions.jsonl")) == len({row["q"] for row in QUESTIONS.values()}) == 80
-    )
+    assert len(QUESTIONS) == len(lines("questions.jsonl")) == len({row["q"] for row in QUESTIONS.values()}) == 80
     assert len(QUESTIONS) - len(ANSWERABLE) == 18
     assert Counter(row["language"] for row in QUESTIONS.values()) == {"zh": 41, "en": 39}
     assert set(Counter(row["kind"] for row in ANSWERABLE)) == {"single", "numeric", "multi"}
@@ -139,9 +137,9 @@ def test_scores_are_those_of_a_plain_loop_over_the_traces(system):
             status = row[f"{name}__status"]
             if value is None:
                 assert row[name] == ""
-                assert status == (
-                    "missing" if row["answerable"] == "True" and not ids else "not_applicable"
-                ) or (name == "support_lexical" and status == "not_applicable")
+                assert status == ("missing" if row["answerable"] == "True" and not ids else "not_applicable") or (
+                    name == "support_lexical" and status == "not_applicable"
+                )
                 assert row[f"{name}__reason"]
             else:
                 assert float(row[name]) == pytest.approx(value, abs=1e-11)
