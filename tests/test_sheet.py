@@ -12,8 +12,8 @@ import pytest
 
 import ragnb as rn
 from ragnb.assessment.parts import Writer
-from ragnb.assessment.sheet import sections, to_html, to_markdown, to_page
-from ragnb.markup import interval_svg, text_width, thin_svg
+from ragnb.assessment.sheet import sections, to_html, to_markdown
+from ragnb.markup import interval_svg, join, page, text_width, thin_svg
 
 ROOT = Path(__file__).resolve().parents[1]
 TRACES = {"gold": ROOT / "data/quickstart/gold.json", "refusal": ["not in context", "资料中没有相关内容"]}
@@ -83,6 +83,10 @@ def frame(n=6, **columns):
         "answer_relevancy": rng.uniform(0.2, 0.9, n).round(3),
     }
     return pd.DataFrame(made | columns)
+
+
+def to_page(sheet):
+    return page("", join(sections(sheet).values()), lang=sheet.scenario.lang)
 
 
 def wanted(row, rate):

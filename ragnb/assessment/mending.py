@@ -54,7 +54,7 @@ def diagnosis_words(w: Writer, row: Row) -> str:
         w.say("sheet.certain" if row["certain"] else "sheet.not_certain"),
     ]
     said += [] if pd.isna(row["cost"]) else [w.say("sheet.costs", cost=markup.number(row["cost"]))]
-    return w.say("sheet.between").join(said)
+    return "".join(said).strip()
 
 
 def _diagnosis(w: Writer, row: Row) -> Safe:
@@ -129,13 +129,9 @@ def _modes(w: Writer) -> Safe:
         return Safe("")
     names = [w.say(f"mode.{mode}") for mode in some["failure_mode"]]
     if some["failure_mode"].tolist() == ["not_enough_scores"]:
-        return join(
-            [w.heading(w.say("sheet.modes"), level=3, anchor="modes"), paragraph(w.say("sheet.no_modes"))]
-        )
+        return join([w.heading(w.say("sheet.modes"), level=3, anchor="modes"), paragraph(w.say("sheet.no_modes"))])
     costliest = modes.attrs.get("costliest")
-    head = (
-        w.say("sheet.modes_costliest", mode=w.say(f"mode.{costliest}")) if costliest else w.say("sheet.modes")
-    )
+    head = w.say("sheet.modes_costliest", mode=w.say(f"mode.{costliest}")) if costliest else w.say("sheet.modes")
     plain = {"fine": "good", "not_enough_scores": "none", costliest: "bad"}
     tones = [plain.get(mode, "watch") for mode in some["failure_mode"]]
     frame = some.assign(mode=names)

@@ -15,7 +15,7 @@ from ragnb.markup import Safe, join
 if TYPE_CHECKING:
     from ragnb.assessment.result import Assessment
 
-__all__ = ["sections", "to_html", "to_markdown", "to_page"]
+__all__ = ["sections", "to_html", "to_markdown"]
 
 _PARTS: Mapping[str, Callable[[Writer], Safe]] = MappingProxyType(
     {
@@ -74,23 +74,3 @@ def to_html(sheet: Assessment) -> Safe:
     """
     writer = Writer(sheet, linked=False)
     return markup.fragment(join(_PARTS[key](writer) for key in _COMPACT), lang=writer.lang)
-
-
-def to_page(sheet: Assessment) -> Safe:
-    """Return the sheet as one document that opens from a file, without network and without script.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from ragnb import assess
-    >>> to_page(assess(pd.DataFrame({"faithfulness": [1.0, 0.8], "doc_name": ["a", "b"]})))[:15]
-    '<!doctype html>'
-    """
-    writer = Writer(sheet)
-    parts = sections(sheet)
-    named = [
-        (key, writer.say(f"sheet.{key}"))
-        for key, body in parts.items()
-        if body and key not in ("verdict", "cards")
-    ]
-    return markup.page(front.title(writer), join(parts.values()), lang=writer.lang, contents=named)
