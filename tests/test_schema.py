@@ -124,7 +124,15 @@ def test_metric_objects_add_and_names_select():
 
 def test_undeclared_numbers_are_listed_and_flags_texts_and_statuses_are_not():
     frame = pd.DataFrame(
-        {"latency": [1.0], "ok": [True], "faithfulness": [1.0], "a__n": [1], "sample_weight": [1.0], "t": ["x"]}
+        {
+            "latency": [1.0],
+            "ok": [True],
+            "ts": [1],
+            "faithfulness": [1.0],
+            "a__n": [1],
+            "sample_weight": [1.0],
+            "t": ["x"],
+        }
     )
     assert undeclared_columns(frame) == ["latency"]
 

@@ -108,9 +108,7 @@ def _share(w: Writer, metric: str) -> float | None:
 
 def _unscored(w: Writer) -> Safe:
     every = len(w.sheet.scores)
-    cells = {
-        k: sum(int(w.rows[m][f"n_{k}"]) for m in w.quality) for k in ("failed", "missing", "not_applicable")
-    }
+    cells = {k: sum(int(w.rows[m][f"n_{k}"]) for m in w.quality) for k in ("failed", "missing", "not_applicable")}
     if w.quality:
         without = int(w.sheet.scores[w.quality].isna().all(axis=1).sum())
         note = w.say("sheet.cells", **{k: markup.count(n) for k, n in cells.items()})

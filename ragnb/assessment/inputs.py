@@ -12,7 +12,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, did_you_mean, listing
 from ragnb.readers import read_cases, read_gold, read_scores, read_traces
 from ragnb.scenario import Scenario
-from ragnb.traces import label_traces
+from ragnb.traces import check_gold, label_traces
 
 _REREAD = ("lossy", "source", "join")
 
@@ -33,6 +33,8 @@ class Inputs:
         ``role, what, column, detail, n``.
     join : dict
         The join report of the traces, empty without.
+    gold : list of dict
+        What `check_gold` finds to be not fine.
     steps : list of (step, rows)
         Where the rows came from.
     """
@@ -43,6 +45,7 @@ class Inputs:
     files: list[dict[str, Any]] = field(default_factory=list)
     lossy: list[dict[str, Any]] = field(default_factory=list)
     join: dict[str, Any] = field(default_factory=dict)
+    gold: list[dict[str, Any]] = field(default_factory=list)
     steps: list[tuple[str, int]] = field(default_factory=list)
 
     def read(self, role: str, reader: Callable[..., pd.DataFrame], source: Any, **options: Any) -> pd.DataFrame:
@@ -68,24 +71,15 @@ def gather(scenario: Scenario, source: Any = None) -> Inputs:
         traces, scores = (source, None) if scenario.gold is not None else (None, source)
     frames = []
     if scores is not None:
-        metrics = None if scenario.metrics is None else list(scenario.metrics)
-        frames.append(
-            _kept(
-                inputs, "scores", scenario, inputs.read("scores", read_scores, scores, metrics=metrics, **options)
-            )
-        )
+        frame = inputs.read("scores", read_scores, scores, metrics=scenario.metrics, **options)
+        frames.append(_kept(inputs, "scores", scenario, frame))
     if traces is not None:
         gold = None
         if scenario.gold is not None:
             gold = inputs.read("gold", read_gold, scenario.gold, **plain)
-        frames.append(
-            _labelled(
-                inputs,
-                scenario,
-                inputs.read("traces", read_traces, traces, **(options if scores is None else plain)),
-                gold,
-            )
-        )
+            inputs.gold = check_gold(gold, lang=scenario.lang).query("not fine").to_dict("records")
+        frame = inputs.read("traces", read_traces, traces, **(options if scores is None else plain))
+        frames.append(_labelled(inputs, scenario, frame, gold))
     if not frames:
         frames = [_only_cases(inputs, scenario, options)]
     inputs.frame = frames[0] if len(frames) == 1 else _joined(frames[0], frames[1])

@@ -130,8 +130,7 @@ def glossary(w: Writer) -> Safe:
     skipped = {"documents", "clusters"} - {f"{unit}s"}
     said = [key for key, text in known.items() if isinstance(text, str) and key not in skipped]
     rows = [
-        _term(w.say(f"column.{key}", level=w.level), key, w.say(f"glossary.{key}", level=w.level))
-        for key in said
+        _term(w.say(f"column.{key}", level=w.level), key, w.say(f"glossary.{key}", level=w.level)) for key in said
     ]
     rows += [_term(name, name, known["metric"][name]) for name in w.rows if name in known["metric"]]
     return w.section("glossary", element("dl", *rows))

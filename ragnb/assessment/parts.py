@@ -166,9 +166,7 @@ class Writer:
 
 def gap(reason: str, word: str | None = None) -> Safe:
     """Return the dash of a missing cell with its reason on hover and a word of it in the text."""
-    return element(
-        "span", MISSING, " ", element("span", word or reason, class_="rg-why"), title=one_line(reason)
-    )
+    return element("span", MISSING, " ", element("span", word or reason, class_="rg-why"), title=one_line(reason))
 
 
 def paragraph(text: object, class_: str | None = None) -> Safe:

@@ -53,9 +53,7 @@ def _mean_row(w: Writer, name: str) -> dict[str, Any]:
     return {
         "metric": join([element("strong" if name == TOTAL else "span", w.name(name), class_="rg-name"), lower]),
         "weight": None if pd.isna(row["weight"]) else Safe(f"{row['weight']:g}"),
-        "estimate": gap(w.why_missing(name), w.say("column.missing"))
-        if missing
-        else Safe(w.interval(name, row)),
+        "estimate": gap(w.why_missing(name), w.say("column.missing")) if missing else Safe(w.interval(name, row)),
         "picture": w.thin(name, row),
         **{key: row[key] for key in ("n", "n_clusters", *_COUNTS)},
     }

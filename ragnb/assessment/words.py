@@ -107,7 +107,9 @@ def _trace_notes(inputs: Inputs, lang: str) -> Iterator[Row]:
     say = load(lang)
     if inputs.labelled and not inputs.with_gold:
         yield note_row("no_gold", "traces", say("note.no_gold"))
-    keys = ("unmatched", "gold_without_trace", "repeated_questions", "duplicate_traces", "question_differs")
+    for row in inputs.gold:
+        yield note_row(f"gold_{row['finding']}", "gold", row["text"])
+    keys = ("unmatched", "gold_without_trace", "duplicate_traces", "question_differs")
     for key in (*keys, "without_answer", "citations_flagged"):
         count = int(inputs.join.get(f"n_{key}", 0))
         if count and (inputs.with_gold or key in ("duplicate_traces", "without_answer", "citations_flagged")):
@@ -119,7 +121,8 @@ def _reading_notes(inputs: Inputs, lang: str) -> Iterator[Row]:
     say = load(lang)
     found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for row in inputs.lossy:
-        if row["what"] in _LOSSY_SAID and (row["column"] or row["what"] == "bad_line"):
+        said = row["what"] in _LOSSY_SAID and (row["column"] or row["what"] == "bad_line")
+        if said and (row["role"], row["what"]) != ("gold", "kept"):  # check_gold says it better
             found.setdefault((_LOSSY_SAID[row["what"]], row["role"], str(row["column"] or "")), []).append(row)
     for (code, role, column), rows in found.items():
         count, details = sum(int(row["n"]) for row in rows), listing((row["detail"] for row in rows), most=5)

@@ -14,7 +14,7 @@ from ragnb.schema.columns import (
     note_row,
 )
 from ragnb.schema.known import METRICS, resolve_metrics, undeclared_columns
-from ragnb.schema.metric import Metric
+from ragnb.schema.metric import Metric, declare_step
 from ragnb.schema.models import DEFAULT_GATES, Gate, Profile, Rubric, Rule
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "Rubric",
     "Rule",
     "applicable_metrics",
+    "declare_step",
     "note_frame",
     "note_row",
     "resolve_metrics",

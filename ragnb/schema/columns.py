@@ -19,6 +19,7 @@ CASE_COLUMNS = (
     "source_units",
     "generation_params",
 )
+TRACE_COLUMNS = ("citations", "chunks", "ts", "ok", "repeat")
 DERIVED_COLUMNS = ("weighted_score", "sample_weight", "is_passing")
 STATUS_WORDS = ("ok", "not_applicable", "failed", "missing")
 RESULT_COLUMNS = (

@@ -9,7 +9,7 @@ from typing import Literal
 import pandas as pd
 
 from ragnb.errors import RagnbError, unknown
-from ragnb.schema.columns import CASE_COLUMNS, DERIVED_COLUMNS
+from ragnb.schema.columns import CASE_COLUMNS, DERIVED_COLUMNS, TRACE_COLUMNS
 from ragnb.schema.metric import Metric
 
 _A, _R, _G, _C, _Q = (
@@ -203,7 +203,7 @@ def undeclared_columns(frame: pd.DataFrame) -> list[str]:
     >>> undeclared_columns(pd.DataFrame({"faithfulness": [1.0], "latency": [2.5], "question": ["a"]}))
     ['latency']
     """
-    skip = {*METRICS, *CASE_COLUMNS, *DERIVED_COLUMNS}
+    skip = {*METRICS, *CASE_COLUMNS, *DERIVED_COLUMNS, *TRACE_COLUMNS}
     return [
         str(name)
         for name in frame.columns

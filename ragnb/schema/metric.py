@@ -15,6 +15,26 @@ Number = Annotated[float, Field(strict=True)]
 _CONFIG = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
 
+_SCALES = ((-1, 1), (-2, 2), (1, 5), (1, 10), (0, 100))
+
+
+def declare_step(name: str, low: float, high: float) -> str:
+    """Word how to declare the scale that values from low to high may be on, for a refusal.
+
+    Examples
+    --------
+    >>> declare_step("faithfulness", 1, 4)
+    "if the scale is 1..5, declare it: metrics=[rn.Metric('faithfulness', 1, 5)]"
+    """
+    fits = [(a, b) for a, b in _SCALES if a <= low and high <= b and (low < 0 or a >= 0)]
+    if not fits:
+        return f"declare the scale: metrics=[rn.Metric({name!r}, low, high)]"
+    (a, b), *_ = fits
+    other = "if these are percent, divide by 100; " if b == 100 else ""
+    other = "if -1 stands for a failed score, empty those cells; " if low == -1 else other
+    return f"{other}if the scale is {a}..{b}, declare it: metrics=[rn.Metric({name!r}, {a}, {b})]"
+
+
 @dataclass(frozen=True, config=_CONFIG)
 class Metric:
     """A metric: its name, its range, and which end is better.
