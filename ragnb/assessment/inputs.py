@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,7 +45,7 @@ class Inputs:
     files: list[dict[str, Any]] = field(default_factory=list)
     lossy: list[dict[str, Any]] = field(default_factory=list)
     join: dict[str, Any] = field(default_factory=dict)
-    gold: list[dict[str, Any]] = field(default_factory=list)
+    gold: list[dict[Hashable, Any]] = field(default_factory=list)
     steps: list[tuple[str, int]] = field(default_factory=list)
 
     def read(self, role: str, reader: Callable[..., pd.DataFrame], source: Any, **options: Any) -> pd.DataFrame:
