@@ -141,7 +141,7 @@ BAD = [
     (["check", "--nope"], "--nope"),
     (["report"], "SCENARIO"),
     (["report", "absent.yaml"], "absent.yaml"),
-    (["report", str(QUICKSTART / "scores.csv")], "is not a scenario"),
+    (["report", "absent.csv"], "absent.csv"),
     (["frobnicate"], "frobnicate"),
 ]
 

@@ -215,9 +215,15 @@ def test_objects_of_ours_pass_as_overrides(tmp_path):
     assert settings.gates == (Gate("G", "m", ">=", 3),)
 
 
-def test_results_file_is_told_from_a_scenario(tmp_path):
-    with pytest.raises(RagnbError, match=r"is not a scenario.*ragnb check scores\.csv"):
-        report(ROOT / "data" / "quickstart" / "scores.csv", out=tmp_path)
+def test_results_files_need_no_scenario(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT / "data")
+    overrides = {"gold": "quickstart/gold.json", "lang": "zh"}
+    result = report("quickstart/traces.strong.jsonl", out=tmp_path, overrides=overrides)
+    assert result.folder.parent.name.startswith("traces")
+    record = json.loads((result.folder / "run.json").read_text(encoding="utf-8"))
+    assert [one["role"] for one in record["inputs"]] == ["gold", "traces"]
+    notebook = nbformat.read(result.notebook, as_version=4).metadata.papermill.parameters
+    assert (result.folder / notebook.overrides.gold).resolve() == ROOT / "data" / "quickstart" / "gold.json"
 
 
 # Failures

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _HELP = """Run the report notebook for each SCENARIO and say where the HTML lies.
 
+SCENARIO is a scenario (.yaml) or a file of results.
+
 Each run gets a new folder: OUT/<scenario>/<UTC time>-<hash of the inputs>/. It holds the page
 (report.html, opens offline), the executed notebook, report.md, the tables and run.json. Earlier
 runs are not touched; latest.txt beside them names the newest.
@@ -26,6 +28,7 @@ runs are not touched; latest.txt beside them names the newest.
 Examples
   ragnb report scenarios/quickstart.yaml
   ragnb report a.yaml b.yaml --out reports
+  ragnb report my_ragas.csv
   ragnb report a.yaml -p level=0.9 -p "metric_weights={faithfulness: 2}"
 
 Exit code: 0 when every report was made, blocked by a gate or not; 2 when an input was refused or

@@ -13,7 +13,7 @@ from pathlib import Path
 from ragnb.errors import RagnbError
 from ragnb.scenario import Scenario
 
-_INPUTS = ("scores", "traces", "gold", "cases", "ratings")
+INPUTS = ("scores", "traces", "gold", "cases", "ratings")
 _DEVICES = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)")
 
 
@@ -34,11 +34,12 @@ def slug(name: str) -> str:
 
 def input_hash(scenario: Scenario) -> str:
     """Return eight hex digits of a hash over the settings and the bytes of every input file."""
-    parts = [scenario.snapshot_text()]
-    for role in _INPUTS:
-        if (path := getattr(scenario, role)) is not None:
-            with path.open("rb") as file:
-                parts.append(f"{role} {hashlib.file_digest(file, 'sha256').hexdigest()}")
+    files = {role: path for role in INPUTS if (path := getattr(scenario, role)) is not None}
+    home = scenario.path or next(iter(files.values()))
+    parts = [scenario.snapshot_text(relative_to=home.parent)]
+    for role, path in files.items():
+        with path.open("rb") as file:
+            parts.append(f"{role} {hashlib.file_digest(file, 'sha256').hexdigest()}")
     return _digest("\n".join(parts).encode("utf-8", "surrogatepass"))
 
 

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 _NAME = "ragnb"
 _LONGEST_SOCKET = 90
@@ -41,16 +41,24 @@ def execute(notebook: Path, target: Path, parameters: Mapping[str, Any], *, hidd
 
     bar = {"desc": "Executing", "unit": "cell", "disable": None, "leave": False}
     with tempfile.TemporaryDirectory(prefix="ragnb-", ignore_cleanup_errors=True) as folder:
-        return papermill.execute_notebook(
-            _literal(notebook),
-            _literal(target),
-            parameters=dict(parameters),
-            kernel_name=_NAME,
-            language="python",
-            cwd=str(target.parent),
-            progress_bar=bar,
-            kernel_manager_class=_manager(Path(folder), hidden),
-        )
+        manager = _manager(Path(folder), hidden)
+        try:
+            return papermill.execute_notebook(
+                _literal(notebook),
+                _literal(target),
+                parameters=dict(parameters),
+                kernel_name=_NAME,
+                language="python",
+                cwd=str(target.parent),
+                progress_bar=bar,
+                kernel_manager_class=manager,
+                shutdown_kernel="immediate",  # asked politely, a kernel may still write to the terminal
+            )
+        finally:
+            for made in manager.made:  # an interrupt can come before papermill knows its kernel
+                if (process := getattr(made.provisioner, "process", None)) is not None:
+                    process.kill()
+                    process.wait()
 
 
 def _literal(path: Path) -> str:
@@ -58,8 +66,8 @@ def _literal(path: Path) -> str:
     return str(path).replace("{", "{{").replace("}", "}}")
 
 
-def _manager(folder: Path, hidden: Iterable[str]) -> type:
-    """Return a kernel manager that knows one kernel: this Python, with its files in `folder`."""
+def _manager(folder: Path, hidden: Iterable[str]) -> Any:
+    """Return a class of kernel managers that know one kernel: this Python, with its files in `folder`."""
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
 
@@ -81,9 +89,12 @@ def _manager(folder: Path, hidden: Iterable[str]) -> type:
     where = {"transport": "ipc", "ip": str(folder / "k")} if with_sockets else {}
 
     class ThisPython(AsyncKernelManager):
+        made: ClassVar[list[Any]] = []
+
         def __init__(self, **settings: Any) -> None:
             specs = KernelSpecManager(kernel_dirs=[str(folder / "kernels")])
             settings |= {"kernel_spec_manager": specs, "connection_file": str(folder / "k.json"), **where}
             super().__init__(**settings)
+            self.made.append(self)
 
     return ThisPython

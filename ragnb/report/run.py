@@ -12,7 +12,7 @@ from typing import Any
 
 from ragnb.errors import RagnbError
 from ragnb.markup import one_line
-from ragnb.report.folders import RunFolder
+from ragnb.report.folders import INPUTS, RunFolder
 from ragnb.report.kernel import execute
 from ragnb.report.page import assemble
 from ragnb.report.tidy import tidy
@@ -72,13 +72,14 @@ def report(
     Parameters
     ----------
     scenario : path
-        A scenario's YAML file.
+        A scenario's YAML file, or a file of results with no scenario at all: a table of scores, or, together
+        with ``gold`` in `overrides`, traces.
     out : path, optional
         The folder of all reports; ``reports`` in the working directory by default. The run is written to
         ``<out>/<scenario's name>/<UTC time>-<hash of the inputs>/``, and that name to ``latest.txt`` beside it.
     overrides : mapping, optional
         Fields of `Scenario` for this run only. None or blank keeps the scenario's value; paths are relative to
-        the scenario's folder.
+        the scenario's folder, or without one to the working directory.
 
     Returns
     -------
@@ -94,7 +95,7 @@ def report(
     settings, plain = check_parameters(scenario, overrides or {})
     folder = RunFolder.make(Path("reports" if out is None else out), settings)
     try:
-        warned = _fill(folder, settings, plain)
+        warned = _fill(folder, Path(scenario).absolute(), settings, plain)
     except BaseException as error:
         left = folder.failed() / "report.ipynb"
         if (message := _failure(error, left)) is None:
@@ -116,28 +117,26 @@ def check_parameters(scenario: str | os.PathLike[str], overrides: Overrides) -> 
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 
     path = Path(scenario)
-    if path.suffix.lower() not in (".yaml", ".yml"):
-        raise RagnbError(
-            f"{str(path)!r} is not a scenario (.yaml); write one that says 'scores: {path.name}', "
-            f"or run: ragnb check {shlex.quote(path.name)}"
-        )
-    own = load_scenario(path)
     try:
         plain = to_jsonable_python(dict(overrides))
     except PydanticSerializationError as error:
         raise RagnbError(f"an override cannot be passed on as JSON: {error}") from None
-    return own.replace(**plain), plain
+    if path.suffix.lower() in (".yaml", ".yml"):
+        return load_scenario(path).replace(**plain), plain
+    role = "scores" if plain.get("gold") is None else "traces"
+    return Scenario(**{role: path}).replace(**plain), plain
 
 
-def _fill(folder: RunFolder, settings: Scenario, overrides: dict[str, Any]) -> list[str]:
+def _fill(folder: RunFolder, source: Path, settings: Scenario, overrides: dict[str, Any]) -> list[str]:
     """Run the notebook in the folder and write the page; return the warnings."""
     import nbformat
 
-    here, source = folder.path, settings.path
-    assert source is not None
+    here = folder.path
     keys = [profile.api_key_env for profile in settings.llm_profiles.values() if profile.api_key_env]
     # Relative to the run's folder, so that the executed notebook runs again where it lies.
-    parameters = {"scenario": _relative(source, here), "out": ".", "overrides": overrides}
+    files = {role: _relative(getattr(settings, role), here) for role in INPUTS if overrides.get(role)}
+    used = overrides | (files if settings.path is None else {})
+    parameters = {"scenario": _relative(source, here), "out": ".", "overrides": used}
     executed = execute(notebook_path(), here / "report.ipynb", parameters, hidden=keys)
     warned = tidy(executed)
     text: str = nbformat.writes(executed)  # type: ignore[no-untyped-call]
