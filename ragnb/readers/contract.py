@@ -12,22 +12,23 @@ from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import Raw, Values, absent
 
 CONTEXTS = ("retrieved_contexts", "ground_truth_contexts")
-IDS = ("sample_id", "doc_name", "system", "persona", "cluster", "item_id")
+IDS = ("sample_id", "doc_name", "system", "repeat", "persona", "cluster", "item_id")
 LISTS = ("source_units", "generation_params", "chunks", "citations", "gold_ids", "passage_id")
 
 
 def made_ids(raw: Raw) -> Values:
-    """Number the samples as they appear; the same question of another system is the same sample."""
-    if "system" not in raw.columns:
+    """Number the samples as they appear; the same question of another system or repeat is the same sample."""
+    runs = [raw.columns[name] for name in ("system", "repeat") if name in raw.columns]
+    if not runs:
         return [str(i + 1) for i in range(len(raw))]
-    nothing: Values = [None] * len(raw)
-    questions, systems = (raw.columns.get("question", nothing), raw.columns["system"])
-    asked: Counter[tuple[str, str]] = Counter()
+    questions = raw.columns.get("question", [None] * len(raw))
+    asked: Counter[tuple[str, ...]] = Counter()
     ids: dict[tuple[str, int], str] = {}
     made: Values = []
-    for question, system in zip(map(str, questions), map(str, systems), strict=True):
-        asked[question, system] += 1
-        made.append(ids.setdefault((question, asked[question, system]), str(len(ids) + 1)))
+    for row in zip(questions, *runs, strict=True):
+        key = tuple(map(str, row))
+        asked[key] += 1
+        made.append(ids.setdefault((key[0], asked[key]), str(len(ids) + 1)))
     return made
 
 
@@ -67,7 +68,7 @@ def _parsed(value: Any) -> Any:
     return value if parsed is None else parsed
 
 
-def spread_results(raw: Raw) -> None:
+def spread_results(raw: Raw, report: Lossy) -> None:
     """Turn a column ``results`` (metric → score, status, reason) into columns a metric."""
     cells = raw.columns.get("results")
     if cells is None or not all(absent(c) or isinstance(c, Mapping) for c in cells):
@@ -76,6 +77,7 @@ def spread_results(raw: Raw) -> None:
     if not all(isinstance(r, Mapping) and {"score", "status"} & set(r) for c in held for r in c.values()):
         return
     del raw.columns["results"]
+    report.add("mapped", "results", "a column a metric", len(held))
     for metric in dict.fromkeys(name for cell in held for name in cell):
         found = [cell.get(metric) or {} for cell in held]
         scores: dict[str, Values] = {

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import os
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from ragnb.errors import RagnbError, did_you_mean, place
 
 LARGEST_UNPACKED = 1 << 30
-_CHUNK = 1 << 20
+LARGEST_RATIO = 200
+_UNSUSPECTED = 1 << 26
+_KINDS = {
+    b"PK\x03\x04": "is a zip archive or an Excel workbook; save the table in it as CSV",
+    b"\xd0\xcf\x11\xe0": "is an old Excel workbook; save the table in it as CSV",
+    b"SQLite format 3": "is a SQLite database; export the table in it as CSV",
+    b"%PDF": "is a PDF; bring the table it was printed from",
+    **{bytes([0x80, n]): "is a pickle, which can run commands; save the table as CSV" for n in range(2, 6)},
+}
 _UTF8 = {"utf8", "utf8sig", "u8", "utf"}
 
 
@@ -59,44 +68,66 @@ class Document:
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
         """Open the unpacked bytes; damage of the packing is told as such."""
-        with self.path.open("rb") as probe:
-            packed = probe.read(2) == b"\x1f\x8b"
         try:
-            with gzip.open(self.path) if packed else self.path.open("rb") as stream:
-                yield stream  # type: ignore[misc]
+            with self.path.open("rb") as file:
+                packed = file.peek(2)[:2] == b"\x1f\x8b"
+                stream = io.BufferedReader(_Unpacked(file, self.path), 1 << 17) if packed else file
+                head = stream.peek(16)[:16]
+                for mark, kind in _KINDS.items():
+                    if head.startswith(mark):
+                        raise RagnbError(f"{place(self.path)}{kind}")
+                yield stream
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise RagnbError(f"{place(self.path)}the gzip file is damaged ({error}); pack it again") from error
 
     def data(self) -> bytes:
-        """Return all unpacked bytes; a packed bomb is refused."""
-        parts, size = [], 0
+        """Return all unpacked bytes."""
         with self.open() as stream:
-            while part := stream.read(_CHUNK):
-                size += len(part)
-                if size > LARGEST_UNPACKED and isinstance(stream, gzip.GzipFile):
-                    raise RagnbError(
-                        f"{place(self.path)}unpacks to more than {LARGEST_UNPACKED >> 20} MB; unpack it yourself"
-                    )
-                parts.append(part)
-        return b"".join(parts)
+            return stream.read()
 
     def text(self) -> str:
         """Return the decoded text without a byte order mark; bytes of another encoding are refused."""
         data = self.data()
         try:
-            return data.decode("utf-8-sig" if self.is_utf8 else str(self.encoding))
+            text = data.decode("utf-8-sig" if self.is_utf8 else str(self.encoding))
         except LookupError as error:
             raise RagnbError(f"encoding={self.encoding!r} is not known; try 'utf-8' or 'gb18030'") from error
         except UnicodeError as error:
-            raise self.not_text(data, error) from error
+            at = getattr(error, "start", 0)
+            where = place(self.path, data.count(b"\n", 0, at) + 1)
+            raise RagnbError(
+                f"{where}byte {at} is not {self.encoding or 'UTF-8'} text; {likely_encoding(data)}"
+            ) from error
+        if "\0" in text:
+            where = place(self.path, text.count("\n", 0, text.index("\0")) + 1)
+            raise RagnbError(
+                f"{where}holds a NUL byte, so it is damaged, no text, or UTF-16 without its mark "
+                "(encoding='utf-16-le')"
+            )
+        return text
 
-    def not_text(self, data: bytes, error: UnicodeError) -> RagnbError:
-        """Return the error for bytes that are not text in the encoding, with the likely one."""
-        at = getattr(error, "start", 0)
-        line = data.count(b"\n", 0, at) + 1
-        return RagnbError(
-            f"{place(self.path, line)}byte {at} is not {self.encoding or 'UTF-8'} text; {likely_encoding(data)}"
-        )
+
+class _Unpacked(io.RawIOBase):
+    """The bytes in a gzip file, counted, so that a small file that unpacks to a huge one is refused early."""
+
+    def __init__(self, file: IO[bytes], path: Path) -> None:
+        self._stream = gzip.GzipFile(fileobj=file)
+        self._path = path
+        self._most = min(LARGEST_UNPACKED, max(_UNSUSPECTED, LARGEST_RATIO * path.stat().st_size))
+        self._size = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        n = self._stream.readinto(buffer)
+        self._size += n
+        if self._size > self._most:
+            raise RagnbError(
+                f"{place(self._path)}unpacks to more than {self._most >> 20} MB out of "
+                f"{self._path.stat().st_size / 2**20:.1f}; unpack it yourself if you trust it"
+            )
+        return n
 
 
 def likely_encoding(data: bytes) -> str:
@@ -104,16 +135,19 @@ def likely_encoding(data: bytes) -> str:
 
     Examples
     --------
-    >>> likely_encoding("忠实度".encode("gbk"))
-    "it may be GBK: pass encoding='gb18030'"
+    >>> likely_encoding("退款流程".encode("big5"))
+    "it may be GBK: pass encoding='gb18030'; or, in Traditional Chinese, Big5: pass encoding='big5'"
     """
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "it looks like UTF-16: pass encoding='utf-16'"
-    try:
-        data.decode("gb18030")
-    except UnicodeError:
+    found = []
+    for encoding, words in (("gb18030", "GBK"), ("big5", "in Traditional Chinese, Big5")):
+        with suppress(UnicodeError):
+            data.decode(encoding)
+            found.append(f"{words}: pass encoding={encoding!r}")
+    if not found:
         return "save it as UTF-8, or pass the encoding it was written in as encoding="
-    return "it may be GBK: pass encoding='gb18030'"
+    return f"it may be {'; or, '.join(found)}"
 
 
 def find_document(source: str | os.PathLike[str], encoding: str | None) -> Document:

@@ -27,7 +27,8 @@ def to_csv_text(frame: pd.DataFrame) -> str:
     Parameters
     ----------
     frame : DataFrame
-        The index is left out. Missing cells are empty; an empty text reads back as missing.
+        The index is left out. Missing cells are empty; an empty text reads back as missing. A NUL, which no
+        CSV reader agrees about, becomes U+FFFD.
 
     Returns
     -------
@@ -92,7 +93,7 @@ def _plain(value: Any) -> Any:
         return None
     if isinstance(value, bool | int | float):
         return value
-    return str(value).encode("utf-8", "replace").decode("utf-8")
+    return str(value).encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
 
 
 def _word(value: Any, guarded: bool) -> str:

@@ -14,7 +14,7 @@ from ragnb.errors import RagnbError, listing, place, unknown
 from ragnb.readers import jsonl, table
 from ragnb.readers.document import Document, find_document
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.raw import Raw, from_frame, from_records
+from ragnb.readers.raw import Raw, check_width, from_frame, from_records
 from ragnb.schema import EvalCase
 
 
@@ -58,8 +58,9 @@ def load(
     else:
         if format is not None:
             raise RagnbError(f"format={format!r} is for files; this source is a {type(source).__name__}")
-        raw = Raw(_in_memory(source), "frame")
+        raw = Raw(_in_memory(source, report), "frame")
         origin = {"path": None, "sha256": None}
+    check_width(raw.columns, raw.file)
     if not len(raw):
         raise RagnbError(f"{place(raw.file)}holds no rows (columns: {listing(raw.columns)})")
     return raw, {**origin, "format": raw.format, "rows": len(raw)}
@@ -76,8 +77,11 @@ def _format_of(document: Document, name: str | None) -> Format:
     )
 
 
-def _in_memory(source: Source) -> dict[str, list[Any]]:
+def _in_memory(source: Source, report: Lossy) -> dict[str, list[Any]]:
     if isinstance(source, pd.DataFrame):
+        unnamed = source.index.nlevels == 1 and source.index.name is None
+        numbered = pd.api.types.is_integer_dtype(source.index)
+        report.add("left_out", "", "index without a name", len(source) * (unnamed and not numbered))
         return from_frame(source)
     frame = nw.from_native(source, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
@@ -85,7 +89,7 @@ def _in_memory(source: Source) -> dict[str, list[Any]]:
     if isinstance(frame, nw.DataFrame):
         return {str(name): list(cells) for name, cells in frame.to_dict(as_series=False).items()}
     if callable(getattr(source, "to_pandas", None)):
-        return from_frame(source.to_pandas())
+        return _in_memory(source.to_pandas(), report)
     if isinstance(source, Iterable) and not isinstance(source, Mapping | bytes):
         rows = list(source)
         if all(isinstance(row, EvalCase | Mapping) for row in rows):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ragnb.errors import RagnbError, place, unknown
 from ragnb.readers.lossy import Lossy
@@ -34,6 +35,9 @@ CASE_ALIASES: Mapping[str, tuple[str, ...]] = {
 
 SYSTEM_NAMES = ("model", "run", "app_name", "configuration", "store")
 """Columns that say which system answered, where there is no ``system`` and exactly one of them."""
+
+REPEAT_NAMES = ("epoch", "trial", "attempt", "iteration", "repetition", "seed", "run")
+"""Columns that count the runs of one system over the same samples, where they hold whole numbers."""
 
 
 def loose(name: str) -> str:
@@ -141,17 +145,45 @@ def apply_names(
 
 
 def name_system(columns: dict[str, list[object]], report: Lossy) -> dict[str, list[object]]:
-    """Call the one column that tells systems apart ``system``; several are kept as they are, and listed.
+    """Call the one column that tells systems apart ``system``, and the one that counts runs ``repeat``.
 
-    A ``store`` tells systems apart only where ``sample_id`` repeats.
+    Several columns that may name the system are kept as they are, and listed. A ``store`` names it only where
+    samples repeat; a count of runs is one only where it tells repeated samples apart.
     """
+    samples = columns.get("sample_id", columns.get("question", []))
+    again = _distinct(samples) < len(samples)
+    counts = [n for n in columns if again and n.casefold() in REPEAT_NAMES and _is_count(columns[n])]
+    systems = [
+        name for name in columns
+        if name.casefold() in SYSTEM_NAMES and name not in counts and (again or name.casefold() != "store")
+    ]  # fmt: skip
     if "system" in columns:
-        return columns
-    ids = columns.get("sample_id", [])
-    repeats = len(set(map(str, ids))) < len(ids)
-    found = [n for n in columns if n.casefold() in SYSTEM_NAMES and (n.casefold() != "store" or repeats)]
-    if len(found) > 1:
-        for name in found:
-            report.add("kept", name, f"one of {len(found)} columns that may name the system", len(columns[name]))
-        return columns
-    return apply_names(columns, dict.fromkeys(found, "system"), report)
+        systems = []
+    elif len(systems) > 1:
+        for name in systems:
+            n = len(columns[name])
+            report.add("kept", name, f"one of {len(systems)} columns that may name the system", n)
+        systems = []
+    names = dict.fromkeys(systems, "system")
+    keys = [columns[name] for name in ["sample_id", "system", *systems, *counts] if name in columns]
+    told_apart = "sample_id" not in columns or _distinct(*keys) == len(samples)
+    if "repeat" not in columns and len(counts) == 1 and told_apart:
+        names[counts[0]] = "repeat"
+    return apply_names(columns, names, report)
+
+
+def _is_count(cells: list[object]) -> bool:
+    return all(re.fullmatch(r"\d+(\.0)?", str(cell)) for cell in cells)
+
+
+def _distinct(*columns: list[Any]) -> int:
+    return len({tuple(map(str, row)) for row in zip(*columns, strict=True)})
+
+
+def offer_repeat(columns: Mapping[str, list[object]], report: Lossy) -> None:
+    """Say how to name the column that tells rows of one sample apart, where none is known to."""
+    keys = [columns[name] for name in ("sample_id", "system", "repeat") if name in columns]
+    if "sample_id" in columns:
+        n = len(keys[0]) - _distinct(*keys)
+        step = "columns={'…': 'system'} or columns={'…': 'repeat'} names the column that tells the rows apart"
+        report.add("kept", "sample_id", f"several rows of one sample; {step}", n)

@@ -16,7 +16,7 @@ from ragnb.errors import RagnbError
 from ragnb.readers.cells import MISSING_WORDS
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import Raw, Values, absent, settle
-from ragnb.schema import METRICS, Metric
+from ragnb.schema import METRICS, Metric, declare_step
 
 SLACK = 1e-9
 COSINES = {"semantic_similarity": -1.0}
@@ -55,8 +55,9 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
         values[near] = end
     low = COSINES.get(metric.name, metric.low) if metric is METRICS.get(metric.name) else metric.low
     negative = (values < metric.low) & (values >= low)
-    step = f"cosines below 0; declare Metric({metric.name!r}, -1, 1) to average them"
-    report.add("kept", metric.name, step, int(negative.sum()))
+    if negative.any():
+        step = declare_step(metric.name, values[negative].min(), 1)
+        report.add("kept", metric.name, f"cosines below 0; {step}", int(negative.sum()))
     outside = ~negative & ((values < metric.low) | (values > metric.high))
     if outside.any():
         raise _out_of_range(raw, metric, values, int(np.flatnonzero(outside)[0]), int(outside.sum()))
@@ -76,25 +77,19 @@ def _number(raw: Raw, metric: Metric, row: int, cell: Any) -> float:
         value = float(cell)
     if value is None or math.isinf(value):
         shown = repr(cell)[:80]
+        percent = "; write 0.87 for 87%" if isinstance(cell, str) and cell.strip().endswith("%") else ""
         raise RagnbError(
-            f"{raw.where(row)}column {metric.name!r}: found {shown}, expected a number or an empty cell"
+            f"{raw.where(row)}column {metric.name!r}: found {shown}, expected a number or an empty cell{percent}"
         )
     return value
 
 
 def _out_of_range(raw: Raw, metric: Metric, values: Any, row: int, n: int) -> RagnbError:
     present = values[~np.isnan(values)]
-    name = metric.name
-    if (metric.low, metric.high) == (0.0, 1.0) and present.min() >= 0 and 1 < present.max() <= 100:
-        step = (
-            f"if these are percent, divide by 100 or declare Metric({name!r}, 0, 100); "
-            f"another scale is declared the same way"
-        )
-    else:
-        step = f"if the scale is another one, declare it: Metric({name!r}, low, high)"
     return RagnbError(
-        f"{raw.where(row)}column {name!r}: {values[row]:.12g} lies outside {metric.low:g}..{metric.high:g} "
-        f"({n} of {len(present)} values do); {step}"
+        f"{raw.where(row)}column {metric.name!r}: {values[row]:.12g} lies outside "
+        f"{metric.low:g}..{metric.high:g} ({n} of {len(present)} values do); "
+        f"{declare_step(metric.name, present.min(), present.max())}"
     )
 
 

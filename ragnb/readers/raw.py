@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
@@ -13,6 +14,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, place
 
+MOST_COLUMNS = 10_000
 Values = list[Any]
 
 
@@ -77,7 +79,16 @@ def absent(value: object) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def from_records(records: Iterable[Mapping[str, Any]]) -> dict[str, Values]:
+def check_width(names: Sized, file: object = None) -> None:
+    """Refuse a table with more columns than any tool writes, before its cells fill the memory."""
+    if len(names) > MOST_COLUMNS:
+        raise RagnbError(
+            f"{place(file)}has {len(names):,} columns or more, the most is {MOST_COLUMNS:,}; "
+            "a table has one row a sample and one column a metric: turn it, or split it"
+        )
+
+
+def from_records(records: Iterable[Mapping[str, Any]], file: object = None) -> dict[str, Values]:
     """Turn records into columns in the order their keys appear; an absent key is None.
 
     Examples
@@ -89,6 +100,7 @@ def from_records(records: Iterable[Mapping[str, Any]]) -> dict[str, Values]:
     names: dict[str, None] = {}
     for row in rows:
         names.update(dict.fromkeys(row))
+        check_width(names, file)
     return {str(name): [row.get(name) for row in rows] for name in names}
 
 
@@ -97,10 +109,15 @@ def from_frame(frame: pd.DataFrame) -> dict[str, Values]:
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     names = [str(name) for name in frame.columns]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise RagnbError(f"column {twice[0]!r} stands there twice; rename one of them")
+    refuse_twice(names)
     return {name: frame.iloc[:, i].tolist() for i, name in enumerate(names)}
+
+
+def refuse_twice(names: Iterable[str], where: str = "") -> None:
+    """Refuse a name that two columns have."""
+    for name, n in Counter(names).items():
+        if n > 1:
+            raise RagnbError(f"{where}column {name!r} stands there twice; rename one of them")
 
 
 def settle(values: Values) -> pd.Series[Any]:

@@ -14,7 +14,7 @@ from ragnb.readers.contract import IDS, LISTS, case_cells, made_ids, spread_resu
 from ragnb.readers.formats import Source, load
 from ragnb.readers.layouts import check_samples, lay_out
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.names import apply_names, name_system, rename_map
+from ragnb.readers.names import apply_names, name_system, offer_repeat, rename_map
 from ragnb.readers.numbers import declared, metric_values, other_values
 from ragnb.readers.raw import Raw, settle
 from ragnb.schema import CASE_COLUMNS, METRICS, Metric
@@ -140,7 +140,7 @@ def _open(
     chosen = [metrics] if isinstance(metrics, str | Metric) else None if metrics is None else list(metrics)
     raw, origin = load(source, report, format=format, strict=strict, encoding=encoding)
     origin["layout"] = lay_out(raw, report)
-    spread_results(raw)
+    spread_results(raw, report)
     own = [metric for metric in chosen or () if isinstance(metric, Metric)]
     names = rename_map(list(raw.columns), picks=columns, metrics=own, file=raw.file)
     before = set(raw.columns)
@@ -148,6 +148,7 @@ def _open(
     check_samples(raw)
     if cases:
         passages.fold(raw, before, report)
+    offer_repeat(raw.columns, report)
     return raw, report, origin, chosen
 
 

@@ -12,9 +12,9 @@ from typing import Any
 from ragnb.errors import RagnbError, listing, place
 from ragnb.readers import jsonl
 from ragnb.readers.document import Document
-from ragnb.readers.export import undo_guard
+from ragnb.readers.export import GUARD_COLUMN, undo_guard
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.raw import Raw, Values, clean_text, from_records
+from ragnb.readers.raw import Raw, Values, check_width, clean_text, from_records, refuse_twice
 
 LONGEST_CELL = 1 << 27
 _UNNAMED = re.compile(r"\s*|Unnamed: \d+(_level_\d+)?")
@@ -52,6 +52,7 @@ def _separated(document: Document, text: str, separator: str, report: Lossy) -> 
     columns: dict[str, Values] = {}
     for i, name in enumerate(_named(header)):
         columns[name] = [row[i] if i < len(row) else "" for row in rows]
+    report.add("left_out", GUARD_COLUMN, "guards against formulas, taken off", len(columns.get(GUARD_COLUMN, [])))
     columns = undo_guard(columns)
     _drop_unnamed(columns, report)
     uneven = [(line, len(row)) for line, row in zip(lines, rows, strict=True) if len(row) != len(header)]
@@ -65,6 +66,7 @@ def _rows(document: Document, text: str, separator: str) -> tuple[list[list[str]
     try:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
         for row in reader:
+            check_width(row, document.path)
             rows.append(row)
             lines.append(start)
             start = reader.line_num + 1
@@ -90,8 +92,7 @@ def _check_header(document: Document, header: list[str]) -> None:
     named = [name for name in header if not _UNNAMED.fullmatch(name)]
     if not named:
         raise RagnbError(f"{place(document.path, 1)}the first line names no column")
-    if twice := [name for name in named if named.count(name) > 1]:
-        raise RagnbError(f"{place(document.path, 1)}column {twice[0]!r} stands there twice; rename one of them")
+    refuse_twice(named, place(document.path, 1))
 
 
 def _named(header: list[str]) -> list[str]:
@@ -147,7 +148,7 @@ def _columns_of(document: Document, value: Any) -> dict[str, Values]:
                 raise RagnbError(
                     f"{document.path}, record {i + 1}: found {type(row).__name__}, expected an object"
                 )
-        return from_records(value)
+        return from_records(value, document.path)
     cells = list(value.values()) if isinstance(value, dict) else []
     if cells and all(isinstance(c, list) for c in cells) and len({len(c) for c in cells}) == 1:
         return {str(name): list(column) for name, column in value.items()}

@@ -27,7 +27,9 @@ def read(raw: Raw, report: Lossy) -> None:
     """Take texts out of their JSON quotes, and -1, which says that a reply could not be parsed, for failed."""
     for name in ("input", "output"):
         if name in raw.columns:
-            raw.columns[name] = [_unquoted(cell) for cell in raw.columns[name]]
+            found, raw.columns[name] = raw.columns[name], [_unquoted(cell) for cell in raw.columns[name]]
+            n = sum(a is not b for a, b in zip(found, raw.columns[name], strict=True))
+            report.add("mapped", name, "taken out of its JSON quotes", n)
     for name in [name for name in raw.columns if f"{name}_calls" in raw.columns]:
         failed = [_is_sentinel(cell) for cell in raw.columns[name]]
         if any(failed):

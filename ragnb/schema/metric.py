@@ -24,15 +24,15 @@ def declare_step(name: str, low: float, high: float) -> str:
     Examples
     --------
     >>> declare_step("faithfulness", 1, 4)
-    "if the scale is 1..5, declare it: metrics=[rn.Metric('faithfulness', 1, 5)]"
+    "declare its scale: metrics=[rn.Metric('faithfulness', 1, 5)] if it is 1..5"
     """
     fits = [(a, b) for a, b in _SCALES if a <= low and high <= b and (low < 0 or a >= 0)]
     if not fits:
-        return f"declare the scale: metrics=[rn.Metric({name!r}, low, high)]"
+        return f"declare its scale: metrics=[rn.Metric({name!r}, low, high)]"
     (a, b), *_ = fits
-    other = "if these are percent, divide by 100; " if b == 100 else ""
-    other = "if -1 stands for a failed score, empty those cells; " if low == -1 else other
-    return f"{other}if the scale is {a}..{b}, declare it: metrics=[rn.Metric({name!r}, {a}, {b})]"
+    other = "; divide by 100 if these are percent" if b == 100 else ""
+    other = "; empty the cells of -1 if it stands for a failed score" if low == -1 else other
+    return f"declare its scale: metrics=[rn.Metric({name!r}, {a}, {b})] if it is {a}..{b}{other}"
 
 
 @dataclass(frozen=True, config=_CONFIG)

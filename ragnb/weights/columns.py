@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb.errors import RagnbError, did_you_mean, listing
-from ragnb.schema import STATUS_WORDS, Metric
+from ragnb.schema import STATUS_WORDS, Metric, declare_step
 from ragnb.weights.check import nfc
 
 Array = npt.NDArray[np.float64]
@@ -78,7 +78,7 @@ def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
         position = int(np.argmax(wrong))
         raise RagnbError(
             f"column {metric.name!r}, row {frame.index[position]!r}: {float(values[position])!r} lies outside "
-            f"{metric.low:g}..{metric.high:g}; declare its scale: Metric({metric.name!r}, low, high)"
+            f"{metric.low:g}..{metric.high:g}; {declare_step(metric.name, np.nanmin(values), np.nanmax(values))}"
         )
     return values
 
