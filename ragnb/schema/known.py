@@ -151,7 +151,7 @@ def resolve_metrics(
     ----------
     metrics : None, str, Metric, or several
         None takes every column that METRICS declares. Metric objects add to METRICS (and to the columns
-        of METRICS when no name is given beside them); names select.
+        of METRICS when no name is given beside them); names, and the Metric objects of METRICS, select.
     columns : sequence of str
         The columns of the frame.
 
@@ -175,7 +175,7 @@ def resolve_metrics(
         return known
     given = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     own = {metric.name: metric for metric in given if isinstance(metric, Metric)}
-    if own and len(own) == len(given):
+    if own and all(METRICS.get(name) != metric for name, metric in own.items()) and len(own) == len(given):
         given = [*(metric for metric in known if metric.name not in own), *given]
     chosen = [_resolve_one(item, own, columns) for item in given]
     names = [metric.name for metric in chosen]
