@@ -203,7 +203,7 @@ def test_gates_of_the_scenario_take_the_place_of_the_default_ones(scores):
     assert not skipped.blocked
     assert rn.assess(scores.drop(columns="tone"), gates=[]).verdict.startswith("No gates are set")
     easy = [rn.Gate("easy", "faithfulness", ">=", 0.1)]
-    assert rn.assess(scores.drop(columns="tone"), gates=easy).verdict.startswith("Good enough by all 1 gates")
+    assert rn.assess(scores.drop(columns="tone"), gates=easy).verdict.startswith("Good enough by the one gate")
 
 
 def test_saving_twice_gives_the_same_bytes_and_keeps_what_was_there(tmp_path):
@@ -247,3 +247,26 @@ def test_a_notebook_shows_it_without_loading_what_draws(tmp_path):
         "assert not bad, bad\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, timeout=120)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_table_without_any_score_is_a_sheet_and_says_so(lang):
+    sheet = rn.assess(pd.DataFrame({"faithfulness": [np.nan, np.nan], "doc_name": ["a", "b"]}), lang=lang)
+    assert sheet.means["value"].isna().all()
+    assert sheet.gates["outcome"].tolist() == ["no_data"]
+    assert sheet.blocked
+    assert "nan" not in sheet.to_markdown()
+    assert "—" in sheet._repr_html_()
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_reasons_and_counts_are_of_one_language(lang):
+    frame = pd.DataFrame({"faithfulness": [0.9, 0.8], "accuracy": [9.0, 8.0], "doc_name": ["a", "b"]})
+    note = rn.assess(frame, lang=lang).notes.set_index("code").loc["no_total", "text"]
+    assert ("never added up" in note) == (lang == "en")
+    assert "accuracy 1..10" in note
+    verdict = rn.assess(frame.head(1)[["faithfulness", "doc_name"]], lang=lang, gates=[]).verdict
+    assert ("on 1 question from 1 document." in verdict) == (lang == "en")
+    lower = rn.Metric("latency", 0, math.inf, better="lower")
+    unbounded = rn.assess(pd.DataFrame({"latency": [3.0, 4.0]}), metrics=[lower], lang=lang)
+    assert "latency" in unbounded.notes.set_index("code").loc["no_total", "text"]

@@ -50,8 +50,9 @@ def assess(source: Any, **overrides: Any) -> Assessment:
     --------
     >>> scores = pd.DataFrame({"faithfulness": [0.9, 0.4, 0.8], "doc_name": ["a", "b", "c"]})
     >>> sheet = assess(scores, metric_weights={"faithfulness": 2})
-    >>> sheet.means.loc[0, ["metric", "weight", "n"]].tolist()
-    ['faithfulness', 2.0, 3]
+    >>> sheet.means[["metric", "weight", "n"]].head(1)
+             metric  weight  n
+    0  faithfulness     2.0  3
     """
     scenario, frame = _scenario(source, overrides)
     inputs = gather(scenario, frame)

@@ -12,6 +12,7 @@ from ragnb.diagnostics import RULES
 from ragnb.diagnostics.rules import past
 from ragnb.markup import MISSING, Safe, element, join, one_line
 from ragnb.schema import METRICS, Metric, Rule
+from ragnb.weights import why_no_total
 
 if TYPE_CHECKING:
     from ragnb.assessment.result import Assessment
@@ -135,7 +136,8 @@ class Writer:
         """Write the n of a row and the documents it comes from."""
         unit = self.sheet.means.attrs["clusters"]
         n = self.say("chart.n", n=markup.count(row["n"]))
-        return n if unit == "row" else n + self.say(f"verdict.{unit}s", n=markup.count(row["n_clusters"]))
+        clusters = markup.count(row["n_clusters"])
+        return n if unit == "row" else n + texts.counted(self.say, f"verdict.{unit}s", clusters)
 
     def term(self, key: str, label: str | None = None) -> str:
         """Return a column's label; on a page it links to its sentence in the glossary."""
@@ -159,7 +161,7 @@ class Writer:
         """Say why a metric has no mean."""
         row = self.rows[metric]
         if metric == TOTAL:
-            return str(self.sheet.means.attrs["why_no_total"]) or self.say("sheet.nothing_to_add")
+            return why_no_total(self.sheet.means, self.sheet.scenario.lang) or self.say("sheet.nothing_to_add")
         worst = max(("missing", "failed", "not_applicable"), key=lambda kind: int(row[f"n_{kind}"]))
         return self.say(f"column.{worst}")
 

@@ -13,7 +13,7 @@ from ragnb.errors import listing
 from ragnb.markup import with_interval
 from ragnb.scenario import Scenario
 from ragnb.schema import Metric, note_frame, note_row, undeclared_columns
-from ragnb.texts import load
+from ragnb.texts import counted, load
 from ragnb.weights import notes as weight_notes
 
 Row = dict[str, str]
@@ -39,20 +39,20 @@ def verdict(scenario: Scenario, means: pd.DataFrame, gates: pd.DataFrame, severa
     elif open_:
         head = say("verdict.undecided", undecided=open_, gates=len(gates))
     else:
-        head = say("verdict.passed", gates=len(gates))
+        head = counted(say, "verdict.passed", len(gates))
     total = means.iloc[-1]
     widest = means.iloc[int(means["n"].to_numpy().argmax())]
     if pd.isna(total["value"]):
-        tail = say("verdict.without_total", n=int(widest["n"]))
+        tail = counted(say, "verdict.without_total", int(widest["n"]))
     else:
         score = with_interval(total["value"], total["low"], total["high"])
         low, high = means.attrs["ranges"]["weighted_score"]
         if (low, high) != (0.0, 1.0):
             score += say("verdict.scale", low=f"{low:g}", high=f"{high:g}")
-        tail = say("verdict.answers" if several else "verdict.total", score=score, n=int(total["n"]))
+        tail = counted(say, "verdict.answers" if several else "verdict.total", int(total["n"]), score=score)
     unit = means.attrs["clusters"]
     clusters = int(widest["n_clusters"])
-    return head + tail + (say(f"verdict.{unit}s", n=clusters) if unit != "row" else "") + say("verdict.end")
+    return head + tail + (counted(say, f"verdict.{unit}s", clusters) if unit != "row" else "") + say("verdict.end")
 
 
 def notes(

@@ -54,7 +54,7 @@ def load(lang: str) -> Callable[..., str]:
     Examples
     --------
     >>> load("en")("note.few_clusters", n=3)[:12]
-    'Only 3 docum'
+    'Only 3 indep'
     """
     table(lang)
 
@@ -62,3 +62,14 @@ def load(lang: str) -> Callable[..., str]:
         return str(entry(lang, key)).format(**values)
 
     return say
+
+
+def counted(say: Callable[..., str], key: str, n: object, **values: object) -> str:
+    """Fill a text that counts something: ``<key>_one`` for one of it, ``<key>`` else.
+
+    Examples
+    --------
+    >>> counted(load("en"), "verdict.documents", 1)
+    ' from 1 document'
+    """
+    return say(f"{key}_one" if str(n) == "1" else key, n=n, **values)

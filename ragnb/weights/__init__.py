@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from ragnb.weights.check import check_weights, nfc
-from ragnb.weights.notes import ledger, notes
+from ragnb.weights.notes import ledger, notes, why_no_total
 from ragnb.weights.reduced import MetricsArgument, Moments, moments
 from ragnb.weights.rows import Effective, effective_weights, sample_weight, weigh, weighted_score
 
@@ -30,6 +30,7 @@ __all__ = [
     "weigh",
     "weighted_means",
     "weighted_score",
+    "why_no_total",
 ]
 
 

@@ -26,6 +26,8 @@ class Plan:
         The affine map of a metric into the total: −1 turns a lower-is-better metric round, 1/range rescales.
     centre, low, high : float
         The total's own centre and range; nan low where there is no total.
+    reason : (str, str)
+        Why there is no total, as a code (``mixed``, ``unbounded``) and its detail; empty where there is one.
     why_not : str
         Why there is no total, in words; empty where there is one.
     """
@@ -36,6 +38,7 @@ class Plan:
     low: float
     high: float
     why_not: str = ""
+    reason: tuple[str, str] = ("", "")
 
 
 def plan_total(
@@ -57,20 +60,21 @@ def plan_total(
     used = [m for m, w in zip(metrics, weights, strict=True) if w > 0]
     lower = np.array([orient and m.better == "lower" for m in metrics], dtype=bool)
     spans = {(0.0, 1.0) if rescale and m.bounded else (m.low, m.high) for m in used}
-    why = ""
+    why, reason = "", ("", "")
     if len(spans) > 1:
-        scales = ", ".join(f"{m.name} {m.low:g}..{m.high:g}" for m in used)
-        why = f"metrics of different ranges are never added up ({scales}); select metrics, or pass rescale=True"
+        reason = "mixed", ", ".join(f"{m.name} {m.low:g}..{m.high:g}" for m in used)
+        why = f"metrics of different ranges are never added up ({reason[1]}); select metrics, or pass rescale=True"
     for metric in used:
         if orient and metric.better == "lower" and not metric.bounded:
-            why = f"{metric.name!r} is lower-is-better and has no finite range; declare one, or pass orient=False"
+            reason = "unbounded", metric.name
+            why = f"{metric.name!r} is lower-is-better and has no finite range; declare one, or orient=False"
     if why and strict:
         raise RagnbError(why)
     low, high = next(iter(spans)) if len(spans) == 1 and not why else (np.nan, np.nan)
     width = np.array([m.high - m.low if rescale and m.bounded else 1.0 for m in metrics], dtype=float)
     slopes = np.where(lower, -1.0, 1.0) / width
     centre = (low + high) / 2 if np.isfinite(low) and np.isfinite(high) else 0.0
-    return Plan(np.zeros(len(metrics)) if why else weights, slopes, centre, low, high, why)
+    return Plan(np.zeros(len(metrics)) if why else weights, slopes, centre, low, high, why, reason)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def notes(means: pd.DataFrame, lang: str = "en") -> pd.DataFrame:
     say = load(lang)
     attrs = means.attrs
     unit = attrs["clusters"]
-    scored = means[means["value"].notna()].assign(g_eff=pd.Series(attrs["g_eff"]), top=pd.Series(attrs["top"]))
+    scored = means.assign(g_eff=attrs["g_eff"], top=attrs["top"])[means["value"].notna()]
     rows = []
     if unit == "row" and len(scored):
         rows.append(note_row("rows_independent", "", say("note.rows_independent")))
@@ -42,13 +42,26 @@ def notes(means: pd.DataFrame, lang: str = "en") -> pd.DataFrame:
             text = say("note.many_failed", metric=row["metric"], failed=int(row["n_failed"]), n=total)
             rows.append(note_row("many_failed", str(row["metric"]), text))
     if attrs["why_no_total"]:
-        rows.append(note_row("no_total", "weighted_score", say("note.no_total", why=attrs["why_no_total"])))
+        rows.append(note_row("no_total", "weighted_score", why_no_total(means, lang)))
     turned = [m for m in means["metric"] if attrs["better"][m] == "lower" and not pd.isna(_weight(means, m))]
     if turned:
         rows.append(
             note_row("lower_is_better", ", ".join(turned), say("note.lower_is_better", metrics=", ".join(turned)))
         )
     return note_frame(rows)
+
+
+def why_no_total(means: pd.DataFrame, lang: str = "en") -> str:
+    """Say why a table of means has no weighted score; empty where it has one.
+
+    Examples
+    --------
+    >>> from ragnb.weights import weighted_means
+    >>> why_no_total(weighted_means(pd.DataFrame({"faithfulness": [1.0]})))
+    ''
+    """
+    code, detail = means.attrs["no_total"]
+    return load(lang)(f"note.no_total_{code}", detail=detail) if code else ""
 
 
 def _weight(means: pd.DataFrame, metric: str) -> float:

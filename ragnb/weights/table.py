@@ -56,6 +56,7 @@ def _about(source: Moments, found: Estimates, plan: Plan) -> dict[Hashable | Non
         "ranges": {m.name: (m.low, m.high) for m in source.metrics} | {"weighted_score": (plan.low, plan.high)},
         "better": {m.name: m.better for m in source.metrics} | {"weighted_score": "higher"},
         "why_no_total": plan.why_not,
+        "no_total": plan.reason,
         "clusters": unit,
         "g_eff": found.g_eff.ravel().tolist(),
         "top": [{"share": share, "name": names.get(code, "")} for share, code in tops],
