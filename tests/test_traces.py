@@ -15,8 +15,15 @@ from hypothesis import strategies as st
 
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.traces import RATES, check_gold, label_traces, outcome_counts, refusal_metrics
-from ragnb.traces.cells import citations_in, occurs_whole, phrases_of
+from ragnb.traces.answers import cited, occurs_whole, phrases_of
+from ragnb.traces.columns import as_series
 from ragnb.weights import weighted_means
+
+
+def citations_in(answer, split):
+    """The ids of one answer's first list, and whether it could not be taken."""
+    lists, flagged = cited(as_series([answer]), split)
+    return lists.distinct().nested().to_list()[0], bool(flagged[0])
 
 
 def one(answer, **gold):

@@ -4,7 +4,7 @@ A labelled trace is a row of a scores frame, so its rates are means like any oth
 """
 
 from ragnb.traces.gold import check_gold
-from ragnb.traces.label import label_traces
+from ragnb.traces.label import join_report, label_traces
 from ragnb.traces.rates import RATES, outcome_counts, refusal_metrics
 
-__all__ = ["RATES", "check_gold", "label_traces", "outcome_counts", "refusal_metrics"]
+__all__ = ["RATES", "check_gold", "join_report", "label_traces", "outcome_counts", "refusal_metrics"]

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.traces import facts
 from ragnb.traces.join import MOST_LISTED, Keys, repeats
+from ragnb.traces.wanted import Gold
 
 FEWEST, FEWEST_OF_A_KIND = 10, 3
 
@@ -49,18 +49,18 @@ def check_gold(gold: pd.DataFrame, previous: pd.DataFrame | None = None, *, lang
     say = texts.load(lang)
     keys = Keys.of(gold, by_id=True)
     names = [name or str(row) for name, row in zip(keys.names(), gold.index, strict=True)]
-    marked = facts.answerable(gold)
-    listed = facts.gold_ids(gold, np.ones(len(gold), dtype=bool))
-    without = [not named for named in listed]
-    pairs = list(zip(names, marked, without, strict=True))
+    wanted = Gold.of(gold, np.arange(len(gold)))
+    marked = wanted.answerable
+    held = np.bincount(wanted.ids.rows if wanted.ids else [], minlength=len(gold))
+    pairs = list(zip(names, marked, held == 0, strict=True))
     found: list[tuple[str, bool | None, Sequence[str]]] = [
         ("questions", len(gold) >= FEWEST, names),
         ("answerable", sum(marked == 1) >= FEWEST_OF_A_KIND, [n for n, m, _ in pairs if m == 1]),
         ("unanswerable", sum(marked == 0) >= FEWEST_OF_A_KIND, [n for n, m, _ in pairs if m == 0]),
         ("not_marked", None, [n for n, m, _ in pairs if m not in (0, 1)]),
         ("no_gold_ids", None, [n for n, m, empty in pairs if m == 1 and empty]),
-        ("repeated_questions", None, repeats([q for q in keys.questions if q is not None])),
-        ("repeated_ids", None, repeats([i for i in keys.ids if i is not None])),
+        ("repeated_questions", None, repeats(keys.questions)),
+        ("repeated_ids", None, repeats(keys.ids)),
     ]
     if previous is not None:
         found += _compared(gold, previous)

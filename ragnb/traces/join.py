@@ -6,16 +6,18 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ragnb.errors import RagnbWarning, listing
-from ragnb.traces.cells import absent, column, name_of
+from ragnb.traces import columns
+from ragnb.traces.columns import Flags, Positions
 
-Positions = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import polars as pl
+
 MOST_LISTED = 50
 
 
@@ -23,126 +25,151 @@ MOST_LISTED = 50
 class Keys:
     """What the rows of a frame are known by."""
 
-    ids: list[str | None]
-    questions: list[str | None]
+    ids: pl.Series
+    questions: pl.Series
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, by_id: bool) -> Keys:
+    def of(cls, frame: Any, by_id: bool) -> Keys:
         """Read the keys of a frame; without `by_id` its ids are left aside."""
-        ids = [name_of(v) for v in column(frame, "sample_id" if by_id else "")]
-        return cls(ids, [None if absent(v) else str(v) for v in column(frame, "question")])
+        return cls(ids_of(frame, "sample_id" if by_id else ""), columns.texts(frame, "question"))
 
-    def names(self) -> list[str]:
+    def names(self) -> pl.Series:
         """Return for each row the key it is joined by."""
-        return [i or q or "" for i, q in zip(self.ids, self.questions, strict=True)]
+        return self.ids.zip_with(self.ids.is_not_null(), self.questions).fill_null("")
 
 
-def match(traces: pd.DataFrame, gold: pd.DataFrame, join: str) -> tuple[Positions, dict[str, Any]]:
-    """Return for each trace the row of its gold (−1 for none), and the join report.
+def ids_of(frame: Any, name: str) -> pl.Series:
+    """Return a column of ids as texts in one form."""
+    own = not isinstance(frame, pd.DataFrame) and name in frame.columns
+    if own and str(frame.schema[name]).startswith(("String", "Int", "UInt")):
+        return columns.names(columns.texts(frame, name))
+    return columns.names(columns.column(frame, name))
+
+
+@dataclass(frozen=True)
+class Met:
+    """Which row of gold each trace met (−1 for none), and by what."""
+
+    rows: Positions
+    ours: Keys
+    theirs: Keys
+    by: str
+
+    @property
+    def matched(self) -> Flags:
+        """Which traces met a row of gold."""
+        return self.rows >= 0
+
+
+def match(traces: Any, gold: Any, join: str) -> Met:
+    """Return for each trace the row of its gold; of a repeated key the last row counts.
 
     Examples
     --------
     >>> gold = pd.DataFrame({"sample_id": ["a", "b"], "question": ["x", "y"]})
-    >>> match(pd.DataFrame({"question": ["y", "z"]}), gold, "auto")[0]
+    >>> match(pd.DataFrame({"question": ["y", "z"]}), gold, "auto").rows
     array([ 1, -1])
     """
+    import polars as pl
+
     by_id = join == "auto" and _share_ids(traces, gold)
     ours, theirs = Keys.of(traces, by_id), Keys.of(gold, by_id)
-    last_id = {i: row for row, i in enumerate(theirs.ids) if i is not None}
-    last_question = {q: row for row, q in enumerate(theirs.questions) if q is not None}
-    without_id = {q: row for q, row in last_question.items() if theirs.ids[row] is None}
-    found = np.full(len(traces), -1, dtype=np.int64)
-    for row, (i, q) in enumerate(zip(ours.ids, ours.questions, strict=True)):
-        by_text = last_question if i is None else without_id
-        found[row] = last_id.get(i or "", by_text.get(q or "", -1))
-    _warn_of_repeats(ours, theirs, found)
-    by = "sample_id" if by_id else "question"
-    return found, report_of(traces, by, len(gold), _unmet(ours, theirs, found))
+    table = pl.DataFrame({"id": theirs.ids, "q": theirs.questions}).with_row_index("row")
+    last_id = table.drop_nulls("id").unique("id", keep="last").select("id", "row")
+    last_q = table.drop_nulls("q").unique("q", keep="last")
+    met = pl.DataFrame({"id": ours.ids, "q": ours.questions})
+    for key, rows in (("id", last_id), ("q", last_q.select("q", "id", by_q="row"))):
+        met = met.join(rows, on=key, how="left", maintain_order="left")
+    # By text, a row with an id of its own takes only gold that has none.
+    free = pl.col("id").is_null() | pl.col("id_right").is_null()
+    found = met.select(pl.coalesce("row", pl.when(free).then(pl.col("by_q"))).cast(pl.Int64).fill_null(-1))
+    return Met(found.to_series().to_numpy(), ours, theirs, "sample_id" if by_id else "question")
 
 
-def _share_ids(traces: pd.DataFrame, gold: pd.DataFrame) -> bool:
-    if "sample_id" not in traces or "sample_id" not in gold:
+def _share_ids(traces: Any, gold: Any) -> bool:
+    if "sample_id" not in traces.columns or "sample_id" not in gold.columns:
         return False
-    ours, theirs = ({name_of(v) for v in column(f, "sample_id")} - {None} for f in (traces, gold))
+    ours, theirs = (set(ids_of(frame, "sample_id").drop_nulls().unique()) for frame in (traces, gold))
     if ours and theirs and not ours & theirs:
-        warnings.warn(
-            f"no sample_id of the traces ({listing(sorted(map(str, ours)), 3)}) is in gold "
-            f"({listing(sorted(map(str, theirs)), 3)}); they are joined by question text",
-            RagnbWarning,
-            stacklevel=5,
+        _warn(
+            f"no sample_id of the traces ({listing(sorted(ours), 3)}) is in gold "
+            f"({listing(sorted(theirs), 3)}); they are joined by question text",
+            stacklevel=6,
         )
     return bool(ours & theirs)
 
 
-def _unmet(ours: Keys, theirs: Keys, found: Positions) -> dict[str, list[str]]:
-    names, gold_names = ours.names(), theirs.names()
-    met = {gold_names[row] for row in found if row >= 0}
-    unmatched = [name for name, row in zip(names, found, strict=True) if row < 0]
-    alone = [name for name in gold_names if name not in met]
-    differs = [
-        name
-        for name, q, row in zip(names, ours.questions, found, strict=True)
-        if row >= 0 and q is not None and theirs.questions[row] not in (None, q)
-    ]
-    return {
-        "unmatched": unmatched,
-        "gold_without_trace": alone,
-        "repeated_questions": repeats([q for q in theirs.questions if q is not None]),
-        "question_differs": differs,
-    }
-
-
-def report_of(
-    traces: pd.DataFrame, by: str | None, n_gold: int, lists: Mapping[str, Sequence[str]]
-) -> dict[str, Any]:
+def report_of(traces: Any, met: Met | None) -> dict[str, Any]:
     """Return the join report: counts, and the first of the names behind each count."""
-    names = ("unmatched", "gold_without_trace", "repeated_questions", "question_differs")
-    told = {name: list(lists.get(name, ())) for name in names}
-    told["duplicate_traces"] = repeated_traces(traces, Keys.of(traces, by != "question").names())
-    counts = {"by": by, "n_traces": len(traces), "n_gold": n_gold}
-    counts["n_matched"] = len(traces) - len(told["unmatched"]) if by else 0
+    ours = Keys.of(traces, True) if met is None else met.ours
+    names = ours.names()
+    told: dict[str, Sequence[str] | pl.Series] = dict.fromkeys(_UNMET, [])
+    if met is not None:
+        told = _unmet(met, names)
+    told = {**told, "duplicate_traces": names.filter(_again(traces, names))}
+    counts: dict[str, Any] = {"by": met and met.by, "n_traces": len(names)}
+    counts["n_gold"] = len(met.theirs.questions) if met else 0
+    counts["n_matched"] = int(met.matched.sum()) if met else 0
     counts |= {f"n_{name}": len(items) for name, items in told.items()}
-    return counts | {name: items[:MOST_LISTED] for name, items in told.items()}
+    return counts | {name: list(items[:MOST_LISTED]) for name, items in told.items()}
 
 
-def repeats(items: Sequence[str]) -> list[str]:
+_UNMET = ("unmatched", "gold_without_trace", "repeated_questions", "repeated_ids", "question_differs")
+
+
+def _unmet(met: Met, names: pl.Series) -> Mapping[str, Sequence[str] | pl.Series]:
+    gold_names = met.theirs.names()
+    reached = set(gold_names.gather(np.unique(met.rows[met.matched])))
+    rows = np.where(met.matched, met.rows, 0)
+    asked = met.theirs.questions.gather(rows) if len(gold_names) else met.ours.questions
+    differs = (asked != met.ours.questions).fill_null(False).to_numpy() & met.matched
+    lists: list[Sequence[str] | pl.Series] = [
+        names.filter(~met.matched),
+        [name for name in gold_names.to_list() if name not in reached],
+        repeats(met.theirs.questions),
+        repeats(met.theirs.ids),
+        names.filter(differs),
+    ]
+    return dict(zip(_UNMET, lists, strict=True))
+
+
+def repeats(items: pl.Series) -> list[str]:
     """Return every item beyond the first of its name.
 
     Examples
     --------
-    >>> repeats(["a", "b", "a", "a"])
+    >>> repeats(columns.as_series(["a", "b", "a", "a", None, None]))
     ['a', 'a']
     """
-    seen: set[str] = set()
-    out = []
-    for item in items:
-        if item in seen:
-            out.append(item)
-        seen.add(item)
-    return out
+    held = items.drop_nulls()
+    return held.filter(~held.is_first_distinct()).to_list()
 
 
-def repeated_traces(traces: pd.DataFrame, names: Sequence[str]) -> list[str]:
-    """Return the names of traces whose question the same system (and repeat) has answered before."""
-    keys = pd.DataFrame({"name": names} | {c: list(traces[c]) for c in ("system", "repeat") if c in traces})
-    return [name for name, again in zip(names, keys.duplicated(), strict=True) if again]
+def _again(traces: Any, names: pl.Series) -> pl.Series:
+    """Return which traces answer a question that the same system (and repeat) has answered before."""
+    import polars as pl
+
+    parts = {c: columns.texts(traces, c) for c in ("system", "repeat") if c in traces.columns}
+    keys = pl.DataFrame({"name": names} | parts)
+    return keys.select(~pl.struct(pl.all()).is_first_distinct()).to_series()
 
 
-def _warn_of_repeats(ours: Keys, theirs: Keys, found: Positions) -> None:
-    gold_ids, gold_questions = Counter(theirs.ids), Counter(theirs.questions)
-    by_id, by_text = set(), set()
-    for i, row in zip(ours.ids, found, strict=True):
-        if row >= 0 and i is not None and theirs.ids[row] == i:
-            by_id |= {i} if gold_ids[i] > 1 else set()
-        elif row >= 0:
-            question = theirs.questions[row]
-            by_text |= {question} if gold_questions[question] > 1 else set()
-    for what, names in (("question", by_text), ("sample_id", by_id)):
+def warn_of_repeats(met: Met) -> None:
+    """Warn where a trace met gold by a key that gold holds more than once."""
+    rows = met.rows[met.matched]
+    by_id = (met.ours.ids.filter(met.matched) == met.theirs.ids.gather(rows)).fill_null(False).to_numpy()
+    used = {"question": (met.theirs.questions, rows[~by_id]), "sample_id": (met.theirs.ids, rows[by_id])}
+    for what, (keys, reached) in used.items():
+        many = {name for name, n in Counter(keys.drop_nulls()).items() if n > 1}
+        names = many & set(keys.gather(np.unique(reached)))
         if names:
             step = "give traces and gold a sample_id" if what == "question" else "make every sample_id unique"
-            warnings.warn(
-                f"gold holds {len(names)} {what}(s) more than once ({listing(sorted(map(str, names)), 3)}); "
+            _warn(
+                f"gold holds {len(names)} {what}(s) more than once ({listing(sorted(names), 3)}); "
                 f"the last one wins: {step}",
-                RagnbWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
+
+
+def _warn(message: str, stacklevel: int) -> None:
+    warnings.warn(message, RagnbWarning, stacklevel=stacklevel)

@@ -2,41 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any, Literal, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ragnb.errors import RagnbError, did_you_mean, unknown
-from ragnb.traces import cells, facts
-from ragnb.traces.cells import Split, absent
-from ragnb.traces.facts import Floats, Objects, chosen
-from ragnb.traces.join import match, report_of
+from ragnb.traces import answers, columns, facts, outcomes
+from ragnb.traces.answers import Split
+from ragnb.traces.columns import Flags, Lists, Positions
+from ragnb.traces.engines import Made, assemble, with_gold, workable
+from ragnb.traces.join import Met, match, report_of, warn_of_repeats
+from ragnb.traces.wanted import Gold
 
-GOLD_COLUMNS = ("answerable", "gold_ids", "gold_claim")
-LABELS = ("OK", "REFUSAL_OK", "OVER_REFUSAL", "HALLUCINATION", "ANS_NO_HIT")
-NOT_RETRIEVED, NOT_CITED = "not retrieved", "retrieved, not cited"
+Join = Literal["auto", "question"]
+Frame = TypeVar("Frame")
 
 
 def label_traces(
-    traces: pd.DataFrame,
-    gold: pd.DataFrame | None = None,
+    traces: Frame,
+    gold: Any = None,
     *,
     refusal: str | Sequence[str] = ("not in context",),
     patterns: str | Sequence[str] = (),
+    partial: str | Sequence[str] = (),
     split: Split = "space",
     containment: Literal["auto", "latin"] = "auto",
-    join: Literal["auto", "question"] = "auto",
-) -> pd.DataFrame:
+    join: Join = "auto",
+) -> Frame:
     """Label every trace, and give it the columns whose means are the refusal, citation and retrieval rates.
 
     Parameters
     ----------
     traces : DataFrame
         One row an answer: ``answer``, and ``question`` or ``sample_id``; optional ``citations`` (list of ids),
-        ``chunks`` (list of ids or of ``{"id": ...}``, best first), ``system``, ``repeat``, ``ok``.
+        ``chunks`` (list of ids or of ``{"id": ...}``, best first), ``system``, ``repeat``, ``ok``. Of pandas or
+        Polars.
     gold : DataFrame, optional
         One row a question: ``answerable``, and ``question`` or ``sample_id``; optional ``gold_ids``,
         ``gold_claim``. Further columns travel onto the rows. Without it, such columns of `traces` are used.
@@ -45,6 +47,9 @@ def label_traces(
     patterns : str or sequence of str
         Regular expressions: an answer in which one is found is a refusal. Case is ignored; look-around and
         back-references are not taken.
+    partial : str or sequence of str
+        Regular expressions, as `patterns`: an answer in which one is found refuses in part. It counts as
+        answered, even where a pattern of `patterns` is found in it too, and is shown.
     split : {"space", "comma"}
         What parts the ids of ``citations: [...]`` in an answer: commas and white space, or commas alone.
     containment : {"auto", "latin"}
@@ -55,12 +60,12 @@ def label_traces(
     Returns
     -------
     DataFrame
-        The traces' rows and columns, then gold's, then ``answered, refused, hit, contained, compliant``
-        (nullable booleans), ``label``, ``miss`` (why nothing was hit), ``citations_predicted``,
-        ``citations_flagged`` (a list stands in the text that cannot be taken whole), and the rates of `RATES`:
-        0/1 (``retrieval_recall`` and ``reciprocal_rank`` in [0, 1]), nan where the rate does not apply, and
-        ``<rate>__status`` (``ok, not_applicable, failed, missing``) that says why.
-        ``attrs["join"]`` counts and lists what did not meet.
+        Of the caller's engine: the traces' rows and columns, then gold's, then ``answered, refused, partial,
+        hit, contained, compliant`` (nullable booleans), ``label``, ``miss`` (why nothing was hit),
+        ``citations_predicted``, ``citations_flagged`` (a list stands in the text that cannot be taken whole),
+        and the rates of `RATES`: 0/1 (``retrieval_recall`` and ``reciprocal_rank`` in [0, 1]), nan where the
+        rate does not apply, and ``<rate>__status`` (``ok, not_applicable, failed, missing``) that says why.
+        A pandas frame's ``attrs["join"]`` is the `join_report`.
 
     Raises
     ------
@@ -76,35 +81,74 @@ def label_traces(
     0          OK                1.0            NaN
     1  REFUSAL_OK                NaN            0.0
     """
-    _check_options(traces, split, containment, join)
-    frame, matched, report = _with_gold(traces, gold, join)
-    answers = [None if absent(v) else cells.tidy(v) for v in cells.column(frame, "answer")]
-    predicted, flagged = facts.citations(frame, split)
-    gold_ids = facts.gold_ids(frame, matched)
-    answerable = facts.answerable(frame)
-    done = facts.refused(answers, _words(refusal), _words(patterns))
+    frame: Any = workable(traces)
+    _check_options(frame, split, containment, join)
+    met = _meet(frame, gold, join)
+    if met is not None:
+        warn_of_repeats(met)
+    frame, row, wanted = _with_gold(frame, gold, met)
+    texts = columns.texts(frame, "answer")
+    done = facts.spoken(texts, _words(refusal), _words(patterns), _words(partial))
+    predicted, flagged = facts.citations(frame, texts, split)
     done |= {
-        "hit": facts.hits(predicted, gold_ids),
-        "contained": facts.contained(frame, answers, containment == "auto"),
+        "hit": facts.hits(wanted, predicted),
+        "contained": facts.contained(wanted, texts, containment == "auto"),
         "compliant": facts.compliant(predicted, done["refused"]),
     }
-    rates = facts.rates(done, answerable) | facts.retrieval(frame, gold_ids, answerable)
-    rates["compliance"] = np.where(matched, rates["compliance"], np.nan)
-    label = _labels(done, answerable)
-    new: dict[str, Any] = {name: _nullable(fact) for name, fact in done.items()}
-    words = {"label": label, "miss": _misses(label, rates["retrieval_hit"]), "citations_predicted": predicted}
-    new |= {name: pd.Series(items, frame.index, dtype=object) for name, items in words.items()}
-    new |= {"citations_flagged": flagged} | rates | facts.statuses(frame, rates, done, answerable)
-    out = frame.drop(columns=[c for c in new if c in frame]).assign(**new)
-    report |= {"n_without_answer": answers.count(None), "n_citations_flagged": sum(flagged)}
-    out.attrs = {**traces.attrs, "join": report}
+    answerable = wanted.answerable_rows()
+    rates = outcomes.rates(done, answerable)
+    rates |= facts.retrieval(wanted, Lists.of(frame, "chunks"))
+    rates["compliance"] = np.where(row >= 0, rates["compliance"], np.nan)
+    label = outcomes.labels(done, answerable)
+    made = Made(
+        done,
+        {
+            "label": (label, outcomes.LABELS),
+            "miss": (outcomes.misses(label, rates["retrieval_hit"]), outcomes.MISSES),
+        },
+        predicted,
+        flagged,
+        rates,
+        outcomes.statuses(rates, done, answerable, _failed(frame)),
+    )
+    report = report_of(frame, met)
+    counts = {"n_without_answer": texts.null_count(), "n_citations_flagged": flagged, "n_partial": done["partial"] == 1}
+    report |= {name: int(np.sum(count)) for name, count in counts.items()}
+    out: Frame = assemble(frame, made, report)
     return out
 
 
-def _check_options(traces: pd.DataFrame, split: str, containment: str, join: str) -> None:
-    if "answer" not in traces:
+def join_report(traces: Any, gold: Any, *, join: Join = "auto") -> dict[str, Any]:
+    """Return how traces and gold meet: counts, and the first 50 names behind each.
+
+    Parameters
+    ----------
+    traces, gold, join
+        As `label_traces` takes them.
+
+    Returns
+    -------
+    dict
+        ``by`` (``sample_id`` or ``question``), ``n_traces``, ``n_gold``, ``n_matched``, and for each of
+        ``unmatched`` (traces that are not in gold), ``gold_without_trace``, ``repeated_questions`` and
+        ``repeated_ids`` of gold (each beyond the first), ``question_differs`` (met by id, with another
+        question), ``duplicate_traces`` (of one system and repeat) the count ``n_…`` and the names.
+
+    Examples
+    --------
+    >>> gold = pd.DataFrame({"question": ["x", "y"], "answerable": [True, False]})
+    >>> report = join_report(pd.DataFrame({"question": ["x", "z"], "answer": ["a", "b"]}), gold)
+    >>> report["unmatched"], report["gold_without_trace"]
+    (['z'], ['y'])
+    """
+    frame: Any = workable(traces)
+    return report_of(frame, _meet(frame, gold, join))
+
+
+def _check_options(traces: Any, split: str, containment: str, join: str) -> None:
+    if "answer" not in traces.columns:
         raise RagnbError(f"traces have no column 'answer'; {did_you_mean('answer', list(traces.columns))}")
-    options = {"split": (split, cells.SPLITS), "containment": (containment, ("auto", "latin"))}
+    options = {"split": (split, answers.PARTING), "containment": (containment, ("auto", "latin"))}
     for name, (value, choices) in (options | {"join": (join, ("auto", "question"))}).items():
         if value not in choices:
             raise unknown(name, value, list(choices))
@@ -114,48 +158,26 @@ def _words(words: str | Sequence[str]) -> list[str]:
     return [words] if isinstance(words, str) else list(words)
 
 
-def _with_gold(
-    traces: pd.DataFrame, gold: pd.DataFrame | None, join: str
-) -> tuple[pd.DataFrame, npt.NDArray[np.bool_], dict[str, Any]]:
-    """Return the traces with gold's columns, whether each row takes part in the rates, and the join report."""
+def _meet(traces: Any, gold: Any, join: str) -> Met | None:
     if gold is None:
-        return traces.copy(), np.ones(len(traces), dtype=bool), report_of(traces, None, 0, {})
-    if "answerable" not in gold:
+        return None
+    gold = workable(gold)
+    if "answerable" not in gold.columns:
         raise RagnbError(f"gold has no column 'answerable'; {did_you_mean('answerable', list(gold.columns))}")
-    if not any(key in traces and key in gold for key in ("sample_id", "question")):
+    if not any(key in traces.columns and key in gold.columns for key in ("sample_id", "question")):
         raise RagnbError("traces and gold share neither 'sample_id' nor 'question'; rename one in both")
-    row, report = match(traces, gold, join)
-    frame = traces.drop(columns=[c for c in GOLD_COLUMNS if c in traces])
-    theirs = gold.reset_index(drop=True).reindex(row).set_axis(frame.index)
-    for column in theirs:
-        gaps = column in frame and bool(frame[column].isna().any())
-        if column not in frame:
-            frame[column] = theirs[column]
-        elif gaps:
-            frame[column] = frame[column].astype(object).where(frame[column].notna(), theirs[column])
-    return frame, row >= 0, report
+    return match(traces, gold, join)
 
 
-def _labels(done: Mapping[str, Floats], answerable: Floats) -> Objects:
-    answered, hit = done["answered"], done["hit"]
-    yes, no = answerable == 1, answerable == 0
-    return chosen(
-        {
-            "OK": yes & (answered == 1) & (hit == 1),
-            "REFUSAL_OK": no & (answered == 0),
-            "OVER_REFUSAL": yes & (answered == 0),
-            "HALLUCINATION": no & (answered == 1),
-            "ANS_NO_HIT": yes & (answered == 1) & (hit == 0),
-        },
-        len(answerable),
-    )
+def _with_gold(traces: Any, gold: Any, met: Met | None) -> tuple[Any, Positions, Gold]:
+    """Return the traces with gold's columns, the row of gold each takes part with, and what gold wants."""
+    if met is None:
+        own = np.arange(len(traces))
+        return traces, own, Gold.of(traces, own)
+    gold = workable(gold)
+    return with_gold(traces, gold, met.rows), met.rows, Gold.of(gold, met.rows)
 
 
-def _misses(label: Objects, retrieved: Floats) -> Objects:
-    missed = label == "ANS_NO_HIT"
-    return chosen({NOT_RETRIEVED: missed & (retrieved == 0), NOT_CITED: missed & (retrieved == 1)}, len(label))
-
-
-def _nullable(fact: Floats) -> pd.arrays.BooleanArray:
-    gone = np.isnan(fact)
-    return pd.arrays.BooleanArray(np.where(gone, 0.0, fact).astype(bool), gone)
+def _failed(frame: Any) -> Flags:
+    ok = columns.column(frame, "ok")
+    return np.fromiter((not columns.absent(v) and not v for v in ok), dtype=bool, count=len(ok))

@@ -10,7 +10,7 @@ import pandas as pd
 from ragnb import texts
 from ragnb.errors import RagnbError, did_you_mean, unknown
 from ragnb.schema import METRICS
-from ragnb.traces.label import LABELS
+from ragnb.traces.outcomes import LABELS
 from ragnb.weights import weighted_means
 
 RATES = tuple(name for name, metric in METRICS.items() if metric.role == "rate")

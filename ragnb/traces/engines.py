@@ -1,0 +1,138 @@
+"""Frames of the caller's engine: pandas stays pandas, what others bring is worked on in Polars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from ragnb.errors import RagnbError
+from ragnb.traces.columns import Flags, Lists, Positions
+from ragnb.traces.outcomes import STATUSES, Codes
+from ragnb.traces.wanted import Floats
+
+GOLD_COLUMNS = ("answerable", "gold_ids", "gold_claim")
+
+
+@dataclass(frozen=True)
+class Made:
+    """The columns that labelling makes, before an engine holds them."""
+
+    facts: Mapping[str, Floats]
+    words: Mapping[str, tuple[Codes, tuple[str, ...]]]
+    predicted: Lists
+    flagged: Flags
+    rates: Mapping[str, Floats]
+    statuses: Mapping[str, Codes]
+
+
+def workable(frame: Any) -> Any:
+    """Return a pandas frame as it is, and a frame of another engine as a Polars one.
+
+    Examples
+    --------
+    >>> workable(pd.DataFrame({"a": [1]})).shape
+    (1, 1)
+    """
+    if isinstance(frame, pd.DataFrame):
+        return frame
+    try:
+        native = nw.from_native(frame)
+    except TypeError:
+        raise RagnbError(
+            f"{type(frame).__name__} is no data frame; pass one, or a file to rn.read_traces"
+        ) from None
+    eager = native.collect() if isinstance(native, nw.LazyFrame) else native
+    return eager.to_polars()
+
+
+def with_gold(traces: Any, gold: Any, row: Positions) -> Any:
+    """Return the traces with gold's columns: gold owns its own, and fills the gaps of what both have."""
+    if not isinstance(traces, pd.DataFrame):
+        return _with_gold_polars(traces, gold, row)
+    if not isinstance(gold, pd.DataFrame):
+        gold = pd.DataFrame({name: gold[name].to_list() for name in gold.columns})
+    frame = traces.drop(columns=[c for c in GOLD_COLUMNS if c in traces])
+    theirs = gold.reset_index(drop=True).reindex(row).set_axis(frame.index)
+    new = {}
+    for column in theirs:
+        if column not in frame:
+            new[column] = theirs[column]
+        elif bool(frame[column].isna().any()):
+            frame[column] = frame[column].astype(object).where(frame[column].notna(), theirs[column])
+    return frame.assign(**new)
+
+
+def _with_gold_polars(traces: Any, gold: Any, row: Positions) -> Any:
+    import polars as pl
+
+    if isinstance(gold, pd.DataFrame):
+        gold = pl.DataFrame([_as_polars(gold, name) for name in gold.columns])
+    frame = traces.drop([c for c in GOLD_COLUMNS if c in traces.columns])
+    take = pl.Series(np.where(row < 0, 0, row)).set(pl.Series(row < 0), None)
+    for column in gold.columns:
+        theirs = gold[column].gather(take) if len(gold) else pl.Series(column, [None] * len(row))
+        if column not in frame.columns:
+            frame = frame.with_columns(theirs)
+        elif frame[column].null_count():
+            ours = frame[column] if frame[column].dtype == theirs.dtype else frame[column].cast(pl.String)
+            frame = frame.with_columns(ours.zip_with(ours.is_not_null(), theirs.cast(ours.dtype)).alias(column))
+    return frame
+
+
+def _as_polars(frame: pd.DataFrame, name: str) -> Any:
+    import polars as pl
+
+    values = frame[name].to_numpy(dtype=object, na_value=None).tolist()
+    try:
+        return pl.Series(name, values)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+        return pl.Series(name, [None if v is None else str(v) for v in values])
+
+
+def assemble(frame: Any, made: Made, report: dict[str, Any]) -> Any:
+    """Return the frame with the made columns in the place of those it had."""
+    if not isinstance(frame, pd.DataFrame):
+        return _assemble_polars(frame, made)
+    new: dict[str, Any] = {name: _nullable(fact) for name, fact in made.facts.items()}
+    for name, (codes, words) in made.words.items():
+        new[name] = pd.Series(_words(codes, words), frame.index, dtype=object)
+    new["citations_predicted"] = pd.Series(made.predicted.nested().to_list(), frame.index, dtype=object)
+    new |= {"citations_flagged": made.flagged} | dict(made.rates)
+    new |= {name: _words(codes, STATUSES) for name, codes in made.statuses.items()}
+    out = frame.drop(columns=[c for c in new if c in frame]).assign(**new)
+    out.attrs = {**frame.attrs, "join": report}
+    return out
+
+
+def _nullable(fact: Floats) -> pd.arrays.BooleanArray:
+    gone = np.isnan(fact)
+    return pd.arrays.BooleanArray(np.where(gone, 0.0, fact).astype(bool), gone)
+
+
+def _words(codes: Codes, words: tuple[str, ...]) -> Any:
+    return np.array([*words, None], dtype=object)[codes]
+
+
+def _assemble_polars(frame: Any, made: Made) -> Any:
+    import polars as pl
+
+    new = [pl.Series(name, fact, nan_to_null=True).cast(pl.Boolean) for name, fact in made.facts.items()]
+    coded = dict(made.words) | {name: (codes, STATUSES) for name, codes in made.statuses.items()}
+    words = [_enum(name, codes, words) for name, (codes, words) in coded.items()]
+    new += [*words[:2], made.predicted.nested().alias("citations_predicted")]
+    new += [pl.Series("citations_flagged", made.flagged)]
+    new += [pl.Series(name, rate, nan_to_null=True) for name, rate in made.rates.items()] + words[2:]
+    names = {series.name for series in new}
+    return frame.select([c for c in frame.columns if c not in names]).with_columns(new)
+
+
+def _enum(name: str, codes: Codes, words: tuple[str, ...]) -> Any:
+    import polars as pl
+
+    places = pl.Series(name, codes).cast(pl.Int64)
+    return places.set(places < 0, None).cast(pl.UInt8).cast(pl.Enum(words))

@@ -1,0 +1,93 @@
+"""What gold wants of every trace: a row of gold at a time, reached through the row that each trace met."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ragnb.errors import RagnbError
+from ragnb.traces import answers, columns
+from ragnb.traces.columns import Lists, Positions, absent
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Gold:
+    """What gold says, a row of gold at a time, and the row that each trace met (−1 for none).
+
+    Attributes
+    ----------
+    row : (N,) int
+    answerable : (M,) float
+    ids : Lists, or None where gold names no ids anywhere
+    claims : (M,) series of str
+    """
+
+    row: Positions
+    answerable: Floats
+    ids: Lists | None
+    claims: pl.Series
+
+    @classmethod
+    def of(cls, gold: Any, row: Positions) -> Gold:
+        """Read gold's columns."""
+        ids = Lists.of(gold, "gold_ids").distinct()
+        claims = answers.tidy(columns.texts(gold, "gold_claim"))
+        return cls(row, answerable(gold), ids if ids.there.any() else None, claims)
+
+    def answerable_rows(self) -> Floats:
+        """Return `answerable` for each trace, nan where it met no gold."""
+        return np.append(self.answerable, np.nan)[self.row]
+
+    def members(self, lists: Lists) -> tuple[Positions, Positions]:
+        """Return which entries of the traces' lists are gold ids of their row, and a number for each such id."""
+        import polars as pl
+
+        nothing = np.empty(0, dtype=np.int64)
+        if self.ids is None or not len(self.ids.names) or not len(lists.names):
+            return nothing, nothing
+        known = self.ids.names.unique(maintain_order=True)
+        numbers = np.arange(len(known))
+        own, theirs = (
+            s.replace_strict(known, numbers, default=None, return_dtype=pl.Int64)
+            for s in (lists.names, self.ids.names)
+        )
+        at = own.is_not_null().arg_true().to_numpy()
+        row = self.row[lists.rows[at]]
+        at, row = at[row >= 0], row[row >= 0]
+        number = own.gather(at).to_numpy()
+        wanted = pl.Series(self.ids.rows * len(known) + theirs.to_numpy())
+        met = pl.Series(row * len(known) + number).is_in(wanted.implode()).to_numpy()
+        return at[met], number[met]
+
+
+def answerable(gold: Any) -> Floats:
+    """Return gold's `answerable` as 1, 0 or nan.
+
+    Raises
+    ------
+    RagnbError
+        For a value that is not true or false.
+
+    Examples
+    --------
+    >>> answerable(pd.DataFrame({"answerable": [True, False, None]}))
+    array([ 1.,  0., nan])
+    """
+    out = np.full(len(gold), np.nan)
+    for at, value in enumerate(columns.column(gold, "answerable")):
+        if absent(value):
+            continue
+        if not isinstance(value, bool | np.bool_ | int | float | np.number) or value not in (0, 1):
+            row = gold.index[at] if isinstance(gold, pd.DataFrame) else at
+            raise RagnbError(f"column 'answerable', row {row!r}: {value!r} is neither true nor false")
+        out[at] = float(value)
+    return out
