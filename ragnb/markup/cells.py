@@ -65,7 +65,7 @@ class Cell(NamedTuple):
     reason: str | None
 
 
-def is_missing(value: object) -> bool:
+def is_missing(value: Any) -> bool:
     """Say whether a cell is None, NaN, NA or NaT; a list never is.
 
     Examples

@@ -175,7 +175,8 @@ def card(label: object, value: object, *, mark: str = "", picture: str = "", not
     Parameters
     ----------
     label, value, note : object
-        What the number is, the number as it is written, and its n; escaped unless `Safe`.
+        What the number is, the number as it is written, and its n; escaped unless `Safe`. An interval
+        that follows the number in brackets is written smaller.
     mark, picture : str
         HTML of ours: a `badge` and an `interval_svg`.
 

@@ -46,8 +46,8 @@ def radar_points(
 
     Examples
     --------
-    >>> radar_points([1.0, 0.5, None, 0.0]).round(3).tolist()
-    [[0.0, 1.0], [0.5, 0.0], [nan, nan], [-0.0, 0.0]]
+    >>> (radar_points([1.0, 0.5, None, 0.0]).round(3) + 0.0).tolist()
+    [[0.0, 1.0], [0.5, 0.0], [nan, nan], [0.0, 0.0]]
     """
     size = len(values)
     ends = np.array([check_span(span) for span in (ranges or [(0.0, 1.0)] * size)]).reshape(size, 2)
@@ -111,7 +111,8 @@ def check_radar(metrics: Sequence[str], systems: Mapping[str, Sequence[Any]]) ->
     """Refuse a radar of too many systems, or of values that do not pair with its axes."""
     if not 1 <= len(systems) <= MOST_SYSTEMS:
         raise RagnbError(
-            f"a radar shows 1 to {MOST_SYSTEMS} systems and is given {len(systems)}; choose some, or draw intervals"
+            f"a radar shows 1 to {MOST_SYSTEMS} systems and is given {len(systems)}; "
+            "choose some, or draw intervals"
         )
     for system, values in systems.items():
         if len(values) != len(metrics):

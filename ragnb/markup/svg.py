@@ -149,7 +149,7 @@ def interval_svg(
 
 def _dot(value: Any, low: Any, high: Any, x: Scale, y: float) -> list[Safe]:
     if is_missing(value):
-        return [svg_text((x.left + x.right) / 2, y - 3, MISSING)]
+        return [svg_text(x.left + 4, y - 4, MISSING, "start")]
     parts = []
     if not is_missing(low) and not is_missing(high):
         parts.append(line(x(low), y, x(high), y, stroke_width=3, class_="rg-interval"))
@@ -207,21 +207,34 @@ def stacked_svg(
         return picture(width, 24, said, svg_text(0, 16, ", ".join(written) or MISSING, "start"))
     colours = _part_colours(tones, len(sizes))
     parts: list[Safe] = []
-    ends: list[float] = []
+    beside: list[tuple[str, dict[str, object]]] = []
     start = 0.0
     for size, colour, name in zip(sizes, colours, written, strict=True):
         wide = width * size / total
-        centre = start + wide / 2
-        half = text_width(name) / 2
-        row = _free_row(ends, max(0.0, min(centre - half, width - 2 * half)), 2 * half)
         if size:
             shape = {"x": start, "y": 0, "width": max(wide - 1, 0.5), "height": 22}
             parts.append(element("rect", element("title", name), **shape, **colour))
-        x = max(half, min(centre, width - half))
-        parts.append(line(centre, 22, centre, 28 + 16 * row, stroke_opacity=0.5))
-        parts.append(svg_text(x, 40 + 16 * row, name))
+        if text_width(name) <= wide:
+            parts.append(svg_text(start + wide / 2, 38, name))
+        else:
+            beside.append((name, colour))
         start += wide
-    return picture(width, 46 + 16 * (len(ends) - 1), said, join(parts))
+    listed, height = _key(beside, width, 44.0 if len(beside) < len(sizes) else 28.0)
+    return picture(width, height, said, *parts, *listed)
+
+
+def _key(items: Sequence[tuple[str, dict[str, object]]], width: float, top: float) -> tuple[list[Safe], float]:
+    """List the parts that are narrower than their labels, each with a patch of its colour, in rows."""
+    parts: list[Safe] = []
+    x, y = 0.0, top
+    for name, colour in items:
+        wide = 18 + text_width(name)
+        if x and x + wide > width:
+            x, y = 0.0, y + 18
+        parts.append(element("rect", x=x, y=y, width=12, height=12, **colour))
+        parts.append(svg_text(x + 18, y + 11, name, "start"))
+        x += wide + 18
+    return parts, y + (18 if items else 0)
 
 
 def _sizes(labels: Sequence[object], counts: Sequence[SupportsFloat]) -> list[float]:
@@ -239,12 +252,3 @@ def _part_colours(tones: Sequence[str] | None, most: int) -> list[dict[str, obje
         if tone not in TONES:
             raise unknown("tone", tone, list(TONES))
     return [{"class_": f"rg-{tone}", "fill": _TONE_FILLS[tone]} for tone in tones]
-
-
-def _free_row(ends: list[float], start: float, wide: float) -> int:
-    """Take the first row of labels that is free from `start` on; `ends` holds where each row ends."""
-    row = next((place for place, end in enumerate(ends) if end + 10 <= start), len(ends))
-    if row == len(ends):
-        ends.append(0.0)
-    ends[row] = start + wide
-    return row

@@ -114,12 +114,13 @@ def _outline(points: np.ndarray, place: int) -> Safe:
     return join(parts)
 
 
-def _legend(systems: Sequence[object], x: float, y: float) -> Safe:
+def _legend(systems: Sequence[object], x: float, y: float, dots: bool = False) -> Safe:
     left = x - (max(text_width(one_line(system, 40)) for system in systems) + 40) / 2
     rows = []
     for place, system in enumerate(systems):
         at = y + 20.0 * place
-        rows.append(line(left, at - 4, left + 32, at - 4, **_stroke(place)))
+        stroke = line(left, at - 4, left + 32, at - 4, **_stroke(place))
+        rows.append(element("circle", cx=left + 16, cy=at - 4, r=5.0, fill=_ink(place)) if dots else stroke)
         rows.append(svg_text(left + 40, at, one_line(system, 40), "start"))
     return join(rows)
 
@@ -144,6 +145,6 @@ def _dots(
             parts.append(svg_text(x.right + 10, y + 4, MISSING, "start"))
     height = 24.0 + 34 * len(names)
     if len(systems) > 1:
-        parts.append(_legend(list(systems), side + 110, height + 8))
+        parts.append(_legend(list(systems), side + 110, height + 8, dots=True))
         height += 20.0 * len(systems)
     return picture(side + 270, height, label, *parts)
