@@ -1,11 +1,15 @@
-"""The notebooks: short callers without outputs, each run by nbval, the report's parameters typed.
+"""The notebooks: short callers, all but one without outputs, each run by nbval, the report's parameters typed.
 
 pytest itself collects ``notebooks/`` with ``--nbval-lax``; the report notebook runs in test_report.py.
+The quickstart keeps its outputs, for readers who do not run it; nbval compares those of tagged cells.
 """
 
 from __future__ import annotations
 
 import ast
+import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 REPORT = ROOT / "notebooks" / "report.ipynb"
 GALLERY = [path for path in NOTEBOOKS if path != REPORT]
+SHOWN = ROOT / "notebooks" / "00_quickstart.ipynb"
+COMPARED = "nbval-check-output"
 IDS = [path.name for path in NOTEBOOKS]
 
 
@@ -37,9 +43,51 @@ def tagged(path: Path) -> list[nbformat.NotebookNode]:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=IDS)
 def test_notebook_is_valid_and_stripped(path):
     nbformat.validate(read(path))
-    for cell in code(path):
+    for cell in code(path) if path != SHOWN else []:
         assert cell.outputs == []
         assert cell.execution_count is None
+
+
+@pytest.mark.parametrize("path", GALLERY, ids=[path.name for path in GALLERY])
+def test_notebook_teaches_with_assertions(path):
+    cells = code(path)
+    assert sum("assert " in cell.source for cell in cells) > len(cells) / 2
+    first, *_, last = read(path).cells
+    assert first.cell_type == last.cell_type == "markdown"
+    assert "You learn" in first.source
+    assert last.source.startswith("## On your own data")
+
+
+def test_shown_notebook_holds_what_nbval_compares():
+    cells = code(SHOWN)
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    compared = [cell for cell in cells if COMPARED in cell.metadata.get("tags", [])]
+    assert [cell.source for cell in cells if cell not in compared] == ["sheet"]
+    assert sum(bool(cell.outputs) for cell in compared) > len(compared) / 2
+
+
+def test_shown_outputs_hold_no_time_path_address_or_error_stream():
+    for cell in code(SHOWN):
+        assert "execution" not in cell.metadata
+        for output in cell.outputs:
+            assert output.get("name") != "stderr", output.text
+            data = {k: v for k, v in output.get("data", {}).items() if not k.startswith("image/")}
+            text = str(data) + output.get("text", "")
+            assert not re.search(r"0x[0-9a-f]{6,}|\d{4}-\d\d-\d\d[T ]\d\d:|/tmp/|/home/|\.venv", text)
+
+
+def test_nbval_sees_a_shown_number_change(tmp_path):
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    notebook = read(SHOWN)
+    cells = code(SHOWN)[:3]
+    for number, passes in (("0.935", True), ("0.936", False)):
+        notebook.cells = nbformat.from_dict(json.loads(json.dumps(cells).replace("0.935", number)))
+        path = tmp_path / "notebooks" / f"{passes}.ipynb"
+        nbformat.write(notebook, path)
+        words = ["-m", "pytest", "--nbval-lax", "--nbval-current-env", "-q", "-c", os.devnull, str(path)]
+        done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
+        assert (done.returncode == 0) is passes, done.stdout
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=IDS)
@@ -86,5 +134,5 @@ def test_nbval_collects_every_notebook_but_the_report():
         [sys.executable, "-m", "pytest", "--collect-only", "-q", "notebooks"],
         capture_output=True, text=True, cwd=ROOT, check=False,
     )  # fmt: skip
-    assert {path.name for path in GALLERY} == {path.name for path in GALLERY if f"{path.name}::" in done.stdout}
+    assert {path.name for path in GALLERY} == {path.name for path in GALLERY if f"{path.name}:" in done.stdout}
     assert "report.ipynb" not in done.stdout, "the report runs by papermill, with parameters"
