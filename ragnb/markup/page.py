@@ -175,8 +175,7 @@ def card(label: object, value: object, *, mark: str = "", picture: str = "", not
     Parameters
     ----------
     label, value, note : object
-        What the number is, the number as it is written, and its n; escaped unless `Safe`. An interval
-        that follows the number in brackets is written smaller.
+        What the number is, the number as it is written, and its n; escaped unless `Safe`.
     mark, picture : str
         HTML of ours: a `badge` and an `interval_svg`.
 

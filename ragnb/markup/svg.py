@@ -11,7 +11,7 @@ from typing import Any, SupportsFloat
 
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.markup.cells import MISSING, is_missing, with_interval
-from ragnb.markup.text import Safe, element, join, one_line, text_width
+from ragnb.markup.text import Safe, element, one_line, text_width
 
 INK = "#1f2328"
 """The colour of text and axes where ``currentColor`` cannot be said."""
