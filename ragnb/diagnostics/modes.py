@@ -12,7 +12,7 @@ import pandas as pd
 from ragnb import texts
 from ragnb.diagnostics.lifts import lifts
 from ragnb.diagnostics.rules import RULES, past, warning_bars
-from ragnb.schema import Metric, Rule, note_row
+from ragnb.schema import METRICS, Metric, Rule, note_row
 from ragnb.weights import Effective, MetricsArgument, effective_weights, moments, sample_weight
 
 READS: Mapping[str, tuple[str, ...]] = {
@@ -140,7 +140,7 @@ def failure_summary(
     bars = warning_bars(rules, rows.parts.metrics)
     codes = _codes(rows.parts, bars)
     flags = {mode: (codes == position).astype(float) for position, mode in enumerate(MODES)}
-    frame = scores.drop(columns=[m.name for m in rows.parts.metrics]).assign(**flags)
+    frame = scores[[name for name in scores.columns if name not in METRICS]].assign(**flags)
     shares = moments(frame, [Metric(mode, kind="binary") for mode in MODES], doc=doc, cluster=cluster)
     means = shares.means(None, doc_weights, level=level).iloc[: len(MODES)]
     rise = np.zeros(len(scores)) if rows.total > 0 else np.full(len(scores), np.nan)

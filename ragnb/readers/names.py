@@ -21,7 +21,7 @@ CASE_ALIASES: Mapping[str, tuple[str, ...]] = {
         "expectedOutput", "true_answers", "ground_truth_answers",
     ),
     "retrieved_contexts": (
-        "contexts", "context", "retrieval_context", "retrieved_context", "passage",
+        "contexts", "context", "retrieval_context", "retrievalContext", "retrieved_context", "passage",
     ),
     "ground_truth_contexts": ("reference_contexts", "reference_context"),
     "doc_name": ("doc", "document", "source", "file", "filename", "source_document"),
@@ -150,6 +150,8 @@ def name_system(columns: dict[str, list[object]], report: Lossy) -> dict[str, li
     Several columns that may name the system are kept as they are, and listed. A ``store`` names it only where
     samples repeat; a count of runs is one only where it tells repeated samples apart.
     """
+    if not any(name.casefold() in (*SYSTEM_NAMES, *REPEAT_NAMES) for name in columns):
+        return columns
     samples = columns.get("sample_id", columns.get("question", []))
     again = _distinct(samples) < len(samples)
     counts = [n for n in columns if again and n.casefold() in REPEAT_NAMES and _is_count(columns[n])]

@@ -83,7 +83,7 @@ def _rows(document: Document, text: str, separator: str) -> tuple[list[list[str]
 def _index_names(header: list[str], first: list[str]) -> dict[int, str]:
     """Return the index names that pandas writes in a second header row, by position."""
     unnamed = {i for i, name in enumerate(header) if _UNNAMED.fullmatch(name)}
-    filled = {i for i, cell in enumerate(first) if cell.strip()}
+    filled = {i for i, cell in enumerate(first) if cell.strip() not in ("", "...", "…")}
     words = filled and all(not re.fullmatch(r"[-+.\d\s]+", first[i]) for i in filled)
     return {i: first[i] for i in filled} if words and filled <= unnamed and len(header) > len(filled) else {}
 

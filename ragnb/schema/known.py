@@ -101,6 +101,13 @@ _ROWS = (
         variant="agreement of the answer with the reference answer",
     ),
     Metric(
+        "answer_accuracy",
+        family="end_to_end",
+        needs=(_A, _G),
+        aliases=("nv_accuracy",),
+        variant="agreement with the reference answer, rated twice 0 / 0.5 / 1 (the NVIDIA metric of ragas)",
+    ),
+    Metric(
         "noise_sensitivity",
         better="lower",
         family="generation",
