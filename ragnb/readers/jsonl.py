@@ -42,22 +42,42 @@ def read(document: Document, report: Lossy, strict: bool) -> Raw:
                 lines.append(number)
                 replaced += surrogates
                 continue
-            if strict:
-                raise RagnbError(f"{place(document.path, number)}{why}, expected one JSON object")
             bad.append((number, why))
+            if strict:
+                break
             hint = hint or (likely_encoding(line) if line and "UTF-8" in why else "")
-    if not records and not bad:
+    judge(document, report, bad, len(records), replaced, strict, hint)
+    return Raw(from_records(records), "jsonl", str(document.path), lines)
+
+
+def judge(
+    document: Document,
+    report: Lossy,
+    bad: list[tuple[int, str]],
+    good: int,
+    replaced: int,
+    strict: bool,
+    hint: str = "",
+) -> None:
+    """Put bad lines and replaced surrogates into the report, or raise as `read` does."""
+    if bad and strict:
+        raise RagnbError(f"{place(document.path, bad[0][0])}{bad[0][1]}, expected one JSON object")
+    if not good and not bad:
         raise RagnbError(f"{place(document.path)}the file is empty")
-    if len(bad) >= len(records):
+    if len(bad) >= good:
         number, why = bad[0]
         step = hint or "a JSON list is format='json'"
         raise RagnbError(
-            f"{place(document.path, number)}{why}; {len(bad)} of {len(bad) + len(records)} lines hold no "
+            f"{place(document.path, number)}{why}; {len(bad)} of {len(bad) + good} lines hold no "
             f"record; {step}"
         )
     report.bad_lines(bad)
     report.add("unparsed", None, "lone surrogates, replaced by U+FFFD", replaced)
-    return Raw(from_records(records), "jsonl", str(document.path), lines)
+
+
+def lines_of(data: bytes) -> Iterator[tuple[int, bytes | None]]:
+    """Yield the numbers and lines of some bytes, as they are read from a file."""
+    return _lines(io.BytesIO(data))
 
 
 def _stream(document: Document) -> Any:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from ragnb.errors import RagnbError, place
+from ragnb.errors import RagnbError, place, unknown
 from ragnb.readers.cells import MISSING_WORDS, as_bool, as_id, as_text, each, parse_list
 from ragnb.readers.contract import LISTS, case_cells
 from ragnb.readers.formats import Source, load
@@ -17,6 +17,7 @@ from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import apply_names, name_system, rename_map
 from ragnb.readers.numbers import other_values
 from ragnb.readers.raw import Raw, absent, settle
+from ragnb.readers.scanned import as_polars, scan
 from ragnb.schema import CASE_COLUMNS
 
 _TEXTS = {*CASE_COLUMNS, *LISTS, "gold_claim", "raw_answer"}
@@ -29,13 +30,19 @@ def read_traces(
     strict: bool = False,
     columns: Mapping[str, str] | None = None,
     encoding: str | None = None,
-) -> pd.DataFrame:
+    engine: Literal["pandas", "polars"] = "pandas",
+) -> Any:
     """Read traces, one answer of a system a row.
 
     Parameters
     ----------
     source, format, strict, columns, encoding
         As for `read_scores`.
+    engine : {"pandas", "polars"}
+        What the frame is of. Polars is for many traces: a JSONL file is scanned block by block. Its ``chunks``
+        are lists of ids; a key other than those that labels depend on is seen where it stands in the first 500
+        lines or in 500 lines spread over the file; of a key that stands twice in a record the first counts. What
+        pandas has in ``attrs["lossy"]`` about bad lines and unparsed text is a warning.
 
     Returns
     -------
@@ -56,6 +63,12 @@ def read_traces(
     >>> frame["chunks"].tolist(), "citations" in frame
     ([[{'id': '7'}]], False)
     """
+    if engine not in ("pandas", "polars"):
+        raise unknown("engine", engine, ["pandas", "polars"])
+    if engine == "polars":
+        scanned = scan(source, format=format, strict=strict, columns=columns, encoding=encoding)
+        if scanned is not None:
+            return scanned
     raw, report, origin = _open(source, format, strict, columns, encoding)
     _need(raw, "answer")
     if "question" not in raw.columns:
@@ -65,7 +78,7 @@ def read_traces(
     if "citations" in raw.columns:
         each(raw, "citations", _ids, "a list of ids, or null")
     case_cells(raw, report)
-    return _frame(raw, report, origin)
+    return _frame(raw, report, origin) if engine == "pandas" else as_polars(raw, report)
 
 
 def read_gold(

@@ -36,7 +36,12 @@ def tidy(texts: pl.Series) -> pl.Series:
     >>> tidy(as_series([" Not in Context "])).to_list()
     ['not in context']
     """
-    return composed(texts).str.strip_chars().str.to_lowercase()
+    return folded(composed(texts))
+
+
+def folded(texts: pl.Series) -> pl.Series:
+    """Return texts in NFC trimmed and lower-cased."""
+    return texts.str.strip_chars().str.to_lowercase()
 
 
 def equal(answers: pl.Series, tokens: Sequence[str]) -> Flags:
@@ -59,7 +64,7 @@ def equal(answers: pl.Series, tokens: Sequence[str]) -> Flags:
 
 
 def found(answers: pl.Series, patterns: Sequence[str], option: str = "patterns") -> Flags:
-    """Return for each answer whether one of the patterns is found in it, trimmed and in NFC; case is ignored.
+    """Return for each answer, in NFC, whether one of the patterns is found in it, trimmed; case is ignored.
 
     Raises
     ------
@@ -74,7 +79,7 @@ def found(answers: pl.Series, patterns: Sequence[str], option: str = "patterns")
     import polars as pl
 
     out = np.zeros(len(answers), dtype=bool)
-    trimmed = composed(answers.str.strip_chars()) if patterns else answers
+    trimmed = answers.str.strip_chars() if patterns else answers
     for pattern in patterns:
         if not pattern.strip():
             raise RagnbError(f"{option}={list(patterns)!r} holds an empty pattern, which every answer matches")

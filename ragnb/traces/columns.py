@@ -47,8 +47,8 @@ def column(frame: Any, name: str) -> list[Any]:
     """
     if name not in frame.columns:
         return [None] * len(frame)
-    values = frame[name]
-    out: list[Any] = (values.to_numpy(dtype=object) if isinstance(frame, pd.DataFrame) else values).tolist()
+    pandas = isinstance(frame, pd.DataFrame)
+    out: list[Any] = frame[name].to_numpy(dtype=object).tolist() if pandas else frame[name].to_list()
     return out
 
 

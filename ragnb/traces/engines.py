@@ -134,5 +134,5 @@ def _assemble_polars(frame: Any, made: Made) -> Any:
 def _enum(name: str, codes: Codes, words: tuple[str, ...]) -> Any:
     import polars as pl
 
-    places = pl.Series(name, codes).cast(pl.Int64)
-    return places.set(places < 0, None).cast(pl.UInt8).cast(pl.Enum(words))
+    places = pl.Series(codes, dtype=pl.Int64)
+    return pl.Series(words, dtype=pl.Enum(words)).gather(places.set(places < 0, None)).alias(name)

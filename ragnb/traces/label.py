@@ -87,7 +87,7 @@ def label_traces(
     if met is not None:
         warn_of_repeats(met)
     frame, row, wanted = _with_gold(frame, gold, met)
-    texts = columns.texts(frame, "answer")
+    texts = columns.composed(columns.texts(frame, "answer"))
     done = facts.spoken(texts, _words(refusal), _words(patterns), _words(partial))
     predicted, flagged = facts.citations(frame, texts, split)
     done |= {
@@ -180,4 +180,6 @@ def _with_gold(traces: Any, gold: Any, met: Met | None) -> tuple[Any, Positions,
 
 def _failed(frame: Any) -> Flags:
     ok = columns.column(frame, "ok")
+    if set(ok) <= {True, None}:
+        return np.zeros(len(ok), dtype=bool)
     return np.fromiter((not columns.absent(v) and not v for v in ok), dtype=bool, count=len(ok))

@@ -1,0 +1,110 @@
+"""Lines of JSON → a Polars frame, by a scanner of whole blocks where they are clean.
+
+The scanner loses a block to one bad byte and turns half a surrogate pair into NUL. So a block that it does not
+take, or that holds the escape of a surrogate, is read line by line, and its good lines are scanned again. The
+scanner is told the types: it refuses a value of another one, where its own inference would make it text in silence.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ragnb.readers import jsonl
+
+if TYPE_CHECKING:
+    import polars as pl
+
+BLOCK = 2 << 20
+_SURROGATE = re.compile(rb"\\u[dD]")
+
+
+@dataclass
+class Scan:
+    """One pass over the lines of a file: the type of each key, and the lines that hold no record.
+
+    Parameters
+    ----------
+    data : bytes
+    schema : mapping of key to Polars type
+    """
+
+    data: bytes
+    schema: Mapping[str, Any]
+    bad: list[tuple[int, str]] = field(default_factory=list)
+    replaced: int = 0
+
+    def frame(self) -> pl.DataFrame | None:
+        """Return the records; None where a value is not of its key's type."""
+        import polars as pl
+
+        whole = self._clean(self.data)
+        if whole is not None:
+            return whole
+        parts: list[pl.DataFrame | None] = []
+        start, line = 0, 1
+        while start < len(self.data):
+            end = self.data.find(b"\n", start + BLOCK) + 1 or len(self.data)
+            block = self.data[start:end]
+            part = self._clean(block)
+            parts.append(self._scanned(self._mended(block, line)) if part is None else part)
+            start, line = end, line + block.count(b"\n")
+        return None if any(part is None for part in parts) else pl.concat(p for p in parts if p is not None)
+
+    def _clean(self, block: bytes) -> pl.DataFrame | None:
+        return None if _SURROGATE.search(block) or has_long_line(block) else self._scanned(block)
+
+    def _scanned(self, block: bytes) -> pl.DataFrame | None:
+        import polars as pl
+
+        if not block.strip():
+            return pl.DataFrame(schema=dict(self.schema))
+        try:
+            return pl.read_ndjson(block, schema=dict(self.schema))
+        except (pl.exceptions.PolarsError, ValueError):
+            return None
+
+    def _mended(self, block: bytes, first: int) -> bytes:
+        """Return the lines that hold a record, in a form that the scanner takes; note the others."""
+        good = []
+        for number, line in jsonl.lines_of(block):
+            record, why, surrogates = jsonl._record(line)
+            if record is None:
+                self.bad.append((first + number - 1, why))
+                continue
+            self.replaced += surrogates
+            plain = line is not None and not _SURROGATE.search(line) and b"NaN" not in line
+            good.append(line if plain and line is not None else _written(record))
+        return b"\n".join(good)
+
+
+def _written(record: Any) -> bytes:
+    return json.dumps(_without_nan(record), ensure_ascii=False).encode("utf-8")
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and value != value else value
+
+
+def has_long_line(data: bytes) -> bool:
+    """Whether a line is longer than the reader takes, looked for by leaps.
+
+    Examples
+    --------
+    >>> has_long_line(b"a" * (jsonl.LONGEST_LINE + 1)), has_long_line(b"a\\n" * 9)
+    (True, False)
+    """
+    start = 0
+    while start + jsonl.LONGEST_LINE < len(data):
+        end = data.rfind(b"\n", start, start + jsonl.LONGEST_LINE + 1)
+        if end < 0:
+            return True
+        start = end + 1
+    return False

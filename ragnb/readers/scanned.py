@@ -1,0 +1,170 @@
+"""Traces of a JSONL file as a Polars frame: which keys it has, of which types, and what they are called."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ragnb.errors import RagnbWarning, place
+from ragnb.readers import jsonl
+from ragnb.readers.blocks import Scan
+from ragnb.readers.cells import as_id, as_text
+from ragnb.readers.contract import IDS
+from ragnb.readers.document import Document, find_document
+from ragnb.readers.lossy import Lossy
+from ragnb.readers.names import apply_names, name_system, rename_map
+from ragnb.readers.raw import Raw, absent
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SAMPLED = 500
+TEXTS = {"question", "answer", *IDS}
+EXPECTED = ("citations", "chunks", "ok", "system", "repeat", "qid")
+_BOM = b"\xef\xbb\xbf"
+
+
+def scan(
+    source: Any, *, format: str | None, strict: bool, columns: Mapping[str, str] | None, encoding: str | None
+) -> pl.DataFrame | None:
+    """Return traces under their canonical names; None for what has to be read value by value.
+
+    Keys are those of the first 500 lines, of 500 lines spread over the file, and those that labels depend on.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return None
+    document = find_document(source, encoding)
+    lines = format == "jsonl" or (format is None and document.suffix in (".jsonl", ".ndjson"))
+    if not lines or not document.is_utf8:
+        return None
+    data = document.data().removeprefix(_BOM)
+    schema = _schema(data, columns)
+    found = None if schema is None else Scan(data, schema)
+    frame = None if found is None else found.frame()
+    chunks = None if found is None or frame is None else _chunks(found, frame)
+    if found is None or frame is None or chunks is None or not len(frame):
+        return None
+    report = Lossy()
+    jsonl.judge(document, report, found.bad, len(frame), found.replaced, strict)
+    _tell(report, document)
+    frame = frame.with_columns(chunks)
+    frame = frame.select([s for s in frame if s.null_count() < len(s)])
+    names = rename_map(frame.columns, picks=columns, file=str(document.path))
+    named = name_system(apply_names({name: [name] for name in frame.columns}, names, report), report)
+    if "answer" not in named or not {"question", "sample_id"} & set(named):
+        return None
+    return _settled(frame.select([frame[str(was[0])].alias(name) for name, was in named.items()]))
+
+
+def as_polars(raw: Raw, report: Lossy) -> pl.DataFrame:
+    """Return a raw table of traces as a Polars frame; a column of several types becomes text."""
+    import polars as pl
+
+    columns = []
+    for name, cells in raw.columns.items():
+        if name == "chunks":
+            cells = [c if c is None else [as_id(item.get("id")) for item in c] for c in cells]
+        try:
+            columns.append(pl.Series(name, [None if absent(c) else c for c in cells]))
+        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+            columns.append(pl.Series(name, [as_text(cell) for cell in cells], dtype=pl.String))
+    _tell(report, raw.file)
+    return pl.DataFrame(columns)
+
+
+def _tell(report: Lossy, where: Document | str) -> None:
+    """Warn of what was lost: a Polars frame has no place for a report."""
+    lost = [row for row in report.rows if row["what"] in ("bad_line", "unparsed")]
+    if lost:
+        told = "; ".join(str(row["detail"]) for row in lost[:5]) + "; …" * (len(lost) > 5)
+        n = sum(1 if row["what"] == "bad_line" else 0 for row in lost)
+        file = where.path if isinstance(where, Document) else where
+        warnings.warn(f"{place(file)}{n} lines left out; {told}", RagnbWarning, stacklevel=4)
+
+
+def _schema(data: bytes, columns: Mapping[str, str] | None) -> dict[str, Any] | None:
+    """Return the type of each key that a sample of lines holds, None where one has no single type."""
+    import polars as pl
+
+    records = [record for line in _sampled(data) if (record := jsonl._record(line)[0]) is not None]
+    kinds: dict[str, set[str]] = {key: set() for key in EXPECTED}
+    for record in records:
+        for key, value in record.items():
+            kinds.setdefault(key, set()).add(_kind(value))
+    names = rename_map([k for k, kind in kinds.items() if kind], picks=columns)
+    types: dict[frozenset[str], Any] = {
+        frozenset({"str"}): pl.String,
+        frozenset({"int"}): pl.Int64,
+        frozenset({"int", "float"}): pl.Float64,
+        frozenset({"float"}): pl.Float64,
+        frozenset({"bool"}): pl.Boolean,
+    }
+    lists = frozenset({"chunks", "citations"})
+    default = {"citations": pl.List(pl.String), "chunks": pl.String, "ok": pl.Boolean}
+    schema = {}
+    for key, found in kinds.items():
+        name, kind = names.get(key, key), frozenset(found - {"none"})
+        if not kind:
+            schema[key] = default.get(name, pl.String)
+        elif name in lists and kind <= {"list", "ids"}:
+            schema[key] = pl.List(pl.String)
+        elif name == "chunks" and kind <= {"list", "chunks"}:
+            schema[key] = pl.String
+        elif name in TEXTS and kind <= {"str", "int"}:
+            schema[key] = pl.String
+        elif kind in types and name not in lists:
+            schema[key] = types[kind]
+        else:
+            return None
+    return schema
+
+
+def _sampled(data: bytes) -> list[bytes]:
+    head = data[: 1 << 22].split(b"\n", SAMPLED)[:SAMPLED]
+    step = max(len(data) // SAMPLED, 1)
+    starts = (data.find(b"\n", at) + 1 for at in range(0, len(data), step))
+    spread = [data[at : data.find(b"\n", at) if data.find(b"\n", at) >= 0 else None] for at in starts if at]
+    return [line.strip() for line in [*head, *spread] if line.strip()]
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, list):
+        held = {type(item) for item in value}
+        return "list" if not held else "ids" if held <= {str, int} else "chunks" if held == {dict} else "other"
+    return {type(None): "none", str: "str", bool: "bool", int: "int", float: "float"}.get(type(value), "other")
+
+
+def _chunks(scan: Scan, frame: pl.DataFrame) -> list[pl.Series] | None:
+    """Return the ids of each record's chunks; None where a chunk is no object with a plain id."""
+    import polars as pl
+
+    if frame.schema.get("chunks") != pl.String:
+        return []
+    objects = pl.List(pl.Struct({"id": pl.String}))
+    texts = frame["chunks"]
+    # The scanner writes nested values without their escapes, so a text with a backslash cannot be read again.
+    if texts.str.contains("\\", literal=True).any():
+        again = Scan(scan.data, {"chunks": objects}).frame()
+        held = None if again is None else again["chunks"]
+    else:
+        try:
+            held = texts.str.json_decode(objects)
+        except pl.exceptions.PolarsError:
+            held = None
+    if held is None:
+        return None
+    return [held.list.eval(pl.element().struct.field("id")).alias("chunks")]
+
+
+def _settled(frame: pl.DataFrame) -> pl.DataFrame:
+    """Make cells that hold nothing null."""
+    import polars as pl
+
+    words = pl.col([c for c in ("question", "answer") if c in frame.columns])
+    ids = pl.col([c for c in IDS if c in frame.columns])
+    no_word = words.str.contains(r"^\s*(?:NaN|<NA>)\s*$").not_()
+    return frame.with_columns(
+        pl.when(no_word).then(words).name.keep(), pl.when(ids != "").then(ids).name.keep()
+    )
