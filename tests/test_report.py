@@ -295,6 +295,13 @@ def test_warnings_of_the_kernel_are_handed_on_without_their_place(small):
     assert str(ROOT) not in result.notebook.read_text(encoding="utf-8")
 
 
+def test_notebook_that_shows_nothing_makes_no_page(small, monkeypatch, tmp_path):
+    source = "import ragnb as rn\nrn.assess(scenario).save(out)"
+    monkeypatch.setattr(run, "notebook_path", lambda: one_cell(tmp_path / "mute.ipynb", source))
+    with pytest.raises(RagnbError, match="shows nothing of ragnb"):
+        report(small, out=tmp_path / "reports")
+
+
 # Folders
 
 

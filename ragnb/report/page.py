@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ragnb.errors import RagnbError
 from ragnb.markup import Safe, page
-from ragnb.report.shown import opening
+from ragnb.report.shown import inside
 
 _HEADING = re.compile(r'<h2 id="([^"]*)"><a href="#[^"]*">(.*?)</a></h2>', re.DOTALL)
 
@@ -27,16 +28,23 @@ def assemble(notebook: Any, title: str, lang: str) -> Safe:
     -------
     Safe
         A whole document: no script, and nothing that asks a host.
+
+    Raises
+    ------
+    RagnbError
+        For a notebook without any such output.
     """
-    body = Safe("".join(_ours(notebook, lang)))
+    body = Safe("".join(_ours(notebook)))
+    if not body:
+        raise RagnbError(
+            "the report notebook shows nothing of ragnb, so there is no page; is it the one of ragnb?"
+        )
     contents = [(anchor, html.unescape(text)) for anchor, text in _HEADING.findall(body)]
     return page(title, body, lang=lang, contents=contents)
 
 
-def _ours(notebook: Any, lang: str) -> Iterator[str]:
-    begin = opening(lang)
+def _ours(notebook: Any) -> Iterator[str]:
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
-            found = str(output.get("data", {}).get("text/html", ""))
-            if found.startswith(begin):
-                yield found.removeprefix(begin).removesuffix("</div>")
+            if part := inside(str(output.get("data", {}).get("text/html", ""))):
+                yield part

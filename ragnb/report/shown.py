@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from ragnb.markup import Safe, fragment, join
+
+_WRAPPED = re.compile(r'<div class="ragnb"[^>]*><style>[^<]*</style>(.*)</div>', re.DOTALL)
 
 
 class Shown:
@@ -38,12 +42,13 @@ def shown(*parts: Safe, lang: str = "en") -> Shown | None:
     return Shown(html, lang) if html else None
 
 
-def opening(lang: str) -> str:
-    """Return how the HTML of every `shown` output begins; it ends with ``</div>``.
+def inside(html: str) -> Safe | None:
+    """Return what a `shown` output holds, without its wrapping and style; None for any other output.
 
     Examples
     --------
-    >>> shown(Safe("<p>fine</p>"))._repr_html_().startswith(opening("en"))
-    True
+    >>> inside(shown(Safe("<p>fine</p>"))._repr_html_()), inside("<p>fine</p>")
+    ('<p>fine</p>', None)
     """
-    return fragment("", lang=lang).removesuffix("</div>")
+    found = _WRAPPED.fullmatch(html)
+    return Safe(found[1]) if found else None
