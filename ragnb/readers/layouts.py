@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from ragnb.errors import RagnbError, listing, place
 from ragnb.readers import haystack, ragas, trulens
+from ragnb.readers.cells import MISSING_WORDS
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.raw import Raw, Values, absent
+from ragnb.readers.numbers import NUMBER
+from ragnb.readers.raw import Raw, Values
 from ragnb.schema import CASE_COLUMNS
 
 _DUMPED = {"scores", "dataset", "binary_columns"}
@@ -77,13 +79,5 @@ def check_samples(raw: Raw) -> None:
 
 
 def _is_text(cells: Values) -> bool:
-    words = [cell.strip() for cell in cells if isinstance(cell, str) and not absent(cell) and cell.strip()]
-    return any(not _is_number(word) for word in words)
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
+    words = {cell.strip().casefold() for cell in cells if isinstance(cell, str)}
+    return not all(NUMBER.fullmatch(word) for word in words - MISSING_WORDS)

@@ -20,7 +20,7 @@ from ragnb.schema import METRICS, Metric, declare_step
 
 SLACK = 1e-9
 COSINES = {"semantic_similarity": -1.0}
-_NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,4})?")
+NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,4})?")
 _CODE = re.compile(r"[-+]?(0\d|\d{19})")
 _WHOLE = re.compile(r"[-+]?\d{1,18}")
 _INFINITE = (math.inf, -math.inf)
@@ -72,7 +72,7 @@ def _number(raw: Raw, metric: Metric, row: int, cell: Any) -> float:
         word = cell.strip().casefold()
         if word in MISSING_WORDS:
             return math.nan
-        value = _TRUTH.get(word, float(word) if _NUMBER.fullmatch(word) else None)
+        value = _TRUTH.get(word, float(word) if NUMBER.fullmatch(word) else None)
     elif isinstance(cell, Real | Decimal | np.bool_):
         value = float(cell)
     if value is None or math.isinf(value):
@@ -110,7 +110,7 @@ def other_values(cells: Values, typed: bool) -> pd.Series[Any]:
     present = [word for word in words if word is not None]
     if present and all(word.casefold() in _TRUTH for word in present):
         return settle([None if word is None else word.casefold() == "true" for word in words])
-    if present and all(_NUMBER.fullmatch(word) and not _is_code(word) for word in present):
+    if present and all(NUMBER.fullmatch(word) and not _is_code(word) for word in present):
         if all(_WHOLE.fullmatch(word) for word in present):
             return settle([None if word is None else int(word) for word in words])
         return settle([None if word is None else float(word) for word in words])

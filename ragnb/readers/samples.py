@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 
-from ragnb.errors import RagnbError, place
+from ragnb.errors import RagnbError, listing, place
 from ragnb.readers import passages
 from ragnb.readers.cells import as_id
 from ragnb.readers.contract import IDS, LISTS, case_cells, made_ids, spread_results
@@ -73,14 +73,9 @@ def read_scores(
     >>> frame.columns.tolist(), frame["sample_id"].tolist()
     (['sample_id', 'question', 'answer', 'faithfulness'], ['1'])
     """
-    raw, report, origin, chosen = _open(source, format, strict, columns, encoding, metrics)
-    frame = _finish(raw, report, origin, chosen)
-    numeric = [name for name in frame.columns if _is_number(frame[name]) or "__" in name]
-    if not numeric:
-        raise RagnbError(
-            f"{place(raw.file)}holds no column of scores (columns: {', '.join(frame.columns)}); "
-            "cases without scores are read by read_cases"
-        )
+    frame = _read(source, columns, metrics, format=format, strict=strict, encoding=encoding)
+    if not any(pd.api.types.is_numeric_dtype(frame[name]) or "__" in name for name in frame.columns):
+        raise _without(frame, "column of scores", "cases without scores are read by read_cases")
     return frame
 
 
@@ -118,27 +113,27 @@ def read_cases(
     >>> read_cases([{"q": "Who?", "contexts": "['Ann.', 'Bo.']"}])["retrieved_contexts"].tolist()
     [['Ann.', 'Bo.']]
     """
-    raw, report, origin, chosen = _open(source, format, strict, columns, encoding, metrics, cases=True)
-    if "question" not in raw.columns:
-        raise RagnbError(
-            f"{place(raw.file)}holds no question (columns: {', '.join(raw.columns)}); "
-            "say which column it is: columns={'…': 'question'}"
-        )
-    return _finish(raw, report, origin, chosen)
+    frame = _read(source, columns, metrics, cases=True, format=format, strict=strict, encoding=encoding)
+    if "question" not in frame.columns:
+        raise _without(frame, "question", "say which column it is: columns={'…': 'question'}")
+    return frame
 
 
-def _open(
+def _without(frame: pd.DataFrame, what: str, step: str) -> RagnbError:
+    where = place(frame.attrs["source"]["path"] or "the frame")
+    return RagnbError(f"{where}holds no {what} (columns: {listing(frame.columns)}); {step}")
+
+
+def _read(
     source: Source,
-    format: str | None,
-    strict: bool,
     columns: Mapping[str, str] | None,
-    encoding: str | None,
     metrics: MetricLike | Iterable[MetricLike] | None,
     cases: bool = False,
-) -> tuple[Raw, Lossy, dict[str, object], Sequence[MetricLike] | None]:
+    **how: Any,
+) -> pd.DataFrame:
     report = Lossy()
     chosen = [metrics] if isinstance(metrics, str | Metric) else None if metrics is None else list(metrics)
-    raw, origin = load(source, report, format=format, strict=strict, encoding=encoding)
+    raw, origin = load(source, report, **how)
     origin["layout"] = lay_out(raw, report)
     spread_results(raw, report)
     own = [metric for metric in chosen or () if isinstance(metric, Metric)]
@@ -149,19 +144,13 @@ def _open(
     if cases:
         passages.fold(raw, before, report)
     offer_repeat(raw.columns, report)
-    return raw, report, origin, chosen
-
-
-def _finish(
-    raw: Raw, report: Lossy, origin: dict[str, object], chosen: Sequence[MetricLike] | None
-) -> pd.DataFrame:
     if "sample_id" not in raw.columns or all(as_id(v) is None for v in raw.columns["sample_id"]):
         raw.columns.pop("sample_id", None)
         raw.columns = {"sample_id": made_ids(raw), **raw.columns}
         report.add("made", "sample_id", "position of the question", len(raw))
     case_cells(raw, report)
-    metrics = {metric.name: metric for metric in declared(chosen, list(raw.columns), dict(METRICS))}
-    frame = pd.DataFrame({name: _column(raw, name, metrics, report) for name in raw.columns})
+    held = {metric.name: metric for metric in declared(chosen, list(raw.columns), dict(METRICS))}
+    frame = pd.DataFrame({name: _column(raw, name, held, report) for name in raw.columns})
     frame.attrs["lossy"] = report.rows
     frame.attrs["source"] = {**origin, "rows": len(frame)}
     return frame
@@ -173,7 +162,3 @@ def _column(raw: Raw, name: str, metrics: Mapping[str, Metric], report: Lossy) -
     if name in CASE_COLUMNS or name in IDS or name in LISTS:
         return settle(raw.columns[name])
     return other_values(raw.columns[name], raw.typed)
-
-
-def _is_number(column: pd.Series[Any]) -> bool:
-    return pd.api.types.is_numeric_dtype(column)

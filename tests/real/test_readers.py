@@ -14,6 +14,7 @@ import pytest
 
 from ragnb.errors import RagnbError
 from ragnb.readers import read_cases, read_gold, read_scores, read_traces
+from ragnb.readers.lossy import LOSSY_WORDS
 from ragnb.schema import METRICS, Metric, applicable_metrics
 
 # What the columns of these tables are called, by hand; a column that is not here keeps its name.
@@ -65,14 +66,15 @@ def tables(shared: Path) -> list[Path]:
     return [p for p in found if p.stem[:2] not in TRULENS_TOTALS or p.parent.name != "trulens_records"]
 
 
-def rows_of(path: Path) -> tuple[list[str], list[list[str]]]:
+def rows_of(path: Path, bare: tuple[str, ...] = ("", "...")) -> tuple[list[str], list[list[str]]]:
+    """Return the header and the rows that hold something else than bare cells."""
     limit = csv.field_size_limit(2**30)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             header, *rows = csv.reader(file)
     finally:
         csv.field_size_limit(limit)
-    return header, [row for row in rows if set(row) - {"", "..."}]
+    return header, [row for row in rows if set(row) - set(bare)]
 
 
 def test_every_row_level_table_loads_with_canonical_names_and_the_same_numbers(shared):
@@ -117,6 +119,36 @@ def test_contexts_of_every_table_are_lists_and_cut_ones_are_counted(shared):
             len(ast.literal_eval(c)) if c.startswith(("['", '["', "[]")) and c.endswith("]") else 1
             for c in cells
         ] * factor  # fmt: skip
+
+
+def follow(name: str, mapped: list[tuple[str, str]]) -> set[str]:
+    """Return every name that a column goes by, after the renames that are listed."""
+    seen, found = set(), {name}
+    while found - seen:
+        seen |= found
+        found |= {detail.split(" of system ")[0] for column, detail in mapped if column in seen}
+    return seen
+
+
+def test_every_column_and_row_of_a_table_is_kept_mapped_or_left_out(shared):
+    passages = shared / "data/score_tables/open_rag_eval_responses_bom.csv"
+    for path in [*tables(shared), passages]:
+        frame = (read_cases if path == passages else read_scores)(path)
+        told = frame.attrs["lossy"]
+        assert {row["what"] for row in told} <= set(LOSSY_WORDS)
+        assert all(row["n"] > 0 and row["detail"] for row in told)
+        mapped = [(row["column"], row["detail"]) for row in told if row["what"] == "mapped"]
+        left = [row["column"] for row in told if row["what"] == "left_out" and row["column"] is not None]
+        header, rows = rows_of(path, bare=())
+        assert sorted(left) == sorted(name for name in header if name in ("", "...")), path
+        arrived = set().union(*(follow(name, mapped) for name in header)) & set(frame.columns)
+        assert all(follow(name, mapped) & arrived for name in header if name not in left), path
+        made = {row["column"] for row in told if row["what"] == "made"}
+        systems = {"system"} if frame.attrs["source"]["layout"] == "haystack" else set()
+        assert set(frame.columns) == arrived | made | systems, path
+        read = len(rows) - sum(row["n"] for row in told if row["what"] == "left_out" and row["column"] is None)
+        folded = [row["n"] for row in told if "folded to one row a sample" in row["detail"]]
+        assert folded == [read] if path == passages else read * (2 if systems else 1) == len(frame), path
 
 
 @pytest.mark.parametrize("number", TRULENS_TOTALS)
