@@ -1,0 +1,103 @@
+"""Counts of outcomes, such as the labels of traces: bars from zero, each with its count."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from ragnb import texts
+from ragnb.errors import unknown
+from ragnb.markup import SYSTEM_COLOURS, one_line, percent
+from ragnb.plots.canvas import LONGEST, canvas, describe
+from ragnb.plots.dots import check_systems, legend_below
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def outcomes(
+    outcomes: pd.DataFrame,
+    *,
+    label: str = "label",
+    by: str | None = None,
+    ax: Axes | None = None,
+    lang: str = "en",
+    finding: str = "",
+) -> Axes:
+    """Draw counts as bars, one row a label, in the order of the frame.
+
+    Parameters
+    ----------
+    outcomes : DataFrame
+        ``[by,] label, n``, and optionally ``share`` in [0, 1], as an Assessment's ``outcomes`` or ``modes``.
+    label : str
+        The column of labels, such as ``meaning`` or ``failure_mode``.
+    by : str, optional
+        The column of systems, at most five: a bar for each, side by side.
+    ax : Axes, optional
+        By default those of a new figure.
+    lang : {"en", "zh"}
+    finding : str
+        What the picture shows, in a sentence: its title, and the start of its words.
+
+    Returns
+    -------
+    Axes
+        The count, and the share where the frame has it, stand beside each bar.
+
+    Raises
+    ------
+    RagnbError
+        For a column that is not there, and for more than five systems.
+
+    Examples
+    --------
+    >>> axes = outcomes(pd.DataFrame({"label": ["OK", "REFUSAL_OK"], "n": [3, 1], "share": [0.75, 0.25]}))
+    >>> [float(bar.get_width()) for bar in axes.patches], [text.get_text() for text in axes.texts]
+    ([3.0, 1.0], ['3 (75.0 %)', '1 (25.0 %)'])
+    """
+    for column in (label, "n", *([by] if by else [])):
+        if column not in outcomes.columns:
+            raise unknown("column", column, [str(name) for name in outcomes.columns])
+    labels = list(dict.fromkeys(outcomes[label].astype(str)))
+    systems = list(dict.fromkeys(outcomes[by].astype(str))) if by else [""]
+    check_systems(systems)
+    names = [one_line(name, LONGEST) for name in labels]
+    many, say, said = len(systems), texts.load(lang), []
+    words = [*names, *systems, finding, say("chart.count")]
+    with canvas(ax, 7.2, 0.9 + 0.26 * max(len(labels), 1) * many + 0.2 * (many > 1), words) as ax:
+        for number, system in enumerate(systems):
+            part = outcomes[outcomes[by].astype(str) == system] if by else outcomes
+            places = [labels.index(name) for name in part[label].astype(str)]
+            heights = [place - 0.4 + 0.8 * (number + 0.5) / many for place in places]
+            bars = ax.barh(
+                heights, part["n"].to_numpy(dtype=float), 0.7 / many, color=SYSTEM_COLOURS[number],
+                label=one_line(system, LONGEST) or "_one",
+            )  # fmt: skip
+            shares = part["share"] if "share" in part else [None] * len(part)
+            counts = [
+                f"{int(n)}" if share is None else f"{int(n)} ({percent(share)})"
+                for n, share in zip(part["n"], shares, strict=True)
+            ]
+            ax.bar_label(bars, counts, padding=4, fontsize=8.5)
+            told = ", ".join(f"{names[place]} {count}" for place, count in zip(places, counts, strict=True))
+            said.append(f"{one_line(system, LONGEST)}: {told}" if by else told)
+        _frame(ax, names, say("chart.count"))
+        if many > 1:
+            legend_below(ax, 22)
+        describe(ax, finding, say("chart.outcomes", values="; ".join(said)))
+    return ax
+
+
+def _frame(ax: Axes, names: list[str], unit: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
+    ax.set_xlim(left=0)
+    ax.margins(x=0.12)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    ax.set_xlabel(unit, fontsize=8.5)

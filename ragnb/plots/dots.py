@@ -1,0 +1,185 @@
+"""Dots with intervals, for reading values: a mean is never drawn without its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ragnb import texts
+from ragnb.errors import RagnbError
+from ragnb.markup import INK, SYSTEM_COLOURS, one_line
+from ragnb.markup.cells import is_missing
+from ragnb.plots.canvas import LONGEST, canvas, describe
+from ragnb.plots.means import TOTAL, Means, Metrics, read_means
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Bar = tuple[str, float]
+Bars = Mapping[str, Sequence[Bar]] | Sequence[Bar]
+_LINES = ("--", ":", "-.", (0, (1, 3)))
+
+
+def intervals(
+    means: pd.DataFrame,
+    *,
+    metrics: Metrics = None,
+    by: str | None = None,
+    bars: Bars = (),
+    ax: Axes | None = None,
+    lang: str = "en",
+    finding: str = "",
+) -> Axes:
+    """Draw every mean as a dot with its interval on the whole range, the numbers and n beside it.
+
+    Parameters
+    ----------
+    means : DataFrame
+        ``[by,] metric, value, low, high, n`` and more, as `weighted_means` returns it.
+    metrics : str or several, optional
+        The rows; by default the metrics that enter the weighted score, and the total.
+    by : str, optional
+        The column of systems, at most five.
+    bars : sequence of (name, at), or mapping of metric to such a sequence
+        Thresholds, drawn as named lines: across all rows, or each in its metric's row. In raw units.
+    ax : Axes, optional
+        By default those of a new figure.
+    lang : {"en", "zh"}
+    finding : str
+        What the picture shows, in a sentence: its title, and the start of its words.
+
+    Returns
+    -------
+    Axes
+        Raw values, the first metric on top. Metrics of different ranges are each drawn on their own, which
+        their names give; a metric without a finite range is named below and not drawn.
+
+    Raises
+    ------
+    RagnbError
+        For an unknown metric or column, more than five systems, and several systems without `by`.
+
+    Examples
+    --------
+    >>> means = pd.DataFrame({"metric": ["a"], "value": [0.5], "low": [0.4], "high": [0.6], "n": [9]})
+    >>> [text.get_text() for text in intervals(means).texts]
+    ['0.500 [0.400, 0.600]  n = 9']
+    """
+    table = read_means(means, metrics, by, lang, total=True)
+    check_systems(table.systems)
+    say, many = texts.load(lang), len(table.systems)
+    names = [_name(table, metric, say("chart.total")) for metric in table.metrics]
+    rows = len(names) * (many + (many > 1) * 0.6)
+    words = [*names, *table.systems, finding, say("chart.lower")]
+    with canvas(ax, 7.2, 0.9 + 0.3 * max(rows, 1) + 0.2 * (many > 1), words) as ax:
+        for place, metric in enumerate(table.metrics):
+            for number, system in enumerate(table.systems):
+                _row(ax, table, (system, metric), _height(place, number, many), number)
+        ax.set_yticks([_height(place, (many - 1) / 2, many) for place in range(len(names))], names)
+        ax.set_ylim(max(rows, 1) - 0.4 - 0.6 * (many > 1), -0.6)
+        named = _bars(ax, table, bars, many)
+        _scale(ax, table, say)
+        if many > 1 or named:
+            legend_below(ax, 34 if table.endless or "lower" in table.better.values() else 22)
+        describe(ax, finding, say("chart.intervals", values=table.words()))
+    return ax
+
+
+def check_systems(systems: Sequence[str]) -> None:
+    """Refuse more systems than there are colours that can be told apart."""
+    if len(systems) > len(SYSTEM_COLOURS):
+        raise RagnbError(
+            f"a chart shows at most {len(SYSTEM_COLOURS)} systems and is given {len(systems)}; choose some"
+        )
+
+
+def _height(place: int, number: float, many: int) -> float:
+    return place * (many + 0.6) + number if many > 1 else float(place)
+
+
+def _name(table: Means, metric: str, total: str) -> str:
+    low, high = table.ranges[metric]
+    words = [total if metric == TOTAL else one_line(metric, LONGEST)]
+    words += ["↓"] if table.better[metric] == "lower" else []
+    words += [f"({low:g}–{high:g})"] if table.common is None else []
+    return " ".join(words)
+
+
+def _place(table: Means, metric: str, number: float) -> float:
+    """Raw where all share a range, else the place in the metric's own."""
+    low, high = table.ranges[metric]
+    return number if table.common is not None else (number - low) / (high - low)
+
+
+def _row(ax: Axes, table: Means, key: tuple[str, str], y: float, number: int) -> None:
+    system, metric = key
+    value, low, high, n = (table.get(system, metric, column) for column in ("value", "low", "high", "n"))
+    colour = SYSTEM_COLOURS[number] if len(table.systems) > 1 else INK
+    label = one_line(system, LONGEST) if metric == table.metrics[0] and system else "_row"
+    if not is_missing(low) and not is_missing(high):
+        ends = [_place(table, metric, low), _place(table, metric, high)]
+        ax.plot(ends, [y, y], color=colour, linewidth=2.2, solid_capstyle="butt", label="_interval")
+    at = [] if is_missing(value) else [_place(table, metric, value)]
+    ax.plot(at, [y] * len(at), "o", color=colour, markersize=6, label=label, zorder=3)
+    said = table.written(system, metric)
+    if not is_missing(n) and not is_missing(value):
+        said += "  " + texts.load(table.lang)("chart.n", n=int(n))
+    ax.text(1.02, y, said, transform=ax.get_yaxis_transform(), va="center", fontsize=8.5)
+
+
+def _bars(ax: Axes, table: Means, bars: Bars, many: int) -> bool:
+    """Draw the thresholds; say whether a legend has to name them."""
+    if not isinstance(bars, Mapping):
+        bars = dict.fromkeys(table.metrics, bars) if table.common is None else bars
+    if not isinstance(bars, Mapping):
+        for name, at in bars:
+            ax.axvline(at, color=INK, linewidth=1, linestyle="--", label="_bar", zorder=1)
+            ax.annotate(name, (at, 1), (3, 1), xycoords=("data", "axes fraction"), textcoords="offset points",
+                        va="top", fontsize=8)  # fmt: skip
+        return False
+    names = list(dict.fromkeys(name for metric in table.metrics for name, _ in bars.get(metric, ())))
+    drawn: set[str] = set()
+    for place, metric in enumerate(table.metrics):
+        for name, at in bars.get(metric, ()):
+            x, line = _place(table, metric, at), _LINES[names.index(name) % len(_LINES)]
+            ends = [_height(place, -0.42, many), _height(place, many - 1 + 0.42, many)]
+            if many == 1:
+                ends = [place - 0.42, place + 0.42]
+            label = "_bar" if name in drawn else one_line(name, LONGEST)
+            ax.plot([x, x], ends, color=INK, linewidth=1.2, linestyle=line, label=label, zorder=1)
+            drawn.add(name)
+    return bool(drawn)
+
+
+def _scale(ax: Axes, table: Means, say: Any) -> None:
+    low, high = table.common or (0.0, 1.0)
+    margin = 0.02 * (high - low)
+    ax.set_xlim(low - margin, high + margin)
+    if high - low == int(high - low) and 3 <= high - low <= 12:
+        ax.set_xticks([low + step for step in range(int(high - low) + 1)])
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.spines.bottom.set_bounds(low, high)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x", color="#8c8c8c", alpha=0.25, linewidth=0.6)
+    notes = [say("chart.shares") if table.common is None else say("chart.range", low=f"{low:g}", high=f"{high:g}")]
+    notes += [say("chart.lower")] if "lower" in table.better.values() else []
+    notes += [say("chart.not_drawn", names=", ".join(table.endless))] if table.endless else []
+    ax.set_xlabel("; ".join(notes), fontsize=8.5)
+
+
+def legend_below(ax: Axes, points: float) -> None:
+    """Put the legend under the Axes, `points` below them whatever their height."""
+    from matplotlib.transforms import ScaledTranslation
+
+    figure: Any = ax.figure
+    shift = ScaledTranslation(0, -points / 72, figure.dpi_scale_trans)
+    ax.legend(
+        loc="upper left",
+        bbox_to_anchor=(0, 0),
+        bbox_transform=ax.transAxes + shift,
+        ncols=3,
+        borderaxespad=0,
+        handlelength=3,
+    )

@@ -1,0 +1,131 @@
+"""A means frame made ready to draw: its metrics, systems, ranges and directions, and its numbers in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from ragnb import texts
+from ragnb.errors import RagnbError, listing, unknown
+from ragnb.markup import MISSING, one_line, with_interval
+from ragnb.schema import METRICS
+
+TOTAL = "weighted_score"
+GAPS = ("n_missing", "n_failed", "n_not_applicable")
+Metrics = str | Iterable[str] | None
+
+
+@dataclass(frozen=True)
+class Means:
+    """The rows of a means frame by system and metric.
+
+    `rows` holds one record a system and metric that is there; `endless` names metrics whose range has no end.
+    """
+
+    metrics: tuple[str, ...]
+    systems: tuple[str, ...]
+    rows: dict[tuple[str, str], dict[str, Any]]
+    ranges: dict[str, tuple[float, float]]
+    better: dict[str, str]
+    endless: tuple[str, ...]
+    lang: str
+
+    @property
+    def common(self) -> tuple[float, float] | None:
+        """The range that all metrics share, or None."""
+        found = set(self.ranges.values())
+        return found.pop() if len(found) == 1 else None
+
+    def get(self, system: str, metric: str, column: str) -> Any:
+        """Return one cell, None where the frame has no such row or column."""
+        return self.rows.get((system, metric), {}).get(column)
+
+    def values(self, system: str) -> list[Any]:
+        """Return the estimates of one system in the order of the metrics."""
+        return [self.get(system, metric, "value") for metric in self.metrics]
+
+    def written(self, system: str, metric: str) -> str:
+        """Write an estimate as every page writes it, or a dash with what is missing."""
+        row = self.rows.get((system, metric), {})
+        rate = metric in METRICS and METRICS[metric].role == "rate"
+        said = with_interval(row.get("value"), row.get("low"), row.get("high"), percent=rate)
+        if said == MISSING:
+            return f"{MISSING} {gaps(row, self.lang) or texts.entry(self.lang, 'word.missing')}"
+        return said
+
+    def words(self) -> str:
+        """Say all numbers in one line."""
+        parts = []
+        for system in self.systems:
+            numbers = ", ".join(f"{one_line(m, 40)} {self.written(system, m)}" for m in self.metrics)
+            parts.append(f"{one_line(system, 40)}: {numbers}" if len(self.systems) > 1 else numbers)
+        return "; ".join(parts)
+
+
+def gaps(row: dict[str, Any], lang: str) -> str:
+    """Say how many scores are missing, failed or not applicable; empty where none is."""
+    say = texts.load(lang)
+    found = [(key, row.get(key)) for key in GAPS]
+    return ", ".join(say(f"chart.{key}", n=int(n)) for key, n in found if n is not None and n == n and n > 0)
+
+
+def read_means(means: pd.DataFrame, metrics: Metrics, by: str | None, lang: str, total: bool) -> Means:
+    """Read a means frame.
+
+    Without `metrics` come those that enter the weighted score (all, where the frame does not say or none does),
+    and the total where `total` is true.
+    """
+    for column in ("metric", "value", *([by] if by else [])):
+        if column not in means.columns:
+            raise unknown("column", column, [str(name) for name in means.columns])
+    keys = [by, "metric"] if by else ["metric"]
+    if means.duplicated(keys).any():
+        raise RagnbError(
+            f"means holds a metric more than once; say which column tells the systems apart: by=… (have: "
+            f"{listing(name for name in means.columns if name not in ('metric', 'value', 'low', 'high'))})"
+        )
+    chosen = _chosen(means, metrics, total)
+    every = {name: _range(means, name) for name in chosen}
+    drawn = tuple(name for name in chosen if all(map(math.isfinite, every[name])))
+    records = means.to_dict("records")
+    systems = tuple(dict.fromkeys(str(row[by]) for row in records)) if by else ("",)
+    return Means(
+        metrics=drawn,
+        systems=systems,
+        rows={
+            (str(row[by]) if by else "", str(row["metric"])): {str(k): v for k, v in row.items()}
+            for row in records
+        },
+        ranges={name: every[name] for name in drawn},
+        better={name: means.attrs.get("better", {}).get(name) or _declared(name) for name in drawn},
+        endless=tuple(name for name in chosen if name not in drawn),
+        lang=lang,
+    )
+
+
+def _chosen(means: pd.DataFrame, metrics: Metrics, total: bool) -> Sequence[str]:
+    here = list(dict.fromkeys(str(name) for name in means["metric"]))
+    if metrics is not None:
+        named = [metrics] if isinstance(metrics, str) else list(metrics)
+        for name in named:
+            if name not in here:
+                raise unknown("metric", name, here)
+        return named
+    plain = [name for name in here if name != TOTAL]
+    weighed = set(means.loc[means["weight"].notna(), "metric"]) if "weight" in means else set()
+    chosen = [name for name in plain if name in weighed] or plain
+    return [*chosen, *([TOTAL] if total and TOTAL in here else [])]
+
+
+def _range(means: pd.DataFrame, name: str) -> tuple[float, float]:
+    declared = (METRICS[name].low, METRICS[name].high) if name in METRICS else (0.0, 1.0)
+    low, high = means.attrs.get("ranges", {}).get(name, declared)
+    return float(low), float(high)
+
+
+def _declared(name: str) -> str:
+    return METRICS[name].better if name in METRICS else "higher"

@@ -1,0 +1,123 @@
+"""The radar, for the shape of a system; its geometry is that of markup."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ragnb import texts
+from ragnb.markup import DASHES, SYSTEM_COLOURS, one_line, radar_points, radar_runs
+from ragnb.markup.radar import axis_names, check_radar
+from ragnb.plots.canvas import LONGEST, canvas, describe
+from ragnb.plots.dots import intervals, legend_below
+from ragnb.plots.means import Metrics, read_means
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def radar(
+    means: pd.DataFrame,
+    *,
+    metrics: Metrics = None,
+    by: str | None = None,
+    ax: Axes | None = None,
+    lang: str = "en",
+    finding: str = "",
+) -> Axes:
+    """Draw means as closed polygons, the first metric up; fewer than three metrics become dots with intervals.
+
+    Parameters
+    ----------
+    means : DataFrame
+        ``[by,] metric, value`` and more, as `weighted_means` returns it. Ranges and directions come from its
+        ``attrs``, else from METRICS, else they are 0 to 1 and higher.
+    metrics : str or several, optional
+        The axes; by default the metrics that enter the weighted score. The total is no axis.
+    by : str, optional
+        The column of systems, at most five.
+    ax : Axes, optional
+        Plain ones; by default those of a new figure.
+    lang : {"en", "zh"}
+    finding : str
+        What the picture shows, in a sentence: its title, and the start of its words.
+
+    Returns
+    -------
+    Axes
+        The rim is the good end of the range; where lower is better the axis is turned and marked ``↓``. Metrics
+        of different ranges are each drawn on their own, which their names give. A missing mean is a gap that
+        the axis names; a metric without a finite range is named below and not drawn.
+
+    Raises
+    ------
+    RagnbError
+        For an unknown metric or column, more than five systems, and several systems without `by`.
+
+    Examples
+    --------
+    >>> means = pd.DataFrame({"metric": ["a", "b", "c"], "value": [0.5, None, 1.0]})
+    >>> [text.get_text() for text in radar(means).texts][:3]
+    ['a', 'b (missing)', 'c']
+    """
+    table = read_means(means, metrics, by, lang, total=False)
+    if len(table.metrics) < 3:
+        shown = (*table.metrics, *table.endless)
+        return intervals(means, metrics=shown, by=by, ax=ax, lang=lang, finding=finding)
+    systems = {system: table.values(system) for system in table.systems}
+    check_radar(table.metrics, systems)
+    names = axis_names(table.metrics, systems, ranges=table.ranges, better=table.better, lang=lang)
+    say, words = texts.load(lang), [*names, *table.systems, finding]
+    with canvas(ax, 6.4, 4.6 + 0.2 * (len(systems) > 1) * len(systems), words) as ax:
+        _web(ax, names, table.common)
+        lower = [table.better[metric] == "lower" for metric in table.metrics]
+        for place, (system, values) in enumerate(systems.items()):
+            points = radar_points(values, ranges=list(table.ranges.values()), lower=lower)
+            _outline(ax, points, place, one_line(system, LONGEST))
+        if len(systems) > 1:
+            legend_below(ax, 30)
+        notes = [say("chart.turned")] if any(lower) else []
+        notes += [say("chart.not_drawn", names=", ".join(table.endless))] if table.endless else []
+        ax.set_xlabel("\n".join(notes))
+        describe(ax, finding, say("chart.radar", values=table.words()))
+    return ax
+
+
+def _web(ax: Axes, names: list[str], common: tuple[float, float] | None) -> None:
+    from matplotlib.patches import Circle
+
+    ax.set(xlim=(-1.12, 1.12), ylim=(-1.12, 1.12), aspect="equal", xticks=[], yticks=[])
+    ax.spines[:].set_visible(False)
+    for ring in (0.25, 0.5, 0.75, 1.0):
+        ax.add_patch(Circle((0, 0), ring, fill=False, edgecolor="#8c8c8c", linewidth=0.6, alpha=0.7))
+    for name, (x, y) in zip(names, radar_points([1.0] * len(names)).tolist(), strict=True):
+        ax.plot([0, x], [0, y], color="#8c8c8c", linewidth=0.6, alpha=0.7, label="_spoke")
+        side = "center" if abs(x) < 0.1 else "left" if x > 0 else "right"
+        ax.text(1.08 * x, 1.09 * y, name, ha=side, va="center")
+    if common is not None:
+        low, high = common
+        for ring in (0.5, 1.0):
+            said = f"{low + ring * (high - low):g}"
+            ax.text(0.02, ring - 0.02, said, ha="left", va="top", fontsize=8, label="_ring")
+
+
+def _outline(ax: Axes, points: Any, place: int, system: str) -> None:
+    colour, dash = SYSTEM_COLOURS[place], DASHES[place]
+    style: dict[str, Any] = {
+        "color": colour,
+        "linewidth": 1.6,
+        "marker": "o",
+        "markersize": 4,
+        "linestyle": (0, dash) if dash else "-",
+    }
+    label = system or "_one"
+    for run, closed in radar_runs(points):
+        path = points[[*run, run[0]] if closed else run]
+        ax.plot(path[:, 0], path[:, 1], label=label, **style)
+        label = "_more"
+        if closed:
+            ax.fill(path[:, 0], path[:, 1], color=colour, alpha=0.07, linewidth=0)
+    if label != "_more" and system:
+        # A system without any score is named in the legend too.
+        ax.plot([], [], label=system, **style)
