@@ -180,6 +180,6 @@ def _with_gold(traces: Any, gold: Any, met: Met | None) -> tuple[Any, Positions,
 
 def _failed(frame: Any) -> Flags:
     ok = columns.column(frame, "ok")
-    if set(ok) <= {True, None}:
+    if all(v is True or v is None for v in ok):
         return np.zeros(len(ok), dtype=bool)
     return np.fromiter((not columns.absent(v) and not v for v in ok), dtype=bool, count=len(ok))

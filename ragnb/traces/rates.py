@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ RATES = tuple(name for name, metric in METRICS.items() if metric.role == "rate")
 
 
 def refusal_metrics(
-    labelled: pd.DataFrame,
+    labelled: Any,
     metrics: str | tuple[str, ...] | list[str] | None = None,
     *,
     doc_weights: Mapping[str, float] | None = None,
@@ -32,7 +33,7 @@ def refusal_metrics(
     Parameters
     ----------
     labelled : DataFrame
-        What `label_traces` returns.
+        What `label_traces` returns, of pandas or Polars.
     metrics : names, optional
         Some of `RATES`; None takes all that are there.
     doc_weights, by, doc, cluster, level
@@ -60,7 +61,7 @@ def refusal_metrics(
     0  over_refusal    0.5        1.0  2
     """
     names = _chosen(labelled, metrics)
-    frame = labelled.drop(columns=[c for c in METRICS if c in labelled and c not in names])
+    frame = _columns(labelled, [*names, *(f"{name}__status" for name in names), doc, by, cluster])
     means = weighted_means(frame, doc_weights=doc_weights, by=by, doc=doc, cluster=cluster, level=level)
     attrs = means.attrs
     means = means[means["metric"].isin(names)].reset_index(drop=True)
@@ -75,8 +76,24 @@ def refusal_metrics(
     return means
 
 
-def _chosen(labelled: pd.DataFrame, metrics: str | tuple[str, ...] | list[str] | None) -> list[str]:
-    there = [name for name in RATES if name in labelled]
+def _columns(labelled: Any, names: Iterable[str | None]) -> pd.DataFrame:
+    """Return the columns that are there as a pandas frame."""
+    names = [n for n in dict.fromkeys(names) if n is not None and n in labelled.columns]
+    if isinstance(labelled, pd.DataFrame):
+        return labelled[names]
+    return pd.DataFrame({name: _pandas(labelled[name]) for name in names})
+
+
+def _pandas(series: Any) -> Any:
+    if series.dtype.is_numeric():
+        return series.to_numpy()
+    words = series.unique(maintain_order=True).drop_nulls()
+    places = series.cast(words.dtype).replace_strict(words, range(len(words)), default=-1)
+    return pd.Categorical.from_codes(places.to_numpy(), words.to_list())
+
+
+def _chosen(labelled: Any, metrics: str | tuple[str, ...] | list[str] | None) -> list[str]:
+    there = [name for name in RATES if name in labelled.columns]
     if metrics is None:
         if not there:
             step = did_you_mean(RATES[0], list(labelled.columns))
@@ -89,7 +106,7 @@ def _chosen(labelled: pd.DataFrame, metrics: str | tuple[str, ...] | list[str] |
     return chosen
 
 
-def outcome_counts(labelled: pd.DataFrame, *, lang: str = "en") -> pd.DataFrame:
+def outcome_counts(labelled: Any, *, lang: str = "en") -> pd.DataFrame:
     """Return how often each label occurs, and what it means.
 
     Parameters
@@ -111,7 +128,8 @@ def outcome_counts(labelled: pd.DataFrame, *, lang: str = "en") -> pd.DataFrame:
     1  REFUSAL_OK  0    0.0
     """
     say = texts.load(lang)
-    n = labelled["label"].value_counts().reindex(list(LABELS), fill_value=0).to_numpy()
+    found = _columns(labelled, ["label"])["label"]
+    n = found.value_counts().reindex(list(LABELS), fill_value=0).to_numpy()
     share = n / n.sum() if n.sum() else np.full(len(n), np.nan)
     meaning = [say(f"label.{name}") for name in LABELS]
     return pd.DataFrame({"label": LABELS, "meaning": meaning, "n": n, "share": share})

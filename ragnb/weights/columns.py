@@ -114,20 +114,22 @@ def statuses(frame: pd.DataFrame, metrics: Sequence[Metric], values: Array) -> n
         name = f"{metric.name}__status"
         if name not in frame.columns:
             continue
-        words = frame[name].astype(object).where(frame[name].notna(), "missing")
-        unknown = ~words.isin(STATUS_WORDS)
-        if bool(unknown.any()):
-            at = words.index[int(np.argmax(unknown.to_numpy()))]
+        places, words = pd.factorize(frame[name])
+        unknown = np.array([word not in STATUS_WORDS for word in words] + [False], dtype=bool)[places]
+        if unknown.any():
+            at = int(np.argmax(unknown))
             raise RagnbError(
-                f"column {name!r}, row {at!r}: {words.loc[at]!r} is no status (have: {listing(STATUS_WORDS)})"
+                f"column {name!r}, row {frame.index[at]!r}: {words[places[at]]!r} is no status "
+                f"(have: {listing(STATUS_WORDS)})"
             )
-        codes[:, k] = words.map({"ok": 0, "missing": 0, "failed": 1, "not_applicable": 2}).to_numpy()
+        told = {"ok": 0, "missing": 0, "failed": 1, "not_applicable": 2}
+        codes[:, k] = np.array([told[word] for word in words] + [0], dtype=np.int64)[places]
         clash = (codes[:, k] > 0) & ~np.isnan(values[:, k])
         if clash.any():
             row = int(np.argmax(clash))
             raise RagnbError(
                 f"column {metric.name!r}, row {frame.index[row]!r}: {float(values[row, k])!r} stands beside "
-                f"status {words.iloc[row]!r}; a score that failed or does not apply has no number"
+                f"status {frame[name].iloc[row]!r}; a score that failed or does not apply has no number"
             )
     return codes
 
