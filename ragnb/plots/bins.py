@@ -11,7 +11,7 @@ import pandas as pd
 from ragnb import texts
 from ragnb.errors import RagnbError, unknown
 from ragnb.markup import INK, one_line
-from ragnb.plots.canvas import LONGEST, canvas, describe
+from ragnb.plots.canvas import LONGEST, WIDTH, canvas, describe
 from ragnb.plots.means import gaps
 from ragnb.schema import Metric, resolve_metrics
 
@@ -77,7 +77,7 @@ def distribution(
         for system, part in groups
     }
     endless = [metric.name for metric in chosen if not metric.bounded]
-    with canvas(ax, 7.2, 1.1 + 0.42 * len(rows), [*rows, finding, say("chart.bins")]) as ax:
+    with canvas(ax, WIDTH, 1.1 + 0.42 * len(rows), [*rows, finding, say("chart.bins")]) as ax:
         _heat(ax, rows)
         same = len({(metric.low, metric.high) for metric in bounded}) == 1
         low, high = (bounded[0].low, bounded[0].high) if same else (0.0, 1.0)

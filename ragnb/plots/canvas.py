@@ -44,6 +44,7 @@ NO_FONT = (
     "plots.svg(ax) needs none: it uses the reader's fonts"
 )
 LONGEST = 40
+WIDTH = 7.2
 _XLINK = "{http://www.w3.org/1999/xlink}"
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from ragnb import texts
 from ragnb.errors import unknown
 from ragnb.markup import SYSTEM_COLOURS, one_line, percent
-from ragnb.plots.canvas import LONGEST, canvas, describe
+from ragnb.plots.canvas import LONGEST, WIDTH, canvas, describe
 from ragnb.plots.dots import check_systems, legend_below
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def outcomes(
     names = [one_line(name, LONGEST) for name in labels]
     many, say, said = len(systems), texts.load(lang), []
     words = [*names, *systems, finding, say("chart.count")]
-    with canvas(ax, 7.2, 0.9 + 0.26 * max(len(labels), 1) * many + 0.2 * (many > 1), words) as ax:
+    with canvas(ax, WIDTH, 0.9 + 0.26 * max(len(labels), 1) * many + 0.2 * (many > 1), words) as ax:
         for number, system in enumerate(systems):
             part = outcomes[outcomes[by].astype(str) == system] if by else outcomes
             places = [labels.index(name) for name in part[label].astype(str)]
@@ -85,7 +85,7 @@ def outcomes(
             said.append(f"{one_line(system, LONGEST)}: {told}" if by else told)
         _frame(ax, names, say("chart.count"))
         if many > 1:
-            legend_below(ax, 22)
+            legend_below(ax)
         describe(ax, finding, say("chart.outcomes", values="; ".join(said)))
     return ax
 

@@ -11,7 +11,7 @@ from ragnb import texts
 from ragnb.errors import RagnbError
 from ragnb.markup import INK, SYSTEM_COLOURS, one_line
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import LONGEST, canvas, describe
+from ragnb.plots.canvas import LONGEST, WIDTH, canvas, describe
 from ragnb.plots.means import TOTAL, Means, Metrics, read_means
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def intervals(
     names = [_name(table, metric, say("chart.total")) for metric in table.metrics]
     rows = len(names) * (many + (many > 1) * 0.6)
     words = [*names, *table.systems, finding, say("chart.lower")]
-    with canvas(ax, 7.2, 0.9 + 0.3 * max(rows, 1) + 0.2 * (many > 1), words) as ax:
+    with canvas(ax, WIDTH, 0.9 + 0.3 * max(rows, 1) + 0.2 * (many > 1), words) as ax:
         for place, metric in enumerate(table.metrics):
             for number, system in enumerate(table.systems):
                 _row(ax, table, (system, metric), _height(place, number, many), number)
@@ -82,7 +82,7 @@ def intervals(
         named = _bars(ax, table, bars, many)
         _scale(ax, table, say)
         if many > 1 or named:
-            legend_below(ax, 34 if table.endless or "lower" in table.better.values() else 22)
+            legend_below(ax)
         describe(ax, finding, say("chart.intervals", values=table.words()))
     return ax
 
@@ -134,10 +134,16 @@ def _bars(ax: Axes, table: Means, bars: Bars, many: int) -> bool:
     if not isinstance(bars, Mapping):
         bars = dict.fromkeys(table.metrics, bars) if table.common is None else bars
     if not isinstance(bars, Mapping):
-        for name, at in bars:
+        for number, (name, at) in enumerate(sorted(bars, key=lambda bar: bar[1])):
             ax.axvline(at, color=INK, linewidth=1, linestyle="--", label="_bar", zorder=1)
-            ax.annotate(name, (at, 1), (3, 1), xycoords=("data", "axes fraction"), textcoords="offset points",
-                        va="top", fontsize=8)  # fmt: skip
+            # The lowest of several is named to the left of its line, the others to the right.
+            side, shift = ("right", -3) if number == 0 and len(bars) > 1 else ("left", 3)
+            ax.annotate(
+                one_line(name, LONGEST), (at, 1), (shift, 0), xycoords=("data", "axes fraction"),
+                textcoords="offset points", va="top", ha=side, fontsize=8,
+            )  # fmt: skip
+        if bars:
+            ax.set_ylim(top=-1.1)
         return False
     names = list(dict.fromkeys(name for metric in table.metrics for name, _ in bars.get(metric, ())))
     drawn: set[str] = set()
@@ -169,7 +175,7 @@ def _scale(ax: Axes, table: Means, say: Any) -> None:
     ax.set_xlabel("; ".join(notes), fontsize=8.5)
 
 
-def legend_below(ax: Axes, points: float) -> None:
+def legend_below(ax: Axes, points: float = 34) -> None:
     """Put the legend under the Axes, `points` below them whatever their height."""
     from matplotlib.transforms import ScaledTranslation
 
@@ -181,5 +187,5 @@ def legend_below(ax: Axes, points: float) -> None:
         bbox_transform=ax.transAxes + shift,
         ncols=3,
         borderaxespad=0,
-        handlelength=3,
+        handlelength=4,
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from ragnb import texts
-from ragnb.markup import DASHES, SYSTEM_COLOURS, one_line, radar_points, radar_runs
+from ragnb.markup import DASHES, SYSTEM_COLOURS, one_line, radar_points, radar_runs, text_width
 from ragnb.markup.radar import axis_names, check_radar
-from ragnb.plots.canvas import LONGEST, canvas, describe
+from ragnb.plots.canvas import LONGEST, WIDTH, canvas, describe
 from ragnb.plots.dots import intervals, legend_below
 from ragnb.plots.means import Metrics, read_means
 
@@ -67,27 +68,34 @@ def radar(
         return intervals(means, metrics=shown, by=by, ax=ax, lang=lang, finding=finding)
     systems = {system: table.values(system) for system in table.systems}
     check_radar(table.metrics, systems)
-    names = axis_names(table.metrics, systems, ranges=table.ranges, better=table.better, lang=lang)
+    names = [
+        fill(name, 22, break_long_words=False, break_on_hyphens=False)
+        for name in axis_names(table.metrics, systems, ranges=table.ranges, better=table.better, lang=lang)
+    ]
     say, words = texts.load(lang), [*names, *table.systems, finding]
-    with canvas(ax, 6.4, 4.6 + 0.2 * (len(systems) > 1) * len(systems), words) as ax:
-        _web(ax, names, table.common)
+    # Inches: the widest name has its place beside the web, which shrinks where a page is too narrow for both.
+    side = max(text_width(line, 9.0) for name in names for line in name.splitlines()) / 72 + 0.1
+    radius = max(1.0, min(1.8, WIDTH / 2 - side))
+    height = 2.4 * radius + 0.7 + 0.25 * (len(systems) > 1) * -(-len(systems) // 3)
+    with canvas(ax, 2 * (1.1 * radius + side), height, words) as ax:
+        _web(ax, names, table.common, 1.1 + side / radius)
         lower = [table.better[metric] == "lower" for metric in table.metrics]
         for place, (system, values) in enumerate(systems.items()):
             points = radar_points(values, ranges=list(table.ranges.values()), lower=lower)
-            _outline(ax, points, place, one_line(system, LONGEST))
-        if len(systems) > 1:
-            legend_below(ax, 30)
+            _outline(ax, points, place, one_line(system, LONGEST), filled=len(systems) < 3)
         notes = [say("chart.turned")] if any(lower) else []
         notes += [say("chart.not_drawn", names=", ".join(table.endless))] if table.endless else []
-        ax.set_xlabel("\n".join(notes))
+        ax.set_xlabel("\n".join(notes), fontsize=8.5)
+        if len(systems) > 1:
+            legend_below(ax, 10 + 14 * len(notes))
         describe(ax, finding, say("chart.radar", values=table.words()))
     return ax
 
 
-def _web(ax: Axes, names: list[str], common: tuple[float, float] | None) -> None:
+def _web(ax: Axes, names: list[str], common: tuple[float, float] | None, wide: float) -> None:
     from matplotlib.patches import Circle
 
-    ax.set(xlim=(-1.12, 1.12), ylim=(-1.12, 1.12), aspect="equal", xticks=[], yticks=[])
+    ax.set(xlim=(-wide, wide), ylim=(-1.18, 1.18), aspect="equal", xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
     for ring in (0.25, 0.5, 0.75, 1.0):
         ax.add_patch(Circle((0, 0), ring, fill=False, edgecolor="#8c8c8c", linewidth=0.6, alpha=0.7))
@@ -102,7 +110,7 @@ def _web(ax: Axes, names: list[str], common: tuple[float, float] | None) -> None
             ax.text(0.02, ring - 0.02, said, ha="left", va="top", fontsize=8, label="_ring")
 
 
-def _outline(ax: Axes, points: Any, place: int, system: str) -> None:
+def _outline(ax: Axes, points: Any, place: int, system: str, filled: bool) -> None:
     colour, dash = SYSTEM_COLOURS[place], DASHES[place]
     style: dict[str, Any] = {
         "color": colour,
@@ -116,7 +124,7 @@ def _outline(ax: Axes, points: Any, place: int, system: str) -> None:
         path = points[[*run, run[0]] if closed else run]
         ax.plot(path[:, 0], path[:, 1], label=label, **style)
         label = "_more"
-        if closed:
+        if closed and filled:
             ax.fill(path[:, 0], path[:, 1], color=colour, alpha=0.07, linewidth=0)
     if label != "_more" and system:
         # A system without any score is named in the legend too.
