@@ -62,7 +62,10 @@ def test_shown_notebook_holds_what_nbval_compares():
     cells = code(SHOWN)
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
     compared = [cell for cell in cells if COMPARED in cell.metadata.get("tags", [])]
-    assert [cell.source for cell in cells if cell not in compared] == ["sheet"]
+    drawn = [cell for cell in cells if "= plots." in cell.source]
+    assert all("image/png" in cell.outputs[-1].data for cell in drawn)
+    # A backend without pictures leaves no output, and the sheet has tests of its own.
+    assert [cell for cell in cells if cell not in compared and cell not in drawn] == cells[-2:-1]
     assert sum(bool(cell.outputs) for cell in compared) > len(compared) / 2
 
 
