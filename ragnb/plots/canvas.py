@@ -98,9 +98,12 @@ def canvas(ax: Axes | None, width: float, height: float, words: Iterable[object]
     from matplotlib.text import Text
 
     families = _families(words)
+    # A figure is made outside the context: a notebook's backend loads with the first one, and sets itself up.
+    figure = plt.figure(figsize=(width, height), layout="constrained") if ax is None else None
     with mpl.rc_context(_settings(families)):
-        if ax is None:
-            _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+        if figure is not None:
+            ax = figure.subplots()
+        assert ax is not None
         yield ax
         ax.tick_params(labelfontfamily=families)
         for artist in ax.findobj(Text):
