@@ -82,6 +82,7 @@ def test_every_default_is_the_documented_one(folder):
         "no_data": "fail",
         "refusal": ("not in context",),
         "patterns": (),
+        "partial": (),
         "split": "space",
         "containment": "auto",
         "join": "auto",
@@ -118,6 +119,7 @@ gates:
 no_data: skip
 refusal: [资料中没有, NO]
 patterns: ["抱歉.{0,20}无法"]
+partial: ["不过|however"]
 split: comma
 containment: latin
 join: question
@@ -150,6 +152,7 @@ def test_every_option_is_read(folder):
     assert got.gates == (Gate("G1", "faithfulness", ">=", 0.8),)
     assert got.refusal == ("资料中没有", "NO")
     assert got.patterns == ("抱歉.{0,20}无法",)
+    assert got.partial == ("不过|however",)
     assert (got.split, got.containment, got.join) == ("comma", "latin", "question")
     assert got.bands == Bands(good=0.8, watch=0.6)
     assert got.llm_profiles == {
@@ -321,6 +324,7 @@ def test_plain_numbers_are_numbers(folder, weight):
         ("patterns: ['(a)\\1']", "patterns[0]", "backreferences"),
         ("patterns: ['a{1000}{1000}']", "patterns[0]", "size limit"),
         ("patterns: ['']", "patterns[0]", "blank"),
+        ("partial: ['(?=a)b']", "partial[0]", "look-around"),
         ("bands: {good: 0.5}", "bands", "good=0.5 must lie above watch=0.5"),
         ("bands: {good: 7}", "bands.good", "7 must be at most 1"),
         ("bands: {watch: -1}", "bands.watch", "-1 must be at least 0"),

@@ -165,6 +165,9 @@ def _settled(frame: pl.DataFrame) -> pl.DataFrame:
     words = pl.col([c for c in ("question", "answer") if c in frame.columns])
     ids = pl.col([c for c in IDS if c in frame.columns])
     no_word = words.str.contains(r"^\s*(?:NaN|<NA>)\s*$").not_()
+    cited = [name for name in ("citations",) if frame.schema.get(name) == pl.List(pl.String)]
     return frame.with_columns(
-        pl.when(no_word).then(words).name.keep(), pl.when(ids != "").then(ids).name.keep()
+        pl.when(no_word).then(words).name.keep(),
+        pl.when(ids != "").then(ids).name.keep(),
+        pl.col(cited).list.eval(pl.element().filter(pl.element() != "")),
     )

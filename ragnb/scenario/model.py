@@ -63,8 +63,9 @@ class Scenario(BaseModel):
         None leaves the choice to the run, an empty list means none.
     no_data : {"fail", "skip"}
         What a gate without data does.
-    refusal, patterns : sequence of str
-        The tokens an answer must equal, and the regular expressions it may match, to count as a refusal.
+    refusal, patterns, partial : sequence of str
+        The tokens an answer must equal, and the regular expressions it may match, to count as a refusal; those
+        it may match to refuse in part, which counts as answered and is shown.
     split : {"space", "comma"}
         What parts the ids in a citation text.
     containment : {"auto", "latin"}
@@ -112,6 +113,7 @@ class Scenario(BaseModel):
     no_data: Literal["fail", "skip"] = "fail"
     refusal: tuple[Text, ...] = ("not in context",)
     patterns: tuple[Pattern, ...] = ()
+    partial: tuple[Pattern, ...] = ()
     split: Literal["space", "comma"] = "space"
     containment: Literal["auto", "latin"] = "auto"
     join: Literal["auto", "question"] = "auto"

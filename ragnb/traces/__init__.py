@@ -6,5 +6,6 @@ A labelled trace is a row of a scores frame, so its rates are means like any oth
 from ragnb.traces.gold import check_gold
 from ragnb.traces.label import join_report, label_traces
 from ragnb.traces.rates import RATES, outcome_counts, refusal_metrics
+from ragnb.traces.sampling import sample_by_hash
 
-__all__ = ["RATES", "check_gold", "join_report", "label_traces", "outcome_counts", "refusal_metrics"]
+__all__ = ["RATES", "check_gold", "join_report", "label_traces", "outcome_counts", "refusal_metrics", "sample_by_hash"]

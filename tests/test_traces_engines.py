@@ -1,0 +1,300 @@
+"""Traces of Polars: read from files as pandas reads them, labelled as pandas labels them; sampling; partial refusals."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import sys
+import unicodedata
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragnb.errors import RagnbError, RagnbWarning
+from ragnb.readers import blocks, jsonl, read_gold, read_traces, scanned
+from ragnb.traces import (
+    RATES,
+    join_report,
+    label_traces,
+    outcome_counts,
+    refusal_metrics,
+    sample_by_hash,
+)
+from ragnb.traces.columns import _SETTLED, as_series, composed
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('"\\/\n,[]: é한'), max_size=12)
+IDS = st.lists(TEXT | st.sampled_from(["a", "b"]) | st.integers(0, 9), max_size=3)
+ANSWERS = TEXT | st.sampled_from(
+    ["not in context", "Yes. citations: [a, b]", "citations:[a[1]]", "NaN", "", "RE\u0301SUME\u0301 citations: [b]", None]
+)
+RECORD = st.fixed_dictionaries(
+    {"q": st.sampled_from(["q1", "q2", "NaN", "e\u0301"]), "answer": ANSWERS},
+    optional={
+        "qid": st.sampled_from(["1", "2", "", 7]),
+        "chunks": st.none() | IDS.map(lambda ids: [{"id": i, "text": "\\t"} for i in ids]),
+        "citations": st.none() | IDS,
+        "ok": st.booleans(),
+        "ts": st.integers(0, 10**12) | st.floats(0, 1e9),
+        "note": st.none() | TEXT,
+    },
+)
+LINE = RECORD.map(lambda r: json.dumps(r, ensure_ascii=False)) | RECORD.map(json.dumps)
+BAD = st.sampled_from(["{", "[]", "3", '{"q": nope}', '{"q": "q1", "answer": "\\ud800x"}'])
+GOLD = pd.DataFrame(
+    {
+        "sample_id": ["1", "2"],
+        "question": ["q1", "q2"],
+        "answerable": [True, False],
+        "gold_ids": [["a", "7"], []],
+        "gold_claim": ["résumé of all", None],
+        "doc_name": ["甲.pdf", "乙.pdf"],
+    }
+)
+
+
+def quietly(call):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RagnbWarning)
+        return call()
+
+
+def plain(value):
+    if isinstance(value, list | np.ndarray):
+        return [plain(v.get("id") if isinstance(v, dict) else v) for v in value]
+    return None if value is None or value is pd.NA or value != value else value
+
+
+def same_cells(ours, theirs, columns):
+    for column in columns:
+        left = [plain(v) for v in ours[column].to_list()]
+        assert left == [plain(v) for v in theirs[column].tolist()], column
+
+
+@pytest.fixture(params=[2 << 20, 60], ids=["one block", "many blocks"])
+def block(request, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK", request.param)
+
+
+@given(lines=st.lists(LINE | BAD, min_size=1, max_size=8))
+def test_both_engines_read_and_label_a_file_alike(block, tmp_path, lines):
+    path = tmp_path / "t.jsonl"
+    path.write_bytes("\n".join(lines).encode())
+    try:
+        theirs = read_traces(path)
+    except RagnbError as error:
+        with pytest.raises(RagnbError) as told:
+            quietly(lambda: read_traces(path, engine="polars"))
+        assert str(told.value).split(";")[0] == str(error).split(";")[0]
+        return
+    ours = quietly(lambda: read_traces(path, engine="polars"))
+    gone = [c for c in theirs.columns if c not in ours.columns]
+    assert theirs[gone].isna().all(axis=None)
+    same_cells(ours, theirs, ours.columns)
+    if "answer" not in ours.columns:
+        return
+    labelled, wanted = (quietly(lambda f=f: label_traces(f, GOLD)) for f in (ours, theirs))
+    same_cells(labelled, wanted, ["label", "miss", "citations_predicted", "citations_flagged", *RATES])
+    same_cells(labelled, wanted, ["answered", "refused", "partial", "hit", "contained", "compliant", "doc_name"])
+    same_cells(labelled, wanted, [f"{rate}__status" for rate in RATES])
+    pd.testing.assert_frame_equal(refusal_metrics(labelled), refusal_metrics(wanted))
+    pd.testing.assert_frame_equal(outcome_counts(labelled), outcome_counts(wanted))
+    assert quietly(lambda: join_report(ours, GOLD)).items() <= wanted.attrs["join"].items()
+
+
+GOOD = [json.dumps({"q": f"问题 {i}", "answer": f"- a{i}", "chunks": [{"id": "c"}]}) for i in range(997)]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.usefixtures("block")
+def test_three_bad_lines_of_a_thousand_leave_997_rows_and_a_warning_names_them(tmp_path, packed):
+    lines = [line.encode() for line in GOOD]
+    for number, bad in ((3, b"{"), (500, b'{"q": "\xff"}'), (1000, b"[]")):
+        lines.insert(number - 1, bad)
+    path = tmp_path / ("t.jsonl.gz" if packed else "t.jsonl")
+    data = b"\xef\xbb\xbf" + b"\r\n".join(lines)
+    path.write_bytes(gzip.compress(data) if packed else data)
+    with pytest.warns(RagnbWarning, match=r"3 lines left out; line 3: .*; line 500: .*; line 1000: ") as told:
+        frame = read_traces(path, engine="polars")
+    assert told[0].filename == __file__
+    assert frame["question"].to_list() == [f"问题 {i}" for i in range(997)]
+    with pytest.raises(RagnbError, match="line 3: "):
+        read_traces(path, engine="polars", strict=True)
+
+
+def test_a_lone_surrogate_is_replaced_and_marked_and_a_pair_is_kept(tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"q": "\\ud83d\\ude00", "answer": "x\\ud800y"}\n{"q": "b", "answer": "z"}\n')
+    with pytest.warns(RagnbWarning, match="lone surrogates"):
+        frame = read_traces(path, engine="polars")
+    assert frame.select("question", "answer").rows() == [("😀", "x\ufffdy"), ("b", "z")]
+
+
+def test_a_line_over_the_limit_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(jsonl, "LONGEST_LINE", 1000)
+    path = tmp_path / "t.jsonl"
+    path.write_text("\n".join([*GOOD[:2], json.dumps({"q": "x" * 1000, "answer": "y"})]))
+    with pytest.warns(RagnbWarning, match="line 3: longer than"):
+        assert len(read_traces(path, engine="polars")) == 2
+
+
+def test_ids_with_backslashes_and_quotes_survive(tmp_path):
+    ids = ["C:\\new\\t.pdf", 'a"b', "é\t", "plain"]
+    path = tmp_path / "t.jsonl"
+    path.write_text(json.dumps({"q": "q", "answer": "x", "chunks": [{"id": i, "m": {"id": "no"}} for i in ids]}))
+    assert read_traces(path, engine="polars")["chunks"].to_list() == [[i.strip() if i == 0 else i for i in ids]]
+
+
+def test_what_the_scanner_would_turn_into_text_is_read_value_by_value(tmp_path):
+    path = tmp_path / "t.jsonl"
+    records = [{"q": "q", "answer": "x", "usage": {"in": 3}}, {"q": "r", "answer": "y", "usage": {"in": 4}}]
+    path.write_text("\n".join(map(json.dumps, records)))
+    assert scanned.scan(path, format=None, strict=False, columns=None, encoding=None) is None
+    assert read_traces(path, engine="polars")["usage"].to_list() == [{"in": 3}, {"in": 4}]
+    from_memory = read_traces(records, engine="polars")
+    assert from_memory["question"].to_list() == ["q", "r"]
+
+
+def test_a_late_key_that_labels_depend_on_is_seen(tmp_path):
+    path = tmp_path / "t.jsonl"
+    records = [{"q": str(i), "answer": "x"} for i in range(4000)]
+    records[1777] |= {"citations": ["a"]}
+    path.write_text("\n".join(map(json.dumps, records)))
+    assert read_traces(path, engine="polars")["citations"].drop_nulls().to_list() == [["a"]]
+
+
+def test_an_engine_that_is_none_is_refused():
+    with pytest.raises(RagnbError, match="engine='spark'"):
+        read_traces([{"q": "x", "answer": "y"}], engine="spark")
+
+
+def test_lazy_and_arrow_frames_come_back_as_polars():
+    traces = pl.DataFrame({"question": ["q1", "q2"], "answer": ["citations: [a]", "not in context"]})
+    for frame in (traces, traces.lazy(), traces.to_arrow()):
+        labelled = label_traces(frame, pl.from_pandas(GOLD))
+        assert labelled["label"].to_list() == ["OK", "REFUSAL_OK"]
+    assert refusal_metrics(labelled, by="doc_name")["doc_name"].nunique() == 2
+
+
+def test_frames_that_are_none_are_refused():
+    with pytest.raises(RagnbError, match="no data frame"):
+        label_traces({"answer": ["x"]})
+
+
+# Unicode
+
+
+def test_characters_taken_for_settled_never_change_under_nfc():
+    every = [chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000]
+    settled = set(pl.Series(every).filter(pl.Series(every).str.contains(f"^[{_SETTLED}]$")))
+    assert len(settled) > 40_000
+    assert all(unicodedata.is_normalized("NFC", c) and not unicodedata.combining(c) for c in settled)
+    seconds = set()
+    for c in every:
+        parts = unicodedata.decomposition(c).split()
+        if len(parts) == 2 and not parts[0].startswith("<"):
+            seconds.add(chr(int(parts[1], 16)))
+    seconds |= {chr(c) for c in [*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)]}
+    assert not seconds & settled
+
+
+@given(st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"])), max_size=5))
+def test_composing_is_nfc(values):
+    wanted = [v if v is None else unicodedata.normalize("NFC", v) for v in values]
+    assert composed(as_series(values)).to_list() == wanted
+
+
+# Partial refusals
+
+
+@pytest.mark.parametrize(
+    ("answer", "refused", "partial"),
+    [
+        ("The passages do not say when, but it is free.", 0, 1),
+        ("The passages do not say.", 1, 0),
+        ("not in context", 1, 0),
+        ("It is free.", 0, 0),
+        ("BUT", 0, 1),
+    ],
+)
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_a_partial_refusal_counts_as_answered_and_is_shown(frame, answer, refused, partial):
+    traces = frame({"question": ["q1"], "answer": [answer]})
+    options = {"patterns": "do not say", "partial": [r"\bbut\b", "not in context"]}
+    row = label_traces(traces, GOLD, **options)
+    assert [row[c][0] for c in ("refused", "partial", "answered")] == [refused, partial, not refused]
+    assert row["over_refusal"][0] == refused
+    if frame is pd.DataFrame:
+        assert row.attrs["join"]["n_partial"] == partial
+
+
+def test_without_partial_patterns_nothing_refuses_in_part_and_no_answer_is_unknown():
+    labelled = label_traces(pd.DataFrame({"question": ["q1", "q2"], "answer": ["but", None]}), GOLD)
+    assert labelled["partial"].tolist() == [False, pd.NA]
+    with pytest.raises(RagnbError, match="partial"):
+        label_traces(pd.DataFrame({"answer": ["x"]}), partial=["("])
+
+
+# Samples
+
+
+def sampled(frame, *args, **kwargs):
+    return sample_by_hash(frame, *args, **kwargs)["sample_id"].tolist()
+
+
+@given(st.lists(st.integers(0, 10_000), unique=True, max_size=200), st.randoms(), st.floats(0, 1), st.floats(0, 1))
+def test_a_sample_does_not_depend_on_order_or_piece_and_grows_with_its_share(numbers, rng, one, other):
+    frame = pd.DataFrame({"sample_id": [f"题{n}" for n in numbers]})
+    kept = sampled(frame, one)
+    shuffled = frame.sample(frac=1, random_state=rng.randrange(2**31))
+    assert sorted(sampled(shuffled, one)) == sorted(kept)
+    assert [*sampled(frame[:50], one), *sampled(frame[50:], one)] == kept
+    small, large = sorted([one, other])
+    assert set(sampled(frame, small)) <= set(sampled(frame, large))
+    ours = sample_by_hash(pl.from_pandas(frame), one)
+    assert ours["sample_id"].to_list() == kept
+
+
+def test_the_share_kept_is_binomial():
+    frame = pd.DataFrame({"sample_id": [f"q{i}" for i in range(50_000)]})
+    for share in (0.01, 0.2, 0.5):
+        for salt in ("", "盐", "b"):
+            n = len(sample_by_hash(frame, share, salt=salt))
+            assert abs(n - 50_000 * share) < 4 * (50_000 * share * (1 - share)) ** 0.5
+    assert sampled(frame, 0.1, salt="a") != sampled(frame, 0.1, salt="b")
+    assert (len(sample_by_hash(frame, 0)), len(sample_by_hash(frame, 1))) == (0, 50_000)
+
+
+def test_a_sample_is_drawn_by_the_hash_that_the_notes_tell():
+    person = hashlib.blake2b(b"salt", digest_size=16).digest()
+    ids = [f"q{i}" for i in range(300)]
+    places = [int.from_bytes(hashlib.blake2b(i.encode(), digest_size=8, person=person).digest(), "big") for i in ids]
+    wanted = [i for i, place in zip(ids, places, strict=True) if place < 0.3 * 2**64]
+    assert sampled(pd.DataFrame({"sample_id": ids}), 0.3, salt="salt") == wanted
+
+
+def test_rows_without_an_id_are_sampled_by_their_question():
+    ids, questions = ["a", None, None, None], ["x", "a", "y", None]
+    frame = pd.DataFrame({"sample_id": ids, "question": questions})
+    for share in np.linspace(0, 0.99, 12):
+        kept = set(sample_by_hash(frame, share).index)
+        assert 3 not in kept
+        assert (0 in kept) == (1 in kept)
+        assert set(sample_by_hash(frame[["question"]], share).index) - {0} == kept - {0}
+    assert len(sample_by_hash(frame, 1.0)) == 4
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan"), True, "1%"])
+def test_a_share_that_is_none_is_refused(share):
+    with pytest.raises(RagnbError, match="share="):
+        sample_by_hash(GOLD, share)
+
+
+def test_a_key_that_is_no_column_is_refused():
+    with pytest.raises(RagnbError, match="did you mean 'answer'"):
+        sample_by_hash(pd.DataFrame({"answer": ["x"]}), key="answers")
