@@ -157,7 +157,7 @@ def test_page_asks_nobody_and_its_links_arrive(quickstart, keyed):
         links.feed(text)
         assert not {"script", "link", "iframe", "object", "embed", "base"} & links.tags
         assert "default-src 'none'" in text
-        assert "url(" not in text
+        assert not re.search(r"url\((?!#)", text)
         assert "@import" not in text
         assert len(links.ids) == len(set(links.ids))
         assert {name for name in links.asked if not name.startswith("#")} == set()

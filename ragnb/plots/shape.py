@@ -72,7 +72,8 @@ def radar(
         fill(name, 22, break_long_words=False, break_on_hyphens=False)
         for name in axis_names(table.metrics, systems, ranges=table.ranges, better=table.better, lang=lang)
     ]
-    say, words = texts.load(lang), [*names, *table.systems, finding]
+    say = texts.load(lang)
+    words = [*names, *table.systems, finding, say("chart.turned")]
     # Inches: the widest name has its place beside the web, which shrinks where a page is too narrow for both.
     side = max(text_width(line, 9.0) for name in names for line in name.splitlines()) / 72 + 0.1
     radius = max(1.0, min(1.8, WIDTH / 2 - side))

@@ -4,7 +4,8 @@ The page is put together from the outputs that are HTML of ours (`page.assemble`
 its template blocks would have to be replaced, and its default asks three hosts for scripts.
 """
 
+from ragnb.report.pictures import pictures
 from ragnb.report.run import ReportResult, report
 from ragnb.report.shown import shown
 
-__all__ = ["ReportResult", "report", "shown"]
+__all__ = ["ReportResult", "pictures", "report", "shown"]

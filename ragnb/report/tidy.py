@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_WARNING = re.compile(r"^.*?\bRagnbWarning: (.*)\n(?:[ \t]+.*\n?)?", re.MULTILINE)
+_WARNING = re.compile(r"^.*?:\d+: (\w*Warning): (.*)\n(?:[ \t]+.*\n?)?", re.MULTILINE)
 
 
 def tidy(notebook: Any) -> list[str]:
@@ -29,6 +29,6 @@ def tidy(notebook: Any) -> list[str]:
             cell["id"] = "injected-parameters"
         for output in cell.get("outputs", []):
             if output["output_type"] == "stream" and output["name"] == "stderr":
-                found += _WARNING.findall(output["text"])
-                output["text"] = _WARNING.sub(r"RagnbWarning: \1\n", output["text"])
+                found += [text for kind, text in _WARNING.findall(output["text"]) if kind == "RagnbWarning"]
+                output["text"] = _WARNING.sub(r"\1: \2\n", output["text"])
     return list(dict.fromkeys(found))

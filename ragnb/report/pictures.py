@@ -1,0 +1,63 @@
+"""The pictures of a report: those that a sheet can fill, each under a sentence on how to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ragnb.assessment.parts import Writer
+from ragnb.markup import Safe, figure
+
+if TYPE_CHECKING:
+    from ragnb.assessment import Assessment
+
+
+def pictures(sheet: Assessment) -> dict[str, Safe]:
+    """Return the pictures of a sheet as HTML.
+
+    Parameters
+    ----------
+    sheet : Assessment
+
+    Returns
+    -------
+    dict of str to Safe
+        ``radar, intervals, distribution``; empty where there is nothing to draw.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ragnb import assess
+    >>> drawn = pictures(assess(pd.DataFrame({"faithfulness": [1.0, 0.8], "doc_name": ["a", "b"]})))
+    >>> [bool(drawn[name]) for name in ("radar", "intervals", "distribution")]
+    [False, True, True]
+    """
+    w = Writer(sheet)
+    axes = [name for name in w.quality or w.rates if w.span(name)]
+    bounded: list[Any] = [w.metrics[name] or name for name in w.quality if w.span(name)]
+    by = "system" if sheet.systems is not None else None
+    return {
+        "radar": _picture(w, "radar", lambda draw: draw.radar(sheet.means, metrics=axes, lang=w.lang))
+        if len(axes) > 2
+        else Safe(""),
+        "intervals": _picture(
+            w,
+            "intervals",
+            lambda draw: draw.intervals(
+                sheet.means, metrics=[*axes, *w.total], bars={name: w.bars(name) for name in axes}, lang=w.lang
+            ),
+        )
+        if axes
+        else Safe(""),
+        "distribution": _picture(
+            w, "distribution", lambda draw: draw.distribution(sheet.scores, bounded, by=by, lang=w.lang)
+        )
+        if bounded
+        else Safe(""),
+    }
+
+
+def _picture(w: Writer, key: str, draw: Callable[[Any], Any]) -> Safe:
+    from ragnb import plots
+
+    return figure(plots.svg(draw(plots)), w.say(f"report.{key}"))
