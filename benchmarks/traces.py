@@ -1,6 +1,6 @@
 """Refusal rates of 100,000 traces, file reading included, against a plain Python loop; prints a table.
 
-    python benchmarks/traces.py [--lines 100000] [--runs 7]
+python benchmarks/traces.py [--lines 100000] [--runs 7]
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from pathlib import Path
 
 import ragnb as rn
 from ragnb.errors import RagnbWarning
+from ragnb.traces import RATES
 
-WORDS = (
+SENTENCE = (
     "the of policy leave within thirty days employee claim benefit plan provider network annual report costs "
     "covers which service 資料 退款 期限 the of policy leave within thirty days employee claim benefit"
-).split()
+)
+WORDS = SENTENCE.split()
 PATTERNS = ["^i'm sorry"]
-RATES = ["answer_precision", "over_refusal", "under_refusal", "citation_hit_rate", "claim_containment", "compliance"]
-RETRIEVAL = ["retrieval_hit", "retrieval_recall", "reciprocal_rank"]
 
 
 def write(folder: Path, lines: int, questions: int = 2_000) -> None:
@@ -68,7 +68,7 @@ def loop(folder: Path, name: str) -> dict[str, tuple[float, int]]:
     for row in json.loads((folder / "gold.json").read_text(encoding="utf-8")):
         phrases = [p.strip() for p in phrase.findall(tidy(row["gold_claim"] or ""))]
         gold[row["qid"]] = row["answerable"], {unicodedata.normalize("NFC", i) for i in row["gold_ids"]}, phrases
-    sums = {rate: [0.0, 0] for rate in RATES + RETRIEVAL}
+    sums = {rate: [0.0, 0] for rate in RATES}
 
     def add(rate: str, value: float) -> None:
         sums[rate][0] += value

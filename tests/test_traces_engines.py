@@ -1,4 +1,4 @@
-"""Traces of Polars: read from files as pandas reads them, labelled as pandas labels them; sampling; partial refusals."""
+"""Traces of Polars read and labelled as those of pandas; partial refusals; samples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragnb.errors import RagnbError, RagnbWarning
-from ragnb.readers import blocks, jsonl, read_gold, read_traces, scanned
+from ragnb.readers import blocks, jsonl, read_traces, scanned
 from ragnb.traces import (
     RATES,
     join_report,
@@ -31,7 +31,15 @@ from ragnb.traces.columns import _SETTLED, as_series, composed
 TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('"\\/\n,[]: é한'), max_size=12)
 IDS = st.lists(TEXT | st.sampled_from(["a", "b"]) | st.integers(0, 9), max_size=3)
 ANSWERS = TEXT | st.sampled_from(
-    ["not in context", "Yes. citations: [a, b]", "citations:[a[1]]", "NaN", "", "RE\u0301SUME\u0301 citations: [b]", None]
+    [
+        "not in context",
+        "Yes. citations: [a, b]",
+        "citations:[a[1]]",
+        "NaN",
+        "",
+        "RE\u0301SUME\u0301 citations: [b]",
+        None,
+    ]
 )
 RECORD = st.fixed_dictionaries(
     {"q": st.sampled_from(["q1", "q2", "NaN", "e\u0301"]), "answer": ANSWERS},
@@ -64,6 +72,14 @@ def quietly(call):
         return call()
 
 
+def outcome(call):
+    """What a call returns, or the words it is refused with."""
+    try:
+        return quietly(call)
+    except RagnbError as error:
+        return str(error)
+
+
 def plain(value):
     if isinstance(value, list | np.ndarray):
         return [plain(v.get("id") if isinstance(v, dict) else v) for v in value]
@@ -85,12 +101,9 @@ def block(request, monkeypatch):
 def test_both_engines_read_and_label_a_file_alike(block, tmp_path, lines):
     path = tmp_path / "t.jsonl"
     path.write_bytes("\n".join(lines).encode())
-    try:
-        theirs = read_traces(path)
-    except RagnbError as error:
-        with pytest.raises(RagnbError) as told:
-            quietly(lambda: read_traces(path, engine="polars"))
-        assert str(told.value).split(";")[0] == str(error).split(";")[0]
+    theirs = outcome(lambda: read_traces(path))
+    if isinstance(theirs, str):
+        assert outcome(lambda: read_traces(path, engine="polars")).split(";")[0] == theirs.split(";")[0]
         return
     ours = quietly(lambda: read_traces(path, engine="polars"))
     gone = [c for c in theirs.columns if c not in ours.columns]
@@ -273,7 +286,9 @@ def test_the_share_kept_is_binomial():
 def test_a_sample_is_drawn_by_the_hash_that_the_notes_tell():
     person = hashlib.blake2b(b"salt", digest_size=16).digest()
     ids = [f"q{i}" for i in range(300)]
-    places = [int.from_bytes(hashlib.blake2b(i.encode(), digest_size=8, person=person).digest(), "big") for i in ids]
+    places = [
+        int.from_bytes(hashlib.blake2b(i.encode(), digest_size=8, person=person).digest(), "big") for i in ids
+    ]
     wanted = [i for i, place in zip(ids, places, strict=True) if place < 0.3 * 2**64]
     assert sampled(pd.DataFrame({"sample_id": ids}), 0.3, salt="salt") == wanted
 

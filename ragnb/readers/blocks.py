@@ -2,7 +2,7 @@
 
 The scanner loses a block to one bad byte and turns half a surrogate pair into NUL. So a block that it does not
 take, or that holds the escape of a surrogate, is read line by line, and its good lines are scanned again. The
-scanner is told the types: it refuses a value of another one, where its own inference would make it text in silence.
+scanner is told the types: it refuses a value of another one, which its own inference would make text in silence.
 """
 
 from __future__ import annotations

@@ -68,8 +68,7 @@ def judge(
         number, why = bad[0]
         step = hint or "a JSON list is format='json'"
         raise RagnbError(
-            f"{place(document.path, number)}{why}; {len(bad)} of {len(bad) + good} lines hold no "
-            f"record; {step}"
+            f"{place(document.path, number)}{why}; {len(bad)} of {len(bad) + good} lines hold no record; {step}"
         )
     report.bad_lines(bad)
     report.add("unparsed", None, "lone surrogates, replaced by U+FFFD", replaced)

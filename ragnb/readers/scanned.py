@@ -110,9 +110,7 @@ def _schema(data: bytes, columns: Mapping[str, str] | None) -> dict[str, Any] | 
             schema[key] = default.get(name, pl.String)
         elif name in lists and kind <= {"list", "ids"}:
             schema[key] = pl.List(pl.String)
-        elif name == "chunks" and kind <= {"list", "chunks"}:
-            schema[key] = pl.String
-        elif name in TEXTS and kind <= {"str", "int"}:
+        elif kind <= ({"list", "chunks"} if name == "chunks" else {"str", "int"} if name in TEXTS else set()):
             schema[key] = pl.String
         elif kind in types and name not in lists:
             schema[key] = types[kind]

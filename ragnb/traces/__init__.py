@@ -8,4 +8,12 @@ from ragnb.traces.label import join_report, label_traces
 from ragnb.traces.rates import RATES, outcome_counts, refusal_metrics
 from ragnb.traces.sampling import sample_by_hash
 
-__all__ = ["RATES", "check_gold", "join_report", "label_traces", "outcome_counts", "refusal_metrics", "sample_by_hash"]
+__all__ = [
+    "RATES",
+    "check_gold",
+    "join_report",
+    "label_traces",
+    "outcome_counts",
+    "refusal_metrics",
+    "sample_by_hash",
+]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ragnb.errors import RagnbError
-from ragnb.traces.columns import Flags, Lists, as_series, composed
+from ragnb.traces.columns import Flags, Lists, Positions, as_series, composed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,7 +58,8 @@ def equal(answers: pl.Series, tokens: Sequence[str]) -> Flags:
     wanted = tidy(as_series(list(tokens)))
     # Composing and lower-casing shorten a text less than twelvefold.
     trimmed = answers.str.strip_chars()
-    near = (trimmed.str.len_bytes() <= 12 * max(1, wanted.str.len_bytes().max() or 0)).fill_null(False)  # type: ignore[operator]
+    longest = 12 * max(1, *map(len, (token.encode("utf-8") for token in wanted)))
+    near = (trimmed.str.len_bytes() <= longest).fill_null(False)
     out[near.to_numpy()] = tidy(trimmed.filter(near)).is_in(wanted.implode()).to_numpy()
     return out
 
@@ -139,7 +140,7 @@ def phrases_of(claim: str) -> list[str]:
     return list(dict.fromkeys(phrase.strip() for phrase in _PHRASE.findall(claim)))
 
 
-def holds(answers: pl.Series, claims: pl.Series, row: np.ndarray, whole: bool) -> Flags:  # type: ignore[type-arg]
+def holds(answers: pl.Series, claims: pl.Series, row: Positions, whole: bool) -> Flags:
     """Return for each answer whether it holds a phrase of its claim, or, under `whole`, the claim as it is.
 
     The Latin rule sees nothing in ``歐洲`` or in ``60%``; such claims count when they occur whole, and not

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError
-from ragnb.traces.columns import Flags, Lists, Positions
+from ragnb.traces.columns import Flags, Lists, Positions, absent, column
 from ragnb.traces.outcomes import STATUSES, Codes
 from ragnb.traces.wanted import Floats
 
@@ -59,11 +59,11 @@ def with_gold(traces: Any, gold: Any, row: Positions) -> Any:
     frame = traces.drop(columns=[c for c in GOLD_COLUMNS if c in traces])
     theirs = gold.reset_index(drop=True).reindex(row).set_axis(frame.index)
     new = {}
-    for column in theirs:
-        if column not in frame:
-            new[column] = theirs[column]
-        elif bool(frame[column].isna().any()):
-            frame[column] = frame[column].astype(object).where(frame[column].notna(), theirs[column])
+    for name in theirs:
+        if name not in frame:
+            new[name] = theirs[name]
+        elif bool(frame[name].isna().any()):
+            frame[name] = frame[name].astype(object).where(frame[name].notna(), theirs[name])
     return frame.assign(**new)
 
 
@@ -74,20 +74,20 @@ def _with_gold_polars(traces: Any, gold: Any, row: Positions) -> Any:
         gold = pl.DataFrame([_as_polars(gold, name) for name in gold.columns])
     frame = traces.drop([c for c in GOLD_COLUMNS if c in traces.columns])
     take = pl.Series(np.where(row < 0, 0, row)).set(pl.Series(row < 0), None)
-    for column in gold.columns:
-        theirs = gold[column].gather(take) if len(gold) else pl.Series(column, [None] * len(row))
-        if column not in frame.columns:
+    for name in gold.columns:
+        theirs = gold[name].gather(take) if len(gold) else pl.Series(name, [None] * len(row))
+        if name not in frame.columns:
             frame = frame.with_columns(theirs)
-        elif frame[column].null_count():
-            ours = frame[column] if frame[column].dtype == theirs.dtype else frame[column].cast(pl.String)
-            frame = frame.with_columns(ours.zip_with(ours.is_not_null(), theirs.cast(ours.dtype)).alias(column))
+        elif frame[name].null_count():
+            ours = frame[name] if frame[name].dtype == theirs.dtype else frame[name].cast(pl.String)
+            frame = frame.with_columns(ours.zip_with(ours.is_not_null(), theirs.cast(ours.dtype)).alias(name))
     return frame
 
 
 def _as_polars(frame: pd.DataFrame, name: str) -> Any:
     import polars as pl
 
-    values = frame[name].to_numpy(dtype=object, na_value=None).tolist()
+    values = [None if absent(v) else v for v in column(frame, name)]
     try:
         return pl.Series(name, values)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
-from ragnb.traces import answers, columns
+from ragnb.traces import answers
 from ragnb.traces.columns import Flags, Lists
 from ragnb.traces.wanted import Floats, Gold
 
 if TYPE_CHECKING:
     import polars as pl
-
 
 
 def spoken(
@@ -26,6 +24,7 @@ def spoken(
 
     Examples
     --------
+    >>> from ragnb.traces import columns
     >>> said = spoken(columns.as_series(["no", None, "not that, but this"]), ["no"], ["^no"], ["but"])
     >>> said["refused"], said["partial"]
     (array([ 1., nan,  0.]), array([ 0., nan,  1.]))
@@ -43,6 +42,8 @@ def citations(frame: Any, texts: pl.Series, split: answers.Split) -> tuple[Lists
 
     Examples
     --------
+    >>> import pandas as pd
+    >>> from ragnb.traces import columns
     >>> frame = pd.DataFrame({"answer": ["citations: [a]", "b"], "citations": [None, ["b", "b"]]})
     >>> lists, flagged = citations(frame, columns.texts(frame, "answer"), "space")
     >>> lists.nested().to_list(), flagged.tolist()
@@ -67,6 +68,7 @@ def hits(gold: Gold, cited: Lists) -> Floats:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> gold = Gold.of(pd.DataFrame({"gold_ids": [["a", "b"]]}), np.array([0, 0, -1]))
     >>> hits(gold, Lists.of(pd.DataFrame({"c": [["a"], None, ["a"]]}), "c"))
     array([ 1.,  0., nan])
@@ -81,6 +83,8 @@ def contained(gold: Gold, texts: pl.Series, whole: bool) -> Floats:
 
     Examples
     --------
+    >>> import pandas as pd
+    >>> from ragnb.traces import columns
     >>> gold = Gold.of(pd.DataFrame({"gold_claim": ["30 days", None]}), np.array([0, 1]))
     >>> contained(gold, columns.as_series(["It is 30 days.", "yes"]), True)
     array([ 1., nan])
@@ -102,6 +106,7 @@ def retrieval(gold: Gold, chunks: Lists) -> dict[str, Floats]:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> gold = Gold.of(pd.DataFrame({"gold_ids": [["a", "c"]], "answerable": [True]}), np.array([0]))
     >>> chunks = Lists.of(pd.DataFrame({"chunks": [[{"id": "b"}, {"id": "a"}]]}), "chunks")
     >>> {name: values.tolist() for name, values in retrieval(gold, chunks).items()}
@@ -117,12 +122,11 @@ def retrieval(gold: Gold, chunks: Lists) -> dict[str, Floats]:
     rows, first_met = np.unique(chunks.rows[at], return_index=True)
     rank = np.full(size, np.inf)
     rank[rows] = at[first_met] - first[rows] + 1
-    pairs = np.unique(chunks.rows[at] * (int(number.max(initial=0)) + 1) + number) // (
-        int(number.max(initial=0)) + 1
-    )
+    span = int(number.max(initial=0)) + 1
+    pairs = np.unique(chunks.rows[at] * span + number) // span
     share = np.bincount(pairs, minlength=size) / np.maximum(wanted, 1)
-    out = {"retrieval_hit": np.isfinite(rank).astype(float), "retrieval_recall": share, "reciprocal_rank": 1 / rank}
-    return {name: np.where(asked, values, np.nan) for name, values in out.items()}
+    measures = {"retrieval_hit": np.isfinite(rank), "retrieval_recall": share, "reciprocal_rank": 1 / rank}
+    return {name: np.where(asked, values, np.nan) for name, values in measures.items()}
 
 
 def compliant(cited: Lists, refused: Floats) -> Floats:
@@ -130,6 +134,7 @@ def compliant(cited: Lists, refused: Floats) -> Floats:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> cited = Lists.of(pd.DataFrame({"c": [[], None, None]}), "c")
     >>> compliant(cited, np.array([0.0, 0.0, 1.0]))
     array([1., 0., 1.])

@@ -103,10 +103,11 @@ def report_of(traces: Any, met: Met | None) -> dict[str, Any]:
     """Return the join report: counts, and the first of the names behind each count."""
     ours = Keys.of(traces, True) if met is None else met.ours
     names = ours.names()
-    told: dict[str, Sequence[str] | pl.Series] = dict.fromkeys(_UNMET, [])
-    if met is not None:
-        told = _unmet(met, names)
-    told = {**told, "duplicate_traces": names.filter(_again(traces, names))}
+    none: Mapping[str, Sequence[str] | pl.Series] = dict.fromkeys(_UNMET, ())
+    told = {
+        **(none if met is None else _unmet(met, names)),
+        "duplicate_traces": names.filter(_again(traces, names)),
+    }
     counts: dict[str, Any] = {"by": met and met.by, "n_traces": len(names)}
     counts["n_gold"] = len(met.theirs.questions) if met else 0
     counts["n_matched"] = int(met.matched.sum()) if met else 0

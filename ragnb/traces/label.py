@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-import pandas as pd
 
 from ragnb.errors import RagnbError, did_you_mean, unknown
 from ragnb.traces import answers, columns, facts, outcomes
 from ragnb.traces.answers import Split
-from ragnb.traces.columns import Flags, Lists, Positions
+from ragnb.traces.columns import Flags, Lists
 from ragnb.traces.engines import Made, assemble, with_gold, workable
 from ragnb.traces.join import Met, match, report_of, warn_of_repeats
-from ragnb.traces.wanted import Gold
+from ragnb.traces.wanted import Floats, Gold
 
 Join = Literal["auto", "question"]
 Frame = TypeVar("Frame")
@@ -74,6 +73,7 @@ def label_traces(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> traces = pd.DataFrame({"question": ["x", "y"], "answer": ["Yes. citations: [a]", "Not in context"]})
     >>> gold = pd.DataFrame({"question": ["x", "y"], "answerable": [True, False], "gold_ids": [["a"], []]})
     >>> label_traces(traces, gold)[["label", "citation_hit_rate", "under_refusal"]]
@@ -86,36 +86,36 @@ def label_traces(
     met = _meet(frame, gold, join)
     if met is not None:
         warn_of_repeats(met)
-    frame, row, wanted = _with_gold(frame, gold, met)
+    frame, wanted = _with_gold(frame, gold, met)
     texts = columns.composed(columns.texts(frame, "answer"))
-    done = facts.spoken(texts, _words(refusal), _words(patterns), _words(partial))
+    said = facts.spoken(texts, _words(refusal), _words(patterns), _words(partial))
     predicted, flagged = facts.citations(frame, texts, split)
-    done |= {
+    done = said | {
         "hit": facts.hits(wanted, predicted),
         "contained": facts.contained(wanted, texts, containment == "auto"),
-        "compliant": facts.compliant(predicted, done["refused"]),
+        "compliant": facts.compliant(predicted, said["refused"]),
     }
-    answerable = wanted.answerable_rows()
-    rates = outcomes.rates(done, answerable)
-    rates |= facts.retrieval(wanted, Lists.of(frame, "chunks"))
-    rates["compliance"] = np.where(row >= 0, rates["compliance"], np.nan)
-    label = outcomes.labels(done, answerable)
-    made = Made(
-        done,
-        {
-            "label": (label, outcomes.LABELS),
-            "miss": (outcomes.misses(label, rates["retrieval_hit"]), outcomes.MISSES),
-        },
-        predicted,
-        flagged,
-        rates,
-        outcomes.statuses(rates, done, answerable, _failed(frame)),
-    )
-    report = report_of(frame, met)
-    counts = {"n_without_answer": texts.null_count(), "n_citations_flagged": flagged, "n_partial": done["partial"] == 1}
-    report |= {name: int(np.sum(count)) for name, count in counts.items()}
+    made = _made(frame, wanted, done, predicted, flagged)
+    report = report_of(frame, met) | {
+        "n_without_answer": texts.null_count(),
+        "n_citations_flagged": int(flagged.sum()),
+        "n_partial": int((done["partial"] == 1).sum()),
+    }
     out: Frame = assemble(frame, made, report)
     return out
+
+
+def _made(frame: Any, wanted: Gold, done: Mapping[str, Floats], predicted: Lists, flagged: Flags) -> Made:
+    answerable = wanted.answerable_rows()
+    rates = outcomes.rates(done, answerable) | facts.retrieval(wanted, Lists.of(frame, "chunks"))
+    rates["compliance"] = np.where(wanted.row >= 0, rates["compliance"], np.nan)
+    label = outcomes.labels(done, answerable)
+    words = {
+        "label": (label, outcomes.LABELS),
+        "miss": (outcomes.misses(label, rates["retrieval_hit"]), outcomes.MISSES),
+    }
+    statuses = outcomes.statuses(rates, done, answerable, _failed(frame))
+    return Made(done, words, predicted, flagged, rates, statuses)
 
 
 def join_report(traces: Any, gold: Any, *, join: Join = "auto") -> dict[str, Any]:
@@ -136,6 +136,7 @@ def join_report(traces: Any, gold: Any, *, join: Join = "auto") -> dict[str, Any
 
     Examples
     --------
+    >>> import pandas as pd
     >>> gold = pd.DataFrame({"question": ["x", "y"], "answerable": [True, False]})
     >>> report = join_report(pd.DataFrame({"question": ["x", "z"], "answer": ["a", "b"]}), gold)
     >>> report["unmatched"], report["gold_without_trace"]
@@ -169,13 +170,12 @@ def _meet(traces: Any, gold: Any, join: str) -> Met | None:
     return match(traces, gold, join)
 
 
-def _with_gold(traces: Any, gold: Any, met: Met | None) -> tuple[Any, Positions, Gold]:
-    """Return the traces with gold's columns, the row of gold each takes part with, and what gold wants."""
+def _with_gold(traces: Any, gold: Any, met: Met | None) -> tuple[Any, Gold]:
+    """Return the traces with gold's columns, and what gold wants of each."""
     if met is None:
-        own = np.arange(len(traces))
-        return traces, own, Gold.of(traces, own)
+        return traces, Gold.of(traces, np.arange(len(traces)))
     gold = workable(gold)
-    return with_gold(traces, gold, met.rows), met.rows, Gold.of(gold, met.rows)
+    return with_gold(traces, gold, met.rows), Gold.of(gold, met.rows)
 
 
 def _failed(frame: Any) -> Flags:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -67,8 +67,8 @@ def sample_by_hash(traces: Frame, share: float = 0.01, *, key: str = "sample_id"
     known = {name: _place(start, name) < bar for name in names.drop_nulls().unique()}
     known[None] = share == 1
     kept = np.fromiter((known[name] for name in names.to_list()), dtype=bool, count=len(names))
-    out: Frame = frame[kept] if isinstance(frame, pd.DataFrame) else frame.filter(kept)
-    return out
+    out: Any = frame[kept] if isinstance(frame, pd.DataFrame) else frame.filter(kept)
+    return cast(Frame, out)
 
 
 def _place(start: Any, name: str) -> int:

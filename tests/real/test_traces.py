@@ -10,6 +10,7 @@ import pytest
 
 from ragnb.errors import RagnbWarning
 from ragnb.gates import check_gates
+from ragnb.readers import read_gold, read_traces
 from ragnb.traces import label_traces, outcome_counts, refusal_metrics
 
 SETS = [
@@ -137,3 +138,13 @@ def test_gates_of_a_real_system_block_on_under_refusal_alone(shared):
     assert gates.index[gates["blocks"]].tolist() == ["G2"]
     assert gates.loc["G2", "outcome"] == "fail"
     assert gates["value"].round(4).tolist() == [0.8856, 0.2456, 0.0211, 0.9789, 1.0]
+
+
+@pytest.mark.parametrize(("folder", "gold", "trace"), SETS, ids=lambda name: name)
+def test_polars_frames_give_the_same_rates(shared, folder, gold, trace):
+    place = shared / "data" / "traces" / folder
+    ours, theirs = (
+        refusal_metrics(label_by_text(read_traces(place / trace, engine=engine), read_gold(place / gold)))
+        for engine in ("polars", "pandas")
+    )
+    pd.testing.assert_frame_equal(ours, theirs)
