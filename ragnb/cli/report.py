@@ -61,4 +61,4 @@ def _tell(scenario: Path, result: ReportResult) -> None:
     click.echo(f"{plain(scenario.stem)}: {plain(result.verdict)}")
     click.echo(f"  HTML: {result.html}")
     if result.blocked:
-        click.echo(f"  {texts.load(result.lang)('cli.blocked', scenario=plain(scenario))}")
+        click.echo(f"  {texts.load(result.lang)('cli.blocked')}")
