@@ -7,7 +7,8 @@ nothing else in the library builds markup from such text.
 from ragnb.markup.cells import MISSING, Column, count, number, percent, with_interval
 from ragnb.markup.page import badge, card, cards, details, figure, fragment, heading, page, style
 from ragnb.markup.radar import radar_points, radar_runs
-from ragnb.markup.svg import DASHES, INK, SYSTEM_COLOURS, TONES, interval_svg, stacked_svg
+from ragnb.markup.stacked import stacked_svg
+from ragnb.markup.svg import DASHES, INK, SYSTEM_COLOURS, TONES, interval_svg
 from ragnb.markup.tables import html_table, markdown_table
 from ragnb.markup.text import Safe, element, escape, join, md_cell, one_line, text_width
 from ragnb.markup.thin import thin_svg
