@@ -125,5 +125,5 @@ def md_cell(value: object) -> str:
     """
     if isinstance(value, Safe):
         return re.sub(r"(?<!\\)\|", r"\\|", " ".join(value.splitlines()))
-    lines = [one_line(line) for line in _LINE_BREAK.split(str(value).strip())]
+    lines = [one_line(line) for line in _LINE_BREAK.split(str(value).strip(" \t\r\n"))]
     return "<br>".join(_MD_SPECIAL.sub(_md_escape, line) for line in lines)

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.errors import RagnbError, unknown
+from ragnb.errors import RagnbError
 from ragnb.markup import INK, one_line
 from ragnb.plots.canvas import LONGEST, WIDTH, canvas, describe
-from ragnb.plots.means import gaps
+from ragnb.plots.means import gaps, split
 from ragnb.schema import Metric, resolve_metrics
 
 if TYPE_CHECKING:
@@ -63,18 +63,15 @@ def distribution(
     >>> [text.get_text() for text in axes.texts if text.get_text()]
     ['1', '2']
     """
-    if by is not None and by not in scores.columns:
-        raise unknown("by", by, [str(name) for name in scores.columns])
     chosen = resolve_metrics(metrics, [str(name) for name in scores.columns])
     bounded = [metric for metric in chosen if metric.bounded]
     if not bounded:
         raise RagnbError("no metric with a finite range to draw; name some: metrics=[Metric('mine', 0, 1)]")
     say = texts.load(lang)
-    groups = [("", scores)] if by is None else [(str(key), part) for key, part in scores.groupby(by, sort=False)]
     rows = {
         _name(part, metric, system, lang): _counts(part[metric.name], metric)
         for metric in bounded
-        for system, part in groups
+        for system, part in split(scores, by).items()
     }
     endless = [metric.name for metric in chosen if not metric.bounded]
     with canvas(ax, WIDTH, 1.1 + 0.42 * len(rows), [*rows, finding, say("chart.bins")]) as ax:
@@ -129,9 +126,9 @@ def _heat(ax: Axes, rows: dict[str, list[int]]) -> None:
     shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
     sns.heatmap(
         shares, annot=table, fmt="d", mask=table == 0, cmap="Blues", vmin=0, vmax=1, cbar=False,
-        linewidths=1, linecolor="white", yticklabels=list(rows), ax=ax, annot_kws={"fontsize": 8.5},
+        xticklabels=False, yticklabels=False, ax=ax, annot_kws={"fontsize": 8.5},
     )  # fmt: skip
-    ax.set_yticklabels(list(rows), rotation=0)
+    ax.set_yticks(np.arange(len(rows)) + 0.5, list(rows))
     ax.tick_params(length=0)
     for y in range(len(rows) + 1):
         ax.axhline(y, color=INK, linewidth=0.4, alpha=0.3)

@@ -11,6 +11,7 @@ from ragnb.errors import unknown
 from ragnb.markup import SYSTEM_COLOURS, one_line, percent
 from ragnb.plots.canvas import LONGEST, WIDTH, canvas, describe
 from ragnb.plots.dots import check_systems, legend_below
+from ragnb.plots.means import split
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,19 +58,18 @@ def outcomes(
     >>> [float(bar.get_width()) for bar in axes.patches], [text.get_text() for text in axes.texts]
     ([3.0, 1.0], ['3 (75.0 %)', '1 (25.0 %)'])
     """
-    for column in (label, "n", *([by] if by else [])):
+    for column in (label, "n"):
         if column not in outcomes.columns:
             raise unknown("column", column, [str(name) for name in outcomes.columns])
-    labels = list(dict.fromkeys(outcomes[label].astype(str)))
-    systems = list(dict.fromkeys(outcomes[by].astype(str))) if by else [""]
-    check_systems(systems)
+    labels = list(dict.fromkeys(str(name) for name in outcomes[label]))
+    systems = split(outcomes, by)
+    check_systems(list(systems))
     names = [one_line(name, LONGEST) for name in labels]
     many, say, said = len(systems), texts.load(lang), []
     words = [*names, *systems, finding, say("chart.count")]
     with canvas(ax, WIDTH, 0.9 + 0.26 * max(len(labels), 1) * many + 0.2 * (many > 1), words) as ax:
-        for number, system in enumerate(systems):
-            part = outcomes[outcomes[by].astype(str) == system] if by else outcomes
-            places = [labels.index(name) for name in part[label].astype(str)]
+        for number, (system, part) in enumerate(systems.items()):
+            places = [labels.index(str(name)) for name in part[label]]
             heights = [place - 0.4 + 0.8 * (number + 0.5) / many for place in places]
             bars = ax.barh(
                 heights, part["n"].to_numpy(dtype=float), 0.7 / many, color=SYSTEM_COLOURS[number],

@@ -12,6 +12,7 @@ import pandas as pd
 from ragnb import texts
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.markup import MISSING, one_line, with_interval
+from ragnb.markup.cells import is_missing
 from ragnb.schema import METRICS
 
 TOTAL = "weighted_score"
@@ -64,6 +65,20 @@ class Means:
             numbers = ", ".join(f"{one_line(m, 40)} {self.written(system, m)}" for m in self.metrics)
             parts.append(f"{one_line(system, 40)}: {numbers}" if len(self.systems) > 1 else numbers)
         return "; ".join(parts)
+
+
+def split(frame: pd.DataFrame, by: str | None) -> dict[str, pd.DataFrame]:
+    """Part a frame by a column of names, in the order in which they come; one part without a name otherwise."""
+    if by is None:
+        return {"": frame}
+    if by not in frame.columns:
+        raise unknown("by", by, [str(name) for name in frame.columns])
+    # Not groupby: it loses rows without a name, and cannot hold a name with a lone surrogate.
+    names = [MISSING if is_missing(name) else str(name) for name in frame[by]]
+    return {
+        name: frame.iloc[[row for row, other in enumerate(names) if other == name]]
+        for name in dict.fromkeys(names)
+    }
 
 
 def gaps(row: dict[str, Any], lang: str) -> str:

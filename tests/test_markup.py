@@ -1,0 +1,448 @@
+"""Markup: whatever a cell holds stays text, n records are n rows, and pictures stand where their numbers say."""
+
+from __future__ import annotations
+
+import math
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import mistune
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragnb import markup as mk
+from ragnb.errors import RagnbError
+
+PAYLOADS = [
+    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", '"><svg onload=alert(1)>', "</td></tr></table>",
+    "a | b", "a\\|b", "\\", "|", "`code | x`", "```", "[x](javascript:alert(1))", "![x](y)", "$x$", "\\(x\\)",
+    "**b**", "__b__", "_i_", "~~s~~", "&lt;b&gt;", "&amp;", "line\nline", "line\r\nline", "a\rb",
+    "a\u2028b\u2029c", "# h", "- l", "> q", "a\x0bb\x0cc\x85d", "\x00\x1f\x7f", "\ud800", "  spaces  ",
+    "", " ", "\t", "---", "| --- |",
+    "<!-- c -->", "<br>", "]]>", "'", "\u202e", "文档 | 名称", "\\\\|", "\\`", "<a href='javascript:x'>",
+]  # fmt: skip
+TEXT = st.one_of(
+    st.sampled_from(PAYLOADS),
+    st.lists(st.sampled_from(PAYLOADS), min_size=2, max_size=3).map("".join),
+    st.text(st.characters(), max_size=20),
+    st.text("|\\`*_[]<>&$\n\r ~ab", max_size=12),
+)
+FRAMES = st.lists(st.tuples(TEXT, TEXT), min_size=0, max_size=4).map(
+    lambda rows: pd.DataFrame(rows, columns=["one", "two"], dtype=object)
+)
+
+
+class Reader(HTMLParser):
+    """What a parser makes of HTML: its elements, its text by cell, and its comments and declarations."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.cells: list[str] = []
+        self.odd: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag in ("td", "th", "caption"):
+            self.cells.append("")
+
+    def handle_data(self, data):
+        if self.cells:
+            self.cells[-1] += data
+
+    def handle_comment(self, data):
+        self.odd.append(data)
+
+    handle_pi = handle_decl = unknown_decl = handle_comment
+
+    def tags(self) -> list[str]:
+        return [tag for tag, _ in self.elements]
+
+
+def shown(text: str) -> str:
+    """What a reader may see of a text: forbidden characters replaced, line ends as a parser reads them."""
+    return re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]", "\ufffd", text)
+
+
+def svg(text: str) -> ElementTree.Element:
+    root = ElementTree.fromstring(text)
+    for node in root.iter():
+        node.tag = node.tag.rpartition("}")[2]
+    return root
+
+
+def texts_of(root: ElementTree.Element) -> list[str]:
+    return ["".join(node.itertext()) for node in root.iter("text")]
+
+
+# Tables
+
+
+@given(FRAMES, TEXT, TEXT)
+def test_any_text_in_any_field_of_a_table_stays_text(frame, caption, label):
+    columns = {"one": mk.Column(label, title=caption), "two": mk.Column("two", "number", reason="one")}
+    read = Reader(mk.html_table(frame, columns=columns, caption=caption))
+    assert set(read.tags()) <= {"div", "table", "caption", "thead", "tbody", "tr", "th", "td", "span"}
+    assert not read.odd
+    assert {key for _, attrs in read.elements for key in attrs} <= {"class", "scope", "title", "dir"}
+    assert read.tags().count("tr") == 1 + len(frame)
+    assert read.cells[0] == shown(caption)
+    assert read.cells[1] == shown(label)
+    assert read.cells[3:] == [shown(text) for row in frame.itertuples(index=False) for text in row]
+
+
+@given(FRAMES, TEXT)
+def test_n_records_are_n_rows_of_markdown(frame, label):
+    columns = {"one": mk.Column(label), "two": mk.Column("two", "number")}
+    table = mk.markdown_table(frame, columns=columns)
+    assert len(re.split("[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]", table)) == len(frame) + 2
+    read = Reader(markdown(table))
+    assert set(read.tags()) <= {"table", "thead", "tbody", "tr", "th", "td", "br"}
+    assert read.tags().count("tr") == 1 + len(frame)
+    assert read.tags().count("td") == 2 * len(frame)
+    assert not read.odd
+
+
+def markdown(text: str) -> str:
+    return str(mistune.create_markdown(escape=False, plugins=["table", "strikethrough", "math"])(text))
+
+
+@given(TEXT)
+def test_a_markdown_cell_shows_its_text(text):
+    table = mk.markdown_table(pd.DataFrame({"a": [text]}, dtype=object))
+    cell = Reader(markdown(table)).cells[1]
+    without_breaks = re.sub("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]", "", text)
+    assert re.sub(r"\s", "", cell) == re.sub(r"\s", "", shown(without_breaks))
+
+
+def test_plain_names_stay_readable_in_markdown():
+    for name in ("context_recall", "322_双源CT成像技术.pdf", "a-b (c): 0.5 % = x, y; z!"):
+        assert mk.md_cell(name) == name
+
+
+def test_numbers_are_written_one_way():
+    assert mk.number(0.8125) == f"{0.8125:.3f}"
+    assert mk.number(0.8125, 4) == "0.8125"
+    assert mk.number(-0.0) == mk.number(-0.0004) == "0.000"
+    assert mk.number(np.float32(0.5)) == "0.500"
+    assert mk.number(float("inf")) == "∞"
+    assert mk.percent(0.886) == "88.6 %"
+    assert mk.count(1234.0) == "1,234"
+    assert mk.with_interval(0.812, 0.771, 0.843) == "0.812 [0.771, 0.843]"
+    assert mk.with_interval(0.812, None, float("nan")) == "0.812 [—, —]"
+    assert mk.with_interval(0.886, 0.8, 0.95, percent=True) == "88.6 % [80.0, 95.0]"
+    assert mk.with_interval(7.25, 7, 8, digits=1) == "7.2 [7.0, 8.0]"
+
+
+@pytest.mark.parametrize("gone", [None, float("nan"), pd.NA, pd.NaT, np.nan])
+def test_missing_is_a_dash_everywhere(gone):
+    assert mk.number(gone) == mk.percent(gone) == mk.count(gone) == mk.with_interval(gone, 0, 1) == mk.MISSING
+
+
+@pytest.mark.parametrize(("lang", "word"), [("en", "missing"), ("zh", "缺失")])
+def test_a_missing_cell_says_so_on_hover_and_in_text(lang, word):
+    table = mk.html_table(pd.DataFrame({"value": [None]}, dtype=float), lang=lang)
+    read = Reader(table)
+    assert read.cells[1] == f"— {word}"
+    assert {"title": word} in [attrs for _, attrs in read.elements]
+
+
+def test_a_reason_of_the_frame_is_shown():
+    frame = pd.DataFrame({"value": [None, 0.5], "why": ["timed | out", "not read"]})
+    columns = {"value": mk.Column("Mean", "number", reason="why")}
+    assert Reader(mk.html_table(frame, columns=columns)).cells[1:] == ["— timed | out", "0.500"]
+    assert mk.markdown_table(frame, columns=columns).splitlines()[2:] == ["| — (timed \\| out) |", "| 0.500 |"]
+
+
+def test_every_kind_of_column_is_written_its_own_way():
+    frame = pd.DataFrame({"value": [0.5], "low": [0.25], "high": [0.75], "from": [0.1], "to": [0.9]})
+    written = {
+        "text": "0.5",
+        "number": "0.500",
+        "percent": "50.0 %",
+        "count": "0",
+        "interval": "0.500 [0.250, 0.750]",
+        "percent_interval": "50.0 % [25.0, 75.0]",
+    }
+    for kind, text in written.items():
+        assert mk.markdown_table(frame, columns={"value": mk.Column("v", kind)}).splitlines()[2] == f"| {text} |"
+    own = mk.Column("v", "interval", low="from", high="to", digits=2)
+    assert "0.50 [0.10, 0.90]" in mk.html_table(frame, columns={"value": own})
+
+
+def test_text_in_a_column_of_numbers_is_escaped_text():
+    frame = pd.DataFrame({"value": ["5 | <b>", True, 0.5]}, dtype=object)
+    columns = {"value": mk.Column("v", "number")}
+    assert Reader(mk.html_table(frame, columns=columns)).cells[1:] == ["5 | <b>", "True", "0.500"]
+    assert mk.markdown_table(frame, columns=columns).splitlines()[2] == "| 5 \\| &lt;b&gt; |"
+
+
+def test_columns_are_described_by_their_types():
+    frame = pd.DataFrame({"name": ["a"], "n": [1200], "value": [0.5], "contexts": [["x", "y"]]})
+    assert Reader(mk.html_table(frame)).cells == ["name", "n", "value", "contexts", "a", "1,200", "0.500", "x\ny"]
+
+
+def test_a_table_can_be_heard():
+    read = Reader(mk.html_table(pd.DataFrame({"metric": ["a"], "value": [1.0]}), caption="Means"))
+    scopes = [attrs.get("scope") for tag, attrs in read.elements if tag == "th"]
+    assert scopes == ["col", "col", "row"]
+    assert [attrs["class"] for tag, attrs in read.elements if tag == "td"] == ["rg-num"]
+    assert read.cells[0] == "Means"
+
+
+def test_markup_of_ours_is_put_in_and_nothing_else():
+    frame = pd.DataFrame({"a": pd.Series([mk.Safe("<i>ours</i>"), "<i>theirs</i>"], dtype=object)})
+    assert Reader(mk.html_table(frame)).tags().count("i") == 1
+    assert mk.escape(mk.Safe("<i>") + "<b>") == "&lt;i&gt;&lt;b&gt;"
+    assert mk.join([mk.Safe("<i>"), "<b>"], "<") == "<i>&lt;&lt;b&gt;"
+
+
+def test_unknown_columns_and_kinds_are_refused_with_the_near_names():
+    frame = pd.DataFrame({"faithfulness": [1.0]})
+    with pytest.raises(RagnbError, match="did you mean 'faithfulness'"):
+        mk.html_table(frame, columns={"faithfullness": mk.Column("F")})
+    with pytest.raises(RagnbError, match="reason"):
+        mk.markdown_table(frame, columns={"faithfulness": mk.Column("F", reason="reason")})
+    with pytest.raises(RagnbError, match="percentage"):
+        mk.Column("x", "percentage")  # type: ignore[arg-type]
+
+
+# Pictures
+
+
+@given(TEXT, TEXT)
+def test_any_text_in_a_picture_stays_text_and_the_picture_is_xml(one, two):
+    made = [
+        mk.interval_svg(0.5, 0.4, 0.6, bars=[(one, 0.5)], label=two),
+        mk.stacked_svg([one, two], [1, 2], label=two),
+        mk.radar_svg([one, "b", "c"], {two: [0.1, None, 0.3], two + "x": [1, 1, 1]}, label=one),
+        mk.radar_svg([one], {two: [0.1]}, label=one),
+    ]
+    for picture in made:
+        root = svg(picture)
+        allowed = {"svg", "line", "text", "circle", "polygon", "polyline", "rect", "title"}
+        assert {node.tag for node in root.iter()} <= allowed
+        assert root.get("role") == "img"
+        assert root.get("aria-label") is not None
+
+
+@given(st.floats(0, 10), st.floats(0.1, 10))
+def test_an_estimate_stands_at_its_place_on_the_scale(value, width):
+    high = min(value + width, 10.0)
+    root = svg(mk.interval_svg(value, value, high, span=(0, 10), width=216))
+    (dot,) = root.iter("circle")
+    assert float(dot.get("cx", "")) == pytest.approx(8 + 200 * value / 10, abs=0.006)
+    (bar,) = [node for node in root.iter("line") if node.get("class") == "rg-interval"]
+    assert float(bar.get("x2", "")) == pytest.approx(8 + 200 * high / 10, abs=0.006)
+
+
+def test_a_scale_is_whole_and_its_thresholds_have_names():
+    picture = mk.interval_svg(0.6, 0.5, 0.7, bars=[("warning", 0.7), ("critical", 0.5)], label="recall")
+    root = svg(picture)
+    assert {"0", "1", "warning", "critical"} == set(texts_of(root))
+    assert root.get("aria-label") == "recall: 0.600 [0.500, 0.700]"
+    assert len([node for node in root.iter("line") if node.get("class") == "rg-bar"]) == 2
+    assert {"0 %", "100 %"} <= set(texts_of(svg(mk.interval_svg(0.6, 0.5, 0.7, percent=True))))
+
+
+def test_a_missing_estimate_is_a_dash_and_an_end_outside_has_an_arrow():
+    assert "—" in texts_of(svg(mk.interval_svg(None, None, None)))
+    assert not list(svg(mk.interval_svg(math.nan, None, None)).iter("circle"))
+    assert len(list(svg(mk.interval_svg(0.9, -0.1, 1.2)).iter("polygon"))) == 2
+    assert not list(svg(mk.interval_svg(0.9, 0.0, 1.0)).iter("polygon"))
+
+
+@pytest.mark.parametrize("span", [(1, 1), (1, 0), (0, math.inf), (math.nan, 1)])
+def test_a_scale_without_two_ends_is_refused(span):
+    with pytest.raises(RagnbError, match="no scale"):
+        mk.interval_svg(0.5, 0.4, 0.6, span=span)
+
+
+def test_stacked_parts_are_as_wide_as_their_counts_and_named():
+    counts = [70, 20, 9, 1, 0]
+    root = svg(mk.stacked_svg(list("abcde"), counts, label="Modes", width=1000))
+    bars = [node for node in root.iter("rect") if node.get("height") == "22"]
+    assert [round(float(bar.get("width", "")) + 1) for bar in bars] == [700, 200, 90, 10]
+    assert sorted(texts_of(root)) == ["a 70", "b 20", "c 9", "d 1", "e 0"]
+    assert root.get("aria-label") == "Modes: a 70, b 20, c 9, d 1, e 0"
+
+
+def test_stacked_parts_can_have_tones():
+    root = svg(mk.stacked_svg(["a", "b"], [1, 1], label="x", tones=["good", "bad"]))
+    assert [node.get("class") for node in root.iter("rect")] == ["rg-good", "rg-bad"]
+    with pytest.raises(RagnbError, match="tone"):
+        mk.stacked_svg(["a"], [1], label="x", tones=["fine"])
+
+
+def test_counts_that_cannot_be_stacked():
+    assert texts_of(svg(mk.stacked_svg(["a", "b"], [0, 0], label="x"))) == ["a 0, b 0"]
+    assert texts_of(svg(mk.stacked_svg([], [], label="x"))) == ["—"]
+    for labels, counts in [(["a"], [-1]), (["a"], [None]), (["a"], [1, 2])]:
+        with pytest.raises(RagnbError):
+            mk.stacked_svg(labels, counts, label="x")
+
+
+# Radar
+
+
+@given(st.lists(st.floats(0, 1), min_size=3, max_size=12))
+def test_radar_points_lie_on_their_axes_clockwise_from_the_top(values):
+    points = mk.radar_points(values)
+    for place, (value, (x, y)) in enumerate(zip(values, points, strict=True)):
+        turn = math.pi / 2 - 2 * math.pi * place / len(values)
+        assert complex(x, y) == pytest.approx(value * complex(math.cos(turn), math.sin(turn)), abs=1e-12)
+
+
+def test_the_rim_is_the_good_end_of_each_range():
+    points = mk.radar_points([10, 1, 0.2], ranges=[(1, 10), (1, 10), (0, 1)], lower=[False, True, True])
+    assert np.hypot(*points.T) == pytest.approx([1, 1, 0.8])
+
+
+@given(st.lists(st.booleans(), min_size=3, max_size=12))
+def test_runs_hold_every_present_axis_once_and_join_neighbours_only(there):
+    points = mk.radar_points([0.5 if here else None for here in there])
+    runs = mk.radar_runs(points)
+    assert sorted(place for run, _ in runs for place in run) == [p for p, here in enumerate(there) if here]
+    for run, closed in runs:
+        assert closed == all(there)
+        assert all((after - before) % len(there) == 1 for before, after in pairwise(run))
+    joined = sum(len(run) - 1 + closed for run, closed in runs)
+    assert joined == sum(a and b for a, b in zip(there, [*there[1:], there[0]], strict=True))
+
+
+def test_a_radar_closes_and_its_gap_is_named():
+    root = svg(mk.radar_svg(["a", "b", "c"], {"x": [0.5, 0.5, 0.5], "y": [0.5, None, 0.5]}, label="b is missing"))
+    assert len(list(root.iter("polygon"))) == 1
+    assert len(list(root.iter("polyline"))) == 1
+    assert "b (missing: y)" in texts_of(root)
+    assert root.get("aria-label") == "b is missing"
+    alone = mk.radar_svg(["a", "b", "c"], {"x": [0.5, None, 0.5]}, label="x", lang="zh")
+    assert "b (缺失)" in texts_of(svg(alone))
+
+
+def test_a_radar_marks_direction_and_range():
+    metrics, systems = ["a", "b", "c"], {"x": [0.2, 5, 0.5]}
+    root = svg(mk.radar_svg(metrics, systems, ranges={"b": (1, 10)}, better={"a": "lower"}, label="x"))
+    assert {"a ↓ (0–1)", "b (1–10)", "c (0–1)"} <= set(texts_of(root))
+    same = svg(mk.radar_svg(metrics, {"x": [2, 3, 4]}, ranges=dict.fromkeys(metrics, (1, 5)), label="x"))
+    assert {"a", "b", "c", "3", "5"} == set(texts_of(same))
+
+
+def test_five_systems_differ_in_colour_and_dash_and_a_sixth_is_refused():
+    systems = {name: [0.1, 0.2, 0.3] for name in "vwxyz"}
+    outlines = list(svg(mk.radar_svg(["a", "b", "c"], systems, label="x")).iter("polygon"))
+    assert (
+        len({node.get("stroke") for node in outlines})
+        == len({node.get("stroke-dasharray") for node in outlines})
+        == 5
+    )
+    with pytest.raises(RagnbError, match="1 to 5 systems"):
+        mk.radar_svg(["a", "b", "c"], systems | {"u": [1, 1, 1]}, label="x")
+    with pytest.raises(RagnbError, match="2 values for 3 metrics"):
+        mk.radar_svg(["a", "b", "c"], {"u": [1, 1]}, label="x")
+
+
+def test_fewer_than_three_metrics_are_dots():
+    root = svg(mk.radar_svg(["a", "b"], {"x": [0.25, None]}, label="x"))
+    assert len(list(root.iter("circle"))) == 1
+    assert {"a", "b (missing)", "0.250", "—"} <= set(texts_of(root))
+
+
+# Page
+
+
+def test_a_page_is_whole_and_asks_for_nothing():
+    body = mk.heading("Where?") + mk.details("How", "<p>so</p>", opened=True) + mk.badge("good")
+    text = mk.page("<b>", body, contents=[("where", "Where?")])
+    read = Reader(text)
+    policy = [attrs["content"] for _, attrs in read.elements if attrs.get("http-equiv")]
+    assert policy[0].startswith("default-src 'none'; style-src 'unsafe-inline'; img-src data:")
+    assert {"script", "link", "img", "iframe"}.isdisjoint(read.tags())
+    assert not re.search(r"url\(|@import|https?:", text)
+    assert "<title>&lt;b&gt;</title>" in text
+    anchors = {attrs.get("id") for _, attrs in read.elements} - {None}
+    assert {attrs["href"] for tag, attrs in read.elements if tag == "a"} == {f"#{name}" for name in anchors}
+
+
+def test_the_language_of_a_page_decides_its_first_fonts():
+    assert '<html lang="zh-CN">' in mk.page("x", "", lang="zh")
+    rule = re.search(r":lang\(zh\) \{\s*font-family: ([^;]+);", mk.style())
+    assert rule is not None
+    assert rule[1].startswith('"PingFang SC"')
+    assert mk.fragment("", lang="zh").startswith('<div class="ragnb" lang="zh-CN">')
+    for make in (mk.page, mk.fragment):
+        with pytest.raises(RagnbError, match="lang"):
+            make(*["x", "x"][: 2 if make is mk.page else 1], lang="fr")
+
+
+def test_every_rule_of_a_notebook_reaches_only_our_parts():
+    sheet = re.sub(r"@[^{]+\{", "", mk.style(notebook=True))
+    selectors = [one.strip() for rule in re.findall(r"([^{}]+)\{", sheet) for one in rule.split(",")]
+    assert all(".ragnb" in one for one in selectors), selectors
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one: str, two: str) -> float:
+    light, dark = sorted([luminance(one), luminance(two)], reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_text_stands_out_in_light_and_in_dark():
+    blocks = re.findall(r"\.ragnb \{([^}]*--rg-paper[^}]*)\}", mk.style())
+    assert len(blocks) == 2
+    for block in blocks:
+        colours = dict(re.findall(r"--rg-(\w+): (#\w{6})", block))
+        for name in ("ink", "soft", "link", "good", "watch", "bad", "none"):
+            for ground in ("paper", "raised"):
+                assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
+        for system in mk.SYSTEM_COLOURS[:4]:
+            assert contrast(system, colours["paper"]) >= 3, system
+
+
+def test_a_badge_has_a_mark_a_colour_and_a_word():
+    assert Reader(mk.badge("bad", lang="zh")).tags() == ["span", "span"]
+    assert "■" in mk.badge("bad", lang="zh")
+    assert "不合格" in mk.badge("bad", lang="zh")
+    assert "&lt;b&gt;" in mk.badge("good", "<b>")
+    with pytest.raises(RagnbError, match="tone"):
+        mk.badge("fine")
+
+
+@given(TEXT)
+def test_any_text_in_the_parts_of_a_page_stays_text(text):
+    parts = [
+        mk.heading(text, level=3), mk.heading("x", anchor=text), mk.details(text, ""), mk.badge("good", text),
+        mk.card(text, text, note=text), mk.figure("", text), mk.element("p", text, title=text),
+    ]  # fmt: skip
+    ours = {"h2", "h3", "a", "details", "summary", "span", "div", "figure", "figcaption", "p"}
+    for part in [*parts, mk.cards(parts)]:
+        read = Reader(part)
+        assert set(read.tags()) <= ours
+        assert not read.odd
+    assert set(Reader(mk.page(text, "", contents=[("a", text)])).tags()) <= {
+        "html", "head", "meta", "title", "style", "body", "nav", "ol", "li", "a", "main",
+    }  # fmt: skip
+
+
+def test_a_heading_has_a_level():
+    assert [mk.heading("x", level=level)[:3] for level in (1, 2, 3, 4)] == ["<h1", "<h2", "<h3", "<h4"]
+    with pytest.raises(RagnbError, match="level"):
+        mk.heading("x", level=5)
+
+
+def test_text_on_one_line_is_cut_with_an_ellipsis():
+    assert mk.one_line(" a\u2028b\x00 ") == "a b\ufffd"
+    assert mk.one_line("abcdef", 4) == "abc…"
+    assert mk.text_width("中") > mk.text_width("A") > mk.text_width("a")

@@ -1,0 +1,451 @@
+"""Charts are tested by what their artists hold; how they look is for the eye."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import warnings
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.colors import to_hex
+
+import ragnb as rn
+from ragnb import markup, plots
+from ragnb.errors import RagnbError, RagnbWarning
+
+NAMES = ["faithfulness", "answer_relevancy", "context_recall", "noise_sensitivity"]
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_is_left() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def chinese() -> None:
+    if plots.cjk_font() is None:
+        pytest.skip("no font with Chinese characters is installed")
+
+
+@pytest.fixture
+def scores() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(size=(40, 4)), columns=NAMES)
+    return frame.assign(doc_name=[f"d{i % 8}" for i in range(40)], system=["a", "b"] * 20)
+
+
+@pytest.fixture
+def means(scores: pd.DataFrame) -> pd.DataFrame:
+    return rn.weighted_means(scores)
+
+
+@pytest.fixture
+def by_system(scores: pd.DataFrame) -> pd.DataFrame:
+    return rn.weighted_means(
+        scores.assign(context_recall=scores.context_recall.where(scores.system == "b")), by="system"
+    )
+
+
+def named(ax, label):
+    return [line for line in ax.lines if line.get_label() == label]
+
+
+def words(ax):
+    return [text.get_text() for text in ax.texts if text.get_text()]
+
+
+def estimate(means, metric, column="value"):
+    return means.set_index("metric").loc[metric, column]
+
+
+# Radar
+
+
+def test_radar_draws_the_frames_means_by_the_one_geometry(means):
+    (line,) = named(plots.radar(means), "_one")
+    values = [estimate(means, name) for name in NAMES]
+    points = markup.radar_points(values, lower=[False, False, False, True])
+    assert line.get_xydata() == pytest.approx(points[[0, 1, 2, 3, 0]])
+
+
+def test_radar_leaves_the_total_out_and_takes_named_metrics(means):
+    assert words(plots.radar(means))[:4] == [*NAMES[:3], "noise_sensitivity ↓"]
+    assert words(plots.radar(means, metrics=NAMES[2::-1]))[:3] == NAMES[2::-1]
+    rated = pd.concat([means, means.assign(metric=["over_refusal", *list("abcd")], weight=np.nan)])
+    rated.attrs = means.attrs
+    assert "over_refusal ↓" not in words(plots.radar(rated))
+    assert "over_refusal ↓" in words(plots.radar(rated, metrics=[*NAMES, "over_refusal"]))
+
+
+def test_radar_says_that_an_axis_is_turned(means):
+    assert "outside is better" in plots.radar(means).get_xlabel()
+    assert plots.radar(means, metrics=NAMES[:3]).get_xlabel() == ""
+    assert "该轴已反向" in plots.radar(means, lang="zh").get_xlabel()
+
+
+def test_a_missing_mean_is_a_gap_that_the_axis_names(means):
+    means.loc[means.metric == "context_recall", ["value", "low", "high"]] = np.nan
+    ax = plots.radar(means)
+    (line,) = named(ax, "_one")
+    assert len(line.get_xydata()) == 3
+    assert "context_recall\n(missing)" in words(ax)
+    assert "context_recall —" in plots.alt_text(ax)
+
+
+def test_a_gap_names_the_system_that_has_it(by_system):
+    ax = plots.radar(by_system, by="system")
+    assert "context_recall\n(missing: a)" in words(ax)
+    assert len(named(ax, "a")[0].get_xydata()) == 3
+    assert len(named(ax, "b")[0].get_xydata()) == 5
+
+
+def test_five_systems_have_their_own_colours_and_dashes_and_a_sixth_is_refused(scores):
+    frame = scores.assign(system=[f"s{i % 5}" for i in range(40)])
+    ax = plots.radar(rn.weighted_means(frame, by="system"), by="system")
+    lines = [named(ax, f"s{i}")[0] for i in range(5)]
+    assert len({to_hex(line.get_color()) for line in lines}) == 5
+    assert len({str(line._dash_pattern) for line in lines}) == 5
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [f"s{i}" for i in range(5)]
+    six = rn.weighted_means(scores.assign(system=[f"s{i % 6}" for i in range(40)]), by="system")
+    for chart in (plots.radar, plots.intervals):
+        with pytest.raises(RagnbError, match="5 systems"):
+            chart(six, by="system")
+
+
+def test_two_metrics_are_dots_with_intervals(means):
+    ax = plots.radar(means, metrics=NAMES[:2])
+    assert [label.get_text() for label in ax.get_yticklabels()] == NAMES[:2]
+    assert len(named(ax, "_interval")) == 2
+
+
+def test_a_metric_without_an_end_is_named_and_not_drawn(scores):
+    metrics = [*NAMES[:3], rn.Metric("latency", 0, float("inf"))]
+    means = rn.weighted_means(
+        scores.assign(latency=2.0), metrics, metric_weights={"latency": 0, "faithfulness": 1}
+    )
+    for chart in (plots.radar, plots.intervals):
+        ax = chart(means, metrics=[*NAMES[:3], "latency"])
+        assert "Not drawn, as the range has no end: latency" in ax.get_xlabel()
+    few = plots.radar(means, metrics=["faithfulness", "latency"])
+    assert "latency" in few.get_xlabel()
+
+
+def test_metrics_of_different_ranges_are_each_drawn_on_their_own():
+    means = pd.DataFrame({"metric": ["accuracy", "clarity", "faithfulness"], "value": [10.0, 5.5, 0.5]})
+    ax = plots.radar(means)
+    assert np.hypot(*named(ax, "_one")[0].get_xydata().T)[:3] == pytest.approx([1, 0.5, 0.5])
+    assert words(ax) == ["accuracy (1–10)", "clarity (1–10)", "faithfulness (0–1)"]
+    dots = plots.intervals(means, bars=[("bar", 1)])
+    assert [line.get_xdata()[0] for line in dots.lines if line.get_marker() == "o"] == pytest.approx([1, 0.5, 0.5])
+    assert "own range" in dots.get_xlabel()
+
+
+def test_the_rim_is_the_range_of_the_frame():
+    means = pd.DataFrame({"metric": list("abc"), "value": [3.0, 4.0, 5.0]})
+    means.attrs["ranges"] = dict.fromkeys("abc", (1, 5))
+    ax = plots.radar(means)
+    assert words(ax)[3:] == ["3", "5"]
+    assert np.hypot(*named(ax, "_one")[0].get_xydata().T)[:3] == pytest.approx([0.5, 0.75, 1])
+
+
+def test_several_rows_of_a_metric_ask_for_the_column_of_systems(by_system):
+    for chart in (plots.radar, plots.intervals):
+        with pytest.raises(RagnbError, match=r"by=….*system"):
+            chart(by_system)
+        with pytest.raises(RagnbError, match="sistem"):
+            chart(by_system, by="sistem")
+        with pytest.raises(RagnbError, match="did you mean 'faithfulness'"):
+            chart(by_system, by="system", metrics="faithfullness")
+
+
+# Intervals
+
+
+def test_dots_and_intervals_hold_the_frames_numbers(means):
+    ax = plots.intervals(means)
+    dots = [line for line in ax.lines if line.get_marker() == "o"]
+    ends = named(ax, "_interval")
+    for line, interval, row in zip(dots, ends, means.itertuples(), strict=True):
+        assert line.get_xdata()[0] == row.value
+        assert list(interval.get_xdata()) == [row.low, row.high]
+        assert line.get_ydata()[0] == interval.get_ydata()[0] == row.Index
+    assert [label.get_text() for label in ax.get_yticklabels()][-2:] == ["noise_sensitivity ↓", "weighted score"]
+    assert words(ax)[0] == markup.with_interval(*means.loc[0, ["value", "low", "high"]]) + "  n = 40"
+
+
+def test_the_axis_is_the_whole_range(means):
+    ax = plots.intervals(means)
+    assert ax.get_xlim() == pytest.approx((-0.02, 1.02))
+    assert ax.spines.bottom.get_bounds() == (0, 1)
+    assert ax.get_xlabel().startswith("whole range, 0 to 1")
+    ten = plots.intervals(pd.DataFrame({"metric": ["accuracy"], "value": [7.0]}))
+    assert [label.get_text() for label in ten.get_xticklabels()] == [str(i) for i in range(1, 11)]
+
+
+def test_common_thresholds_are_named_lines_across_all_rows(means):
+    ax = plots.intervals(means, bars=[("warning", 0.7), ("critical", 0.5)])
+    assert [line.get_xdata()[0] for line in named(ax, "_bar")] == [0.5, 0.7]
+    assert {"warning", "critical"} <= set(words(ax))
+
+
+def test_a_metrics_own_thresholds_stand_in_its_row(means):
+    ax = plots.intervals(means, bars={"context_recall": [("warning", 0.7)], "faithfulness": [("warning", 0.6)]})
+    first, second = named(ax, "warning") + named(ax, "_bar")
+    assert first.get_xydata() == pytest.approx(np.array([[0.6, -0.42], [0.6, 0.42]]))
+    assert second.get_xydata() == pytest.approx(np.array([[0.7, 1.58], [0.7, 2.42]]))
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["warning"]
+
+
+def test_a_missing_mean_says_why(means):
+    means.loc[0, ["value", "low", "high", "n", "n_failed", "n_missing"]] = [None, None, None, 0, 3, 37]
+    assert words(plots.intervals(means))[0] == "— 37 missing, 3 failed"
+    assert words(plots.intervals(means, lang="zh"))[0] == "— 缺失 37, 失败 3"
+    plain = pd.DataFrame({"metric": ["faithfulness"], "value": [np.nan]})
+    assert words(plots.intervals(plain)) == ["— missing"]
+
+
+def test_rates_are_percentages():
+    means = pd.DataFrame({"metric": ["over_refusal"], "value": [0.125], "low": [0.1], "high": [0.2], "n": [8]})
+    assert words(plots.intervals(means)) == ["12.5 % [10.0, 20.0]  n = 8"]
+
+
+def test_systems_stand_under_each_other_in_their_colours(by_system):
+    ax = plots.intervals(by_system, by="system", metrics="faithfulness")
+    dots = [line for line in ax.lines if line.get_marker() == "o"]
+    assert [to_hex(line.get_color()).upper() for line in dots] == list(markup.SYSTEM_COLOURS[:2])
+    assert [line.get_ydata()[0] for line in dots] == [0, 1]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
+
+
+# Distribution
+
+
+def test_cells_hold_the_counts_of_each_tenth():
+    values = [0.0, 0.1, 0.3, 0.7, 0.95, 1.0, 1.0, None]
+    ax = plots.distribution(pd.DataFrame({"faithfulness": values}))
+    assert [(text.get_position()[0], text.get_text()) for text in ax.texts if text.get_text()] == [
+        (0.5, "1"), (1.5, "1"), (3.5, "1"), (7.5, "1"), (9.5, "3"),
+    ]  # fmt: skip
+    assert np.nansum(np.ma.filled(ax.collections[0].get_array(), np.nan)) == pytest.approx(1)
+
+
+def test_counts_of_a_row_add_up_to_its_n(scores):
+    ax = plots.distribution(scores)
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert sorted(label.splitlines()[0] for label in labels) == sorted(NAMES)
+    rows = pd.Series(0, index=range(4))
+    for text in ax.texts:
+        rows[int(text.get_position()[1])] += int(text.get_text() or 0)
+    assert rows.tolist() == [40] * 4
+    assert all("n = 40" in label for label in labels)
+
+
+def test_gaps_are_counted_by_their_words():
+    frame = pd.DataFrame({
+        "faithfulness": [0.5, None, None, None, None],
+        "faithfulness__status": ["ok", "failed", "not_applicable", None, "missing"],
+    })  # fmt: skip
+    (label,) = plots.distribution(frame).get_yticklabels()
+    assert label.get_text() == "faithfulness\nn = 1, 2 missing, 1 failed, 1 not applicable"
+
+
+def test_groups_are_rows_of_their_own(scores):
+    ax = plots.distribution(scores, ["faithfulness"], by="system")
+    names = [label.get_text().splitlines()[0] for label in ax.get_yticklabels()]
+    assert names == ["faithfulness · a", "faithfulness · b"]
+
+
+def test_own_ranges_and_names_select():
+    frame = pd.DataFrame({"accuracy": [1, 10, 5.5], "mine": [0.0, 50.0, 100.0], "t": [1.0, 2.0, 3.0]})
+    ax = plots.distribution(frame, ["accuracy", rn.Metric("mine", 0, 100), rn.Metric("t", 0, float("inf"))])
+    assert [text.get_position()[0] for text in ax.texts if text.get_text()] == [0.5, 5.5, 9.5] * 2
+    assert "t" in ax.get_xlabel()
+    edges = plots.distribution(frame, "accuracy").get_xticklabels()
+    assert (edges[0].get_text(), edges[-1].get_text()) == ("1", "10")
+
+
+def test_scores_that_cannot_be_drawn_are_refused(scores):
+    with pytest.raises(RagnbError, match="outside 0..1"):
+        plots.distribution(pd.DataFrame({"faithfulness": [1.5]}))
+    with pytest.raises(RagnbError, match="did you mean 'faithfulness'"):
+        plots.distribution(scores, "faithfullness")
+    with pytest.raises(RagnbError, match="did you mean 'system'"):
+        plots.distribution(scores, by="sytem")
+    with pytest.raises(RagnbError, match="no metric"):
+        plots.distribution(pd.DataFrame({"question": ["a"]}))
+
+
+# Outcomes
+
+
+def test_bars_are_as_long_as_their_counts():
+    frame = pd.DataFrame({"label": ["OK", "MISS", "NONE"], "n": [5, 3, 0], "share": [0.625, 0.375, 0.0]})
+    ax = plots.outcomes(frame)
+    assert [bar.get_width() for bar in ax.patches] == [5, 3, 0]
+    assert words(ax) == ["5 (62.5 %)", "3 (37.5 %)", "0 (0.0 %)"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["OK", "MISS", "NONE"]
+    assert plots.alt_text(ax) == "Counts: OK 5 (62.5 %), MISS 3 (37.5 %), NONE 0 (0.0 %)."
+    assert ax.get_xlim()[0] == 0
+
+
+def test_outcomes_by_another_label_and_by_system():
+    frame = pd.DataFrame({"failure_mode": ["x", "y", "x"], "n": [1, 2, 3], "system": ["a", "a", "b"]})
+    ax = plots.outcomes(frame, label="failure_mode", by="system")
+    assert [round(bar.get_y() + bar.get_height() / 2, 3) for bar in ax.patches] == [-0.2, 0.8, 0.2]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
+    with pytest.raises(RagnbError, match="label"):
+        plots.outcomes(frame)
+    with pytest.raises(RagnbError, match="5 systems"):
+        plots.outcomes(pd.DataFrame({"label": ["x"] * 6, "n": 1, "s": list("abcdef")}), by="s")
+
+
+# Every chart
+
+
+def charts(means, scores, **more):
+    counts = pd.DataFrame({"label": ["OK"], "n": [3]})
+    return [
+        plots.radar(means, **more), plots.intervals(means, **more),
+        plots.distribution(scores, **more), plots.outcomes(counts, **more),
+    ]  # fmt: skip
+
+
+def test_every_chart_draws_on_the_axes_it_is_given(means, scores):
+    _, places = plt.subplots(1, 4)
+    before = plt.get_fignums()
+    assert charts(means, scores, ax=places[0])[0] is places[0]
+    assert plt.get_fignums() == before
+
+
+def test_every_chart_has_its_finding_as_title_and_first_words(means, scores):
+    for ax in charts(means, scores, finding="Recall is low"):
+        assert ax.get_title(loc="left") == "Recall is low"
+        assert plots.alt_text(ax).startswith("Recall is low. ")
+    for ax in charts(means, scores):
+        assert ax.get_title(loc="left") == ""
+        assert plots.alt_text(ax)
+
+
+def test_no_chart_changes_the_settings_of_matplotlib(means, scores):
+    before = dict(mpl.rcParams)
+    for ax in charts(means, scores):
+        plots.svg(ax)
+    assert dict(mpl.rcParams) == before
+
+
+@pytest.mark.parametrize("name", ["$x$", "$\\frac{", "<b>&\"'</b>", "a\nb", "\x00", "\ud800", "]]>", "{x}", "%s"])
+def test_names_are_names_and_never_markup_or_mathematics(name):
+    rows = [(metric, 0.5, system) for system in (name, "t") for metric in (name, "b", "c")]
+    means = pd.DataFrame(rows, columns=["metric", "value", "s"], dtype=object)
+    counts = pd.DataFrame([(name, 1, name), ("b", 2, "t")], columns=["label", "n", "s"], dtype=object)
+    scores = pd.DataFrame([(1.0, name)], columns=["faithfulness", "s"], dtype=object)
+    made = [
+        plots.radar(means, by="s", finding=name),
+        plots.intervals(means, by="s", bars={"b": [(name, 0.5)]}, finding=name),
+        plots.intervals(means.head(3), bars=[(name, 0.5)]),
+        plots.outcomes(counts, by="s"),
+        plots.distribution(scores, by="s"),
+    ]
+    for ax in made:
+        root = ElementTree.fromstring(plots.svg(ax))
+        shown = "".join(root.itertext())
+        assert markup.one_line(name) in shown
+
+
+@pytest.mark.usefixtures("chinese")
+def test_chinese_names_draw_without_a_warning(tmp_path, scores):
+    frame = scores.assign(system=["系统甲", "系统乙"] * 20).rename(columns={"faithfulness": "忠实度"})
+    metrics = [rn.Metric("忠实度"), "context_recall", "answer_relevancy"]
+    means = rn.weighted_means(frame, metrics, by="system")
+    counts = pd.DataFrame({"label": ["正确拒答"], "n": [3]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for ax in [
+            plots.radar(means, by="system", lang="zh", finding="召回率偏低"),
+            plots.intervals(means, by="system", lang="zh", bars=[("警戒线", 0.7)]),
+            plots.distribution(frame, metrics, lang="zh"),
+            plots.outcomes(counts, lang="zh"),
+        ]:
+            ax.figure.savefig(tmp_path / "x.png")
+            assert "忠实度" in plots.svg(ax) or "正确拒答" in plots.svg(ax)
+
+
+def test_without_a_chinese_font_one_hint_says_what_to_install(monkeypatch):
+    counts = pd.DataFrame({"label": ["正确拒答"], "n": [3]})
+    monkeypatch.setattr("ragnb.plots.canvas.CJK_FONTS", ())
+    with pytest.warns(RagnbWarning, match="fonts-wqy-microhei") as caught:
+        plots.outcomes(counts)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plots.outcomes(counts.assign(label="OK"))
+
+
+# SVG
+
+
+class Opened(HTMLParser):
+    def __init__(self, html):
+        super().__init__()
+        self.elements = []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+
+def test_svg_stands_in_a_page_and_fetches_nothing(means, scores):
+    pictures = [plots.svg(ax) for ax in charts(means, scores)]
+    page = markup.page("x", "".join(pictures))
+    elements = Opened(page).elements
+    assert "<?xml" not in page
+    assert page.count("<!") == 1
+    assert not re.search(r"url\((?!#)|@import|https?://(?!www\.w3\.org/2000/svg)", page)
+    ids = [attrs["id"] for _, attrs in elements if "id" in attrs]
+    assert len(ids) == len(set(ids)) > 0
+    pointed = re.findall(r'(?:href="|url\()#([^")]+)', page)
+    assert set(pointed) == set(ids)
+    assert [tag for tag, _ in elements].count("style") == 1
+    images = [attrs for tag, attrs in elements if tag == "svg"]
+    assert all(attrs["role"] == "img" and attrs["aria-label"] for attrs in images)
+
+
+def test_svg_holds_text_as_text_and_follows_the_colour_of_the_page(means):
+    picture = plots.svg(plots.intervals(means))
+    shown = [text.text for text in ElementTree.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")]
+    assert {"faithfulness", "weighted score"} <= set(shown)
+    assert markup.INK not in picture
+    assert "#000000" not in picture
+    assert "currentColor" in picture
+
+
+def test_equal_figures_give_equal_bytes(means, scores):
+    once, again = ([plots.svg(ax) for ax in charts(means, scores)] for _ in range(2))
+    assert [hashlib.sha256(one.encode()).digest() for one in once] == [
+        hashlib.sha256(one.encode()).digest() for one in again
+    ]
+
+
+def test_svg_closes_the_figure_for_pyplot(means):
+    ax = plots.radar(means)
+    plots.svg(ax)
+    assert plt.get_fignums() == []
+    assert plots.svg(ax).startswith("<svg")
+
+
+def test_svg_says_what_all_its_axes_show(means):
+    _, places = plt.subplots(1, 2)
+    plots.intervals(means, ax=places[0], finding="One")
+    plots.radar(means, ax=places[1], finding="Two")
+    label = ElementTree.fromstring(plots.svg(places[0])).get("aria-label")
+    assert label is not None
+    assert label.index("One. Means with") < label.index("Two. Radar of")
