@@ -99,7 +99,7 @@ class Assessment:
         Returns
         -------
         dict of name to path
-            ``scores.csv, means.csv, gates.json, report.md, scenario.snapshot.yaml, run.json``.
+            ``scores.csv, means.csv, gates.json, gates.junit.xml, report.md, scenario.snapshot.yaml, run.json``.
 
         Examples
         --------
@@ -107,7 +107,7 @@ class Assessment:
         >>> from ragnb import assess
         >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8], "doc_name": ["a", "b"]}))
         >>> sorted(sheet.save(tempfile.mkdtemp()))[:3]
-        ['gates.json', 'means.csv', 'report.md']
+        ['gates.json', 'gates.junit.xml', 'means.csv']
         """
         from ragnb.assessment.saving import save
 

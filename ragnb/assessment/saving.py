@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragnb.gates import gates_json
+from ragnb.gates import gates_json, gates_junit
 from ragnb.readers import to_csv_text
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def save(sheet: Assessment, folder: Path, command: str | None) -> dict[str, Path
         "scores.csv": to_csv_text(sheet.scores),
         "means.csv": to_csv_text(sheet.means),
         "gates.json": gates_json(sheet.gates),
+        "gates.junit.xml": gates_junit(sheet.gates, name=sheet.scenario.name, lang=sheet.scenario.lang),
         "report.md": sheet.to_markdown(),
         "scenario.snapshot.yaml": sheet.scenario.snapshot_text(relative_to=folder),
         "run.json": json.dumps(run_record(sheet, command), ensure_ascii=False, indent=2) + "\n",
