@@ -62,7 +62,7 @@ def check_weights(weights: Mapping[str, Any] | None, what: str, *, source: objec
             raise RagnbError(f"{where}the name stands twice (equal in Unicode form NFC); keep one of them")
         checked[key] = number
     if checked and not any(checked.values()):
-        raise RagnbError(f"{place(source, key=what)}all weights are 0; give at least one a positive weight")
+        raise RagnbError(f"{place(source, key=what)}all weights are 0; give one a positive weight, such as 1.0")
     return checked
 
 
