@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import importlib
 import json
+import pkgutil
+import re
 import sys
+import time
 import unicodedata
 import warnings
 
@@ -13,9 +17,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ragnb.readers
+import ragnb.traces
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.readers import blocks, jsonl, read_traces, scanned
 from ragnb.traces import (
@@ -97,6 +103,7 @@ def block(request, monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK", request.param)
 
 
+@settings(max_examples=60)
 @given(lines=st.lists(LINE | BAD, min_size=1, max_size=8))
 def test_both_engines_read_and_label_a_file_alike(block, tmp_path, lines):
     path = tmp_path / "t.jsonl"
@@ -197,6 +204,76 @@ def test_lazy_and_arrow_frames_come_back_as_polars():
 def test_frames_that_are_none_are_refused():
     with pytest.raises(RagnbError, match="no data frame"):
         label_traces({"answer": ["x"]})
+
+
+# Time
+
+PIECES = [
+    "[",
+    "]",
+    " ",
+    "\t",
+    "citations",
+    "citations: [",
+    "a",
+    "a ",
+    '"',
+    "'a'",
+    ", ",
+    "\n",
+    "é",
+    "題",
+    "- ",
+    "\\",
+]
+HOSTILE = [*PIECES, *(f"{one}{other}" for one in ("citations", "[") for other in PIECES)]
+
+
+def seconds(call):
+    """The shortest of a few runs, in processor time."""
+    times = []
+    for _ in range(4):
+        start = time.process_time()
+        call()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_labelling_hostile_text_at_most_doubles_when_the_text_doubles(piece):
+    gold = GOLD.assign(gold_claim=["within thirty days 題", "60%"])
+
+    def label(size):
+        text = (piece * (size // len(piece) + 1))[:size]
+        frames = [pl.DataFrame({"question": ["q1"], "answer": [head + text]}) for head in ("", "citations: [")]
+        return lambda: [label_traces(f, gold, patterns=["(a|aa)+$"], partial=["(.*)*x"]) for f in frames]
+
+    assert seconds(label(200_000)) < 2.2 * seconds(label(100_000)) + 0.03
+
+
+def regexes():
+    """Every compiled regular expression of the two rooms that read strangers' text."""
+    found = {}
+    for room in (ragnb.readers, ragnb.traces):
+        for info in pkgutil.iter_modules(room.__path__, room.__name__ + "."):
+            for name, value in vars(importlib.import_module(info.name)).items():
+                if isinstance(value, re.Pattern):
+                    found[f"{info.name}.{name}"] = value
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(regexes()))
+def test_no_expression_takes_more_than_twice_as_long_on_twice_the_text(name):
+    pattern = regexes()[name]
+    for piece in [*PIECES, "1", "1.", "e1", "None", "u'", "Unnamed: ", "_", "0.0", "# ", "{", "(", "a_b"]:
+        for tail in ("", "!"):
+
+            def find(size, piece=piece, tail=tail):
+                text = (piece * (size // len(piece))) + tail
+                text = text.encode() if isinstance(pattern.pattern, bytes) else text
+                return lambda: (pattern.match(text), pattern.search(text), pattern.fullmatch(text))
+
+            assert seconds(find(20_000)) < 2.2 * seconds(find(10_000)) + 0.01, piece
 
 
 # Unicode

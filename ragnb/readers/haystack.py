@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Set
 
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import Raw
 
-_METRIC = re.compile(r"(?P<system>.+?)_metric_(?P<metric>.+)")
+_METRIC = "_metric_"
 
 
 def _systems(columns: Set[str] | list[str]) -> list[str]:
-    found = (_METRIC.fullmatch(name) for name in columns)
-    return list(dict.fromkeys(match["system"] for match in found if match))
+    found = ((name, name.find(_METRIC, 1)) for name in columns)
+    return list(dict.fromkeys(name[:at] for name, at in found if 0 < at < len(name) - len(_METRIC)))
 
 
 def sniff(columns: Set[str]) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SAMPLED = 500
 TEXTS = {"question", "answer", *IDS}
 EXPECTED = ("citations", "chunks", "ok", "system", "repeat", "qid")
-_BOM = b"\xef\xbb\xbf"
+_BOM, _GZIP = b"\xef\xbb\xbf", b"\x1f\x8b"
 
 
 def scan(
@@ -39,7 +39,8 @@ def scan(
     lines = format == "jsonl" or (format is None and document.suffix in (".jsonl", ".ndjson"))
     if not lines or not document.is_utf8:
         return None
-    data = document.data().removeprefix(_BOM)
+    data = document.path.read_bytes()
+    data = (document.data() if data.startswith(_GZIP) else data).removeprefix(_BOM)
     schema = _schema(data, columns)
     found = None if schema is None else Scan(data, schema)
     frame = None if found is None else found.frame()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -88,11 +89,14 @@ def label_traces(
         warn_of_repeats(met)
     frame, wanted = _with_gold(frame, gold, met)
     texts = columns.composed(columns.texts(frame, "answer"))
-    said = facts.spoken(texts, _words(refusal), _words(patterns), _words(partial))
-    predicted, flagged = facts.citations(frame, texts, split)
+    with ThreadPoolExecutor() as pool:
+        contained = pool.submit(facts.contained, wanted, texts, containment == "auto")
+        cited = pool.submit(facts.citations, frame, texts, split)
+        said = facts.spoken(texts, _words(refusal), _words(patterns), _words(partial))
+    predicted, flagged = cited.result()
     done = said | {
         "hit": facts.hits(wanted, predicted),
-        "contained": facts.contained(wanted, texts, containment == "auto"),
+        "contained": contained.result(),
         "compliant": facts.compliant(predicted, said["refused"]),
     }
     made = _made(frame, wanted, done, predicted, flagged)
