@@ -82,7 +82,7 @@ def distribution(
         ax.set_xticks(range(TENTHS + 1), edges, rotation=0)
         notes = [say("chart.bins")] if same else [say("chart.bins"), say("chart.shares")]
         notes += [say("chart.not_drawn", names=", ".join(endless))] if endless else []
-        ax.set_xlabel("; ".join(notes), fontsize=8.5)
+        ax.set_xlabel("; ".join(notes), fontsize=8.5, loc="right")
         values = "; ".join(f"{one_line(name)}: {' '.join(map(str, row))}" for name, row in rows.items())
         describe(ax, finding, say("chart.distribution", values=values))
     return ax
