@@ -1,0 +1,254 @@
+"""How often the 95 % interval of a clustered mean holds the true value, and how wide it is; prints tables.
+
+    python benchmarks/coverage.py [--quick] [--all] [--rows] [--csv FILE] [--seed 7]
+
+Documents are drawn from a known population: a simulated one, or the documents of a real set (with replacement;
+the set's own mean is the truth), in the folder that RAGNB_SHARED names, or ../shared. `ragnb` is the library's
+interval, `wilson-t` Wilson's with Student's t at G_eff − 1 degrees of freedom, the yardstick of all widths, and
+`kurtosis` the same with degrees of freedom for skewed data; --all adds rivals that lose.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import warnings
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit, logit
+from tqdm import tqdm
+
+from ragnb import stats
+from ragnb.errors import RagnbWarning
+
+from populations import SIMULATED, Draw, Population, real_sets
+
+RUNS = {5: 10_000, 10: 10_000, 20: 6_000, 50: 3_000, 200: 1_000}
+WEIGHTS = ("equal", ".5-4", "one ×10", "one ×100")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What an interval may use of each resample, plus the documents' parts for the rivals."""
+
+    mean: np.ndarray
+    se: np.ndarray
+    g_eff: np.ndarray
+    kish: np.ndarray
+    binary: bool
+    h: np.ndarray
+    deleted: np.ndarray  # u/(1−h)/A: how far the mean moves when a document is left out
+
+    @property
+    def size(self) -> np.ndarray:
+        """p(1−p)/se², at most Kish's for 0/1 scores; Kish's where the scores are all alike."""
+        spread = self.mean * (1 - self.mean)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            n = np.where((self.se > 1e-9) & (spread > 0), spread / self.se**2, self.kish)
+        return np.minimum(n, self.kish) if self.binary else n
+
+
+def sample(sums: np.ndarray, n: np.ndarray, v: np.ndarray, binary: bool) -> Sample:
+    a = v * n
+    total = a.sum(1, keepdims=True)
+    mean = (v * sums).sum(1, keepdims=True) / total
+    h = a / total
+    deleted = (v * sums - mean * a) / (1 - h) / total
+    g = sums.shape[1]
+    se = stats.jackknife_se(total[:, 0], np.full(len(sums), float(g)), ((deleted * total) ** 2).sum(1))
+    kish = stats.kish(total[:, 0], (v * a).sum(1))
+    return Sample(np.clip(mean[:, 0], 0, 1), se, 1 / (h**2).sum(1), kish, binary, h, deleted)
+
+
+def library(s: Sample) -> Draw:
+    ends = np.zeros_like(s.mean), np.ones_like(s.mean)
+    return stats.mean_interval(s.mean, s.se, s.g_eff, s.kish, ends, binary=s.binary)
+
+
+def wilson_t(s: Sample, df: np.ndarray | None = None, size: np.ndarray | None = None) -> Draw:
+    t = stats.t_quantile(0.95, np.maximum(s.g_eff - 1 if df is None else df, 1.0))
+    return stats.wilson(s.mean, s.size if size is None else size, t)
+
+
+def kurtosis(s: Sample) -> Draw:
+    """Wilson's with df (G_eff − 1)/(1 + κ), κ = r(1 − r)(1 − 2c)²/(c(1 − c)): r = G_eff/n, c Wilson's centre."""
+    base = np.maximum(s.g_eff - 1, 1.0)
+    t = stats.t_quantile(0.95, base)
+    alike = (s.se <= 1e-9) | (s.mean <= 0) | (s.mean >= 1)
+    rows = np.maximum(s.kish / s.g_eff, 1.0)
+    n = np.where(alike, s.kish / (1 + 0.3 * (rows - 1)), s.size)
+    r = np.minimum(s.g_eff / n, 1.0)
+    centre = (s.mean + t**2 / n / 2) / (1 + t**2 / n)
+    kappa = np.where(alike, 0.0, r * (1 - r) * (1 - 2 * centre) ** 2 / (centre * (1 - centre)))
+    wider = stats.t_quantile(0.95, np.maximum(base / (1 + kappa), 1.0))
+    return stats.wilson(s.mean, n * (t / wider) ** 2, t)
+
+
+def linear_t(s: Sample) -> Draw:
+    half = stats.t_quantile(0.95, np.maximum(s.g_eff - 1, 1.0)) * s.se
+    return np.clip(s.mean - half, 0, 1), np.clip(s.mean + half, 0, 1)
+
+
+def logit_t(s: Sample) -> Draw:
+    low, high = wilson_t(s)
+    spread = s.mean * (1 - s.mean)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        half = stats.t_quantile(0.95, np.maximum(s.g_eff - 1, 1.0)) / np.sqrt(s.size * spread)
+        ends = expit(logit(s.mean) - half), expit(logit(s.mean) + half)
+    return np.where(spread > 0, ends[0], low), np.where(spread > 0, ends[1], high)
+
+
+def satterthwaite(s: Sample) -> Draw:
+    """Wilson's with Bell and McCaffrey's df of the jackknife, for documents of equal variance."""
+    c, all_h = (s.h / (1 - s.h)) ** 2, (s.h**2).sum(1)
+    d = 1 - 2 * s.h + all_h[:, None]
+    c0, c1, c2 = c.sum(1), (c * s.h).sum(1), (c * s.h**2).sum(1)
+    pairs = all_h**2 * c0**2 + 2 * c2 * c0 - 4 * all_h * c1 * c0 + 2 * c1**2
+    own = (c**2 * (d**2 - (d - 1) ** 2)).sum(1)
+    return wilson_t(s, (c * d).sum(1) ** 2 / (pairs + own))
+
+
+def johnson_t(s: Sample) -> Draw:
+    """Johnson's t: shifted by the third moment of the documents, which rows kept as Σx, Σx² do not give."""
+    t = stats.t_quantile(0.95, np.maximum(s.g_eff - 1, 1.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shift = np.where(s.se > 1e-9, (s.deleted**3).sum(1) / s.se**2 * (1 + 2 * t**2) / 6, 0.0)
+    return np.clip(s.mean + shift - t * s.se, 0, 1), np.clip(s.mean + shift + t * s.se, 0, 1)
+
+
+def wild_t(s: Sample) -> Draw:
+    """Return the wild cluster bootstrap-t, Rademacher signs, 199 resamples, symmetric; up to 20 documents."""
+    if s.h.shape[1] > 20:
+        return np.full_like(s.mean, np.nan), np.full_like(s.mean, np.nan)
+    rng, ratio = np.random.default_rng(1), []
+    for part in np.array_split(np.arange(len(s.mean)), max(len(s.mean) // 250, 1)):
+        h = s.h[part, None, :]
+        u = (s.deleted[part] * (1 - s.h[part]))[:, None, :] * rng.choice([-1.0, 1.0], (len(part), 199, h.shape[2]))
+        move = u.sum(2)
+        g = h.shape[2]
+        se = np.sqrt((g - 1) / g * (((u - h * move[:, :, None]) / (1 - h)) ** 2).sum(2))
+        ratio.append(np.quantile(np.abs(move) / np.maximum(se, 1e-12), 0.95, axis=1))
+    half = np.minimum(np.concatenate(ratio) * s.se, 1.0)
+    return np.clip(s.mean - half, 0, 1), np.clip(s.mean + half, 0, 1)
+
+
+SHOWN: dict[str, Callable[[Sample], Draw]] = {"wilson-t": wilson_t, "ragnb": library, "kurtosis": kurtosis}
+RIVALS = {
+    "linear-t": linear_t,
+    "logit-t": logit_t,
+    "satterth.": satterthwaite,
+    "johnson-t": johnson_t,
+    "wild-t": wild_t,
+}
+
+
+def doc_weights(rng: np.random.Generator, shape: tuple[int, int], kind: str) -> np.ndarray:
+    if kind == ".5-4":
+        return rng.uniform(0.5, 4.0, shape)
+    v = np.ones(shape)
+    v[:, 0] = {"equal": 1.0, "one ×10": 10.0, "one ×100": 100.0}[kind]
+    return v
+
+
+def measure(
+    population: Population, sizes: str, weights: str, documents: int, runs: int, ways: dict, seed: int
+) -> list[dict]:
+    """Return covered share, its Monte-Carlo error and the mean width of every way, over the same resamples."""
+    key = zlib.crc32(f"{population.name} {sizes}".encode())
+    rng = np.random.default_rng([seed, key, documents, WEIGHTS.index(weights)])
+    sums, n = population.draw(rng, runs, documents, sizes)
+    drawn = sample(sums, n, doc_weights(rng, sums.shape, weights), population.binary)
+    rows, slack = [], 1e-9
+    for way, interval in ways.items():
+        low, high = interval(drawn)
+        share = float(((low - slack <= population.truth) & (population.truth <= high + slack)).mean())
+        width = float((high - low).mean())
+        share = share if np.isfinite(width) else np.nan
+        error = float(np.sqrt(max(share * (1 - share), 0.5 / runs) / runs))
+        kind = "real" if population.real else "binary" if population.binary else "bounded"
+        rows.append({"kind": kind, "set": population.name, "sizes": sizes, "weights": weights, "G": documents,
+                     "way": way, "covered": share, "error": error, "width": width})  # fmt: skip
+    base = rows[0]["width"]
+    return [row | {"relative": row["width"] / base} for row in rows]
+
+
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """Return, by kind, weights, G and way: least and median coverage, settings outside 93–97 %, widths."""
+    clear = 2 * table["error"]
+    table = table.assign(under=table["covered"] + clear < 0.93, over=table["covered"] - clear > 0.97)
+    by = table.groupby(["kind", "weights", "G", "way"], sort=False)
+    out = by.agg(sets=("set", "size"), least=("covered", "min"), median=("covered", "median"),
+                 under=("under", "sum"), over=("over", "sum"), width=("width", "mean"),
+                 relative=("relative", "mean"), widest=("relative", "max"))  # fmt: skip
+    return out.reset_index()
+
+
+def lines(table: pd.DataFrame) -> str:
+    """Return one line a setting: covered share ± Monte-Carlo error, mean width, and it over the first way's."""
+    keys, ways = ["set", "sizes", "weights", "G"], list(table["way"].unique())
+    head = f"{'set':36}{'sizes':>9}{'weights':>9}{'G':>5}" + "".join(f"{way:>25}" for way in ways)
+    out = [head]
+    for key, part in table.groupby(keys, sort=False):
+        cells = [
+            f"{100 * r.covered:8.1f} ±{100 * r.error:3.1f} {r.width:5.3f} ×{r.relative:4.2f}"
+            for r in part.itertuples()
+        ]
+        out.append(f"{key[0]:36}{key[1]:>9}{key[2]:>9}{key[3]:5}" + "".join(f"{cell:>25}" for cell in cells))
+    return "\n".join(out)
+
+
+def report(table: pd.DataFrame, every: bool) -> None:
+    short = summary(table)
+    shown = short.assign(**{name: (100 * short[name]).round(1) for name in ("least", "median")}).round(3)
+    print(
+        "\nCovered share of nominal 95 % (in %), settings clearly under 93 % or over 97 %, widths over wilson-t's\n"
+    )
+    print(shown.to_string(index=False))
+    if every:
+        print("\n" + lines(table))
+        return
+    few = table[(table["G"] >= 10) & (table["way"] != "ragnb")]
+    bad = few[few["covered"] + 2 * few["error"] < 0.93][["set", "sizes", "weights", "G"]].drop_duplicates()
+    print(
+        "\nFrom G = 10 on, every setting where a way is clearly under 93 %: covered ± error, width, × wilson-t's\n"
+    )
+    print(lines(table.merge(bad)))
+
+
+def main() -> None:
+    """Measure every setting, then print."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--quick", action="store_true", help="a fifth of the resamples")
+    options.add_argument("--all", action="store_true", help="rival intervals too")
+    options.add_argument("--rows", action="store_true", help="a line for every setting")
+    options.add_argument("--csv", type=Path, help="write every setting to this file")
+    options.add_argument("--seed", type=int, default=7)
+    given = options.parse_args()
+    data = Path(os.environ.get("RAGNB_SHARED") or Path(__file__).resolve().parents[2] / "shared") / "data"
+    sets = list(SIMULATED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RagnbWarning)
+        if data.is_dir():
+            sets += [s for s in real_sets(data) if 0 < s.truth < 1]
+        else:
+            print(f"no real sets at {data}: simulated ones only")
+    ways = SHOWN | (RIVALS if given.all else {})
+    plan = [(s, n, w, g) for s in sets for n, w, g in itertools.product(s.sizes, WEIGHTS, RUNS)]
+    rows = []
+    for population, sizes, weights, g in tqdm(plan, unit="setting"):
+        runs = RUNS[g] // 5 if given.quick else RUNS[g]
+        rows += measure(population, sizes, weights, g, runs, ways, given.seed)
+    table = pd.DataFrame(rows)
+    if given.csv:
+        table.to_csv(given.csv, index=False)
+    report(table, given.rows)
+
+
+if __name__ == "__main__":
+    main()
