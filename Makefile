@@ -7,7 +7,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: report test lint lock clean
+.PHONY: report test lint lock gallery clean
 
 report: $(READY)  ## one scenario into reports/: HTML, Markdown, tables
 	@$(VENV)/bin/ragnb report $(SCENARIO)
@@ -22,6 +22,14 @@ lint: $(READY)
 lock:  ## needs uv; the lock names no package index
 	$(UV) pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
 	  --group dev pyproject.toml -o requirements.lock
+
+GALLERY := notebooks/00_quickstart.ipynb
+LANGUAGE := codemirror_mode file_extension mimetype nbconvert_exporter pygments_lexer version
+
+gallery: $(READY)  ## run the notebook that keeps its outputs anew, without times
+	@$(PY) -m jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(GALLERY)
+	@$(PY) -m nbstripout --keep-output --keep-count --keep-id \
+	  --extra-keys "$(addprefix metadata.language_info.,$(LANGUAGE))" $(GALLERY)
 
 clean:
 	rm -rf $(VENV) reports build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -264,3 +264,33 @@ def test_reasons_and_counts_are_of_one_language(lang):
     lower = rn.Metric("latency", 0, math.inf, better="lower")
     unbounded = rn.assess(pd.DataFrame({"latency": [3.0, 4.0]}), metrics=[lower], lang=lang)
     assert "latency" in unbounded.notes.set_index("code").loc["no_total", "text"]
+
+
+def gold_file(folder):
+    rows = [{"qid": str(i), "q": q, "answerable": True, "gold_ids": [i]} for i, q in enumerate(["a?", "b?"])]
+    path = folder / "gold.json"
+    path.write_text(json.dumps(rows).replace("[0]", '["x"]').replace("[1]", '["y"]'), encoding="utf-8")
+    return path
+
+
+TWO_TRACES = pd.DataFrame(
+    {"question": ["a?", "b?"], "answer": ["Only in part: x. citations: [x]", "B. citations: [z]"]}
+)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_partial_refusals_are_shown_and_count_as_answered(tmp_path, lang):
+    sheet = rn.assess(TWO_TRACES, gold=gold_file(tmp_path), partial=["^only in part"], lang=lang)
+    assert sheet.scores["partial"].tolist() == [True, False]
+    assert sheet.scores["answered"].all()
+    assert "1" in sheet.notes.set_index("code").loc["partial", "text"]
+    assert "only in part" in sheet._repr_html_() or "only in part" in sheet.to_markdown()
+
+
+def test_a_labelled_frame_is_a_scores_frame_with_outcomes_and_gates(tmp_path):
+    gold = gold_file(tmp_path)
+    whole = rn.assess(TWO_TRACES, gold=gold)
+    labelled = rn.assess(rn.label_traces(TWO_TRACES, rn.read_gold(gold)))
+    pd.testing.assert_frame_equal(labelled.gates, whole.gates)
+    pd.testing.assert_frame_equal(labelled.outcomes, whole.outcomes)
+    assert labelled.verdict == whole.verdict

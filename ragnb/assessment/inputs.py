@@ -12,7 +12,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, did_you_mean, listing
 from ragnb.readers import read_cases, read_gold, read_scores, read_traces
 from ragnb.scenario import Scenario
-from ragnb.traces import check_gold, label_traces
+from ragnb.traces import RATES, check_gold, label_traces
 
 _REREAD = ("lossy", "source", "join")
 
@@ -73,6 +73,8 @@ def gather(scenario: Scenario, source: Any = None) -> Inputs:
     if scores is not None:
         frame = inputs.read("scores", read_scores, scores, metrics=scenario.metrics, **options)
         frames.append(_kept(inputs, "scores", scenario, frame))
+        inputs.labelled = "label" in frame and any(rate in frame for rate in RATES)
+        inputs.with_gold = inputs.labelled and "answerable" in frame
     if traces is not None:
         gold = None
         if scenario.gold is not None:
@@ -127,8 +129,8 @@ def _equal(cell: Any, value: Any) -> bool:
 def _labelled(inputs: Inputs, scenario: Scenario, traces: pd.DataFrame, gold: pd.DataFrame | None) -> pd.DataFrame:
     traces = _kept(inputs, "traces", scenario, traces)
     frame = label_traces(
-        traces, gold, refusal=scenario.refusal, patterns=scenario.patterns, split=scenario.split,
-        containment=scenario.containment, join=scenario.join,
+        traces, gold, refusal=scenario.refusal, patterns=scenario.patterns, partial=scenario.partial,
+        split=scenario.split, containment=scenario.containment, join=scenario.join,
     )  # fmt: skip
     inputs.labelled, inputs.with_gold, inputs.join = True, gold is not None, frame.attrs["join"]
     if gold is not None:

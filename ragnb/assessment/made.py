@@ -84,6 +84,7 @@ def settings(w: Writer) -> list[tuple[str, str]]:
     rows += [("orient", _yes(w, s.orient)), ("rescale", _yes(w, s.rescale)), ("no_data", s.no_data)]
     if w.sheet.outcomes is not None:
         rows += [("refusal", " | ".join(s.refusal)), ("patterns", " | ".join(s.patterns))]
+        rows += [("partial", " | ".join(s.partial))]
         rows += [("split", s.split), ("containment", s.containment), ("join", s.join)]
     return [(name, value) for name, value in rows if value]
 

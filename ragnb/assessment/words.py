@@ -17,6 +17,7 @@ from ragnb.texts import counted, load
 from ragnb.weights import notes as weight_notes
 
 Row = dict[str, str]
+_OF_TRACES = ("without_answer", "citations_flagged", "partial")
 _FEASIBLE = 100  # times the questions there are; beyond that, more of them is no advice
 _LOSSY_SAID = {"bad_line": "bad_lines", "unparsed": "unparsed", "left_out": "left_out", "kept": "kept"}
 
@@ -110,9 +111,9 @@ def _trace_notes(inputs: Inputs, lang: str) -> Iterator[Row]:
     for row in inputs.gold:
         yield note_row(f"gold_{row['finding']}", "gold", row["text"])
     keys = ("unmatched", "gold_without_trace", "duplicate_traces", "question_differs")
-    for key in (*keys, "without_answer", "citations_flagged"):
+    for key in (*keys, *_OF_TRACES):
         count = int(inputs.join.get(f"n_{key}", 0))
-        if count and (inputs.with_gold or key in ("duplicate_traces", "without_answer", "citations_flagged")):
+        if count and (inputs.with_gold or key in ("duplicate_traces", *_OF_TRACES)):
             yield note_row(key, "traces", say(f"note.{key}", n=count))
 
 
