@@ -294,3 +294,26 @@ def test_a_labelled_frame_is_a_scores_frame_with_outcomes_and_gates(tmp_path):
     pd.testing.assert_frame_equal(labelled.gates, whole.gates)
     pd.testing.assert_frame_equal(labelled.outcomes, whole.outcomes)
     assert labelled.verdict == whole.verdict
+
+
+def test_slices_are_the_means_of_their_rows():
+    sheet = rn.assess(SCENARIOS / "quickstart.yaml")
+    assert sheet.slices["slice"].unique().tolist() == ["kind", "language"]
+    for language, rows in sheet.scores.groupby("language"):
+        part = sheet.slices[sheet.slices["group"] == language].set_index("metric")
+        want = rn.weighted_means(
+            rows,
+            sheet.scenario.metrics,
+            metric_weights=sheet.scenario.metric_weights,
+            doc_weights={k: v for k, v in sheet.scenario.doc_weights.items() if k in set(rows["doc_name"])},
+        ).set_index("metric")
+        for name in want.index:
+            assert part.loc[name, ["value", "low", "high"]].tolist() == pytest.approx(
+                want.loc[name, ["value", "low", "high"]].tolist(), abs=1e-9
+            )
+    one = rn.assess(SCENARIOS / "quickstart.yaml", slices=["doc_name"])
+    assert set(one.slices["group"]) == set(sheet.scores["doc_name"])
+    with pytest.raises(RagnbError, match="column='kin' is not there; did you mean 'kind'"):
+        rn.assess(SCENARIOS / "quickstart.yaml", slices=["kin"])
+    html = sheet._repr_html_()
+    assert "Means by language" in html

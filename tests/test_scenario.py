@@ -72,6 +72,7 @@ def test_every_default_is_the_documented_one(folder):
         "where": {},
         "doc": "doc_name",
         "cluster": None,
+        "slices": None,
         "metrics": None,
         "metric_weights": {},
         "doc_weights": {},
@@ -105,6 +106,7 @@ columns: {问题: question}
 where: {lang: NO, turn: 2, share: 0.5, kept: true}
 doc: source
 cluster: conversation
+slices: [kind, 语言]
 metrics:
 - faithfulness
 - {name: gpt_relevance, low: 1, high: 5, better: higher, kind: ordinal}
@@ -141,6 +143,7 @@ def test_every_option_is_read(folder):
     assert got.where == {"lang": "NO", "turn": 2, "share": 0.5, "kept": True}
     assert [type(v) for v in got.where.values()] == [str, int, float, bool]
     assert (got.doc, got.cluster) == ("source", "conversation")
+    assert got.slices == ("kind", "语言")
     assert got.metrics == (
         "faithfulness",
         Metric("gpt_relevance", 1, 5, kind="ordinal"),
@@ -297,6 +300,7 @@ def test_plain_numbers_are_numbers(folder, weight):
         ("where: {a: 0123}", "where.a", "in quotes if it is text"),
         ("doc: ''", "doc", "blank"),
         ("cluster: 1", "cluster", "1 is not text"),
+        ("slices: kind", "slices", "list"),
         ("metrics: faithfulness", "metrics", "'faithfulness' is not a list"),
         ("metrics: [faithfullness]", "metrics[0]", "did you mean 'faithfulness'?"),
         ("metrics: [clarity, clarity]", "metrics[1]", "twice"),

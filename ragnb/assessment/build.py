@@ -21,6 +21,8 @@ from ragnb.schema import DEFAULT_GATES, METRICS, Gate, Metric, resolve_metrics
 from ragnb.traces import RATES, outcome_counts
 from ragnb.weights import moments, sample_weight, weigh
 
+_SLICES, _FEW_GROUPS = ("kind", "language"), 12
+
 
 def assess(source: Any, **overrides: Any) -> Assessment:
     """Lay one run out on one sheet: means, diagnoses, gates, notes and a verdict.
@@ -96,6 +98,7 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
         means=means,
         systems=moments(frame, metrics, by="system", **shape).means(**finish) if several else None,
         documents=_by_document(frame, metrics, scenario, finish),
+        slices=_by_slice(frame, metrics, scenario, finish),
         diagnoses=diagnose(frame, metrics, lang=lang, **reading),
         modes=modes,
         outcomes=outcome_counts(frame, lang=lang) if inputs.labelled else None,
@@ -145,3 +148,16 @@ def _by_document(
     named = frame[frame[scenario.doc].notna()].rename(columns={scenario.doc: "document"})
     by = moments(named, metrics, by="document", cluster=scenario.cluster)
     return by.means(**(finish | {"doc_weights": None}))
+
+
+def _by_slice(
+    frame: pd.DataFrame, metrics: list[Metric], scenario: Scenario, finish: dict[str, Any]
+) -> pd.DataFrame | None:
+    """Means by the groups of each slice; columns nobody asked for only where they part the rows in a few."""
+    few = [c for c in _SLICES if c in frame and 1 < frame[c].nunique() <= _FEW_GROUPS]
+    tables = []
+    for column in few if scenario.slices is None else scenario.slices:
+        by = moments(frame, metrics, by=column, doc=scenario.doc, cluster=scenario.cluster).means(**finish)
+        tables.append(by.rename(columns={column: "group"}))
+        tables[-1].insert(0, "slice", column)
+    return pd.concat(tables, ignore_index=True) if tables else None

@@ -162,6 +162,10 @@ class Writer:
         row = self.rows[metric]
         if metric == TOTAL:
             return why_no_total(self.sheet.means, self.sheet.scenario.lang) or self.say("sheet.nothing_to_add")
+        return self.kind_of_gap(row)
+
+    def kind_of_gap(self, row: Row) -> str:
+        """Say which kind of absence most of a row's samples have."""
         worst = max(("missing", "failed", "not_applicable"), key=lambda kind: int(row[f"n_{kind}"]))
         return self.say(f"column.{worst}")
 

@@ -27,6 +27,8 @@ class Assessment:
     systems, documents : DataFrame or None
         The same by system (where there are several) and by document; rows of one document are the clusters of
         its own interval.
+    slices : DataFrame or None
+        The same by the groups of the scenario's slices: ``slice, group`` and the columns of means.
     diagnoses, modes : DataFrame
         As `diagnose` and ``diagnostics.failure_summary`` give them.
     outcomes : DataFrame or None
@@ -57,6 +59,7 @@ class Assessment:
     means: pd.DataFrame
     systems: pd.DataFrame | None
     documents: pd.DataFrame | None
+    slices: pd.DataFrame | None
     diagnoses: pd.DataFrame
     modes: pd.DataFrame
     outcomes: pd.DataFrame | None

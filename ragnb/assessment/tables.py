@@ -12,6 +12,7 @@ from ragnb.assessment.parts import TOTAL, Row, Writer, gap, paragraph
 from ragnb.markup import MISSING, TONES, Column, Safe, element, html_table, join, one_line
 
 MOST_DOCUMENTS = 30
+MOST_GROUPS = 8
 _GATE_TONES = {"pass": "good", "fail": "bad", "undecided": "watch", "no_data": "none"}
 _COUNTS = ("n_missing", "n_failed", "n_not_applicable")
 
@@ -113,6 +114,11 @@ def more(w: Writer, row: Row) -> str:
 
 
 def where(w: Writer) -> Safe:
+    """Documents by metrics, then the slices."""
+    return w.section("where", _documents(w), _slices(w))
+
+
+def _documents(w: Writer) -> Safe:
     """Documents by metrics, the lowest first, with words and shades; the rest is counted."""
     table = w.sheet.documents
     if table is None or table["document"].nunique() < 2:
@@ -126,13 +132,31 @@ def where(w: Writer) -> Safe:
         for doc in order[:MOST_DOCUMENTS]
     ]
     columns = {"document": Column(w.say("column.document")), **metric_columns(w, names)}
-    return w.section(
-        "where",
+    parts = [
         paragraph(w.say("sheet.where_lowest", names=w.say("mode_note.join").join(map(str, order[:3])))),
         paragraph(_legend(w), "rg-note"),
         html_table(pd.DataFrame(rows, dtype=object), columns=columns, lang=w.lang),
         paragraph(_rest(w, "where_rest", len(order) - MOST_DOCUMENTS)),
-    )
+    ]
+    return join(parts)
+
+
+def _slices(w: Writer) -> Safe:
+    """One table a slice: the metrics by its groups, each mean with interval and n; all-missing ones left out."""
+    if w.sheet.slices is None:
+        return Safe("")
+    tables = []
+    for name, table in w.sheet.slices.groupby("slice", sort=False):
+        cells = {(row["group"], row["metric"]): row for row in table.to_dict("records")}
+        groups = list(dict.fromkeys(table["group"]))[:MOST_GROUPS]
+        there = [m for m in (*w.total, *w.quality, *w.rates) if any(_has(cells, one, m) for one in groups)]
+        rows = [{"metric": w.name(m), **{one: _estimate(w, m, cells[one, m]) for one in groups}} for m in there]
+        columns = {"metric": Column(str(name)), **{one: Column(one, "number") for one in groups}}
+        caption = w.say("sheet.slice_caption", name=name, level=w.level)
+        shown = html_table(pd.DataFrame(rows, dtype=object), columns=columns, lang=w.lang)
+        rest = paragraph(_rest(w, "slice_rest", table["group"].nunique() - MOST_GROUPS))
+        tables.append(markup.details(caption, join([shown, rest])))
+    return join(tables)
 
 
 def _has(cells: Mapping[Any, Row], doc: Any, name: str) -> bool:
@@ -157,7 +181,7 @@ def metric_columns(w: Writer, names: list[str]) -> dict[str, Column]:
 
 def _heat(w: Writer, name: str, row: Row) -> Safe:
     if pd.isna(row["value"]):
-        return gap(w.say("column.missing"))
+        return gap(w.kind_of_gap(row))
     tone = w.tone(name, row["value"])
     said = w.value(name, row["value"])
     title = f"{w.interval(name, row)}, n = {markup.count(row['n'])}"
@@ -195,7 +219,7 @@ def systems(w: Writer) -> Safe:
 
 def _estimate(w: Writer, name: str, row: Row) -> Safe:
     if pd.isna(row["value"]):
-        return gap(w.say("column.missing"))
+        return gap(w.kind_of_gap(row))
     small = [
         element("span", said, class_="rg-why")
         for said in (w.ends(name, row), w.say("chart.n", n=markup.count(row["n"])))

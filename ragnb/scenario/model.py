@@ -43,16 +43,15 @@ class Scenario(BaseModel):
     lang : {"en", "zh"}
     scores, traces, cases, ratings, gold : path, optional
         The input files; one of the first four must be there.
-    encoding : str
-        Of the input files.
-    columns : mapping of str to str
-        Their column names → the names of ragnb.
+    encoding, columns : str, mapping of str to str
+        Of the input files; their column names → the names of ragnb.
     where : mapping of str to str, int, bool or float
         Only rows whose columns equal these values.
     doc, cluster : str
         The columns that hold a sample's document, and its cluster if that is another.
-    metrics : sequence of str or Metric, optional
-        By default every column that METRICS declares.
+    slices, metrics : sequence of str, of str or Metric, optional
+        Columns to break the means down by, by default ``kind`` and ``language`` where they are there; what is
+        averaged, by default every column that METRICS declares.
     metric_weights, doc_weights : mapping of str to float
         Finite, ≥ 0, not all 0; what is not named weighs 1.
     orient, rescale : bool
@@ -103,6 +102,7 @@ class Scenario(BaseModel):
     )
     doc: Text = "doc_name"
     cluster: Text | None = None
+    slices: tuple[Text, ...] | None = None
     metrics: Annotated[tuple[MetricRow, ...], AfterValidator(checks.known_metrics)] | None = None
     metric_weights: Weights = Field(default_factory=dict)
     doc_weights: Weights = Field(default_factory=dict)
