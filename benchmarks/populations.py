@@ -20,7 +20,7 @@ SIZES = ("10 each", "1 to 80", "1 each")
 
 @dataclass(frozen=True)
 class Population:
-    """Where documents come from: `draw(rng, runs, documents, sizes)`, the true mean, and whether scores are 0/1."""
+    """Where documents come from: `draw(rng, runs, documents, sizes)`, the true mean, whether scores are 0/1."""
 
     name: str
     draw: Callable[[np.random.Generator, int, int, str], Draw]
@@ -71,7 +71,7 @@ def simulated(kind: str, mean: float, icc: float) -> Population:
         each = np.repeat(m.ravel(), n.ravel()) * inner
         return group_sums(rng.beta(each, inner - each), n), n.astype(float)
 
-    one_size = kind == "binary" and icc > 0 or kind == "likert"
+    one_size = (kind == "binary" and icc > 0) or kind == "likert"
     return Population(f"{kind} {mean:g} icc {icc:g}", draw, mean, kind == "binary", SIZES[: 2 if one_size else 3])
 
 
