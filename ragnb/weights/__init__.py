@@ -15,6 +15,7 @@ from ragnb.weights.check import check_weights, nfc
 from ragnb.weights.notes import ledger, notes, why_no_total
 from ragnb.weights.reduced import MetricsArgument, Moments, moments
 from ragnb.weights.rows import Effective, effective_weights, sample_weight, weigh, weighted_score
+from ragnb.weights.sketch import histogram, quantiles
 
 __all__ = [
     "Effective",
@@ -22,10 +23,12 @@ __all__ = [
     "Moments",
     "check_weights",
     "effective_weights",
+    "histogram",
     "ledger",
     "moments",
     "nfc",
     "notes",
+    "quantiles",
     "sample_weight",
     "weigh",
     "weighted_means",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +39,18 @@ class Plan:
     high: float
     why_not: str = ""
     reason: tuple[str, str] = ("", "")
+
+
+def weight_vector(metrics: Sequence[Metric], weights: Mapping[str, float]) -> Array:
+    """Return the weight of each metric in the total, 0 for a rate that `weights` does not name.
+
+    Examples
+    --------
+    >>> weight_vector((Metric("a"), Metric("b", role="rate")), {"a": 2.0})
+    array([2., 0.])
+    """
+    own = [weights.get(m.name, m.weight if m.role == "quality" else 0.0) for m in metrics]
+    return np.array(own, dtype=float)
 
 
 def plan_total(
@@ -111,7 +123,7 @@ def finish(
     (G−1)/G · Σ (u_g / (1 − a_g/A))² / A².
     """
     v = doc_weight[cells.doc]
-    sums, counts, squares = _columns(cells, plan)
+    sums, counts, squares = cell_columns(cells, plan)
     first, empty = _runs(cells.group, groups)
     a = v[:, None] * counts
     total = _by(a, first, empty)
@@ -136,8 +148,17 @@ def finish(
     return Estimates(value, low, high, se, n, g, g_eff, n_eff, share, where)
 
 
-def _columns(cells: Cells, plan: Plan) -> tuple[Array, Array, Array]:
-    """Σx, n and (for rows that are clusters) Σx² of every metric and, last, of the weighted score."""
+def cell_columns(cells: Cells, plan: Plan) -> tuple[Array, Array, Array]:
+    """Return Σx, n and (for rows that are clusters) Σx² of every metric and, last, of the weighted score.
+
+    Examples
+    --------
+    >>> code, one = np.array([0]), np.ones((1, 1))
+    >>> cells = Cells(code, code, code, one > 0, np.array([4.0]), one, np.empty((0, 1, 1)))
+    >>> plan = plan_total([Metric("a")], np.ones(1), orient=True, rescale=False)
+    >>> [part.tolist() for part in cell_columns(cells, plan)]
+    [[[1.0, 1.0]], [[4.0, 4.0]], []]
+    """
     scale = cells.present @ plan.weights
     scored = scale > 0
     share = np.divide(1.0, scale, out=np.zeros_like(scale), where=scored)

@@ -12,10 +12,11 @@ import pandas as pd
 
 from ragnb.errors import RagnbError
 from ragnb.schema import Metric, resolve_metrics
+from ragnb.weights import merging, resampling, storing
 from ragnb.weights.cells import Cells, reduce_rows
 from ragnb.weights.check import check_weights, warn_unused
-from ragnb.weights.columns import Array, Labels, as_pandas, labels, matrix, statuses
-from ragnb.weights.finish import finish, plan_total
+from ragnb.weights.columns import Labels, as_pandas, labels, matrix, statuses
+from ragnb.weights.finish import finish, plan_total, weight_vector
 from ragnb.weights.table import result_table
 
 Counts = npt.NDArray[np.int64]
@@ -36,9 +37,11 @@ class Moments:
     cells : Cells
     by : str or None
         The grouping column, and `groups` its values.
+    doc : str
+        The document column.
+    cluster : str or None
+        The cluster column; None where documents are the clusters.
     docs, clusters : tuple of str
-    doc_clusters : bool
-        Whether documents are the clusters.
     counts : (groups, K, 2) int
         Failed and not applicable cells.
     rows : (groups,) int
@@ -47,12 +50,18 @@ class Moments:
     metrics: tuple[Metric, ...]
     cells: Cells
     by: str | None
+    doc: str
+    cluster: str | None
     groups: tuple[str, ...]
     docs: tuple[str, ...]
     clusters: tuple[str, ...]
-    doc_clusters: bool
     counts: Counts
     rows: Counts
+
+    merge = merging.merge
+    bootstrap = resampling.bootstrap
+    to_parquet = storing.to_parquet
+    from_parquet = classmethod(storing.from_parquet)
 
     def __repr__(self) -> str:
         return (
@@ -133,18 +142,6 @@ class Moments:
         )
 
 
-def weight_vector(metrics: tuple[Metric, ...], weights: Mapping[str, float]) -> Array:
-    """Return the weight of each metric in the total, 0 for a rate that `weights` does not name.
-
-    Examples
-    --------
-    >>> weight_vector((Metric("a"), Metric("b", role="rate")), {"a": 2.0})
-    array([2., 0.])
-    """
-    own = [weights.get(m.name, m.weight if m.role == "quality" else 0.0) for m in metrics]
-    return np.array(own, dtype=float)
-
-
 def moments(
     scores: Any,
     metrics: MetricsArgument = None,
@@ -197,10 +194,11 @@ def moments(
         chosen,
         reduce_rows(values, chosen, group, docs, clusters),
         by,
+        doc,
+        cluster,
         group.names,
         docs.names,
         clusters.names,
-        cluster is None,
         counts,
         np.bincount(group.codes, minlength=size),
     )

@@ -14,8 +14,8 @@ from ragnb.errors import RagnbError
 from ragnb.schema import Metric, resolve_metrics
 from ragnb.weights.check import check_weights, warn_unused
 from ragnb.weights.columns import Array, labels, matrix, statuses
-from ragnb.weights.finish import plan_total
-from ragnb.weights.reduced import MetricsArgument, weight_vector
+from ragnb.weights.finish import plan_total, weight_vector
+from ragnb.weights.reduced import MetricsArgument
 
 
 @dataclass(frozen=True)

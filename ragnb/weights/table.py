@@ -49,7 +49,7 @@ def result_table(source: Moments, found: Estimates, plan: Plan, weights: Array) 
 
 def _about(source: Moments, found: Estimates, plan: Plan) -> dict[Hashable | None, Any]:
     """What the columns do not hold: ranges, directions, and how the weight lies on the clusters."""
-    unit = ("document" if source.doc_clusters else "cluster") if source.clusters else "row"
+    unit = ("document" if source.cluster is None else "cluster") if source.clusters else "row"
     names = dict(enumerate(source.clusters))
     tops = zip(found.top_share.ravel().tolist(), found.top_cluster.ravel().tolist(), strict=True)
     return {

@@ -1,0 +1,474 @@
+"""Moments: merged, stored and resampled, against the rows they came from; histograms and quantiles of rows."""
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import math
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+import ragnb as rn
+from ragnb import stats
+from ragnb.errors import RagnbError, RagnbWarning
+from ragnb.weights import Moments, histogram, moments, quantiles
+
+NAMES = ["faithfulness", "answer_relevancy", "noise_sensitivity"]
+NUMBERS = ["value", "low", "high", "se", "n_eff"]
+
+cell = st.one_of(st.just(math.nan), st.floats(0, 1).map(lambda x: round(x, 3)))
+row = st.tuples(
+    *[cell] * 3,
+    st.sampled_from(["甲.pdf", "b.pdf", "re\u0301.pdf", "r\u00e9.pdf", None]),
+    st.sampled_from(["u", "v", "w", None]),
+    st.sampled_from(["甲系统", "B", None]),
+)
+tables = st.lists(row, max_size=25).flatmap(
+    lambda rows: st.integers(1, 4).map(lambda k: rows * k)  # repeats make real cells, not one a row
+)
+weight = st.sampled_from([0.0, 0.25, 1.0, 3.0])
+made = st.fixed_dictionaries({"by": st.sampled_from([None, "system"]), "cluster": st.sampled_from([None, "talk"])})
+
+
+def frame_of(rows):
+    frame = pd.DataFrame(rows, columns=[*NAMES, "doc_name", "talk", "system"]).astype(dict.fromkeys(NAMES, float))
+    states = ["ok", "failed", "not_applicable", None]
+    told = [states[i % 4] if math.isnan(x) and i % 4 else None for i, x in enumerate(frame[NAMES[0]])]
+    return frame.assign(faithfulness__status=pd.Series(told, dtype=object))
+
+
+def close(one, two, tolerance=1e-12):
+    pd.testing.assert_frame_equal(one.drop(columns=NUMBERS), two.drop(columns=NUMBERS))
+    np.testing.assert_allclose(one[NUMBERS].to_numpy(float), two[NUMBERS].to_numpy(float), atol=tolerance, rtol=0)
+
+
+def quiet(call, *args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RagnbWarning)
+        return call(*args, **options)
+
+
+def by_rows(frame, cluster, metric_weights, doc_weights):
+    """Value, se, n, clusters and Kish's n of each column, by leaving out one cluster's rows after the other."""
+    composed = frame["doc_name"].map(lambda d: d.replace("e\u0301", "\u00e9") if isinstance(d, str) else None)
+    names = composed if cluster is None else frame[cluster]
+    own = [name if isinstance(name, str) else i for i, name in enumerate(names)]
+    v = np.array([doc_weights.get(d, 1.0) if isinstance(d, str) else 1.0 for d in composed], dtype=float)
+    columns = frame[NAMES].assign(weighted_score=quiet(rn.weighted_score, frame, metric_weights))
+    for name, x in columns.items():
+        s = x.notna().to_numpy() & (v > 0)
+        scored, weights = x.to_numpy()[s], v[s]
+        of = pd.Series(own, dtype=object).to_numpy()[s]
+        groups = list(dict.fromkeys(of))
+        out = {"metric": name, "n": int(x.notna().sum()), "n_clusters": len(groups), "value": math.nan}
+        out |= {"se": math.nan, "n_eff": 0.0}
+        if groups:
+            theta = np.average(scored, weights=weights)
+            out |= {"value": theta, "n_eff": weights.sum() ** 2 / (weights**2).sum()}
+        if len(groups) > 1:
+            left = [np.array([g != out_of for g in of]) for out_of in groups]
+            moves = [np.average(scored[keep], weights=weights[keep]) - theta for keep in left]
+            out["se"] = math.sqrt((len(groups) - 1) / len(groups) * sum(m * m for m in moves))
+        yield out
+
+
+@settings(deadline=None)
+@given(tables, made, st.tuples(weight, weight), st.tuples(weight, weight), st.integers(0, 100))
+def test_merged_and_stored_parts_are_the_rows_left_out_one_by_one(tmp_path_factory, rows, how, w, v, cut):
+    frame, at = frame_of(rows), cut % (len(rows) + 1)
+    weights = {"faithfulness": w[0], "noise_sensitivity": w[1], "answer_relevancy": 0.5}
+    doc_weights = {"甲.pdf": v[0], "r\u00e9.pdf": v[1], "b.pdf": 2.0}
+    merged = moments(frame[:at], **how).merge(moments(frame[at:], **how))
+    path = tmp_path_factory.mktemp("stored") / "m.parquet"
+    stored = Moments.from_parquet(merged.to_parquet(path))
+    table = quiet(stored.means, weights, doc_weights)
+    groups = frame["system"].fillna("") if how["by"] else pd.Series("", index=frame.index)
+    keys = [key for key in ("B", "甲系统", "") if (groups == key).any()] if how["by"] else [""]
+    want = [
+        found | ({"system": key} if how["by"] else {})
+        for key in keys
+        for found in by_rows(frame[groups == key], how["cluster"], weights, doc_weights)
+    ]
+    assert len(table) == len(want)
+    for (_, got), loop in zip(table.iterrows(), want, strict=True):
+        for key, value in loop.items():
+            assert got[key] == pytest.approx(value, abs=1e-12, nan_ok=True), (key, got, loop)
+
+
+@settings(deadline=None, max_examples=60)
+@given(tables, made, st.integers(0, 100), st.integers(0, 100))
+def test_merging_is_reducing_at_once_in_any_order(rows, how, one, two):
+    frame = frame_of(rows)
+    first, last = sorted((one % (len(rows) + 1), two % (len(rows) + 1)))
+    a, b, c = (moments(part, **how) for part in (frame[:first], frame[first:last], frame[last:]))
+    whole = moments(frame, **how)
+    for merged in (a.merge(b).merge(c), a.merge(b.merge(c)), c.merge(a).merge(b)):
+        close(merged.means(), whole.means())
+        assert (merged.docs, merged.clusters, merged.groups) == (whole.docs, whole.clusters, whole.groups)
+        assert merged.cells.n.sum() == len(frame)
+        if how["by"]:
+            close(merged.means(by=None), moments(frame, cluster=how["cluster"]).means())
+
+
+def test_rows_that_are_their_own_clusters_stay_so_when_parts_are_merged():
+    frame = pd.DataFrame({"faithfulness": [0.1, 0.9], "answer_relevancy": [0.5, None]})
+    part = moments(frame)
+    assert part.cells.size == 2  # a cell a row, each with a cluster code of its own
+    merged = part.merge(part)
+    assert merged.means()["n_clusters"].tolist() == [4, 2, 4]
+    assert merged.cells.size == 2
+    close(merged.means(), moments(pd.concat([frame, frame])).means())
+
+
+def test_many_blocks_merge_into_the_moments_of_all_rows():
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.beta(2, 1, (4000, 12)), columns=[f"m{k}" for k in range(12)])
+    frame = frame.mask(rng.random(frame.shape) < 0.1).assign(doc_name=rng.choice([*"abcdefgh", None], 4000))
+    metrics = [rn.Metric(f"m{k}") for k in range(12)]
+    blocks = [moments(frame[i : i + 250], metrics) for i in range(0, 4000, 250)]
+    merged, whole = blocks[0], moments(frame, metrics)
+    assert blocks[0].cells.size == 250
+    for block in blocks[1:]:
+        merged = merged.merge(block)
+    assert merged.cells.size < 0.5 * sum(block.cells.size for block in blocks)
+    close(merged.means({"m3": 2}, {"a": 4, "h": 0}), whole.means({"m3": 2}, {"a": 4, "h": 0}))
+
+
+@pytest.mark.parametrize(
+    ("what", "options"),
+    [
+        ("metrics", {"metrics": "faithfulness"}),
+        ("metrics", {"metrics": [rn.Metric("faithfulness", 0, 2), "context_recall"]}),
+        ("by", {"by": "talk"}),
+        ("doc", {"doc": "talk"}),
+        ("cluster", {"cluster": "talk"}),
+    ],
+)
+def test_moments_made_in_another_way_are_not_merged(what, options):
+    frame = pd.DataFrame({"faithfulness": [0.5], "context_recall": [1.0], "doc_name": ["a"], "talk": ["t"]})
+    with pytest.raises(RagnbError, match=f"different {what} cannot be merged"):
+        moments(frame).merge(moments(frame, **options))
+
+
+# Parquet
+
+
+def same_bits(one, two):
+    for name in ("metrics", "by", "doc", "cluster", "groups", "docs", "clusters"):
+        assert getattr(one, name) == getattr(two, name), name
+    pairs = [(getattr(one.cells, f.name), getattr(two.cells, f.name)) for f in dataclasses.fields(one.cells)]
+    for mine, theirs in [*pairs, (one.counts, two.counts), (one.rows, two.rows)]:
+        assert mine.dtype == theirs.dtype
+        assert mine.shape == theirs.shape
+        assert mine.tobytes() == theirs.tobytes()
+
+
+@settings(deadline=None, max_examples=40)
+@given(tables, made)
+def test_what_is_written_is_read_with_the_same_bits(tmp_path_factory, rows, how):
+    before = moments(frame_of(rows), **how)
+    after = Moments.from_parquet(before.to_parquet(tmp_path_factory.mktemp("bits") / "m.parquet"))
+    same_bits(before, after)
+    one, two = before.means({"faithfulness": 0.3}), after.means({"faithfulness": 0.3})
+    pd.testing.assert_frame_equal(one, two, check_exact=True)
+    assert json.dumps(one.attrs) == json.dumps(two.attrs)
+
+
+def test_endless_ranges_odd_names_and_new_folders_are_stored(tmp_path):
+    names = pd.Series(["\ud800", 'a"sha256": "\x00\n'], dtype=object)
+    frame = pd.DataFrame({"延迟 [s].*": [0.1, 1e300], "doc_name": names, "组": ["", "β"]})
+    before = moments(frame, [rn.Metric("延迟 [s].*", 0, math.inf, better="lower", aliases=("lat",))], by="组")
+    path = before.to_parquet(tmp_path / "新" / "m[1]*.parquet")
+    same_bits(before, Moments.from_parquet(str(path)))
+    assert [p.name for p in path.parent.iterdir()] == ["m[1]*.parquet"]
+    empty = moments(frame[:0], [], by="组")
+    same_bits(empty, Moments.from_parquet(empty.to_parquet(path)))
+
+
+def test_a_write_that_fails_leaves_nothing_behind(tmp_path):
+    (tmp_path / "m.parquet").mkdir()
+    with pytest.raises(OSError):
+        moments(pd.DataFrame({"faithfulness": [0.5]})).to_parquet(tmp_path / "m.parquet")
+    assert [p.name for p in tmp_path.iterdir()] == ["m.parquet"]
+
+
+def test_foreign_files_are_refused_in_words(tmp_path):
+    polars = pytest.importorskip("polars")
+    path = tmp_path / "m.parquet"
+    for content in (b"", b"PAR1", b"question,score\na,1\n", pickle.dumps({"ragnb": "moments", "version": 1})):
+        path.write_bytes(content)
+        with pytest.raises(
+            RagnbError, match=r"m\.parquet: the file is damaged or holds no moments; write it with"
+        ):
+            Moments.from_parquet(path)
+    for column in ({"about": [1.5]}, {"about": ['{"ragnb": "moments", "version": 1}']}, {"score": [1.0]}):
+        polars.DataFrame(column).write_parquet(path)
+        with pytest.raises(RagnbError, match="damaged or holds no moments"):
+            Moments.from_parquet(path)
+    with pytest.raises(RagnbError, match="No such file"):
+        Moments.from_parquet(tmp_path / "other.parquet")
+    with pytest.raises(RagnbError, match="write it with Moments.to_parquet"):
+        Moments.from_parquet(tmp_path)
+
+
+def test_another_version_is_refused(tmp_path):
+    path = moments(pd.DataFrame({"faithfulness": [0.5]})).to_parquet(tmp_path / "m.parquet")
+    content = path.read_bytes()
+    sealed = re.search(rb'"sha256": "([0-9a-f]{64})"', content)[1]
+    assert sealed.decode() == hashlib.sha256(content.replace(sealed, b"")).hexdigest()
+    assert content.count(b'"version": 1,') == 1
+    newer = content.replace(b'"version": 1,', b'"version": 2,')
+    path.write_bytes(newer)
+    with pytest.raises(RagnbError, match="damaged"):
+        Moments.from_parquet(path)
+    path.write_bytes(newer.replace(sealed, hashlib.sha256(newer.replace(sealed, b"")).hexdigest().encode()))
+    with pytest.raises(RagnbError, match="moments of version 2; this ragnb reads version 1; write it anew"):
+        Moments.from_parquet(path)
+
+
+def test_any_damage_is_refused(tmp_path):
+    frame = pd.DataFrame({"faithfulness": np.linspace(0, 1, 40), "doc_name": list("abcdefgh") * 5})
+    whole = moments(frame).to_parquet(tmp_path / "m.parquet").read_bytes()
+    path = tmp_path / "damaged.parquet"
+    damaged = [whole[:at] for at in range(0, len(whole), 97)]
+    damaged += [whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :] for at in range(0, len(whole), 13)]
+    for content in damaged:
+        path.write_bytes(content)
+        with pytest.raises(RagnbError, match="damaged"):
+            Moments.from_parquet(path)
+
+
+# Bootstrap
+
+
+def clustered(seed, count=50, most=30):
+    rng = np.random.default_rng(seed)
+    doc = np.repeat(np.arange(count), rng.integers(5, most, count))
+    effect = rng.normal(0, 0.7, count)[doc]
+    data = {name: scipy_stats.norm.cdf(effect + rng.normal(0, 1, len(doc))) for name in NAMES}
+    frame = pd.DataFrame(data).mask(rng.random((len(doc), 3)) < 0.1)
+    return frame.assign(doc_name=[f"文档{d}" for d in doc])
+
+
+OPTIONS = [
+    {},
+    {"metric_weights": {"faithfulness": 3.0}, "doc_weights": {f"文档{d}": 0.5 + d / 25 for d in range(50)}},
+    {"orient": False, "level": 0.8},
+    {"rescale": True, "metric_weights": {"burden": 1.0}},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=["plain", "weights", "level", "rescale"])
+def test_three_ways_to_the_same_interval(options):
+    frame = clustered(1).assign(burden=lambda f: 5 - 4 * f["answer_relevancy"] ** 2)
+    metrics = [*NAMES, rn.Metric("burden", 1, 5, better="lower")] if "rescale" in options else NAMES
+    level = options.get("level", 0.95)
+    source = moments(frame, metrics)
+    wilson = source.means(**options).set_index("metric")
+    cells = source.bootstrap(resamples=6000, seed=3, **options).set_index("metric")
+    assert list(wilson.columns) == list(cells.columns)
+    shown = {key: options[key] for key in ("orient", "rescale", "metric_weights") if key in options}
+    rows = rn.weigh(frame, metrics=metrics, doc_weights=options.get("doc_weights"), **shown)
+    for name in wilson.index:
+        v = rows["sample_weight"].where(rows[name].notna())
+        sums = pd.DataFrame({"a": v, "s": v * rows[name]}).groupby(rows["doc_name"]).sum()
+        scipy = scipy_stats.bootstrap(
+            (sums["s"].to_numpy(), sums["a"].to_numpy()),
+            lambda s, a, axis: s.sum(axis=axis) / a.sum(axis=axis),
+            paired=True, n_resamples=6000, confidence_level=level, method="percentile", rng=7,
+        )  # fmt: skip
+        low, high = wilson.loc[name, ["low", "high"]]
+        width = high - low
+        assert cells.loc[name, ["low", "high"]].tolist() == pytest.approx(
+            list(scipy.confidence_interval), abs=0.04 * width
+        )
+        assert cells.loc[name, ["low", "high"]].tolist() == pytest.approx([low, high], abs=0.1 * width)
+        assert cells.loc[name, "se"] == pytest.approx(scipy.standard_error, rel=0.04)
+        assert cells.loc[name, "value"] == wilson.loc[name, "value"]
+
+
+def test_resampled_means_are_those_of_all_possible_draws():
+    a, s = np.array([1.0, 2.0, 0.5, 4.0]), np.array([0.2, 1.7, 0.1, 2.0])
+    draws = np.array(list(itertools.product(range(4), repeat=4)))
+    exact = s[draws].sum(axis=1) / a[draws].sum(axis=1)
+    one = np.ones(4, dtype=np.int64)
+    got = stats.resampled_means(one, a[:, None], s[:, None], 0 * a[:, None], resamples=40_000, seed=1)[:, 0]
+    assert set(np.round(got, 9)) == set(np.round(exact, 9))
+    assert got.mean() == pytest.approx(exact.mean(), abs=4 * exact.std() / 200)
+    assert got.std() == pytest.approx(exact.std(), rel=0.02)
+    shares = [(np.abs(x - value) < 1e-9).mean() for x in (got, exact) for value in np.unique(np.round(exact, 12))]
+    assert shares[: len(shares) // 2] == pytest.approx(shares[len(shares) // 2 :], abs=0.01)
+
+
+def test_a_draw_of_nothing_is_no_number():
+    zero, half = np.zeros((2, 1)), np.array([[1.0], [0.0]])
+    got = stats.resampled_means(np.array([1, 1]), half, half / 2, zero, resamples=200, seed=0)[:, 0]
+    assert np.isnan(got).mean() == pytest.approx(0.25, abs=0.1)
+    assert set(got[~np.isnan(got)]) == {0.5}
+    none = stats.resampled_means(np.empty(0, dtype=int), zero[:0], zero[:0], zero[:0], resamples=3, seed=0)
+    assert np.isnan(none).all()
+
+
+@pytest.mark.parametrize("docs", ["none", "some"])
+def test_single_rows_in_cells_have_the_interval_of_the_row_bootstrap(docs):
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame({name: rng.beta(4, 1, 400) for name in NAMES}).mask(rng.random((400, 3)) < 0.2)
+    if docs == "some":
+        frame["doc_name"] = [f"d{i // 20}" if i < 200 else None for i in range(400)]
+        frame.loc[:199, NAMES] **= np.repeat(rng.uniform(0.3, 3, 10), 20)[:, None]
+    source = moments(frame)
+    assert len(source.cells.cross)
+    got = source.bootstrap({"faithfulness": 2}, resamples=6000, seed=1).set_index("metric")
+    rows = rn.weigh(frame, {"faithfulness": 2})
+    own = (
+        np.arange(400) if docs == "none" else np.where(np.arange(400) < 200, np.arange(400) // 20, np.arange(400))
+    )
+    for name in got.index:
+        sums = pd.DataFrame({"a": rows[name].notna(), "s": rows[name]}).groupby(own).sum().to_numpy(float)
+        drawn = sums[rng.integers(0, len(sums), (6000, len(sums)))].sum(axis=1)
+        ends = np.quantile(drawn[:, 1] / drawn[:, 0], [0.025, 0.975])
+        assert got.loc[name, ["low", "high"]].tolist() == pytest.approx(ends, abs=0.05 * (ends[1] - ends[0]))
+
+
+def test_the_normal_draws_of_few_single_rows_stay_in_the_range():
+    got = moments(pd.DataFrame({"faithfulness": [1.0, 1.0, 1.0, 0.0, 0.0]})).bootstrap()
+    assert got["low"].min() >= 0
+    assert got["high"].max() <= 1
+
+
+def test_the_seed_gives_the_numbers_and_groups_are_drawn_as_if_alone():
+    frame = clustered(2, 12).assign(system=lambda f: np.where(np.arange(len(f)) % 3, "甲", "B"))
+    grouped = moments(frame, by="system")
+    one = grouped.bootstrap(seed=1)
+    pd.testing.assert_frame_equal(one, grouped.bootstrap(seed=1), check_exact=True)
+    assert (one["low"] != grouped.bootstrap(seed=2)["low"]).all()
+    for system, part in frame.groupby("system"):
+        alone = moments(part).bootstrap(seed=1)
+        block = one[one["system"] == system].drop(columns="system").reset_index(drop=True)
+        pd.testing.assert_frame_equal(block, alone, rtol=1e-9)
+
+
+def test_more_units_than_a_block_holds_give_the_jackknifes_errors():
+    frame = clustered(3, 1500, 7)
+    source = moments(frame)
+    got, want = source.bootstrap(resamples=3000), source.means()
+    assert got["se"].tolist() == pytest.approx(want["se"].tolist(), rel=0.05)
+
+
+def test_one_cluster_has_no_bootstrap_interval_and_few_resamples_are_refused():
+    frame = pd.DataFrame({"faithfulness": [1.0, 0.0, None], "context_recall": [0.5, 0.5, 1.0]})
+    got = moments(frame.assign(doc_name=["a", "a", "b"])).bootstrap().set_index("metric")
+    assert got.loc["faithfulness", ["low", "high", "se"]].isna().all()
+    assert got.loc["context_recall", ["low", "high", "se"]].notna().all()
+    assert moments(frame[:0]).bootstrap()[["value", "low", "high"]].isna().all(axis=None)
+    with pytest.raises(RagnbError, match="resamples=50 are too few"):
+        moments(frame).bootstrap(resamples=50)
+
+
+# Histograms and quantiles
+
+
+@given(st.lists(st.floats(0, 1), max_size=60), st.integers(1, 12))
+def test_histogram_counts_are_numpys_away_from_the_edges(values, bins):
+    inside = [x for x in values if abs(x * bins - round(x * bins)) > 1e-6]
+    got = histogram(pd.DataFrame({"faithfulness": [*inside, 1.0, math.nan]}), bins=bins)
+    counts, edges = np.histogram([*inside, 1.0], bins=bins, range=(0, 1))
+    assert got["n"].tolist() == counts.tolist()
+    assert np.append(got["bin_low"], got["bin_high"].iloc[-1]).tolist() == pytest.approx(edges)
+
+
+def test_bins_hold_their_lower_end_and_the_last_one_both():
+    tenths = pd.DataFrame({"faithfulness": np.arange(11) / 10, "burden": np.arange(11) % 5 + 1})
+    metrics = ["faithfulness", rn.Metric("burden", 1, 5)]
+    got = histogram(tenths, metrics)
+    assert got["n"].tolist() == [1] * 9 + [2] + [3, 0, 2, 0, 0, 2, 0, 2, 0, 2]
+    assert got.loc[got["metric"] == "burden", "bin_low"].tolist() == pytest.approx(np.arange(1, 5, 0.4).tolist())
+    polars = pytest.importorskip("polars")
+    pd.testing.assert_frame_equal(histogram(polars.from_pandas(tenths), metrics), got)
+
+
+def test_histograms_of_parts_add_up_to_the_histogram():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.random(300) for name in NAMES}).mask(rng.random((300, 3)) < 0.2)
+    frame["system"] = rng.choice(["甲", "B", None], 300)
+    whole = histogram(frame, by="system", bins=4)
+    keys = ["system", "metric", "bin_low", "bin_high"]
+    assert whole["system"].drop_duplicates().tolist() == ["B", "甲", ""]
+    parts = pd.concat([histogram(frame[:10], by="system", bins=4), histogram(frame[10:], by="system", bins=4)])
+    added = parts.groupby(keys, sort=False)["n"].sum()
+    assert added.reindex(whole.set_index(keys).index).tolist() == whole["n"].tolist()
+    for system in ("甲", "B"):
+        alone = histogram(frame[frame["system"] == system], bins=4)
+        assert whole.loc[whole["system"] == system, "n"].tolist() == alone["n"].tolist()
+    assert histogram(frame.dropna(subset="system"), by="system")["system"].unique().tolist() == ["B", "甲"]
+
+
+def test_histograms_that_cannot_be_are_refused():
+    frame = pd.DataFrame({"faithfulness": [0.5], "latency": [3.0]})
+    with pytest.raises(RagnbError, match="'latency' has no finite range"):
+        histogram(frame, [rn.Metric("latency", 0, math.inf)])
+    with pytest.raises(RagnbError, match="bins=0 must be"):
+        histogram(frame, bins=0)
+    for call in (histogram, quantiles):
+        with pytest.raises(RagnbError, match="stands beside status 'failed'"):
+            call(frame.assign(faithfulness__status="failed"))
+    assert histogram(frame[:0])["n"].tolist() == [0] * 10
+    assert histogram(frame, []).empty
+
+
+@given(
+    st.lists(st.tuples(cell, st.sampled_from(["a", "b", "文档", None])), max_size=40),
+    st.lists(st.floats(0.001, 0.999), min_size=1, max_size=4),
+    st.tuples(weight, weight),
+)
+def test_quantiles_are_numpys_weighted_inverse(rows, q, v):
+    frame = pd.DataFrame(rows, columns=["faithfulness", "source"]).astype({"faithfulness": float})
+    weights = {"a": v[0], "b": v[1], "文档": 0.5}
+    got = quiet(quantiles, frame, q=q, doc_weights=weights, doc="source")
+    w = frame["source"].map(lambda d: weights.get(d, 1.0) if isinstance(d, str) else 1.0).to_numpy(float)
+    keep = frame["faithfulness"].notna().to_numpy() & (w > 0)
+    x = frame["faithfulness"].to_numpy()[keep]
+    want = np.quantile(x, q, weights=w[keep], method="inverted_cdf") if len(x) else np.full(len(q), math.nan)
+    np.testing.assert_array_equal(got["value"], want)
+    assert (got["n"] == frame["faithfulness"].notna().sum()).all()
+    known = got.dropna()
+    assert ((known["low"] <= known["value"]) & (known["value"] <= known["high"])).all()
+
+
+def test_quantile_intervals_cover_at_their_level():
+    rng, hits, widths = np.random.default_rng(8), {0.8: [], 0.95: []}, {0.8: [], 0.95: []}
+    true = scipy_stats.norm.cdf(scipy_stats.norm.ppf([0.25, 0.5, 0.9]) * math.sqrt(1.5))
+    for _ in range(100):
+        doc = np.repeat(np.arange(40), rng.integers(3, 12, 40))
+        latent = rng.normal(0, math.sqrt(0.5), 40)[doc] + rng.normal(0, 1, len(doc))
+        frame = pd.DataFrame({"faithfulness": scipy_stats.norm.cdf(latent), "doc_name": doc})
+        for level, hit in hits.items():
+            got = quantiles(frame, q=[0.25, 0.5, 0.9], level=level)
+            hit += ((got["low"] <= true) & (true <= got["high"])).tolist()
+            widths[level] += (got["high"] - got["low"]).tolist()
+    assert 0.75 <= np.mean(hits[0.8]) <= 0.87
+    assert 0.92 <= np.mean(hits[0.95]) <= 0.985
+    assert np.mean(widths[0.8]) < 0.75 * np.mean(widths[0.95])
+
+
+def test_quantiles_without_clusters_have_no_interval_and_bad_ones_are_refused():
+    frame = pd.DataFrame({"faithfulness": [0.2, 0.4], "context_recall": [None, None], "doc_name": ["a", "a"]})
+    got = quantiles(frame)
+    assert got["q"].tolist() == [0.1, 0.5, 0.9] * 2
+    assert got["n_clusters"].tolist() == [1, 1, 1, 0, 0, 0]
+    assert got["value"].tolist()[:3] == [0.2, 0.2, 0.4]
+    assert got[["low", "high"]].isna().all(axis=None)
+    for q, level in ([0.0], 0.95), ([1.0], 0.95), ([math.nan], 0.95), ([0.5], 95):
+        with pytest.raises(RagnbError, match="must lie between 0 and 1"):
+            quantiles(frame, q=q, level=level)
+    with pytest.warns(RagnbWarning, match="doc_weights names 'aa'"):
+        quantiles(frame, doc_weights={"aa": 2})
+    assert quantiles(frame, []).empty
