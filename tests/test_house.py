@@ -32,7 +32,7 @@ FLOORS = {
     **dict.fromkeys(["diagnostics", "traces", "gates", "calibration", "comparison", "judging", "scoring"], 3),
     **dict.fromkeys(["weights", "readers", "scenario", "work"], 2),
     **dict.fromkeys(["schema", "markup"], 1),
-    **dict.fromkeys(["stats", "texts"], 0),
+    **dict.fromkeys(["stats", "texts", "files"], 0),
     "errors": 0,
 }
 OPEN_TO_ALL = {"errors", "texts"}
@@ -183,7 +183,7 @@ def test_core_keeps_its_budget():
     tools = {path for path in SOURCES if path.parent.name == "readers" and is_tool_reader(path)}
     ours = [path for path in SOURCES if room_of(path) not in NOT_CORE and path not in tools]
     shown = [path for path in ours if room_of(path) in SHOWING]
-    assert sum(map(code_lines, set(ours) - set(shown))) <= 5000
+    assert sum(map(code_lines, set(ours) - set(shown))) <= 6500
     assert sum(map(code_lines, shown)) <= 3500
 
 

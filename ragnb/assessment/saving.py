@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
-import tempfile
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ragnb.files import write_whole
 from ragnb.gates import gates_json, gates_junit
 from ragnb.readers import to_csv_text
 
@@ -22,7 +21,6 @@ _PACKAGES = ("numpy", "pandas", "scipy", "pydantic", "narwhals", "polars", "matp
 
 def save(sheet: Assessment, folder: Path, command: str | None) -> dict[str, Path]:
     """Write all files of a run; see `Assessment.save`."""
-    folder.mkdir(parents=True, exist_ok=True)
     texts = {
         "scores.csv": to_csv_text(sheet.scores),
         "means.csv": to_csv_text(sheet.means),
@@ -32,23 +30,7 @@ def save(sheet: Assessment, folder: Path, command: str | None) -> dict[str, Path
         "scenario.snapshot.yaml": sheet.scenario.snapshot_text(relative_to=folder),
         "run.json": json.dumps(run_record(sheet, command), ensure_ascii=False, indent=2) + "\n",
     }
-    return {name: write_text(folder / name, text) for name, text in texts.items()}
-
-
-def write_text(path: Path, text: str) -> Path:
-    """Write UTF-8 text durably: a file of this name is whole at any moment, the old one or the new one."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    return path
+    return {name: write_whole(folder / name, text) for name, text in texts.items()}
 
 
 def run_record(sheet: Assessment, command: str | None) -> dict[str, Any]:

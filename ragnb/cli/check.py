@@ -12,6 +12,7 @@ from ragnb import texts
 from ragnb.cli.parameters import FILE, PARAM, overrides
 from ragnb.cli.terminal import BLOCKED, PASSED, plain, text_table
 from ragnb.errors import RagnbError
+from ragnb.files import write_whole
 
 if TYPE_CHECKING:
     from ragnb.assessment import Assessment
@@ -54,11 +55,11 @@ def check_command(
     sheet = _assessed(source, given, overrides(parameters) | ({"lang": lang} if lang else {}))
     click.echo("\n".join(_told(sheet)))
     if markdown is not None:
-        _write(markdown, sheet.to_markdown())
+        write_whole(markdown, sheet.to_markdown())
     if json_file is not None:
-        _write(json_file, gates_json(sheet.gates))
+        write_whole(json_file, gates_json(sheet.gates))
     if junit is not None:
-        _write(junit, gates_junit(sheet.gates, name=sheet.scenario.name, lang=sheet.scenario.lang))
+        write_whole(junit, gates_junit(sheet.gates, name=sheet.scenario.name, lang=sheet.scenario.lang))
     return BLOCKED if sheet.blocked else PASSED
 
 
@@ -71,11 +72,6 @@ def _assessed(source: Path | None, files: dict[str, Path], settings: dict[str, o
     if not files:
         raise RagnbError("nothing to check; name a scenario, a results file, --traces with --gold, or --scores")
     return assess(Scenario(**files), **settings)
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _told(sheet: Assessment) -> Iterator[str]:

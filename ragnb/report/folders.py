@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ragnb.errors import RagnbError
+from ragnb.files import write_whole
 from ragnb.scenario import Scenario
 
 INPUTS = ("scores", "traces", "gold", "cases", "ratings")
@@ -78,9 +79,7 @@ class RunFolder:
     def done(self) -> Path:
         """Give the folder its name, and write that name into ``latest.txt`` beside it."""
         os.rename(self.path, self.final)
-        pointer = self.final.parent / f".{self.final.name}.latest"
-        pointer.write_text(f"{self.final.name}\n", encoding="utf-8")
-        os.replace(pointer, self.final.parent / "latest.txt")
+        write_whole(self.final.parent / "latest.txt", f"{self.final.name}\n")
         return self.final
 
     def failed(self) -> Path:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import re
-import tempfile
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragnb.errors import RagnbError
+from ragnb.files import write_whole
 from ragnb.schema import Metric
 from ragnb.weights.cells import Cells
 
@@ -33,6 +32,7 @@ def to_parquet(self: Moments, path: str | Path) -> Path:
 
     Examples
     --------
+    >>> import tempfile
     >>> import pandas as pd
     >>> from ragnb.weights import Moments, moments
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -43,7 +43,6 @@ def to_parquet(self: Moments, path: str | Path) -> Path:
     import polars as pl
 
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     arrays = {field.name: getattr(self.cells, field.name) for field in fields(Cells)}
     arrays |= {"counts": self.counts, "rows": self.rows}
     about: dict[str, Any] = {"ragnb": "moments", "sha256": "0" * 64, "version": VERSION}
@@ -59,18 +58,7 @@ def to_parquet(self: Moments, path: str | Path) -> Path:
     content = bytearray(buffer.getvalue())
     seal = _seal(content)
     content[seal] = _digest(content, seal)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    return path
+    return write_whole(path, content)
 
 
 def from_parquet(cls: type[Moments], path: str | Path) -> Moments:
