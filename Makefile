@@ -32,7 +32,7 @@ gallery: $(READY)  ## run the notebook that keeps its outputs anew, without time
 	  --extra-keys "$(addprefix metadata.language_info.,$(LANGUAGE))" $(GALLERY)
 
 clean:
-	rm -rf $(VENV) reports build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The stamp holds the folder's address: a venv that came along with a moved folder points at the old one.
 ifneq ($(shell cat $(READY) 2>/dev/null),$(CURDIR))
