@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.diagnostics.lifts import Lifts, lifts
+from ragnb.diagnostics.lifts import lifts
 from ragnb.diagnostics.rules import RULES, SLACK, fitting, lift_bar, past, rule_texts
+from ragnb.diagnostics.worst import worst_samples
 from ragnb.errors import RagnbError
 from ragnb.schema import Gate, Metric, Rule
-from ragnb.weights import MetricsArgument, moments, sample_weight
+from ragnb.weights import MetricsArgument, check_weights, moments, sample_weight, total_rises
 
 COLUMNS = (
     "metric", "severity", "value", "low", "high", "threshold", "certain", "n", "n_clusters", "cost",
     "causes", "actions", "worst", "rule",
 )  # fmt: skip
-_SHOWN = ("sample_id", "question", "answer", "ground_truth_answer")
-_SHOWN_IF_THERE = ("system", "doc_name")
 
 Means = Mapping[str, Mapping[Hashable, Any]]
 
 
 def diagnose(
-    scores: pd.DataFrame,
+    scores: Any,
     metrics: MetricsArgument = None,
     *,
     rules: Iterable[Rule] = RULES,
@@ -45,7 +44,8 @@ def diagnose(
     Parameters
     ----------
     scores : DataFrame
-        One row a sample, one column a metric, nan where there is no score.
+        One row a sample, one column a metric, nan or null where there is no score; of pandas, Polars, PyArrow,
+        DuckDB or PySpark. Of another engine than pandas only cells and the worst samples leave it.
     metrics : names or Metric objects, optional
         None takes the columns that METRICS declares; a metric without a rule gives no diagnosis.
     rules : Rule objects
@@ -73,7 +73,7 @@ def diagnose(
         - ``causes``: list of str; ``actions``: list of ``{"text", "setting"}``.
         - ``worst``: records of ``sample_id`` (the row's label where there is none), ``question``, ``answer``,
           ``ground_truth_answer``, ``score``, and ``system``, ``doc_name`` where there; the worst first, equal
-          scores in input order.
+          scores in input order. Rows of DuckDB and PySpark have no order: equal scores go by ``sample_id``.
         - ``rule``: the rule's name.
 
         ``attrs["weighted"]`` says whether document weights change the means.
@@ -94,23 +94,44 @@ def diagnose(
     texts.table(lang)
     if isinstance(top, bool) or not isinstance(top, int) or top < 0:
         raise RagnbError(f"top={top!r} must be a whole number, 0 or more")
-    weight = sample_weight(scores, doc_weights, doc=doc)
-    rows = lifts(scores, metrics, weight, metric_weights=metric_weights, orient=orient, rescale=rescale)
-    table = moments(scores, metrics, doc=doc, cluster=cluster).means(
-        metric_weights, doc_weights, level=level, orient=orient, rescale=rescale, strict=False
-    )
+    reduced = moments(scores, metrics, doc=doc, cluster=cluster)
+    table = reduced.means(metric_weights, doc_weights, level=level, orient=orient, rescale=rescale, strict=False)
     means: Means = {row["metric"]: row for row in table.to_dict("records")}
+    fired = [
+        (rule, metric, past_bar)
+        for rule, metric in fitting(rules, reduced.metrics)
+        if (past_bar := _fired(rule, metric, means))
+    ]
+    bars = [(metric, bar) for rule, metric, _ in fired if (bar := lift_bar(rule)) is not None]
+    weighing = {"metric_weights": metric_weights, "orient": orient, "rescale": rescale}
+    costs = _costs(scores, reduced.metrics, bars, doc_weights, doc, weighing)
     found: list[dict[str, Any]] = []
-    for rule, metric in fitting(rules, rows.parts.metrics):
-        if fired := _fired(rule, metric, means):
-            row = _finding(rule, metric, means, rows, fired)
-            row["causes"], row["actions"] = rule_texts(rule, lang)
-            row["worst"] = worst_samples(scores, rows.values(metric), metric, top)
-            found.append(row)
+    for (rule, metric, past_bar), cost in zip(fired, costs, strict=True):
+        row = _finding(rule, metric, means, past_bar, cost)
+        row["causes"], row["actions"] = rule_texts(rule, lang)
+        row["worst"] = worst_samples(scores, metric, top)
+        found.append(row)
     found.sort(key=_urgency)
     diagnoses = pd.DataFrame(found, columns=list(COLUMNS))
-    diagnoses.attrs["weighted"] = bool((weight != 1).any())
+    weights = check_weights(doc_weights, "doc_weights")
+    diagnoses.attrs["weighted"] = any(weights.get(name, 1.0) != 1 for name in reduced.docs)
     return diagnoses
+
+
+def _costs(
+    scores: Any,
+    metrics: Sequence[Metric],
+    bars: Sequence[tuple[Metric, float]],
+    doc_weights: Mapping[str, float] | None,
+    doc: str,
+    weighing: Mapping[str, Any],
+) -> list[float]:
+    if not isinstance(scores, pd.DataFrame):
+        places = [(metrics.index(metric), bar) for metric, bar in bars]
+        costs = total_rises(scores, metrics, places, doc_weights=doc_weights, doc=doc, slack=SLACK, **weighing)
+        return [float(cost) for cost in costs]
+    rows = lifts(scores, metrics, sample_weight(scores, doc_weights, doc=doc), **weighing)
+    return [float(rows.rises(metric, bar).sum()) for metric, bar in bars]
 
 
 def _urgency(row: Mapping[str, Any]) -> tuple[bool, bool, float]:
@@ -133,15 +154,13 @@ def _meets(value: float, gate: Gate) -> bool:
     return value >= gate.at - SLACK if gate.op == ">=" else value <= gate.at + SLACK
 
 
-def _finding(rule: Rule, metric: Metric, means: Means, rows: Lifts, fired: tuple[str, float]) -> dict[str, Any]:
+def _finding(rule: Rule, metric: Metric, means: Means, fired: tuple[str, float], cost: float) -> dict[str, Any]:
     severity, threshold = fired
     mean = means[metric.name]
     certain = bool(past(mean["high"] if metric.better == "higher" else mean["low"], threshold, metric.better))
     if rule.also is not None:
         other = means[rule.also.metric]
         certain &= _meets(float(other["low"] if rule.also.op == ">=" else other["high"]), rule.also)
-    bar = lift_bar(rule)
-    in_total = bool(pd.notna(mean["weight"])) and bar is not None
     return {
         "metric": metric.name,
         "severity": severity,
@@ -152,35 +171,6 @@ def _finding(rule: Rule, metric: Metric, means: Means, rows: Lifts, fired: tuple
         "certain": certain,
         "n": int(mean["n"]),
         "n_clusters": int(mean["n_clusters"]),
-        "cost": float(rows.rises(metric, bar).sum()) if in_total and bar is not None else float("nan"),
+        "cost": cost if pd.notna(mean["weight"]) else float("nan"),
         "rule": rule.name,
     }
-
-
-def worst_samples(scores: pd.DataFrame, values: Any, metric: Metric, top: int) -> list[dict[str, Any]]:
-    """Return the `top` samples with the worst scores as records; samples without a score are never among them.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"sample_id": ["a", "b", "c"], "question": ["x", "y", "z"]})
-    >>> [r["sample_id"] for r in worst_samples(frame, [0.5, None, 0.1], Metric("m"), 2)]
-    ['c', 'a']
-    """
-    x = np.asarray(values, dtype=float)
-    order = np.argsort(x if metric.better == "higher" else -x, kind="stable")
-    positions = order[: min(top, int((~np.isnan(x)).sum()))]
-    shown = [*_SHOWN, *(name for name in _SHOWN_IF_THERE if name in scores.columns)]
-    return [
-        {name: _cell(scores, position, name) for name in shown} | {"score": float(x[position])}
-        for position in positions
-    ]
-
-
-def _cell(scores: pd.DataFrame, position: int, name: str) -> Any:
-    if name in scores.columns:
-        cell = scores[name].iloc[position]
-    else:
-        cell = scores.index[position] if name == "sample_id" else None
-    if pd.api.types.is_scalar(cell) and pd.isna(cell):
-        return None
-    return cell.item() if isinstance(cell, np.generic) else cell

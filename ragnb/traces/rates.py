@@ -12,7 +12,7 @@ from ragnb import texts
 from ragnb.errors import RagnbError, did_you_mean, unknown
 from ragnb.schema import METRICS
 from ragnb.traces.outcomes import LABELS
-from ragnb.weights import weighted_means
+from ragnb.weights import column_names, moments, plain_sums
 
 RATES = tuple(name for name, metric in METRICS.items() if metric.role == "rate")
 """The rates, in the order of METRICS."""
@@ -33,7 +33,7 @@ def refusal_metrics(
     Parameters
     ----------
     labelled : DataFrame
-        What `label_traces` returns, of pandas or Polars.
+        What `label_traces` returns, of pandas, Polars, PyArrow, DuckDB or PySpark.
     metrics : names, optional
         Some of `RATES`; None takes all that are there.
     doc_weights, by, doc, cluster, level
@@ -61,17 +61,11 @@ def refusal_metrics(
     0  over_refusal    0.5        1.0  2
     """
     names = _chosen(labelled, metrics)
-    frame = _columns(labelled, [*names, *(f"{name}__status" for name in names), doc, by, cluster])
-    means = weighted_means(frame, doc_weights=doc_weights, by=by, doc=doc, cluster=cluster, level=level)
+    found = moments(labelled, names, doc=doc, cluster=cluster, by=by)
+    means = found.means(None, doc_weights, level=level)
     attrs = means.attrs
-    means = means[means["metric"].isin(names)].reset_index(drop=True)
-    if by is None:
-        total = frame[names].sum()
-        means["numerator"] = means["metric"].map(total).to_numpy(dtype=float)
-    else:
-        sums = frame.groupby(frame[by].astype(str))[names].sum().stack()
-        keys = zip(means[by].astype(str), means["metric"], strict=True)
-        means["numerator"] = [float(sums[key]) for key in keys]
+    means = means[means["metric"] != "weighted_score"].reset_index(drop=True)
+    means["numerator"] = plain_sums(found).ravel()
     means.attrs = attrs
     return means
 
@@ -93,10 +87,11 @@ def _pandas(series: Any) -> Any:
 
 
 def _chosen(labelled: Any, metrics: str | tuple[str, ...] | list[str] | None) -> list[str]:
-    there = [name for name in RATES if name in labelled.columns]
+    columns = column_names(labelled)
+    there = [name for name in RATES if name in columns]
     if metrics is None:
         if not there:
-            step = did_you_mean(RATES[0], list(labelled.columns))
+            step = did_you_mean(RATES[0], columns)
             raise RagnbError(f"the frame holds no rate; label the traces with rn.label_traces; {step}")
         return there
     chosen = [metrics] if isinstance(metrics, str) else list(metrics)

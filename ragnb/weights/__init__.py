@@ -12,24 +12,35 @@ from typing import Any
 import pandas as pd
 
 from ragnb.weights.check import check_weights, nfc
+from ragnb.weights.columns import numeric
+from ragnb.weights.engines import collected, column_names, numbered, score_of
+from ragnb.weights.lifted import total_rises
 from ragnb.weights.notes import ledger, notes, why_no_total
 from ragnb.weights.reduced import MetricsArgument, Moments, moments
 from ragnb.weights.rows import Effective, effective_weights, sample_weight, weigh, weighted_score
 from ragnb.weights.sketch import histogram, quantiles
+from ragnb.weights.table import plain_sums
 
 __all__ = [
     "Effective",
     "MetricsArgument",
     "Moments",
     "check_weights",
+    "collected",
+    "column_names",
     "effective_weights",
     "histogram",
     "ledger",
     "moments",
     "nfc",
     "notes",
+    "numbered",
+    "numeric",
+    "plain_sums",
     "quantiles",
     "sample_weight",
+    "score_of",
+    "total_rises",
     "weigh",
     "weighted_means",
     "weighted_score",
@@ -55,7 +66,8 @@ def weighted_means(
     Parameters
     ----------
     scores : DataFrame
-        One row a sample, one column a metric, nan where there is no score; optional ``<metric>__status``.
+        One row a sample, one column a metric, nan or null where there is no score; optional
+        ``<metric>__status``. Of pandas, Polars, PyArrow, DuckDB or PySpark, as `moments` takes it.
     metrics : names or Metric objects, optional
         None takes the columns that METRICS declares; objects add to them; names select.
     metric_weights, doc_weights : mapping of name to weight, optional

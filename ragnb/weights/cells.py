@@ -13,6 +13,8 @@ from ragnb.schema import Metric
 from ragnb.weights.columns import Array, Codes, Labels
 
 Flags = npt.NDArray[np.bool_]
+WORD = 32
+"""How many metrics one whole number holds the gaps of."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +121,8 @@ def _number(key: Codes) -> tuple[Codes, Codes]:
 
 def _pattern(present: Flags) -> Codes:
     codes = np.zeros(len(present), dtype=np.int64)
-    for start in range(0, present.shape[1], 32):
-        part = present[:, start : start + 32]
+    for start in range(0, present.shape[1], WORD):
+        part = present[:, start : start + WORD]
         word = part @ (1 << np.arange(part.shape[1], dtype=np.int64))
         codes = word if start == 0 else _join(codes, word)
     return codes
@@ -143,3 +145,16 @@ def _cross(x: Array, cell: Codes, count: int, alone: Flags) -> Array:
                 cross[:, i, j] = np.bincount(where, weights=inner[:, i] * inner[:, j], minlength=count)
                 cross[:, j, i] = cross[:, i, j]
     return cross[alone]
+
+
+def bits(words: Codes, width: int) -> Flags:
+    """Return which of `width` metrics a pattern's words say are there.
+
+    Examples
+    --------
+    >>> bits(np.array([[5]]), 3)
+    array([[ True, False,  True]])
+    """
+    places = np.arange(width)
+    found: Flags = (words[:, places // WORD] >> (places % WORD) & 1).astype(bool)
+    return found

@@ -14,6 +14,17 @@ import numpy as np
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, place
 
 
+def spelt(name: object) -> str:
+    """Return a name as text: a whole number as its digits, which columns with gaps hold as floats.
+
+    Examples
+    --------
+    >>> spelt(7.0), spelt(0.5), spelt("7.0")
+    ('7', '0.5', '7.0')
+    """
+    return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)
+
+
 def nfc(name: object) -> str:
     """Return a name in Unicode form NFC, in which document names are compared.
 
@@ -22,7 +33,7 @@ def nfc(name: object) -> str:
     >>> nfc("re\\u0301sume\\u0301.pdf") == "r\\u00e9sum\\u00e9.pdf"
     True
     """
-    return unicodedata.normalize("NFC", str(name))
+    return unicodedata.normalize("NFC", spelt(name))
 
 
 def check_weights(weights: Mapping[str, Any] | None, what: str, *, source: object = None) -> dict[str, float]:

@@ -13,11 +13,11 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, did_you_mean, listing
 from ragnb.schema import STATUS_WORDS, Metric, declare_step
-from ragnb.weights.check import nfc
+from ragnb.weights.check import nfc, spelt
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
-_SLACK = 1e-9
+SLACK = 1e-9
 
 
 @dataclass(frozen=True)
@@ -64,16 +64,16 @@ def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
     array([ 1., nan])
     """
     column = frame[metric.name]
-    if column.dtype == object or isinstance(column.dtype, pd.StringDtype):
-        text = column.map(lambda v: isinstance(v, str))
-        if bool(text.any()):
-            at = column.index[int(np.argmax(text.to_numpy()))]
+    if not pd.api.types.is_numeric_dtype(column.dtype):
+        text = np.array([isinstance(v, str) for v in column], dtype=bool)
+        if text.any():
+            at = int(np.argmax(text))
             raise RagnbError(
-                f"column {metric.name!r}, row {at!r}: {column.loc[at]!r} is text, not a score; "
+                f"column {metric.name!r}, row {column.index[at]!r}: {column.iloc[at]!r} is text, not a score; "
                 "read the file with rn.read_scores, or convert the column to numbers"
             )
     values = column.to_numpy(dtype=float, na_value=np.nan)
-    wrong = np.isinf(values) | (values < metric.low - _SLACK) | (values > metric.high + _SLACK)
+    wrong = np.isinf(values) | (values < metric.low - SLACK) | (values > metric.high + SLACK)
     if wrong.any():
         position = int(np.argmax(wrong))
         raise RagnbError(
@@ -157,8 +157,19 @@ def labels(frame: pd.DataFrame, column: str | None, *, optional: bool = False, c
         raise RagnbError(
             f"column={column!r} is not there; {did_you_mean(column, [str(c) for c in frame.columns])}"
         )
-    codes, uniques = pd.factorize(frame[column])
-    names = [nfc(name) if compose else str(name) for name in uniques]
+    return coded(frame[column], compose=compose)
+
+
+def coded(values: Any, *, compose: bool = False) -> Labels:
+    """Return values as codes into their sorted names, −1 where there is none.
+
+    Examples
+    --------
+    >>> coded(pd.Series(["b", None, "a"]))
+    Labels(codes=array([ 1, -1,  0]), names=('a', 'b'))
+    """
+    codes, uniques = pd.factorize(values)
+    names = [nfc(name) if compose else spelt(name) for name in uniques]
     ordered = tuple(sorted(set(names)))
     position = {name: index for index, name in enumerate(ordered)}
     recode = np.array([position[name] for name in names] + [-1], dtype=np.int64)

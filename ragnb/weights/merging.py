@@ -62,7 +62,7 @@ def merge(self: Moments, other: Moments) -> Moments:
         named = np.where(c.cluster < len(part.clusters), c.cluster, -1)
         codes = (group[c.group], _recode(part.clusters, clusters)[named], _recode(part.docs, docs)[c.doc])
         moved.append((c, np.column_stack(codes)))
-    cells = _add(moved)
+    cells = add_up(moved)
     return replace(self, cells=cells, groups=groups, docs=docs, clusters=clusters, counts=counts, rows=rows)
 
 
@@ -80,8 +80,17 @@ def _recode(names: Sequence[str], into: Sequence[str]) -> Codes:
     return np.array([position[name] for name in names] + [-1], dtype=np.int64)
 
 
-def _add(parts: Sequence[tuple[Cells, Codes]]) -> Cells:
-    """Add up the cells of equal (group, cluster, doc) and pattern, in that order."""
+def add_up(parts: Sequence[tuple[Cells, Codes]]) -> Cells:
+    """Add up the cells of equal codes (group, cluster, doc) and pattern, in that order.
+
+    Examples
+    --------
+    >>> one, none = np.ones((2, 1), dtype=bool), np.empty((0, 1, 1))
+    >>> codes = np.zeros((2, 3), dtype=int)
+    >>> cells = Cells(codes[:, 0], codes[:, 1], codes[:, 2], one, np.ones(2), np.array([[0.5], [0.25]]), none)
+    >>> add_up([(cells, codes)]).sums
+    array([[0.75]])
+    """
     present = np.vstack([cells.present for cells, _ in parts])
     keys = np.hstack([np.vstack([codes for _, codes in parts]), np.packbits(present, axis=1)])
     order = np.lexsort(keys.T[::-1])

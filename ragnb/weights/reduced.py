@@ -16,7 +16,9 @@ from ragnb.weights import merging, resampling, storing
 from ragnb.weights.cells import Cells, reduce_rows
 from ragnb.weights.check import check_weights, warn_unused
 from ragnb.weights.columns import Labels, as_pandas, labels, matrix, statuses
+from ragnb.weights.engines import column_names
 from ragnb.weights.finish import finish, plan_total, weight_vector
+from ragnb.weights.grouped import Reduced, reduce_query, with_nameless
 from ragnb.weights.table import result_table
 
 Counts = npt.NDArray[np.int64]
@@ -155,7 +157,8 @@ def moments(
     Parameters
     ----------
     scores : DataFrame
-        One row a sample, one column a metric, nan where there is no score.
+        One row a sample, one column a metric, nan or null where there is no score; of pandas, Polars, PyArrow,
+        DuckDB or PySpark. Other engines than pandas reduce the rows themselves: only cells leave them.
     metrics : names or Metric objects, optional
         None takes the columns that METRICS declares.
     doc : str
@@ -177,29 +180,43 @@ def moments(
     >>> moments(pd.DataFrame({"faithfulness": [1.0, 0.5, None], "doc_name": ["a", "a", "b"]}))
     Moments(3 rows in 3 cells: 1 metrics, 2 documents, 1 groups)
     """
-    frame = as_pandas(scores)
-    chosen = resolve_metrics(metrics, [str(c) for c in frame.columns])
-    values = matrix(frame, chosen)
-    status = statuses(frame, chosen, values)
-    docs = labels(frame, doc, optional=doc == "doc_name", compose=True)
-    clusters = docs if cluster is None else labels(frame, cluster)
-    group = labels(frame, by)
-    if by is not None and (group.codes < 0).any():
-        group = Labels(np.where(group.codes < 0, len(group.names), group.codes), (*group.names, ""))
-    if by is None:
-        group = Labels(np.zeros(len(frame), dtype=np.int64), ())
-    size = 1 if by is None else len(group.names)
-    counts = np.stack([_count(status == word, group.codes, size) for word in (1, 2)], axis=2)
+    names = column_names(scores)
+    chosen = resolve_metrics(metrics, names)
+    rows_stay = not isinstance(scores, pd.DataFrame) and bool(names)
+    reduce = reduce_query if rows_stay else _reduce_frame
+    found = reduce(scores, chosen, doc=doc, cluster=cluster, by=by)
     return Moments(
         chosen,
-        reduce_rows(values, chosen, group, docs, clusters),
+        found.cells,
         by,
         doc,
         cluster,
-        group.names,
+        found.groups,
+        found.docs,
+        found.clusters,
+        found.counts,
+        found.rows,
+    )
+
+
+def _reduce_frame(
+    scores: Any, metrics: tuple[Metric, ...], *, doc: str, cluster: str | None, by: str | None
+) -> Reduced:
+    frame = as_pandas(scores)
+    values = matrix(frame, metrics)
+    status = statuses(frame, metrics, values)
+    docs = labels(frame, doc, optional=doc == "doc_name", compose=True)
+    clusters = docs if cluster is None else labels(frame, cluster)
+    group = Labels(np.zeros(len(frame), dtype=np.int64), ("",))
+    if by is not None:
+        group = with_nameless(labels(frame, by))
+    size = len(group.names)
+    return Reduced(
+        reduce_rows(values, metrics, group, docs, clusters),
+        () if by is None else group.names,
         docs.names,
         clusters.names,
-        counts,
+        np.stack([_count(status == word, group.codes, size) for word in (1, 2)], axis=2),
         np.bincount(group.codes, minlength=size),
     )
 

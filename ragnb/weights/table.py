@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb.schema import RESULT_COLUMNS
-from ragnb.weights.cells import Flags
+from ragnb.weights.cells import Flags, centres
 from ragnb.weights.columns import Array
 from ragnb.weights.finish import Estimates, Plan
 
@@ -65,3 +65,19 @@ def _about(source: Moments, found: Estimates, plan: Plan) -> dict[Hashable | Non
 
 def _in_total(source: Moments, weights: Array) -> Flags:
     return np.array([m.role == "quality" for m in source.metrics], dtype=bool) | (weights > 0)
+
+
+def plain_sums(found: Moments) -> Array:
+    """Return Σx of the scores as they are, groups × metrics, without any weight.
+
+    Examples
+    --------
+    >>> from ragnb.weights import moments
+    >>> plain_sums(moments(pd.DataFrame({"faithfulness": [1.0, 0.25, None]}))).tolist()
+    [[1.25]]
+    """
+    c = found.cells
+    own = c.sums + c.n[:, None] * c.present * centres(found.metrics)
+    sums: Array = np.zeros((len(found.rows), own.shape[1]))
+    np.add.at(sums, c.group, own)
+    return sums

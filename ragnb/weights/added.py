@@ -1,0 +1,129 @@
+"""The two columns of weighing as expressions, for rows that stay on their engine."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+
+from ragnb.schema import Metric
+from ragnb.weights.check import check_weights, nfc, warn_unused
+from ragnb.weights.columns import Array
+from ragnb.weights.engines import (
+    BAD,
+    Frame,
+    any_fault,
+    collected,
+    doc_there,
+    explain,
+    guarded,
+    key_of,
+    laid_out,
+    opened,
+    stays_lazy,
+)
+
+
+@dataclass(frozen=True)
+class Total:
+    """How the scores add up: Σ weight · (intercept + slope · score) / Σ weight over the scores that are there."""
+
+    metrics: tuple[Metric, ...]
+    weights: Array
+    slopes: Array
+    intercepts: Array
+
+    def expression(self) -> nw.Expr:
+        """Return the weighted score over ``__v0``, ``__v1`` …, null where nothing with a weight has a score."""
+        over, under = [], []
+        columns = zip(self.weights.tolist(), self.slopes.tolist(), self.intercepts.tolist(), strict=True)
+        for k, (weight, slope, intercept) in enumerate(columns):
+            if weight > 0:
+                value = nw.col(f"__v{k}")
+                gone = value.is_null()
+                over.append(nw.when(gone).then(nw.lit(0.0)).otherwise((value * slope + intercept) * weight))
+                under.append(nw.when(gone).then(nw.lit(0.0)).otherwise(nw.lit(weight)))
+        if not over:
+            return nw.lit(None, dtype=nw.Float64)
+        bottom = nw.sum_horizontal(*under)
+        return nw.when(bottom > 0).then(nw.sum_horizontal(*over) / bottom)
+
+
+@dataclass(frozen=True)
+class DocWeights:
+    """The documents' weights as the caller wrote them, and the column they are for."""
+
+    doc: str
+    weights: Mapping[str, float] | None
+
+    def expression(self, frame: Frame, lazy: bool) -> nw.Expr:
+        """Return each row's document weight, 1.0 where none is named."""
+        checked = check_weights(self.weights, "doc_weights")
+        one = nw.lit(1.0)
+        if doc_there(frame, self.doc) is None:
+            warn_unused(checked, [], "doc_weights", stacklevel=5)
+            return one
+        key = key_of(frame, self.doc)
+        if not checked:
+            return one
+        spelt = self._as_written(checked) if lazy else _as_found(frame, key, checked)
+        if lazy and frame.collect_schema()[self.doc].is_float():
+            key = (
+                nw.when(key == key.round()).then(key.cast(nw.Int64).cast(nw.String)).otherwise(key.cast(nw.String))
+            )
+        elif lazy:
+            key = key.cast(nw.String)
+        names, weights = list(spelt), [spelt[name] for name in spelt]
+        return key.replace_strict(names, weights, default=1.0, return_dtype=nw.Float64) if names else one
+
+    def _as_written(self, checked: Mapping[str, float]) -> dict[Any, float]:
+        spelt: dict[Any, float] = {}
+        for name in self.weights or {}:
+            for form in (str(name), nfc(name), unicodedata.normalize("NFD", str(name))):
+                spelt[form] = checked[nfc(name)]
+        return spelt
+
+
+def _as_found(frame: Frame, key: nw.Expr, checked: Mapping[str, float]) -> dict[Any, float]:
+    """The weights under the names as the column spells them."""
+    found = collected(frame.select(key.alias("__k0")).unique())["__k0"].to_list()
+    names = {name: nfc(name) for name in found if name is not None}
+    warn_unused(checked, sorted(set(names.values())), "doc_weights", stacklevel=6)
+    return {raw: checked[name] for raw, name in names.items() if name in checked}
+
+
+def add_columns(scores: Any, total: Total | None, docs: DocWeights | None, *, only: bool = False) -> Any:
+    """Return the caller's kind of frame with ``weighted_score`` and ``sample_weight``, or with them only.
+
+    Raises
+    ------
+    RagnbError
+        For an eager frame as `weighted_score`; the query of a lazy one fails when it runs.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> docs = DocWeights("doc_name", {"a": 2.0})
+    >>> add_columns(pl.DataFrame({"doc_name": ["a", "b"]}), None, docs, only=True)["sample_weight"].to_list()
+    [2.0, 1.0]
+    """
+    source, lazy = opened(scores), stays_lazy(scores)
+    have = source.collect_schema().names()
+    metrics = () if total is None else total.metrics
+    rows, faults = laid_out(source, metrics)
+    new: dict[str, nw.Expr] = {}
+    if total is not None:
+        score = total.expression()
+        new["weighted_score"] = guarded(score, faults) if lazy and faults else score
+    if docs is not None:
+        new["sample_weight"] = docs.expression(source, lazy)
+    kept = list(new) if only else list(dict.fromkeys([*have, *new]))
+    if lazy:
+        return rows.with_columns(**new).select(*kept).to_native()
+    made = collected(rows.with_columns(**new, **{BAD: any_fault(faults)}).select(*kept, BAD))
+    if made[BAD].sum():
+        explain(scores, metrics)
+    return made.select(*kept).to_native()

@@ -1,0 +1,462 @@
+"""The same cases on every engine, against a loop over the rows and against the pandas result."""
+
+import importlib.util
+import math
+import unicodedata
+import warnings
+from decimal import Decimal
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import ragnb as rn
+from ragnb.errors import RagnbError, RagnbWarning
+from ragnb.weights import sample_weight
+
+duckdb = pytest.importorskip("duckdb")
+
+ENGINES = {
+    "pandas": lambda table: table.to_pandas(),
+    "nullable": lambda table: table.to_pandas().convert_dtypes(),
+    "arrow": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "polars": pl.from_arrow,
+    "lazy": lambda table: pl.from_arrow(table).lazy(),
+    "pyarrow": lambda table: table,
+    "duckdb": lambda table: duckdb.connect().from_arrow(table),
+}
+NATIVE = ("polars", "lazy", "pyarrow", "duckdb")
+LAZY = ("lazy", "duckdb")
+NAN = math.nan
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request):
+    return request.param
+
+
+@pytest.fixture(params=NATIVE)
+def native(request):
+    return request.param
+
+
+def on(engine, columns):
+    return ENGINES[engine](columns if isinstance(columns, pa.Table) else pa.table(columns))
+
+
+def rows_of(frame):
+    """The rows as plain dicts, every gap None, sorted by `sample_id` where there is one."""
+    opened = nw.from_native(frame)
+    eager = opened.collect() if isinstance(opened, nw.LazyFrame) else opened
+    columns = {name: eager[name].to_list() for name in eager.columns}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    for row in rows:
+        for name, value in row.items():
+            if not isinstance(value, str) and (value is None or value is pd.NA or value != value):
+                row[name] = None
+    return sorted(rows, key=lambda row: row["sample_id"]) if "sample_id" in columns else rows
+
+
+def many(n=3000):
+    rng = np.random.default_rng(7)
+    docs = [None, "甲.pdf", "双源CT成像技术.pdf", "re\u0301sume\u0301", "r\u00e9sum\u00e9", "b"]
+    gap = {0: None, 1: NAN}
+    scores = [[gap.get(int(rng.integers(0, 12)), float(rng.random())) for _ in range(n)] for _ in range(2)]
+    status = [["failed", "not_applicable", "missing", None][int(rng.integers(0, 4))] for _ in range(n)]
+    return {
+        "sample_id": list(range(n)),
+        "faithfulness": scores[0],
+        "faithfulness__status": [
+            "ok" if x is not None and x == x else word for x, word in zip(scores[0], status, strict=True)
+        ],
+        "noise_sensitivity": scores[1],
+        "context_recall": pa.array([Decimal(int(x)) / 4 for x in rng.integers(0, 5, n)], pa.decimal128(5, 2)),
+        "over_refusal": pa.array([[True, False, None][int(x)] for x in rng.integers(0, 3, n)]),
+        "doc_name": [docs[int(x)] for x in rng.integers(0, len(docs), n)],
+        "team": [[None, 1, 2][int(x)] for x in rng.integers(0, 3, n)],
+        "talk": [[None, "一", "b", "c"][int(x)] for x in rng.integers(0, 4, n)],
+    }
+
+
+def empty():
+    return {
+        "faithfulness": pa.array([], pa.float64()),
+        "faithfulness__status": pa.array([], pa.string()),
+        "doc_name": pa.array([], pa.string()),
+    }
+
+
+CASES = {
+    "many": (many(), {}),
+    "groups": (many(), {"by": "team"}),
+    "clusters": (many(), {"cluster": "talk"}),
+    "groups that are clusters": (many(), {"by": "talk", "cluster": "talk"}),
+    "weights": (
+        many(),
+        {
+            "metric_weights": {"faithfulness": 0.0, "noise_sensitivity": 2.5, "over_refusal": 1},
+            "doc_weights": {"r\u00e9sum\u00e9": 3, "双源CT成像技术.pdf": 0, "b": 0.25},
+        },
+    ),
+    "no orientation": (many(), {"orient": False}),
+    "rows are clusters": ({k: v for k, v in many().items() if k != "doc_name"}, {}),
+    "whole numbers as documents": (many(), {"doc": "team", "doc_weights": {"1": 2.0}}),
+    "floats as documents": (
+        many() | {"team": [float(i % 5) / 2 for i in range(3000)]},
+        {"doc": "team", "doc_weights": {"1": 2.0, "0.5": 0.25}},
+    ),
+    "one document": ({"faithfulness": [0.25, NAN, 1.0], "doc_name": ["甲"] * 3}, {}),
+    "no document is named": ({"faithfulness": [0.25, None, 1.0], "doc_name": pa.nulls(3)}, {}),
+    "one row": ({"faithfulness": [0.25], "noise_sensitivity": [NAN], "doc_name": ["甲"]}, {}),
+    "one row, no document": ({"faithfulness": [0.25], "doc_name": pa.array([None], pa.string())}, {}),
+    "all missing": (
+        {"faithfulness": pa.nulls(3), "noise_sensitivity": [0.5, NAN, None], "doc_name": list("aab")},
+        {},
+    ),
+    "empty": (empty(), {}),
+    "empty groups": (empty(), {"by": "doc_name"}),
+    "integers": ({"faithfulness": [1, 0, None], "compliance": [True, None, False], "doc_name": list("aab")}, {}),
+    "no metric": ({"question": ["a", "b"]}, {}),
+    "no status word": ({"faithfulness": [0.5], "faithfulness__status": pa.nulls(1)}, {}),
+    "categories": (
+        {"faithfulness": [0.5, 0.75, 1.0], "doc_name": pa.array(["b", "甲", None]).dictionary_encode()},
+        {"doc_weights": {"甲": 2}},
+    ),
+}
+
+
+def plain_rows(columns):
+    return pa.table(columns).to_pylist()
+
+
+def named(value):
+    """A label as text: whole floats as digits, NFC."""
+    if isinstance(value, float) and value == int(value):
+        value = int(value)
+    return unicodedata.normalize("NFC", str(value))
+
+
+def loop_score(row, metrics, weights, orient):
+    top = bottom = 0.0
+    for metric in metrics:
+        x = row[metric.name]
+        w = weights.get(metric.name, 0.0 if metric.role == "rate" else 1.0)
+        if x is None or x != x or w == 0:
+            continue
+        top += w * (1 - float(x) if orient and metric.better == "lower" else float(x))
+        bottom += w
+    return top / bottom if bottom else None
+
+
+def loop_means(
+    rows, metrics, *, metric_weights=None, doc_weights=None, by=None, doc="doc_name", cluster=None, orient=True
+):
+    """Value, n, clusters and standard error of every metric and the total, by deleting one cluster at a time."""
+    groups = {None: rows}
+    if by is not None:
+        names = sorted({str(r[by]) for r in rows if r[by] is not None})
+        groups = {name: [r for r in rows if r[by] is not None and str(r[by]) == name] for name in names}
+        if any(r[by] is None for r in rows):
+            groups[""] = [r for r in rows if r[by] is None]
+    found = []
+    for name, members in groups.items():
+        for metric in [*metrics, None]:
+            scored = []
+            for i, row in enumerate(members):
+                x = row[metric.name] if metric else loop_score(row, metrics, metric_weights or {}, orient)
+                if x is None or x != x:
+                    continue
+                d = row.get(doc)
+                d = None if d is None else named(d)
+                own = row.get(cluster) if cluster else d
+                v = (doc_weights or {}).get(d, 1.0)
+                scored.append((float(x), v, ("row", i) if own is None else own))
+            found.append(
+                {"group": name, "metric": metric.name if metric else "weighted_score"} | jackknife(scored)
+            )
+    return found
+
+
+def jackknife(scored):
+    size = sum(v for _, v, _ in scored)
+    out = {"n": len(scored), "n_clusters": 0, "value": NAN, "se": NAN}
+    if not size:
+        return out
+    top = sum(v * x for x, v, _ in scored)
+    parts = {}
+    for x, v, g in scored:
+        a, u = parts.get(g, (0.0, 0.0))
+        parts[g] = a + v, u + v * x
+    parts = {g: p for g, p in parts.items() if p[0] > 0}
+    out |= {"value": top / size, "n_clusters": len(parts)}
+    if len(parts) > 1:
+        moves = [(top - u) / (size - a) - top / size for a, u in parts.values()]
+        out["se"] = math.sqrt((len(parts) - 1) / len(parts) * sum(m * m for m in moves))
+    return out
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_means_are_those_of_a_loop_and_of_pandas(engine, case):
+    columns, options = CASES[case]
+    got = rn.weighted_means(on(engine, columns), **options)
+    metrics = [rn.METRICS[name] for name in got["metric"].unique() if name != "weighted_score"]
+    want = loop_means(plain_rows(columns), metrics, **options)
+    assert got["metric"].tolist() == [row["metric"] for row in want]
+    for name in ("n", "n_clusters", "value"):
+        np.testing.assert_allclose(got[name], [row[name] for row in want], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(got["se"], [row["se"] for row in want], rtol=1e-9, atol=1e-12)
+    if "by" in options:
+        assert got[options["by"]].tolist() == [row["group"] for row in want]
+    ours = rn.weighted_means(on("pandas", columns), **options)
+    pd.testing.assert_frame_equal(got, ours, rtol=1e-12, atol=1e-12)
+    assert got.attrs["clusters"] == ours.attrs["clusters"]
+    assert [top["name"] for top in got.attrs["top"]] == [top["name"] for top in ours.attrs["top"]]
+
+
+@pytest.mark.parametrize("case", [c for c, (columns, _) in CASES.items() if "sample_id" in columns])
+def test_rows_are_weighed_as_a_loop_weighs_them(engine, case):
+    columns, options = CASES[case]
+    options = {k: v for k, v in options.items() if k in ("metric_weights", "doc_weights", "orient", "doc")}
+    frame = on(engine, columns)
+    got = rn.weigh(frame, **options)
+    assert type(got) is type(frame)
+    rows = plain_rows(columns)
+    metrics = [m for m in rn.METRICS.values() if m.name in columns]
+    weights, docs = options.get("metric_weights", {}), options.get("doc_weights", {})
+    for mine, row in zip(rows_of(got), rows, strict=True):
+        score = loop_score(row, metrics, weights, options.get("orient", True))
+        assert mine["weighted_score"] == (None if score is None else pytest.approx(score, rel=1e-12))
+        name = row.get(options.get("doc", "doc_name"))
+        weight = 1.0 if name is None else docs.get(named(name), 1.0)
+        assert mine["sample_weight"] == weight
+
+
+def test_weighing_keeps_columns_and_the_kind_of_frame(native):
+    frame = on(native, {"weighted_score": [9.0, 9.0], "faithfulness": [0.5, None], "doc_name": ["a", "b"]})
+    whole = rn.weigh(frame, doc_weights={"a": 2})
+    assert rows_of(whole) == [
+        {"weighted_score": 0.5, "faithfulness": 0.5, "doc_name": "a", "sample_weight": 2.0},
+        {"weighted_score": None, "faithfulness": None, "doc_name": "b", "sample_weight": 1.0},
+    ]
+    for call, name in ((rn.weighted_score, "weighted_score"), (sample_weight, "sample_weight")):
+        column = call(frame)
+        assert type(column) is type(frame)
+        assert [list(row) for row in rows_of(column)] == [[name]] * 2
+
+
+def test_rescaled_ranges_add_up_alike(engine):
+    columns = {"accuracy": [10, 1, None], "faithfulness": [0.0, 0.5, 0.25], "noise_sensitivity": [0.5, NAN, 0.0]}
+    frame, pandas = on(engine, columns), on("pandas", columns)
+    got = [row["weighted_score"] for row in rows_of(rn.weigh(frame, rescale=True))]
+    assert got == pytest.approx([(0.5 * 1 + 0 + 0.5) / 2.5, 0.5 / 1.5, (0.25 + 1) / 2])
+    pd.testing.assert_frame_equal(rn.weighted_means(frame, rescale=True), rn.weighted_means(pandas, rescale=True))
+    for call in (rn.weigh, rn.weighted_score, rn.weighted_means):
+        with pytest.raises(RagnbError, match="different ranges"):
+            call(frame)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"doc_weights": {"甲.pdf": 4, "b": 0}, "metric_weights": {"faithfulness": 3}},
+        {"cluster": "talk", "orient": False, "top": 7},
+    ],
+)
+def test_diagnoses_are_those_of_pandas(native, options):
+    columns = many() | {"question": [f"问题 {i}" for i in range(3000)]}
+    columns["context_recall"] = [0.0 if i % 3 else 1.0 for i in range(3000)]
+    got, want = (rn.diagnose(on(name, columns), **options) for name in (native, "pandas"))
+    assert len(want) == 4
+    pd.testing.assert_frame_equal(got, want, rtol=1e-12, atol=1e-12)
+    assert got.attrs == want.attrs
+
+
+def test_cost_is_the_rise_of_the_total_of_lifted_rows(engine):
+    columns = many()
+    options = {"metric_weights": {"faithfulness": 3.0}, "doc_weights": {"甲.pdf": 4.0}}
+    found = rn.diagnose(on(engine, columns), **options).set_index("metric")
+    before = rn.weighted_means(on("pandas", columns), **options)["value"].iloc[-1]
+    lifted = [x if x is None or x != x else max(x, 0.7) for x in columns["faithfulness"]]
+    after = rn.weighted_means(on("pandas", columns | {"faithfulness": lifted}), **options)["value"].iloc[-1]
+    assert found.loc["faithfulness", "cost"] == pytest.approx(after - before, abs=1e-9)
+
+
+def test_worst_rows_without_names_are_their_labels_where_rows_have_an_order(engine):
+    found = rn.diagnose(on(engine, {"faithfulness": [0.9, 0.1, None, 0.1, 0.0]}), top=3)
+    worst = found["worst"].iloc[0]
+    assert [row["score"] for row in worst] == [0.0, 0.1, 0.1]
+    assert [row["sample_id"] for row in worst] == ([None] * 3 if engine == "duckdb" else [4, 1, 3])
+
+
+def test_no_rule_fires_on_an_empty_frame(engine):
+    assert rn.diagnose(on(engine, empty())).empty
+
+
+@pytest.mark.parametrize("options", [{}, {"by": "talk"}, {"doc_weights": {"b": 5}, "cluster": "talk"}])
+def test_refusal_rates_are_those_of_pandas(engine, options):
+    columns = {name: column for name, column in many().items() if name != "faithfulness"}
+    got = rn.refusal_metrics(on(engine, columns), **options)
+    want = rn.refusal_metrics(on("pandas", columns), **options)
+    pd.testing.assert_frame_equal(got, want, rtol=1e-12)
+    flags = [x for x in columns["over_refusal"].to_pylist() if x is not None]
+    assert got["numerator"].sum() == sum(flags)
+    assert got["n"].sum() == len(flags)
+
+
+def test_a_frame_without_rates_is_refused_in_words(engine):
+    with pytest.raises(RagnbError, match="holds no rate"):
+        rn.refusal_metrics(on(engine, {"faithfulness": [1.0]}))
+
+
+def test_more_metrics_than_one_whole_number_has_bits(engine):
+    rng = np.random.default_rng(3)
+    names = [f"m{k}" for k in range(34)]
+    columns = {name: [None if x < 0.2 else float(x) for x in rng.random(60)] for name in names}
+    metrics = [rn.Metric(name) for name in names]
+    got = rn.weighted_means(on(engine, columns), metrics)
+    want = [row["value"] for row in loop_means(plain_rows(columns), metrics)]
+    np.testing.assert_allclose(got["value"], want, rtol=1e-12)
+
+
+def test_only_cells_leave_the_engine(native):
+    columns = {"faithfulness": [0.5, None] * 500, "doc_name": ["a", "a", "b", None] * 250}
+    assert rn.moments(on(native, columns)).cells.size == 4
+    assert rn.moments(on(native, columns)).cells.n.tolist() == [250.0, 250.0, 250.0, 250.0]
+
+
+def test_moments_of_two_engines_add_up_to_those_of_all_rows():
+    table = pa.table(many())
+    for options in ({}, {"by": "team", "cluster": "talk"}):
+        parts = [rn.moments(on(e, table.slice(i * 1000, 1000)), **options) for i, e in enumerate(NATIVE[:3])]
+        got = parts[0].merge(parts[1]).merge(parts[2]).means()
+        pd.testing.assert_frame_equal(
+            got, rn.moments(on("pandas", table), **options).means(), rtol=1e-12, atol=1e-12
+        )
+
+
+WRONG = {
+    "out of range": ({"faithfulness": [0.5, 1.5]}, r"1\.5 lies outside 0\.\.1; declare its scale"),
+    "infinite": ({"faithfulness": [0.5, math.inf]}, "inf lies outside"),
+    "text": ({"faithfulness": ["0.5", None]}, "'0.5' is text"),
+    "no status": ({"faithfulness": [0.5], "faithfulness__status": ["error"]}, "'error' is no status"),
+    "failed number": (
+        {"faithfulness": [None, 0.5], "faithfulness__status": ["failed", "failed"]},
+        "0.5 stands beside status 'failed'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_refused_in_the_same_words(engine, case):
+    columns, words = WRONG[case]
+    columns = columns | {"sample_id": [f"q{i}" for i in range(len(columns["faithfulness"]))]}
+    for call in (rn.moments, rn.weighted_means, rn.diagnose):
+        with pytest.raises(RagnbError, match=words) as refused:
+            call(on(engine, columns))
+        assert ("row 'q" in str(refused.value)) == (engine in LAZY)
+    for call in (rn.weigh, rn.weighted_score):
+        with pytest.raises(Exception, match="faithfulness") as failed:
+            rows_of(call(on(engine, columns)))
+        if engine not in LAZY:
+            assert isinstance(failed.value, RagnbError)
+            failed.match(words)
+
+
+def test_unknown_columns_dates_and_what_is_no_frame_are_refused(native):
+    frame = on(native, {"faithfulness": [0.5], "doc_name": ["a"]})
+    for call in (rn.weighted_means, rn.weigh, rn.diagnose):
+        with pytest.raises(RagnbError, match=r"column='doc_nam' is not there; did you mean 'doc_name'"):
+            call(frame, doc="doc_nam")
+        with pytest.raises(RagnbError, match="is no data frame"):
+            call([1.0])
+    with pytest.raises(RagnbError, match="column='team' is not there"):
+        rn.weighted_means(frame, by="team")
+    dates = on(native, {"faithfulness": pa.array([0], pa.date32())})
+    with pytest.raises(RagnbError, match="of type Date, not a score"):
+        rn.weighted_means(dates)
+
+
+def test_a_weight_for_nothing_warns_where_the_documents_are_at_hand(native):
+    frame = on(native, {"faithfulness": [0.5], "doc_name": ["甲.pdf"]})
+    with pytest.warns(RagnbWarning, match="did you mean '甲.pdf'") as caught:
+        rn.weighted_means(frame, doc_weights={"甲,pdf": 2.0})
+    assert caught[0].filename == __file__
+    if native in LAZY:
+        assert rows_of(rn.weigh(frame, doc_weights={"甲,pdf": 2.0}))[0]["sample_weight"] == 1.0
+        return
+    for call in (rn.weigh, sample_weight):
+        with pytest.warns(RagnbWarning, match="did you mean '甲.pdf'"):
+            call(frame, doc_weights={"甲,pdf": 2.0})
+        with pytest.warns(RagnbWarning, match="does not occur"):
+            call(on(native, {"faithfulness": [0.5]}), doc_weights={"甲.pdf": 2.0})
+    with pytest.warns(RagnbWarning, match="did you mean 'faithfulness'"):
+        rn.weigh(frame, {"faithfullness": 2.0})
+
+
+def test_weighing_a_lazy_frame_runs_nothing():
+    def run(frame):
+        raise AssertionError("the query ran")
+
+    frame = pl.LazyFrame({"faithfulness": [0.5], "doc_name": ["a"]})
+    query = frame.map_batches(run, schema=frame.collect_schema())
+    for call in (rn.weigh, rn.weighted_score, sample_weight):
+        assert isinstance(call(query), pl.LazyFrame)
+    rn.weigh(query, doc_weights={"a": 2.0})
+    with pytest.raises(AssertionError, match="the query ran"):
+        rn.weigh(query).collect()
+
+
+def test_rows_that_change_between_two_queries_are_refused():
+    table = pl.DataFrame({"faithfulness": [0.5, 1.0, 0.0], "doc_name": ["a", None, None]})
+    sizes = iter([3, 2])
+    frame = table.lazy().map_batches(lambda rows: rows.head(next(sizes)), schema=table.schema)
+    with pytest.raises(RagnbError, match="changed while they were read"):
+        rn.weighted_means(frame)
+    once = duckdb.connect().from_arrow(table.to_arrow().to_reader())
+    with pytest.raises(duckdb.InvalidInputException, match="only once"):
+        rn.weighted_means(once)
+
+
+@pytest.fixture(scope="module")
+def spark():
+    if importlib.util.find_spec("pyspark") is None:
+        pytest.skip("pyspark is not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pyspark.sql import SparkSession
+
+        build = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+        session = build.config("spark.sql.shuffle.partitions", "2").getOrCreate()
+        session.sparkContext.setLogLevel("OFF")
+        yield session
+        session.stop()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_spark_gives_the_pandas_numbers(spark, tmp_path):
+    table = pa.table(many(10_000))
+    pl.from_arrow(table).write_parquet(tmp_path / "scores.parquet")
+    frame, pandas = spark.read.parquet(str(tmp_path / "scores.parquet")), on("nullable", table)
+    options = {"doc_weights": {"r\u00e9sum\u00e9": 3, "b": 0.0}, "metric_weights": {"faithfulness": 0.5}}
+    for more in ({}, {"by": "team", "cluster": "talk"}):
+        got, want = (rn.weighted_means(f, **options, **more) for f in (frame, pandas))
+        pd.testing.assert_frame_equal(got, want, rtol=1e-12, atol=1e-12)
+    got, want = (rn.diagnose(f, **options) for f in (frame, pandas))
+    pd.testing.assert_frame_equal(got, want, rtol=1e-12, atol=1e-12)
+    got, want = (rn.refusal_metrics(f, doc_weights={"b": 2}) for f in (frame, pandas))
+    pd.testing.assert_frame_equal(got, want, rtol=1e-12)
+    weighed = rn.weigh(frame, **options)
+    assert type(weighed) is type(frame)
+    ours = weighed.select("sample_id", "weighted_score", "sample_weight").toPandas().sort_values("sample_id")
+    theirs = rn.weigh(pandas, **options)
+    for name in ("weighted_score", "sample_weight"):
+        np.testing.assert_allclose(ours[name].to_numpy(float), theirs[name].to_numpy(float), rtol=1e-12)
+    wrong = frame.withColumn("faithfulness", frame["faithfulness"] + 1)
+    with pytest.raises(RagnbError, match="lies outside"):
+        rn.weighted_means(wrong)
+    with pytest.raises(Exception, match="lies outside"):
+        rn.weigh(wrong).toPandas()
