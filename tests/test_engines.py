@@ -6,6 +6,7 @@ import unicodedata
 import warnings
 from decimal import Decimal
 
+import duckdb
 import narwhals as nw
 import numpy as np
 import pandas as pd
@@ -16,8 +17,6 @@ import pytest
 import ragnb as rn
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.weights import sample_weight
-
-duckdb = pytest.importorskip("duckdb")
 
 ENGINES = {
     "pandas": lambda table: table.to_pandas(),
@@ -421,42 +420,41 @@ def test_rows_that_change_between_two_queries_are_refused():
         rn.weighted_means(once)
 
 
-@pytest.fixture(scope="module")
-def spark():
-    if importlib.util.find_spec("pyspark") is None:
-        pytest.skip("pyspark is not installed")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from pyspark.sql import SparkSession
+if importlib.util.find_spec("pyspark"):  # the extra `spark`; half a minute, and Java
 
-        build = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-        session = build.config("spark.sql.shuffle.partitions", "2").getOrCreate()
-        session.sparkContext.setLogLevel("OFF")
-        yield session
-        session.stop()
+    @pytest.fixture(scope="module")
+    def spark():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from pyspark.sql import SparkSession
 
+            build = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+            session = build.config("spark.sql.shuffle.partitions", "2").getOrCreate()
+            session.sparkContext.setLogLevel("OFF")
+            yield session
+            session.stop()
 
-@pytest.mark.filterwarnings("ignore")
-def test_spark_gives_the_pandas_numbers(spark, tmp_path):
-    table = pa.table(many(10_000))
-    pl.from_arrow(table).write_parquet(tmp_path / "scores.parquet")
-    frame, pandas = spark.read.parquet(str(tmp_path / "scores.parquet")), on("nullable", table)
-    options = {"doc_weights": {"r\u00e9sum\u00e9": 3, "b": 0.0}, "metric_weights": {"faithfulness": 0.5}}
-    for more in ({}, {"by": "team", "cluster": "talk"}):
-        got, want = (rn.weighted_means(f, **options, **more) for f in (frame, pandas))
+    @pytest.mark.filterwarnings("ignore")
+    def test_spark_gives_the_pandas_numbers(spark, tmp_path):
+        table = pa.table(many(10_000))
+        pl.from_arrow(table).write_parquet(tmp_path / "scores.parquet")
+        frame, pandas = spark.read.parquet(str(tmp_path / "scores.parquet")), on("nullable", table)
+        options = {"doc_weights": {"r\u00e9sum\u00e9": 3, "b": 0.0}, "metric_weights": {"faithfulness": 0.5}}
+        for more in ({}, {"by": "team", "cluster": "talk"}):
+            got, want = (rn.weighted_means(f, **options, **more) for f in (frame, pandas))
+            pd.testing.assert_frame_equal(got, want, rtol=1e-12, atol=1e-12)
+        got, want = (rn.diagnose(f, **options) for f in (frame, pandas))
         pd.testing.assert_frame_equal(got, want, rtol=1e-12, atol=1e-12)
-    got, want = (rn.diagnose(f, **options) for f in (frame, pandas))
-    pd.testing.assert_frame_equal(got, want, rtol=1e-12, atol=1e-12)
-    got, want = (rn.refusal_metrics(f, doc_weights={"b": 2}) for f in (frame, pandas))
-    pd.testing.assert_frame_equal(got, want, rtol=1e-12)
-    weighed = rn.weigh(frame, **options)
-    assert type(weighed) is type(frame)
-    ours = weighed.select("sample_id", "weighted_score", "sample_weight").toPandas().sort_values("sample_id")
-    theirs = rn.weigh(pandas, **options)
-    for name in ("weighted_score", "sample_weight"):
-        np.testing.assert_allclose(ours[name].to_numpy(float), theirs[name].to_numpy(float), rtol=1e-12)
-    wrong = frame.withColumn("faithfulness", frame["faithfulness"] + 1)
-    with pytest.raises(RagnbError, match="lies outside"):
-        rn.weighted_means(wrong)
-    with pytest.raises(Exception, match="lies outside"):
-        rn.weigh(wrong).toPandas()
+        got, want = (rn.refusal_metrics(f, doc_weights={"b": 2}) for f in (frame, pandas))
+        pd.testing.assert_frame_equal(got, want, rtol=1e-12)
+        weighed = rn.weigh(frame, **options)
+        assert type(weighed) is type(frame)
+        ours = weighed.select("sample_id", "weighted_score", "sample_weight").toPandas().sort_values("sample_id")
+        theirs = rn.weigh(pandas, **options)
+        for name in ("weighted_score", "sample_weight"):
+            np.testing.assert_allclose(ours[name].to_numpy(float), theirs[name].to_numpy(float), rtol=1e-12)
+        wrong = frame.withColumn("faithfulness", frame["faithfulness"] + 1)
+        with pytest.raises(RagnbError, match="lies outside"):
+            rn.weighted_means(wrong)
+        with pytest.raises(Exception, match="lies outside"):
+            rn.weigh(wrong).toPandas()
