@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ragnb.errors import RagnbError
-from ragnb.traces.columns import Flags, Lists, Positions, as_series, composed, trimmed
+from ragnb.traces.columns import Flags, Lists, Positions, as_series, composed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,6 +29,16 @@ PHRASE = r"[a-z0-9][a-z0-9\-\s]{4,}"
 _PHRASE = re.compile(PHRASE)
 
 
+def trimmed(texts: pl.Series) -> pl.Series:
+    """Return texts in Unicode form NFC, trimmed; both halves at once."""
+    import polars as pl
+
+    middle = len(texts) // 2
+    with ThreadPoolExecutor(2) as pool:
+        halves = list(pool.map(composed, [texts[:middle], texts[middle:]]))
+    return pl.concat(halves).str.strip_chars()
+
+
 def tidy(texts: pl.Series) -> pl.Series:
     """Return texts as they are compared: Unicode form NFC, trimmed, lower-cased.
 
@@ -36,7 +47,7 @@ def tidy(texts: pl.Series) -> pl.Series:
     >>> tidy(as_series([" Not in Context "])).to_list()
     ['not in context']
     """
-    return trimmed(texts).str.to_lowercase()
+    return composed(texts).str.strip_chars().str.to_lowercase()
 
 
 def equal(answers: pl.Series, tokens: Sequence[str]) -> Flags:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -109,20 +108,6 @@ def composed(series: pl.Series) -> pl.Series:
     place = np.arange(len(series))
     place[rows.to_numpy()] = len(series) + np.arange(len(rows))
     return pl.concat([series, series.gather(rows).str.normalize("NFC")]).gather(place)
-
-
-def trimmed(series: pl.Series) -> pl.Series:
-    """Return texts in NFC, trimmed."""
-    return composed(series).str.strip_chars()
-
-
-def halved(work: Callable[[pl.Series], pl.Series], series: pl.Series) -> pl.Series:
-    """Return what some work makes of a series, done on both halves at once."""
-    import polars as pl
-
-    middle = len(series) // 2
-    with ThreadPoolExecutor(2) as pool:
-        return pl.concat(pool.map(work, [series[:middle], series[middle:]]))
 
 
 def name_of(value: Any) -> str | None:

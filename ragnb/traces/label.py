@@ -88,24 +88,25 @@ def label_traces(
     if met is not None:
         warn_of_repeats(met)
     frame, wanted = _with_gold(frame, gold, met)
-    texts = columns.halved(columns.trimmed, columns.texts(frame, "answer"))
+    texts = answers.trimmed(columns.texts(frame, "answer"))
     with ThreadPoolExecutor() as pool:
         contained = pool.submit(facts.contained, wanted, texts, containment == "auto")
+        retrieval = pool.submit(lambda: facts.retrieval(wanted, Lists.of(frame, "chunks")))
+        report = pool.submit(report_of, frame, met)
         said = facts.spoken(texts, _words(refusal), _words(patterns), _words(partial))
         predicted, flagged = facts.citations(frame, texts, split)
-        retrieval = facts.retrieval(wanted, Lists.of(frame, "chunks"))
     done = said | {
         "hit": facts.hits(wanted, predicted),
         "contained": contained.result(),
         "compliant": facts.compliant(predicted, said["refused"]),
     }
-    made = _made(frame, wanted, done, retrieval, predicted, flagged)
-    report = report_of(frame, met) | {
+    made = _made(frame, wanted, done, retrieval.result(), predicted, flagged)
+    told = report.result() | {
         "n_without_answer": texts.null_count(),
         "n_citations_flagged": int(flagged.sum()),
         "n_partial": int((done["partial"] == 1).sum()),
     }
-    out: Frame = assemble(frame, made, report)
+    out: Frame = assemble(frame, made, told)
     return out
 
 
@@ -113,7 +114,7 @@ def _made(
     frame: Any,
     wanted: Gold,
     done: Mapping[str, Floats],
-    retrieval: Mapping[str, Floats],
+    retrieval: dict[str, Floats],
     predicted: Lists,
     flagged: Flags,
 ) -> Made:

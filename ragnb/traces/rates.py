@@ -88,7 +88,8 @@ def _pandas(series: Any) -> Any:
     else:
         words = series.unique(maintain_order=True).drop_nulls()
         places = series.cast(words.dtype).replace_strict(words, range(len(words)), default=-1)
-    return pd.Categorical.from_codes(places.to_numpy(), words.to_list())
+    names: list[Any] = words.to_list()
+    return pd.Categorical.from_codes(places.to_numpy(), pd.Index(names))
 
 
 def _chosen(labelled: Any, metrics: str | tuple[str, ...] | list[str] | None) -> list[str]:
