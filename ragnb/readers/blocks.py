@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -30,29 +30,35 @@ class Scan:
     ----------
     data : bytes
     schema : mapping of key to Polars type
+    made : expressions
+        What takes the place of a key as it is scanned.
     """
 
     data: bytes
     schema: Mapping[str, Any]
+    made: Sequence[pl.Expr] = ()
     bad: list[tuple[int, str]] = field(default_factory=list)
     replaced: int = 0
 
     def frame(self) -> pl.DataFrame | None:
-        """Return the records; None where a value is not of its key's type."""
+        """Return the records; None where a value is not of its key's type, or is not what is made of it."""
         import polars as pl
 
         whole = self._clean(self.data)
         if whole is not None:
             return whole
-        parts: list[pl.DataFrame | None] = []
+        parts: list[pl.DataFrame] = []
         start, line = 0, 1
         while start < len(self.data):
             end = self.data.find(b"\n", start + BLOCK) + 1 or len(self.data)
             block = self.data[start:end]
             part = self._clean(block)
-            parts.append(self._scanned(self._mended(block, line)) if part is None else part)
+            part = self._scanned(self._mended(block, line)) if part is None else part
+            if part is None:
+                return None
+            parts.append(part)
             start, line = end, line + block.count(b"\n")
-        return None if any(part is None for part in parts) else pl.concat(p for p in parts if p is not None)
+        return pl.concat(parts)
 
     def _clean(self, block: bytes) -> pl.DataFrame | None:
         return None if _SURROGATE.search(block) or has_long_line(block) else self._scanned(block)
@@ -60,10 +66,10 @@ class Scan:
     def _scanned(self, block: bytes) -> pl.DataFrame | None:
         import polars as pl
 
-        if not block.strip():
-            return pl.DataFrame(schema=dict(self.schema))
+        empty = pl.LazyFrame(schema=dict(self.schema))
+        records = pl.scan_ndjson(block, schema=dict(self.schema)) if block.strip() else empty
         try:
-            return pl.read_ndjson(block, schema=dict(self.schema))
+            return records.with_columns(self.made).collect(engine="streaming")
         except (pl.exceptions.PolarsError, ValueError):
             return None
 

@@ -42,15 +42,13 @@ def scan(
     data = document.path.read_bytes()
     data = (document.data() if data.startswith(_GZIP) else data).removeprefix(_BOM)
     schema = _schema(data, columns)
-    found = None if schema is None else Scan(data, schema)
-    frame = None if found is None else found.frame()
-    chunks = None if found is None or frame is None else _chunks(found, frame)
-    if found is None or frame is None or chunks is None or not len(frame):
+    found = None if schema is None else _records(data, schema)
+    if found is None:
         return None
+    scanned, frame = found
     report = Lossy()
-    jsonl.judge(document, report, found.bad, len(frame), found.replaced, strict)
+    jsonl.judge(document, report, scanned.bad, len(frame), scanned.replaced, strict)
     _tell(report, document)
-    frame = frame.with_columns(chunks)
     frame = frame.select([s for s in frame if s.null_count() < len(s)])
     names = rename_map(frame.columns, picks=columns, file=str(document.path))
     named = name_system(apply_names({name: [name] for name in frame.columns}, names, report), report)
@@ -135,26 +133,25 @@ def _kind(value: Any) -> str:
     return {type(None): "none", str: "str", bool: "bool", int: "int", float: "float"}.get(type(value), "other")
 
 
-def _chunks(scan: Scan, frame: pl.DataFrame) -> list[pl.Series] | None:
-    """Return the ids of each record's chunks; None where a chunk is no object with a plain id."""
+def _records(data: bytes, schema: Mapping[str, Any]) -> tuple[Scan, pl.DataFrame] | None:
+    """Return the records, chunks as lists of ids; None where a value is not of its type, or there are none."""
     import polars as pl
 
-    if frame.schema.get("chunks") != pl.String:
-        return []
-    objects = pl.List(pl.Struct({"id": pl.String}))
-    texts = frame["chunks"]
-    # The scanner writes nested values without their escapes, so a text with a backslash cannot be read again.
-    if texts.str.contains("\\", literal=True).any():
-        again = Scan(scan.data, {"chunks": objects}).frame()
-        held = None if again is None else again["chunks"]
-    else:
-        try:
-            held = texts.str.json_decode(objects)
-        except pl.exceptions.PolarsError:
-            held = None
-    if held is None:
-        return None
-    return [held.list.eval(pl.element().struct.field("id")).alias("chunks")]
+    chunks, objects = pl.col("chunks"), pl.List(pl.Struct({"id": pl.String}))
+    # Nested values are scanned as text first, which is quick. It lacks escapes: where it had some it is no JSON.
+    plain = pl.when(chunks.str.contains(r"[\\\x00-\x1f]")).then(pl.lit("?")).otherwise(chunks)
+    ids = pl.element().struct.field("id")
+    scans = [Scan(data, schema)]
+    if schema.get("chunks") == pl.String:
+        scans = [
+            Scan(data, schema, [plain.str.json_decode(objects).list.eval(ids).alias("chunks")]),
+            Scan(data, {**schema, "chunks": objects}, [chunks.list.eval(ids)]),
+        ]
+    for scanned in scans:
+        frame = scanned.frame()
+        if frame is not None and len(frame):
+            return scanned, frame
+    return None
 
 
 def _settled(frame: pl.DataFrame) -> pl.DataFrame:

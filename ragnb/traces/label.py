@@ -88,30 +88,38 @@ def label_traces(
     if met is not None:
         warn_of_repeats(met)
     frame, wanted = _with_gold(frame, gold, met)
-    texts = columns.composed(columns.texts(frame, "answer"))
+    texts = answers.trimmed(columns.texts(frame, "answer"))
     with ThreadPoolExecutor() as pool:
         contained = pool.submit(facts.contained, wanted, texts, containment == "auto")
-        cited = pool.submit(facts.citations, frame, texts, split)
+        retrieval = pool.submit(lambda: facts.retrieval(wanted, Lists.of(frame, "chunks")))
+        report = pool.submit(report_of, frame, met)
         said = facts.spoken(texts, _words(refusal), _words(patterns), _words(partial))
-    predicted, flagged = cited.result()
+        predicted, flagged = facts.citations(frame, texts, split)
     done = said | {
         "hit": facts.hits(wanted, predicted),
         "contained": contained.result(),
         "compliant": facts.compliant(predicted, said["refused"]),
     }
-    made = _made(frame, wanted, done, predicted, flagged)
-    report = report_of(frame, met) | {
+    made = _made(frame, wanted, done, retrieval.result(), predicted, flagged)
+    told = report.result() | {
         "n_without_answer": texts.null_count(),
         "n_citations_flagged": int(flagged.sum()),
         "n_partial": int((done["partial"] == 1).sum()),
     }
-    out: Frame = assemble(frame, made, report)
+    out: Frame = assemble(frame, made, told)
     return out
 
 
-def _made(frame: Any, wanted: Gold, done: Mapping[str, Floats], predicted: Lists, flagged: Flags) -> Made:
+def _made(
+    frame: Any,
+    wanted: Gold,
+    done: Mapping[str, Floats],
+    retrieval: dict[str, Floats],
+    predicted: Lists,
+    flagged: Flags,
+) -> Made:
     answerable = wanted.answerable_rows()
-    rates = outcomes.rates(done, answerable) | facts.retrieval(wanted, Lists.of(frame, "chunks"))
+    rates = outcomes.rates(done, answerable) | retrieval
     rates["compliance"] = np.where(wanted.row >= 0, rates["compliance"], np.nan)
     label = outcomes.labels(done, answerable)
     words = {

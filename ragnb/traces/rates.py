@@ -79,11 +79,17 @@ def _columns(labelled: Any, names: Iterable[str | None]) -> pd.DataFrame:
 
 
 def _pandas(series: Any) -> Any:
+    import polars as pl
+
     if series.dtype.is_numeric():
         return series.to_numpy()
-    words = series.unique(maintain_order=True).drop_nulls()
-    places = series.cast(words.dtype).replace_strict(words, range(len(words)), default=-1)
-    return pd.Categorical.from_codes(places.to_numpy(), words.to_list())
+    if isinstance(series.dtype, pl.Enum):
+        words, places = series.dtype.categories, series.to_physical().cast(pl.Int64).fill_null(-1)
+    else:
+        words = series.unique(maintain_order=True).drop_nulls()
+        places = series.cast(words.dtype).replace_strict(words, range(len(words)), default=-1)
+    names: list[Any] = words.to_list()
+    return pd.Categorical.from_codes(places.to_numpy(), pd.Index(names))
 
 
 def _chosen(labelled: Any, metrics: str | tuple[str, ...] | list[str] | None) -> list[str]:
