@@ -6,14 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ragnb.errors import RagnbError
-from ragnb.stats.estimates import Codes, Estimate, clustered_mean, leave_out, pairs
+from ragnb.stats.estimates import Codes, Estimate, Labels, Values, clustered_mean, leave_out, pairs
 from ragnb.stats.means import Array
 
 SLACK = 1e-9  # means of raters are thirds: a difference of exactly 1 may arrive as 1.0000000000000004
 Flags = npt.NDArray[np.bool_]
 
 
-def round_half_up(values: npt.ArrayLike) -> Array:
+def round_half_up(values: Values) -> Array:
     """Round to whole numbers, halves upwards, with a slack of 1e-9 for halves that arrive a bit too small.
 
     Examples
@@ -25,7 +25,7 @@ def round_half_up(values: npt.ArrayLike) -> Array:
     return rounded
 
 
-def within(judge: npt.ArrayLike, human: npt.ArrayLike, tolerance: float = 1.0, *, rounded: bool = False) -> Array:
+def within(judge: Values, human: Values, tolerance: float = 1.0, *, rounded: bool = False) -> Array:
     """Return 1 where the judge lies within ±tolerance of the human, 0 where not, nan where one is missing.
 
     Parameters
@@ -53,9 +53,9 @@ def within(judge: npt.ArrayLike, human: npt.ArrayLike, tolerance: float = 1.0, *
 
 
 def within_share(
-    judge: npt.ArrayLike,
-    human: npt.ArrayLike,
-    clusters: npt.ArrayLike | None = None,
+    judge: Values,
+    human: Values,
+    clusters: Labels = None,
     *,
     tolerance: float = 1.0,
     rounded: bool = False,
@@ -85,7 +85,7 @@ def _near(values: Array, others: Array, tolerance: float, own: Codes, theirs: Co
     return (np.searchsorted(line, at + reach, "right") - np.searchsorted(line, at - reach, "left")).astype(float)
 
 
-def chance_floor(judge: npt.ArrayLike, human: npt.ArrayLike, *, tolerance: float = 1.0) -> float:
+def chance_floor(judge: Values, human: Values, *, tolerance: float = 1.0) -> float:
     """Return the ±tolerance share of an independent judge with the same marginals, in O(n log n).
 
     It is the share over all n² pairs of a judge's score with any human's score.
@@ -103,9 +103,9 @@ def chance_floor(judge: npt.ArrayLike, human: npt.ArrayLike, *, tolerance: float
 
 
 def within_kappa(
-    judge: npt.ArrayLike,
-    human: npt.ArrayLike,
-    clusters: npt.ArrayLike | None = None,
+    judge: Values,
+    human: Values,
+    clusters: Labels = None,
     *,
     tolerance: float = 1.0,
     level: float = 0.95,
@@ -141,17 +141,17 @@ def within_kappa(
     return leave_out(float(value), without, m, level=level)
 
 
-def _beyond(share: npt.ArrayLike, floor: npt.ArrayLike) -> Array:
+def _beyond(share: Values, floor: Values) -> Array:
     share, floor = np.asarray(share), np.asarray(floor)
     return np.asarray(np.where(floor < 1 - 1e-12, (share - floor) / (1 - floor), np.nan), dtype=float)
 
 
 def best_constant(
-    human: npt.ArrayLike,
-    clusters: npt.ArrayLike | None = None,
+    human: Values,
+    clusters: Labels = None,
     *,
     tolerance: float = 1.0,
-    levels: npt.ArrayLike | None = None,
+    levels: Labels = None,
     rounded: bool = False,
     level: float = 0.95,
 ) -> tuple[float, Estimate]:
@@ -185,7 +185,7 @@ def best_constant(
     )
 
 
-def leave_one_out(ratings: npt.ArrayLike) -> tuple[Codes, Array, Array]:
+def leave_one_out(ratings: Values) -> tuple[Codes, Array, Array]:
     """Set every human rating beside the mean of the other humans on its item.
 
     Parameters
@@ -211,7 +211,7 @@ def leave_one_out(ratings: npt.ArrayLike) -> tuple[Codes, Array, Array]:
     return item, own, (np.nansum(grid, axis=1)[item] - own) / (m[item] - 1)
 
 
-def rater_pairs(ratings: npt.ArrayLike) -> tuple[Codes, Array, Array]:
+def rater_pairs(ratings: Values) -> tuple[Codes, Array, Array]:
     """Return every pair of humans who rated the same item: the item's row, one rating, the other.
 
     Examples
@@ -228,7 +228,7 @@ def rater_pairs(ratings: npt.ArrayLike) -> tuple[Codes, Array, Array]:
 
 
 def human_ceiling(
-    ratings: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, tolerance: float = 1.0, level: float = 0.95
+    ratings: Values, clusters: Labels = None, *, tolerance: float = 1.0, level: float = 0.95
 ) -> Estimate:
     """Return the ±tolerance share of one human against the mean of the others: what a judge can hope for.
 

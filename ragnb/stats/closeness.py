@@ -1,6 +1,6 @@
-"""How far a judge lies from the humans: error, bias, limits of agreement, concordance, all from six sums.
+"""How far a judge lies from the humans: error, bias, slope, limits of agreement.
 
-Every statistic here is a function of Σ1, Σj, Σh, Σj², Σh², Σjh by cluster, so leaving out each cluster in turn
+The statistics of a pair are functions of Σ1, Σj, Σh, Σj², Σh², Σjh by cluster, so leaving out each cluster in turn
 costs one array operation, and any engine that can group and sum can feed it.
 """
 
@@ -9,15 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from ragnb.errors import RagnbError
-from ragnb.stats.agreement import round_half_up
-from ragnb.stats.estimates import Estimate, clustered_mean, jackknife, pairs, sums_by, t_interval
+from ragnb.stats.estimates import Estimate, Labels, Values, clustered_mean, jackknife, pairs, sums_by, t_interval
 from ragnb.stats.means import Array
 
 
-def bias(judge: npt.ArrayLike, human: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, level: float = 0.95) -> Estimate:
+def bias(judge: Values, human: Values, clusters: Labels = None, *, level: float = 0.95) -> Estimate:
     """Return mean(judge − human) with its clustered interval, value ± t·se; above 0 the judge is generous.
 
     Examples
@@ -30,9 +27,9 @@ def bias(judge: npt.ArrayLike, human: npt.ArrayLike, clusters: npt.ArrayLike | N
 
 
 def mae(
-    judge: npt.ArrayLike,
-    human: npt.ArrayLike,
-    clusters: npt.ArrayLike | None = None,
+    judge: Values,
+    human: Values,
+    clusters: Labels = None,
     *,
     scale: tuple[float, float] | None = None,
     level: float = 0.95,
@@ -49,7 +46,7 @@ def mae(
     return clustered_mean(np.abs(x - y), code, ends=ends, level=level)
 
 
-def rmse(judge: npt.ArrayLike, human: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, level: float = 0.95) -> Estimate:
+def rmse(judge: Values, human: Values, clusters: Labels = None, *, level: float = 0.95) -> Estimate:
     """Return the root mean squared error; the interval is that of the mean square, under the root.
 
     Examples
@@ -64,7 +61,7 @@ def rmse(judge: npt.ArrayLike, human: npt.ArrayLike, clusters: npt.ArrayLike | N
     return Estimate(value, low, high, se, square.n, square.n_clusters)
 
 
-def six_sums(judge: npt.ArrayLike, human: npt.ArrayLike, clusters: npt.ArrayLike | None = None) -> tuple[Array, float]:
+def six_sums(judge: Values, human: Values, clusters: Labels = None) -> tuple[Array, float]:
     """Return Σ1, Σj, Σh, Σj², Σh², Σjh by cluster, both less one origin, and that origin.
 
     Examples
@@ -79,8 +76,14 @@ def six_sums(judge: npt.ArrayLike, human: npt.ArrayLike, clusters: npt.ArrayLike
     return sums_by(code, np.stack([np.ones(len(x)), x, y, x * x, y * y, x * y], axis=1)), origin
 
 
-def _moments(s: Array) -> tuple[Array, Array, Array, Array, Array, Array]:
-    """n, the two means, the two variances and the covariance (divisor n)."""
+def second_moments(s: Array) -> tuple[Array, ...]:
+    """Return n, the two means, the two variances and the covariance (divisor n) of six sums.
+
+    Examples
+    --------
+    >>> [float(part) for part in second_moments(np.array([2.0, 0.0, 0.0, 2.0, 0.0, 0.0]))]
+    [2.0, 0.0, 0.0, 1.0, 0.0, 0.0]
+    """
     n = s[..., 0]
     mx, my = s[..., 1] / n, s[..., 2] / n
     vx, vy = s[..., 3] / n - mx**2, s[..., 4] / n - my**2
@@ -89,95 +92,25 @@ def _moments(s: Array) -> tuple[Array, Array, Array, Array, Array, Array]:
     return n, mx, my, vx, vy, s[..., 5] / n - mx * my
 
 
-def _concordance(s: Array) -> Array:
-    _, mx, my, vx, vy, cov = _moments(s)
-    ccc: Array = 2 * cov / (vx + vy + (mx - my) ** 2)
-    return ccc
-
-
 def _slope(s: Array) -> Array:
-    _, _, _, vx, vy, cov = _moments(s)
+    _, _, _, vx, vy, cov = second_moments(s)
     of_mean = (vx + vy + 2 * cov) / 4
     slope: Array = np.where(of_mean > 1e-13 * (vx + vy), (vx - vy) / 2 / of_mean, np.nan)
     return slope
 
 
 def _regression(s: Array) -> Array:
-    _, _, _, _, vy, cov = _moments(s)
+    _, _, _, _, vy, cov = second_moments(s)
     return np.asarray(np.where(vy > 0, cov / vy, np.nan), dtype=float)
 
 
 def _sd(s: Array) -> Array:
-    n, _, _, vx, vy, cov = _moments(s)
+    n, _, _, vx, vy, cov = second_moments(s)
     sd: Array = np.sqrt(np.maximum(vx + vy - 2 * cov, 0.0) * n / (n - 1))
     return sd
 
 
-def concordance(judge: npt.ArrayLike, human: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, level: float = 0.95) -> Estimate:
-    """Return Lin's concordance correlation 2·cov/(var j + var h + (mean j − mean h)²), variances with divisor n.
-
-    Correlation times how close the line lies to the diagonal. Without clusters the interval is Lin's, on
-    Fisher's z, for independent rows; with clusters it is the jackknife's. nan where both never vary.
-
-    Notes
-    -----
-    Lin (1989), Biometrics 45, 255–268, with the correction of 2000, Biometrics 56, 324–325.
-
-    Examples
-    --------
-    >>> round(concordance([1, 2, 3, 4], [2, 3, 4, 5]).value, 4)
-    0.7143
-    """
-    sums, _ = six_sums(judge, human, clusters)
-    found = jackknife(_concordance, sums, sums[:, 0], bounded=True, level=level)
-    if clusters is not None or found.n < 3 or not abs(found.value) < 1:
-        return found
-    with np.errstate(divide="ignore", invalid="ignore"):
-        n, mx, my, vx, vy, cov = (float(part) for part in _moments(sums.sum(axis=0)))
-        r2, c = np.float64(cov**2 / (vx * vy)), np.float64(found.value)
-        u2 = (mx - my) ** 2 / np.sqrt(vx * vy)
-        r = np.sign(cov) * np.sqrt(r2)
-        variance = (1 - r2) * c**2 / ((1 - c**2) * r2) + 2 * c**3 * (1 - c) * u2 / (r * (1 - c**2) ** 2)
-        variance -= c**4 * u2**2 / (2 * r2 * (1 - c**2) ** 2)
-        se = float(np.sqrt(variance / (n - 2))) * (1 - float(c) ** 2)
-    low, high = t_interval(found.value, se, np.inf, level, bounded=True)
-    return Estimate(found.value, low, high, se, found.n, found.n_clusters)
-
-
-def quadratic_kappa(
-    judge: npt.ArrayLike,
-    human: npt.ArrayLike,
-    scale: tuple[float, float],
-    clusters: npt.ArrayLike | None = None,
-    *,
-    level: float = 0.95,
-) -> Estimate:
-    """Return the quadratic weighted kappa of both, rounded half up, over the full label range.
-
-    Weights are distances between labels, so a label that nobody gave changes nothing; that makes this kappa
-    Lin's concordance of the rounded values, and gives it that jackknife interval. Rounded values outside the
-    scale raise RagnbError.
-
-    Notes
-    -----
-    Cohen (1968), Psychol. Bull. 70, 213–220; the identity is King and Chinchilli's (2001), Stat. Med. 20.
-
-    Examples
-    --------
-    >>> human, judge = [1, 1, 2, 2, 9, 9, 10, 10, 2, 9], [1, 2, 2, 9, 9, 10, 10, 10, 1, 9]
-    >>> round(quadratic_kappa(judge, human, (1, 10)).value, 4)
-    0.836
-    """
-    x, y = round_half_up(judge), round_half_up(human)
-    for name, values in (("judge", x), ("human", y)):
-        outside = values[(values < scale[0]) | (values > scale[1])]
-        if len(outside):
-            raise RagnbError(f"{name} holds {outside[0]:g}, outside scale={scale}; give the scale the raters used")
-    sums, _ = six_sums(x, y, clusters)
-    return jackknife(_concordance, sums, sums[:, 0], bounded=True, level=level)
-
-
-def slope_on_mean(judge: npt.ArrayLike, human: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, level: float = 0.95) -> Estimate:
+def slope_on_mean(judge: Values, human: Values, clusters: Labels = None, *, level: float = 0.95) -> Estimate:
     """Return the slope of (judge − human) on their mean; above 0 the judge spreads its scores more than humans.
 
     Notes
@@ -193,7 +126,7 @@ def slope_on_mean(judge: npt.ArrayLike, human: npt.ArrayLike, clusters: npt.Arra
     return jackknife(_slope, sums, sums[:, 0], level=level)
 
 
-def slope_on_human(judge: npt.ArrayLike, human: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, level: float = 0.95) -> Estimate:
+def slope_on_human(judge: Values, human: Values, clusters: Labels = None, *, level: float = 0.95) -> Estimate:
     """Return the least-squares slope of judge on human: what one human point adds to the judge's score.
 
     Examples
@@ -222,9 +155,9 @@ class Limits:
 
 
 def limits_of_agreement(
-    judge: npt.ArrayLike,
-    human: npt.ArrayLike,
-    clusters: npt.ArrayLike | None = None,
+    judge: Values,
+    human: Values,
+    clusters: Labels = None,
     *,
     factor: float = 1.96,
     level: float = 0.95,
@@ -245,13 +178,13 @@ def limits_of_agreement(
     """
     sums, _ = six_sums(judge, human, clusters)
     with np.errstate(divide="ignore", invalid="ignore"):
-        n, mx, my, *_ = (float(part) for part in _moments(sums.sum(axis=0)))
+        n, mx, my, *_ = (float(part) for part in second_moments(sums.sum(axis=0)))
         sd = float(_sd(sums.sum(axis=0)))
     ends = []
     for sign in (-factor, factor):
         if clusters is not None:
             def limit(s: Array, sign: float = sign) -> Array:
-                _, x, y, *_ = _moments(s)
+                _, x, y, *_ = second_moments(s)
                 return x - y + sign * _sd(s)
 
             ends.append(jackknife(limit, sums, sums[:, 0], level=level))

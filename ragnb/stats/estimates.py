@@ -12,6 +12,8 @@ from ragnb.errors import RagnbError
 from ragnb.stats.means import Array, jackknife_se, kish, mean_interval, t_quantile
 
 Codes = npt.NDArray[np.intp]
+Values = npt.ArrayLike
+Labels = npt.ArrayLike | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Estimate:
     n_clusters: int
 
 
-def cluster_codes(clusters: npt.ArrayLike | None, n: int) -> Codes:
+def cluster_codes(clusters: Labels, n: int) -> Codes:
     """Return clusters as codes 0 … G−1; None makes every row its own cluster.
 
     Examples
@@ -48,7 +50,7 @@ def cluster_codes(clusters: npt.ArrayLike | None, n: int) -> Codes:
     return np.unique(names, return_inverse=True)[1].reshape(-1)
 
 
-def pairs(judge: npt.ArrayLike, human: npt.ArrayLike, *labels: npt.ArrayLike | None) -> tuple[Array, Array, list[Codes]]:
+def pairs(judge: Values, human: Values, *labels: Labels) -> tuple[Array, Array, list[Codes]]:
     """Return the rows that both rated, with the codes of each column of labels (clusters, systems).
 
     A row where either is nan is left out, so that n counts what is compared. Infinite values and columns of
@@ -165,10 +167,10 @@ def jackknife(
 
 
 def clustered_mean(
-    values: npt.ArrayLike,
-    clusters: npt.ArrayLike | None = None,
+    values: Values,
+    clusters: Labels = None,
     *,
-    weights: npt.ArrayLike | None = None,
+    weights: Labels = None,
     ends: tuple[float, float] = (-np.inf, np.inf),
     binary: bool = False,
     level: float = 0.95,
