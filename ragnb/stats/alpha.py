@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from ragnb.errors import unknown
 from ragnb.stats.agreement import Flags
@@ -69,7 +70,8 @@ def _alpha(s: Array) -> Array:
     return _beyond(s[..., 1], (n * s[..., 2] - s[..., 3] ** 2) / (n - 1), s[..., 2])
 
 
-def _beyond(seen: Array, expected: Array, size: Array) -> Array:
+def _beyond(seen: npt.ArrayLike, expected: npt.ArrayLike, size: npt.ArrayLike) -> Array:
+    seen, expected, size = np.asarray(seen), np.asarray(expected), np.asarray(size)
     return np.asarray(np.where(expected > 1e-12 * size, 1 - seen / expected, np.nan), dtype=float)
 
 
@@ -79,7 +81,7 @@ def _nominal(place: Codes, counts: Codes, code: Codes, known: Flags, m: Array, l
 
     def squares(of: Codes) -> Array:
         pair, alike = np.unique(of * len(counts) + place, return_counts=True)
-        return np.bincount(pair // len(counts), weights=alike.astype(float) ** 2)
+        return np.asarray(np.bincount(pair // len(counts), weights=alike.astype(float) ** 2), dtype=float)
 
     n, whole = float(m.sum()), float(np.sum(counts.astype(float) ** 2))
     seen = np.bincount(code, weights=(m**2 - squares(item)) / (m - 1)) if len(m) else np.zeros(0)

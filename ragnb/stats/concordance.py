@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ragnb.errors import RagnbError
@@ -167,7 +169,7 @@ def icc(ratings: Values, clusters: Labels = None, *, level: float = 0.95) -> dic
     found = {}
     for form in ("ICC(1)", "ICC(A,1)", "ICC(C,1)", "ICC(k)", "ICC(A,k)", "ICC(C,k)"):
         single = form.endswith("1)")
-        one = jackknife(lambda s, form=form: _icc(s, form), sums, sums[:, 0], bounded=single, level=level)
+        one = jackknife(partial(_icc, form=form), sums, sums[:, 0], bounded=single, level=level)
         if clusters is None and np.isfinite(one.value) and one.value < 1:
             low, high = _f_limits(sums.sum(axis=0), form.replace("k", "1"), level)
             if not single:

@@ -29,24 +29,24 @@ def fisher_interval(r: float, n: int, level: float = 0.95) -> tuple[float, float
     return t_interval(r, float((1 - r**2) / np.sqrt(n - 3)), np.inf, level, bounded=True)
 
 
-def _ends(group: Codes, values: Array) -> tuple[Codes, Codes, Codes]:
-    """The order by group and value, and each row's first and past-the-last place among its ties, in that order."""
+def _split(group: Codes, values: Array, of: Array) -> tuple[Array, Array, Array]:
+    """Σ of_k over the rows k of i's group with v_k < v_i, with v_k = v_i, with v_k > v_i, in O(n log n)."""
     order = np.lexsort((values, group))
     g, v = group[order], values[order]
-    new = np.flatnonzero(np.r_[True, (g[1:] != g[:-1]) | (v[1:] != v[:-1])]) if len(v) else np.zeros(0, np.intp)
+    new = np.flatnonzero(np.r_[True, (g[1:] != g[:-1]) | (v[1:] != v[:-1])])
     sizes = np.diff(np.r_[new, len(v)])
-    return order, np.repeat(new, sizes), np.repeat(new + sizes, sizes)
+    first, past = np.repeat(new, sizes), np.repeat(new + sizes, sizes)
+    start, stop = np.searchsorted(g, g, "left"), np.searchsorted(g, g, "right")
+    running = np.r_[0.0, np.cumsum(of[order])]
+    parts = np.empty((3, len(v)))
+    parts[:, order] = np.diff(running[np.stack([start, first, past, stop])], axis=0)
+    return parts[0], parts[1], parts[2]
 
 
 def _signs(group: Codes, values: Array, of: Array) -> Array:
-    """Σ sgn(v_i − v_k)·of_k over the rows k of i's group, in O(n log n)."""
-    order, first, past = _ends(group, values)
-    running = np.r_[0.0, np.cumsum(of[order])]
-    starts = np.searchsorted(group[order], group[order], "left")
-    stops = np.searchsorted(group[order], group[order], "right")
-    found = np.empty(len(values))
-    found[order] = (running[first] - running[starts]) - (running[stops] - running[past])
-    return found
+    """Σ sgn(v_i − v_k)·of_k over the rows k of i's group."""
+    below, _, above = _split(group, values, of)
+    return below - above
 
 
 def _below(group: Codes, x: Array, y: Array, times: Array) -> Array:
@@ -57,34 +57,37 @@ def _below(group: Codes, x: Array, y: Array, times: Array) -> Array:
     """
     rank = np.unique(y, return_inverse=True)[1]
     place = np.lexsort((-rank, x, group))
-    node = group[place]
-    found = np.zeros(len(x))
-    for bit in reversed(range(max(int(rank.max()), 1).bit_length()) if len(x) else ()):
-        high = (rank[place] >> bit) & 1
-        low_times = np.r_[0.0, np.cumsum(np.where(high == 0, times[place], 0.0))]
-        start = np.searchsorted(node, node, "left")
-        found[place] += np.where(high == 1, low_times[:-1] - low_times[start], 0.0)
-        node = node * 2 + high
-        turn = np.argsort(node, kind="stable")
-        place, node = place[turn], node[turn]
+    node, here, found = group[place], np.arange(len(x)), np.zeros(len(x))
+    start, stop = np.searchsorted(node, node, "left"), np.searchsorted(node, node, "right")
+    for bit in reversed(range(int(rank.max(initial=0)).bit_length())):
+        low = (rank[place] >> bit) & 1 == 0
+        seen = np.r_[0, np.cumsum(low)]
+        summed = np.r_[0.0, np.cumsum(np.where(low, times[place], 0.0))]
+        found[place] += np.where(low, 0.0, summed[:-1] - summed[start])
+        before, split = seen[:-1] - seen[start], start + seen[stop] - seen[start]
+        to = np.where(low, start + before, split + here - start - before)
+        moved = place, np.where(low, start, split), np.where(low, split, stop)
+        place, start, stop = (np.empty_like(part) for part in moved)
+        place[to], start[to], stop[to] = moved
     return found
 
 
 def _concordance(group: Codes, x: Array, y: Array) -> Array:
     """Rows of Σ sgn(x)sgn(y), Σ |sgn x|, Σ |sgn y| over the pairs of each row within its group."""
-    nx, ny = (np.unique(part, return_inverse=True)[1] for part in (x, y))
-    ny_size = int(ny.max()) + 1 if len(ny) else 1
-    nx_size = int(nx.max()) + 1 if len(nx) else 1
-    cell, at, times = np.unique((group * nx_size + nx) * ny_size + ny, return_inverse=True, return_counts=True)
-    g, a, b = cell // ny_size // nx_size, (cell // ny_size % nx_size).astype(float), (cell % ny_size).astype(float)
-    weight = times.astype(float)
-    both = [_below(g, i * a, j * b, weight) * i * j for i in (1, -1) for j in (1, -1)]
-    size = np.bincount(group, minlength=1).astype(float)
-    alike = []
-    for part in (nx, ny):
-        tied = np.unique(group * (int(part.max(initial=0)) + 1) + part, return_inverse=True, return_counts=True)
-        alike.append(tied[2][tied[1]])
-    return np.stack([np.sum(both, axis=0)[at], size[group] - alike[0], size[group] - alike[1]], axis=1)
+    nx, ny = np.unique(x, return_inverse=True)[1], np.unique(y, return_inverse=True)[1]
+    kx, ky = int(nx.max()) + 1, int(ny.max()) + 1
+    cell, at, counts = np.unique((group * kx + nx) * ky + ny, return_inverse=True, return_counts=True)
+    g, a, b = cell // ky // kx, (cell // ky % kx).astype(float), (cell % ky).astype(float)
+    times = counts.astype(float)
+    left, _, right = _split(g, a, times)
+    under, _, over = _split(g, b, times)
+    beside = _split(cell // ky, b, times)[0]  # same x, lower y
+    level, _, level_right = _split(g * ky + cell % ky, a, times)  # same y, lower and higher x
+    both = _below(g, a, b, times)
+    crossed = (left - both - level) + (under - both - beside)
+    agreeing = both + (right - level_right - (under - both - beside))
+    rows = np.stack([agreeing - crossed, left + right, under + over], axis=1)
+    return rows[at]
 
 
 def _pearson(group: Codes, pair: Codes, x: Array, y: Array) -> tuple[Array, Array]:
@@ -184,10 +187,14 @@ def correlation(
     used = np.isfinite(each)
     if not used.any():
         return Estimate(np.nan, np.nan, np.nan, np.nan, 0, 0)
-    left = _coefficient(whole[of_group] - sums_by(pair, lost))
-    sizes = np.bincount(pair).astype(float)
+    sizes, taken = np.bincount(pair).astype(float), sums_by(pair, lost)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if kind == "spearman":  # of degree 3 in the rows: the average part goes, the rest is that of a mean
+            h = (sizes / np.bincount(group)[of_group])[:, None]
+            taken = (taken - 3 * h * whole[of_group]) / (1 - h)
+        left = _coefficient(whole[of_group] - taken)
     without = _mean_without(each, left, of_group, of_unit)
-    counted = np.bincount(of_unit, weights=np.where(used[of_group], sizes, 0.0), minlength=units)
+    counted = sums_by(of_unit, np.where(used[of_group], sizes, 0.0)[:, None])[:, 0]
     keep = counted > 0
     return leave_out(float(each[used].mean()), without[keep], counted[keep], bounded=True, level=level)
 
