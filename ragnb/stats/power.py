@@ -9,6 +9,7 @@ import numpy as np
 
 from ragnb.errors import RagnbError
 from ragnb.stats.estimates import Labels, Values, cluster_codes, clustered_mean
+from ragnb.stats.means import Array
 
 
 def _check(**rates: float) -> None:
@@ -41,7 +42,7 @@ def sample_size_normal(target: float, share: float, *, alpha: float = 0.05, powe
     return ceil((spread / (share - target)) ** 2)
 
 
-def binomial_power(n: Values, target: float, share: float, *, alpha: float = 0.05) -> np.ndarray:
+def binomial_power(n: Values, target: float, share: float, *, alpha: float = 0.05) -> Array:
     """Return the power of the exact one-sided binomial test of share > target at each n.
 
     Examples
@@ -49,14 +50,17 @@ def binomial_power(n: Values, target: float, share: float, *, alpha: float = 0.0
     >>> binomial_power([94], 0.8, 0.9).round(4).tolist()
     [0.8562]
     """
-    from scipy.special import bdtrc, bdtrik
+    from scipy.special import bdtrik, betainc
 
     size = np.asarray(n, dtype=float)
-    # The least k with P(X > k | target) ≤ alpha: near the inverse, settled by looking at its neighbours.
-    near = np.ceil(bdtrik(1 - alpha, size, target)) + np.arange(-1, 2)[:, None]
-    near = np.clip(near, 0, size)
-    allowed = np.where(bdtrc(near, size, target) <= alpha, near, size)
-    return np.asarray(bdtrc(np.min(allowed, axis=0), size, share), dtype=float)
+
+    def above(k: Array, p: float) -> Array:  # P(X > k)
+        return np.where(k < size, betainc(k + 1, np.maximum(size - k, 0.5), p), 0.0)
+
+    # The least k with P(X > k | target) ≤ alpha lies beside the continuous inverse.
+    near = np.clip(np.ceil(bdtrik(1 - alpha, size, target)) + np.arange(-1, 2)[:, None], 0, size)
+    least = np.min(np.where(above(near, target) <= alpha, near, size), axis=0)
+    return above(least, share)
 
 
 def sample_size_exact(target: float, share: float, *, alpha: float = 0.05, power: float = 0.8) -> int:
@@ -148,7 +152,7 @@ def anova_icc(values: Values, clusters: Labels) -> float:
     inside = float(np.sum((x - mean[code]) ** 2)) / (n - g)
     m0 = (n - float(m @ m) / n) / (g - 1)
     bottom = between + (m0 - 1) * inside
-    return (between - inside) / bottom if bottom > 0 else float("nan")
+    return float((between - inside) / bottom) if bottom > 0 else float("nan")
 
 
 def design_effect(sizes: Values, rho: float) -> float:
@@ -167,7 +171,7 @@ def design_effect(sizes: Values, rho: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LabelsNeeded:
-    """The labels a share needs to be shown above a target, `total` = deff · `independent`, None where none suffice.
+    """The labels that show a share above a target: `total` = deff · `independent`, None where none suffice.
 
     `reason` is "counted", "share_at_or_below_target" (more labels will not help), or "too_close_to_tell" (the
     share lies above the target, its lower bound does not).
@@ -210,7 +214,7 @@ def labels_needed(
     --------
     >>> plan = labels_needed([1] * 95 + [0] * 5, target=0.8)
     >>> plan.total, plan.more, plan.reason
-    (61, 0, 'counted')
+    (57, 0, 'counted')
     """
     _check(target=target, alpha=alpha, power=power)
     x = np.asarray(flags, dtype=float)

@@ -1,4 +1,4 @@
-"""A human mean from few human labels and many judge scores: prediction-powered, or by error rates where no pairs exist."""
+"""A human mean from few labels and many judge scores: prediction-powered, or by error rates without pairs."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ def ppi_mean(
     --------
     >>> found = ppi_mean([3, 4, 5, 4], [2, 3, 5, 4], [4, 4, 5, 3, 4, 5])
     >>> round(found.value, 3), round(found.weight, 3), found.n, found.n_judged
-    (4.238, 0.373, 4, 6)
+    (4.303, 0.455, 4, 6)
     """
     if (clusters is None) != (judged_clusters is None):
-        raise RagnbError("clusters are given for one kind of rows only; give clusters and judged_clusters, or neither")
+        raise RagnbError("clusters come for one kind of rows only; give clusters and judged_clusters, or neither")
     y, f, _ = pairs(human, judge)
     seen = ~(np.isnan(np.asarray(human, dtype=float)) | np.isnan(np.asarray(judge, dtype=float)))
     more = np.asarray(judged, dtype=float)
@@ -95,8 +95,8 @@ def ppi_mean(
     names = None
     if clusters is not None and judged_clusters is not None:
         names = np.concatenate([np.asarray(clusters)[seen], np.asarray(judged_clusters)[extra]])
-    elif not n_more or lam == 0:
-        parts = parts[:n]  # rows the estimate does not use are no clusters of it
+    if lam == 0:  # rows that the estimate does not use are no clusters of it
+        parts, names = parts[:n], names if names is None else names[:n]
     sums = np.bincount(cluster_codes(names, len(parts)), weights=parts)
     g = len(sums)
     se = float(np.sqrt(g / (g - 1) * np.sum(sums**2))) if g > 1 else np.nan
