@@ -52,7 +52,7 @@ def krippendorff_alpha(
     code = np.unique(cluster_codes(clusters, len(grid))[m >= 2], return_inverse=True)[1]
     grid, m = grid[m >= 2], m[m >= 2].astype(float)
     known = ~np.isnan(grid)
-    _, place, counts = np.unique(grid[known], return_inverse=True, return_counts=True)
+    _, place, counts = np.unique(np.round(grid[known], 9), return_inverse=True, return_counts=True)
     if metric == "nominal":
         return _nominal(place, counts, code, known, m, level)
     points = grid.copy()
