@@ -115,8 +115,8 @@ def icc(r, form):
     return stats.icc(np.stack([r.judge, r.human], axis=1))[form]
 
 
-def correlate(r, kind, within=None):
-    return stats.correlation(r.judge, r.human, kind, r.cluster, within=within).value
+def correlate(r, kind, within=None, digits=None):
+    return stats.correlation(r.judge, r.human, kind, r.cluster, within=within, digits=digits).value
 
 
 def limits(r):
@@ -164,7 +164,8 @@ TABLE = {
     "bland_altman/slope_diff_on_mean": lambda r: stats.slope_on_mean(r.judge, r.human, r.cluster).value,
     "bland_altman/pct_outside_loa": lambda r: limits(r).outside,
     "slope_judge_on_human": lambda r: stats.slope_on_human(r.judge, r.human, r.cluster).value,
-    **{f"corr/{key}": lambda r, kind=kind: correlate(r, kind) for key, kind in KINDS.items()},
+    # The reference rounds its columns to ten decimals for the pooled values alone.
+    **{f"corr/{key}": lambda r, kind=kind: correlate(r, kind, digits=10) for key, kind in KINDS.items()},
     "corr/pearson_fisher95": lambda r: stats.fisher_interval(correlate(r, "pearson"), len(r.judge)),
     **{
         f"corr/mean_within_cluster/{key}": lambda r, kind=kind: correlate(r, kind, r.cluster)
