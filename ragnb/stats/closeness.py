@@ -7,6 +7,7 @@ costs one array operation, and any engine that can group and sum can feed it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -104,10 +105,11 @@ def _regression(s: Array) -> Array:
     return np.asarray(np.where(vy > 0, cov / vy, np.nan), dtype=float)
 
 
-def _sd(s: Array) -> Array:
-    n, _, _, vx, vy, cov = second_moments(s)
-    sd: Array = np.sqrt(np.maximum(vx + vy - 2 * cov, 0.0) * n / (n - 1))
-    return sd
+def _limit(s: Array, factor: float) -> Array:
+    """Mean + factor · sd (divisor n − 1) from Σ1, Σd, Σd²; nan for one row."""
+    n, mean = s[..., 0], s[..., 1] / s[..., 0]
+    spread = np.maximum(s[..., 2] - n * mean**2, 0.0)
+    return np.asarray(mean + factor * np.sqrt(spread / np.where(n > 1, n - 1, np.nan)), dtype=float)
 
 
 def slope_on_mean(judge: Values, human: Values, clusters: Labels = None, *, level: float = 0.95) -> Estimate:
@@ -176,22 +178,19 @@ def limits_of_agreement(
     >>> round(limits.low.value, 2), round(limits.high.value, 2), limits.outside
     (-1.6, 1.6, 0.0)
     """
-    sums, _ = six_sums(judge, human, clusters)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        n, mx, my, *_ = (float(part) for part in second_moments(sums.sum(axis=0)))
-        sd = float(_sd(sums.sum(axis=0)))
+    x, y, (code,) = pairs(judge, human, clusters)
+    n, d = len(x), x - y
+    sd = float(d.std(ddof=1)) if n > 1 else np.nan
+    centre = float(d.mean()) if n else np.nan
+    sums = sums_by(code, np.stack([np.ones(n), d - centre, (d - centre) ** 2], axis=1))
     ends = []
     for sign in (-factor, factor):
-        if clusters is not None:
-            def limit(s: Array, sign: float = sign) -> Array:
-                _, x, y, *_ = second_moments(s)
-                return x - y + sign * _sd(s)
-
-            ends.append(jackknife(limit, sums, sums[:, 0], level=level))
-            continue
-        se = sd * float(np.sqrt(1 / n + factor**2 / (2 * (n - 1)))) if n > 1 else np.nan
-        value = mx - my + sign * sd
-        ends.append(Estimate(value, *t_interval(value, se, n - 1, level), se, int(n), int(n)))
-    x, y, _ = pairs(judge, human)
-    beyond = (x - y < ends[0].value) | (x - y > ends[1].value)
-    return Limits(ends[0], ends[1], sd, float(beyond.mean()) if len(x) else np.nan)
+        value = centre + sign * sd
+        if clusters is None:
+            se = sd * float(np.sqrt(1 / n + factor**2 / (2 * (n - 1)))) if n > 1 else np.nan
+            ends.append(Estimate(value, *t_interval(value, se, n - 1, level), se, n, n))
+        else:
+            part = jackknife(partial(_limit, factor=sign), sums, sums[:, 0], level=level)
+            ends.append(Estimate(value, part.low + centre, part.high + centre, part.se, n, part.n_clusters))
+    outside = float(np.mean((d < ends[0].value) | (d > ends[1].value))) if n else np.nan
+    return Limits(ends[0], ends[1], sd, outside)

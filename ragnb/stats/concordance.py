@@ -121,9 +121,9 @@ def _f_limits(s: Array, form: str, level: float) -> tuple[float, float]:
         noise, df = (msw, n * (k - 1)) if form == "ICC(1)" else (mse, (n - 1) * (k - 1))
         low, high = msr / noise / fdtri(n - 1, df, p), msr / noise * fdtri(df, n - 1, p)
         return float((low - 1) / (low + k - 1)), float((high - 1) / (high + k - 1))
-    rho, fj = float(_icc(s, form)), msc / mse
-    share = n * (1 + (k - 1) * rho) - k * rho
-    v = (n - 1) * (k - 1) * (k * rho * fj + share) ** 2 / ((n - 1) * (k * rho * fj) ** 2 + share**2)
+    rho = float(_icc(s, form))
+    raters, noise = k * rho * msc, (n * (1 + (k - 1) * rho) - k * rho) * mse
+    v = (n - 1) * (k - 1) * (raters + noise) ** 2 / ((n - 1) * raters**2 + noise**2)
     under, over = fdtri(n - 1, v, p), fdtri(v, n - 1, p)
     spread = k * msc + (k * n - k - n) * mse
     low = n * (msr - under * mse) / (under * spread + n * msr)

@@ -86,13 +86,15 @@ def sums_by(codes: Codes, rows: Array) -> Array:
 def t_interval(value: float, se: float, df: float, level: float, *, bounded: bool = False) -> tuple[float, float]:
     """Return value ± t·se; on Fisher's z, atanh(value), where `bounded` says that the value lies in (−1, 1).
 
+    Rows that are all alike have no spread to judge by: se 0 gives nan, never an interval of no width.
+
     Examples
     --------
     >>> [round(end, 3) for end in t_interval(0.5, 0.1, 19, 0.95, bounded=True)]
     [0.264, 0.68]
     """
     t = float(t_quantile(level, max(df, 1.0)))
-    if not np.isfinite(se) or not np.isfinite(value):
+    if not np.isfinite(value) or not se > 1e-12 * max(1.0, abs(value)):
         return np.nan, np.nan
     if not bounded:
         return value - t * se, value + t * se

@@ -95,5 +95,5 @@ def kappa(
     value = (seen - chance) / (1 - chance)
     edge = (w @ column)[:, None] + (row @ w)[None, :]
     spread = np.sum(p * (w - edge * (1 - value)) ** 2) - (value - chance * (1 - value)) ** 2
-    se = float(np.sqrt(max(spread, 0.0) / size) / (1 - chance))
+    se = float(np.sqrt(spread / size) / (1 - chance)) if spread > 1e-14 else 0.0
     return Estimate(value, *t_interval(value, se, np.inf, level), se, int(size), int(size))
