@@ -88,15 +88,15 @@ def second_moments(s: Array) -> tuple[Array, ...]:
     n = s[..., 0]
     mx, my = s[..., 1] / n, s[..., 2] / n
     vx, vy = s[..., 3] / n - mx**2, s[..., 4] / n - my**2
-    noise = 1e-13 * (s[..., 3] + s[..., 4]) / n
+    noise = 1e-11 * (s[..., 3] + s[..., 4]) / n
     vx, vy = np.where(vx > noise, vx, 0.0), np.where(vy > noise, vy, 0.0)
-    return n, mx, my, vx, vy, s[..., 5] / n - mx * my
+    return n, mx, my, vx, vy, np.where((vx > 0) & (vy > 0), s[..., 5] / n - mx * my, 0.0)
 
 
 def _slope(s: Array) -> Array:
     _, _, _, vx, vy, cov = second_moments(s)
     of_mean = (vx + vy + 2 * cov) / 4
-    slope: Array = np.where(of_mean > 1e-13 * (vx + vy), (vx - vy) / 2 / of_mean, np.nan)
+    slope: Array = np.where(of_mean > 1e-11 * (vx + vy), (vx - vy) / 2 / of_mean, np.nan)
     return slope
 
 

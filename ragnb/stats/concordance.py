@@ -126,8 +126,9 @@ def _f_limits(s: Array, form: str, level: float) -> tuple[float, float]:
     v = (n - 1) * (k - 1) * (raters + noise) ** 2 / ((n - 1) * raters**2 + noise**2)
     under, over = fdtri(n - 1, v, p), fdtri(v, n - 1, p)
     spread = k * msc + (k * n - k - n) * mse
-    low = n * (msr - under * mse) / (under * spread + n * msr)
-    high = n * (over * msr - mse) / (spread + n * over * msr)
+    with np.errstate(invalid="ignore"):  # v near 0 has no finite quantile: no limit
+        low = n * (msr - under * mse) / (under * spread + n * msr)
+        high = n * (over * msr - mse) / (spread + n * over * msr)
     return float(low), float(high)
 
 
