@@ -1,0 +1,232 @@
+"""How many labels, or questions, a verdict needs before it can come out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, log, sqrt
+
+import numpy as np
+
+from ragnb.errors import RagnbError
+from ragnb.stats.estimates import Labels, Values, cluster_codes, clustered_mean
+from ragnb.stats.means import Array
+
+
+def _check(**rates: float) -> None:
+    for name, rate in rates.items():
+        if not 0 < rate < 1:
+            raise RagnbError(f"{name}={rate} is not between 0 and 1; give a share such as 0.8")
+
+
+def _z(p: float) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri(p))
+
+
+def sample_size_normal(target: float, share: float, *, alpha: float = 0.05, power: float = 0.8) -> int:
+    """Return the rows that show a true `share` to exceed `target`, by the normal approximation.
+
+    n = ((z₁₋α √(p₀q₀) + z₁₋β √(p₁q₁)) / (p₁ − p₀))², rounded up; one-sided, independent rows. Fleiss, Levin and
+    Paik (2003), Statistical Methods for Rates and Proportions, chapter 2.
+
+    Examples
+    --------
+    >>> sample_size_normal(0.8, 0.9)
+    83
+    """
+    _check(target=target, share=share, alpha=alpha, power=power)
+    if share <= target:
+        raise RagnbError(f"share={share} does not exceed target={target}; no number of labels shows that it does")
+    spread = _z(1 - alpha) * sqrt(target * (1 - target)) + _z(power) * sqrt(share * (1 - share))
+    return ceil((spread / (share - target)) ** 2)
+
+
+def binomial_power(n: Values, target: float, share: float, *, alpha: float = 0.05) -> Array:
+    """Return the power of the exact one-sided binomial test of share > target at each n.
+
+    Examples
+    --------
+    >>> binomial_power([94], 0.8, 0.9).round(4).tolist()
+    [0.8562]
+    """
+    from scipy.special import bdtrik, betainc
+
+    size = np.asarray(n, dtype=float)
+
+    def above(k: Array, p: float) -> Array:  # P(X > k)
+        return np.where(k < size, betainc(k + 1, np.maximum(size - k, 0.5), p), 0.0)
+
+    # The least k with P(X > k | target) ≤ alpha lies beside the continuous inverse.
+    near = np.clip(np.ceil(bdtrik(1 - alpha, size, target)) + np.arange(-1, 2)[:, None], 0, size)
+    least = np.min(np.where(above(near, target) <= alpha, near, size), axis=0)
+    return above(least, share)
+
+
+def sample_size_exact(target: float, share: float, *, alpha: float = 0.05, power: float = 0.8) -> int:
+    """Return the least n from which on the exact binomial test keeps the power, whatever more is labelled.
+
+    The power of an exact test rises in saw teeth; the first n that reaches it may be followed by one that
+    does not, so the search starts well above the normal approximation and walks down.
+
+    Examples
+    --------
+    >>> [sample_size_exact(0.8, share) for share in (0.85, 0.9, 0.95)]
+    [398, 94, 37]
+    """
+    top = 2 * sample_size_normal(target, share, alpha=alpha, power=power) + 60
+    sizes = np.arange(1, top + 1)
+    weak = np.flatnonzero(binomial_power(sizes, target, share, alpha=alpha) < power)
+    return int(sizes[weak[-1]]) + 1 if len(weak) else 1
+
+
+def zero_failure_size(target: float, *, confidence: float = 0.95) -> int:
+    """Return the rows that, all of them passing, show a share above `target`: the success-run theorem.
+
+    Examples
+    --------
+    >>> zero_failure_size(0.9)
+    29
+    """
+    _check(target=target, confidence=confidence)
+    return ceil(log(1 - confidence) / log(target) - 1e-12)
+
+
+def questions_needed(
+    delta: float,
+    between: float,
+    within_a: float = 0.0,
+    within_b: float = 0.0,
+    *,
+    repeats: tuple[int, int] = (1, 1),
+    alpha: float = 0.05,
+    power: float = 0.8,
+) -> float:
+    """Return the questions that detect a paired difference `delta` between two systems, two-sided.
+
+    n = (z₁₋α⸝₂ + z₁₋β)² (ω² + σ²_A/K_A + σ²_B/K_B) / δ², not rounded. Miller (2024), arXiv 2411.00640.
+
+    Parameters
+    ----------
+    delta : float
+        The difference of means to detect, > 0.
+    between : float
+        ω², the variance over questions of the difference of the systems' expected scores.
+    within_a, within_b : float
+        σ², the variance of one answer's score around its question's expectation.
+    repeats : (int, int)
+        Answers a question of each system.
+
+    Examples
+    --------
+    >>> round(questions_needed(0.03, 1 / 9, 1 / 6, 1 / 6), 1)
+    3876.0
+    """
+    if not delta > 0:
+        raise RagnbError(f"delta={delta} is not above 0; give the difference that matters, such as 0.03")
+    _check(alpha=alpha, power=power)
+    spread = between + within_a / repeats[0] + within_b / repeats[1]
+    return (_z(1 - alpha / 2) + _z(power)) ** 2 * spread / delta**2
+
+
+def anova_icc(values: Values, clusters: Labels) -> float:
+    """Return ρ, the intra-cluster correlation by one-way analysis of variance, for clusters of any sizes.
+
+    ρ = (MSB − MSW) / (MSB + (m₀ − 1) MSW), m₀ = (n − Σm²/n)/(G − 1); nan with one cluster, with no cluster of
+    two rows, or where nothing varies. It may be negative. Donner and Koval (1980), Biometrics 36, 19–25.
+
+    Examples
+    --------
+    >>> anova_icc([1, 1, 0, 0, 1, 1], ["a", "a", "b", "b", "c", "c"])
+    1.0
+    """
+    x = np.asarray(values, dtype=float)
+    seen = ~np.isnan(x)
+    x, code = x[seen], np.unique(cluster_codes(clusters, len(x))[seen], return_inverse=True)[1]
+    m = np.bincount(code).astype(float)
+    n, g = m.sum(), len(m)
+    if g < 2 or n == g:
+        return float("nan")
+    mean = np.bincount(code, weights=x) / m
+    between = float(m @ (mean - x.mean()) ** 2) / (g - 1)
+    inside = float(np.sum((x - mean[code]) ** 2)) / (n - g)
+    m0 = (n - float(m @ m) / n) / (g - 1)
+    bottom = between + (m0 - 1) * inside
+    return float((between - inside) / bottom) if bottom > 0 else float("nan")
+
+
+def design_effect(sizes: Values, rho: float) -> float:
+    """Return 1 + (Σm²/Σm − 1)·ρ, at least 1: how many clustered rows tell as much as one independent row.
+
+    Kish (1965), Survey Sampling, with the sizes' weighted mean for unequal clusters.
+
+    Examples
+    --------
+    >>> design_effect([2, 2, 4], 0.5)
+    2.0
+    """
+    m = np.asarray(sizes, dtype=float)
+    return float(max(1.0, 1 + (np.sum(m**2) / np.sum(m) - 1) * rho)) if np.isfinite(rho) else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class LabelsNeeded:
+    """The labels that show a share above a target: `total` = deff · `independent`, None where none suffice.
+
+    `reason` is "counted", "share_at_or_below_target" (more labels will not help), or "too_close_to_tell" (the
+    share lies above the target, its lower bound does not).
+
+    Examples
+    --------
+    >>> LabelsNeeded(200, 80, 100, 2.0, 0.1, 0.92, 0.9, "counted").more
+    80
+    """
+
+    total: int | None
+    more: int | None
+    independent: int | None
+    deff: float
+    rho: float
+    seen: float
+    planned: float
+    reason: str
+
+
+def labels_needed(
+    flags: Values, clusters: Labels = None, *, target: float = 0.8, alpha: float = 0.05, power: float = 0.8
+) -> LabelsNeeded:
+    """Return how many labels show that the share of flags exceeds the target, planned on its lower 80 % bound.
+
+    Parameters
+    ----------
+    flags : array, shape (n,)
+        1 within the tolerance, 0 not, nan not rated.
+    clusters : array, shape (n,), optional
+        Rows of one cluster repeat one another: the design effect multiplies the number.
+
+    Returns
+    -------
+    LabelsNeeded
+        Planned on the one-sided lower 80 % bound of the share, because the seen share is as likely too high as
+        too low. `more` is what is missing beside the rows at hand, never below 0.
+
+    Examples
+    --------
+    >>> plan = labels_needed([1] * 95 + [0] * 5, target=0.8)
+    >>> plan.total, plan.more, plan.reason
+    (57, 0, 'counted')
+    """
+    _check(target=target, alpha=alpha, power=power)
+    x = np.asarray(flags, dtype=float)
+    seen = ~np.isnan(x)
+    share = clustered_mean(x, clusters, ends=(0.0, 1.0), binary=True, level=0.6)
+    rho = anova_icc(x, clusters) if clusters is not None else float("nan")
+    sizes = np.bincount(cluster_codes(clusters, len(x))[seen]) if seen.any() else np.ones(1)
+    deff, planned = design_effect(sizes, rho), share.low
+    if not share.value > target:
+        return LabelsNeeded(None, None, None, deff, rho, share.value, planned, "share_at_or_below_target")
+    if not planned > target + 1e-3:
+        return LabelsNeeded(None, None, None, deff, rho, share.value, planned, "too_close_to_tell")
+    independent = sample_size_exact(target, min(planned, 1 - 1e-9), alpha=alpha, power=power)
+    total = ceil(deff * independent)
+    return LabelsNeeded(total, max(total - share.n, 0), independent, deff, rho, share.value, planned, "counted")

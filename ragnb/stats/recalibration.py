@@ -1,0 +1,175 @@
+"""Can a map of the judge's score mend it: linear and isotonic maps, judged on clusters they have not seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ragnb.errors import RagnbError, unknown
+from ragnb.stats.agreement import within_share
+from ragnb.stats.closeness import mae
+from ragnb.stats.estimates import Codes, Estimate, Values, clustered_mean, pairs
+from ragnb.stats.means import Array
+
+MAPS = ("linear", "isotonic")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreMap:
+    """A map from the judge's score to the human's, linear between its knots and flat beyond them if isotonic.
+
+    Examples
+    --------
+    >>> ScoreMap("linear", np.array([0.0, 1.0]), np.array([1.0, 3.0]))([2.0]).tolist()
+    [5.0]
+    """
+
+    kind: str
+    x: Array
+    y: Array
+
+    def __call__(self, judge: Values) -> Array:
+        """Return the mapped scores, nan where the judge's is missing."""
+        score = np.asarray(judge, dtype=float)
+        if self.kind == "linear":
+            return np.asarray(self.y[0] + (score - self.x[0]) * (self.y[1] - self.y[0]) / (self.x[1] - self.x[0]))
+        return np.where(np.isnan(score), np.nan, np.interp(score, self.x, self.y))
+
+
+def fit_map(judge: Values, human: Values, kind: str = "isotonic") -> ScoreMap:
+    """Fit E[human | judge] by least squares, on a line or on any rising curve.
+
+    Parameters
+    ----------
+    kind : {"linear", "isotonic"}
+        Isotonic: pool-adjacent-violators on the means at each distinct judge's score (Barlow et al. 1972). A
+        judge that never varies gives the constant mean.
+
+    Examples
+    --------
+    >>> fit_map([1, 2, 3, 4], [1, 3, 2, 4])([2.5, 9.0]).tolist()
+    [2.5, 4.0]
+    """
+    if kind not in MAPS:
+        raise unknown("kind", kind, MAPS)
+    x, y, _ = pairs(judge, human)
+    if not len(x):
+        raise RagnbError("no row has both a judge's and a human's score; a map needs some")
+    if kind == "linear":
+        centre, spread = x.mean(), x - x.mean()
+        slope = float(spread @ y / (spread @ spread)) if np.ptp(x) > 0 else 0.0
+        return ScoreMap(kind, np.array([centre, centre + 1.0]), np.array([y.mean(), y.mean() + slope]))
+    from scipy.optimize import isotonic_regression
+
+    # Means of raters that differ in the last bit are one score, not two knots with a cliff between them.
+    knots, at, counts = np.unique(np.round(x, 9), return_inverse=True, return_counts=True)
+    means = np.bincount(at, weights=y) / counts
+    fitted = isotonic_regression(means, weights=counts.astype(float)).x
+    return ScoreMap(kind, knots, np.asarray(fitted, dtype=float))
+
+
+def grouped_folds(clusters: Values, k: int = 5) -> Codes:
+    """Return a fold 0 … k−1 a row: clusters stay whole, the largest go first (of
+    equals the last name), each to the lightest fold, as in scikit-learn's GroupKFold.
+
+    Fewer clusters than k give as many folds as clusters.
+
+    Examples
+    --------
+    >>> grouped_folds(["a", "a", "a", "b", "c", "c"], 2).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+    code = np.unique(np.asarray(clusters), return_inverse=True)[1]
+    sizes = np.bincount(code)
+    load, fold = np.zeros(max(min(k, len(sizes)), 1)), np.zeros(len(sizes), dtype=np.intp)
+    for g in np.argsort(sizes, kind="stable")[::-1]:
+        fold[g] = np.argmin(load)
+        load[fold[g]] += sizes[g]
+    return fold[code]
+
+
+@dataclass(frozen=True, slots=True)
+class Recalibration:
+    """What a map does to clusters it has not seen, beside no map and a constant.
+
+    `predicted` holds the out-of-fold scores of the rows that both rated; `gain` is the mean fall of the absolute
+    error against the raw judge, above 0 is better. `helps` says that the map's mae is below both others.
+
+    Examples
+    --------
+    >>> recalibrate([1, 2, 3, 4] * 5, [2, 3, 4, 5] * 5, np.repeat(range(5), 4), kind="linear").helps
+    True
+    """
+
+    kind: str
+    predicted: Array
+    mae: Estimate
+    within: Estimate
+    bias: Estimate
+    raw_mae: Estimate
+    raw_within: Estimate
+    constant_mae: Estimate
+    constant_within: Estimate
+    gain: Estimate
+    helps: bool
+
+
+def recalibrate(
+    judge: Values,
+    human: Values,
+    clusters: Values,
+    *,
+    kind: str = "isotonic",
+    tolerance: float = 1.0,
+    folds: Values | None = None,
+    level: float = 0.95,
+) -> Recalibration:
+    """Fit a map on four fifths of the clusters, judge it on the fifth, in turn.
+
+    Parameters
+    ----------
+    kind : {"linear", "isotonic"}
+    folds : array, shape (n,), optional
+        A fold a row; None takes `grouped_folds` of the clusters in 5.
+
+    Returns
+    -------
+    Recalibration
+        The constant is the humans' median on the other folds, which needs no judge at all.
+
+    Raises
+    ------
+    RagnbError
+        Fewer than two folds.
+
+    Examples
+    --------
+    >>> found = recalibrate([1, 2, 3, 4] * 5, [2, 3, 4, 5] * 5, np.repeat(range(5), 4), kind="linear")
+    >>> found.raw_mae.value, round(found.mae.value, 9), found.constant_mae.value
+    (1.0, 0.0, 1.0)
+    """
+    x, y, (code, fold) = pairs(judge, human, clusters, clusters if folds is None else folds)
+    fold = grouped_folds(code) if folds is None else fold
+    if len(np.unique(fold)) < 2:
+        raise RagnbError("the rows come from one cluster; recalibration needs two clusters or more")
+    predicted, fixed = np.empty(len(x)), np.empty(len(x))
+    for f in np.unique(fold):
+        held = fold == f
+        predicted[held] = fit_map(x[~held], y[~held], kind)(x[held])
+        fixed[held] = np.median(y[~held])
+    errors = [mae(scores, y, code, level=level) for scores in (predicted, x, fixed)]
+    shares = [within_share(scores, y, code, tolerance=tolerance, level=level) for scores in (predicted, x, fixed)]
+    return Recalibration(
+        kind=kind,
+        predicted=predicted,
+        mae=errors[0],
+        within=shares[0],
+        bias=clustered_mean(predicted - y, code, level=level),
+        raw_mae=errors[1],
+        raw_within=shares[1],
+        constant_mae=errors[2],
+        constant_within=shares[2],
+        gain=clustered_mean(np.abs(x - y) - np.abs(predicted - y), code, level=level),
+        helps=errors[0].value < min(errors[1].value, errors[2].value),
+    )

@@ -1,0 +1,436 @@
+"""Every value of reference.json, computed from the real ratings by the formulas of ragnb.stats."""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats as scipy_stats
+
+from ragnb import stats
+from ragnb.stats.closeness import second_moments
+from ragnb.stats.estimates import t_interval
+
+SETS = [
+    *(f"mtrag_{name}_10pt" for name in ("faithfulness", "overall3")),
+    *(f"hanna_{name}_beluga13b" for name in ("coherence", "complexity", "relevance")),
+    *(f"ragchecker_{name}" for name in ("completeness", "correctness", "overall")),
+]
+OTHER_INTERVAL = "an interval that ragnb does not give"
+TEST = "a test that ragnb does not make"
+# Leaves of reference.json that no formula of ragnb.stats should give, by the end of their path.
+UNREACHED = {
+    "within_tol/clopper95": OTHER_INTERVAL,
+    "within_tol/boot95_iid": OTHER_INTERVAL,
+    "within_tol/boot95_cluster": OTHER_INTERVAL,
+    "recal/cv_scheme": "a sentence; the folds are tested through the values",
+    "human10/wilcoxon_pratt_p": TEST,
+    "human10/sign_flip_p": TEST,
+    "judge10/wilcoxon_pratt_p": TEST,
+    "judge10/sign_flip_p": TEST,
+    "mtrag_turn_weighted/se_freq_weight_TRAP": "what weights must not be taken for",
+}
+
+
+@dataclass
+class Ratings:
+    judge: np.ndarray
+    human: np.ndarray
+    cluster: np.ndarray
+    system: np.ndarray
+    scale: tuple[int, int]
+    rows: pd.DataFrame
+
+
+@pytest.fixture(scope="module")
+def reference(shared):
+    return json.loads((shared / "reference" / "reference.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def ratings(shared):
+    columns = {
+        "mtrag": ("judge10", "human10", (1, 10)),
+        "hanna": ("judge_Beluga-13B", "human", (1, 5)),
+        "ragchecker": ("judge", "human", (-2, 2)),
+    }
+    found = {}
+    for name in SETS:
+        source, dimension = name.split("_")[:2]
+        judge, human, scale = columns[source]
+        file = "ragchecker_meta" if source == "ragchecker" else source
+        frame = pd.read_csv(shared / "data" / "ratings" / f"{file}.csv")
+        rows = frame[frame["dimension"] == dimension]
+        parts = [rows[column].to_numpy() for column in (judge, human, "cluster", "system")]
+        found[name] = Ratings(*parts, scale, rows)
+    return found
+
+
+def levels(r):
+    return np.arange(r.scale[0], r.scale[1] + 1)
+
+
+def rounded(r):
+    return stats.round_half_up(r.judge), stats.round_half_up(r.human)
+
+
+def flags(r):
+    return stats.within(r.judge, r.human)
+
+
+def design(values, clusters):
+    return (stats.familiar_cluster_se(values, clusters) / iid_se(values)) ** 2
+
+
+def familiar_t(values, clusters):
+    se = stats.familiar_cluster_se(values, clusters)
+    return t_interval(values.mean(), se, len(np.unique(clusters)) - 1, 0.95)
+
+
+def ends(estimate):
+    return estimate.low, estimate.high
+
+
+def wilson(p, n):
+    z = np.array(scipy_stats.norm.ppf(0.975))
+    return [float(end) for end in stats.wilson(np.array(p), np.array(float(n)), z)]
+
+
+def by_system(r):
+    return pd.DataFrame({"j": r.judge, "h": r.human}).groupby(r.system).mean()
+
+
+def n_minus_1(r):
+    _, mx, my, vx, vy, cov = second_moments(stats.six_sums(r.judge, r.human)[0].sum(axis=0))
+    more = len(r.judge) / (len(r.judge) - 1)
+    return 2 * cov * more / ((vx + vy) * more + (mx - my) ** 2)
+
+
+def alpha(r, metric, pair):
+    return stats.krippendorff_alpha(np.stack(pair, axis=1), metric).value
+
+
+def icc(r, form):
+    return stats.icc(np.stack([r.judge, r.human], axis=1))[form]
+
+
+def correlate(r, kind, within=None, digits=None):
+    return stats.correlation(r.judge, r.human, kind, r.cluster, within=within, digits=digits).value
+
+
+def limits(r):
+    return stats.limits_of_agreement(r.judge, r.human)
+
+
+def recal(r, kind="linear"):
+    return stats.recalibrate(r.judge, r.human, r.cluster, kind=kind)
+
+
+def loose_kappa(r, weights, names):
+    return stats.kappa(stats.rating_table(*rounded(r), names), weights).value
+
+
+KINDS = {"pearson": "pearson", "spearman": "spearman", "kendall_b": "kendall"}
+ICC = {"icc11": "ICC(1)", "icc21": "ICC(A,1)", "icc31": "ICC(C,1)"}
+TABLE = {
+    "n": lambda r: stats.bias(r.judge, r.human).n,
+    "n_clusters": lambda r: stats.bias(r.judge, r.human, r.cluster).n_clusters,
+    "mean_human": lambda r: stats.clustered_mean(r.human, r.cluster).value,
+    "mean_judge": lambda r: stats.clustered_mean(r.judge, r.cluster).value,
+    "within_tol/rate": lambda r: stats.within_share(r.judge, r.human, r.cluster).value,
+    "within_tol/wilson95": lambda r: wilson(flags(r).mean(), len(r.judge)),
+    "within_tol/wilson95_scipy": lambda r: wilson(flags(r).mean(), len(r.judge)),
+    "within_tol/cluster_se": lambda r: stats.familiar_cluster_se(flags(r), r.cluster),
+    "within_tol/cluster_t95": lambda r: familiar_t(flags(r), r.cluster),
+    "within_tol/deff": lambda r: design(flags(r), r.cluster),
+    "within_tol/wilson95_neff": lambda r: wilson(flags(r).mean(), len(r.judge) / design(flags(r), r.cluster)),
+    "exact_agreement_rounded": lambda r: stats.within_share(r.judge, r.human, tolerance=0, rounded=True).value,
+    "within1_rounded": lambda r: stats.within_share(r.judge, r.human, rounded=True).value,
+    "within1_chance_floor": lambda r: stats.chance_floor(*rounded(r)),
+    "within1_best_constant": lambda r: stats.best_constant(r.human, levels=levels(r), rounded=True)[1].value,
+    "kappa_within1": lambda r: stats.within_kappa(*rounded(r), r.cluster).value,
+    "mae": lambda r: stats.mae(r.judge, r.human, r.cluster).value,
+    "rmse": lambda r: stats.rmse(r.judge, r.human, r.cluster).value,
+    "bias/mean": lambda r: stats.bias(r.judge, r.human, r.cluster).value,
+    "bias/t95": lambda r: ends(stats.bias(r.judge, r.human)),
+    "bias/cluster_se": lambda r: stats.familiar_cluster_se(r.judge - r.human, r.cluster),
+    "bias/cluster_t95": lambda r: familiar_t(r.judge - r.human, r.cluster),
+    "bias/deff": lambda r: design(r.judge - r.human, r.cluster),
+    "bland_altman/sd_diff": lambda r: limits(r).sd,
+    "bland_altman/loa": lambda r: (limits(r).low.value, limits(r).high.value),
+    "bland_altman/loa_lower_ci": lambda r: ends(limits(r).low),
+    "bland_altman/loa_upper_ci": lambda r: ends(limits(r).high),
+    "bland_altman/slope_diff_on_mean": lambda r: stats.slope_on_mean(r.judge, r.human, r.cluster).value,
+    "bland_altman/pct_outside_loa": lambda r: limits(r).outside,
+    "slope_judge_on_human": lambda r: stats.slope_on_human(r.judge, r.human, r.cluster).value,
+    # The reference rounds its columns to ten decimals for the pooled values alone.
+    **{f"corr/{key}": lambda r, kind=kind: correlate(r, kind, digits=10) for key, kind in KINDS.items()},
+    "corr/pearson_fisher95": lambda r: stats.fisher_interval(correlate(r, "pearson"), len(r.judge)),
+    **{
+        f"corr/mean_within_cluster/{key}": lambda r, kind=kind: correlate(r, kind, r.cluster)
+        for key, kind in KINDS.items()
+    },
+    **{
+        f"corr/mean_within_system/{key}": lambda r, kind=kind: correlate(r, kind, r.system)
+        for key, kind in KINDS.items()
+    },
+    **{
+        f"corr/system_level/{key}": lambda r, kind=kind: stats.correlation(
+            by_system(r)["j"], by_system(r)["h"], kind
+        ).value
+        for key, kind in KINDS.items()
+    },
+    "qwk_rounded": lambda r: stats.quadratic_kappa(r.judge, r.human, r.scale, r.cluster).value,
+    "qwk_rounded_statsmodels": lambda r: loose_kappa(r, "quadratic", levels(r)),
+    "qwk_rounded_no_labels_TRAP": lambda r: loose_kappa(r, "quadratic", np.concatenate(rounded(r))),
+    "cohen_kappa_unweighted": lambda r: loose_kappa(r, "none", levels(r)),
+    **{
+        f"kripp_alpha_rounded/{metric}": lambda r, metric=metric: alpha(r, metric, rounded(r))
+        for metric in ("nominal", "ordinal", "interval")
+    },
+    "kripp_alpha_raw/interval": lambda r: alpha(r, "interval", (r.judge, r.human)),
+    **{key: lambda r, form=form: icc(r, form).value for key, form in ICC.items()},
+    **{f"{key}_ci95": lambda r, form=form: ends(icc(r, form)) for key, form in ICC.items()},
+    "lin_ccc": lambda r: stats.concordance(r.judge, r.human, r.cluster).value,
+    "lin_ccc_n_minus_1": n_minus_1,
+    "lin_Cb": lambda r: stats.concordance(r.judge, r.human).value / correlate(r, "pearson"),
+    "lin_ccc_ci95_fisher": lambda r: ends(stats.concordance(r.judge, r.human)),
+    "recal/mae_raw": lambda r: recal(r).raw_mae.value,
+    "recal/mae_isotonic": lambda r: recal(r, "isotonic").mae.value,
+    "recal/mae_linear": lambda r: recal(r).mae.value,
+    "recal/mae_constant_median": lambda r: recal(r).constant_mae.value,
+    "recal/within_raw": lambda r: recal(r).raw_within.value,
+    "recal/within_isotonic": lambda r: recal(r, "isotonic").within.value,
+    "recal/within_linear": lambda r: recal(r).within.value,
+    "recal/within_constant_median": lambda r: recal(r).constant_within.value,
+    "recal/bias_isotonic": lambda r: recal(r, "isotonic").bias.value,
+}
+
+
+@pytest.mark.parametrize("key", TABLE)
+@pytest.mark.parametrize("name", SETS)
+def test_agreement_is_the_references(ratings, reference, name, key):
+    want = reference[name]
+    for part in key.split("/"):
+        want = want.get(part, {})
+    if not want:
+        assert (name[:10], "system" in key) == ("ragchecker", True)  # its rows are pairs of systems
+        return
+    assert TABLE[key](ratings[name]) == pytest.approx(want["value"], abs=want["tol"] + 1e-12, nan_ok=True)
+
+
+BAND = {
+    "n": lambda b: stats.bias(b.judge, b.human).n,
+    "clusters": lambda b: stats.bias(b.judge, b.human, b.cluster).n_clusters,
+    "within": lambda b: stats.within_share(b.judge, b.human, b.cluster).value,
+    "wilson95": lambda b: wilson(flags(b).mean(), len(b.judge)),
+    "bias": lambda b: stats.bias(b.judge, b.human, b.cluster).value,
+    "bias_cluster_se": lambda b: stats.familiar_cluster_se(b.judge - b.human, b.cluster),
+}
+
+
+@pytest.mark.parametrize("key", BAND)
+@pytest.mark.parametrize("name", SETS)
+def test_bands_by_the_judges_score_are_the_references(ratings, reference, name, key):
+    r = ratings[name]
+    for score, want in reference[name]["judge_score_bands"].items():
+        at = stats.round_half_up(r.judge) == float(score)
+        band = Ratings(r.judge[at], r.human[at], r.cluster[at], r.system[at], r.scale, r.rows[at])
+        assert BAND[key](band) == pytest.approx(want[key], abs=1e-9), score
+
+
+def labelled(r, n):
+    order = np.random.default_rng(0).permutation(len(r.human))
+    return order[:n], order[n:]
+
+
+def ppi(r, n, **how):
+    mine, rest = labelled(r, n)
+    return stats.ppi_mean(r.human[mine], r.judge[mine], r.judge[rest], **how)
+
+
+def as_z(found):
+    """The same standard error without G/(G−1) and with z for t, as ppi_py has it."""
+    g = found.n_clusters
+    half = scipy_stats.norm.ppf(0.975) * found.se * np.sqrt((g - 1) / g)
+    return found.value - half, found.value + half
+
+
+PPI = {
+    "ppi++_lam": lambda r, n: ppi(r, n).weight,
+    "ppi++_point": lambda r, n: ppi(r, n).value,
+    "ppi++_ci95": lambda r, n: as_z(ppi(r, n)),
+    "ppi_lam1_ci95": lambda r, n: as_z(ppi(r, n, weight=1.0)),
+    "human_only_t95": lambda r, n: ends(ppi(r, n, weight=0.0)),
+    "judge_only_t95": lambda r, n: ends(stats.clustered_mean(r.judge)),
+}
+PPI_SETS = ["mtrag_faithfulness_10pt", "mtrag_overall3_10pt", "hanna_complexity_beluga13b"]
+
+
+@pytest.mark.parametrize("key", PPI)
+@pytest.mark.parametrize("n", [50, 100, 200])
+@pytest.mark.parametrize("name", PPI_SETS)
+def test_the_corrected_mean_is_the_references(ratings, reference, name, n, key):
+    want = reference[name]["ppi"][f"n{n}"][key]
+    assert PPI[key](ratings[name], n) == pytest.approx(want["value"], abs=want["tol"])
+    truth = reference[name]["ppi"]["truth_full_human_mean"]
+    assert stats.clustered_mean(ratings[name].human).value == pytest.approx(truth["value"], abs=truth["tol"])
+
+
+@pytest.mark.parametrize("n", [50, 100, 200])
+@pytest.mark.parametrize("name", PPI_SETS)
+def test_ppi_covers_as_the_reference_found(ratings, reference, name, n):
+    r, rng, draws = ratings[name], np.random.default_rng(n), 400
+    want = reference[name]["ppi"][f"n{n}"]["coverage_iid"]
+    truth = r.human.mean()
+    found = {key: [] for key in ("ppi++_t", "ppi_lam1", "human_only_t", "judge_only")}
+    for _ in range(draws):
+        mine, rest = rng.integers(0, len(r.human), n), rng.integers(0, len(r.human), 1000)
+        args = r.human[mine], r.judge[mine], r.judge[rest]
+        found["ppi++_t"].append(stats.ppi_mean(*args))
+        found["ppi_lam1"].append(stats.ppi_mean(*args, weight=1.0))
+        found["human_only_t"].append(stats.ppi_mean(*args, weight=0.0))
+        found["judge_only"].append(stats.clustered_mean(r.judge[rest]))
+    for key, estimates in found.items():
+        low, high = np.array([ends(estimate) for estimate in estimates]).T
+        covered = np.mean((low <= truth) & (truth <= high))
+        noise = np.sqrt(2 * max(want[key]["coverage"] * (1 - want[key]["coverage"]), 0.01) / draws)
+        assert covered == pytest.approx(want[key]["coverage"], abs=4 * noise), key
+        assert np.mean(high - low) == pytest.approx(want[key]["mean_width"], rel=0.05), key
+
+
+DIMENSIONS = ["faithfulness", "appropriateness", "completeness", "naturalness"]
+CEILING = {
+    "pair_exact": lambda g: np.mean(stats.within(*stats.rater_pairs(g)[1:], 0)),
+    "pair_within1_on_4pt": lambda g: np.mean(stats.within(*stats.rater_pairs(g)[1:])),
+    "pair_mae_10pt": lambda g: stats.mae(*stats.rater_pairs(1 + 3 * (g - 1))[1:]).value,
+    "loo_mae_10pt": lambda g: stats.mae(*stats.leave_one_out(1 + 3 * (g - 1))[1:]).value,
+    "loo_within1_on_10pt": lambda g: stats.human_ceiling(1 + 3 * (g - 1)).value,
+    **{
+        f"kripp_{metric}": lambda g, metric=metric: stats.krippendorff_alpha(g, metric).value
+        for metric in ("nominal", "ordinal", "interval")
+    },
+}
+
+
+@pytest.mark.parametrize("key", CEILING)
+@pytest.mark.parametrize("dimension", DIMENSIONS)
+def test_the_human_ceiling_is_the_references(shared, reference, dimension, key):
+    rows = pd.read_csv(shared / "data" / "ratings" / "mtrag_raters.csv")
+    rows = rows[rows["dimension"] == dimension]
+    grid = rows.pivot_table(index=["item_id", "system"], columns="rater", values="score").to_numpy()
+    want = reference["mtrag_human_ceiling"][dimension][key]
+    assert CEILING[key](grid) == pytest.approx(want["value"], abs=want["tol"])
+
+
+@pytest.mark.parametrize("name", ["completeness", "correctness", "overall"])
+def test_ragcheckers_table_2_is_the_papers(ratings, reference, name):
+    rows = ratings[f"ragchecker_{name}"].rows
+    one, two = rows["human1"].to_numpy(), rows["human2"].to_numpy()
+    both, judge = np.concatenate([one, two]), np.tile(rows["judge"], 2)
+    pairs = [(judge, both, "pearson"), (judge, both, "spearman"), (one, two, "pearson"), (one, two, "spearman")]
+    want = reference["ragchecker_table2"][name]
+    got = [100 * stats.correlation(*pair).value for pair in pairs]
+    assert got == pytest.approx(want["value"], abs=want["tol"])
+    ceiling = reference["ragchecker_human_ceiling"][name]
+    assert stats.within_share(one, two).value == pytest.approx(ceiling["within1"]["value"], abs=1e-9)
+    ordinal = stats.krippendorff_alpha(np.stack([one, two], axis=1), "ordinal").value
+    assert ordinal == pytest.approx(ceiling["kripp_ordinal"]["value"], abs=1e-9)
+
+
+PAIRED = {
+    "mean_diff": lambda d: stats.clustered_mean(d.a - d.b).value,
+    "paired_t95": lambda d: ends(stats.clustered_mean(d.a - d.b)),
+    "paired_p": lambda d: 2 * scipy_stats.t.sf(abs((d.a - d.b).mean()) / iid_se(d.a - d.b), len(d.a) - 1),
+    "se_paired": lambda d: iid_se(d.a - d.b),
+    "se_unpaired": lambda d: np.hypot(iid_se(d.a), iid_se(d.b)),
+    "corr_systems": lambda d: stats.correlation(d.a, d.b).value,
+    "se_paired_cluster": lambda d: stats.familiar_cluster_se(d.a - d.b, d.cluster),
+    "cluster_t95": lambda d: familiar_t(d.a - d.b, d.cluster),
+}
+
+
+def iid_se(values):
+    return stats.clustered_mean(values).se
+
+
+@pytest.mark.parametrize("key", PAIRED)
+@pytest.mark.parametrize("column", ["human10", "judge10"])
+def test_the_paired_difference_is_the_references(ratings, reference, column, key):
+    rows = ratings["mtrag_overall3_10pt"].rows
+    wide = rows.pivot(index=["item_id", "cluster"], columns="system", values=column).reset_index()
+    wide = wide.rename(columns={"gpt-4o": "a", "llama-3.1-405b-instruct": "b"})
+    want = reference["mtrag_paired_gpt4o_minus_llama405b"][column][key]
+    assert PAIRED[key](wide) == pytest.approx(want["value"], abs=want["tol"])
+
+
+def test_the_se_of_a_weighted_total_comes_from_the_totals(shared, reference):
+    rows = pd.read_csv(shared / "data" / "ratings" / "mtrag.csv")
+    weights = {"faithfulness": 0.5, "appropriateness": 0.3, "completeness": 0.2}
+    for system, want in reference["mtrag_weighted_mean"].items():
+        mine = rows[(rows["system"] == system) & rows["dimension"].isin(weights)]
+        wide = mine.pivot(index=["item_id", "cluster"], columns="dimension", values="human10")
+        total = sum(wide[name] * w for name, w in weights.items())
+        clusters = wide.index.get_level_values("cluster")
+        found = stats.clustered_mean(total)
+        apart = np.sqrt(sum((w * iid_se(wide[name])) ** 2 for name, w in weights.items()))
+        assert found.value == pytest.approx(want["value"]["value"], abs=1e-9)
+        assert found.se == pytest.approx(want["se_item"]["value"], abs=1e-9)
+        assert apart == pytest.approx(want["se_if_dims_wrongly_independent"]["value"], abs=1e-9)
+        assert stats.familiar_cluster_se(total, clusters) == pytest.approx(want["se_cluster"]["value"], abs=1e-9)
+
+
+def test_weights_are_not_frequencies(ratings, reference):
+    r, want = ratings["mtrag_overall3_10pt"], reference["mtrag_turn_weighted"]
+    v = r.rows["turn"].to_numpy(dtype=float)
+    found = stats.clustered_mean(r.human, r.cluster, weights=v)
+    assert found.value == pytest.approx(want["mean"]["value"], abs=1e-9)
+    assert float(stats.kish(v.sum(), (v**2).sum())) == pytest.approx(want["kish_neff"]["value"], abs=1e-9)
+    n, influence = len(v), v * (r.human - found.value) * len(v) / v.sum()
+    hc0 = stats.familiar_cluster_se(influence, range(n)) * np.sqrt((n - 1) / n)
+    assert hc0 == pytest.approx(want["se_HC0"]["value"], abs=1e-9)
+    assert stats.familiar_cluster_se(influence, r.cluster) == pytest.approx(want["se_cluster"]["value"], abs=1e-9)
+    assert found.se == pytest.approx(want["se_cluster"]["value"], rel=0.1)
+    assert found.se > 5 * want["se_freq_weight_TRAP"]["value"]
+
+
+def test_lees_example_is_the_references(reference):
+    want = reference["lee2025_readme_example"]
+    found = stats.rogan_gladen((400, 1000), (180, 200), (140, 200))
+    assert found.value == pytest.approx(want["theta"]["value"], abs=want["theta"]["tol"])
+    assert ends(found) == pytest.approx(want["ci95"]["value"], abs=want["ci95"]["tol"])
+
+
+def test_sample_sizes_are_the_references(reference):
+    for case, want in reference["sample_size_within1"].items():
+        target, share = (float(part.split("=")[1]) for part in case.split(","))
+        assert stats.sample_size_normal(target, share) == want["normal"]
+        assert stats.sample_size_exact(target, share) == want["exact"]
+        # The check is a simulation of 20,000 draws.
+        power = float(stats.binomial_power([want["exact"]], target, share)[0])
+        assert power == pytest.approx(want["power_check"], abs=0.01)
+    for case, want in reference["sample_size_zero_failures"].items():
+        assert stats.zero_failure_size(float(case.split("=")[1])) == want
+
+
+def leaves(node, path=""):
+    if isinstance(node, dict) and "value" not in node:
+        for key, below in node.items():
+            yield from leaves(below, f"{path}/{key}" if path else key)
+    else:
+        yield path
+
+
+def test_no_value_of_the_reference_is_passed_over(reference):
+    tested = {f"{name}/{key}" for name in SETS for key in TABLE}
+    tested |= {f"{name}/ppi/n{n}/{key}" for name in PPI_SETS for n in (50, 100, 200) for key in PPI}
+    tested |= {f"{name}/ppi/truth_full_human_mean" for name in PPI_SETS}
+    tested |= {f"mtrag_human_ceiling/{name}/{key}" for name in DIMENSIONS for key in CEILING}
+    pair = "mtrag_paired_gpt4o_minus_llama405b"
+    tested |= {f"{pair}/{column}/{key}" for column in ("human10", "judge10") for key in PAIRED}
+    whole = ("ragchecker_table2", "ragchecker_human_ceiling", "mtrag_weighted_mean", "mtrag_turn_weighted")
+    whole += ("lee2025_readme_example", "sample_size_within1", "sample_size_zero_failures")
+    rest = [path for path in leaves(reference) if path not in tested and path.split("/")[0] not in whole]
+    rest = [path for path in rest if "judge_score_bands" not in path and "/coverage" not in path]
+    assert {path for path in rest if not path.endswith(tuple(UNREACHED))} == set()

@@ -1,0 +1,175 @@
+"""Every published example of textbook.json, at the tolerance that stands beside it."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from ragnb import stats
+from ragnb.errors import RagnbError
+from ragnb.stats.estimates import t_interval
+
+
+@pytest.fixture(scope="module")
+def examples(shared):
+    return json.loads((shared / "reference" / "textbook.json").read_text(encoding="utf-8"))["examples"]
+
+
+def same(example, key, got):
+    """The published value at its tolerance, the computed one at 1e-9 where the example has it."""
+    tolerance = example["tol"].get(key, example["tol"].get("*"))
+    if key in example["published"]:
+        assert got == pytest.approx(example["published"][key], abs=tolerance), key
+    assert got == pytest.approx(example["computed"][key], abs=1e-9), key
+
+
+def ends(estimate):
+    return [estimate.low, estimate.high]
+
+
+@pytest.mark.parametrize("name", ["krippendorff_3coders_15units", "krippendorff_2011_4obs_12units"])
+@pytest.mark.parametrize("metric", ["nominal", "ordinal", "interval"])
+def test_alpha_is_krippendorffs(examples, name, metric):
+    grid = np.array(examples[name]["data"], dtype=float).T
+    same(examples[name], metric, stats.krippendorff_alpha(grid, metric).value)
+
+
+def test_weighted_kappa_is_cohens(examples):
+    example = examples["cohen_1968_weighted"]
+    data = example["data"]
+    same(example, "kappa", stats.kappa(data["table"], n=data["n"]).value)
+    same(example, "weighted", stats.kappa(data["table"], data["disagreement_weights"], n=data["n"]).value)
+
+
+def test_kappa_and_its_standard_error_are_those_of_sas(examples):
+    example = examples["sas_skin_condition_weighted_kappa"]
+    plain = stats.kappa(example["data"]["table"])
+    linear = stats.kappa(example["data"]["table"], "linear")
+    for key, got in {
+        "kappa": plain.value,
+        "ase": plain.se,
+        "ci": ends(plain),
+        "linear_weighted": linear.value,
+        "ase_w": linear.se,
+        "ci_w": ends(linear),
+    }.items():
+        same(example, key, got)
+
+
+def test_nominal_alpha_is_fleiss_kappa_but_for_the_pairs_of_a_rating_with_itself(examples):
+    example = examples["fleiss_kappa_wikipedia"]
+    grid = np.array([np.repeat(np.arange(5), counts) for counts in example["data"]], dtype=float)
+    alpha = stats.krippendorff_alpha(grid, "nominal").value
+    same(example, "kappa", 1 - (1 - alpha) * grid.size / (grid.size - 1))
+
+
+def test_limits_of_agreement_are_bland_and_altmans(examples):
+    example = examples["bland_altman_1986_pefr"]
+    wright, mini = (np.array(example["data"][key]) for key in ("wright_first", "mini_first"))
+    two, usual = stats.limits_of_agreement(wright, mini, factor=2), stats.limits_of_agreement(wright, mini)
+    bias, n = stats.bias(wright, mini), len(wright)
+    se = np.sqrt(3 * two.sd**2 / n)  # their approximation of 1986; ours is that of 1999
+    for key, got in {
+        "mean_diff": bias.value,
+        "sd": usual.sd,
+        "loa_2sd": [two.low.value, two.high.value],
+        "loa_196": [usual.low.value, usual.high.value],
+        "r": stats.correlation(wright, mini).value,
+        "se_mean": bias.se,
+        "ci_mean": ends(bias),
+        "se_loa": se,
+        "ci_lower_loa": list(t_interval(two.low.value, se, n - 1, 0.95)),
+        "ci_upper_loa": list(t_interval(two.high.value, se, n - 1, 0.95)),
+    }.items():
+        same(example, key, got)
+    assert two.low.se == pytest.approx(se, rel=0.03)
+
+
+def test_concordance_is_lins(examples):
+    data = examples["bland_altman_1986_pefr"]["data"]
+    same(examples["lin_ccc_on_pefr"], "ccc", stats.concordance(data["wright_first"], data["mini_first"]).value)
+
+
+def test_intraclass_correlations_are_shrout_and_fleiss(examples):
+    example = examples["shrout_fleiss_1979"]
+    found = stats.icc(example["data"])
+    names = {"icc11": "ICC(1)", "icc21": "ICC(A,1)", "icc31": "ICC(C,1)"}
+    names |= {"icc1k": "ICC(k)", "icc2k": "ICC(A,k)", "icc3k": "ICC(C,k)"}
+    for key, form in names.items():
+        same(example, key, found[form].value)
+    # The intervals that the example's note quotes.
+    for form, want in {"ICC(A,1)": [0.02, 0.76], "ICC(C,1)": [0.34, 0.95], "ICC(1)": [-0.13, 0.72]}.items():
+        assert ends(found[form]) == pytest.approx(want, abs=0.0051)
+
+
+def test_wilson_is_newcombes(examples):
+    example, z = examples["newcombe_1998_wilson"], np.array(scipy_stats.norm.ppf(0.975))
+    for case in example["data"]:
+        k, n = (float(part) for part in case.split("/"))
+        same(example, case, [float(end) for end in stats.wilson(np.array(k / n), np.array(n), z)])
+
+
+def test_clustered_standard_errors_are_millers(examples):
+    values, clusters = np.arange(20), np.arange(20) % 4
+    same(examples["inspect_ai_clustered_se"], "se", stats.familiar_cluster_se(values, clusters))
+    assert stats.clustered_mean(values, clusters).se == pytest.approx(0.6454972243679028)
+    example = examples["miller_2024_identities"]
+    scores = example["data"]["scores"]
+    gap = stats.familiar_cluster_se(scores, range(6)) - np.std(scores, ddof=1) / np.sqrt(6)
+    assert gap == pytest.approx(example["published"]["singleton_clusters_equals_iid"], abs=1e-9)
+    n = 200
+    twice = np.repeat(np.arange(n) % 3 == 0, 2).astype(float)
+    paired, single = np.repeat(np.arange(n), 2), np.arange(2 * n)
+    ratio = stats.familiar_cluster_se(twice, paired) / stats.familiar_cluster_se(twice, single)
+    small = np.sqrt((2 * n - 1) / (2 * n - 2))  # G/(G−1) of n pairs against that of 2n rows
+    assert ratio / small == pytest.approx(example["published"]["perfectly_correlated_pairs_ratio"], rel=1e-9)
+
+
+def test_a_paired_variance_is_that_of_both_less_twice_the_covariance(examples):
+    data = examples["miller_2024_paired_var_identity"]["data"]
+    a, b = np.array(data["a"]), np.array(data["b"])
+    paired = stats.clustered_mean(a - b).se ** 2
+    apart = stats.clustered_mean(a).se ** 2 + stats.clustered_mean(b).se ** 2
+    assert paired == pytest.approx(apart - 2 * np.cov(a, b)[0, 1] / len(a), abs=1e-12)
+
+
+def test_questions_needed_is_millers_formula(examples):
+    want = examples["miller_2024_power_formula"]["computed"]
+    args = 0.03, 1 / 9, 1 / 6, 1 / 6
+    assert stats.questions_needed(*args) == pytest.approx(want["delta=.03,omega2=1/9,sA2=sB2=1/6,K=1"], abs=1e-9)
+    assert stats.questions_needed(*args, repeats=(10, 10)) == pytest.approx(want["K=10"], abs=1e-9)
+
+
+def test_the_true_rate_is_rogan_and_gladens(examples):
+    data = examples["rogan_gladen_identity"]["data"]
+    right = round(1000 * data["sens"]), round(1000 * data["spec"])
+    found = stats.rogan_gladen((round(1000 * data["apparent"]), 1000), (right[0], 1000), (right[1], 1000))
+    same(examples["rogan_gladen_identity"], "theta", found.value)
+    lee = examples["lee_2025_readme"]["data"]
+    counts = [(round(lee[rate] * lee[n]), lee[n]) for rate, n in (("p", "n"), ("q1", "m1"), ("q0", "m0"))]
+    same(examples["lee_2025_readme"], "theta", stats.rogan_gladen(*counts).value)
+
+
+def test_zero_failures_are_the_success_run_theorem(examples):
+    for key, want in examples["success_run_theorem"]["published"].items():
+        assert stats.zero_failure_size(int(key[1:]) / 100) == want
+
+
+def test_a_level_that_nobody_gave_does_not_move_the_quadratic_kappa(examples):
+    trap = examples["qwk_missing_levels_trap"]
+    judge, human = trap["judge"], trap["human"]
+    full = stats.quadratic_kappa(judge, human, (1, 10)).value
+    assert full == pytest.approx(trap["qwk_value_distance_1_10"], abs=1e-9)
+    assert full == pytest.approx(stats.kappa(stats.rating_table(judge, human, range(1, 11)), "quadratic").value)
+    observed = stats.rating_table(judge, human, judge + human)
+    assert stats.kappa(observed, "quadratic").value == pytest.approx(trap["sklearn_default"], abs=1e-9)
+    assert stats.kappa(observed, "quadratic", levels=judge + human).value == pytest.approx(full)
+    with pytest.raises(RagnbError, match="outside scale"):
+        stats.quadratic_kappa(judge, human, (1, 5))
+
+
+def test_thirds_that_differ_by_one_are_within_one(examples):
+    trap = examples["float_tolerance_trap"]
+    assert abs(trap["judge"] - trap["human"]) > 1
+    assert stats.within([trap["judge"]], [trap["human"]]).tolist() == [1.0]

@@ -1,0 +1,226 @@
+"""How close judge and humans are, against loops, other libraries and deletion of each cluster by hand."""
+
+from decimal import ROUND_FLOOR, Decimal
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import metrics as sklearn_metrics
+from statsmodels.stats.weightstats import DescrStatsW
+
+from ragnb import stats
+from ragnb.errors import RagnbError
+
+THIRDS = st.integers(3, 15).map(lambda k: k / 3)
+
+
+@st.composite
+def rated(draw, least=6, most=40, scores=THIRDS):
+    """Judge, human and cluster columns with at least three clusters."""
+    n = draw(st.integers(least, most))
+    judge, human = (np.array(draw(st.lists(scores, min_size=n, max_size=n))) for _ in range(2))
+    cluster = np.array([*draw(st.lists(st.integers(0, 5), min_size=n - 3, max_size=n - 3)), 0, 1, 2])
+    return judge, human, cluster
+
+
+def by_hand(statistic, judge, human, cluster):
+    """The jackknife of any statistic, leaving out one cluster at a time."""
+    value = statistic(judge, human)
+    keep = [cluster != g for g in np.unique(cluster)]
+    without = np.array([statistic(judge[rows], human[rows]) for rows in keep])
+    g = len(keep)
+    return value, np.sqrt((g - 1) / g * np.sum((without - value) ** 2))
+
+
+def ends(estimate):
+    return estimate.low, estimate.high
+
+
+@given(st.integers(-1000, 1000))
+def test_halves_round_upwards(quarters):
+    want = (Decimal(quarters) / 4 + Decimal("0.5")).to_integral_value(ROUND_FLOOR)
+    assert stats.round_half_up(quarters / 4) == float(want)
+
+
+def test_a_half_that_arrives_a_bit_too_small_rounds_up():
+    assert stats.round_half_up([0.1 * 3 + 2.2 - 1e-12, 2.4999999]).tolist() == [3.0, 2.0]
+
+
+@given(rated(), st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.booleans())
+def test_shares_and_floor_are_those_of_loops_in_whole_thirds(rows, tolerance, rounded):
+    judge, human, _ = rows
+    thirds = [(round(3 * x), round(3 * y)) for x, y in zip(judge, human, strict=True)]
+    if rounded:
+        thirds = [(3 * ((2 * x + 3) // 6), 3 * ((2 * y + 3) // 6)) for x, y in thirds]
+    hits = [abs(x - y) <= 3 * tolerance for x, y in thirds]
+    found = stats.within_share(judge, human, tolerance=tolerance, rounded=rounded)
+    assert found.value == pytest.approx(np.mean(hits))
+    floor = np.mean([abs(x - y) <= 3 * tolerance for x, _ in thirds for _, y in thirds])
+    pair = (stats.round_half_up(judge), stats.round_half_up(human)) if rounded else (judge, human)
+    assert stats.chance_floor(*pair, tolerance=tolerance) == pytest.approx(floor)
+
+
+@given(rated(), st.sampled_from([0.0, 1.0]))
+def test_kappa_within_and_its_jackknife_are_those_of_loops(rows, tolerance):
+    def loop(judge, human):
+        seen = np.mean(np.abs(judge - human) <= tolerance + 1e-9)
+        floor = np.mean(np.abs(judge[:, None] - human[None, :]) <= tolerance + 1e-9)
+        return (seen - floor) / (1 - floor) if floor < 1 - 1e-12 else np.nan
+
+    found = stats.within_kappa(*rows, tolerance=tolerance)
+    assert (found.value, found.se) == pytest.approx(by_hand(loop, *rows), abs=1e-9, nan_ok=True)
+
+
+@given(rated())
+def test_kappa_at_tolerance_0_is_cohens(rows):
+    judge, human = stats.round_half_up(rows[0]), stats.round_half_up(rows[1])
+    if len({*judge, *human}) > 1:
+        want = sklearn_metrics.cohen_kappa_score(judge.astype(int), human.astype(int))
+        assert stats.within_kappa(judge, human, tolerance=0).value == pytest.approx(want, abs=1e-12)
+
+
+@given(rated(), st.booleans())
+def test_no_constant_meets_more_humans_than_the_best(rows, rounded):
+    human = rows[1]
+    score, share = stats.best_constant(human, levels=range(1, 6), rounded=rounded)
+    tried = {
+        c: stats.within_share(np.full(len(human), float(c)), human, rounded=rounded).value for c in range(1, 6)
+    }
+    assert share.value == max(tried.values()) == tried[score]
+    free_score, free = stats.best_constant(human)
+    assert human.min() <= free_score <= human.max()
+    steps = [np.mean(np.abs(human - c) <= 1 + 1e-9) for c in np.arange(0, 7, 1 / 6)]
+    assert free.value == pytest.approx(max(steps))
+
+
+@given(st.lists(st.lists(st.one_of(st.just(np.nan), THIRDS), min_size=3, max_size=3), min_size=1, max_size=12))
+def test_ceiling_sets_each_human_beside_the_mean_of_the_others(ratings):
+    others, pairs = [], []
+    for i, row in enumerate(ratings):
+        known = [x for x in row if not np.isnan(x)]
+        if len(known) > 1:
+            others += [(i, x, np.mean(known[:k] + known[k + 1 :])) for k, x in enumerate(known)]
+            pairs += [(i, a, b) for a, b in combinations(known, 2)]
+    got = np.array(list(zip(*stats.leave_one_out(ratings), strict=True))).reshape(-1, 3)
+    assert got == pytest.approx(np.array(others).reshape(-1, 3))
+    assert sorted(zip(*(part.tolist() for part in stats.rater_pairs(ratings)), strict=True)) == sorted(pairs)
+    ceiling = stats.human_ceiling(ratings)
+    assert ceiling.n == len(others)
+    assert ceiling.n_clusters == len({i for i, *_ in others})
+    if others:
+        assert ceiling.value == pytest.approx(np.mean([abs(x - y) <= 1 + 1e-9 for _, x, y in others]))
+
+
+@given(rated())
+def test_errors_are_scikit_learns(rows):
+    judge, human, cluster = rows
+    assert stats.mae(*rows).value == pytest.approx(sklearn_metrics.mean_absolute_error(human, judge))
+    assert stats.rmse(*rows).value == pytest.approx(sklearn_metrics.root_mean_squared_error(human, judge))
+    found = stats.bias(*rows)
+    assert (found.value, found.se) == pytest.approx(by_hand(lambda j, h: np.mean(j - h), *rows), abs=1e-9)
+    bounded = stats.mae(*rows, scale=(1, 5))
+    assert 0 <= bounded.low <= bounded.value + 1e-12
+    assert bounded.value - 1e-12 <= bounded.high <= 4
+    low, value, high = stats.rmse(*rows).low, stats.rmse(*rows).value, stats.rmse(*rows).high
+    assert low <= value <= high
+    assert len(np.unique(cluster)) == found.n_clusters
+
+
+@given(rated(), st.sampled_from([0.8, 0.95]))
+def test_bias_of_independent_rows_has_the_t_interval(rows, level):
+    judge, human, _ = rows
+    want = DescrStatsW(judge - human).tconfint_mean(1 - level)
+    found = stats.bias(judge, human, level=level)
+    if np.ptp(judge - human) > 1e-6:
+        assert ends(found) == pytest.approx(want, abs=1e-9)
+
+
+@given(rated(), st.lists(st.floats(0.1, 5), min_size=40, max_size=40))
+def test_a_weighted_mean_is_its_own_deletion_jackknife(rows, weights):
+    judge, _, cluster = rows
+    v = np.array(weights[: len(judge)])
+    found = stats.clustered_mean(judge, cluster, weights=v)
+    assert found.value == pytest.approx(np.average(judge, weights=v))
+    weighted = by_hand(lambda x, w: np.average(x, weights=w), judge, v, cluster)
+    assert found.se == pytest.approx(weighted[1], abs=1e-9)
+
+
+@given(rated())
+def test_slopes_are_polyfits(rows):
+    judge, human, _ = rows
+
+    def on_mean(j, h):
+        return np.polyfit((j + h) / 2, j - h, 1)[0] if np.ptp(j + h) > 1e-9 else np.nan
+
+    def on_human(j, h):
+        return np.polyfit(h, j, 1)[0] if np.ptp(h) > 1e-9 else np.nan
+
+    for found, loop in ((stats.slope_on_mean(*rows), on_mean), (stats.slope_on_human(*rows), on_human)):
+        assert found.value == pytest.approx(loop(judge, human), abs=1e-7, nan_ok=True)
+        want = by_hand(loop, *rows)[1]
+        assert found.se == pytest.approx(want, rel=1e-5, abs=1e-7, nan_ok=True)
+
+
+@given(rated(), st.sampled_from([1.96, 2.0]))
+def test_limits_are_the_bias_and_its_spread_with_and_without_clusters(rows, factor):
+    judge, human, _ = rows
+    difference = judge - human
+    clustered = stats.limits_of_agreement(*rows, factor=factor)
+    plain = stats.limits_of_agreement(judge, human, factor=factor)
+    assert plain.sd == pytest.approx(difference.std(ddof=1), abs=1e-12)
+    for sign, one, other in ((-1, plain.low, clustered.low), (1, plain.high, clustered.high)):
+        def limit(j, h, sign=sign):
+            return np.mean(j - h) + sign * factor * np.std(j - h, ddof=1) if len(j) > 1 else np.nan
+
+        want = by_hand(limit, *rows)
+        assert (one.value, other.value) == pytest.approx((want[0], want[0]), abs=1e-9)
+        assert other.se == pytest.approx(want[1], abs=1e-7, nan_ok=True)
+    outside = (difference < plain.low.value) | (difference > plain.high.value)
+    assert plain.outside == pytest.approx(outside.mean())
+
+
+def test_missing_ratings_leave_the_count():
+    judge, human = [4, np.nan, 3, 5], [4, 2, np.nan, 4]
+    for measure in (stats.within_share, stats.bias, stats.mae, stats.within_kappa, stats.concordance):
+        assert measure(judge, human).n == 2
+
+
+def test_nothing_to_compare_is_nan_with_n_0():
+    for measure in (stats.within_share, stats.bias, stats.mae, stats.rmse, stats.within_kappa, stats.correlation):
+        found = measure([np.nan], [1.0])
+        assert np.isnan([found.value, found.low, found.high, found.se]).all()
+        assert (found.n, found.n_clusters) == (0, 0)
+    assert np.isnan(stats.chance_floor([], []))
+    assert np.isnan(stats.best_constant([np.nan])[0])
+    assert stats.human_ceiling([[1.0, np.nan]]).n == 0
+
+
+def test_one_cluster_gives_a_number_and_no_interval():
+    for measure in (stats.bias, stats.mae, stats.within_share, stats.within_kappa, stats.concordance):
+        found = measure([1, 2, 3, 5], [1, 2, 4, 2], ["a"] * 4)
+        assert np.isfinite(found.value)
+        assert np.isnan([found.low, found.high, found.se]).all()
+
+
+def test_wrong_input_is_refused_with_its_value():
+    with pytest.raises(RagnbError, match="shape"):
+        stats.bias([1, 2], [1])
+    with pytest.raises(RagnbError, match="infinite"):
+        stats.bias([1, np.inf], [1, 2])
+    with pytest.raises(RagnbError, match="clusters has 1 rows"):
+        stats.bias([1, 2], [1, 2], ["a"])
+    with pytest.raises(RagnbError, match="tolerance=-1"):
+        stats.within([1], [1], -1)
+
+
+@pytest.mark.parametrize("groups", [12, 40])
+def test_the_bias_interval_covers_at_its_level(groups):
+    rng, hits, draws = np.random.default_rng(groups), 0, 600
+    sizes = np.repeat(np.arange(groups), rng.integers(2, 9, groups))
+    for _ in range(draws):
+        difference = rng.normal(size=groups)[sizes] + rng.normal(size=len(sizes))
+        found = stats.bias(difference, np.zeros(len(sizes)), sizes)
+        hits += found.low <= 0 <= found.high
+    assert 0.92 <= hits / draws <= 0.98

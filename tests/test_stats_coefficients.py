@@ -1,0 +1,243 @@
+"""Coefficients of agreement and order, against other libraries and deletion of each cluster by hand."""
+
+import krippendorff
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+from sklearn import metrics as sklearn_metrics
+from statsmodels.stats.inter_rater import cohens_kappa
+
+from ragnb import stats
+from ragnb.errors import RagnbError
+
+SCORES = st.integers(1, 5)
+KINDS = ["pearson", "spearman", "kendall"]
+
+
+@st.composite
+def rated(draw, least=8, most=40):
+    n = draw(st.integers(least, most))
+    judge, human = (np.array(draw(st.lists(SCORES, min_size=n, max_size=n)), dtype=float) for _ in range(2))
+    cluster = np.array([*draw(st.lists(st.integers(0, 5), min_size=n - 3, max_size=n - 3)), 0, 1, 2])
+    return judge, human, cluster
+
+
+def by_hand(statistic, judge, human, cluster):
+    value = statistic(judge, human)
+    keep = [cluster != g for g in np.unique(cluster)]
+    without = np.array([statistic(judge[rows], human[rows]) for rows in keep])
+    return value, np.sqrt((len(keep) - 1) / len(keep) * np.sum((without - value) ** 2))
+
+
+def varies(*columns):
+    return all(np.ptp(column) > 0 for column in columns)
+
+
+def lin(judge, human):
+    bottom = judge.var() + human.var() + (judge.mean() - human.mean()) ** 2
+    return 2 * np.mean((judge - judge.mean()) * (human - human.mean())) / bottom if bottom > 1e-12 else np.nan
+
+
+@given(rated())
+def test_concordance_is_lins_and_its_se_is_the_jackknifes(rows):
+    found = stats.concordance(*rows)
+    assert (found.value, found.se) == pytest.approx(by_hand(lin, *rows), abs=1e-8, nan_ok=True)
+    assert not found.low > found.value
+    assert not found.high < found.value
+
+
+@given(rated())
+def test_quadratic_kappa_is_scikit_learns_with_the_full_label_range(rows):
+    judge, human, cluster = rows
+    assume(varies(np.concatenate([judge, human])))
+    want = sklearn_metrics.cohen_kappa_score(judge, human, weights="quadratic", labels=[1, 2, 3, 4, 5])
+    assert stats.quadratic_kappa(judge, human, (1, 5), cluster).value == pytest.approx(want, abs=1e-12)
+    assert stats.quadratic_kappa(judge, human, (1, 10)).value == pytest.approx(want, abs=1e-12)
+
+
+@pytest.mark.parametrize(("weights", "other"), [("none", None), ("linear", "linear"), ("quadratic", "quadratic")])
+@given(rows=rated())
+def test_kappa_of_a_table_is_statsmodels(rows, weights, other):
+    judge, human, _ = rows
+    assume(varies(judge, human))
+    table = stats.rating_table(judge, human, range(1, 6))
+    want = sklearn_metrics.confusion_matrix(judge, human, labels=[1, 2, 3, 4, 5])
+    assert table == pytest.approx(want)
+    with np.errstate(all="ignore"):
+        theirs = cohens_kappa(table, wt=other)
+    found = stats.kappa(table, weights)
+    assert found.value == pytest.approx(theirs.kappa, abs=1e-10)
+    assert found.se**2 == pytest.approx(theirs.var_kappa, abs=1e-10)
+    assert stats.kappa(table / table.sum(), weights, n=len(judge)).se == pytest.approx(found.se)
+
+
+def test_weights_follow_the_levels_values_where_they_are_given():
+    table = np.array([[10, 2, 1], [3, 8, 2], [0, 1, 9]])
+    cost = np.abs(np.subtract.outer([1, 2, 10], [1, 2, 10]))
+    uneven = stats.kappa(table, "linear", levels=[1, 2, 10]).value
+    assert uneven == pytest.approx(stats.kappa(table, cost).value)
+    assert uneven != pytest.approx(stats.kappa(table, "linear").value)
+
+
+def test_a_kappa_of_one_label_alone_is_not_a_number():
+    assert np.isnan(stats.kappa([[5, 0], [0, 0]]).value)
+    assert np.isnan(stats.within_kappa([3, 3], [3, 3]).value)
+    assert np.isnan(stats.quadratic_kappa([3, 3], [3, 3], (1, 5)).value)
+
+
+def anova(grid):
+    """ICC(1), ICC(A,1) and ICC(C,1) from the sums of squares of a two-way table."""
+    n, k = grid.shape
+    rows, columns, whole = grid.mean(1), grid.mean(0), grid.mean()
+    msr = k * np.sum((rows - whole) ** 2) / (n - 1)
+    msc = n * np.sum((columns - whole) ** 2) / (k - 1)
+    mse = np.sum((grid - rows[:, None] - columns + whole) ** 2) / (n - 1) / (k - 1)
+    msw = np.sum((grid - rows[:, None]) ** 2) / n / (k - 1)
+    agree = msr + (k - 1) * mse + k * (msc - mse) / n
+    return (msr - msw) / (msr + (k - 1) * msw), (msr - mse) / agree, (msr - mse) / (msr + (k - 1) * mse)
+
+
+@given(rated(), st.integers(0, 3))
+def test_intraclass_correlations_are_those_of_the_sums_of_squares(rows, raters):
+    judge, human, cluster = rows
+    extra = [np.roll(human, shift + 1) for shift in range(raters)]
+    grid = np.stack([judge, human, *extra], axis=1)
+    assume(np.ptp(grid.mean(1)) > 0)
+    assume(np.ptp(grid, axis=1).any())
+    found = stats.icc(grid, cluster)
+    singles = [found[form] for form in ("ICC(1)", "ICC(A,1)", "ICC(C,1)")]
+    assert [one.value for one in singles] == pytest.approx(anova(grid), abs=1e-8)
+    keep = [grid[cluster != g] for g in np.unique(cluster)]
+    assume(all(np.ptp(part.mean(1)) > 1e-9 and np.ptp(part, axis=1).any() for part in keep))
+    without = np.array([anova(part) for part in keep])
+    g = len(keep)
+    want = np.sqrt((g - 1) / g * np.sum((without - anova(grid)) ** 2, axis=0))
+    assert [one.se for one in singles] == pytest.approx(want, rel=1e-6, abs=1e-7)
+
+
+def test_a_constant_bias_lowers_agreement_and_leaves_consistency():
+    human = np.array([1, 2, 3, 4, 5, 2, 4.0])
+    apart = stats.icc(np.stack([human + 2, human], axis=1))
+    assert apart["ICC(C,1)"].value == pytest.approx(1)
+    assert apart["ICC(A,1)"].value < 0.6
+    holes = np.array([[1, 2], [2, 2], [np.nan, 3], [4, 5]])
+    assert stats.icc(holes)["ICC(C,1)"].value == pytest.approx(stats.icc(holes[[0, 1, 3]])["ICC(C,1)"].value)
+
+
+def scipys(kind, x, y):
+    if len(x) < 2 or not varies(x, y):
+        return np.nan
+    call = {"pearson": scipy_stats.pearsonr, "spearman": scipy_stats.spearmanr, "kendall": scipy_stats.kendalltau}
+    return call[kind](x, y)[0]
+
+
+def mean_over(kind, x, y, group):
+    each = [scipys(kind, x[group == g], y[group == g]) for g in np.unique(group)]
+    each = [r for r in each if np.isfinite(r)]
+    return np.mean(each) if each else np.nan
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(rows=rated(), systems=st.lists(st.integers(0, 2), min_size=40, max_size=40), choice=st.sampled_from("pcs"))
+def test_correlations_are_scipys_pooled_within_clusters_and_within_systems(rows, systems, choice, kind):
+    judge, human, cluster = rows
+    groups = {"p": np.zeros(len(judge)), "c": cluster, "s": np.array(systems[: len(judge)])}
+    group = groups[choice]
+    found = stats.correlation(judge, human, kind, cluster, within=group)
+    want = mean_over(kind, judge, human, group)
+    assert found.value == pytest.approx(want, abs=1e-9, nan_ok=True)
+    if kind != "spearman" and np.isfinite(want):
+        used = [g for g in np.unique(cluster) if any(
+            np.isfinite(scipys(kind, judge[group == h], human[group == h])) for h in group[cluster == g]
+        )]  # fmt: skip
+        kept = [cluster != g for g in used]
+        without = np.array([mean_over(kind, judge[rows], human[rows], group[rows]) for rows in kept])
+        g = len(kept)
+        se = np.sqrt((g - 1) / g * np.sum((without - want) ** 2)) if g > 1 else np.nan
+        assert found.se == pytest.approx(se, abs=1e-7, nan_ok=True)
+        assert found.n_clusters == g
+
+
+def test_kendall_of_continuous_scores_is_scipys():
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=3000)
+    y = x + rng.normal(size=3000)
+    assert stats.correlation(x, y, "kendall").value == pytest.approx(scipy_stats.kendalltau(x, y)[0], abs=1e-12)
+
+
+def test_the_jackknife_of_spearman_is_that_of_deletion_to_a_few_percent():
+    rng = np.random.default_rng(8)
+    cluster = np.repeat(np.arange(25), 12)
+    lean = rng.normal(size=25)[cluster]
+    x, y = (np.round(2 * (lean + rng.normal(size=300))) for _ in range(2))
+    _, want = by_hand(lambda a, b: scipys("spearman", a, b), x, y, cluster)
+    assert stats.correlation(x, y, "spearman", cluster).se == pytest.approx(want, rel=0.05)
+
+
+def test_scores_that_differ_in_the_last_bit_are_ties_where_digits_say_so():
+    judge, human = [1.0, 1.0 + 1e-15, 2.0, 3.0], [2.0, 1.0, 3.0, 4.0]
+    raw, tied = (stats.correlation(judge, human, "kendall", digits=digits).value for digits in (None, 9))
+    assert raw == pytest.approx(scipys("kendall", judge, human))
+    assert tied == pytest.approx(scipys("kendall", [1, 1, 2, 3], human))
+
+
+def test_fishers_interval_is_scipys():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=30)
+    found = scipy_stats.pearsonr(x, x + rng.normal(size=30))
+    want = found.confidence_interval(0.9)
+    assert stats.fisher_interval(found.statistic, 30, 0.9) == pytest.approx((want.low, want.high))
+    assert np.isnan(stats.fisher_interval(0.5, 3)).all()
+
+
+GAPS = st.one_of(st.just(np.nan), SCORES.map(float))
+
+
+@pytest.mark.parametrize("metric", ["nominal", "ordinal", "interval"])
+@given(ratings=st.lists(st.lists(GAPS, min_size=3, max_size=3), min_size=6, max_size=25))
+def test_alpha_is_the_krippendorff_packages(ratings, metric):
+    grid = np.array(ratings)
+    pairable = grid[np.sum(~np.isnan(grid), axis=1) >= 2]
+    assume(len(np.unique(pairable[~np.isnan(pairable)])) > 1)
+    want = krippendorff.alpha(reliability_data=grid.T, level_of_measurement=metric)
+    found = stats.krippendorff_alpha(grid, metric)
+    assert found.value == pytest.approx(want, abs=1e-10)
+    assert found.n == len(pairable)
+
+
+@pytest.mark.parametrize("metric", ["nominal", "interval"])
+def test_the_jackknife_of_alpha_is_that_of_deletion(metric):
+    rng = np.random.default_rng(4)
+    grid, cluster = rng.integers(1, 5, (60, 3)).astype(float), rng.integers(0, 9, 60)
+    grid[rng.random(grid.shape) < 0.2] = np.nan
+    want = krippendorff.alpha(reliability_data=grid.T, level_of_measurement=metric)
+    kept = [grid[cluster != g] for g in range(9)]
+    without = [krippendorff.alpha(reliability_data=part.T, level_of_measurement=metric) for part in kept]
+    se = np.sqrt(8 / 9 * np.sum((np.array(without) - want) ** 2))
+    assert stats.krippendorff_alpha(grid, metric, cluster).se == pytest.approx(se)
+
+
+def test_an_alpha_of_one_value_alone_is_not_a_number():
+    for metric in ("nominal", "ordinal", "interval"):
+        assert np.isnan(stats.krippendorff_alpha([[3, 3], [3, 3]], metric).value)
+        assert stats.krippendorff_alpha([[3, np.nan]], metric).n == 0
+        assert stats.krippendorff_alpha([[1, 1], [2, 2], [3, 3]], metric).value == 1.0
+
+
+def test_unknown_names_and_shapes_are_refused():
+    with pytest.raises(RagnbError, match="kind='tau'"):
+        stats.correlation([1, 2], [1, 2], "tau")
+    with pytest.raises(RagnbError, match="metric='ratio'"):
+        stats.krippendorff_alpha([[1, 2]], "ratio")
+    with pytest.raises(RagnbError, match="weights='cubic'"):
+        stats.kappa([[1, 0], [0, 1]], "cubic")
+    with pytest.raises(RagnbError, match="weights has shape"):
+        stats.kappa([[1, 0], [0, 1]], np.zeros((3, 3)))
+    with pytest.raises(RagnbError, match="7 is not a level"):
+        stats.rating_table([7], [1], [1, 2])
+    with pytest.raises(RagnbError, match="two raters"):
+        stats.icc([[1], [2]])
+    with pytest.raises(RagnbError, match="judge holds 9"):
+        stats.quadratic_kappa([9], [1], (1, 5))

@@ -1,0 +1,245 @@
+"""Recalibration, corrected means and sample sizes, against scikit-learn, scipy and loops."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+from sklearn.isotonic import IsotonicRegression
+from sklearn.model_selection import GroupKFold
+
+from ragnb import stats
+from ragnb.errors import RagnbError
+
+COLUMN = st.lists(st.integers(1, 10).map(lambda k: k / 2), min_size=4, max_size=40)
+
+
+@given(COLUMN, st.randoms(use_true_random=False))
+def test_maps_are_those_of_scikit_learn_and_polyfit(judge, random):
+    human = [random.choice([1, 2, 3, 4, 5]) for _ in judge]
+    at = np.arange(0, 7, 0.25)
+    want = IsotonicRegression(out_of_bounds="clip").fit(judge, human).predict(at)
+    assert stats.fit_map(judge, human)(at) == pytest.approx(want, abs=1e-9)
+    if np.ptp(judge) > 0:
+        line = np.polyval(np.polyfit(judge, human, 1), at)
+        assert stats.fit_map(judge, human, "linear")(at) == pytest.approx(line, abs=1e-8)
+    else:
+        assert stats.fit_map(judge, human, "linear")(at) == pytest.approx(np.full(len(at), np.mean(human)))
+
+
+def test_a_map_leaves_what_is_missing_missing():
+    for kind in ("linear", "isotonic"):
+        mapped = stats.fit_map([1, 2, np.nan], [1, 2, 3], kind)([np.nan, 1.5])
+        assert np.isnan(mapped[0])
+        assert mapped[1] == pytest.approx(1.5)
+
+
+@given(st.lists(st.integers(0, 12), min_size=5, max_size=80))
+def test_folds_are_group_k_folds(clusters):
+    assume(len(set(clusters)) >= 5)
+    codes = np.array(clusters)
+    found = stats.grouped_folds(codes)
+    sizes = np.bincount(found, minlength=5)
+    theirs = [len(test) for _, test in GroupKFold(5).split(codes, groups=codes)]
+    assert sorted(sizes) == sorted(theirs)
+    assert all(len(set(found[codes == g])) == 1 for g in set(clusters))
+
+
+def test_a_clusters_own_labels_never_reach_its_scores():
+    rng = np.random.default_rng(0)
+    judge, cluster = rng.integers(1, 6, 60).astype(float), np.repeat(np.arange(10), 6)
+    human = np.clip(judge + rng.integers(-1, 2, 60), 1, 5)
+    fold = stats.grouped_folds(cluster)
+    for kind in ("linear", "isotonic"):
+        before = stats.recalibrate(judge, human, cluster, kind=kind).predicted
+        spoiled = np.where(fold == 2, 6 - human, human)
+        after = stats.recalibrate(judge, spoiled, cluster, kind=kind).predicted
+        assert after[fold == 2] == pytest.approx(before[fold == 2])
+        assert stats.recalibrate(judge, human, cluster, kind=kind, folds=fold).predicted == pytest.approx(before)
+
+
+def test_recalibration_helps_a_biased_judge_and_not_one_that_knows_nothing():
+    rng = np.random.default_rng(1)
+    human, cluster = rng.integers(1, 6, 400).astype(float), np.repeat(np.arange(40), 10)
+    biased = stats.recalibrate(human + 2 + rng.normal(scale=0.3, size=400), human, cluster, tolerance=1)
+    assert biased.helps
+    assert biased.gain.low > 0
+    assert biased.within.value > biased.raw_within.value
+    assert abs(biased.bias.value) < 0.1
+    blind = stats.recalibrate(rng.permutation(human), human, cluster)
+    assert not blind.helps
+    assert blind.mae.value > 0.98 * blind.constant_mae.value
+
+
+def test_recalibration_refuses_what_it_cannot_judge():
+    with pytest.raises(RagnbError, match="one cluster"):
+        stats.recalibrate([1, 2], [1, 2], ["a", "a"])
+    with pytest.raises(RagnbError, match="kind='cubic'"):
+        stats.fit_map([1], [1], "cubic")
+    with pytest.raises(RagnbError, match="no row"):
+        stats.fit_map([np.nan], [1])
+
+
+def ppi_loop(y, f, more, of, of_more, weight=None):
+    """The corrected mean written out as in its paper, row by row."""
+    n, m = len(y), len(more)
+    cov = sum((a - np.mean(y)) * (b - np.mean(f)) for a, b in zip(y, f, strict=True)) / n
+    spread = np.var([*f, *more], ddof=1)
+    lam = weight if weight is not None else min(max(cov / ((1 + n / m) * spread), 0), 1)
+    error = [a - lam * b for a, b in zip(y, f, strict=True)]
+    sums = dict.fromkeys([*of, *of_more], 0.0)
+    for e, g in zip(error, of, strict=True):
+        sums[g] += (e - np.mean(error)) / n
+    for b, g in zip(more, of_more, strict=True):
+        sums[g] += lam * (b - np.mean(more)) / m
+    g = len(sums)
+    se = np.sqrt(g / (g - 1) * sum(s**2 for s in sums.values()))
+    return np.mean(y) + lam * (np.mean(more) - np.mean(f)), se, g
+
+
+@given(st.integers(0, 10_000), st.sampled_from([None, 0.5, 1.0]))
+def test_ppi_with_clusters_that_straddle_is_the_loop(seed, weight):
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(5, 40, 2)
+    of, of_more = rng.integers(0, 8, n), rng.integers(3, 12, m)
+    f, more = rng.normal(size=n), rng.normal(size=m)
+    y = f + rng.normal(size=n)
+    found = stats.ppi_mean(y, f, more, of, of_more, weight=weight)
+    assume(found.weight > 0)
+    value, se, g = ppi_loop(y, f, more, of, of_more, weight)
+    assert (found.value, found.se, found.n_clusters) == pytest.approx((value, se, g))
+    half = scipy_stats.t.ppf(0.975, g - 1) * se
+    assert (found.low, found.high) == pytest.approx((value - half, value + half))
+
+
+@given(st.integers(0, 10_000))
+def test_a_judge_worth_nothing_leaves_the_humans_alone(seed):
+    rng = np.random.default_rng(seed)
+    y, f, of = rng.normal(size=20), np.full(20, 3.0), rng.integers(0, 6, 20)
+    found = stats.ppi_mean(y, f, np.full(50, 3.0), of, rng.integers(0, 9, 50))
+    alone = stats.ppi_mean(y, f, [], of, [])
+    assert found.weight == alone.weight == 0
+    assert (found.value, found.se) == pytest.approx((y.mean(), stats.familiar_cluster_se(y, of)))
+    assert (alone.value, alone.se, alone.n_clusters) == pytest.approx((found.value, found.se, found.n_clusters))
+
+
+def test_ppi_corrects_the_judges_bias_and_is_narrower_than_humans_alone():
+    rng = np.random.default_rng(2)
+    truth = rng.normal(3, 1, 2000)
+    judge = truth + 1.5 + rng.normal(scale=0.4, size=2000)
+    found = stats.ppi_mean(truth[:100], judge[:100], judge[100:])
+    alone = stats.clustered_mean(truth[:100])
+    assert abs(found.value - truth.mean()) < 3 * found.se
+    assert stats.clustered_mean(judge).low > truth.mean() + 1
+    assert found.high - found.low < 0.7 * (alone.high - alone.low)
+
+
+def test_ppi_refuses_one_kind_of_clusters_and_one_label():
+    with pytest.raises(RagnbError, match="one kind"):
+        stats.ppi_mean([1, 2], [1, 2], [3], clusters=["a", "b"])
+    with pytest.raises(RagnbError, match="1 rows"):
+        stats.ppi_mean([1, np.nan], [1, 2], [3])
+
+
+@pytest.mark.parametrize("counts", [((110, 200), (90, 200)), ((5, 6), (3, 6)), ((52, 100), (52, 100))])
+def test_a_judge_that_tells_too_little_gives_no_rate(counts):
+    with pytest.raises(RagnbError, match="Youden"):
+        stats.rogan_gladen((40, 100), *counts)
+
+
+def test_rogan_gladen_covers_at_its_level():
+    rng, draws = np.random.default_rng(7), 2000
+    hits = 0
+    for _ in range(draws):
+        true = rng.binomial(500, 0.3)
+        seen = rng.binomial(true, 0.85) + rng.binomial(500 - true, 0.2)
+        low_high = stats.rogan_gladen((seen, 500), (rng.binomial(100, 0.85), 100), (rng.binomial(100, 0.8), 100))
+        hits += low_high.low <= 0.3 <= low_high.high
+    assert 0.93 <= hits / draws <= 0.97
+    with pytest.raises(RagnbError, match="positive"):
+        stats.rogan_gladen((5, 4), (9, 10), (9, 10))
+
+
+@given(st.integers(1, 400), st.floats(0.3, 0.95), st.floats(0.3, 0.99))
+def test_power_is_that_of_scipys_binomial(n, target, share):
+    critical = next(k for k in range(n + 1) if scipy_stats.binom.sf(k, n, target) <= 0.05)
+    want = scipy_stats.binom.sf(critical, n, share)
+    assert stats.binomial_power([n], target, share)[0] == pytest.approx(want, abs=1e-10)
+
+
+def test_sample_sizes_are_the_published_table():
+    table = {(0.8, 0.85): 398, (0.8, 0.9): 94, (0.8, 0.95): 37}
+    table |= {(0.85, 0.9): 304, (0.85, 0.95): 68, (0.9, 0.95): 203}
+    assert {pair: stats.sample_size_exact(*pair) for pair in table} == table
+
+
+@pytest.mark.parametrize(("alpha", "power"), [(0.05, 0.8), (0.01, 0.9)])
+def test_more_labels_than_the_sample_size_never_lose_the_power(alpha, power):
+    n = stats.sample_size_exact(0.8, 0.9, alpha=alpha, power=power)
+    assert (stats.binomial_power(np.arange(n, 2000), 0.8, 0.9, alpha=alpha) >= power).all()
+    assert stats.binomial_power([n - 1], 0.8, 0.9, alpha=alpha)[0] < power
+
+
+def test_shares_that_cannot_be_shown_are_refused():
+    with pytest.raises(RagnbError, match="does not exceed"):
+        stats.sample_size_normal(0.8, 0.8)
+    for call in (lambda: stats.sample_size_exact(1.2, 0.9), lambda: stats.zero_failure_size(0)):
+        with pytest.raises(RagnbError, match="not between 0 and 1"):
+            call()
+    with pytest.raises(RagnbError, match="delta"):
+        stats.questions_needed(0, 1)
+
+
+@given(st.integers(2, 12), st.integers(2, 8), st.integers(0, 1000))
+def test_rho_is_the_one_way_icc_where_clusters_are_alike(groups, size, seed):
+    grid = np.random.default_rng(seed).normal(size=(groups, size))
+    want = stats.icc(grid)["ICC(1)"].value
+    assert stats.anova_icc(grid.ravel(), np.repeat(np.arange(groups), size)) == pytest.approx(want, abs=1e-9)
+
+
+def test_rho_finds_what_was_simulated_in_clusters_of_many_sizes():
+    rng = np.random.default_rng(3)
+    cluster = np.repeat(np.arange(3000), rng.integers(1, 9, 3000))
+    values = 0.6 * rng.normal(size=3000)[cluster] + 0.8 * rng.normal(size=len(cluster))
+    assert stats.anova_icc(values, cluster) == pytest.approx(0.36, abs=0.03)
+    sizes = np.bincount(cluster)
+    assert stats.design_effect(sizes, 0.36) == pytest.approx(1 + (np.average(sizes, weights=sizes) - 1) * 0.36)
+    assert stats.design_effect(sizes, -0.2) == stats.design_effect(sizes, np.nan) == 1.0
+    assert np.isnan(stats.anova_icc([1, 0], ["a", "b"]))
+
+
+def test_labels_needed_says_why():
+    rng = np.random.default_rng(6)
+    low = stats.labels_needed(rng.random(300) < 0.7, target=0.8)
+    assert (low.total, low.more, low.reason) == (None, None, "share_at_or_below_target")
+    close = stats.labels_needed([1] * 81 + [0] * 19, target=0.8)
+    assert (close.total, close.reason) == (None, "too_close_to_tell")
+    few = stats.labels_needed([1] * 27 + [0] * 3, target=0.8)
+    assert few.reason == "counted"
+    assert few.more == few.total - 30 > 0
+    assert few.independent == stats.sample_size_exact(0.8, few.planned)
+    twins = stats.labels_needed([1] * 54 + [0] * 6, np.repeat(np.arange(30), 2), target=0.8)
+    assert twins.rho == pytest.approx(1)
+    assert twins.deff == pytest.approx(2)
+    assert twins.planned == pytest.approx(few.planned, abs=0.005)
+    assert twins.total == pytest.approx(2 * few.total, rel=0.1)
+
+
+def test_perfect_agreement_needs_no_more_than_a_few_labels():
+    sure = stats.labels_needed([1.0] * 200, target=0.8)
+    assert (sure.more, sure.reason) == (0, "counted")
+
+
+def test_the_formulas_do_not_load_scipy_stats():
+    code = (
+        "import json, sys, numpy as np; from ragnb import stats\n"
+        "x = np.arange(20) % 5; stats.icc(np.stack([x, x[::-1]], 1)); stats.labels_needed(x > 0)\n"
+        "stats.correlation(x, x[::-1], 'kendall'); stats.rogan_gladen((4, 9), (90, 99), (90, 99))\n"
+        "print(json.dumps('scipy.stats' in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) is False
