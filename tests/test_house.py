@@ -183,7 +183,7 @@ def test_core_keeps_its_budget():
     tools = {path for path in SOURCES if path.parent.name == "readers" and is_tool_reader(path)}
     ours = [path for path in SOURCES if room_of(path) not in NOT_CORE and path not in tools]
     shown = [path for path in ours if room_of(path) in SHOWING]
-    assert sum(map(code_lines, set(ours) - set(shown))) <= 6500
+    assert sum(map(code_lines, set(ours) - set(shown))) <= 7500
     assert sum(map(code_lines, shown)) <= 3500
 
 
