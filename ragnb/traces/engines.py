@@ -10,10 +10,10 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from ragnb.errors import RagnbError
 from ragnb.traces.columns import Flags, Lists, Positions, absent, column
 from ragnb.traces.outcomes import STATUSES, Codes
 from ragnb.traces.wanted import Floats
+from ragnb.weights.columns import native
 
 GOLD_COLUMNS = ("answerable", "gold_ids", "gold_claim")
 
@@ -40,13 +40,8 @@ def workable(frame: Any) -> Any:
     """
     if isinstance(frame, pd.DataFrame):
         return frame
-    try:
-        native = nw.from_native(frame)
-    except TypeError:
-        raise RagnbError(
-            f"{type(frame).__name__} is no data frame; pass one, or a file to rn.read_traces"
-        ) from None
-    eager = native.collect() if isinstance(native, nw.LazyFrame) else native
+    found = native(frame)
+    eager = found.collect() if isinstance(found, nw.LazyFrame) else found
     return eager.to_polars()
 
 

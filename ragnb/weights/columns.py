@@ -28,8 +28,29 @@ class Labels:
     names: tuple[str, ...]
 
 
-def as_pandas(frame: Any, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return a pandas frame; other engines' frames are collected, only the columns asked for.
+def native(frame: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
+    """Return a frame of any engine for narwhals.
+
+    Raises
+    ------
+    RagnbError
+        For what is no data frame.
+
+    Examples
+    --------
+    >>> native(pd.DataFrame({"a": [1]})).shape
+    (1, 1)
+    """
+    try:
+        found: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(frame)
+    except TypeError:
+        what = f"{type(frame).__name__} is no data frame; pass one, or read the file with rn.read_scores"
+        raise RagnbError(what) from None
+    return found
+
+
+def as_pandas(frame: Any) -> pd.DataFrame:
+    """Return a pandas frame; other engines' frames are collected.
 
     Examples
     --------
@@ -38,15 +59,8 @@ def as_pandas(frame: Any, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """
     if isinstance(frame, pd.DataFrame):
         return frame
-    try:
-        native = nw.from_native(frame)
-    except TypeError:
-        raise RagnbError(
-            f"{type(frame).__name__} is no data frame; pass one, or a file to rn.read_scores"
-        ) from None
-    if columns is not None:
-        native = native.select([c for c in columns if c in native.collect_schema().names()])
-    eager = native.collect() if isinstance(native, nw.LazyFrame) else native
+    found = native(frame)
+    eager = found.collect() if isinstance(found, nw.LazyFrame) else found
     return pd.DataFrame({name: eager[name].to_list() for name in eager.columns})
 
 

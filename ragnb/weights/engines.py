@@ -12,7 +12,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, did_you_mean
 from ragnb.schema import STATUS_WORDS, Metric
 from ragnb.weights.cells import WORD, centres
-from ragnb.weights.columns import SLACK, as_pandas, matrix, statuses
+from ragnb.weights.columns import SLACK, as_pandas, matrix, native, statuses
 
 Frame = nw.DataFrame[Any] | nw.LazyFrame[Any]
 Rows = TypeVar("Rows", nw.DataFrame[Any], nw.LazyFrame[Any], Frame)
@@ -33,12 +33,7 @@ def opened(frame: Any) -> Frame:
     >>> opened(pd.DataFrame({"a": [1]})).columns
     ['a']
     """
-    try:
-        found: Frame = nw.from_native(frame)
-    except TypeError:
-        raise RagnbError(
-            f"{type(frame).__name__} is no data frame; pass one, or a file to rn.read_scores"
-        ) from None
+    found: Frame = native(frame)
     eager_polars = isinstance(found, nw.DataFrame) and found.implementation.is_polars()
     return found.lazy() if eager_polars else found
 
@@ -244,6 +239,6 @@ def explain(scores: Any, metrics: Sequence[Metric]) -> None:
         frame = as_pandas(collected(wrong.select(*dict.fromkeys(chosen)).head(1000)).to_native())
         frame.index = pd.Index(frame["sample_id"] if "sample_id" in schema else ["?"] * len(frame))
     else:
-        frame = as_pandas(scores, columns)
+        frame = as_pandas(native(scores).select(columns).to_native())
     statuses(frame, metrics, matrix(frame, metrics))
     raise RagnbError("the scores changed while they were read; store the query's result first")
