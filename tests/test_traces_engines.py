@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import importlib
 import json
+import math
 import pkgutil
 import re
 import sys
@@ -229,14 +230,17 @@ PIECES = [
 HOSTILE = [*PIECES, *(f"{one}{other}" for one in ("citations", "[") for other in PIECES)]
 
 
-def seconds(call):
-    """The shortest of a few runs, in processor time."""
-    times = []
-    for _ in range(4):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return min(times)
+def at_most_doubles(short, long, slack):
+    """Compare the shortest runs, in processor time; on a busy machine they take a few rounds to show."""
+    least = {short: math.inf, long: math.inf}
+    for _ in range(20):
+        for call in least:
+            start = time.process_time()
+            call()
+            least[call] = min(least[call], time.process_time() - start)
+        if least[long] < 2.2 * least[short] + slack:
+            return True
+    return False
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
@@ -248,7 +252,7 @@ def test_labelling_hostile_text_at_most_doubles_when_the_text_doubles(piece):
         frames = [pl.DataFrame({"question": ["q1"], "answer": [head + text]}) for head in ("", "citations: [")]
         return lambda: [label_traces(f, gold, patterns=["(a|aa)+$"], partial=["(.*)*x"]) for f in frames]
 
-    assert seconds(label(200_000)) < 2.2 * seconds(label(100_000)) + 0.03
+    assert at_most_doubles(label(100_000), label(200_000), 0.03)
 
 
 def regexes():
@@ -273,7 +277,7 @@ def test_no_expression_takes_more_than_twice_as_long_on_twice_the_text(name):
                 text = text.encode() if isinstance(pattern.pattern, bytes) else text
                 return lambda: (pattern.match(text), pattern.search(text), pattern.fullmatch(text))
 
-            assert seconds(find(20_000)) < 2.2 * seconds(find(10_000)) + 0.01, piece
+            assert at_most_doubles(find(10_000), find(20_000), 0.01), piece
 
 
 # Unicode

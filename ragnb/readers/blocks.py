@@ -67,7 +67,7 @@ class Scan:
         import polars as pl
 
         empty = pl.LazyFrame(schema=dict(self.schema))
-        records = pl.scan_ndjson(block, schema=dict(self.schema)) if block.strip() else empty
+        records = pl.scan_ndjson(block, schema=dict(self.schema)) if block and not block.isspace() else empty
         try:
             return records.with_columns(self.made).collect(engine="streaming")
         except (pl.exceptions.PolarsError, ValueError):

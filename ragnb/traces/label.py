@@ -191,7 +191,7 @@ def _with_gold(traces: Any, gold: Any, met: Met | None) -> tuple[Any, Gold]:
 
 
 def _failed(frame: Any) -> Flags:
+    if str(getattr(frame, "schema", {}).get("ok")) == "Boolean":
+        return np.asarray(frame["ok"].not_().fill_null(False).to_numpy(), dtype=bool)
     ok = columns.column(frame, "ok")
-    if all(v is True or v is None for v in ok):
-        return np.zeros(len(ok), dtype=bool)
     return np.fromiter((not columns.absent(v) and not v for v in ok), dtype=bool, count=len(ok))
