@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 os.environ["MPLBACKEND"] = "Agg"
@@ -30,6 +32,27 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip(SHARED_REASON)
     return folder
+
+
+@pytest.fixture(scope="session")
+def at_most_doubles() -> Callable[[Callable[[], object], Callable[[], object], float], bool]:
+    """Whether a call on twice the text takes at most 2.2 times as long, and a slack in seconds.
+
+    The shortest runs are compared, in processor time; on a busy machine they take a few rounds to show.
+    """
+
+    def check(short: Callable[[], object], long: Callable[[], object], slack: float) -> bool:
+        least = {short: math.inf, long: math.inf}
+        for _ in range(20):
+            for call in least:
+                start = time.process_time()
+                call()
+                least[call] = min(least[call], time.process_time() - start)
+            if least[long] < 2.2 * least[short] + slack:
+                return True
+        return False
+
+    return check
 
 
 def fail_if_required(report: Report) -> Report:

@@ -84,9 +84,9 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     finish: dict[str, Any] = settings | {"level": scenario.level, "strict": False}
     shape: dict[str, Any] = {"doc": scenario.doc, "cluster": scenario.cluster}
     metrics = _metrics(scenario, frame)
-    means = moments(frame, metrics, **shape).means(**finish)
-    if not len(metrics):
+    if not metrics:
         raise RagnbError(words.nothing_to_average(frame))
+    means = moments(frame, metrics, **shape).means(**finish)
     several = "system" in frame and frame["system"].nunique() > 1
     reading = settings | shape | {"level": scenario.level}
     gates = check_gates(means, _gates(scenario, metrics, inputs), no_data=scenario.no_data)

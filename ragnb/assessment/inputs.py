@@ -14,8 +14,6 @@ from ragnb.readers import read_cases, read_gold, read_scores, read_traces
 from ragnb.scenario import Scenario
 from ragnb.traces import RATES, check_gold, label_traces
 
-_REREAD = ("lossy", "source", "join")
-
 
 @dataclass
 class Inputs:
