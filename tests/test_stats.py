@@ -82,3 +82,56 @@ def test_a_binary_interval_is_never_narrower_than_independent_rows():
     assert (narrow[0][0], narrow[1][0]) == pytest.approx((rows[0][0], rows[1][0]))
     free = stats.mean_interval(0.5 * one, 0.001 * one, 50 * one, 40 * one, (0 * one, one))
     assert free[1][0] - free[0][0] < 0.01
+
+
+def bounded(p, se, g_eff, n_kish, level=0.95):
+    ends = np.zeros_like(p), np.ones_like(p)
+    return stats.mean_interval(p, se, np.full_like(p, g_eff), np.full_like(p, n_kish), ends, level=level)
+
+
+def test_a_skewed_mean_is_given_fewer_degrees_of_freedom_by_the_written_formula():
+    p, se, g = 0.95, 0.04, 12.0
+    n, t = p * (1 - p) / se**2, float(stats.t_quantile(0.95, g - 1))
+    c = (p + t**2 / n / 2) / (1 + t**2 / n)
+    kappa = (g / n) * (1 - g / n) * (1 - 2 * c) ** 2 / (c * (1 - c))
+    wide = float(stats.t_quantile(0.95, (g - 1) / (1 + kappa)))
+    want = stats.wilson(np.array(p), np.array(n * (t / wide) ** 2), np.array(t))
+    got = bounded(np.array([p]), np.array([se]), g, 500.0)
+    assert (got[0][0], got[1][0]) == pytest.approx((float(want[0]), float(want[1])), abs=1e-12)
+    assert kappa > 1
+
+
+def test_a_mean_in_the_middle_keeps_wilsons_interval_with_t():
+    p, se = np.array([0.5]), np.array([0.05])
+    want = stats.wilson(p, p * (1 - p) / se**2, stats.t_quantile(0.95, 9))
+    assert np.allclose(bounded(p, se, 10.0, 400.0), want, atol=1e-12)
+
+
+def test_no_interval_is_wider_than_clusters_of_zeros_and_ones_would_make_it():
+    p, se = (x.ravel() for x in np.meshgrid(np.linspace(0.001, 0.999, 60), np.geomspace(1e-6, 0.5, 60)))
+    for g in (3.0, 10.0, 50.0, 200.0):
+        inside = se**2 * g <= p * (1 - p)
+        low, high = bounded(p[inside], se[inside], g, 4 * g)
+        worst = stats.wilson(p[inside], np.full(inside.sum(), g), stats.t_quantile(0.95, g - 1))
+        assert ((high - low) <= 1.03 * (worst[1] - worst[0])).all()
+
+
+def test_values_all_alike_in_large_clusters_are_not_taken_for_independent_rows():
+    one = np.ones(1)
+    low, high = bounded(one, 0 * one, 10.0, 100.0)
+    want = stats.wilson(one, 100.0 / (1 + 0.3 * 9) * one, stats.t_quantile(0.95, 9))
+    assert high[0] == 1
+    assert low[0] == pytest.approx(want[0][0])
+
+
+def test_the_interval_of_scores_mostly_at_the_top_covers_their_mean():
+    rng = np.random.default_rng(3)
+    full = rng.beta(0.9 * 7 / 3, 0.1 * 7 / 3, (4000, 20))
+    x = np.where(rng.random((4000, 20, 10)) < full[:, :, None], 1.0, rng.beta(2, 2, (4000, 20, 10))).mean(2)
+    low, high = bounded(x.mean(1), x.std(1, ddof=1) / np.sqrt(20), 20.0, 200.0)
+    plain = stats.wilson(
+        x.mean(1), x.mean(1) * (1 - x.mean(1)) / x.var(1, ddof=1) * 20, stats.t_quantile(0.95, 19)
+    )
+    covered = ((low <= 0.95) & (high >= 0.95)).mean()
+    assert 0.935 < covered < 0.975
+    assert ((plain[0] <= 0.95) & (plain[1] >= 0.95)).mean() < covered - 0.01

@@ -57,10 +57,15 @@ def loop_mean(values, docs, doc_weights, clusters=None, level=0.95, low=0.0, hig
         rest = [(x, v) for x, v, h in rows if h != g]
         moves.append(sum(v * x for x, v in rest) / sum(v for _, v in rest) - theta)
     se = math.sqrt((count - 1) / count * sum(m * m for m in moves))
-    df = max(1 / sum((weight[g] / a) ** 2 for g in groups) - 1, 1)
-    t = scipy_stats.t.ppf(0.5 + level / 2, df)
+    g_eff = 1 / sum((weight[g] / a) ** 2 for g in groups)
+    t = scipy_stats.t.ppf(0.5 + level / 2, max(g_eff - 1, 1))
     p, s = (theta - low) / (high - low), se / (high - low)
-    n = p * (1 - p) / s**2 if s > 1e-9 and 0 < p < 1 else n_eff
+    n = n_eff / (1 + 0.3 * max(n_eff / g_eff - 1, 0))
+    if s > 1e-9 and 0 < p < 1:
+        n = p * (1 - p) / s**2
+        c, r = (n * p + t * t / 2) / (n + t * t), min(g_eff / n, 1)
+        df = max(g_eff - 1, 1) / (1 + r * (1 - r) * (1 - 2 * c) ** 2 / (c * (1 - c)))
+        n *= (t / scipy_stats.t.ppf(0.5 + level / 2, max(df, 1))) ** 2
     middle, half = p + t * t / (2 * n), t * math.sqrt(p * (1 - p) / n + t * t / (4 * n * n))
     ends = [max((middle - half) / (1 + t * t / n), 0), min((middle + half) / (1 + t * t / n), 1)]
     out |= dict(se=se, low=low + (high - low) * ends[0], high=low + (high - low) * ends[1])

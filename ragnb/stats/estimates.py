@@ -196,7 +196,7 @@ def clustered_mean(
     --------
     >>> share = clustered_mean([1, 1, 0, 1, 0, 1], ["a", "a", "b", "b", "c", "c"], ends=(0, 1), binary=True)
     >>> round(share.value, 3), round(share.low, 3), round(share.high, 3), share.n, share.n_clusters
-    (0.667, 0.112, 0.969, 6, 3)
+    (0.667, 0.111, 0.97, 6, 3)
     """
     x = np.asarray(values, dtype=float)
     v = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=float)

@@ -91,8 +91,9 @@ def weighted_means(
         ``[by,] metric, weight, value, low, high, se, n, n_missing, n_failed, n_not_applicable, n_clusters,
         n_eff``; the last row of a group is ``weighted_score``. ``value`` is Σ v·s / Σ v over scored samples,
         nan where there is none; ``low, high`` is Wilson's interval on the metric's range at the size that the
-        delete-one-cluster jackknife gives, with Student's t, nan with fewer than two clusters; ``n_eff`` is
-        Kish's. ``weight`` is nan for a rate outside the total. ``attrs`` holds ranges and directions.
+        delete-one-cluster jackknife gives, with Student's t (see ``stats.mean_interval``), nan with fewer than two
+        clusters; ``n_eff`` is Kish's. ``weight`` is nan for a rate outside the total. ``attrs`` holds ranges and
+        directions.
 
     Raises
     ------
@@ -105,8 +106,8 @@ def weighted_means(
     >>> scores = pd.DataFrame({"faithfulness": [1.0, 0.5, 0.9], "doc_name": ["a", "b", "c"]})
     >>> weighted_means(scores)[["metric", "value", "low", "high", "n"]].round(3)
                metric  value    low   high  n
-    0    faithfulness    0.8  0.175  0.987  3
-    1  weighted_score    0.8  0.175  0.987  3
+    0    faithfulness    0.8  0.169  0.987  3
+    1  weighted_score    0.8  0.169  0.987  3
     """
     return moments(scores, metrics, doc=doc, cluster=cluster, by=by).means(
         metric_weights, doc_weights, level=level, orient=orient, rescale=rescale
