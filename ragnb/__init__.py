@@ -30,6 +30,7 @@ _ROOM_OF = {
     "label_traces": "traces",
     "load_scenario": "scenario",
     "moments": "weights",
+    "patch_scenario": "scenario",
     "read_cases": "readers",
     "read_gold": "readers",
     "read_scores": "readers",
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from ragnb.readers import read_traces as read_traces
     from ragnb.scenario import Scenario as Scenario
     from ragnb.scenario import load_scenario as load_scenario
+    from ragnb.scenario import patch_scenario as patch_scenario
     from ragnb.schema import DEFAULT_GATES as DEFAULT_GATES
     from ragnb.schema import METRICS as METRICS
     from ragnb.schema import EvalCase as EvalCase

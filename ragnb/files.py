@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 
-def write_whole(path: Path, content: str | bytes | bytearray) -> Path:
+def write_whole(path: Path, content: str | bytes | bytearray, *, mode: int = 0o644) -> Path:
     """Write a file durably under its name, by a temporary file beside it and a rename.
 
     Parameters
@@ -16,6 +16,8 @@ def write_whole(path: Path, content: str | bytes | bytearray) -> Path:
         Folders that are not there are made; a file of this name is replaced.
     content : str or bytes
         Text is written as UTF-8 with its line ends as they are.
+    mode : int
+        The permissions of the file.
 
     Returns
     -------
@@ -36,7 +38,7 @@ def write_whole(path: Path, content: str | bytes | bytearray) -> Path:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
+        os.chmod(temporary, mode)
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

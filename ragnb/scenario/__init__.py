@@ -3,5 +3,6 @@
 from ragnb.scenario.kinds import Bands
 from ragnb.scenario.load import load_scenario
 from ragnb.scenario.model import Scenario
+from ragnb.scenario.patch import Patch, patch_scenario, plan_patch
 
-__all__ = ["Bands", "Scenario", "load_scenario"]
+__all__ = ["Bands", "Patch", "Scenario", "load_scenario", "patch_scenario", "plan_patch"]

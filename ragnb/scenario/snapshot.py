@@ -37,7 +37,7 @@ def dump(settings: Mapping[str, Any], folder: Path) -> str:
     class Plain(RoundTripRepresenter):
         """Floats with a point, so that every reader takes ``1.0e-05`` for a number."""
 
-    Plain.add_representer(float, lambda made, x: made.represent_scalar("tag:yaml.org,2002:float", _number(x)))
+    Plain.add_representer(float, lambda made, x: made.represent_scalar("tag:yaml.org,2002:float", plain_number(x)))
     yaml = YAML()
     yaml.Representer = Plain
     yaml.width = 1 << 30
@@ -64,7 +64,14 @@ def _plain(value: Any, folder: Path) -> Any:
     return float(value) if isinstance(value, float) else value  # numpy's floats are floats too
 
 
-def _number(value: float) -> str:
+def plain_number(value: float) -> str:
+    """Write a number so that every YAML reader takes it for one.
+
+    Examples
+    --------
+    >>> plain_number(1e-05), plain_number(2)
+    ('1.0e-05', '2')
+    """
     text = repr(value)
     if math.isinf(value):
         return text.replace("inf", ".inf")
