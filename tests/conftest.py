@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 os.environ["MPLBACKEND"] = "Agg"
@@ -13,6 +13,7 @@ os.environ.setdefault("JUPYTER_PLATFORM_DIRS", "1")
 
 import pytest
 from hypothesis import HealthCheck, settings
+from llm_server import LlmServer
 
 ROOT = Path(__file__).resolve().parents[1]
 Report = pytest.TestReport | pytest.CollectReport
@@ -32,6 +33,13 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip(SHARED_REASON)
     return folder
+
+
+@pytest.fixture
+def llm_server() -> Iterator[LlmServer]:
+    """An endpoint on 127.0.0.1 that answers ``ok`` until the test sets its `script`."""
+    with LlmServer() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,35 @@
+"""Paid work that is never lost: cells, the store that keeps them, the client that pays, the loop over them.
+
+What judging and scoring share. A `Cell` is one piece of work; an async function makes an `Outcome` of it, with the
+calls of a `Client`; `run_cells` does all that are not done yet and keeps each in a `Store`::
+
+    client = Client(profile, max_calls=500)
+
+    async def work(cell):
+        reply = await client.chat([{"role": "user", "content": cell.inputs["question"]}], temperature=0)
+        return Outcome.of(parse(reply.text))     # or Outcome.failed(reason); CallFailed does the same by raising
+
+    with Store("runs.sqlite") as store:
+        run = run_cells(cells, work, store, clients=[client])
+    run.frame      # one row a cell, in their order
+"""
+
+from ragnb.work.cells import CallFailed, Cell, Outcome, Stop, count_tokens, repeated
+from ragnb.work.client import Client, Reply
+from ragnb.work.loop import Run, Stopped, run_cells
+from ragnb.work.store import Store
+
+__all__ = [
+    "CallFailed",
+    "Cell",
+    "Client",
+    "Outcome",
+    "Reply",
+    "Run",
+    "Stop",
+    "Stopped",
+    "Store",
+    "count_tokens",
+    "repeated",
+    "run_cells",
+]

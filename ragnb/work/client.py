@@ -1,0 +1,277 @@
+"""The one way to an OpenAI-compatible endpoint: limits, retries and budgets around every paid call."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ragnb.errors import RagnbError, require
+from ragnb.schema import Profile
+from ragnb.work.cells import METER, CallFailed, Stop
+from ragnb.work.faults import Again, Redactor, chat_fault, sorted_fault
+from ragnb.work.faults import key_of as _key_of
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The text of a reply, and what it took.
+
+    Examples
+    --------
+    >>> Reply("Yes.", "stop", 12, 2, "small").text
+    'Yes.'
+    """
+
+    text: str
+    finish_reason: str | None
+    tokens_in: int | None
+    tokens_out: int | None
+    model: str | None
+
+
+class Client:
+    """An OpenAI-compatible endpoint, called with care for the bill.
+
+    Parameters
+    ----------
+    profile : Profile
+        Base URL, model, and the name of the environment variable that holds the key (None: no key is sent
+        but a placeholder, as local servers want).
+    concurrency : int
+        Calls under way at a time.
+    timeout : float
+        Seconds for one call.
+    retries : int
+        Further tries of a call after 429, 5xx, a timeout or a lost connection, with waits that double from half
+        a second on, or as long as ``Retry-After`` asks.
+    patience : float
+        Seconds. An endpoint that asks for a longer wait stops the run.
+    max_calls, max_tokens : int, optional
+        Budgets of this client over all its runs. Calls that the endpoint turned away with 429 are free; all
+        others count, also those that got no answer. When a further cell would not fit in, the run stops, and
+        a client with a larger budget takes it up. `max_tokens` counts what the endpoint reports, or else what
+        the cells expect, so that calls under way may pass it by the error of that estimate.
+
+    Raises
+    ------
+    RagnbError
+        For settings that make no sense, and where the variable of the key is not set.
+    MissingExtraError
+        On use, without the extra ``judge``.
+
+    Examples
+    --------
+    >>> local = Profile(base_url="http://127.0.0.1:8080/v1", model="small")
+    >>> Client(local, max_calls=500)
+    Client('small' at 'http://127.0.0.1:8080/v1', concurrency=8)
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        *,
+        concurrency: int = 8,
+        timeout: float = 60.0,
+        retries: int = 4,
+        patience: float = 60.0,
+        max_calls: int | None = None,
+        max_tokens: int | None = None,
+    ) -> None:
+        checks = (("concurrency", concurrency, 1), ("timeout", timeout, 0.001), ("retries", retries, 0))
+        for name, value, least in checks:
+            if not value >= least:
+                raise RagnbError(f"{name}={value!r}; give {least} or more")
+        self.profile = profile
+        self.concurrency, self.timeout, self.retries, self.patience = concurrency, timeout, retries, patience
+        self.max_calls, self.max_tokens = max_calls, max_tokens
+        self.calls = 0
+        self.tokens = 0
+        self.stopped: Stop | None = None
+        self._key = _key_of(profile)
+        self._redact = Redactor(self._key)
+        self._sdk: Any = None
+        self._places = asyncio.Semaphore(concurrency)
+        self._quiet_until = 0.0
+
+    def __repr__(self) -> str:
+        return f"Client({self.profile.model!r} at {self.profile.base_url!r}, concurrency={self.concurrency})"
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self.profile.model
+
+    @property
+    def sdk(self) -> Any:
+        """The `openai.AsyncOpenAI` behind it, for libraries that want one, while a run is under way.
+
+        Its ``chat.completions.create`` and ``embeddings.create`` keep to the limits, retries, budgets and the
+        count of this client.
+        """
+        if self._sdk is None:
+            raise RagnbError("the client is not open; use it in the work of run_cells, or within client.open()")
+        return self._sdk
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Client]:
+        """Open the connections for the running event loop; `run_cells` does it."""
+        openai = require("openai", extra="judge")
+        if self._sdk is not None:
+            raise RagnbError("the client is in use; a client serves one run at a time")
+        self.stopped = None
+        self._places = asyncio.Semaphore(self.concurrency)
+        key = self._key.get_secret_value() if self._key is not None else "no-key"
+        async with openai.AsyncOpenAI(
+            api_key=key, base_url=self.profile.base_url, max_retries=0, timeout=self.timeout
+        ) as sdk:
+            for owner in (sdk.chat.completions, sdk.embeddings):
+                owner.create = self._guarded(owner.create, chat=owner is not sdk.embeddings)
+            self._sdk = sdk
+            try:
+                yield self
+            finally:
+                self._sdk = None
+
+    async def chat(self, messages: Sequence[Mapping[str, Any]], **parameters: Any) -> Reply:
+        """Send one chat completion and return its reply.
+
+        Parameters
+        ----------
+        messages : sequence of mappings
+            ``role`` and ``content``.
+        **parameters
+            As the endpoint takes them: temperature, seed, max_tokens, response_format, extra_body …
+
+        Raises
+        ------
+        CallFailed
+            For a reply that is none: HTML, no choices, no content, cut off (``finish_reason=length``), refused
+            or filtered; for a request the endpoint calls wrong; when the last retry has failed. The loop keeps
+            the raw reply.
+        Stop
+            When a budget is used up, the key or model is refused, or the wait is longer than `patience`.
+        """
+        got = await self.sdk.chat.completions.create(model=self.model, messages=list(messages), **parameters)
+        choice, usage = got.choices[0], got.usage
+        return Reply(
+            text=choice.message.content,
+            finish_reason=choice.finish_reason,
+            tokens_in=usage.prompt_tokens if usage is not None else None,
+            tokens_out=usage.completion_tokens if usage is not None else None,
+            model=got.model,
+        )
+
+    async def embed(self, texts: Sequence[str], **parameters: Any) -> list[list[float]]:
+        """Return one vector a text, in the order of the texts; it raises what `chat` raises."""
+        got = await self.sdk.embeddings.create(model=self.model, input=list(texts), **parameters)
+        rows = sorted(got.data, key=lambda row: int(row.index))
+        if [row.index for row in rows] != list(range(len(texts))):
+            raise CallFailed(f"{len(rows)} embeddings came back for {len(texts)} texts")
+        return [list(row.embedding) for row in rows]
+
+    def room(self, calls: int, tokens: int) -> Stop | None:
+        """Say why so many further calls and tokens do not fit into the budgets; None if they do."""
+        for what, used, further, most in (
+            ("calls", self.calls, calls, self.max_calls),
+            ("tokens", self.tokens, tokens, self.max_tokens),
+        ):
+            if most is not None and (used + further > most or used >= most):
+                return Stop(
+                    f"the budget of {most} {what} is used up ({used} used, the next need about {further}); "
+                    f"run it again with a larger max_{what} to go on"
+                )
+        return None
+
+    def _guarded(self, create: Callable[..., Awaitable[Any]], *, chat: bool) -> Callable[..., Awaitable[Any]]:
+        """The SDK's method with our limits around it."""
+
+        async def guarded(*args: Any, **asked: Any) -> Any:
+            tenacity = require("tenacity", extra="judge")
+            if asked.get("stream"):
+                raise CallFailed("streaming is not supported here; leave stream out")
+            tries = tenacity.AsyncRetrying(
+                retry=tenacity.retry_if_exception_type(Again),
+                stop=tenacity.stop_after_attempt(self.retries + 1),
+                wait=self._wait,
+                reraise=True,
+            )
+            fault: Exception | None = None
+            try:
+                return await tries(self._once, create, chat, args, asked)
+            except Again as again:
+                fault = CallFailed(f"{again} ({self.retries + 1} tries)")
+            raise fault
+
+        return guarded
+
+    def _wait(self, state: Any) -> float:
+        """Seconds before the next try: what the endpoint asks for, or doubling from half a second, jittered."""
+        tenacity = require("tenacity", extra="judge")
+        again = state.outcome.exception()
+        return float(max(again.wait, tenacity.wait_random_exponential(0.5, 30, min=0.1)(state)))
+
+    async def _once(self, create: Callable[..., Awaitable[Any]], chat: bool, args: Any, asked: Any) -> Any:
+        """One try: wait for a place, pay, and sort what comes back."""
+        async with self._places:
+            while (rest := self._quiet_until - time.monotonic()) > 0:
+                await asyncio.sleep(rest)
+            if full := self.room(1, 0):
+                raise self._stop(full)
+            meter = METER.get()
+            self.calls += 1
+            if meter is not None:
+                meter.calls += 1
+            fault: Exception | None = None
+            try:
+                got = await create(*args, **asked)
+            except Exception as error:
+                fault = sorted_fault(error, self._redact, self.timeout)
+            if fault is not None:
+                raise self._told(fault)
+        self._count(got, chat)
+        fault = chat_fault(got, self._redact) if chat else None
+        if fault is not None:
+            raise fault
+        return got
+
+    def _told(self, fault: Exception) -> Exception:
+        """Take account of a fault: a stop is remembered, a wait holds all calls, a call turned away is free."""
+        if isinstance(fault, Again):
+            if fault.free:
+                self.calls -= 1
+            if fault.wait > self.patience:
+                fault = Stop(f"the endpoint asks to wait {fault.wait:.0f} s ({fault}); run it again then to go on")
+            else:
+                self._quiet_until = max(self._quiet_until, time.monotonic() + fault.wait)
+        elif isinstance(fault, CallFailed) and (meter := METER.get()) is not None and fault.reply:
+            meter.replies.append(fault.reply)
+        return self._stop(fault) if isinstance(fault, Stop) else fault
+
+    def _stop(self, stop: Stop) -> Stop:
+        self.stopped = self.stopped or stop
+        return stop
+
+    def _count(self, got: Any, chat: bool) -> None:
+        """Count a reply's tokens and keep its text."""
+        usage = getattr(got, "usage", None)
+        taken = (getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None if chat else 0))
+        self.tokens += sum(tokens or 0 for tokens in taken)
+        if (meter := METER.get()) is not None:
+            meter.add(*taken)
+            if chat:
+                meter.replies.append(self._redact(raw_text(got)))
+
+
+def raw_text(got: Any) -> str:
+    """The text of a reply as it came: the content, or else the whole reply as JSON."""
+    if isinstance(got, str):
+        return got
+    choices = getattr(got, "choices", None) or []
+    content = getattr(getattr(choices[0], "message", None), "content", None) if choices else None
+    if isinstance(content, str):
+        return content
+    return str(got.model_dump_json()) if hasattr(got, "model_dump_json") else repr(got)

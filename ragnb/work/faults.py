@@ -1,0 +1,153 @@
+"""What may come back instead of a reply, sorted: try again, the cell failed, or the run must stop."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from email.utils import parsedate_to_datetime
+from itertools import takewhile
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import SecretStr
+
+from ragnb.errors import RagnbError, require
+from ragnb.schema import Profile
+from ragnb.work.cells import CallFailed, Stop
+
+_REFUSED = (401, 403, 404)
+_PASSING = (408, 409, 425, 429)
+
+
+class Again(Exception):
+    """A fault that may pass.
+
+    `wait` is what the endpoint asks for, in seconds; `free` says that it turned the call away unpaid.
+    """
+
+    def __init__(self, message: str, wait: float = 0.0, *, free: bool = False) -> None:
+        super().__init__(message)
+        self.wait, self.free = wait, free
+
+
+class Redactor:
+    """Takes a key out of texts: whole, as JSON or a URL writes it, and its beginnings of 8 characters and more.
+
+    Examples
+    --------
+    >>> Redactor(SecretStr("k-123456789"))("Incorrect API key: k-12345678***")
+    'Incorrect API key: [key]***'
+    """
+
+    def __init__(self, key: SecretStr | None) -> None:
+        self._key = key
+
+    def __call__(self, text: str) -> str:
+        """Return the text with ``[key]`` in the key's place."""
+        if self._key is None:
+            return text
+        key = self._key.get_secret_value()
+        for form in {json.dumps(key)[1:-1], quote(key, safe=""), quote(key)} - {key}:
+            text = text.replace(form, "[key]")
+        head, *pieces = text.split(key[:8])
+        return head + "".join(f"[key]{piece[_common(piece, key[8:]) :]}" for piece in pieces)
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two texts begin with in common."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def key_of(profile: Profile) -> SecretStr | None:
+    """Read the endpoint's key from the environment.
+
+    Raises
+    ------
+    RagnbError
+        Where the variable is not set or blank.
+
+    Examples
+    --------
+    >>> key_of(Profile(base_url="http://127.0.0.1:8080/v1", model="small")) is None
+    True
+    """
+    name = profile.api_key_env
+    if name is None:
+        return None
+    key = os.environ.get(name, "").strip()
+    if not key:
+        raise RagnbError(
+            f"api_key_env={name!r}: this environment variable is not set; set it where ragnb runs "
+            f"(export {name}=…), and never write the key into a file"
+        )
+    return SecretStr(key)
+
+
+def sorted_fault(error: Exception, redact: Redactor, timeout: float) -> Exception:
+    """Turn what the SDK raises into one of our three words, without its request, its key or its traceback."""
+    openai = require("openai", extra="judge")
+    if isinstance(error, openai.APITimeoutError):
+        return Again(f"no reply within {timeout:g} s")
+    if isinstance(error, openai.APIStatusError):
+        return _of_status(error, redact)
+    if isinstance(error, openai.APIConnectionError):
+        return Again(f"no connection: {redact(_cause(error))}")
+    if isinstance(error, openai.APIError | ValueError):
+        return CallFailed(f"the reply is none of this API: {redact(_cause(error))[:300]}")
+    return CallFailed(f"{type(error).__name__}: {redact(str(error))[:300]}")
+
+
+def _cause(error: BaseException) -> str:
+    cause = error.__cause__ or error
+    return f"{type(cause).__name__}: {cause}"
+
+
+def _of_status(error: Any, redact: Redactor) -> Exception:
+    status, body = int(error.status_code), redact(error.response.text)
+    said = f"HTTP {status}: {' '.join(body.split())[:300]}"
+    if status in _PASSING or status >= 500:
+        if status == 429 and "insufficient_quota" in body:
+            return Stop(f"{said}. The account has no credit left; run it again when it has", refused=True)
+        return Again(said, retry_after(error.response.headers), free=status == 429)
+    if status in _REFUSED:
+        return Stop(f"{said}. Check the key, the model and the base_url", refused=True)
+    return CallFailed(said, body)
+
+
+def retry_after(headers: Any) -> float:
+    """Return how many seconds a reply asks to wait: ``Retry-After`` in seconds or as a date; 0 without.
+
+    Examples
+    --------
+    >>> retry_after({"retry-after": "2.5"}), retry_after({})
+    (2.5, 0.0)
+    """
+    text = headers.get("retry-after") or ""
+    try:
+        return max(0.0, float(headers["retry-after-ms"]) / 1000 if "retry-after-ms" in headers else float(text))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, TypeError):
+        return 0.0
+
+
+def chat_fault(got: Any, redact: Redactor) -> CallFailed | None:
+    """Say what is wrong with a chat completion that came with status 200; None if it is whole."""
+    if isinstance(got, str) or not hasattr(got, "choices"):
+        return CallFailed("the reply is no chat completion but text, perhaps a page of a proxy; check base_url")
+    if not got.choices:
+        return CallFailed("the reply has no choices")
+    choice = got.choices[0]
+    message = choice.message
+    if choice.finish_reason == "length":
+        return CallFailed("the reply is cut off (finish_reason=length); allow more max_tokens")
+    if choice.finish_reason == "content_filter":
+        return CallFailed("the endpoint's content filter held the reply back")
+    if getattr(message, "refusal", None):
+        return CallFailed(f"the model refused: {redact(message.refusal)[:300]}")
+    if message is None or (message.content is None and not getattr(message, "tool_calls", None)):
+        return CallFailed("the reply has no content")
+    return None
