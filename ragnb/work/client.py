@@ -11,9 +11,9 @@ from typing import Any
 
 from ragnb.errors import RagnbError, require
 from ragnb.schema import Profile
+from ragnb.work.budget import Budget
 from ragnb.work.cells import METER, CallFailed, Stop
-from ragnb.work.faults import Again, Redactor, chat_fault, sorted_fault
-from ragnb.work.faults import key_of as _key_of
+from ragnb.work.faults import Again, Redactor, chat_fault, key_of, raw_text, sorted_fault
 
 
 @dataclass(frozen=True)
@@ -87,11 +87,9 @@ class Client:
                 raise RagnbError(f"{name}={value!r}; give {least} or more")
         self.profile = profile
         self.concurrency, self.timeout, self.retries, self.patience = concurrency, timeout, retries, patience
-        self.max_calls, self.max_tokens = max_calls, max_tokens
-        self.calls = 0
-        self.tokens = 0
+        self.budget = Budget(max_calls, max_tokens)
         self.stopped: Stop | None = None
-        self._key = _key_of(profile)
+        self._key = key_of(profile)
         self._redact = Redactor(self._key)
         self._sdk: Any = None
         self._places = asyncio.Semaphore(concurrency)
@@ -99,11 +97,6 @@ class Client:
 
     def __repr__(self) -> str:
         return f"Client({self.profile.model!r} at {self.profile.base_url!r}, concurrency={self.concurrency})"
-
-    @property
-    def model(self) -> str:
-        """The model's name."""
-        return self.profile.model
 
     @property
     def sdk(self) -> Any:
@@ -155,7 +148,9 @@ class Client:
         Stop
             When a budget is used up, the key or model is refused, or the wait is longer than `patience`.
         """
-        got = await self.sdk.chat.completions.create(model=self.model, messages=list(messages), **parameters)
+        got = await self.sdk.chat.completions.create(
+            model=self.profile.model, messages=list(messages), **parameters
+        )
         choice, usage = got.choices[0], got.usage
         return Reply(
             text=choice.message.content,
@@ -167,24 +162,11 @@ class Client:
 
     async def embed(self, texts: Sequence[str], **parameters: Any) -> list[list[float]]:
         """Return one vector a text, in the order of the texts; it raises what `chat` raises."""
-        got = await self.sdk.embeddings.create(model=self.model, input=list(texts), **parameters)
+        got = await self.sdk.embeddings.create(model=self.profile.model, input=list(texts), **parameters)
         rows = sorted(got.data, key=lambda row: int(row.index))
         if [row.index for row in rows] != list(range(len(texts))):
             raise CallFailed(f"{len(rows)} embeddings came back for {len(texts)} texts")
         return [list(row.embedding) for row in rows]
-
-    def room(self, calls: int, tokens: int) -> Stop | None:
-        """Say why so many further calls and tokens do not fit into the budgets; None if they do."""
-        for what, used, further, most in (
-            ("calls", self.calls, calls, self.max_calls),
-            ("tokens", self.tokens, tokens, self.max_tokens),
-        ):
-            if most is not None and (used + further > most or used >= most):
-                return Stop(
-                    f"the budget of {most} {what} is used up ({used} used, the next need about {further}); "
-                    f"run it again with a larger max_{what} to go on"
-                )
-        return None
 
     def _guarded(self, create: Callable[..., Awaitable[Any]], *, chat: bool) -> Callable[..., Awaitable[Any]]:
         """The SDK's method with our limits around it."""
@@ -219,10 +201,10 @@ class Client:
         async with self._places:
             while (rest := self._quiet_until - time.monotonic()) > 0:
                 await asyncio.sleep(rest)
-            if full := self.room(1, 0):
+            if full := self.budget.full(1, 0):
                 raise self._stop(full)
             meter = METER.get()
-            self.calls += 1
+            self.budget.calls += 1
             if meter is not None:
                 meter.calls += 1
             fault: Exception | None = None
@@ -242,7 +224,7 @@ class Client:
         """Take account of a fault: a stop is remembered, a wait holds all calls, a call turned away is free."""
         if isinstance(fault, Again):
             if fault.free:
-                self.calls -= 1
+                self.budget.calls -= 1
             if fault.wait > self.patience:
                 fault = Stop(f"the endpoint asks to wait {fault.wait:.0f} s ({fault}); run it again then to go on")
             else:
@@ -259,19 +241,8 @@ class Client:
         """Count a reply's tokens and keep its text."""
         usage = getattr(got, "usage", None)
         taken = (getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None if chat else 0))
-        self.tokens += sum(tokens or 0 for tokens in taken)
+        self.budget.tokens += sum(tokens or 0 for tokens in taken)
         if (meter := METER.get()) is not None:
             meter.add(*taken)
             if chat:
                 meter.replies.append(self._redact(raw_text(got)))
-
-
-def raw_text(got: Any) -> str:
-    """The text of a reply as it came: the content, or else the whole reply as JSON."""
-    if isinstance(got, str):
-        return got
-    choices = getattr(got, "choices", None) or []
-    content = getattr(getattr(choices[0], "message", None), "content", None) if choices else None
-    if isinstance(content, str):
-        return content
-    return str(got.model_dump_json()) if hasattr(got, "model_dump_json") else repr(got)

@@ -151,3 +151,14 @@ def chat_fault(got: Any, redact: Redactor) -> CallFailed | None:
     if message is None or (message.content is None and not getattr(message, "tool_calls", None)):
         return CallFailed("the reply has no content")
     return None
+
+
+def raw_text(got: Any) -> str:
+    """The text of a reply as it came: the content, or else the whole reply as JSON."""
+    if isinstance(got, str):
+        return got
+    choices = getattr(got, "choices", None) or []
+    content = getattr(getattr(choices[0], "message", None), "content", None) if choices else None
+    if isinstance(content, str):
+        return content
+    return str(got.model_dump_json()) if hasattr(got, "model_dump_json") else repr(got)
