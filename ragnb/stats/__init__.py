@@ -3,9 +3,6 @@
 from ragnb.stats.agreement import (
     best_constant,
     chance_floor,
-    human_ceiling,
-    leave_one_out,
-    rater_pairs,
     round_half_up,
     within,
     within_kappa,
@@ -46,6 +43,7 @@ from ragnb.stats.power import (
 )
 from ragnb.stats.ppi import Corrected, ppi_mean, rogan_gladen
 from ragnb.stats.ranks import correlation, fisher_interval
+from ragnb.stats.raters import human_ceiling, leave_one_out, rater_pairs
 from ragnb.stats.recalibration import Recalibration, ScoreMap, fit_map, grouped_folds, recalibrate
 from ragnb.stats.resample import resampled_means
 

@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ragnb.errors import RagnbError
-from ragnb.stats.estimates import Codes, Estimate, Labels, Values, clustered_mean, leave_out, pairs
+from ragnb.stats.estimates import Codes, Counts, Estimate, Labels, Values, clustered_mean, leave_out
 from ragnb.stats.means import Array
+from ragnb.stats.tally import tallied
 
 SLACK = 1e-9  # means of raters are thirds: a difference of exactly 1 may arrive as 1.0000000000000004
 Flags = npt.NDArray[np.bool_]
@@ -59,6 +60,7 @@ def within_share(
     *,
     tolerance: float = 1.0,
     rounded: bool = False,
+    counts: Counts = None,
     level: float = 0.95,
 ) -> Estimate:
     """Return the share of rows within ±tolerance, with Wilson's interval at the clusters' effective size.
@@ -72,20 +74,23 @@ def within_share(
     (0.75, 4)
     """
     flags = within(judge, human, tolerance, rounded=rounded)
-    return clustered_mean(flags, clusters, ends=(0.0, 1.0), binary=True, level=level)
+    return clustered_mean(flags, clusters, counts=counts, ends=(0.0, 1.0), binary=True, level=level)
 
 
-def _near(values: Array, others: Array, tolerance: float, own: Codes, theirs: Codes) -> Array:
+def _near(values: Array, others: Array, tolerance: float, own: Codes, theirs: Codes, counts: Array) -> Array:
     """Count, for each value, the others with the same code that lie within the tolerance."""
     reach = tolerance + SLACK
     low = float(min(values.min(), others.min()))
     stride = float(max(values.max(), others.max())) - low + 4 * (reach + 1)
-    line = np.sort(theirs * stride + (others - low))
+    line = theirs * stride + (others - low)
+    order = np.argsort(line)
+    line, running = line[order], np.r_[0.0, np.cumsum(counts[order])]
     at = own * stride + (values - low)
-    return (np.searchsorted(line, at + reach, "right") - np.searchsorted(line, at - reach, "left")).astype(float)
+    last, first = np.searchsorted(line, at + reach, "right"), np.searchsorted(line, at - reach, "left")
+    return np.asarray(running[last] - running[first], dtype=float)
 
 
-def chance_floor(judge: Values, human: Values, *, tolerance: float = 1.0) -> float:
+def chance_floor(judge: Values, human: Values, *, tolerance: float = 1.0, counts: Counts = None) -> float:
     """Return the ±tolerance share of an independent judge with the same marginals, in O(n log n).
 
     It is the share over all n² pairs of a judge's score with any human's score.
@@ -95,11 +100,11 @@ def chance_floor(judge: Values, human: Values, *, tolerance: float = 1.0) -> flo
     >>> chance_floor([1, 5], [1, 5])
     0.5
     """
-    x, y, _ = pairs(judge, human)
-    if not len(x):
+    t = tallied(judge, human, None, counts)
+    if not len(t.x):
         return float("nan")
-    one = np.zeros(len(x), dtype=np.intp)
-    return float(_near(x, y, tolerance, one, one).mean() / len(x))
+    one = np.zeros(len(t.x), dtype=np.intp)
+    return float(t.counts @ _near(t.x, t.y, tolerance, one, one, t.counts) / t.counts.sum() ** 2)
 
 
 def within_kappa(
@@ -108,6 +113,7 @@ def within_kappa(
     clusters: Labels = None,
     *,
     tolerance: float = 1.0,
+    counts: Counts = None,
     level: float = 0.95,
 ) -> Estimate:
     """Return κ±tolerance = (share − floor) / (1 − floor), nan where the floor is 1.
@@ -124,21 +130,22 @@ def within_kappa(
     >>> within_kappa([1, 5, 1, 5], [1, 5, 1, 5]).value
     1.0
     """
-    x, y, (code,) = pairs(judge, human, clusters)
+    t = tallied(judge, human, clusters, counts)
+    x, y, code, inside, all_rows = t.x, t.y, t.code, t.inside, t.counts
     if not len(x):
         return Estimate(np.nan, np.nan, np.nan, np.nan, 0, 0)
     one = np.zeros(len(x), dtype=np.intp)
-    hits = np.bincount(code, weights=within(x, y, tolerance))
-    of_judge = _near(x, y, tolerance, one, one)
-    crossed = np.bincount(code, weights=of_judge + _near(y, x, tolerance, one, one))
-    own = np.bincount(code, weights=_near(x, y, tolerance, code, code))
-    m, n = np.bincount(code).astype(float), float(len(x))
-    everything = of_judge.sum()
+    hits = np.bincount(code, weights=inside * within(x, y, tolerance))
+    of_judge = _near(x, y, tolerance, one, one, all_rows)
+    crossed = np.bincount(code, weights=inside * (of_judge + _near(y, x, tolerance, one, one, all_rows)))
+    own = np.bincount(code, weights=inside * _near(x, y, tolerance, code, code, inside))
+    m, n = np.bincount(code, weights=inside).astype(float), float(all_rows.sum())
+    everything, met = float(all_rows @ of_judge), float(t.times @ hits)
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = _beyond(hits.sum() / n, everything / n**2)
+        value = _beyond(met / n, everything / n**2)
         floors = (everything - crossed + own) / (n - m) ** 2
-        without = _beyond((hits.sum() - hits) / (n - m), floors)
-    return leave_out(float(value), without, m, level=level)
+        without = _beyond((met - hits) / (n - m), floors)
+    return leave_out(float(value), without, m, times=t.times, level=level)
 
 
 def _beyond(share: Values, floor: Values) -> Array:
@@ -153,6 +160,7 @@ def best_constant(
     tolerance: float = 1.0,
     levels: Labels = None,
     rounded: bool = False,
+    counts: Counts = None,
     level: float = 0.95,
 ) -> tuple[float, Estimate]:
     """Return the one score that would meet most humans, and the ±tolerance share of a judge that always gives it.
@@ -171,74 +179,19 @@ def best_constant(
     (4.0, 0.75)
     """
     raw = np.asarray(human, dtype=float)
-    y = np.sort(raw[~np.isnan(raw)])
+    size = np.ones(len(raw)) if counts is None else np.asarray(counts, dtype=float)
+    y, size = raw[~np.isnan(raw)], size[~np.isnan(raw)]
     if not len(y):
         return np.nan, clustered_mean(raw, clusters, level=level)
-    y = np.sort(round_half_up(y)) if rounded else y
+    y = round_half_up(y) if rounded else y
+    order = np.argsort(y)
+    y, running = y[order], np.r_[0.0, np.cumsum(size[order])]
     offered = np.minimum(y + tolerance, y[-1]) if levels is None else np.asarray(levels, dtype=float)
     tried = np.unique(round_half_up(offered) if rounded else offered)
     reach = tolerance + SLACK
-    met = np.searchsorted(y, tried + reach, "right") - np.searchsorted(y, tried - reach, "left")
+    met = running[np.searchsorted(y, tried + reach, "right")] - running[np.searchsorted(y, tried - reach, "left")]
     score = float(tried[int(np.argmax(met))])
+    same = np.full(len(raw), score)
     return score, within_share(
-        np.full(len(raw), score), raw, clusters, tolerance=tolerance, rounded=rounded, level=level
+        same, raw, clusters, tolerance=tolerance, rounded=rounded, counts=counts, level=level
     )
-
-
-def leave_one_out(ratings: Values) -> tuple[Codes, Array, Array]:
-    """Set every human rating beside the mean of the other humans on its item.
-
-    Parameters
-    ----------
-    ratings : array, shape (items, raters)
-        nan where a rater did not rate; items with one rating have no other and are left out.
-
-    Returns
-    -------
-    (item, own, others)
-        One entry a rating: the item's row, the rating, the mean of the others.
-
-    Examples
-    --------
-    >>> item, own, others = leave_one_out([[1, 2, 6], [3, float("nan"), float("nan")]])
-    >>> item.tolist(), own.tolist(), others.tolist()
-    ([0, 0, 0], [1.0, 2.0, 6.0], [4.0, 3.5, 1.5])
-    """
-    grid = np.atleast_2d(np.asarray(ratings, dtype=float))
-    m = np.sum(~np.isnan(grid), axis=1)
-    item, rater = np.nonzero(~np.isnan(grid) & (m >= 2)[:, None])
-    own = grid[item, rater]
-    return item, own, (np.nansum(grid, axis=1)[item] - own) / (m[item] - 1)
-
-
-def rater_pairs(ratings: Values) -> tuple[Codes, Array, Array]:
-    """Return every pair of humans who rated the same item: the item's row, one rating, the other.
-
-    Examples
-    --------
-    >>> item, one, other = rater_pairs([[1, 2, 6]])
-    >>> one.tolist(), other.tolist()
-    ([1.0, 1.0, 2.0], [2.0, 6.0, 6.0])
-    """
-    grid = np.atleast_2d(np.asarray(ratings, dtype=float))
-    first, second = np.triu_indices(grid.shape[1], 1)
-    one, other = grid[:, first].ravel(), grid[:, second].ravel()
-    both = ~(np.isnan(one) | np.isnan(other))
-    return np.repeat(np.arange(len(grid)), len(first))[both], one[both], other[both]
-
-
-def human_ceiling(
-    ratings: Values, clusters: Labels = None, *, tolerance: float = 1.0, level: float = 0.95
-) -> Estimate:
-    """Return the ±tolerance share of one human against the mean of the others: what a judge can hope for.
-
-    Items are the clusters where none are given, because an item's ratings are compared with one another.
-
-    Examples
-    --------
-    >>> human_ceiling([[4, 4, 5], [1, 1, 4]]).value
-    0.5
-    """
-    item, own, others = leave_one_out(ratings)
-    label = item if clusters is None else np.asarray(clusters)[item]
-    return within_share(own, others, label, tolerance=tolerance, level=level)

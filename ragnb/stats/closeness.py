@@ -11,11 +11,14 @@ from functools import partial
 
 import numpy as np
 
-from ragnb.stats.estimates import Estimate, Labels, Values, clustered_mean, jackknife, pairs, sums_by, t_interval
+from ragnb.stats.estimates import Counts, Estimate, Labels, Values, jackknife, sums_by, t_interval
 from ragnb.stats.means import Array
+from ragnb.stats.tally import Tally, tallied
 
 
-def bias(judge: Values, human: Values, clusters: Labels = None, *, level: float = 0.95) -> Estimate:
+def bias(
+    judge: Values, human: Values, clusters: Labels = None, *, counts: Counts = None, level: float = 0.95
+) -> Estimate:
     """Return mean(judge − human) with its clustered interval, value ± t·se; above 0 the judge is generous.
 
     Examples
@@ -23,8 +26,8 @@ def bias(judge: Values, human: Values, clusters: Labels = None, *, level: float 
     >>> bias([4, 5, 3], [3, 5, 1]).value
     1.0
     """
-    x, y, (code,) = pairs(judge, human, clusters)
-    return clustered_mean(x - y, code, level=level)
+    t = tallied(judge, human, clusters, counts)
+    return t.mean(t.x - t.y, level=level)
 
 
 def mae(
@@ -33,6 +36,7 @@ def mae(
     clusters: Labels = None,
     *,
     scale: tuple[float, float] | None = None,
+    counts: Counts = None,
     level: float = 0.95,
 ) -> Estimate:
     """Return the mean absolute error; with a scale its interval stays between 0 and the scale's width.
@@ -42,12 +46,14 @@ def mae(
     >>> mae([4, 5, 3], [3, 5, 5], scale=(1, 5)).value
     1.0
     """
-    x, y, (code,) = pairs(judge, human, clusters)
+    t = tallied(judge, human, clusters, counts)
     ends = (-np.inf, np.inf) if scale is None else (0.0, scale[1] - scale[0])
-    return clustered_mean(np.abs(x - y), code, ends=ends, level=level)
+    return t.mean(np.abs(t.x - t.y), ends=ends, level=level)
 
 
-def rmse(judge: Values, human: Values, clusters: Labels = None, *, level: float = 0.95) -> Estimate:
+def rmse(
+    judge: Values, human: Values, clusters: Labels = None, *, counts: Counts = None, level: float = 0.95
+) -> Estimate:
     """Return the root mean squared error; the interval is that of the mean square, under the root.
 
     Examples
@@ -55,8 +61,8 @@ def rmse(judge: Values, human: Values, clusters: Labels = None, *, level: float 
     >>> rmse([4, 5], [3, 4]).value
     1.0
     """
-    x, y, (code,) = pairs(judge, human, clusters)
-    square = clustered_mean((x - y) ** 2, code, level=level)
+    t = tallied(judge, human, clusters, counts)
+    square = t.mean((t.x - t.y) ** 2, level=level)
     value, low, high = (float(np.sqrt(max(part, 0.0))) for part in (square.value, square.low, square.high))
     se = square.se / (2 * value) if value > 0 else square.se
     return Estimate(value, low, high, se, square.n, square.n_clusters)
@@ -71,10 +77,15 @@ def six_sums(judge: Values, human: Values, clusters: Labels = None) -> tuple[Arr
     >>> sums.tolist(), origin
     ([[2.0, 0.0, 0.0, 2.0, 0.0, 0.0]], 2.0)
     """
-    x, y, (code,) = pairs(judge, human, clusters)
-    origin = float((x.mean() + y.mean()) / 2) if len(x) else 0.0
-    x, y = x - origin, y - origin
-    return sums_by(code, np.stack([np.ones(len(x)), x, y, x * x, y * y, x * y], axis=1)), origin
+    return six_sums_of(tallied(judge, human, clusters, None))
+
+
+def six_sums_of(t: Tally) -> tuple[Array, float]:
+    """Return `six_sums` of rows that stand for many, by cluster."""
+    origin = float(t.counts @ (t.x + t.y) / 2 / t.counts.sum()) if len(t.x) else 0.0
+    x, y = t.x - origin, t.y - origin
+    parts = np.stack([np.ones(len(x)), x, y, x * x, y * y, x * y], axis=1)
+    return sums_by(t.code, t.inside[:, None] * parts), origin
 
 
 def second_moments(s: Array) -> tuple[Array, ...]:
@@ -112,7 +123,9 @@ def _limit(s: Array, factor: float) -> Array:
     return np.asarray(mean + factor * np.sqrt(spread / np.where(n > 1, n - 1, np.nan)), dtype=float)
 
 
-def slope_on_mean(judge: Values, human: Values, clusters: Labels = None, *, level: float = 0.95) -> Estimate:
+def slope_on_mean(
+    judge: Values, human: Values, clusters: Labels = None, *, counts: Counts = None, level: float = 0.95
+) -> Estimate:
     """Return the slope of (judge − human) on their mean; above 0 the judge spreads its scores more than humans.
 
     Notes
@@ -124,11 +137,14 @@ def slope_on_mean(judge: Values, human: Values, clusters: Labels = None, *, leve
     >>> round(slope_on_mean([1, 3, 5], [2, 3, 4]).value, 4)
     0.6667
     """
-    sums, _ = six_sums(judge, human, clusters)
-    return jackknife(_slope, sums, sums[:, 0], level=level)
+    t = tallied(judge, human, clusters, counts)
+    sums, _ = six_sums_of(t)
+    return jackknife(_slope, sums, sums[:, 0], times=t.times, level=level)
 
 
-def slope_on_human(judge: Values, human: Values, clusters: Labels = None, *, level: float = 0.95) -> Estimate:
+def slope_on_human(
+    judge: Values, human: Values, clusters: Labels = None, *, counts: Counts = None, level: float = 0.95
+) -> Estimate:
     """Return the least-squares slope of judge on human: what one human point adds to the judge's score.
 
     Examples
@@ -136,8 +152,9 @@ def slope_on_human(judge: Values, human: Values, clusters: Labels = None, *, lev
     >>> slope_on_human([1, 3, 5], [2, 3, 4]).value
     2.0
     """
-    sums, _ = six_sums(judge, human, clusters)
-    return jackknife(_regression, sums, sums[:, 0], level=level)
+    t = tallied(judge, human, clusters, counts)
+    sums, _ = six_sums_of(t)
+    return jackknife(_regression, sums, sums[:, 0], times=t.times, level=level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +179,7 @@ def limits_of_agreement(
     clusters: Labels = None,
     *,
     factor: float = 1.96,
+    counts: Counts = None,
     level: float = 0.95,
 ) -> Limits:
     """Return bias ± factor·s with an interval for each limit, and the share of rows outside them.
@@ -178,11 +196,12 @@ def limits_of_agreement(
     >>> round(limits.low.value, 2), round(limits.high.value, 2), limits.outside
     (-1.6, 1.6, 0.0)
     """
-    x, y, (code,) = pairs(judge, human, clusters)
-    n, d = len(x), x - y
-    sd = float(d.std(ddof=1)) if n > 1 else np.nan
-    centre = float(d.mean()) if n else np.nan
-    sums = sums_by(code, np.stack([np.ones(n), d - centre, (d - centre) ** 2], axis=1))
+    t = tallied(judge, human, clusters, counts)
+    n, d, c = round(float(t.counts.sum())), t.x - t.y, t.counts
+    centre = float(c @ d / n) if n else np.nan
+    sd = float(np.sqrt(c @ (d - centre) ** 2 / (n - 1))) if n > 1 else np.nan
+    parts = np.stack([np.ones(len(d)), d - centre, (d - centre) ** 2], axis=1)
+    sums = sums_by(t.code, t.inside[:, None] * parts)
     ends = []
     for sign in (-factor, factor):
         value = centre + sign * sd
@@ -192,5 +211,5 @@ def limits_of_agreement(
         else:
             part = jackknife(partial(_limit, factor=sign), sums, sums[:, 0], level=level)
             ends.append(Estimate(value, part.low + centre, part.high + centre, part.se, n, part.n_clusters))
-    outside = float(np.mean((d < ends[0].value) | (d > ends[1].value))) if n else np.nan
+    outside = float(c @ ((d < ends[0].value) | (d > ends[1].value)) / n) if n else np.nan
     return Limits(ends[0], ends[1], sd, outside)

@@ -8,9 +8,10 @@ import numpy as np
 
 from ragnb.errors import RagnbError
 from ragnb.stats.agreement import round_half_up
-from ragnb.stats.closeness import second_moments, six_sums
-from ragnb.stats.estimates import Estimate, Labels, Values, cluster_codes, jackknife, sums_by, t_interval
+from ragnb.stats.closeness import second_moments, six_sums_of
+from ragnb.stats.estimates import Counts, Estimate, Labels, Values, jackknife, sums_by, t_interval
 from ragnb.stats.means import Array
+from ragnb.stats.tally import tallied
 
 
 def _concordance(s: Array) -> Array:
@@ -19,7 +20,9 @@ def _concordance(s: Array) -> Array:
     return ccc
 
 
-def concordance(judge: Values, human: Values, clusters: Labels = None, *, level: float = 0.95) -> Estimate:
+def concordance(
+    judge: Values, human: Values, clusters: Labels = None, *, counts: Counts = None, level: float = 0.95
+) -> Estimate:
     """Return Lin's concordance correlation 2·cov/(var j + var h + (mean j − mean h)²), variances with divisor n.
 
     Correlation times how close the line lies to the diagonal. Without clusters the interval is Lin's, on
@@ -34,12 +37,13 @@ def concordance(judge: Values, human: Values, clusters: Labels = None, *, level:
     >>> round(concordance([1, 2, 3, 4], [2, 3, 4, 5]).value, 4)
     0.7143
     """
-    sums, _ = six_sums(judge, human, clusters)
-    found = jackknife(_concordance, sums, sums[:, 0], bounded=True, level=level)
+    t = tallied(judge, human, clusters, counts)
+    sums, _ = six_sums_of(t)
+    found = jackknife(_concordance, sums, sums[:, 0], times=t.times, bounded=True, level=level)
     if clusters is not None or found.n < 3 or not abs(found.value) < 1:
         return found
     with np.errstate(divide="ignore", invalid="ignore"):
-        n, mx, my, vx, vy, cov = (float(part) for part in second_moments(sums.sum(axis=0)))
+        n, mx, my, vx, vy, cov = (float(part) for part in second_moments(t.times @ sums))
         r2, c = np.float64(cov**2 / (vx * vy)), np.float64(found.value)
         u2 = (mx - my) ** 2 / np.sqrt(vx * vy)
         r = np.sign(cov) * np.sqrt(r2)
@@ -56,6 +60,7 @@ def quadratic_kappa(
     scale: tuple[float, float],
     clusters: Labels = None,
     *,
+    counts: Counts = None,
     level: float = 0.95,
 ) -> Estimate:
     """Return the quadratic weighted kappa of both, rounded half up, over the full label range.
@@ -79,10 +84,9 @@ def quadratic_kappa(
         outside = values[(values < scale[0]) | (values > scale[1])]
         if len(outside):
             raise RagnbError(f"{name} holds {outside[0]:g}, outside scale={scale}; give the scale the raters used")
-    sums, _ = six_sums(x, y, clusters)
-    return jackknife(_concordance, sums, sums[:, 0], bounded=True, level=level)
-
-
+    t = tallied(x, y, clusters, counts)
+    sums, _ = six_sums_of(t)
+    return jackknife(_concordance, sums, sums[:, 0], times=t.times, bounded=True, level=level)
 
 
 def _squares(s: Array) -> tuple[Array, Array, Array, Array, Array, int]:
@@ -132,7 +136,9 @@ def _f_limits(s: Array, form: str, level: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def icc(ratings: Values, clusters: Labels = None, *, level: float = 0.95) -> dict[str, Estimate]:
+def icc(
+    ratings: Values, clusters: Labels = None, *, counts: Counts = None, level: float = 0.95
+) -> dict[str, Estimate]:
     """Return the six intraclass correlations of complete items × raters, in McGraw and Wong's names.
 
     ICC(A,1) counts a rater's constant bias as disagreement, ICC(C,1) does not: their gap is the bias that a
@@ -160,19 +166,19 @@ def icc(ratings: Values, clusters: Labels = None, *, level: float = 0.95) -> dic
     grid = np.asarray(ratings, dtype=float)
     if grid.ndim != 2 or grid.shape[1] < 2:
         raise RagnbError(f"ratings has shape {grid.shape}; give items × raters with two raters or more")
-    seen = ~np.isnan(grid).any(axis=1)
-    code = np.unique(cluster_codes(clusters, len(grid))[seen], return_inverse=True)[1]
-    grid, k = grid[seen], grid.shape[1]
-    grid = grid - (grid.mean() if len(grid) else 0.0)
-    total = grid.sum(axis=1)
+    total, k = grid.sum(axis=1), grid.shape[1]
+    t = tallied(total, total, clusters, counts)
+    grid, total = grid[~np.isnan(total)], t.x
+    centre = float(t.counts @ total / t.counts.sum() / k) if len(grid) else 0.0
+    grid, total = grid - centre, total - k * centre
     parts = [np.ones(len(grid)), total**2, np.sum(grid**2, axis=1), *grid.T]
-    sums = sums_by(code, np.stack(parts, axis=1))
+    sums = sums_by(t.code, t.inside[:, None] * np.stack(parts, axis=1))
     found = {}
     for form in ("ICC(1)", "ICC(A,1)", "ICC(C,1)", "ICC(k)", "ICC(A,k)", "ICC(C,k)"):
         single = form.endswith("1)")
-        one = jackknife(partial(_icc, form=form), sums, sums[:, 0], bounded=single, level=level)
+        one = jackknife(partial(_icc, form=form), sums, sums[:, 0], times=t.times, bounded=single, level=level)
         if clusters is None and np.isfinite(one.value) and one.value < 1:
-            low, high = _f_limits(sums.sum(axis=0), form.replace("k", "1"), level)
+            low, high = _f_limits(t.times @ sums, form.replace("k", "1"), level)
             if not single:
                 low, high = (k * end / (1 + (k - 1) * end) for end in (low, high))
             one = Estimate(one.value, low, high, one.se, one.n, one.n_clusters)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from ragnb.stats.means import Array, jackknife_se, kish, mean_interval, t_quanti
 Codes = npt.NDArray[np.intp]
 Values = npt.ArrayLike
 Labels = npt.ArrayLike | None
+Counts = npt.ArrayLike | None  # how many rows a row stands for, whole numbers ≥ 1; None is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,20 @@ def cluster_codes(clusters: Labels, n: int) -> Codes:
     names = np.asarray(clusters)
     if len(names) != n:
         raise RagnbError(f"clusters has {len(names)} rows, the values have {n}; give one cluster a row")
+    return packed(names)
+
+
+def packed(names: npt.NDArray[Any]) -> Codes:
+    """Return labels as codes 0 … G−1 in their order; small whole numbers need no sorting.
+
+    Examples
+    --------
+    >>> packed(np.array([7, 2, 7])).tolist()
+    [1, 0, 1]
+    """
+    if names.dtype.kind in "iu" and names.size and names.min() >= 0 and names.max() < 4 * names.size + 64:
+        there = np.bincount(names) > 0
+        return np.asarray((np.cumsum(there) - 1)[names], dtype=np.intp)
     return np.unique(names, return_inverse=True)[1].reshape(-1)
 
 
@@ -68,7 +84,7 @@ def pairs(judge: Values, human: Values, *labels: Labels) -> tuple[Array, Array, 
         raise RagnbError("judge or human holds an infinite value; a rating is a finite number or missing")
     seen = ~(np.isnan(x) | np.isnan(y))
     codes = [cluster_codes(label, len(x)) for label in labels]
-    return x[seen], y[seen], [np.unique(code[seen], return_inverse=True)[1] for code in codes]
+    return x[seen], y[seen], [packed(code[seen]) for code in codes]
 
 
 def sums_by(codes: Codes, rows: Array) -> Array:
@@ -105,7 +121,13 @@ def t_interval(value: float, se: float, df: float, level: float, *, bounded: boo
 
 
 def leave_out(
-    value: float, without: Array, sizes: Array, *, bounded: bool = False, level: float = 0.95
+    value: float,
+    without: Array,
+    sizes: Array,
+    *,
+    times: Array | None = None,
+    bounded: bool = False,
+    level: float = 0.95,
 ) -> Estimate:
     """Return the jackknife's estimate from the values found when each cluster is left out.
 
@@ -117,6 +139,8 @@ def leave_out(
         The statistic without cluster g. One nan leaves no interval.
     sizes : array, shape (G,)
         Rows a cluster; t has max(1/Σh² − 1, 1) degrees of freedom, h the shares of the rows.
+    times : array, shape (G,), optional
+        How many clusters each stands for; None is one.
     bounded : bool
         The statistic lies in (−1, 1): the interval is made on Fisher's z.
 
@@ -130,11 +154,12 @@ def leave_out(
     >>> leave_out(0.5, np.array([2 / 3, 1 / 3, 2 / 3, 1 / 3]), np.ones(4)).se.__round__(4)
     0.2887
     """
-    g, n = len(sizes), float(np.sum(sizes))
-    se = float(np.sqrt((g - 1) / g * np.sum((without - value) ** 2))) if g > 1 else np.nan
-    df = n**2 / float(np.sum(sizes**2)) - 1 if n else 0.0
+    many = np.ones(len(sizes)) if times is None else times
+    g, n = round(float(many.sum())), float(many @ sizes)
+    se = float(np.sqrt((g - 1) / g * (many @ (without - value) ** 2))) if g > 1 else np.nan
+    df = n**2 / float(many @ sizes**2) - 1 if n else 0.0
     low, high = t_interval(value, se, df, level, bounded=bounded)
-    return Estimate(float(value), low, high, se if np.isfinite(se) else np.nan, int(n), g)
+    return Estimate(float(value), low, high, se if np.isfinite(se) else np.nan, round(n), g)
 
 
 def jackknife(
@@ -142,6 +167,7 @@ def jackknife(
     sums: Array,
     sizes: Array,
     *,
+    times: Array | None = None,
     bounded: bool = False,
     level: float = 0.95,
 ) -> Estimate:
@@ -153,7 +179,7 @@ def jackknife(
         From sums (…, k) to values (…).
     sums : array, shape (G, k)
         The column sums of each cluster.
-    sizes, bounded, level
+    sizes, times, bounded, level
         As in `leave_out`.
 
     Examples
@@ -163,9 +189,9 @@ def jackknife(
     0.5
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        whole = sums.sum(axis=0)
+        whole = sums.sum(axis=0) if times is None else times @ sums
         value, without = float(statistic(whole)), statistic(whole - sums)
-    return leave_out(value, without, sizes, bounded=bounded, level=level)
+    return leave_out(value, without, sizes, times=times, bounded=bounded, level=level)
 
 
 def clustered_mean(
@@ -173,6 +199,7 @@ def clustered_mean(
     clusters: Labels = None,
     *,
     weights: Labels = None,
+    counts: Counts = None,
     ends: tuple[float, float] = (-np.inf, np.inf),
     binary: bool = False,
     level: float = 0.95,
@@ -187,6 +214,8 @@ def clustered_mean(
         Any labels; None makes every row its own cluster.
     weights : array, shape (n,), optional
         Weights ≥ 0, not frequencies.
+    counts : array, shape (n,), optional
+        Frequencies: how many rows a row stands for; without clusters, that many clusters of one row.
     ends : (float, float)
         The ends of the values' range. Finite: Wilson's interval on the range; else value ± t·se.
     binary : bool
@@ -200,17 +229,19 @@ def clustered_mean(
     """
     x = np.asarray(values, dtype=float)
     v = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=float)
+    c = np.ones(len(x)) if counts is None else np.asarray(counts, dtype=float)
     code = cluster_codes(clusters, len(x))
     used = ~np.isnan(x) & (v > 0)
-    x, v, code = x[used], v[used], np.unique(code[used], return_inverse=True)[1]
+    x, v, c, code = x[used], v[used], c[used], packed(code[used])
     if not len(x):
         return Estimate(np.nan, np.nan, np.nan, np.nan, 0, 0)
-    total, g = v.sum(), int(code.max()) + 1
-    mean = float(v @ x / total)
-    a, u = np.bincount(code, weights=v), np.bincount(code, weights=v * (x - mean))
-    inflated = np.sum((u / (1 - a / total)) ** 2) if g > 1 else np.nan
-    se = jackknife_se(np.array(total), np.array(float(g)), np.array(inflated))
-    size, g_eff = kish(total, np.sum(v**2)), kish(total, np.sum(a**2))
+    inside, times = (np.ones(len(x)), c) if clusters is None else (c, np.ones(int(code.max()) + 1))
+    total, g = float(v @ c), float(times.sum())
+    mean = float((v * c) @ x / total)
+    a, u = np.bincount(code, weights=v * inside), np.bincount(code, weights=v * inside * (x - mean))
+    inflated = times @ (u / (1 - a / total)) ** 2 if g > 1 else np.nan
+    se = jackknife_se(np.array(total), np.array(g), np.array(inflated))
+    size, g_eff = kish(total, c @ v**2), kish(total, times @ a**2)
     edges = np.array(float(ends[0])), np.array(float(ends[1]))
     low, high = mean_interval(np.array(mean), se, g_eff, size, edges, binary=binary, level=level)
-    return Estimate(mean, float(low), float(high), float(se), len(x), g)
+    return Estimate(mean, float(low), float(high), float(se), round(float(c.sum())), round(g))

@@ -10,8 +10,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ragnb.errors import unknown
-from ragnb.stats.estimates import Codes, Estimate, Labels, Values, leave_out, pairs, sums_by, t_interval
+from ragnb.stats.estimates import Codes, Counts, Estimate, Labels, Values, leave_out, sums_by, t_interval
 from ragnb.stats.means import Array
+from ragnb.stats.tally import Tally, tallied
 
 KINDS = ("pearson", "spearman", "kendall")
 
@@ -72,13 +73,13 @@ def _below(group: Codes, x: Array, y: Array, times: Array) -> Array:
     return found
 
 
-def _concordance(group: Codes, x: Array, y: Array) -> Array:
+def _concordance(group: Codes, x: Array, y: Array, weights: Array) -> Array:
     """Rows of Σ sgn(x)sgn(y), Σ |sgn x|, Σ |sgn y| over the pairs of each row within its group."""
     nx, ny = np.unique(x, return_inverse=True)[1], np.unique(y, return_inverse=True)[1]
     kx, ky = int(nx.max()) + 1, int(ny.max()) + 1
-    cell, at, counts = np.unique((group * kx + nx) * ky + ny, return_inverse=True, return_counts=True)
+    cell, at = np.unique((group * kx + nx) * ky + ny, return_inverse=True)
     g, a, b = cell // ky // kx, (cell // ky % kx).astype(float), (cell % ky).astype(float)
-    times = counts.astype(float)
+    times: Array = np.bincount(at, weights=weights).astype(float)
     left, _, right = _split(g, a, times)
     under, _, over = _split(g, b, times)
     beside = _split(cell // ky, b, times)[0]  # same x, lower y
@@ -90,32 +91,33 @@ def _concordance(group: Codes, x: Array, y: Array) -> Array:
     return rows[at]
 
 
-def _pearson(group: Codes, pair: Codes, x: Array, y: Array) -> tuple[Array, Array]:
-    size = np.maximum(np.bincount(group, minlength=1), 1)
-    x = x - (np.bincount(group, weights=x, minlength=1) / size)[group]
-    y = y - (np.bincount(group, weights=y, minlength=1) / size)[group]
+def _pearson(group: Codes, pair: Codes, t: Tally, x: Array, y: Array) -> tuple[Array, Array]:
+    c = t.counts
+    size = np.maximum(np.bincount(group, weights=c, minlength=1), 1)
+    x = x - (np.bincount(group, weights=c * x, minlength=1) / size)[group]
+    y = y - (np.bincount(group, weights=c * y, minlength=1) / size)[group]
     rows = np.stack([x * y, x * x, y * y, x, y, np.ones(len(x))], axis=1)
     return rows, rows
 
 
-def _spearman(group: Codes, pair: Codes, x: Array, y: Array) -> tuple[Array, Array]:
-    one = np.ones(len(x))
-    rx, ry = _signs(group, x, one), _signs(group, y, one)
+def _spearman(group: Codes, pair: Codes, t: Tally, x: Array, y: Array) -> tuple[Array, Array]:
+    c = t.counts
+    rx, ry = _signs(group, x, c), _signs(group, y, c)
     rows = np.stack([rx * ry, rx * rx, ry * ry], axis=1)
     shifts = [
-        _signs(group, x, ry) + _signs(group, y, rx),
-        2 * _signs(group, x, rx),
-        2 * _signs(group, y, ry),
+        _signs(group, x, c * ry) + _signs(group, y, c * rx),
+        2 * _signs(group, x, c * rx),
+        2 * _signs(group, y, c * ry),
     ]
     return rows, rows - np.stack(shifts, axis=1)
 
 
-def _kendall(group: Codes, pair: Codes, x: Array, y: Array) -> tuple[Array, Array]:
-    rows = _concordance(group, x, y)
-    return rows, 2 * rows - _concordance(pair, x, y)
+def _kendall(group: Codes, pair: Codes, t: Tally, x: Array, y: Array) -> tuple[Array, Array]:
+    rows = _concordance(group, x, y, t.counts)
+    return rows, 2 * rows - _concordance(pair, x, y, t.inside)
 
 
-_PARTS: dict[str, Callable[[Codes, Codes, Array, Array], tuple[Array, Array]]] = {
+_PARTS: dict[str, Callable[[Codes, Codes, Tally, Array, Array], tuple[Array, Array]]] = {
     "pearson": _pearson,
     "spearman": _spearman,
     "kendall": _kendall,
@@ -141,6 +143,7 @@ def correlation(
     *,
     within: Labels = None,
     digits: int | None = None,
+    counts: Counts = None,
     level: float = 0.95,
 ) -> Estimate:
     """Return Pearson's r, Spearman's ρ or Kendall's τ-b, pooled or as the mean over groups.
@@ -177,32 +180,31 @@ def correlation(
     """
     if kind not in _PARTS:
         raise unknown("kind", kind, KINDS)
-    x, y, codes = pairs(judge, human, clusters, *([] if within is None else [within]))
-    if digits is not None:
-        x, y = np.round(x, digits), np.round(y, digits)
-    unit = codes[0]
-    group = codes[1] if within is not None else np.zeros(len(x), dtype=np.intp)
+    t = tallied(judge, human, clusters, counts, *([] if within is None else [within]))
+    x, y = (t.x, t.y) if digits is None else (np.round(t.x, digits), np.round(t.y, digits))
+    unit = t.code
+    group = np.zeros(len(x), dtype=np.intp) if within is None else t.labels[0]
     if not len(x):
         return Estimate(np.nan, np.nan, np.nan, np.nan, 0, 0)
-    units = int(unit.max()) + 1
-    cell, pair = np.unique(group * units + unit, return_inverse=True)
-    of_group, of_unit = cell // units, cell % units
-    rows, lost = _PARTS[kind](group, pair, x, y)
-    whole = sums_by(group, rows)
+    cell, pair = np.unique(group * len(t.times) + unit, return_inverse=True)
+    of_group, of_unit = cell // len(t.times), cell % len(t.times)
+    rows, lost = _PARTS[kind](group, pair, t, x, y)
+    whole = sums_by(group, t.counts[:, None] * rows)
     each = _coefficient(whole)
     used = np.isfinite(each)
     if not used.any():
         return Estimate(np.nan, np.nan, np.nan, np.nan, 0, 0)
-    sizes, taken = np.bincount(pair).astype(float), sums_by(pair, lost)
+    sizes, taken = np.bincount(pair, weights=t.inside), sums_by(pair, t.inside[:, None] * lost)
     with np.errstate(divide="ignore", invalid="ignore"):
         if kind == "spearman":  # of degree 3 in the rows: the average part goes, the rest is that of a mean
-            h = (sizes / np.bincount(group)[of_group])[:, None]
+            h = (sizes / np.bincount(group, weights=t.counts)[of_group])[:, None]
             taken = (taken - 3 * h * whole[of_group]) / (1 - h)
         left = _coefficient(whole[of_group] - taken)
     without = _mean_without(each, left, of_group, of_unit)
     counted = sums_by(of_unit, np.where(used[of_group], sizes, 0.0)[:, None])[:, 0]
     keep = counted > 0
-    return leave_out(float(each[used].mean()), without[keep], counted[keep], bounded=True, level=level)
+    of_mean, some = float(each[used].mean()), t.times[keep]
+    return leave_out(of_mean, without[keep], counted[keep], times=some, bounded=True, level=level)
 
 
 def _mean_without(each: Array, left: Array, of_group: Codes, of_unit: Codes) -> Array:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ragnb.errors import RagnbError, unknown
 from ragnb.stats.agreement import within_share
 from ragnb.stats.closeness import mae
-from ragnb.stats.estimates import Codes, Estimate, Values, clustered_mean, pairs
+from ragnb.stats.estimates import Codes, Counts, Estimate, Values, clustered_mean, packed
 from ragnb.stats.means import Array
+from ragnb.stats.tally import tallied
 
 MAPS = ("linear", "isotonic")
 
@@ -37,7 +39,7 @@ class ScoreMap:
         return np.where(np.isnan(score), np.nan, np.interp(score, self.x, self.y))
 
 
-def fit_map(judge: Values, human: Values, kind: str = "isotonic") -> ScoreMap:
+def fit_map(judge: Values, human: Values, kind: str = "isotonic", *, counts: Counts = None) -> ScoreMap:
     """Fit E[human | judge] by least squares, on a line or on any rising curve.
 
     Parameters
@@ -53,23 +55,25 @@ def fit_map(judge: Values, human: Values, kind: str = "isotonic") -> ScoreMap:
     """
     if kind not in MAPS:
         raise unknown("kind", kind, MAPS)
-    x, y, _ = pairs(judge, human)
+    t = tallied(judge, human, None, counts)
+    x, y, c = t.x, t.y, t.counts
     if not len(x):
         raise RagnbError("no row has both a judge's and a human's score; a map needs some")
     if kind == "linear":
-        centre, spread = x.mean(), x - x.mean()
-        slope = float(spread @ y / (spread @ spread)) if np.ptp(x) > 0 else 0.0
-        return ScoreMap(kind, np.array([centre, centre + 1.0]), np.array([y.mean(), y.mean() + slope]))
+        centre, mean = float(c @ x / c.sum()), float(c @ y / c.sum())
+        spread = x - centre
+        slope = float((c * spread) @ y / ((c * spread) @ spread)) if np.ptp(x) > 0 else 0.0
+        return ScoreMap(kind, np.array([centre, centre + 1.0]), np.array([mean, mean + slope]))
     from scipy.optimize import isotonic_regression
 
     # Means of raters that differ in the last bit are one score, not two knots with a cliff between them.
-    knots, at, counts = np.unique(np.round(x, 9), return_inverse=True, return_counts=True)
-    means = np.bincount(at, weights=y) / counts
-    fitted = isotonic_regression(means, weights=counts.astype(float)).x
+    knots, at = np.unique(np.round(x, 9), return_inverse=True)
+    sizes = np.bincount(at, weights=c)
+    fitted = isotonic_regression(np.bincount(at, weights=c * y) / sizes, weights=sizes).x
     return ScoreMap(kind, knots, np.asarray(fitted, dtype=float))
 
 
-def grouped_folds(clusters: Values, k: int = 5) -> Codes:
+def grouped_folds(clusters: Values, k: int = 5, *, counts: Counts = None) -> Codes:
     """Return a fold 0 … k−1 a row: clusters stay whole, the largest go first (of
     equals the last name), each to the lightest fold, as in scikit-learn's GroupKFold.
 
@@ -80,8 +84,8 @@ def grouped_folds(clusters: Values, k: int = 5) -> Codes:
     >>> grouped_folds(["a", "a", "a", "b", "c", "c"], 2).tolist()
     [0, 0, 0, 1, 1, 1]
     """
-    code = np.unique(np.asarray(clusters), return_inverse=True)[1]
-    sizes = np.bincount(code)
+    code = packed(np.asarray(clusters))
+    sizes = np.bincount(code, weights=None if counts is None else np.asarray(counts, dtype=float))
     load, fold = np.zeros(max(min(k, len(sizes)), 1)), np.zeros(len(sizes), dtype=np.intp)
     for g in np.argsort(sizes, kind="stable")[::-1]:
         fold[g] = np.argmin(load)
@@ -123,6 +127,7 @@ def recalibrate(
     kind: str = "isotonic",
     tolerance: float = 1.0,
     folds: Values | None = None,
+    counts: Counts = None,
     level: float = 0.95,
 ) -> Recalibration:
     """Fit a map on four fifths of the clusters, judge it on the fifth, in turn.
@@ -149,27 +154,29 @@ def recalibrate(
     >>> found.raw_mae.value, round(found.mae.value, 9), found.constant_mae.value
     (1.0, 0.0, 1.0)
     """
-    x, y, (code, fold) = pairs(judge, human, clusters, clusters if folds is None else folds)
-    fold = grouped_folds(code) if folds is None else fold
+    t = tallied(judge, human, clusters, counts, clusters if folds is None else folds)
+    x, y, code, c = t.x, t.y, t.code, t.counts
+    fold = grouped_folds(code, counts=c) if folds is None else t.labels[0]
     if len(np.unique(fold)) < 2:
         raise RagnbError("the rows come from one cluster; recalibration needs two clusters or more")
     predicted, fixed = np.empty(len(x)), np.empty(len(x))
     for f in np.unique(fold):
         held = fold == f
-        predicted[held] = fit_map(x[~held], y[~held], kind)(x[held])
-        fixed[held] = np.median(y[~held])
-    errors = [mae(scores, y, code, level=level) for scores in (predicted, x, fixed)]
-    shares = [within_share(scores, y, code, tolerance=tolerance, level=level) for scores in (predicted, x, fixed)]
+        predicted[held] = fit_map(x[~held], y[~held], kind, counts=c[~held])(x[held])
+        fixed[held] = np.median(np.repeat(y[~held], c[~held].astype(np.int64)))
+    how: dict[str, Any] = {"counts": c, "level": level}
+    errors = [mae(scores, y, code, **how) for scores in (predicted, x, fixed)]
+    shares = [within_share(scores, y, code, tolerance=tolerance, **how) for scores in (predicted, x, fixed)]
     return Recalibration(
         kind=kind,
         predicted=predicted,
         mae=errors[0],
         within=shares[0],
-        bias=clustered_mean(predicted - y, code, level=level),
+        bias=clustered_mean(predicted - y, code, **how),
         raw_mae=errors[1],
         raw_within=shares[1],
         constant_mae=errors[2],
         constant_within=shares[2],
-        gain=clustered_mean(np.abs(x - y) - np.abs(predicted - y), code, level=level),
+        gain=clustered_mean(np.abs(x - y) - np.abs(predicted - y), code, **how),
         helps=errors[0].value < min(errors[1].value, errors[2].value),
     )
