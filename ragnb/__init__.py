@@ -33,6 +33,7 @@ _ROOM_OF = {
     "patch_scenario": "scenario",
     "read_cases": "readers",
     "read_gold": "readers",
+    "read_ratings": "ratings",
     "read_scores": "readers",
     "read_traces": "readers",
     "refusal_metrics": "traces",
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from ragnb.diagnostics import diagnose as diagnose
     from ragnb.diagnostics import failure_modes as failure_modes
     from ragnb.gates import check_gates as check_gates
+    from ragnb.ratings import read_ratings as read_ratings
     from ragnb.readers import read_cases as read_cases
     from ragnb.readers import read_gold as read_gold
     from ragnb.readers import read_scores as read_scores

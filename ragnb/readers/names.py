@@ -68,6 +68,7 @@ def rename_map(
     picks: Mapping[str, str] | None = None,
     metrics: Iterable[Metric] = (),
     file: str | None = None,
+    aliases: Mapping[str, tuple[str, ...]] = CASE_ALIASES,
 ) -> dict[str, str]:
     """Return the canonical name of every column that has one, in column order.
 
@@ -80,6 +81,8 @@ def rename_map(
         The caller's metrics; a column of exactly that name is that metric.
     file : str, optional
         For messages.
+    aliases : mapping of name to names
+        What each canonical name is also called, besides the metrics.
 
     Raises
     ------
@@ -95,7 +98,7 @@ def rename_map(
     for name in picks:
         if name not in columns:
             raise unknown("columns", name, columns, "columns= maps a column of the file to the name it means.")
-    exact, near_case, near_metric = _tables(metrics)
+    exact, near_case, near_metric = _tables(metrics, aliases)
     found: dict[str, str] = {}
     for name in columns:
         target = picks.get(name) or exact.get(name) or near_case.get(spaced(name)) or near_metric.get(loose(name))
@@ -113,10 +116,12 @@ def rename_map(
     return {name: target for name, target in found.items() if target not in chosen or name in picks}
 
 
-def _tables(metrics: Iterable[Metric]) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+def _tables(
+    metrics: Iterable[Metric], aliases: Mapping[str, tuple[str, ...]]
+) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
     exact: dict[str, str] = {}
-    for canonical, aliases in CASE_ALIASES.items():
-        exact.update(dict.fromkeys((canonical, *aliases), canonical))
+    for canonical, others in aliases.items():
+        exact.update(dict.fromkeys((canonical, *others), canonical))
     near_case = {spaced(name): canonical for name, canonical in exact.items() if name != "Index"}
     for metric in METRICS.values():
         exact.update(dict.fromkeys((metric.name, *metric.aliases), metric.name))

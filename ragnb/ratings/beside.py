@@ -1,0 +1,80 @@
+"""People's scores in one table, the judge's in another: joined by item, dimension and system."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from ragnb.errors import RagnbError, listing, place
+from ragnb.ratings.tables import FIRST, KEYS, Table, finished, humans_of, judges_of, tidy
+from ragnb.schema import CASE_COLUMNS
+
+_NO_SCORES = {*FIRST, *CASE_COLUMNS, "score", "rater_kind", "repeat", "n_raters"}
+
+
+def beside(people: Table, judged: Table) -> pd.DataFrame:
+    """Return people's scores with the judge's of another table; items that nobody rated are left out.
+
+    Either table may hold one column a dimension.
+
+    Raises
+    ------
+    RagnbError
+        Where the tables share no dimension, or the judge's holds an item more than once.
+    """
+    dimensions = _dimensions(people, judged)
+    left = _melted(people, dimensions, "human") if _is_sheet(people) else tidy(people)
+    right = _melted(judged, dimensions, "judge") if _is_sheet(judged) else tidy(judged)
+    people.report.add("left_out", "human", "cells that nobody filled in", int(left["human"].isna().sum()))
+    left = left[left["human"].notna()]
+    keys = [key for key in KEYS if key in left and key in right]
+    again = right.duplicated(keys)
+    if "item_id" not in keys or again.any():
+        twice = f"item {right.loc[again, 'item_id'].iloc[0]!r} stands there more than once" if again.any() else ""
+        raise RagnbError(
+            f"{place(judged.raw.file)}scores are joined by {listing(keys)}; {twice or 'that names no item'}; both "
+            f"tables need the columns that tell items apart (columns: {listing(judged.raw.columns)}; "
+            f"{people.raw.file}: {listing(people.raw.columns)})"
+        )
+    judges = [str(c) for c in right if c == "judge" or str(c).startswith("judge_")]
+    more = [c for c in right if c not in left and c not in ("human", "rater")]
+    about = right[list(dict.fromkeys([*keys, *judges, *more]))]
+    out = left.drop(columns=judges, errors="ignore").merge(about, on=keys, how="left", indicator="judged")
+    alone = int((out.pop("judged") == "left_only").sum())
+    people.report.add("kept", "judge", "ratings of items that the judge did not score", alone)
+    rated = pd.MultiIndex.from_frame(right[keys]).isin(pd.MultiIndex.from_frame(left[keys]))
+    judged.report.add("left_out", "judge", "scores of items that nobody rated", int((~rated).sum()))
+    return finished(out, people)
+
+
+def _is_sheet(table: Table) -> bool:
+    """Whether a table has no column of scores by name, so that its dimensions are its columns."""
+    return not {"score", "judge", "human"} & set(table.raw.columns) and not humans_of(table) + judges_of(table)
+
+
+def _dimensions(people: Table, judged: Table) -> list[str]:
+    """Return the columns of sheets that are dimensions: those that the other table knows, too."""
+    sheets = [table for table in (people, judged) if _is_sheet(table)]
+    if not sheets:
+        return []
+    shared = set.intersection(*(set(table.raw.columns) for table in sheets)) - _NO_SCORES
+    if len(sheets) == 1:
+        (other,) = (table for table in (people, judged) if table not in sheets)
+        shared &= set(other.raw.columns.get("dimension", []))
+    found = [n for n in sheets[-1].raw.columns if n in shared and "__" not in n and sheets[-1].is_number(n)]
+    if not found:
+        raise RagnbError(
+            f"{place(people.raw.file)}no dimension is in both tables (columns: {listing(people.raw.columns)}; "
+            f"{judged.raw.file}: {listing(judged.raw.columns)}); give them the same names, or say which columns "
+            "hold the scores: human='…', judge='…'"
+        )
+    return found
+
+
+def _melted(table: Table, dimensions: list[str], name: str) -> pd.DataFrame:
+    """Turn one column a dimension into one row a dimension, the dimensions of an item beside each other."""
+    frame = table.frame(dimensions)
+    table.report.add("mapped", listing(dimensions), f"{name}, a row a dimension", len(frame))
+    rest = [c for c in frame if c not in dimensions]
+    return frame.melt(rest, dimensions, var_name="dimension", value_name=name, ignore_index=False).sort_index(
+        kind="stable", ignore_index=True
+    )

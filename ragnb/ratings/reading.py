@@ -1,0 +1,178 @@
+"""Ratings: what people and judges gave the same items, as one frame whatever the layout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from ragnb.errors import RagnbError, listing, place, unknown
+from ragnb.ratings.beside import beside
+from ragnb.ratings.tables import Table, tidy
+from ragnb.readers import langfuse, phoenix
+from ragnb.readers.cells import as_id
+from ragnb.readers.contract import case_cells
+from ragnb.readers.formats import Source, load
+from ragnb.readers.lossy import Lossy
+from ragnb.readers.names import CASE_ALIASES, apply_names, name_system, rename_map
+
+RATING_ALIASES: Mapping[str, tuple[str, ...]] = {
+    **{name: aliases for name, aliases in CASE_ALIASES.items() if name != "sample_id"},
+    "item_id": (
+        "item", "sample_id", "qid", "query_id", "record_id", "trace_id", "traceId", "span_id", "context.span_id",
+        "example_id", "id", "样本",
+    ),
+    "dimension": ("criterion", "criteria", "aspect", "metric", "annotation_name", "维度"),
+    "judge": ("judge_score", "judge_rating", "llm_judge", "llm_score", "llm_rating", "评审"),
+    "human": ("human_score", "human_rating", "human_label", "human_mean", "expert_score", "人工", "人工评分"),
+    "rater": ("annotator", "rater_id", "annotator_id", "annotator_name", "worker_id", "reviewer", "评分人"),
+    "score": ("rating", "value", "grade", "评分", "得分"),
+    "cluster": ("cluster_id", "conversation", "conversation_id"),
+}  # fmt: skip
+"""Canonical columns of ratings and what files call them."""
+
+RATING_LAYOUTS = {"langfuse": langfuse, "phoenix": phoenix}
+Names = str | Sequence[str] | None
+
+
+def read_ratings(
+    source: Source,
+    *,
+    judge: Names = None,
+    human: Names = None,
+    judged: Source | None = None,
+    missing: float | Sequence[float] | None = None,
+    scale: tuple[float, float] | None = None,
+    format: str | None = None,
+    strict: bool = False,
+    columns: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+) -> pd.DataFrame:
+    """Read ratings: the scores that people gave to items, beside those of a judge.
+
+    Parameters
+    ----------
+    source : path, frame, or records
+        As for `read_scores`. Wide: ``judge`` and ``human``, or ``human1, human2, …``, or ``judge_<name>`` for
+        several judges. Long: ``rater`` and ``score``, where a rater called ``judge`` (or ``llm``) is the judge.
+        Exports of Langfuse (annotations beside evaluations) and Phoenix (annotations) are known by their columns.
+    judge, human : str or sequence of str, optional
+        The columns (in a long layout, the raters) that hold the judge's or the people's scores, where their
+        names do not say it. One is renamed to ``judge`` or ``human``; several columns of ``human`` are raters.
+    judged : path, frame, or records, optional
+        Where `source` holds people's scores alone: the table with the judge's, joined by item, by dimension and
+        by system where both have one. Either table may hold one column a dimension.
+    missing : number or several, optional
+        Numbers that stand for "no score", such as -1.
+    scale : (low, high), optional
+        The lowest and the highest score there can be.
+    format, strict, columns, encoding
+        As for `read_scores`; they are about `source`.
+
+    Returns
+    -------
+    DataFrame
+        One row an item, a dimension (where there is such a column) and a rater: ``item_id, dimension, judge``
+        (or ``judge_<name>``), ``human, rater, system, cluster`` and every other column. ``rater`` is there where
+        there are several; ``cluster`` is the document where the file has no cluster of its own. A missing score
+        is NaN; an item that nobody rated is one row. A file of people's scores alone has no ``judge``.
+        ``attrs`` as `read_scores`.
+
+    Raises
+    ------
+    RagnbError
+        As `read_scores`; for a file without people's scores; for a score outside `scale`; for -1 as the only
+        number below 0 that neither `missing` nor `scale` declares; for two scores of one rater on one item.
+
+    Examples
+    --------
+    >>> rows = [{"item_id": "a", "judge": 9, "human1": 8, "human2": 7}, {"item_id": "b", "judge": 5, "human1": 5}]
+    >>> read_ratings(rows)[["item_id", "judge", "human", "rater"]]
+      item_id  judge  human   rater
+    0       a    9.0    8.0  human1
+    1       a    9.0    7.0  human2
+    2       b    5.0    5.0  human1
+    """
+    how: dict[str, Any] = {"missing": _listed(missing), "scale": scale}
+    files: dict[str, Any] = {"format": format, "strict": strict, "encoding": encoding}
+    judges = _listed(judge)
+    table, origin = _open(source, files, columns, judges if judged is None else [], _listed(human), how)
+    lossy = table.report.rows
+    if judged is None:
+        frame = tidy(table)
+    else:
+        other, told = _open(judged, {}, None, judges, [], how)
+        frame = beside(table, other)
+        origin["judged"], lossy = told, lossy + other.report.rows
+    if "human" not in frame or not frame["human"].notna().any():
+        raise _without_people(table, frame, judged is not None)
+    frame.attrs["lossy"] = lossy
+    frame.attrs["source"] = {**origin, "rows": len(frame)}
+    return frame
+
+
+def read_judged(source: Source, *, judge: Names = None, scale: tuple[float, float] | None = None) -> pd.DataFrame:
+    """Read a judge's scores in any layout of `read_ratings`, rated by people or not; nothing is renamed beyond it.
+
+    Examples
+    --------
+    >>> read_judged([{"sample_id": "a", "judge_score": 9}]).to_dict("records")
+    [{'item_id': 'a', 'judge': 9.0}]
+    """
+    table, origin = _open(source, {}, None, _listed(judge), [], {"missing": [], "scale": scale})
+    frame = tidy(table)
+    frame.attrs["lossy"], frame.attrs["source"] = table.report.rows, {**origin, "rows": len(frame)}
+    return frame
+
+
+def _listed(value: Any) -> list[Any]:
+    """Return one value or several as a list; nothing is none."""
+    return [] if value is None else [value] if isinstance(value, str | float | int) else list(value)
+
+
+def _open(
+    source: Source, files: Mapping[str, Any], columns: Mapping[str, str] | None, judges: list[str],
+    humans: list[str], how: Mapping[str, Any],
+) -> tuple[Table, dict[str, object]]:  # fmt: skip
+    """Return a table under canonical names, one that is asked for as ``judge`` or ``human`` included."""
+    report = Lossy()
+    raw, origin = load(source, report, **{"format": None, "strict": False, "encoding": None, **files})
+    origin["layout"] = "table"
+    for name, layout in RATING_LAYOUTS.items():
+        if layout.sniff(set(raw.columns)):
+            layout.read(raw, report)
+            origin["layout"] = name
+    picks = dict(columns or {})
+    for role, asked in (("judge", judges), ("human", humans)):
+        if len(asked) == 1 and asked[0] in raw.columns:
+            picks[asked[0]] = role
+    names = rename_map(list(raw.columns), picks=picks, file=raw.file, aliases=RATING_ALIASES)
+    raw.columns = name_system(apply_names(raw.columns, names, report), report)
+    if raw.uneven:
+        line, found = raw.uneven[0]
+        raise RagnbError(f"{place(raw.file, line)}found {found} cells, expected {raw.width}")
+    case_cells(raw, report)
+    for name in ("dimension", "rater"):
+        if name in raw.columns:
+            raw.columns[name] = [as_id(value) for value in raw.columns[name]]
+    known = {*raw.columns, *picks, *(name for name in raw.columns.get("rater", []) if name is not None)}
+    for role, asked in (("judge", judges), ("human", humans)):
+        for name in asked:
+            if name not in known:
+                raise unknown(role, name, sorted(map(str, known)))
+    return Table(raw, report, judges, humans, **how), origin
+
+
+def _without_people(table: Table, frame: pd.DataFrame, joined: bool) -> RagnbError:
+    have = listing(table.raw.columns)
+    if joined:
+        step = "fill in people's scores under the dimensions that the judge's table has, or a column 'human'"
+    elif "human" in frame:
+        step = "every cell for people's scores is empty; fill some in first"
+    else:
+        step = (
+            "say which column holds them: human='…'; or, where each dimension is a column, "
+            "bring the judge's table beside it: judged='…'"
+        )
+    return RagnbError(f"{place(table.raw.file)}holds no scores by people (columns: {have}); {step}")

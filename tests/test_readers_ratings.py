@@ -1,0 +1,314 @@
+"""Ratings: one row an item, a dimension and a rater, whatever the layout; nothing is lost in silence."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import ragnb as rn
+from ragnb.errors import RagnbError
+from ragnb.ratings import RATING_ALIASES, read_judged, read_ratings
+
+WIDE = [
+    {"item_id": item, "system": system, "dimension": "accuracy", "judge": judge, "human1": one, "human2": two,
+     "doc_name": doc}
+    for item, system, judge, one, two, doc in (
+        ("a", "x", 9, 8, 7, "d"), ("a", "y", 4, 3, None, "d"), ("b", "x", 6, None, None, "e"),
+    )
+]  # fmt: skip
+TIDY = [
+    ("a", "x", 9.0, 8.0, "human1"), ("a", "x", 9.0, 7.0, "human2"), ("a", "y", 4.0, 3.0, "human1"),
+    ("b", "x", 6.0, None, None),
+]  # fmt: skip
+LONG = [
+    {"sample_id": "a", "rater": "judge", "score": 9}, {"sample_id": "a", "rater": "ann", "score": 8},
+    {"sample_id": "a", "rater": "bo", "score": 7}, {"sample_id": "b", "rater": "judge", "score": 5},
+]  # fmt: skip
+
+
+def lossy(frame, what):
+    return [(row["column"], row["detail"], row["n"]) for row in frame.attrs["lossy"] if row["what"] == what]
+
+
+def rows(frame, *columns):
+    cells = frame[list(columns)].astype(object)
+    return [tuple(None if pd.isna(c) else c for c in row) for row in cells.itertuples(index=False)]
+
+
+def refused(call, *words):
+    with pytest.raises(RagnbError) as caught:
+        call()
+    for word in words:
+        assert word in str(caught.value), f"{word!r} not in: {caught.value}"
+
+
+def write(folder, form, records):
+    path = folder / f"ratings.{form}"
+    if form == "parquet":
+        pl.DataFrame(records).write_parquet(path)
+        return path
+    out = io.StringIO()
+    if form == "csv":
+        writer = csv.DictWriter(out, list(records[0]))
+        writer.writeheader()
+        writer.writerows(records)
+    path.write_text({"csv": out.getvalue(), "json": json.dumps(records)}.get(
+        form, "\n".join(map(json.dumps, records))), encoding="utf-8")  # fmt: skip
+    return path
+
+
+# Layouts
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "jsonl", "parquet"])
+def test_wide_ratings_of_every_format_are_a_row_a_rater(tmp_path, form):
+    frame = read_ratings(write(tmp_path, form, WIDE))
+    assert rows(frame, "item_id", "system", "judge", "human", "rater") == TIDY
+    assert frame.attrs["source"]["format"] == form
+
+
+@pytest.mark.parametrize("engine", [pd.DataFrame, pl.DataFrame, lambda records: pl.LazyFrame(records)])
+def test_frames_give_what_records_give(engine):
+    pd.testing.assert_frame_equal(read_ratings(engine(WIDE)), read_ratings(WIDE), check_dtype=False)
+
+
+def test_columns_stand_in_the_order_of_the_contract():
+    columns = list(read_ratings([{"note": "n", **row} for row in WIDE]))
+    assert columns == ["item_id", "dimension", "judge", "human", "rater", "system", "cluster", "note", "doc_name"]
+
+
+def test_documents_are_the_clusters_where_the_file_names_none():
+    frame = read_ratings(WIDE)
+    assert frame["cluster"].tolist() == frame["doc_name"].tolist()
+    assert lossy(frame, "made") == [("cluster", "doc_name", 4)]
+    own = read_ratings([{**row, "cluster": "c"} for row in WIDE])
+    assert set(own["cluster"]) == {"c"}
+
+
+def test_one_human_column_needs_no_rater():
+    frame = read_ratings([{"judge": 9, "human": 8}, {"judge": 5, "human": None}])
+    assert rows(frame, "item_id", "judge", "human") == [("1", 9, 8), ("2", 5, None)]
+    assert list(frame) == ["item_id", "judge", "human"]
+    assert lossy(frame, "made") == [("item_id", "position of the row", 2)]
+
+
+def test_a_mean_beside_its_raters_is_left_out_and_said():
+    frame = read_ratings([{"item_id": "a", "judge": 5, "human": 4.5, "human1": 4, "human2": 5}])
+    assert frame["human"].tolist() == [4, 5]
+    assert lossy(frame, "left_out") == [("human", "the raters' own scores are taken: human1, human2", 1)]
+
+
+@pytest.mark.parametrize("names", [("Human 1", "Human 2"), ("rater_1", "rater_2"), ("人工1", "人工2")])
+def test_numbered_people_are_raters(names):
+    frame = read_ratings([{"item_id": "a", "judge": 5, names[0]: 4, names[1]: 6}])
+    assert rows(frame, "human", "rater") == [(4, names[0]), (6, names[1])]
+
+
+def test_a_rescaled_column_is_no_tenth_rater():
+    frame = read_ratings([{"item_id": "a", "human": 3, "human10": 7, "judge": 2, "judge10": 4}])
+    assert rows(frame, "judge", "human", "judge10", "human10") == [(2, 3, 4, 7)]
+    picked = read_ratings([{"item_id": "a", "human": 3, "human10": 7, "judge": 2, "judge10": 4}],
+                          judge="judge10", human="human10")  # fmt: skip
+    assert rows(picked, "judge", "human") == [(4, 7)]
+
+
+def test_several_judges_keep_their_names_and_one_is_the_judge():
+    several = read_ratings([{"item_id": "a", "judge_A": 1, "judge_B": 2, "judge_name": "x", "human": 3}])
+    assert list(several) == ["item_id", "judge_A", "judge_B", "human", "judge_name"]
+    one = read_ratings([{"item_id": "a", "judge_A": 1, "judge_name": "x", "human": 3}])
+    assert rows(one, "judge", "human") == [(1, 3)]
+    assert ("judge_A", "judge", 1) in lossy(one, "mapped")
+
+
+def test_named_columns_of_people_and_judges_are_taken():
+    records = [{"item_id": "a", "gpt": 1, "claude": 2, "ann": 3, "bo": 4}]
+    frame = read_ratings(records, judge=["gpt", "claude"], human=["ann", "bo"])
+    assert rows(frame, "gpt", "claude", "human", "rater") == [(1, 2, 3, "ann"), (1, 2, 4, "bo")]
+    single = read_ratings(records, judge="gpt", human="bo")
+    assert rows(single, "judge", "human") == [(1, 4)]
+
+
+def test_long_ratings_stand_beside_their_judge():
+    frame = read_ratings(LONG)
+    assert rows(frame, "item_id", "judge", "human", "rater") == [
+        ("a", 9, 8, "ann"), ("a", 9, 7, "bo"), ("b", 5, None, None),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["judge", "Judge", "llm", "LLM-judge", "judge:gpt-4o", "评审"])
+def test_a_rater_called_judge_is_the_judge(name):
+    records = [{"id": "a", "rater": name, "score": 9}, {"id": "a", "rater": "ann", "score": 8}]
+    assert rows(read_ratings(records), "judge", "human") == [(9, 8)]
+
+
+def test_any_rater_can_be_named_the_judge():
+    records = [{**row, "rater": {"judge": "gpt-4o"}.get(row["rater"], row["rater"])} for row in LONG]
+    pd.testing.assert_frame_equal(read_ratings(records, judge="gpt-4o"), read_ratings(LONG))
+    assert "judge" not in read_ratings(records)
+    refused(lambda: read_ratings(records, judge="gpt-4"), "judge='gpt-4'", "did you mean 'gpt-4o'")
+
+
+def test_several_judges_among_the_raters_are_columns():
+    records = [*LONG, {"sample_id": "a", "rater": "judge_B", "score": 3}]
+    frame = read_ratings(records, judge=["judge", "judge_B"])
+    assert rows(frame, "judge", "judge_B", "human") == [(9, 3, 8), (9, 3, 7), (5, None, None)]
+
+
+def test_repeated_scores_of_a_judge_are_averaged_and_counted():
+    frame = read_ratings([*LONG, {"sample_id": "a", "rater": "judge", "score": 7}])
+    assert frame.loc[frame["item_id"] == "a", "judge"].tolist() == [8, 8]
+    assert ("judge", "several scores of one judge on an item are averaged", 1) in lossy(frame, "mapped")
+
+
+def test_people_alone_are_read_without_a_judge():
+    frame = read_ratings([row for row in LONG if row["rater"] != "judge"])
+    assert list(frame) == ["item_id", "human", "rater"]
+
+
+@pytest.mark.parametrize(("name", "alias"), [(n, a) for n in ("item_id", "dimension", "judge", "human", "cluster")
+                                            for a in RATING_ALIASES[n]])  # fmt: skip
+def test_aliases_of_wide_ratings(name, alias):
+    record = {"item_id": "a", "dimension": "d", "judge": 5, "human": 4, "cluster": "c"}
+    frame = read_ratings([{alias if key == name else key: value for key, value in record.items()}])
+    assert rows(frame, *record) == [tuple(record.values())]
+
+
+@pytest.mark.parametrize(("name", "alias"), [(n, a) for n in ("rater", "score") for a in RATING_ALIASES[n]])
+def test_aliases_of_long_ratings(name, alias):
+    records = [{alias if key == name else key: value for key, value in row.items()} for row in LONG]
+    pd.testing.assert_frame_equal(read_ratings(records), read_ratings(LONG))
+
+
+# Tools
+
+
+def test_langfuse_annotations_stand_beside_evaluations():
+    base = {"id": "s", "name": "accuracy", "dataType": "NUMERIC", "traceId": "t1", "observationId": None}
+    frame = read_ratings([
+        {**base, "value": 8, "source": "ANNOTATION", "authorUserId": "u1"},
+        {**base, "value": 9, "source": "EVAL", "authorUserId": None},
+        {**base, "value": 1, "source": "API", "authorUserId": None},
+        {**base, "value": 0, "source": "ANNOTATION", "authorUserId": "u1", "dataType": "TEXT"},
+        {**base, "value": 6, "source": "ANNOTATION", "authorUserId": "u2", "traceId": "t2", "observationId": "o"},
+    ])  # fmt: skip
+    assert rows(frame, "item_id", "dimension", "judge", "human", "rater") == [
+        ("t1", "accuracy", 9, 8, "u1"), ("t2:o", "accuracy", None, 6, "u2"),
+    ]  # fmt: skip
+    assert frame.attrs["source"]["layout"] == "langfuse"
+    assert [n for _, _, n in lossy(frame, "left_out")] == [1, 1]
+
+
+@pytest.mark.parametrize("score", ["score", "result.score"])
+def test_phoenix_annotations_by_people_stand_beside_those_by_models(score):
+    base = {"context.span_id": "s1", "annotation_name": "correctness", "label": "x"}
+    frame = read_ratings([
+        {**base, score: 1.0, "annotator_kind": "LLM"}, {**base, score: 0.0, "annotator_kind": "HUMAN"},
+        {**base, score: 0.5, "annotator_kind": "CODE"},
+    ])  # fmt: skip
+    assert rows(frame, "item_id", "dimension", "judge", "human") == [("s1", "correctness", 1, 0)]
+    assert frame.attrs["source"]["layout"] == "phoenix"
+    assert lossy(frame, "left_out") == [("annotator_kind", "annotations by code", 1)]
+
+
+# A second table with the judge's scores
+
+SHEET = [
+    {"sample_id": "a", "accuracy": 8, "clarity": 9, "rater": "ann"},
+    {"sample_id": "b", "accuracy": None, "clarity": 4, "rater": "ann"},
+]
+JUDGED = [
+    {"sample_id": name, "question": "q", "accuracy": accuracy, "clarity": clarity}
+    for name, accuracy, clarity in (("a", 10, 7), ("b", 2, 3), ("c", 2, 3))
+]
+
+
+def test_one_column_a_dimension_is_joined_with_the_judges_table():
+    frame = read_ratings(SHEET, judged=JUDGED)
+    assert rows(frame, "item_id", "dimension", "judge", "human") == [
+        ("a", "accuracy", 10, 8), ("a", "clarity", 7, 9), ("b", "clarity", 3, 4),
+    ]  # fmt: skip
+    assert ("human", "cells that nobody filled in", 1) in lossy(frame, "left_out")
+    assert ("judge", "scores of items that nobody rated", 3) in lossy(frame, "left_out")
+
+
+def test_people_in_rows_are_joined_with_dimensions_in_columns_and_the_other_way_round():
+    people = [{"item_id": "a", "dimension": "clarity", "rater": r, "score": s} for r, s in (("ann", 9), ("bo", 5))]
+    expected = [("a", "clarity", 7, 9, "ann"), ("a", "clarity", 7, 5, "bo")]
+    assert rows(read_ratings(people, judged=JUDGED), "item_id", "dimension", "judge", "human", "rater") == expected
+    judged = [{"item_id": "a", "dimension": "clarity", "judge": 7}]
+    assert rows(read_ratings(SHEET, judged=judged), "item_id", "judge", "human") == [("a", 7, 9), ("b", None, 4)]
+
+
+def test_systems_tell_items_apart_in_a_join():
+    judged = [{"item_id": "a", "system": s, "judge": v} for s, v in (("x", 1), ("y", 2))]
+    people = [{"item_id": "a", "system": "y", "human": 3}]
+    assert rows(read_ratings(people, judged=judged), "system", "judge", "human") == [("y", 2, 3)]
+    refused(lambda: read_ratings([{"item_id": "a", "human": 3}], judged=judged), "item 'a'", "more than once")
+
+
+def test_tables_without_a_common_dimension_are_refused():
+    refused(lambda: read_ratings([{"id": "a", "clarity": 3}], judged=[{"id": "a", "accuracy": 2}]), "no dimension")
+
+
+def test_unrated_items_of_a_second_table_do_not_come_back():
+    assert set(read_ratings(SHEET, judged=JUDGED)["item_id"]) == {"a", "b"}
+    refused(lambda: read_ratings([{"id": "a", "accuracy": None}], judged=JUDGED), "people")
+
+
+def test_judged_items_are_read_without_people():
+    assert rows(read_judged([{"id": "a", "judge": 3}]), "item_id", "judge") == [("a", 3)]
+    assert list(read_judged(JUDGED)) == ["item_id", "question", "accuracy", "clarity"]
+
+
+# Refusals
+
+
+def test_minus_one_is_refused_unless_it_is_declared(tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_text("item_id,judge,human\na,9,8\nb,-1,7\n")
+    refused(lambda: read_ratings(path), "r.csv, line 3", "'judge'", "-1 in 1 of 2", "missing=-1", "scale=(-1, 1)")
+    frame = read_ratings(path, missing=-1)
+    assert rows(frame, "judge", "human") == [(9, 8), (None, 7)]
+    assert ("judge", "-1 is missing", 1) in lossy(frame, "mapped")
+    assert read_ratings(path, scale=(-1, 10))["judge"].tolist() == [9, -1]
+
+
+def test_minus_one_is_a_score_where_other_numbers_lie_below_0():
+    assert read_ratings([{"judge": -1, "human1": -2, "human2": 0}])["judge"].tolist() == [-1, -1]
+
+
+def test_a_score_outside_the_declared_scale_is_refused_with_its_place(tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_text("item_id,judge,human\na,9,8\nb,11,7\n")
+    refused(lambda: read_ratings(path, scale=(1, 10)), "r.csv, line 3", "11", "1 to 10", "1 of 2")
+
+
+def test_a_score_that_is_no_number_is_refused_with_its_place(tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_text("item_id,judge,human\na,9,8/10\n")
+    refused(lambda: read_ratings(path), "r.csv, line 2", "'human'", "8/10")
+
+
+def test_two_scores_of_one_rater_on_one_item_are_refused():
+    twice = [{"item_id": "a", "judge": 1, "human": h} for h in (2, 3)]
+    refused(lambda: read_ratings(twice), "item_id 'a'", "more than once", "'rater'")
+    refused(lambda: read_ratings([*LONG, {"sample_id": "a", "rater": "ann", "score": 1}]), "rater 'ann'")
+
+
+def test_a_file_without_people_is_refused_with_the_next_step():
+    refused(lambda: read_ratings([{"item_id": "a", "judge": 1}]), "no scores by people", "human='…'", "judged='…'")
+    refused(lambda: read_ratings([{"item_id": "a", "judge": 1, "human": None}]), "is empty")
+    refused(lambda: read_ratings([{"rater": "ann", "score": 1}]), "item_id")
+
+
+def test_an_unknown_column_is_named_with_the_near_ones():
+    refused(lambda: read_ratings(WIDE, human="humann1"), "human='humann1'", "did you mean 'human1'")
+
+
+def test_the_front_door_has_it():
+    assert rn.read_ratings is read_ratings
