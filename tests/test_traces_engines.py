@@ -31,7 +31,8 @@ from ragnb.traces import (
     refusal_metrics,
     sample_by_hash,
 )
-from ragnb.traces.columns import _SETTLED, as_series, composed
+from ragnb.traces.columns import as_series
+from ragnb.traces.forms import _SETTLED, composed, lowered
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('"\\/\n,[]: é한'), max_size=12)
 IDS = st.lists(TEXT | st.sampled_from(["a", "b"]) | st.integers(0, 9), max_size=3)
@@ -286,6 +287,11 @@ def test_characters_taken_for_settled_never_change_under_nfc():
 def test_composing_is_nfc(values):
     wanted = [v if v is None else unicodedata.normalize("NFC", v) for v in values]
     assert composed(as_series(values)).to_list() == wanted
+
+
+def test_every_character_that_lower_casing_changes_is_worked_on():
+    every = pl.Series([chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000])
+    assert lowered(every).equals(every.str.to_lowercase())
 
 
 # Partial refusals

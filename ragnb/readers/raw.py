@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
@@ -16,6 +18,19 @@ from ragnb.errors import RagnbError, place
 
 MOST_COLUMNS = 10_000
 Values = list[Any]
+_PRESENT = {str, int, bool, list, dict}
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Keep the collector of cycles from visiting the cells again and again while they are made; they hold none."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
 
 
 @dataclass
@@ -74,6 +89,8 @@ class Raw:
 
 def absent(value: object) -> bool:
     """Whether a cell holds nothing: None, NaN, NA or NaT (an empty text or list is something)."""
+    if type(value) in _PRESENT:
+        return False
     if value is None or value is pd.NA or value is pd.NaT:
         return True
     return isinstance(value, float) and math.isnan(value)
@@ -130,9 +147,10 @@ def settle(values: Values) -> pd.Series[Any]:
     """
     if set(map(type, values)) <= {str, type(None)}:
         return _texts(values)
-    holes = [absent(value) for value in values]
-    cells = [None if hole else value for value, hole in zip(values, holes, strict=True)]
-    kinds = {type(value) for value in cells} - {type(None)}
+    full = set(map(type, values)) <= _PRESENT
+    holes = [] if full else [absent(value) for value in values]
+    cells = values if full else [None if hole else value for value, hole in zip(values, holes, strict=True)]
+    kinds = set(map(type, cells)) - {type(None)}
     if kinds and all(issubclass(kind, bool | np.bool_) for kind in kinds):
         return pd.Series(cells, dtype="boolean" if any(holes) else "bool")
     if kinds and all(issubclass(kind, int | float | np.number) and kind is not bool for kind in kinds):

@@ -16,7 +16,7 @@ from ragnb.readers.formats import Source, load
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import apply_names, name_system, rename_map
 from ragnb.readers.numbers import other_values
-from ragnb.readers.raw import Raw, absent, settle
+from ragnb.readers.raw import Raw, absent, collector_paused, settle
 from ragnb.readers.scanned import as_polars, scan
 from ragnb.schema import CASE_COLUMNS
 
@@ -65,20 +65,21 @@ def read_traces(
     """
     if engine not in ("pandas", "polars"):
         raise unknown("engine", engine, ["pandas", "polars"])
-    if engine == "polars":
-        scanned = scan(source, format=format, strict=strict, columns=columns, encoding=encoding)
-        if scanned is not None:
-            return scanned
-    raw, report, origin = _open(source, format, strict, columns, encoding)
-    _need(raw, "answer")
-    if "question" not in raw.columns:
-        _need(raw, "sample_id")
-    if "chunks" in raw.columns:
-        each(raw, "chunks", _chunks, "a list of objects with an id, or of ids")
-    if "citations" in raw.columns:
-        each(raw, "citations", _ids, "a list of ids, or null")
-    case_cells(raw, report)
-    return _frame(raw, report, origin) if engine == "pandas" else as_polars(raw, report)
+    with collector_paused():
+        if engine == "polars":
+            scanned = scan(source, format=format, strict=strict, columns=columns, encoding=encoding)
+            if scanned is not None:
+                return scanned
+        raw, report, origin = _open(source, format, strict, columns, encoding)
+        _need(raw, "answer")
+        if "question" not in raw.columns:
+            _need(raw, "sample_id")
+        if "chunks" in raw.columns:
+            each(raw, "chunks", _chunks, "a list of objects with an id, or of ids")
+        if "citations" in raw.columns:
+            each(raw, "citations", _ids, "a list of ids, or null")
+        case_cells(raw, report)
+        return _frame(raw, report, origin) if engine == "pandas" else as_polars(raw, report)
 
 
 def read_gold(
@@ -201,6 +202,8 @@ def _ids(value: Any, bare: bool = False) -> list[str] | None:
 
 
 def _chunks(value: Any) -> list[dict[str, Any]] | None:
+    if type(value) is list and all(type(item) is dict and type(item.get("id")) is str for item in value):
+        return value
     items = _listed(value)
     if items is None:
         return None

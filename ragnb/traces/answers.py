@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ragnb.errors import RagnbError
-from ragnb.traces.columns import Flags, Lists, Positions, as_series, composed
+from ragnb.traces.columns import Flags, Lists, Positions, as_series
+from ragnb.traces.forms import composed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -126,7 +127,9 @@ def cited(answers: pl.Series, split: Split) -> tuple[Lists, Flags]:
     whole = (closed == "]") & ~inner & (inside.str.len_chars() <= LONGEST_LIST)
     there = whole.fill_null(False).to_numpy()
     parts = inside.filter(there).str.replace_all(PARTING[split], ",").str.split(",")
-    flat = parts.explode().str.strip_chars().str.replace(QUOTED, "$1$2$3").str.strip_chars()
+    flat = parts.explode().str.strip_chars()
+    if flat.str.contains("""^["'`]""").any():
+        flat = flat.str.replace(QUOTED, "$1$2$3").str.strip_chars()
     lengths = np.zeros(len(answers), dtype=np.int64)
     lengths[there] = parts.list.len().to_numpy()
     lists = Lists.laid(there, lengths, composed(flat.set(flat == "", None)))

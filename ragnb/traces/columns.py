@@ -12,18 +12,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb.errors import RagnbError
+from ragnb.traces.forms import composed
 
 if TYPE_CHECKING:
     import polars as pl
 
 Flags = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
-# Characters that every text in Unicode form NFC may hold in any order, in the ranges that answers are written in.
-_SETTLED = (
-    r"\x{0}-\x{2FF}\x{400}-\x{482}\x{2010}-\x{2027}\x{2030}-\x{205E}\x{20A0}-\x{20CF}\x{2190}-\x{21FF}"
-    r"\x{2500}-\x{27BF}\x{3000}-\x{3029}\x{3031}-\x{3098}\x{309B}-\x{312F}\x{3400}-\x{4DBF}\x{4E00}-\x{9FFF}"
-    r"\x{AC00}-\x{D7A3}\x{FF00}-\x{FFEF}\x{1F300}-\x{1FAFF}"
-)
 
 
 def absent(value: Any) -> bool:
@@ -82,32 +77,12 @@ def texts(frame: Any, name: str) -> pl.Series:
     if not isinstance(frame, pd.DataFrame) and name in frame.columns and frame[name].dtype == pl.String:
         series: pl.Series = frame[name]
         return series
+    if name in frame.columns and getattr(frame[name].dtype, "storage", None) == "pyarrow":
+        return pl.Series(frame[name].array.__arrow_array__(), dtype=pl.String)
     values = column(frame, name)
     if set(map(type, values)) <= {str, type(None)}:
         return as_series(values)
     return as_series([None if absent(v) else str(v) for v in values])
-
-
-def composed(series: pl.Series) -> pl.Series:
-    """Return texts in Unicode form NFC; only those that may change are worked on.
-
-    Examples
-    --------
-    >>> composed(as_series(["e\\u0301", "e"])).to_list() == ["\\u00e9", "e"]
-    True
-    """
-    import polars as pl
-
-    wide = series.str.len_bytes() != series.str.len_chars()
-    if not wide.any():
-        return series
-    rows = wide.fill_null(False).arg_true()
-    rows = rows.filter(series.gather(rows).str.contains(f"[^{_SETTLED}]"))
-    if not len(rows):
-        return series
-    place = np.arange(len(series))
-    place[rows.to_numpy()] = len(series) + np.arange(len(rows))
-    return pl.concat([series, series.gather(rows).str.normalize("NFC")]).gather(place)
 
 
 def name_of(value: Any) -> str | None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ragnb.traces import answers
 from ragnb.traces.columns import Flags, Lists
+from ragnb.traces.forms import lowered
 from ragnb.traces.wanted import Floats, Gold
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def contained(gold: Gold, texts: pl.Series, whole: bool) -> Floats:
     if len(asked):
         claims = gold.claims.fill_null("").unique(maintain_order=True)
         number = gold.claims.fill_null("").replace_strict(claims, np.arange(len(claims))).to_numpy()
-        out[asked] = answers.holds(texts.gather(asked).str.to_lowercase(), claims, number[gold.row[asked]], whole)
+        out[asked] = answers.holds(lowered(texts.gather(asked)), claims, number[gold.row[asked]], whole)
     return out
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from ragnb.errors import RagnbError, did_you_mean, unknown
+from ragnb.readers.raw import collector_paused
 from ragnb.traces import answers, columns, facts, outcomes
 from ragnb.traces.answers import Split
 from ragnb.traces.columns import Flags, Lists
@@ -84,30 +85,31 @@ def label_traces(
     """
     frame: Any = workable(traces)
     _check_options(frame, split, containment, join)
-    met = _meet(frame, gold, join)
-    if met is not None:
-        warn_of_repeats(met)
-    frame, wanted = _with_gold(frame, gold, met)
-    texts = answers.trimmed(columns.texts(frame, "answer"))
-    with ThreadPoolExecutor() as pool:
+    with collector_paused(), ThreadPoolExecutor() as pool:
+        trimmed = pool.submit(answers.trimmed, columns.texts(frame, "answer"))
+        met = _meet(frame, gold, join)
+        if met is not None:
+            warn_of_repeats(met)
+        frame, wanted = _with_gold(frame, gold, met)
+        texts = trimmed.result()
         contained = pool.submit(facts.contained, wanted, texts, containment == "auto")
         retrieval = pool.submit(lambda: facts.retrieval(wanted, Lists.of(frame, "chunks")))
         report = pool.submit(report_of, frame, met)
         said = facts.spoken(texts, _words(refusal), _words(patterns), _words(partial))
         predicted, flagged = facts.citations(frame, texts, split)
-    done = said | {
-        "hit": facts.hits(wanted, predicted),
-        "contained": contained.result(),
-        "compliant": facts.compliant(predicted, said["refused"]),
-    }
-    made = _made(frame, wanted, done, retrieval.result(), predicted, flagged)
-    told = report.result() | {
-        "n_without_answer": texts.null_count(),
-        "n_citations_flagged": int(flagged.sum()),
-        "n_partial": int((done["partial"] == 1).sum()),
-    }
-    out: Frame = assemble(frame, made, told)
-    return out
+        done = said | {
+            "hit": facts.hits(wanted, predicted),
+            "contained": contained.result(),
+            "compliant": facts.compliant(predicted, said["refused"]),
+        }
+        made = _made(frame, wanted, done, retrieval.result(), predicted, flagged)
+        told = report.result() | {
+            "n_without_answer": texts.null_count(),
+            "n_citations_flagged": int(flagged.sum()),
+            "n_partial": int((done["partial"] == 1).sum()),
+        }
+        out: Frame = assemble(frame, made, told)
+        return out
 
 
 def _made(
