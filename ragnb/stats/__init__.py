@@ -9,6 +9,7 @@ from ragnb.stats.agreement import (
     within_share,
 )
 from ragnb.stats.alpha import krippendorff_alpha
+from ragnb.stats.budget import LabelBudget, label_budget
 from ragnb.stats.closeness import (
     Limits,
     bias,
@@ -42,6 +43,7 @@ from ragnb.stats.power import (
     zero_failure_size,
 )
 from ragnb.stats.ppi import Corrected, ppi_mean, rogan_gladen
+from ragnb.stats.ppi_clusters import ppi_jackknife
 from ragnb.stats.ranks import correlation, fisher_interval
 from ragnb.stats.raters import human_ceiling, leave_one_out, rater_pairs
 from ragnb.stats.recalibration import Recalibration, ScoreMap, fit_map, grouped_folds, recalibrate
@@ -50,6 +52,7 @@ from ragnb.stats.resample import resampled_means
 __all__ = [
     "Corrected",
     "Estimate",
+    "LabelBudget",
     "LabelsNeeded",
     "Limits",
     "Recalibration",
@@ -74,11 +77,13 @@ __all__ = [
     "kappa",
     "kish",
     "krippendorff_alpha",
+    "label_budget",
     "labels_needed",
     "leave_one_out",
     "limits_of_agreement",
     "mae",
     "mean_interval",
+    "ppi_jackknife",
     "ppi_mean",
     "quadratic_kappa",
     "questions_needed",

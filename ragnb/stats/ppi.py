@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ragnb.errors import RagnbError
-from ragnb.stats.estimates import Labels, Values, cluster_codes, pairs, t_interval
-from ragnb.stats.means import wilson
+from ragnb.stats.estimates import Codes, Labels, Values, cluster_codes, pairs, t_interval
+from ragnb.stats.means import Array, wilson
 
 LEAST_YOUDEN = 0.1
 
@@ -74,15 +74,8 @@ def ppi_mean(
     >>> round(found.value, 3), round(found.weight, 3), found.n, found.n_judged
     (4.303, 0.455, 4, 6)
     """
-    if (clusters is None) != (judged_clusters is None):
-        raise RagnbError("clusters come for one kind of rows only; give clusters and judged_clusters, or neither")
-    y, f, _ = pairs(human, judge)
-    seen = ~(np.isnan(np.asarray(human, dtype=float)) | np.isnan(np.asarray(judge, dtype=float)))
-    more = np.asarray(judged, dtype=float)
-    extra = ~np.isnan(more)
-    more, n, n_more = more[extra], len(y), int(extra.sum())
-    if n < 2:
-        raise RagnbError(f"{n} rows have both a human and a judge's score; the correction needs 2 or more")
+    y, f, more, code = labelled_rows(human, judge, judged, clusters, judged_clusters)
+    n, n_more = len(y), len(more)
     everyone = np.concatenate([f, more])
     lam = weight if n_more else 0.0
     if lam is None:
@@ -92,16 +85,43 @@ def ppi_mean(
     shift = float(more.mean() - f.mean()) if n_more else 0.0
     error = y - lam * f
     parts = np.concatenate([(error - error.mean()) / n, lam * (more - more.mean()) / n_more if n_more else more])
-    names = None
-    if clusters is not None and judged_clusters is not None:
-        names = np.concatenate([np.asarray(clusters)[seen], np.asarray(judged_clusters)[extra]])
     if lam == 0:  # rows that the estimate does not use are no clusters of it
-        parts, names = parts[:n], names if names is None else names[:n]
-    sums = np.bincount(cluster_codes(names, len(parts)), weights=parts)
+        parts, code = parts[:n], np.unique(code[:n], return_inverse=True)[1]
+    sums = np.bincount(code, weights=parts)
     g = len(sums)
     se = float(np.sqrt(g / (g - 1) * np.sum(sums**2))) if g > 1 else np.nan
     value = float(y.mean()) + lam * shift
     return Corrected(value, *t_interval(value, se, g - 1, level), se, lam, n, n_more, g)
+
+
+def labelled_rows(
+    human: Values, judge: Values, judged: Values, clusters: Labels, judged_clusters: Labels
+) -> tuple[Array, Array, Array, Codes]:
+    """Return Y and F of the labelled rows, F of the further ones, and the clusters of both, one after the other.
+
+    Rows with a gap are left out. Fewer than 2 labelled rows, infinite values and clusters of one kind only raise
+    RagnbError.
+
+    Examples
+    --------
+    >>> labelled_rows([3, 4, float("nan")], [2, 3, 4], [5], ["a", "b", "c"], ["b"])
+    (array([3., 4.]), array([2., 3.]), array([5.]), array([0, 1, 1]))
+    """
+    if (clusters is None) != (judged_clusters is None):
+        raise RagnbError("clusters come for one kind of rows only; give clusters and judged_clusters, or neither")
+    y, f, _ = pairs(human, judge)
+    more = np.asarray(judged, dtype=float)
+    seen = ~(np.isnan(np.asarray(human, dtype=float)) | np.isnan(np.asarray(judge, dtype=float)))
+    extra = ~np.isnan(more)
+    more, n = more[extra], len(y)
+    if n < 2:
+        raise RagnbError(f"{n} rows have both a human and a judge's score; the correction needs 2 or more")
+    if np.isinf(more).any():
+        raise RagnbError("judged holds an infinite value; a score is a finite number or missing")
+    names = None
+    if clusters is not None and judged_clusters is not None:
+        names = np.concatenate([np.asarray(clusters)[seen], np.asarray(judged_clusters)[extra]])
+    return y, f, more, cluster_codes(names, n + len(more))
 
 
 def rogan_gladen(

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from ragnb.weights.check import check_weights, nfc
-from ragnb.weights.columns import numeric
+from ragnb.weights.columns import as_pandas, numeric
 from ragnb.weights.engines import collected, column_names, numbered, score_of
 from ragnb.weights.lifted import total_rises
 from ragnb.weights.notes import ledger, notes, why_no_total
@@ -25,6 +25,7 @@ __all__ = [
     "Effective",
     "MetricsArgument",
     "Moments",
+    "as_pandas",
     "check_weights",
     "collected",
     "column_names",

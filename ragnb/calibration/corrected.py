@@ -1,0 +1,249 @@
+"""What humans would say of everything the judge scored: few labels correct many scores, and carry the interval."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ragnb import stats
+from ragnb.calibration.pooled import By, Scale, pooled
+from ragnb.errors import RagnbError, unknown
+from ragnb.markup import number
+from ragnb.texts import load
+
+_ESTIMATE = ("value", "low", "high")
+_FEW = 20
+WAYS = ("judge", "human", "corrected")
+
+
+def corrected_mean(
+    ratings: Any,
+    judged: Any = None,
+    *,
+    judge: str = "judge",
+    human: str = "human",
+    by: By = "dimension",
+    cluster: str = "cluster",
+    item: str = "item_id",
+    scale: Scale = None,
+    level: float = 0.95,
+    lang: str = "en",
+) -> pd.DataFrame:
+    """Return the mean that humans would give, from few labels and many scores of a judge.
+
+    Parameters
+    ----------
+    ratings : frame of any engine
+        Rows with a judge's score and a human's; several rows an item if a column ``rater`` tells them apart (their
+        mean counts). Rows without a human count as judged.
+    judged : frame, optional
+        Further rows with the judge's score alone, drawn from the same population; no item of `ratings`.
+    by : str or sequence of str, optional
+        One row of the result a dimension, or a dimension and system. None: one row.
+    cluster : str
+        Rows of one cluster move together; it may hold labelled and unlabelled rows. Without the column rows count
+        as independent.
+    scale : (float, float), optional
+        The lowest and highest score there is. None takes the ends of the scores at hand.
+
+    Returns
+    -------
+    DataFrame
+        [by,] ``value, low, high, se``: the corrected mean; ``n`` labelled and ``n_judged`` further rows,
+        ``n_clusters``; ``weight``, λ in 0–1: what the judge's scores were worth. Beside it ``human_value,
+        human_low, human_high``, the labels alone; ``judge_value, judge_low, judge_high``, the judge's scores of
+        all rows, with their ``bias, bias_low, bias_high`` (judge − human on labelled rows) and, in ``note``, what to
+        know in words. Without two labelled rows a group has no mean, neither the judge's.
+
+    Raises
+    ------
+    RagnbError
+        For wrong columns or scores, an item twice or in both frames, no label at all.
+
+    Notes
+    -----
+    Prediction-powered inference with λ tuned (Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453), interval by
+    delete-one-cluster jackknife: `ragnb.stats.ppi_jackknife`.
+
+    Examples
+    --------
+    >>> ratings = pd.DataFrame({"judge": [4, 5, 3, 5], "human": [3, 5, 2, 4], "cluster": [1, 1, 2, 3]})
+    >>> judged = pd.DataFrame({"judge": [5, 4, 4, 3, 5], "cluster": [1, 2, 4, 4, 5]})
+    >>> corrected_mean(ratings, judged, scale=(1, 5))[["value", "low", "high", "weight", "bias"]].round(2)
+       value   low  high  weight  bias
+    0   3.46  1.84  4.63     0.7  0.75
+    """
+    table, groups = pooled(
+        ratings, judged, judge=judge, human=human, by=by, cluster=cluster, item=item, scale=scale
+    )
+    _check(table, level)
+    rows = []
+    for key, part in _parts(table, groups):
+        ends = scale or _ends(part)
+        rows.append(dict(zip(groups, key, strict=True)) | _row(part, ends, level, lang))
+    return pd.DataFrame(rows)
+
+
+def corrected_difference(
+    ratings: Any,
+    judged: Any = None,
+    *,
+    baseline: str,
+    system: str = "system",
+    judge: str = "judge",
+    human: str = "human",
+    by: By = "dimension",
+    cluster: str = "cluster",
+    item: str = "item_id",
+    level: float = 0.95,
+    lang: str = "en",
+) -> pd.DataFrame:
+    """Return how far humans would put each system above a baseline, from paired labels and a judge's scores.
+
+    An item counts where both systems have it: labelled where both have a human's score, else judged. A judge that
+    favours both systems alike does no harm; one that favours one of them is corrected.
+
+    Parameters
+    ----------
+    ratings, judged, judge, human, by, cluster, item, level
+        As in `corrected_mean`; `item` and `system` are needed. The same item may stand in both frames under
+        different systems.
+    baseline : str
+        The system that the others are compared with.
+
+    Returns
+    -------
+    DataFrame
+        [by,] ``system, baseline`` and the columns of `corrected_mean`, all of the difference system − baseline;
+        ``n`` counts pairs.
+
+    Examples
+    --------
+    >>> rows = [(i, s, 3 + i % 2 + (s == "b"), (3 + i % 2 if i < 6 else None)) for i in range(12) for s in "ab"]
+    >>> table = pd.DataFrame(rows, columns=["item_id", "system", "judge", "human"])
+    >>> corrected_difference(table, baseline="a")[["system", "value", "judge_value", "n", "n_judged"]]
+      system  value  judge_value  n  n_judged
+    0      b    0.0          1.0  6         6
+    """
+    table, groups = pooled(
+        ratings, judged, judge=judge, human=human, by=by, cluster=cluster, item=item, system=system
+    )
+    groups = [name for name in groups if name != system]
+    named = {"item": item, system if system in table else "system": system}
+    for name, called in named.items():
+        if name not in table:
+            raise RagnbError(
+                f"there is no column {called!r}; a paired difference needs an item and a system a row"
+            )
+    table = table.rename(columns={system: "system"})
+    systems = list(pd.unique(table["system"]))
+    if baseline not in systems:
+        raise unknown("baseline", baseline, list(map(str, systems)))
+    _check(table, level)
+    rows = []
+    for key, part in _parts(table, groups):
+        base = part[part["system"] == baseline].set_index("item")
+        for other in (name for name in systems if name != baseline):
+            theirs = part[part["system"] == other].set_index("item")
+            gap = theirs[["judge", "human"]].sub(base[["judge", "human"]]).dropna(subset="judge")
+            gap["cluster"] = theirs["cluster"]
+            head = dict(zip(groups, key, strict=True)) | {"system": other, "baseline": baseline}
+            rows.append(head | _row(gap, (-np.inf, np.inf), level, lang))
+    return pd.DataFrame(rows)
+
+
+def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame of `corrected_mean` with one row a way of asking: the judge alone, humans alone, corrected.
+
+    Returns
+    -------
+    DataFrame
+        [by,] ``way, value, low, high, weight, n, n_judged, n_clusters``, for a forest chart.
+
+    Examples
+    --------
+    >>> ratings = pd.DataFrame({"judge": [4, 5, 3, 5], "human": [3, 5, 2, 4]})
+    >>> corrected_ways(corrected_mean(ratings))["way"].tolist()
+    ['judge', 'human', 'corrected']
+    """
+    heads = list(means.columns[: means.columns.get_loc("value")])
+    counts = ["weight", "n", "n_judged", "n_clusters"]
+    parts = []
+    for way in WAYS:
+        names = _ESTIMATE if way == "corrected" else tuple(f"{way}_{name}" for name in _ESTIMATE)
+        part = means[[*heads, *names, *counts]].set_axis([*heads, *_ESTIMATE, *counts], axis=1)
+        part.insert(len(heads), "way", way)
+        parts.append(part)
+    return pd.concat(parts).sort_index(kind="stable").reset_index(drop=True)
+
+
+def _check(table: pd.DataFrame, level: float) -> None:
+    if not 0 < level < 1:
+        raise RagnbError(f"level={level} is not between 0 and 1; give a share such as 0.95")
+    if not table["human"].notna().any():
+        raise RagnbError(
+            "no row has a human's score: a judge's mean says nothing of its own bias; label some items"
+        )
+
+
+def _parts(table: pd.DataFrame, groups: list[str]) -> list[tuple[tuple[Any, ...], pd.DataFrame]]:
+    return list(table.groupby(groups, sort=False, dropna=False)) if groups else [((), table)]
+
+
+def _ends(part: pd.DataFrame) -> tuple[float, float]:
+    """Return the ends of the scores at hand; scores all alike show none."""
+    low, high = (float(end) for end in np.nanquantile(part[["judge", "human"]].to_numpy(), [0, 1]))
+    return (low, high) if low < high else (-np.inf, np.inf)
+
+
+def _row(part: pd.DataFrame, ends: tuple[float, float], level: float, lang: str) -> dict[str, Any]:
+    """Return one row of the result: the three means with their intervals, the bias, and a note."""
+    labelled, seen = part["human"].notna(), part["judge"].notna()
+    mine, more = part[labelled & seen], part[~labelled & seen]
+    counts = {"n": len(mine), "n_judged": len(more), "n_clusters": int(mine["cluster"].nunique())}
+    unjudged = int((labelled & ~seen).sum())
+    if len(mine) < 2:
+        blank = dict.fromkeys((*_ESTIMATE, "se", *(f"{k}_{e}" for k in WAYS[:2] for e in _ESTIMATE)), np.nan)
+        blank |= dict.fromkeys(("weight", "bias", "bias_low", "bias_high"), np.nan)
+        return _ordered(blank | counts | {"note": load(lang)("corrected.no_labels", n=len(mine))})
+    judge, human = mine["judge"], mine["human"]
+    found = stats.ppi_jackknife(
+        human, judge, more["judge"], mine["cluster"], more["cluster"], ends=ends, level=level
+    )
+    alone = stats.clustered_mean(human, mine["cluster"], ends=ends, level=level)
+    every = part[seen]
+    theirs = stats.clustered_mean(every["judge"], every["cluster"], ends=ends, level=level)
+    bias = stats.bias(judge, human, mine["cluster"], level=level)
+    out = {"value": found.value, "low": found.low, "high": found.high, "se": found.se, "weight": found.weight}
+    for way, estimate in (("judge", theirs), ("human", alone)):
+        out |= {f"{way}_{name}": getattr(estimate, name) for name in _ESTIMATE}
+    out |= {"bias": bias.value, "bias_low": bias.low, "bias_high": bias.high}
+    counts["n_clusters"] = found.n_clusters
+    return _ordered(out | counts | {"note": _note(found, bias, mine["cluster"].nunique(), unjudged, lang)})
+
+
+def _ordered(row: dict[str, Any]) -> dict[str, Any]:
+    sides = [f"{way}_{name}" for way in ("human", "judge") for name in _ESTIMATE]
+    names = [*_ESTIMATE, "se", "n", "n_judged", "n_clusters", "weight", *sides]
+    return {name: row[name] for name in (*names, "bias", "bias_low", "bias_high", "note")}
+
+
+def _note(found: stats.Corrected, bias: stats.Estimate, labelled: int, unjudged: int, lang: str) -> str:
+    """Say what a reader must know beside the numbers: the judge's bias first."""
+    say = load(lang)
+    ends = {"bias": number(bias.value), "low": number(bias.low), "high": number(bias.high)}
+    side = "above" if bias.low > 0 else "below" if bias.high < 0 else "open" if bias.low <= 0 else "unknown"
+    words = [say(f"corrected.judge_{side}", **ends)]
+    if not found.n_judged:
+        words.append(say("corrected.no_judged"))
+    elif found.weight == 0:
+        words.append(say("corrected.no_weight"))
+    if labelled == 1:
+        words.append(say("corrected.one_cluster"))
+    elif labelled < _FEW:
+        words.append(say("corrected.few_clusters", n=labelled))
+    if unjudged:
+        words.append(say("corrected.unjudged", n=unjudged))
+    return ("" if lang == "zh" else " ").join(words)
