@@ -54,8 +54,8 @@ def corrected_mean(
         [by,] ``value, low, high, se``: the corrected mean; ``n`` labelled and ``n_judged`` further rows,
         ``n_clusters``; ``weight``, λ in 0–1: what the judge's scores were worth. Beside it ``human_value,
         human_low, human_high``, the labels alone; ``judge_value, judge_low, judge_high``, the judge's scores of
-        all rows, with their ``bias, bias_low, bias_high`` (judge − human on labelled rows) and, in ``note``, what to
-        know in words. Without two labelled rows a group has no mean, neither the judge's.
+        all rows, with their ``bias, bias_low, bias_high`` (judge − human on labelled rows) and, in ``note``, what
+        to know in words. Without two labelled rows a group has no mean, neither the judge's.
 
     Raises
     ------

@@ -55,13 +55,19 @@ def labels_needed(
     >>> ratings = pd.DataFrame({"judge": [4] * 40, "human": [4] * 38 + [1] * 2})
     >>> labels_needed(ratings)[["total", "more", "reason"]]
        total  more   reason
-    0     75    35  counted
+    0     76    36  counted
     """
     rows = []
     for head, flags, clusters in _flags(ratings, tolerance, judge, human, by, cluster, item, scale):
         need = stats.labels_needed(flags, clusters, target=target, alpha=1 - level, power=power)
         counts = {"n": len(flags), "total": need.total, "more": need.more, "independent": need.independent}
-        rest = {"deff": need.deff, "rho": need.rho, "seen": need.seen, "planned": need.planned, "reason": need.reason}
+        rest = {
+            "deff": need.deff,
+            "rho": need.rho,
+            "seen": need.seen,
+            "planned": need.planned,
+            "reason": need.reason,
+        }
         rows.append(head | counts | rest | {"text": labels_text(need, len(flags), target, lang)})
     table = pd.DataFrame(rows)
     return table.astype(dict.fromkeys(("total", "more", "independent"), "Int64"))
@@ -100,10 +106,10 @@ def label_budget(
     Examples
     --------
     >>> ratings = pd.DataFrame({"judge": [4] * 40, "human": [4] * 38 + [1] * 2})
-    >>> label_budget(ratings, labels=[40, 75, 150])[["labels", "half_width", "probability", "cautious"]].round(2)
+    >>> label_budget(ratings, labels=[40, 76, 150])[["labels", "half_width", "probability", "cautious"]].round(2)
        labels  half_width  probability  cautious
-    0      40        0.08         0.82      0.49
-    1      75        0.05         0.99      0.82
+    0      40        0.08         0.83      0.46
+    1      76        0.05         0.99      0.82
     2     150        0.04         1.00      0.98
     """
     parts = []

@@ -71,7 +71,7 @@ def pooled(
     there = list(map(str, sources[0].columns))
     groups = group_names(by, there)
     keys = [name for name in dict.fromkeys((item, system, *groups)) if name in there]
-    taken = [*keys, *([cluster] if cluster in there else [])]
+    taken = list(dict.fromkeys([*keys, *([cluster] if cluster in there else [])]))
     if cluster not in there and cluster != "cluster":
         raise unknown("cluster", cluster, there)
     parts = []
@@ -88,14 +88,17 @@ def pooled(
     if len(parts) == 2 and item in keys:
         _refuse_overlap(parts[0], parts[1], keys)
     table = pd.concat(parts, ignore_index=True) if len(parts) == 2 else parts[0]
-    named = table[cluster] if cluster in there else pd.Series(np.nan, index=table.index)
-    codes = pd.factorize(named)[0]
+    codes = _codes(table[cluster]) if cluster in there else np.arange(len(table))
+    names = {item: "item", system: "system"}
+    return table.rename(columns={k: names[k] for k in keys if k not in groups}).assign(cluster=codes), groups
+
+
+def _codes(names: pd.Series[Any]) -> np.ndarray[Any, np.dtype[np.intp]]:
+    """Return clusters as whole numbers; a row without a name is its own."""
+    codes = pd.factorize(names)[0]
     lone = codes < 0
     codes[lone] = codes.max(initial=-1) + 1 + np.arange(lone.sum())
-    renamed = {
-        name: new for name, new in ((item, "item"), (system, "system")) if name in keys and name not in groups
-    }
-    return table.rename(columns=renamed).assign(cluster=codes), groups
+    return codes
 
 
 def _scores(frame: pd.DataFrame, name: str, scale: Scale) -> pd.Series[float]:

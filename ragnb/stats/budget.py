@@ -57,7 +57,7 @@ def label_budget(
     --------
     >>> curve = label_budget([1] * 90 + [0] * 10, target=0.8, sizes=[50, 94, 200])
     >>> curve.chance.round(2).tolist(), (curve.high - curve.low).round(2).tolist()
-    ([0.58, 0.82, 0.99], [0.17, 0.12, 0.08])
+    ([0.51, 0.81, 0.99], [0.17, 0.12, 0.08])
     """
     need = labels_needed(flags, clusters, target=target, alpha=alpha)
     x = np.asarray(flags, dtype=float)
@@ -76,8 +76,8 @@ def label_budget(
 
     def kept(true: float) -> Array:
         power = binomial_power(every, target, min(true, 1 - 1e-9), alpha=alpha)
-        least: Array = np.minimum.accumulate(power[::-1])[::-1]
-        return least[rows.astype(int) - 1]
+        least = np.minimum.accumulate(power[::-1])[::-1]
+        return np.asarray(least[rows.astype(int) - 1])
 
     return LabelBudget(labels, low, high, kept(float(share[0])), kept(need.planned))
 

@@ -72,7 +72,9 @@ def ppi_jackknife(
         return Corrected(value, *t_interval(value, se, g_eff - 1, level), se, lam, n, len(more), g)
     value = float(np.clip(value, *ends))
     edges = np.array(float(ends[0])), np.array(float(ends[1]))
-    low, high = mean_interval(np.array(value), np.array(se), np.array(g_eff), np.array(float(n)), edges, level=level)
+    low, high = mean_interval(
+        np.array(value), np.array(se), np.array(g_eff), np.array(float(n)), edges, level=level
+    )
     return Corrected(value, float(low), float(high), se, lam, n, len(more), g)
 
 

@@ -1,0 +1,399 @@
+"""Corrected means, paired differences, labels needed and budgets, against loops, identities and simulation."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from ragnb import stats
+from ragnb.calibration.corrected import corrected_difference, corrected_mean, corrected_ways
+from ragnb.calibration.labels import label_budget, labels_needed, labels_text
+from ragnb.errors import RagnbError
+
+SCALE = (1.0, 5.0)
+COUNTS = ["value", "low", "high", "se", "n", "n_judged", "n_clusters", "weight"]
+
+
+def draw(seed, n=30, m=60, clusters=8, spread=0.5):
+    """Labelled rows and further rows, clusters of many sizes that hold both, scores 1–5."""
+    rng = np.random.default_rng(seed)
+    of = rng.integers(0, clusters, n + m) ** 2 // clusters
+    truth = 3 + spread * rng.normal(size=clusters)[of] + rng.normal(size=n + m)
+    judge = np.clip(np.round(truth + 0.6 + rng.normal(scale=0.7, size=n + m)), 1, 5)
+    table = pd.DataFrame({"judge": judge, "human": np.clip(np.round(truth), 1, 5), "cluster": of})
+    table.insert(0, "item_id", [f"q{i}" for i in range(n + m)])
+    return table[:n], table[n:].drop(columns="human")
+
+
+def jackknife_loop(y, f, more, of, of_more, weight=None):
+    """The corrected mean without each cluster in turn, the rows taken out and everything computed anew."""
+    y, f, more, of, of_more = map(np.asarray, (y, f, more, of, of_more))
+
+    def point(y, f, more):
+        n, m = len(y), len(more)
+        spread = np.var([*f, *more], ddof=1)
+        lam = weight if weight is not None else 0.0
+        if weight is None and m and spread > 1e-9:
+            lam = min(max(np.cov(y, f, ddof=0)[0, 1] / ((1 + n / m) * spread), 0), 1)
+        lam = lam if m else 0.0
+        return np.mean(y) + (lam * (np.mean(more) - np.mean(f)) if m else 0.0), lam
+
+    value, lam = point(y, f, more)
+    names = set(of) | (set(of_more) if lam else set())
+    moved = [point(y[of != g], f[of != g], more[of_more != g])[0] for g in names]
+    g = len(names)
+    se = np.sqrt((g - 1) / g * np.sum((np.array(moved) - value) ** 2))
+    s_e, s_f = np.std(y - lam * f), lam * np.std([*f, *more])
+    h = [(s_e * np.mean(of == g) + (s_f * np.mean(of_more == g) if lam else 0)) / (s_e + s_f) for g in names]
+    return value, lam, se, 1 / np.sum(np.square(h))
+
+
+@given(st.integers(0, 10_000), st.sampled_from([None, 0.0, 0.5, 1.0]))
+@settings(max_examples=40)
+def test_the_interval_is_that_of_rows_taken_out_cluster_by_cluster(seed, weight):
+    few, more = draw(seed)
+    args = few["human"], few["judge"], more["judge"], few["cluster"], more["cluster"]
+    value, lam, se, g_eff = jackknife_loop(*args, weight)
+    found = stats.ppi_jackknife(*args, weight=weight)
+    assert (found.value, found.weight, found.se) == pytest.approx((value, lam, se), rel=1e-9)
+    half = scipy_stats.t.ppf(0.975, max(g_eff - 1, 1)) * se
+    assert (found.low, found.high) == pytest.approx((value - half, value + half), rel=1e-9)
+    ends = stats.mean_interval(*map(np.array, (value, se, g_eff, 30.0)), (np.array(1.0), np.array(5.0)), level=0.9)
+    bounded = stats.ppi_jackknife(*args, weight=weight, ends=SCALE, level=0.9)
+    assert (bounded.low, bounded.high) == pytest.approx([float(end) for end in ends], rel=1e-9)
+    assert bounded.value == pytest.approx(stats.ppi_mean(*args, weight=weight).value)
+
+
+@given(st.integers(0, 10_000))
+def test_without_weight_it_is_the_humans_mean_and_interval(seed):
+    few, more = draw(seed)
+    args = few["human"], few["judge"], more["judge"], few["cluster"], more["cluster"]
+    alone = stats.clustered_mean(few["human"], few["cluster"], ends=SCALE)
+    for found in (
+        stats.ppi_jackknife(*args, weight=0.0, ends=SCALE),
+        stats.ppi_jackknife(*args[:2], [], args[3], [], ends=SCALE),
+        stats.ppi_jackknife(args[0], np.full(30, 3.0), np.full(60, 3.0), *args[3:], ends=SCALE),
+        stats.ppi_jackknife(args[0], -args[0], args[2] * 0 - 3, *args[3:], ends=SCALE),
+    ):
+        assert found.weight == 0
+        want = alone.value, alone.low, alone.high, alone.se, alone.n_clusters
+        assert (found.value, found.low, found.high, found.se, found.n_clusters) == pytest.approx(want)
+
+
+def test_a_judge_that_is_the_humans_gets_all_weight_as_judged_rows_grow():
+    rng = np.random.default_rng(1)
+    human, more = rng.normal(3, 1, 4000), rng.normal(3, 1, 200_000)
+    found = stats.ppi_jackknife(human, human, more)
+    n, many = len(human), len(more)
+    exact = human.var() / ((1 + n / many) * np.concatenate([human, more]).var(ddof=1))
+    assert found.weight == pytest.approx(min(exact, 1), rel=1e-9)
+    assert found.weight > 0.95
+    everyone = np.concatenate([human, more]).mean()
+    assert stats.ppi_jackknife(human, human, more, weight=1.0).value == pytest.approx(more.mean())
+    assert found.value == pytest.approx(everyone, abs=0.01)
+
+
+def test_with_many_clusters_of_one_size_it_is_the_familiar_interval():
+    rng = np.random.default_rng(2)
+    of = np.repeat(np.arange(2000), 5)
+    truth = 3 + 0.5 * rng.normal(size=2000)[of] + rng.normal(size=10_000)
+    judge, mine = truth + 0.4 + rng.normal(scale=0.6, size=10_000), np.arange(10_000) % 5 < 2
+    args = truth[mine], judge[mine], judge[~mine], of[mine], of[~mine]
+    new, old = stats.ppi_jackknife(*args, ends=(-20, 30)), stats.ppi_mean(*args)
+    assert new.value == pytest.approx(old.value)
+    assert new.weight == pytest.approx(old.weight)
+    assert new.se == pytest.approx(old.se, rel=2e-3)
+    assert (new.low, new.high) == pytest.approx((old.low, old.high), rel=1e-3)
+
+
+@given(st.integers(0, 10_000), st.floats(-3, 3), st.floats(0.1, 10))
+def test_moving_and_stretching_the_scale_moves_and_stretches_the_result(seed, shift, stretch):
+    few, more = draw(seed)
+    args = [few["human"], few["judge"], more["judge"]]
+    of = few["cluster"], more["cluster"]
+    one = stats.ppi_jackknife(*args, *of, ends=SCALE)
+    other = stats.ppi_jackknife(
+        *(stretch * x + shift for x in args), *of, ends=(stretch + shift, 5 * stretch + shift)
+    )
+    want = [stretch * x + shift for x in (one.value, one.low, one.high)]
+    assert [other.value, other.low, other.high] == pytest.approx(want, rel=1e-6, abs=1e-6)
+    assert other.weight == pytest.approx(one.weight, rel=1e-6, abs=1e-9)
+
+
+def test_the_interval_stays_on_the_scale_where_the_familiar_one_leaves_it():
+    human, judge, more = [5, 5, 5, 5, 4, 5, 5, 5], [5, 5, 5, 5, 3, 5, 5, 5], [5] * 40
+    left = stats.ppi_mean(human, judge, more)
+    found = stats.ppi_jackknife(human, judge, more, ends=SCALE)
+    assert left.high > 5 >= found.high
+    assert found.low < found.value <= 5
+
+
+def test_it_covers_at_its_level_where_the_familiar_interval_does_not():
+    """Ten clusters of very different sizes, scores piled up at the top; the judge is half a point too kind."""
+    rng, draws, level = np.random.default_rng(3), 600, 0.95
+    hits = dict.fromkeys(("familiar", "corrected"), 0)
+    truth = np.clip(np.round(4.6 + rng.normal(size=400_000) * np.sqrt(1.2)), 1, 5).mean()
+    for _ in range(draws):
+        of = np.repeat(np.arange(10), rng.integers(3, 40, 10))
+        y = 4.6 + np.sqrt(0.4) * rng.normal(size=10)[of] + np.sqrt(0.8) * rng.normal(size=len(of))
+        judge = np.clip(np.round(y + 0.5 + 0.5 * rng.normal(size=len(of))), 1, 5)
+        human, mine = np.clip(np.round(y), 1, 5), rng.random(len(of)) < 0.3
+        args = human[mine], judge[mine], judge[~mine], of[mine], of[~mine]
+        for name, found in (
+            ("familiar", stats.ppi_mean(*args, level=level)),
+            ("corrected", stats.ppi_jackknife(*args, ends=SCALE, level=level)),
+        ):
+            hits[name] += found.low <= truth <= found.high
+    assert hits["familiar"] / draws < 0.92
+    assert 0.93 <= hits["corrected"] / draws <= 0.98
+
+
+def test_the_frame_holds_the_formulas_of_each_dimension_and_system():
+    few, more = draw(4, n=200, m=300)
+    rng = np.random.default_rng(4)
+    for part in (few, more):
+        part.insert(0, "dimension", rng.choice(["clear", "true"], len(part)))
+        part.insert(0, "system", rng.choice(["a", "b"], len(part)))
+    table = corrected_mean(few, more, by=["dimension", "system"], scale=SCALE, level=0.9)
+    assert len(table) == 4
+    for row in table.itertuples():
+        mine, rest = (
+            part[(part["dimension"] == row.dimension) & (part["system"] == row.system)] for part in (few, more)
+        )
+        of = mine["cluster"], rest["cluster"]
+        want = stats.ppi_jackknife(mine["human"], mine["judge"], rest["judge"], *of, ends=SCALE, level=0.9)
+        assert [getattr(row, name) for name in COUNTS] == pytest.approx(
+            [want.value, want.low, want.high, want.se, want.n, want.n_judged, want.n_clusters, want.weight]
+        )
+        gap = stats.bias(mine["judge"], mine["human"], mine["cluster"], level=0.9)
+        assert (row.bias, row.bias_low, row.bias_high) == pytest.approx((gap.value, gap.low, gap.high))
+        both = np.concatenate([mine["judge"], rest["judge"]])
+        assert row.judge_value == pytest.approx(both.mean())
+        assert row.human_value == pytest.approx(mine["human"].mean())
+        assert row.judge_low < row.judge_value < row.judge_high
+
+
+def test_rows_without_a_label_count_as_judged_and_engines_agree():
+    few, more = draw(5)
+    whole = pd.concat([few, more])
+    want = corrected_mean(few, more)
+    for same in (
+        corrected_mean(whole),
+        corrected_mean(pl.from_pandas(whole)),
+        corrected_mean(pl.from_pandas(few), more),
+    ):
+        pd.testing.assert_frame_equal(same, want)
+
+
+def test_several_raters_count_with_their_mean():
+    few, more = draw(6)
+    second = few.assign(human=np.clip(few["human"] + 1, 1, 5))
+    long = pd.concat([few.assign(rater="r1"), second.assign(rater="r2")])
+    want = corrected_mean(few.assign(human=(few["human"] + second["human"]) / 2), more)
+    pd.testing.assert_frame_equal(corrected_mean(long, more), want)
+    with pytest.raises(RagnbError, match="twice"):
+        corrected_mean(long.drop(columns="rater"), more)
+    with pytest.raises(RagnbError, match="several scores of the judge"):
+        corrected_mean(long.assign(judge=np.arange(60) // 30 + 1), more)
+
+
+def test_a_scale_not_given_is_that_of_the_scores_at_hand():
+    few, more = draw(7)
+    ends = (
+        min(few["human"].min(), few["judge"].min(), more["judge"].min()),
+        max(few["human"].max(), few["judge"].max(), more["judge"].max()),
+    )
+    pd.testing.assert_frame_equal(corrected_mean(few, more), corrected_mean(few, more, scale=ends))
+    alike = corrected_mean(few.assign(human=3, judge=3), more.assign(judge=3))
+    assert alike["value"].item() == 3
+    assert alike[["low", "high"]].isna().all(axis=None)
+
+
+def test_names_of_columns_are_the_callers():
+    few, more = draw(8)
+    names = {"judge": "judge10", "human": "human10", "cluster": "talk", "item_id": "turn"}
+    found = corrected_mean(
+        few.rename(columns=names), more.rename(columns=names), judge="judge10", human="human10", cluster="talk",
+        item="turn",
+    )  # fmt: skip
+    pd.testing.assert_frame_equal(found, corrected_mean(few, more))
+    alone = corrected_mean(few.drop(columns="cluster"), more.drop(columns="cluster"))
+    assert alone["n_clusters"].item() == 90
+    lone = corrected_mean(few.assign(cluster=np.nan), more.assign(cluster=np.nan))
+    pd.testing.assert_frame_equal(lone, alone)
+    each = corrected_mean(few, more, cluster="item_id")
+    pd.testing.assert_frame_equal(each, alone)
+
+
+def test_a_judges_mean_never_stands_without_its_bias_in_words():
+    few, more = draw(9, n=200, m=300)
+    row = corrected_mean(few, more, scale=SCALE).iloc[0]
+    assert row["bias_low"] > 0
+    assert row["note"].startswith("The judge's own mean is no measure of quality")
+    assert "above the humans" in row["note"]
+    below = corrected_mean(few.assign(human=5.0), more, scale=SCALE).iloc[0]
+    assert "below the humans" in below["note"]
+    assert "got no weight" in below["note"]
+    fair = few.assign(judge=few["human"] + np.tile([1, -1], 100) * few["human"].between(2, 4))
+    assert "either way" in corrected_mean(fair, more).iloc[0]["note"]
+    chinese = corrected_mean(few, more, lang="zh").iloc[0]["note"]
+    assert chinese.startswith("评审模型自身的均值")
+
+
+def test_what_cannot_be_corrected_says_so():
+    few, more = draw(10)
+    one = corrected_mean(few.assign(cluster=1), more, scale=SCALE).iloc[0]
+    assert np.isfinite(one["value"])
+    assert np.isnan(one[["low", "high", "se", "human_low", "bias_low"]].astype(float)).all()
+    assert "one cluster" in one["note"]
+    assert "no interval" in one["note"]
+    two = pd.concat([few.assign(dimension="known"), more.assign(dimension="new")])
+    blank = corrected_mean(two, scale=SCALE).set_index("dimension").loc["new"]
+    assert blank["n"] == 0
+    assert np.isnan(blank[["value", "judge_value", "weight"]].astype(float)).all()
+    assert "too few" in blank["note"]
+    nobody = corrected_mean(few.assign(judge=few["judge"].where(few.index > 2)), more).iloc[0]
+    assert nobody["n"] == 27
+    assert nobody["note"].endswith("left out: 3.")
+    assert "No rows beyond" in corrected_mean(few).iloc[0]["note"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda few, more: (few.drop(columns="human"), more, {}), "column='human' is not known"),
+        (lambda few, more: (few, more.drop(columns="judge"), {}), "judged needs item_id"),
+        (lambda few, more: (few, more.drop(columns="cluster"), {}), "column='cluster'"),
+        (lambda few, more: (few, more, {"cluster": "talk"}), "cluster='talk'"),
+        (lambda few, more: (few, more, {"by": "sytem"}), "by='sytem'"),
+        (lambda few, more: (few, more.assign(item_id=few["item_id"].iloc[0]), {}), "twice"),
+        (lambda few, more: (few, more.iloc[:1].assign(item_id="q0"), {}), "1 rows of judged are in ratings"),
+        (lambda few, more: (few.assign(human=np.nan), more, {}), "no row has a human's score"),
+        (lambda few, more: (few, more, {"scale": (1, 4)}), "the scale is 1 to 4"),
+        (lambda few, more: (few, more.assign(judge=-1), {}), "did not parse"),
+        (lambda few, more: (few.assign(judge="good"), more, {}), "'good' is no score"),
+        (lambda few, more: (few, more.assign(judge=np.inf), {}), "is no score"),
+        (lambda few, more: (few, more, {"level": 95}), "level=95"),
+        (lambda few, more: (few, more, {"lang": "fr"}), "lang='fr'"),
+        (lambda few, more: ("few.csv", more, {}), "no data frame"),
+    ],
+)
+def test_bad_input_is_refused_with_the_next_step(change, words):
+    few, more, options = change(*draw(11))
+    with pytest.raises(RagnbError, match=words):
+        corrected_mean(few, more, **options)
+
+
+def test_ways_are_the_three_means_of_the_frame():
+    few, more = draw(12)
+    table = corrected_mean(few.assign(dimension="d"), more.assign(dimension="d"))
+    ways = corrected_ways(table).set_index("way")
+    for way, head in (("judge", "judge_"), ("human", "human_"), ("corrected", "")):
+        want = table[[head + name for name in ("value", "low", "high")]].iloc[0]
+        assert ways.loc[way, ["value", "low", "high"]].tolist() == want.tolist()
+    assert (ways["dimension"] == "d").all()
+
+
+def test_a_paired_difference_is_the_corrected_mean_of_differences():
+    rng = np.random.default_rng(13)
+    rows, gaps = [], []
+    for i in range(120):
+        quality, talk = rng.normal(3, 1), i // 6
+        for s, gain, favour in (("a", 0.0, 0.2), ("b", 0.3, 0.9), ("c", -0.2, 0.2)):
+            human = quality + gain + rng.normal(scale=0.3)
+            rows.append((f"q{i}", s, talk, human + favour + rng.normal(scale=0.3), human if i < 60 else np.nan))
+    table = pd.DataFrame(rows, columns=["item_id", "system", "cluster", "judge", "human"])
+    table = table.drop(index=table.index[[4, 190]])
+    wide = table.pivot(index="item_id", columns="system")
+    for other in ("b", "c"):
+        y, f = (wide[name][other] - wide[name]["a"] for name in ("human", "judge"))
+        of = wide["cluster"][other]
+        mine, rest = y.notna() & f.notna(), y.isna() & f.notna()
+        gaps.append(stats.ppi_jackknife(y[mine], f[mine], f[rest], of[mine], of[rest]))
+    found = corrected_difference(table, baseline="a").set_index("system")
+    assert found.index.tolist() == ["b", "c"]
+    for name, want in zip(("b", "c"), gaps, strict=True):
+        row = found.loc[name]
+        assert [row[k] for k in COUNTS] == pytest.approx(
+            [want.value, want.low, want.high, want.se, want.n, want.n_judged, want.n_clusters, want.weight]
+        )
+    assert found.loc["b", "low"] < 0.3 < found.loc["b", "high"]
+    assert found.loc["b", "judge_low"] > 0.6
+    assert found.loc["b", "bias_low"] > 0.4
+    halves = corrected_difference(
+        table.dropna(subset="human"), table[table["human"].isna()].drop(columns="human"), baseline="a"
+    )
+    pd.testing.assert_frame_equal(halves.set_index("system"), found)
+    named = table.rename(columns={"system": "model", "item_id": "turn"})
+    same = corrected_difference(named, baseline="a", system="model", item="turn", by=None)
+    pd.testing.assert_frame_equal(same.set_index("system"), found)
+    with pytest.raises(RagnbError, match="baseline='z'"):
+        corrected_difference(table, baseline="z")
+    with pytest.raises(RagnbError, match="needs an item"):
+        corrected_difference(table.drop(columns="item_id"), baseline="a")
+
+
+def test_labels_needed_are_those_of_the_flags():
+    few, _ = draw(14, n=300, m=0)
+    kind = few.assign(judge=few["human"] + (np.arange(300) % 12 == 0) * 3.0, dimension="kind")
+    wrong = few.assign(judge=6 - few["human"], dimension="wrong")
+    table = labels_needed(pd.concat([kind, wrong]), target=0.8).set_index("dimension")
+    for name, part in (("kind", kind), ("wrong", wrong)):
+        want = stats.labels_needed(stats.within(part["judge"], part["human"]), part["cluster"], target=0.8)
+        row = table.loc[name]
+        assert (None if pd.isna(row["total"]) else row["total"], row["reason"]) == (want.total, want.reason)
+        assert row["text"] == labels_text(want, 300, 0.8)
+    assert "will not help" in table.loc["wrong", "text"]
+    assert "无济于事" in labels_needed(wrong, lang="zh")["text"].item()
+    strict = labels_needed(kind, tolerance=0, target=0.6, level=0.99, power=0.9).iloc[0]
+    flags = stats.within(kind["judge"], kind["human"], 0)
+    assert strict["total"] == stats.labels_needed(flags, kind["cluster"], target=0.6, alpha=0.01, power=0.9).total
+    with pytest.raises(RagnbError, match="no row has both"):
+        labels_needed(few.assign(human=np.nan))
+
+
+def test_the_curve_reaches_80_percent_where_the_labels_needed_say():
+    rng = np.random.default_rng(15)
+    of = np.repeat(np.arange(40), 5)
+    flags = (rng.random(200) < np.clip(0.9 + 0.15 * rng.normal(size=40)[of], 0, 1)).astype(float)
+    need = stats.labels_needed(flags, of, target=0.75)
+    assert need.deff > 1
+    around = [need.total - int(2 * need.deff) - 1, need.total]
+    curve = stats.label_budget(flags, of, target=0.75, sizes=around)
+    assert curve.cautious[0] < 0.8 <= curve.cautious[1]
+    whole = stats.label_budget(flags, of, target=0.75)
+    assert (np.diff(whole.chance) >= 0).all()
+    assert (np.diff(whole.high - whole.low) < 0).all()
+    assert {200.0, float(need.total)} <= set(whole.labels)
+    now = stats.clustered_mean(flags, of, ends=(0, 1), binary=True)
+    at_hand = np.flatnonzero(whole.labels == 200)[0]
+    assert whole.high[at_hand] - whole.low[at_hand] == pytest.approx(now.high - now.low, rel=0.25)
+
+
+def test_a_share_at_or_below_its_target_is_never_shown_by_more_labels():
+    curve = stats.label_budget([1] * 75 + [0] * 25, target=0.8, sizes=[100, 1000, 5000])
+    assert (curve.chance <= 0.05).all()
+    perfect = stats.label_budget([1.0] * 50, target=0.8)
+    assert perfect.chance[-1] == pytest.approx(1)
+    assert (perfect.low < 1).all()
+
+
+def test_the_budget_frame_is_the_curve_of_each_dimension():
+    few, _ = draw(16, n=200, m=0)
+    both = pd.concat([few.assign(dimension="x"), few.assign(dimension="y", judge=few["human"])])
+    table = label_budget(both, labels=[50, 100], tolerance=1, target=0.7, level=0.9)
+    assert table["dimension"].tolist() == ["x", "x", "y", "y"]
+    curve = stats.label_budget(
+        stats.within(few["judge"], few["human"]), few["cluster"], target=0.7, alpha=0.1, level=0.9, sizes=[50, 100]
+    )
+    x = table[table["dimension"] == "x"]
+    assert x["half_width"].to_numpy() == pytest.approx((curve.high - curve.low) / 2)
+    assert x["probability"].to_numpy() == pytest.approx(curve.chance)
+    assert x["cautious"].to_numpy() == pytest.approx(curve.cautious)
+    assert json.loads(table.to_json(orient="records"))[0]["labels"] == 50
+    assert len(label_budget(few)) > 30
