@@ -25,6 +25,7 @@ _ROOM_OF = {
     "applicable_metrics": "schema",
     "assess": "assessment",
     "check_gates": "gates",
+    "corrected_mean": "calibration",
     "diagnose": "diagnostics",
     "failure_modes": "diagnostics",
     "label_traces": "traces",
@@ -47,6 +48,7 @@ __all__ = sorted(_ROOM_OF)
 if TYPE_CHECKING:
     from ragnb.assessment import Assessment as Assessment
     from ragnb.assessment import assess as assess
+    from ragnb.calibration import corrected_mean as corrected_mean
     from ragnb.diagnostics import RULES as RULES
     from ragnb.diagnostics import diagnose as diagnose
     from ragnb.diagnostics import failure_modes as failure_modes

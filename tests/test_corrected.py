@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from ragnb import stats
-from ragnb.calibration.corrected import corrected_difference, corrected_mean, corrected_ways
-from ragnb.calibration.labels import label_budget, labels_needed, labels_text
+from ragnb.calibration import (
+    corrected_difference,
+    corrected_mean,
+    corrected_ways,
+    label_budget,
+    labels_needed,
+    labels_text,
+)
 from ragnb.errors import RagnbError
 
 SCALE = (1.0, 5.0)

@@ -5,5 +5,15 @@ stands beside chance, the best constant judge and the humans' own ceiling, with 
 """
 
 from ragnb.calibration.card import CalibrationCard
+from ragnb.calibration.corrected import corrected_difference, corrected_mean, corrected_ways
+from ragnb.calibration.labels import label_budget, labels_needed, labels_text
 
-__all__ = ["CalibrationCard"]
+__all__ = [
+    "CalibrationCard",
+    "corrected_difference",
+    "corrected_mean",
+    "corrected_ways",
+    "label_budget",
+    "labels_needed",
+    "labels_text",
+]
