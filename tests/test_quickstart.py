@@ -16,6 +16,7 @@ FOLDER = ROOT / "data" / "quickstart"
 MADE = [
     "cases.jsonl",
     "gold.json",
+    "ratings.csv",
     "scores.csv",
     "scores_simulated.csv",
     "traces.strong.jsonl",
@@ -194,3 +195,34 @@ def test_simulated_table_says_so_and_has_gaps():
         for name in metrics:
             assert (row[name] == "") == (row[f"{name}__status"] != "ok")
             assert row[name] == "" or 0 <= float(row[name]) <= 1
+
+
+def test_simulated_ratings_say_so_and_cover_every_answer():
+    table, scores = rows("ratings.csv"), rows("scores.csv")
+    assert {row["origin"] for row in table} == {"simulated"}
+    assert [(r["item_id"], r["system"], r["question"], r["answer"]) for r in table[::3]] == [
+        (s["sample_id"], s["system"], s["question"], s["answer"]) for s in scores
+    ]
+    assert Counter(row["dimension"] for row in table) == dict.fromkeys(
+        ["accuracy", "completeness", "clarity"], 160
+    )
+    given = [row[name] for row in table for name in ("judge", "human1", "human2", "human3")]
+    assert {int(value) for value in given if value} == set(range(1, 11))
+    missing = [row for row in table if not row["human3"]]
+    assert 0.3 < len(missing) / len(table) < 0.5
+    assert all(row["judge"] and row["human1"] and row["human2"] for row in table)
+
+
+def test_simulated_judge_has_the_faults_that_the_readme_tells_of():
+    table = rows("ratings.csv")
+    for dimension, system, low, high in (
+        ("accuracy", "weak", 0.6, 1.2), ("accuracy", "strong", -0.3, 0.3),
+        ("completeness", "weak", -0.4, 0.4), ("completeness", "strong", -0.4, 0.4),
+    ):  # fmt: skip
+        chosen = [row for row in table if (row["dimension"], row["system"]) == (dimension, system)]
+        people = [[int(row[name]) for name in ("human1", "human2", "human3") if row[name]] for row in chosen]
+        bias = [int(row["judge"]) - sum(given) / len(given) for row, given in zip(chosen, people, strict=True)]
+        assert low < sum(bias) / len(bias) < high, (dimension, system)
+    clarity = Counter(row["judge"] for row in table if row["dimension"] == "clarity")
+    assert set(clarity) == {"7", "8"}
+    assert clarity["8"] > 130

@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pipeline import STRONG, WEAK, Pipeline, Row, System
+from raters import rate
 
 from ragnb.judging import support_lexical
 
@@ -174,15 +175,14 @@ def make() -> dict[str, str]:
         "cases.jsonl": jsonl(weak[1] + strong[1]),
         "scores.csv": table(weak[2] + strong[2]),
         "scores_simulated.csv": table(simulate()),
+        "ratings.csv": table(rate(weak[2] + strong[2])),
     }
 
 
 def main() -> None:
     """Write the made files."""
     parser = argparse.ArgumentParser(description="Make the quickstart files.")
-    parser.add_argument(
-        "--out", type=Path, default=HERE, help="folder to write to (default: beside this script)"
-    )
+    parser.add_argument("--out", type=Path, default=HERE, help="folder to write to (default: beside this script)")
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     for name, text in make().items():

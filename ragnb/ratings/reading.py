@@ -144,6 +144,8 @@ def _open(
             layout.read(raw, report)
             origin["layout"] = name
     picks = dict(columns or {})
+    if "item_id" in raw.columns and "item_id" not in picks.values():
+        picks["item_id"] = "item_id"  # a sample_id beside it says of what the item was drawn
     for role, asked in (("judge", judges), ("human", humans)):
         if len(asked) == 1 and asked[0] in raw.columns:
             picks[asked[0]] = role
