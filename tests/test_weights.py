@@ -395,8 +395,8 @@ def test_weigh_adds_two_columns_and_makes_old_ones_anew():
 
 def test_shares_of_a_sample_add_up_to_one():
     frame = pd.DataFrame({"faithfulness": [1.0, np.nan, np.nan], "context_recall": [0.5, 0.5, np.nan]})
-    share = effective_weights(frame, {"faithfulness": 3.0}).share
-    assert share.tolist() == [[0.75, 0.25], [0.0, 1.0], [0.0, 0.0]]
+    parts = effective_weights(frame, {"faithfulness": 3.0})
+    assert [parts.share(k).tolist() for k in (0, 1)] == [[0.75, 0.0, 0.0], [0.25, 1.0, 0.0]]
 
 
 def test_moments_show_what_they_hold():

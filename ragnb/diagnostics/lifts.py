@@ -35,7 +35,7 @@ class Lifts:
     @property
     def total(self) -> float:
         """The document weight of all samples that have a weighted score; 0 where there is no total."""
-        return float(self.weight[self.parts.share.sum(axis=1) > 0].sum())
+        return float(self.weight[self.parts.scale > 0].sum())
 
     def column(self, metric: Metric) -> int:
         """Return the position of a metric."""
@@ -57,7 +57,7 @@ class Lifts:
         x = self.values(metric)
         delta = np.where(past(x, bar, metric.better), bar - x, 0.0)
         return np.asarray(
-            self.weight * self.parts.share[:, k] * self.parts.slopes[k] * delta / self.total, dtype=float
+            self.weight * self.parts.share(k) * delta * (self.parts.slopes[k] / self.total), dtype=float
         )
 
 

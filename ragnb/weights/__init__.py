@@ -13,11 +13,12 @@ import pandas as pd
 
 from ragnb.weights.check import check_weights, nfc
 from ragnb.weights.columns import as_pandas, numeric
+from ragnb.weights.effective import Effective, effective_weights
 from ragnb.weights.engines import collected, column_names, numbered, score_of
 from ragnb.weights.lifted import total_rises
 from ragnb.weights.notes import ledger, notes, why_no_total
 from ragnb.weights.reduced import MetricsArgument, Moments, moments
-from ragnb.weights.rows import Effective, effective_weights, sample_weight, weigh, weighted_score
+from ragnb.weights.rows import sample_weight, weigh, weighted_score
 from ragnb.weights.sketch import histogram, quantiles
 from ragnb.weights.table import plain_sums
 

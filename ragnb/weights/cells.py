@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from ragnb.weights.columns import Array, Codes, Labels
 Flags = npt.NDArray[np.bool_]
 WORD = 32
 """How many metrics one whole number holds the gaps of."""
+_SMALL = 2**15  # so many sums are laid out at once whatever the rows
 
 
 @dataclass(frozen=True)
@@ -70,81 +71,60 @@ def reduce_rows(values: Array, metrics: Sequence[Metric], group: Labels, doc: La
     array([2.])
     """
     present = ~np.isnan(values)
-    x = np.where(present, values - centres(metrics), 0.0)
-    key = _join(_join(_join(group.codes, cluster.codes), doc.codes), _pattern(present))
-    rows = len(values)
-    cell, first = _number(key)
-    if len(first) > rows / 2:
+    rows, width = values.shape
+    keys = [group, cluster] if doc is cluster else [group, cluster, doc]
+    key, size = _key([*((label.codes + 1, len(label.names) + 1) for label in keys), *_words(present)], rows)
+    n = np.bincount(key, minlength=size)
+    used = np.flatnonzero(n)
+    middles = centres(metrics)
+    if len(used) > rows / 2:
         own = np.cumsum(cluster.codes < 0) - 1 + len(cluster.names)
         alone = np.where(cluster.codes < 0, own, cluster.codes).astype(np.int64)
         order = np.lexsort((alone, group.codes))
-        return Cells(
-            group.codes[order],
-            doc.codes[order],
-            alone[order],
-            present[order],
-            np.ones(rows),
-            x[order],
-            np.empty((0, values.shape[1], values.shape[1])),
-        )
-    count = len(first)
-    sums = _sum(x, cell, count)
-    return Cells(
-        group.codes[first],
-        doc.codes[first],
-        cluster.codes[first],
-        present[first],
-        np.bincount(cell, minlength=count).astype(float),
-        sums,
-        _cross(x, cell, count, cluster.codes[first] < 0),
-    )
+        codes = (group.codes[order], doc.codes[order], alone[order], present[order])
+        x = np.where(present, values - middles, 0.0)[order]
+        return Cells(*codes, np.ones(rows), x, np.empty((0, width, width)))
+    row = np.empty(size, dtype=np.int64)
+    row[key] = np.arange(rows)
+    row = row[used]
+    there, single = present[row], cluster.codes[row] < 0
+    sums, cross = np.zeros(there.shape), np.zeros((int(single.sum()), width, width))
+    x = np.empty(rows)
+    for k in range(width):  # the gaps are part of the key: in a cell a column is all there, or all nan
+        np.subtract(values[:, k], middles[k], out=x)
+        sums[:, k] = np.where(there[:, k], np.bincount(key, weights=x, minlength=size)[used], 0.0)
+        for j in range(k, width if len(cross) else 0):
+            both = np.bincount(key, weights=x * (values[:, j] - middles[j]), minlength=size)
+            cross[:, k, j] = cross[:, j, k] = np.where(there[:, k] & there[:, j], both[used], 0.0)[single]
+    return Cells(group.codes[row], doc.codes[row], cluster.codes[row], there, n[used].astype(float), sums, cross)
 
 
-def _join(a: Codes, b: Codes) -> Codes:
-    """One code for each pair, small whatever the labels: −1 is a label like others."""
-    wide = (a - a.min(initial=0)) * (int(b.max(initial=-1)) + 2) + (b + 1)
-    codes, _ = _number(wide)
-    return codes
+def _key(parts: Iterable[tuple[Codes, int]], rows: int) -> tuple[Codes, int]:
+    """One code for each combination of parts (codes and how many there may be), in their order; and its bound."""
+    key, size = np.zeros(rows, dtype=np.int64), 1
+    for codes, count in parts:
+        if size * count > 2**62:
+            key, size = _ranked(key)
+        key = key * count + codes if size > 1 else codes
+        size *= count
+    return (key, size) if size <= max(4 * rows, _SMALL) else _ranked(key)
 
 
-def _number(key: Codes) -> tuple[Codes, Codes]:
-    """Number the distinct keys in ascending order; return each row's number and each number's first row."""
-    codes, uniques = pd.factorize(key)
-    order = np.argsort(uniques, kind="stable")
-    rank = np.empty(len(uniques), dtype=np.int64)
-    rank[order] = np.arange(len(uniques))
-    numbers = rank[codes] if len(key) else np.empty(0, dtype=np.int64)
-    first = np.empty(len(uniques), dtype=np.int64)
-    first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
-    return numbers, first
+def _ranked(key: Codes) -> tuple[Codes, int]:
+    codes, uniques = pd.factorize(key, sort=True)
+    return codes, len(uniques)
 
 
-def _pattern(present: Flags) -> Codes:
-    codes = np.zeros(len(present), dtype=np.int64)
+def _words(present: Flags) -> list[tuple[Codes, int]]:
+    """The pattern of gaps as whole numbers, and the bound of each."""
+    words = []
     for start in range(0, present.shape[1], WORD):
-        part = present[:, start : start + WORD]
-        word = part @ (1 << np.arange(part.shape[1], dtype=np.int64))
-        codes = word if start == 0 else _join(codes, word)
-    return codes
-
-
-def _sum(x: Array, cell: Codes, count: int) -> Array:
-    columns = [np.bincount(cell, weights=x[:, k], minlength=count) for k in range(x.shape[1])]
-    return np.column_stack(columns) if columns else np.empty((count, 0))
-
-
-def _cross(x: Array, cell: Codes, count: int, alone: Flags) -> Array:
-    """Σxxᵀ of the cells whose rows are their own clusters."""
-    k = x.shape[1]
-    cross = np.zeros((count, k, k))
-    rows = alone[cell] if count else np.empty(0, dtype=bool)
-    if rows.any():
-        inner, where = x[rows], cell[rows]
-        for i in range(k):
-            for j in range(i, k):
-                cross[:, i, j] = np.bincount(where, weights=inner[:, i] * inner[:, j], minlength=count)
-                cross[:, j, i] = cross[:, i, j]
-    return cross[alone]
+        part = present[:, start : start + WORD].T
+        word = np.zeros(len(present), dtype=np.int64)
+        for place, there in enumerate(part):
+            word += there.astype(np.int64) << place
+        words.append((word, 2 ** len(part)))
+    return words
 
 
 def bits(words: Codes, width: int) -> Flags:

@@ -86,13 +86,15 @@ def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
                 f"column {metric.name!r}, row {column.index[at]!r}: {column.iloc[at]!r} is text, not a score; "
                 "read the file with rn.read_scores, or convert the column to numbers"
             )
-    values = column.to_numpy(dtype=float, na_value=np.nan)
-    wrong = np.isinf(values) | (values < metric.low - SLACK) | (values > metric.high + SLACK)
-    if wrong.any():
+    plain = column.dtype == np.float64
+    values: Array = column.to_numpy() if plain else column.to_numpy(dtype=float, na_value=np.nan)
+    least, most = np.fmin.reduce(values, initial=np.nan), np.fmax.reduce(values, initial=np.nan)
+    if np.isinf(least) or np.isinf(most) or least < metric.low - SLACK or most > metric.high + SLACK:
+        wrong = np.isinf(values) | (values < metric.low - SLACK) | (values > metric.high + SLACK)
         position = int(np.argmax(wrong))
         raise RagnbError(
             f"column {metric.name!r}, row {frame.index[position]!r}: {float(values[position])!r} lies outside "
-            f"{metric.low:g}..{metric.high:g}; {declare_step(metric.name, np.nanmin(values), np.nanmax(values))}"
+            f"{metric.low:g}..{metric.high:g}; {declare_step(metric.name, least, most)}"
         )
     return values
 
@@ -105,11 +107,13 @@ def matrix(frame: pd.DataFrame, metrics: Sequence[Metric]) -> Array:
     >>> matrix(pd.DataFrame({"faithfulness": [1.0]}), [Metric("faithfulness")]).shape
     (1, 1)
     """
-    columns = [numeric(frame, metric) for metric in metrics]
-    return np.column_stack(columns) if columns else np.empty((len(frame), 0))
+    values = np.empty((len(frame), len(metrics)), order="F")
+    for k, metric in enumerate(metrics):
+        values[:, k] = numeric(frame, metric)
+    return values
 
 
-def statuses(frame: pd.DataFrame, metrics: Sequence[Metric], values: Array) -> npt.NDArray[np.int64]:
+def statuses(frame: pd.DataFrame, metrics: Sequence[Metric], values: Array) -> npt.NDArray[np.int8]:
     """Return for every row and metric 0 (ok or missing), 1 (failed) or 2 (not applicable).
 
     Raises
@@ -121,9 +125,9 @@ def statuses(frame: pd.DataFrame, metrics: Sequence[Metric], values: Array) -> n
     --------
     >>> frame = pd.DataFrame({"faithfulness": [None], "faithfulness__status": ["failed"]})
     >>> statuses(frame, [Metric("faithfulness")], np.array([[np.nan]]))
-    array([[1]])
+    array([[1]], dtype=int8)
     """
-    codes = np.zeros(values.shape, dtype=np.int64)
+    codes = np.zeros(values.shape, dtype=np.int8, order="F")
     for k, metric in enumerate(metrics):
         name = f"{metric.name}__status"
         if name not in frame.columns:
@@ -137,7 +141,7 @@ def statuses(frame: pd.DataFrame, metrics: Sequence[Metric], values: Array) -> n
                 f"(have: {listing(STATUS_WORDS)})"
             )
         told = {"ok": 0, "missing": 0, "failed": 1, "not_applicable": 2}
-        codes[:, k] = np.array([told[word] for word in words] + [0], dtype=np.int64)[places]
+        codes[:, k] = np.array([told[word] for word in words] + [0], dtype=np.int8)[places]
         clash = (codes[:, k] > 0) & ~np.isnan(values[:, k])
         if clash.any():
             row = int(np.argmax(clash))

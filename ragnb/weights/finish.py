@@ -122,18 +122,22 @@ def finish(
     With a_g = Σ v over a cluster's scored rows, A = Σ a_g, θ = Σ v s / A and u_g = Σ v (s − θ), the variance is
     (G−1)/G · Σ (u_g / (1 − a_g/A))² / A².
     """
-    v = doc_weight[cells.doc]
+    v = doc_weight[cells.doc][:, None]
     sums, counts, squares = cell_columns(cells, plan)
-    first, empty = _runs(cells.group, groups)
-    a = v[:, None] * counts
+    changes = (np.diff(cells.group) != 0) | (np.diff(cells.cluster) != 0)
+    starts = np.flatnonzero(np.append(True, changes))[: cells.size]
+    weights = v * counts
+    a, s, a2, n = (np.add.reduceat(x, starts, axis=0) for x in (weights, v * sums, v * weights, counts))
+    group, cluster = cells.group[starts], cells.cluster[starts]
+    first, empty = _runs(group, groups)
     total = _by(a, first, empty)
     usable = total > 0
     inverse = np.divide(1.0, total, out=np.zeros_like(total), where=usable)
-    theta = _by(v[:, None] * sums, first, empty) * inverse
-    n_eff = stats.kish(total, _by(v[:, None] * a, first, empty))
-    parts = _clusters(cells, groups, a, v[:, None] * sums - theta[cells.group] * a, inverse)
+    theta = _by(s, first, empty) * inverse
+    n_eff = stats.kish(total, _by(a2, first, empty))
+    parts = _clusters(group, cluster, a, s - theta[group] * a, inverse)
     if len(squares):
-        parts = _add_single_rows(parts, cells, groups, v, sums, counts, squares, theta, inverse)
+        parts = _add_single_rows(parts, cells, v, sums, counts, squares, theta, inverse)
     g, h2, inflated, share, where = parts
     se = stats.jackknife_se(total, g, inflated)
     mid = np.append(centres(metrics), plan.centre)
@@ -144,8 +148,7 @@ def finish(
     low, high = stats.mean_interval(
         value, se, g_eff, n_eff, (ranges[:, 0], ranges[:, 1]), binary=binary, level=level
     )
-    n = _by(counts, first, empty)
-    return Estimates(value, low, high, se, n, g, g_eff, n_eff, share, where)
+    return Estimates(value, low, high, se, _by(n, first, empty), g, g_eff, n_eff, share, where)
 
 
 def cell_columns(cells: Cells, plan: Plan) -> tuple[Array, Array, Array]:
@@ -159,13 +162,16 @@ def cell_columns(cells: Cells, plan: Plan) -> tuple[Array, Array, Array]:
     >>> [part.tolist() for part in cell_columns(cells, plan)]
     [[[1.0, 1.0]], [[4.0, 4.0]], []]
     """
-    scale = cells.present @ plan.weights
-    scored = scale > 0
-    share = np.divide(1.0, scale, out=np.zeros_like(scale), where=scored)
-    coefficients = cells.present * (plan.weights * plan.slopes) * share[:, None]
-    sums = np.column_stack([cells.sums, np.einsum("ck,ck->c", coefficients, cells.sums)])
-    counts = cells.n[:, None] * np.column_stack([cells.present, scored])
-    inner = coefficients[cells.cluster < 0] if len(cells.cross) else coefficients[:0]
+    width = len(plan.weights)
+    sums, counts = np.empty((2, cells.size, width + 1))
+    there = cells.present.astype(float)
+    scale = there @ plan.weights
+    share = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+    sums[:, :width], sums[:, width] = cells.sums, cells.sums @ (plan.weights * plan.slopes) * share
+    np.multiply(there, cells.n[:, None], out=counts[:, :width])
+    np.multiply(scale > 0, cells.n, out=counts[:, width])
+    single = cells.cluster < 0 if len(cells.cross) else slice(0)
+    inner = there[single] * (plan.weights * plan.slopes) * share[single, None]
     own = np.einsum("ckk->ck", cells.cross)
     squares = np.column_stack([own, np.einsum("ci,cij,cj->c", inner, cells.cross, inner)])
     return sums, counts, squares
@@ -188,17 +194,11 @@ def _runs(group: Codes, groups: int) -> tuple[Codes, Flags]:
 Parts = tuple[Array, Array, Array, Array, Codes]
 
 
-def _clusters(cells: Cells, groups: int, a: Array, u: Array, inverse: Array) -> Parts:
+def _clusters(group: Codes, cluster: Codes, a: Array, u: Array, inverse: Array) -> Parts:
     """G, Σh², Σ(u/(1−h))², the largest h and whose it is, over clusters of several rows."""
-    width = a.shape[1]
-    keep = cells.cluster >= 0
-    group, cluster, a, u = cells.group[keep], cells.cluster[keep], a[keep], u[keep]
-    zero = np.zeros((groups, width))
-    if not len(group):
-        return zero, zero.copy(), zero.copy(), zero.copy(), np.full((groups, width), -1)
-    starts = np.flatnonzero(np.append(True, (np.diff(group) != 0) | (np.diff(cluster) != 0)))
-    a, u = np.add.reduceat(a, starts, axis=0), np.add.reduceat(u, starts, axis=0)
-    group, cluster = group[starts], cluster[starts]
+    groups, width = inverse.shape
+    keep = cluster >= 0
+    group, cluster, a, u = group[keep], cluster[keep], a[keep], u[keep]
     h = a * inverse[group]
     rest = np.where(h < 1, 1 - h, 1.0)
     first, empty = _runs(group, groups)
@@ -218,7 +218,6 @@ def _clusters(cells: Cells, groups: int, a: Array, u: Array, inverse: Array) -> 
 def _add_single_rows(
     parts: Parts,
     cells: Cells,
-    groups: int,
     v: Array,
     sums: Array,
     counts: Array,
@@ -228,14 +227,14 @@ def _add_single_rows(
 ) -> Parts:
     """Add the rows that are clusters of their own: their Σ(u/(1−h))² follows from Σx and Σx²."""
     alone = cells.cluster < 0
-    group, weight, n = cells.group[alone], v[alone][:, None], counts[alone]
+    group, weight, n = cells.group[alone], v[alone], counts[alone]
     centre = theta[group]
     h = weight * inverse[group]
     rest = np.where(h < 1, 1 - h, 1.0)
     spread = squares - 2 * centre * sums[alone] + centre**2 * n
     spread[spread < 1e-13 * (squares + centre**2 * n)] = 0.0  # what cancellation leaves of values all alike
     squared = weight**2 * spread / rest**2
-    first, empty = _runs(group, groups)
+    first, empty = _runs(group, len(inverse))
     g, h2, inflated, share, where = parts
     return (
         g + _by(n * (weight > 0), first, empty),

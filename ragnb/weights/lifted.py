@@ -12,10 +12,10 @@ from ragnb.schema import Metric
 from ragnb.weights.cells import bits
 from ragnb.weights.check import check_weights
 from ragnb.weights.columns import Array, coded
+from ragnb.weights.effective import shares
 from ragnb.weights.engines import doc_there, grouped, opened, patterned, words_of
 from ragnb.weights.finish import plan_total, weight_vector
 from ragnb.weights.grouped import columns_of, pattern_of
-from ragnb.weights.rows import shares
 
 Lift = tuple[int, float]
 

@@ -216,11 +216,15 @@ def _reduce_frame(
         () if by is None else group.names,
         docs.names,
         clusters.names,
-        np.stack([_count(status == word, group.codes, size) for word in (1, 2)], axis=2),
+        _count(status, group.codes, size),
         np.bincount(group.codes, minlength=size),
     )
 
 
-def _count(flags: npt.NDArray[np.bool_], codes: npt.NDArray[np.int64], size: int) -> Counts:
-    columns = [np.bincount(codes[flags[:, k]], minlength=size) for k in range(flags.shape[1])]
-    return np.column_stack(columns) if columns else np.zeros((size, 0), dtype=np.int64)
+def _count(status: npt.NDArray[np.int8], group: npt.NDArray[np.int64], size: int) -> Counts:
+    """How many cells failed and did not apply, groups × metrics × 2."""
+    counts = np.zeros((size, status.shape[1], 2), dtype=np.int64)
+    for k, column in enumerate(status.T):
+        for word in (1, 2) if column.any() else ():
+            counts[:, k, word - 1] = np.bincount(group[column == word], minlength=size)
+    return counts

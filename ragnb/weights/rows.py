@@ -1,119 +1,24 @@
-"""Row by row: the weighted score of each sample, its document's weight, and how much each metric counts in it."""
+"""Row by row: the weighted score of each sample and its document's weight, as columns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb.errors import RagnbError
-from ragnb.schema import Metric, resolve_metrics
+from ragnb.schema import resolve_metrics
 from ragnb.weights.added import DocWeights, Total, add_columns
-from ragnb.weights.cells import Flags
 from ragnb.weights.check import check_weights, warn_unused
-from ragnb.weights.columns import Array, labels, matrix, statuses
+from ragnb.weights.columns import labels
+from ragnb.weights.effective import effective_weights, intercepts
 from ragnb.weights.engines import column_names
 from ragnb.weights.finish import plan_total, weight_vector
 from ragnb.weights.reduced import MetricsArgument
 
 Rows = TypeVar("Rows")
-
-
-@dataclass(frozen=True)
-class Effective:
-    """What each metric contributes to each sample's weighted score.
-
-    Attributes
-    ----------
-    metrics : tuple of Metric
-    values : (N, K) float
-        Raw scores, nan where there is none.
-    share : (N, K) float
-        The metric's part of the sample's total: rows add up to 1, or to 0 where there is no weighted score.
-    slopes : (K,) float
-        The rise of the total per unit of the metric, before `share`: negative where lower is better.
-    intercepts : (K,) float
-        The total is Σ share · (intercept + slope · value).
-    why_no_total : str
-        Why nothing adds up, in words; empty where it does.
-    """
-
-    metrics: tuple[Metric, ...]
-    values: Array
-    share: Array
-    slopes: Array
-    intercepts: Array
-    why_no_total: str
-
-
-def effective_weights(
-    scores: pd.DataFrame,
-    metric_weights: Mapping[str, float] | None = None,
-    *,
-    metrics: MetricsArgument = None,
-    orient: bool = True,
-    rescale: bool = False,
-    strict: bool = True,
-) -> Effective:
-    """Return each metric's share of each sample's weighted score.
-
-    Raises
-    ------
-    RagnbError
-        As `weighted_score`; with ``strict=False`` metrics of different ranges give shares of 0 instead.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"faithfulness": [1.0], "context_recall": [None]})
-    >>> effective_weights(frame).share.tolist()
-    [[1.0, 0.0]]
-    """
-    if not isinstance(scores, pd.DataFrame):
-        kind = type(scores).__name__
-        raise RagnbError(f"{kind} is no pandas frame; convert it first, such as scores.to_pandas()")
-    chosen = resolve_metrics(metrics, [str(c) for c in scores.columns])
-    values = matrix(scores, chosen)
-    statuses(scores, chosen, values)
-    checked = check_weights(metric_weights, "metric_weights")
-    warn_unused(checked, [m.name for m in chosen], "metric_weights", stacklevel=4)
-    vector = weight_vector(chosen, checked)
-    plan = plan_total(chosen, vector, orient=orient, rescale=rescale, strict=strict)
-    share = shares(~np.isnan(values), plan.weights)
-    return Effective(
-        chosen, values, share, plan.slopes, intercepts(chosen, plan.slopes, rescale=rescale), plan.why_not
-    )
-
-
-def shares(present: Flags, weights: Array) -> Array:
-    """Return each metric's part of the total of rows with these gaps: rows add up to 1, or to 0 without a total.
-
-    Examples
-    --------
-    >>> shares(np.array([[True, True], [True, False]]), np.array([1.0, 3.0])).tolist()
-    [[0.25, 0.75], [1.0, 0.0]]
-    """
-    weight = present * weights
-    scale = weight.sum(axis=1, keepdims=True)
-    share: Array = np.divide(weight, scale, out=np.zeros_like(weight), where=scale > 0)
-    return share
-
-
-def intercepts(metrics: Sequence[Metric], slopes: Array, *, rescale: bool) -> Array:
-    """Return what turning and rescaling add to each metric on its way into the total.
-
-    Examples
-    --------
-    >>> intercepts([Metric("a"), Metric("b")], np.array([-1.0, -1.0]), rescale=False).tolist()
-    [1.0, 1.0]
-    """
-    turned = np.array([m.low + m.high if s < 0 else 0.0 for m, s in zip(metrics, slopes, strict=True)])
-    moved = np.array([m.low if rescale and m.bounded else 0.0 for m in metrics])
-    found: Array = np.where(turned != 0, turned * np.abs(slopes) - moved * np.abs(slopes), -moved * slopes)
-    return found
 
 
 def weighted_score(
@@ -162,10 +67,7 @@ def weighted_score(
         total = _total(scores, metric_weights, metrics=metrics, orient=orient, rescale=rescale)
         return add_columns(scores, total, None, only=True)
     parts = effective_weights(scores, metric_weights, metrics=metrics, orient=orient, rescale=rescale)
-    filled = np.where(np.isnan(parts.values), 0.0, parts.intercepts + parts.slopes * parts.values)
-    score = (parts.share * filled).sum(axis=1)
-    score[parts.share.sum(axis=1) == 0] = np.nan
-    return pd.Series(score, index=scores.index, name="weighted_score")
+    return pd.Series(parts.score, index=scores.index, name="weighted_score")
 
 
 def _total(
@@ -206,6 +108,9 @@ def sample_weight(scores: Any, doc_weights: Mapping[str, float] | None = None, *
     if not isinstance(scores, pd.DataFrame):
         return add_columns(scores, None, DocWeights(doc, doc_weights), only=True)
     checked = check_weights(doc_weights, "doc_weights")
+    if not checked:
+        labels(scores.iloc[:0], doc, optional=doc == "doc_name")  # refuses a column that is not there
+        return pd.Series(1.0, index=scores.index, name="sample_weight")
     found = labels(scores, doc, optional=doc == "doc_name", compose=True)
     warn_unused(checked, found.names, "doc_weights")
     table: npt.NDArray[np.float64] = np.array([checked.get(name, 1.0) for name in found.names] + [1.0])

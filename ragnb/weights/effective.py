@@ -1,0 +1,136 @@
+"""How the scores of a sample add up: its weighted score, and how much each metric counts in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ragnb.errors import RagnbError
+from ragnb.schema import Metric, resolve_metrics
+from ragnb.weights.cells import Flags
+from ragnb.weights.check import check_weights, warn_unused
+from ragnb.weights.columns import Array, matrix, statuses
+from ragnb.weights.finish import plan_total, weight_vector
+from ragnb.weights.reduced import MetricsArgument
+
+_BLOCK = 2**14
+
+
+@dataclass(frozen=True)
+class Effective:
+    """What each metric contributes to each sample's weighted score.
+
+    Attributes
+    ----------
+    metrics : tuple of Metric
+    values : (N, K) float
+        Raw scores, nan where there is none.
+    weights : (K,) float
+        Of the metrics in the total.
+    scale : (N,) float
+        Σ weight over the metrics that the sample has; 0 where it has no weighted score.
+    score : (N,) float
+        The weighted score, Σ weight · (intercept + slope · value) / scale; nan where there is none.
+    slopes : (K,) float
+        The rise of the total per unit of the metric, before `share`: negative where lower is better.
+    why_no_total : str
+        Why nothing adds up, in words; empty where it does.
+    """
+
+    metrics: tuple[Metric, ...]
+    values: Array
+    weights: Array
+    scale: Array
+    score: Array
+    slopes: Array
+    why_no_total: str
+
+    def share(self, k: int) -> Array:
+        """Return metric k's part of each sample's total: a sample's parts add up to 1, or to 0 without a total."""
+        there = ~np.isnan(self.values[:, k]) & (self.scale > 0)
+        share: Array = np.divide(self.weights[k], self.scale, out=np.zeros_like(self.scale), where=there)
+        return share
+
+
+def effective_weights(
+    scores: pd.DataFrame,
+    metric_weights: Mapping[str, float] | None = None,
+    *,
+    metrics: MetricsArgument = None,
+    orient: bool = True,
+    rescale: bool = False,
+    strict: bool = True,
+) -> Effective:
+    """Return each sample's weighted score, and each metric's share of it.
+
+    Raises
+    ------
+    RagnbError
+        As `weighted_score`; with ``strict=False`` metrics of different ranges give shares of 0 instead.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"faithfulness": [1.0], "context_recall": [None]})
+    >>> effective_weights(frame).share(0).tolist()
+    [1.0]
+    """
+    if not isinstance(scores, pd.DataFrame):
+        kind = type(scores).__name__
+        raise RagnbError(f"{kind} is no pandas frame; convert it first, such as scores.to_pandas()")
+    chosen = resolve_metrics(metrics, [str(c) for c in scores.columns])
+    values = matrix(scores, chosen)
+    statuses(scores, chosen, values)
+    checked = check_weights(metric_weights, "metric_weights")
+    warn_unused(checked, [m.name for m in chosen], "metric_weights", stacklevel=4)
+    vector = weight_vector(chosen, checked)
+    plan = plan_total(chosen, vector, orient=orient, rescale=rescale, strict=strict)
+    added = intercepts(chosen, plan.slopes, rescale=rescale)
+    scale, score = _add_up(values, plan.weights, plan.slopes, added)
+    return Effective(chosen, values, plan.weights, scale, score, plan.slopes, plan.why_not)
+
+
+def _add_up(values: Array, weights: Array, slopes: Array, added: Array) -> tuple[Array, Array]:
+    """Σ weight over the scores that are there, and the weighted score, in blocks for the processor's cache."""
+    scale, score = np.zeros(len(values)), np.full(len(values), np.nan)
+    columns = [(k, weights[k] * slopes[k], weights[k] * added[k]) for k in np.flatnonzero(weights)]
+    for start in range(0, len(values), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        bottom, top = scale[block], np.zeros(len(scale[block]))
+        for k, slope, intercept in columns:
+            x = values[block, k]
+            there = ~np.isnan(x)
+            bottom += weights[k] * there
+            top += np.where(there, slope * x + intercept, 0.0)
+        np.divide(top, bottom, out=score[block], where=bottom > 0)
+    return scale, score
+
+
+def shares(present: Flags, weights: Array) -> Array:
+    """Return each metric's part of the total of rows with these gaps: rows add up to 1, or to 0 without a total.
+
+    Examples
+    --------
+    >>> shares(np.array([[True, True], [True, False]]), np.array([1.0, 3.0])).tolist()
+    [[0.25, 0.75], [1.0, 0.0]]
+    """
+    weight = present * weights
+    scale = weight.sum(axis=1, keepdims=True)
+    share: Array = np.divide(weight, scale, out=np.zeros_like(weight), where=scale > 0)
+    return share
+
+
+def intercepts(metrics: Sequence[Metric], slopes: Array, *, rescale: bool) -> Array:
+    """Return what turning and rescaling add to each metric on its way into the total.
+
+    Examples
+    --------
+    >>> intercepts([Metric("a"), Metric("b")], np.array([-1.0, -1.0]), rescale=False).tolist()
+    [1.0, 1.0]
+    """
+    turned = np.array([m.low + m.high if s < 0 else 0.0 for m, s in zip(metrics, slopes, strict=True)])
+    moved = np.array([m.low if rescale and m.bounded else 0.0 for m in metrics])
+    found: Array = np.where(turned != 0, turned * np.abs(slopes) - moved * np.abs(slopes), -moved * slopes)
+    return found
