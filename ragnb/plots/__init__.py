@@ -5,9 +5,10 @@ matplotlib is changed.
 """
 
 from ragnb.plots.bins import distribution
-from ragnb.plots.canvas import alt_text, cjk_font, svg
+from ragnb.plots.canvas import alt_text, cjk_font
 from ragnb.plots.counts import outcomes
 from ragnb.plots.dots import intervals
+from ragnb.plots.output import save, svg
 from ragnb.plots.shape import radar
 
-__all__ = ["alt_text", "cjk_font", "distribution", "intervals", "outcomes", "radar", "svg"]
+__all__ = ["alt_text", "cjk_font", "distribution", "intervals", "outcomes", "radar", "save", "svg"]

@@ -1,24 +1,44 @@
-"""How the scores of each metric spread: counts by tenths of the range, which keep heaps at 0 and 1 in sight."""
+"""How the scores of each metric spread: counts by equal bins, which keep heaps at the ends of a range in sight."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.errors import RagnbError
-from ragnb.markup import INK, one_line
+from ragnb.errors import RagnbError, unknown
+from ragnb.markup import one_line
 from ragnb.plots.canvas import LONGEST, WIDTH, canvas, describe
+from ragnb.plots.heat import grid
 from ragnb.plots.means import gaps, split
-from ragnb.schema import Metric, resolve_metrics
+from ragnb.schema import METRICS, Metric, resolve_metrics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 TENTHS = 10
+COUNTED = ("metric", "bin_low", "bin_high", "n")
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One metric of one system: its counts, the ends of its range, and what its name adds."""
+
+    metric: str
+    system: str
+    counts: list[int]
+    ends: tuple[float, float]
+    lower: bool
+    gaps: str
+
+    @property
+    def name(self) -> str:
+        whose = f" · {one_line(self.system, LONGEST)}" if self.system else ""
+        return f"{one_line(self.metric, LONGEST)}{whose}{' ↓' if self.lower else ''}"
 
 
 def distribution(
@@ -28,34 +48,39 @@ def distribution(
     by: str | None = None,
     ax: Axes | None = None,
     lang: str = "en",
-    finding: str = "",
+    finding: str | None = None,
 ) -> Axes:
-    """Draw how many samples score in each tenth of a metric's range, one row a metric (and system).
+    """Draw how many samples score in each part of a metric's range, one row a metric (and system).
 
     Parameters
     ----------
     scores : DataFrame
-        One row a sample, one column a metric; optional ``<metric>__status``.
+        One row a sample, one column a metric; optional ``<metric>__status``; drawn by tenths. Or the counts
+        themselves, as ``weights.histogram`` returns them for rows of any number: ``[by,] metric, bin_low,
+        bin_high, n``, optionally ``n_missing, n_failed, n_not_applicable`` on each row.
     metrics : names or Metric objects, optional
-        As everywhere: None takes the columns that METRICS declares.
+        As everywhere: None takes the columns that METRICS declares; of counts, all.
     by : str, optional
         A column, such as ``system``: a row for each of its values.
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}
-    finding : str
-        What the picture shows, in a sentence: its title, and the start of its words.
+    finding : str, optional
+        What the picture shows, in a sentence: its title, and the start of its words. By default the row with
+        the largest share in the worst part of its range; empty for no title.
 
     Returns
     -------
     Axes
-        A heat map whose cells hold the counts; the shade is the share of the row. The last tenth holds its upper
-        end. A row's name gives n and how many scores are missing, failed or not applicable.
+        A heat map whose cells hold the counts; the shade is the share of the row, and a part that nothing fell
+        into is empty. The last part holds its upper end. A row's name gives n and how many scores are missing,
+        failed or not applicable.
 
     Raises
     ------
     RagnbError
-        For unknown metrics or columns, for no metric with a finite range, and for scores outside theirs.
+        For unknown metrics or columns, for no metric with a finite range, for scores outside theirs, and for
+        counts whose metrics have different numbers of parts.
 
     Examples
     --------
@@ -63,29 +88,57 @@ def distribution(
     >>> [text.get_text() for text in axes.texts if text.get_text()]
     ['1', '2']
     """
+    say = texts.load(lang)
+    counted = set(COUNTED) <= set(map(str, scores.columns))
+    rows, endless = _from_counts(scores, metrics, by, lang) if counted else _from_scores(scores, metrics, by, lang)
+    parts = {len(row.counts) for row in rows}
+    if len(parts) != 1:
+        raise RagnbError(f"the metrics have different numbers of bins, {sorted(parts)}; count them alike")
+    names = [f"{row.name}\n{_how_many(row, lang)}" for row in rows]
+    with canvas(ax, WIDTH, 1.0 + 0.42 * len(rows), [*names, finding or "", say("chart.bins")]) as ax:
+        _draw(ax, rows, names)
+        notes = [say("chart.bins")] + ([] if _same(rows) else [say("chart.shares")])
+        notes += [say("chart.lower")] if any(row.lower for row in rows) else []
+        notes += [say("chart.not_drawn", names=", ".join(endless))] if endless else []
+        ax.set_xlabel("\n".join(notes), fontsize=8.5, loc="right")
+        said = [f"{one_line(name)}: {' '.join(map(str, row.counts))}" for name, row in zip(names, rows, strict=True)]
+        describe(ax, finding, _seen(rows, lang), "; ".join(said), lang)
+    return ax
+
+
+def _from_scores(scores: pd.DataFrame, metrics: Any, by: str | None, lang: str) -> tuple[list[_Row], list[str]]:
     chosen = resolve_metrics(metrics, [str(name) for name in scores.columns])
     bounded = [metric for metric in chosen if metric.bounded]
     if not bounded:
         raise RagnbError("no metric with a finite range to draw; name some: metrics=[Metric('mine', 0, 1)]")
-    say = texts.load(lang)
-    rows = {
-        _name(part, metric, system, lang): _counts(part[metric.name], metric)
-        for metric in bounded
+    rows = [
+        _Row(
+            m.name, system, _counts(part[m.name], m), (m.low, m.high), m.better == "lower",
+            gaps(_gaps(part, m.name), lang),
+        )
+        for m in bounded
         for system, part in split(scores, by).items()
-    }
-    endless = [metric.name for metric in chosen if not metric.bounded]
-    with canvas(ax, WIDTH, 1.1 + 0.42 * len(rows), [*rows, finding, say("chart.bins")]) as ax:
-        _heat(ax, rows)
-        same = len({(metric.low, metric.high) for metric in bounded}) == 1
-        low, high = (bounded[0].low, bounded[0].high) if same else (0.0, 1.0)
-        edges = [f"{low + (high - low) * step / TENTHS:g}" for step in range(TENTHS + 1)]
-        ax.set_xticks(range(TENTHS + 1), edges, rotation=0)
-        notes = [say("chart.bins")] if same else [say("chart.bins"), say("chart.shares")]
-        notes += [say("chart.not_drawn", names=", ".join(endless))] if endless else []
-        ax.set_xlabel("; ".join(notes), fontsize=8.5, loc="right")
-        values = "; ".join(f"{one_line(name)}: {' '.join(map(str, row))}" for name, row in rows.items())
-        describe(ax, finding, say("chart.distribution", values=values))
-    return ax
+    ]  # fmt: skip
+    return rows, [metric.name for metric in chosen if not metric.bounded]
+
+
+def _from_counts(counts: pd.DataFrame, metrics: Any, by: str | None, lang: str) -> tuple[list[_Row], list[str]]:
+    here = list(dict.fromkeys(map(str, counts["metric"])))
+    named = [metrics] if isinstance(metrics, str | Metric) else here if metrics is None else list(metrics)
+    rows = []
+    for metric in named:
+        name = metric.name if isinstance(metric, Metric) else metric
+        if name not in here:
+            raise unknown("metric", name, here)
+        known = metric if isinstance(metric, Metric) else METRICS.get(name)
+        for system, part in split(counts[counts["metric"] == name], by).items():
+            bins = part.sort_values("bin_low", kind="stable")
+            ends = (bins["bin_low"].iloc[0], bins["bin_high"].iloc[-1])
+            lower, gone = known is not None and known.better == "lower", gaps(bins.iloc[0].to_dict(), lang)
+            rows.append(_Row(name, system, [int(n) for n in bins["n"]], ends, lower, gone))
+    if not rows:
+        raise RagnbError("no counts to draw; weights.histogram(scores) makes some")
+    return rows, []
 
 
 def _numbers(column: pd.Series[Any]) -> np.ndarray:
@@ -106,29 +159,41 @@ def _counts(column: pd.Series[Any], metric: Metric) -> list[int]:
     return [int(n) for n in np.bincount(np.minimum(tenth, TENTHS - 1), minlength=TENTHS)]
 
 
-def _name(part: pd.DataFrame, metric: Metric, system: str, lang: str) -> str:
-    say = texts.load(lang)
-    empty = np.isnan(_numbers(part[metric.name]))
-    status = part.get(f"{metric.name}__status")
+def _gaps(part: pd.DataFrame, metric: str) -> dict[str, Any]:
+    empty = np.isnan(_numbers(part[metric]))
+    status = part.get(f"{metric}__status")
     words = [""] * len(part) if status is None else [str(word) for word in status]
     said = pd.Series([word for word, gone in zip(words, empty, strict=True) if gone], dtype=object)
     row = {f"n_{word}": int((said == word).sum()) for word in ("failed", "not_applicable")}
-    row["n_missing"] = len(said) - sum(row.values())
-    counts = ", ".join(filter(None, [say("chart.n", n=int((~empty).sum())), gaps(row, lang)]))
-    whose = f" · {one_line(system, LONGEST)}" if system else ""
-    return f"{one_line(metric.name, LONGEST)}{whose}\n{counts}"
+    return row | {"n_missing": len(said) - sum(row.values())}
 
 
-def _heat(ax: Axes, rows: dict[str, list[int]]) -> None:
-    import seaborn as sns
+def _how_many(row: _Row, lang: str) -> str:
+    return ", ".join(filter(None, [texts.load(lang)("chart.n", n=f"{sum(row.counts):,}"), row.gaps]))
 
-    table = np.array(list(rows.values()))
+
+def _same(rows: list[_Row]) -> bool:
+    return len({row.ends for row in rows}) == 1
+
+
+def _draw(ax: Axes, rows: list[_Row], names: list[str]) -> None:
+    table = np.array([row.counts for row in rows])
     shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
-    sns.heatmap(
-        shares, annot=table, fmt="d", mask=table == 0, cmap="Blues", vmin=0, vmax=1, cbar=False,
-        xticklabels=False, yticklabels=False, ax=ax, annot_kws={"fontsize": 8.5},
-    )  # fmt: skip
-    ax.set_yticks(np.arange(len(rows)) + 0.5, list(rows))
-    ax.tick_params(length=0)
-    for y in range(len(rows) + 1):
-        ax.axhline(y, color=INK, linewidth=0.4, alpha=0.3)
+    written = [[f"{n:,}" if n else "" for n in row.counts] for row in rows]
+    longest = max(len(cell) for row in written for cell in row)
+    grid(ax, np.where(table > 0, shares, np.nan), written, cmap="Blues", size=8.5 if longest < 7 else 6.5)
+    low, high = rows[0].ends if _same(rows) else (0.0, 1.0)
+    parts = table.shape[1]
+    ax.set_yticks(np.arange(len(rows)) + 0.5, names)
+    ax.set_xticks(range(parts + 1), [f"{low + (high - low) * step / parts:.3g}" for step in range(parts + 1)])
+
+
+def _seen(rows: list[_Row], lang: str) -> str:
+    """Say where most of a metric's scores lie at the bad end."""
+    say = texts.load(lang)
+    scored = [row for row in rows if sum(row.counts)]
+    if not scored:
+        return say("chart.nothing")
+    worst = max(scored, key=lambda row: row.counts[-1 if row.lower else 0] / sum(row.counts))
+    k, n = worst.counts[-1 if worst.lower else 0], sum(worst.counts)
+    return say("chart.bad_end", name=worst.name, k=f"{k:,}", n=f"{n:,}") if k else say("chart.no_bad_end")

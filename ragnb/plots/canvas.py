@@ -1,19 +1,17 @@
-"""What every chart shares: Axes with our fonts and colours, words for those who cannot see it, and SVG."""
+"""What every chart shares: Axes with our fonts and colours, and words for those who cannot see it."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from io import StringIO
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree
 
+from ragnb import texts
 from ragnb.errors import RagnbWarning
-from ragnb.markup import INK, Safe, one_line
+from ragnb.markup import INK, one_line, text_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,9 +41,11 @@ NO_FONT = (
     "'Noto Sans CJK SC' (Debian: fonts-noto-cjk or the smaller fonts-wqy-microhei) and restart the kernel. "
     "plots.svg(ax) needs none: it uses the reader's fonts"
 )
+GREY = "#8c8c8c"
+"""Of grids and of what is no evidence: 3 : 1 on white and on a dark page."""
+
 LONGEST = 40
 WIDTH = 7.2
-_XLINK = "{http://www.w3.org/1999/xlink}"
 
 
 def cjk_font() -> str | None:
@@ -75,6 +75,7 @@ def _families(words: Iterable[object]) -> list[str]:
 def _settings(families: list[str]) -> Any:
     ink = dict.fromkeys(["text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"], INK)
     return ink | {
+        "axes.facecolor": "white",
         "font.family": families,
         "font.size": 9,
         "axes.titlesize": 10.5,
@@ -99,7 +100,7 @@ def canvas(ax: Axes | None, width: float, height: float, words: Iterable[object]
 
     families = _families(words)
     # A figure is made outside the context: a notebook's backend loads with the first one, and sets itself up.
-    figure = plt.figure(figsize=(width, height), layout="constrained") if ax is None else None
+    figure = plt.figure(figsize=(width, height), facecolor="white", layout="constrained") if ax is None else None
     with mpl.rc_context(_settings(families)):
         if figure is not None:
             ax = figure.subplots()
@@ -112,11 +113,43 @@ def canvas(ax: Axes | None, width: float, height: float, words: Iterable[object]
             artist.set_parse_math(False)
 
 
-def describe(ax: Axes, finding: str, said: str) -> None:
-    """Set the finding as the title, and finding and numbers as the words of the picture."""
-    if finding:
-        ax.set_title(one_line(finding))
-    ax.set_label(one_line(f"{finding}. {said}" if finding else said))
+def wrapped(text: str, points: float, size: float = 9.0) -> str:
+    """Break text into lines of at most `points`: at spaces, after underscores, and between wide characters.
+
+    Examples
+    --------
+    >>> wrapped("a_long_name 中文名", 30, 10).splitlines()
+    ['a_', 'long_', 'name', '中文名']
+    """
+    lines = [""]
+    for piece in re.findall(r"[^\s_\u1100-\uffff]+[\s_]*|[\s_]+|[\u1100-\uffff]\s*", text):
+        # A closing mark never starts a line.
+        closing = unicodedata.category(piece[0]) in ("Po", "Pe", "Pf")
+        if lines[-1] and not closing and text_width(lines[-1] + piece.rstrip(), size) > points:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _room(ax: Axes) -> float:
+    """The width of a title over these Axes, in points; what is laid out later is estimated from its labels."""
+    figure: Any = ax.figure
+    if figure.get_layout_engine() is None or len(figure.axes) > 1:
+        return float(ax.get_window_extent().width / figure.dpi * 72)
+    names = [line for label in ax.get_yticklabels() for line in label.get_text().splitlines()]
+    return float(figure.get_figwidth() * 72 - 24 - max((text_width(name, 9.0) for name in names), default=0.0))
+
+
+def describe(ax: Axes, finding: str | None, seen: str, values: str, lang: str) -> None:
+    """Set the title and the words of a picture: the caller's finding, what is `seen` for None; then the values.
+
+    An empty finding draws no title, as under a caption that says it.
+    """
+    title = seen if finding is None else finding
+    if title:
+        ax.set_title(wrapped(one_line(title), _room(ax), 10.5))
+    said = (finding or seen).rstrip(".。 ")
+    ax.set_label(one_line(texts.load(lang)("chart.words", finding=said, values=values)))
 
 
 def alt_text(ax: Axes) -> str:
@@ -127,90 +160,6 @@ def alt_text(ax: Axes) -> str:
     >>> import pandas as pd
     >>> from ragnb import plots
     >>> plots.alt_text(plots.outcomes(pd.DataFrame({"label": ["OK"], "n": [3]})))
-    'Counts: OK 3.'
+    'OK comes most often: 3 of 3. OK 3.'
     """
     return str(ax.get_label())
-
-
-def svg(ax: Axes) -> Safe:
-    """Return the figure of these Axes as inline SVG that any page can hold.
-
-    Text stays text, in the reader's fonts; what is drawn in the colour of the text follows the page; equal
-    figures give equal bytes; ids are the picture's own; nothing is fetched. The figure is closed for pyplot, so
-    that a notebook does not show it a second time.
-
-    Parameters
-    ----------
-    ax : Axes
-        Any Axes of the figure, drawn by a function of this room or not.
-
-    Returns
-    -------
-    Safe
-        An ``<svg role="img">`` whose label is the `alt_text` of all Axes of the figure.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from ragnb import plots
-    >>> picture = plots.svg(plots.outcomes(pd.DataFrame({"label": ["OK"], "n": [3]})))
-    >>> picture[:4], 'aria-label="Counts: OK 3."' in picture
-    ('<svg', True)
-    """
-    import matplotlib as mpl
-    from matplotlib import pyplot as plt
-
-    figure: Any = ax.figure
-    figure = figure.figure or figure
-    written = StringIO()
-    nothing = dict.fromkeys(["Creator", "Date", "Format", "Type"])
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "ragnb"}):
-        figure.savefig(written, format="svg", metadata=nothing, transparent=True)
-    plt.close(figure)
-    root = ElementTree.fromstring(written.getvalue())
-    _bare(root)
-    root.set("xmlns", "http://www.w3.org/2000/svg")
-    root.set("class", "rg-svg")
-    root.set("role", "img")
-    root.set("aria-label", " ".join(filter(None, map(alt_text, figure.axes))))
-    root.set("fill", "currentColor")
-    root.set("style", "max-width: 100%; height: auto; stroke-linejoin: round; stroke-linecap: butt")
-    _own_ids(root)
-    return Safe(ElementTree.tostring(root, encoding="unicode"))
-
-
-def _bare(root: ElementTree.Element) -> None:
-    """Take off namespaces, the style rule that would reach the whole page, and the colour of ink."""
-    for parent in root.iter():
-        for child in [child for child in parent if child.tag.endswith(("}style", "}metadata"))]:
-            parent.remove(child)
-    for node in root.iter():
-        node.tag = node.tag.rpartition("}")[2]
-        if _XLINK + "href" in node.attrib:
-            node.set("href", node.attrib.pop(_XLINK + "href"))
-        if "d" in node.attrib:
-            node.set("d", " ".join(node.attrib["d"].split()))
-        style = re.sub(f"{INK}|#000000", "currentColor", node.get("style", ""))
-        if style:
-            node.set("style", re.sub(r"(font-family: [^;]*)", r"\1, sans-serif", style))
-
-
-def _own_ids(root: ElementTree.Element) -> None:
-    """Drop ids that nothing refers to, and make the others the picture's own."""
-    pointer = re.compile(r"#(?=[mphci][0-9a-f]{10})([\w-]+)")
-    pointing = [
-        (node, key)
-        for node in root.iter()
-        for key, value in node.attrib.items()
-        if key == "href" or value.startswith("url(#") or "url(#" in (value if key == "style" else "")
-    ]
-    used = {name for node, key in pointing for name in re.findall(r"#([\w.-]+)", node.attrib[key])}
-    for node in root.iter():
-        if node.get("id") not in used:
-            node.attrib.pop("id", None)
-    own = "r" + hashlib.sha256(ElementTree.tostring(root)).hexdigest()[:10]
-    for node in root.iter():
-        if "id" in node.attrib:
-            node.set("id", f"{own}-{node.attrib['id']}")
-    for node, key in pointing:
-        node.set(key, pointer.sub(rf"#{own}-\1", node.attrib[key]))

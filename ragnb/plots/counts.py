@@ -24,7 +24,7 @@ def outcomes(
     by: str | None = None,
     ax: Axes | None = None,
     lang: str = "en",
-    finding: str = "",
+    finding: str | None = None,
 ) -> Axes:
     """Draw counts as bars, one row a label, in the order of the frame.
 
@@ -39,8 +39,9 @@ def outcomes(
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}
-    finding : str
-        What the picture shows, in a sentence: its title, and the start of its words.
+    finding : str, optional
+        What the picture shows, in a sentence: its title, and the start of its words. By default what stands out
+        in the frame; empty for no title.
 
     Returns
     -------
@@ -66,7 +67,7 @@ def outcomes(
     check_systems(list(systems))
     names = [one_line(name, LONGEST) for name in labels]
     many, say, said = len(systems), texts.load(lang), []
-    words = [*names, *systems, finding, say("chart.count")]
+    words = [*names, *systems, finding or "", say("chart.count")]
     with canvas(ax, WIDTH, 0.9 + 0.26 * max(len(labels), 1) * many + 0.2 * (many > 1), words) as ax:
         for number, (system, part) in enumerate(systems.items()):
             places = [labels.index(str(name)) for name in part[label]]
@@ -86,7 +87,7 @@ def outcomes(
         _frame(ax, names, say("chart.count"))
         if many > 1:
             legend_below(ax)
-        describe(ax, finding, say("chart.outcomes", values="; ".join(said)))
+        describe(ax, finding, _seen(label, systems, lang), "; ".join(said), lang)
     return ax
 
 
@@ -101,3 +102,15 @@ def _frame(ax: Axes, names: list[str], unit: str) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(unit, fontsize=8.5)
+
+
+def _seen(label: str, systems: dict[str, pd.DataFrame], lang: str) -> str:
+    """Say which label comes most often, of each system."""
+    say, found = texts.load(lang), []
+    for system, part in systems.items():
+        n = part["n"].sum()
+        if n:
+            top = part.iloc[int(part["n"].to_numpy().argmax())]
+            whose = f"{one_line(system, LONGEST)}: " if system else ""
+            found.append(whose + say("chart.most", name=one_line(top[label], LONGEST), k=int(top["n"]), n=int(n)))
+    return "; ".join(found) or say("chart.nothing_counted")

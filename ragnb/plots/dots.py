@@ -30,7 +30,7 @@ def intervals(
     bars: Bars = (),
     ax: Axes | None = None,
     lang: str = "en",
-    finding: str = "",
+    finding: str | None = None,
 ) -> Axes:
     """Draw every mean as a dot with its interval on the whole range, the numbers and n beside it.
 
@@ -47,8 +47,9 @@ def intervals(
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}
-    finding : str
-        What the picture shows, in a sentence: its title, and the start of its words.
+    finding : str, optional
+        What the picture shows, in a sentence: its title, and the start of its words. By default what stands out
+        in the frame; empty for no title.
 
     Returns
     -------
@@ -72,7 +73,7 @@ def intervals(
     say, many = texts.load(lang), len(table.systems)
     names = [_name(table, metric, say("chart.total")) for metric in table.metrics]
     rows = len(names) * (many + (many > 1) * 0.6)
-    words = [*names, *table.systems, finding, say("chart.lower")]
+    words = [*names, *table.systems, finding or "", say("chart.lower")]
     with canvas(ax, WIDTH, 0.9 + 0.3 * max(rows, 1) + 0.2 * (many > 1), words) as ax:
         for place, metric in enumerate(table.metrics):
             for number, system in enumerate(table.systems):
@@ -83,7 +84,7 @@ def intervals(
         _scale(ax, table, say)
         if many > 1 or named:
             legend_below(ax)
-        describe(ax, finding, say("chart.intervals", values=table.words()))
+        describe(ax, finding, table.seen(), table.words(), lang)
     return ax
 
 

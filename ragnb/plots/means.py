@@ -66,6 +66,33 @@ class Means:
             parts.append(f"{one_line(system, 40)}: {numbers}" if len(self.systems) > 1 else numbers)
         return "; ".join(parts)
 
+    def place(self, system: str, metric: str) -> float:
+        """Return where an estimate stands in its range, 1 at the good end; nan where there is none."""
+        value, (low, high) = self.get(system, metric, "value"), self.ranges[metric]
+        if is_missing(value):
+            return math.nan
+        place = (float(value) - low) / (high - low)
+        return 1.0 - place if self.better[metric] == "lower" else place
+
+    def seen(self) -> str:
+        """Say what stands out: the total, and the estimates nearest to the bad and the good end of their range."""
+        say = texts.load(self.lang)
+        found = []
+        if TOTAL in self.metrics:
+            totals = [f"{one_line(s, 40)} {self.written(s, TOTAL)}".strip() for s in self.systems]
+            found.append(say("chart.total_is", values=", ".join(totals)))
+        keys = [(s, m) for s in self.systems for m in self.metrics if m != TOTAL and self.place(s, m) >= 0]
+        if not keys:
+            return found[0] if found else say("chart.nothing")
+        weak, strong = (self._named(end(keys, key=lambda key: self.place(*key))) for end in (min, max))
+        ends = weak if weak == strong else say("chart.ends", weak=weak, strong=strong)
+        return say("chart.words", finding=found[0], values=ends).rstrip(".。") if found else ends
+
+    def _named(self, key: tuple[str, str]) -> str:
+        system, metric = key
+        whose = f" ({one_line(system, 40)})" if len(self.systems) > 1 else ""
+        return f"{one_line(metric, 40)}{whose} {self.written(system, metric)}"
+
 
 def split(frame: pd.DataFrame, by: str | None) -> dict[str, pd.DataFrame]:
     """Part a frame by a column of names, in the order in which they come; one part without a name otherwise."""

@@ -25,7 +25,7 @@ def radar(
     by: str | None = None,
     ax: Axes | None = None,
     lang: str = "en",
-    finding: str = "",
+    finding: str | None = None,
 ) -> Axes:
     """Draw means as closed polygons, the first metric up; fewer than three metrics become dots with intervals.
 
@@ -41,8 +41,9 @@ def radar(
     ax : Axes, optional
         Plain ones; by default those of a new figure.
     lang : {"en", "zh"}
-    finding : str
-        What the picture shows, in a sentence: its title, and the start of its words.
+    finding : str, optional
+        What the picture shows, in a sentence: its title, and the start of its words. By default what stands out
+        in the frame; empty for no title.
 
     Returns
     -------
@@ -73,7 +74,7 @@ def radar(
         for name in axis_names(table.metrics, systems, ranges=table.ranges, better=table.better, lang=lang)
     ]
     say = texts.load(lang)
-    words = [*names, *table.systems, finding, say("chart.turned")]
+    words = [*names, *table.systems, finding or "", say("chart.turned")]
     # Inches: the widest name has its place beside the web, which shrinks where a page is too narrow for both.
     side = max(text_width(line, 9.0) for name in names for line in name.splitlines()) / 72 + 0.1
     radius = max(1.0, min(1.8, WIDTH / 2 - side))
@@ -89,7 +90,7 @@ def radar(
         ax.set_xlabel("\n".join(notes), fontsize=8.5)
         if len(systems) > 1:
             legend_below(ax, 10 + 14 * len(notes))
-        describe(ax, finding, say("chart.radar", values=table.words()))
+        describe(ax, finding, table.seen(), table.words(), lang)
     return ax
 
 

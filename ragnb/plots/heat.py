@@ -1,0 +1,66 @@
+"""A grid of shaded cells with their numbers in them, for every heat map of this room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ragnb.markup import MISSING, text_width
+from ragnb.plots.canvas import GREY, wrapped
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Neither is the ink of the page, which turns light where the page is dark: cells keep their shade there.
+_DARK, _LIGHT = "#111111", "#ffffff"
+MOST_LINES = 3
+
+
+def grid(ax: Axes, shades: np.ndarray, written: Sequence[Sequence[str]], *, cmap: str, size: float = 8.5) -> None:
+    """Shade cells from 0 (light) to 1 (dark), nan for a cell without shade, and write in each.
+
+    A cell that says `MISSING` is hatched; an empty text leaves it bare. The first row is on top.
+    """
+    from matplotlib import colormaps
+
+    colours, (rows, columns) = colormaps[cmap], shades.shape
+    for (y, x), shade in np.ndenumerate(shades):
+        gone, text = bool(np.isnan(shade)), written[y][x]
+        # Not the darkest end of the map, so that a cell stands out from a dark page too.
+        face = "none" if gone else colours(0.04 + 0.8 * shade)
+        _cell(ax, x, y, face, hatched=text == MISSING)
+        if text:
+            ink: dict[str, Any] = {} if gone else {"color": _LIGHT if _dark(face) else _DARK}
+            ax.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=size, **ink)
+    ax.set(xlim=(0, columns), ylim=(max(rows, 1), 0))
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    ax.set_yticks(np.arange(rows) + 0.5)
+    ax.set_xticks(np.arange(columns) + 0.5)
+
+
+def _cell(ax: Axes, x: float, y: float, face: Any, *, hatched: bool) -> None:
+    from matplotlib.patches import Rectangle
+
+    hatch = "////" if hatched else None
+    ax.add_patch(Rectangle((x, y), 1, 1, facecolor=face, edgecolor=GREY, linewidth=0.4, hatch=hatch, label="_cell"))
+
+
+def _dark(face: Any) -> bool:
+    """Whether white text stands out more than black from a colour, by WCAG's relative luminance."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in face[:3]]
+    return float(np.dot([0.2126, 0.7152, 0.0722], linear)) < 0.179
+
+
+def name_columns(ax: Axes, names: Sequence[str], points: float) -> None:
+    """Name columns that are `points` wide on top: across where three lines hold every name, else aslant."""
+    broken = [wrapped(name, points - 4, 8.5) for name in names]
+    fits = all(
+        len(name.splitlines()) <= MOST_LINES and max(text_width(line, 8.5) for line in name.splitlines()) <= points
+        for name in broken
+    )
+    ax.xaxis.tick_top()
+    turn: dict[str, Any] = {} if fits else {"rotation": 40, "ha": "left", "rotation_mode": "anchor"}
+    ax.set_xticklabels(broken if fits else list(names), fontsize=8.5, **turn)
