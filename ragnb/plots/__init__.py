@@ -5,10 +5,31 @@ matplotlib is changed.
 """
 
 from ragnb.plots.bins import distribution
+from ragnb.plots.budget import label_budget
 from ragnb.plots.canvas import alt_text, cjk_font
 from ragnb.plots.counts import outcomes
+from ragnb.plots.curves import band_shares, reliability
+from ragnb.plots.differences import bland_altman
 from ragnb.plots.dots import intervals
+from ragnb.plots.estimates import bias_by, corrected_means
 from ragnb.plots.output import save, svg
+from ragnb.plots.pairs import judge_human
 from ragnb.plots.shape import radar
 
-__all__ = ["alt_text", "cjk_font", "distribution", "intervals", "outcomes", "radar", "save", "svg"]
+__all__ = [
+    "alt_text",
+    "band_shares",
+    "bias_by",
+    "bland_altman",
+    "cjk_font",
+    "corrected_means",
+    "distribution",
+    "intervals",
+    "judge_human",
+    "label_budget",
+    "outcomes",
+    "radar",
+    "reliability",
+    "save",
+    "svg",
+]

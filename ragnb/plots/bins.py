@@ -101,7 +101,7 @@ def distribution(
         notes += [say("chart.lower")] if any(row.lower for row in rows) else []
         notes += [say("chart.not_drawn", names=", ".join(endless))] if endless else []
         ax.set_xlabel("\n".join(notes), fontsize=8.5, loc="right")
-        said = [f"{one_line(name)}: {' '.join(map(str, row.counts))}" for name, row in zip(names, rows, strict=True)]
+        said = [f"{one_line(n)}: {' '.join(map(str, row.counts))}" for n, row in zip(names, rows, strict=True)]
         describe(ax, finding, _seen(rows, lang), "; ".join(said), lang)
     return ax
 

@@ -9,10 +9,11 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.errors import RagnbError
-from ragnb.markup import INK, SYSTEM_COLOURS, one_line
+from ragnb.markup import INK, SYSTEM_COLOURS, count, one_line
 from ragnb.markup.cells import is_missing
 from ragnb.plots.canvas import LONGEST, WIDTH, canvas, describe
 from ragnb.plots.means import TOTAL, Means, Metrics, read_means
+from ragnb.plots.rows import Row, draw_row, name_rows, whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,8 +79,8 @@ def intervals(
         for place, metric in enumerate(table.metrics):
             for number, system in enumerate(table.systems):
                 _row(ax, table, (system, metric), _height(place, number, many), number)
-        ax.set_yticks([_height(place, (many - 1) / 2, many) for place in range(len(names))], names)
-        ax.set_ylim(max(rows, 1) - 0.4 - 0.6 * (many > 1), -0.6)
+        middle = [_height(place, (many - 1) / 2, many) for place in range(len(names))]
+        name_rows(ax, middle, names, max(rows, 1) - 0.4 - 0.6 * (many > 1))
         named = _bars(ax, table, bars, many)
         _scale(ax, table, say)
         if many > 1 or named:
@@ -119,15 +120,11 @@ def _row(ax: Axes, table: Means, key: tuple[str, str], y: float, number: int) ->
     value, low, high, n = (table.get(system, metric, column) for column in ("value", "low", "high", "n"))
     colour = SYSTEM_COLOURS[number] if len(table.systems) > 1 else INK
     label = one_line(system, LONGEST) if metric == table.metrics[0] and system else "_row"
-    if not is_missing(low) and not is_missing(high):
-        ends = [_place(table, metric, low), _place(table, metric, high)]
-        ax.plot(ends, [y, y], color=colour, linewidth=2.2, solid_capstyle="butt", label="_interval")
-    at = [] if is_missing(value) else [_place(table, metric, value)]
-    ax.plot(at, [y] * len(at), "o", color=colour, markersize=6, label=label, zorder=3)
     said = table.written(system, metric)
     if not is_missing(n) and not is_missing(value):
-        said += "  " + texts.load(table.lang)("chart.n", n=int(n))
-    ax.text(1.02, y, said, transform=ax.get_yaxis_transform(), va="center", fontsize=8.5)
+        said += "  " + texts.load(table.lang)("chart.n", n=count(n))
+    value, low, high = (None if is_missing(x) else _place(table, metric, x) for x in (value, low, high))
+    draw_row(ax, Row(y, value, low, high, said, colour, label=label))
 
 
 def _bars(ax: Axes, table: Means, bars: Bars, many: int) -> bool:
@@ -162,14 +159,7 @@ def _bars(ax: Axes, table: Means, bars: Bars, many: int) -> bool:
 
 def _scale(ax: Axes, table: Means, say: Any) -> None:
     low, high = table.common or (0.0, 1.0)
-    margin = 0.02 * (high - low)
-    ax.set_xlim(low - margin, high + margin)
-    if high - low == int(high - low) and 3 <= high - low <= 12:
-        ax.set_xticks([low + step for step in range(int(high - low) + 1)])
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.spines.bottom.set_bounds(low, high)
-    ax.tick_params(axis="y", length=0)
-    ax.grid(axis="x", color="#8c8c8c", alpha=0.25, linewidth=0.6)
+    whole(ax, low, high)
     notes = [say("chart.shares") if table.common is None else say("chart.range", low=f"{low:g}", high=f"{high:g}")]
     notes += [say("chart.lower")] if "lower" in table.better.values() else []
     notes += [say("chart.not_drawn", names=", ".join(table.endless))] if table.endless else []

@@ -42,10 +42,12 @@ def grid(ax: Axes, shades: np.ndarray, written: Sequence[Sequence[str]], *, cmap
 
 
 def _cell(ax: Axes, x: float, y: float, face: Any, *, hatched: bool) -> None:
+    from matplotlib.colors import to_rgba
     from matplotlib.patches import Rectangle
 
-    hatch = "////" if hatched else None
-    ax.add_patch(Rectangle((x, y), 1, 1, facecolor=face, edgecolor=GREY, linewidth=0.4, hatch=hatch, label="_cell"))
+    edge = to_rgba(GREY, 1.0 if hatched else 0.4)
+    look = {"facecolor": face, "edgecolor": edge, "linewidth": 0.5, "hatch": "////" if hatched else None}
+    ax.add_patch(Rectangle((x, y), 1, 1, label="_cell", **look))
 
 
 def _dark(face: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,7 +108,7 @@ def split(frame: pd.DataFrame, by: str | None) -> dict[str, pd.DataFrame]:
     }
 
 
-def gaps(row: dict[str, Any], lang: str) -> str:
+def gaps(row: Mapping[Any, Any], lang: str) -> str:
     """Say how many scores are missing, failed or not applicable; empty where none is."""
     say = texts.load(lang)
     found = [(key, row.get(key)) for key in GAPS]

@@ -1,0 +1,93 @@
+"""One judge on one dimension out of a calibration card, or out of one of its frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from ragnb import texts
+from ragnb.errors import RagnbError, listing, unknown
+from ragnb.markup import count, one_line
+
+_DEFAULTS: dict[str, Any] = {"tolerance": 1.0, "target": 0.8, "delta": 0.5, "scale": None, "lang": "en"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of one judge and dimension in a frame of a card, and the card they came from, if any."""
+
+    rows: pd.DataFrame
+    source: Any
+    judge: str
+    dimension: str
+    lang: str
+
+    @property
+    def say(self) -> Callable[..., str]:
+        """Fill a text of this picture's language."""
+        return texts.load(self.lang)
+
+    @property
+    def name(self) -> str:
+        """Which judge and dimension this is, for the corner of a picture; empty where the frame does not say."""
+        return " · ".join(one_line(word, 40) for word in (self.judge, self.dimension) if word)
+
+    def set(self, key: str, given: Any = None) -> Any:
+        """Return a setting: the caller's, else the card's, else the library's."""
+        return setting(self.source, key, given)
+
+    def beside(self, name: str, given: pd.DataFrame | None = None) -> Mapping[Any, Any]:
+        """Return the row of this judge and dimension in another frame, the card's or a given one; or nothing."""
+        held = None if isinstance(self.source, pd.DataFrame) else getattr(self.source, name, None)
+        frame = held if given is None else given
+        if frame is None:
+            return {}
+        found = _only(_only(frame, "judge", self.judge), "dimension", self.dimension).to_dict("records")
+        return found[0] if found else {}
+
+    def n(self, number: Any) -> str:
+        """Write a number of ratings."""
+        return self.say("chart.n", n=count(number))
+
+
+def setting(source: Any, key: str, given: Any) -> Any:
+    """Return a setting of a card: the caller's, else the card's, else the library's."""
+    if given is not None:
+        return given
+    held = source.attrs.get(key) if isinstance(source, pd.DataFrame) else getattr(source, key, None)
+    return _DEFAULTS[key] if held is None else held
+
+
+def part(
+    source: Any, name: str, columns: Sequence[str], *, judge: str | None, dimension: str | None, lang: str | None
+) -> Part:
+    """Take the frame `name` of a card, or a frame as it is, and the one judge and dimension of it to draw.
+
+    Raises
+    ------
+    RagnbError
+        For what is neither, for a column that is not there, and for several judges or dimensions and no choice.
+    """
+    frame = source if isinstance(source, pd.DataFrame) else getattr(source, name, None)
+    if not isinstance(frame, pd.DataFrame):
+        raise RagnbError(f"{type(source).__name__} is no CalibrationCard; pass one, or its frame: card.{name}")
+    for column in columns:
+        if column not in frame.columns:
+            raise unknown("column", column, [str(held) for held in frame.columns], f"card.{name} has it")
+    found = {}
+    for key, chosen in (("judge", judge), ("dimension", dimension)):
+        here = list(dict.fromkeys(map(str, frame[key]))) if key in frame else [""]
+        if chosen is None and len(here) > 1:
+            raise RagnbError(f"there are several {key}s; choose one: {key}={here[0]!r} (have: {listing(here)})")
+        if chosen is not None and chosen not in here:
+            raise unknown(key, chosen, here)
+        found[key] = chosen if chosen is not None else here[0] if here else ""
+        frame = _only(frame, key, found[key])
+    return Part(frame.reset_index(drop=True), source, **found, lang=setting(source, "lang", lang))
+
+
+def _only(frame: pd.DataFrame, key: str, chosen: str) -> pd.DataFrame:
+    return frame[frame[key].astype(str) == chosen] if key in frame and chosen else frame

@@ -1,0 +1,204 @@
+"""What a judge's score is worth: what humans say where it says so, and how often both agree there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ragnb.markup import INK, SYSTEM_COLOURS, count, one_line, percent, with_interval
+from ragnb.markup.cells import is_missing
+from ragnb.plots.canvas import GREY, WIDTH, canvas, describe
+from ragnb.plots.card import Part, part
+from ragnb.plots.dots import legend_below
+from ragnb.plots.rows import BAD, GOOD, WATCH, Row, draw_row, name_rows, whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MEANS = ("judge_score", "human", "n")
+_BANDS = ("band", "share", "n")
+_LOOKS = {"TRUST": (GOOD, "o"), "REJECT": (BAD, "s"), "NOT PROVEN": (WATCH, "^"), "too few": (GREY, "D")}
+
+
+def reliability(
+    card: Any,
+    *,
+    judge: str | None = None,
+    dimension: str | None = None,
+    scale: tuple[float, float] | None = None,
+    ax: Axes | None = None,
+    lang: str | None = None,
+    finding: str | None = None,
+) -> Axes:
+    """Draw the mean of the humans where the judge gave each score, with its band and the isotonic curve.
+
+    Parameters
+    ----------
+    card : CalibrationCard or DataFrame
+        A card, or its ``reliability``: ``[judge, dimension,] judge_score, human, low, high, isotonic, n``.
+    judge, dimension : str, optional
+        Which, where there are several.
+    scale : (low, high), optional
+        The whole scale, both axes; by default the card's, else from the lowest to the highest number.
+    ax : Axes, optional
+        By default those of a new figure.
+    lang : {"en", "zh"}, optional
+        By default the card's.
+    finding : str, optional
+        The title and the start of the words; by default the score whose humans' interval stands furthest from
+        it. Empty for no title.
+
+    Returns
+    -------
+    Axes
+        Points of E[human | judge], their intervals, clusters respected, joined to a band where neighbours have
+        both; the diagonal of a judge that is right on average; n along the bottom. A missing mean is a gap.
+
+    Raises
+    ------
+    RagnbError
+        For several judges or dimensions and no choice, and for unknown ones.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> curve = pd.DataFrame({"judge_score": [1, 2], "human": [1.5, 1.8], "low": 1.2, "high": [1.8, 2.2], "n": 9})
+    >>> reliability(curve).get_title(loc="left")
+    'Where the judge says 1, humans say 1.500 [1.200, 1.800] on average'
+    """
+    p = part(card, "reliability", _MEANS, judge=judge, dimension=dimension, lang=lang)
+    curve = p.rows.sort_values("judge_score", kind="stable").reindex(
+        columns=[*_MEANS, "low", "high", "isotonic"]
+    )
+    x, human, n, low, high, isotonic = (curve[name].to_numpy(dtype=float) for name in curve)
+    say = p.say
+    with canvas(ax, WIDTH, 4.2, [say("chart.judge_axis"), p.name, finding or ""]) as ax:
+        held = p.set("scale", scale)
+        seen = np.concatenate([x, human, low, high])
+        seen = seen[~np.isnan(seen)]
+        ends = held or ((seen.min(), seen.max()) if seen.size else (0.0, 1.0))
+        ax.plot(ends, ends, color=GREY, linewidth=1, linestyle="--", label=say("chart.right_on_average"))
+        ax.fill_between(x, low, high, color=SYSTEM_COLOURS[0], alpha=0.15, linewidth=0, label="_band")
+        ax.vlines(x, low, high, color=SYSTEM_COLOURS[0], linewidth=1.6, label="_interval")
+        sure = np.where(np.isnan(low), "none", SYSTEM_COLOURS[0])
+        size = np.clip(90 * n / max(n.max(initial=1.0), 1.0), 14, None)
+        ax.scatter(x, human, s=size, c=sure, edgecolors=SYSTEM_COLOURS[0], label=say("chart.human_mean"), zorder=3)
+        ax.plot(x, isotonic, color=SYSTEM_COLOURS[1], linewidth=1.6, label=say("chart.isotonic"))
+        _counts(ax, x, n, p)
+        margin = 0.04 * (ends[1] - ends[0])
+        ax.set(xlim=(ends[0] - margin, ends[1] + margin), ylim=(ends[0] - 2.2 * margin, ends[1] + margin))
+        if float(ends[1] - ends[0]).is_integer() and 3 <= ends[1] - ends[0] <= 12:
+            ax.set(xticks=np.arange(ends[0], ends[1] + 1), yticks=np.arange(ends[0], ends[1] + 1))
+        ax.set_xlabel(say("chart.judge_axis"), fontsize=8.5)
+        ax.set_ylabel(say("chart.human_axis"), fontsize=8.5)
+        ax.spines[["top", "right"]].set_visible(False)
+        legend_below(ax, 36)
+        rows = list(zip(x, human, low, high, n, strict=True))
+        told = [f"{a:g}: {with_interval(b, c, d)} ({p.n(many)})" for a, b, c, d, many in rows]
+        describe(ax, finding, _furthest(rows, p), "; ".join(filter(None, [p.name, *told])), p.lang)
+    return ax
+
+
+def _counts(ax: Axes, x: np.ndarray, n: np.ndarray, p: Part) -> None:
+    """Write n under each point; every second one where they would touch."""
+    every = 1 + len(x) // 12
+    for k, (at, many) in enumerate(zip(x, n, strict=True)):
+        if k % every == 0:
+            said = p.n(many) if k == 0 and len(x) < 8 else count(many)
+            ax.annotate(
+                said, (at, 0), (0, 3), xycoords=("data", "axes fraction"), textcoords="offset points",
+                ha="center", fontsize=7.5, label="_n",
+            )  # fmt: skip
+
+
+def _furthest(rows: Sequence[tuple[float, ...]], p: Part) -> str:
+    """Say where an interval leaves the diagonal by most."""
+    off = [(max(low - x, x - high), x, human, low, high) for x, human, low, high, _ in rows if low > x or high < x]
+    if not off:
+        return p.say("chart.none_off" if any(not np.isnan(row[2]) for row in rows) else "chart.no_intervals")
+    _, x, human, low, high = max(off)
+    return p.say("chart.humans_say", score=f"{x:g}", value=with_interval(human, low, high))
+
+
+def band_shares(
+    card: Any,
+    *,
+    judge: str | None = None,
+    dimension: str | None = None,
+    target: float | None = None,
+    tolerance: float | None = None,
+    ax: Axes | None = None,
+    lang: str | None = None,
+    finding: str | None = None,
+) -> Axes:
+    """Draw the share within the tolerance by the judge's score, against the target.
+
+    Parameters
+    ----------
+    card : CalibrationCard or DataFrame
+        A card, or its ``bands``: ``[judge, dimension,] band, share, low, high, n``, optionally ``start, verdict``.
+    judge, dimension : str, optional
+        Which, where there are several.
+    target, tolerance : float, optional
+        By default the card's, else 0.8 and 1.
+    ax : Axes, optional
+        By default those of a new figure.
+    lang : {"en", "zh"}, optional
+        By default the card's.
+    finding : str, optional
+        The title and the start of the words; by default the bands with a verdict. Empty for no title.
+
+    Returns
+    -------
+    Axes
+        A row a band, the highest on top: the share on its interval, its verdict by shape, colour and word.
+
+    Raises
+    ------
+    RagnbError
+        For several judges or dimensions and no choice, and for unknown ones.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> bands = pd.DataFrame({"band": ["1-5", "6-10"], "share": [0.4, 0.9], "n": 90})
+    >>> band_shares(bands.assign(verdict=["REJECT", "TRUST"])).get_title(loc="left")
+    'The judge is trusted where it says 6-10; rejected where it says 1-5'
+    """
+    p = part(card, "bands", _BANDS, judge=judge, dimension=dimension, lang=lang)
+    rows = p.rows.iloc[::-1] if "start" not in p.rows else p.rows.sort_values("start", ascending=False)
+    bar, width, say = p.set("target", target), p.set("tolerance", tolerance), p.say
+    records = rows.to_dict("records")
+    names = [one_line(row["band"], 40) for row in records]
+    axis = say("chart.band_axis", tolerance=f"{width:g}", target=percent(bar))
+    with canvas(ax, WIDTH, 1.1 + 0.32 * max(len(names), 1), [*names, axis, finding or ""]) as ax:
+        told = []
+        for y, row in enumerate(records):
+            verdict = str(row.get("verdict", ""))
+            colour, mark = _LOOKS.get(verdict, (INK, "o"))
+            said = [with_interval(row["share"], row.get("low"), row.get("high"), percent=True), p.n(row["n"])]
+            said += [say(f"chart.verdict.{verdict.lower().replace(' ', '_')}")] if verdict in _LOOKS else []
+            draw_row(ax, Row(y, row["share"], row.get("low"), row.get("high"), "  ".join(said), colour, mark))
+            told.append(f"{names[y]}: {', '.join(said)}")
+        name_rows(ax, range(len(names)), names, max(len(names), 1) - 0.4)
+        whole(ax, 0.0, 1.0)
+        ax.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1], [f"{k} %" for k in (0, 20, 40, 60, 80, 100)])
+        ax.axvline(bar, color=INK, linewidth=1.2, linestyle="--", label="_target", zorder=1)
+        ax.set_xlabel(axis, fontsize=8.5)
+        ax.set_ylabel(say("chart.judge_axis"), fontsize=8.5)
+        describe(ax, finding, _trusted(records, p), "; ".join(filter(None, [p.name, *told])), p.lang)
+    return ax
+
+
+def _trusted(records: list[dict[Any, Any]], p: Part) -> str:
+    """Say where the judge is trusted and where it is rejected, from low to high."""
+    where = {
+        verdict: ", ".join(one_line(row["band"], 40) for row in records[::-1] if row.get("verdict") == verdict)
+        for verdict in ("TRUST", "REJECT")
+    }
+    found = [p.say(f"chart.bands.{key.lower()}", bands=bands) for key, bands in where.items() if bands]
+    if not any(not is_missing(row["share"]) for row in records):
+        return p.say("chart.no_pairs")
+    return p.say("chart.bands.all", found=p.say("chart.and").join(found)) if found else p.say("chart.bands.none")

@@ -1,0 +1,206 @@
+"""What a judge does to an estimate: its bias by group, means with and without correction, labels against width."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ragnb.errors import unknown
+from ragnb.markup import INK, SYSTEM_COLOURS, TONES, count, number, one_line, with_interval
+from ragnb.markup.cells import is_missing
+from ragnb.plots.canvas import GREY, LONGEST, WIDTH, canvas, describe
+from ragnb.plots.card import Part, part
+from ragnb.plots.differences import signed
+from ragnb.plots.dots import legend_below
+from ragnb.plots.rows import BAD, Row, draw_row, name_rows, whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WAYS = ("judge", "human", "corrected")
+_MARKS = ("s", "D", "o")
+
+
+def bias_by(
+    card: Any,
+    kind: str = "system",
+    *,
+    judge: str | None = None,
+    dimension: str | None = None,
+    delta: float | None = None,
+    ax: Axes | None = None,
+    lang: str | None = None,
+    finding: str | None = None,
+) -> Axes:
+    """Draw by how much the judge is above the humans, overall and by system (or another kind of group).
+
+    Parameters
+    ----------
+    card : CalibrationCard or DataFrame
+        A card, or its ``inflation``: ``[judge, dimension,] kind, group, value, low, high, n``, optionally
+        ``inflated``.
+    kind : str
+        Which groups: ``system``, ``length``, ``answerability`` or any that the card was asked for.
+    judge, dimension : str, optional
+        Which, where there are several.
+    delta : float, optional
+        The bias that is borne, in points; by default the card's, else 0.5.
+    ax : Axes, optional
+        By default those of a new figure.
+    lang : {"en", "zh"}, optional
+        By default the card's.
+    finding : str, optional
+        The title and the start of the words; by default the inflated groups. Empty for no title.
+
+    Returns
+    -------
+    Axes
+        A row a group, overall first, then the most inflated; the zone within ±delta shaded around 0. Inflated
+        groups have their own colour, shape and word.
+
+    Raises
+    ------
+    RagnbError
+        For several judges or dimensions and no choice, and for unknown ones or an unknown kind.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> found = pd.DataFrame({"kind": "system", "group": ["a", "b"], "value": [0.1, 0.9], "low": [-0.1, 0.6],
+    ...                       "high": [0.3, 1.2], "n": 50, "inflated": [False, True]})
+    >>> ax = bias_by(found)
+    >>> ax.get_title(loc="left"), [label.get_text() for label in ax.get_yticklabels()]
+    ('Too kind: b +0.900 [0.600, 1.200]', ['b', 'a'])
+    """
+    p = part(card, "inflation", ("kind", "group", "value", "n"), judge=judge, dimension=dimension, lang=lang)
+    kinds = [str(name) for name in dict.fromkeys(p.rows["kind"]) if name != "overall"]
+    if kind not in kinds and kinds:
+        raise unknown("kind", kind, kinds)
+    say, zone = p.say, p.set("delta", delta)
+    rows = p.rows[p.rows["kind"].isin(["overall", kind])].sort_values("value", ascending=False, kind="stable")
+    records = sorted(rows.to_dict("records"), key=lambda row: row["kind"] != "overall")
+    names = [say("chart.overall") if r["kind"] == "overall" else one_line(r["group"], LONGEST) for r in records]
+    said = [signed(row["value"], row.get("low"), row.get("high")) for row in records]
+    with canvas(ax, WIDTH, 1.1 + 0.32 * max(len(names), 1), [*names, say("chart.overall"), finding or ""]) as ax:
+        ax.axvspan(-zone, zone, color=GREY, alpha=0.2, linewidth=0, label="_delta", zorder=0)
+        ax.axvline(0, color=INK, linewidth=1, label="_zero", zorder=1)
+        for y, row in enumerate(records):
+            high = bool(row.get("inflated"))
+            words = [said[y], p.n(row["n"])] + ([f"{TONES['watch']} {say('chart.inflated')}"] if high else [])
+            look = (BAD, "^") if high else (INK, "o")
+            draw_row(ax, Row(y, row["value"], row.get("low"), row.get("high"), "  ".join(words), *look))
+        name_rows(ax, range(len(names)), names, max(len(names), 1) - 0.4)
+        ax.set_xlabel(say("chart.bias_axis", delta=f"{zone:g}"), fontsize=8.5)
+        told = [p.name] * bool(p.name) + [f"{name} {words}" for name, words in zip(names, said, strict=True)]
+        describe(ax, finding, _kind_to(records, names, said, p), "; ".join(told), p.lang)
+    return ax
+
+
+def _kind_to(records: list[dict[Any, Any]], names: list[str], said: list[str], p: Part) -> str:
+    found = [f"{names[k]} {said[k]}" for k, row in enumerate(records) if row.get("inflated")]
+    if found:
+        more = [f"+ {len(found) - 3}"] * (len(found) > 3)
+        return p.say("chart.too_kind", groups=p.say("chart.and").join(found[:3] + more))
+    if not records:
+        return p.say("chart.no_pairs")
+    return p.say("chart.not_too_kind", value=f"{names[0]} {said[0]}")
+
+
+def corrected_means(
+    card: Any,
+    *,
+    judge: str | None = None,
+    dimension: str | None = None,
+    scale: tuple[float, float] | None = None,
+    ax: Axes | None = None,
+    lang: str | None = None,
+    finding: str | None = None,
+) -> Axes:
+    """Draw means by the judge alone, by the humans alone, and by the judge corrected by the humans.
+
+    Parameters
+    ----------
+    card : CalibrationCard or DataFrame
+        A card, or its ``corrected``: ``[judge, dimension,] system, way, value, low, high, n``, optionally
+        ``n_judged``.
+    judge, dimension : str, optional
+        Which, where there are several.
+    scale : (low, high), optional
+        The whole scale; by default the card's, else what the intervals take.
+    ax : Axes, optional
+        By default those of a new figure.
+    lang : {"en", "zh"}, optional
+        By default the card's.
+    finding : str, optional
+        The title and the start of the words; by default the corrected mean beside the judge's. Empty for no
+        title.
+
+    Returns
+    -------
+    Axes
+        Three rows a system, in the order of the frame, one colour and shape a way.
+
+    Raises
+    ------
+    RagnbError
+        For several judges or dimensions and no choice, and for unknown ones or an unknown way.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> means = pd.DataFrame({"system": "a", "way": ["judge", "human", "corrected"], "value": [8.0, 7.0, 7.1],
+    ...                       "low": [7.8, 6.0, 6.6], "high": [8.2, 8.0, 7.6], "n": 40})
+    >>> corrected_means(means).get_title(loc="left")
+    'Corrected mean of a: 7.100 [6.600, 7.600]; the judge alone says 8.000'
+    """
+    p = part(card, "corrected", ("system", "way", "value", "n"), judge=judge, dimension=dimension, lang=lang)
+    say, systems = p.say, list(dict.fromkeys(map(str, p.rows["system"])))
+    records = {(str(row["system"]), str(row["way"])): row for row in p.rows.to_dict("records")}
+    for _, way in records:
+        if way not in WAYS:
+            raise unknown("way", way, WAYS)
+    ways = [way for way in WAYS if any(held == way for _, held in records)]
+    names = [one_line(name, LONGEST) or say("chart.all_systems") for name in systems]
+    space = len(ways) + 0.6
+    bottom = max(space * len(names), 1.0) - 1.0
+    with canvas(ax, WIDTH, 1.3 + 0.28 * (bottom + 1), [*names, say("chart.way.judge"), finding or ""]) as ax:
+        told = [p.name] * bool(p.name)
+        for place, system in enumerate(systems):
+            for step, way in enumerate(ways):
+                row = records.get((system, way), {})
+                words = _counted(row, p)
+                label = say(f"chart.way.{way}") if place == 0 else "_row"
+                look = SYSTEM_COLOURS[WAYS.index(way)], _MARKS[WAYS.index(way)], label
+                ends = row.get("value"), row.get("low"), row.get("high")
+                draw_row(ax, Row(place * space + step, *ends, words, *look))
+                told.append(f"{names[place]}, {say(f'chart.way.{way}')} {words}")
+        middle = [place * space + (len(ways) - 1) / 2 for place in range(len(names))]
+        name_rows(ax, middle, names, bottom)
+        held = p.set("scale", scale)
+        if held is not None:
+            whole(ax, float(held[0]), float(held[1]))
+        ax.set_xlabel(say("chart.mean_score"), fontsize=8.5)
+        if names:
+            legend_below(ax)
+        describe(ax, finding, _corrected(records, systems, names, p), "; ".join(told), p.lang)
+    return ax
+
+
+def _counted(row: Mapping[Any, Any], p: Part) -> str:
+    words = with_interval(row.get("value"), row.get("low"), row.get("high"))
+    if not is_missing(row.get("value")):
+        words += "  " + p.n(row["n"])
+        judged = row.get("n_judged")
+        if row["way"] == "corrected" and not is_missing(judged):
+            words += " + " + count(judged)
+    return words
+
+
+def _corrected(records: dict[Any, Any], systems: list[str], names: list[str], p: Part) -> str:
+    """Say what correction makes of the first system, beside what the judge alone says."""
+    for system, name in zip(systems, names, strict=True):
+        row, alone = records.get((system, "corrected"), {}), records.get((system, "judge"), {})
+        if not is_missing(row.get("value")):
+            value = with_interval(row["value"], row.get("low"), row.get("high"))
+            return p.say("chart.corrected", system=name, value=value, judge=number(alone.get("value")))
+    return p.say("chart.nothing")
