@@ -87,10 +87,7 @@ def reliability(
         ax.scatter(x, human, s=size, c=sure, edgecolors=SYSTEM_COLOURS[0], label=say("chart.human_mean"), zorder=3)
         ax.plot(x, isotonic, color=SYSTEM_COLOURS[1], linewidth=1.6, label=say("chart.isotonic"))
         _counts(ax, x, n, p)
-        margin = 0.04 * (ends[1] - ends[0])
-        ax.set(xlim=(ends[0] - margin, ends[1] + margin), ylim=(ends[0] - 2.2 * margin, ends[1] + margin))
-        if float(ends[1] - ends[0]).is_integer() and 3 <= ends[1] - ends[0] <= 12:
-            ax.set(xticks=np.arange(ends[0], ends[1] + 1), yticks=np.arange(ends[0], ends[1] + 1))
+        _square(ax, *ends)
         ax.set_xlabel(say("chart.judge_axis"), fontsize=8.5)
         ax.set_ylabel(say("chart.human_axis"), fontsize=8.5)
         ax.spines[["top", "right"]].set_visible(False)
@@ -99,6 +96,14 @@ def reliability(
         told = [f"{a:g}: {with_interval(b, c, d)} ({p.n(many)})" for a, b, c, d, many in rows]
         describe(ax, finding, _furthest(rows, p), "; ".join(filter(None, [p.name, *told])), p.lang)
     return ax
+
+
+def _square(ax: Axes, low: float, high: float) -> None:
+    """Show the whole scale both ways, with room for n below."""
+    margin = 0.04 * (high - low)
+    ax.set(xlim=(low - margin, high + margin), ylim=(low - 2.2 * margin, high + margin))
+    if float(high - low).is_integer() and 3 <= high - low <= 12:
+        ax.set(xticks=np.arange(low, high + 1), yticks=np.arange(low, high + 1))
 
 
 def _counts(ax: Axes, x: np.ndarray, n: np.ndarray, p: Part) -> None:

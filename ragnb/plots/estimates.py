@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WAYS = ("judge", "human", "corrected")
-_MARKS = ("s", "D", "o")
+_LOOKS = dict(zip(WAYS, zip(SYSTEM_COLOURS[:3], "sDo", strict=True), strict=True))
 
 
 def bias_by(
@@ -170,9 +170,8 @@ def corrected_means(
                 row = records.get((system, way), {})
                 words = _counted(row, p)
                 label = say(f"chart.way.{way}") if place == 0 else "_row"
-                look = SYSTEM_COLOURS[WAYS.index(way)], _MARKS[WAYS.index(way)], label
                 ends = row.get("value"), row.get("low"), row.get("high")
-                draw_row(ax, Row(place * space + step, *ends, words, *look))
+                draw_row(ax, Row(place * space + step, *ends, words, *_LOOKS[way], label))
                 told.append(f"{names[place]}, {say(f'chart.way.{way}')} {words}")
         middle = [place * space + (len(ways) - 1) / 2 for place in range(len(names))]
         name_rows(ax, middle, names, bottom)
