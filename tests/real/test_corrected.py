@@ -1,0 +1,84 @@
+"""Corrected means of the real ratings, against the reference and against what the labels themselves say."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ragnb import corrected_mean, stats
+from ragnb.calibration import corrected_difference, label_budget, labels_needed
+
+SETS = {
+    "mtrag_faithfulness_10pt": (
+        "mtrag",
+        "faithfulness",
+        {"judge": "judge10", "human": "human10", "scale": (1, 10)},
+    ),
+    "mtrag_overall3_10pt": ("mtrag", "overall3", {"judge": "judge10", "human": "human10", "scale": (1, 10)}),
+    "hanna_complexity_beluga13b": ("hanna", "complexity", {"judge": "judge_Beluga-13B", "scale": (1, 5)}),
+}
+
+
+@pytest.fixture(scope="module")
+def reference(shared):
+    return json.loads((shared / "reference" / "reference.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def tables(shared):
+    return {name: pd.read_csv(shared / "data" / "ratings" / f"{name}.csv") for name in ("mtrag", "hanna")}
+
+
+@pytest.mark.parametrize("n", [50, 100, 200])
+@pytest.mark.parametrize("name", SETS)
+def test_the_mean_and_its_weight_are_the_references(tables, reference, name, n):
+    file, dimension, options = SETS[name]
+    rows = tables[file][tables[file]["dimension"] == dimension].reset_index(drop=True)
+    order = np.random.default_rng(0).permutation(len(rows))
+    ratings, judged = rows.loc[order[:n]], rows.loc[order[n:]]
+    found = corrected_mean(ratings, judged, **options).iloc[0]
+    want = reference[name]["ppi"][f"n{n}"]
+    assert found["value"] == pytest.approx(want["ppi++_point"]["value"], abs=want["ppi++_point"]["tol"])
+    assert found["weight"] == pytest.approx(want["ppi++_lam"]["value"], abs=want["ppi++_lam"]["tol"])
+    assert found["judge_value"] == pytest.approx(rows[options["judge"]].mean())
+    assert found["low"] < found["value"] < found["high"]
+
+
+def test_labels_of_all_items_leave_the_humans_mean_of_every_dimension_and_system(tables):
+    options = {"judge": "judge10", "human": "human10", "scale": (1, 10)}
+    table = corrected_mean(tables["mtrag"], by=["dimension", "system"], **options)
+    assert len(table) == 15
+    for row in table.itertuples():
+        part = tables["mtrag"].query(f"dimension == {row.dimension!r} and system == {row.system!r}")
+        alone = stats.clustered_mean(part["human10"], part["cluster"], ends=(1, 10))
+        assert (row.value, row.low, row.high) == pytest.approx((alone.value, alone.low, alone.high))
+        assert (row.weight, row.n, row.n_judged, row.n_clusters) == (0, len(part), 0, part["cluster"].nunique())
+
+
+def test_the_paired_difference_of_two_systems_is_the_references(tables, reference):
+    rows = tables["mtrag"].query("dimension == 'overall3'")
+    names = {"baseline": "llama-3.1-405b-instruct", "judge": "judge10", "human": "human10"}
+    found = corrected_difference(rows, **names).set_index("system").loc["gpt-4o"]
+    want = {
+        c: reference["mtrag_paired_gpt4o_minus_llama405b"][c]["mean_diff"]["value"] for c in ("human10", "judge10")
+    }
+    assert found["value"] == pytest.approx(want["human10"], abs=1e-9)
+    assert found["judge_value"] == pytest.approx(want["judge10"], abs=1e-9)
+    assert found["bias"] == pytest.approx(want["judge10"] - want["human10"], abs=1e-9)
+    some = rows[rows.groupby("item_id").ngroup() % 3 > 0].assign(human10=np.nan)
+    fewer = (
+        corrected_difference(pd.concat([rows.drop(some.index), some]), **names).set_index("system").loc["gpt-4o"]
+    )
+    assert (fewer["n"], fewer["n_judged"], fewer["n_clusters"]) == (53, 106, 20)
+    assert fewer["low"] < want["human10"] < fewer["high"]
+
+
+def test_a_judge_of_mtrag_needs_more_than_labels(tables):
+    options = {"judge": "judge10", "human": "human10", "by": ["dimension"], "scale": (1, 10)}
+    table = labels_needed(tables["mtrag"], target=0.8, **options).set_index("dimension")
+    assert table.loc["overall3", "seen"] == pytest.approx(0.516, abs=5e-4)
+    assert set(table["reason"]) == {"share_at_or_below_target"}
+    kind = label_budget(tables["mtrag"], target=0.55, **options)
+    assert set(kind["dimension"]) == set(table.index)
+    assert (kind.groupby("dimension")["half_width"].last() < kind.groupby("dimension")["half_width"].first()).all()
