@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -21,6 +24,7 @@ ORDER = [
     "verdict", "cards", "notes", "means", "gates", "diagnoses", "outcomes", "where", "judge", "systems",
     "questions", "made", "glossary",
 ]  # fmt: skip
+DATA = {"type": "application/json"}
 EVIL = "<img src=x onerror=alert(1)>\n|</td></tr>`**[a](javascript:alert(2))"
 
 
@@ -40,7 +44,7 @@ class Reader(HTMLParser):
             self.tables[-1].append([])
         elif tag in ("td", "th"):
             self.tables[-1][-1].append("")
-        self.inside = tag not in ("style", "title")
+        self.inside = tag not in ("style", "title", "script")
         self.in_cell |= tag in ("td", "th")
 
     def handle_endtag(self, tag):
@@ -284,18 +288,46 @@ def test_every_question_is_a_row_worst_first():
     assert [row[0] for row in table[1:]] == scores["sample_id"][mean.argsort(kind="stable")].tolist()
 
 
-def test_questions_past_two_hundred_are_left_to_the_file():
-    part = sections(rn.assess(frame(250)))["questions"]
-    assert len(Reader(part).tables[0]) == 201
-    assert "200 of 250" in part
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_fifty_questions_stand_plainly_and_all_of_them_to_be_searched(lang):
+    sheet = rn.assess(frame(250), lang=lang)
+    part = sections(sheet)["questions"]
+    assert len(Reader(part).tables[0]) == 51
     assert "scores.csv" in part
+    data = live(part)
+    order = sheet.scores.sort_values("weighted_score", kind="stable")
+    assert [row[0] for row in data["rows"]] == order["sample_id"].tolist()
+    numbers = [i for i, column in enumerate(data["columns"]) if column["kind"] == "number"]
+    for row, score in zip(data["rows"], order.to_dict("records"), strict=True):
+        assert row[numbers[-1]] == pytest.approx(score["weighted_score"], abs=5.001e-4)
+
+
+def test_a_missing_cell_of_the_live_table_says_which_kind_and_the_row_says_why(hostile):
+    data = live(sections(hostile)["questions"])
+    at = [column["label"] for column in data["columns"]].index("faithfulness")
+    row = next(row for row in data["rows"] if isinstance(row[at], str))
+    assert row[at] == "failed"
+    assert "onerror" in row[-1][data["details"].index("why scores are missing")]
+
+
+def test_texts_of_ten_thousand_questions_share_the_room_of_the_page():
+    long = frame(400).assign(question="长" * 4_000, answer="x" * 9_000)
+    few = sections(rn.assess(long))["questions"]
+    many = pd.concat([long] * 25, ignore_index=True).assign(sample_id=[str(i) for i in range(10_000)])
+    assert len(few.encode()) < 400 * 2_200 + 60_000
+    part = sections(rn.assess(many))["questions"]
+    assert len(part.encode()) < 8_000_000
+    assert len(live(part)["rows"]) == 10_000
 
 
 def test_traces_without_scores_are_ordered_by_label(traced):
-    labels = [row[-1] for row in Reader(sections(traced)["questions"]).tables[0][1:]]
+    data = live(sections(traced)["questions"])
+    at = [column["label"] for column in data["columns"]].index("label")
+    labels = [row[at] for row in data["rows"]]
     rank = {"HALLUCINATION": 0, "OVER_REFUSAL": 1, "ANS_NO_HIT": 2}
     assert [rank.get(label, 9) for label in labels] == sorted(rank.get(label, 9) for label in labels)
     assert len(labels) == len(traced.scores)
+    assert [row[at] for row in Reader(sections(traced)["questions"]).tables[0][1:]] == labels[:50]
 
 
 def test_markdown_of_traces_has_one_row_an_answer(traced):
@@ -414,7 +446,8 @@ def hostile():
 @pytest.mark.parametrize("write", [to_page, to_html])
 def test_a_payload_stays_text(hostile, write):
     reader = Reader(write(hostile))
-    assert not [tag for tag, _ in reader.tags if tag in ("img", "script", "iframe", "b")]
+    assert not [tag for tag, _ in reader.tags if tag in ("img", "iframe", "b")]
+    assert not [attrs for tag, attrs in reader.tags if tag == "script" and attrs not in ({}, DATA)]
     assert not [key for _, attrs in reader.tags for key in attrs if key.startswith("on")]
     links = [attrs["href"] for tag, attrs in reader.tags if tag == "a"]
     assert all(link.startswith("#") for link in links)
@@ -453,7 +486,20 @@ def test_every_link_of_the_page_finds_its_place(both):
 
 
 def test_page_asks_for_nothing_outside(both):
-    assert not re.search(r"(?:src|href)=\"(?!#)|url\(|@import|<script", to_page(both))
+    assert not re.search(r"(?:src|href)=\"(?!#)|url\(|@import", to_page(both))
+
+
+def test_the_policy_of_the_page_allows_its_one_script_and_no_other(both):
+    text = to_page(both)
+    scripts = re.findall(r"<script([^>]*)>(.*?)</script>", text, re.DOTALL)
+    assert [kind for kind, _ in scripts] == [' type="application/json"', ""]
+    digest = base64.b64encode(hashlib.sha256(scripts[1][1].encode()).digest()).decode()
+    assert re.search(r'content="([^"]*)"', text)[1].endswith(f"; script-src 'sha256-{digest}'")
+
+
+def live(part):
+    """What the script of the page reads."""
+    return json.loads(re.search(r'<script type="application/json">(.*?)</script>', part, re.DOTALL)[1])
 
 
 def test_both_languages_show_the_same_numbers():

@@ -1,61 +1,14 @@
-"""The foot of a sheet: every question, how it was made, and the words used."""
+"""The foot of a sheet: how it was made, and the words used."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from ragnb import markup, texts
-from ragnb.assessment.parts import TOTAL, Row, Writer, gap, paragraph
-from ragnb.assessment.tables import metric_columns
-from ragnb.markup import Column, Safe, element, html_table, join, one_line
-
-MOST_QUESTIONS, MOST_OPEN = 200, 30
-_BAD_FIRST = ("HALLUCINATION", "OVER_REFUSAL", "ANS_NO_HIT")
-
-
-def questions(w: Writer) -> Safe:
-    """Every question, the worst first, as far as a page can bear."""
-    scores = worst_first(w)
-    if not len(scores):
-        return Safe("")
-    names = [*w.quality, *w.total]
-    several = ["system"] if w.sheet.systems is not None else []
-    text = [c for c in ("sample_id", *several, "question", w.sheet.scenario.doc, "label") if c in scores]
-    rows = []
-    for row in scores.head(MOST_QUESTIONS).to_dict("records"):
-        told = {c: None if _absent(row[c]) else one_line(row[c], 160) for c in text}
-        rows.append(told | {name: _score(w, name, row) for name in names})
-    heads = {c: Column(w.say(f"column.{'document' if c == w.sheet.scenario.doc else c}")) for c in text}
-    table = html_table(pd.DataFrame(rows, dtype=object), columns=heads | metric_columns(w, names), lang=w.lang)
-    key = "questions_shown" if len(rows) < len(scores) else "questions_all"
-    said = w.say(f"sheet.{key}", n=markup.count(len(rows)), all=markup.count(len(scores)))
-    opened = len(rows) <= MOST_OPEN
-    return w.section("questions", markup.details(said, table, opened=opened))
-
-
-def worst_first(w: Writer) -> pd.DataFrame:
-    """Return the rows ordered by weighted score, then by label; those without either come last."""
-    scores = w.sheet.scores
-    by_label = {label: place for place, label in enumerate(_BAD_FIRST)}
-    label = scores["label"].map(by_label) if "label" in scores else pd.Series(np.nan, index=scores.index)
-    total = scores[TOTAL] if TOTAL in scores else pd.Series(np.nan, index=scores.index)
-    return scores.iloc[np.lexsort((label.fillna(9.0), total.fillna(np.inf)))]
-
-
-def _absent(value: Any) -> bool:
-    return value is None or (pd.api.types.is_scalar(value) and bool(pd.isna(value)))
-
-
-def _score(w: Writer, name: str, row: Row) -> Safe:
-    if not _absent(row.get(name)):
-        return Safe(w.value(name, row[name]))
-    status = row.get(f"{name}__status")
-    word = w.say(f"column.{status}") if status in ("failed", "not_applicable") else w.say("column.missing")
-    reason = row.get(f"{name}__reason")
-    return gap(word if _absent(reason) or not str(reason).strip() else str(reason), word)
+from ragnb import texts
+from ragnb.assessment.parts import Writer, paragraph
+from ragnb.markup import Column, Safe, element, html_table, join
 
 
 def made(w: Writer) -> Safe:

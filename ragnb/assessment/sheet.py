@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ragnb import markup
-from ragnb.assessment import front, made, mending, tables
+from ragnb.assessment import front, made, mending, questions, tables
 from ragnb.assessment.markdown import to_markdown
 from ragnb.assessment.parts import Writer
 from ragnb.markup import Safe, join
@@ -29,7 +29,7 @@ _PARTS: Mapping[str, Callable[[Writer], Safe]] = MappingProxyType(
         "where": tables.where,
         "judge": mending.judge,
         "systems": tables.systems,
-        "questions": made.questions,
+        "questions": questions.questions,
         "made": made.made,
         "glossary": made.glossary,
     }

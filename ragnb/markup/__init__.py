@@ -4,6 +4,7 @@ Answers, questions and names are text that strangers wrote. Whatever is not `Saf
 nothing else in the library builds markup from such text.
 """
 
+from ragnb.markup.browse import browse
 from ragnb.markup.cells import MISSING, Column, count, number, percent, with_interval
 from ragnb.markup.page import badge, card, cards, details, figure, fragment, heading, page, style
 from ragnb.markup.radar import radar_points, radar_runs
@@ -23,6 +24,7 @@ __all__ = [
     "Column",
     "Safe",
     "badge",
+    "browse",
     "card",
     "cards",
     "count",

@@ -1,4 +1,4 @@
-"""The page that the report stands on, and its parts: one style sheet, no script, nothing from outside."""
+"""The page that the report stands on, and its parts: one style, a script for live tables, nothing from outside."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from importlib.resources import files
 
 from ragnb import texts
 from ragnb.errors import RagnbError, unknown
+from ragnb.markup.browse import CLASS, script, script_source
 from ragnb.markup.svg import TONES
 from ragnb.markup.text import Safe, element, escape, join, one_line
 
 _CSP = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+_LIVE = f'<div class="{CLASS}"'
 _LANG = {"en": "en", "zh": "zh-CN"}
 
 
@@ -35,8 +37,8 @@ def style(*, notebook: bool = False) -> Safe:
     >>> "--jp-" in style(notebook=True), "--jp-" in style()
     (True, False)
     """
-    own = _sheet("notebook" if notebook else "page")
-    return Safe(f"<style>\n{own}\n{_sheet('parts')}\n</style>")
+    sheets = ["notebook", "parts"] if notebook else ["page", "parts", "print"]
+    return Safe("<style>\n{}\n</style>".format("\n".join(map(_sheet, sheets))))
 
 
 def fragment(html: str, *, lang: str = "en") -> Safe:
@@ -60,7 +62,7 @@ def fragment(html: str, *, lang: str = "en") -> Safe:
 
 
 def page(title: str, body: str, *, lang: str = "en", contents: Iterable[tuple[str, str]] = ()) -> Safe:
-    """Return a complete document that opens from a file, without network and without script.
+    """Return a complete document that opens from a file and asks no host; scripts only make `browse` tables live.
 
     Parameters
     ----------
@@ -89,10 +91,12 @@ def page(title: str, body: str, *, lang: str = "en", contents: Iterable[tuple[st
     '<!doctype html><html lang="en">'
     """
     say = texts.load(lang)
+    live = _LIVE in body
+    policy = f"{_CSP}; script-src {script_source()}" if live else _CSP
     head = element(
         "head",
         element("meta", charset="utf-8"),
-        Safe(f'<meta http-equiv="Content-Security-Policy" content="{_CSP}">'),
+        Safe(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
         element("title", one_line(title)),
@@ -100,7 +104,8 @@ def page(title: str, body: str, *, lang: str = "en", contents: Iterable[tuple[st
     )
     links = [element("li", element("a", text, href=f"#{anchor}")) for anchor, text in contents]
     nav = element("nav", element("ol", *links), class_="rg-nav", aria_label=say("page.contents")) if links else ""
-    main = element("body", nav, element("main", Safe(body)), class_="ragnb rg-page")
+    code = Safe(f"<script>{script()}</script>") if live else ""
+    main = element("body", nav, element("main", Safe(body)), code, class_="ragnb rg-page")
     document = element("html", head, main, lang=_LANG[lang])
     return Safe(f"<!doctype html>{document}\n")
 

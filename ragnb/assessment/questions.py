@@ -1,0 +1,120 @@
+"""Every question of a run: the worst ones to read at once, all of them to search, sort, filter and unfold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ragnb import markup
+from ragnb.assessment.parts import TOTAL, Row, Writer, gap
+from ragnb.assessment.tables import metric_columns
+from ragnb.markup import Column, Safe, html_table, one_line
+
+MOST_PLAIN, MOST_LIVE = 50, 10_000
+BYTES_A_ROW, BYTES_OF_ALL = 2_000, 4_500_000
+_BAD_FIRST = ("HALLUCINATION", "OVER_REFUSAL", "ANS_NO_HIT")
+_TAGS = ("system", "label", "miss")
+# Which share of a row's bytes a text may take: a fifth, a third and so on.
+_UNFOLDED = {"question": 5, "answer": 3, "ground_truth_answer": 6, "retrieved_contexts": 4}
+
+
+def questions(w: Writer) -> Safe:
+    """Every question, the worst first: the first ones as a plain table, all of them as a live one."""
+    scores = worst_first(w)
+    if not len(scores):
+        return Safe("")
+    several = ["system"] if w.sheet.systems is not None else []
+    doc = w.sheet.scenario.doc
+    text = [c for c in ("sample_id", *several, "question", doc, "label", "miss") if c in scores]
+    heads = {c: w.say(f"column.{'document' if c == doc else c}") for c in text}
+    names = [*w.quality, *w.total]
+    live = scores.head(MOST_LIVE)
+    key = "questions_live" if len(live) == len(scores) else "questions_worst"
+    said = w.say(f"sheet.{key}", n=markup.count(len(live)), all=markup.count(len(scores)))
+    plain = _plain(w, live.head(MOST_PLAIN), heads, names, len(scores))
+    special = dict.fromkeys((*_TAGS, doc), "tag") | {"question": "long"}
+    kinds: dict[str, Any] = {heads[c]: special.get(c, "text") for c in text}
+    kinds |= {w.name(name): "number" for name in names}
+    parts = [c for c in _UNFOLDED if c in scores]
+    records = live.to_dict("records")
+    most = min(BYTES_A_ROW, BYTES_OF_ALL // len(records))
+    table = markup.browse(
+        kinds,
+        [[*_texts(row, text, min(160, most // 6)), *_numbers(w, row, names)] for row in records],
+        details=[*(w.say(f"column.{c}") for c in parts), w.say("column.reasons")],
+        unfolded=[
+            [*(_unfolded(row[c], most // _UNFOLDED[c]) for c in parts), _reasons(w, row, names)]
+            for row in records
+        ],
+        plain=plain,
+        lang=w.lang,
+    )
+    return w.section("questions", markup.element("p", said, class_="rg-note"), table)
+
+
+def worst_first(w: Writer) -> pd.DataFrame:
+    """Return the rows ordered by weighted score, then by label; those without either come last."""
+    scores = w.sheet.scores
+    by_label = {label: place for place, label in enumerate(_BAD_FIRST)}
+    label = scores["label"].map(by_label) if "label" in scores else pd.Series(np.nan, index=scores.index)
+    total = scores[TOTAL] if TOTAL in scores else pd.Series(np.nan, index=scores.index)
+    return scores.iloc[np.lexsort((label.fillna(9.0), total.fillna(np.inf)))]
+
+
+def _plain(w: Writer, shown: pd.DataFrame, heads: dict[str, str], names: list[str], n: int) -> Safe:
+    rows = []
+    for row in shown.to_dict("records"):
+        told = {c: None if _absent(row[c]) else one_line(row[c], 160) for c in heads}
+        rows.append(told | {name: _score(w, name, row) for name in names})
+    columns = {c: Column(label) for c, label in heads.items()} | metric_columns(w, names)
+    said = w.say("sheet.questions_plain", n=markup.count(len(rows)), all=markup.count(n))
+    frame = pd.DataFrame(rows, dtype=object)
+    return html_table(frame, columns=columns, caption=said if len(rows) < n else None, lang=w.lang)
+
+
+def _absent(value: Any) -> bool:
+    return value is None or (pd.api.types.is_scalar(value) and bool(pd.isna(value)))
+
+
+def _texts(row: Row, names: list[str], most: int) -> Iterator[str | None]:
+    return (None if _absent(row[name]) else one_line(row[name], most) for name in names)
+
+
+def _numbers(w: Writer, row: Row, names: list[str]) -> Iterator[float | str]:
+    """Yield values as they are written elsewhere, or the reason why there is none."""
+    for name in names:
+        value = row.get(name)
+        yield why(w, name, row)[1] if value is None or _absent(value) else round(float(value), 3)
+
+
+def _reasons(w: Writer, row: Row, names: list[str]) -> str | None:
+    """Return why scores are not there, a line a metric."""
+    told = [(name, *why(w, name, row)) for name in names if _absent(row.get(name))]
+    return "\n".join(f"{w.name(name)}: {reason}" for name, reason, word in told if reason != word) or None
+
+
+def _unfolded(value: Any, most: int) -> str | None:
+    """Return a text, or texts under one another, of at most so many bytes; nothing for what is not there."""
+    if _absent(value):
+        return None
+    many = isinstance(value, list | tuple | np.ndarray)
+    words = "\n\n".join(f"{i}. {item}" for i, item in enumerate(value, 1)) if many else str(value)
+    held = words.encode("utf-8", "replace")
+    return words if len(held) <= most else held[:most].decode("utf-8", "ignore") + " …"
+
+
+def why(w: Writer, name: str, row: Row) -> tuple[str, str]:
+    """Return why a cell holds no score, and the word for that kind of absence."""
+    status = row.get(f"{name}__status")
+    word = w.say(f"column.{status}") if status in ("failed", "not_applicable") else w.say("column.missing")
+    reason = row.get(f"{name}__reason")
+    return (word if _absent(reason) or not str(reason).strip() else one_line(reason, 80)), word
+
+
+def _score(w: Writer, name: str, row: Row) -> Safe:
+    if not _absent(row.get(name)):
+        return Safe(w.value(name, row[name]))
+    return gap(*why(w, name, row))
