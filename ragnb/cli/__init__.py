@@ -11,6 +11,7 @@ import click
 from ragnb import __version__
 from ragnb.cli.check import check_command
 from ragnb.cli.report import report_command
+from ragnb.cli.runs import runs_command
 from ragnb.cli.terminal import BAD_INPUT, OUR_ERROR, PASSED, STOPPED, complain, notes_on_stderr, plain
 from ragnb.errors import MissingExtraError, RagnbError
 
@@ -23,6 +24,7 @@ def cli() -> None:
 
 cli.add_command(report_command)
 cli.add_command(check_command)
+cli.add_command(runs_command)
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -51,8 +53,8 @@ def main(args: Sequence[str] | None = None) -> int:
         click.echo(f"ragnb: {plain(error.format_message())} See: {path} --help", err=True)
     except (RagnbError, MissingExtraError, OSError) as error:
         complain(error)
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("ragnb: stopped", err=True)
+    except (KeyboardInterrupt, click.Abort) as stop:
+        click.echo(f"ragnb: {plain(stop.__cause__ or stop) or 'stopped'}", err=True)
         return STOPPED
     except Exception:
         traceback.print_exc()

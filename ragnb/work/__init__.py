@@ -12,10 +12,14 @@ calls of a `Client`; `run_cells` does all that are not done yet and keeps each i
     with Store("runs.sqlite") as store:
         run = run_cells(cells, work, store, clients=[client])
     run.frame      # one row a cell, in their order
+
+`estimate` says before what it would need. The key of a cell leaves nothing out that may change its result, so that
+another model, prompt or parameter is other work; what is ``ok`` or ``not_applicable`` is never done twice.
 """
 
 from ragnb.work.cells import CallFailed, Cell, Outcome, Stop, count_tokens, repeated
 from ragnb.work.client import Client, Reply
+from ragnb.work.estimate import Estimate, estimate
 from ragnb.work.loop import Run, Stopped, run_cells
 from ragnb.work.store import Store
 
@@ -23,6 +27,7 @@ __all__ = [
     "CallFailed",
     "Cell",
     "Client",
+    "Estimate",
     "Outcome",
     "Reply",
     "Run",
@@ -30,6 +35,7 @@ __all__ = [
     "Stopped",
     "Store",
     "count_tokens",
+    "estimate",
     "repeated",
     "run_cells",
 ]

@@ -215,8 +215,9 @@ class Outcome:
 
 @dataclass
 class Meter:
-    """What the calls of one cell have taken so far."""
+    """What the calls of one cell have taken so far; `expected` tokens of a call stand in for those not told."""
 
+    expected: int = 0
     calls: int = 0
     tokens_in: int | None = 0
     tokens_out: int | None = 0

@@ -13,7 +13,7 @@ from ragnb.errors import RagnbError, require
 from ragnb.schema import Profile
 from ragnb.work.budget import Budget
 from ragnb.work.cells import METER, CallFailed, Stop
-from ragnb.work.faults import Again, Redactor, chat_fault, key_of, raw_text, sorted_fault
+from ragnb.work.faults import Again, Redactor, chat_fault, key_of, pause, raw_text, sorted_fault
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,11 @@ class Client:
         self.budget = Budget(max_calls, max_tokens)
         self.stopped: Stop | None = None
         self._key = key_of(profile)
-        self._redact = Redactor(self._key)
+        self.redact = Redactor(self._key)
         self._sdk: Any = None
         self._places = asyncio.Semaphore(concurrency)
         self._quiet_until = 0.0
+        self._answered = False
 
     def __repr__(self) -> str:
         return f"Client({self.profile.model!r} at {self.profile.base_url!r}, concurrency={self.concurrency})"
@@ -152,8 +153,10 @@ class Client:
             model=self.profile.model, messages=list(messages), **parameters
         )
         choice, usage = got.choices[0], got.usage
+        if choice.message.content is None:
+            raise CallFailed("the reply has no content")
         return Reply(
-            text=choice.message.content,
+            text=self.redact(choice.message.content),
             finish_reason=choice.finish_reason,
             tokens_in=usage.prompt_tokens if usage is not None else None,
             tokens_out=usage.completion_tokens if usage is not None else None,
@@ -178,7 +181,7 @@ class Client:
             tries = tenacity.AsyncRetrying(
                 retry=tenacity.retry_if_exception_type(Again),
                 stop=tenacity.stop_after_attempt(self.retries + 1),
-                wait=self._wait,
+                wait=pause,
                 reraise=True,
             )
             fault: Exception | None = None
@@ -189,12 +192,6 @@ class Client:
             raise fault
 
         return guarded
-
-    def _wait(self, state: Any) -> float:
-        """Seconds before the next try: what the endpoint asks for, or doubling from half a second, jittered."""
-        tenacity = require("tenacity", extra="judge")
-        again = state.outcome.exception()
-        return float(max(again.wait, tenacity.wait_random_exponential(0.5, 30, min=0.1)(state)))
 
     async def _once(self, create: Callable[..., Awaitable[Any]], chat: bool, args: Any, asked: Any) -> Any:
         """One try: wait for a place, pay, and sort what comes back."""
@@ -209,13 +206,15 @@ class Client:
                 meter.calls += 1
             fault: Exception | None = None
             try:
-                got = await create(*args, **asked)
+                async with asyncio.timeout(self.timeout):
+                    got = await create(*args, **asked)
             except Exception as error:
-                fault = sorted_fault(error, self._redact, self.timeout)
+                fault = sorted_fault(error, self.redact, self.timeout, fresh=not self._answered)
             if fault is not None:
                 raise self._told(fault)
+        self._answered = True
         self._count(got, chat)
-        fault = chat_fault(got, self._redact) if chat else None
+        fault = chat_fault(got, self.redact) if chat else None
         if fault is not None:
             raise fault
         return got
@@ -241,8 +240,10 @@ class Client:
         """Count a reply's tokens and keep its text."""
         usage = getattr(got, "usage", None)
         taken = (getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None if chat else 0))
-        self.budget.tokens += sum(tokens or 0 for tokens in taken)
-        if (meter := METER.get()) is not None:
+        meter = METER.get()
+        expected = meter.expected if meter is not None else 0
+        self.budget.tokens += expected if None in taken else sum(filter(None, taken))
+        if meter is not None:
             meter.add(*taken)
             if chat:
-                meter.replies.append(self._redact(raw_text(got)))
+                meter.replies.append(raw_text(got))

@@ -70,7 +70,6 @@ class Database:
             )
         if self.path is not None and self._pragma("journal_mode = WAL") != "wal":
             raise RagnbError(f"{self.path}: this file system cannot hold a store; put it on a local disk")
-        self._pragma("synchronous = FULL")
         with self.writing() as file:
             if not file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 for statement in _TABLES.split(";"):
@@ -89,10 +88,15 @@ class Database:
             yield self._file
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """Write all or nothing; when the block has ended, what it wrote survives a crash."""
-        with self._lock, self._worded(), self._transaction("BEGIN IMMEDIATE"):
-            yield self._file
+    def writing(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
+        """Write all or nothing; when the block has ended, what it wrote survives a crash.
+
+        Not `durable`: it survives the end of the process, but perhaps not of the machine, and waits for no disk.
+        """
+        with self._lock, self._worded():
+            self._pragma(f"synchronous = {'FULL' if durable else 'NORMAL'}")
+            with self._transaction("BEGIN IMMEDIATE"):
+                yield self._file
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:

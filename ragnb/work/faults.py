@@ -16,7 +16,8 @@ from ragnb.errors import RagnbError, require
 from ragnb.schema import Profile
 from ragnb.work.cells import CallFailed, Stop
 
-_REFUSED = (401, 403, 404)
+_REFUSED = (401, 402)
+_REFUSED_AT_FIRST = (403, 404)
 _PASSING = (408, 409, 425, 429)
 
 
@@ -84,13 +85,16 @@ def key_of(profile: Profile) -> SecretStr | None:
     return SecretStr(key)
 
 
-def sorted_fault(error: Exception, redact: Redactor, timeout: float) -> Exception:
-    """Turn what the SDK raises into one of our three words, without its request, its key or its traceback."""
+def sorted_fault(error: Exception, redact: Redactor, timeout: float, *, fresh: bool) -> Exception:
+    """Turn what the SDK raises into one of our three words, without its request, its key or its traceback.
+
+    `fresh`: nothing has been answered yet, so that what is forbidden or not found is so for every call.
+    """
     openai = require("openai", extra="judge")
-    if isinstance(error, openai.APITimeoutError):
+    if isinstance(error, openai.APITimeoutError | TimeoutError):
         return Again(f"no reply within {timeout:g} s")
     if isinstance(error, openai.APIStatusError):
-        return _of_status(error, redact)
+        return _of_status(error, redact, fresh)
     if isinstance(error, openai.APIConnectionError):
         return Again(f"no connection: {redact(_cause(error))}")
     if isinstance(error, openai.APIError | ValueError):
@@ -103,16 +107,23 @@ def _cause(error: BaseException) -> str:
     return f"{type(cause).__name__}: {cause}"
 
 
-def _of_status(error: Any, redact: Redactor) -> Exception:
+def _of_status(error: Any, redact: Redactor, fresh: bool) -> Exception:
     status, body = int(error.status_code), redact(error.response.text)
     said = f"HTTP {status}: {' '.join(body.split())[:300]}"
     if status in _PASSING or status >= 500:
         if status == 429 and "insufficient_quota" in body:
             return Stop(f"{said}. The account has no credit left; run it again when it has", refused=True)
         return Again(said, retry_after(error.response.headers), free=status == 429)
-    if status in _REFUSED:
-        return Stop(f"{said}. Check the key, the model and the base_url", refused=True)
+    if status in _REFUSED or (fresh and status in _REFUSED_AT_FIRST):
+        return Stop(f"{said}. Check the key, the account, the model and the base_url", refused=True)
     return CallFailed(said, body)
+
+
+def pause(state: Any) -> float:
+    """Seconds before the next try: what the endpoint asks for, or doubling from half a second, with a jitter."""
+    tenacity = require("tenacity", extra="judge")
+    doubling = tenacity.wait_random_exponential(0.5, 30, min=0.1)(state)
+    return float(max(state.outcome.exception().wait, doubling))
 
 
 def retry_after(headers: Any) -> float:

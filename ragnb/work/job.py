@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
 import traceback
@@ -13,7 +14,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
-from ragnb.work.cells import METER, CallFailed, Cell, Meter, Outcome, Stop
+from ragnb.work.cells import METER, CallFailed, Cell, Meter, Outcome, Stop, canonical
 from ragnb.work.client import Client
 from ragnb.work.store import Store
 
@@ -37,7 +38,9 @@ class Job:
         self.stopping: Stop | None = None
         self._taken: deque[int] = deque()
         self._next = 0
+        self._ahead: asyncio.Task[list[int]] | None = None
         self._under_way: dict[int, tuple[Cell, Meter]] = {}
+        self._closing = self._given_up = False
         self._written: list[tuple[Cell, Outcome, asyncio.Future[None]]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._workers: list[asyncio.Task[None]] = []
@@ -54,6 +57,7 @@ class Job:
     def stop(self, *, at_once: bool) -> None:
         """Start no further cell; `at_once` gives up those under way too."""
         self.stopping = self.stopping or Stop("stopped by hand")
+        self._given_up = at_once
         if at_once and self._loop is not None:
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(lambda: [worker.cancel() for worker in self._workers])
@@ -65,16 +69,16 @@ class Job:
         async with AsyncExitStack() as stack:
             for client in self.clients:
                 await stack.enter_async_context(client.open())
-            helpers = [asyncio.create_task(self._write()), asyncio.create_task(self._renew())]
+            writer, renewer = asyncio.create_task(self._write()), asyncio.create_task(self._renew())
             self._workers = [asyncio.create_task(self._worker()) for _ in range(min(self.most, len(self.cells)))]
-            try:
-                found = await asyncio.gather(*self._workers, return_exceptions=True)
-            finally:
-                for helper in helpers:
-                    helper.cancel()
-                await asyncio.gather(*helpers, return_exceptions=True)
-                await self._on_disk(self.store.release)
-                self._disk.shutdown()
+            found = await asyncio.gather(*self._workers, return_exceptions=True)
+            renewer.cancel()
+            await asyncio.gather(*filter(None, [self._ahead]), return_exceptions=True)
+            self._closing = True
+            self._news.set()
+            await writer  # what was paid for is kept, also where its worker was given up
+            await self._on_disk(self.store.release)
+            self._disk.shutdown()
         for error in found:
             if isinstance(error, Exception):
                 raise error
@@ -86,14 +90,15 @@ class Job:
 
     async def _worker(self) -> None:
         while (cell := await self._deal()) is not None:
-            started, meter = time.perf_counter(), Meter()
+            started, meter = time.perf_counter(), Meter(cell.tokens // max(1, cell.calls))
             place = id(meter)
             self._under_way[place] = cell, meter
             try:
                 outcome = await self._outcome(cell, meter)
                 if outcome is None:
                     return
-                await self._keep(cell, _measured(outcome, meter, time.perf_counter() - started))
+                seconds = time.perf_counter() - started
+                await self._keep(cell, self._without_keys(_measured(outcome, meter, seconds)))
             finally:
                 del self._under_way[place]
 
@@ -107,7 +112,9 @@ class Job:
             if not isinstance(outcome, Outcome):
                 raise TypeError(f"the work returned a {type(outcome).__name__}, not an Outcome")
             return outcome
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            if self._given_up:
+                raise
             stops = [error if isinstance(error, Stop) else None, *(client.stopped for client in self.clients)]
             stop = next(filter(None, stops), None)
             if stop is not None:
@@ -119,6 +126,18 @@ class Job:
             return Outcome.failed(f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})")
         finally:
             METER.reset(token)
+
+    def _without_keys(self, outcome: Outcome) -> Outcome:
+        """Take the clients' keys out of every text, wherever an endpoint or a library has echoed them."""
+        for client in self.clients:
+            value = outcome.value
+            if (text := canonical(value)) != (clean := client.redact(text)):
+                value = json.loads(clean)
+            reason = None if outcome.reason is None else client.redact(outcome.reason)
+            outcome = replace(
+                outcome, value=value, reason=reason, replies=tuple(map(client.redact, outcome.replies))
+            )
+        return outcome
 
     async def _deal(self) -> Cell | None:
         """Hand out the next cell; None when there is none, or none may be started."""
@@ -132,6 +151,8 @@ class Job:
                 full = None if cell.missing else self._full(cell)
                 if full is None:
                     self._taken.popleft()
+                    if len(self._taken) < self.most and self._ahead is None:
+                        self._ahead = asyncio.create_task(self._on_disk(self._claimed))
                     return cell
                 self.stopping = full
         return None
@@ -139,7 +160,8 @@ class Job:
     async def _claim(self) -> None:
         """Claim the next cells; at the end, wait for those that another process holds."""
         while self.stopping is None:
-            found = await self._on_disk(self._claimed)
+            found = await (self._ahead or self._on_disk(self._claimed))
+            self._ahead = None
             self._taken.extend(found)
             if found or not await self._on_disk(self._held):
                 return
@@ -174,7 +196,7 @@ class Job:
 
     async def _write(self) -> None:
         """Keep all that has come since the last commit in one commit."""
-        while True:
+        while self._written or not self._closing:
             await self._news.wait()
             self._news.clear()
             batch, self._written = self._written, []
@@ -184,6 +206,7 @@ class Job:
                 self.stopping = self.stopping or Stop("the store cannot be written")
                 for *_, written in batch:
                     written.set_exception(error)
+                    written.exception()  # seen, should its worker be gone
                 continue
             self.done += len(batch)
             for *_, written in batch:

@@ -140,7 +140,7 @@ def _say(run: Run, store: Store, interrupts: int) -> None:
     if interrupts:
         raise Stopped(f"stopped; {where}. Run the same again to go on")
     if run.stopped:
-        warnings.warn(f"{run.stopped}. {where}", RagnbWarning, stacklevel=4)
+        warnings.warn(f"{run.stopped}. {where}", RagnbWarning, stacklevel=3)
     if counts["failed"]:
         reasons = Counter(run.frame.loc[run.frame["status"] == "failed", "reason"]).most_common(3)
         listed = "; ".join(f"{n} × {reason}" for reason, n in reasons)
@@ -148,5 +148,5 @@ def _say(run: Run, store: Store, interrupts: int) -> None:
             f"{counts['failed']} of {len(run.frame)} cells failed ({listed}). Their replies are in the store; "
             "run the same again to try them anew",
             RagnbWarning,
-            stacklevel=4,
+            stacklevel=3,
         )

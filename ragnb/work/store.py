@@ -12,19 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ragnb.errors import RagnbError, unknown
+from ragnb.errors import RagnbError
 from ragnb.work.cells import Cell, Outcome, canonical, digest
 from ragnb.work.database import Database
 from ragnb.work.owners import is_gone, new_owner
+from ragnb.work.tables import OF_RUN, all_runs, compared, run_frame
 
 if TYPE_CHECKING:
     import sqlite3
 
 _OPEN = "(t.id IS NULL OR (t.status = 'failed' AND t.id <= :mark))"
-_CELLS = (
-    "FROM plan AS p JOIN cells AS c ON c.key = p.key LEFT JOIN attempts AS t ON t.id = c.attempt "
-    "WHERE p.run = :run"
-)
 
 
 class Store:
@@ -86,17 +83,38 @@ class Store:
         another run has done is not done again. `about` is kept with the run, as JSON.
         """
         run = digest(canonical([cell.key for cell in cells]))[:8]
-        rows = [(cell.key, _text(cell.sample_id), cell.what, cell.model, canonical(cell.about)) for cell in cells]
+        rows = [
+            (cell.key, _text(cell.sample_id), _clean(cell.what), _clean(cell.model), canonical(cell.about))
+            for cell in cells
+        ]
         with self._database.writing() as file:
             if file.execute("SELECT 1 FROM runs WHERE run = ?", [run]).fetchone():
                 if name:
-                    file.execute("UPDATE runs SET name = ? WHERE run = ?", [name, run])
+                    file.execute("UPDATE runs SET name = ? WHERE run = ?", [_clean(name), run])
                 return run
-            file.execute("INSERT INTO runs VALUES (?, ?, ?, ?)", [run, name, _now(), canonical(dict(about or {}))])
+            file.execute(
+                "INSERT INTO runs VALUES (?, ?, ?, ?)", [run, _clean(name), _now(), canonical(dict(about or {}))]
+            )
             file.executemany("INSERT INTO cells VALUES (?, ?, ?, ?, ?, NULL) ON CONFLICT DO NOTHING", rows)
-            places = [(run, place, cell.key, cell.cluster) for place, cell in enumerate(cells)]
+            places = [
+                (run, place, cell.key, None if cell.cluster is None else _clean(cell.cluster))
+                for place, cell in enumerate(cells)
+            ]
             file.executemany("INSERT INTO plan VALUES (?, ?, ?, ?)", places)
         return run
+
+    def settled(self, cells: Iterable[Cell]) -> set[str]:
+        """The keys of those cells that need no work: ``ok`` or ``not_applicable`` in any run."""
+        keys, found = sorted({cell.key for cell in cells}), set[str]()
+        with self._database.reading() as file:
+            for start in range(0, len(keys), 500):
+                part = keys[start : start + 500]
+                asked = (
+                    "SELECT c.key FROM cells AS c JOIN attempts AS t ON t.id = c.attempt "
+                    f"WHERE t.status <> 'failed' AND c.key IN ({', '.join('?' * len(part))})"
+                )
+                found |= {key for (key,) in file.execute(asked, part)}
+        return found
 
     def mark(self) -> int:
         """The number of the latest attempt; a cell that failed after it is not open again in the same run."""
@@ -107,7 +125,7 @@ class Store:
         """The positions of the run's cells that have no outcome, or that failed (up to `mark`)."""
         asked = {"run": run, "mark": self.mark() if mark is None else mark}
         with self._database.reading() as file:
-            found = file.execute(f"SELECT p.position {_CELLS} AND {_OPEN} ORDER BY p.position", asked)
+            found = file.execute(f"SELECT p.position {OF_RUN} AND {_OPEN} ORDER BY p.position", asked)
             return [position for (position,) in found]
 
     def claim(self, run: str, most: int, *, mark: int, start: int = 0) -> list[int]:
@@ -116,27 +134,28 @@ class Store:
         What another living process holds is passed over. A claimed cell is ours until `append` or `release`.
         """
         now = time.time()
-        with self._database.writing() as file:
+        with self._database.writing(durable=False) as file:
             owners = [owner for (owner,) in file.execute("SELECT DISTINCT owner FROM claims")]
             file.executemany("DELETE FROM claims WHERE owner = ?", [[o] for o in owners if is_gone(o)])
             file.execute("DELETE FROM claims WHERE until < ?", [now])
             found = file.execute(
-                f"SELECT min(p.position), p.key {_CELLS} AND {_OPEN} AND p.position >= :start "
-                "AND p.key NOT IN (SELECT key FROM claims) GROUP BY p.key ORDER BY 1 LIMIT :most",
+                f"SELECT p.key, p.position {OF_RUN} AND {_OPEN} AND p.position >= :start "
+                "AND p.key NOT IN (SELECT key FROM claims) ORDER BY p.position LIMIT :most",
                 {"run": run, "mark": mark, "start": start, "most": most},
             ).fetchall()
-            rows = [(key, self._owner, now + self.lease) for _, key in found]
+            first = dict(reversed(found))  # of work that stands there twice, the first place
+            rows = [(key, self._owner, now + self.lease) for key in first]
             file.executemany("INSERT INTO claims VALUES (?, ?, ?)", rows)
-        return [position for position, _ in found]
+        return sorted(first.values())
 
     def renew(self) -> None:
         """Give a sign of life: our claims hold for another `lease` seconds."""
-        with self._database.writing() as file:
+        with self._database.writing(durable=False) as file:
             file.execute("UPDATE claims SET until = ? WHERE owner = ?", [time.time() + self.lease, self._owner])
 
     def release(self) -> None:
         """Give up all our claims."""
-        with self._database.writing() as file:
+        with self._database.writing(durable=False) as file:
             file.execute("DELETE FROM claims WHERE owner = ?", [self._owner])
 
     def append(self, done: Iterable[tuple[Cell, Outcome]]) -> None:
@@ -186,37 +205,35 @@ class Store:
         RagnbError
             For a run that the store does not hold.
         """
-        return self._table(run, _CELLS + " ORDER BY p.position")
+        return run_frame(self._database, run)
 
     def history(self, run: str) -> pd.DataFrame:
         """Return every attempt at the cells of a run, oldest first, with the columns of `frame`."""
-        return self._table(run, _CELLS.replace("t.id = c.attempt", "t.key = c.key") + " AND t.id ORDER BY t.id")
+        return run_frame(self._database, run, history=True)
 
-    def _table(self, run: str, source: str) -> pd.DataFrame:
-        columns = (
-            "c.about, p.cluster, coalesce(t.status, 'pending'), t.value, t.reason, t.replies, "
-            "t.calls, t.tokens_in, t.tokens_out, t.seconds, t.at, c.key"
-        )
-        with self._database.reading() as file:
-            names = [name for (name,) in file.execute("SELECT run FROM runs ORDER BY started")]
-            if run not in names:
-                raise unknown("run", run, names)
-            rows = file.execute(f"SELECT {columns} {source}", {"run": run}).fetchall()
-        return pd.DataFrame([_row(row) for row in rows], columns=_COLUMNS, dtype=object)
+    def runs(self) -> pd.DataFrame:
+        """Return all runs, the oldest first.
 
+        Returns
+        -------
+        DataFrame
+            ``run, name, started, last`` (of its latest attempt), ``models, cells`` (distinct), ``ok,
+            not_applicable, failed, pending, calls, tokens_in, tokens_out, seconds``. What was spent counts every
+            attempt; a cell that two runs share counts in both. Tokens are None where an endpoint did not tell.
+        """
+        return all_runs(self._database)
 
-_COLUMNS = (
-    "sample_id", "what", "repeat", "model", "cluster", "status", "value", "reason", "reply",
-    "calls", "tokens_in", "tokens_out", "seconds", "at", "key",
-)  # fmt: skip
+    def compare(self, old: str, new: str, *, level: float = 0.95) -> pd.DataFrame:
+        """Return how the scores of one run differ from those of another, over the samples that both scored.
 
-
-def _row(row: Sequence[Any]) -> list[Any]:
-    about, cluster, status, value, reason, replies, *rest = row
-    cell = json.loads(about)
-    texts = json.loads(replies) if replies else []
-    known = [cell["sample_id"], cell["what"], cell["repeat"], cell["model"], cluster, status]
-    return [*known, json.loads(value) if value else None, reason, texts[-1] if texts else None, *rest]
+        Returns
+        -------
+        DataFrame
+            One row a metric (for values that are mappings, ``what.part``): ``metric, old, new`` (means), ``value``
+            (mean of new − old) with its interval ``low, high``, ``n`` samples, ``n_clusters``, ``n_changed``.
+            Repeats enter as their mean; samples of one cluster count as alike, those without one as independent.
+        """
+        return compared(self.frame(old), self.frame(new), level)
 
 
 def _now() -> str:

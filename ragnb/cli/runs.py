@@ -1,0 +1,120 @@
+"""`ragnb runs`: what a store of paid work holds, and how two of its runs differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ragnb import texts
+from ragnb.cli.parameters import FILE
+from ragnb.cli.terminal import PASSED, plain, text_table
+from ragnb.errors import RagnbError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ragnb.work import Store
+
+_HELP = """List the runs of paid work in a store, look into one, or compare two.
+
+STORE is the file that judging and scoring keep their cells in. A run is named by its id, or the beginning of it.
+
+\b
+Examples
+  ragnb runs runs.sqlite                      all runs: cells, tokens, models, dates
+  ragnb runs runs.sqlite 3fa1c2d4             one run: its cells by status, and why some failed
+  ragnb runs runs.sqlite 3fa1c2d4 9b07aa10    what changed from the first to the second, with intervals
+"""
+
+
+@click.command("runs", help=_HELP)
+@click.argument("store", type=FILE)
+@click.argument("runs", nargs=-1, metavar="[RUN [RUN]]")
+@click.option("--lang", type=click.Choice(texts.LANGUAGES), default="en", help="The language of what is said.")
+def runs_command(store: Path, runs: Sequence[str], lang: str) -> int:
+    """List, show or compare runs."""
+    from ragnb.work import Store
+
+    if not store.exists():
+        raise RagnbError(f"{store}: there is no such store; name the file that judging or scoring wrote")
+    if len(runs) > 2:
+        raise RagnbError(f"{len(runs)} runs are named; name none, one, or two to compare")
+    say = texts.load(lang)
+    with Store(store) as opened:
+        known = opened.runs()
+        ids = [_found(run, [str(name) for name in known["run"]]) for run in runs]
+        if len(ids) == 2:
+            lines = _compared(opened, ids[0], ids[1], say)
+        elif ids:
+            lines = _shown(opened.frame(ids[0]), say)
+        else:
+            lines = _listed(known, say)
+        click.echo("\n".join(lines))
+    return PASSED
+
+
+def _found(asked: str, names: list[str]) -> str:
+    """The one run that begins with what was asked for."""
+    found = [name for name in names if name.startswith(asked)]
+    if len(found) != 1:
+        listed = ", ".join(found or names) or "none"
+        what = "begins several runs" if found else "is no run of this store"
+        raise RagnbError(f"run={plain(asked)!r} {what} (have: {listed})")
+    return found[0]
+
+
+def _listed(runs: pd.DataFrame, say: Any) -> Iterator[str]:
+    from ragnb.markup import count
+
+    if runs.empty:
+        yield say("runs.none")
+        return
+    words = ["run", "name", "cells", "ok", "not_applicable", "failed", "pending", "calls", "tokens", "took"]
+    rows = [[say(f"runs.{word}") for word in (*words, "models", "started", "last")]]
+    for run in runs.to_dict("records"):
+        numbers = [count(run[word]) for word in words[2:8]]
+        tokens = " + ".join(count(run[word]) for word in ("tokens_in", "tokens_out"))
+        dates = [str(run[word] or "—")[:16].replace("T", " ") for word in ("started", "last")]
+        spent = [tokens, _took(run["seconds"])]
+        rows.append([run["run"], run["name"] or "—", *numbers, *spent, run["models"] or "—", *dates])
+    yield from text_table(rows)
+
+
+def _took(seconds: float) -> str:
+    """Seconds as hours, minutes and seconds."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+
+
+def _shown(frame: pd.DataFrame, say: Any) -> Iterator[str]:
+    from ragnb.markup import count, one_line
+
+    statuses = ["ok", "not_applicable", "failed", "pending"]
+    rows = [[say("runs.what"), *(say(f"runs.{status}") for status in statuses)]]
+    for what, part in frame.groupby("what", sort=False):
+        found = part["status"].value_counts()
+        rows.append([str(what), *(count(found.get(status, 0)) for status in statuses)])
+    yield from text_table(rows)
+    failed = frame[frame["status"] == "failed"]
+    if len(failed):
+        yield ""
+        names = ["sample_id", "what", "reason", "reply"]
+        cells = [[one_line(cell[name] or "—", 100) for name in names] for cell in failed.to_dict("records")]
+        yield from text_table([[say(f"runs.{name}") for name in names], *cells])
+
+
+def _compared(store: Store, old: str, new: str, say: Any) -> Iterator[str]:
+    from ragnb.markup import count, number, with_interval
+
+    table = store.compare(old, new)
+    if table.empty:
+        yield say("runs.nothing_shared", old=old, new=new)
+        return
+    rows = [[say(f"runs.{word}") for word in ("metric", "old", "new", "difference", "n", "clusters", "changed")]]
+    for row in table.to_dict("records"):
+        means = [number(row["old"]), number(row["new"]), with_interval(row["value"], row["low"], row["high"])]
+        rows.append([row["metric"], *means, *(count(row[word]) for word in ("n", "n_clusters", "n_changed"))])
+    yield from text_table(rows)

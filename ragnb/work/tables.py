@@ -1,0 +1,108 @@
+"""What a store holds, as frames: a run cell by cell, every attempt, all runs, and two runs against each other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ragnb import stats
+from ragnb.errors import unknown
+from ragnb.work.database import Database
+
+OF_RUN = (
+    "FROM plan AS p JOIN cells AS c ON c.key = p.key LEFT JOIN attempts AS t ON t.id = c.attempt "
+    "WHERE p.run = :run"
+)
+_OF_HISTORY = OF_RUN.replace("t.id = c.attempt", "t.key = c.key").replace("LEFT JOIN", "JOIN")
+_COLUMNS = (
+    "sample_id", "what", "repeat", "model", "cluster", "status", "value", "reason", "reply",
+    "calls", "tokens_in", "tokens_out", "seconds", "at", "key",
+)  # fmt: skip
+_RUNS = """
+WITH one AS (SELECT DISTINCT run, key FROM plan), spent AS (
+  SELECT one.run, sum(t.calls) AS calls, sum(t.seconds) AS seconds, max(t.at) AS last,
+    CASE WHEN count(*) = count(t.tokens_in) THEN sum(t.tokens_in) END AS tokens_in,
+    CASE WHEN count(*) = count(t.tokens_out) THEN sum(t.tokens_out) END AS tokens_out
+  FROM one JOIN attempts AS t ON t.key = one.key GROUP BY one.run
+), state AS (
+  SELECT one.run, count(*) AS cells, group_concat(DISTINCT c.model) AS models, sum(t.status IS 'ok') AS ok,
+    sum(t.status IS 'not_applicable') AS not_applicable, sum(t.status IS 'failed') AS failed,
+    sum(t.status IS NULL) AS pending
+  FROM one JOIN cells AS c ON c.key = one.key LEFT JOIN attempts AS t ON t.id = c.attempt GROUP BY one.run
+)
+SELECT runs.run, name, started, last, models, coalesce(cells, 0), coalesce(ok, 0), coalesce(not_applicable, 0),
+  coalesce(failed, 0), coalesce(pending, 0), coalesce(calls, 0),
+  CASE WHEN spent.run IS NULL THEN 0 ELSE tokens_in END, CASE WHEN spent.run IS NULL THEN 0 ELSE tokens_out END,
+  coalesce(seconds, 0.0)
+FROM runs LEFT JOIN state ON state.run = runs.run LEFT JOIN spent ON spent.run = runs.run
+ORDER BY started, runs.run
+"""
+
+
+def run_frame(database: Database, run: str, *, history: bool = False) -> pd.DataFrame:
+    """One row a cell in the order of the plan, or one row an attempt in the order of time; see `Store.frame`."""
+    columns = (
+        "c.about, p.cluster, coalesce(t.status, 'pending'), t.value, t.reason, t.replies, "
+        "t.calls, t.tokens_in, t.tokens_out, t.seconds, t.at, c.key"
+    )
+    source = f"{_OF_HISTORY} GROUP BY t.id ORDER BY t.id" if history else f"{OF_RUN} ORDER BY p.position"
+    with database.reading() as file:
+        names = [name for (name,) in file.execute("SELECT run FROM runs ORDER BY started DESC")]
+        if run not in names:
+            raise unknown("run", run, names)
+        rows = file.execute(f"SELECT {columns} {source}", {"run": run}).fetchall()
+    return pd.DataFrame([_row(row) for row in rows], columns=_COLUMNS, dtype=object)
+
+
+def _row(row: Sequence[Any]) -> list[Any]:
+    about, cluster, status, value, reason, replies, *rest = row
+    cell = json.loads(about)
+    texts = json.loads(replies) if replies else []
+    known = [cell["sample_id"], cell["what"], cell["repeat"], cell["model"], cluster, status]
+    return [*known, json.loads(value) if value else None, reason, texts[-1] if texts else None, *rest]
+
+
+def all_runs(database: Database) -> pd.DataFrame:
+    """One row a run, the oldest first; see `Store.runs`."""
+    columns = [
+        "run", "name", "started", "last", "models", "cells", "ok", "not_applicable", "failed", "pending",
+        "calls", "tokens_in", "tokens_out", "seconds",
+    ]  # fmt: skip
+    with database.reading() as file:
+        rows = file.execute(_RUNS).fetchall()
+    return pd.DataFrame(rows, columns=columns, dtype=object)
+
+
+def compared(old: pd.DataFrame, new: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Paired differences of two runs' frames; see `Store.compare`."""
+    pairs = _scores(old).merge(_scores(new), on=["sample_id", "metric"], suffixes=("_old", "_new"))
+    rows = []
+    for metric, part in pairs.groupby("metric", sort=True):
+        before, after = (part[f"value_{which}"].to_numpy(float) for which in ("old", "new"))
+        clusters = part["cluster_new"].where(part["cluster_new"].notna(), part["sample_id"].map(lambda i: ("", i)))
+        found = stats.clustered_mean(after - before, pd.factorize(clusters)[0], level=level)
+        changed = int(np.sum(~np.isclose(before, after, rtol=0, atol=1e-9)))
+        ends = (found.low, found.high) if found.se > 0 else (np.nan, np.nan)  # no spread to judge by
+        means = before.mean(), after.mean(), found.value
+        rows.append((metric, *means, *ends, found.n, found.n_clusters, changed))
+    columns = ["metric", "old", "new", "value", "low", "high", "n", "n_clusters", "n_changed"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _scores(frame: pd.DataFrame) -> pd.DataFrame:
+    """The numbers of the cells that are ok, one row a sample and metric, as means over repeats."""
+    rows = []
+    for cell in frame.loc[frame["status"] == "ok"].to_dict("records"):
+        parts = cell["value"] if isinstance(cell["value"], dict) else {None: cell["value"]}
+        for name, value in parts.items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                metric = cell["what"] if name is None else f"{cell['what']}.{name}"
+                rows.append((cell["sample_id"], metric, cell["cluster"], float(value)))
+    table = pd.DataFrame(rows, columns=["sample_id", "metric", "cluster", "value"])
+    return table.groupby(["sample_id", "metric"], as_index=False, sort=False).agg(
+        {"cluster": "first", "value": "mean"}
+    )
