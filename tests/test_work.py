@@ -788,7 +788,7 @@ def test_in_a_notebook_there_is_a_bar_and_no_key(llm_server, tmp_path, monkeypat
     outputs = [cell.outputs for cell in notebook.cells]
     assert "4/4" in json.dumps(notebook.metadata["widgets"]), "the bar is a widget that has come to its end"
     assert "{'ok': 4, 'not_applicable': 0, 'failed': 0, 'pending': 0}" in str(outputs[1])
-    assert "Stop: HTTP 401: bad key [key]" in str(outputs[2])
+    assert "HTTP 401: bad key [key]" in str(outputs[2])
     assert outputs[3][0].output_type == "execute_result"
     for text in (nbformat.writes(notebook), leaves(tmp_path)):
         assert CANARY[:8] not in text
