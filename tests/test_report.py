@@ -8,6 +8,7 @@ import os
 import re
 import string
 from pathlib import Path
+from urllib.parse import unquote
 
 import nbformat
 import pandas as pd
@@ -15,9 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ragnb as rn
 from ragnb import load_scenario
 from ragnb.errors import RagnbError
-from ragnb.report import report, run
+from ragnb.report import index, report, reports, run
 from ragnb.report.folders import RunFolder, input_hash, slug
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -349,3 +351,41 @@ def test_link_out_of_the_report_folder_is_refused(small, tmp_path):
     with pytest.raises(RagnbError, match="link to a place outside"):
         report(small, out=tmp_path / "reports")
     assert not list((tmp_path / "elsewhere").iterdir())
+
+
+# A batch
+
+
+def test_a_batch_goes_on_after_a_failure_and_its_index_compares_the_runs(tmp_path):
+    rows = "sample_id,question,answer,doc_name,faithfulness\n"
+    for name, score in (("good", 0.9), ("弱", 0.4)):
+        lines = [f"{i},q{i},a,d{i % 6}.pdf,{score + i % 3 / 100}\n" for i in range(24)]
+        (tmp_path / f"{name}.csv").write_text(rows + "".join(lines), encoding="utf-8")
+        (tmp_path / f"{name}.yaml").write_text(f"scores: {name}.csv\n", encoding="utf-8")
+    (tmp_path / "bad.yaml").write_text("scores: gone.csv\n", encoding="utf-8")
+    paths = [tmp_path / f"{name}.yaml" for name in ("good", "bad", "弱")]
+    out = tmp_path / "reports"
+    found = {made.scenario: made for made in reports(paths, out=out, jobs=2)}
+    assert found[paths[1]].result is None
+    assert "gone.csv" in found[paths[1]].error
+    for path in (paths[0], paths[2]):
+        alone = report(path, out=tmp_path / "alone")
+        text = found[path].result.markdown.read_text(encoding="utf-8")
+        assert text == alone.markdown.read_text(encoding="utf-8")
+    written = index([found[path] for path in paths], out)
+    links = Links()
+    links.feed(written.read_text(encoding="utf-8"))
+    pages = [link for link in links.asked if link.endswith("report.html")]
+    assert [(out / unquote(link)).resolve() for link in pages] == [
+        found[path].result.html.resolve() for path in (paths[0], paths[2])
+    ]
+    lines = (out / "index.md").read_text(encoding="utf-8").splitlines()
+    table = [line for line in lines if line.startswith("|")][2:]
+    assert ["good" in table[0], "gone.csv" in table[1], "弱" in table[2]] == [True] * 3
+    means = rn.assess(tmp_path / "good.csv").means.set_index("metric").loc["weighted_score"]
+    assert f"{means['value']:.3f} \\[{means['low']:.3f}, {means['high']:.3f}\\] (n = 24, 6 clusters)" in table[0]
+
+
+def test_a_batch_of_no_kernels_is_refused(tmp_path):
+    with pytest.raises(RagnbError, match="jobs=0"):
+        next(reports([tmp_path / "a.yaml", tmp_path / "b.yaml"], jobs=0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import platform
 from datetime import UTC, datetime
 from importlib import metadata
@@ -47,4 +48,14 @@ def run_record(sheet: Assessment, command: str | None) -> dict[str, Any]:
         "weights": {"metric_weights": scenario.metric_weights, "doc_weights": scenario.doc_weights},
         "blocked": sheet.blocked,
         "verdict": sheet.verdict,
+        "overall": _overall(sheet),
     }
+
+
+def _overall(sheet: Assessment) -> dict[str, Any]:
+    """The weighted score as JSON holds it: what is not there is null."""
+    row = sheet.means[sheet.means["metric"] == "weighted_score"].iloc[-1]
+    ends = sheet.means.attrs["ranges"]["weighted_score"]
+    numbers = {name: float(row[name]) if math.isfinite(row[name]) else None for name in ("value", "low", "high")}
+    counts = {name: int(row[name]) for name in ("n", "n_clusters")}
+    return numbers | counts | {"range": list(ends) if all(map(math.isfinite, ends)) else None}

@@ -10,11 +10,10 @@ import click
 
 from ragnb import texts
 from ragnb.cli.parameters import FILE, PARAM, overrides
-from ragnb.cli.terminal import BAD_INPUT, PASSED, complain, note, plain
-from ragnb.errors import RagnbError
+from ragnb.cli.terminal import BAD_INPUT, PASSED, note, plain
 
 if TYPE_CHECKING:
-    from ragnb.report import ReportResult
+    from ragnb.report import Made
 
 _HELP = """Run the report notebook for each SCENARIO and say where the HTML lies.
 
@@ -22,12 +21,13 @@ SCENARIO is a scenario (.yaml) or a file of results.
 
 Each run gets a new folder: OUT/<scenario>/<UTC time>-<hash of the inputs>/. It holds the page
 (report.html, opens offline), the executed notebook, report.md, the tables and run.json. Earlier
-runs are not touched; latest.txt beside them names the newest.
+runs are not touched; latest.txt beside them names the newest. Several scenarios run at the same
+time, and OUT/index.html compares them.
 
 \b
 Examples
   ragnb report scenarios/quickstart.yaml
-  ragnb report a.yaml b.yaml --out reports
+  ragnb report scenarios/*.yaml --jobs 4
   ragnb report my_ragas.csv
   ragnb report a.yaml -p level=0.9 -p "metric_weights={faithfulness: 2}"
 
@@ -40,25 +40,36 @@ a cell failed. The other scenarios still run.
 @click.argument("scenarios", metavar="SCENARIO...", nargs=-1, required=True, type=FILE)
 @PARAM
 @click.option("--out", type=FILE, default=Path("reports"), show_default=True, help="The folder of all reports.")
-def report_command(scenarios: Sequence[Path], parameters: Sequence[str], out: Path) -> int:
+@click.option("--jobs", type=click.IntRange(min=1), help="Kernels at a time; by default one a core.")
+def report_command(scenarios: Sequence[Path], parameters: Sequence[str], out: Path, jobs: int | None) -> int:
     """Run the report notebook for each scenario."""
-    from ragnb.report import report
+    from tqdm import tqdm
 
-    settings = overrides(parameters)
-    code = PASSED
-    for scenario in scenarios:
-        try:
-            _tell(scenario, report(scenario, out=out, overrides=settings))
-        except (RagnbError, OSError) as error:
-            complain(error, scenario if len(scenarios) > 1 else None)
-            code = BAD_INPUT
-    return code
+    from ragnb.report import index, reports
+
+    settings, many = overrides(parameters), len(scenarios) > 1
+    found = {}
+    bar = tqdm(total=len(scenarios), desc="Reports", unit="report", disable=None if many else True, leave=False)
+    with bar:
+        for made in reports(scenarios, out=out, overrides=settings, jobs=jobs):
+            with bar.external_write_mode():
+                _tell(made, many)
+            bar.update()
+            found[made.scenario] = made
+    if many:
+        in_order = [found[path] for path in dict.fromkeys(scenarios)]
+        langs = {made.result.lang for made in in_order if made.result is not None}
+        click.echo(f"Index: {index(in_order, out, lang=langs.pop() if len(langs) == 1 else 'en')}")
+    return BAD_INPUT if any(made.result is None for made in found.values()) else PASSED
 
 
-def _tell(scenario: Path, result: ReportResult) -> None:
-    for text in result.warnings:
+def _tell(made: Made, many: bool) -> None:
+    if made.result is None:
+        where = f"{made.scenario}: " if many and str(made.scenario) not in made.error else ""
+        return click.echo(f"ragnb: {plain(where + made.error)}", err=True)
+    for text in made.result.warnings:
         note(text)
-    click.echo(f"{plain(scenario.stem)}: {plain(result.verdict)}")
-    click.echo(f"  HTML: {result.html}")
-    if result.blocked:
-        click.echo(f"  {texts.load(result.lang)('cli.blocked')}")
+    click.echo(f"{plain(made.scenario.stem)}: {plain(made.result.verdict)}")
+    click.echo(f"  HTML: {made.result.html}")
+    if made.result.blocked:
+        click.echo(f"  {texts.load(made.result.lang)('cli.blocked')}")

@@ -4,8 +4,9 @@ The page is put together from the outputs that are HTML of ours (`page.assemble`
 its template blocks would have to be replaced, and its default asks three hosts for scripts.
 """
 
+from ragnb.report.batch import Made, index, reports
 from ragnb.report.pictures import pictures
 from ragnb.report.run import ReportResult, report
 from ragnb.report.shown import shown
 
-__all__ = ["ReportResult", "pictures", "report", "shown"]
+__all__ = ["Made", "ReportResult", "index", "pictures", "report", "reports", "shown"]

@@ -14,7 +14,14 @@ _NAME = "ragnb"
 _LONGEST_SOCKET = 90
 
 
-def execute(notebook: Path, target: Path, parameters: Mapping[str, Any], *, hidden: Iterable[str] = ()) -> Any:
+def execute(
+    notebook: Path,
+    target: Path,
+    parameters: Mapping[str, Any],
+    *,
+    hidden: Iterable[str] = (),
+    progress: bool = True,
+) -> Any:
     """Run a notebook with its working directory in the folder of `target`, and write it there.
 
     Parameters
@@ -25,6 +32,8 @@ def execute(notebook: Path, target: Path, parameters: Mapping[str, Any], *, hidd
         What JSON can hold.
     hidden : iterable of str
         Environment variables that the kernel finds empty: it has no use for keys.
+    progress : bool
+        Show a bar on a terminal.
 
     Returns
     -------
@@ -39,7 +48,7 @@ def execute(notebook: Path, target: Path, parameters: Mapping[str, Any], *, hidd
     """
     import papermill
 
-    bar = {"desc": "Executing", "unit": "cell", "disable": None, "leave": False}
+    bar = {"desc": "Executing", "unit": "cell", "disable": None if progress else True, "leave": False}
     with tempfile.TemporaryDirectory(prefix="ragnb-", ignore_cleanup_errors=True) as folder:
         manager = _manager(Path(folder), hidden)
         try:

@@ -66,6 +66,7 @@ def report(
     *,
     out: str | os.PathLike[str] | None = None,
     overrides: Overrides | None = None,
+    progress: bool = True,
 ) -> ReportResult:
     """Run the report notebook for a scenario and leave its page, tables and record in a new folder.
 
@@ -80,6 +81,8 @@ def report(
     overrides : mapping, optional
         Fields of `Scenario` for this run only. None or blank keeps the scenario's value; paths are relative to
         the scenario's folder, or without one to the working directory.
+    progress : bool
+        Show a bar while the cells run, where standard error is a terminal.
 
     Returns
     -------
@@ -95,7 +98,7 @@ def report(
     settings, plain = check_parameters(scenario, overrides or {})
     folder = RunFolder.make(Path("reports" if out is None else out), settings)
     try:
-        warned = _fill(folder, Path(scenario).absolute(), settings, plain)
+        warned = _fill(folder, Path(scenario).absolute(), settings, plain, progress)
     except BaseException as error:
         left = folder.failed() / "report.ipynb"
         if (message := _failure(error, left)) is None:
@@ -127,7 +130,9 @@ def check_parameters(scenario: str | os.PathLike[str], overrides: Overrides) -> 
     return Scenario(**{role: path}).replace(**plain), plain
 
 
-def _fill(folder: RunFolder, source: Path, settings: Scenario, overrides: dict[str, Any]) -> list[str]:
+def _fill(
+    folder: RunFolder, source: Path, settings: Scenario, overrides: dict[str, Any], progress: bool
+) -> list[str]:
     """Run the notebook in the folder and write the page; return the warnings."""
     import nbformat
 
@@ -137,7 +142,7 @@ def _fill(folder: RunFolder, source: Path, settings: Scenario, overrides: dict[s
     files = {role: _relative(getattr(settings, role), here) for role in INPUTS if overrides.get(role)}
     used = overrides | (files if settings.path is None else {})
     parameters = {"scenario": _relative(source, here), "out": ".", "overrides": used}
-    executed = execute(notebook_path(), here / "report.ipynb", parameters, hidden=keys)
+    executed = execute(notebook_path(), here / "report.ipynb", parameters, hidden=keys, progress=progress)
     warned = tidy(executed)
     text: str = nbformat.writes(executed)  # type: ignore[no-untyped-call]
     (here / "report.ipynb").write_text(text + "\n", encoding="utf-8", newline="\n")

@@ -1,0 +1,155 @@
+"""Several scenarios at once: a process each, as many as there are cores, and one page that compares the runs.
+
+Papermill changes the working directory while it reads and writes, so that runs in threads would meet.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ragnb import texts
+from ragnb.errors import RagnbError
+from ragnb.files import write_whole
+from ragnb.markup import (
+    MISSING,
+    Column,
+    Safe,
+    badge,
+    element,
+    heading,
+    html_table,
+    join,
+    markdown_table,
+    page,
+    thin_svg,
+    with_interval,
+)  # fmt: skip
+from ragnb.report.run import Overrides, ReportResult, report
+
+_TONES = {True: "bad", False: "good"}
+
+
+@dataclass(frozen=True)
+class Made:
+    """What became of one scenario of a batch: its result, or why there is none."""
+
+    scenario: Path
+    result: ReportResult | None = None
+    error: str = ""
+
+
+def reports(
+    scenarios: Sequence[str | os.PathLike[str]],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    overrides: Overrides | None = None,
+    jobs: int | None = None,
+) -> Iterator[Made]:
+    """Run the report of each scenario, several at a time, and yield what became of each as it ends.
+
+    Parameters
+    ----------
+    scenarios : sequence of path
+        As `report` takes one.
+    out, overrides
+        As `report` takes them, for every run.
+    jobs : int, optional
+        How many kernels run at a time; by default as many as there are cores, or scenarios.
+
+    Yields
+    ------
+    Made
+        ``scenario, result, error``. A run that fails or is refused does not stop the others.
+
+    Raises
+    ------
+    RagnbError
+        For ``jobs`` below 1.
+    """
+    if jobs is not None and jobs < 1:
+        raise RagnbError(f"jobs={jobs} runs nothing; choose 1 or more")
+    paths = [Path(scenario) for scenario in scenarios]
+    most = min(jobs or os.cpu_count() or 1, len(paths))
+    if most <= 1:
+        yield from (_made(path, out, overrides, len(paths) == 1) for path in paths)
+        return
+    with ProcessPoolExecutor(most, mp_context=get_context("spawn")) as pool:
+        running = {pool.submit(_made, path, out, overrides, False): path for path in paths}
+        try:
+            for done in as_completed(running):
+                failed = done.exception()
+                died = Made(running[done], error=f"the process of the run died ({failed})")
+                yield died if failed is not None else done.result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _made(path: Path, out: Any, overrides: Overrides | None, progress: bool) -> Made:
+    try:
+        return Made(path, report(path, out=out, overrides=overrides, progress=progress))
+    except (RagnbError, OSError) as error:
+        told = isinstance(error, OSError) and error.strerror
+        return Made(path, error=f"{told}: {error.filename}" if told and isinstance(error, OSError) else str(error))
+
+
+def index(made: Sequence[Made], out: str | os.PathLike[str], *, lang: str = "en") -> Path:
+    """Write the page that compares the runs of a batch, and the same as Markdown.
+
+    Parameters
+    ----------
+    made : sequence of Made
+        In the order in which the page names them.
+    out : path
+        The folder of the reports: ``index.html`` and ``index.md`` are written there.
+    lang : {"en", "zh"}
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    folder, say = Path(out), texts.load(lang)
+    rows = [_row(one, folder, say) for one in made]
+    columns = {name: Column(say(f"index.{name}")) for name in ("run", "verdict", "gates", "overall")}
+    plain = pd.DataFrame([row["plain"] for row in rows], dtype=object)
+    live = pd.DataFrame([row["live"] for row in rows], dtype=object)
+    table = html_table(live, columns=columns | {"drawn": Column(say("column.on_scale"))}, lang=lang)
+    title = say("index.title", n=len(made))
+    body = join([heading(title, level=1), element("p", say("index.note"), class_="rg-note"), table])
+    text = f"# {title}\n\n{markdown_table(plain, columns=columns, lang=lang)}\n\n{say('index.note')}\n"
+    write_whole(folder / "index.md", text)
+    return write_whole(folder / "index.html", page(title, body, lang=lang))
+
+
+def _row(one: Made, folder: Path, say: Any) -> dict[str, dict[str, object]]:
+    name = one.scenario.stem
+    if one.result is None:
+        failed = {"run": name, "verdict": one.error, "gates": MISSING, "overall": MISSING, "drawn": Safe("")}
+        return {"plain": failed, "live": failed | {"gates": badge("none", say("index.no_run"))}}
+    record = json.loads((one.result.folder / "run.json").read_text(encoding="utf-8"))
+    gates = json.loads((one.result.folder / "gates.json").read_text(encoding="utf-8"))["gates"]
+    total = record["overall"]
+    blocks = sum(bool(gate["blocks"]) for gate in gates)
+    told = say("index.blocked" if blocks else "index.passed", n=blocks or len(gates), all=len(gates))
+    link = os.path.relpath(one.result.html, folder).replace(os.sep, "/")
+    value = with_interval(total["value"], total["low"], total["high"])
+    counted = say("index.counted", n=total["n"], clusters=total["n_clusters"]) if total["n"] else ""
+    plain: dict[str, object] = {"run": name, "verdict": record["verdict"], "gates": told}
+    plain["overall"] = f"{value} {counted}".strip()
+    live = plain | {"run": element("a", name, href=link), "gates": badge(_TONES[blocks > 0], told)}
+    return {"plain": plain, "live": live | {"drawn": _drawn(total, name)}}
+
+
+def _drawn(total: dict[str, Any], name: str) -> Safe:
+    if total["value"] is None or total["range"] is None:
+        return Safe("")
+    return thin_svg(total["value"], total["low"], total["high"], span=tuple(total["range"]), label=name)
