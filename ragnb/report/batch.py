@@ -133,7 +133,8 @@ def index(made: Sequence[Made], out: str | os.PathLike[str], *, lang: str = "en"
 def _row(one: Made, folder: Path, say: Any) -> dict[str, dict[str, object]]:
     name = one.scenario.stem
     if one.result is None:
-        failed = {"run": name, "verdict": one.error, "gates": MISSING, "overall": MISSING, "drawn": Safe("")}
+        failed: dict[str, object] = {"run": name, "verdict": one.error, "drawn": Safe("")}
+        failed |= dict.fromkeys(("gates", "overall"), MISSING)
         return {"plain": failed, "live": failed | {"gates": badge("none", say("index.no_run"))}}
     record = json.loads((one.result.folder / "run.json").read_text(encoding="utf-8"))
     gates = json.loads((one.result.folder / "gates.json").read_text(encoding="utf-8"))["gates"]
