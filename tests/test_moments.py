@@ -295,6 +295,23 @@ def test_three_ways_to_the_same_interval(options):
         assert cells.loc[name, "value"] == wilson.loc[name, "value"]
 
 
+@pytest.mark.parametrize("options", OPTIONS[:2], ids=["plain", "weights"])
+def test_documents_drawn_with_all_their_rows_give_the_interval_of_the_cells(options):
+    frame = clustered(5)
+    cells = moments(frame).bootstrap(**options, resamples=8000, seed=2).set_index("metric")
+    rows = rn.weigh(frame, **options)
+    parts = [part[[*cells.index, "sample_weight"]].to_numpy() for _, part in rows.groupby("doc_name")]
+    rng, means = np.random.default_rng(11), []
+    for _ in range(8000):
+        drawn = np.concatenate([parts[d] for d in rng.integers(0, len(parts), len(parts))])
+        weight = np.where(np.isnan(drawn[:, :-1]), 0.0, drawn[:, -1:])
+        means.append((np.nan_to_num(drawn[:, :-1]) * weight).sum(axis=0) / weight.sum(axis=0))
+    ends = np.quantile(means, [0.025, 0.975], axis=0)
+    apart = np.abs(cells[["low", "high"]].to_numpy().T - ends) / (ends[1] - ends[0])
+    assert apart.max() < 0.05
+    assert cells["se"].to_numpy() == pytest.approx(np.std(means, axis=0, ddof=1), rel=0.04)
+
+
 def test_resampled_means_are_those_of_all_possible_draws():
     a, s = np.array([1.0, 2.0, 0.5, 4.0]), np.array([0.2, 1.7, 0.1, 2.0])
     draws = np.array(list(itertools.product(range(4), repeat=4)))

@@ -36,14 +36,15 @@ def notes(means: pd.DataFrame, lang: str = "en") -> pd.DataFrame:
     for code, names, values in _cluster_notes(scored, unit):
         about = "" if len(names) == len(scored) else ", ".join(names)
         rows.append(note_row(code, about, say(f"note.{code}", **values)))
-    for _, row in means.iterrows():
+    weight = dict(zip(means["metric"], means["weight"], strict=True))
+    for row in means.to_dict("records"):
         total = int(row["n"] + row["n_failed"])
         if row["n_failed"] > _FAILED * total:
             text = say("note.many_failed", metric=row["metric"], failed=int(row["n_failed"]), n=total)
             rows.append(note_row("many_failed", str(row["metric"]), text))
     if attrs["why_no_total"]:
         rows.append(note_row("no_total", "weighted_score", why_no_total(means, lang)))
-    turned = [m for m in means["metric"] if attrs["better"][m] == "lower" and not pd.isna(_weight(means, m))]
+    turned = [m for m in means["metric"] if attrs["better"][m] == "lower" and not pd.isna(weight[m])]
     if turned:
         rows.append(
             note_row("lower_is_better", ", ".join(turned), say("note.lower_is_better", metrics=", ".join(turned)))
@@ -64,14 +65,10 @@ def why_no_total(means: pd.DataFrame, lang: str = "en") -> str:
     return load(lang)(f"note.no_total_{code}", detail=detail) if code else ""
 
 
-def _weight(means: pd.DataFrame, metric: str) -> float:
-    return float(means.loc[means["metric"] == metric, "weight"].iloc[0])
-
-
 def _cluster_notes(scored: pd.DataFrame, unit: str) -> list[tuple[str, list[str], dict[str, object]]]:
     """One note a cause, naming all metrics it holds for."""
     found: dict[tuple[str, object], tuple[list[str], dict[str, object]]] = {}
-    for _, row in scored.iterrows():
+    for row in scored.to_dict("records"):
         g, g_eff, top = int(row["n_clusters"]), float(row["g_eff"]), row["top"]
         values: dict[str, object] = {"n": g, "g_eff": round(g_eff, 1)}
         kind = ""
