@@ -433,7 +433,7 @@ def test_a_fault_fails_the_cell_with_its_reason_and_never_becomes_a_value(llm_se
 
 
 @fails
-def test_a_slow_reply_is_given_up_after_the_timeout_also_when_it_drips(llm_server, store):
+def test_a_slow_reply_is_given_up_after_the_timeout(llm_server, store):
     row = one(llm_server, store, Answer("late", seconds=0.5), timeout=0.1)
     assert (row["status"], row["reason"]) == ("failed", "no reply within 0.1 s (1 tries)")
 

@@ -61,7 +61,7 @@ class Client:
     RagnbError
         For settings that make no sense, and where the variable of the key is not set.
     MissingExtraError
-        On use, without the extra ``judge``.
+        Without the extra ``judge``.
 
     Examples
     --------
@@ -85,6 +85,7 @@ class Client:
         for name, value, least in checks:
             if not value >= least:
                 raise RagnbError(f"{name}={value!r}; give {least} or more")
+        self._openai = require("openai", extra="judge")  # two seconds, rather here than in the run's first cell
         self.profile = profile
         self.concurrency, self.timeout, self.retries, self.patience = concurrency, timeout, retries, patience
         self.budget = Budget(max_calls, max_tokens)
@@ -113,13 +114,12 @@ class Client:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Client]:
         """Open the connections for the running event loop; `run_cells` does it."""
-        openai = require("openai", extra="judge")
         if self._sdk is not None:
             raise RagnbError("the client is in use; a client serves one run at a time")
         self.stopped = None
         self._places = asyncio.Semaphore(self.concurrency)
         key = self._key.get_secret_value() if self._key is not None else "no-key"
-        async with openai.AsyncOpenAI(
+        async with self._openai.AsyncOpenAI(
             api_key=key, base_url=self.profile.base_url, max_retries=0, timeout=self.timeout
         ) as sdk:
             for owner in (sdk.chat.completions, sdk.embeddings):
