@@ -1,10 +1,72 @@
-"""Writing that loses nothing: a file of a name is whole at any moment, the old one or the new one."""
+"""Files by name: what a pattern or a folder stands for, and writing that loses nothing."""
 
 from __future__ import annotations
 
+import glob
+import hashlib
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+
+DATA_SUFFIXES = (".parquet", ".pq", ".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+"""What counts as data in a folder that is named as an input."""
+
+
+def is_pattern(path: str | os.PathLike[str]) -> bool:
+    """Whether a path stands for several files: a folder, or a name with ``* ? [`` that is no file's own.
+
+    Examples
+    --------
+    >>> is_pattern("scores/*.parquet"), is_pattern("scores.parquet")
+    (True, False)
+    """
+    return os.path.isdir(path) or (glob.has_magic(os.fspath(path)) and not os.path.isfile(path))
+
+
+def matched(path: str | os.PathLike[str]) -> list[Path]:
+    """Return the files that a path stands for, by name.
+
+    Parameters
+    ----------
+    path : path
+        A file stands for itself. A pattern such as ``scores/*.parquet`` (``**`` for any folders) stands for the
+        files that fit, a folder for the Parquet and JSONL files right in it; names that start with ``_`` or
+        ``.`` are left out of both, as those that engines write beside their data are.
+
+    Examples
+    --------
+    >>> matched("nowhere/*.parquet")
+    []
+    """
+    if not is_pattern(path):
+        return [Path(path)]
+    if os.path.isdir(path):
+        found = [entry for entry in Path(path).iterdir() if entry.name.lower().endswith(DATA_SUFFIXES)]
+    else:
+        home = next((one for one in Path(path).parents if one.is_dir()), Path())
+        rest = os.path.relpath(path, home)
+        found = [Path(name) for name in glob.glob(os.path.join(glob.escape(str(home)), rest), recursive=True)]
+    return sorted(one for one in found if one.is_file() and not one.name.startswith(("_", ".")))
+
+
+def digest(paths: Sequence[Path]) -> str:
+    """Return the SHA-256 of a file; of several, that of their names and hashes, a line each.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     digest([write_whole(Path(folder) / "a.txt", "")])[:8]
+    'e3b0c442'
+    """
+    hashes = []
+    for path in paths:
+        with path.open("rb") as file:
+            hashes.append(hashlib.file_digest(file, "sha256").hexdigest())
+    if len(paths) == 1:
+        return hashes[0]
+    lines = [f"{path.name} {found}\n" for path, found in zip(paths, hashes, strict=True)]
+    return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def write_whole(path: Path, content: str | bytes | bytearray, *, mode: int = 0o644) -> Path:

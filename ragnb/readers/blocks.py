@@ -61,7 +61,7 @@ class Scan:
         return pl.concat(parts)
 
     def _clean(self, block: bytes) -> pl.DataFrame | None:
-        return None if _SURROGATE.search(block) or has_long_line(block) else self._scanned(block)
+        return None if has_surrogate(block) or has_long_line(block) else self._scanned(block)
 
     def _scanned(self, block: bytes) -> pl.DataFrame | None:
         import polars as pl
@@ -97,6 +97,11 @@ def _without_nan(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_nan(item) for item in value]
     return None if isinstance(value, float) and value != value else value
+
+
+def has_surrogate(data: bytes) -> bool:
+    """Whether the escape of half a surrogate pair may stand in the lines, which scanners turn into NUL."""
+    return _SURROGATE.search(data) is not None
 
 
 def has_long_line(data: bytes) -> bool:

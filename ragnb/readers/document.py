@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
 import os
 import zlib
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ragnb.errors import RagnbError, did_you_mean, place
+from ragnb.files import digest, matched
 
 LARGEST_UNPACKED = 1 << 30
 LARGEST_RATIO = 200
@@ -57,8 +57,7 @@ class Document:
     @cached_property
     def sha256(self) -> str:
         """The hash of the bytes on disk."""
-        with self.path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return digest([self.path])
 
     @cached_property
     def is_utf8(self) -> bool:
@@ -150,17 +149,31 @@ def likely_encoding(data: bytes) -> str:
     return f"it may be {'; or, '.join(found)}"
 
 
+def find_documents(source: str | os.PathLike[str], encoding: str | None) -> list[Document]:
+    """Return the documents that a path, a pattern such as ``scores/*.parquet`` or a folder stands for, by name.
+
+    Raises
+    ------
+    RagnbError
+        As `find_document`; for a pattern that nothing fits, and a folder without Parquet and JSONL files.
+    """
+    paths = matched(source)
+    if paths:
+        return [find_document(path, encoding) for path in paths]
+    if Path(source).is_dir():
+        raise RagnbError(f"{place(source)}is a folder without Parquet or JSONL files; name a file in it")
+    raise RagnbError(f"{place(source)}no file fits this pattern")
+
+
 def find_document(source: str | os.PathLike[str], encoding: str | None) -> Document:
     """Return the document at a path.
 
     Raises
     ------
     RagnbError
-        If there is no such file (with the near names of its folder), it is a folder, or it is empty.
+        If there is no such file (with the near names of its folder), or it is empty.
     """
     path = Path(source)
-    if path.is_dir():
-        raise RagnbError(f"{place(path)}is a folder; name a file in it")
     if not path.is_file():
         if not path.parent.is_dir():
             raise RagnbError(f"{place(path)}there is no such file, nor its folder")

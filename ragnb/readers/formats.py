@@ -11,10 +11,11 @@ import narwhals as nw
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place, unknown
+from ragnb.files import digest
 from ragnb.readers import jsonl, table
-from ragnb.readers.document import Document, find_document
+from ragnb.readers.document import Document, find_documents
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.raw import Raw, check_width, from_frame, from_records
+from ragnb.readers.raw import Raw, check_width, from_frame, from_records, stacked
 from ragnb.schema import EvalCase
 
 
@@ -42,7 +43,7 @@ FORMATS: tuple[Format, ...] = (
 )
 
 Source = Any
-"""A path, a frame of any engine, an object with ``to_pandas()``, or records (mappings or EvalCase)."""
+"""A path (also a pattern or a folder of files of one format), a frame of any engine, an object with ``to_pandas()``, or records (mappings or EvalCase)."""
 
 
 def load(
@@ -52,9 +53,9 @@ def load(
     if format is not None and format not in {row.name for row in FORMATS}:
         raise unknown("format", format, [row.name for row in FORMATS])
     if isinstance(source, str | os.PathLike):
-        document = find_document(source, encoding)
-        raw = _format_of(document, format).read(document, report, strict)
-        origin: dict[str, object] = {"path": str(document.path), "sha256": document.sha256}
+        documents = find_documents(source, encoding)
+        raw = _read(documents, report, format, strict, str(source))
+        origin: dict[str, object] = {"path": str(source), "sha256": digest([one.path for one in documents])}
     else:
         if format is not None:
             raise RagnbError(f"format={format!r} is for files; this source is a {type(source).__name__}")
@@ -64,6 +65,31 @@ def load(
     if not len(raw):
         raise RagnbError(f"{place(raw.file)}holds no rows (columns: {listing(raw.columns)})")
     return raw, {**origin, "format": raw.format, "rows": len(raw)}
+
+
+def _read(documents: list[Document], report: Lossy, format: str | None, strict: bool, file: str) -> Raw:
+    """Read one file, or several of one format as one table."""
+    one = format_of(documents, format)
+    if len(documents) == 1:
+        return one.read(documents[0], report, strict)
+    raws = []
+    for document in documents:
+        own = Lossy()
+        raws.append(one.read(document, own, strict))
+        report.of_file(document.path.name, own)
+    return stacked(raws, file)
+
+
+def format_of(documents: list[Document], name: str | None) -> Format:
+    """Return the format of some documents, which must all be of one."""
+    formats = {one.name: (one, document) for document in documents for one in [_format_of(document, name)]}
+    if len(formats) > 1:
+        (_, first), (_, second) = list(formats.values())[:2]
+        raise RagnbError(
+            f"{place(second.path)}is of another format than {first.path.name}; "
+            "files read as one need the same, such as 'scores/*.parquet'"
+        )
+    return next(iter(formats.values()))[0]
 
 
 def _format_of(document: Document, name: str | None) -> Format:

@@ -49,3 +49,5 @@ def read(raw: Raw, report: Lossy) -> None:
     raw.columns = long
     if raw.lines is not None:
         raw.lines = raw.lines * len(order)
+    if raw.files is not None:
+        raw.files = raw.files * len(order)

@@ -32,6 +32,12 @@ class Lossy:
                 {"what": what, "column": None if column is None else str(column), "detail": detail, "n": n}
             )
 
+    def of_file(self, file: str, other: Lossy) -> None:
+        """Add the rows of one file of several; bad lines name it."""
+        for row in other.rows:
+            named = f"{file}, {row['detail']}" if row["what"] == "bad_line" else row["detail"]
+            self.rows.append({**row, "detail": named})
+
     def bad_lines(self, lines: list[tuple[int, str]]) -> None:
         """Add a row a bad line, the first hundred by number, the rest as a count."""
         for number, why in lines[:LISTED_LINES]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ragnb.errors import RagnbError, place, unknown
@@ -149,17 +149,33 @@ def apply_names(
     return out
 
 
+Distinct = Callable[..., int]
+"""How many distinct rows some columns have."""
+
+
 def name_system(columns: dict[str, list[object]], report: Lossy) -> dict[str, list[object]]:
-    """Call the one column that tells systems apart ``system``, and the one that counts runs ``repeat``.
+    """Call the one column that tells systems apart ``system``, and the one that counts runs ``repeat``."""
+    size = len(next(iter(columns.values()), []))
+    names = system_names(
+        list(columns), size, lambda *some: _distinct(*(columns[name] for name in some)),
+        lambda name: _is_count(columns[name]), report,
+    )  # fmt: skip
+    return apply_names(columns, names, report) if names else columns
+
+
+def system_names(
+    columns: Sequence[str], size: int, distinct: Distinct, is_count: Callable[[str], bool], report: Lossy
+) -> dict[str, str]:
+    """Return which column is the ``system`` and which the ``repeat``, by what the rows hold.
 
     Several columns that may name the system are kept as they are, and listed. A ``store`` names it only where
     samples repeat; a count of runs is one only where it tells repeated samples apart.
     """
     if not any(name.casefold() in (*SYSTEM_NAMES, *REPEAT_NAMES) for name in columns):
-        return columns
-    samples = columns.get("sample_id", columns.get("question", []))
-    again = _distinct(samples) < len(samples)
-    counts = [n for n in columns if again and n.casefold() in REPEAT_NAMES and _is_count(columns[n])]
+        return {}
+    sample = next((name for name in ("sample_id", "question") if name in columns), None)
+    again = sample is not None and distinct(sample) < size
+    counts = [n for n in columns if again and n.casefold() in REPEAT_NAMES and is_count(n)]
     systems = [
         name for name in columns
         if name.casefold() in SYSTEM_NAMES and name not in counts and (again or name.casefold() != "store")
@@ -168,15 +184,13 @@ def name_system(columns: dict[str, list[object]], report: Lossy) -> dict[str, li
         systems = []
     elif len(systems) > 1:
         for name in systems:
-            n = len(columns[name])
-            report.add("kept", name, f"one of {len(systems)} columns that may name the system", n)
+            report.add("kept", name, f"one of {len(systems)} columns that may name the system", size)
         systems = []
     names = dict.fromkeys(systems, "system")
-    keys = [columns[name] for name in ["sample_id", "system", *systems, *counts] if name in columns]
-    told_apart = "sample_id" not in columns or _distinct(*keys) == len(samples)
-    if "repeat" not in columns and len(counts) == 1 and told_apart:
+    keys = [name for name in ["sample_id", "system", *systems, *counts] if name in columns]
+    if "repeat" not in columns and len(counts) == 1 and ("sample_id" not in columns or distinct(*keys) == size):
         names[counts[0]] = "repeat"
-    return apply_names(columns, names, report)
+    return names
 
 
 def _is_count(cells: list[object]) -> bool:
@@ -189,8 +203,13 @@ def _distinct(*columns: list[Any]) -> int:
 
 def offer_repeat(columns: Mapping[str, list[object]], report: Lossy) -> None:
     """Say how to name the column that tells rows of one sample apart, where none is known to."""
-    keys = [columns[name] for name in ("sample_id", "system", "repeat") if name in columns]
+    size = len(next(iter(columns.values()), []))
+    tell_repeats(list(columns), size, lambda *some: _distinct(*(columns[name] for name in some)), report)
+
+
+def tell_repeats(columns: Sequence[str], size: int, distinct: Distinct, report: Lossy) -> None:
+    """Do as `offer_repeat` does, for rows that are counted elsewhere."""
     if "sample_id" in columns:
-        n = len(keys[0]) - _distinct(*keys)
+        keys = [name for name in ("sample_id", "system", "repeat") if name in columns]
         step = "columns={'…': 'system'} or columns={'…': 'repeat'} names the column that tells the rows apart"
-        report.add("kept", "sample_id", f"several rows of one sample; {step}", n)
+        report.add("kept", "sample_id", f"several rows of one sample; {step}", size - distinct(*keys))

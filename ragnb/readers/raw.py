@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -15,8 +15,10 @@ import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, place
+from ragnb.schema import METRICS
 
 MOST_COLUMNS = 10_000
+_WITH_LINES = ("csv", "tsv", "jsonl")
 Values = list[Any]
 _PRESENT = {str, int, bool, list, dict}
 
@@ -46,7 +48,9 @@ class Raw:
     file : str
         The name used in messages.
     lines : list of int or None
-        The line each row starts on, where the file has lines.
+        The line each row starts on, where the file has lines; its row in its file, where there are several.
+    files : list of str or None
+        The file of each row, where there are several.
     uneven : list of (line, cells)
         Rows that have more or fewer cells than the header.
     width : int
@@ -67,6 +71,7 @@ class Raw:
     uneven: list[tuple[int, int]] = field(default_factory=list)
     width: int = 0
     typed: bool = True
+    files: list[str] | None = None
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), []))
@@ -75,9 +80,10 @@ class Raw:
         """Word the file and the line (or row, counted from 1) for a message."""
         if row is None:
             return place(self.file)
-        if self.lines is not None:
-            return place(self.file, self.lines[row])
-        return f"{self.file}, row {row + 1}: "
+        file = self.file if self.files is None else self.files[row]
+        if self.lines is not None and self.format in _WITH_LINES:
+            return place(file, self.lines[row])
+        return f"{file}, row {row + 1 if self.lines is None else self.lines[row]}: "
 
     def keep(self, rows: Iterable[int]) -> None:
         """Keep only these rows."""
@@ -85,6 +91,49 @@ class Raw:
         self.columns = {name: [cells[i] for i in chosen] for name, cells in self.columns.items()}
         if self.lines is not None:
             self.lines = [self.lines[i] for i in chosen]
+        if self.files is not None:
+            self.files = [self.files[i] for i in chosen]
+
+
+def stacked(raws: Sequence[Raw], file: str) -> Raw:
+    """Return the tables of several files as one, called `file`.
+
+    Raises
+    ------
+    RagnbError
+        For a file whose columns are not those of the first one.
+    """
+    first = raws[0]
+    for raw in raws[1:]:
+        agree(first.file, list(first.columns), raw.file, list(raw.columns), first.format)
+    names = dict.fromkeys(name for raw in raws for name in raw.columns)
+    columns = {name: [c for raw in raws for c in raw.columns.get(name, [None] * len(raw))] for name in names}
+    lines = [at for raw in raws for at in (raw.lines or range(1, len(raw) + 1))]
+    files = [raw.file for raw in raws for _ in range(len(raw))]
+    uneven = next(((raw.file, raw.uneven, raw.width) for raw in raws if raw.uneven), (file, [], first.width))
+    return Raw(columns, first.format, uneven[0], lines, uneven[1], uneven[2], first.typed, files)
+
+
+def agree(file: str, columns: Collection[str], other: str, found: Collection[str], format: str) -> None:
+    """Refuse a file whose columns are not those of the first one; the keys of JSON lines may come and go,
+    save those of metrics.
+
+    Examples
+    --------
+    >>> agree("a.csv", ["q", "faithfulness"], "b.csv", ["q"], "csv")
+    Traceback (most recent call last):
+    ragnb.errors.RagnbError: b.csv: has no column 'faithfulness', which a.csv has; files read as one need the \
+same columns
+    """
+    known = {name for metric in METRICS.values() for name in (metric.name, *metric.aliases)}
+    held = [known & set(names) if format == "jsonl" else set(names) for names in (columns, found)]
+    for there, name in ((other, held[0] - held[1]), (file, held[1] - held[0])):
+        if name:
+            has = file if there == other else other
+            raise RagnbError(
+                f"{place(there)}has no column {min(name)!r}, which {has} has; "
+                "files read as one need the same columns"
+            )
 
 
 def absent(value: object) -> bool:

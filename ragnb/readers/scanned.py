@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from ragnb.errors import RagnbWarning, place
 from ragnb.readers import jsonl
 from ragnb.readers.blocks import Scan
-from ragnb.readers.cells import as_id, as_text
+from ragnb.readers.cells import as_id
 from ragnb.readers.contract import IDS
 from ragnb.readers.document import Document, find_document
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import apply_names, name_system, rename_map
-from ragnb.readers.raw import Raw, absent
+from ragnb.readers.raw import Raw
+from ragnb.readers.spilled import series
 
 if TYPE_CHECKING:
     import polars as pl
@@ -65,10 +66,7 @@ def as_polars(raw: Raw, report: Lossy) -> pl.DataFrame:
     for name, cells in raw.columns.items():
         if name == "chunks":
             cells = [c if c is None else [as_id(item.get("id")) for item in c] for c in cells]
-        try:
-            columns.append(pl.Series(name, [None if absent(c) else c for c in cells]))
-        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
-            columns.append(pl.Series(name, [as_text(cell) for cell in cells], dtype=pl.String))
+        columns.append(series(name, cells))
     _tell(report, raw.file)
     return pl.DataFrame(columns)
 

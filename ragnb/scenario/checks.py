@@ -14,6 +14,7 @@ from pydantic import ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from ragnb.errors import did_you_mean, near_names
+from ragnb.files import is_pattern, matched
 from ragnb.scenario.words import invisible, masked, shown
 from ragnb.schema import METRICS, Metric
 from ragnb.texts import LANGUAGES
@@ -26,8 +27,17 @@ def refuse(reason: str, *below: str | int) -> PydanticCustomError:
 
 def input_file(value: Any, info: ValidationInfo) -> Path:
     """Resolve a path against the scenario's folder; what does not stand there is refused with near names."""
+    return _input(value, info, several=False)
+
+
+def input_files(value: Any, info: ValidationInfo) -> Path:
+    """Resolve a path, a pattern or a folder of several files of one kind as `input_file` does a path."""
+    return _input(value, info, several=True)
+
+
+def _input(value: Any, info: ValidationInfo, several: bool) -> Path:
     if isinstance(value, list | tuple | set):
-        raise ValueError("a list of files is not supported yet; name one file")
+        raise ValueError("is a list of files; name one file, or a pattern such as 'scores/*.parquet'")
     if not isinstance(value, str | Path) or not str(value).strip() or invisible(str(value)):
         raise ValueError(f"{shown(value)} is not a path; name one file, relative to the scenario's folder")
     folder: Path = (info.context or {}).get("folder") or Path.cwd()
@@ -41,15 +51,40 @@ def input_file(value: Any, info: ValidationInfo) -> Path:
         names = sorted(entry.name for entry in os.scandir(path if is_folder else path.parent))[:10_000]
     except (OSError, RuntimeError, ValueError):
         is_folder, names = False, None
-    if any(char in str(value) for char in "*?["):
-        raise ValueError(f"{given!r}: a glob is not supported yet; name one file")
     if "://" in given:
         raise ValueError(f"{given!r} is an address; save the file and name it here")
+    if is_pattern(path):
+        return _several(path, given, several, is_folder, names)
     if names is None:
         raise ValueError(f"no file at {given!r}, and no such folder (looked from {folder})")
-    if is_folder:
-        raise ValueError(f"{given!r} is a folder; name one file in it {did_you_mean('', names)}")
     raise ValueError(f"no file at {given!r}; {did_you_mean(Path(value).name, names)}")
+
+
+def _several(path: Path, given: str, allowed: bool, is_folder: bool, names: list[str] | None) -> Path:
+    if allowed and matched(path):
+        return path
+    have = did_you_mean("", names or [])
+    if not allowed:
+        step = "name one file; only scores and traces may be a pattern or a folder of files"
+        raise ValueError(f"{given!r} is {'a folder' if is_folder else 'a pattern'}; {step}")
+    if is_folder:
+        raise ValueError(f"{given!r} is a folder without a Parquet or JSONL file; name one file in it {have}")
+    raise ValueError(f"no file fits the pattern {given!r} {have if names else ''}".rstrip())
+
+
+def stem(path: str | Path) -> str:
+    """Return what an input is called; a pattern by what is plain in it, else by its folder.
+
+    Examples
+    --------
+    >>> stem("a/traces-*.jsonl"), stem("scores/*.parquet")
+    ('traces', 'scores')
+    """
+    path = Path(path)
+    plain = path.stem.split(".jsonl")[0] if path.suffix == ".gz" else path.stem
+    if not any(char in plain for char in "*?["):
+        return path.stem
+    return re.sub(r"\[.*?\]|[*?]", "", plain).strip(" -_.") or re.sub(r"[*?\[\]]", "", path.parent.name)
 
 
 def language(value: str) -> str:

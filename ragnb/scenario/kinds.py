@@ -25,6 +25,7 @@ Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Weight = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 Weights = Annotated[dict[Text, Weight], AfterValidator(checks.distinct_keys), AfterValidator(checks.positive_sum)]
 File = Annotated[Path, BeforeValidator(checks.input_file)]
+Files = Annotated[Path, BeforeValidator(checks.input_files)]
 Pattern = Annotated[str, Field(strict=True), AfterValidator(checks.pattern)]
 GateRow = Annotated[Gate, BeforeValidator(checks.exact_numbers)]
 MetricRow = Annotated[

@@ -8,20 +8,12 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    PrivateAttr,
-    StrictBool,
-    ValidationError,
-    ValidationInfo,
-    model_validator,
-)
+    AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, PrivateAttr, StrictBool, ValidationError,
+    ValidationInfo, model_validator,
+)  # fmt: skip
 
 from ragnb.errors import RagnbError, unknown
-from ragnb.scenario import checks, refusals
+from ragnb.scenario import checks, kinds, refusals
 from ragnb.scenario.kinds import Bands, File, GateRow, MetricRow, Number, Pattern, ProfileRow, Text, Weights
 from ragnb.scenario.snapshot import dump
 from ragnb.scenario.source import Source
@@ -42,7 +34,7 @@ class Scenario(BaseModel):
         What the run is called; by default the name of the file.
     lang : {"en", "zh"}
     scores, traces, cases, ratings, gold : path, optional
-        The input files; one of the first four must be there.
+        The input files; one of the first four must be there. Scores and traces may be a pattern or a folder.
     encoding, columns : str, mapping of str to str
         Of the input files; their column names → the names of ragnb.
     where : mapping of str to str, int, bool or float
@@ -90,8 +82,8 @@ class Scenario(BaseModel):
     name: Text = "scenario"
     title: Text | None = None
     lang: Annotated[str, Field(strict=True), AfterValidator(checks.language)] = "en"
-    scores: File | None = None
-    traces: File | None = None
+    scores: kinds.Files | None = None
+    traces: kinds.Files | None = None
     cases: File | None = None
     ratings: File | None = None
     gold: File | None = None
@@ -142,7 +134,7 @@ class Scenario(BaseModel):
         """A key without a value is a key left out; the first input file lends its name."""
         given = {key: value for key, value in data.items() if value is not None}
         first = next((given[key] for key in SOURCES if isinstance(given.get(key), str | Path)), None)
-        stem = Path(first).stem if first is not None else ""
+        stem = checks.stem(first) if first is not None else ""
         if stem.strip() and not invisible(stem):
             given.setdefault("name", stem)
         return given

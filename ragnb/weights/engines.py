@@ -57,9 +57,12 @@ def column_names(frame: Any) -> list[str]:
 
 
 def collected(frame: Frame) -> nw.DataFrame[Any]:
-    """Run a query; DuckDB's result comes as pandas, which needs no Arrow."""
+    """Run a query; Polars streams its rows, and DuckDB's result comes as pandas, which needs no Arrow."""
     if isinstance(frame, nw.DataFrame):
         return frame
+    if frame.implementation.is_polars():
+        found: nw.DataFrame[Any] = nw.from_native(frame.to_native().collect(engine="streaming"))
+        return found
     return frame.collect(backend="pandas") if frame.implementation.is_duckdb() else frame.collect()
 
 

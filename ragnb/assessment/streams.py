@@ -1,0 +1,121 @@
+"""A run too large to hold: what its sheet shows of single rows is found by queries over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ragnb.errors import RagnbError, did_you_mean
+from ragnb.readers.typed import groups_listed, shown_rows
+from ragnb.scenario import Scenario
+from ragnb.schema import Metric
+from ragnb.weights import sample_weight, weigh
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MOST_SHOWN = 1000
+"""How many rows of a stream its sheet holds, the worst."""
+
+BAD_FIRST = ("HALLUCINATION", "OVER_REFUSAL", "ANS_NO_HIT")
+"""The labels in the order in which answers of one score are shown; others come after them."""
+
+_ROW = "__row"
+
+
+def head_of(frame: Any) -> pd.DataFrame:
+    """Return a frame of pandas as it is; of a query an empty one with its columns, numbers as numbers.
+
+    Examples
+    --------
+    >>> head_of(pd.DataFrame({"a": [1]})).columns.tolist()
+    ['a']
+    """
+    if isinstance(frame, pd.DataFrame):
+        return frame
+    kinds = frame.collect_schema().items()
+    return pd.DataFrame({n: pd.Series(dtype="float64" if kind.is_numeric() else "object") for n, kind in kinds})
+
+
+def distinct(frame: Any, column: str) -> int:
+    """Return how many values a column holds.
+
+    Examples
+    --------
+    >>> distinct(pd.DataFrame({"a": ["x", "x", None]}), "a")
+    1
+    """
+    if isinstance(frame, pd.DataFrame):
+        return int(frame[column].nunique())
+    import polars as pl
+
+    return int(frame.select(pl.col(column).drop_nulls().n_unique()).collect(engine="streaming").item())
+
+
+def kept(frame: pl.LazyFrame, where: Mapping[str, Any], role: str) -> tuple[pl.LazyFrame, int]:
+    """Return the rows whose columns equal the values of `where`, and how many they are.
+
+    Raises
+    ------
+    RagnbError
+        For a column that is not there, and a value that keeps no row.
+    """
+    import polars as pl
+
+    have = frame.collect_schema()
+    for column, value in where.items():
+        if column not in have:
+            raise RagnbError(f"where.{column}: no such column; {did_you_mean(column, have.names())}")
+        cell, kind = pl.col(column), have[column]
+        fits = cell.cast(pl.String) == (str(value).lower() if kind == pl.Boolean else str(value))
+        if kind.is_numeric() and isinstance(value, int | float):
+            fits = cell == value
+        narrow = frame.filter(fits)
+        if not narrow.select(pl.len()).collect(engine="streaming").item():
+            have_values = groups_listed(frame, column)
+            raise RagnbError(f"where.{column}={value!r} keeps no row of the {role} (have: {have_values})")
+        frame = narrow
+    return frame, int(frame.select(pl.len()).collect(engine="streaming").item())
+
+
+def weighed(frame: Any, scenario: Scenario, metrics: Sequence[Metric], total: bool) -> Any:
+    """Return the rows with ``weighted_score`` and ``sample_weight``, the score missing where there is no total."""
+    if total:
+        return weigh(
+            frame, scenario.metric_weights, scenario.doc_weights, metrics=metrics, doc=scenario.doc,
+            orient=scenario.orient, rescale=scenario.rescale,
+        )  # fmt: skip
+    if isinstance(frame, pd.DataFrame):
+        weight = sample_weight(frame, scenario.doc_weights, doc=scenario.doc)
+        return frame.assign(weighted_score=float("nan"), sample_weight=weight)
+    import polars as pl
+
+    one = weigh(frame, None, scenario.doc_weights, metrics=metrics[:1], doc=scenario.doc)
+    return one.with_columns(weighted_score=pl.lit(None, dtype=pl.Float64))
+
+
+def worst_rows(rows: pl.LazyFrame, diagnoses: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with the worst weighted scores, then those of the diagnoses that are not among them."""
+    import polars as pl
+
+    numbered = rows.with_row_index(_ROW)
+    keys = ["weighted_score", "__rank", _ROW]
+    ranked = numbered.with_columns(_rank(rows).alias("__rank")).select(keys)
+    worst = ranked.sort(keys, nulls_last=True).head(MOST_SHOWN).collect(engine="streaming")[_ROW]
+    named = {one["sample_id"] for found in diagnoses["worst"] for one in found}
+    wanted = pl.col(_ROW).is_in(worst.implode()) | pl.col("sample_id").is_in(list(named))
+    found = numbered.filter(wanted).head(2 * MOST_SHOWN).collect(engine="streaming")
+    order = pl.DataFrame({_ROW: worst}).with_row_index("__order")
+    found = found.join(order, on=_ROW, how="left").sort("__order", _ROW, nulls_last=True)
+    return shown_rows(found.drop(_ROW, "__order"))
+
+
+def _rank(rows: pl.LazyFrame) -> pl.Expr:
+    import polars as pl
+
+    if "label" not in rows.collect_schema():
+        return pl.lit(0)
+    places = list(range(len(BAD_FIRST)))
+    return pl.col("label").cast(pl.String).replace_strict(list(BAD_FIRST), places, default=9)

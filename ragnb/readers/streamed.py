@@ -1,0 +1,215 @@
+"""Scores too many to hold: a query over their files under the canonical names, instead of a frame.
+
+Parquet is scanned where it lies. JSON lines are read once and written as Parquet into a temporary folder, which
+lives as long as the stream.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ragnb.errors import RagnbError, place
+from ragnb.files import digest
+from ragnb.readers import haystack, trulens
+from ragnb.readers.document import Document, find_documents
+from ragnb.readers.formats import format_of
+from ragnb.readers.lossy import Lossy
+from ragnb.readers.names import apply_names, rename_map, system_names, tell_repeats
+from ragnb.readers.numbers import declared
+from ragnb.readers.raw import agree
+from ragnb.readers.spilled import spill, spread
+from ragnb.readers.typed import typed
+from ragnb.schema import METRICS, Metric
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ROWS, BYTES = 200_000, 1 << 27
+"""What is held in memory at most: rows of a query or of Parquet files, bytes of JSON lines."""
+
+
+@dataclass
+class Stream:
+    """Rows as a query, and what a reader says about them.
+
+    Attributes
+    ----------
+    frame : polars.LazyFrame
+    rows : int
+    origin : dict
+        ``path, sha256, format, rows``.
+    lossy : list of dict
+    folder : TemporaryDirectory or None
+        Where the rows lie, if not in the caller's own files.
+    """
+
+    frame: pl.LazyFrame
+    rows: int
+    origin: dict[str, Any]
+    lossy: list[dict[str, Any]] = field(default_factory=list)
+    folder: tempfile.TemporaryDirectory[str] | None = None
+
+
+def stream_scores(
+    source: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+    metrics: Iterable[str | Metric] | None = None,
+) -> Stream | None:
+    """Return scores that are too many to hold as a query under their canonical names; None for all others.
+
+    Parameters
+    ----------
+    source
+        The path of Parquet or JSONL files (also a pattern or a folder), or a Polars LazyFrame. More than 200,000
+        rows, of JSON lines more than 128 MB, are too many to hold.
+    columns, encoding, metrics
+        As for `read_scores`.
+
+    Returns
+    -------
+    Stream or None
+        Rows as `read_scores` gives them, with these differences: ``sample_id`` is made by the row's place; a
+        cell that holds a list as text is parsed only where it is shown (`typed.shown_rows`); ranges are checked where
+        the scores are used.
+
+    Raises
+    ------
+    RagnbError
+        As `read_scores`; for files that differ in columns, and for tables of haystack and TruLens, which are
+        laid out anew in memory only.
+
+    Examples
+    --------
+    >>> stream_scores([{"faithfulness": 0.5}]) is None
+    True
+    """
+    opened = _opened(source, encoding)
+    if opened is None:
+        return None
+    stream, report = opened
+    chosen = [metrics] if isinstance(metrics, str | Metric) else None if metrics is None else list(metrics)
+    _canonical(stream, report, columns, chosen)
+    stream.lossy += report.rows
+    return stream
+
+
+def _opened(source: Any, encoding: str | None) -> tuple[Stream, Lossy] | None:
+    """Return a query over the rows as they stand, if they are too many to hold."""
+    report = Lossy()
+    if not isinstance(source, str | os.PathLike):
+        import polars as pl
+
+        rows = _count(source) if isinstance(source, pl.LazyFrame) else 0
+        origin = {"path": None, "sha256": None, "format": "frame", "rows": rows}
+        return (Stream(source, rows, origin), report) if rows > ROWS else None
+    documents = find_documents(source, encoding)
+    stream = large(documents, report)
+    if stream is None:
+        return None
+    stream.origin |= {"path": str(source), "sha256": digest([one.path for one in documents]), "rows": stream.rows}
+    return stream, report
+
+
+def large(documents: Sequence[Document], report: Lossy) -> Stream | None:
+    """Return a query over files that are too large to hold; None where they are not, or of another format."""
+    import polars as pl
+
+    if not any(one.suffix in (".parquet", ".pq", ".jsonl", ".ndjson") for one in documents):
+        return None
+    format = format_of(documents, None).name
+    packed = any(one.path.name.lower().endswith(".gz") for one in documents)
+    if format == "parquet" and not packed:
+        frame = scan_parquet([one.path for one in documents])
+        rows = _count(frame)
+        return Stream(frame, rows, {"format": format}) if rows > ROWS else None
+    size = sum(one.path.stat().st_size * (8 if one.path.name.lower().endswith(".gz") else 1) for one in documents)
+    if format != "jsonl" or size <= BYTES:
+        return None
+    folder = tempfile.TemporaryDirectory(prefix="ragnb-", ignore_cleanup_errors=True)
+    parts = spill(documents, Path(folder.name), report)
+    try:
+        frame = pl.concat([pl.scan_parquet(part) for part in parts], how="diagonal_relaxed")
+        return Stream(frame, _count(frame), {"format": format}, folder=folder)
+    except pl.exceptions.PolarsError as error:
+        where = place(documents[0].path.parent)
+        raise RagnbError(f"{where}a key holds values of types that do not go together ({error})") from error
+
+
+def scan_parquet(paths: Sequence[Path]) -> pl.LazyFrame:
+    """Return a query over Parquet files with the same columns.
+
+    Raises
+    ------
+    RagnbError
+        For a file that is no Parquet file, and one whose columns are not those of the first.
+    """
+    import polars as pl
+
+    scans = []
+    for path in paths:
+        scan = pl.scan_parquet(path)
+        try:
+            names = scan.collect_schema().names()
+        except pl.exceptions.PolarsError as error:
+            raise RagnbError(f"{place(path)}is no Parquet file ({str(error)[:120]})") from error
+        if scans:
+            agree(str(paths[0]), scans[0].collect_schema().names(), str(path), names, "parquet")
+        scans.append(scan)
+    if len({tuple(scan.collect_schema().items()) for scan in scans}) == 1:
+        return pl.scan_parquet(paths)
+    return pl.concat(scans, how="diagonal_relaxed")
+
+
+def _count(frame: pl.LazyFrame) -> int:
+    import polars as pl
+
+    return int(frame.select(pl.len()).collect(engine="streaming").item())
+
+
+def _canonical(
+    stream: Stream, report: Lossy, picks: Mapping[str, str] | None, metrics: Sequence[str | Metric] | None
+) -> None:
+    """Give the query the canonical names, and cells of the types that the frame contract says."""
+    import polars as pl
+
+    file = str(stream.origin["path"] or "the frame")
+    frame = stream.frame
+    if isinstance(results := frame.collect_schema().get("results"), pl.Struct):
+        frame = frame.with_columns(spread(results)).drop("results")
+    have = frame.collect_schema().names()
+    if haystack.sniff(set(have)) or trulens.sniff(set(have)):
+        raise RagnbError(
+            f"{place(file)}{stream.rows:,} rows of a table of TruLens or haystack are more than is laid out anew "
+            "at once; read its parts with rn.read_scores and write them as Parquet"
+        )
+    own = [metric for metric in metrics or () if isinstance(metric, Metric)]
+    names = rename_map(have, picks=picks, metrics=own, file=file)
+    renamed = Lossy()
+    named = apply_names({name: [name] for name in have}, names, renamed)
+    report.rows += [{**row, "n": stream.rows} for row in renamed.rows]
+    frame = frame.select(pl.col(str(was[0])).alias(name) for name, was in named.items())
+    columns = list(named)
+
+    def distinct(*some: str) -> int:
+        return int(frame.select(pl.struct(some).hash().n_unique()).collect(engine="streaming").item())
+
+    def is_count(name: str) -> bool:
+        odd = ~pl.col(name).cast(pl.String).str.contains(r"^\d+(\.0)?$")
+        return not frame.select(odd.fill_null(True).any()).collect(engine="streaming").item()
+
+    told = system_names(columns, stream.rows, distinct, is_count, report)
+    frame, columns = frame.rename(told), [told.get(name, name) for name in columns]
+    tell_repeats(columns, stream.rows, distinct, report)
+    if "sample_id" not in columns:
+        made = (pl.int_range(pl.len(), dtype=pl.Int64) + 1).cast(pl.String).alias("sample_id")
+        frame, columns = frame.with_columns(made).select("sample_id", *columns), ["sample_id", *columns]
+        report.add("made", "sample_id", "position of the row", stream.rows)
+    held = {metric.name: metric for metric in declared(metrics, columns, dict(METRICS))}
+    stream.frame = typed(frame, held, file)
