@@ -92,6 +92,8 @@ CASES = {
     "many": (many(), {}),
     "groups": (many(), {"by": "team"}),
     "clusters": (many(), {"cluster": "talk"}),
+    "empty names beside gaps": (many() | {"team": [["", None, "a"][i % 3] for i in range(3000)]}, {"by": "team"}),
+    "documents": (many(), {"by": "doc_name", "doc_weights": {"b": 0.0, "甲.pdf": 2.0}}),
     "groups that are clusters": (many(), {"by": "talk", "cluster": "talk"}),
     "weights": (
         many(),
@@ -156,10 +158,11 @@ def loop_means(
     """Value, n, clusters and standard error of every metric and the total, by deleting one cluster at a time."""
     groups = {None: rows}
     if by is not None:
-        names = sorted({str(r[by]) for r in rows if r[by] is not None})
-        groups = {name: [r for r in rows if r[by] is not None and str(r[by]) == name] for name in names}
+        called = named if by == doc else str
+        names = sorted({called(r[by]) for r in rows if r[by] is not None})
+        groups = {name: [r for r in rows if r[by] is not None and called(r[by]) == name] for name in names}
         if any(r[by] is None for r in rows):
-            groups[""] = [r for r in rows if r[by] is None]
+            groups[None] = [r for r in rows if r[by] is None]
     found = []
     for name, members in groups.items():
         for metric in [*metrics, None]:
@@ -170,7 +173,7 @@ def loop_means(
                     continue
                 d = row.get(doc)
                 d = None if d is None else named(d)
-                own = row.get(cluster) if cluster else d
+                own = row.get(cluster) if cluster else None if by == doc else d
                 v = (doc_weights or {}).get(d, 1.0)
                 scored.append((float(x), v, ("row", i) if own is None else own))
             found.append(
@@ -208,7 +211,8 @@ def test_means_are_those_of_a_loop_and_of_pandas(engine, case):
         np.testing.assert_allclose(got[name], [row[name] for row in want], rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(got["se"], [row["se"] for row in want], rtol=1e-9, atol=1e-12)
     if "by" in options:
-        assert got[options["by"]].tolist() == [row["group"] for row in want]
+        groups = got[options["by"]]
+        assert [None if pd.isna(name) else name for name in groups] == [row["group"] for row in want]
     ours = rn.weighted_means(on("pandas", columns), **options)
     pd.testing.assert_frame_equal(got, ours, rtol=1e-12, atol=1e-12)
     assert got.attrs["clusters"] == ours.attrs["clusters"]

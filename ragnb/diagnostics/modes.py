@@ -2,45 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
+import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ragnb import texts
 from ragnb.diagnostics.lifts import lifts
-from ragnb.diagnostics.rules import RULES, past, warning_bars
-from ragnb.schema import METRICS, Metric, Rule, note_row
-from ragnb.weights import Effective, MetricsArgument, effective_weights, moments, sample_weight
+from ragnb.diagnostics.order import MODES, codes_of, first_mode
+from ragnb.diagnostics.rules import RULES, SLACK, warning_bars
+from ragnb.schema import Metric, Rule, note_row, resolve_metrics
+from ragnb.weights import (
+    MetricsArgument,
+    add_label,
+    column_names,
+    effective_weights,
+    indicators,
+    moments,
+    plain_sums,
+    sample_weight,
+    total_rises,
+)
 
-READS: Mapping[str, tuple[str, ...]] = {
-    "retrieval_miss": ("context_recall",),
-    "noisy_retrieval": ("context_precision", "context_relevance", "noise_sensitivity"),
-    "unsupported_answer": ("faithfulness",),
-    "off_the_point": ("answer_relevancy",),
-    "faithful_but_wrong": ("answer_correctness", "factual_correctness"),
-}
-"""The metrics that a mode reads; a sample is of the first mode of which one metric is past its warning bar."""
+Rows = TypeVar("Rows")
 
-MODES = ("not_enough_scores", *READS, "fine")
-"""The failure modes, in the order in which they are tried."""
-
-_NEEDED = ("faithfulness", "answer_relevancy")
 LEAST_SET = ("faithfulness", "context_relevance", "answer_relevancy")
 """The least set of metrics to read together."""
 
 
-def failure_modes(
-    scores: pd.DataFrame, metrics: MetricsArgument = None, *, rules: Iterable[Rule] = RULES
-) -> pd.DataFrame:
+def failure_modes(scores: Rows, metrics: MetricsArgument = None, *, rules: Iterable[Rule] = RULES) -> Rows:
     """Return the scores with a column ``failure_mode``: the first of `MODES` that fits the sample.
 
     Parameters
     ----------
     scores : DataFrame
-        One row a sample, one column a metric.
+        One row a sample, one column a metric; of pandas, Polars, PyArrow, DuckDB or PySpark. A frame of another
+        engine than pandas comes back as its kind, and a lazy one lazy.
     metrics : names or Metric objects, optional
         The metrics to read; a metric that is not there is past no bar.
     rules : Rule objects
@@ -57,7 +56,7 @@ def failure_modes(
     Raises
     ------
     RagnbError
-        For unknown metrics, and values outside their range.
+        For unknown metrics, and values outside their range (of a lazy frame when its query runs).
 
     Examples
     --------
@@ -65,26 +64,17 @@ def failure_modes(
     >>> failure_modes(scores)["failure_mode"].tolist()
     ['fine', 'off_the_point', 'not_enough_scores']
     """
+    if not isinstance(scores, pd.DataFrame):
+        chosen = resolve_metrics(metrics, column_names(scores))
+        label = first_mode(chosen, warning_bars(rules, chosen), list(map(nw.lit, MODES)))
+        return cast(Rows, add_label(scores, chosen, "failure_mode", label))
     parts = effective_weights(scores, metrics=metrics, strict=False)
-    codes = _codes(parts, warning_bars(rules, parts.metrics))
-    return scores.assign(failure_mode=np.array(MODES, dtype=object)[codes])
-
-
-def _codes(parts: Effective, bars: Mapping[str, float]) -> npt.NDArray[np.int64]:
-    """The position in MODES of each sample's mode."""
-    columns = {m.name: parts.values[:, k] for k, m in enumerate(parts.metrics)}
-    better = {m.name: m.better for m in parts.metrics}
-    empty = np.full(len(parts.values), np.nan)
-    tests = [np.any([np.isnan(columns.get(name, empty)) for name in _NEEDED], axis=0)]
-    for names in READS.values():
-        low = [past(columns[name], bars[name], better[name]) for name in names if name in bars]
-        tests.append(np.any(low, axis=0) if low else np.zeros(len(empty), dtype=bool))
-    tests.append(np.ones(len(empty), dtype=bool))
-    return np.asarray(np.argmax(tests, axis=0), dtype=np.int64)
+    codes = codes_of(parts, warning_bars(rules, parts.metrics))
+    return cast(Rows, scores.assign(failure_mode=np.array(MODES, dtype=object)[codes]))
 
 
 def failure_summary(
-    scores: pd.DataFrame,
+    scores: Any,
     metrics: MetricsArgument = None,
     *,
     rules: Iterable[Rule] = RULES,
@@ -101,7 +91,8 @@ def failure_summary(
     Parameters
     ----------
     scores : DataFrame
-        One row a sample, one column a metric.
+        One row a sample, one column a metric; of pandas, Polars, PyArrow, DuckDB or PySpark, whose rows stay
+        where they are.
     metrics, rules
         As in `failure_modes`.
     metric_weights, doc_weights, doc, cluster, level, orient, rescale
@@ -135,27 +126,16 @@ def failure_summary(
     4       off_the_point  1  0.333  0.083
     6                fine  1  0.333  0.000
     """
-    weight = sample_weight(scores, doc_weights, doc=doc)
-    rows = lifts(scores, metrics, weight, metric_weights=metric_weights, orient=orient, rescale=rescale)
-    bars = warning_bars(rules, rows.parts.metrics)
-    codes = _codes(rows.parts, bars)
-    flags = {mode: (codes == position).astype(float) for position, mode in enumerate(MODES)}
-    frame = scores[[name for name in scores.columns if name not in METRICS]].assign(**flags)
+    how: dict[str, Any] = {"metric_weights": metric_weights, "orient": orient, "rescale": rescale}
+    count = _counted if isinstance(scores, pd.DataFrame) else _counted_on_engine
+    frame, cost = count(scores, metrics, rules, doc_weights, doc, cluster, how)
     shares = moments(frame, [Metric(mode, kind="binary") for mode in MODES], doc=doc, cluster=cluster)
     means = shares.means(None, doc_weights, level=level).iloc[: len(MODES)]
-    rise = np.zeros(len(scores)) if rows.total > 0 else np.full(len(scores), np.nan)
-    for metric in rows.parts.metrics:
-        if metric.name in bars and rows.total > 0:
-            rise = rise + rows.rises(metric, bars[metric.name])
-    cost = [float(rise[codes == k].sum()) if rows.total > 0 else np.nan for k in range(len(MODES))]
     table = pd.DataFrame(
         {
             "failure_mode": list(MODES),
-            "n": np.bincount(codes, minlength=len(MODES)),
-            "share": means["value"].to_numpy(),
-            "low": means["low"].to_numpy(),
-            "high": means["high"].to_numpy(),
-            "n_clusters": means["n_clusters"].to_numpy(),
+            "n": plain_sums(shares)[0].round().astype(np.int64),
+            **{name: means[was].to_numpy() for name, was in _SHARES.items()},
             "cost": cost,
         }
     )
@@ -163,27 +143,65 @@ def failure_summary(
     return table
 
 
+_SHARES = {"share": "value", "low": "low", "high": "high", "n_clusters": "n_clusters"}
+Counted = tuple[Any, list[float]]
+
+
+def _counted(
+    scores: Any, metrics: MetricsArgument, rules: Iterable[Rule], doc_weights: Mapping[str, float] | None,
+    doc: str, cluster: str | None, how: Mapping[str, Any],
+) -> Counted:  # fmt: skip
+    """The rows' modes as columns of 0 and 1, and the cost of each mode."""
+    rows = lifts(scores, metrics, sample_weight(scores, doc_weights, doc=doc), **how)
+    bars = warning_bars(rules, rows.parts.metrics)
+    codes = codes_of(rows.parts, bars)
+    flags = {mode: (codes == position).astype(float) for position, mode in enumerate(MODES)}
+    frame = scores[[name for name in (doc, cluster) if name in scores.columns]].assign(**flags)
+    if rows.total <= 0:
+        return frame, [np.nan] * len(MODES)
+    rise = np.zeros(len(scores))
+    for metric in rows.parts.metrics:
+        if metric.name in bars:
+            rise = rise + rows.rises(metric, bars[metric.name])
+    return frame, [float(rise[codes == k].sum()) for k in range(len(MODES))]
+
+
+def _counted_on_engine(
+    scores: Any, metrics: MetricsArgument, rules: Iterable[Rule], doc_weights: Mapping[str, float] | None,
+    doc: str, cluster: str | None, how: Mapping[str, Any],
+) -> Counted:  # fmt: skip
+    """The same as a query, and as sums by mode."""
+    chosen = resolve_metrics(metrics, column_names(scores))
+    bars = warning_bars(rules, chosen)
+    lifted = [(k, bars[metric.name]) for k, metric in enumerate(chosen) if metric.name in bars]
+    code = first_mode(chosen, bars, [nw.lit(k, dtype=nw.Int64) for k in range(len(MODES))])
+    rises = total_rises(
+        scores, chosen, lifted, doc_weights=doc_weights, doc=doc, slack=SLACK, part=code, parts=len(MODES), **how
+    )
+    keys = [name for name in dict.fromkeys((doc, cluster)) if name in column_names(scores)]
+    return indicators(scores, chosen, keys, code, MODES), rises.sum(axis=1).tolist()
+
+
 def _costliest(cost: list[float]) -> str | None:
     bad = {mode: c for mode, c in zip(MODES, cost, strict=True) if mode != "fine" and c > 0}
     return max(bad, key=lambda mode: bad[mode]) if bad else None
 
 
-def least_set_note(
-    scores: pd.DataFrame, metrics: MetricsArgument = None, *, lang: str = "en"
-) -> list[dict[str, Any]]:
+def least_set_note(means: pd.DataFrame, metrics: Sequence[Metric], *, lang: str = "en") -> list[dict[str, Any]]:
     """Return a note row if faithfulness, context_relevance or answer_relevancy has no score at all.
 
-    A frame of rates or of a rubric alone gets no note: it is read in another way.
+    A table of means of rates or of a rubric alone gets no note: it is read in another way.
 
     Examples
     --------
-    >>> least_set_note(pd.DataFrame({"faithfulness": [0.5], "answer_relevancy": [0.5]}))[0]["about"]
+    >>> from ragnb.schema import METRICS
+    >>> means = pd.DataFrame({"metric": ["faithfulness", "answer_relevancy"], "n": [3, 3]})
+    >>> least_set_note(means, [METRICS[name] for name in means["metric"]])[0]["about"]
     'context_relevance'
     """
-    parts = effective_weights(scores, metrics=metrics, strict=False)
-    scored = {m.name for k, m in enumerate(parts.metrics) if not np.isnan(parts.values[:, k]).all()}
+    scored = set(means.loc[means["n"] > 0, "metric"])
     absent = [name for name in LEAST_SET if name not in scored]
-    if not absent or not any(m.role == "quality" and m.family != "rubric" for m in parts.metrics):
+    if not absent or not any(m.role == "quality" and m.family != "rubric" for m in metrics):
         return []
     say = texts.load(lang)
     names = say("mode_note.join").join(absent)

@@ -43,7 +43,8 @@ FORMATS: tuple[Format, ...] = (
 )
 
 Source = Any
-"""A path (also a pattern or a folder of files of one format), a frame of any engine, an object with ``to_pandas()``, or records (mappings or EvalCase)."""
+"""A path (also a pattern or a folder of files of one format), a frame of any engine, an object with
+``to_pandas()``, or records (mappings or EvalCase)."""
 
 
 def load(

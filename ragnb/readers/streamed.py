@@ -76,8 +76,7 @@ def stream_scores(
     -------
     Stream or None
         Rows as `read_scores` gives them, with these differences: ``sample_id`` is made by the row's place; a
-        cell that holds a list as text is parsed only where it is shown (`typed.shown_rows`); ranges are checked where
-        the scores are used.
+        cell that holds a list as text is parsed only where it is shown; ranges are checked in use.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The cells of a query, made what the frame contract says by expressions; of the rows that are shown, by readers."""
+"""The cells of a query made what the frame contract says; of the rows that are shown, as readers make them."""
 
 from __future__ import annotations
 

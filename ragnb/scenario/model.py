@@ -8,9 +8,17 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, PrivateAttr, StrictBool, ValidationError,
-    ValidationInfo, model_validator,
-)  # fmt: skip
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    PrivateAttr,
+    StrictBool,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 from ragnb.errors import RagnbError, unknown
 from ragnb.scenario import checks, kinds, refusals

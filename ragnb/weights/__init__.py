@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from ragnb.weights.added import add_label, indicators
 from ragnb.weights.check import check_weights, nfc
 from ragnb.weights.columns import as_pandas, numeric
 from ragnb.weights.effective import Effective, effective_weights
@@ -26,12 +27,14 @@ __all__ = [
     "Effective",
     "MetricsArgument",
     "Moments",
+    "add_label",
     "as_pandas",
     "check_weights",
     "collected",
     "column_names",
     "effective_weights",
     "histogram",
+    "indicators",
     "ledger",
     "moments",
     "nfc",
@@ -75,7 +78,8 @@ def weighted_means(
     metric_weights, doc_weights : mapping of name to weight, optional
         Finite, ≥ 0, not all zero; 1.0 for a name that is not given.
     by : str, optional
-        A column to group by: one block of rows a value.
+        A column to group by: one block of rows a value, last the rows without one. By the document column itself
+        each row is a cluster (see `notes`), as a document alone has no interval.
     doc : str
         The document column.
     cluster : str, optional

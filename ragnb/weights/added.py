@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from ragnb.weights.engines import (
     laid_out,
     opened,
     stays_lazy,
+    swift,
 )
 
 
@@ -110,20 +111,65 @@ def add_columns(scores: Any, total: Total | None, docs: DocWeights | None, *, on
     >>> add_columns(pl.DataFrame({"doc_name": ["a", "b"]}), None, docs, only=True)["sample_weight"].to_list()
     [2.0, 1.0]
     """
+    metrics = () if total is None else total.metrics
+    source = opened(scores)
+    new = {} if total is None else {"weighted_score": total.expression()}
+    plain = {} if docs is None else {"sample_weight": docs.expression(source, stays_lazy(scores))}
+    return _added(scores, metrics, new, plain, only)
+
+
+def add_label(scores: Any, metrics: Sequence[Metric], name: str, label: nw.Expr) -> Any:
+    """Return the caller's kind of frame with a column that is read off the scores ``__v0``, ``__v1`` … .
+
+    Raises
+    ------
+    RagnbError
+        As `add_columns`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"faithfulness": [0.5, None]})
+    >>> label = nw.when(nw.col("__v0").is_null()).then(nw.lit("none")).otherwise(nw.lit("some"))
+    >>> add_label(frame, [Metric("faithfulness")], "there", label)["there"].to_list()
+    ['some', 'none']
+    """
+    return _added(scores, metrics, {name: label}, {}, only=False)
+
+
+def indicators(
+    scores: Any, metrics: Sequence[Metric], keys: Sequence[str], code: nw.Expr, names: Sequence[str]
+) -> Any:
+    """Return columns of a frame, and one of 0 and 1 for each code that is read off the scores ``__v0`` … .
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> code = nw.when(nw.col("__v0") > 0.5).then(nw.lit(1)).otherwise(nw.lit(0))
+    >>> frame = pl.DataFrame({"faithfulness": [0.9, 0.1]})
+    >>> indicators(frame, [Metric("faithfulness")], [], code, ["low", "high"]).collect().rows()
+    [(0.0, 1.0), (1.0, 0.0)]
+    """
+    needed = dict.fromkeys([*keys, *(metric.name for metric in metrics)])
+    rows, _ = laid_out(swift(opened(scores).select(*needed)), metrics)
+    one, zero = nw.lit(1.0), nw.lit(0.0)
+    flags = {name: nw.when(nw.col("__code") == k).then(one).otherwise(zero) for k, name in enumerate(names)}
+    return rows.with_columns(__code=code).with_columns(**flags).select(*keys, *names).to_native()
+
+
+def _added(
+    scores: Any, metrics: Sequence[Metric], new: dict[str, nw.Expr], plain: dict[str, nw.Expr], only: bool
+) -> Any:
+    """Add what follows from the scores, which is refused with them, and what does not."""
     source, lazy = opened(scores), stays_lazy(scores)
     have = source.collect_schema().names()
-    metrics = () if total is None else total.metrics
     rows, faults = laid_out(source, metrics)
-    new: dict[str, nw.Expr] = {}
-    if total is not None:
-        score = total.expression()
-        new["weighted_score"] = guarded(score, faults) if lazy and faults else score
-    if docs is not None:
-        new["sample_weight"] = docs.expression(source, lazy)
-    kept = list(new) if only else list(dict.fromkeys([*have, *new]))
+    if lazy and faults:
+        new = {name: guarded(value, faults) for name, value in new.items()}
+    kept = [*new, *plain] if only else list(dict.fromkeys([*have, *new, *plain]))
     if lazy:
-        return rows.with_columns(**new).select(*kept).to_native()
-    made = collected(rows.with_columns(**new, **{BAD: any_fault(faults)}).select(*kept, BAD))
+        return rows.with_columns(**new, **plain).select(*kept).to_native()
+    made = collected(rows.with_columns(**new, **plain, **{BAD: any_fault(faults)}).select(*kept, BAD))
     if made[BAD].sum():
         explain(scores, metrics)
     return made.select(*kept).to_native()

@@ -22,10 +22,10 @@ SLACK = 1e-9
 
 @dataclass(frozen=True)
 class Labels:
-    """Codes into labels; −1 where there is none."""
+    """Codes into labels; −1 where there is none. Of groups, None is the name of the rows without one."""
 
     codes: Codes
-    names: tuple[str, ...]
+    names: tuple[Any, ...]
 
 
 def native(frame: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
@@ -61,7 +61,10 @@ def as_pandas(frame: Any) -> pd.DataFrame:
         return frame
     found = native(frame)
     eager = found.collect() if isinstance(found, nw.LazyFrame) else found
-    return pd.DataFrame({name: eager[name].to_list() for name in eager.columns})
+    floats = [name for name, kind in eager.schema.items() if kind == nw.Float64]
+    return pd.DataFrame(
+        {name: eager[name].to_numpy() if name in floats else eager[name].to_list() for name in eager.columns}
+    )
 
 
 def numeric(frame: pd.DataFrame, metric: Metric) -> Array:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from ragnb.errors import RagnbError
 from ragnb.schema import Metric, resolve_metrics
 from ragnb.weights.cells import Flags
 from ragnb.weights.check import check_weights, warn_unused
 from ragnb.weights.columns import Array, matrix, statuses
+from ragnb.weights.engines import column_names, scored_columns
 from ragnb.weights.finish import plan_total, weight_vector
 from ragnb.weights.reduced import MetricsArgument
 
@@ -56,7 +56,7 @@ class Effective:
 
 
 def effective_weights(
-    scores: pd.DataFrame,
+    scores: Any,
     metric_weights: Mapping[str, float] | None = None,
     *,
     metrics: MetricsArgument = None,
@@ -65,6 +65,8 @@ def effective_weights(
     strict: bool = True,
 ) -> Effective:
     """Return each sample's weighted score, and each metric's share of it.
+
+    Of another engine than pandas the metrics' columns are collected; rows of DuckDB and PySpark have no order.
 
     Raises
     ------
@@ -77,10 +79,8 @@ def effective_weights(
     >>> effective_weights(frame).share(0).tolist()
     [1.0]
     """
-    if not isinstance(scores, pd.DataFrame):
-        kind = type(scores).__name__
-        raise RagnbError(f"{kind} is no pandas frame; convert it first, such as scores.to_pandas()")
-    chosen = resolve_metrics(metrics, [str(c) for c in scores.columns])
+    chosen = resolve_metrics(metrics, column_names(scores))
+    scores = scored_columns(scores, chosen)
     values = matrix(scores, chosen)
     statuses(scores, chosen, values)
     checked = check_weights(metric_weights, "metric_weights")

@@ -221,6 +221,16 @@ def grouped(rows: nw.LazyFrame[Any], by: Sequence[str], sums: Sequence[str]) -> 
     return found
 
 
+def scored_columns(scores: Any, metrics: Sequence[Metric], *others: str) -> pd.DataFrame:
+    """Return the columns of scores and statuses, and `others`, as pandas; nothing else leaves the engine."""
+    if isinstance(scores, pd.DataFrame):
+        return scores
+    names = [*others, *(c for m in metrics for c in (m.name, f"{m.name}__status"))]
+    have = column_names(scores)
+    there = [name for name in dict.fromkeys(names) if name in have]
+    return as_pandas(collected(opened(scores).select(*there)).to_native()) if there else as_pandas(scores)
+
+
 def explain(scores: Any, metrics: Sequence[Metric]) -> None:
     """Raise the refusal of a frame that has a fault, in the words and with the row that pandas frames get.
 
@@ -242,6 +252,6 @@ def explain(scores: Any, metrics: Sequence[Metric]) -> None:
         frame = as_pandas(collected(wrong.select(*dict.fromkeys(chosen)).head(1000)).to_native())
         frame.index = pd.Index(frame["sample_id"] if "sample_id" in schema else ["?"] * len(frame))
     else:
-        frame = as_pandas(native(scores).select(columns).to_native())
+        frame = scored_columns(scores, metrics)
     statuses(frame, metrics, matrix(frame, metrics))
     raise RagnbError("the scores changed while they were read; store the query's result first")

@@ -25,7 +25,7 @@ class Reduced(NamedTuple):
     """What the rows leave: as the fields of `Moments`."""
 
     cells: Cells
-    groups: tuple[str, ...]
+    groups: tuple[str | None, ...]
     docs: tuple[str, ...]
     clusters: tuple[str, ...]
     counts: Codes
@@ -53,7 +53,7 @@ def reduce_query(
     """
     source = opened(scores)
     doc_column = doc_there(source, doc)
-    cluster_column = doc_column if cluster is None else cluster
+    cluster_column = cluster or (None if by == doc else doc_column)
     named = dict.fromkeys(c for c in (by, doc_column, cluster_column) if c is not None)
     keys = {column: f"__k{i}" for i, column in enumerate(named)}
     rows = patterned(source, metrics, {alias: column for column, alias in keys.items()})
@@ -89,7 +89,7 @@ def _cells(table: Table, width: int, by: str | None, doc: str | None, cluster: s
     none = Labels(np.full(size, -1, dtype=np.int64), ())
     docs = coded(table[doc], compose=True) if doc else none
     clusters = docs if cluster == doc else coded(table[cluster]) if cluster else none
-    group = with_nameless(coded(table[by])) if by else Labels(np.zeros(size, dtype=np.int64), ("",))
+    group = with_nameless(coded(table[by], compose=by == doc)) if by else Labels(np.zeros(size, dtype=np.int64), ("",))
     groups = len(group.names)
     alone = clusters.codes < 0
     cross = np.zeros((int(alone.sum()), width, width))
@@ -123,4 +123,4 @@ def with_nameless(group: Labels) -> Labels:
     """Return the groups with one more, the last, for the rows without a group's name."""
     if not (group.codes < 0).any():
         return group
-    return Labels(np.where(group.codes < 0, len(group.names), group.codes), (*group.names, ""))
+    return Labels(np.where(group.codes < 0, len(group.names), group.codes), (*group.names, None))

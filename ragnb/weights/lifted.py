@@ -13,7 +13,7 @@ from ragnb.weights.cells import bits
 from ragnb.weights.check import check_weights
 from ragnb.weights.columns import Array, coded
 from ragnb.weights.effective import shares
-from ragnb.weights.engines import doc_there, grouped, opened, patterned, words_of
+from ragnb.weights.engines import BAD, doc_there, explain, grouped, opened, patterned, words_of
 from ragnb.weights.finish import plan_total, weight_vector
 from ragnb.weights.grouped import columns_of, pattern_of
 
@@ -31,6 +31,8 @@ def total_rises(
     orient: bool = True,
     rescale: bool = False,
     slack: float = 0.0,
+    part: nw.Expr | None = None,
+    parts: int = 1,
 ) -> Array:
     """Return by how much the total rises if a metric's scores past a bar were lifted to it.
 
@@ -46,11 +48,19 @@ def total_rises(
         A bar lies below the good scores of a higher-is-better metric, above those of a lower-is-better one.
     slack : float
         How far a score must be past the bar.
+    part : expression, optional
+        The part of the rows that a row is of, 0 to `parts` − 1, read off the scores ``__v0``, ``__v1`` … .
 
     Returns
     -------
-    (L,) float
-        Σ v · share · slope · (bar − s) / Σ v over the rows that have a total; nan where none has one.
+    (L,) or, with `part`, (parts, L) float
+        Σ v · share · slope · (bar − s) / Σ v over the rows that have a total; nan where none has one. Of a part
+        the upper sum is over its rows alone.
+
+    Raises
+    ------
+    RagnbError
+        As `moments`.
 
     Examples
     --------
@@ -64,23 +74,27 @@ def total_rises(
     keys = {} if column is None else {"__k0": column}
     moves = {f"__l{i}": _move(metrics[k], k, bar, slack) for i, (k, bar) in enumerate(lifts)}
     rows = patterned(source, metrics, keys)
-    table = grouped(rows.with_columns(**moves) if moves else rows, [*keys, *words_of(len(metrics))], list(moves))
-    weights = check_weights(doc_weights, "doc_weights")
+    new = moves if part is None else moves | {"__part": part}
+    by = [*keys, *words_of(len(metrics)), *([] if part is None else ["__part"])]
+    table = grouped(rows.with_columns(**new) if new else rows, by, [BAD, *moves])
+    if table[BAD].any():
+        explain(scores, metrics)
     size = len(table["__n"])
     weight = np.ones(size)
     if keys:
+        weights = check_weights(doc_weights, "doc_weights")
         docs = coded(table["__k0"], compose=True)
         weight = np.array([weights.get(name, 1.0) for name in docs.names] + [1.0])[docs.codes]
     vector = weight_vector(tuple(metrics), check_weights(metric_weights, "metric_weights"))
     plan = plan_total(metrics, vector, orient=orient, rescale=rescale, strict=False)
     share = shares(bits(pattern_of(table, len(metrics)), len(metrics)), plan.weights)
     total = float((weight * table["__n"])[share.sum(axis=1) > 0].sum())
-    if total <= 0:
-        return np.full(len(lifts), np.nan)
     places = [k for k, _ in lifts]
-    lifted = columns_of(table, moves, size) * share[:, places] * plan.slopes[places]
-    rises: Array = (weight[:, None] * lifted).sum(axis=0) / total
-    return rises
+    lifted = weight[:, None] * columns_of(table, moves, size) * share[:, places] * plan.slopes[places]
+    rises: Array = np.zeros((parts, len(lifts)))
+    np.add.at(rises, np.zeros(size, dtype=np.int64) if part is None else table["__part"], lifted)
+    rises = rises / total if total > 0 else np.full_like(rises, np.nan)
+    return rises[0] if part is None else rises
 
 
 def _move(metric: Metric, k: int, bar: float, slack: float) -> nw.Expr:

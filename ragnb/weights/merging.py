@@ -49,8 +49,8 @@ def merge(self: Moments, other: Moments) -> Moments:
             )
     parts = (self, other)
     docs, clusters = _union(p.docs for p in parts), _union(p.clusters for p in parts)
-    groups = _union(p.groups for p in parts)
-    groups = tuple(sorted(groups, key=lambda name: name == ""))  # rows without a group come last
+    named = _union(tuple(name for name in p.groups if name is not None) for p in parts)
+    groups = (*named, *([None] if any(None in p.groups for p in parts) else []))  # rows without one come last
     size = len(groups) if self.by is not None else 1
     counts, rows = np.zeros((size, len(self.metrics), 2), dtype=np.int64), np.zeros(size, dtype=np.int64)
     moved = []
@@ -59,8 +59,8 @@ def merge(self: Moments, other: Moments) -> Moments:
         np.add.at(counts, group, part.counts)
         np.add.at(rows, group, part.rows)
         c = part.cells
-        named = np.where(c.cluster < len(part.clusters), c.cluster, -1)
-        codes = (group[c.group], _recode(part.clusters, clusters)[named], _recode(part.docs, docs)[c.doc])
+        own = np.where(c.cluster < len(part.clusters), c.cluster, -1)
+        codes = (group[c.group], _recode(part.clusters, clusters)[own], _recode(part.docs, docs)[c.doc])
         moved.append((c, np.column_stack(codes)))
     cells = add_up(moved)
     return replace(self, cells=cells, groups=groups, docs=docs, clusters=clusters, counts=counts, rows=rows)
@@ -74,7 +74,7 @@ def _union(names: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(sorted(set().union(*names)))
 
 
-def _recode(names: Sequence[str], into: Sequence[str]) -> Codes:
+def _recode(names: Sequence[str | None], into: Sequence[str | None]) -> Codes:
     """The new code of each old one, last −1, so that −1 stays what it is."""
     position = {name: index for index, name in enumerate(into)}
     return np.array([position[name] for name in names] + [-1], dtype=np.int64)

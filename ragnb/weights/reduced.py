@@ -38,7 +38,7 @@ class Moments:
     metrics : tuple of Metric
     cells : Cells
     by : str or None
-        The grouping column, and `groups` its values.
+        The grouping column, and `groups` its values; rows without one are the group None, the last.
     doc : str
         The document column.
     cluster : str or None
@@ -54,7 +54,7 @@ class Moments:
     by: str | None
     doc: str
     cluster: str | None
-    groups: tuple[str, ...]
+    groups: tuple[str | None, ...]
     docs: tuple[str, ...]
     clusters: tuple[str, ...]
     counts: Counts
@@ -125,23 +125,25 @@ class Moments:
         return result_table(source, found, plan, vector)
 
     def _pooled(self) -> Moments:
-        order = np.argsort(self.cells.cluster, kind="stable")
-        alone = order[self.cells.cluster[order] < 0]
-        rank = np.cumsum(self.cells.cluster < 0) - 1
-        c = self.cells
+        c, cluster, clusters = self.cells, self.cells.cluster, self.clusters
+        if self.by == self.doc and self.cluster is None:  # within a document rows are clusters, across it is one
+            cluster = np.where(c.doc >= 0, c.doc, np.where(cluster < 0, -1, cluster + len(self.docs)))
+            clusters = self.docs
+        order = np.argsort(cluster, kind="stable")
+        alone = order[cluster[order] < 0]
+        rank = np.cumsum(c.cluster < 0) - 1
         cells = Cells(
             np.zeros(c.size, dtype=np.int64),
             c.doc[order],
-            c.cluster[order],
+            cluster[order],
             c.present[order],
             c.n[order],
             c.sums[order],
             c.cross[rank[alone]],
         )
         rows = self.rows.sum(axis=0, keepdims=True)
-        return replace(
-            self, cells=cells, by=None, groups=(), counts=self.counts.sum(axis=0, keepdims=True), rows=rows
-        )
+        counts = self.counts.sum(axis=0, keepdims=True)
+        return replace(self, cells=cells, by=None, groups=(), clusters=clusters, counts=counts, rows=rows)
 
 
 def moments(
@@ -167,7 +169,8 @@ def moments(
     cluster : str, optional
         Another column whose rows move together, such as a conversation.
     by : str, optional
-        A column to group by.
+        A column to group by; rows without a value are the group None, the last. By the document column itself
+        each row is a cluster (unless `cluster` names another column): a document alone has no interval.
 
     Raises
     ------
@@ -206,10 +209,11 @@ def _reduce_frame(
     values = matrix(frame, metrics)
     status = statuses(frame, metrics, values)
     docs = labels(frame, doc, optional=doc == "doc_name", compose=True)
-    clusters = docs if cluster is None else labels(frame, cluster)
+    within = cluster is None and by == doc
+    clusters = labels(frame, None) if within else docs if cluster is None else labels(frame, cluster)
     group = Labels(np.zeros(len(frame), dtype=np.int64), ("",))
     if by is not None:
-        group = with_nameless(labels(frame, by))
+        group = with_nameless(labels(frame, by, compose=by == doc))
     size = len(group.names)
     return Reduced(
         reduce_rows(values, metrics, group, docs, clusters),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
@@ -13,8 +15,10 @@ from ragnb.errors import RagnbError
 from ragnb.schema import Metric, resolve_metrics
 from ragnb.weights.cells import reduce_rows
 from ragnb.weights.check import check_weights, warn_unused
-from ragnb.weights.columns import Array, Labels, as_pandas, labels, matrix, statuses
+from ragnb.weights.columns import Array, Labels, coded, labels, matrix, statuses
+from ragnb.weights.engines import BAD, column_names, explain, grouped, opened, patterned, scored_columns
 from ragnb.weights.finish import finish, plan_total
+from ragnb.weights.grouped import columns_of, with_nameless
 from ragnb.weights.reduced import MetricsArgument
 
 
@@ -26,11 +30,12 @@ def histogram(
     Parameters
     ----------
     scores : DataFrame
-        One row a sample, one column a metric, nan where there is no score.
+        One row a sample, one column a metric, nan where there is no score; of pandas, Polars, PyArrow, DuckDB or
+        PySpark. Other engines than pandas count in one query.
     metrics : names or Metric objects, optional
         None takes the columns that METRICS declares.
     by : str, optional
-        A column to group by; its empty cells are the group ``""``.
+        A column to group by; its empty cells are the group None, the last one.
     bins : int
 
     Returns
@@ -53,24 +58,13 @@ def histogram(
     """
     if bins < 1:
         raise RagnbError(f"bins={bins!r} must be a number of bins, such as 10")
-    frame = as_pandas(scores)
-    chosen = resolve_metrics(metrics, [str(c) for c in frame.columns])
-    values = matrix(frame, chosen)
-    statuses(frame, chosen, values)
+    chosen = resolve_metrics(metrics, column_names(scores))
     endless = [metric.name for metric in chosen if not metric.bounded]
     if endless:
         raise RagnbError(f"{endless[0]!r} has no finite range to put in bins; declare one, or leave it out")
-    group = labels(frame, by)
-    codes = np.where(group.codes < 0, len(group.names), group.codes)
-    names = (*group.names, "")[: len(group.names) + int(by is None or (group.codes < 0).any())]
+    count = _counts if isinstance(scores, pd.DataFrame) else _counts_on_engine
+    names, counts = count(scores, chosen, by, bins)
     low, high = (np.array([getattr(m, end) for m in chosen], dtype=float)[:, None] for end in ("low", "high"))
-    counts = np.zeros((len(names), len(chosen), bins), dtype=np.int64)
-    for k, x in enumerate(values.T):
-        scored = ~np.isnan(x)
-        # The slack keeps 0.3 in the tenth that starts at 0.3, which floats put a hair above it.
-        place = np.floor((x[scored] - low[k]) / (high[k] - low[k]) * bins + 1e-9).astype(np.int64)
-        cell = codes[scored] * bins + np.clip(place, 0, bins - 1)
-        counts[:, k] = np.bincount(cell, minlength=len(names) * bins).reshape(-1, bins)
     edges = low + (high - low) * np.arange(bins + 1) / bins
     columns = {
         "metric": np.repeat(np.array([m.name for m in chosen], dtype=object), bins),
@@ -81,6 +75,50 @@ def histogram(
     if by is not None:
         table.insert(0, by, np.repeat(np.array(names, dtype=object), len(chosen) * bins))
     return table.assign(n=counts.ravel())
+
+
+# The slack keeps 0.3 in the tenth that starts at 0.3, which floats put a hair above it.
+_HAIR = 1e-9
+Counts = tuple[tuple[str | None, ...], npt.NDArray[np.int64]]
+
+
+def _counts(frame: pd.DataFrame, metrics: Sequence[Metric], by: str | None, bins: int) -> Counts:
+    """The groups, and groups × metrics × bins."""
+    values = matrix(frame, metrics)
+    statuses(frame, metrics, values)
+    none = Labels(np.zeros(len(frame), dtype=np.int64), ("",))
+    group = none if by is None else with_nameless(labels(frame, by))
+    size = len(group.names)
+    counts = np.zeros((size, len(metrics), bins), dtype=np.int64)
+    for k, (metric, x) in enumerate(zip(metrics, values.T, strict=True)):
+        scored = ~np.isnan(x)
+        place = np.floor((x[scored] - metric.low) / (metric.high - metric.low) * bins + _HAIR).astype(np.int64)
+        cell = group.codes[scored] * bins + np.clip(place, 0, bins - 1)
+        counts[:, k] = np.bincount(cell, minlength=size * bins).reshape(-1, bins)
+    return group.names, counts
+
+
+def _counts_on_engine(scores: Any, metrics: Sequence[Metric], by: str | None, bins: int) -> Counts:
+    """The same, each bin as a sum of one query."""
+    zero, one = nw.lit(0, dtype=nw.Int64), nw.lit(1, dtype=nw.Int64)
+    flags = {}
+    for k, metric in enumerate(metrics):
+        place = (nw.col(f"__v{k}") - metric.low) / (metric.high - metric.low) * bins + _HAIR
+        for b in range(bins):
+            inside = ~nw.col(f"__v{k}").is_null()
+            inside = inside & (place >= b) if b else inside
+            inside = inside & (place < b + 1) if b < bins - 1 else inside
+            flags[f"__b{k}_{b}"] = nw.when(inside).then(one).otherwise(zero)
+    rows = patterned(opened(scores), metrics, {} if by is None else {"__k0": by})
+    rows = rows.with_columns(**({"__k0": zero} if by is None else {}), **flags)
+    table = grouped(rows, ["__k0"], [BAD, *flags])
+    if table[BAD].any():
+        explain(scores, metrics)
+    size = len(table["__n"])
+    group = Labels(np.zeros(size, dtype=np.int64), ("",)) if by is None else with_nameless(coded(table["__k0"]))
+    counts = np.zeros((len(group.names), len(metrics) * bins), dtype=np.int64)
+    np.add.at(counts, group.codes, columns_of(table, flags, size).astype(np.int64))
+    return group.names, counts.reshape(len(group.names), len(metrics), bins)
 
 
 def quantiles(
@@ -97,7 +135,8 @@ def quantiles(
     Parameters
     ----------
     scores : DataFrame
-        One row a sample, one column a metric, nan where there is no score.
+        One row a sample, one column a metric, nan where there is no score; of pandas, Polars, PyArrow, DuckDB or
+        PySpark. The columns of scores and documents are sorted in memory, whatever engine holds them.
     metrics : names or Metric objects, optional
         None takes the columns that METRICS declares.
     q : sequence of float
@@ -134,8 +173,8 @@ def quantiles(
     shares = np.array(q, dtype=float)
     if not ((shares > 0) & (shares < 1)).all() or not 0 < level < 1:
         raise RagnbError(f"q={q!r} and level={level!r} must lie between 0 and 1, such as 0.5")
-    frame = as_pandas(scores)
-    chosen = resolve_metrics(metrics, [str(c) for c in frame.columns])
+    chosen = resolve_metrics(metrics, column_names(scores))
+    frame = scored_columns(scores, chosen, doc)
     values = matrix(frame, chosen)
     statuses(frame, chosen, values)
     docs = labels(frame, doc, optional=doc == "doc_name", compose=True)
