@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from ragnb.assessment import words
+from ragnb.assessment import streams, words
 from ragnb.assessment.inputs import Inputs, gather
 from ragnb.assessment.result import Assessment
 from ragnb.diagnostics import RULES, diagnose, failure_summary
@@ -19,7 +19,7 @@ from ragnb.gates import check_gates
 from ragnb.scenario import Scenario, load_scenario
 from ragnb.schema import DEFAULT_GATES, METRICS, Gate, Metric, resolve_metrics
 from ragnb.traces import RATES, outcome_counts
-from ragnb.weights import moments, sample_weight, weigh
+from ragnb.weights import Moments, column_names, histogram, moments
 
 _SLICES, _FEW_GROUPS = ("kind", "language"), 12
 
@@ -30,7 +30,8 @@ def assess(source: Any, **overrides: Any) -> Assessment:
     Parameters
     ----------
     source : Scenario, path, or frame
-        A scenario, the path of one (``.yaml``), or any results file or frame with no scenario at all. Together
+        A scenario, the path of one (``.yaml``), or any results file (also a pattern or a folder of files of one
+        format, which are read as one table) or frame with no scenario at all. Together
         with ``gold=`` the file or frame holds traces.
     **overrides
         Any field of `Scenario` for this run only, such as ``metric_weights=``, ``metrics=``, ``lang=``; no file
@@ -47,6 +48,13 @@ def assess(source: Any, **overrides: Any) -> Assessment:
     ------
     RagnbError
         For a scenario, a file or a frame that is not understood.
+
+    Notes
+    -----
+    Parquet and JSONL files (a pattern such as ``scores/*.parquet``, a folder, or one file) and Polars LazyFrames
+    of more than 200,000 rows (of JSON lines: 128 MB) are read in a stream, not held: every number is of all
+    rows, and ``scores`` holds the worst of them, as a note says. Scores and traces that are joined must fit in
+    memory.
 
     Examples
     --------
@@ -85,34 +93,42 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     shape: dict[str, Any] = {"doc": scenario.doc, "cluster": scenario.cluster}
     metrics = _metrics(scenario, frame)
     if not metrics:
-        raise RagnbError(words.nothing_to_average(frame))
-    means = moments(frame, metrics, **shape).means(**finish)
-    several = "system" in frame and frame["system"].nunique() > 1
+        raise RagnbError(words.nothing_to_average(streams.head_of(frame)))
+    reduced = moments(frame, metrics, **shape)
+    means = reduced.means(**finish)
+    systems = streams.distinct(frame, "system") if "system" in column_names(frame) else 0
+    by_system = moments(frame, metrics, by="system", **shape).means(**finish) if systems > 1 else None
     reading = settings | shape | {"level": scenario.level}
     gates = check_gates(means, _gates(scenario, metrics, inputs), no_data=scenario.no_data)
     modes = failure_summary(frame, metrics, **reading)
-    notes = words.notes(scenario, inputs, means, gates, modes, metrics, several)
+    notes = words.notes(scenario, inputs, means, gates, modes, metrics, systems)
+    diagnoses = diagnose(frame, metrics, lang=lang, **reading)
+    outcomes = outcome_counts(frame, lang=lang) if inputs.labelled else None
+    weighed = streams.weighed(frame, scenario, metrics, total=not means.attrs["why_no_total"])
     return Assessment(
         scenario=scenario,
-        scores=_weighed(frame, scenario, metrics, means),
+        scores=weighed if inputs.stream is None else streams.worst_rows(weighed, diagnoses),
+        rows=inputs.rows,
+        unscored=_unscored(reduced, outcomes),
+        spread=_spread(frame, metrics, means if by_system is None else by_system),
         means=means,
-        systems=moments(frame, metrics, by="system", **shape).means(**finish) if several else None,
+        systems=by_system,
         documents=_by_document(frame, metrics, scenario, finish),
         slices=_by_slice(frame, metrics, scenario, finish),
-        diagnoses=diagnose(frame, metrics, lang=lang, **reading),
+        diagnoses=diagnoses,
         modes=modes,
-        outcomes=outcome_counts(frame, lang=lang) if inputs.labelled else None,
+        outcomes=outcomes,
         gates=gates,
         notes=notes,
         ledger=words.ledger(inputs, means, lang),
-        verdict=words.verdict(scenario, means, gates, several),
+        verdict=words.verdict(scenario, means, gates, systems > 1),
         inputs=inputs.files,
     )
 
 
-def _metrics(scenario: Scenario, frame: pd.DataFrame) -> list[Metric]:
+def _metrics(scenario: Scenario, frame: Any) -> list[Metric]:
     """The scenario's metrics, then the rates that the traces gave."""
-    columns = [str(c) for c in frame.columns]
+    columns = column_names(frame)
     chosen = resolve_metrics(scenario.metrics, columns)
     named = {metric.name for metric in chosen}
     return [*chosen, *(METRICS[name] for name in RATES if name in columns and name not in named)]
@@ -129,32 +145,41 @@ def _gates(scenario: Scenario, metrics: list[Metric], inputs: Inputs) -> tuple[G
     return tuple(found)
 
 
-def _weighed(frame: pd.DataFrame, scenario: Scenario, metrics: list[Metric], means: pd.DataFrame) -> pd.DataFrame:
-    if means.attrs["why_no_total"]:
-        weight = sample_weight(frame, scenario.doc_weights, doc=scenario.doc)
-        return frame.assign(weighted_score=float("nan"), sample_weight=weight)
-    return weigh(
-        frame, scenario.metric_weights, scenario.doc_weights, metrics=metrics, doc=scenario.doc,
-        orient=scenario.orient, rescale=scenario.rescale,
-    )  # fmt: skip
+def _unscored(reduced: Moments, outcomes: pd.DataFrame | None) -> int:
+    """How many rows have no score of quality; of traces without any such metric, no label."""
+    quality = [k for k, metric in enumerate(reduced.metrics) if metric.role == "quality"]
+    if quality:
+        alone = ~reduced.cells.present[:, quality].any(axis=1)
+        return int(reduced.cells.n[alone].sum())
+    return int(reduced.rows.sum()) - (0 if outcomes is None else int(outcomes["n"].sum()))
+
+
+def _spread(frame: Any, metrics: list[Metric], means: pd.DataFrame) -> pd.DataFrame:
+    """How many rows score in each tenth, and how many have no score of which kind, by system where means are."""
+    bounded = [metric for metric in metrics if metric.bounded and metric.role == "quality"]
+    by = [name for name in ("system",) if name in means]
+    table = histogram(frame, bounded, by=by[0] if by else None)
+    return table.merge(means[[*by, "metric", "n_missing", "n_failed", "n_not_applicable"]], on=[*by, "metric"])
 
 
 def _by_document(
-    frame: pd.DataFrame, metrics: list[Metric], scenario: Scenario, finish: dict[str, Any]
+    frame: Any, metrics: list[Metric], scenario: Scenario, finish: dict[str, Any]
 ) -> pd.DataFrame | None:
-    """Means by document: within one document its questions are the clusters, or no document had an interval."""
-    if scenario.doc not in frame or not frame[scenario.doc].notna().any():
+    """Means by document, without the rows that have none."""
+    if scenario.doc not in column_names(frame):
         return None
-    named = frame[frame[scenario.doc].notna()].rename(columns={scenario.doc: "document"})
-    by = moments(named, metrics, by="document", cluster=scenario.cluster)
-    return by.means(**(finish | {"doc_weights": None}))
+    by = moments(frame, metrics, by=scenario.doc, doc=scenario.doc, cluster=scenario.cluster)
+    means = by.means(**(finish | {"doc_weights": None}))
+    named = means[means[scenario.doc].notna()].reset_index(drop=True).rename(columns={scenario.doc: "document"})
+    return named if len(named) else None
 
 
 def _by_slice(
-    frame: pd.DataFrame, metrics: list[Metric], scenario: Scenario, finish: dict[str, Any]
+    frame: Any, metrics: list[Metric], scenario: Scenario, finish: dict[str, Any]
 ) -> pd.DataFrame | None:
     """Means by the groups of each slice; columns nobody asked for only where they part the rows in a few."""
-    few = [c for c in _SLICES if c in frame and 1 < frame[c].nunique() <= _FEW_GROUPS]
+    have = column_names(frame)
+    few = [c for c in _SLICES if c in have and 1 < streams.distinct(frame, c) <= _FEW_GROUPS]
     tables = []
     for column in few if scenario.slices is None else scenario.slices:
         by = moments(frame, metrics, by=column, doc=scenario.doc, cluster=scenario.cluster).means(**finish)

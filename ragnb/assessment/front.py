@@ -107,18 +107,14 @@ def _share(w: Writer, metric: str) -> float | None:
 
 
 def _unscored(w: Writer) -> Safe:
-    every = len(w.sheet.scores)
     cells = {k: sum(int(w.rows[m][f"n_{k}"]) for m in w.quality) for k in ("failed", "missing", "not_applicable")}
     if w.quality:
-        without = int(w.sheet.scores[w.quality].isna().all(axis=1).sum())
         note = w.say("sheet.cells", **{k: markup.count(n) for k, n in cells.items()})
     else:
-        outcomes = w.sheet.outcomes
-        without = every - (int(outcomes["n"].sum()) if outcomes is not None else 0)
         note = w.say("sheet.without_label")
     many = "many_failed" in set(w.sheet.notes["code"])
     tone = "bad" if many else "watch" if cells["failed"] + cells["missing"] else "good"
-    value = w.say("sheet.of", n=markup.count(without), all=markup.count(every))
+    value = w.say("sheet.of", n=markup.count(w.sheet.unscored), all=markup.count(w.sheet.rows))
     return markup.card(w.say("sheet.unscored"), value, mark=markup.badge(tone, lang=w.lang), note=note)
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from ragnb.assessment import streams
 from ragnb.errors import RagnbError, did_you_mean, listing
 from ragnb.readers import read_cases, read_gold, read_scores, read_traces
+from ragnb.readers.streamed import Stream, stream_scores
 from ragnb.scenario import Scenario
 from ragnb.traces import RATES, check_gold, label_traces
+from ragnb.weights import column_names
 
 
 @dataclass
@@ -21,8 +24,11 @@ class Inputs:
 
     Attributes
     ----------
-    frame : DataFrame
-        One row a sample.
+    frame : DataFrame or polars.LazyFrame
+        One row a sample; a query where the rows are too many to hold.
+    rows : int
+    stream : Stream or None
+        What keeps the rows of a query in reach.
     labelled, with_gold : bool
         Whether traces were labelled, and whether with gold.
     files : list of dict
@@ -37,7 +43,9 @@ class Inputs:
         Where the rows came from.
     """
 
-    frame: pd.DataFrame = field(default_factory=pd.DataFrame)
+    frame: Any = field(default_factory=pd.DataFrame)
+    rows: int = 0
+    stream: Stream | None = None
     labelled: bool = False
     with_gold: bool = False
     files: list[dict[str, Any]] = field(default_factory=list)
@@ -49,13 +57,16 @@ class Inputs:
     def read(self, role: str, reader: Callable[..., pd.DataFrame], source: Any, **options: Any) -> pd.DataFrame:
         """Read one input and note what became of it."""
         frame = reader(source, **options)
-        origin = frame.attrs.get("source", {})
+        self.note(role, frame.attrs.get("source", {}), frame.attrs.get("lossy", []), len(frame))
+        return frame
+
+    def note(self, role: str, origin: Mapping[str, Any], lossy: Iterable[Mapping[str, Any]], rows: int) -> None:
+        """Note where an input came from, and what became of it."""
         if origin.get("path"):
             self.files.append({"role": role, **{k: origin.get(k) for k in ("path", "sha256", "rows")}})
             self.files[-1]["path"] = str(self.files[-1]["path"]).replace("\\", "/").rsplit("/", 1)[-1]
-        self.lossy += [{"role": role, **row} for row in frame.attrs.get("lossy", [])]
-        self.steps.append((f"read_{role}", len(frame)))
-        return frame
+        self.lossy += [{"role": role, **row} for row in lossy]
+        self.steps.append((f"read_{role}", rows))
 
 
 def gather(scenario: Scenario, source: Any = None) -> Inputs:
@@ -69,10 +80,10 @@ def gather(scenario: Scenario, source: Any = None) -> Inputs:
         traces, scores = (source, None) if scenario.gold is not None else (None, source)
     frames = []
     if scores is not None:
-        frame = inputs.read("scores", read_scores, scores, metrics=scenario.metrics, **options)
-        frames.append(_kept(inputs, "scores", scenario, frame))
-        inputs.labelled = "label" in frame and any(rate in frame for rate in RATES)
-        inputs.with_gold = inputs.labelled and "answerable" in frame
+        frames.append(_scores(inputs, scenario, scores, options))
+        have = column_names(frames[0])
+        inputs.labelled = "label" in have and any(rate in have for rate in RATES)
+        inputs.with_gold = inputs.labelled and "answerable" in have
     if traces is not None:
         gold = None
         if scenario.gold is not None:
@@ -83,8 +94,23 @@ def gather(scenario: Scenario, source: Any = None) -> Inputs:
     if not frames:
         frames = [_only_cases(inputs, scenario, options)]
     inputs.frame = frames[0] if len(frames) == 1 else _joined(frames[0], frames[1])
-    inputs.frame.attrs = {}
+    if inputs.stream is None:
+        inputs.rows, inputs.frame.attrs = len(inputs.frame), {}
     return inputs
+
+
+def _scores(inputs: Inputs, scenario: Scenario, scores: Any, options: Mapping[str, Any]) -> Any:
+    stream = stream_scores(scores, metrics=scenario.metrics, **options)
+    if stream is None:
+        frame = inputs.read("scores", read_scores, scores, metrics=scenario.metrics, **options)
+        return _kept(inputs, "scores", scenario, frame)
+    inputs.note("scores", stream.origin, stream.lossy, stream.rows)
+    inputs.stream, inputs.rows = stream, stream.rows
+    if not scenario.where:
+        return stream.frame
+    rows, inputs.rows = streams.kept(stream.frame, scenario.where, "scores")
+    inputs.steps.append(("kept_scores", inputs.rows))
+    return rows
 
 
 def _encoding(scenario: Scenario) -> str | None:
@@ -136,8 +162,13 @@ def _labelled(inputs: Inputs, scenario: Scenario, traces: pd.DataFrame, gold: pd
     return frame
 
 
-def _joined(scores: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
+def _joined(scores: Any, traces: Any) -> pd.DataFrame:
     """One row a sample: the scores' columns first, gaps filled from the traces, then what only traces have."""
+    if not (isinstance(scores, pd.DataFrame) and isinstance(traces, pd.DataFrame)):
+        raise RagnbError(
+            "scores and traces are joined in memory, and one of them is too large for that; assess each of them "
+            "alone, or join them into Parquet files first"
+        )
     keys = [k for k in ("sample_id", "system") if k in scores and k in traces]
     for name, frame in (("scores", scores), ("traces", traces)):
         if "sample_id" not in keys or frame.duplicated(keys).any():

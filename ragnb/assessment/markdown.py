@@ -149,9 +149,10 @@ def _questions(w: Writer) -> str:
     ]
     columns = {key: Column(w.say(f"column.{key}")) for key in rows[0]} if rows else {}
     table = markdown_table(pd.DataFrame(rows, dtype=object), columns=columns, lang=w.lang) if rows else ""
-    if len(scores) <= _MOST_ROWS:
+    if w.sheet.rows <= _MOST_ROWS:
         return table
-    rest = w.say("sheet.questions_first", n=markup.count(_MOST_ROWS), all=markup.count(len(scores)))
+    key = "questions_streamed" if w.sheet.streamed else "questions_first"
+    rest = w.say(f"sheet.{key}", n=markup.count(len(rows)), all=markup.count(w.sheet.rows))
     return f"{table}\n\n{rest}"
 
 

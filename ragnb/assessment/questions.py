@@ -10,12 +10,12 @@ import pandas as pd
 
 from ragnb import markup
 from ragnb.assessment.parts import TOTAL, Row, Writer, gap
+from ragnb.assessment.streams import BAD_FIRST
 from ragnb.assessment.tables import metric_columns
 from ragnb.markup import Column, Safe, html_table, one_line
 
 MOST_PLAIN, MOST_LIVE = 50, 10_000
 BYTES_A_ROW, BYTES_OF_ALL = 2_000, 4_500_000
-_BAD_FIRST = ("HALLUCINATION", "OVER_REFUSAL", "ANS_NO_HIT")
 _TAGS = ("system", "label", "miss")
 # Which share of a row's bytes a text may take: a fifth, a third and so on.
 _UNFOLDED = {"question": 5, "answer": 3, "ground_truth_answer": 6, "retrieved_contexts": 4}
@@ -33,7 +33,8 @@ def questions(w: Writer) -> Safe:
     names = [*w.quality, *w.total]
     live = scores.head(MOST_LIVE)
     key = "questions_live" if len(live) == len(scores) else "questions_worst"
-    said = w.say(f"sheet.{key}", n=markup.count(len(live)), all=markup.count(len(scores)))
+    key = "questions_streamed" if w.sheet.streamed else key
+    said = w.say(f"sheet.{key}", n=markup.count(len(live)), all=markup.count(w.sheet.rows))
     plain = _plain(w, live.head(MOST_PLAIN), heads, names, len(scores))
     special = dict.fromkeys((*_TAGS, doc), "tag") | {"question": "long"}
     kinds: dict[str, Any] = {heads[c]: special.get(c, "text") for c in text}
@@ -58,7 +59,7 @@ def questions(w: Writer) -> Safe:
 def worst_first(w: Writer) -> pd.DataFrame:
     """Return the rows ordered by weighted score, then by label; those without either come last."""
     scores = w.sheet.scores
-    by_label = {label: place for place, label in enumerate(_BAD_FIRST)}
+    by_label = {label: place for place, label in enumerate(BAD_FIRST)}
     label = scores["label"].map(by_label) if "label" in scores else pd.Series(np.nan, index=scores.index)
     total = scores[TOTAL] if TOTAL in scores else pd.Series(np.nan, index=scores.index)
     return scores.iloc[np.lexsort((label.fillna(9.0), total.fillna(np.inf)))]

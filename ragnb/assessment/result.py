@@ -21,7 +21,14 @@ class Assessment:
     scenario : Scenario
         The settings that were used, overrides included.
     scores : DataFrame
-        The rows, weighed: ``weighted_score``, ``sample_weight``; with traces also their labels and rates.
+        The rows, weighed: ``weighted_score``, ``sample_weight``; with traces also their labels and rates. Of rows
+        too many to hold (see `assess`) only those that the sheet shows: the 1,000 worst by weighted score, and
+        the worst samples of the diagnoses. No number of the sheet is computed from them.
+    rows, unscored : int
+        How many rows the sheet is about, and how many of them have no score of quality (of traces: no label).
+    spread : DataFrame
+        ``[system,] metric, bin_low, bin_high, n, n_missing, n_failed, n_not_applicable``: how many rows score in
+        each tenth of a metric's range, and how many have no score.
     means : DataFrame
         As `weighted_means` gives it: the metrics, the rates, last ``weighted_score``.
     systems, documents : DataFrame or None
@@ -56,6 +63,9 @@ class Assessment:
 
     scenario: Scenario
     scores: pd.DataFrame
+    rows: int
+    unscored: int
+    spread: pd.DataFrame
     means: pd.DataFrame
     systems: pd.DataFrame | None
     documents: pd.DataFrame | None
@@ -71,12 +81,17 @@ class Assessment:
     calibration: None = None
 
     @property
+    def streamed(self) -> bool:
+        """Whether `scores` holds only some of the rows."""
+        return len(self.scores) < self.rows
+
+    @property
     def blocked(self) -> bool:
         """Whether a gate blocks."""
         return bool(self.gates["blocks"].any())
 
     def __repr__(self) -> str:
-        return f"Assessment({self.verdict!r}, {len(self.scores)} rows, {len(self.notes)} notes)"
+        return f"Assessment({self.verdict!r}, {self.rows} rows, {len(self.notes)} notes)"
 
     def _repr_html_(self) -> str:
         from ragnb.assessment.sheet import to_html
@@ -102,7 +117,8 @@ class Assessment:
         Returns
         -------
         dict of name to path
-            ``scores.csv, means.csv, gates.json, gates.junit.xml, report.md, scenario.snapshot.yaml, run.json``.
+            ``scores.csv, means.csv, gates.json, gates.junit.xml, report.md, scenario.snapshot.yaml, run.json``;
+            ``worst.csv`` in the place of ``scores.csv`` where the rows were too many to hold.
 
         Examples
         --------

@@ -23,7 +23,7 @@ _PACKAGES = ("numpy", "pandas", "scipy", "pydantic", "narwhals", "polars", "matp
 def save(sheet: Assessment, folder: Path, command: str | None) -> dict[str, Path]:
     """Write all files of a run; see `Assessment.save`."""
     texts = {
-        "scores.csv": to_csv_text(sheet.scores),
+        "worst.csv" if sheet.streamed else "scores.csv": to_csv_text(sheet.scores),
         "means.csv": to_csv_text(sheet.means),
         "gates.json": gates_json(sheet.gates),
         "gates.junit.xml": gates_junit(sheet.gates, name=sheet.scenario.name, lang=sheet.scenario.lang),

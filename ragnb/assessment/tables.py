@@ -146,7 +146,7 @@ def _slices(w: Writer) -> Safe:
     if w.sheet.slices is None:
         return Safe("")
     tables = []
-    for name, table in w.sheet.slices.groupby("slice", sort=False):
+    for name, table in w.sheet.slices.fillna({"group": MISSING}).groupby("slice", sort=False):
         cells = {(row["group"], row["metric"]): row for row in table.to_dict("records")}
         groups = list(dict.fromkeys(table["group"]))[:MOST_GROUPS]
         there = [m for m in (*w.total, *w.quality, *w.rates) if any(_has(cells, one, m) for one in groups)]
@@ -206,6 +206,7 @@ def systems(w: Writer) -> Safe:
     table = w.sheet.systems
     if table is None:
         return Safe("")
+    table = table.fillna({"system": MISSING})
     names = [*w.total, *w.quality, *w.rates]
     cells = {(row["system"], row["metric"]): row for row in table.to_dict("records")}
     column = table[table["metric"] == names[0]].sort_values("value", ascending=False, kind="stable")

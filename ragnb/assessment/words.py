@@ -8,9 +8,10 @@ from typing import Any
 import pandas as pd
 
 from ragnb.assessment.inputs import Inputs
+from ragnb.assessment.streams import MOST_SHOWN, head_of
 from ragnb.diagnostics import least_set_note
 from ragnb.errors import listing
-from ragnb.markup import with_interval
+from ragnb.markup import count, with_interval
 from ragnb.scenario import Scenario
 from ragnb.schema import Metric, note_frame, note_row, undeclared_columns
 from ragnb.texts import counted, load
@@ -58,24 +59,26 @@ def verdict(scenario: Scenario, means: pd.DataFrame, gates: pd.DataFrame, severa
 
 def notes(
     scenario: Scenario, inputs: Inputs, means: pd.DataFrame, gates: pd.DataFrame, modes: pd.DataFrame,
-    metrics: list[Metric], several: bool,
+    metrics: list[Metric], systems: int,
 ) -> pd.DataFrame:  # fmt: skip
     """Return all notes of a run, the ones that change how numbers are read first."""
     lang = scenario.lang
     rows: list[Row] = weight_notes(means, lang).to_dict("records")  # type: ignore[assignment]
-    rows += least_set_note(inputs.frame, metrics, lang=lang)
-    rows += _setting_notes(scenario, inputs, several)
+    rows += least_set_note(means, metrics, lang=lang)
+    rows += _setting_notes(scenario, inputs, systems)
     rows += _gate_notes(scenario, gates)
     rows += _trace_notes(inputs, lang)
     rows += _reading_notes(inputs, lang)
-    rows += _column_notes(inputs.frame, metrics, lang)
+    rows += _column_notes(head_of(inputs.frame), metrics, lang)
     return note_frame(rows)
 
 
-def _setting_notes(scenario: Scenario, inputs: Inputs, several: bool) -> Iterator[Row]:
+def _setting_notes(scenario: Scenario, inputs: Inputs, systems: int) -> Iterator[Row]:
     say = load(scenario.lang)
-    if several:
-        systems = inputs.frame["system"].nunique()
+    if inputs.stream is not None:
+        text = say("note.streamed", n=count(inputs.rows), shown=count(min(MOST_SHOWN, inputs.rows)))
+        yield note_row("streamed", "scores", text)
+    if systems > 1:
         yield note_row("pooled_systems", "system", say("note.pooled_systems", n=systems))
     if scenario.doc_weights:
         yield note_row("doc_weighted", scenario.doc, say("note.doc_weighted", n=len(scenario.doc_weights)))
@@ -144,7 +147,7 @@ def ledger(inputs: Inputs, means: pd.DataFrame, lang: str) -> pd.DataFrame:
     say = load(lang)
     steps = [(say(f"step.{code}"), rows) for code, rows in inputs.steps]
     total = means.iloc[-1]
-    steps += [(say("step.rows"), len(inputs.frame)), (say("step.weighted"), int(total["n"]))]
+    steps += [(say("step.rows"), inputs.rows), (say("step.weighted"), int(total["n"]))]
     steps += [
         (say("step.failed_cells"), int(means["n_failed"].sum())),
         (say("step.not_applicable_cells"), int(means["n_not_applicable"].sum())),

@@ -122,7 +122,7 @@ def large(documents: Sequence[Document], report: Lossy) -> Stream | None:
 
     if not any(one.suffix in (".parquet", ".pq", ".jsonl", ".ndjson") for one in documents):
         return None
-    format = format_of(documents, None).name
+    format = format_of(list(documents), None).name
     packed = any(one.path.name.lower().endswith(".gz") for one in documents)
     if format == "parquet" and not packed:
         frame = scan_parquet([one.path for one in documents])
@@ -151,7 +151,7 @@ def scan_parquet(paths: Sequence[Path]) -> pl.LazyFrame:
     """
     import polars as pl
 
-    scans = []
+    scans: list[pl.LazyFrame] = []
     for path in paths:
         scan = pl.scan_parquet(path)
         try:
@@ -162,7 +162,7 @@ def scan_parquet(paths: Sequence[Path]) -> pl.LazyFrame:
             agree(str(paths[0]), scans[0].collect_schema().names(), str(path), names, "parquet")
         scans.append(scan)
     if len({tuple(scan.collect_schema().items()) for scan in scans}) == 1:
-        return pl.scan_parquet(paths)
+        return pl.scan_parquet(list(paths))
     return pl.concat(scans, how="diagonal_relaxed")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -111,7 +111,7 @@ def _text(name: str, kind: pl.DataType) -> pl.Expr:
     return pl.when(~text.str.contains(r"^\s*(?:NaN|<NA>)\s*$")).then(text)
 
 
-def shown_rows(rows: pl.DataFrame) -> Any:
+def shown_rows(rows: pl.DataFrame) -> pd.DataFrame:
     """Return a few rows of a stream as a pandas frame whose cells are those that `read_scores` gives.
 
     Examples

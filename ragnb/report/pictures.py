@@ -50,7 +50,7 @@ def pictures(sheet: Assessment) -> dict[str, Safe]:
         if axes
         else Safe(""),
         "distribution": _picture(
-            w, "distribution", lambda draw: draw.distribution(sheet.scores, bounded, by=by, lang=w.lang)
+            w, "distribution", lambda draw: draw.distribution(sheet.spread, bounded, by=by, lang=w.lang)
         )
         if bounded
         else Safe(""),

@@ -89,7 +89,9 @@ def _cells(table: Table, width: int, by: str | None, doc: str | None, cluster: s
     none = Labels(np.full(size, -1, dtype=np.int64), ())
     docs = coded(table[doc], compose=True) if doc else none
     clusters = docs if cluster == doc else coded(table[cluster]) if cluster else none
-    group = with_nameless(coded(table[by], compose=by == doc)) if by else Labels(np.zeros(size, dtype=np.int64), ("",))
+    group = (
+        with_nameless(coded(table[by], compose=by == doc)) if by else Labels(np.zeros(size, dtype=np.int64), ("",))
+    )
     groups = len(group.names)
     alone = clusters.codes < 0
     cross = np.zeros((int(alone.sum()), width, width))

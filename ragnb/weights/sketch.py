@@ -18,7 +18,7 @@ from ragnb.weights.check import check_weights, warn_unused
 from ragnb.weights.columns import Array, Labels, coded, labels, matrix, statuses
 from ragnb.weights.engines import BAD, column_names, explain, grouped, opened, patterned, scored_columns
 from ragnb.weights.finish import finish, plan_total
-from ragnb.weights.grouped import columns_of, with_nameless
+from ragnb.weights.grouped import with_nameless
 from ragnb.weights.reduced import MetricsArgument
 
 
@@ -99,26 +99,33 @@ def _counts(frame: pd.DataFrame, metrics: Sequence[Metric], by: str | None, bins
 
 
 def _counts_on_engine(scores: Any, metrics: Sequence[Metric], by: str | None, bins: int) -> Counts:
-    """The same, each bin as a sum of one query."""
-    zero, one = nw.lit(0, dtype=nw.Int64), nw.lit(1, dtype=nw.Int64)
-    flags = {}
-    for k, metric in enumerate(metrics):
-        place = (nw.col(f"__v{k}") - metric.low) / (metric.high - metric.low) * bins + _HAIR
-        for b in range(bins):
-            inside = ~nw.col(f"__v{k}").is_null()
-            inside = inside & (place >= b) if b else inside
-            inside = inside & (place < b + 1) if b < bins - 1 else inside
-            flags[f"__b{k}_{b}"] = nw.when(inside).then(one).otherwise(zero)
-    rows = patterned(opened(scores), metrics, {} if by is None else {"__k0": by})
-    rows = rows.with_columns(**({"__k0": zero} if by is None else {}), **flags)
-    table = grouped(rows, ["__k0"], [BAD, *flags])
+    """The same by a query a metric, which reads its column alone."""
+    tables = [_table_of(scores, metric, by, bins) for metric in metrics]
+    keys = [table["__k0"] if by is not None else np.zeros(len(table["__n"])) for table in tables]
+    ends = np.cumsum([0, *map(len, keys)])
+    every = np.concatenate(keys) if keys else np.empty(0)
+    group = with_nameless(coded(every)) if by is not None else Labels(np.zeros(len(every), dtype=np.int64), ("",))
+    counts = np.zeros((len(group.names), len(metrics), bins), dtype=np.int64)
+    for k, table in enumerate(tables):
+        codes, place = group.codes[ends[k] : ends[k + 1]], table["__place"]
+        scored = place >= 0
+        np.add.at(counts[:, k], (codes[scored], place[scored]), table["__n"][scored].astype(np.int64))
+    return group.names, counts
+
+
+def _table_of(scores: Any, metric: Metric, by: str | None, bins: int) -> dict[str, npt.NDArray[Any]]:
+    """How many rows of each group are in each bin, −1 without a score."""
+    value = nw.col("__v0")
+    place = ((value - metric.low) / (metric.high - metric.low) * bins + _HAIR).floor()
+    inside = nw.when(place > bins - 1).then(nw.lit(bins - 1.0)).otherwise(place)
+    inside = nw.when(place < 0).then(nw.lit(0.0)).otherwise(inside)
+    scored = nw.when(value.is_null()).then(nw.lit(-1.0)).otherwise(inside)
+    rows = patterned(opened(scores), [metric], {} if by is None else {"__k0": by})
+    rows = rows.with_columns(__place=scored.cast(nw.Int64))
+    table = grouped(rows, [*([] if by is None else ["__k0"]), "__place"], [BAD])
     if table[BAD].any():
-        explain(scores, metrics)
-    size = len(table["__n"])
-    group = Labels(np.zeros(size, dtype=np.int64), ("",)) if by is None else with_nameless(coded(table["__k0"]))
-    counts = np.zeros((len(group.names), len(metrics) * bins), dtype=np.int64)
-    np.add.at(counts, group.codes, columns_of(table, flags, size).astype(np.int64))
-    return group.names, counts.reshape(len(group.names), len(metrics), bins)
+        explain(scores, [metric])
+    return table
 
 
 def quantiles(
