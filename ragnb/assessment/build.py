@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from ragnb.assessment import streams, words
+from ragnb.assessment import breakdowns, streams, words
 from ragnb.assessment.inputs import Inputs, gather
 from ragnb.assessment.result import Assessment
 from ragnb.diagnostics import RULES, diagnose, failure_summary
@@ -19,9 +17,7 @@ from ragnb.gates import check_gates
 from ragnb.scenario import Scenario, load_scenario
 from ragnb.schema import DEFAULT_GATES, METRICS, Gate, Metric, resolve_metrics
 from ragnb.traces import RATES, outcome_counts
-from ragnb.weights import Moments, column_names, histogram, moments
-
-_SLICES, _FEW_GROUPS = ("kind", "language"), 12
+from ragnb.weights import column_names, moments
 
 
 def assess(source: Any, **overrides: Any) -> Assessment:
@@ -58,6 +54,7 @@ def assess(source: Any, **overrides: Any) -> Assessment:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> scores = pd.DataFrame({"faithfulness": [0.9, 0.4, 0.8], "doc_name": ["a", "b", "c"]})
     >>> sheet = assess(scores, metric_weights={"faithfulness": 2})
     >>> sheet.means[["metric", "weight", "n"]].head(1)
@@ -66,7 +63,11 @@ def assess(source: Any, **overrides: Any) -> Assessment:
     """
     scenario, frame = _scenario(source, overrides)
     inputs = gather(scenario, frame)
-    return _sheet(scenario, inputs)
+    try:
+        return _sheet(scenario, inputs)
+    finally:
+        if inputs.stream is not None:
+            inputs.stream.close()
 
 
 def _scenario(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, Any]:
@@ -83,12 +84,7 @@ def _scenario(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, Any]
 
 def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     frame, lang = inputs.frame, scenario.lang
-    settings: dict[str, Any] = {
-        "metric_weights": scenario.metric_weights,
-        "doc_weights": scenario.doc_weights,
-        "orient": scenario.orient,
-        "rescale": scenario.rescale,
-    }
+    settings = {name: getattr(scenario, name) for name in ("metric_weights", "doc_weights", "orient", "rescale")}
     finish: dict[str, Any] = settings | {"level": scenario.level, "strict": False}
     shape: dict[str, Any] = {"doc": scenario.doc, "cluster": scenario.cluster}
     metrics = _metrics(scenario, frame)
@@ -109,12 +105,12 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
         scenario=scenario,
         scores=weighed if inputs.stream is None else streams.worst_rows(weighed, diagnoses),
         rows=inputs.rows,
-        unscored=_unscored(reduced, outcomes),
-        spread=_spread(frame, metrics, means if by_system is None else by_system),
+        unscored=breakdowns.unscored(reduced, outcomes),
+        spread=breakdowns.spread(frame, metrics, means if by_system is None else by_system),
         means=means,
         systems=by_system,
-        documents=_by_document(frame, metrics, scenario, finish),
-        slices=_by_slice(frame, metrics, scenario, finish),
+        documents=breakdowns.by_document(frame, metrics, scenario, finish),
+        slices=breakdowns.by_slice(frame, metrics, scenario, finish),
         diagnoses=diagnoses,
         modes=modes,
         outcomes=outcomes,
@@ -143,46 +139,3 @@ def _gates(scenario: Scenario, metrics: list[Metric], inputs: Inputs) -> tuple[G
     ops: dict[str, Any] = {metric.name: ">=" if metric.better == "higher" else "<=" for metric in quality}
     found += [Gate(name, name, ops[name], bar) for name, bar in warning_bars(RULES, quality).items()]
     return tuple(found)
-
-
-def _unscored(reduced: Moments, outcomes: pd.DataFrame | None) -> int:
-    """How many rows have no score of quality; of traces without any such metric, no label."""
-    quality = [k for k, metric in enumerate(reduced.metrics) if metric.role == "quality"]
-    if quality:
-        alone = ~reduced.cells.present[:, quality].any(axis=1)
-        return int(reduced.cells.n[alone].sum())
-    return int(reduced.rows.sum()) - (0 if outcomes is None else int(outcomes["n"].sum()))
-
-
-def _spread(frame: Any, metrics: list[Metric], means: pd.DataFrame) -> pd.DataFrame:
-    """How many rows score in each tenth, and how many have no score of which kind, by system where means are."""
-    bounded = [metric for metric in metrics if metric.bounded and metric.role == "quality"]
-    by = [name for name in ("system",) if name in means]
-    table = histogram(frame, bounded, by=by[0] if by else None)
-    return table.merge(means[[*by, "metric", "n_missing", "n_failed", "n_not_applicable"]], on=[*by, "metric"])
-
-
-def _by_document(
-    frame: Any, metrics: list[Metric], scenario: Scenario, finish: dict[str, Any]
-) -> pd.DataFrame | None:
-    """Means by document, without the rows that have none."""
-    if scenario.doc not in column_names(frame):
-        return None
-    by = moments(frame, metrics, by=scenario.doc, doc=scenario.doc, cluster=scenario.cluster)
-    means = by.means(**(finish | {"doc_weights": None}))
-    named = means[means[scenario.doc].notna()].reset_index(drop=True).rename(columns={scenario.doc: "document"})
-    return named if len(named) else None
-
-
-def _by_slice(
-    frame: Any, metrics: list[Metric], scenario: Scenario, finish: dict[str, Any]
-) -> pd.DataFrame | None:
-    """Means by the groups of each slice; columns nobody asked for only where they part the rows in a few."""
-    have = column_names(frame)
-    few = [c for c in _SLICES if c in have and 1 < streams.distinct(frame, c) <= _FEW_GROUPS]
-    tables = []
-    for column in few if scenario.slices is None else scenario.slices:
-        by = moments(frame, metrics, by=column, doc=scenario.doc, cluster=scenario.cluster).means(**finish)
-        tables.append(by.rename(columns={column: "group"}))
-        tables[-1].insert(0, "slice", column)
-    return pd.concat(tables, ignore_index=True) if tables else None

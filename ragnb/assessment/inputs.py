@@ -12,8 +12,8 @@ import pandas as pd
 from ragnb.assessment import streams
 from ragnb.errors import RagnbError, did_you_mean, listing
 from ragnb.readers import read_cases, read_gold, read_scores, read_traces
-from ragnb.readers.streamed import Stream, stream_scores
 from ragnb.scenario import Scenario
+from ragnb.streams import Stream, stream_scores
 from ragnb.traces import RATES, check_gold, label_traces
 from ragnb.weights import column_names
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from ragnb import markup
 from ragnb.assessment.parts import TOTAL, Row, Writer, gap
-from ragnb.assessment.streams import BAD_FIRST
+from ragnb.assessment.streams import BAD_FIRST, DIGITS
 from ragnb.assessment.tables import metric_columns
 from ragnb.markup import Column, Safe, html_table, one_line
 
@@ -62,7 +62,7 @@ def worst_first(w: Writer) -> pd.DataFrame:
     by_label = {label: place for place, label in enumerate(BAD_FIRST)}
     label = scores["label"].map(by_label) if "label" in scores else pd.Series(np.nan, index=scores.index)
     total = scores[TOTAL] if TOTAL in scores else pd.Series(np.nan, index=scores.index)
-    return scores.iloc[np.lexsort((label.fillna(9.0), total.fillna(np.inf)))]
+    return scores.iloc[np.lexsort((label.fillna(9.0), total.round(DIGITS).fillna(np.inf)))]
 
 
 def _plain(w: Writer, shown: pd.DataFrame, heads: dict[str, str], names: list[str], n: int) -> Safe:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ragnb.errors import RagnbError, did_you_mean
-from ragnb.readers.typed import groups_listed, shown_rows
 from ragnb.scenario import Scenario
 from ragnb.schema import Metric
+from ragnb.streams import groups_listed, shown_rows
 from ragnb.weights import sample_weight, weigh
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ MOST_SHOWN = 1000
 BAD_FIRST = ("HALLUCINATION", "OVER_REFUSAL", "ANS_NO_HIT")
 """The labels in the order in which answers of one score are shown; others come after them."""
 
+DIGITS = 12
 _ROW = "__row"
 
 
@@ -102,7 +103,8 @@ def worst_rows(rows: pl.LazyFrame, diagnoses: pd.DataFrame) -> pd.DataFrame:
 
     numbered = rows.with_row_index(_ROW)
     keys = ["weighted_score", "__rank", _ROW]
-    ranked = numbered.with_columns(_rank(rows).alias("__rank")).select(keys)
+    # Engines differ in the last bit of a sum: what is equal to twelve digits is equal, and stands in its order.
+    ranked = numbered.with_columns(_rank(rows).alias("__rank"), pl.col(keys[0]).round(DIGITS)).select(keys)
     worst = ranked.sort(keys, nulls_last=True).head(MOST_SHOWN).collect(engine="streaming")[_ROW]
     named = {one["sample_id"] for found in diagnoses["worst"] for one in found}
     wanted = pl.col(_ROW).is_in(worst.implode()) | pl.col("sample_id").is_in(list(named))

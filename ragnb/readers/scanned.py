@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ragnb.errors import RagnbWarning, place
+from ragnb.files import is_pattern
 from ragnb.readers import jsonl
 from ragnb.readers.blocks import Scan
-from ragnb.readers.cells import as_id
+from ragnb.readers.cells import as_id, as_text
 from ragnb.readers.contract import IDS
 from ragnb.readers.document import Document, find_document
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import apply_names, name_system, rename_map
-from ragnb.readers.raw import Raw
-from ragnb.readers.spilled import series
+from ragnb.readers.raw import Raw, absent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,7 +34,7 @@ def scan(
 
     Keys are those of the first 500 lines, of 500 lines spread over the file, and those that labels depend on.
     """
-    if not isinstance(source, str | os.PathLike):
+    if not isinstance(source, str | os.PathLike) or is_pattern(source):
         return None
     document = find_document(source, encoding)
     lines = format == "jsonl" or (format is None and document.suffix in (".jsonl", ".ndjson"))
@@ -69,6 +69,25 @@ def as_polars(raw: Raw, report: Lossy) -> pl.DataFrame:
         columns.append(series(name, cells))
     _tell(report, raw.file)
     return pl.DataFrame(columns)
+
+
+def series(name: str, cells: Sequence[Any]) -> pl.Series:
+    """Return cells as a Polars series; cells of several types become text.
+
+    Examples
+    --------
+    >>> series("a", [1, "b"]).to_list(), series("a", [1, 2.5, float("nan")]).to_list()
+    (['1', 'b'], [1.0, 2.5, None])
+    """
+    import polars as pl
+
+    held = [None if absent(cell) else cell for cell in cells]
+    try:
+        if {type(cell) for cell in held} <= {int, float, type(None)} and any(type(c) is float for c in held):
+            return pl.Series(name, held, dtype=pl.Float64, strict=False)
+        return pl.Series(name, held)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+        return pl.Series(name, [as_text(cell) for cell in held], dtype=pl.String)
 
 
 def _tell(report: Lossy, where: Document | str) -> None:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ragnb.errors import RagnbError
-from ragnb.files import write_whole
+from ragnb.files import digest, matched, write_whole
 from ragnb.scenario import Scenario
 
 INPUTS = ("scores", "traces", "gold", "cases", "ratings")
@@ -39,8 +39,7 @@ def input_hash(scenario: Scenario) -> str:
     home = scenario.path or next(iter(files.values()))
     parts = [scenario.snapshot_text(relative_to=home.parent)]
     for role, path in files.items():
-        with path.open("rb") as file:
-            parts.append(f"{role} {hashlib.file_digest(file, 'sha256').hexdigest()}")
+        parts.append(f"{role} {digest(matched(path))}")
     return _digest("\n".join(parts).encode("utf-8", "surrogatepass"))
 
 

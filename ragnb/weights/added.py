@@ -19,7 +19,6 @@ from ragnb.weights.engines import (
     collected,
     doc_there,
     explain,
-    guarded,
     key_of,
     laid_out,
     opened,
@@ -157,6 +156,14 @@ def indicators(
     return rows.with_columns(__code=code).with_columns(**flags).select(*keys, *names).to_native()
 
 
+def _guarded(value: nw.Expr, faults: Sequence[tuple[nw.Expr, str]]) -> nw.Expr:
+    """Return the value, or make the query fail with the fault's words once it runs: words are no number."""
+    said = nw.lit(None, dtype=nw.String)
+    for fault, words in reversed(faults):
+        said = nw.when(fault).then(nw.lit(words)).otherwise(said)
+    return nw.when(said.cast(nw.Float64).is_null()).then(value)
+
+
 def _added(
     scores: Any, metrics: Sequence[Metric], new: dict[str, nw.Expr], plain: dict[str, nw.Expr], only: bool
 ) -> Any:
@@ -165,7 +172,7 @@ def _added(
     have = source.collect_schema().names()
     rows, faults = laid_out(source, metrics)
     if lazy and faults:
-        new = {name: guarded(value, faults) for name, value in new.items()}
+        new = {name: _guarded(value, faults) for name, value in new.items()}
     kept = [*new, *plain] if only else list(dict.fromkeys([*have, *new, *plain]))
     if lazy:
         return rows.with_columns(**new, **plain).select(*kept).to_native()

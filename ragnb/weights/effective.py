@@ -75,6 +75,7 @@ def effective_weights(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> frame = pd.DataFrame({"faithfulness": [1.0], "context_recall": [None]})
     >>> effective_weights(frame).share(0).tolist()
     [1.0]

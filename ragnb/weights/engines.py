@@ -167,14 +167,6 @@ def any_fault(faults: Sequence[tuple[nw.Expr, str]]) -> nw.Expr:
     return nw.when(wrong).then(nw.lit(1, dtype=nw.Int64)).otherwise(nw.lit(0, dtype=nw.Int64))
 
 
-def guarded(value: nw.Expr, faults: Sequence[tuple[nw.Expr, str]]) -> nw.Expr:
-    """Return the value, or make the query fail with the fault's words once it runs: words are no number."""
-    said = nw.lit(None, dtype=nw.String)
-    for fault, words in reversed(faults):
-        said = nw.when(fault).then(nw.lit(words)).otherwise(said)
-    return nw.when(said.cast(nw.Float64).is_null()).then(value)
-
-
 def words_of(count: int) -> list[str]:
     """Return the names of the columns that hold the pattern of gaps."""
     return [f"__p{w}" for w in range(max(-(-count // WORD), 1))]

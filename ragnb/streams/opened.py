@@ -7,7 +7,9 @@ lives as long as the stream.
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,9 +24,9 @@ from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import apply_names, rename_map, system_names, tell_repeats
 from ragnb.readers.numbers import declared
 from ragnb.readers.raw import agree
-from ragnb.readers.spilled import spill, spread
-from ragnb.readers.typed import typed
 from ragnb.schema import METRICS, Metric
+from ragnb.streams.spilled import spill, spread
+from ragnb.streams.typed import typed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,15 +46,23 @@ class Stream:
     origin : dict
         ``path, sha256, format, rows``.
     lossy : list of dict
-    folder : TemporaryDirectory or None
-        Where the rows lie, if not in the caller's own files.
+    folder : Path or None
+        Where the rows lie, if not in the caller's own files; removed with the stream, or by `close`.
     """
 
     frame: pl.LazyFrame
     rows: int
     origin: dict[str, Any]
     lossy: list[dict[str, Any]] = field(default_factory=list)
-    folder: tempfile.TemporaryDirectory[str] | None = None
+    folder: Path | None = None
+
+    def __post_init__(self) -> None:
+        self._end = weakref.finalize(self, shutil.rmtree, self.folder, True) if self.folder else None
+
+    def close(self) -> None:
+        """Remove the folder that was made for the rows; the query cannot run any more."""
+        if self._end is not None:
+            self._end()
 
 
 def stream_scores(
@@ -131,11 +141,13 @@ def large(documents: Sequence[Document], report: Lossy) -> Stream | None:
     size = sum(one.path.stat().st_size * (8 if one.path.name.lower().endswith(".gz") else 1) for one in documents)
     if format != "jsonl" or size <= BYTES:
         return None
-    folder = tempfile.TemporaryDirectory(prefix="ragnb-", ignore_cleanup_errors=True)
-    parts = spill(documents, Path(folder.name), report)
+    folder = Path(tempfile.mkdtemp(prefix="ragnb-"))
+    stream = Stream(pl.LazyFrame(), 0, {"format": format}, folder=folder)
+    parts = spill(documents, folder, report)
     try:
-        frame = pl.concat([pl.scan_parquet(part) for part in parts], how="diagonal_relaxed")
-        return Stream(frame, _count(frame), {"format": format}, folder=folder)
+        stream.frame = pl.concat([pl.scan_parquet(part) for part in parts], how="diagonal_relaxed")
+        stream.rows = _count(stream.frame)
+        return stream
     except pl.exceptions.PolarsError as error:
         where = place(documents[0].path.parent)
         raise RagnbError(f"{where}a key holds values of types that do not go together ({error})") from error

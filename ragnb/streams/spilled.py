@@ -11,7 +11,8 @@ from ragnb.readers.blocks import has_long_line, has_surrogate
 from ragnb.readers.cells import as_text
 from ragnb.readers.document import Document
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.raw import absent, agree, from_records
+from ragnb.readers.raw import agree, from_records
+from ragnb.readers.scanned import series
 
 if TYPE_CHECKING:
     import polars as pl
@@ -104,25 +105,6 @@ def _line_by_line(block: bytes) -> tuple[pl.DataFrame, list[tuple[int, str]], in
         records.append(record)
         replaced += surrogates
     return pl.DataFrame([series(name, cells) for name, cells in from_records(records).items()]), bad, replaced
-
-
-def series(name: str, cells: Sequence[Any]) -> pl.Series:
-    """Return cells as a Polars series; cells of several types become text.
-
-    Examples
-    --------
-    >>> series("a", [1, "b"]).to_list(), series("a", [1, 2.5, float("nan")]).to_list()
-    (['1', 'b'], [1.0, 2.5, None])
-    """
-    import polars as pl
-
-    held = [None if absent(cell) else cell for cell in cells]
-    try:
-        if {type(cell) for cell in held} <= {int, float, type(None)} and any(type(c) is float for c in held):
-            return pl.Series(name, held, dtype=pl.Float64, strict=False)
-        return pl.Series(name, held)
-    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
-        return pl.Series(name, [as_text(cell) for cell in held], dtype=pl.String)
 
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:

@@ -1,0 +1,289 @@
+"""Runs too large to hold: the same sheet as from a frame in memory, from every kind of file, and little memory."""
+
+import gzip
+import itertools
+import json
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import ragnb as rn
+from ragnb.assessment.sheet import sections
+from ragnb.errors import RagnbError
+from ragnb.report import pictures
+from ragnb.streams import opened, spilled, stream_scores
+
+N = 10_000
+METRICS = ("faithfulness", "answer_relevancy", "context_recall", "noise_sensitivity")
+
+
+def scores(n=N, seed=5):
+    """Made rows: gaps, failed and not applicable cells, aliases, two systems, documents in Chinese, ties."""
+    rng = np.random.default_rng(seed)
+    columns = {
+        "qid": [f"q{i}" for i in range(n)],
+        "user_input": [f"问题 {i}" for i in range(n)],
+        "response": [f"answer {i}" for i in range(n)],
+        "retrieved_contexts": [[f"段落 {i}", "b"] for i in range(n)],
+        "doc_name": [
+            [None, "甲.pdf", "re\u0301sume\u0301", "r\u00e9sum\u00e9", "b", ""][int(k)]
+            for k in rng.integers(0, 6, n)
+        ],
+        "model": [["a", "b"][int(k)] for k in rng.integers(0, 2, n)],
+        "kind": [["图", "表", None][int(k)] for k in rng.integers(0, 3, n)],
+        "latency": rng.random(n).round(3).tolist(),
+    }
+    for name in METRICS:
+        values = rng.integers(0, 101, n) / 100
+        columns[name] = [None if x < 0.1 else float(v) for x, v in zip(rng.random(n), values, strict=True)]
+    words = ["failed", "not_applicable", None]
+    columns["faithfulness__status"] = [
+        "ok" if x is not None else words[int(k)]
+        for x, k in zip(columns["faithfulness"], rng.integers(0, 3, n), strict=True)
+    ]
+    return pl.DataFrame(columns)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return scores()
+
+
+@pytest.fixture(autouse=True)
+def small_is_large(monkeypatch):
+    """What is held at most is so little here that the rows of these tests are streamed."""
+    monkeypatch.setattr(opened, "ROWS", N - 1)
+    monkeypatch.setattr(opened, "BYTES", 1000)
+    monkeypatch.setattr(spilled, "BLOCK", 1 << 18)
+
+
+def parts(table, k=3):
+    cuts = [0, 1000, 1500, len(table)][: k + 1] if k > 1 else [0, len(table)]
+    return [table[a:b] for a, b in itertools.pairwise(cuts)]
+
+
+def csv_of(table, folder):
+    lists = pl.col("retrieved_contexts").map_elements(lambda c: json.dumps(list(c), ensure_ascii=False), pl.String)
+    table.with_columns(lists).write_csv(folder / "scores.csv")
+    return folder / "scores.csv"
+
+
+def parquet_of(table, folder, k):
+    for i, part in enumerate(parts(table, k)):
+        part.write_parquet(folder / f"part-{i}.parquet")
+    return folder / ("*.parquet" if k > 1 else "part-0.parquet")
+
+
+def jsonl_of(table, folder):
+    for i, part in enumerate(parts(table)):
+        part.write_ndjson(folder / f"part-{i}.jsonl")
+    return folder / "part-*.jsonl"
+
+
+KINDS = {
+    "one Parquet file": lambda t, f: parquet_of(t, f, 1),
+    "three Parquet files": lambda t, f: parquet_of(t, f, 3),
+    "a folder": lambda t, f: parquet_of(t, f, 3).parent,
+    "JSON lines": jsonl_of,
+    "a lazy frame": lambda t, f: t.lazy(),
+}
+
+
+def told(sheet):
+    """The numbers and words of a sheet that must not depend on how its rows were read."""
+    return [sheet.means, sheet.gates, sheet.systems, sheet.documents, sheet.slices, sheet.modes, sheet.spread]
+
+
+def same(got, want):
+    assert not want.streamed
+    assert got.streamed
+    for mine, theirs in zip(told(got), told(want), strict=True):
+        pd.testing.assert_frame_equal(mine, theirs, rtol=1e-12, atol=1e-12)
+    pd.testing.assert_frame_equal(got.diagnoses, want.diagnoses, rtol=1e-12, atol=1e-12)
+    assert (got.verdict, got.rows, got.unscored) == (want.verdict, want.rows, want.unscored)
+    codes = [code for code in got.notes["code"] if code != "streamed"]
+    assert codes == want.notes["code"].tolist()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"doc_weights": {"甲.pdf": 4, "b": 0.5}, "metric_weights": {"faithfulness": 3}}]
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_stream_gives_the_sheet_of_the_same_rows_in_memory(table, tmp_path, kind, options):
+    want = rn.assess(csv_of(table, tmp_path), **options)
+    got = rn.assess(KINDS[kind](table, tmp_path), **options)
+    same(got, want)
+    order = want.scores["weighted_score"].round(12).sort_values(kind="stable").index
+    shown = want.scores["sample_id"].loc[order].head(1000)
+    assert got.scores["sample_id"].head(1000).tolist() == shown.tolist()
+    named = {one["sample_id"] for worst in got.diagnoses["worst"] for one in worst}
+    assert named <= set(got.scores["sample_id"])
+    assert got.scores["retrieved_contexts"].iloc[0] == want.scores.loc[shown.index[0], "retrieved_contexts"]
+
+
+def test_the_page_of_a_stream_says_that_it_shows_a_part(table, tmp_path):
+    sheet = rn.assess(parquet_of(table, tmp_path, 3), lang="zh")
+    page = "".join(sections(sheet).values())
+    assert "流式读取" in page
+    assert "10,000" in page
+    assert "worst.csv" in page
+    assert "scores.csv" not in page
+    assert sorted(sheet.save(tmp_path / "out"))[-1] == "worst.csv"
+    assert all(pictures(sheet).values())
+    assert "流式读取" in sheet.to_markdown()
+
+
+def test_rows_are_kept_as_in_memory(table, tmp_path):
+    where = {"system": "b", "kind": "图"}
+    want = rn.assess(csv_of(table, tmp_path), where=where)
+    got = rn.assess(parquet_of(table, tmp_path, 3), where=where)
+    for mine, theirs in zip(told(got), told(want), strict=True):
+        if theirs is not None:
+            pd.testing.assert_frame_equal(mine, theirs, rtol=1e-12, atol=1e-12)
+    assert got.ledger["rows"].tolist() == want.ledger["rows"].tolist()
+    with pytest.raises(RagnbError, match=r"where.kind='图表' keeps no row of the scores \(have: 图, 表\)"):
+        rn.assess(tmp_path / "*.parquet", where={"kind": "图表"})
+    with pytest.raises(RagnbError, match="where.kindd: no such column; did you mean 'kind'"):
+        rn.assess(tmp_path / "*.parquet", where={"kindd": "图"})
+
+
+def test_a_few_files_are_read_as_one_table_in_memory(table, tmp_path, monkeypatch):
+    monkeypatch.setattr(opened, "ROWS", N)
+    whole = rn.read_scores(parquet_of(table, tmp_path, 3))
+    one = rn.read_scores(csv_of(table, tmp_path))
+    assert whole["sample_id"].tolist() == one["sample_id"].tolist()
+    assert whole[list(METRICS)].equals(one[list(METRICS)])
+    sheet = rn.assess(tmp_path / "*.parquet")
+    assert not sheet.streamed
+    assert len(sheet.scores) == N
+    assert [one["path"] for one in sheet.inputs] == ["*.parquet"]
+
+
+@pytest.mark.parametrize("large", [True, False])
+def test_a_file_with_other_columns_is_refused_by_name(table, tmp_path, monkeypatch, large):
+    monkeypatch.setattr(opened, "ROWS", 0 if large else 1 << 30)
+    parquet_of(table, tmp_path, 3)
+    table[:5].drop("context_recall").write_parquet(tmp_path / "part-1.parquet")
+    with pytest.raises(
+        RagnbError, match=r"part-1\.parquet: has no column 'context_recall', which .*part-0\.parquet has"
+    ):
+        rn.assess(tmp_path / "*.parquet")
+    (tmp_path / "part-1.parquet").write_bytes(b"no Parquet")
+    with pytest.raises(RagnbError, match=r"part-1\.parquet: is no Parquet file"):
+        rn.assess(tmp_path / "*.parquet")
+    (tmp_path / "part-1.jsonl").write_text('{"faithfulness": 1}\n')
+    with pytest.raises(RagnbError, match=r"part-1\.jsonl: is of another format"):
+        rn.assess(tmp_path / "part-*")
+    with pytest.raises(RagnbError, match="no file fits the pattern"):
+        rn.assess(tmp_path / "nothing-*.parquet")
+
+
+def test_bad_lines_of_a_stream_are_counted_and_named(table, tmp_path):
+    jsonl_of(table, tmp_path)
+    path = tmp_path / "part-2.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    lines[7], lines[4000] = "{not json", lines[4000].replace("answer", "\\ud800 answer")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    sheet = rn.assess(tmp_path / "part-*.jsonl", metrics=["faithfulness"])
+    assert sheet.rows == N - 1
+    text = sheet.notes.set_index("code").loc["bad_lines", "text"]
+    assert "part-2.jsonl, line 8" in text
+    (tmp_path / "part-0.jsonl").write_text('{"faithfulness": "0.5"}\n{"faithfulness": "gut"}\n' * 3000)
+    with pytest.raises(RagnbError, match="column 'faithfulness': found 'gut'"):
+        rn.assess(tmp_path / "part-0.jsonl")
+
+
+def test_packed_lines_and_results_of_cases_are_streamed(table, tmp_path):
+    records = [
+        {
+            "question": f"q{i}",
+            "doc_name": f"d{i % 7}",
+            "results": {"faithfulness": {"score": i % 5 / 4, "status": "ok"}},
+        }
+        for i in range(999)
+    ]
+    records.append({"question": "last", "results": {"faithfulness": {"score": None, "status": "failed"}}})
+    with gzip.open(tmp_path / "cases.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(one) + "\n" for one in records)
+    sheet = rn.assess(tmp_path / "cases.jsonl.gz")
+    row = sheet.means.iloc[0]
+    assert (row["n"], row["n_failed"], row["value"]) == (
+        999,
+        1,
+        pytest.approx(np.mean([i % 5 / 4 for i in range(999)])),
+    )
+    assert sheet.inputs[0]["rows"] == 1000
+
+
+def test_numbers_in_words_are_numbers_and_ranges_hold_in_a_stream(tmp_path):
+    frame = pl.DataFrame({"id": range(N), "faithfulness": ["0.5", "True", "NaN", "0.9999999999"] * (N // 4)})
+    frame.write_parquet(tmp_path / "s.parquet")
+    stream = stream_scores(tmp_path / "s.parquet")
+    assert stream.frame.head(4).collect()["faithfulness"].to_list() == [0.5, 1.0, None, 1.0]
+    frame.with_columns(pl.lit(1.5).alias("context_recall")).write_parquet(tmp_path / "s.parquet")
+    with pytest.raises(RagnbError, match=r"row '0': 1\.5 lies outside 0\.\.1"):
+        rn.assess(tmp_path / "s.parquet")
+
+
+def test_repeated_samples_are_told_in_a_stream(tmp_path):
+    frame = pl.DataFrame({"id": [i // 2 for i in range(N)], "run": [i % 2 for i in range(N)], "faithfulness": 0.5})
+    frame.write_parquet(tmp_path / "s.parquet")
+    assert "repeat" in stream_scores(tmp_path / "s.parquet").frame.collect_schema()
+    frame.drop("run").write_parquet(tmp_path / "s.parquet")
+    (row,) = [one for one in stream_scores(tmp_path / "s.parquet").lossy if one["what"] == "kept"]
+    assert (row["column"], row["n"]) == ("sample_id", N // 2)
+
+
+def test_no_row_of_a_stream_is_collected_but_those_shown(table, tmp_path, monkeypatch):
+    tallest = []
+    collect = pl.LazyFrame.collect
+
+    def watched(frame, *words, **options):
+        found = collect(frame, *words, **options)
+        tallest.append(len(found))
+        return found
+
+    parquet_of(table, tmp_path, 3)
+    monkeypatch.setattr(pl.LazyFrame, "collect", watched)
+    sheet = rn.assess(tmp_path / "*.parquet", cluster="doc_name")
+    assert sheet.rows == N
+    assert max(tallest) <= 2000
+
+
+def test_memory_does_not_grow_with_the_rows_of_a_stream(tmp_path):
+    def peak(rows):
+        for i in range(rows // 50_000):
+            scores(50_000, i).with_columns("qid" + pl.lit(f"-{i}")).drop("retrieved_contexts").write_parquet(
+                tmp_path / f"part-{i}.parquet", row_group_size=50_000
+            )
+        code = f"""
+            import resource
+            import ragnb as rn
+            sheet = rn.assess({str(tmp_path / "*.parquet")!r})
+            assert sheet.streamed and sheet.rows == {rows}
+            print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+        """
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
+        )
+        return int(done.stdout)
+
+    few, many = peak(250_000), peak(450_000)
+    assert many - few < 100, (few, many)  # 200,000 rows more; held as cells they take 400 MB
+
+
+@pytest.mark.parametrize("role", ["scores", "traces"])
+def test_a_scenario_takes_patterns_and_folders(table, tmp_path, role):
+    (tmp_path / "parts").mkdir()
+    parquet_of(table, tmp_path / "parts", 3)
+    for given in ("parts/*.parquet", "parts"):
+        (tmp_path / "s.yaml").write_text(f"{role}: {given}\n")
+        scenario = rn.load_scenario(tmp_path / "s.yaml")
+        assert getattr(scenario, role) == tmp_path / given
+        assert f'{role}: "{given}"' in scenario.snapshot_text() or f"{role}: {given}" in scenario.snapshot_text()
+    assert rn.Scenario(**{role: tmp_path / "parts" / "*.parquet"}).name == "parts"
