@@ -86,3 +86,21 @@ def test_wheel_has_the_command_and_the_licence(wheel):
     assert dict(entries["console_scripts"]) == {"ragnb": "ragnb.cli:main"}
     assert "MIT License" in wheel.read(f"{info}/licenses/LICENSE").decode()
     assert f"Version: {ragnb.__version__}" in wheel.read(f"{info}/METADATA").decode()
+
+
+def test_the_example_of_a_ci_job_runs_step_by_step(tmp_path):
+    from ruamel.yaml import YAML
+
+    (job,) = YAML(typ="safe").load(ROOT / "docs" / "ci-example.yml")["jobs"].values()
+    steps = [step["run"] for step in job["steps"] if "run" in step and not step["run"].startswith("pip ")]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = os.environ | job["env"] | {"PATH": path, "GITHUB_STEP_SUMMARY": str(tmp_path / "step.md")}
+    env["PYTHONPATH"] = str(ROOT)
+    for folder in ("scenarios", "data"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    done = [subprocess.run(["bash", "-ec", step], env=env, cwd=tmp_path, check=False) for step in steps]
+    assert [one.returncode for one in done] == [1, 0, 0]
+    assert (tmp_path / "step.md").read_bytes() == (tmp_path / "summary.md").read_bytes()
+    kept = job["steps"][-1]["with"]["path"].split()
+    assert all((tmp_path / name).exists() for name in kept)
+    assert list((tmp_path / "reports").rglob("report.ipynb"))
