@@ -1,0 +1,130 @@
+"""The report page: how big it is, how fast a browser opens and searches it, and what a run costs; prints tables.
+
+python benchmarks/page.py [--rows 1000 5000 10000] [--runs 5]
+Needs Chromium and playwright, as the browser tests do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import statistics
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import nbformat
+import pandas as pd
+from playwright.sync_api import sync_playwright
+
+from ragnb.errors import RagnbWarning
+from ragnb.report import report, reports, run
+from ragnb.report.kernel import execute
+
+SENTENCE = "the policy leave within thirty days employee claim benefit 報銷 资料 退款 期限 标准 provider network"
+WORDS = SENTENCE.split()
+METRICS = ("faithfulness", "answer_relevancy", "context_recall", "context_precision")
+
+
+def table(rows: int, seed: int = 3) -> pd.DataFrame:
+    """Return a score table with answers and three passages a question, of the length that real ones have."""
+    rng = random.Random(seed)
+
+    def say(n: int) -> str:
+        return " ".join(rng.choices(WORDS, k=n))
+
+    made = [
+        {
+            "sample_id": f"q{i}", "doc_name": f"文档_{i % 60}.pdf", "question": f"{say(14)}?", "answer": say(60),
+            "ground_truth_answer": say(30), "retrieved_contexts": json.dumps([say(120) for _ in range(3)]),
+        }
+        | {name: round(rng.random(), 3) if rng.random() > 0.1 else None for name in METRICS}
+        for i in range(rows)
+    ]  # fmt: skip
+    return pd.DataFrame(made)
+
+
+def timed_page(page, address: str) -> tuple[float, float]:
+    """Return seconds until the live table stands, and until a search has been answered."""
+    start = time.perf_counter()
+    page.goto(address)
+    page.locator(".rg-browse [role=status]").wait_for()
+    opened = time.perf_counter() - start
+    start = time.perf_counter()
+    page.locator(".rg-browse input").fill("no such words")
+    page.get_by_text("No question fits").wait_for()
+    return opened, time.perf_counter() - start
+
+
+def sizes(folder: Path, counts: list[int], runs: int) -> None:
+    """Print the size of the page, and the medians of opening and searching it."""
+    print("search: 0.12 s of it wait for more keys")
+    print(f"{'questions':>10}{'page MB':>9}{'open s':>8}{'search s':>10}")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        for rows in counts:
+            file = folder / f"{rows}.csv"
+            table(rows).to_csv(file, index=False)
+            html = report(file, out=folder / "reports", progress=False).html
+            page = browser.new_page()
+            taken = [timed_page(page, html.as_uri()) for _ in range(runs)]
+            page.close()
+            opened, found = (statistics.median(column) for column in zip(*taken, strict=True))
+            print(f"{rows:10,}{html.stat().st_size / 1e6:9.2f}{opened:8.2f}{found:10.2f}")
+        browser.close()
+
+
+IMPORTS = """import matplotlib.pyplot, numpy, pandas, papermill, pydantic, scipy.special, seaborn
+import narwhals, polars, ruamel.yaml
+import ragnb"""
+
+
+def whole_run(folder: Path, runs: int) -> None:
+    """Print what a report costs beside a notebook that only imports the same packages, and a batch of eight."""
+    bare = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(IMPORTS)])
+    nbformat.write(bare, folder / "bare.ipynb")
+    file = folder / "run.csv"
+    table(80).to_csv(file, index=False)
+    ways = {
+        "bare papermill": lambda: execute(folder / "bare.ipynb", folder / "out.ipynb", {}, progress=False),
+        "ragnb report": lambda: run.report(file, out=folder / "reports", progress=False),
+    }
+    times = {way: [] for way in ways}
+    for call in ways.values():
+        call()
+    for _ in range(runs):
+        for way, call in ways.items():
+            start = time.perf_counter()
+            call()
+            times[way].append(time.perf_counter() - start)
+    medians = {way: statistics.median(taken) for way, taken in times.items()}
+    for way, seconds in medians.items():
+        print(f"{way:16}{seconds:7.2f} s  ×{seconds / medians['bare papermill']:.2f}")
+    eight = [folder / f"run{i}.csv" for i in range(8)]
+    for path in eight:
+        shutil.copy(file, path)
+    for jobs in (1, os.cpu_count()):
+        start = time.perf_counter()
+        assert all(made.result for made in reports(eight, out=folder / "batch", jobs=jobs))
+        print(f"eight reports, {jobs} at a time: {time.perf_counter() - start:.1f} s")
+
+
+def main() -> None:
+    """Print both tables."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--rows", type=int, nargs="+", default=[1_000, 5_000, 10_000])
+    options.add_argument("--runs", type=int, default=5)
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
+        warnings.simplefilter("ignore", RagnbWarning)
+        sizes(Path(name), given.rows, given.runs)
+        whole_run(Path(name), given.runs)
+
+
+if __name__ == "__main__":
+    main()
