@@ -33,14 +33,14 @@ FLOORS = {
     **dict.fromkeys(["streams", "diagnostics", "traces", "gates", "ratings"], 3),
     **dict.fromkeys(["calibration", "comparison", "judging", "scoring"], 3),
     **dict.fromkeys(["weights", "readers", "scenario", "work"], 2),
-    **dict.fromkeys(["schema", "markup"], 1),
+    **dict.fromkeys(["schema", "markup", "wording"], 1),
     **dict.fromkeys(["stats", "texts", "files"], 0),
     "errors": 0,
 }
 OPEN_TO_ALL = {"errors", "texts"}
 DRAWING = {"plots", "markup", "report"}
 COMPUTING = {"stats", "weights"} | {room for room, floor in FLOORS.items() if floor == 3}
-PAID = {"judging", "scoring", "work"}
+PAID = {"judging", "scoring", "wording", "work"}
 SHOWING = {"markup", "plots", "assessment", "report", "widgets", "cli"}
 EARLY = set(sys.stdlib_module_names) | {"numpy", "pandas", "narwhals", "pydantic", "pydantic_core", "ragnb"}
 HEAVY = [
