@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from ragnb.schema import note_frame, note_row
@@ -29,22 +31,29 @@ def notes(means: pd.DataFrame, lang: str = "en") -> pd.DataFrame:
     say = load(lang)
     attrs = means.attrs
     unit = attrs["clusters"]
-    scored = means.assign(g_eff=attrs["g_eff"], top=attrs["top"])[means["value"].notna()]
+    table = [
+        row | {"g_eff": g_eff, "top": top}
+        for row, g_eff, top in zip(means.to_dict("records"), attrs["g_eff"], attrs["top"], strict=True)
+    ]
+    scored = [row for row in table if not pd.isna(row["value"])]
     rows = []
-    if unit == "row" and len(scored):
+    if unit == "row" and scored:
         rows.append(note_row("rows_independent", "", say("note.rows_independent")))
     for code, names, values in _cluster_notes(scored, unit):
         about = "" if len(names) == len(scored) else ", ".join(names)
         rows.append(note_row(code, about, say(f"note.{code}", **values)))
-    weight = dict(zip(means["metric"], means["weight"], strict=True))
-    for row in means.to_dict("records"):
+    for row in table:
         total = int(row["n"] + row["n_failed"])
         if row["n_failed"] > _FAILED * total:
             text = say("note.many_failed", metric=row["metric"], failed=int(row["n_failed"]), n=total)
             rows.append(note_row("many_failed", str(row["metric"]), text))
     if attrs["why_no_total"]:
         rows.append(note_row("no_total", "weighted_score", why_no_total(means, lang)))
-    turned = [m for m in means["metric"] if attrs["better"][m] == "lower" and not pd.isna(weight[m])]
+    turned = [
+        str(row["metric"])
+        for row in table
+        if attrs["better"][row["metric"]] == "lower" and not pd.isna(row["weight"])
+    ]
     if turned:
         rows.append(
             note_row("lower_is_better", ", ".join(turned), say("note.lower_is_better", metrics=", ".join(turned)))
@@ -65,10 +74,10 @@ def why_no_total(means: pd.DataFrame, lang: str = "en") -> str:
     return load(lang)(f"note.no_total_{code}", detail=detail) if code else ""
 
 
-def _cluster_notes(scored: pd.DataFrame, unit: str) -> list[tuple[str, list[str], dict[str, object]]]:
+def _cluster_notes(scored: list[dict[Any, Any]], unit: str) -> list[tuple[str, list[str], dict[str, object]]]:
     """One note a cause, naming all metrics it holds for."""
     found: dict[tuple[str, object], tuple[list[str], dict[str, object]]] = {}
-    for row in scored.to_dict("records"):
+    for row in scored:
         g, g_eff, top = int(row["n_clusters"]), float(row["g_eff"]), row["top"]
         values: dict[str, object] = {"n": g, "g_eff": round(g_eff, 1)}
         kind = ""

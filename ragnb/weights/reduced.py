@@ -113,7 +113,7 @@ class Moments:
         if not 0 < level < 1:
             raise RagnbError(f"level={level!r} must lie between 0 and 1, such as 0.95")
         pool = by is None and self.by is not None
-        source = self._pooled() if pool else self
+        source = self.pooled() if pool else self
         w, v = check_weights(metric_weights, "metric_weights"), check_weights(doc_weights, "doc_weights")
         warn_unused(w, [m.name for m in self.metrics], "metric_weights")
         warn_unused(v, self.docs, "doc_weights")
@@ -124,7 +124,15 @@ class Moments:
         found = finish(source.cells, size, self.metrics, plan, doc_weight, level)
         return result_table(source, found, plan, vector)
 
-    def _pooled(self) -> Moments:
+    def pooled(self) -> Moments:
+        """Return the moments of all groups together, as `means(by=None)` takes them.
+
+        Examples
+        --------
+        >>> scores = pd.DataFrame({"faithfulness": [1.0, 0.5], "system": ["a", "b"]})
+        >>> moments(scores, by="system").pooled()
+        Moments(2 rows in 2 cells: 1 metrics, 0 documents, 1 groups)
+        """
         c, cluster, clusters = self.cells, self.cells.cluster, self.clusters
         if self.by == self.doc and self.cluster is None:  # within a document rows are clusters, across it is one
             cluster = np.where(c.doc >= 0, c.doc, np.where(cluster < 0, -1, cluster + len(self.docs)))

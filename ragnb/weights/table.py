@@ -17,6 +17,21 @@ if TYPE_CHECKING:
     from ragnb.weights.reduced import Moments
 
 
+class _Shared:
+    """What pandas would copy deeply at every step of work on a table, and nobody changes."""
+
+    def __deepcopy__(self, memo: object) -> Any:
+        return self
+
+
+class _Mapping(_Shared, dict[str, Any]):
+    pass
+
+
+class _List(_Shared, list[Any]):
+    pass
+
+
 def result_table(source: Moments, found: Estimates, plan: Plan, weights: Array) -> pd.DataFrame:
     """Return the frame of `weighted_means`, its ranges, directions and cluster shares in ``attrs``."""
     names = [*(m.name for m in source.metrics), "weighted_score"]
@@ -52,14 +67,15 @@ def _about(source: Moments, found: Estimates, plan: Plan) -> dict[Hashable | Non
     unit = ("document" if source.cluster is None else "cluster") if source.clusters else "row"
     names = dict(enumerate(source.clusters))
     tops = zip(found.top_share.ravel().tolist(), found.top_cluster.ravel().tolist(), strict=True)
+    ranges = {m.name: (m.low, m.high) for m in source.metrics} | {"weighted_score": (plan.low, plan.high)}
     return {
-        "ranges": {m.name: (m.low, m.high) for m in source.metrics} | {"weighted_score": (plan.low, plan.high)},
-        "better": {m.name: m.better for m in source.metrics} | {"weighted_score": "higher"},
+        "ranges": _Mapping(ranges),
+        "better": _Mapping({m.name: m.better for m in source.metrics} | {"weighted_score": "higher"}),
         "why_no_total": plan.why_not,
         "no_total": plan.reason,
         "clusters": unit,
-        "g_eff": found.g_eff.ravel().tolist(),
-        "top": [{"share": share, "name": names.get(code, "")} for share, code in tops],
+        "g_eff": _List(found.g_eff.ravel().tolist()),
+        "top": _List({"share": share, "name": names.get(code, "")} for share, code in tops),
     }
 
 

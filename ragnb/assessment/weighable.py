@@ -1,0 +1,61 @@
+"""What a weight editor moves: the settings, the moments and the gates of a run, before any weight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ragnb.assessment import words
+from ragnb.assessment.build import _gates, _metrics, _scenario
+from ragnb.assessment.inputs import Inputs, gather
+from ragnb.errors import RagnbError
+from ragnb.scenario import Scenario
+from ragnb.schema import Gate
+from ragnb.weights import Moments, moments
+
+
+@dataclass(frozen=True)
+class Weighable:
+    """A run before any weight.
+
+    Attributes
+    ----------
+    scenario : Scenario
+    moments : Moments
+        By system, where there are several.
+    gates : tuple of Gate
+    """
+
+    scenario: Scenario
+    moments: Moments
+    gates: tuple[Gate, ...]
+
+
+def weighable(source: Any, **overrides: Any) -> Weighable:
+    """Read what `assess` reads, and reduce it once.
+
+    Parameters
+    ----------
+    source : Scenario, path, frame or Moments
+    **overrides
+        Fields of `Scenario`, as `assess` takes them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> weighable(pd.DataFrame({"faithfulness": [0.9, 0.4], "doc_name": ["a", "b"]})).moments
+    Moments(2 rows in 2 cells: 1 metrics, 2 documents, 1 groups)
+    """
+    if isinstance(source, Moments):
+        scenario = Scenario.without_files().replace(**overrides)
+        return Weighable(scenario, source, _gates(scenario, list(source.metrics), Inputs()))
+    scenario, frame = _scenario(source, overrides)
+    inputs = gather(scenario, frame)
+    metrics = _metrics(scenario, inputs.frame)
+    if not metrics:
+        raise RagnbError(words.nothing_to_average(inputs.frame))
+    several = "system" in inputs.frame and inputs.frame["system"].nunique() > 1
+    found = moments(
+        inputs.frame, metrics, doc=scenario.doc, cluster=scenario.cluster, by="system" if several else None
+    )
+    return Weighable(scenario, found, _gates(scenario, metrics, inputs))

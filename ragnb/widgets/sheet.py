@@ -1,0 +1,192 @@
+"""The rating sheet as a notebook sees it: one answer at a time, marked by keys or by mouse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ragnb.markup import Safe, details, element, fragment, join
+from ragnb.schema import Rubric
+from ragnb.widgets.rating import Item, Rating
+from ragnb.widgets.shown import Html, Twin, button
+
+
+class RatingSheet:
+    """A sheet on which a person marks answers from 1 to 10, blind to judge and system.
+
+    Keys 1 to 9 and 0 (for 10) mark one dimension after the other; the last one saves the item and shows the
+    next. Every item is on disk before the next appears, and the sheet goes on where it was left.
+
+    Parameters
+    ----------
+    items : path, frame or records
+        As `ragnb.read_cases` takes them: ``sample_id, question, answer`` and, where there are, contexts, a
+        reference answer, ``system`` and ``doc_name``.
+    file : path
+        Where the marks go, JSON Lines that `ragnb.read_ratings` reads; what stands there is taken up.
+    rater : str
+        Who rates.
+    dimensions : sequence of str, optional
+        By default those of `Rubric`.
+    seed : int
+        Of the order, which differs from rater to rater.
+    lang : {"en", "zh"}
+
+    Attributes
+    ----------
+    model : Rating
+        The state; it can be driven without a browser.
+
+    Raises
+    ------
+    RagnbError
+        For items without ids or answers, and for a file that holds something else.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     items = [{"sample_id": "a", "question": "Why?", "answer": "Because."}]
+    ...     sheet = RatingSheet(items, f"{folder}/marks.jsonl", rater="A", dimensions=["accuracy"])
+    ...     _ = sheet.model.press("8")
+    ...     print(Path(folder, "marks.jsonl").read_text(), end="")
+    {"item_id": "a", "dimension": "accuracy", "rater": "A", "score": 8}
+    """
+
+    def __init__(
+        self,
+        items: Any,
+        file: str | Path,
+        *,
+        rater: str,
+        dimensions: Sequence[str] | None = None,
+        seed: int = 0,
+        lang: str = "en",
+    ) -> None:
+        names = [one.name for one in Rubric().dimensions] if dimensions is None else list(dimensions)
+        self.model = Rating(items, file, rater=rater, dimensions=names, seed=seed, lang=lang)
+        self._twin, self._box = Twin(), None
+
+    def __repr__(self) -> str:
+        return f"RatingSheet({self.model.rater!r}: {len(self.model.done)} of {len(self.model.items)})"
+
+    def _repr_html_(self) -> str:
+        return fragment(self._static(), lang=self.model.lang)
+
+    def _static(self) -> Safe:
+        say = self.model.say
+        return join([element("h3", say("rating.title", rater=self.model.rater)), element("p", self._progress()),
+                     element("p", say("rating.static"), class_="rg-note")])  # fmt: skip
+
+    def _progress(self) -> str:
+        return self.model.say("rating.progress", done=len(self.model.done), n=len(self.model.items))
+
+    def _ipython_display_(self) -> None:
+        self._twin.display(self.view, repr(self), self._static(), self.model.lang)
+
+    @property
+    def view(self) -> Any:
+        """The widgets, made when they are first asked for."""
+        if self._box is None:
+            self._box = self._made()
+        return self._box
+
+    def _made(self) -> Any:
+        import ipywidgets as ipw
+
+        model, say = self.model, self.model.say
+        style, self._item, self._said = Html(model.lang), Html(model.lang), Html(model.lang, live=True)
+        style.show(self._twin.style())
+        self._keys = ipw.Text(
+            placeholder=say("rating.keys_hint"), continuous_update=True, style={"description_width": "170px"},
+            layout={"width": "330px"},
+        )  # fmt: skip
+        self._keys.observe(lambda change: self._press(change["new"]), "value")
+        self._marks = {name: self._row(name) for name in model.dimensions}
+        tools = [button(say(f"rating.{name}"), say(f"rating.{name}_hint"), act)
+                 for name, act in (("back", self._back), ("skip", self._skip))]  # fmt: skip
+        rows = ipw.VBox([self._keys, *self._marks.values(), ipw.HBox(tools)])
+        self._rows, self._busy, self._seen, self._cleared = rows, False, "", ""
+        box = ipw.VBox([style.widget, self._item.widget, rows, self._said.widget])
+        box.add_class("rg-editor")
+        self._refresh()
+        return box
+
+    def _row(self, name: str) -> Any:
+        import ipywidgets as ipw
+
+        marks = ipw.ToggleButtons(
+            options=[(str(mark), mark) for mark in range(1, 11)], value=None, description=name,
+            style={"button_width": "44px", "description_width": "170px"},
+        )  # fmt: skip
+        marks.observe(lambda change: self._click(name, change["new"]), "value")
+        marks.add_class("rg-row")
+        return marks
+
+    def _press(self, entry: str) -> None:
+        if self._busy:
+            return
+        # Keys may come faster than answers to them: only what is new in the field counts, also past a clearing.
+        seen = self._seen or (self._cleared if entry.startswith(self._cleared) else "")
+        fresh = entry[len(seen) :] if entry.startswith(seen) else ""
+        self._seen = entry
+        item = self.model.item
+        for key in fresh:
+            self.model.press(key)
+        self._refresh(clear=self.model.item is not item)
+
+    def _click(self, name: str, mark: int | None) -> None:
+        if not self._busy and mark is not None:
+            self.model.mark(name, mark)
+            self._refresh()
+
+    def _back(self) -> None:
+        self.model.back()
+        self._refresh()
+
+    def _skip(self) -> None:
+        self.model.skip()
+        self._refresh()
+
+    def _refresh(self, *, clear: bool = True) -> None:
+        model, say, item = self.model, self.model.say, self.model.item
+        self._item.show(
+            _shown(item, self)
+            if item
+            else element("p", say("rating.done", n=len(model.items), file=model.file.name))
+        )
+        self._busy = True
+        try:
+            if clear:
+                self._cleared, self._seen, self._keys.value = self._seen, "", ""
+            self._keys.description = say("rating.keys", dimension=model.dimension)
+            for name, row in self._marks.items():
+                row.value = model.marks.get(name)
+        finally:
+            self._busy = False
+        self._rows.layout.display = "flex" if item else "none"
+        self._said.show(
+            element("p", model.problem, class_="rg-said rg-bad", role="alert") if model.problem else Safe("")
+        )
+        if item:
+            self._keys.focus()
+
+
+def _shown(item: Item, sheet: RatingSheet) -> Safe:
+    say = sheet.model.say
+    parts = [
+        element("h3", say("rating.title", rater=sheet.model.rater)),
+        element("p", sheet._progress(), class_="rg-note"),
+    ]
+    parts += [element("h4", say("rating.question")), _prose(item.question)]
+    parts += [element("h4", say("rating.answer")), _prose(item.answer)]
+    if item.reference:
+        parts.append(details(say("rating.reference"), _prose(item.reference)))
+    passages = join([_prose(text) for text in item.contexts]) or _prose(say("rating.no_contexts"))
+    parts.append(details(say("rating.contexts", n=len(item.contexts)), passages, opened=True))
+    return join(parts)
+
+
+def _prose(text: str) -> Safe:
+    return element("blockquote", text, class_="rg-prose", dir="auto")

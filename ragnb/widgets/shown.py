@@ -1,0 +1,77 @@
+"""What the editor and the rating sheet share: HTML widgets, styles, and a twin for where no widget runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from itertools import count
+from typing import Any
+
+from ragnb import markup
+from ragnb.markup import Safe, element
+
+_numbers = count(1)
+_LANG = {"en": "en", "zh": "zh-CN"}
+
+
+@cache
+def _file(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def button(text: str, hint: str, action: Callable[[], object], **more: Any) -> Any:
+    """Return a button as wide as its words."""
+    import ipywidgets as ipw
+
+    made = ipw.Button(description=text, tooltip=hint, layout={"width": "auto"}, **more)
+    made.on_click(lambda _: action())
+    return made
+
+
+class Html:
+    """An HTML widget of ours; it is hidden while it is empty.
+
+    Parameters
+    ----------
+    lang : {"en", "zh"}
+    live : bool
+        Whether screen readers say what changes in it.
+    """
+
+    def __init__(self, lang: str, *, live: bool = False) -> None:
+        import ipywidgets
+
+        self.lang = _LANG[lang]
+        self.widget: Any = ipywidgets.HTML(layout={"display": "none", "width": "auto"})
+        if live:
+            self.widget.add_class("rg-live")
+
+    def show(self, html: Safe) -> None:
+        """Show HTML of ours."""
+        self.widget.value = element("div", html, class_="ragnb", lang=self.lang) if html else ""
+        self.widget.layout.display = "block" if html else "none"
+
+
+class Twin:
+    """A widget beside a static twin: where the widget lives, a style of its own hides the twin."""
+
+    def __init__(self) -> None:
+        self.name = f"rg-twin-{next(_numbers)}"
+
+    def style(self) -> Safe:
+        """Return the styles of a live widget."""
+        own = Safe(f"<style>{_file('editor.css')}\n.{self.name} {{ display: none; }}</style>")
+        return markup.join([markup.style(notebook=True), own])
+
+    def display(self, view: Any, said: str, static: Safe, lang: str) -> None:
+        """Show the widget and its twin in a notebook."""
+        from IPython import display as ipython
+
+        display: Any = ipython.display
+        bundle = view._repr_mimebundle_()
+        data = bundle[0] if isinstance(bundle, tuple) else bundle
+        display({**data, "text/plain": said}, raw=True)
+        html = element("div", markup.fragment(static, lang=lang), class_=self.name)
+        display({"text/html": html, "text/plain": ""}, raw=True)
+        display({"application/javascript": _file("names.js"), "text/plain": ""}, raw=True)

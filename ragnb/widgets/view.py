@@ -1,0 +1,173 @@
+"""The widgets of the editor: they show a `Weighing` and pass on what a person does, no more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ragnb.errors import RagnbError
+from ragnb.markup import Safe, element, join
+from ragnb.widgets import pictures
+from ragnb.widgets.rows import Row
+from ragnb.widgets.shown import Html, button
+from ragnb.widgets.weighing import DOC, METRIC, Weighing
+
+
+class EditorView:
+    """The widgets of one model.
+
+    Parameters
+    ----------
+    model : Weighing
+    """
+
+    def __init__(self, model: Weighing) -> None:
+        import ipywidgets as ipw
+
+        self.model, self._rows = model, dict[tuple[str, str], Row]()
+        lang, say = model.scenario.lang, model.say
+        self.total, self.status = Html(lang, live=True), Html(lang, live=True)
+        self.radar, self.systems, self.gates, self.note = (Html(lang) for _ in range(4))
+        self.metrics, self.documents = ipw.VBox(), ipw.VBox()
+        self.pick = ipw.Combobox(
+            description=say("editor.document"), placeholder=say("editor.search"), continuous_update=True,
+            style={"description_width": "170px"}, layout={"width": "auto", "flex": "1 1 auto"},
+        )  # fmt: skip
+        self.pick.observe(lambda change: self._search(change["new"]), "value")
+        adding = ipw.HBox([self.pick, button(say("editor.add"), say("editor.add_hint"), self._add)])
+        self.undo = button(say("editor.undo"), say("editor.undo_hint"), model.undo)
+        self.saver = Saver(self)
+        names = [("reset", model.reset), ("equal", model.equal), ("normalise", model.normalise)]
+        tools = [self.undo, *(button(say(f"editor.{n}"), say(f"editor.{n}_hint"), act) for n, act in names)]
+        flow = {"flex_flow": "row wrap"}
+        left = [_head(model, "metrics"), self.metrics, _head(model, "documents"), self.documents, adding,
+                self.note.widget, ipw.HBox([*tools, self.saver.open], layout=flow), self.saver.box,
+                self.status.widget]  # fmt: skip
+        right = [part.widget for part in (self.total, self.radar, self.systems, self.gates)]
+        self.box = ipw.HBox(
+            [ipw.VBox(left, layout={"flex": "1 1 430px", "min_width": "0", "max_width": "520px"}),
+             ipw.VBox(right, layout={"flex": "1 1 380px", "min_width": "0"})],
+            layout={"flex_flow": "row wrap", "grid_gap": "8px 32px", "align_items": "flex-start"},
+        )  # fmt: skip
+        self.refresh(model)
+        self.close = model.observe(self.refresh)
+
+    def refresh(self, model: Weighing) -> None:
+        """Show what the model holds now, the numbers first."""
+        w = pictures.writer(model)
+        self.total.show(pictures.total(model, w))
+        self.radar.show(pictures.radar(model, w))
+        self._arrange()
+        for row in self._rows.values():
+            row.refresh()
+        self.systems.show(pictures.systems(model, w))
+        self.gates.show(pictures.gates(model, w))
+        self.undo.disabled = not model.can_undo
+        self.saver.open.disabled = model.scenario.path is None or not model.is_changed()
+
+    def _arrange(self) -> None:
+        """One row a metric and a document; rows that stay are not made anew."""
+        model = self.model
+        wanted = [(METRIC, name) for name in model.metrics] + [(DOC, name) for name in model.doc_weights]
+        self._rows = {place: self._rows.get(place) or self._row(*place) for place in wanted}
+        for field, box in ((METRIC, self.metrics), (DOC, self.documents)):
+            boxes = tuple(row.box for (own, _), row in self._rows.items() if own == field)
+            if box.children != boxes:
+                box.children = boxes
+
+    def _row(self, field: str, name: str) -> Row:
+        weights = [*self.model.metric_weights.values()] if field == METRIC else []
+        top = 1.0 if weights and max(weights) < 1 else 2.0
+        remove = (lambda: self.model.remove(name)) if field == DOC else None
+        return Row(self.model, field, name, top if field == METRIC else 4.0, remove)
+
+    def _search(self, text: str) -> None:
+        self.pick.options = tuple(self.model.find(text))
+
+    def _add(self) -> None:
+        if why := self.model.add(self.pick.value):
+            self.note.show(element("div", why, class_="rg-said rg-bad", role="alert"))
+            return
+        self.note.show(Safe(""))
+        self.pick.value = ""
+
+    def say(self, text: str) -> None:
+        """Say in one line what happened."""
+        self.status.show(element("p", text, class_="rg-said", role="status"))
+
+
+def _head(model: Weighing, key: str) -> Any:
+    made = Html(model.scenario.lang)
+    made.show(
+        join(
+            [
+                element("h4", model.say(f"editor.{key}")),
+                element("p", model.say(f"editor.{key}_hint"), class_="rg-note"),
+            ]
+        )
+    )
+    return made.widget
+
+
+class Saver:
+    """What asks before it writes: the diff, another name, and what stands in the way."""
+
+    def __init__(self, view: EditorView) -> None:
+        import ipywidgets as ipw
+
+        self.view, self.model = view, view.model
+        say = self.model.say
+        self.open = button(say("editor.save"), say("editor.save_hint"), self.ask, button_style="primary")
+        self.diff = Html(self.model.scenario.lang, live=True)
+        self.name = ipw.Text(
+            description=say("editor.save_as"), placeholder=say("editor.save_as_hint"), continuous_update=False,
+            style={"description_width": "initial"}, layout={"width": "auto"},
+        )  # fmt: skip
+        self.write = button(say("editor.write"), say("editor.write_hint"), self._write, button_style="primary")
+        self.again = button(say("editor.reload"), say("editor.reload_hint"), self._reload)
+        cancel = button(say("editor.cancel"), say("editor.cancel_hint"), self.hide)
+        tools = ipw.HBox([self.write, self.again, cancel])
+        self.box = ipw.VBox([self.diff.widget, self.name, tools], layout={"display": "none"})
+
+    def ask(self) -> None:
+        """Show what saving would change."""
+        self.box.layout.display = "flex"
+        self.again.layout.display = "none"
+        try:
+            patch = self.model.plan()
+        except RagnbError as error:
+            return self._refuse(error)
+        if not patch.changed:
+            self.hide()
+            return self.view.say(self.model.say("editor.same"))
+        said = self.model.say("editor.will_change", file=patch.file.name, n=len(patch.changed))
+        return self.diff.show(join([element("p", said), element("pre", patch.diff, class_="rg-diff", tabindex=0)]))
+
+    def hide(self) -> None:
+        """Close the question."""
+        self.box.layout.display = "none"
+
+    def _refuse(self, error: RagnbError) -> None:
+        self.diff.show(element("p", error, class_="rg-bad", role="alert"))
+        self.again.layout.display = "inline-flex"
+
+    def _write(self) -> None:
+        name = self.name.value.strip()
+        home = self.model.scenario.path
+        try:
+            changed = self.model.save(home.parent / Path(name) if name and home else None)
+        except RagnbError as error:
+            return self._refuse(error)
+        self.hide()
+        self.name.value = ""
+        file = self.model.scenario.path
+        return self.view.say(
+            self.model.say("editor.saved", file=file.name if file else "", fields=", ".join(changed))
+        )
+
+    def _reload(self) -> None:
+        try:
+            self.model.reload()
+        except RagnbError as error:
+            return self._refuse(error)
+        return self.ask()

@@ -1,0 +1,495 @@
+"""The weight editor and the rating sheet as plain models: what they hold, show, save and lose nothing of."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ragnb as rn
+from ragnb.errors import RagnbError
+from ragnb.texts import load
+from ragnb.widgets import RatingSheet, WeightEditor
+from ragnb.widgets.numbers import normalised
+from ragnb.widgets.rating import Rating
+from ragnb.widgets.weighing import DOC, METRIC
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ["差旅报销制度.pdf", "118_台式显微CT操作手册.pdf", "warranty.pdf", "Handbook Ａ.pdf"]
+YAML = """\
+scores: s.csv  # ours
+metric_weights:
+  faithfulness: 0.5
+doc_weights: {warranty.pdf: 2.0}
+gates:
+- {name: total, metric: weighted_score, op: ">=", at: 0.5}
+"""
+
+
+def scores(systems: int = 1, rows: int = 80) -> pd.DataFrame:
+    random = np.random.default_rng(5)
+    frame = pd.DataFrame({
+        "faithfulness": random.beta(5, 2, rows),
+        "context_recall": random.beta(2, 4, rows),
+        "noise_sensitivity": random.beta(2, 6, rows),
+        "doc_name": np.array(DOCS)[random.integers(0, len(DOCS), rows)],
+        "system": [f"s{i % systems}" for i in range(rows)],
+    })  # fmt: skip
+    frame.loc[frame.index % 7 == 0, "context_recall"] = np.nan
+    return frame.drop(columns=["system"] if systems == 1 else [])
+
+
+@pytest.fixture
+def path(tmp_path):
+    scores().to_csv(tmp_path / "s.csv", index=False)
+    (tmp_path / "s.yaml").write_text(YAML, encoding="utf-8")
+    return tmp_path / "s.yaml"
+
+
+def same(left: pd.DataFrame, right: pd.DataFrame) -> None:
+    pd.testing.assert_frame_equal(left, right, rtol=1e-12)
+
+
+# Weights
+
+
+@pytest.mark.parametrize("source", ["file", "frame", "moments", "scenario"])
+def test_numbers_are_those_of_weighted_means_whatever_the_source(path, source):
+    made = {"file": path, "frame": scores(), "moments": rn.moments(scores()), "scenario": rn.load_scenario(path)}
+    editor = WeightEditor(made[source])
+    editor.model.set(METRIC, "context_recall", 0.25)
+    editor.model.add(DOCS[0])
+    editor.model.set(DOC, DOCS[0], "3")
+    expected = rn.weighted_means(scores(), metric_weights=editor.metric_weights, doc_weights=editor.doc_weights)
+    same(editor.means, expected)
+    assert editor.metric_weights["context_recall"] == 0.25
+    assert editor.doc_weights[DOCS[0]] == 3
+
+
+def test_grouped_moments_give_the_pooled_means_and_the_systems():
+    frame = scores(systems=3)
+    for source in (frame, rn.moments(frame, by="system")):
+        model = WeightEditor(source).model
+        model.set(METRIC, "faithfulness", 5)
+        same(model.now.means, rn.weighted_means(frame, metric_weights=model.metric_weights))
+        same(model.now.systems, rn.weighted_means(frame, metric_weights=model.metric_weights, by="system"))
+
+
+def test_file_weights_are_the_start_and_blank_goes_back_to_them(path):
+    model = WeightEditor(path).model
+    assert model.metric_weights == {"faithfulness": 0.5, "context_recall": 1.0, "noise_sensitivity": 1.0}
+    assert model.doc_weights == {"warranty.pdf": 2.0}
+    for blank in ("", "  ", None):
+        model.set(METRIC, "faithfulness", 0.9)
+        model.set(METRIC, "faithfulness", blank)
+        assert model.metric_weights["faithfulness"] == 0.5
+        assert model.typed(METRIC, "faithfulness") == ""
+    assert not model.is_changed()
+
+
+@pytest.mark.parametrize(
+    ("entry", "wrong"),
+    [
+        ("abc", "not_number"),
+        ("nan", "not_number"),
+        ("1e999", "not_number"),
+        ("1_0", "not_number"),
+        ("-0.1", "negative"),
+    ],
+)
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_entry_that_is_no_weight_is_explained_and_the_last_good_one_counts(path, entry, wrong, lang):
+    model = WeightEditor(path, lang=lang).model
+    model.set(METRIC, "faithfulness", "０．７")
+    before = model.now
+    model.set(METRIC, "faithfulness", entry)
+    assert model.problems == {(METRIC, "faithfulness"): load(lang)(f"editor.{wrong}", entry=entry)}
+    assert model.now is before
+    assert model.metric_weights["faithfulness"] == 0.7
+    with pytest.raises(RagnbError):
+        model.plan()
+    model.set(METRIC, "faithfulness", "0.8")
+    assert model.problems == {}
+
+
+def test_weights_that_are_all_0_keep_the_last_numbers_and_say_so(path):
+    model = WeightEditor(path).model
+    for name in model.metrics:
+        before = model.now
+        model.set(METRIC, name, 0)
+    assert model.now is before
+    assert list(model.problems) == [(METRIC, "")]
+    model.set(DOC, "warranty.pdf", 0)
+    assert set(model.problems) == {(METRIC, ""), (DOC, "")}
+    model.reset()
+    assert model.problems == {}
+    assert math.isnan(WeightEditor(path).model.share("faithfulness")) is False
+
+
+@given(st.dictionaries(st.text("abcdefgh", min_size=1), st.floats(0, 1e300), min_size=1, max_size=12))
+def test_normalised_weights_add_up_to_1_on_the_grid_and_keep_their_order(weights):
+    if not any(weights.values()):
+        return
+    made = normalised(weights)
+    units = {name: round(value * 100) for name, value in made.items()}
+    assert sum(units.values()) == 100
+    assert made == {name: count / 100 for name, count in units.items()}
+    total = math.fsum(w / max(weights.values()) for w in weights.values())
+    for name, weight in weights.items():
+        assert (made[name] > 0) == (weight > 0)
+        others = [made[other] for other in weights if weights[other] > weight]
+        assert all(made[name] <= other for other in others)
+        if len(weights) <= 4:
+            assert abs(made[name] - weight / max(weights.values()) / total) < 0.03
+
+
+def test_undo_takes_back_drags_rows_and_buttons_one_by_one(path):
+    now = [0.0]
+    editor = WeightEditor(path)
+    model = editor.model
+    model._clock = lambda: now[0]
+    states = [(model.metric_weights, model.doc_weights)]
+    for value in (0.6, 0.7, 0.8):  # one drag
+        now[0] += 0.1
+        model.set(METRIC, "faithfulness", value)
+    for step in (
+        lambda: model.set(METRIC, "context_recall", 0.3), lambda: model.add(DOCS[0]),
+        lambda: model.set(DOC, DOCS[0], 4), lambda: model.remove("warranty.pdf"), model.normalise, model.equal,
+        model.reset,
+    ):  # fmt: skip
+        states.append((model.metric_weights, model.doc_weights))
+        now[0] += 5
+        step()
+    while model.can_undo:
+        model.undo()
+        assert (model.metric_weights, model.doc_weights) == states.pop()
+    assert states == []
+    same(model.now.means, model.base.means)
+
+
+def test_documents_are_found_by_any_part_in_any_width_and_case():
+    model = WeightEditor(scores()).model
+    assert model.find("ct") == [DOCS[1]]
+    assert model.find("报销 pdf") == [DOCS[0]]
+    assert model.find("handbook a") == [DOCS[3]]
+    assert len(model.find("")) == 4
+    assert model.add("ct") == load("en")("editor.no_document", name="ct") + load("en")(
+        "editor.near", names=DOCS[1]
+    )
+    assert model.add(DOCS[1]) == ""
+    assert model.find("ct") == []
+    assert model.add(DOCS[1]) == load("en")("editor.has_row", name=DOCS[1])
+
+
+def test_document_of_the_file_that_does_not_occur_warns_nobody_and_changes_nothing(path):
+    path.write_text(YAML.replace("{warranty.pdf: 2.0}", "{warranty.pdf: 2.0, gone.pdf: 9.0}"), encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = WeightEditor(path).model
+    assert model.doc_weights == {"warranty.pdf": 2.0, "gone.pdf": 9.0}
+    same(
+        model.now.means,
+        rn.weighted_means(scores(), metric_weights={"faithfulness": 0.5}, doc_weights={"warranty.pdf": 2}),
+    )
+
+
+def test_gate_that_the_weights_flip_is_shown_with_what_it_was(path):
+    editor = WeightEditor(path)
+    before = editor.model.now.gates["outcome"].tolist()
+    editor.model.set(METRIC, "context_recall", 50)
+    assert editor.model.now.gates["outcome"].tolist() != before
+    assert load("en")("editor.was", what="") in editor._repr_html_()
+    assert load("en")("editor.was", what="") not in WeightEditor(path)._repr_html_()
+
+
+def test_observers_hear_every_change_until_they_stop(path):
+    editor, heard = WeightEditor(path), []
+    stop = editor.observe(lambda e: heard.append(e.metric_weights["faithfulness"]))
+    editor.model.set(METRIC, "faithfulness", 0.1)
+    editor.model.set(METRIC, "faithfulness", 0.2)
+    stop()
+    editor.model.set(METRIC, "faithfulness", 0.3)
+    assert heard == [0.1, 0.2]
+
+
+def test_saving_changes_the_values_alone_and_a_document_row_taken_away_goes(path):
+    editor = WeightEditor(path)
+    editor.model.set(METRIC, "faithfulness", 0.75)
+    editor.model.remove("warranty.pdf")
+    editor.model.add(DOCS[0])
+    editor.model.set(DOC, DOCS[0], 3)
+    patch = editor.model.plan()
+    assert "+  faithfulness: 0.75" in patch.diff
+    changed = [METRIC + ".faithfulness", "doc_weights.warranty.pdf", f"doc_weights.{DOCS[0]}"]
+    assert editor.save() == changed
+    expected = YAML.replace("0.5\ndoc", "0.75\ndoc").replace("warranty.pdf: 2.0", f"{DOCS[0]}: 3.0")
+    assert path.read_text(encoding="utf-8") == expected
+    assert not editor.model.is_changed()
+    assert editor.model.plan().changed == []
+    assert WeightEditor(path).metric_weights == editor.metric_weights
+
+
+def test_normalised_weights_are_saved_as_they_are_shown(path):
+    editor = WeightEditor(path)
+    editor.model.normalise()
+    editor.save()
+    assert rn.load_scenario(path).metric_weights == {
+        "faithfulness": 0.2, "context_recall": 0.4, "noise_sensitivity": 0.4,
+    }  # fmt: skip
+
+
+def test_concurrent_edit_is_refused_and_reading_again_keeps_both(path):
+    editor = WeightEditor(path)
+    editor.model.set(METRIC, "faithfulness", 0.75)
+    path.write_text(YAML.replace("at: 0.5", "at: 0.6"), encoding="utf-8")
+    with pytest.raises(RagnbError, match="changed since it was read"):
+        editor.save()
+    editor.model.reload()
+    assert editor.metric_weights["faithfulness"] == 0.75
+    editor.save()
+    assert "0.75" in path.read_text(encoding="utf-8")
+    assert "at: 0.6" in path.read_text(encoding="utf-8")
+
+
+def test_save_as_goes_on_with_the_new_file(path):
+    editor = WeightEditor(path)
+    editor.model.set(METRIC, "faithfulness", 0.75)
+    editor.save(path.parent / "mine.yaml")
+    assert path.read_text(encoding="utf-8") == YAML
+    assert editor.model.scenario.path.name == "mine.yaml"
+    assert rn.load_scenario(path.parent / "mine.yaml").metric_weights["faithfulness"] == 0.75
+
+
+def test_weights_without_a_file_have_nowhere_to_go():
+    with pytest.raises(RagnbError, match="no scenario file"):
+        WeightEditor(scores()).save()
+    with pytest.raises(RagnbError, match="no scenario"):
+        WeightEditor(ROOT / "tests")
+
+
+# What it looks like
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_static_picture_holds_the_numbers_and_escapes_names(lang):
+    frame = scores(systems=2).replace("warranty.pdf", "<img src=x onerror=alert(1)>")
+    editor = WeightEditor(frame, lang=lang, doc_weights={"<img src=x onerror=alert(1)>": 2.0})
+    html = editor._repr_html_()
+    total = editor.means.iloc[-1]
+    assert f"{total['value']:.3f} [{total['low']:.3f}, {total['high']:.3f}]" in html
+    assert "<img" not in html
+    assert 'role="img"' in html
+    assert load(lang)("editor.static") in html
+
+
+def test_widgets_follow_the_model_and_the_model_the_widgets(path):
+    editor = WeightEditor(path)
+    assert editor.view is editor.view
+    view = editor._views[id(editor.model)]
+    row = view._rows[METRIC, "faithfulness"]
+    row.slider.value = 0.3
+    assert editor.metric_weights["faithfulness"] == 0.3
+    assert row.text.value == "0.3"
+    row.text.value = "7"
+    assert (row.slider.value, row.slider.max) == (7, 7)
+    shown = view.total.widget.value
+    row.text.value = "oops"
+    assert load("en")("editor.not_number", entry="oops") in row.said.widget.value
+    assert view.total.widget.value == shown
+    row.text.value = ""
+    assert (row.slider.value, row.said.widget.value) == (0.5, "")
+    view.pick.value = "报销"
+    assert view.pick.options == (DOCS[0],)
+    view.pick.value = DOCS[0]
+    view._add()
+    assert len(view.documents.children) == 2
+    view._rows[DOC, DOCS[0]].slider.value = 4
+    assert editor.doc_weights[DOCS[0]] == 4
+
+
+def test_echo_of_a_slider_that_snaps_is_no_change(path):
+    path.write_text(YAML.replace("faithfulness: 0.5", "faithfulness: 0.125"), encoding="utf-8")
+    editor = WeightEditor(path)
+    _ = editor.view
+    slider = editor._views[id(editor.model)]._rows[METRIC, "faithfulness"].slider
+    slider.value = 0.13
+    assert editor.metric_weights["faithfulness"] == 0.125
+    slider.value = 0.14
+    assert editor.metric_weights["faithfulness"] == 0.14
+
+
+def test_another_scenario_is_chosen_and_what_was_changed_waits(path):
+    other = path.parent / "t.yaml"
+    other.write_text(YAML.replace("faithfulness: 0.5", "faithfulness: 0.9"), encoding="utf-8")
+    (path.parent / "u.yaml").write_text("scores: nowhere.csv\n", encoding="utf-8")
+    editor = WeightEditor(path.parent)
+    _ = editor.view
+    editor.model.set(METRIC, "faithfulness", 0.1)
+    editor._chooser.value = str(other)
+    assert editor.metric_weights["faithfulness"] == 0.9
+    editor._chooser.value = str(path.parent / "u.yaml")
+    assert "nowhere.csv" in editor._wrong.widget.value
+    editor._chooser.value = str(path)
+    assert editor.metric_weights["faithfulness"] == 0.1
+
+
+# Ratings
+
+ITEMS = [
+    {"sample_id": f"q{i}", "question": f"问题 {i}?", "answer": f"answer {i}", "retrieved_contexts": ["<b>one</b>"],
+     "doc_name": "甲.pdf", "system": system, "faithfulness": 0.123}
+    for i in range(4) for system in ("weak", "strong")
+]  # fmt: skip
+TWO = ["accuracy", "clarity"]
+
+
+def rating(folder: Path, rater: str = "A", **more) -> Rating:
+    return Rating(ITEMS, folder / "marks.jsonl", rater=rater, dimensions=TWO, **more)
+
+
+def lines(folder: Path) -> list[dict]:
+    return [json.loads(line) for line in (folder / "marks.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def test_keys_mark_each_dimension_and_the_last_one_saves(tmp_path):
+    sheet = rating(tmp_path)
+    first = sheet.item
+    assert sheet.press("8")
+    assert not (tmp_path / "marks.jsonl").exists()
+    assert sheet.press("０")
+    common = {"item_id": first.key[0], "rater": "A", "system": first.key[1], "cluster": "甲.pdf"}
+    assert lines(tmp_path) == [
+        common | {"dimension": "accuracy", "score": 8}, common | {"dimension": "clarity", "score": 10},
+    ]  # fmt: skip
+    assert sheet.item is not first
+    assert not sheet.press("x")
+    assert sheet.problem == load("en")("rating.not_a_key", entry="x")
+    assert sheet.marks == {}
+
+
+def test_marks_go_straight_into_read_ratings(tmp_path):
+    for rater, key in (("A", "7"), ("B", "9")):
+        sheet = rating(tmp_path, rater)
+        while sheet.item:
+            sheet.press(key)
+    found = rn.read_ratings(tmp_path / "marks.jsonl") if hasattr(rn, "read_ratings") else read(tmp_path)
+    assert len(found) == len(ITEMS) * len(TWO) * 2
+    assert found.groupby("rater")["human"].unique().map(list).to_dict() == {"A": [7], "B": [9]}
+    assert set(found["cluster"]) == {"甲.pdf"}
+    judged = pd.DataFrame(ITEMS).rename(columns={"sample_id": "item_id"})[["item_id", "system"]]
+    judged = pd.concat([judged.assign(dimension=name, judge=8.0) for name in TWO])
+    from ragnb.ratings import read_ratings
+
+    assert (read_ratings(tmp_path / "marks.jsonl", judged=judged)["judge"] == 8).all()
+
+
+def read(folder: Path) -> pd.DataFrame:
+    from ragnb.ratings import read_ratings
+
+    return read_ratings(folder / "marks.jsonl")
+
+
+def test_sheet_goes_on_where_it_was_left_and_skipped_items_come_again(tmp_path):
+    sheet = rating(tmp_path)
+    order = [item.key for item in sheet.items]
+    sheet.skip()
+    sheet.press("5")
+    sheet.press("6")
+    again = rating(tmp_path)
+    assert [item.key for item in again.items] == order
+    assert list(again.done) == [order[1]]
+    assert again.item.key == order[0]
+    while again.item:
+        again.press("4")
+    assert len(again.done) == len(ITEMS)
+    assert again.skip() is None
+
+
+def test_order_is_seeded_and_differs_from_rater_to_rater(tmp_path):
+    orders = [
+        [item.key for item in rating(tmp_path, rater, seed=seed).items]
+        for rater, seed in (("A", 0), ("A", 0), ("A", 1), ("B", 0))
+    ]
+    assert orders[0] == orders[1]
+    assert len({str(order) for order in orders}) == 3
+    assert len({str(sorted(order)) for order in orders}) == 1
+
+
+def test_mark_given_anew_replaces_the_old_one_and_nobody_elses(tmp_path):
+    other = rating(tmp_path, "B")
+    other.press("3")
+    other.press("3")
+    sheet = rating(tmp_path)
+    sheet.press("8")
+    sheet.press("8")
+    sheet.back()
+    assert sheet.marks == {"accuracy": 8, "clarity": 8}
+    sheet.mark("accuracy", 2)
+    assert sheet.marks["accuracy"] == 2
+    found = read(tmp_path)
+    assert len(found) == 4
+    assert sorted(found.loc[found["rater"] == "A", "human"]) == [2, 8]
+    assert set(found.loc[found["rater"] == "B", "human"]) == {3}
+
+
+@pytest.mark.parametrize("cut", range(1, 200, 7))
+def test_file_cut_off_anywhere_loses_no_whole_item(tmp_path, cut):
+    sheet = rating(tmp_path)
+    for key in "123456":
+        sheet.press(key)
+    file = tmp_path / "marks.jsonl"
+    raw = file.read_bytes()
+    item = raw.splitlines(keepends=True)
+    file.write_bytes(raw[:-cut])
+    whole = sum(len(raw) - cut >= sum(map(len, item[: 2 * n])) for n in (1, 2, 3))
+    again = rating(tmp_path)
+    assert len(again.done) == whole
+    while again.item:
+        again.press("7")
+    assert len(lines(tmp_path)) == len(ITEMS) * 2
+    assert [row["score"] for row in lines(tmp_path)[: 2 * whole]] == [1, 2, 3, 4, 5, 6][: 2 * whole]
+
+
+def test_foreign_file_and_items_that_cannot_be_rated_are_refused(tmp_path):
+    (tmp_path / "marks.jsonl").write_text('{"a": 1}\n', encoding="utf-8")
+    with pytest.raises(RagnbError, match=r"line 1: this is no mark"):
+        rating(tmp_path)
+    file = tmp_path / "new.jsonl"
+    how = {"rater": "A", "dimensions": TWO}
+    with pytest.raises(RagnbError, match="no item has an answer"):
+        Rating([{"sample_id": "a", "question": "?", "answer": ""}], file, **how)
+    with pytest.raises(RagnbError, match="two items have one id"):
+        Rating([ITEMS[0], ITEMS[0]], file, **how)
+    with pytest.raises(RagnbError, match="name who rates"):
+        Rating(ITEMS, file, rater=" ", dimensions=TWO)
+
+
+def test_sheet_shows_neither_judge_nor_system_and_escapes_the_answers(tmp_path):
+    sheet = RatingSheet(ITEMS, tmp_path / "marks.jsonl", rater="A", lang="zh")
+    _ = sheet.view
+    shown = sheet._item.widget.value
+    assert "0.123" not in shown
+    assert "weak" not in shown
+    assert "strong" not in shown
+    assert "&lt;b&gt;one" in shown
+    assert list(sheet._marks) == ["accuracy", "completeness", "clarity"]
+
+
+def test_fast_keys_count_once_each_also_past_a_clearing(tmp_path):
+    sheet = RatingSheet(ITEMS, tmp_path / "marks.jsonl", rater="A", dimensions=TWO)
+    _ = sheet.view
+    for entry in ("8", "87"):
+        sheet._press(entry)
+    assert [row["score"] for row in lines(tmp_path)] == [8, 7]
+    for entry in ("879", "8796"):  # typed before the field was cleared
+        sheet._press(entry)
+    assert [row["score"] for row in lines(tmp_path)] == [8, 7, 9, 6]
+    sheet._press("12")
+    assert [row["score"] for row in lines(tmp_path)][4:] == [1, 2]
