@@ -1,0 +1,227 @@
+"""The weight editor and the rating sheet in a real JupyterLab, by mouse and by keyboard, and once in Voila."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shutil
+import socket
+from pathlib import Path
+
+import pytest
+
+import ragnb as rn
+from ragnb.ratings import read_ratings
+
+pytestmark = pytest.mark.browser
+ROOT = Path(__file__).resolve().parents[2]
+SPEC = importlib.util.spec_from_file_location("lab", Path(__file__).with_name("lab.py"))
+lab = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(lab)
+EDITOR = "from ragnb.widgets import WeightEditor\neditor = WeightEditor('scenarios/{}.yaml')\neditor"
+SHEET = "from ragnb.widgets import RatingSheet\nRatingSheet('items.json', 'marks.jsonl', rater='甲', lang='zh')"
+THEME = "theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})"
+KILL = "() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()"
+RESTART = "() => window.jupyterapp.shell.currentWidget.sessionContext.startKernel()"
+DOCUMENT = "年假管理办法.pdf"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("lab")
+    for name in ("scenarios", "data"):
+        shutil.copytree(ROOT / name, folder / name)
+    items = [
+        {"sample_id": f"q{i}", "question": f"第 {i} 问？", "answer": f"第 {i} 答。<script>alert(1)</script>",
+         "retrieved_contexts": ["依据一", "依据二"], "doc_name": "甲.pdf", "system": "strong"}
+        for i in range(5)
+    ]  # fmt: skip
+    (folder / "items.json").write_text(json.dumps(items), encoding="utf-8")
+    lab.notebook(folder / "en.ipynb", EDITOR.format("quickstart"))
+    lab.notebook(folder / "zh.ipynb", EDITOR.format("simulated_judge"))
+    lab.notebook(folder / "rate.ipynb", SHEET)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(home):
+    with lab.Lab(home) as running:
+        yield running
+
+
+@pytest.fixture
+def page(page):
+    page.set_viewport_size({"width": 1200, "height": 1300})
+    page.set_default_timeout(30_000)
+    return page
+
+
+def shot(page, folder: Path, name: str) -> None:
+    """Keep a picture, for people to look at."""
+    path = folder / f"{name}.png"
+    page.screenshot(path=path)
+    assert path.stat().st_size > 20_000
+
+
+def findings(page) -> list[str]:
+    """What axe finds seriously wrong in our own widgets."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page, context=".rg-editor").response["violations"]
+    return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found if one["impact"] in ("serious", "critical")]
+
+
+def score(page) -> str:
+    return page.locator(".rg-editor .rg-value").first.text_content()
+
+
+def turned(page, before: str) -> str:
+    """Wait until the score is another one, and return it."""
+    page.wait_for_function("was => document.querySelector('.rg-editor .rg-value').textContent !== was", arg=before)
+    return score(page)
+
+
+def row(page, name: str):
+    return page.locator(".rg-row", has=page.locator(f"label:text-is('{name}')"))
+
+
+def test_weights_are_turned_by_mouse_and_keys_saved_and_there_after_a_reload(
+    server, page, page_log, home, tmp_path
+):
+    path = home / "scenarios" / "quickstart.yaml"
+    before = path.read_bytes()
+    server.open(page, "en.ipynb")
+    page.wait_for_selector(".rg-editor .noUi-handle")
+    first = score(page)
+    total = rn.assess(path).means.iloc[-1]
+    assert first.startswith(f"{total['value']:.3f} [{total['low']:.3f}, {total['high']:.3f}]")
+    assert not findings(page)
+    assert page.locator("[class^=rg-twin]").is_hidden()
+
+    handle = row(page, "answer_correctness").locator(".noUi-handle")
+    assert handle.get_attribute("aria-label") == "answer_correctness"
+    radar = page.locator(".rg-editor figure svg").inner_html()
+    box = handle.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 60, box["y"] + 8, steps=8)
+    page.mouse.up()
+    second = turned(page, first)
+    assert page.locator(".rg-editor figure svg").inner_html() != radar
+
+    field = row(page, "answer_correctness").locator("input")
+    typed = float(field.input_value())
+    handle.focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_function(f"field => Math.abs(field.value - {typed + 0.03}) < 1e-9", arg=field.element_handle())
+    third = turned(page, second)
+
+    page.get_by_label("Add a document").fill("年假")
+    page.wait_for_selector(f"datalist option[value='{DOCUMENT}']", state="attached")
+    page.get_by_label("Add a document").fill(DOCUMENT)
+    page.get_by_role("button", name="Add").click()
+    field = row(page, DOCUMENT).locator("input")
+    field.fill("-3")
+    field.press("Enter")
+    page.get_by_text("-3 is below 0").wait_for()
+    field.fill("40")
+    field.press("Enter")
+    fourth = turned(page, third)
+    page.get_by_text(re.compile(f"{DOCUMENT} carries")).first.wait_for()
+    page.get_by_role("button", name="Remove warranty-policy.pdf").click()
+    turned(page, fourth)
+    shot(page, tmp_path, "turned")
+
+    page.get_by_role("button", name="Save…").click()
+    page.locator("pre.rg-diff").wait_for()
+    assert f"+  {DOCUMENT}: 40" in page.locator("pre.rg-diff").text_content()
+    assert not findings(page)
+    shot(page, tmp_path, "diff")
+    page.get_by_role("button", name="Write").click()
+    page.get_by_text("Saved quickstart.yaml").wait_for()
+    after = path.read_text(encoding="utf-8")
+    expected = before.decode().replace("answer_correctness: 0.35", f"answer_correctness: {typed + 0.03:.12g}")
+    expected = expected.replace("  warranty-policy.pdf: 1.5\n", "")
+    expected = expected.replace("指南.pdf: 0.5\n", f"指南.pdf: 0.5\n  {DOCUMENT}: 40.0\n")
+    assert after == expected
+    last = score(page)
+
+    server.open(page, "en.ipynb")
+    page.wait_for_selector(".rg-editor .noUi-handle")
+    page.wait_for_function("was => document.querySelector('.rg-editor .rg-value').textContent === was", arg=last)
+    assert row(page, DOCUMENT).locator("input").get_attribute("placeholder") == "40"
+    assert not page_log.dialogs
+
+
+def test_chinese_editor_is_legible_in_dark_and_narrow(server, page, tmp_path):
+    server.open(page, "zh.ipynb")
+    page.wait_for_selector(".rg-editor .noUi-handle")
+    shot(page, tmp_path, "chinese")
+    page.evaluate(THEME, "JupyterLab Dark")
+    page.wait_for_selector("body[data-jp-theme-light=false]")
+    assert not findings(page)
+    shot(page, tmp_path, "dark")
+    page.evaluate(THEME, "JupyterLab Light")
+    page.wait_for_selector("body[data-jp-theme-light=true]")
+    page.set_viewport_size({"width": 700, "height": 1600})
+    page.wait_for_function("document.querySelector('.rg-editor').clientWidth < 660")
+    wide = page.evaluate(
+        "() => {const e = document.querySelector('.rg-editor'); return e.scrollWidth - e.clientWidth}"
+    )
+    assert wide <= 1
+    shot(page, tmp_path, "narrow")
+    before = score(page)
+    page.get_by_role("button", name="全部相等").click()
+    turned(page, before)
+    page.get_by_role("button", name="归一化").click()
+    page.wait_for_function("() => [...document.querySelectorAll('.rg-row input')].some(f => f.value === '0.17')")
+    shares = [float(f.input_value()) for f in page.locator(".rg-row input").all() if f.input_value()]
+    assert sum(round(100 * share) for share in shares) == 100
+
+
+def test_five_items_are_rated_by_keys_through_the_death_of_the_kernel(server, page, page_log, home, tmp_path):
+    server.open(page, "rate.ipynb")
+    keys = page.locator(".rg-editor input[type=text]").first
+    keys.wait_for()
+    assert not findings(page)
+    shot(page, tmp_path, "rating")
+    for done, marks in enumerate(("897", "560"), 1):
+        keys.focus()
+        page.keyboard.type(marks)
+        page.get_by_text(f"已评 {done} / 5").first.wait_for()
+    page.evaluate(KILL)
+    page.evaluate(RESTART)
+    page.wait_for_function(lab.CONNECTED)
+    page.evaluate(lab.RUN)
+    page.get_by_text("已评 2 / 5").first.wait_for()
+    keys.focus()
+    page.keyboard.type("444")
+    page.get_by_text("已评 3 / 5").first.wait_for()
+    for done in (4, 5):
+        for name in ("accuracy", "completeness", "clarity"):
+            row = page.locator(".rg-row", has=page.locator(f"label:text-is('{name}')"))
+            row.get_by_role("button", name="7", exact=True).click()
+        if done == 4:
+            page.get_by_text("已评 4 / 5").first.wait_for()
+    page.get_by_text("5 题全部评完").first.wait_for()
+    found = read_ratings(home / "marks.jsonl")
+    assert len(found) == 15
+    assert sorted(found["human"]) == sorted([8, 9, 7, 5, 6, 10, *[4] * 3, *[7] * 6])
+    assert not page_log.dialogs
+
+
+def test_voila_shows_the_same_editor(home, page, tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with lab.Voila(home, "zh.ipynb", port) as running:
+        page.goto(running.url)
+        page.wait_for_selector(".rg-editor .noUi-handle", timeout=60_000)
+        before = score(page)
+        handle = row(page, "faithfulness").locator(".noUi-handle")
+        handle.focus()
+        page.keyboard.press("Home")
+        turned(page, before)
+        shot(page, tmp_path, "voila")
