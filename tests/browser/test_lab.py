@@ -24,7 +24,7 @@ SHEET = "from ragnb.widgets import RatingSheet\nRatingSheet('items.json', 'marks
 THEME = "theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})"
 KILL = "() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()"
 RESTART = "() => window.jupyterapp.shell.currentWidget.sessionContext.startKernel()"
-DOCUMENT = "年假管理办法.pdf"
+DOCUMENT = "员工休假管理办法.pdf"
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_weights_are_turned_by_mouse_and_keys_saved_and_there_after_a_reload(
     page.wait_for_function(f"field => Math.abs(field.value - {typed + 0.03}) < 1e-9", arg=field.element_handle())
     third = turned(page, second)
 
-    page.get_by_label("Add a document").fill("年假")
+    page.get_by_label("Add a document").fill("休假")
     page.wait_for_selector(f"datalist option[value='{DOCUMENT}']", state="attached")
     page.get_by_label("Add a document").fill(DOCUMENT)
     page.get_by_role("button", name="Add").click()
