@@ -41,7 +41,7 @@ class Server:
         self.url = ""
 
     def __enter__(self) -> Any:
-        home = self.folder / "jupyter"
+        home = self.folder / f"home-{self.words[0]}"
         config = home / "config"
         (config / "labconfig").mkdir(parents=True)
         off = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
