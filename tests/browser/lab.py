@@ -78,9 +78,9 @@ class Server:
     def __exit__(self, *_: object) -> None:
         """End the server and the kernels it started: they are one session of processes, its own."""
         with suppress(ProcessLookupError):
-            self.process.send_signal(signal.SIGINT)
+            self.process.send_signal(signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
-                self.process.wait(2)
+                self.process.wait(5)
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.log.close()
