@@ -15,6 +15,7 @@ _ROOM_OF = {
     "METRICS": "schema",
     "RULES": "diagnostics",
     "Assessment": "assessment",
+    "CalibrationCard": "calibration",
     "EvalCase": "schema",
     "Gate": "schema",
     "Metric": "schema",
@@ -22,6 +23,7 @@ _ROOM_OF = {
     "Rubric": "schema",
     "Rule": "schema",
     "Scenario": "scenario",
+    "agreement": "calibration",
     "applicable_metrics": "schema",
     "assess": "assessment",
     "check_gates": "gates",
@@ -48,6 +50,8 @@ __all__ = sorted(_ROOM_OF)
 if TYPE_CHECKING:
     from ragnb.assessment import Assessment as Assessment
     from ragnb.assessment import assess as assess
+    from ragnb.calibration import CalibrationCard as CalibrationCard
+    from ragnb.calibration import agreement as agreement
     from ragnb.calibration import corrected_mean as corrected_mean
     from ragnb.diagnostics import RULES as RULES
     from ragnb.diagnostics import diagnose as diagnose

@@ -48,6 +48,7 @@ from ragnb.stats.ranks import correlation, fisher_interval
 from ragnb.stats.raters import human_ceiling, leave_one_out, rater_pairs
 from ragnb.stats.recalibration import Recalibration, ScoreMap, fit_map, grouped_folds, recalibrate
 from ragnb.stats.resample import resampled_means
+from ragnb.stats.significance import holm, p_above
 
 __all__ = [
     "Corrected",
@@ -70,6 +71,7 @@ __all__ = [
     "fisher_interval",
     "fit_map",
     "grouped_folds",
+    "holm",
     "human_ceiling",
     "icc",
     "jackknife",
@@ -83,6 +85,7 @@ __all__ = [
     "limits_of_agreement",
     "mae",
     "mean_interval",
+    "p_above",
     "ppi_jackknife",
     "ppi_mean",
     "quadratic_kappa",

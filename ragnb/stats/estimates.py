@@ -20,7 +20,7 @@ Counts = npt.ArrayLike | None  # how many rows a row stands for, whole numbers â
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its interval, its standard error and what it rests on; nan where there is none.
+    """A number with its interval, se and what it rests on; nan where there is none. `df` is of a mean's t.
 
     Examples
     --------
@@ -34,6 +34,7 @@ class Estimate:
     se: float
     n: int
     n_clusters: int
+    df: float = float("nan")
 
 
 def cluster_codes(clusters: Labels, n: int) -> Codes:
@@ -244,4 +245,5 @@ def clustered_mean(
     size, g_eff = kish(total, c @ v**2), kish(total, times @ a**2)
     edges = np.array(float(ends[0])), np.array(float(ends[1]))
     low, high = mean_interval(np.array(mean), se, g_eff, size, edges, binary=binary, level=level)
-    return Estimate(mean, float(low), float(high), float(se), round(float(c.sum())), round(g))
+    n, df = round(float(c.sum())), max(float(g_eff) - 1, 1.0)
+    return Estimate(mean, float(low), float(high), float(se), n, round(g), df)

@@ -1,0 +1,138 @@
+"""One judge on one dimension as judge × human × cluster cells: what every number on the card is made of."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ragnb.calibration.raters import Array
+from ragnb.calibration.ratings import Ratings
+from ragnb.stats import Estimate
+
+Codes = npt.NDArray[np.int64]
+DEALT = 1000
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Rated pairs, each distinct one once; `counts` says how many it stands for.
+
+    `cluster` is None where every rating stands alone. `group` holds one column more, where asked for.
+    """
+
+    x: Array
+    y: Array
+    cluster: Codes | None
+    counts: Array
+    group: Codes
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """What the formulas of `ragnb.stats` take beside the values."""
+        return {"clusters": self.cluster, "counts": self.counts}
+
+    @property
+    def n(self) -> int:
+        """How many ratings there are."""
+        return round(float(self.counts.sum()))
+
+    @property
+    def n_clusters(self) -> int:
+        """How many clusters they come from."""
+        return self.n if self.cluster is None else len(np.unique(self.cluster))
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> Cells:
+        """Return some of the cells."""
+        cluster = None if self.cluster is None else self.cluster[chosen]
+        return Cells(self.x[chosen], self.y[chosen], cluster, self.counts[chosen], self.group[chosen])
+
+
+def _dense(values: Array) -> tuple[Codes, Array]:
+    import pandas as pd
+
+    codes, names = pd.factorize(values)
+    return codes.astype(np.int64), np.asarray(names, dtype=float)
+
+
+def cells_of(ratings: Ratings, chosen: npt.NDArray[np.bool_], group: Codes | None = None) -> Cells:
+    """Return the distinct pairs among the chosen rows, within clusters and groups.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ragnb.calibration.ratings import Asked, open_ratings
+    >>> rows = open_ratings(pd.DataFrame({"judge": [4, 4, 2], "human": [5, 5, 2]}), "judge", Asked())
+    >>> cells_of(rows, rows.both).counts.tolist()
+    [1.0, 2.0]
+    """
+    rows = np.flatnonzero(chosen & ratings.both)
+    counts = ratings.counts[rows]
+    (jx, xs), (jy, ys) = _dense(ratings.x[rows]), _dense(ratings.y[rows])
+    parts = [jx, jy]
+    sizes = [len(xs), len(ys)]
+    for codes in (ratings.cluster, group):
+        own = np.zeros(len(rows), dtype=np.int64) if codes is None else codes[rows] - min(int(codes.min()), 0)
+        parts.append(own)
+        sizes.append(int(own.max(initial=0)) + 1)
+    key = np.zeros(len(rows), dtype=np.int64)
+    for part, size in zip(reversed(parts), reversed(sizes), strict=True):
+        key = key * max(size, 1) + part
+    space = int(np.prod([float(max(size, 1)) for size in sizes]))
+    if space <= 4 * len(rows) + 4096:
+        total = np.bincount(key, weights=counts, minlength=1)
+        cell = np.flatnonzero(total)
+        total = total[cell]
+    else:
+        cell, at = np.unique(key, return_inverse=True)
+        total = np.bincount(at, weights=counts)
+    found = []
+    for size in sizes:
+        found.append(cell % max(size, 1))
+        cell = cell // max(size, 1)
+    x, y = (values[code] if len(values) else np.zeros(0) for values, code in zip((xs, ys), found, strict=False))
+    order = np.lexsort((x, y, found[2], found[3]))
+    cells = Cells(x, y, found[2] if ratings.cluster is not None else None, total.astype(float), found[3])
+    return cells.where(order)  # type: ignore[arg-type]
+
+
+def dealt(cells: Cells, seed: int) -> Cells:
+    """Return the cells with at most 1,000 clusters: lone ratings and surplus clusters are dealt into groups.
+
+    Random groups of clusters are clusters themselves (Wolter 2007, Introduction to Variance Estimation,
+    chapter 2); a bootstrap over 1,000 of them costs the same for a thousand ratings and for a million.
+    """
+    rng = np.random.default_rng(seed)
+    if cells.cluster is not None:
+        names, code = np.unique(cells.cluster, return_inverse=True)
+        if len(names) <= DEALT:
+            return replace(cells, cluster=code.astype(np.int64))
+        return replace(cells, cluster=(rng.permutation(len(names)) % DEALT)[code].astype(np.int64))
+    counts = cells.counts.astype(np.int64)
+    groups = int(min(DEALT, counts.sum()))
+    if cells.n <= 50_000:
+        at = np.repeat(np.arange(len(counts)), counts)
+        own = rng.permutation(len(at)) % groups
+        return Cells(cells.x[at], cells.y[at], own, np.ones(len(at)), cells.group[at])
+    drawn = rng.multinomial(counts, np.full(groups, 1 / groups))
+    at, own = np.nonzero(drawn)
+    return Cells(cells.x[at], cells.y[at], own.astype(np.int64), drawn[at, own].astype(float), cells.group[at])
+
+
+def fingerprint(parts: list[tuple[str, Cells]]) -> str:
+    """Return the SHA-256 of the cells, the same whatever the engine and the order of the rows."""
+    digest = hashlib.sha256()
+    for name, cells in parts:
+        digest.update(name.encode())
+        columns = [cells.x, cells.y, np.zeros(0) if cells.cluster is None else cells.cluster, cells.counts]
+        for column in columns:
+            digest.update(np.round(np.asarray(column, dtype="<f8"), 9).tobytes())
+    return digest.hexdigest()
+
+
+def spread(name: str, found: Estimate) -> dict[str, float]:
+    """Return an estimate as ``name, name_low, name_high``."""
+    return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}

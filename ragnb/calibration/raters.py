@@ -1,0 +1,119 @@
+"""Several humans on one item: found among the columns, or paired from a row a rater."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ragnb.errors import RagnbError
+
+Array = npt.NDArray[np.float64]
+Names = str | Sequence[str]
+Missing = float | Sequence[float] | str | None
+OUTSIDE = "outside"
+SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the caller asked for, as `agreement` and `calibrate` take it."""
+
+    human: Names = "human"
+    by: Names | None = "dimension"
+    scale: tuple[float, float] | None = None
+    cluster: str | None = "cluster"
+    missing: Missing = None
+    rater: str = "rater"
+    item: str = "item_id"
+    groups: tuple[str, ...] = ()
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns that group the rows, by name."""
+        return [] if self.by is None else [self.by] if isinstance(self.by, str) else list(self.by)
+
+
+def as_list(names: Names) -> list[str]:
+    """Return one name or several as a list."""
+    return [names] if isinstance(names, str) else list(names)
+
+
+def raters_of(columns: Sequence[str], human: Names) -> list[str]:
+    """Return the columns of single raters: those named, or ``human1, human2, …`` beside the default.
+
+    Examples
+    --------
+    >>> raters_of(["human", "human1", "human2", "human10"], "human"), raters_of(["human10"], "human10")
+    (['human1', 'human2'], [])
+    """
+    if not isinstance(human, str):
+        return list(human) if len(human) > 1 else []
+    found: list[str] = []
+    while f"{human}{len(found) + 1}" in columns:
+        found.append(f"{human}{len(found) + 1}")
+    return found if len(found) > 1 else []
+
+
+def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> pd.DataFrame:
+    """Return one row an item, its raters in columns ``__rater0`` …, their mean as the human score."""
+    if asked.item not in table.columns:
+        raise RagnbError(f"a {asked.rater!r} column needs {asked.item!r} beside it: which rows are one item?")
+    raters, people = pd.factorize(table[asked.rater])
+    if (raters < 0).any():
+        raise RagnbError(f"column {asked.rater!r} is empty in row {table.index[int(np.argmax(raters < 0))]!r}")
+    same = [c for c in (asked.item, "system", *asked.keys, asked.cluster) if c in table.columns]
+    item = table.groupby(same, sort=False, dropna=False).ngroup().to_numpy()
+    pair = item.astype(np.int64) * len(people) + raters
+    first = pd.Series(pair).duplicated().to_numpy()
+    if first.any():
+        row = table.iloc[int(np.argmax(first))]
+        raise RagnbError(
+            f"rater {row[asked.rater]!r} rated item {row[asked.item]!r} twice; keep one rating an item, "
+            "a dimension and a rater"
+        )
+    score = table[judge].to_numpy(dtype=float, na_value=np.nan)
+    spread = pd.Series(score).groupby(item).agg(["min", "max"])
+    if (spread["max"] - spread["min"] > SLACK).any():
+        at = int(np.argmax((spread["max"] - spread["min"] > SLACK).to_numpy()))
+        name = table[asked.item].iloc[int(np.argmax(item == at))]
+        raise RagnbError(f"item {name!r} has several scores in column {judge!r}; give one score an item")
+    grid = np.full((int(item.max(initial=-1)) + 1, len(people)), np.nan)
+    grid[item, raters] = numbers(table, human, asked.missing)
+    out = table.drop_duplicates(same).drop(columns=human).reset_index(drop=True)
+    return pd.concat([out, pd.DataFrame(grid).add_prefix("__rater")], axis=1)
+
+
+def mean_of(grid: Array) -> Array:
+    """Return the mean of the raters who rated, nan where none did."""
+    known = ~np.isnan(grid)
+    size = known.sum(axis=1)
+    return np.where(size > 0, np.where(known, grid, 0.0).sum(axis=1) / np.maximum(size, 1), np.nan)
+
+
+def numbers(table: pd.DataFrame, name: str, missing: Missing) -> Array:
+    """Return a column of scores as floats, nan where there is none or where it holds a mark for missing.
+
+    Raises
+    ------
+    RagnbError
+        For text and for infinite values.
+    """
+    column = table[name]
+    if not pd.api.types.is_numeric_dtype(column):
+        text = np.array([isinstance(value, str) for value in column], dtype=bool)
+        if text.any():
+            at = int(np.argmax(text))
+            raise RagnbError(
+                f"column {name!r}, row {column.index[at]!r}: {column.iloc[at]!r} is text, not a score; "
+                "read the file with rn.read_ratings, or convert the column to numbers"
+            )
+    values = np.array(column.to_numpy(dtype=float, na_value=np.nan), dtype=float)
+    for word in [] if missing is None or missing == OUTSIDE else np.atleast_1d(np.asarray(missing, dtype=float)):
+        values[np.abs(values - word) <= SLACK] = np.nan
+    if np.isinf(values).any():
+        raise RagnbError(f"column {name!r} holds an infinite value; a rating is a finite number or missing")
+    return values
