@@ -26,6 +26,7 @@ _ROOM_OF = {
     "agreement": "calibration",
     "applicable_metrics": "schema",
     "assess": "assessment",
+    "calibrate": "calibration",
     "check_gates": "gates",
     "corrected_mean": "calibration",
     "diagnose": "diagnostics",
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from ragnb.assessment import assess as assess
     from ragnb.calibration import CalibrationCard as CalibrationCard
     from ragnb.calibration import agreement as agreement
+    from ragnb.calibration import calibrate as calibrate
     from ragnb.calibration import corrected_mean as corrected_mean
     from ragnb.diagnostics import RULES as RULES
     from ragnb.diagnostics import diagnose as diagnose

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
+
+from ragnb.errors import unknown
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,8 +31,9 @@ class CalibrationCard:
         Sentences in `lang`; the first two say all that a hurried reader needs.
     verdicts : DataFrame
         ``judge, dimension, verdict, sides`` (tuple), ``reasons`` (tuple of sentences), ``share, lower, upper``
-        (the raw share within the tolerance and its one-sided bounds), ``target, constant`` (share of the best
-        constant judge), ``beats_constant, bias, bias_low, bias_high, delta, n, n_clusters``.
+        (the raw share within the tolerance and its one-sided bounds; ``low, high`` are two-sided), ``target,
+        constant, constant_score`` (share and answer of the best constant judge), ``beats_constant, bias, bias_low,
+        bias_high, delta, unbiased`` (its interval lies inside ±delta), ``n, n_clusters``.
     table : DataFrame
         What `agreement` gives: one row a judge and dimension, with limits of agreement, slope, kappa and so on.
     bands : DataFrame
@@ -38,8 +42,8 @@ class CalibrationCard:
         ``verdict`` (``TRUST``, ``REJECT``, ``NOT PROVEN``, or ``too few`` under 5 clusters).
     inflation : DataFrame
         ``judge, dimension, kind`` (``overall``, ``system``, ``length``, ``answerability``, any group asked for),
-        ``group, value`` (bias), ``low, high, p`` (Holm over the groups of its kind), ``n, n_clusters,
-        inflated``.
+        ``group, value`` (bias), ``low, high, beside, beside_low, beside_high`` (bias less that of all other
+        groups), ``p`` (of a bias of 0, Holm over the groups of its kind), ``n, n_clusters, inflated``.
     recalibration : DataFrame
         ``judge, dimension, map`` (``raw``, ``constant``, ``linear``, ``isotonic``), ``mae, mae_low, mae_high,
         share, low, high`` (out of fold), ``gain, gain_low, gain_high`` (fall of MAE against raw), ``helps``
@@ -53,21 +57,29 @@ class CalibrationCard:
         ``judge, dimension, judge_score, human_score, n``: cells for the heat map and Bland–Altman's points.
         Past 5,000 cells both scores are rounded to a hundredth of the scale; ``attrs["step"]`` says so.
     reliability : DataFrame
-        ``judge, dimension, judge_score, human`` (mean of the humans at it), ``low, high, isotonic, n,
-        n_clusters``; at most 20 points a row, equal parts of the ratings where the judge gave more scores.
+        ``judge, dimension, judge_score, human`` (mean of the humans at it), ``low, high, isotonic,
+        isotonic_low, isotonic_high`` (cluster bootstrap), ``n, n_clusters``; at most 20 points a row, equal parts
+        of the ratings where the judge gave more scores.
     corrected : DataFrame
-        ``judge, dimension, system`` ("" for all), ``way`` (``judge``, ``human``, ``corrected``), ``value, low,
-        high, weight, n, n_judged, n_clusters``.
+        ``judge, dimension, way`` (``judge``, ``human``, ``corrected``), ``value, low, high, weight, n, n_judged,
+        n_clusters``.
     notes : DataFrame
         ``code, about, text``: what a reader must know before believing the numbers.
     footer : dict
         ``judge_id, prompt_sha256, rater_protocol, drawn_at_random, data_sha256, seed, resamples, n, n_clusters,
-        n_items, raters, missing``; None where the caller did not say.
+        raters, n_missing``; None where the caller did not say.
     tolerance, target, delta, level : float
         As they were asked for.
     scale : (float, float)
         The lowest and highest label.
     lang : {"en", "zh"}
+
+    Examples
+    --------
+    >>> from ragnb.calibration import calibrate
+    >>> card = calibrate(pd.DataFrame({"judge": [5, 1, 5, 2] * 40, "human": [5, 1, 4, 2] * 40}), scale=(1, 5))
+    >>> card
+    CalibrationCard('TRUST', sides=('INFLATED',), 1 rows)
     """
 
     verdict: str
@@ -91,3 +103,57 @@ class CalibrationCard:
     level: float
     scale: tuple[float, float]
     lang: str = "en"
+
+    def __repr__(self) -> str:
+        return f"CalibrationCard({self.verdict!r}, sides={self.sides!r}, {len(self.verdicts)} rows)"
+
+    def only(self, judge: str | None = None, dimension: str | None = None) -> CalibrationCard:
+        """Return the card of one judge, one dimension, or one judge on one dimension.
+
+        Raises
+        ------
+        RagnbError
+            For a judge or a dimension that is not on the card.
+
+        Examples
+        --------
+        >>> from ragnb.calibration import calibrate
+        >>> rows = pd.DataFrame({"judge": [4, 2] * 30, "human": [4, 2] * 30, "dimension": ["x", "x", "y"] * 20})
+        >>> calibrate(rows, scale=(1, 5)).only(dimension="x").verdicts["dimension"].tolist()
+        ['x']
+        """
+        from ragnb.calibration.verdict import SIDES, worst
+        from ragnb.calibration.words import opening
+
+        wanted = {name: value for name, value in (("judge", judge), ("dimension", dimension)) if value is not None}
+        for name, value in wanted.items():
+            if value not in set(self.verdicts[name]):
+                raise unknown(name, value, sorted(set(self.verdicts[name])))
+        frames: dict[str, Any] = {}
+        for name, frame in vars(self).items():
+            if isinstance(frame, pd.DataFrame) and name != "notes":
+                chosen = np.ones(len(frame), dtype=bool)
+                for column, value in wanted.items():
+                    chosen &= (frame[column] == value).to_numpy()
+                frames[name] = frame[chosen].reset_index(drop=True)
+        rows = frames["verdicts"]
+        sides = tuple(side for side in SIDES if any(side in found for found in rows["sides"]))
+        words = opening(rows, self.tolerance, self.lang)
+        return replace(self, verdict=worst(rows["verdict"].tolist()), sides=sides, reasons=words, **frames)
+
+    def _repr_html_(self) -> str:
+        from ragnb.calibration.sheet import to_html
+
+        return to_html(self)
+
+    def to_markdown(self) -> str:
+        """Return the card as Markdown, without times and machine paths: equal input gives equal text."""
+        from ragnb.calibration.sheet import to_markdown
+
+        return to_markdown(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that JSON can hold: frames as lists of records, None where a value is missing."""
+        from ragnb.calibration.sheet import to_dict
+
+        return to_dict(self)

@@ -51,13 +51,6 @@ class Cells:
         return Cells(self.x[chosen], self.y[chosen], cluster, self.counts[chosen], self.group[chosen])
 
 
-def _dense(values: Array) -> tuple[Codes, Array]:
-    import pandas as pd
-
-    codes, names = pd.factorize(values)
-    return codes.astype(np.int64), np.asarray(names, dtype=float)
-
-
 def cells_of(ratings: Ratings, chosen: npt.NDArray[np.bool_], group: Codes | None = None) -> Cells:
     """Return the distinct pairs among the chosen rows, within clusters and groups.
 
@@ -71,8 +64,8 @@ def cells_of(ratings: Ratings, chosen: npt.NDArray[np.bool_], group: Codes | Non
     """
     rows = np.flatnonzero(chosen & ratings.both)
     counts = ratings.counts[rows]
-    (jx, xs), (jy, ys) = _dense(ratings.x[rows]), _dense(ratings.y[rows])
-    parts = [jx, jy]
+    (jx, xs), (jy, ys) = ratings.coded
+    parts = [jx[rows], jy[rows]]
     sizes = [len(xs), len(ys)]
     for codes in (ratings.cluster, group):
         own = np.zeros(len(rows), dtype=np.int64) if codes is None else codes[rows] - min(int(codes.min()), 0)

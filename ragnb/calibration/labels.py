@@ -114,22 +114,38 @@ def label_budget(
     """
     parts = []
     for head, flags, clusters in _flags(ratings, tolerance, judge, human, by, cluster, item, scale):
-        curve = stats.label_budget(flags, clusters, target=target, alpha=1 - level, level=level, sizes=labels)
-        part = pd.DataFrame(head, index=range(len(curve.labels)))
-        parts.append(
-            part.assign(
-                labels=curve.labels.astype(int),
-                share=float(np.mean(flags)),
-                low=curve.low,
-                high=curve.high,
-                half_width=(curve.high - curve.low) / 2,
-                probability=curve.chance,
-                cautious=curve.cautious,
-                target=target,
-                n=len(flags),
-            )
-        )
+        curve = budget_curve(flags, clusters, target, level, labels)
+        for at, (name, value) in enumerate(head.items()):
+            curve.insert(at, name, value)
+        parts.append(curve)
     return pd.concat(parts, ignore_index=True)
+
+
+def budget_curve(
+    flags: Array,
+    clusters: Any,
+    target: float,
+    level: float,
+    labels: Sequence[int] | None = None,
+    counts: Any = None,
+) -> pd.DataFrame:
+    """Return the curve of one group's flags of agreement."""
+    curve = stats.label_budget(
+        flags, clusters, target=target, alpha=1 - level, level=level, sizes=labels, counts=counts
+    )
+    return pd.DataFrame(
+        {
+            "labels": curve.labels.astype(int),
+            "share": float(np.average(flags, weights=counts)),
+            "low": curve.low,
+            "high": curve.high,
+            "half_width": (curve.high - curve.low) / 2,
+            "probability": curve.chance,
+            "cautious": curve.cautious,
+            "target": target,
+            "n": len(flags) if counts is None else round(float(np.sum(counts))),
+        }
+    )
 
 
 def labels_text(need: stats.LabelsNeeded, n: int, target: float, lang: str = "en") -> str:

@@ -12,11 +12,12 @@ from ragnb.calibration.raters import Array
 from ragnb.calibration.ratings import Ratings
 from ragnb.stats import Estimate
 
-DIGITS = 10
 NONE = Estimate(np.nan, np.nan, np.nan, np.nan, 0, 0)
 
 
-def measure(ratings: Ratings, chosen: Any, tolerance: float, level: float) -> dict[str, Any]:
+def measure(
+    ratings: Ratings, chosen: Any, tolerance: float, level: float, digits: int | None = 10
+) -> dict[str, Any]:
     """Return every number of one row of `agreement`."""
     cells = cells_of(ratings, chosen)
     total = round(float(ratings.counts[chosen].sum()))
@@ -27,7 +28,7 @@ def measure(ratings: Ratings, chosen: Any, tolerance: float, level: float) -> di
     row |= _closeness(cells, ratings.scale, tolerance, level)
     row |= _humans(ratings, chosen, tolerance, level)
     row |= _distance(cells, ratings.scale, level)
-    row |= _order(ratings, chosen, cells, level)
+    row |= _order(ratings, chosen, cells, level, digits)
     row |= _one_number(cells, ratings.scale, level)
     return row | _alpha(ratings, chosen, level)
 
@@ -76,18 +77,14 @@ def _distance(cells: Cells, scale: tuple[float, float], level: float) -> dict[st
     return row | spread("loa_low", limits.low) | spread("loa_high", limits.high) | {"outside": limits.outside}
 
 
-def _order(ratings: Ratings, chosen: Any, cells: Cells, level: float) -> dict[str, float]:
-    """Correlations, pooled and within groups.
-
-    Pooled ones round to ten decimals, as means of raters that differ in the last bit are ties; within groups
-    scores stay as they are, which is what the published values that they are checked against do.
-    """
+def _order(ratings: Ratings, chosen: Any, cells: Cells, level: float, digits: int | None) -> dict[str, float]:
+    """Correlations, pooled and within groups."""
     system = ratings.keys.get("system")
     grouped = None if system is None else cells_of(ratings, chosen & (system.codes >= 0), system.codes)
     row: dict[str, float] = {}
     for kind in ("pearson", "spearman", "kendall"):
-        how: dict[str, Any] = {**cells.how, "level": level}
-        row |= spread(kind, stats.correlation(cells.x, cells.y, kind, digits=DIGITS, **how))
+        how: dict[str, Any] = {**cells.how, "digits": digits, "level": level}
+        row |= spread(kind, stats.correlation(cells.x, cells.y, kind, **how))
         inner = (
             None
             if cells.cluster is None
@@ -96,7 +93,7 @@ def _order(ratings: Ratings, chosen: Any, cells: Cells, level: float) -> dict[st
         row |= spread(f"{kind}_within", inner or NONE)
         of_system = NONE
         if grouped is not None:
-            how = {**grouped.how, "within": grouped.group, "level": level}
+            how = {**grouped.how, "within": grouped.group, "digits": digits, "level": level}
             of_system = stats.correlation(grouped.x, grouped.y, kind, **how)
         row |= spread(f"{kind}_system", of_system)
     return row

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import narwhals as nw
@@ -25,7 +26,8 @@ from ragnb.calibration.raters import (
 )
 from ragnb.errors import RagnbError, did_you_mean, listing
 from ragnb.weights import collected, column_names
-from ragnb.weights.columns import Labels, as_pandas, coded
+from ragnb.weights.columns import Labels, as_pandas
+from ragnb.weights.columns import coded as labelled
 from ragnb.weights.engines import opened, swift
 
 _COUNT = "__rows"
@@ -44,7 +46,7 @@ class Ratings:
     counts : (n,) float
         How many ratings a row stands for.
     keys : dict of column name to Labels
-        The columns that group: dimension, system and others.
+        The columns that group: dimension, system and others; `groups` are those whose bias is looked at.
     cluster : (n,) int or None
         What moves together; None where every rating stands alone.
     sizes : dict of column name to (n,) float
@@ -61,9 +63,16 @@ class Ratings:
     cluster: npt.NDArray[np.int64] | None
     scale: tuple[float, float]
     guessed: bool
+    cluster_names: tuple[str, ...] = ()
+    groups: dict[str, Labels] = field(default_factory=dict)
     sizes: dict[str, Array] = field(default_factory=dict)
 
-    @property
+    @cached_property
+    def coded(self) -> tuple[tuple[npt.NDArray[np.int64], Array], ...]:
+        """The judge's and the humans' scores as codes into their distinct values, −1 where there is none."""
+        return tuple((codes.astype(np.int64), np.asarray(v)) for codes, v in map(pd.factorize, (self.x, self.y)))
+
+    @cached_property
     def both(self) -> npt.NDArray[np.bool_]:
         """Which rows have a judge's and a human's score."""
         return ~(np.isnan(self.x) | np.isnan(self.y))
@@ -130,7 +139,7 @@ def _laid_out(table: pd.DataFrame, judge: str, human: list[str], raters: list[st
         y = mean_of(np.empty((len(x), 0)) if grid is None else grid)
     scale, guessed = _scale(named, table.index, asked.scale)
     counts = table[_COUNT].to_numpy(dtype=float) if _COUNT in table.columns else np.ones(len(table))
-    cluster = coded(table[asked.cluster], compose=True) if asked.cluster in table.columns else None
+    cluster = labelled(table[asked.cluster], compose=True) if asked.cluster in table.columns else None
     if cluster is not None and (cluster.codes < 0).any():
         row = table.index[int(np.argmax(cluster.codes < 0))]
         raise RagnbError(f"column {asked.cluster!r} is empty in row {row!r}; every rating needs its cluster")
@@ -140,9 +149,10 @@ def _laid_out(table: pd.DataFrame, judge: str, human: list[str], raters: list[st
         for name in asked.groups
         if name in table.columns and _is_amount(table[name])
     }
-    found = {name: labels for name, labels in keys.items() if labels is not None and name not in sizes}
-    codes = None if cluster is None else cluster.codes
-    return Ratings(x, y, grid, counts, found, codes, scale, guessed, sizes)
+    found = {name: labels for name, labels in keys.items() if labels is not None}
+    groups = {name: found[name] for name in asked.groups if name in found and name not in sizes}
+    codes, names = (None, ()) if cluster is None else (cluster.codes, cluster.names)
+    return Ratings(x, y, grid, counts, found, codes, scale, guessed, names, groups, sizes)
 
 
 def _without_outside(columns: Iterable[Array], scale: tuple[float, float] | None) -> None:
@@ -159,7 +169,7 @@ def _is_amount(column: pd.Series) -> bool:
 
 
 def _labels(table: pd.DataFrame, name: str) -> Labels | None:
-    return coded(table[name]) if name in table.columns else None
+    return labelled(table[name]) if name in table.columns else None
 
 
 def _scale(

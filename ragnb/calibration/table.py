@@ -29,6 +29,7 @@ def agreement(
     level: float = 0.95,
     missing: Missing = None,
     rater: str = "rater",
+    digits: int | None = 10,
 ) -> pd.DataFrame:
     """Return how well a judge agrees with humans, one row a judge and dimension.
 
@@ -61,6 +62,9 @@ def agreement(
         whatever lies outside `scale` such a mark: means over runs that hold a −1 are no ratings.
     rater : str
         The column that names the human of a row, in the long layout.
+    digits : int, optional
+        Decimals to which correlations round first: means that differ in the last bit are ties. None ranks them
+        as they are, as scipy and most papers do; that moves ρ and τ-b in the second or third decimal.
 
     Returns
     -------
@@ -101,7 +105,7 @@ def agreement(
         opened = open_ratings(ratings, name, asked)
         check_tolerance(tolerance, opened)
         for labels, chosen in blocks(opened, asked.keys):
-            rows.append({"judge": name, **labels, **measure(opened, chosen, tolerance, level)})
+            rows.append({"judge": name, **labels, **measure(opened, chosen, tolerance, level, digits)})
     frame = pd.DataFrame(rows)
     frame.attrs["scale"] = opened.scale
     return frame

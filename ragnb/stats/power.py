@@ -8,7 +8,7 @@ from math import ceil, log, sqrt
 import numpy as np
 
 from ragnb.errors import RagnbError
-from ragnb.stats.estimates import Labels, Values, cluster_codes, clustered_mean
+from ragnb.stats.estimates import Counts, Labels, Values, cluster_codes, clustered_mean, packed
 from ragnb.stats.means import Array
 
 
@@ -67,14 +67,18 @@ def sample_size_exact(target: float, share: float, *, alpha: float = 0.05, power
     """Return the least n from which on the exact binomial test keeps the power, whatever more is labelled.
 
     The power of an exact test rises in saw teeth; the first n that reaches it may be followed by one that
-    does not, so the search starts well above the normal approximation and walks down.
+    does not, so the search starts well above the normal approximation and walks down. Past 5,000 rows, where
+    teeth no longer matter, it is the normal approximation.
 
     Examples
     --------
     >>> [sample_size_exact(0.8, share) for share in (0.85, 0.9, 0.95)]
     [398, 94, 37]
     """
-    top = 2 * sample_size_normal(target, share, alpha=alpha, power=power) + 60
+    near = sample_size_normal(target, share, alpha=alpha, power=power)
+    if near > 5000:
+        return near
+    top = 2 * near + 60
     sizes = np.arange(1, top + 1)
     weak = np.flatnonzero(binomial_power(sizes, target, share, alpha=alpha) < power)
     return int(sizes[weak[-1]]) + 1 if len(weak) else 1
@@ -129,7 +133,7 @@ def questions_needed(
     return (_z(1 - alpha / 2) + _z(power)) ** 2 * spread / delta**2
 
 
-def anova_icc(values: Values, clusters: Labels) -> float:
+def anova_icc(values: Values, clusters: Labels, *, counts: Counts = None) -> float:
     """Return ρ, the intra-cluster correlation by one-way analysis of variance, for clusters of any sizes.
 
     ρ = (MSB − MSW) / (MSB + (m₀ − 1) MSW), m₀ = (n − Σm²/n)/(G − 1); nan with one cluster, with no cluster of
@@ -142,14 +146,15 @@ def anova_icc(values: Values, clusters: Labels) -> float:
     """
     x = np.asarray(values, dtype=float)
     seen = ~np.isnan(x)
-    x, code = x[seen], np.unique(cluster_codes(clusters, len(x))[seen], return_inverse=True)[1]
-    m = np.bincount(code).astype(float)
+    c = np.ones(int(seen.sum())) if counts is None else np.asarray(counts, dtype=float)[seen]
+    x, code = x[seen], packed(cluster_codes(clusters, len(x))[seen])
+    m = np.bincount(code, weights=c).astype(float)
     n, g = m.sum(), len(m)
     if g < 2 or n == g:
         return float("nan")
-    mean = np.bincount(code, weights=x) / m
-    between = float(m @ (mean - x.mean()) ** 2) / (g - 1)
-    inside = float(np.sum((x - mean[code]) ** 2)) / (n - g)
+    mean = np.bincount(code, weights=c * x) / m
+    between = float(m @ (mean - c @ x / n) ** 2) / (g - 1)
+    inside = float(c @ (x - mean[code]) ** 2) / (n - g)
     m0 = (n - float(m @ m) / n) / (g - 1)
     bottom = between + (m0 - 1) * inside
     return float((between - inside) / bottom) if bottom > 0 else float("nan")
@@ -193,7 +198,13 @@ class LabelsNeeded:
 
 
 def labels_needed(
-    flags: Values, clusters: Labels = None, *, target: float = 0.8, alpha: float = 0.05, power: float = 0.8
+    flags: Values,
+    clusters: Labels = None,
+    *,
+    target: float = 0.8,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    counts: Counts = None,
 ) -> LabelsNeeded:
     """Return how many labels show that the share of flags exceeds the target, planned on its lower 80 % bound.
 
@@ -203,6 +214,8 @@ def labels_needed(
         1 within the tolerance, 0 not, nan not rated.
     clusters : array, shape (n,), optional
         Rows of one cluster repeat one another: the design effect multiplies the number.
+    counts : array, shape (n,), optional
+        How many rows a row stands for.
 
     Returns
     -------
@@ -219,9 +232,10 @@ def labels_needed(
     _check(target=target, alpha=alpha, power=power)
     x = np.asarray(flags, dtype=float)
     seen = ~np.isnan(x)
-    share = clustered_mean(x, clusters, ends=(0.0, 1.0), binary=True, level=0.6)
-    rho = anova_icc(x, clusters) if clusters is not None else float("nan")
-    sizes = np.bincount(cluster_codes(clusters, len(x))[seen]) if seen.any() else np.ones(1)
+    share = clustered_mean(x, clusters, ends=(0.0, 1.0), binary=True, counts=counts, level=0.6)
+    rho = anova_icc(x, clusters, counts=counts) if clusters is not None else float("nan")
+    many = np.ones(len(x)) if counts is None else np.asarray(counts, dtype=float)
+    sizes = np.bincount(cluster_codes(clusters, len(x))[seen], many[seen]) if seen.any() else np.ones(1)
     deff, planned = design_effect(sizes, rho), share.low
     if not share.value > target:
         return LabelsNeeded(None, None, None, deff, rho, share.value, planned, "share_at_or_below_target")

@@ -93,6 +93,13 @@ def grouped_folds(clusters: Values, k: int = 5, *, counts: Counts = None) -> Cod
     return fold[code]
 
 
+def _median(values: Array, counts: Array) -> float:
+    order = np.argsort(values)
+    upto = np.cumsum(counts[order])
+    middle = np.searchsorted(upto, [upto[-1] / 2, upto[-1] / 2 + 0.5])  # alike unless the count is even
+    return float(values[order][middle].mean())
+
+
 @dataclass(frozen=True, slots=True)
 class Recalibration:
     """What a map does to clusters it has not seen, beside no map and a constant.
@@ -163,7 +170,7 @@ def recalibrate(
     for f in np.unique(fold):
         held = fold == f
         predicted[held] = fit_map(x[~held], y[~held], kind, counts=c[~held])(x[held])
-        fixed[held] = np.median(np.repeat(y[~held], c[~held].astype(np.int64)))
+        fixed[held] = _median(y[~held], c[~held])
     how: dict[str, Any] = {"counts": c, "level": level}
     errors = [mae(scores, y, code, **how) for scores in (predicted, x, fixed)]
     shares = [within_share(scores, y, code, tolerance=tolerance, **how) for scores in (predicted, x, fixed)]

@@ -1,0 +1,196 @@
+"""From ratings to one card: every judge and dimension measured, decided, and put into words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ragnb import stats, texts
+from ragnb.calibration import verdict, words
+from ragnb.calibration.card import CalibrationCard
+from ragnb.calibration.cells import Cells, cells_of, fingerprint
+from ragnb.calibration.frames import corrected, frames_of, judged_rows, needed
+from ragnb.calibration.labels import budget_curve
+from ragnb.calibration.measures import measure
+from ragnb.calibration.raters import Asked, Missing, Names, as_list
+from ragnb.calibration.ratings import group_columns, open_ratings
+from ragnb.calibration.table import ALL, blocks, check_tolerance
+from ragnb.calibration.verdict import Settings
+from ragnb.errors import RagnbError, unknown
+from ragnb.weights import column_names
+
+FRAMES = ("bands", "inflation", "recalibration", "labels_needed", "budget", "counts", "reliability", "corrected")
+ABOUT = ("judge_id", "prompt_sha256", "rater_protocol", "drawn_at_random")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One judge on one dimension: its verdict, its row of the table, its part of every frame."""
+
+    row: dict[str, Any]
+    numbers: dict[str, Any]
+    frames: dict[str, pd.DataFrame]
+    cells: Cells
+    step: float
+    scale: tuple[float, float]
+    guessed: bool
+
+
+def calibrate(
+    ratings: Any,
+    *,
+    judge: Names = "judge",
+    human: Names = "human",
+    by: str | None = "dimension",
+    tolerance: float = 1.0,
+    target: float = 0.8,
+    delta: float = 0.5,
+    scale: tuple[float, float] | None = None,
+    cluster: str | None = "cluster",
+    level: float = 0.95,
+    missing: Missing = None,
+    rater: str = "rater",
+    judged: Any = None,
+    groups: Sequence[str] | None = None,
+    about: Mapping[str, Any] | None = None,
+    resamples: int = 2000,
+    seed: int = 0,
+    lang: str = "en",
+) -> CalibrationCard:
+    """Decide whether a judge's scores can stand in for human ratings: TRUST, REJECT or NOT PROVEN.
+
+    Parameters
+    ----------
+    ratings, judge, human, tolerance, scale, cluster, level, missing, rater
+        As in `agreement`.
+    by : str or None
+        The column whose values get a verdict each.
+    target : float
+        The share within ±tolerance that is asked for, in (0, 1).
+    delta : float
+        The bias that is still accepted, in points of the scale.
+    judged : DataFrame, optional
+        Further rows with the judge's score alone, for the corrected mean. Rows of `ratings` without a human
+        score count as such too.
+    groups : sequence of str, optional
+        Columns by which bias is looked at; None takes ``system``, answerability and lengths that are there.
+        Columns of more than six numbers are cut into thirds.
+    about : mapping, optional
+        For the footer: ``judge_id, prompt_sha256, rater_protocol, drawn_at_random``.
+    resamples, seed : int
+        Of the cluster bootstrap behind the band of the reliability curve.
+    lang : {"en", "zh"}
+        The language of the sentences.
+
+    Returns
+    -------
+    CalibrationCard
+
+    Raises
+    ------
+    RagnbError
+        As `agreement`; for a target outside (0, 1), and for ratings with no row that both rated.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"judge": [4, 5, 2, 1] * 50, "human": [5, 5, 2, 1] * 50})
+    >>> card = calibrate(frame, scale=(1, 5))
+    >>> card.verdict, card.verdicts["share"].tolist()
+    ('TRUST', [1.0])
+    """
+    settings = Settings(tolerance, target, delta, level, resamples, seed, lang)
+    _check(settings, about)
+    asked = Asked(human, by, scale, cluster, missing, rater, groups=group_columns(column_names(ratings), groups))
+    pieces = [piece for name in as_list(judge) for piece in _pieces(ratings, name, asked, judged, settings)]
+    return _card(pieces, about, settings)
+
+
+def _card(pieces: Sequence[Piece], about: Mapping[str, Any] | None, settings: Settings) -> CalibrationCard:
+    """Lay the pieces on one card."""
+    parts = {key: [piece.frames[key] for piece in pieces] for key in FRAMES}
+    frames = {key: pd.concat(found, ignore_index=True) for key, found in parts.items()}
+    frames["counts"].attrs["step"] = max(piece.step for piece in pieces)
+    verdicts = pd.DataFrame([piece.row for piece in pieces])
+    table = pd.DataFrame([piece.numbers for piece in pieces])
+    ends, guessed, clustered = pieces[0].scale, pieces[0].guessed, pieces[0].cells.cluster is not None
+    if any(piece.scale != ends for piece in pieces):
+        ends = min(piece.scale[0] for piece in pieces), max(piece.scale[1] for piece in pieces)
+    table.attrs["scale"] = ends
+    notes = words.notes(table, ends if guessed else None, clustered, about, settings.lang)
+    return CalibrationCard(
+        verdict=verdict.worst(verdicts["verdict"].tolist()),
+        sides=tuple(side for side in verdict.SIDES if any(side in found for found in verdicts["sides"])),
+        reasons=words.opening(verdicts, settings.tolerance, settings.lang),
+        verdicts=verdicts,
+        table=table,
+        **frames,
+        notes=notes,
+        footer=_footer(about, pieces, settings),
+        tolerance=settings.tolerance,
+        target=settings.target,
+        delta=settings.delta,
+        level=settings.level,
+        scale=ends,
+        lang=settings.lang,
+    )
+
+
+def _pieces(ratings: Any, judge: str, asked: Asked, judged: Any, settings: Settings) -> Iterator[Piece]:
+    """Measure and decide every dimension of one judge."""
+    opened = open_ratings(ratings, judge, asked)
+    check_tolerance(settings.tolerance, opened)
+    more = None if judged is None else judged_rows(judged, judge, asked)
+    for labels, chosen in blocks(opened, asked.keys):
+        head = {"judge": judge, "dimension": labels[asked.keys[0]] if asked.keys else ALL}
+        cells = cells_of(opened, chosen)
+        if not cells.n:
+            raise RagnbError(f"{head}: no row has both a judge's and a human's score; label some of its items")
+        measured = head | measure(opened, chosen, settings.tolerance, settings.level)
+        row = head | verdict.verdict_row(cells, measured, settings)
+        frames, step = frames_of(opened, chosen, cells, settings)
+        inside = None if more is None else more[more["dimension"] == head["dimension"]]
+        frames["corrected"] = corrected(opened, chosen, inside, measured, settings)
+        row["sides"] = verdict.sides(row["verdict"], measured, frames["recalibration"], frames["inflation"])
+        flags = stats.within(cells.x, cells.y, settings.tolerance)
+        needs = stats.labels_needed(flags, **cells.how, target=settings.target, alpha=1 - settings.level)
+        text = words.labels(needs, row, settings)
+        frames["labels_needed"] = needed(needs, text)
+        frames["budget"] = budget_curve(flags, cells.cluster, settings.target, settings.level, counts=cells.counts)
+        row["reasons"] = words.reasons(row, measured, frames, text, settings, opened.scale)
+        for frame in frames.values():
+            frame.insert(0, "dimension", head["dimension"])
+            frame.insert(0, "judge", judge)
+        yield Piece(row, measured, frames, cells, step, opened.scale, opened.guessed)
+
+
+def _check(settings: Settings, about: Mapping[str, Any] | None) -> None:
+    texts.table(settings.lang)
+    for name, value, low, high in (
+        ("target", settings.target, 0.0, 1.0),
+        ("level", settings.level, 0.5, 1.0),
+        ("delta", settings.delta, 0.0, np.inf),
+    ):
+        if not low < value < high:
+            raise RagnbError(f"{name}={value} is not between {low:g} and {high:g}")
+    for name in about or {}:
+        if name not in ABOUT:
+            raise unknown("about", name, ABOUT)
+
+
+def _footer(about: Mapping[str, Any] | None, pieces: Sequence[Piece], settings: Settings) -> dict[str, Any]:
+    told = {name: (about or {}).get(name) for name in ABOUT}
+    named = [(f"{piece.row['judge']}\n{piece.row['dimension']}", piece.cells) for piece in pieces]
+    raters = [piece.numbers["raters"] for piece in pieces if np.isfinite(piece.numbers["raters"])]
+    return told | {
+        "data_sha256": fingerprint(named),
+        "seed": settings.seed,
+        "resamples": settings.resamples,
+        "n": sum(piece.cells.n for piece in pieces),
+        "n_clusters": max(piece.cells.n_clusters for piece in pieces),
+        "raters": float(np.mean(raters)) if raters else None,
+        "n_missing": sum(int(piece.numbers["n_missing"]) for piece in pieces),
+    }
