@@ -454,3 +454,142 @@ def test_svg_says_what_all_its_axes_show(means):
     label = ElementTree.fromstring(plots.svg(places[0])).get("aria-label")
     assert label is not None
     assert label.index("One. faithfulness") < label.index("Two. faithfulness")
+
+
+# Documents
+
+
+@pytest.fixture
+def by_document(scores: pd.DataFrame) -> pd.DataFrame:
+    gone = scores.context_recall.where(scores.doc_name != "d3")
+    frame = scores.assign(context_recall=gone).rename(columns={"doc_name": "document"})
+    return rn.weighted_means(frame, by="document", metric_weights={"context_recall": 2.0})
+
+
+def cells_of(ax):
+    return {text.get_position(): text.get_text() for text in ax.texts}
+
+
+def test_cells_hold_each_documents_means_the_worst_total_on_top(by_document):
+    ax = plots.documents(by_document)
+    totals = by_document[by_document.metric == "weighted_score"].sort_values("value")
+    shown = [label.get_text().split("  ")[0] for label in ax.get_yticklabels()]
+    assert shown == totals.document.tolist()
+    held, columns = cells_of(ax), [*NAMES, "weighted_score"]
+    for row in by_document.itertuples():
+        at = columns.index(row.metric) + 0.5, shown.index(row.document) + 0.5
+        assert held[at] == markup.number(row.value)
+
+
+def test_a_missing_mean_is_hatched_and_a_worse_one_is_darker(by_document):
+    ax = plots.documents(by_document)
+    hatched = [cell for cell in ax.patches if cell.get_hatch()]
+    assert len(hatched) == 1
+    assert cells_of(ax)[hatched[0].get_x() + 0.5, hatched[0].get_y() + 0.5] == "—"
+    held = cells_of(ax)
+    for column, worse in ((0, min), (3, max)):
+        cells = [cell for cell in ax.patches if cell.get_x() == column]
+        darkest = min(cells, key=lambda cell: sum(cell.get_facecolor()[:3]))
+        values = [float(held[column + 0.5, cell.get_y() + 0.5]) for cell in cells]
+        assert float(held[column + 0.5, darkest.get_y() + 0.5]) == worse(values)
+
+
+def test_documents_in_their_own_order_and_no_more_than_asked(by_document):
+    ax = plots.documents(by_document, order="frame", most=3)
+    shown = [label.get_text().split("  ")[0] for label in ax.get_yticklabels()]
+    assert shown == list(dict.fromkeys(by_document.document))[:3]
+    assert "5 more documents are not drawn" in ax.get_xlabel()
+    for wrong in ({"order": "best"}, {"most": 0}, {"by": "doc"}):
+        with pytest.raises(RagnbError):
+            plots.documents(by_document, **wrong)
+
+
+def test_without_a_total_the_worst_metric_orders_documents():
+    rows = [("a", "faithfulness", 0.9), ("a", "noise_sensitivity", 0.8), ("b", "faithfulness", 0.3)]
+    rows += [("c", "faithfulness", None)]
+    means = pd.DataFrame(rows, columns=["document", "metric", "value"])
+    ax = plots.documents(means)
+    assert [label.get_text().strip() for label in ax.get_yticklabels()] == ["a", "b", "c"]
+    assert plots.alt_text(ax).startswith("a has the worst mean: noise_sensitivity ↓ 0.800")
+
+
+def test_documents_stand_by_their_weight_the_heaviest_on_top(by_document):
+    ax = plots.by_weight(by_document, {"d2": 3.0, "d5": 0.5})
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert labels[0] == "×3  d2"
+    assert labels[-1] == "×0.5  d5"
+    totals = by_document[by_document.metric == "weighted_score"].set_index("document")
+    dots = [line for line in ax.lines if line.get_marker() == "o"]
+    for label, dot, interval in zip(labels, dots, named(ax, "_interval"), strict=True):
+        row = totals.loc[label.split("  ")[1]]
+        assert dot.get_xdata()[0] == row.value
+        assert list(interval.get_xdata()) == [row.low, row.high]
+    assert len(named(ax, "_step")) == 2
+    assert plots.alt_text(ax).startswith("The heaviest document, d2 (×3), scores ")
+    assert "all documents weigh ×1" in plots.alt_text(plots.by_weight(by_document))
+    with pytest.raises(RagnbError, match="doc_weights='d99'"):
+        plots.by_weight(by_document, {"d99": 2.0})
+    assert len(plots.by_weight(by_document, metric="faithfulness", most=2).get_yticklabels()) == 2
+
+
+# Counts, dots beside, files
+
+
+def test_counts_of_a_histogram_draw_as_the_scores_do(scores):
+    counts = rn.weights.histogram(scores, by="system")
+    assert words(plots.distribution(counts, by="system")) == words(plots.distribution(scores, by="system"))
+    many = rn.weights.histogram(scores, "faithfulness", bins=4)
+    ax = plots.distribution(many.assign(n=many.n * 1_000_000, n_failed=7))
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["0", "0.25", "0.5", "0.75", "1"]
+    (label,) = ax.get_yticklabels()
+    assert label.get_text() == "faithfulness\nn = 40,000,000, 7 failed"
+    with pytest.raises(RagnbError, match="different numbers of bins"):
+        plots.distribution(pd.concat([many, rn.weights.histogram(scores, "context_recall")]))
+    with pytest.raises(RagnbError, match="did you mean 'faithfulness'"):
+        plots.distribution(many, "faithfullness")
+
+
+def test_dots_stand_beside_the_radar(means, by_system):
+    left = plots.radar(means, dots=True)
+    first, second = left.figure.figure.axes
+    assert first is left
+    assert len([line for line in second.lines if line.get_marker() == "o"]) == len(means)
+    assert second.get_title(loc="left") == ""
+    assert len(plots.radar(means, metrics=NAMES[:2], dots=True).figure.axes) == 1
+    with pytest.raises(RagnbError, match="leave out ax"):
+        plots.radar(means, dots=True, ax=plt.subplot())
+
+
+def test_files_are_svg_with_text_or_png_on_white(tmp_path, means):
+    ax = plots.intervals(means)
+    written = plots.save(ax, tmp_path / "new" / "means.svg")
+    shown = [node.text for node in ElementTree.parse(written).iter("{http://www.w3.org/2000/svg}text")]
+    assert "faithfulness" in shown
+    picture = plt.imread(plots.save(ax, str(tmp_path / "means.PNG")))
+    assert picture[0, 0].tolist() == [1, 1, 1, 1]
+    with pytest.raises(RagnbError, match=r"means.jpg.*\.svg, \.png"):
+        plots.save(ax, tmp_path / "means.jpg")
+
+
+# What stands out
+
+
+def test_the_title_names_the_ends_as_seen_from_the_good_end():
+    names = ["faithfulness", "noise_sensitivity", "context_recall"]
+    means = pd.DataFrame({"metric": names, "value": [0.6, 0.7, 0.9]})
+    title = markup.one_line(plots.radar(means).get_title(loc="left"))
+    assert title == "Weakest: noise_sensitivity ↓ 0.700 [—, —]; strongest: context_recall 0.900 [—, —]"
+
+
+def test_several_systems_are_led_by_the_ends_of_their_totals(by_system):
+    totals = by_system[by_system.metric == "weighted_score"].sort_values("value")
+    title = markup.one_line(plots.intervals(by_system, by="system").get_title(loc="left"))
+    assert title.startswith(f"Weighted score {totals.system.iloc[-1]} {totals.value.iloc[-1]:.3f}")
+
+
+def test_distributions_say_how_many_lie_at_the_bad_end():
+    frame = pd.DataFrame({"faithfulness": [0.05, 0.5, 1.0], "noise_sensitivity": [0.95, 1.0, 0.0]})
+    seen = "noise_sensitivity ↓: 2 of 3 scores lie at the bad end of the range"
+    assert plots.alt_text(plots.distribution(frame)).startswith(seen)
+    fine = "No score lies at the bad end of a range"
+    assert plots.alt_text(plots.distribution(pd.DataFrame({"faithfulness": [0.5]}))).startswith(fine)

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from legible import assert_legible
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 
@@ -338,7 +339,7 @@ def test_no_label_leaves_the_figure_or_lies_on_another(chart, lang, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ax = chart(make_card(long, "overall", lang=lang))
-        assert_legible(ax)
+        assert_legible(ax.figure)
         for kind in ("svg", "png"):
             assert plots.save(ax, tmp_path / f"x.{kind}").stat().st_size > 1000
 
@@ -348,33 +349,6 @@ def test_empty_frames_draw_and_say_so(card, chart):
     name = next((key for key, one in CHARTS.items() if one is chart), "counts")
     ax = chart(getattr(card, name).head(0))
     assert plots.alt_text(ax).strip(". ")
-
-
-def in_view(axis, tick):
-    low, high = sorted(axis.get_view_interval())
-    return low - 1e-9 <= tick.get_loc() <= high + 1e-9
-
-
-def assert_legible(ax):
-    """Every text lies inside its figure, and no two of them on each other."""
-    ax.figure.canvas.draw()
-    renderer = ax.figure.canvas.get_renderer()
-    texts = [text for text in ax.findobj(plt.Text) if text.get_visible() and text.get_text().strip()]
-    ticks = [(axis, tick) for axis in (ax.xaxis, ax.yaxis) for tick in axis.get_major_ticks()]
-    hidden = [tick.label1 for axis, tick in ticks if not in_view(axis, tick)]
-    texts = [text for text in texts if text not in hidden and text.get_window_extent(renderer).width > 0]
-    whole = ax.figure.bbox
-    boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in texts]
-    for said, box in boxes:
-        assert box.x0 >= whole.x0 - 1, said
-        assert box.x1 <= whole.x1 + 1, said
-        assert box.y0 >= whole.y0 - 1, said
-        assert box.y1 <= whole.y1 + 1, said
-    for k, (said, box) in enumerate(boxes):
-        for other, against in boxes[k + 1 :]:
-            across = min(box.x1, against.x1) - max(box.x0, against.x0)
-            up = min(box.y1, against.y1) - max(box.y0, against.y0)
-            assert across < 2 or up < 2, (said, other)
 
 
 def test_strangers_names_stay_text():

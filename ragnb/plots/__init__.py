@@ -7,9 +7,11 @@ matplotlib is changed.
 from ragnb.plots.bins import distribution
 from ragnb.plots.budget import label_budget
 from ragnb.plots.canvas import alt_text, cjk_font
+from ragnb.plots.carried import by_weight
 from ragnb.plots.counts import outcomes
 from ragnb.plots.curves import band_shares, reliability
 from ragnb.plots.differences import bland_altman
+from ragnb.plots.documents import documents
 from ragnb.plots.dots import intervals
 from ragnb.plots.estimates import bias_by, corrected_means
 from ragnb.plots.output import save, svg
@@ -21,9 +23,11 @@ __all__ = [
     "band_shares",
     "bias_by",
     "bland_altman",
+    "by_weight",
     "cjk_font",
     "corrected_means",
     "distribution",
+    "documents",
     "intervals",
     "judge_human",
     "label_budget",

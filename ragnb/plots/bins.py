@@ -12,7 +12,7 @@ import pandas as pd
 from ragnb import texts
 from ragnb.errors import RagnbError, unknown
 from ragnb.markup import one_line
-from ragnb.plots.canvas import LONGEST, WIDTH, canvas, describe
+from ragnb.plots.canvas import WIDTH, canvas, describe, fitted
 from ragnb.plots.heat import grid
 from ragnb.plots.means import gaps, split
 from ragnb.schema import METRICS, Metric, resolve_metrics
@@ -37,8 +37,8 @@ class _Row:
 
     @property
     def name(self) -> str:
-        whose = f" · {one_line(self.system, LONGEST)}" if self.system else ""
-        return f"{one_line(self.metric, LONGEST)}{whose}{' ↓' if self.lower else ''}"
+        whose = f" · {fitted(self.system)}" if self.system else ""
+        return f"{fitted(self.metric)}{whose}{' ↓' if self.lower else ''}"
 
 
 def distribution(

@@ -8,9 +8,8 @@ import numpy as np
 
 from ragnb.markup import INK, SYSTEM_COLOURS, count, percent
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import WIDTH, canvas, describe
+from ragnb.plots.canvas import WIDTH, canvas, describe, legend_below
 from ragnb.plots.card import Part, part
-from ragnb.plots.dots import legend_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +44,6 @@ NO_FONT = (
 GREY = "#8c8c8c"
 """Of grids and of what is no evidence: 3 : 1 on white and on a dark page."""
 
-LONGEST = 40
 WIDTH = 7.2
 
 
@@ -106,6 +105,12 @@ def canvas(ax: Axes | None, width: float, height: float, words: Iterable[object]
             ax = figure.subplots()
         assert ax is not None
         yield ax
+        if figure is not None:
+            # Further lines of title and legend are not taken from the picture.
+            legend, more = ax.get_legend(), ax.get_title(loc="left").count("\n")
+            names = [] if legend is None else [text.get_text() for text in legend.get_texts()]
+            more += max(-(-len(names) // _columns(ax, names)) - 1, 0)
+            figure.set_size_inches(width, height + 0.2 * more)
         ax.tick_params(labelfontfamily=families)
         for artist in ax.findobj(Text):
             assert isinstance(artist, Text)
@@ -114,40 +119,81 @@ def canvas(ax: Axes | None, width: float, height: float, words: Iterable[object]
 
 
 def wrapped(text: str, points: float, size: float = 9.0) -> str:
-    """Break text into lines of at most `points`: at spaces, after underscores, and between wide characters.
+    """Break text into lines of at most `points`: at spaces, between wide characters, in long names after ``_``.
 
     Examples
     --------
-    >>> wrapped("a_long_name 中文名", 30, 10).splitlines()
-    ['a_', 'long_', 'name', '中文名']
+    >>> wrapped("a_long_name 中文名", 44, 10).splitlines()
+    ['a_long_', 'name 中', '文名']
     """
     lines = [""]
-    for piece in re.findall(r"[^\s_\u1100-\uffff]+[\s_]*|[\s_]+|[\u1100-\uffff]\s*", text):
-        # A closing mark never starts a line.
-        closing = unicodedata.category(piece[0]) in ("Po", "Pe", "Pf")
-        if lines[-1] and not closing and text_width(lines[-1] + piece.rstrip(), size) > points:
-            lines.append("")
-        lines[-1] += piece
+    # An opening mark stays with what it opens.
+    for word in re.findall(r"[(\[（《“「【]*(?:[^\s\u1100-\uffff]+|[\u1100-\uffff])\s*|\s+", text):
+        whole = text_width(word.rstrip(), size) <= points
+        for piece in [word] if whole else re.findall(r"[^_-]*[_-]+\s*|[^_-]+", word):
+            # A closing mark never starts a line.
+            closing = unicodedata.category(piece[0]) in ("Po", "Pe", "Pf")
+            if lines[-1] and not closing and text_width(lines[-1] + piece.rstrip(), size) > points:
+                lines.append("")
+            lines[-1] += piece
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _room(ax: Axes) -> float:
+def fitted(name: object, points: float = 170.0, size: float = 9.0) -> str:
+    """Return a name on one line, cut with an ellipsis where it is wider than `points`.
+
+    Examples
+    --------
+    >>> fitted("short"), fitted("很长的文档名称", 40)
+    ('short', '很长的…')
+    """
+    text = one_line(name)
+    if text_width(text, size) <= points:
+        return text
+    while text and text_width(text + "…", size) > points:
+        text = text[:-1]
+    return text.rstrip() + "…"
+
+
+def room(ax: Axes) -> float:
     """The width of a title over these Axes, in points; what is laid out later is estimated from its labels."""
     figure: Any = ax.figure
     if figure.get_layout_engine() is None or len(figure.axes) > 1:
         return float(ax.get_window_extent().width / figure.dpi * 72)
     names = [line for label in ax.get_yticklabels() for line in label.get_text().splitlines()]
-    return float(figure.get_figwidth() * 72 - 24 - max((text_width(name, 9.0) for name in names), default=0.0))
+    beside = max((text_width(name, 9.0) for name in names), default=0.0)
+    return float(figure.bbox.width / figure.dpi * 72 - 24 - beside)
+
+
+def legend_below(ax: Axes, points: float = 34) -> None:
+    """Put the legend under the Axes, `points` below them whatever their height."""
+    from matplotlib.transforms import ScaledTranslation
+
+    figure: Any = ax.figure
+    shift = ScaledTranslation(0, -points / 72, figure.dpi_scale_trans)
+    ax.legend(
+        loc="upper left",
+        bbox_to_anchor=(0, 0),
+        bbox_transform=ax.transAxes + shift,
+        ncols=_columns(ax, ax.get_legend_handles_labels()[1]),
+        borderaxespad=0,
+        handlelength=4,
+    )
+
+
+def _columns(ax: Axes, names: Sequence[str]) -> int:
+    widest = max((text_width(name, 9.0) for name in names), default=0.0)
+    return max(1, min(3, int(room(ax) // (widest + 60))))
 
 
 def describe(ax: Axes, finding: str | None, seen: str, values: str, lang: str) -> None:
-    """Set the title and the words of a picture: the caller's finding, what is `seen` for None; then the values.
+    """Set the title and the words of a picture: the caller's finding, what is `seen` for None; the values.
 
     An empty finding draws no title, as under a caption that says it.
     """
     title = seen if finding is None else finding
     if title:
-        ax.set_title(wrapped(one_line(title), _room(ax), 10.5))
+        ax.set_title(wrapped(one_line(title), room(ax), 10.5))
     said = (finding or seen).rstrip(".。 ")
     ax.set_label(one_line(texts.load(lang)("chart.words", finding=said, values=values)))
 

@@ -8,9 +8,9 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.errors import unknown
-from ragnb.markup import SYSTEM_COLOURS, one_line, percent
-from ragnb.plots.canvas import LONGEST, WIDTH, canvas, describe
-from ragnb.plots.dots import check_systems, legend_below
+from ragnb.markup import SYSTEM_COLOURS, percent
+from ragnb.plots.canvas import WIDTH, canvas, describe, fitted, legend_below
+from ragnb.plots.dots import check_systems
 from ragnb.plots.means import split
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def outcomes(
     labels = list(dict.fromkeys(str(name) for name in outcomes[label]))
     systems = split(outcomes, by)
     check_systems(list(systems))
-    names = [one_line(name, LONGEST) for name in labels]
+    names = [fitted(name) for name in labels]
     many, say, said = len(systems), texts.load(lang), []
     words = [*names, *systems, finding or "", say("chart.count")]
     with canvas(ax, WIDTH, 0.9 + 0.26 * max(len(labels), 1) * many + 0.2 * (many > 1), words) as ax:
@@ -74,7 +74,7 @@ def outcomes(
             heights = [place - 0.4 + 0.8 * (number + 0.5) / many for place in places]
             bars = ax.barh(
                 heights, part["n"].to_numpy(dtype=float), 0.7 / many, color=SYSTEM_COLOURS[number],
-                label=one_line(system, LONGEST) or "_one",
+                label=fitted(system) or "_one",
             )  # fmt: skip
             shares = part["share"] if "share" in part else [None] * len(part)
             counts = [
@@ -83,7 +83,7 @@ def outcomes(
             ]
             ax.bar_label(bars, counts, padding=4, fontsize=8.5)
             told = ", ".join(f"{names[place]} {count}" for place, count in zip(places, counts, strict=True))
-            said.append(f"{one_line(system, LONGEST)}: {told}" if by else told)
+            said.append(f"{fitted(system)}: {told}" if by else told)
         _frame(ax, names, say("chart.count"))
         if many > 1:
             legend_below(ax)
@@ -105,12 +105,17 @@ def _frame(ax: Axes, names: list[str], unit: str) -> None:
 
 
 def _seen(label: str, systems: dict[str, pd.DataFrame], lang: str) -> str:
-    """Say which label comes most often, of each system."""
-    say, found = texts.load(lang), []
+    """Say which label comes most often, of each system or, where they agree, of all."""
+    say, found = texts.load(lang), {}
     for system, part in systems.items():
-        n = part["n"].sum()
-        if n:
+        if part["n"].sum():
             top = part.iloc[int(part["n"].to_numpy().argmax())]
-            whose = f"{one_line(system, LONGEST)}: " if system else ""
-            found.append(whose + say("chart.most", name=one_line(top[label], LONGEST), k=int(top["n"]), n=int(n)))
-    return "; ".join(found) or say("chart.nothing_counted")
+            found[system] = fitted(top[label]), int(top["n"]), int(part["n"].sum())
+    names = {name for name, _, _ in found.values()}
+    if len(found) > 1 and len(names) == 1:
+        return say("chart.most_in_all", name=names.pop(), systems=len(found))
+    each = [
+        (f"{fitted(system)}: " if system else "") + say("chart.most", name=name, k=k, n=n)
+        for system, (name, k, n) in found.items()
+    ]
+    return "; ".join(each[:3] + [f"+ {len(each) - 3}"] * (len(each) > 3)) or say("chart.nothing_counted")

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ragnb.markup import INK, SYSTEM_COLOURS, count, one_line, percent, with_interval
+from ragnb.markup import INK, SYSTEM_COLOURS, count, percent, with_interval
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import GREY, WIDTH, canvas, describe
+from ragnb.plots.canvas import GREY, WIDTH, canvas, describe, fitted, legend_below
 from ragnb.plots.card import Part, part
-from ragnb.plots.dots import legend_below
 from ragnb.plots.rows import BAD, GOOD, WATCH, Row, draw_row, name_rows, whole
 
 if TYPE_CHECKING:
@@ -176,7 +175,7 @@ def band_shares(
     rows = p.rows.iloc[::-1] if "start" not in p.rows else p.rows.sort_values("start", ascending=False)
     bar, width, say = p.set("target", target), p.set("tolerance", tolerance), p.say
     records = rows.to_dict("records")
-    names = [one_line(row["band"], 40) for row in records]
+    names = [fitted(row["band"]) for row in records]
     axis = say("chart.band_axis", tolerance=f"{width:g}", target=percent(bar))
     with canvas(ax, WIDTH, 1.1 + 0.32 * max(len(names), 1), [*names, axis, finding or ""]) as ax:
         told = []
@@ -200,7 +199,7 @@ def band_shares(
 def _trusted(records: list[dict[Any, Any]], p: Part) -> str:
     """Say where the judge is trusted and where it is rejected, from low to high."""
     where = {
-        verdict: ", ".join(one_line(row["band"], 40) for row in records[::-1] if row.get("verdict") == verdict)
+        verdict: ", ".join(fitted(row["band"]) for row in records[::-1] if row.get("verdict") == verdict)
         for verdict in ("TRUST", "REJECT")
     }
     found = [p.say(f"chart.bands.{key.lower()}", bands=bands) for key, bands in where.items() if bands]

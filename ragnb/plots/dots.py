@@ -9,9 +9,9 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.errors import RagnbError
-from ragnb.markup import INK, SYSTEM_COLOURS, count, one_line
+from ragnb.markup import INK, SYSTEM_COLOURS, count
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import LONGEST, WIDTH, canvas, describe
+from ragnb.plots.canvas import WIDTH, canvas, describe, fitted, legend_below
 from ragnb.plots.means import TOTAL, Means, Metrics, read_means
 from ragnb.plots.rows import Row, draw_row, name_rows, whole
 
@@ -103,7 +103,7 @@ def _height(place: int, number: float, many: int) -> float:
 
 def _name(table: Means, metric: str, total: str) -> str:
     low, high = table.ranges[metric]
-    words = [total if metric == TOTAL else one_line(metric, LONGEST)]
+    words = [total if metric == TOTAL else fitted(metric)]
     words += ["↓"] if table.better[metric] == "lower" else []
     words += [f"({low:g}–{high:g})"] if table.common is None else []
     return " ".join(words)
@@ -119,7 +119,7 @@ def _row(ax: Axes, table: Means, key: tuple[str, str], y: float, number: int) ->
     system, metric = key
     value, low, high, n = (table.get(system, metric, column) for column in ("value", "low", "high", "n"))
     colour = SYSTEM_COLOURS[number] if len(table.systems) > 1 else INK
-    label = one_line(system, LONGEST) if metric == table.metrics[0] and system else "_row"
+    label = fitted(system) if metric == table.metrics[0] and system else "_row"
     said = table.written(system, metric)
     if not is_missing(n) and not is_missing(value):
         said += "  " + texts.load(table.lang)("chart.n", n=count(n))
@@ -137,7 +137,7 @@ def _bars(ax: Axes, table: Means, bars: Bars, many: int) -> bool:
             # The lowest of several is named to the left of its line, the others to the right.
             side, shift = ("right", -3) if number == 0 and len(bars) > 1 else ("left", 3)
             ax.annotate(
-                one_line(name, LONGEST), (at, 1), (shift, 0), xycoords=("data", "axes fraction"),
+                fitted(name), (at, 1), (shift, 0), xycoords=("data", "axes fraction"),
                 textcoords="offset points", va="top", ha=side, fontsize=8,
             )  # fmt: skip
         if bars:
@@ -151,7 +151,7 @@ def _bars(ax: Axes, table: Means, bars: Bars, many: int) -> bool:
             ends = [_height(place, -0.42, many), _height(place, many - 1 + 0.42, many)]
             if many == 1:
                 ends = [place - 0.42, place + 0.42]
-            label = "_bar" if name in drawn else one_line(name, LONGEST)
+            label = "_bar" if name in drawn else fitted(name)
             ax.plot([x, x], ends, color=INK, linewidth=1.2, linestyle=line, label=label, zorder=1)
             drawn.add(name)
     return bool(drawn)
@@ -164,19 +164,3 @@ def _scale(ax: Axes, table: Means, say: Any) -> None:
     notes += [say("chart.lower")] if "lower" in table.better.values() else []
     notes += [say("chart.not_drawn", names=", ".join(table.endless))] if table.endless else []
     ax.set_xlabel("; ".join(notes), fontsize=8.5)
-
-
-def legend_below(ax: Axes, points: float = 34) -> None:
-    """Put the legend under the Axes, `points` below them whatever their height."""
-    from matplotlib.transforms import ScaledTranslation
-
-    figure: Any = ax.figure
-    shift = ScaledTranslation(0, -points / 72, figure.dpi_scale_trans)
-    ax.legend(
-        loc="upper left",
-        bbox_to_anchor=(0, 0),
-        bbox_transform=ax.transAxes + shift,
-        ncols=3,
-        borderaxespad=0,
-        handlelength=4,
-    )

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ragnb.errors import unknown
-from ragnb.markup import INK, SYSTEM_COLOURS, TONES, count, number, one_line, with_interval
+from ragnb.markup import INK, SYSTEM_COLOURS, TONES, count, number, with_interval
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import GREY, LONGEST, WIDTH, canvas, describe
+from ragnb.plots.canvas import GREY, WIDTH, canvas, describe, fitted, legend_below
 from ragnb.plots.card import Part, part
 from ragnb.plots.differences import signed
-from ragnb.plots.dots import legend_below
 from ragnb.plots.rows import BAD, Row, draw_row, name_rows, whole
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def bias_by(
     say, zone = p.say, p.set("delta", delta)
     rows = p.rows[p.rows["kind"].isin(["overall", kind])].sort_values("value", ascending=False, kind="stable")
     records = sorted(rows.to_dict("records"), key=lambda row: row["kind"] != "overall")
-    names = [say("chart.overall") if r["kind"] == "overall" else one_line(r["group"], LONGEST) for r in records]
+    names = [say("chart.overall") if r["kind"] == "overall" else fitted(r["group"]) for r in records]
     said = [signed(row["value"], row.get("low"), row.get("high")) for row in records]
     with canvas(ax, WIDTH, 1.1 + 0.32 * max(len(names), 1), [*names, say("chart.overall"), finding or ""]) as ax:
         ax.axvspan(-zone, zone, color=GREY, alpha=0.2, linewidth=0, label="_delta", zorder=0)
@@ -160,7 +159,7 @@ def corrected_means(
         if way not in WAYS:
             raise unknown("way", way, WAYS)
     ways = [way for way in WAYS if any(held == way for _, held in records)]
-    names = [one_line(name, LONGEST) or say("chart.all_systems") for name in systems]
+    names = [fitted(name) or say("chart.all_systems") for name in systems]
     space = len(ways) + 0.6
     bottom = max(space * len(names), 1.0) - 1.0
     with canvas(ax, WIDTH, 1.3 + 0.28 * (bottom + 1), [*names, say("chart.way.judge"), finding or ""]) as ax:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ragnb.markup import MISSING, text_width
-from ragnb.plots.canvas import GREY, wrapped
+from ragnb.plots.canvas import GREY, fitted, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # Neither is the ink of the page, which turns light where the page is dark: cells keep their shade there.
 _DARK, _LIGHT = "#111111", "#ffffff"
 MOST_LINES = 3
+_SIZE = 8.5
 
 
 def grid(ax: Axes, shades: np.ndarray, written: Sequence[Sequence[str]], *, cmap: str, size: float = 8.5) -> None:
@@ -56,13 +57,36 @@ def _dark(face: Any) -> bool:
     return float(np.dot([0.2126, 0.7152, 0.0722], linear)) < 0.179
 
 
-def name_columns(ax: Axes, names: Sequence[str], points: float) -> None:
-    """Name columns that are `points` wide on top: across where three lines hold every name, else aslant."""
-    broken = [wrapped(name, points - 4, 8.5) for name in names]
-    fits = all(
-        len(name.splitlines()) <= MOST_LINES and max(text_width(line, 8.5) for line in name.splitlines()) <= points
-        for name in broken
-    )
+class Heads(NamedTuple):
+    """The names of columns, broken into lines; across or upright; how high they stand, in points."""
+
+    names: list[str]
+    upright: bool
+    height: float
+
+
+def heads(names: Sequence[str], points: float) -> Heads:
+    """Lay out names of columns that are `points` wide: across where three lines hold each, else upright.
+
+    Examples
+    --------
+    >>> heads(["context_recall"], 60.0).names, heads(["context_recall"], 20.0).upright
+    (['context_\\nrecall'], True)
+    """
+    across = [wrapped(name, points - 4, _SIZE) for name in names]
+    if all(len(name.splitlines()) <= MOST_LINES and _wide(name) <= points - 2 for name in across):
+        return Heads(across, False, 11.0 * max((len(name.splitlines()) for name in across), default=0))
+    upright = [fitted(name, 150.0, _SIZE) for name in names]
+    return Heads(upright, True, max(map(_wide, upright)))
+
+
+def name_columns(ax: Axes, named: Heads) -> None:
+    """Write the names above their columns."""
     ax.xaxis.tick_top()
-    turn: dict[str, Any] = {} if fits else {"rotation": 40, "ha": "left", "rotation_mode": "anchor"}
-    ax.set_xticklabels(broken if fits else list(names), fontsize=8.5, **turn)
+    turn: dict[str, Any] = {"rotation": 90, "va": "bottom"} if named.upright else {}
+    ax.set_xticklabels(named.names, fontsize=_SIZE, **turn)
+    ax.xaxis.set_label_position("bottom")
+
+
+def _wide(name: str) -> float:
+    return max((text_width(line, _SIZE) for line in name.splitlines()), default=0.0)

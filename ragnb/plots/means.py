@@ -13,6 +13,7 @@ from ragnb import texts
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.markup import MISSING, one_line, with_interval
 from ragnb.markup.cells import is_missing
+from ragnb.plots.canvas import fitted
 from ragnb.schema import METRICS
 
 TOTAL = "weighted_score"
@@ -60,9 +61,10 @@ class Means:
 
     def words(self) -> str:
         """Say all numbers in one line."""
-        parts = []
+        parts, total = [], texts.load(self.lang)("chart.total")
+        names = {m: total if m == TOTAL else one_line(m, 40) for m in self.metrics}
         for system in self.systems:
-            numbers = ", ".join(f"{one_line(m, 40)} {self.written(system, m)}" for m in self.metrics)
+            numbers = ", ".join(f"{names[m]} {self.written(system, m)}" for m in self.metrics)
             parts.append(f"{one_line(system, 40)}: {numbers}" if len(self.systems) > 1 else numbers)
         return "; ".join(parts)
 
@@ -77,21 +79,25 @@ class Means:
     def seen(self) -> str:
         """Say what stands out: the total, and the estimates nearest to the bad and the good end of their range."""
         say = texts.load(self.lang)
-        found = []
-        if TOTAL in self.metrics:
-            totals = [f"{one_line(s, 40)} {self.written(s, TOTAL)}".strip() for s in self.systems]
-            found.append(say("chart.total_is", values=", ".join(totals)))
-        keys = [(s, m) for s in self.systems for m in self.metrics if m != TOTAL and self.place(s, m) >= 0]
+        keys = [(s, m) for s in self.systems for m in self.metrics if self.place(s, m) >= 0]
+        totals = sorted((key for key in keys if key[1] == TOTAL), key=lambda key: -self.place(*key))
+        if len(self.systems) > 1 and totals:
+            ends = dict.fromkeys([totals[0][0], totals[-1][0]])
+            values = ", ".join(f"{fitted(s)} {self.written(s, TOTAL)}" for s in ends)
+            return say("chart.total_is", values=values)
+        keys = [key for key in keys if key[1] != TOTAL]
         if not keys:
-            return found[0] if found else say("chart.nothing")
+            return say("chart.nothing")
         weak, strong = (self._named(end(keys, key=lambda key: self.place(*key))) for end in (min, max))
-        ends = weak if weak == strong else say("chart.ends", weak=weak, strong=strong)
-        return say("chart.words", finding=found[0], values=ends).rstrip(".。") if found else ends
+        if totals:
+            return say("chart.total_weak", total=self.written("", TOTAL), weak=weak)
+        return weak if weak == strong else say("chart.ends", weak=weak, strong=strong)
 
     def _named(self, key: tuple[str, str]) -> str:
         system, metric = key
-        whose = f" ({one_line(system, 40)})" if len(self.systems) > 1 else ""
-        return f"{one_line(metric, 40)}{whose} {self.written(system, metric)}"
+        name = fitted(metric) + " ↓" * (self.better[metric] == "lower")
+        name += f" ({fitted(system)})" if len(self.systems) > 1 else ""
+        return f"{name} {self.written(system, metric)}"
 
 
 def split(frame: pd.DataFrame, by: str | None) -> dict[str, pd.DataFrame]:

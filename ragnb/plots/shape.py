@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from ragnb import texts
-from ragnb.markup import DASHES, SYSTEM_COLOURS, one_line, radar_points, radar_runs, text_width
+from ragnb.errors import RagnbError
+from ragnb.markup import DASHES, SYSTEM_COLOURS, radar_points, radar_runs, text_width
 from ragnb.markup.radar import axis_names, check_radar
-from ragnb.plots.canvas import LONGEST, WIDTH, canvas, describe
-from ragnb.plots.dots import intervals, legend_below
+from ragnb.plots.canvas import WIDTH, canvas, describe, fitted, legend_below, wrapped
+from ragnb.plots.dots import intervals
 from ragnb.plots.means import Metrics, read_means
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ def radar(
     *,
     metrics: Metrics = None,
     by: str | None = None,
+    dots: bool = False,
     ax: Axes | None = None,
     lang: str = "en",
     finding: str | None = None,
@@ -38,6 +39,8 @@ def radar(
         The axes; by default the metrics that enter the weighted score. The total is no axis.
     by : str, optional
         The column of systems, at most five.
+    dots : bool
+        Put the same means as dots with intervals beside it, for reading values. Makes a figure of its own.
     ax : Axes, optional
         Plain ones; by default those of a new figure.
     lang : {"en", "zh"}
@@ -55,7 +58,8 @@ def radar(
     Raises
     ------
     RagnbError
-        For an unknown metric or column, more than five systems, and several systems without `by`.
+        For an unknown metric or column, more than five systems, several systems without `by`, and dots beside
+        Axes that are given.
 
     Examples
     --------
@@ -63,6 +67,8 @@ def radar(
     >>> [text.get_text() for text in radar(means).texts][:3]
     ['a', 'b (missing)', 'c']
     """
+    if dots:
+        return _beside(means, ax, metrics=metrics, by=by, lang=lang, finding=finding)
     table = read_means(means, metrics, by, lang, total=False)
     if len(table.metrics) < 3:
         shown = (*table.metrics, *table.endless)
@@ -70,7 +76,7 @@ def radar(
     systems = {system: table.values(system) for system in table.systems}
     check_radar(table.metrics, systems)
     names = [
-        fill(name, 22, break_long_words=False, break_on_hyphens=False)
+        wrapped(name, 96)
         for name in axis_names(table.metrics, systems, ranges=table.ranges, better=table.better, lang=lang)
     ]
     say = texts.load(lang)
@@ -78,13 +84,13 @@ def radar(
     # Inches: the widest name has its place beside the web, which shrinks where a page is too narrow for both.
     side = max(text_width(line, 9.0) for name in names for line in name.splitlines()) / 72 + 0.1
     radius = max(1.0, min(1.8, WIDTH / 2 - side))
-    height = 2.4 * radius + 0.7 + 0.25 * (len(systems) > 1) * -(-len(systems) // 3)
+    height = 2.4 * radius + 0.8 + 0.25 * (len(systems) > 1)
     with canvas(ax, 2 * (1.1 * radius + side), height, words) as ax:
         _web(ax, names, table.common, 1.1 + side / radius)
         lower = [table.better[metric] == "lower" for metric in table.metrics]
         for place, (system, values) in enumerate(systems.items()):
             points = radar_points(values, ranges=list(table.ranges.values()), lower=lower)
-            _outline(ax, points, place, one_line(system, LONGEST), filled=len(systems) < 3)
+            _outline(ax, points, place, fitted(system), filled=len(systems) < 3)
         notes = [say("chart.turned")] if any(lower) else []
         notes += [say("chart.not_drawn", names=", ".join(table.endless))] if table.endless else []
         ax.set_xlabel("\n".join(notes), fontsize=8.5)
@@ -92,6 +98,25 @@ def radar(
             legend_below(ax, 10 + 14 * len(notes))
         describe(ax, finding, table.seen(), table.words(), lang)
     return ax
+
+
+def _beside(means: pd.DataFrame, ax: Axes | None, **how: Any) -> Axes:
+    """Draw the radar and, to its right, the dots; a radar that would be dots is drawn once."""
+    from matplotlib import pyplot as plt
+
+    if ax is not None:
+        raise RagnbError("dots=True makes a figure of two charts; leave out ax, or draw plots.intervals beside it")
+    table = read_means(means, how["metrics"], how["by"], how["lang"], total=False)
+    if len(table.metrics) < 3:
+        return radar(means, **how)
+    rows = (len(table.metrics) + 1) * (len(table.systems) + 0.6 * (len(table.systems) > 1))
+    size = 1.9 * WIDTH, max(5.6 + 0.25 * len(table.systems), 1.2 + 0.3 * rows)
+    figure = plt.figure(figsize=size, facecolor="white", layout="constrained")
+    halves: Any = figure.subfigures(1, 2, width_ratios=[1, 1.1])
+    left: Axes = halves[0].subplots()
+    radar(means, ax=left, **how)
+    intervals(means, ax=halves[1].subplots(), **how | {"finding": ""})
+    return left
 
 
 def _web(ax: Axes, names: list[str], common: tuple[float, float] | None, wide: float) -> None:
