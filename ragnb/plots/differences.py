@@ -118,7 +118,7 @@ def _points(ax: Axes, p: Part) -> None:
     mean, gap, n = mean[order], gap[order], n[order]
     radius = np.maximum(_RADIUS * np.sqrt(n / max(n.max(initial=1.0), 1.0)), 1.8)
     ax.axhline(0, color=GREY, linewidth=0.8, label="_zero", zorder=1)
-    ax.scatter(mean, gap, s=(2 * radius) ** 2, color=SYSTEM_COLOURS[0], alpha=0.55, linewidths=0, zorder=2)
+    ax.scatter(mean, gap, s=(2 * radius) ** 2, color=SYSTEM_COLOURS[0], alpha=0.65, linewidths=0, zorder=2)
     for k in _numbered(ax, mean, gap, n, radius):
         text, r = count(n[k]), radius[k]
         inside = _inside(text, r)

@@ -80,8 +80,8 @@ def documents(
     shades = shades.reshape(len(names), len(table.metrics))
     written = [[number(table.get(name, metric, "value")) for metric in table.metrics] for name in names]
     beside = max((text_width(label, 9.0) for label in labels), default=0.0)
-    # Three decimals a cell: a picture of many metrics is wider.
-    width = min(max(WIDTH, (beside + 30.0 * len(titles) + 20) / 72), 12.0)
+    # Three decimals a cell: a picture of many metrics is wider; names of a few stand across.
+    width = min(max(WIDTH, (beside + (30.0 if len(titles) > 6 else 62.0) * len(titles) + 20) / 72), 12.0)
     room = (width * 72 - beside - 20) / max(len(titles), 1)
     named = heads(titles, room)
     tall = 0.9 + named.height / 72 + 0.26 * max(len(names), 1)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Neither is the ink of the page, which turns light where the page is dark: cells keep their shade there.
-_DARK, _LIGHT = "#111111", "#ffffff"
+DARK, LIGHT = "#111111", "#ffffff"
 MOST_LINES = 3
 _SIZE = 8.5
 
@@ -33,7 +33,7 @@ def grid(ax: Axes, shades: np.ndarray, written: Sequence[Sequence[str]], *, cmap
         face = "none" if gone else colours(0.04 + 0.8 * shade)
         _cell(ax, x, y, face, hatched=text == MISSING)
         if text:
-            ink: dict[str, Any] = {} if gone else {"color": _LIGHT if _dark(face) else _DARK}
+            ink: dict[str, Any] = {} if gone else {"color": LIGHT if _dark(face) else DARK}
             ax.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=size, **ink)
     ax.set(xlim=(0, columns), ylim=(max(rows, 1), 0))
     ax.spines[:].set_visible(False)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ragnb.markup import INK, count, text_width
+from ragnb.markup import count, text_width
 from ragnb.plots.canvas import WIDTH, canvas, describe
 from ragnb.plots.card import Part, part
-from ragnb.plots.heat import grid
+from ragnb.plots.heat import DARK, LIGHT, grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -128,7 +128,10 @@ def _outline(ax: Axes, inside: np.ndarray) -> None:
     beside, below = inside[:, 1:] != inside[:, :-1], inside[1:] != inside[:-1]
     lines = [[(x + 1, y), (x + 1, y + 1)] for y, x in np.argwhere(beside).tolist()]
     lines += [[(x, y + 1), (x + 1, y + 1)] for y, x in np.argwhere(below).tolist()]
-    ax.add_collection(LineCollection(lines, colors=INK, linewidths=1.8, capstyle="projecting", label="_band"))
+    # Dark on a light edge: it is seen on pale cells, and between bare ones on a dark page.
+    for colour, width, label in ((LIGHT, 3.4, "_halo"), (DARK, 1.8, "_band")):
+        line = LineCollection(lines, colors=colour, linewidths=width, capstyle="projecting", label=label)
+        ax.add_collection(line)
 
 
 def _ticks(ax: Axes, across: np.ndarray, up: np.ndarray, low: float, high: float) -> None:
