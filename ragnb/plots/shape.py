@@ -75,10 +75,8 @@ def radar(
         return intervals(means, metrics=shown, by=by, ax=ax, lang=lang, finding=finding)
     systems = {system: table.values(system) for system in table.systems}
     check_radar(table.metrics, systems)
-    names = [
-        wrapped(name, 96)
-        for name in axis_names(table.metrics, systems, ranges=table.ranges, better=table.better, lang=lang)
-    ]
+    said = axis_names(table.metrics, systems, ranges=table.ranges, better=table.better, lang=lang)
+    names = [wrapped(name, 96) for name in said]
     say = texts.load(lang)
     words = [*names, *table.systems, finding or "", say("chart.turned")]
     # Inches: the widest name has its place beside the web, which shrinks where a page is too narrow for both.
