@@ -393,10 +393,12 @@ def test_weigh_adds_two_columns_and_makes_old_ones_anew():
     assert frame["weighted_score"].iloc[0] == 9.0
 
 
-def test_shares_of_a_sample_add_up_to_one():
+def test_a_sample_is_spread_over_the_weight_of_the_scores_that_it_has():
     frame = pd.DataFrame({"faithfulness": [1.0, np.nan, np.nan], "context_recall": [0.5, 0.5, np.nan]})
     parts = effective_weights(frame, {"faithfulness": 3.0})
-    assert [parts.share(k).tolist() for k in (0, 1)] == [[0.75, 0.0, 0.0], [0.25, 1.0, 0.0]]
+    assert parts.scale.tolist() == [4.0, 1.0, 0.0]
+    assert parts.score[:2].tolist() == [0.875, 0.5]
+    assert np.isnan(parts.score[2])
 
 
 def test_moments_show_what_they_hold():

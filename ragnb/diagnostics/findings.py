@@ -131,7 +131,7 @@ def _costs(
         costs = total_rises(scores, metrics, places, doc_weights=doc_weights, doc=doc, slack=SLACK, **weighing)
         return [float(cost) for cost in costs]
     rows = lifts(scores, metrics, sample_weight(scores, doc_weights, doc=doc), **weighing)
-    return [float(rows.rises(metric, bar).sum()) for metric, bar in bars]
+    return [rows.rise(metric, bar) for metric, bar in bars]
 
 
 def _urgency(row: Mapping[str, Any]) -> tuple[bool, bool, float]:

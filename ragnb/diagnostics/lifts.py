@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ class Lifts:
     Attributes
     ----------
     parts : Effective
-        Scores and the metrics' shares of each sample's weighted score.
+        Scores and what each sample's weighted score is made of.
     weight : (N,) float
         The samples' document weights.
     """
@@ -32,18 +33,10 @@ class Lifts:
     parts: Effective
     weight: Array
 
-    @property
+    @cached_property
     def total(self) -> float:
         """The document weight of all samples that have a weighted score; 0 where there is no total."""
-        return float(self.weight[self.parts.scale > 0].sum())
-
-    def column(self, metric: Metric) -> int:
-        """Return the position of a metric."""
-        return self.parts.metrics.index(metric)
-
-    def values(self, metric: Metric) -> Array:
-        """Return a metric's scores, nan where there is none."""
-        return np.asarray(self.parts.values[:, self.column(metric)], dtype=float)
+        return float(self.weight @ (self.parts.scale > 0))
 
     def rises(self, metric: Metric, bar: float) -> Array:
         """Return by how much each sample, lifted to the bar where it is past it, raises the total.
@@ -53,12 +46,22 @@ class Lifts:
         """
         if self.total <= 0:
             return np.full(len(self.weight), np.nan)
-        k = self.column(metric)
-        x = self.values(metric)
-        delta = np.where(past(x, bar, metric.better), bar - x, 0.0)
-        return np.asarray(
-            self.weight * self.parts.share(k) * delta * (self.parts.slopes[k] / self.total), dtype=float
-        )
+        rows, lifted = self._lifted(metric, bar)
+        rises = np.zeros(len(self.weight))
+        rises[rows] = lifted
+        return rises
+
+    def rise(self, metric: Metric, bar: float) -> float:
+        """Return the sum of `rises`."""
+        return float(self._lifted(metric, bar)[1].sum()) if self.total > 0 else float("nan")
+
+    def _lifted(self, metric: Metric, bar: float) -> tuple[npt.NDArray[np.int64], Array]:
+        """The samples past the bar that have a total, and their rises."""
+        k = self.parts.metrics.index(metric)
+        x = self.parts.values[:, k]
+        rows = np.flatnonzero(past(x, bar, metric.better) & (self.parts.scale > 0))
+        factor = self.parts.weights[k] * self.parts.slopes[k] / self.total
+        return rows, factor * self.weight[rows] / self.parts.scale[rows] * (bar - x[rows])
 
 
 def lifts(

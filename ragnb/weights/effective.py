@@ -35,7 +35,7 @@ class Effective:
     score : (N,) float
         The weighted score, Σ weight · (intercept + slope · value) / scale; nan where there is none.
     slopes : (K,) float
-        The rise of the total per unit of the metric, before `share`: negative where lower is better.
+        The rise of the total per unit of a metric that is all of it: negative where lower is better.
     why_no_total : str
         Why nothing adds up, in words; empty where it does.
     """
@@ -48,12 +48,6 @@ class Effective:
     slopes: Array
     why_no_total: str
 
-    def share(self, k: int) -> Array:
-        """Return metric k's part of each sample's total: a sample's parts add up to 1, or to 0 without a total."""
-        there = ~np.isnan(self.values[:, k]) & (self.scale > 0)
-        share: Array = np.divide(self.weights[k], self.scale, out=np.zeros_like(self.scale), where=there)
-        return share
-
 
 def effective_weights(
     scores: Any,
@@ -64,7 +58,7 @@ def effective_weights(
     rescale: bool = False,
     strict: bool = True,
 ) -> Effective:
-    """Return each sample's weighted score, and each metric's share of it.
+    """Return each sample's weighted score and the weight that it is spread over.
 
     Of another engine than pandas the metrics' columns are collected; rows of DuckDB and PySpark have no order.
 
@@ -77,7 +71,7 @@ def effective_weights(
     --------
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"faithfulness": [1.0], "context_recall": [None]})
-    >>> effective_weights(frame).share(0).tolist()
+    >>> effective_weights(frame).scale.tolist()
     [1.0]
     """
     chosen = resolve_metrics(metrics, column_names(scores))
