@@ -6,6 +6,9 @@
     for (const row of document.querySelectorAll(".rg-row")) {
       const label = row.querySelector("label")?.textContent ?? "";
       for (const handle of row.querySelectorAll(".noUi-handle")) say(handle, "aria-label", label);
+      for (const button of row.querySelectorAll("button[title]")) {
+        if (button.title) say(button, "aria-label", button.title);
+      }
       for (const group of row.querySelectorAll(".widget-toggle-buttons > div")) {
         say(group, "role", "group");
         say(group, "aria-label", label);

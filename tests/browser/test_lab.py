@@ -22,6 +22,7 @@ SPEC.loader.exec_module(lab)
 EDITOR = "from ragnb.widgets import WeightEditor\neditor = WeightEditor('scenarios/{}.yaml')\neditor"
 SHEET = "from ragnb.widgets import RatingSheet\nRatingSheet('items.json', 'marks.jsonl', rater='甲', lang='zh')"
 THEME = "theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})"
+SAVE = "() => window.jupyterapp.commands.execute('docmanager:save')"
 KILL = "() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()"
 RESTART = "() => window.jupyterapp.shell.currentWidget.sessionContext.startKernel()"
 DOCUMENT = "员工休假管理办法.pdf"
@@ -164,6 +165,7 @@ def test_weights_are_turned_by_mouse_and_keys_saved_and_there_after_a_reload(
     assert after == expected
     last = score(page)
 
+    page.evaluate(SAVE)  # else leaving the page asks
     server.open(page, "en.ipynb")
     page.wait_for_selector(".rg-editor .noUi-handle")
     page.wait_for_function("was => document.querySelector('.rg-editor .rg-value').textContent === was", arg=last)
