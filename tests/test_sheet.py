@@ -299,7 +299,7 @@ def test_fifty_questions_stand_plainly_and_all_of_them_to_be_searched(lang):
     assert [row[0] for row in data["rows"]] == order["sample_id"].tolist()
     numbers = [i for i, column in enumerate(data["columns"]) if column["kind"] == "number"]
     for row, score in zip(data["rows"], order.to_dict("records"), strict=True):
-        assert row[numbers[-1]] == pytest.approx(score["weighted_score"], abs=5.001e-4)
+        assert row[numbers[0]] == pytest.approx(score["weighted_score"], abs=5.001e-4)
 
 
 def test_a_missing_cell_of_the_live_table_says_which_kind_and_the_row_says_why(hostile):
@@ -383,7 +383,7 @@ def test_missing_is_a_dash_with_its_reason_and_never_a_number():
     scores["faithfulness__reason"] = [None, "judge timed out", None, None, None, None]
     part = sections(rn.assess(scores))["questions"]
     rows = {row[0]: row for row in Reader(part).tables[0][1:]}
-    assert rows["s1"][2:] == ["— failed", "— missing", "— missing"]
+    assert rows["s1"][2:] == ["— missing", "— failed", "— missing"]
     assert rows["s2"][2:] == ["— missing", "— missing", "— missing"]
     assert 'title="judge timed out"' in part
 

@@ -30,7 +30,7 @@ def questions(w: Writer) -> Safe:
     doc = w.sheet.scenario.doc
     text = [c for c in ("sample_id", *several, "question", doc, "label", "miss") if c in scores]
     heads = {c: w.say(f"column.{'document' if c == doc else c}") for c in text}
-    names = [*w.quality, *w.total]
+    names = [*w.total, *w.quality]
     live = scores.head(MOST_LIVE)
     key = "questions_live" if len(live) == len(scores) else "questions_worst"
     key = "questions_streamed" if w.sheet.streamed else key
