@@ -15,8 +15,10 @@ import pyarrow as pa
 import pytest
 
 import ragnb as rn
+from ragnb.diagnostics import failure_summary
 from ragnb.errors import RagnbError, RagnbWarning
-from ragnb.weights import sample_weight
+from ragnb.traces import outcome_counts
+from ragnb.weights import effective_weights, histogram, quantiles, sample_weight
 
 ENGINES = {
     "pandas": lambda table: table.to_pandas(),
@@ -339,6 +341,80 @@ def test_moments_of_two_engines_add_up_to_those_of_all_rows():
         pd.testing.assert_frame_equal(
             got, rn.moments(on("pandas", table), **options).means(), rtol=1e-12, atol=1e-12
         )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"doc_weights": {"甲.pdf": 4, "b": 0}, "metric_weights": {"faithfulness": 3}}, {"cluster": "talk"}],
+)
+def test_failure_modes_are_those_of_pandas(native, options):
+    columns = many() | {"answer_relevancy": [None if i % 7 == 0 else i % 10 / 10 for i in range(3000)]}
+    frame, pandas = on(native, columns), on("pandas", columns)
+    got = rn.failure_modes(frame)
+    assert type(got) is type(frame)
+    want = rn.failure_modes(pandas)["failure_mode"].tolist()
+    assert [row["failure_mode"] for row in rows_of(got)] == want
+    assert len(set(want)) > 3
+    got, want = (failure_summary(f, **options) for f in (frame, pandas))
+    pd.testing.assert_frame_equal(got, want, rtol=1e-12, atol=1e-12)
+    assert got.attrs == want.attrs
+
+
+def test_modes_without_a_needed_metric_and_without_rows(engine):
+    few = on(engine, {"faithfulness": [0.1, None], "doc_name": ["a", "b"]})
+    assert [row["failure_mode"] for row in rows_of(rn.failure_modes(few))] == ["not_enough_scores"] * 2
+    assert failure_summary(few)["n"].tolist() == [2, 0, 0, 0, 0, 0, 0]
+    assert failure_summary(on(engine, empty()))["n"].sum() == 0
+
+
+@pytest.mark.parametrize("by", [None, "team", "talk"])
+def test_histograms_are_counted_as_a_loop_counts_them(engine, by):
+    columns = many() | {"faithfulness": [None if i % 9 == 0 else i % 11 / 10 for i in range(3000)]}
+    columns["faithfulness__status"] = pa.nulls(3000)
+    got = histogram(on(engine, columns), by=by, bins=7)
+    rows = plain_rows(columns)
+    for (name, metric), part in got.groupby([got[by] if by else got["metric"], "metric"], dropna=False):
+        mine = [r for r in rows if by is None or (r[by] is None if pd.isna(name) else str(r[by]) == str(name))]
+        values = [float(r[metric]) for r in mine if r[metric] is not None and r[metric] == r[metric]]
+        ends = part["bin_low"].tolist()
+        want = [0] * 7
+        for x in values:
+            want[max(k for k in range(7) if x >= ends[k] - 1e-10)] += 1
+        assert part["n"].tolist() == want
+
+
+def test_quantiles_and_shares_are_those_of_pandas(native):
+    columns = many()
+    got, want = (quantiles(on(e, columns), q=[0.1, 0.5], doc_weights={"b": 3}) for e in (native, "pandas"))
+    pd.testing.assert_frame_equal(got, want, rtol=1e-12, atol=1e-12)
+    got, want = (effective_weights(on(e, columns), {"faithfulness": 2}) for e in (native, "pandas"))
+    np.testing.assert_allclose(np.sort(got.score), np.sort(want.score), rtol=1e-12)
+
+
+def test_outcomes_are_counted_where_the_rows_are(engine):
+    labels = ["OK", "OK", None, "HALLUCINATION", "ANS_NO_HIT", "OK"]
+    found = outcome_counts(on(engine, {"label": labels})).set_index("label")
+    assert found["n"].to_dict() == {
+        "OK": 3,
+        "REFUSAL_OK": 0,
+        "OVER_REFUSAL": 0,
+        "HALLUCINATION": 1,
+        "ANS_NO_HIT": 1,
+    }
+    assert found.loc["OK", "share"] == 0.6
+    with pytest.raises(RagnbError, match="no column 'label'"):
+        outcome_counts(on(engine, {"labels": labels}))
+
+
+def test_labelled_traces_are_of_the_callers_kind(engine):
+    columns = {"question": ["问", "y", "z"], "answer": ["Yes. citations: [a]", None, "not in context"]}
+    gold = pd.DataFrame({"question": ["问", "y"], "answerable": [True, False], "gold_ids": [["a"], []]})
+    frame = on(engine, columns)
+    got = rn.label_traces(frame, gold)
+    assert type(got) is type(frame)
+    rows = rows_of(got)
+    assert sorted((row["question"], row["label"]) for row in rows) == [("y", None), ("z", None), ("问", "OK")]
+    assert outcome_counts(got)["n"].sum() == 1
 
 
 WRONG = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +44,33 @@ def workable(frame: Any) -> Any:
     found = native(frame)
     eager = found.collect() if isinstance(found, nw.LazyFrame) else found
     return eager.to_polars()
+
+
+def as_brought(made: Any, frame: Any) -> Any:
+    """Return a frame that was worked on in Polars as the kind of frame it was brought as.
+
+    A query is run for its rows, and comes back as one over them. DuckDB's rows come back by PyArrow, where that
+    is installed, on DuckDB's default connection; PySpark's stay Polars, as they have left the cluster.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> type(as_brought(pl.DataFrame({"a": [1]}), pl.LazyFrame({"a": [1]}))).__name__
+    'LazyFrame'
+    """
+    if isinstance(made, pd.DataFrame):
+        return made
+    found = native(frame)
+    kind = found.implementation
+    if kind.is_polars():
+        return made.lazy() if isinstance(found, nw.LazyFrame) else made
+    if kind.is_pyarrow():
+        return made.to_arrow()
+    if kind.is_duckdb() and importlib.util.find_spec("pyarrow"):
+        import duckdb
+
+        return duckdb.from_arrow(made.to_arrow())
+    return made
 
 
 def with_gold(traces: Any, gold: Any, row: Positions) -> Any:

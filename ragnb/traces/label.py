@@ -13,7 +13,7 @@ from ragnb.readers.raw import collector_paused
 from ragnb.traces import answers, columns, facts, outcomes
 from ragnb.traces.answers import Split
 from ragnb.traces.columns import Flags, Lists
-from ragnb.traces.engines import Made, assemble, with_gold, workable
+from ragnb.traces.engines import Made, as_brought, assemble, with_gold, workable
 from ragnb.traces.join import Met, match, report_of, warn_of_repeats
 from ragnb.traces.wanted import Floats, Gold
 
@@ -38,8 +38,8 @@ def label_traces(
     ----------
     traces : DataFrame
         One row an answer: ``answer``, and ``question`` or ``sample_id``; optional ``citations`` (list of ids),
-        ``chunks`` (list of ids or of ``{"id": ...}``, best first), ``system``, ``repeat``, ``ok``. Of pandas or
-        Polars.
+        ``chunks`` (list of ids or of ``{"id": ...}``, best first), ``system``, ``repeat``, ``ok``. Of pandas,
+        Polars, PyArrow or DuckDB; the rows are worked on in memory. Of PySpark they come back as Polars.
     gold : DataFrame, optional
         One row a question: ``answerable``, and ``question`` or ``sample_id``; optional ``gold_ids``,
         ``gold_claim``. Further columns travel onto the rows. Without it, such columns of `traces` are used.
@@ -108,7 +108,7 @@ def label_traces(
             "n_citations_flagged": int(flagged.sum()),
             "n_partial": int((done["partial"] == 1).sum()),
         }
-        out: Frame = assemble(frame, made, told)
+        out: Frame = as_brought(assemble(frame, made, told), traces)
         return out
 
 

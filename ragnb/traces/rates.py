@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 
@@ -12,7 +13,7 @@ from ragnb import texts
 from ragnb.errors import RagnbError, did_you_mean, unknown
 from ragnb.schema import METRICS
 from ragnb.traces.outcomes import LABELS
-from ragnb.weights import column_names, moments, plain_sums
+from ragnb.weights import collected, column_names, moments, opened, plain_sums
 
 RATES = tuple(name for name, metric in METRICS.items() if metric.role == "rate")
 """The rates, in the order of METRICS."""
@@ -70,28 +71,6 @@ def refusal_metrics(
     return means
 
 
-def _columns(labelled: Any, names: Iterable[str | None]) -> pd.DataFrame:
-    """Return the columns that are there as a pandas frame."""
-    names = [n for n in dict.fromkeys(names) if n is not None and n in labelled.columns]
-    if isinstance(labelled, pd.DataFrame):
-        return labelled[names]
-    return pd.DataFrame({name: _pandas(labelled[name]) for name in names})
-
-
-def _pandas(series: Any) -> Any:
-    import polars as pl
-
-    if series.dtype.is_numeric():
-        return series.to_numpy()
-    if isinstance(series.dtype, pl.Enum):
-        words, places = series.dtype.categories, series.to_physical().cast(pl.Int64).fill_null(-1)
-    else:
-        words = series.unique(maintain_order=True).drop_nulls()
-        places = series.cast(words.dtype).replace_strict(words, range(len(words)), default=-1)
-    names: list[Any] = words.to_list()
-    return pd.Categorical.from_codes(places.to_numpy(), pd.Index(names))
-
-
 def _chosen(labelled: Any, metrics: str | tuple[str, ...] | list[str] | None) -> list[str]:
     columns = column_names(labelled)
     there = [name for name in RATES if name in columns]
@@ -113,13 +92,19 @@ def outcome_counts(labelled: Any, *, lang: str = "en") -> pd.DataFrame:
     Parameters
     ----------
     labelled : DataFrame
-        What `label_traces` returns. Rows without a label are left out.
+        What `label_traces` returns, of pandas, Polars, PyArrow, DuckDB or PySpark. Rows without a label are left
+        out.
     lang : {"en", "zh"}
 
     Returns
     -------
     DataFrame
         ``label, meaning, n, share``; all five labels, in one order. ``share`` is nan where no row has a label.
+
+    Raises
+    ------
+    RagnbError
+        For a frame without labels.
 
     Examples
     --------
@@ -129,8 +114,13 @@ def outcome_counts(labelled: Any, *, lang: str = "en") -> pd.DataFrame:
     1  REFUSAL_OK  0    0.0
     """
     say = texts.load(lang)
-    found = _columns(labelled, ["label"])["label"]
-    n = found.value_counts().reindex(list(LABELS), fill_value=0).to_numpy()
+    have = column_names(labelled)
+    if "label" not in have:
+        step = did_you_mean("label", have)
+        raise RagnbError(f"the frame has no column 'label'; label the traces with rn.label_traces; {step}")
+    word = nw.col("label").cast(nw.String)
+    rows = opened(labelled).select(*(nw.when(word == one).then(1).otherwise(0).sum().alias(one) for one in LABELS))
+    n = np.array([collected(rows)[one].to_list()[0] or 0 for one in LABELS], dtype=np.int64)
     share = n / n.sum() if n.sum() else np.full(len(n), np.nan)
     meaning = [say(f"label.{name}") for name in LABELS]
     return pd.DataFrame({"label": LABELS, "meaning": meaning, "n": n, "share": share})

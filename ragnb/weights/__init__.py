@@ -15,7 +15,7 @@ from ragnb.weights.added import add_label, indicators
 from ragnb.weights.check import check_weights, nfc
 from ragnb.weights.columns import as_pandas, numeric
 from ragnb.weights.effective import Effective, effective_weights
-from ragnb.weights.engines import collected, column_names, numbered, score_of
+from ragnb.weights.engines import collected, column_names, numbered, opened, score_of
 from ragnb.weights.lifted import total_rises
 from ragnb.weights.notes import ledger, notes, why_no_total
 from ragnb.weights.reduced import MetricsArgument, Moments, moments
@@ -41,6 +41,7 @@ __all__ = [
     "notes",
     "numbered",
     "numeric",
+    "opened",
     "plain_sums",
     "quantiles",
     "sample_weight",
