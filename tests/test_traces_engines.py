@@ -193,11 +193,13 @@ def test_an_engine_that_is_none_is_refused():
         read_traces([{"q": "x", "answer": "y"}], engine="spark")
 
 
-def test_lazy_and_arrow_frames_come_back_as_polars():
+def test_lazy_and_arrow_frames_come_back_as_their_kind():
     traces = pl.DataFrame({"question": ["q1", "q2"], "answer": ["citations: [a]", "not in context"]})
     for frame in (traces, traces.lazy(), traces.to_arrow()):
         labelled = label_traces(frame, pl.from_pandas(GOLD))
-        assert labelled["label"].to_list() == ["OK", "REFUSAL_OK"]
+        assert type(labelled) is type(frame)
+        labels = (labelled.collect() if isinstance(labelled, pl.LazyFrame) else labelled)["label"]
+        assert pl.Series(labels).cast(pl.String).to_list() == ["OK", "REFUSAL_OK"]
     assert refusal_metrics(labelled, by="doc_name")["doc_name"].nunique() == 2
 
 
