@@ -273,6 +273,7 @@ def test_ways_are_rows_in_their_own_colour_and_shape(card):
     assert [line.get_xdata()[0] for line in dots(ax)] == [7.5, 7.0, 7.1, 8.0, 7.4]
     assert words(ax)[2] == "7.100 [6.800, 7.400]  n = 300 + 600"
     assert words(ax)[4] == "—"
+    assert words(plots.corrected_means(card.corrected.assign(n_judged=0)))[2].endswith("n = 300")
     assert ax.get_xlim() == pytest.approx((0.82, 10.18))
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
     assert legend == ["judge alone", "humans alone", "judge, corrected"]

@@ -94,7 +94,7 @@ def _now(ax: Axes, p: Part) -> None:
         n = float(p.rows["n"].iloc[0])
         ax.axvline(n, color=INK, linewidth=1, linestyle=":", label="_now")
         ax.annotate(
-            p.say("chart.labels_now", n=count(n)), (n, 0), (3, 4), xycoords=("data", "axes fraction"),
+            p.say("chart.labels_now", n=count(n)), (n, 0.06), (3, 0), xycoords=("data", "axes fraction"),
             textcoords="offset points", fontsize=8,
         )  # fmt: skip
 

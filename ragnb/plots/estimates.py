@@ -188,8 +188,8 @@ def _counted(row: Mapping[Any, Any], p: Part) -> str:
     words = with_interval(row.get("value"), row.get("low"), row.get("high"))
     if not is_missing(row.get("value")):
         words += "  " + p.n(row["n"])
-        judged = row.get("n_judged")
-        if row["way"] == "corrected" and not is_missing(judged):
+        judged: Any = row.get("n_judged")
+        if row["way"] == "corrected" and not is_missing(judged) and judged > 0:
             words += " + " + count(judged)
     return words
 
