@@ -241,3 +241,9 @@ def test_unknown_names_and_shapes_are_refused():
         stats.icc([[1], [2]])
     with pytest.raises(RagnbError, match="judge holds 9"):
         stats.quadratic_kappa([9], [1], (1, 5))
+
+
+def test_a_judge_that_never_varies_has_a_concordance_of_0_and_no_interval():
+    found = stats.concordance([1] * 8, [1] * 7 + [2])
+    assert found.value == 0
+    assert np.isnan([found.low, found.high]).all()

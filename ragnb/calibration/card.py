@@ -61,8 +61,8 @@ class CalibrationCard:
         isotonic_low, isotonic_high`` (cluster bootstrap), ``n, n_clusters``; at most 20 points a row, equal parts
         of the ratings where the judge gave more scores.
     corrected : DataFrame
-        ``judge, dimension, way`` (``judge``, ``human``, ``corrected``), ``value, low, high, weight, n, n_judged,
-        n_clusters``.
+        ``judge, dimension, system`` ("" for all), ``way`` (``judge``, ``human``, ``corrected``), ``value, low,
+        high, weight, n, n_judged, n_clusters``.
     notes : DataFrame
         ``code, about, text``: what a reader must know before believing the numbers.
     footer : dict

@@ -153,7 +153,7 @@ def _pieces(ratings: Any, judge: str, asked: Asked, judged: Any, settings: Setti
         row = head | verdict.verdict_row(cells, measured, settings)
         frames, step = frames_of(opened, chosen, cells, settings)
         inside = None if more is None else more[more["dimension"] == head["dimension"]]
-        frames["corrected"] = corrected(opened, chosen, inside, measured, settings)
+        frames["corrected"] = corrected(opened, chosen, inside, settings)
         row["sides"] = verdict.sides(row["verdict"], measured, frames["recalibration"], frames["inflation"])
         flags = stats.within(cells.x, cells.y, settings.tolerance)
         needs = stats.labels_needed(flags, **cells.how, target=settings.target, alpha=1 - settings.level)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -12,14 +11,14 @@ import pandas as pd
 
 from ragnb import stats
 from ragnb.calibration import bands, maps
-from ragnb.calibration.cells import Cells
+from ragnb.calibration.cells import Cells, cells_of
 from ragnb.calibration.corrected import corrected_mean, corrected_ways
 from ragnb.calibration.raters import Asked, numbers
 from ragnb.calibration.ratings import Ratings
 from ragnb.calibration.table import ALL
 from ragnb.calibration.verdict import Settings
 from ragnb.errors import RagnbError, did_you_mean
-from ragnb.weights import as_pandas, column_names
+from ragnb.weights import as_pandas, column_names, nfc
 
 
 def frames_of(
@@ -45,15 +44,30 @@ def needed(needs: stats.LabelsNeeded, text: str) -> pd.DataFrame:
 
 
 def corrected(
-    opened: Ratings,
-    chosen: npt.NDArray[np.bool_],
-    more: pd.DataFrame | None,
-    row: Mapping[str, Any],
-    settings: Settings,
+    opened: Ratings, chosen: npt.NDArray[np.bool_], more: pd.DataFrame | None, settings: Settings
 ) -> pd.DataFrame:
-    """Return the mean by the judge alone, by the humans alone, and corrected."""
+    """Return the mean by the judge alone, by the humans alone, and corrected: of all, and of each system."""
+    parts = [("", chosen, more)]
+    system = opened.keys.get("system")
+    if system is not None and len(np.unique(system.codes[chosen])) > 1:
+        for code, name in enumerate(system.names):
+            known = more is not None and "system" in more
+            inside = more[more["system"].map(nfc) == name] if more is not None and known else None
+            parts.append((name, chosen & (system.codes == code), inside))
+    found = [
+        _ways(opened, rows, extra, settings).assign(system=name)
+        for name, rows, extra in parts
+        if (rows & opened.both).any()
+    ]
+    frame = pd.concat(found, ignore_index=True)
+    return frame[["system", *(name for name in frame.columns if name != "system")]]
+
+
+def _ways(
+    opened: Ratings, chosen: npt.NDArray[np.bool_], more: pd.DataFrame | None, settings: Settings
+) -> pd.DataFrame:
     if more is None and not (chosen & np.isnan(opened.y) & ~np.isnan(opened.x)).any():
-        return _all_labelled(row)
+        return _all_labelled(cells_of(opened, chosen), opened.scale, settings.level)
     rows = np.repeat(np.flatnonzero(chosen), opened.counts[chosen].astype(np.int64))
     frame = pd.DataFrame({"judge": opened.x[rows], "human": opened.y[rows]})
     if opened.cluster is not None:
@@ -63,26 +77,28 @@ def corrected(
     return corrected_ways(corrected_mean(frame, more, **how))
 
 
-def _all_labelled(row: Mapping[str, Any]) -> pd.DataFrame:
+def _all_labelled(cells: Cells, scale: tuple[float, float], level: float) -> pd.DataFrame:
     """Where humans rated all that the judge did, their mean needs no correction."""
-    counts = {"weight": 0.0, "n": row["n"], "n_judged": 0, "n_clusters": row["n_clusters"]}
-    ways = {"judge": "mean_judge", "human": "mean_human", "corrected": "mean_human"}
-    rows = [
-        {"way": way, "value": row[name], "low": row[f"{name}_low"], "high": row[f"{name}_high"], **counts}
-        for way, name in ways.items()
-    ]
+    counts = {"weight": 0.0, "n": cells.n, "n_judged": 0, "n_clusters": cells.n_clusters}
+    rows = []
+    for way, values in (("judge", cells.x), ("human", cells.y), ("corrected", cells.y)):
+        mean = stats.clustered_mean(values, **cells.how, ends=scale, level=level)
+        rows.append({"way": way, "value": mean.value, "low": mean.low, "high": mean.high, **counts})
     return pd.DataFrame(rows)
 
 
 def judged_rows(judged: Any, judge: str, asked: Asked) -> pd.DataFrame:
-    """Return the further rows of a judge, as ``judge, dimension`` and ``cluster`` where they have one."""
+    """Return a judge's further rows: ``judge, dimension``, and ``cluster, system`` where they are known."""
     have = column_names(judged)
     names = {judge: "judge"}
     names |= {asked.keys[0]: "dimension"} if asked.keys and asked.keys[0] in have else {}
     names |= {asked.cluster: "cluster"} if asked.cluster is not None and asked.cluster in have else {}
     if judge not in have:
         raise RagnbError(f"judged has no column {judge!r}; {did_you_mean(judge, have)}")
+    names |= {"system": "system"} if "system" in have and "system" not in names else {}
     frame = as_pandas(judged)
     scores = numbers(frame, judge, asked.missing)
     found = frame[list(names)].rename(columns=names).assign(judge=scores)
+    if "cluster" in found:
+        found["cluster"] = found["cluster"].map(nfc)
     return found if "dimension" in found else found.assign(dimension=ALL)

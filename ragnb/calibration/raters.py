@@ -72,7 +72,7 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
     if first.any():
         row = table.iloc[int(np.argmax(first))]
         raise RagnbError(
-            f"rater {row[asked.rater]!r} rated item {row[asked.item]!r} twice; keep one rating an item, "
+            f"rater {row[asked.rater]!r} rated item {row[asked.item]} twice; keep one rating an item, "
             "a dimension and a rater"
         )
     score = table[judge].to_numpy(dtype=float, na_value=np.nan)
@@ -80,7 +80,7 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
     if (spread["max"] - spread["min"] > SLACK).any():
         at = int(np.argmax((spread["max"] - spread["min"] > SLACK).to_numpy()))
         name = table[asked.item].iloc[int(np.argmax(item == at))]
-        raise RagnbError(f"item {name!r} has several scores in column {judge!r}; give one score an item")
+        raise RagnbError(f"item {name} has several scores in column {judge!r}; give one score an item")
     grid = np.full((int(item.max(initial=-1)) + 1, len(people)), np.nan)
     grid[item, raters] = numbers(table, human, asked.missing)
     out = table.drop_duplicates(same).drop(columns=human).reset_index(drop=True)

@@ -42,7 +42,7 @@ def tables(card: CalibrationCard) -> Iterator[Table]:
     yield "verdicts", shown, {**both, "verdict": head("verdict"), **share, **more, **size}
     bands = card.bands.replace({"verdict": {"too few": say("calibration.word.too_few")}})
     yield "bands", bands, {**both, "band": head("band"), **share, **bias, "verdict": head("verdict"), **size}
-    named = card.inflation.assign(group=card.inflation["group"].replace("", say("calibration.word.overall")))
+    named = card.inflation.replace({"kind": {"overall": say("calibration.word.overall")}})
     beside = head("beside", "interval", 2, low="beside_low", high="beside_high")
     groups = {"kind": head("kind"), "group": head("group"), "value": head("bias", "interval", 2)}
     yield "inflation", named, {**both, **groups, "beside": beside, "p": head("p", "number"), **size}
@@ -50,8 +50,10 @@ def tables(card: CalibrationCard) -> Iterator[Table]:
         maps = card.recalibration.assign(map=_worded(card.recalibration["map"], say))
         error = head("mae", "interval", low="mae_low", high="mae_high")
         yield "recalibration", maps, {**both, "map": head("map"), "mae": error, **share}
-    ways = card.corrected.assign(way=_worded(card.corrected["way"], say))
-    means = {"way": head("way"), "value": head("value", "interval", 2), "n": head("n", "count")}
+    ways = card.corrected.replace({"system": {"": say("calibration.word.overall")}})
+    ways = ways.assign(way=_worded(ways["way"], say))
+    several = {"system": head("group")} if ways["system"].nunique() > 1 else {}
+    means = {**several, "way": head("way"), "value": head("value", "interval", 2), "n": head("n", "count")}
     yield "corrected", ways, {**both, **means, "n_judged": head("n_judged", "count")}
     measures = {"measure": head("measure"), "value": head("value", "interval")}
     yield "table", measured(card), {**both, **measures}
@@ -103,7 +105,8 @@ def to_html(card: CalibrationCard) -> Safe:
     mark = markup.badge(TONE[card.verdict], card.verdict, lang=card.lang)
     beside = join(Safe(f" {markup.badge('watch', side, lang=card.lang)}") for side in card.sides)
     body: list[Any] = [element("p", mark, beside), element("p", element("strong", first))]
-    body += [element("p", line) for line in rest]
+    body.append(element("p", rest[0]))
+    body += [element("ul", *(element("li", line) for line in rest[1:]))] if rest[1:] else []
     for key, frame, columns in tables(card):
         table = markup.html_table(frame, columns=_text(columns), lang=card.lang)
         title = say(f"calibration.title.{key}")
@@ -130,7 +133,7 @@ def to_markdown(card: CalibrationCard) -> str:
     """Return the card as Markdown: equal input gives equal text."""
     say = load(card.lang)
     first, *rest = (markup.md_cell(line) for line in card.reasons)
-    parts = [f"**{first}**", *rest]
+    parts = [f"**{first}**", rest[0], *(["\n".join(f"- {line}" for line in rest[1:])] if rest[1:] else [])]
     for key, frame, columns in tables(card):
         parts.append(f"## {say(f'calibration.title.{key}')}")
         parts.append(markup.markdown_table(frame, columns=_text(columns), lang=card.lang))

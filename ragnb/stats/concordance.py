@@ -43,8 +43,8 @@ def concordance(
     if clusters is not None or found.n < 3 or not abs(found.value) < 1:
         return found
     with np.errstate(divide="ignore", invalid="ignore"):
-        n, mx, my, vx, vy, cov = (float(part) for part in second_moments(t.times @ sums))
-        r2, c = np.float64(cov**2 / (vx * vy)), np.float64(found.value)
+        n, mx, my, vx, vy, cov = (np.float64(part) for part in second_moments(t.times @ sums))
+        r2, c = cov**2 / (vx * vy), np.float64(found.value)
         u2 = (mx - my) ** 2 / np.sqrt(vx * vy)
         r = np.sign(cov) * np.sqrt(r2)
         variance = (1 - r2) * c**2 / ((1 - c**2) * r2) + 2 * c**3 * (1 - c) * u2 / (r * (1 - c**2) ** 2)
