@@ -287,3 +287,20 @@ def test_a_scenario_takes_patterns_and_folders(table, tmp_path, role):
         assert getattr(scenario, role) == tmp_path / given
         assert f'{role}: "{given}"' in scenario.snapshot_text() or f"{role}: {given}" in scenario.snapshot_text()
     assert rn.Scenario(**{role: tmp_path / "parts" / "*.parquet"}).name == "parts"
+
+
+def test_traces_of_several_files_are_labelled_as_one_table(tmp_path):
+    records = [
+        {"qid": f"q{i}", "q": f"问题 {i}", "answer": "citations: [a]" if i % 3 else "not in context"}
+        for i in range(90)
+    ]
+    lines = [json.dumps(one, ensure_ascii=False) + "\n" for one in records]
+    (tmp_path / "all.jsonl").write_text("".join(lines), encoding="utf-8")
+    for k in range(3):
+        (tmp_path / f"traces-{k}.jsonl").write_text("".join(lines[k * 30 : k * 30 + 30]), encoding="utf-8")
+    gold = [{"qid": f"q{i}", "q": f"问题 {i}", "answerable": i % 2 == 0, "gold_ids": ["a"]} for i in range(90)]
+    (tmp_path / "gold.json").write_text(json.dumps(gold), encoding="utf-8")
+    sheets = [rn.assess(tmp_path / name, gold=tmp_path / "gold.json") for name in ("all.jsonl", "traces-*.jsonl")]
+    pd.testing.assert_frame_equal(sheets[0].means, sheets[1].means)
+    pd.testing.assert_frame_equal(sheets[0].outcomes, sheets[1].outcomes)
+    assert sheets[1].scenario.name == "traces"
