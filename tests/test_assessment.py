@@ -317,3 +317,70 @@ def test_slices_are_the_means_of_their_rows():
         rn.assess(SCENARIOS / "quickstart.yaml", slices=["kin"])
     html = sheet._repr_html_()
     assert "Means by language" in html
+
+
+# Ratings
+
+QUICKSTART = ROOT / "data" / "quickstart"
+
+
+def test_a_scenario_with_ratings_gives_the_card_that_calibrate_gives():
+    sheet = rn.assess(SCENARIOS / "rubric_judge.yaml")
+    want = rn.calibrate(rn.read_ratings(QUICKSTART / "ratings.csv"), scale=(1, 10))
+    assert sheet.calibration.to_dict() == want.to_dict()
+    assert sheet.calibration.scale == (1, 10)
+    notes = sheet.notes.set_index("code")
+    assert want.reasons[0] in notes.loc["judge_not_trusted", "text"]
+    assert "no_ratings" not in notes.index
+    assert [one["role"] for one in sheet.inputs] == ["scores", "ratings"]
+
+
+def test_without_ratings_nobody_knows_and_a_note_says_so(scores):
+    sheet = rn.assess(scores)
+    assert sheet.calibration is None
+    assert "no_ratings" in set(sheet.notes["code"])
+    assert "no_ratings" not in set(
+        rn.assess(QUICKSTART / "traces.weak.jsonl", gold=QUICKSTART / "gold.json").notes["code"]
+    )
+
+
+def test_a_trusted_judge_needs_no_note(tmp_path):
+    ratings = rn.read_ratings(QUICKSTART / "ratings.csv")
+    ratings[ratings["dimension"] == "completeness"].to_csv(tmp_path / "r.csv", index=False)
+    sheet = rn.assess(SCENARIOS / "rubric_judge.yaml", ratings=str(tmp_path / "r.csv"))
+    assert sheet.calibration.verdict == "TRUST"
+    assert not {"judge_not_trusted", "no_ratings"} & set(sheet.notes["code"])
+
+
+def test_ratings_are_taken_whole_whatever_where_keeps():
+    sheet = rn.assess(SCENARIOS / "rubric_judge.yaml", where={"system": "weak"})
+    assert len(sheet.scores) == 80
+    assert set(sheet.calibration.verdicts["n"]) == {120}
+
+
+def test_level_and_language_reach_the_card():
+    card = rn.assess(SCENARIOS / "rubric_judge.yaml", level=0.9, lang="zh").calibration
+    assert (card.level, card.lang) == (0.9, "zh")
+
+
+def test_saved_run_holds_the_card(tmp_path):
+    sheet = rn.assess(SCENARIOS / "rubric_judge.yaml")
+    saved = sheet.save(tmp_path)
+    assert json.loads(saved["calibration.json"].read_text(encoding="utf-8"))["verdict"] == "NOT PROVEN"
+    assert saved["calibration.md"].read_text(encoding="utf-8") == sheet.calibration.to_markdown()
+    assert json.loads(saved["run.json"].read_text(encoding="utf-8"))["judge"] == "NOT PROVEN"
+    assert "## Can the judge be trusted?" in saved["report.md"].read_text(encoding="utf-8")
+
+
+def test_ratings_alone_are_for_calibrate():
+    for source in (QUICKSTART / "ratings.csv", pd.read_csv(QUICKSTART / "ratings.csv")):
+        with pytest.raises(RagnbError, match="ragnb calibrate"):
+            rn.assess(source)
+    with pytest.raises(RagnbError, match="ragnb calibrate"):
+        rn.assess(rn.Scenario(ratings=QUICKSTART / "ratings.csv"))
+
+
+def test_ratings_without_a_judge_are_refused(tmp_path):
+    pd.read_csv(QUICKSTART / "ratings.csv").drop(columns="judge").to_csv(tmp_path / "r.csv", index=False)
+    with pytest.raises(RagnbError, match="no scores of a judge"):
+        rn.assess(SCENARIOS / "rubric_judge.yaml", ratings=str(tmp_path / "r.csv"))

@@ -24,7 +24,7 @@ from ragnb.ratings import (
 )
 from ragnb.ratings.sampling import BANDS
 
-QUICKSTART = Path(__file__).resolve().parents[1] / "data" / "quickstart" / "ratings.csv"
+QUICKSTART = Path(__file__).resolve().parents[1] / "data" / "quickstart" / "judged_simulated.csv"
 
 
 def scored(n=300, seed=0):

@@ -279,6 +279,8 @@ def test_ways_are_rows_in_their_own_colour_and_shape(card):
     assert legend == ["judge alone", "humans alone", "judge, corrected"]
     with pytest.raises(RagnbError, match="way='guess'"):
         plots.corrected_means(card.corrected.assign(way="guess"))
+    alone = plots.corrected_means(card.corrected.query("system == ''").drop(columns="system"))
+    assert labels(alone) == ["all systems"]
 
 
 # Labels

@@ -262,7 +262,25 @@ def test_unrated_items_of_a_second_table_do_not_come_back():
 
 def test_judged_items_are_read_without_people():
     assert rows(read_judged([{"id": "a", "judge": 3}]), "item_id", "judge") == [("a", 3)]
-    assert list(read_judged(JUDGED)) == ["item_id", "question", "accuracy", "clarity"]
+    assert rows(read_judged(JUDGED), "item_id", "dimension", "judge")[:2] == [
+        ("a", "accuracy", 10),
+        ("a", "clarity", 7),
+    ]
+    assert set(read_judged(JUDGED, dimensions=["clarity"])["dimension"]) == {"clarity"}
+    refused(lambda: read_judged(JUDGED, dimensions=["clarty"]), "'clarty' is no column", "did you mean 'clarity'")
+    refused(lambda: read_judged([{"id": "a", "question": "q"}]), "holds no score of a judge")
+
+
+def test_a_second_table_about_other_items_is_refused():
+    refused(
+        lambda: read_ratings(SHEET, judged=[{"id": "z", "accuracy": 1, "clarity": 2}]), "no item in it is in", "z"
+    )
+
+
+def test_a_second_table_comes_before_the_judge_of_the_first():
+    frame = read_ratings([{"item_id": "a", "judge": 1, "human": 2}], judged=[{"item_id": "a", "judge": 3}])
+    assert frame["judge"].tolist() == [3]
+    assert ("judge", "the scores of the judge's own table are taken", 1) in lossy(frame, "left_out")
 
 
 # Refusals

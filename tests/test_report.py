@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import html.parser
 import json
 import os
@@ -389,3 +390,15 @@ def test_a_batch_goes_on_after_a_failure_and_its_index_compares_the_runs(tmp_pat
 def test_a_batch_of_no_kernels_is_refused(tmp_path):
     with pytest.raises(RagnbError, match="jobs=0"):
         next(reports([tmp_path / "a.yaml", tmp_path / "b.yaml"], jobs=0))
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_report_of_a_scenario_with_ratings_answers_whether_the_judge_can_be_trusted(out, lang):
+    result = report(SCENARIOS / "rubric_judge.yaml", out=out, overrides={"lang": lang})
+    assert {path.name for path in result.folder.iterdir()} == FILES | {"calibration.json", "calibration.md"}
+    page = result.html.read_text(encoding="utf-8")
+    section = re.search(r'<h2 id="judge">.*?(?=<h2 )', page, re.DOTALL)[0]
+    assert section.count("<figure>") == 6  # heat map and bands of three dimensions
+    card = json.loads((result.folder / "calibration.json").read_text(encoding="utf-8"))
+    assert html.unescape(section).count(card["reasons"][0]) == 1
+    assert all(row["dimension"] in section for row in card["verdicts"])

@@ -367,9 +367,11 @@ def test_parts_stand_in_reading_order_and_are_empty_where_there_is_nothing_to_sa
     assert [key for key, body in parts.items() if not body] == ["gates", "outcomes", "where", "systems"]
 
 
-def test_notes_are_left_out_when_there_are_none():
+def test_notes_are_left_out_when_there_are_none(tmp_path):
     scores = frame(60, doc_name=[f"d{i}" for i in range(60)], context_relevance=[0.9] * 60)
-    sheet = rn.assess(scores, gates=[])
+    people = [1 + i % 9 for i in range(90)]
+    pd.DataFrame({"judge": people, "human": people, "cluster": range(90)}).to_csv(tmp_path / "r.csv", index=False)
+    sheet = rn.assess(scores, gates=[], ratings=tmp_path / "r.csv")
     assert not len(sheet.notes)
     assert sections(sheet)["notes"] == ""
     assert "How sure" not in to_markdown(sheet)

@@ -168,6 +168,7 @@ def make() -> dict[str, str]:
     keys = ("qid", "q", "answerable", "gold_ids", "gold_claim", "doc_name", "language", "kind")
     gold = [{key: question[key] for key in keys} for question in questions]
     weak, strong = (run(system, corpus, questions) for system in (WEAK, STRONG))
+    judged, ratings = rate(weak[2] + strong[2])
     return {
         "gold.json": json.dumps(gold, ensure_ascii=False, indent=1) + "\n",
         "traces.weak.jsonl": jsonl(weak[0]),
@@ -175,7 +176,8 @@ def make() -> dict[str, str]:
         "cases.jsonl": jsonl(weak[1] + strong[1]),
         "scores.csv": table(weak[2] + strong[2]),
         "scores_simulated.csv": table(simulate()),
-        "ratings.csv": table(rate(weak[2] + strong[2])),
+        "judged_simulated.csv": table(judged),
+        "ratings.csv": table(ratings),
     }
 
 

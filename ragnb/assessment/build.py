@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ragnb.assessment import breakdowns, streams, words
+from ragnb.assessment import breakdowns, judge, streams, words
 from ragnb.assessment.inputs import Inputs, gather
 from ragnb.assessment.result import Assessment
 from ragnb.diagnostics import RULES, diagnose, failure_summary
@@ -88,8 +88,6 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     finish: dict[str, Any] = settings | {"level": scenario.level, "strict": False}
     shape: dict[str, Any] = {"doc": scenario.doc, "cluster": scenario.cluster}
     metrics = _metrics(scenario, frame)
-    if not metrics:
-        raise RagnbError(words.nothing_to_average(streams.head_of(frame)))
     reduced = moments(frame, metrics, **shape)
     means = reduced.means(**finish)
     systems = streams.distinct(frame, "system") if "system" in column_names(frame) else 0
@@ -97,7 +95,8 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     reading = settings | shape | {"level": scenario.level}
     gates = check_gates(means, _gates(scenario, metrics, inputs), no_data=scenario.no_data)
     modes = failure_summary(frame, metrics, **reading)
-    notes = words.notes(scenario, inputs, means, gates, modes, metrics, systems)
+    card = judge.calibrated(scenario, inputs.ratings)
+    notes = words.notes(scenario, inputs, means, gates, modes, metrics, systems, card)
     diagnoses = diagnose(frame, metrics, lang=lang, **reading)
     outcomes = outcome_counts(frame, lang=lang) if inputs.labelled else None
     weighed = streams.weighed(frame, scenario, metrics, total=not means.attrs["why_no_total"])
@@ -119,6 +118,7 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
         ledger=words.ledger(inputs, means, lang),
         verdict=words.verdict(scenario, means, gates, systems > 1),
         inputs=inputs.files,
+        calibration=card,
     )
 
 
@@ -127,7 +127,10 @@ def _metrics(scenario: Scenario, frame: Any) -> list[Metric]:
     columns = column_names(frame)
     chosen = resolve_metrics(scenario.metrics, columns)
     named = {metric.name for metric in chosen}
-    return [*chosen, *(METRICS[name] for name in RATES if name in columns and name not in named)]
+    metrics = [*chosen, *(METRICS[name] for name in RATES if name in columns and name not in named)]
+    if not metrics:
+        raise RagnbError(words.nothing_to_average(streams.head_of(frame)))
+    return metrics
 
 
 def _gates(scenario: Scenario, metrics: list[Metric], inputs: Inputs) -> tuple[Gate, ...]:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from ragnb.assessment import streams
 from ragnb.errors import RagnbError, did_you_mean, listing
+from ragnb.ratings import read_ratings
 from ragnb.readers import read_cases, read_gold, read_scores, read_traces
 from ragnb.scenario import Scenario
 from ragnb.streams import Stream, stream_scores
@@ -41,6 +42,8 @@ class Inputs:
         What `check_gold` finds to be not fine.
     steps : list of (step, rows)
         Where the rows came from.
+    ratings : DataFrame or None
+        What people and the judge gave, all of it: `where` keeps rows of a run, and a judge is one for all runs.
     """
 
     frame: Any = field(default_factory=pd.DataFrame)
@@ -53,6 +56,7 @@ class Inputs:
     join: dict[str, Any] = field(default_factory=dict)
     gold: list[dict[Hashable, Any]] = field(default_factory=list)
     steps: list[tuple[str, int]] = field(default_factory=list)
+    ratings: pd.DataFrame | None = None
 
     def read(self, role: str, reader: Callable[..., pd.DataFrame], source: Any, **options: Any) -> pd.DataFrame:
         """Read one input and note what became of it."""
@@ -93,6 +97,8 @@ def gather(scenario: Scenario, source: Any = None) -> Inputs:
         frames.append(_labelled(inputs, scenario, frame, gold))
     if not frames:
         frames = [_only_cases(inputs, scenario, options)]
+    if scenario.ratings is not None:
+        inputs.ratings = inputs.read("ratings", read_ratings, scenario.ratings, **plain)
     inputs.frame = frames[0] if len(frames) == 1 else _joined(frames[0], frames[1])
     if inputs.stream is None:
         inputs.rows, inputs.frame.attrs = len(inputs.frame), {}
@@ -121,6 +127,11 @@ def _only_cases(inputs: Inputs, scenario: Scenario, options: dict[str, Any]) -> 
     if scenario.cases is None:
         raise RagnbError(
             "the scenario names no scores and no traces, so there is nothing to assess; add one of them"
+            + (
+                f", or hold the judge against its ratings alone: ragnb calibrate {scenario.ratings}"
+                if scenario.ratings
+                else ""
+            )
         )
     return _kept(inputs, "cases", scenario, inputs.read("cases", read_cases, scenario.cases, **options))
 

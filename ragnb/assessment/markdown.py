@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ragnb import markup
-from ragnb.assessment import front, made, mending, tables
+from ragnb.assessment import front, judge, made, mending, tables
 from ragnb.assessment.parts import TOTAL, Row, Writer
 from ragnb.markup import Column, Safe, markdown_table, md_cell, one_line
 
@@ -25,7 +25,8 @@ def to_markdown(sheet: Assessment) -> str:
     -------
     str
         Verdict, gates, notes, one line a metric (four decimals) and a rate (a percentage with one), diagnoses,
-        the questions of traces, and how it was made. A table shows at most 1,000 questions.
+        the verdict on the judge, the questions of traces, and how it was made. A table shows at most 1,000
+        questions.
 
     Examples
     --------
@@ -43,6 +44,7 @@ def to_markdown(sheet: Assessment) -> str:
         _section(w, "means", "\n".join([*(_metric(w, name) for name in w.quality), *_total(w)])),
         _section(w, "rates", "\n".join(_rate(w, name) for name in w.rates)),
         _section(w, "diagnoses", *(_diagnosis(w, row) for row in mending.by_cost(w))),
+        _section(w, "judge", *judge.markdown(w)),
         _section(w, "questions", _questions(w)),
         _section(w, "made", *_made(w)),
     ]

@@ -170,9 +170,3 @@ def outcomes(w: Writer) -> Safe:
         tones=[tone for tone, there in zip(tones, some, strict=True) if there],
     )  # fmt: skip
     return w.section("outcomes", picture, html_table(marked, columns=columns, lang=w.lang))
-
-
-def judge(w: Writer) -> Safe:
-    """Whether the judge can be trusted: nobody knows without ratings."""
-    unknown = w.sheet.calibration is None and w.quality
-    return w.section("judge", paragraph(w.say("sheet.no_ratings"))) if unknown else Safe("")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from ragnb.calibration import CalibrationCard
 from ragnb.scenario import Scenario
 
 
@@ -42,8 +43,8 @@ class Assessment:
         ``label, meaning, n, share`` of labelled traces.
     gates : DataFrame
         As `check_gates` gives it.
-    calibration : None
-        There is none until there are ratings.
+    calibration : CalibrationCard or None
+        Of the scenario's ratings; None without.
     notes : DataFrame
         ``code, about, text``: what a reader must know before believing the numbers.
     ledger : DataFrame
@@ -78,7 +79,7 @@ class Assessment:
     ledger: pd.DataFrame
     verdict: str
     inputs: list[dict[str, Any]]
-    calibration: None = None
+    calibration: CalibrationCard | None = None
 
     @property
     def streamed(self) -> bool:
@@ -118,7 +119,8 @@ class Assessment:
         -------
         dict of name to path
             ``scores.csv, means.csv, gates.json, gates.junit.xml, report.md, scenario.snapshot.yaml, run.json``;
-            ``worst.csv`` in the place of ``scores.csv`` where the rows were too many to hold.
+            ``worst.csv`` in the place of ``scores.csv`` where the rows were too many to hold; with ratings also
+            ``calibration.json, calibration.md``.
 
         Examples
         --------

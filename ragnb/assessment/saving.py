@@ -31,6 +31,9 @@ def save(sheet: Assessment, folder: Path, command: str | None) -> dict[str, Path
         "scenario.snapshot.yaml": sheet.scenario.snapshot_text(relative_to=folder),
         "run.json": json.dumps(run_record(sheet, command), ensure_ascii=False, indent=2) + "\n",
     }
+    if sheet.calibration is not None:
+        card = json.dumps(sheet.calibration.to_dict(), ensure_ascii=False, indent=2, allow_nan=False)
+        texts |= {"calibration.json": card + "\n", "calibration.md": sheet.calibration.to_markdown()}
     return {name: write_whole(folder / name, text) for name, text in texts.items()}
 
 
@@ -49,6 +52,7 @@ def run_record(sheet: Assessment, command: str | None) -> dict[str, Any]:
         "blocked": sheet.blocked,
         "verdict": sheet.verdict,
         "overall": _overall(sheet),
+        "judge": None if sheet.calibration is None else sheet.calibration.verdict,
     }
 
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ragnb import markup
-from ragnb.assessment import front, made, mending, questions, tables
+from ragnb.assessment import front, judge, made, mending, questions, tables
 from ragnb.assessment.markdown import to_markdown
 from ragnb.assessment.parts import Writer
 from ragnb.markup import Safe, join
@@ -27,7 +27,7 @@ _PARTS: Mapping[str, Callable[[Writer], Safe]] = MappingProxyType(
         "diagnoses": mending.diagnoses,
         "outcomes": mending.outcomes,
         "where": tables.where,
-        "judge": mending.judge,
+        "judge": judge.judge,
         "systems": tables.systems,
         "questions": questions.questions,
         "made": made.made,

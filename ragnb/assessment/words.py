@@ -9,9 +9,11 @@ import pandas as pd
 
 from ragnb.assessment.inputs import Inputs
 from ragnb.assessment.streams import MOST_SHOWN, head_of
+from ragnb.calibration import CalibrationCard
 from ragnb.diagnostics import least_set_note
 from ragnb.errors import listing
 from ragnb.markup import count, with_interval
+from ragnb.ratings import looks_like_ratings
 from ragnb.scenario import Scenario
 from ragnb.schema import Metric, note_frame, note_row, undeclared_columns
 from ragnb.texts import counted, load
@@ -25,6 +27,11 @@ _LOSSY_SAID = {"bad_line": "bad_lines", "unparsed": "unparsed", "left_out": "lef
 
 def nothing_to_average(frame: pd.DataFrame) -> str:
     """Word the refusal of a table in which no metric is known."""
+    if looks_like_ratings([str(c) for c in frame.columns]):
+        return (
+            f"these are ratings (columns: {listing(frame.columns)}), which say whether to trust a judge: run "
+            "ragnb calibrate on the file, or name it as ratings: in a scenario beside scores or traces"
+        )
     numbers = undeclared_columns(frame)
     step = f"declare one, such as metrics=[rn.Metric({numbers[0]!r}, low, high)]" if numbers else "score it first"
     return f"no column is a metric that ragnb knows (numeric columns: {listing(numbers)}); {step}"
@@ -59,18 +66,27 @@ def verdict(scenario: Scenario, means: pd.DataFrame, gates: pd.DataFrame, severa
 
 def notes(
     scenario: Scenario, inputs: Inputs, means: pd.DataFrame, gates: pd.DataFrame, modes: pd.DataFrame,
-    metrics: list[Metric], systems: int,
+    metrics: list[Metric], systems: int, card: CalibrationCard | None,
 ) -> pd.DataFrame:  # fmt: skip
     """Return all notes of a run, the ones that change how numbers are read first."""
     lang = scenario.lang
     rows: list[Row] = weight_notes(means, lang).to_dict("records")  # type: ignore[assignment]
     rows += least_set_note(means, metrics, lang=lang)
+    rows += _judge_notes(card, metrics, lang)
     rows += _setting_notes(scenario, inputs, systems)
     rows += _gate_notes(scenario, gates)
     rows += _trace_notes(inputs, lang)
     rows += _reading_notes(inputs, lang)
     rows += _column_notes(head_of(inputs.frame), metrics, lang)
     return note_frame(rows)
+
+
+def _judge_notes(card: CalibrationCard | None, metrics: list[Metric], lang: str) -> Iterator[Row]:
+    """Say whether people would agree with the scores, unless they were shown to."""
+    if card is None and any(metric.role == "quality" for metric in metrics):
+        yield note_row("no_ratings", "ratings", load(lang)("sheet.no_ratings"))
+    if card is not None and card.verdict != "TRUST":
+        yield note_row("judge_not_trusted", "judge", load(lang)("note.judge", reason=card.reasons[0]))
 
 
 def _setting_notes(scenario: Scenario, inputs: Inputs, systems: int) -> Iterator[Row]:

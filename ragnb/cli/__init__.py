@@ -1,4 +1,4 @@
-"""The command line: `report` leaves a page, `check` leaves an exit code; what is refused is one line on stderr."""
+"""The command line: `report` leaves a page, `check` and `calibrate` exit codes; a refusal is a line on stderr."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import click
 
 from ragnb import __version__
+from ragnb.cli.calibrate import calibrate_command
 from ragnb.cli.check import check_command
 from ragnb.cli.report import report_command
 from ragnb.cli.runs import runs_command
@@ -24,6 +25,7 @@ def cli() -> None:
 
 cli.add_command(report_command)
 cli.add_command(check_command)
+cli.add_command(calibrate_command)
 cli.add_command(runs_command)
 
 
@@ -38,8 +40,8 @@ def main(args: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 passed, 1 blocked, 2 bad input, 130 stopped; 70 for an error of ragnb itself, which says nothing about
-        the run and must not look like a block.
+        0 passed, 1 blocked, 2 bad input, 3 not proven, 130 stopped; 70 for an error of ragnb itself, which says
+        nothing about the run and must not look like a block.
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

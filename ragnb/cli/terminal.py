@@ -12,7 +12,7 @@ import click
 
 from ragnb.errors import RagnbWarning
 
-PASSED, BLOCKED, BAD_INPUT, OUR_ERROR, STOPPED = 0, 1, 2, 70, 130
+PASSED, BLOCKED, BAD_INPUT, NOT_PROVEN, OUR_ERROR, STOPPED = 0, 1, 2, 3, 70, 130
 
 
 def plain(text: object) -> str:

@@ -120,7 +120,7 @@ def corrected_means(
     Parameters
     ----------
     card : CalibrationCard or DataFrame
-        A card, or its ``corrected``: ``[judge, dimension,] system, way, value, low, high, n``, optionally
+        A card, or its ``corrected``: ``[judge, dimension, system,] way, value, low, high, n``, optionally
         ``n_judged``.
     judge, dimension : str, optional
         Which, where there are several.
@@ -152,9 +152,10 @@ def corrected_means(
     >>> corrected_means(means).get_title(loc="left")
     'Corrected mean of a: 7.100 [6.600, 7.600]; the judge alone says 8.000'
     """
-    p = part(card, "corrected", ("system", "way", "value", "n"), judge=judge, dimension=dimension, lang=lang)
-    say, systems = p.say, list(dict.fromkeys(map(str, p.rows["system"])))
-    records = {(str(row["system"]), str(row["way"])): row for row in p.rows.to_dict("records")}
+    p = part(card, "corrected", ("way", "value", "n"), judge=judge, dimension=dimension, lang=lang)
+    say, rows = p.say, p.rows if "system" in p.rows else p.rows.assign(system="")
+    systems = list(dict.fromkeys(map(str, rows["system"])))
+    records = {(str(row["system"]), str(row["way"])): row for row in rows.to_dict("records")}
     for _, way in records:
         if way not in WAYS:
             raise unknown("way", way, WAYS)
@@ -167,8 +168,7 @@ def corrected_means(
         for place, system in enumerate(systems):
             for step, way in enumerate(ways):
                 row = records.get((system, way), {})
-                words = _counted(row, p)
-                label = say(f"chart.way.{way}") if place == 0 else "_row"
+                words, label = _counted(row, p), say(f"chart.way.{way}") if place == 0 else "_row"
                 ends = row.get("value"), row.get("low"), row.get("high")
                 draw_row(ax, Row(place * space + step, *ends, words, *_LOOKS[way], label))
                 told.append(f"{names[place]}, {say(f'chart.way.{way}')} {words}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
-from ragnb.errors import RagnbError, listing, place
+from ragnb.errors import RagnbError, did_you_mean, listing, place
 from ragnb.ratings.tables import FIRST, KEYS, Table, finished, humans_of, judges_of, tidy
-from ragnb.schema import CASE_COLUMNS
+from ragnb.schema import CASE_COLUMNS, Rubric
 
 _NO_SCORES = {*FIRST, *CASE_COLUMNS, "score", "rater_kind", "repeat", "n_raters"}
 
@@ -22,8 +24,8 @@ def beside(people: Table, judged: Table) -> pd.DataFrame:
         Where the tables share no dimension, or the judge's holds an item more than once.
     """
     dimensions = _dimensions(people, judged)
-    left = _melted(people, dimensions, "human") if _is_sheet(people) else tidy(people)
-    right = _melted(judged, dimensions, "judge") if _is_sheet(judged) else tidy(judged)
+    left = _melted(people, dimensions, "human") if is_sheet(people) else tidy(people)
+    right = _melted(judged, dimensions, "judge") if is_sheet(judged) else tidy(judged)
     people.report.add("left_out", "human", "cells that nobody filled in", int(left["human"].isna().sum()))
     left = left[left["human"].notna()]
     keys = [key for key in KEYS if key in left and key in right]
@@ -35,25 +37,65 @@ def beside(people: Table, judged: Table) -> pd.DataFrame:
             f"tables need the columns that tell items apart (columns: {listing(judged.raw.columns)}; "
             f"{people.raw.file}: {listing(people.raw.columns)})"
         )
+    if "judge" in left:
+        people.report.add("left_out", "judge", "the scores of the judge's own table are taken", len(left))
     judges = [str(c) for c in right if c == "judge" or str(c).startswith("judge_")]
     more = [c for c in right if c not in left and c not in ("human", "rater")]
     about = right[list(dict.fromkeys([*keys, *judges, *more]))]
     out = left.drop(columns=judges, errors="ignore").merge(about, on=keys, how="left", indicator="judged")
     alone = int((out.pop("judged") == "left_only").sum())
+    if len(out) and alone == len(out):
+        raise RagnbError(
+            f"{place(people.raw.file)}no item in it is in {judged.raw.file}, by {listing(keys)}; items there are "
+            f"such as {listing(right['item_id'].unique(), 3)}, here {listing(left['item_id'].unique(), 3)}"
+        )
     people.report.add("kept", "judge", "ratings of items that the judge did not score", alone)
     rated = pd.MultiIndex.from_frame(right[keys]).isin(pd.MultiIndex.from_frame(left[keys]))
     judged.report.add("left_out", "judge", "scores of items that nobody rated", int((~rated).sum()))
     return finished(out, people)
 
 
-def _is_sheet(table: Table) -> bool:
+def unrated(judged: pd.DataFrame, ratings: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a judge's table that nobody rated: what a corrected mean takes beside the ratings.
+
+    Parameters
+    ----------
+    judged, ratings : DataFrame
+        As `read_judged` and `read_ratings` return them; matched by item, dimension and system.
+
+    Examples
+    --------
+    >>> judged = pd.DataFrame({"item_id": ["a", "b"], "judge": [9.0, 5.0]})
+    >>> unrated(judged, pd.DataFrame({"item_id": ["a"], "human": [8.0]}))["item_id"].tolist()
+    ['b']
+    """
+    keys = [key for key in KEYS if key in judged and key in ratings]
+    rated = pd.MultiIndex.from_frame(ratings.loc[ratings["human"].notna(), keys])
+    return judged[~pd.MultiIndex.from_frame(judged[keys]).isin(rated)].reset_index(drop=True)
+
+
+def sheet(judged: Table, dimensions: Sequence[str] | None) -> pd.DataFrame:
+    """Return a judge's table with one column a dimension as one row a dimension."""
+    columns = list(judged.raw.columns)
+    wanted = [d.name for d in Rubric().dimensions if d.name in columns] if dimensions is None else list(dimensions)
+    absent = [name for name in wanted if name not in columns]
+    if absent or not wanted:
+        said = f"dimension {absent[0]!r} is no column" if absent else "holds no score of a judge"
+        raise RagnbError(
+            f"{place(judged.raw.file)}{said}; {did_you_mean(absent[0] if absent else 'judge', columns)}. Name the "
+            "column of its scores (judge), or the columns that are dimensions (dimensions)"
+        )
+    return finished(_melted(judged, wanted, "judge"), judged)
+
+
+def is_sheet(table: Table) -> bool:
     """Whether a table has no column of scores by name, so that its dimensions are its columns."""
     return not {"score", "judge", "human"} & set(table.raw.columns) and not humans_of(table) + judges_of(table)
 
 
 def _dimensions(people: Table, judged: Table) -> list[str]:
     """Return the columns of sheets that are dimensions: those that the other table knows, too."""
-    sheets = [table for table in (people, judged) if _is_sheet(table)]
+    sheets = [table for table in (people, judged) if is_sheet(table)]
     if not sheets:
         return []
     shared = set.intersection(*(set(table.raw.columns) for table in sheets)) - _NO_SCORES

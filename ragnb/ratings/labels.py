@@ -58,8 +58,7 @@ def write_labels(drawn: pd.DataFrame, path: str | PathLike[str]) -> tuple[Path, 
     sheet = Path(path)
     key = sheet.with_name(f"{sheet.stem}.judge.csv")
     for file in (sheet, key):
-        if file.exists():
-            raise RagnbError(f"{file}: is there already and may hold ratings; name another file, or move it away")
+        _refuse_existing(file)
     names = drawn.attrs["dimensions"]
     shown = drawn[["item_id", *(c for c in SHOWN if c in drawn)]].copy()
     if "retrieved_contexts" in shown:
@@ -72,6 +71,25 @@ def write_labels(drawn: pd.DataFrame, path: str | PathLike[str]) -> tuple[Path, 
     return write_whole(sheet, _BOM + to_csv_text(blank)), key
 
 
+def write_golden(template: pd.DataFrame, path: str | PathLike[str]) -> Path:
+    """Write a golden set to fill in, as `write_labels` writes a sheet; a file that is there is not written over.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from ragnb.ratings import golden_template
+    >>> write_golden(golden_template(), Path(tempfile.mkdtemp()) / "golden.csv").name
+    'golden.csv'
+    """
+    _refuse_existing(Path(path))
+    return write_whole(Path(path), _BOM + to_csv_text(template))
+
+
+def _refuse_existing(file: Path) -> None:
+    if file.exists():
+        raise RagnbError(f"{file}: is there already and may hold ratings; name another file, or move it away")
+
+
 def _numbered(contexts: Any) -> Any:
     """Write passages as a person reads them."""
     if not isinstance(contexts, list | tuple | np.ndarray):
@@ -80,7 +98,7 @@ def _numbered(contexts: Any) -> Any:
 
 
 def read_labels(
-    sheets: str | PathLike[str] | Iterable[str | PathLike[str]], key: str | PathLike[str], **options: Any
+    sheets: str | PathLike[str] | Iterable[str | PathLike[str]], key: str | PathLike[str] | None, **options: Any
 ) -> pd.DataFrame:
     """Read filled-in sheets, one or one a rater, with the judge's scores of their key.
 
@@ -88,8 +106,8 @@ def read_labels(
     ----------
     sheets : path or several
         Where the column ``rater`` is empty and there are several sheets, the name of the file is the rater's.
-    key : path
-        The file that `write_labels` left beside the sheet.
+    key : path or None
+        The file that `write_labels` left beside the sheet; None where the sheets hold the judge's scores.
     **options
         As `read_ratings` takes them, such as ``encoding="gb18030"``.
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place, unknown
-from ragnb.ratings.beside import beside
+from ragnb.ratings.beside import beside, is_sheet, sheet
 from ragnb.ratings.tables import Table, tidy
 from ragnb.readers import langfuse, phoenix
 from ragnb.readers.cells import as_id
@@ -112,16 +112,44 @@ def read_ratings(
     return frame
 
 
-def read_judged(source: Source, *, judge: Names = None, scale: tuple[float, float] | None = None) -> pd.DataFrame:
-    """Read a judge's scores in any layout of `read_ratings`, rated by people or not; nothing is renamed beyond it.
+def read_judged(
+    source: Source,
+    *,
+    judge: Names = None,
+    dimensions: Sequence[str] | None = None,
+    missing: float | Sequence[float] | None = None,
+    scale: tuple[float, float] | None = None,
+    encoding: str | None = None,
+) -> pd.DataFrame:
+    """Read what a judge scored, whether people rated it or not.
+
+    Parameters
+    ----------
+    source, judge, missing, scale, encoding
+        As for `read_ratings`.
+    dimensions : sequence of str, optional
+        Where each dimension is a column: which; by default those there of the rubric's.
+
+    Returns
+    -------
+    DataFrame
+        As `read_ratings`, one row an item and dimension, with people's scores where there are some.
+
+    Raises
+    ------
+    RagnbError
+        As `read_ratings`; where there is no judge's score.
 
     Examples
     --------
-    >>> read_judged([{"sample_id": "a", "judge_score": 9}]).to_dict("records")
-    [{'item_id': 'a', 'judge': 9.0}]
+    >>> read_judged([{"sample_id": "a", "accuracy": 9, "clarity": 7}])
+      item_id dimension  judge
+    0       a  accuracy    9.0
+    1       a   clarity    7.0
     """
-    table, origin = _open(source, {}, None, _listed(judge), [], {"missing": [], "scale": scale})
-    frame = tidy(table)
+    how: dict[str, Any] = {"missing": _listed(missing), "scale": scale}
+    table, origin = _open(source, {"encoding": encoding}, None, _listed(judge), [], how)
+    frame = sheet(table, dimensions) if is_sheet(table) else tidy(table)
     frame.attrs["lossy"], frame.attrs["source"] = table.report.rows, {**origin, "rows": len(frame)}
     return frame
 

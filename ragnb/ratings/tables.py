@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,6 +84,22 @@ class Table:
     def is_number(self, name: str) -> bool:
         """Whether a column holds numbers and nothing else."""
         return pd.api.types.is_numeric_dtype(other_values(self.raw.columns[name], self.raw.typed))
+
+
+def looks_like_ratings(columns: Sequence[str]) -> bool:
+    """Whether columns are those of people's scores beside a judge's, or of single raters.
+
+    Examples
+    --------
+    >>> looks_like_ratings(["item_id", "judge", "human1"]), looks_like_ratings(["question", "faithfulness"])
+    (True, False)
+    """
+    people = {"human", "rater", "score"} & set(columns) or any(_NUMBERED.fullmatch(name) for name in columns)
+    return bool(people) and ({"rater", "score"} <= set(columns) or any(_judge_like(name) for name in columns))
+
+
+def _judge_like(name: str) -> bool:
+    return name == "judge" or bool(_JUDGE.fullmatch(name))
 
 
 def tidy(table: Table) -> pd.DataFrame:

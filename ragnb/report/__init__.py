@@ -5,8 +5,9 @@ its template blocks would have to be replaced, and its default asks three hosts 
 """
 
 from ragnb.report.batch import Made, index, reports
+from ragnb.report.judged import card_pictures
 from ragnb.report.pictures import pictures
 from ragnb.report.run import ReportResult, report
 from ragnb.report.shown import shown
 
-__all__ = ["Made", "ReportResult", "index", "pictures", "report", "reports", "shown"]
+__all__ = ["Made", "ReportResult", "card_pictures", "index", "pictures", "report", "reports", "shown"]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ragnb.assessment.judge import row_name
 from ragnb.assessment.parts import Writer
-from ragnb.markup import Safe, figure
+from ragnb.markup import Safe, details, figure, join
+from ragnb.report.judged import card_pictures
 
 if TYPE_CHECKING:
     from ragnb.assessment import Assessment
@@ -22,7 +24,7 @@ def pictures(sheet: Assessment) -> dict[str, Safe]:
     Returns
     -------
     dict of str to Safe
-        ``radar, intervals, distribution``; empty where there is nothing to draw.
+        ``radar, intervals, distribution, judge``; empty where there is nothing to draw.
 
     Examples
     --------
@@ -54,7 +56,22 @@ def pictures(sheet: Assessment) -> dict[str, Safe]:
         )
         if bounded
         else Safe(""),
+        "judge": _judged(sheet.calibration),
     }
+
+
+def _judged(card: Any) -> Safe:
+    """The ±1 heat map and the bands of every judge and dimension; several unfold one by one."""
+    if card is None:
+        return Safe("")
+    rows = card.verdicts.to_dict("records")
+    drawn = [
+        card_pictures(card, row["judge"], row["dimension"], charts=("judge_human", "band_shares")) for row in rows
+    ]
+    if len(rows) == 1:
+        return drawn[0]
+    named = enumerate(zip(rows, drawn, strict=True))
+    return join(details(row_name(row), picture, opened=not i) for i, (row, picture) in named)
 
 
 def _picture(w: Writer, key: str, draw: Callable[[Any], Any]) -> Safe:

@@ -1,0 +1,114 @@
+"""Whether the judge can be trusted: the verdict of its card and its reasons first, then the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from ragnb import markup
+from ragnb.assessment.parts import Writer, paragraph
+from ragnb.calibration import CalibrationCard, calibrate
+from ragnb.calibration.sheet import footer, tables
+from ragnb.errors import RagnbError, listing
+from ragnb.markup import Column, Safe, element, html_table, join
+from ragnb.scenario import Scenario
+from ragnb.schema import METRICS, Metric
+from ragnb.texts import load
+
+_TONES = {"TRUST": "good", "NOT PROVEN": "watch", "REJECT": "bad"}
+_FIRST = ("verdicts", "bands")
+
+
+def calibrated(scenario: Scenario, ratings: pd.DataFrame | None) -> CalibrationCard | None:
+    """Return the card of a run's ratings; their scale is that of the metrics that their dimensions are."""
+    if ratings is None:
+        return None
+    judges = ["judge"] if "judge" in ratings else [str(c) for c in ratings if str(c).startswith("judge_")]
+    judges = [name for name in judges if pd.api.types.is_numeric_dtype(ratings[name])]
+    if not judges:
+        raise RagnbError(
+            f"ratings: {scenario.ratings} holds no scores of a judge (columns: {listing(ratings.columns)}); "
+            "join them first, and name what ragnb.read_ratings(…, judged=…) gives"
+        )
+    named = {metric.name: metric for metric in scenario.metrics or () if isinstance(metric, Metric)}
+    names: list[str] = ratings["dimension"].unique().tolist() if "dimension" in ratings else []
+    known = [named.get(name) or METRICS.get(name) for name in names]
+    ranges = {(metric.low, metric.high) if metric else None for metric in known}
+    scale = ranges.pop() if len(ranges) == 1 else None
+    cluster = scenario.cluster if scenario.cluster in ratings else "cluster"
+    return calibrate(ratings, judge=judges, scale=scale, cluster=cluster, level=scenario.level, lang=scenario.lang)
+
+
+def markdown(w: Writer) -> list[str]:
+    """The same as Markdown: the sentences, the verdicts and the bands."""
+    card = w.sheet.calibration
+    if card is None:
+        return [w.say("sheet.no_ratings")] if w.quality else []
+    parts = ["\n\n".join(markup.md_cell(line) for line in card.reasons)]
+    for key, frame, columns in tables(card):
+        if key in _FIRST and len(frame):
+            title = load(card.lang)(f"calibration.title.{key}")
+            parts += [
+                f"### {markup.md_cell(title)}",
+                markup.markdown_table(frame, columns=columns, lang=card.lang),
+            ]
+    return [*parts, w.say("sheet.judge_rest")]
+
+
+def judge(w: Writer) -> Safe:
+    """The verdict of the card with its bands; without ratings, that nobody knows."""
+    card = w.sheet.calibration
+    if card is None:
+        return w.section("judge", paragraph(w.say("sheet.no_ratings"))) if w.quality else Safe("")
+    rows = card.verdicts.to_dict("records")
+    reasons = [markup.details(f"{row_name(row)}: {row['verdict']}", row_reasons(row)) for row in rows]
+    rest = paragraph(w.say("sheet.judge_rest"), "rg-note")
+    bands = _table(card, "bands")
+    if len(rows) > 1:
+        bands = markup.details(w.say("calibration.title.bands"), bands)
+    return w.section("judge", card_verdict(card), *(reasons if len(rows) > 1 else []), bands, rest)
+
+
+def card_verdict(card: CalibrationCard) -> Safe:
+    """Return the card's sentences, and its verdict on each judge and dimension."""
+    first, *rest = card.reasons
+    mark = element(
+        "span", markup.TONES[_TONES[card.verdict]], class_=f"rg-mark rg-{_TONES[card.verdict]}", aria_hidden="true"
+    )
+    sides = [markup.badge("watch", side) for side in card.sides]
+    lead = paragraph(join([mark, " ", first, *(part for side in sides for part in (" ", side))]), "rg-lead")
+    return join([lead, *(paragraph(line) for line in rest), _table(card, "verdicts")])
+
+
+def row_reasons(row: Mapping[Any, Any]) -> Safe:
+    """Return the sentences on one judge and dimension, as a list."""
+    return element("ul", *(element("li", line) for line in row["reasons"]))
+
+
+def row_name(row: Mapping[Any, Any]) -> str:
+    """Return what a row of the verdicts is called; a judge that is only called ``judge`` needs no name."""
+    names = [row["judge"]] * (row["judge"] != "judge") + [row["dimension"]] * (row["dimension"] != "all")
+    return " · ".join(map(str, names)) or str(row["judge"])
+
+
+def card_numbers(card: CalibrationCard) -> Safe:
+    """Return every table of the card below its verdicts, its notes, and what made it."""
+    say = load(card.lang)
+    parts: list[object] = [_table(card, key) for key, _, _ in tables(card) if key != "verdicts"]
+    if len(card.notes):
+        notes = element("ul", *(element("li", text) for text in card.notes["text"]))
+        parts.append(join([element("h3", say("calibration.title.notes")), notes]))
+    made = element("ul", *(element("li", f"{label}: {value}") for label, value in footer(card)))
+    return join([*parts, element("h3", say("calibration.title.footer")), made])
+
+
+def _table(card: CalibrationCard, wanted: str) -> Safe:
+    for key, frame, columns in tables(card):
+        if key == wanted and len(frame):
+            title = load(card.lang)(f"calibration.title.{key}")
+            if "measure" in columns:  # its values are written out, each in its own way
+                columns = {name: Column(column.label) for name, column in columns.items()}
+            return join([element("h3", title), html_table(frame, columns=columns, lang=card.lang)])
+    return Safe("")

@@ -1,0 +1,216 @@
+"""`ragnb calibrate`: human ratings beside a judge's scores, as a card and an exit code; and the labels for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import pandas as pd
+
+from ragnb import texts
+from ragnb.cli.parameters import FILE
+from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, plain, text_table
+from ragnb.errors import RagnbError, listing, unknown
+from ragnb.files import write_whole
+
+if TYPE_CHECKING:
+    from ragnb.calibration import CalibrationCard
+
+_HELP = """Hold a judge against human ratings: can its scores be trusted?
+
+RATINGS holds the scores of people beside those of the judge (columns judge and human, or human1, human2, …; or
+rater and score). Several files are one rater's sheet each. Prints the card as Markdown, or writes it.
+
+\b
+Examples
+  ragnb calibrate ratings.csv
+  ragnb calibrate ratings.csv --dimension accuracy --scale 1 10 --html card.html
+  ragnb calibrate mine.csv --judge gpt_score --human ann --human bo
+  ragnb calibrate --sample 120 judged.csv --out labels.csv     (answers for people to rate)
+  ragnb calibrate labels_ann.csv labels_bo.csv --judged labels.judge.csv
+  ragnb calibrate --golden --out golden.csv                    (three hard questions to fill in)
+  ragnb calibrate --golden golden.csv
+
+Exit code: 0 TRUST, 1 REJECT, 3 NOT PROVEN, 2 bad input. Of a golden set: 0 where all lie within the tolerance,
+1 where one does not, 3 where a score is missing.
+"""
+_CODES = {"TRUST": PASSED, "REJECT": BLOCKED, "NOT PROVEN": NOT_PROVEN}
+
+
+@click.command("calibrate", help=_HELP)
+@click.argument("ratings", nargs=-1, type=FILE)
+@click.option("--judge", "judges", multiple=True, metavar="NAME", help="The judge's column or rater. Repeatable.")
+@click.option("--human", "humans", multiple=True, metavar="NAME", help="A column or rater of people. Repeatable.")
+@click.option("--judged", type=FILE, help="The judge's scores, where RATINGS holds people's alone.")
+@click.option("--dimension", "dimensions", multiple=True, metavar="NAME", help="Only this one. Repeatable.")
+@click.option("--scale", nargs=2, type=float, metavar="LOW HIGH", help="The lowest and the highest score.")
+@click.option("--missing", type=float, multiple=True, help="A number that stands for no score, such as -1.")
+@click.option("--tolerance", type=float, default=1.0, show_default=True, help="In points of the scale.")
+@click.option("--target", type=float, default=0.8, show_default=True, help="The share within it to be shown.")
+@click.option("--delta", type=float, default=0.5, show_default=True, help="The bias that is borne, in points.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--cluster", default="cluster", show_default=True, help="The column of what moves together.")
+@click.option(
+    "--about", multiple=True, metavar="KEY=VALUE", help="For the footer, such as judge_id=... Repeatable."
+)
+@click.option("--markdown", type=FILE, help="Write the card as Markdown to this file.")
+@click.option("--html", type=FILE, help="Write the card with its charts as a page that opens offline.")
+@click.option("--json", "json_file", type=FILE, help="Write the card as JSON to this file.")
+@click.option("--sample", type=int, metavar="N", help="Draw N answers of a judged table for people to rate.")
+@click.option("--golden", is_flag=True, help="Write (--out) or check a golden set of three hard questions.")
+@click.option("--out", type=FILE, help="The file that --sample or --golden writes.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the sample and the resampling.")
+@click.option("--encoding", help="Of text files that are not UTF-8, such as gb18030.")
+@click.option("--lang", type=click.Choice(texts.LANGUAGES), default="en", help="The language of what is said.")
+def calibrate_command(ratings: tuple[Path, ...], sample: int | None, golden: bool, **asked: Any) -> int:
+    """Hold a judge against human ratings."""
+    if asked["out"] is not None and sample is None and not golden:
+        raise RagnbError("--out goes with --sample or --golden; a card is written by --markdown, --html or --json")
+    if sample is not None:
+        return _sample(ratings, sample, asked)
+    if golden:
+        return _golden(ratings, asked)
+    if not ratings:
+        raise RagnbError(
+            "nothing to calibrate; name a file of ratings, or draw some labels: --sample 120 judged.csv"
+        )
+    return _calibrate(ratings, asked)
+
+
+def _calibrate(files: Sequence[Path], asked: dict[str, Any]) -> int:
+    from ragnb.calibration import calibrate
+
+    frame, judges = _ratings(files, asked)
+    judged = None
+    if asked["judged"] is not None:
+        from ragnb.ratings import read_judged, unrated
+
+        names = list(dict.fromkeys(frame["dimension"])) if "dimension" in frame else None
+        found = unrated(read_judged(asked["judged"], dimensions=names, **_reading(asked)), frame)
+        judged = found if len(found) else None
+    card = calibrate(
+        frame, judge=judges, judged=judged, tolerance=asked["tolerance"], target=asked["target"],
+        delta=asked["delta"], scale=asked["scale"] or None, cluster=asked["cluster"], level=asked["level"],
+        about=_about(asked["about"]), seed=asked["seed"], lang=asked["lang"],
+    )  # fmt: skip
+    _write(card, asked)
+    return _CODES[card.verdict]
+
+
+def _reading(asked: dict[str, Any]) -> dict[str, Any]:
+    """How files are read: which numbers are none, the scale, and in what encoding."""
+    return {
+        "missing": list(asked["missing"]) or None,
+        "scale": asked["scale"] or None,
+        "encoding": asked["encoding"],
+        "judge": list(asked["judges"]) or None,
+    }
+
+
+def _ratings(files: Sequence[Path], asked: dict[str, Any]) -> tuple[pd.DataFrame, list[str]]:
+    """Return the ratings, and the columns of the judges in them."""
+    from ragnb.ratings import read_labels
+
+    human = list(asked["humans"]) or None
+    frame = read_labels(files, asked["judged"], human=human, **_reading(asked))
+    judges = [c for c in frame if c == "judge" or c in asked["judges"] or str(c).startswith("judge_")]
+    if "judge" in judges and not asked["judges"]:
+        judges = ["judge"]
+    if not judges:
+        raise RagnbError(
+            f"{listing(files)}: holds no scores of a judge (columns: {listing(frame.columns)}); name its column "
+            "with --judge, or bring its table with --judged"
+        )
+    return _chosen(frame, asked), [str(name) for name in judges if pd.api.types.is_numeric_dtype(frame[name])]
+
+
+def _chosen(frame: pd.DataFrame, asked: dict[str, Any]) -> pd.DataFrame:
+    """Keep the dimensions that were asked for."""
+    have = [str(name) for name in frame["dimension"].unique()] if "dimension" in frame else []
+    for name in asked["dimensions"]:
+        if name not in have:
+            raise unknown("dimension", name, have)
+    return frame[frame["dimension"].isin(asked["dimensions"])] if asked["dimensions"] else frame
+
+
+def _about(pairs: Sequence[str]) -> dict[str, Any] | None:
+    """Read ``key=value`` texts for the footer; true and false are truth values."""
+    found: dict[str, Any] = {}
+    for text in pairs:
+        key, sign, value = text.partition("=")
+        if not sign:
+            raise RagnbError(
+                f"--about {plain(text)!r} is not KEY=VALUE; write, for example, --about judge_id=small-8b"
+            )
+        found[key] = {"true": True, "false": False}.get(value.strip().casefold(), value)
+    return found or None
+
+
+def _write(card: CalibrationCard, asked: dict[str, Any]) -> None:
+    """Write what was asked for; with no file, print the card, else its first sentences."""
+    if asked["markdown"] is not None:
+        write_whole(asked["markdown"], card.to_markdown())
+    if asked["html"] is not None:
+        from ragnb.cli.card import card_page
+
+        write_whole(asked["html"], card_page(card))
+    if asked["json_file"] is not None:
+        write_whole(
+            asked["json_file"], json.dumps(card.to_dict(), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+        )
+    if asked["markdown"] is None and asked["html"] is None:
+        click.echo(card.to_markdown(), nl=False)
+    else:
+        click.echo("\n".join(plain(reason) for reason in card.reasons))
+
+
+def _sample(files: Sequence[Path], n: int, asked: dict[str, Any]) -> int:
+    from ragnb.ratings import draw_labels, read_judged, write_labels
+
+    if len(files) != 1 or asked["out"] is None:
+        raise RagnbError("--sample takes one table of judged answers and --out, the sheet to write: labels.csv")
+    dimensions = list(asked["dimensions"]) or None
+    judged = _chosen(read_judged(files[0], dimensions=dimensions, **_reading(asked)), asked)
+    drawn = draw_labels(judged, n, cluster=asked["cluster"], seed=asked["seed"])
+    sheet, key = write_labels(drawn, asked["out"])
+    say = texts.load(asked["lang"])
+    clusters = drawn["cluster"].nunique()
+    said = {"n": len(drawn), "all": drawn.attrs["population"], "clusters": clusters, "seed": asked["seed"]}
+    click.echo(say("cli.drawn", **said))
+    click.echo(say("cli.sheet", file=sheet, dimensions=listing(drawn.attrs["dimensions"])))
+    click.echo(say("cli.key", file=key))
+    click.echo(say("cli.then", command=f"ragnb calibrate {sheet} --judged {key}"))
+    return PASSED
+
+
+def _golden(files: Sequence[Path], asked: dict[str, Any]) -> int:
+    from ragnb.ratings import check_golden, golden_template, read_ratings, write_golden
+
+    say = texts.load(asked["lang"])
+    if not files:
+        if asked["out"] is None:
+            raise RagnbError(
+                "--golden takes a filled-in golden set to check, or --out, the file to write an empty one to"
+            )
+        click.echo(say("cli.golden", file=write_golden(golden_template(lang=asked["lang"]), asked["out"])))
+        return PASSED
+    if len(files) > 1:
+        raise RagnbError(f"--golden checks one file; found {listing(files)}")
+    reading = _reading(asked)
+    checked = check_golden(read_ratings(files[0], human=list(asked["humans"]) or None, **reading),
+                           tolerance=asked["tolerance"])  # fmt: skip
+    keys = [c for c in ("item_id", "dimension", "system") if c in checked]
+    rows = [["", *keys, *(say(f"golden.{name}") for name in ("judge", "human", "difference"))]]
+    for row in checked.to_dict("records"):
+        mark = "—" if pd.isna(row["within"]) else "·" if row["within"] else "✗"
+        numbers = ["—" if pd.isna(row[c]) else f"{row[c]:+.2f}" if c == "difference" else f"{row[c]:g}"
+                   for c in ("judge", "human", "difference")]  # fmt: skip
+        rows.append([mark, *(str(row[key]) for key in keys), *numbers])
+    click.echo("\n".join(text_table(rows)))
+    off, open_ = int((~checked["within"]).sum()), int(checked["within"].isna().sum())
+    verdict = "off" if off else "open" if open_ else "fine"
+    click.echo(say(f"golden.{verdict}", n=len(checked), off=off, open=open_, tolerance=f"{asked['tolerance']:g}"))
+    return {"off": BLOCKED, "open": NOT_PROVEN, "fine": PASSED}[verdict]
