@@ -24,7 +24,7 @@ def pictures(sheet: Assessment) -> dict[str, Safe]:
     Returns
     -------
     dict of str to Safe
-        ``radar, intervals, distribution, judge``; empty where there is nothing to draw.
+        ``radar, intervals, distribution, weights, judge``; empty where there is nothing to draw.
 
     Examples
     --------
@@ -55,6 +55,13 @@ def pictures(sheet: Assessment) -> dict[str, Safe]:
             w, "distribution", lambda draw: draw.distribution(sheet.spread, bounded, by=by, lang=w.lang)
         )
         if bounded
+        else Safe(""),
+        "weights": _picture(
+            w,
+            "weights",
+            lambda draw: draw.by_weight(sheet.documents, sheet.scenario.doc_weights, lang=w.lang),
+        )
+        if sheet.documents is not None and sheet.scenario.doc_weights and w.total
         else Safe(""),
         "judge": _judged(sheet.calibration),
     }
