@@ -138,12 +138,11 @@ def test_card_is_printed_unless_it_is_written(run, tmp_path):
     assert told.splitlines() == list(card.reasons)
 
 
-@pytest.mark.parametrize(("lang", "heading"), [("en", "Can the judge be trusted?"), ("zh", "评审可信吗？")])
-def test_page_opens_by_itself_and_holds_verdict_charts_and_numbers(run, tmp_path, lang, heading):
+def test_page_opens_by_itself_and_holds_verdict_charts_and_numbers(run, tmp_path):
     path = tmp_path / "card.html"
-    run(RATINGS, "--dimension", "accuracy", "--scale", 1, 10, "--html", path, "--lang", lang)
+    run(RATINGS, "--dimension", "accuracy", "--scale", 1, 10, "--html", path, "--lang", "zh")
     page = path.read_text(encoding="utf-8")
-    assert heading in page
+    assert "评审可信吗？" in page
     assert page.count("<figure>") == 7
     assert "<script" not in page
     assert "default-src 'none'" in page
@@ -152,10 +151,12 @@ def test_page_opens_by_itself_and_holds_verdict_charts_and_numbers(run, tmp_path
 
 
 def test_page_of_several_dimensions_has_a_part_for_each(run, tmp_path):
-    run(RATINGS, "--scale", 1, 10, "--html", tmp_path / "card.html")
+    two = ["--dimension", "accuracy", "--dimension", "clarity"]
+    run(RATINGS, *two, "--scale", 1, 10, "--html", tmp_path / "card.html")
     page = (tmp_path / "card.html").read_text(encoding="utf-8")
-    assert page.count("<figure>") == 21
-    for name in ("accuracy", "clarity", "completeness"):
+    assert "Can the judge be trusted?" in page
+    assert page.count("<figure>") == 14
+    for name in ("accuracy", "clarity"):
         assert re.search(rf'<h2 id="part-\d"><a href="#part-\d">{name}</a></h2>', page)
 
 

@@ -303,7 +303,7 @@ def test_minus_one_is_a_score_where_other_numbers_lie_below_0():
 def test_a_score_outside_the_declared_scale_is_refused_with_its_place(tmp_path):
     path = tmp_path / "r.csv"
     path.write_text("item_id,judge,human\na,9,8\nb,11,7\n")
-    refused(lambda: read_ratings(path, scale=(1, 10)), "r.csv, line 3", "11", "1 to 10", "1 of 2")
+    refused(lambda: read_ratings(path, scale=(1, 10)), "r.csv, line 3", "11", "1 to 10", "1 of 2", "missing=11")
 
 
 def test_a_score_that_is_no_number_is_refused_with_its_place(tmp_path):

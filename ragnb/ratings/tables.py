@@ -65,9 +65,10 @@ class Table:
             low, high = self.scale or (-np.inf, np.inf)
             outside = np.flatnonzero((values < low) | (values > high))
             if len(outside):
+                where, first, n = self.raw.where(outside[0]), f"{values[outside[0]]:g}", len(outside)
                 raise RagnbError(
-                    f"{self.raw.where(outside[0])}column {name!r}: {values[outside[0]]:g} lies outside the scale "
-                    f"{low:g} to {high:g} ({len(outside)} of {values.count()} scores do)"
+                    f"{where}column {name!r}: {first} lies outside the scale {low:g} to {high:g} ({n} of "
+                    f"{values.count()} scores do); say missing={first} if it stands for no score, or widen it"
                 )
         return found
 
