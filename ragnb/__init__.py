@@ -30,6 +30,7 @@ _ROOM_OF = {
     "check_gates": "gates",
     "corrected_mean": "calibration",
     "diagnose": "diagnostics",
+    "evaluate": "scoring",
     "failure_modes": "diagnostics",
     "label_traces": "traces",
     "load_scenario": "scenario",
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from ragnb.schema import Rubric as Rubric
     from ragnb.schema import Rule as Rule
     from ragnb.schema import applicable_metrics as applicable_metrics
+    from ragnb.scoring import evaluate as evaluate
     from ragnb.traces import label_traces as label_traces
     from ragnb.traces import refusal_metrics as refusal_metrics
     from ragnb.weights import Moments as Moments

@@ -15,7 +15,7 @@ from ragnb.errors import listing
 from ragnb.markup import count, with_interval
 from ragnb.ratings import looks_like_ratings
 from ragnb.scenario import Scenario
-from ragnb.schema import Metric, note_frame, note_row, undeclared_columns
+from ragnb.schema import METRICS, Metric, note_frame, note_row, undeclared_columns
 from ragnb.texts import counted, load
 from ragnb.weights import notes as weight_notes
 
@@ -152,6 +152,9 @@ def _reading_notes(inputs: Inputs, lang: str) -> Iterator[Row]:
 
 def _column_notes(frame: pd.DataFrame, metrics: list[Metric], lang: str) -> Iterator[Row]:
     used = {metric.name for metric in metrics}
+    embedded = [name for name in used if name in METRICS and METRICS[name].family == "wording"]
+    if embedded:
+        yield note_row("wording_only", ", ".join(sorted(embedded)), load(lang)("note.wording_only"))
     others = [name for name in undeclared_columns(frame) if name not in used]
     if others:
         text = load(lang)("note.not_averaged", columns=listing(others))

@@ -3,7 +3,7 @@
 Frames are wide, one row a sample. A column name with ``__`` is never a metric.
 """
 
-from ragnb.schema.case import EvalCase, Result, applicable_metrics
+from ragnb.schema.case import EvalCase, Result, applicable_metrics, missing_fields
 from ragnb.schema.columns import (
     CASE_COLUMNS,
     DERIVED_COLUMNS,
@@ -34,6 +34,7 @@ __all__ = [
     "Rule",
     "applicable_metrics",
     "declare_step",
+    "missing_fields",
     "note_frame",
     "note_row",
     "resolve_metrics",

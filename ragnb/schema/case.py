@@ -64,6 +64,18 @@ def _present(frame: pd.DataFrame, field: str) -> pd.Series[bool]:
     return values.map(lambda v: bool(v.strip()) if isinstance(v, str) else hasattr(v, "__len__") and len(v) > 0)
 
 
+def missing_fields(cases: pd.DataFrame, needs: Iterable[str]) -> list[tuple[str, ...]]:
+    """Return for each case which of the fields it lacks; the rule of `applicable_metrics`, case by case.
+
+    Examples
+    --------
+    >>> missing_fields(pd.DataFrame({"answer": ["Ann.", None]}), ["answer", "question"])
+    [('question',), ('answer', 'question')]
+    """
+    present = {field: _present(cases, field).tolist() for field in needs}
+    return [tuple(field for field, there in present.items() if not there[i]) for i in range(len(cases))]
+
+
 def applicable_metrics(
     cases: pd.DataFrame | Iterable[EvalCase], metrics: Iterable[MetricLike] | None = None
 ) -> pd.DataFrame:
@@ -74,7 +86,8 @@ def applicable_metrics(
     cases : DataFrame or iterable of EvalCase
         One row a case, canonical column names.
     metrics : iterable of str or Metric, optional
-        Which to look at; by default those of METRICS that need fields and are no rubric dimensions.
+        Which to look at; by default those of METRICS that need fields and are neither rubric dimensions nor
+        checks of wording.
 
     Returns
     -------
@@ -97,7 +110,7 @@ def applicable_metrics(
     chosen = (
         [_declared(m) for m in metrics]
         if metrics is not None
-        else [m for m in METRICS.values() if m.needs and m.family != "rubric"]
+        else [m for m in METRICS.values() if m.needs and m.family not in ("rubric", "wording")]
     )
     fields = sorted({field for metric in chosen for field in metric.needs})
     present = pd.DataFrame({field: _present(frame, field) for field in fields}, index=frame.index)

@@ -21,6 +21,10 @@ _A, _R, _G, _C, _Q = (
 )
 
 
+def _wording(name: str, variant: str) -> Metric:
+    return Metric(name, role="rate", family="wording", needs=(_A, _R), variant=variant)
+
+
 def _rate(
     name: str, better: Literal["higher", "lower"] = "higher", family: str = "refusal", **more: str
 ) -> Metric:
@@ -132,6 +136,9 @@ _ROWS = (
     Metric("accuracy", 1, 10, kind="ordinal", family="rubric", needs=(_A, _Q), weight=0.5),
     Metric("completeness", 1, 10, kind="ordinal", family="rubric", needs=(_A, _Q), weight=0.3),
     Metric("clarity", 1, 10, kind="ordinal", family="rubric", needs=(_A, _Q), weight=0.2),
+    _wording("support_lexical", "wording of the answer that stands in the retrieved passages; not faithfulness"),
+    _wording("number_support", "figures of the answer that stand in the retrieved passages / its figures"),
+    _wording("name_support", "names of the answer that stand in the retrieved passages / its names"),
     _rate("answer_precision", variant="answered, answerable and hit / answered"),
     _rate("over_refusal", "lower", variant="refused / answerable"),
     _rate("under_refusal", "lower", variant="answered / unanswerable"),

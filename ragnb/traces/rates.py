@@ -15,7 +15,7 @@ from ragnb.schema import METRICS
 from ragnb.traces.outcomes import LABELS
 from ragnb.weights import collected, column_names, moments, opened, plain_sums
 
-RATES = tuple(name for name, metric in METRICS.items() if metric.role == "rate")
+RATES = tuple(name for name, metric in METRICS.items() if metric.role == "rate" and metric.family != "wording")
 """The rates, in the order of METRICS."""
 
 

@@ -1,0 +1,122 @@
+"""The system that is to be scored, run over the cases: what it retrieves and what it answers."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ragnb.errors import RagnbError
+from ragnb.scoring.plan import frame_of
+from ragnb.work import CallFailed, Cell, Client, Outcome, Store, run_cells
+
+
+def answer_cases(
+    cases: Any,
+    retrieve: Callable[[str], Any],
+    generate: Callable[[str, list[str] | None], Any],
+    *,
+    system: str = "",
+    store: Store | str | Path | None = None,
+    clients: tuple[Client, ...] = (),
+    concurrency: int = 4,
+    progress: bool | None = None,
+) -> pd.DataFrame:
+    """Fill the system side of cases: ask a system each question, and note what it retrieves and answers.
+
+    Parameters
+    ----------
+    cases : path, frame, records or sequence of EvalCase
+        What `read_cases` reads.
+    retrieve : function of a question
+        Returns the passages, a list of texts; ``[]`` if it finds none, None if there is no retrieval.
+    generate : function of a question and its passages
+        Returns the answer. Both functions may be coroutine functions; plain ones run in threads, `concurrency`
+        at a time.
+    system : str
+        The name of the system, written into the column ``system``. A store needs it: two systems must not share
+        their answers.
+    store : Store or path, optional
+        Where each answer is kept: a second run asks only what failed or is not there.
+    clients : tuple of Client
+        Those that the functions use.
+    concurrency : int
+        Cases under way at a time.
+    progress : bool, optional
+        A progress bar; by default in a terminal and in a notebook.
+
+    Returns
+    -------
+    DataFrame
+        The cases, in their order, with ``retrieved_contexts`` and ``answer`` as the system gave them, and
+        ``answer__status`` (``ok``, ``failed``, ``not_applicable``) and ``answer__reason``. Where it failed, both
+        are None: as if the system had not run.
+
+    Raises
+    ------
+    RagnbError
+        For cases that are not understood, and for a store without the system's name.
+
+    Examples
+    --------
+    >>> done = answer_cases([{"question": "Who pays?"}], lambda question: [], lambda question, found: "Not said.")
+    >>> done[["retrieved_contexts", "answer", "answer__status"]]
+      retrieved_contexts     answer answer__status
+    0                 []  Not said.             ok
+    """
+    if store is not None and not system.strip():
+        raise RagnbError("a store keeps answers by the name of the system; pass system='…'")
+    frame = frame_of(cases)
+
+    async def work(cell: Cell) -> Outcome:
+        question = cell.inputs["question"]
+        passages = await _called("retrieve", retrieve, question)
+        if passages is not None and not isinstance(passages, str | bytes | dict):
+            passages = list(passages)
+        if passages is not None and not (isinstance(passages, list) and all(isinstance(p, str) for p in passages)):
+            raise CallFailed(f"retrieve returned {type(passages).__name__}, not a list of texts")
+        answer = await _called("generate", generate, question, passages)
+        if not isinstance(answer, str):
+            raise CallFailed(f"generate returned {type(answer).__name__}, not a text")
+        return Outcome.of({"retrieved_contexts": passages, "answer": answer})
+
+    asked = [isinstance(text, str) and bool(text.strip()) for text in frame["question"]]
+    cells = [
+        Cell(name, "answer", {"question": text if there else ""}, system, missing=() if there else ("question",))
+        for name, text, there in zip(frame["sample_id"], frame["question"], asked, strict=True)
+    ]
+    with ExitStack() as stack:
+        kept = store if isinstance(store, Store) else stack.enter_context(Store(store))
+        how: dict[str, Any] = {"concurrency": concurrency, "name": system, "progress": progress}
+        run = run_cells(cells, work, kept, clients=clients, **how)
+    return _filled(frame, run.frame, system)
+
+
+async def _called(what: str, function: Callable[..., Any], *args: Any) -> Any:
+    try:
+        if inspect.iscoroutinefunction(function):
+            return await function(*args)
+        found = await asyncio.to_thread(function, *args)
+        return await found if inspect.isawaitable(found) else found
+    except CallFailed:
+        raise
+    except Exception as error:
+        fault = CallFailed(f"{what}: {type(error).__name__}: {error}")
+    raise fault
+
+
+def _filled(cases: pd.DataFrame, cells: pd.DataFrame, system: str) -> pd.DataFrame:
+    done = cases.copy()
+    values = [value if isinstance(value, dict) else {} for value in cells["value"]]
+    for name in ("retrieved_contexts", "answer"):
+        done[name] = pd.Series([value.get(name) for value in values], index=done.index, dtype=object)
+    status = ["missing" if word == "pending" else word for word in cells["status"]]
+    done["answer__status"], done["answer__reason"] = status, cells["reason"].tolist()
+    if system:
+        done["system"] = system
+    return done

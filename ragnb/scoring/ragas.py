@@ -1,0 +1,154 @@
+"""The one door to ragas: its current metrics, with our client behind them, and no word to anybody else."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from pydantic import ValidationError
+
+from ragnb.errors import MissingExtraError, RagnbError, require
+from ragnb.scoring.asking import Asker, Nothing
+from ragnb.scoring.table import Scorer
+
+PINS = ("ragas==0.4.3", "langchain-community==0.4.1", "instructor>=1.15")
+Embed = Callable[[Sequence[str]], Awaitable[list[list[float]]]]
+_NAMES = {"question": "user_input", "answer": "response", "ground_truth_answer": "reference"}
+_ONE_EACH = ("NLIStatementOutput", "StatementFaithfulnessOutput")
+_VERDICTS = ("verdict", "attributed", "noncommittal")
+
+
+def installed() -> str:
+    """The version of ragas, which fixes its prompts: it enters the key of a cell.
+
+    Raises
+    ------
+    MissingExtraError
+        Where it is not installed.
+    """
+    try:
+        return f"ragas {version('ragas')}"
+    except PackageNotFoundError:
+        raise _missing("it is not installed") from None
+
+
+def _missing(why: object) -> MissingExtraError:
+    pins = " ".join(f'"{pin}"' for pin in PINS)
+    return MissingExtraError(
+        f'ragas cannot be imported ({why}); it comes with: pip install "ragnb[ragas]", '
+        f"which holds the versions that work together: {pins}"
+    )
+
+
+@cache
+def opened() -> Any:
+    """Import ragas with its telemetry off, and return its metrics."""
+    os.environ["RAGAS_DO_NOT_TRACK"] = "true"
+    try:
+        require("ragas._analytics", extra="ragas").do_not_track.cache_clear()
+        return require("ragas.metrics.collections", extra="ragas")
+    except ImportError as error:
+        raise _missing(error.__cause__ or error) from error
+
+
+async def collected(scorer: Scorer, inputs: Mapping[str, Any], asker: Asker | None, embed: Embed | None) -> float:
+    """Compute a metric of ragas for one case.
+
+    Raises
+    ------
+    Nothing
+        Where the value is 0/0.
+    CallFailed
+        Where the judge's replies do not fit.
+    """
+    parts: dict[str, Any] = {}
+    if any(scorer.calls):
+        parts["llm"] = _judge()(asker)
+    if scorer.embeds:
+        parts["embeddings"] = _vectors()(embed)
+    metric = getattr(opened(), scorer.made_of)(**parts)
+    named = {_NAMES.get(name, name): inputs[name] for name in scorer.needs}
+    if scorer.embeds and scorer.name != "answer_relevancy":
+        await parts["embeddings"].know([named["response"], named["reference"]])
+    if not named.get("retrieved_contexts", True):
+        named["retrieved_contexts"] = [""]  # judged against nothing: the answer has no support
+    value = float((await metric.ascore(**named)).value)
+    if math.isnan(value):
+        raise Nothing("no statement was found: 0/0" if any(scorer.calls) else "a text has no direction: 0/0")
+    return value
+
+
+@cache
+def _judge() -> Any:
+    """Our client as ragas wants it. It refuses what ragas would count wrongly in silence."""
+    base: Any = require("ragas.llms.base", extra="ragas").InstructorBaseRagasLLM
+
+    class Judge(base):  # type: ignore[misc]
+        def __init__(self, asker: Asker) -> None:
+            self.asker, self.sizes = asker, set[int]()
+
+        def generate(self, prompt: str, response_model: Any) -> Any:
+            raise RagnbError("a metric of ragas asks outside the event loop; this version is not supported")
+
+        async def agenerate(self, prompt: str, response_model: Any) -> Any:
+            def read(text: str) -> Any:
+                try:
+                    found = response_model.model_validate_json(text)
+                except ValidationError as error:
+                    faults = [".".join(map(str, part["loc"])) + ": " + part["msg"] for part in error.errors()]
+                    raise ValueError("; ".join(faults)) from None
+                self._check(found.model_dump(), response_model.__name__)
+                return found
+
+            found = await self.asker.ask(prompt, read)
+            listed = getattr(found, "statements", getattr(found, "claims", None))
+            if listed is not None:
+                self.sizes.add(len(listed))
+            if listed == [] and response_model.__name__ == "StatementGeneratorOutput":
+                raise Nothing("no statement was found: 0/0")
+            return found
+
+        def _check(self, found: dict[str, Any], form: str) -> None:
+            rows = [row for part in found.values() if isinstance(part, list) for row in part]
+            if form in _ONE_EACH and len(rows) not in self.sizes:
+                sizes = " or ".join(map(str, sorted(self.sizes)))
+                raise ValueError(f"{len(rows)} verdicts for {sizes} statements")
+            for row in [found, *(row for row in rows if isinstance(row, dict))]:
+                for name in _VERDICTS:
+                    if row.get(name, 0) not in (0, 1):
+                        raise ValueError(f"{name}={row[name]!r} is neither 0 nor 1")
+
+    return Judge
+
+
+@cache
+def _vectors() -> Any:
+    """Embeddings as ragas wants them; texts that are known are not asked for again."""
+    base: Any = require("ragas.embeddings.base", extra="ragas").BaseRagasEmbedding
+
+    class Vectors(base):  # type: ignore[misc]
+        def __init__(self, embed: Embed) -> None:
+            super().__init__()
+            self.embed, self.known = embed, dict[str, list[float]]()
+
+        async def know(self, texts: Sequence[str]) -> None:
+            new = list(dict.fromkeys(text for text in texts if text not in self.known))
+            if new:
+                self.known |= dict(zip(new, await self.embed(new), strict=True))
+
+        def embed_text(self, text: str, **more: Any) -> list[float]:
+            return self.known[text]  # one metric of ragas asks so, within the event loop
+
+        async def aembed_text(self, text: str, **more: Any) -> list[float]:
+            await self.know([text])
+            return self.known[text]
+
+        async def aembed_texts(self, texts: list[str], **more: Any) -> list[list[float]]:
+            await self.know(texts)
+            return [self.known[text] for text in texts]
+
+    return Vectors
