@@ -1,4 +1,4 @@
-"""Scores over cases: the real ragas against an endpoint on 127.0.0.1, our own metrics, the default without a key."""
+"""Scores over cases: the real ragas against an endpoint on 127.0.0.1, our own metrics, the default without key."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def judge(request):
     given = re.search(r"^input: (\{.*\})\nOutput: $", prompt, re.DOTALL | re.MULTILINE)
     if "\"relevant\"" in prompt:
         data = json.loads(re.search(r"<data-[0-9a-f]+>\n(.*)\n</data", prompt, re.DOTALL)[1])
-        words = set(re.findall(r"\w+", data["question"].lower()))
-        verdicts = {n: bool(words & set(re.findall(r"\w{5,}", text.lower()))) for n, text in data["passages"].items()}
+        words = set(re.findall(r"\w{5,}", data["question"].lower()))
+        verdicts = {n: bool(words & set(re.findall(r"\w+", text.lower()))) for n, text in data["passages"].items()}
         return json.dumps({"relevant": verdicts})
     if given is None:
         return by_function_prompt(prompt)
@@ -128,7 +128,8 @@ def test_the_default_is_the_nine_metrics_and_their_calls_are_those_of_the_dry_ru
     assert log == []
     scores = evaluate(cases, llm=judge_client, embeddings=vectors)
     assert before.calls == len(log) == scores.attrs["spent"]["calls"]
-    assert Counter(r.path.rsplit("/", 1)[-1] for r in log) == {"completions": 2 * 14 + 2 + 3 + 7 + 9, "embeddings": 8}
+    made = Counter(request.path.rsplit("/", 1)[-1] for request in log)
+    assert made == {"completions": 2 * 14 + 2 + 3 + 7 + 9, "embeddings": 8}
     assert [name for name in scores if "__" not in name and name not in CASE] == list(JUDGED)
     assert set(scores[[f"{name}__status" for name in JUDGED]].to_numpy().ravel()) == {"ok"}
     assert list(scores["sample_id"]) == ["s1", "s2"]
