@@ -36,6 +36,8 @@ class Plan:
         Sent with every call of the judge.
     lang : str
         Of our own prompts.
+    refusal : tuple of str
+        Answers that make no statement.
     left_out : list of str
         Metrics of the default choice that cannot be computed, as there are no embeddings.
     """
@@ -46,6 +48,7 @@ class Plan:
     embeddings: Client | Local | None
     parameters: dict[str, Any]
     lang: str
+    refusal: tuple[str, ...]
     left_out: list[str] = field(default_factory=list)
 
     @property
@@ -66,6 +69,8 @@ class Plan:
         ]
 
     def _cell(self, scorer: Scorer, row: Mapping[Any, Any], missing: tuple[str, ...], doc: str | None) -> Cell:
+        if scorer.by == "wording" and not missing and str(row["answer"]).strip().lower() in self.refusal:
+            missing = ("statement: the answer is a refusal",)
         inputs = {name: row[name] for name in scorer.needs if name not in missing}
         free = "retrieved_contexts" in inputs and not inputs["retrieved_contexts"] and scorer.nothing is not None
         calls = 0 if free else scorer.judge_calls(inputs)
@@ -95,6 +100,7 @@ def planned(
     embeddings: Client | Profile | Local | None,
     parameters: Mapping[str, Any] | None,
     lang: str,
+    refusal: Iterable[str],
 ) -> Plan:
     """Check what the caller wants, and plan it."""
     judge = Client(llm) if isinstance(llm, Profile) else llm
@@ -114,7 +120,8 @@ def planned(
         if scorer.embeds and vectors is None:
             raise RagnbError(f"metric {scorer.name!r} needs embeddings; pass embeddings=Profile(…) or a function")
     sent = {k: v for k, v in {**PARAMETERS, **(parameters or {})}.items() if v is not None}
-    return Plan(frame_of(cases), tuple(chosen), judge, vectors, sent, lang, left_out)
+    refused = tuple(text.strip().lower() for text in ([refusal] if isinstance(refusal, str) else refusal))
+    return Plan(frame_of(cases), tuple(chosen), judge, vectors, sent, lang, refused, left_out)
 
 
 def frame_of(cases: Any) -> pd.DataFrame:

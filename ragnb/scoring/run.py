@@ -30,6 +30,7 @@ def evaluate(
     embeddings: Client | Profile | Local | None = None,
     store: Store | str | Path | None = None,
     parameters: Mapping[str, Any] | None = None,
+    refusal: Iterable[str] = ("not in context",),
     lang: str = "en",
     name: str = "",
     progress: bool | None = None,
@@ -55,6 +56,8 @@ def evaluate(
         the call.
     parameters : mapping, optional
         Sent with every call of the judge, over temperature 0 and a JSON response format; None takes one out.
+    refusal : sequence of str
+        Answers, trimmed and in lower case, that make no statement: the checks of wording do not apply to them.
     lang : {"en", "zh"}
         Of our own prompt (context_relevance) and of the notes. The prompts of ragas are English.
     name : str
@@ -96,7 +99,7 @@ def evaluate(
        number_support   number_support__reason
     0             0.0  not in the passages: 36
     """
-    plan = planned(cases, metrics, llm, embeddings, parameters, lang)
+    plan = planned(cases, metrics, llm, embeddings, parameters, lang, refusal)
     with ExitStack() as stack:
         kept = store if isinstance(store, Store) else stack.enter_context(Store(store))
         about = {"metrics": [scorer.name for scorer in plan.scorers], "lang": lang}
@@ -114,13 +117,14 @@ def expected(
     embeddings: Client | Profile | Local | None = None,
     store: Store | str | Path | None = None,
     parameters: Mapping[str, Any] | None = None,
+    refusal: Iterable[str] = ("not in context",),
     lang: str = "en",
 ) -> Estimate:
     """Count the calls and tokens that `evaluate` would need; nothing is sent, and nothing is written.
 
     Parameters
     ----------
-    cases, metrics, llm, embeddings, store, parameters, lang
+    cases, metrics, llm, embeddings, store, parameters, refusal, lang
         As for `evaluate`.
 
     Returns
@@ -135,7 +139,7 @@ def expected(
     >>> expected([case], "faithfulness", llm=Profile(base_url="http://127.0.0.1:8080/v1", model="small")).calls
     2
     """
-    cells = planned(cases, metrics, llm, embeddings, parameters, lang).cells()
+    cells = planned(cases, metrics, llm, embeddings, parameters, lang, refusal).cells()
     if isinstance(store, Store):
         return estimate(cells, store)
     if store is None or not Path(store).exists():

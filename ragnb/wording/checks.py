@@ -23,6 +23,9 @@ _PROPER = r"[A-Z][A-Za-zÀ-ɏ'’-]{1,40}"
 _NAME = re.compile(
     rf"《([^《》]{{1,80}})》|(?<![A-Za-z0-9])({_CODE}|{_PROPER}(?: {_PROPER}){{0,5}})(?![A-Za-z0-9])"
 )
+_OPENER = re.compile(
+    r"(?:all|an?|as|at|by|each|for|from|if|in|its?|no|of|on|our|that|the|this|to|when|your)", re.IGNORECASE
+)
 _START = re.compile(r"(?:^|[.!?:;。！？：；\n])[\s\"'“”‘’(*#-]*$")
 _SENTENCE_WORD = re.compile(r"[A-Z]?[a-zÀ-ɏ'’-]+")
 Found = tuple[str, tuple[Any, ...]]
@@ -139,7 +142,8 @@ def _names(text: str) -> list[Found]:
     for hit in _NAME.finditer(text):
         name = hit.group(1) or hit.group(2)
         words = name.split()
-        if hit.group(2) and _START.search(text[max(0, hit.start() - 40) : hit.start()]):
+        words = words[1:] if _OPENER.fullmatch(words[0]) else words
+        if words and hit.group(2) and _START.search(text[max(0, hit.start() - 40) : hit.start()]):
             # The first word of a sentence is capitalised anyway; what follows it may be a name.
             words = words[1:] if _SENTENCE_WORD.fullmatch(words[0]) and len(words) != 2 else words
         if words:

@@ -1,0 +1,160 @@
+"""`ragnb evaluate`: the cases of a scenario scored, by its judge or by wording alone, into a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ragnb import texts
+from ragnb.cli.parameters import FILE, PARAM, overrides
+from ragnb.cli.terminal import BLOCKED, PASSED, note, plain, text_table
+from ragnb.errors import RagnbError
+from ragnb.files import write_whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ragnb.scenario import Scenario
+    from ragnb.work import Client
+
+_HELP = """Score the cases of SOURCE and write the table of scores.
+
+SOURCE is a scenario (.yaml) that names cases, or a file of cases. With a judge among its llm_profiles, the metrics
+of ragas and our own are computed by it; without one, checks of the answers' wording that need no key. Metrics are
+those of the scenario that can be computed, or all that fit.
+
+Every score is kept in the store as it is made: the same command again goes on where this one ended, and pays for
+nothing twice.
+
+\b
+Examples
+  ragnb evaluate scenarios/mine.yaml --dry-run          what it would cost; nothing is sent
+  ragnb evaluate scenarios/mine.yaml --max-calls 500
+  ragnb evaluate cases.jsonl --metric support_lexical --metric number_support
+  ragnb evaluate scenarios/mine.yaml --embeddings text-embedding-3-small
+
+Exit code: 0 when every cell has its outcome, 1 when some failed or are still to be done, 2 on bad input, 130 after
+Ctrl-C.
+"""
+
+
+@click.command("evaluate", help=_HELP)
+@click.argument("source", type=FILE)
+@click.option("--metric", "metrics", multiple=True, help="A metric to compute. Repeatable.")
+@click.option("--out", type=FILE, help="The table of scores; by default reports/<scenario>/scores.csv.")
+@click.option("--store", type=FILE, help="The file that keeps every cell; by default beside the table.")
+@click.option("--embeddings", metavar="MODEL", help="A model for embeddings at the judge's endpoint.")
+@click.option("--dry-run", is_flag=True, help="Say how many calls and tokens it would take; send nothing.")
+@click.option("--max-calls", type=click.IntRange(min=1), help="Stop, resumably, before more calls than this.")
+@click.option("--max-tokens", type=click.IntRange(min=1), help="The same for the judge's tokens.")
+@click.option("--concurrency", type=click.IntRange(min=1), default=8, show_default=True, help="Calls at a time.")
+@PARAM
+@click.option("--lang", type=click.Choice(texts.LANGUAGES), help="The language of what is said.")
+def evaluate_command(
+    source: Path, metrics: Sequence[str], out: Path | None, store: Path | None, embeddings: str | None,
+    dry_run: bool, max_calls: int | None, max_tokens: int | None, concurrency: int,
+    parameters: Sequence[str], lang: str | None,
+) -> int:  # fmt: skip
+    """Score the cases of a scenario."""
+    from ragnb.scoring import evaluate, expected
+
+    scenario = _scenario(source, overrides(parameters) | ({"lang": lang} if lang else {}))
+    say = texts.load(scenario.lang)
+    out = out or Path("reports") / scenario.name / "scores.csv"
+    store = store or out.with_suffix(".sqlite")
+    limits = {"concurrency": concurrency, "max_calls": max_calls, "max_tokens": max_tokens}
+    judge, vectors = _clients(scenario, embeddings, limits)
+    how: dict[str, Any] = {"llm": judge, "embeddings": vectors, "store": store, "lang": scenario.lang}
+    how["refusal"] = scenario.refusal
+    cases, chosen = _cases(scenario), _metrics(scenario, metrics, judge, vectors)
+    if dry_run:
+        found = expected(cases, chosen, **how)
+        numbers = {"calls": found.calls, "tokens": found.tokens, "cells": found.cells, "done": found.done}
+        click.echo(say("evaluate.dry_run", **numbers, out=found.not_applicable))
+        return PASSED
+    store.parent.mkdir(parents=True, exist_ok=True)
+    scores = evaluate(cases, chosen, name=scenario.name, **how)
+    write_whole(out, _csv(scores))
+    for row in scores.attrs["notes"]:
+        note(row["text"])
+    click.echo("\n".join(_told(scores, say)))
+    click.echo(say("evaluate.written", out=plain(out), store=plain(store), calls=scores.attrs["spent"]["calls"]))
+    return BLOCKED if scores.attrs["failed"] or scores.attrs["spent"]["stopped"] else PASSED
+
+
+def _scenario(source: Path, settings: dict[str, Any]) -> Scenario:
+    from ragnb.scenario import Scenario, load_scenario
+
+    if source.suffix.lower() in (".yaml", ".yml"):
+        return load_scenario(source).replace(**settings)
+    return Scenario(cases=source, **settings)
+
+
+def _cases(scenario: Scenario) -> pd.DataFrame:
+    """The cases alone, kept where the scenario says: its scores and traces are not what is scored."""
+    from ragnb.assessment.inputs import gather
+    from ragnb.scenario import Scenario
+
+    if scenario.cases is None:
+        raise RagnbError(f"{scenario.path or scenario.name}: it names no cases; add 'cases: my_cases.jsonl'")
+    named = ("cases", "columns", "encoding", "where")
+    frame: pd.DataFrame = gather(Scenario(**{key: getattr(scenario, key) for key in named})).frame
+    return frame
+
+
+def _clients(
+    scenario: Scenario, embeddings: str | None, limits: dict[str, Any]
+) -> tuple[Client | None, Client | None]:
+    from ragnb.work import Client
+
+    profile = scenario.llm_profiles.get("judge")
+    if profile is None:
+        if embeddings:
+            raise RagnbError("--embeddings takes the judge's endpoint, and the scenario has no llm_profiles.judge")
+        return None, None
+    vectors = profile.model_copy(update={"model": embeddings}) if embeddings else None
+    return Client(profile, **limits), Client(vectors, **limits) if vectors else None
+
+
+def _metrics(
+    scenario: Scenario, named: Sequence[str], judge: Client | None, vectors: Client | None
+) -> list[str] | None:
+    """What was asked for; else those of the scenario that can be computed; else the default."""
+    from ragnb.scoring import SCORERS
+
+    if named:
+        return list(named)
+    wanted = [metric if isinstance(metric, str) else metric.name for metric in scenario.metrics or ()]
+    known = [SCORERS[name] for name in wanted if name in SCORERS]
+    fit = [s.name for s in known if (judge or not any(s.calls)) and (vectors or not s.embeds)]
+    left = [name for name in wanted if name not in fit]
+    if left:
+        note(texts.load(scenario.lang)("evaluate.left_out", metrics=", ".join(left)))
+    return fit or None
+
+
+def _csv(scores: pd.DataFrame) -> str:
+    from ragnb.readers import to_csv_text
+
+    return to_csv_text(scores)
+
+
+def _told(scores: pd.DataFrame, say: Any) -> Iterator[str]:
+    """One line a metric: its mean with its interval, and its cells by status."""
+    from ragnb.markup import count, with_interval
+    from ragnb.schema import Metric
+    from ragnb.scoring import SCORERS
+    from ragnb.weights import weighted_means
+
+    names = [name for name in SCORERS if f"{name}__status" in scores]
+    means = weighted_means(scores, [Metric(name) for name in names]).set_index("metric")
+    statuses = ("ok", "not_applicable", "failed", "missing")
+    rows = [[say("runs.metric"), say("evaluate.mean"), *(say(f"evaluate.{status}") for status in statuses)]]
+    for name in names:
+        row, found = means.loc[name].to_dict(), scores[f"{name}__status"].value_counts()
+        mean = with_interval(row["value"], row["low"], row["high"])
+        rows.append([name, mean, *(count(int(found.get(status, 0))) for status in statuses)])
+    yield from text_table(rows)

@@ -1,0 +1,108 @@
+"""`ragnb evaluate` as it is typed: with no key, with a judge, dry, stopped and taken up again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from llm_server import LlmServer
+
+from ragnb.cli import main
+from ragnb.readers import read_scores
+
+ROOT = Path(__file__).resolve().parents[1]
+pytestmark = pytest.mark.filterwarnings("default::ragnb.errors.RagnbWarning")
+KEY = "sk-canary/5d1f0a77+e8"
+CASES = [
+    {"sample_id": f"s{n}", "question": "多久？", "answer": f"{n}个月。", "retrieved_contexts": ["24个月。", "=1"]}
+    for n in (24, 36)
+]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "".join(json.dumps(case, ensure_ascii=False) + "\n" for case in CASES)
+    (tmp_path / "cases.jsonl").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def scenario(folder, server, extra=""):
+    path = folder / "mine.yaml"
+    judge = f"llm_profiles:\n  judge: {{base_url: '{server.base_url}', model: small, api_key_env: THE_KEY}}\n"
+    path.write_text(f"cases: cases.jsonl\nname: mine\n{judge}{extra}", encoding="utf-8")
+    return path
+
+
+def relevant(request):
+    text = str(request.body["messages"][0]["content"])
+    return json.dumps({"relevant": {"1": True, "2": False}}) if "relevant" in text else '{"statements": ["a"]}'
+
+
+def test_a_file_of_cases_is_scored_without_any_key(folder, capsys):
+    assert main(["evaluate", "cases.jsonl", "--lang", "zh"]) == 0
+    said = capsys.readouterr()
+    assert "不经过任何模型" in said.err
+    assert "number_support   0.500" in said.out
+    scores = read_scores(folder / "reports" / "cases" / "scores.csv")
+    assert scores["number_support"].tolist() == [1, 0]
+    assert scores["number_support__reason"].tolist()[1] == "not in the passages: 36个"
+    assert scores["retrieved_contexts"].tolist() == [case["retrieved_contexts"] for case in CASES]
+    assert main(["check", "reports/cases/scores.csv"]) == 0
+
+
+def test_the_quickstart_scenario_is_scored_without_any_key(folder, capsys):
+    out = folder / "out.csv"
+    assert main(["evaluate", str(ROOT / "scenarios" / "quickstart.yaml"), "--out", str(out)]) == 0
+    assert "left out" in capsys.readouterr().err
+    made = read_scores(out).set_index("sample_id")["support_lexical"].dropna()
+    known = read_scores(ROOT / "data" / "quickstart" / "scores.csv").query("system == 'strong'")
+    pd.testing.assert_series_equal(made, known.set_index("sample_id")["support_lexical"].dropna())
+
+
+def test_a_judge_is_asked_and_a_dry_run_says_how_often(folder, capsys, monkeypatch):
+    monkeypatch.setenv("THE_KEY", KEY)
+    with LlmServer(relevant) as server:
+        path = scenario(folder, server, "metrics: [context_relevance]\n")
+        assert main(["evaluate", str(path), "--dry-run"]) == 0
+        assert capsys.readouterr().out.startswith("2 calls and about ")
+        assert server.log == []
+        assert not (folder / "reports").exists()
+        assert main(["evaluate", str(path), "--max-calls", "1", "--concurrency", "1"]) == 1
+        assert "max_calls" in capsys.readouterr().err
+        assert main(["evaluate", str(path)]) == 0
+        assert main(["evaluate", str(path)]) == 0
+        assert len(server.log) == 2
+        assert main(["evaluate", str(path), "--dry-run"]) == 0
+        assert "2 done before" in capsys.readouterr().out
+        assert server.log[0].headers["authorization"] == f"Bearer {KEY}"
+    scores = read_scores(folder / "reports" / "mine" / "scores.csv")
+    assert scores["context_relevance"].tolist() == [0.5, 0.5]
+    assert not [path for path in folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+
+
+def test_failed_cells_and_bad_input_have_their_exit_codes(folder, capsys, monkeypatch):
+    monkeypatch.setenv("THE_KEY", KEY)
+    with LlmServer(lambda request: f"{KEY}?") as server:
+        path = scenario(folder, server)
+        assert main(["evaluate", str(path), "--metric", "context_relevance"]) == 1
+        assert main(["evaluate", str(path), "--metric", "faithfullness"]) == 2
+        assert "did you mean 'faithfulness'" in capsys.readouterr().err
+    assert main(["evaluate", "cases.jsonl", "--embeddings", "m"]) == 2
+    assert main(["evaluate", "nothing.jsonl"]) == 2
+    (folder / "empty.yaml").write_text("scores: cases.jsonl\n", encoding="utf-8")
+    assert main(["evaluate", "empty.yaml"]) == 2
+    assert "names no cases" in capsys.readouterr().err
+    assert not [path for path in folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+
+
+def test_help_is_there():
+    done = subprocess.run(
+        [sys.executable, "-c", "from ragnb.cli import main; main(['evaluate', '-h'])"],
+        capture_output=True, text=True, check=True, cwd=ROOT,
+    )  # fmt: skip
+    assert "--dry-run" in done.stdout
