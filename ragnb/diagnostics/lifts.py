@@ -58,7 +58,7 @@ class Lifts:
     def _lifted(self, metric: Metric, bar: float) -> tuple[npt.NDArray[np.int64], Array]:
         """The samples past the bar that have a total, and their rises."""
         k = self.parts.metrics.index(metric)
-        x = self.parts.values[:, k]
+        x = self.parts.values[k]
         rows = np.flatnonzero(past(x, bar, metric.better) & (self.parts.scale > 0))
         factor = self.parts.weights[k] * self.parts.slopes[k] / self.total
         return rows, factor * self.weight[rows] / self.parts.scale[rows] * (bar - x[rows])

@@ -39,9 +39,9 @@ def codes_of(parts: Effective, bars: Mapping[str, float]) -> npt.NDArray[np.int6
     >>> codes_of(effective_weights(pd.DataFrame({"faithfulness": [None]})), {"faithfulness": 0.7})
     array([0])
     """
-    columns = {m.name: parts.values[:, k] for k, m in enumerate(parts.metrics)}
+    columns = {m.name: parts.values[k] for k, m in enumerate(parts.metrics)}
     better = {m.name: m.better for m in parts.metrics}
-    empty = np.full(len(parts.values), np.nan)
+    empty = np.full(len(parts.scale), np.nan)
     tests = [np.any([np.isnan(columns.get(name, empty)) for name in NEEDED], axis=0)]
     for names in READS.values():
         low = [past(columns[name], bars[name], better[name]) for name in names if name in bars]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -61,19 +62,21 @@ def centres(metrics: Sequence[Metric]) -> Array:
     return np.array([(m.low + m.high) / 2 if m.bounded else 0.0 for m in metrics], dtype=float)
 
 
-def reduce_rows(values: Array, metrics: Sequence[Metric], group: Labels, doc: Labels, cluster: Labels) -> Cells:
-    """Reduce rows to cells, or keep a cell a row where that saves less than half.
+def reduce_rows(
+    values: Sequence[Array], metrics: Sequence[Metric], group: Labels, doc: Labels, cluster: Labels
+) -> Cells:
+    """Reduce rows, a column a metric, to cells, or keep a cell a row where that saves less than half.
 
     Examples
     --------
-    >>> none = Labels(np.array([-1, -1]), ())
-    >>> reduce_rows(np.array([[1.0], [0.0]]), [Metric("a")], none, none, none).n
+    >>> one, none = Labels(np.array([0, 0]), ("",)), Labels(np.array([-1, -1]), ())
+    >>> reduce_rows([np.array([1.0, 0.0])], [Metric("a")], one, none, none).n
     array([2.])
     """
-    present = ~np.isnan(values)
-    rows, width = values.shape
-    keys = [group, cluster] if doc is cluster else [group, cluster, doc]
-    key, size = _key([*((label.codes + 1, len(label.names) + 1) for label in keys), *_words(present)], rows)
+    rows, width = len(group.codes), len(values)
+    named = [label for label in ([cluster] if doc is cluster else [cluster, doc]) if label.names]
+    keys = [(group.codes, len(group.names)), *((label.codes + 1, len(label.names) + 1) for label in named)]
+    key, size = _key([*keys, *_words(values, rows)], rows)
     n = np.bincount(key, minlength=size)
     used = np.flatnonzero(n)
     middles = centres(metrics)
@@ -81,31 +84,37 @@ def reduce_rows(values: Array, metrics: Sequence[Metric], group: Labels, doc: La
         own = np.cumsum(cluster.codes < 0) - 1 + len(cluster.names)
         alone = np.where(cluster.codes < 0, own, cluster.codes).astype(np.int64)
         order = np.lexsort((alone, group.codes))
-        codes = (group.codes[order], doc.codes[order], alone[order], present[order])
-        x = np.where(present, values - middles, 0.0)[order]
+        scores = np.stack(values, axis=1)[order] if width else np.empty((rows, 0))
+        present = ~np.isnan(scores)
+        x = np.where(present, scores - middles, 0.0)
+        codes = (group.codes[order], doc.codes[order], alone[order], present)
         return Cells(*codes, np.ones(rows), x, np.empty((0, width, width)))
     row = np.empty(size, dtype=np.int64)
     row[key] = np.arange(rows)
     row = row[used]
-    there, single = present[row], cluster.codes[row] < 0
+    there, single = np.empty((len(row), width), dtype=bool), cluster.codes[row] < 0
     sums, cross = np.zeros(there.shape), np.zeros((int(single.sum()), width, width))
     x = np.empty(rows)
     for k in range(width):  # the gaps are part of the key: in a cell a column is all there, or all nan
-        np.subtract(values[:, k], middles[k], out=x)
+        there[:, k] = ~np.isnan(values[k][row])
+        np.subtract(values[k], middles[k], out=x)
         sums[:, k] = np.where(there[:, k], np.bincount(key, weights=x, minlength=size)[used], 0.0)
-        for j in range(k, width if len(cross) else 0):
-            both = np.bincount(key, weights=x * (values[:, j] - middles[j]), minlength=size)
+        for j in range(k + 1 if len(cross) else 0):
+            both = np.bincount(key, weights=x * (values[j] - middles[j]), minlength=size)
             cross[:, k, j] = cross[:, j, k] = np.where(there[:, k] & there[:, j], both[used], 0.0)[single]
     return Cells(group.codes[row], doc.codes[row], cluster.codes[row], there, n[used].astype(float), sums, cross)
 
 
-def _key(parts: Iterable[tuple[Codes, int]], rows: int) -> tuple[Codes, int]:
+def _key(parts: Iterable[tuple[npt.NDArray[Any], int]], rows: int) -> tuple[Codes, int]:
     """One code for each combination of parts (codes and how many there may be), in their order; and its bound."""
     key, size = np.zeros(rows, dtype=np.int64), 1
     for codes, count in parts:
+        if count <= 1:
+            continue
         if size * count > 2**62:
             key, size = _ranked(key)
-        key = key * count + codes if size > 1 else codes
+        key *= count
+        key += codes
         size *= count
     return (key, size) if size <= max(4 * rows, _SMALL) else _ranked(key)
 
@@ -115,14 +124,15 @@ def _ranked(key: Codes) -> tuple[Codes, int]:
     return codes, len(uniques)
 
 
-def _words(present: Flags) -> list[tuple[Codes, int]]:
+def _words(values: Sequence[Array], rows: int) -> list[tuple[npt.NDArray[Any], int]]:
     """The pattern of gaps as whole numbers, and the bound of each."""
     words = []
-    for start in range(0, present.shape[1], WORD):
-        part = present[:, start : start + WORD].T
-        word = np.zeros(len(present), dtype=np.int64)
-        for place, there in enumerate(part):
-            word += there.astype(np.int64) << place
+    for start in range(0, len(values), WORD):
+        part = values[start : start + WORD]
+        kind = np.uint8 if len(part) <= 8 else np.int64
+        word = np.zeros(rows, dtype=kind)
+        for place, column in enumerate(part):
+            word |= (column == column).astype(kind) << kind(place)
         words.append((word, 2 ** len(part)))
     return words
 

@@ -102,21 +102,21 @@ def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
     return values
 
 
-def matrix(frame: pd.DataFrame, metrics: Sequence[Metric]) -> Array:
-    """Return the metrics' columns side by side, one row a sample, nan where there is no score.
+def score_columns(frame: pd.DataFrame, metrics: Sequence[Metric]) -> tuple[list[Array], npt.NDArray[np.int8]]:
+    """Return the metrics' columns, nan where there is no score, and their `statuses`; floats are not copied.
 
     Examples
     --------
-    >>> matrix(pd.DataFrame({"faithfulness": [1.0]}), [Metric("faithfulness")]).shape
-    (1, 1)
+    >>> score_columns(pd.DataFrame({"faithfulness": [1.0]}), [Metric("faithfulness")])
+    ([array([1.])], array([[0]], dtype=int8))
     """
-    values = np.empty((len(frame), len(metrics)), order="F")
-    for k, metric in enumerate(metrics):
-        values[:, k] = numeric(frame, metric)
-    return values
+    values = [numeric(frame, metric) for metric in metrics]
+    return values, statuses(frame, metrics, values)
 
 
-def statuses(frame: pd.DataFrame, metrics: Sequence[Metric], values: Array) -> npt.NDArray[np.int8]:
+def statuses(
+    frame: pd.DataFrame, metrics: Sequence[Metric], values: Sequence[Array]
+) -> npt.NDArray[np.int8]:
     """Return for every row and metric 0 (ok or missing), 1 (failed) or 2 (not applicable).
 
     Raises
@@ -127,10 +127,10 @@ def statuses(frame: pd.DataFrame, metrics: Sequence[Metric], values: Array) -> n
     Examples
     --------
     >>> frame = pd.DataFrame({"faithfulness": [None], "faithfulness__status": ["failed"]})
-    >>> statuses(frame, [Metric("faithfulness")], np.array([[np.nan]]))
+    >>> statuses(frame, [Metric("faithfulness")], [np.array([np.nan])])
     array([[1]], dtype=int8)
     """
-    codes = np.zeros(values.shape, dtype=np.int8, order="F")
+    codes = np.zeros((len(frame), len(metrics)), dtype=np.int8, order="F")
     for k, metric in enumerate(metrics):
         name = f"{metric.name}__status"
         if name not in frame.columns:
@@ -145,11 +145,11 @@ def statuses(frame: pd.DataFrame, metrics: Sequence[Metric], values: Array) -> n
             )
         told = {"ok": 0, "missing": 0, "failed": 1, "not_applicable": 2}
         codes[:, k] = np.array([told[word] for word in words] + [0], dtype=np.int8)[places]
-        clash = (codes[:, k] > 0) & ~np.isnan(values[:, k])
+        clash = (codes[:, k] > 0) & ~np.isnan(values[k])
         if clash.any():
             row = int(np.argmax(clash))
             raise RagnbError(
-                f"column {metric.name!r}, row {frame.index[row]!r}: {float(values[row, k])!r} stands beside "
+                f"column {metric.name!r}, row {frame.index[row]!r}: {float(values[k][row])!r} stands beside "
                 f"status {frame[name].iloc[row]!r}; a score that failed or does not apply has no number"
             )
     return codes
@@ -189,9 +189,14 @@ def coded(values: Any, *, compose: bool = False) -> Labels:
     >>> coded(pd.Series(["b", None, "a"]))
     Labels(codes=array([ 1, -1,  0]), names=('a', 'b'))
     """
-    codes, uniques = pd.factorize(values)
+    if isinstance(values, pd.Series) and isinstance(values.dtype, pd.CategoricalDtype):
+        codes, uniques = values.cat.codes.to_numpy(), values.cat.categories
+        there = np.bincount(codes + np.int64(1), minlength=len(uniques) + 1)[1:] > 0
+    else:
+        codes, uniques = pd.factorize(values)
+        there = np.ones(len(uniques), dtype=bool)
     names = [nfc(name) if compose else spelt(name) for name in uniques]
-    ordered = tuple(sorted(set(names)))
+    ordered = tuple(sorted({name for name, used in zip(names, there.tolist(), strict=True) if used}))
     position = {name: index for index, name in enumerate(ordered)}
-    recode = np.array([position[name] for name in names] + [-1], dtype=np.int64)
+    recode = np.array([position.get(name, -1) for name in names] + [-1], dtype=np.int64)
     return Labels(recode[codes], ordered)

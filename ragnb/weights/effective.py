@@ -11,7 +11,7 @@ import numpy as np
 from ragnb.schema import Metric, resolve_metrics
 from ragnb.weights.cells import Flags
 from ragnb.weights.check import check_weights, warn_unused
-from ragnb.weights.columns import Array, matrix, statuses
+from ragnb.weights.columns import Array, score_columns
 from ragnb.weights.engines import column_names, scored_columns
 from ragnb.weights.finish import plan_total, weight_vector
 from ragnb.weights.reduced import MetricsArgument
@@ -26,8 +26,8 @@ class Effective:
     Attributes
     ----------
     metrics : tuple of Metric
-    values : (N, K) float
-        Raw scores, nan where there is none.
+    values : (N,) float each
+        Raw scores of a metric, nan where there is none.
     weights : (K,) float
         Of the metrics in the total.
     scale : (N,) float
@@ -41,7 +41,7 @@ class Effective:
     """
 
     metrics: tuple[Metric, ...]
-    values: Array
+    values: list[Array]
     weights: Array
     scale: Array
     score: Array
@@ -76,26 +76,27 @@ def effective_weights(
     """
     chosen = resolve_metrics(metrics, column_names(scores))
     scores = scored_columns(scores, chosen)
-    values = matrix(scores, chosen)
-    statuses(scores, chosen, values)
+    values, _ = score_columns(scores, chosen)
     checked = check_weights(metric_weights, "metric_weights")
     warn_unused(checked, [m.name for m in chosen], "metric_weights", stacklevel=4)
     vector = weight_vector(chosen, checked)
     plan = plan_total(chosen, vector, orient=orient, rescale=rescale, strict=strict)
     added = intercepts(chosen, plan.slopes, rescale=rescale)
-    scale, score = _add_up(values, plan.weights, plan.slopes, added)
+    scale, score = _add_up(values, len(scores), plan.weights, plan.slopes, added)
     return Effective(chosen, values, plan.weights, scale, score, plan.slopes, plan.why_not)
 
 
-def _add_up(values: Array, weights: Array, slopes: Array, added: Array) -> tuple[Array, Array]:
+def _add_up(
+    values: Sequence[Array], rows: int, weights: Array, slopes: Array, added: Array
+) -> tuple[Array, Array]:
     """Σ weight over the scores that are there, and the weighted score, in blocks for the processor's cache."""
-    scale, score = np.zeros(len(values)), np.full(len(values), np.nan)
+    scale, score = np.zeros(rows), np.full(rows, np.nan)
     columns = [(k, weights[k] * slopes[k], weights[k] * added[k]) for k in np.flatnonzero(weights)]
-    for start in range(0, len(values), _BLOCK):
+    for start in range(0, rows, _BLOCK):
         block = slice(start, start + _BLOCK)
         bottom, top = scale[block], np.zeros(len(scale[block]))
         for k, slope, intercept in columns:
-            x = values[block, k]
+            x = values[k][block]
             there = ~np.isnan(x)
             bottom += weights[k] * there
             top += np.where(there, slope * x + intercept, 0.0)

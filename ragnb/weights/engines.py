@@ -12,7 +12,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, did_you_mean
 from ragnb.schema import STATUS_WORDS, Metric
 from ragnb.weights.cells import WORD, centres
-from ragnb.weights.columns import SLACK, as_pandas, matrix, native, statuses
+from ragnb.weights.columns import SLACK, as_pandas, native, score_columns
 
 Frame = nw.DataFrame[Any] | nw.LazyFrame[Any]
 Rows = TypeVar("Rows", nw.DataFrame[Any], nw.LazyFrame[Any], Frame)
@@ -245,5 +245,5 @@ def explain(scores: Any, metrics: Sequence[Metric]) -> None:
         frame.index = pd.Index(frame["sample_id"] if "sample_id" in schema else ["?"] * len(frame))
     else:
         frame = scored_columns(scores, metrics)
-    statuses(frame, metrics, matrix(frame, metrics))
+    score_columns(frame, metrics)
     raise RagnbError("the scores changed while they were read; store the query's result first")

@@ -15,7 +15,7 @@ from ragnb.schema import Metric, resolve_metrics
 from ragnb.weights import merging, resampling, storing
 from ragnb.weights.cells import Cells, reduce_rows
 from ragnb.weights.check import check_weights, warn_unused
-from ragnb.weights.columns import Labels, as_pandas, labels, matrix, statuses
+from ragnb.weights.columns import Labels, as_pandas, labels, score_columns
 from ragnb.weights.engines import column_names
 from ragnb.weights.finish import finish, plan_total, weight_vector
 from ragnb.weights.grouped import Reduced, reduce_query, with_nameless
@@ -214,8 +214,7 @@ def _reduce_frame(
     scores: Any, metrics: tuple[Metric, ...], *, doc: str, cluster: str | None, by: str | None
 ) -> Reduced:
     frame = as_pandas(scores)
-    values = matrix(frame, metrics)
-    status = statuses(frame, metrics, values)
+    values, status = score_columns(frame, metrics)
     docs = labels(frame, doc, optional=doc == "doc_name", compose=True)
     within = cluster is None and by == doc
     clusters = labels(frame, None) if within else docs if cluster is None else labels(frame, cluster)

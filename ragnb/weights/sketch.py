@@ -15,7 +15,7 @@ from ragnb.errors import RagnbError
 from ragnb.schema import Metric, resolve_metrics
 from ragnb.weights.cells import reduce_rows
 from ragnb.weights.check import check_weights, warn_unused
-from ragnb.weights.columns import Array, Labels, coded, labels, matrix, statuses
+from ragnb.weights.columns import Array, Labels, coded, labels, score_columns
 from ragnb.weights.engines import BAD, column_names, explain, grouped, opened, patterned, scored_columns
 from ragnb.weights.finish import finish, plan_total
 from ragnb.weights.grouped import with_nameless
@@ -84,13 +84,12 @@ Counts = tuple[tuple[str | None, ...], npt.NDArray[np.int64]]
 
 def _counts(frame: pd.DataFrame, metrics: Sequence[Metric], by: str | None, bins: int) -> Counts:
     """The groups, and groups × metrics × bins."""
-    values = matrix(frame, metrics)
-    statuses(frame, metrics, values)
+    values, _ = score_columns(frame, metrics)
     none = Labels(np.zeros(len(frame), dtype=np.int64), ("",))
     group = none if by is None else with_nameless(labels(frame, by))
     size = len(group.names)
     counts = np.zeros((size, len(metrics), bins), dtype=np.int64)
-    for k, (metric, x) in enumerate(zip(metrics, values.T, strict=True)):
+    for k, (metric, x) in enumerate(zip(metrics, values, strict=True)):
         scored = ~np.isnan(x)
         place = np.floor((x[scored] - metric.low) / (metric.high - metric.low) * bins + _HAIR).astype(np.int64)
         cell = group.codes[scored] * bins + np.clip(place, 0, bins - 1)
@@ -182,13 +181,12 @@ def quantiles(
         raise RagnbError(f"q={q!r} and level={level!r} must lie between 0 and 1, such as 0.5")
     chosen = resolve_metrics(metrics, column_names(scores))
     frame = scored_columns(scores, chosen, doc)
-    values = matrix(frame, chosen)
-    statuses(frame, chosen, values)
+    values, _ = score_columns(frame, chosen)
     docs = labels(frame, doc, optional=doc == "doc_name", compose=True)
     v = check_weights(doc_weights, "doc_weights")
     warn_unused(v, docs.names, "doc_weights")
     weight = np.array([v.get(name, 1.0) for name in docs.names] + [1.0])
-    found = [_spread(x, docs, weight, shares, level) for x in values.T]
+    found = [_spread(x, docs, weight, shares, level) for x in values]
     blocks = [part.assign(metric=m.name, q=shares) for m, part in zip(chosen, found, strict=True)]
     columns = ["metric", "q", "value", "low", "high", "n", "n_clusters"]
     return pd.concat(blocks, ignore_index=True)[columns] if blocks else pd.DataFrame(columns=columns)
@@ -207,7 +205,7 @@ def _spread(x: Array, docs: Labels, weight: Array, shares: Array, level: float) 
         return np.where(known, np.append(ordered, np.nan)[at], np.nan)
 
     value = inverse(shares)
-    flags = np.where(np.isnan(x)[:, None], np.nan, x[:, None] <= value)
+    flags = [np.where(np.isnan(x), np.nan, x <= share) for share in value]
     each = [Metric(f"share {j}") for j in range(len(shares))]
     cells = reduce_rows(flags, each, Labels(np.zeros(len(x), dtype=np.int64), ()), docs, docs)
     plan = plan_total(each, np.ones(len(shares)), orient=True, rescale=False)
