@@ -13,8 +13,8 @@ from ragnb.diagnostics.lifts import lifts
 from ragnb.diagnostics.rules import RULES, SLACK, fitting, lift_bar, past, rule_texts
 from ragnb.diagnostics.worst import worst_samples
 from ragnb.errors import RagnbError
-from ragnb.schema import Gate, Metric, Rule
-from ragnb.weights import MetricsArgument, check_weights, moments, sample_weight, total_rises
+from ragnb.schema import Gate, Metric, Rule, resolve_metrics
+from ragnb.weights import MetricsArgument, check_weights, column_names, held, moments, sample_weight, total_rises
 
 COLUMNS = (
     "metric", "severity", "value", "low", "high", "threshold", "certain", "n", "n_clusters", "cost",
@@ -45,7 +45,7 @@ def diagnose(
     ----------
     scores : DataFrame
         One row a sample, one column a metric, nan or null where there is no score; of pandas, Polars, PyArrow,
-        DuckDB or PySpark. Of another engine than pandas only cells and the worst samples leave it.
+        DuckDB or PySpark. Of a query only cells and the worst samples leave its engine.
     metrics : names or Metric objects, optional
         None takes the columns that METRICS declares; a metric without a rule gives no diagnosis.
     rules : Rule objects
@@ -94,7 +94,9 @@ def diagnose(
     texts.table(lang)
     if isinstance(top, bool) or not isinstance(top, int) or top < 0:
         raise RagnbError(f"top={top!r} must be a whole number, 0 or more")
-    reduced = moments(scores, metrics, doc=doc, cluster=cluster)
+    chosen = resolve_metrics(metrics, column_names(scores))
+    rows = held(scores, chosen, doc, cluster)
+    reduced = moments(scores if rows is None else rows, chosen, doc=doc, cluster=cluster)
     table = reduced.means(metric_weights, doc_weights, level=level, orient=orient, rescale=rescale, strict=False)
     means: Means = {row["metric"]: row for row in table.to_dict("records")}
     fired = [
@@ -104,12 +106,12 @@ def diagnose(
     ]
     bars = [(metric, bar) for rule, metric, _ in fired if (bar := lift_bar(rule)) is not None]
     weighing = {"metric_weights": metric_weights, "orient": orient, "rescale": rescale}
-    costs = _costs(scores, reduced.metrics, bars, doc_weights, doc, weighing)
+    costs = _costs(scores, rows, reduced.metrics, bars, doc_weights, doc, weighing)
     found: list[dict[str, Any]] = []
     for (rule, metric, past_bar), cost in zip(fired, costs, strict=True):
         row = _finding(rule, metric, means, past_bar, cost)
         row["causes"], row["actions"] = rule_texts(rule, lang)
-        row["worst"] = worst_samples(scores, metric, top)
+        row["worst"] = worst_samples(scores, rows, metric, top)
         found.append(row)
     found.sort(key=_urgency)
     diagnoses = pd.DataFrame(found, columns=list(COLUMNS))
@@ -120,18 +122,19 @@ def diagnose(
 
 def _costs(
     scores: Any,
+    rows: pd.DataFrame | None,
     metrics: Sequence[Metric],
     bars: Sequence[tuple[Metric, float]],
     doc_weights: Mapping[str, float] | None,
     doc: str,
     weighing: Mapping[str, Any],
 ) -> list[float]:
-    if not isinstance(scores, pd.DataFrame):
+    if rows is None:
         places = [(metrics.index(metric), bar) for metric, bar in bars]
         costs = total_rises(scores, metrics, places, doc_weights=doc_weights, doc=doc, slack=SLACK, **weighing)
         return [float(cost) for cost in costs]
-    rows = lifts(scores, metrics, sample_weight(scores, doc_weights, doc=doc), **weighing)
-    return [rows.rise(metric, bar) for metric, bar in bars]
+    found = lifts(rows, metrics, sample_weight(rows, doc_weights, doc=doc), **weighing)
+    return [found.rise(metric, bar) for metric, bar in bars]
 
 
 def _urgency(row: Mapping[str, Any]) -> tuple[bool, bool, float]:

@@ -36,7 +36,13 @@ class Lifts:
     @cached_property
     def total(self) -> float:
         """The document weight of all samples that have a weighted score; 0 where there is no total."""
-        return float(self.weight @ (self.parts.scale > 0))
+        return float(np.where(self.parts.scale > 0, self.weight, 0.0).sum())
+
+    @cached_property
+    def _share(self) -> Array:
+        """What a unit of weight of a metric is to the total, sample by sample: 0 where there is none."""
+        scale = self.parts.scale
+        return np.divide(self.weight, scale * self.total, out=np.zeros(len(scale)), where=scale > 0)
 
     def rises(self, metric: Metric, bar: float) -> Array:
         """Return by how much each sample, lifted to the bar where it is past it, raises the total.
@@ -46,22 +52,20 @@ class Lifts:
         """
         if self.total <= 0:
             return np.full(len(self.weight), np.nan)
-        rows, lifted = self._lifted(metric, bar)
-        rises = np.zeros(len(self.weight))
-        rises[rows] = lifted
-        return rises
+        return self._share * self._lifted(metric, bar)
 
     def rise(self, metric: Metric, bar: float) -> float:
         """Return the sum of `rises`."""
-        return float(self._lifted(metric, bar)[1].sum()) if self.total > 0 else float("nan")
+        if self.total <= 0:
+            return float("nan")
+        return float(np.einsum("i,i", self._share, self._lifted(metric, bar)))  # BLAS would wake its threads
 
-    def _lifted(self, metric: Metric, bar: float) -> tuple[npt.NDArray[np.int64], Array]:
-        """The samples past the bar that have a total, and their rises."""
+    def _lifted(self, metric: Metric, bar: float) -> Array:
+        """How far each sample is past the bar, times what the metric counts."""
         k = self.parts.metrics.index(metric)
         x = self.parts.values[k]
-        rows = np.flatnonzero(past(x, bar, metric.better) & (self.parts.scale > 0))
-        factor = self.parts.weights[k] * self.parts.slopes[k] / self.total
-        return rows, factor * self.weight[rows] / self.parts.scale[rows] * (bar - x[rows])
+        factor = self.parts.weights[k] * self.parts.slopes[k]
+        return np.where(past(x, bar, metric.better), factor * (bar - x), 0.0)
 
 
 def lifts(

@@ -6,6 +6,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ragnb.schema import Metric
@@ -13,38 +14,45 @@ from ragnb.weights import collected, column_names, numbered, numeric, score_of
 
 _SHOWN = ("sample_id", "question", "answer", "ground_truth_answer")
 _SHOWN_IF_THERE = ("system", "doc_name")
+_RUN = 1_000
+Array = npt.NDArray[np.float64]
 
 
-def worst_samples(scores: Any, metric: Metric, top: int) -> list[dict[str, Any]]:
+def worst_samples(scores: Any, rows: pd.DataFrame | None, metric: Metric, top: int) -> list[dict[str, Any]]:
     """Return the `top` samples with the worst scores as records; samples without a score are never among them.
 
-    Equal scores stand in input order; where rows have none (DuckDB, PySpark), by ``sample_id``. A frame without
-    ``sample_id`` gives the row's label, or None where rows have no order.
+    `rows` are those of `held`, None for a query. Equal scores stand in input order; where rows have none (DuckDB,
+    PySpark), by ``sample_id``. A frame without ``sample_id`` gives the row's label, or None where rows have no
+    order.
 
     Examples
     --------
     >>> frame = pd.DataFrame({"sample_id": ["a", "b", "c"], "faithfulness": [0.5, None, 0.1]})
-    >>> [r["sample_id"] for r in worst_samples(frame, Metric("faithfulness"), 2)]
+    >>> [r["sample_id"] for r in worst_samples(frame, frame, Metric("faithfulness"), 2)]
     ['c', 'a']
     """
-    if not isinstance(scores, pd.DataFrame):
+    if rows is None:
         return _on_engine(scores, metric, top)
-    x = numeric(scores, metric)
-    key = x if metric.better == "higher" else -x
-    some = min(top, int((~np.isnan(x)).sum()))
-    near = np.flatnonzero(key <= np.partition(key, some - 1)[some - 1]) if some else np.empty(0, dtype=np.int64)
-    positions = near[np.argsort(key[near], kind="stable")][:some]
-    shown = [*_SHOWN, *(name for name in _SHOWN_IF_THERE if name in scores.columns)]
-    return [
-        {name: _cell(scores, position, name) for name in shown} | {"score": float(x[position])}
-        for position in positions
-    ]
+    x = numeric(rows, metric)
+    positions = _least(x if metric.better == "higher" else -x, top)
+    there = column_names(scores)
+    have = [name for name in (*_SHOWN, *_SHOWN_IF_THERE) if name in there]
+    shown = [*_SHOWN, *(name for name in _SHOWN_IF_THERE if name in have)]
+    few = nw.from_native(scores, eager_only=True)[positions.tolist()]
+    cells = {"sample_id": rows.index[positions].tolist()} | {name: few[name].to_list() for name in have}
+    records = []
+    for at, position in enumerate(positions):
+        record = {name: _plain(cells[name][at]) if name in cells else None for name in shown}
+        records.append(record | {"score": float(x[position])})
+    return records
 
 
-def _cell(scores: pd.DataFrame, position: int, name: str) -> Any:
-    if name in scores.columns:
-        return _plain(scores[name].iloc[position])
-    return _plain(scores.index[position]) if name == "sample_id" else None
+def _least(x: Array, top: int) -> npt.NDArray[np.int64]:
+    """The places of the `top` least numbers, the least first, equal ones in their order; nan is none of them."""
+    ends = np.fmin.reduceat(x, np.arange(0, len(x), _RUN)) if len(x) else x
+    bar = np.partition(ends, top - 1)[top - 1] if 0 < top <= len(ends) else np.nan  # no least number is above it
+    near = np.flatnonzero(x <= (np.inf if np.isnan(bar) else bar))
+    return near[np.argsort(x[near], kind="stable")][:top]
 
 
 def _plain(cell: Any) -> Any:

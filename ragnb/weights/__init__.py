@@ -16,6 +16,7 @@ from ragnb.weights.check import check_weights, nfc
 from ragnb.weights.columns import as_pandas, numeric
 from ragnb.weights.effective import Effective, effective_weights
 from ragnb.weights.engines import collected, column_names, numbered, opened, score_of
+from ragnb.weights.held import held
 from ragnb.weights.lifted import total_rises
 from ragnb.weights.notes import ledger, notes, why_no_total
 from ragnb.weights.reduced import MetricsArgument, Moments, moments
@@ -33,6 +34,7 @@ __all__ = [
     "collected",
     "column_names",
     "effective_weights",
+    "held",
     "histogram",
     "indicators",
     "ledger",

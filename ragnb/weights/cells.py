@@ -130,7 +130,7 @@ def _words(values: Sequence[Array], rows: int) -> list[tuple[npt.NDArray[Any], i
     for start in range(0, len(values), WORD):
         part = values[start : start + WORD]
         kind = np.uint8 if len(part) <= 8 else np.int64
-        word = np.zeros(rows, dtype=kind)
+        word: npt.NDArray[Any] = np.zeros(rows, dtype=kind)
         for place, column in enumerate(part):
             word |= (column == column).astype(kind) << kind(place)
         words.append((word, 2 ** len(part)))

@@ -114,9 +114,7 @@ def score_columns(frame: pd.DataFrame, metrics: Sequence[Metric]) -> tuple[list[
     return values, statuses(frame, metrics, values)
 
 
-def statuses(
-    frame: pd.DataFrame, metrics: Sequence[Metric], values: Sequence[Array]
-) -> npt.NDArray[np.int8]:
+def statuses(frame: pd.DataFrame, metrics: Sequence[Metric], values: Sequence[Array]) -> npt.NDArray[np.int8]:
     """Return for every row and metric 0 (ok or missing), 1 (failed) or 2 (not applicable).
 
     Raises

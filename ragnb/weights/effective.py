@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,10 +33,8 @@ class Effective:
         Of the metrics in the total.
     scale : (N,) float
         Σ weight over the metrics that the sample has; 0 where it has no weighted score.
-    score : (N,) float
-        The weighted score, Σ weight · (intercept + slope · value) / scale; nan where there is none.
-    slopes : (K,) float
-        The rise of the total per unit of a metric that is all of it: negative where lower is better.
+    slopes, intercepts : (K,) float
+        A metric's way into the total: its rise per unit is negative where lower is better.
     why_no_total : str
         Why nothing adds up, in words; empty where it does.
     """
@@ -44,9 +43,24 @@ class Effective:
     values: list[Array]
     weights: Array
     scale: Array
-    score: Array
     slopes: Array
+    intercepts: Array
     why_no_total: str
+
+    @cached_property
+    def score(self) -> Array:
+        """The weighted scores, Σ weight · (intercept + slope · value) / scale, nan where there is none: (N,)."""
+        score = np.empty(len(self.scale))
+        used = [(self.values[k], self.weights[k], k) for k in np.flatnonzero(self.weights)]
+        for block in _blocks(len(score)):
+            top = np.zeros(len(score[block]))
+            for values, weight, k in used:
+                x = values[block] * (weight * self.slopes[k])
+                x += weight * self.intercepts[k]
+                top += np.where(np.isnan(x), 0.0, x)
+            bottom = self.scale[block]
+            np.divide(top, np.where(bottom > 0, bottom, np.nan), out=score[block])
+        return score
 
 
 def effective_weights(
@@ -82,26 +96,16 @@ def effective_weights(
     vector = weight_vector(chosen, checked)
     plan = plan_total(chosen, vector, orient=orient, rescale=rescale, strict=strict)
     added = intercepts(chosen, plan.slopes, rescale=rescale)
-    scale, score = _add_up(values, len(scores), plan.weights, plan.slopes, added)
-    return Effective(chosen, values, plan.weights, scale, score, plan.slopes, plan.why_not)
+    scale = np.zeros(len(scores))
+    for block in _blocks(len(scale)):
+        for k in np.flatnonzero(plan.weights):
+            scale[block] += plan.weights[k] * ~np.isnan(values[k][block])
+    return Effective(chosen, values, plan.weights, scale, plan.slopes, added, plan.why_not)
 
 
-def _add_up(
-    values: Sequence[Array], rows: int, weights: Array, slopes: Array, added: Array
-) -> tuple[Array, Array]:
-    """Σ weight over the scores that are there, and the weighted score, in blocks for the processor's cache."""
-    scale, score = np.zeros(rows), np.full(rows, np.nan)
-    columns = [(k, weights[k] * slopes[k], weights[k] * added[k]) for k in np.flatnonzero(weights)]
-    for start in range(0, rows, _BLOCK):
-        block = slice(start, start + _BLOCK)
-        bottom, top = scale[block], np.zeros(len(scale[block]))
-        for k, slope, intercept in columns:
-            x = values[k][block]
-            there = ~np.isnan(x)
-            bottom += weights[k] * there
-            top += np.where(there, slope * x + intercept, 0.0)
-        np.divide(top, bottom, out=score[block], where=bottom > 0)
-    return scale, score
+def _blocks(rows: int) -> Iterator[slice]:
+    """Runs of rows that stay in the processor's cache."""
+    return (slice(start, start + _BLOCK) for start in range(0, rows, _BLOCK))
 
 
 def shares(present: Flags, weights: Array) -> Array:

@@ -19,6 +19,7 @@ from ragnb.weights.columns import Labels, as_pandas, labels, score_columns
 from ragnb.weights.engines import column_names
 from ragnb.weights.finish import finish, plan_total, weight_vector
 from ragnb.weights.grouped import Reduced, reduce_query, with_nameless
+from ragnb.weights.held import held
 from ragnb.weights.table import result_table
 
 Counts = npt.NDArray[np.int64]
@@ -168,7 +169,7 @@ def moments(
     ----------
     scores : DataFrame
         One row a sample, one column a metric, nan or null where there is no score; of pandas, Polars, PyArrow,
-        DuckDB or PySpark. Other engines than pandas reduce the rows themselves: only cells leave them.
+        DuckDB or PySpark. A query reduces the rows itself: only cells leave its engine.
     metrics : names or Metric objects, optional
         None takes the columns that METRICS declares.
     doc : str
@@ -193,9 +194,9 @@ def moments(
     """
     names = column_names(scores)
     chosen = resolve_metrics(metrics, names)
-    rows_stay = not isinstance(scores, pd.DataFrame) and bool(names)
-    reduce = reduce_query if rows_stay else _reduce_frame
-    found = reduce(scores, chosen, doc=doc, cluster=cluster, by=by)
+    rows = scores if isinstance(scores, pd.DataFrame) or not names else held(scores, chosen, doc, cluster, by)
+    shape: dict[str, Any] = {"doc": doc, "cluster": cluster, "by": by}
+    found = reduce_query(scores, chosen, **shape) if rows is None else _reduce_frame(rows, chosen, **shape)
     return Moments(
         chosen,
         found.cells,

@@ -1,0 +1,72 @@
+"""Eager rows of any engine as the few columns that NumPy works on: numbers shared, texts coded once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from ragnb.schema import Metric
+from ragnb.weights.columns import native
+from ragnb.weights.engines import column_names
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def held(scores: Any, metrics: Sequence[Metric], *others: str | None) -> pd.DataFrame | None:
+    """Return the columns of scores and statuses, and `others`, with texts as categories; None for a query.
+
+    None too where a column of another engine's frame is not there or no number: its query says what is wrong.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"faithfulness": [1.0, None], "doc_name": ["a", "b"]})
+    >>> held(frame, [Metric("faithfulness")], "doc_name").dtypes.astype(str).tolist()
+    ['float64', 'category']
+    """
+    named = [c for m in metrics for c in (m.name, f"{m.name}__status")]
+    wanted = dict.fromkeys([*named, *(name for name in others if name is not None)])
+    have = column_names(scores)
+    if any(name not in have and name != "doc_name" for name in others if name is not None):
+        return scores if isinstance(scores, pd.DataFrame) else None
+    if isinstance(scores, pd.DataFrame):
+        columns = {name: scores[name] for name in wanted if name in have}
+        coded = {name: _coded(column) for name, column in columns.items() if name not in named}
+        return pd.DataFrame(columns | coded, index=scores.index, copy=False)
+    rows = native(scores)
+    if isinstance(rows, nw.LazyFrame) or not all(rows.schema[m.name].is_numeric() for m in metrics):
+        return None
+    frame = rows.select(*(name for name in wanted if name in have)).to_polars()
+    return pd.DataFrame({name: _array(frame[name]) for name in frame.columns}, range(len(rows)), copy=False)
+
+
+def _coded(column: pd.Series[Any]) -> pd.Series[Any]:
+    if not (pd.api.types.is_string_dtype(column.dtype) or column.dtype == object):
+        return column
+    codes, names = pd.factorize(column)
+    return pd.Series(pd.Categorical.from_codes(codes, pd.Index(names, dtype=object)), column.index)
+
+
+def _array(column: pl.Series) -> Any:
+    import polars as pl
+
+    if column.dtype.is_numeric():
+        whole = column.dtype.is_integer() and not column.null_count()
+        return column.to_numpy() if whole else column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return pd.Series(column.to_list(), dtype=object)
+    words = column.cast(pl.Categorical)
+    numbers = words.to_physical()
+    place = (numbers.cast(pl.Int64) + 1).fill_null(0).to_numpy() if words.null_count() else numbers.to_numpy()
+    row = np.empty(int(place.max(initial=0)) + 1, dtype=np.int64)
+    row[place] = np.arange(len(place))
+    used = np.flatnonzero(np.bincount(place))
+    names = words.gather(row[used]).cast(pl.String)
+    codes = np.empty(len(row), dtype=np.int32)
+    codes[used] = np.arange(len(used)) - names.null_count()  # rows without a name are numbered first
+    return pd.Categorical.from_codes(codes[place], pd.Index(names.drop_nulls().to_list(), dtype=object))
