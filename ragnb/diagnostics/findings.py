@@ -99,14 +99,10 @@ def diagnose(
     reduced = moments(scores if rows is None else rows, chosen, doc=doc, cluster=cluster)
     table = reduced.means(metric_weights, doc_weights, level=level, orient=orient, rescale=rescale, strict=False)
     means: Means = {row["metric"]: row for row in table.to_dict("records")}
-    fired = [
-        (rule, metric, past_bar)
-        for rule, metric in fitting(rules, reduced.metrics)
-        if (past_bar := _fired(rule, metric, means))
-    ]
+    fired = [(*pair, at) for pair in fitting(rules, chosen) if (at := _fired(*pair, means))]
     bars = [(metric, bar) for rule, metric, _ in fired if (bar := lift_bar(rule)) is not None]
     weighing = {"metric_weights": metric_weights, "orient": orient, "rescale": rescale}
-    costs = _costs(scores, rows, reduced.metrics, bars, doc_weights, doc, weighing)
+    costs = _costs(scores, rows, chosen, bars, doc_weights, doc, weighing)
     found: list[dict[str, Any]] = []
     for (rule, metric, past_bar), cost in zip(fired, costs, strict=True):
         row = _finding(rule, metric, means, past_bar, cost)
