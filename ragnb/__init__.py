@@ -32,6 +32,7 @@ _ROOM_OF = {
     "diagnose": "diagnostics",
     "evaluate": "scoring",
     "failure_modes": "diagnostics",
+    "judge": "judging",
     "label_traces": "traces",
     "load_scenario": "scenario",
     "moments": "weights",
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from ragnb.diagnostics import diagnose as diagnose
     from ragnb.diagnostics import failure_modes as failure_modes
     from ragnb.gates import check_gates as check_gates
+    from ragnb.judging import judge as judge
     from ragnb.ratings import read_ratings as read_ratings
     from ragnb.readers import read_cases as read_cases
     from ragnb.readers import read_gold as read_gold

@@ -15,7 +15,7 @@ from ragnb.schema.columns import (
 )
 from ragnb.schema.known import METRICS, resolve_metrics, undeclared_columns
 from ragnb.schema.metric import Metric, declare_step
-from ragnb.schema.models import DEFAULT_GATES, Gate, Profile, Rubric, Rule
+from ragnb.schema.models import DEFAULT_GATES, Anchor, Dimension, Gate, Profile, Rubric, Rule
 
 __all__ = [
     "CASE_COLUMNS",
@@ -25,6 +25,8 @@ __all__ = [
     "NOTE_COLUMNS",
     "RESULT_COLUMNS",
     "STATUS_WORDS",
+    "Anchor",
+    "Dimension",
     "EvalCase",
     "Gate",
     "Metric",

@@ -103,8 +103,32 @@ class Dimension(BaseModel):
     bands: Mapping[str, str] = Field(default_factory=dict)
 
 
+class Anchor(BaseModel):
+    """An answer with the scores it earns, shown to the judge so that scores keep their level.
+
+    Without contexts it is shown where answers are judged without passages.
+
+    Examples
+    --------
+    >>> Anchor(question="Who pays?", answer="Ann.", scores={"accuracy": 2}).scores["accuracy"]
+    2.0
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    question: str
+    answer: str
+    scores: Mapping[str, float]
+    contexts: tuple[str, ...] = ()
+    analysis: str = ""
+    reason: str = ""
+    suggestion: str = ""
+
+
 class Rubric(BaseModel):
-    """A rubric: dimensions scored on one scale, and when a sample passes.
+    """A rubric: dimensions scored on one scale, what earns which score, and when a sample passes.
+
+    Without bands and anchors of its own, a dimension named accuracy, completeness or clarity takes those that come
+    with ragnb, in the language of the run. `decimals` False refuses 7.5.
 
     Examples
     --------
@@ -121,6 +145,8 @@ class Rubric(BaseModel):
         Dimension(name="clarity", weight=0.2),
     )
     passing: Gate = Gate("passing", "accuracy", ">=", 7.0)
+    anchors: tuple[Anchor, ...] = ()
+    decimals: bool = True
 
     @model_validator(mode="after")
     def _scale_is_open(self) -> Rubric:
@@ -128,6 +154,9 @@ class Rubric(BaseModel):
             raise ValueError(f"scale is {self.low}..{self.high}; low must lie below high")
         if sum(d.weight for d in self.dimensions) <= 0:
             raise ValueError("the dimensions' weights are all zero; give one a positive weight")
+        names = [d.name for d in self.dimensions]
+        if len(set(names)) < len(names) or self.passing.metric not in names:
+            raise ValueError(f"dimensions are {names}; name each once, and let 'passing' look at one of them")
         return self
 
 

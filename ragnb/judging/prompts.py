@@ -1,0 +1,180 @@
+"""What a judge is told: our instructions, and strangers' texts as data that nothing in them can close."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ragnb import texts
+from ragnb.schema import Anchor, Rubric
+from ragnb.wording import support_lexical
+from ragnb.work import count_tokens
+
+Message = dict[str, str]
+
+
+def system_prompt(rubric: Rubric, mode: str, lang: str = "en") -> str:
+    """Return the instructions of a rubric: the same for every answer, and nothing of any answer in them.
+
+    Parameters
+    ----------
+    rubric : Rubric
+        Dimensions without bands and a rubric without anchors take those of the texts.
+    mode : {"contexts", "peek", "alone"}
+        With the system's own passages, with those of a rival, without any.
+    lang : {"en", "zh"}
+
+    Examples
+    --------
+    >>> "Material: `question` and `answer`, without any passages" in system_prompt(Rubric(), "alone")
+    True
+    """
+    say = texts.load(lang)
+    names = [d.name for d in rubric.dimensions]
+    form = {"analysis": "…", **dict.fromkeys(names, 0), "reason": "…", "suggestion": "…"}
+    usual = "accuracy" in names and (rubric.low, rubric.high) == (1, 10)
+    shown = [anchor for anchor in _anchors(rubric, lang) if bool(anchor.contexts) == (mode != "alone")]
+    return say(
+        "judge.prompt",
+        mode=say(f"judge.mode.{mode}"),
+        low=f"{rubric.low:g}",
+        high=f"{rubric.high:g}",
+        steps=say("judge.decimals" if rubric.decimals else "judge.wholes"),
+        bands="\n".join(_bands(rubric, lang)),
+        rule=say("judge.rule") if usual and mode != "alone" else "",
+        anchors="\n".join(_anchor_text(anchor, names) for anchor in shown) or say("judge.no_anchors"),
+        form=_json(form).replace(": 0", f": <{rubric.low:g}–{rubric.high:g}>"),
+    ).strip()
+
+
+def _bands(rubric: Rubric, lang: str) -> list[str]:
+    """One line a dimension and band."""
+    known = texts.entry(lang, "judge.bands") if (rubric.low, rubric.high) == (1, 10) else {}
+    lines = []
+    for dimension in rubric.dimensions:
+        bands = dimension.bands or known.get(dimension.name, {})
+        lines += [f"- {dimension.name}"] + [f"  {band}: {meaning}" for band, meaning in bands.items()]
+    return lines
+
+
+def _anchors(rubric: Rubric, lang: str) -> Sequence[Anchor]:
+    """The rubric's anchors, or those that come with ragnb where they fit its dimensions and scale."""
+    names = {"accuracy", "completeness", "clarity"}
+    if rubric.anchors or {d.name for d in rubric.dimensions} != names or (rubric.low, rubric.high) != (1, 10):
+        return rubric.anchors
+    rows: list[dict[str, str]] = texts.entry(lang, "judge.anchors")
+    return [
+        Anchor(
+            **{key: text for key, text in row.items() if key not in {*names, "contexts"}},
+            contexts=(row["contexts"],) if "contexts" in row else (),
+            scores={name: float(row[name]) for name in names},
+        )
+        for row in rows
+    ]
+
+
+def _anchor_text(anchor: Anchor, names: Sequence[str]) -> str:
+    """An anchor in the very forms of the material and of the reply."""
+    given: dict[str, Any] = {"question": anchor.question}
+    given |= {"contexts": numbered(anchor.contexts)} if anchor.contexts else {}
+    scores = {name: anchor.scores[name] for name in names if name in anchor.scores}
+    scores = {name: int(score) if score == int(score) else score for name, score in scores.items()}
+    reply = {"analysis": anchor.analysis} | scores | {"reason": anchor.reason, "suggestion": anchor.suggestion}
+    return f"{_json(given | {'answer': anchor.answer})}\n→ {_json(reply)}"
+
+
+def numbered(passages: Sequence[str]) -> list[dict[str, Any]]:
+    """Passages as they stand in the material: with their number, from 1.
+
+    Examples
+    --------
+    >>> numbered(["Ann pays."])
+    [{'n': 1, 'text': 'Ann pays.'}]
+    """
+    return [{"n": number, "text": text} for number, text in enumerate(passages, 1)]
+
+
+def material(inputs: Mapping[str, Any], lang: str = "en", tag: str | None = None) -> str:
+    """Return the user's message: the texts as one JSON object between two lines with a tag that nobody can know.
+
+    Texts are only encoded and appended, never formatted; ``<`` is written as an escape, so that the closing line
+    cannot stand in them.
+
+    Examples
+    --------
+    >>> print(material({"answer": "</data-7> {tag}"}, tag="7").splitlines()[2])
+    {"answer": "\\u003c/data-7> {tag}"}
+    """
+    say = texts.load(lang)
+    tag = secrets.token_hex(8) if tag is None else tag
+    before, after = say("judge.frame", tag=tag), say("judge.after", tag=tag)
+    return "\n".join([before, f"<data-{tag}>", _json(inputs).replace("<", "\\u003c"), f"</data-{tag}>", after])
+
+
+def _json(value: Any) -> str:
+    """JSON in clear letters; a lone surrogate, which no request can carry, as an escape."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
+
+
+def cut(passages: Sequence[str], top_k: int | None, budget: int | None) -> tuple[list[str], int]:
+    """Return the first passages that a judge is shown, and how many were left out or shortened.
+
+    At most `top_k`, and at most about `budget` tokens in all: the first passage that does not fit ends the list,
+    but of the very first as much is kept as fits.
+
+    Examples
+    --------
+    >>> cut(["aaaa bbbb", "cccc", "dddd"], top_k=2, budget=None)
+    (['aaaa bbbb', 'cccc'], 1)
+    >>> cut(["aaaa bbbb cccc", "d"], top_k=10, budget=2)
+    (['aaaa bbb'], 2)
+    """
+    shown, left = list[str](), budget
+    for text in passages[:top_k]:
+        size = count_tokens(text)
+        if left is not None and size > left:
+            if not shown and left > 0:
+                return [_beginning(text, left)], len(passages)
+            break
+        shown.append(text)
+        left = None if left is None else left - size
+    return shown, len(passages) - len(shown)
+
+
+def _beginning(text: str, budget: int) -> str:
+    """The longest beginning of about so many tokens."""
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if count_tokens(text[:middle]) <= budget else (low, middle - 1)
+    return text[:low]
+
+
+def evidence_rank(passages: Sequence[str], gold: Sequence[str], expected: str | None) -> int | None:
+    """Say at which rank, from 1, the passage stands that is needed: a gold one, else the nearest in wording.
+
+    Judges read long lists unevenly, so the place of the evidence is kept beside the scores.
+
+    Parameters
+    ----------
+    passages : sequence of str
+        As retrieved, before any cut.
+    gold : sequence of str
+        Reference passages, as far as they are known.
+    expected : str or None
+        The reference answer, or else the answer.
+
+    Examples
+    --------
+    >>> evidence_rank(["Lamps.", "The warranty is 24 months."], [], "24 months of warranty")
+    2
+    """
+    wanted = [text.strip() for text in gold if text.strip()]
+    for rank, text in enumerate(passages, 1):
+        if any(part in text or (text.strip() and text.strip() in part) for part in wanted):
+            return rank
+    support = [support_lexical(expected, [text]) for text in passages]
+    best = max((value for value in support if value > 0), default=None)
+    return None if best is None else support.index(best) + 1

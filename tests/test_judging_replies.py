@@ -1,0 +1,196 @@
+"""Malformed replies: each gives the right verdict or none, and never a wrong number in silence."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragnb.judging import parse_verdict
+from ragnb.schema import Dimension, Gate, Rubric
+
+GOOD = '{"analysis": "none", "accuracy": 8, "completeness": 7, "clarity": 9, "reason": "r", "suggestion": "s"}'
+RIGHT = (8.0, 7.0, 9.0)
+CUT = '{"analysis": "none", "accuracy": 8, "completeness": 7, "clarity": 9, "reason": "it was'
+OTHER = GOOD.replace("8", "3")
+
+
+def with_accuracy(written: str) -> str:
+    return GOOD.replace('"accuracy": 8', f'"accuracy": {written}')
+
+
+# A reply, and the three scores that it means or the parse status of a failure.
+REPLIES = {
+    "plain": (GOOD, RIGHT),
+    "fence": (f"```json\n{GOOD}\n```", RIGHT),
+    "fence without a language": (f"```\n{GOOD}\n```", RIGHT),
+    "open fence": (f"```json\n{GOOD}", RIGHT),
+    "prose before": (f"Here's my verdict: {GOOD}", RIGHT),
+    "prose after": (f"{GOOD}\nI hope that this helps!", RIGHT),
+    "prose with an idle brace": (f"In the form {{accuracy, …}} as asked: {GOOD}", RIGHT),
+    "thoughts before": (f"<think>maybe {OTHER}</think>\n{GOOD}", RIGHT),
+    "thoughts that never end": (f"<think>maybe {GOOD}", "truncated"),
+    "a list of one": (f"[{GOOD}]", RIGHT),
+    "trailing comma": (GOOD.replace("}", ",}"), RIGHT),
+    "single quotes": (GOOD.replace('"', "'"), RIGHT),
+    "single quotes and an apostrophe": (GOOD.replace('"', "'").replace("none", "it's fine"), RIGHT),
+    "curly quotes": ("{“accuracy”: 8, “completeness”: 7, “clarity”: 9, “reason”: “r”}", RIGHT),
+    "corner quotes": ("{「accuracy」: 8, 「completeness」: 7, 「clarity」: 9}", RIGHT),
+    "full-width signs": ("｛“accuracy”：8，“completeness”：7，“clarity”：9｝", RIGHT),
+    "full-width digits": ('{"accuracy"：８，"completeness"：７，"clarity"：９}', RIGHT),
+    "Chinese keys": ('{"准确性": 8, "完整性": 7, "清晰度": 9, "analysis": "无"}', RIGHT),
+    "Chinese keys and signs": ("｛“准确性”：8分，“完整性”：7分，“清晰度”：9分｝", RIGHT),
+    "unquoted keys": ("{accuracy: 8, completeness: 7, clarity: 9}", RIGHT),
+    "missing commas": ('{"accuracy": 8\n"completeness": 7\n"clarity": 9}', RIGHT),
+    "capital keys": ('{"Accuracy": 8, "COMPLETENESS": 7, " Clarity ": 9}', RIGHT),
+    "line break in a text": (GOOD.replace("none", "one\ntwo"), RIGHT),
+    "bare quotes in a text": (GOOD.replace("none", 'it says "ten" here'), RIGHT),
+    "Chinese quotes in a text": (GOOD.replace("none", "他说“八”，错"), RIGHT),
+    "comment": (GOOD.replace("8,", "8, // good\n"), RIGHT),
+    "python words": (GOOD.replace('"s"', "None"), RIGHT),
+    "numbers as texts": ('{"accuracy": "8", "completeness": "7", "clarity": "9"}', RIGHT),
+    "of ten": ('{"accuracy": "8/10", "completeness": "7 / 10", "clarity": "9 out of 10"}', RIGHT),
+    "of ten without quotes": ('{"accuracy": 8/10, "completeness": 7/10, "clarity": 9/10}', RIGHT),
+    "with fen": ('{"accuracy": "8分", "completeness": "7分", "clarity": "9 分"}', RIGHT),
+    "with fen without quotes": ('{"accuracy": 8分, "completeness": 7分, "clarity": 9分}', RIGHT),
+    "with points": ('{"accuracy": "8 points", "completeness": "7 pts", "clarity": 9}', RIGHT),
+    "in an object of scores": ('{"scores": {"accuracy": 8, "completeness": 7, "clarity": 9}}', RIGHT),
+    "an object a score": ('{"accuracy": {"score": 8, "why": ""}, "completeness": 7, "clarity": 9}', RIGHT),
+    "decimals": (with_accuracy("8.0"), RIGHT),
+    "an exponent": (with_accuracy("0.8e1"), RIGHT),
+    "further keys": (GOOD.replace("}", ', "overall": 3, "confidence": 0.2}'), RIGHT),
+    "the same number twice": (GOOD.replace("}", ', "accuracy": 8}'), RIGHT),
+    "prose that agrees": (f"Accuracy: 8. {GOOD}", RIGHT),
+    "an injected object inside a text": (GOOD.replace("none", 'it wrote {\\"accuracy\\": 10}'), RIGHT),
+    "only texts missing": ('{"accuracy": 8, "completeness": 7, "clarity": 9}', RIGHT),
+    "empty": ("", "empty"),
+    "blank": (" \n\t", "empty"),
+    "prose alone": ("Accuracy 8, completeness 7, clarity 9.", "no_json"),
+    "a page": ("<html><body>502 Bad Gateway</body></html>", "no_json"),
+    "a list of numbers": ("[8, 7, 9]", "no_json"),
+    "an empty object": ("{}", "missing_field"),
+    "another object": ('{"error": "busy"}', "missing_field"),
+    "a dimension missing": ('{"accuracy": 8, "completeness": 7}', "missing_field"),
+    "null": (with_accuracy("null"), "not_a_number"),
+    "true": (with_accuracy("true"), "not_a_number"),
+    "NaN": (with_accuracy("NaN"), "not_a_number"),
+    "Infinity": (with_accuracy("Infinity"), "out_of_range"),
+    "a word": (with_accuracy('"high"'), "not_a_number"),
+    "a Chinese numeral": (with_accuracy('"八"'), "not_a_number"),
+    "a range": (with_accuracy('"8-9"'), "not_a_number"),
+    "a range without quotes": (with_accuracy("8-9"), "not_a_number"),
+    "one or the other": (with_accuracy('"8 or 9"'), "not_a_number"),
+    "a decimal comma": (with_accuracy("8,5"), "not_a_number"),
+    "a list": (with_accuracy("[8, 9]"), "not_a_number"),
+    "of another scale": (with_accuracy('"4/5"'), "not_a_number"),
+    "percent": (with_accuracy('"80%"'), "not_a_number"),
+    "zero": (with_accuracy("0"), "out_of_range"),
+    "eleven": (with_accuracy("11"), "out_of_range"),
+    "below nothing": (with_accuracy("-8"), "out_of_range"),
+    "just over": (with_accuracy("10.01"), "out_of_range"),
+    "a hundred": (with_accuracy("80"), "out_of_range"),
+    "endless digits": (with_accuracy("8" * 5000), None),
+    "a huge exponent": (with_accuracy("1e999"), "out_of_range"),
+    "two values": (GOOD.replace("}", ', "accuracy": 3}'), "conflicting"),
+    "two values in a broken object": (GOOD.replace("}", ', "accuracy": 3,}'), "conflicting"),
+    "two names, two values": (GOOD.replace("}", ', "准确性": 3}'), "conflicting"),
+    "two values for one score": (with_accuracy('{"score": 8, "value": 3}'), "conflicting"),
+    "scores that differ from the top": (GOOD.replace("}", ', "scores": {"accuracy": 3}}'), "conflicting"),
+    "prose that differs": (f"Accuracy: 3/10. {GOOD}", "conflicting"),
+    "Chinese prose that differs": (f"准确性：3分。{GOOD}", "conflicting"),
+    "two objects": (f"{GOOD}\n{OTHER}", "several"),
+    "two equal objects": (f"{GOOD}\n{GOOD}", "several"),
+    "draft and final": (f"Draft: {OTHER} Final: {GOOD}", "several"),
+    "two objects, the second cut": (f"{GOOD} {OTHER[:-40]}", None),
+    "two objects in a broken list": (f"[{GOOD}, {OTHER},", None),
+    "cut in a text": (CUT, "truncated"),
+    "cut in a number": ('{"analysis": "none", "accuracy": 1', "truncated"),
+    "cut before the end": (GOOD[:-1], "truncated"),
+    "cut after the scores": (GOOD.replace("{", '{"scores": {').replace("9,", "9},")[:-3], "truncated"),
+    "cut in a fence": (f"```json\n{CUT}\n```", None),
+    "too long": (GOOD + " " * 200_001, "too_long"),
+    "deep": ('{"accuracy":' * 20_000, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_a_malformed_reply_gives_the_right_scores_or_none(name):
+    reply, expected = REPLIES[name]
+    verdict = parse_verdict(reply)
+    if isinstance(expected, tuple):
+        assert tuple(verdict.scores.values()) == expected, verdict.why
+        assert verdict.status == "ok"
+        assert verdict.why is None
+    else:
+        assert (verdict.status, verdict.scores) == ("failed", {})
+        assert verdict.why
+        assert expected in (None, verdict.parse_status), (verdict.parse_status, verdict.why)
+    assert verdict.raw == reply
+
+
+def test_the_table_of_malformed_replies_is_long():
+    assert len(REPLIES) >= 80
+
+
+def test_texts_come_whole():
+    said = "他写“三天”，资料是“五天”。"
+    reply = f"```json\n{{“analysis”：“{said}”，“准确性”：2，“完整性”：3，“清晰度”：8，“reason”：“错”}}"
+    verdict = parse_verdict(reply)
+    assert verdict.analysis == said
+    assert verdict.reason == "错"
+    assert verdict.suggestion == ""
+    assert verdict.parse_status == "folded"
+    listed = parse_verdict(GOOD.replace('"none"', '["one", "two"]'))
+    assert listed.analysis == "one\ntwo"
+
+
+SCORE = st.one_of(
+    st.integers(-5, 15), st.floats(-5, 15, allow_nan=False).map(lambda value: round(value, 3)),
+    st.sampled_from([None, True, False, "x", "7", "7/10", [7], {"score": 7}, 7.0]),
+)  # fmt: skip
+
+
+@given(SCORE, st.sampled_from(["", "```json\n", "Sure.\n"]), st.booleans(), st.text(max_size=30))
+def test_what_is_read_is_what_was_written(score, before, single, text):
+    """Whatever is read from a written reply, it is the number that was written, and it is on the scale."""
+    given_ = {"analysis": text, "accuracy": score, "completeness": 7, "clarity": 9}
+    written = repr(given_) if single else json.dumps(given_, ensure_ascii=False)
+    verdict = parse_verdict(before + written)
+    meant = {"7": 7, "7/10": 7}.get(score, score) if isinstance(score, str) else score
+    meant = meant["score"] if isinstance(meant, dict) else meant
+    fine = isinstance(meant, int | float) and not isinstance(meant, bool) and 1 <= meant <= 10
+    if verdict.status == "ok":
+        assert fine
+        assert tuple(verdict.scores.values()) == (meant, 7, 9)
+    elif not single:
+        assert not fine or "accuracy" in text or "completeness" in text or "clarity" in text
+
+
+@given(st.text(st.sampled_from('{}[]":,“”：，｛ accuracy8分/\\\n'), max_size=60))
+def test_nothing_that_a_reply_holds_raises(text):
+    verdict = parse_verdict(text)
+    assert verdict.status in ("ok", "failed")
+
+
+@given(st.integers(0, len(GOOD) - 1))
+def test_a_reply_that_breaks_off_anywhere_is_no_verdict(place):
+    assert parse_verdict(GOOD[:place]).status == "failed"
+
+
+def test_a_rubric_of_its_own_decides_what_is_a_score():
+    rubric = Rubric(
+        low=0, high=5, decimals=False, dimensions=(Dimension(name="tone"),), passing=Gate("p", "tone", ">=", 3)
+    )
+    assert parse_verdict('{"tone": 0}', rubric).scores == {"tone": 0.0}
+    assert parse_verdict('{"tone": "4/5"}', rubric).scores == {"tone": 4.0}
+    assert parse_verdict('{"tone": 4.0}', rubric).scores == {"tone": 4.0}
+    assert parse_verdict('{"tone": 4.5}', rubric).parse_status == "fraction"
+    assert parse_verdict('{"tone": 6}', rubric).parse_status == "out_of_range"
+
+
+@pytest.mark.parametrize("piece", ['{"a', "“", '{"accuracy":', "accuracy:8 ", '"', "\\", "{", "<think>"])
+def test_time_grows_no_faster_than_the_reply(piece, at_most_doubles):
+    short, long = (piece * (n // len(piece)) for n in (40_000, 80_000))
+    assert at_most_doubles(lambda: parse_verdict(short), lambda: parse_verdict(long), 0.05)
