@@ -111,10 +111,9 @@ def improve(
         for attempt in range(attempts + 1):
             judged = _judged(current, client, kept, again, rejudge, progress, rubric=rubric, **options)
             rounds.append(pd.DataFrame(judged).assign(attempt=attempt))
-            told = judged.attrs["judge"]
             if attempt:
                 for part in ("calls", "tokens_in", "tokens_out"):
-                    spent[part] += np.nan if told["spent"][part] is None else told["spent"][part]
+                    spent[part] += _number(judged.attrs["judge"]["spent"][part])
             options = options | {"probes": False}
             low = judged[judged[metric] < bar]
             if attempt == attempts or low.empty:
@@ -124,6 +123,11 @@ def improve(
             if current.empty:
                 break
     return _improved(rounds, metric, bar, spent, again, level, options.get("lang", "en"))
+
+
+def _number(taken: Any) -> float:
+    """What was taken; NaN where it is not known."""
+    return float("nan") if taken is None else float(taken)
 
 
 def _judged(
