@@ -109,14 +109,24 @@ def test_sentinels_must_be_declared(run, ratings, tmp_path):
     code, _, err = run(tmp_path / "s.csv")
     assert code == 2
     assert "s.csv, line 5" in err
-    assert "missing=-1" in err
-    assert run(tmp_path / "s.csv", "--missing", -1, "--scale", 0, 10)[0] == 0
+    assert "say --missing -1 if" in err
+    assert "--scale -1 1, if" in err
+    want = run(tmp_path / "s.csv", "--missing", -1, "--scale", 0, 10)
+    assert want[0] == 0
+    assert run(tmp_path / "s.csv", "--missing", "outside", "--scale", 0, 10) == want
+    code, _, err = run(tmp_path / "s.csv", "--scale", 0, 10)
+    assert code == 2
+    assert "say --missing -1 if it stands for no score, --missing outside if all of them do" in err
+    for words, told in (["outside"], "--missing outside needs the scale"), (["none"], "neither a number nor"):
+        code, _, err = run(tmp_path / "s.csv", "--missing", *words)
+        assert code == 2
+        assert told in err
 
 
 @pytest.mark.parametrize(("args", "words"), [
     ([], "nothing to calibrate"), (["nowhere.csv"], "there is no such file"),
     ([RATINGS, "--dimension", "accurcy"], "did you mean 'accuracy'"), ([RATINGS, "--about", "x"], "KEY=VALUE"),
-    ([RATINGS, "--out", "x.csv"], "--sample or --golden"), ([JUDGED], "judged='…'"),
+    ([RATINGS, "--out", "x.csv"], "--sample or --golden"), ([JUDGED], "--judged …"),
     ([RATINGS, "--target", 2], "target"),
     (["--sample", 5, JUDGED], "--out"), (["--golden"], "--out"), (["--golden", RATINGS, JUDGED], "one file"),
 ])  # fmt: skip

@@ -296,6 +296,15 @@ def test_minus_one_is_refused_unless_it_is_declared(tmp_path):
     assert read_ratings(path, scale=(-1, 10))["judge"].tolist() == [9, -1]
 
 
+def test_what_lies_outside_the_scale_is_missing_where_that_is_said(tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_text("item_id,judge,human\na,9,8\nb,-0.5,7\nc,3,99\nd,1,2\n")
+    frame = read_ratings(path, missing=["outside", 3], scale=(1, 10))
+    assert rows(frame, "judge", "human") == [(9, 8), (None, 7), (None, None), (1, 2)]
+    assert ("judge", "3, what lies outside the scale is missing", 2) in lossy(frame, "mapped")
+    refused(lambda: read_ratings(path, missing="outside"), "needs the scale")
+
+
 def test_minus_one_is_a_score_where_other_numbers_lie_below_0():
     assert read_ratings([{"judge": -1, "human1": -2, "human2": 0}])["judge"].tolist() == [-1, -1]
 

@@ -11,7 +11,7 @@ import click
 import pandas as pd
 
 from ragnb import texts
-from ragnb.cli.parameters import FILE
+from ragnb.cli.parameters import FILE, as_options, missing_mark
 from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, plain, text_table
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.files import write_whole
@@ -29,6 +29,7 @@ Examples
   ragnb calibrate ratings.csv
   ragnb calibrate ratings.csv --dimension accuracy --scale 1 10 --html card.html
   ragnb calibrate mine.csv --judge gpt_score --human ann --human bo
+  ragnb calibrate runs.csv --scale 1 5 --missing outside
   ragnb calibrate --sample 120 judged.csv --out labels.csv     (answers for people to rate)
   ragnb calibrate labels_ann.csv labels_bo.csv --judged labels.judge.csv
   ragnb calibrate --golden --out golden.csv                    (three hard questions to fill in)
@@ -47,7 +48,8 @@ _CODES = {"TRUST": PASSED, "REJECT": BLOCKED, "NOT PROVEN": NOT_PROVEN}
 @click.option("--judged", type=FILE, help="The judge's scores, where RATINGS holds people's alone.")
 @click.option("--dimension", "dimensions", multiple=True, metavar="NAME", help="Only this one. Repeatable.")
 @click.option("--scale", nargs=2, type=float, metavar="LOW HIGH", help="The lowest and the highest score.")
-@click.option("--missing", type=float, multiple=True, help="A number that stands for no score, such as -1.")
+@click.option("--missing", type=missing_mark, multiple=True, metavar="NUMBER|outside",
+              help="What stands for no score: a number such as -1, or all outside the scale.")  # fmt: skip
 @click.option("--tolerance", type=float, default=1.0, show_default=True, help="In points of the scale.")
 @click.option("--target", type=float, default=0.8, show_default=True, help="The share within it to be shown.")
 @click.option("--delta", type=float, default=0.5, show_default=True, help="The bias that is borne, in points.")
@@ -67,6 +69,13 @@ _CODES = {"TRUST": PASSED, "REJECT": BLOCKED, "NOT PROVEN": NOT_PROVEN}
 @click.option("--lang", type=click.Choice(texts.LANGUAGES), default="en", help="The language of what is said.")
 def calibrate_command(ratings: tuple[Path, ...], sample: int | None, golden: bool, **asked: Any) -> int:
     """Hold a judge against human ratings."""
+    try:
+        return _done(ratings, sample, golden, asked)
+    except RagnbError as error:
+        raise RagnbError(as_options(str(error))) from error
+
+
+def _done(ratings: tuple[Path, ...], sample: int | None, golden: bool, asked: dict[str, Any]) -> int:
     if asked["out"] is not None and sample is None and not golden:
         raise RagnbError("--out goes with --sample or --golden; a card is written by --markdown, --html or --json")
     if sample is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,33 @@ PARAM = click.option(
     "-p", "parameters", multiple=True, metavar="KEY=VALUE",
     help="A setting of the scenario for this run only, its value as YAML; blank keeps the scenario's. Repeatable.",
 )  # fmt: skip
+
+_ASSIGNED = re.compile(r"""\b(missing|scale|human|judged?)=(?:\(([^\s,]+), ([^\s)]+)\)|["']?([^\s"';,]+)["']?)""")
+
+
+def missing_mark(text: str) -> float | str:
+    """Return a number that stands for no score, or the word for all that lies outside the scale.
+
+    Examples
+    --------
+    >>> missing_mark("-1"), missing_mark("outside")
+    (-1.0, 'outside')
+    """
+    try:
+        return "outside" if text == "outside" else float(text)
+    except ValueError:
+        raise click.BadParameter(f"{plain(text)!r} is neither a number nor the word outside.") from None
+
+
+def as_options(text: str) -> str:
+    """Return a message that names arguments with the options of the command line instead.
+
+    Examples
+    --------
+    >>> as_options("say missing=-1, or scale=(-1, 1); human='…'")
+    'say --missing -1, or --scale -1 1; --human …'
+    """
+    return _ASSIGNED.sub(lambda m: f"--{m[1]} {' '.join(filter(None, m.groups()[1:]))}", text)
 
 
 def overrides(parameters: Iterable[str]) -> dict[str, Any]:

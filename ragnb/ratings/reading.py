@@ -42,7 +42,7 @@ def read_ratings(
     judge: Names = None,
     human: Names = None,
     judged: Source | None = None,
-    missing: float | Sequence[float] | None = None,
+    missing: float | str | Sequence[float | str] | None = None,
     scale: tuple[float, float] | None = None,
     format: str | None = None,
     strict: bool = False,
@@ -64,7 +64,8 @@ def read_ratings(
         Where `source` holds people's scores alone: the table with the judge's, joined by item, by dimension and
         by system where both have one. Either table may hold one column a dimension.
     missing : number or several, optional
-        Numbers that stand for "no score", such as -1.
+        Numbers that stand for "no score", such as -1; ``"outside"`` is whatever lies outside `scale`, such as a
+        mean over runs one of which is -1.
     scale : (low, high), optional
         The lowest and the highest score there can be.
     format, strict, columns, encoding
@@ -117,7 +118,7 @@ def read_judged(
     *,
     judge: Names = None,
     dimensions: Sequence[str] | None = None,
-    missing: float | Sequence[float] | None = None,
+    missing: float | str | Sequence[float | str] | None = None,
     scale: tuple[float, float] | None = None,
     encoding: str | None = None,
 ) -> pd.DataFrame:

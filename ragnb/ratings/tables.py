@@ -17,6 +17,7 @@ from ragnb.schema import CASE_COLUMNS, Metric
 
 FIRST = ("item_id", "dimension", "judge", "human", "rater", "system", "cluster")
 KEYS = ("item_id", "dimension", "system")
+OUTSIDE = "outside"
 _NUMBERED = re.compile(r"(human|rater|annotator|expert|reviewer|人工|评分人)[\s_-]*(\d{1,3})", re.IGNORECASE)
 _JUDGE = re.compile(r"(judge|评审)[\s_:-]*[^\s_:-].*", re.IGNORECASE)
 _JUDGE_RATER = re.compile(r"((llm|ai|model|auto)[\s_-]*)?judge([\s_:-].*)?|llm|评审.*", re.IGNORECASE)
@@ -28,14 +29,15 @@ _TEXTS = {*CASE_COLUMNS, "item_id", "dimension", "rater", "cluster"}
 class Table:
     """A table under canonical names, what the caller said of it, and what became of it.
 
-    `judges` and `humans` are the columns or raters that the caller named, `missing` the numbers that are none.
+    `judges` and `humans` are the columns or raters that the caller named, `missing` the numbers that are none;
+    ``"outside"`` among them is whatever lies outside the scale.
     """
 
     raw: Raw
     report: Lossy
     judges: list[str]
     humans: list[str]
-    missing: list[float]
+    missing: list[float | str]
     scale: tuple[float, float] | None
 
     def scores(self, names: list[str]) -> dict[str, pd.Series[float]]:
@@ -47,10 +49,16 @@ class Table:
             For what is no number, lies outside the scale, or is -1 and nobody said what that means.
         """
         found = {}
+        low, high = self.scale or (-np.inf, np.inf)
+        outside = OUTSIDE in self.missing
+        if outside and self.scale is None:
+            raise RagnbError('missing="outside" needs the scale, its lowest and highest score: scale=(1, 5)')
+        marks = [mark for mark in self.missing if mark != OUTSIDE]
+        said = listing([*(f"{mark:g}" for mark in marks), *(["what lies outside the scale"] if outside else [])])
         for name in names:
             values = metric_values(self.raw, Metric(name, -np.inf, np.inf), self.report)
-            none = values.isin(self.missing)
-            self.report.add("mapped", name, f"{listing(f'{m:g}' for m in self.missing)} is missing", none.sum())
+            none = values.isin(marks) | (outside & ((values < low) | (values > high)))
+            self.report.add("mapped", name, f"{said} is missing", none.sum())
             found[name] = values.mask(none)
         negative = {name: values[values < 0] for name, values in found.items()}
         unsaid = self.scale is None and all((values == -1).all() for values in negative.values())
@@ -62,13 +70,13 @@ class Table:
                     "say missing=-1 if it stands for a reply that could not be read, or the scale, such as "
                     "scale=(-1, 1), if it is a score"
                 )
-            low, high = self.scale or (-np.inf, np.inf)
-            outside = np.flatnonzero((values < low) | (values > high))
-            if len(outside):
-                where, first, n = self.raw.where(outside[0]), f"{values[outside[0]]:g}", len(outside)
+            off = np.flatnonzero((values < low) | (values > high))
+            if len(off):
+                where, first, n = self.raw.where(off[0]), f"{values[off[0]]:g}", len(off)
                 raise RagnbError(
                     f"{where}column {name!r}: {first} lies outside the scale {low:g} to {high:g} ({n} of "
-                    f"{values.count()} scores do); say missing={first} if it stands for no score, or widen it"
+                    f"{values.count()} scores do); say missing={first} if it stands for no score, "
+                    'missing="outside" if all of them do, or widen it'
                 )
         return found
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from ragnb.calibration import agreement, calibrate
+from ragnb.cli import main
 
 SETS = {
     "mtrag": ("mtrag", "judge10", "human10", (1, 10), ["faithfulness", "overall3"], "_10pt"),
@@ -154,6 +155,26 @@ def test_the_five_judges_of_hanna_stand_side_by_side(ratings):
         one = card.only(judge=judge, dimension=dimension)
         assert one.verdict == card.verdicts.set_index(["judge", "dimension"]).loc[(judge, dimension), "verdict"]
         assert len(one.reasons) > 5
+
+
+def test_the_five_judges_of_hanna_stand_side_by_side_from_the_command_line(shared, ratings, tmp_path, capsys):
+    source, card = shared / "data" / "ratings" / "hanna.csv", tmp_path / "card.json"
+    said = ["--scale", "1", "5", "--dimension", "coherence", "--json", str(card)]
+    assert main(["calibrate", str(source), *said]) == 2
+    assert "--missing" in capsys.readouterr().err
+    assert main(["calibrate", str(source), *said, "--missing", "outside"]) == 1
+    out = capsys.readouterr().out
+    rows = ratings["hanna"]
+    rows = rows[rows["dimension"] == "coherence"]
+    judges = [name for name in rows if name.startswith("judge_")]
+    assert len(judges) == 5
+    table = {row["judge"]: row for row in json.loads(card.read_text(encoding="utf-8"))["table"]}
+    assert set(table) == set(judges)
+    for judge in judges:
+        own = rows[rows[judge].between(1, 5)]
+        assert judge in out
+        assert table[judge]["n"] == len(own)
+        assert table[judge]["within"] == pytest.approx(np.mean(np.abs(own[judge] - own["human"]) <= 1 + 1e-9))
 
 
 def test_unparsed_runs_of_hannas_judges_are_refused_unless_declared(ratings):
