@@ -369,9 +369,9 @@ def test_the_pins_are_those_of_the_extra_and_are_printed(monkeypatch):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert list(door.PINS) == project["optional-dependencies"]["ragas"]
     code = (
-        "import sys, importlib.metadata as m\n"
+        "import sys\n"
         "sys.modules['ragas._analytics'] = None\n"
-        "from ragnb.scoring.ragas import opened\nopened()"
+        f"import ragnb as rn\nrn.evaluate([{CASE!r}], 'exact_match')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
     assert 'pip install "ragnb[ragas]"' in done.stderr

@@ -16,7 +16,7 @@ from ragnb import texts
 from ragnb.schema import Metric, Profile, note_row
 from ragnb.scoring.asking import Asker, Nothing
 from ragnb.scoring.plan import Local, Plan, in_range, planned
-from ragnb.scoring.ragas import Embed, collected
+from ragnb.scoring.ragas import Embed, collected, opened
 from ragnb.scoring.relevance import relevance
 from ragnb.scoring.table import EMBEDDED, SCORERS, by_wording
 from ragnb.work import Cell, Client, Estimate, Outcome, Run, Store, estimate, run_cells
@@ -100,6 +100,8 @@ def evaluate(
     0             0.0  not in the passages: 36
     """
     plan = planned(cases, metrics, llm, embeddings, parameters, lang, refusal)
+    if any(scorer.by == "ragas" for scorer in plan.scorers):
+        opened()  # what cannot be imported stops the run here, not each cell of it
     with ExitStack() as stack:
         kept = store if isinstance(store, Store) else stack.enter_context(Store(store))
         about = {"metrics": [scorer.name for scorer in plan.scorers], "lang": lang}
