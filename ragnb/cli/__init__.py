@@ -12,6 +12,7 @@ from ragnb import __version__
 from ragnb.cli.calibrate import calibrate_command
 from ragnb.cli.check import check_command
 from ragnb.cli.evaluate import evaluate_command
+from ragnb.cli.judge import judge_command
 from ragnb.cli.report import report_command
 from ragnb.cli.runs import runs_command
 from ragnb.cli.terminal import BAD_INPUT, OUR_ERROR, PASSED, STOPPED, complain, notes_on_stderr, plain
@@ -27,6 +28,7 @@ def cli() -> None:
 cli.add_command(report_command)
 cli.add_command(check_command)
 cli.add_command(evaluate_command)
+cli.add_command(judge_command)
 cli.add_command(calibrate_command)
 cli.add_command(runs_command)
 
