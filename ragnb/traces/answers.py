@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Split = Literal["space", "comma"]
 PARTING: dict[Split, str] = {"space": r"[\s，]+", "comma": "，"}
+_FEW = 2_000
 LONGEST_LIST, FARTHEST_BRACKET = 2_000, 200
 # The list, whether a bracket closes it, and what follows on the line up to a further bracket.
 CITATIONS = r"(?i)citations\s*[:：]\s*\[([^\[\]]*)(\]?)([^\[\]\n]*\]?)"
@@ -35,6 +36,8 @@ def trimmed(texts: pl.Series) -> pl.Series:
     import polars as pl
 
     middle = len(texts) // 2
+    if middle < _FEW:
+        return composed(texts).str.strip_chars()
     with ThreadPoolExecutor(2) as pool:
         halves = list(pool.map(composed, [texts[:middle], texts[middle:]]))
     return pl.concat(halves).str.strip_chars()

@@ -127,7 +127,8 @@ def assemble(frame: Any, made: Made, report: dict[str, Any]) -> Any:
     new["citations_predicted"] = pd.Series(made.predicted.nested().to_list(), frame.index, dtype=object)
     new |= {"citations_flagged": made.flagged} | dict(made.rates)
     new |= {name: _words(codes, STATUSES) for name, codes in made.statuses.items()}
-    out = frame.drop(columns=[c for c in new if c in frame]).assign(**new)
+    kept = frame[[c for c in frame if c not in new]]
+    out = pd.concat([kept, pd.DataFrame(new, frame.index)], axis=1)
     out.attrs = {**frame.attrs, "join": report}
     return out
 
