@@ -154,7 +154,8 @@ def _column_notes(frame: pd.DataFrame, metrics: list[Metric], lang: str) -> Iter
     used = {metric.name for metric in metrics}
     embedded = [name for name in used if name in METRICS and METRICS[name].family == "wording"]
     if embedded:
-        yield note_row("wording_only", ", ".join(sorted(embedded)), load(lang)("note.wording_only"))
+        names = ", ".join(sorted(embedded))
+        yield note_row("wording_only", names, load(lang)("note.wording_only", names=names))
     others = [name for name in undeclared_columns(frame) if name not in used]
     if others:
         text = load(lang)("note.not_averaged", columns=listing(others))

@@ -231,7 +231,8 @@ def _notes(plan: Plan) -> Iterable[dict[str, str]]:
     names = [scorer.name for scorer in plan.scorers]
     embedded = [name for name in names if name in EMBEDDED]
     if embedded:
-        yield note_row("wording_only", ", ".join(embedded), say("note.wording_only"))
+        told = ", ".join(embedded)
+        yield note_row("wording_only", told, say("note.wording_only", names=told))
     if plan.left_out:
         left = ", ".join(plan.left_out)
         yield note_row("no_embeddings", left, say("note.no_embeddings", metrics=left))
