@@ -12,6 +12,7 @@ from scipy import stats as scipy_stats
 
 from ragnb import stats
 from ragnb.calibration import (
+    calibrate,
     corrected_difference,
     corrected_mean,
     corrected_ways,
@@ -204,7 +205,7 @@ def test_several_raters_count_with_their_mean():
     pd.testing.assert_frame_equal(corrected_mean(long, more), want)
     with pytest.raises(RagnbError, match="twice"):
         corrected_mean(long.drop(columns="rater"), more)
-    with pytest.raises(RagnbError, match="several scores of the judge"):
+    with pytest.raises(RagnbError, match="several scores in column 'judge'"):
         corrected_mean(long.assign(judge=np.arange(60) // 30 + 1), more)
 
 
@@ -272,18 +273,18 @@ def test_what_cannot_be_corrected_says_so():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda few, more: (few.drop(columns="human"), more, {}), "column='human' is not known"),
-        (lambda few, more: (few, more.drop(columns="judge"), {}), "judged needs item_id"),
+        (lambda few, more: (few.drop(columns="human"), more, {}), "column='human' is not there"),
+        (lambda few, more: (few, more.drop(columns="judge"), {}), "judged: column='judge' is not there"),
         (lambda few, more: (few, more.drop(columns="cluster"), {}), "column='cluster'"),
-        (lambda few, more: (few, more, {"cluster": "talk"}), "cluster='talk'"),
-        (lambda few, more: (few, more, {"by": "sytem"}), "by='sytem'"),
+        (lambda few, more: (few, more, {"cluster": "talk"}), "column='talk' is not there"),
+        (lambda few, more: (few, more, {"by": "sytem"}), "column='sytem' is not there"),
         (lambda few, more: (few, more.assign(item_id=few["item_id"].iloc[0]), {}), "twice"),
         (lambda few, more: (few, more.iloc[:1].assign(item_id="q0"), {}), "1 rows of judged are in ratings"),
         (lambda few, more: (few.assign(human=np.nan), more, {}), "no row has a human's score"),
-        (lambda few, more: (few, more, {"scale": (1, 4)}), "the scale is 1 to 4"),
-        (lambda few, more: (few, more.assign(judge=-1), {}), "did not parse"),
-        (lambda few, more: (few.assign(judge="good"), more, {}), "'good' is no score"),
-        (lambda few, more: (few, more.assign(judge=np.inf), {}), "is no score"),
+        (lambda few, more: (few, more, {"scale": (1, 4)}), r"outside scale=\(1, 4\)"),
+        (lambda few, more: (few, more.assign(judge=-1), {}), "judged: column 'judge' holds −1"),
+        (lambda few, more: (few.assign(judge="good"), more, {}), "'good' is text, not a score"),
+        (lambda few, more: (few, more.assign(judge=np.inf), {}), "judged: column 'judge' holds an infinite"),
         (lambda few, more: (few, more, {"level": 95}), "level=95"),
         (lambda few, more: (few, more, {"lang": "fr"}), "lang='fr'"),
         (lambda few, more: ("few.csv", more, {}), "no data frame"),
@@ -403,3 +404,54 @@ def test_the_budget_frame_is_the_curve_of_each_dimension():
     assert x["cautious"].to_numpy() == pytest.approx(curve.cautious)
     assert json.loads(table.to_json(orient="records"))[0]["labels"] == 50
     assert len(label_budget(few)) > 30
+
+
+WAYS = {
+    "mean": lambda few, more, **how: corrected_mean(few, more, **how),
+    "difference": lambda few, more, **how: corrected_difference(
+        *(pd.concat([part.assign(system="a"), part.assign(system="b")]) for part in (few, more)),
+        baseline="a", **how,
+    ),
+    "needed": lambda few, more, **how: labels_needed(few, **how),
+    "budget": lambda few, more, **how: label_budget(few, labels=[50], **how),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_declared_mark_is_a_score_that_is_not_there(way):
+    few, more = draw(17, n=60, m=60)
+    gaps = few["judge"].where(few.index % 7 != 0), few["human"].where(few.index % 9 != 0)
+    want = WAYS[way](few.assign(judge=gaps[0], human=gaps[1]), more, scale=SCALE)
+    for mark, missing in ((-1, -1), (-1, [-1, -2]), (-1, "outside"), (0.5, "outside")):
+        marked = few.assign(judge=gaps[0].fillna(mark), human=gaps[1].fillna(mark))
+        pd.testing.assert_frame_equal(WAYS[way](marked, more, scale=SCALE, missing=missing), want)
+        with pytest.raises(RagnbError, match="lies outside"):
+            WAYS[way](marked, more, scale=SCALE)
+    with pytest.raises(RagnbError, match="needs the scale"):
+        WAYS[way](few, more, missing="outside")
+
+
+def test_raters_count_alike_in_columns_and_in_rows_and_rows_without_a_rater_are_judged():
+    few, more = draw(18)
+    rng = np.random.default_rng(18)
+    people = {f"human{i}": np.clip(few["human"] + rng.integers(-1, 2, len(few)), 1, 5) for i in (1, 2)}
+    want = corrected_mean(few.assign(human=(people["human1"] + people["human2"]) / 2), more, scale=SCALE)
+    wide = few.drop(columns="human").assign(**people)
+    long = pd.concat([few.assign(human=scores, rater=name) for name, scores in people.items()])
+    for same in (wide, pl.from_pandas(wide), long, pl.from_pandas(long)):
+        pd.testing.assert_frame_equal(corrected_mean(same, more, scale=SCALE), want)
+    pd.testing.assert_frame_equal(corrected_mean(pd.concat([long, more]), scale=SCALE), want)
+    with pytest.raises(RagnbError, match="'rater' is empty"):
+        corrected_mean(pd.concat([long, more.assign(human=3.0)]), scale=SCALE)
+
+
+def test_the_corrected_mean_of_a_card_takes_the_same_marks_as_its_ratings():
+    few, more = draw(19, n=120, m=60)
+    off = more["judge"].where(np.arange(len(more)) % 5 > 0)
+    how = {"scale": SCALE, "resamples": 20}
+    want = calibrate(few, judged=more.assign(judge=off), **how)
+    for missing in (-1, "outside"):
+        card = calibrate(few, judged=more.assign(judge=off.fillna(-1)), missing=missing, **how)
+        pd.testing.assert_frame_equal(card.corrected, want.corrected)
+    with pytest.raises(RagnbError, match="judged: column 'judge'"):
+        calibrate(few, judged=more.assign(judge=off.fillna(-1)), **how)

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from ragnb import stats
-from ragnb.calibration.pooled import By, Scale, pooled
+from ragnb.calibration.pooled import Scale, pooled
+from ragnb.calibration.raters import Asked, Missing, Names
 from ragnb.errors import RagnbError, unknown
 from ragnb.markup import number
 from ragnb.texts import load
@@ -23,11 +24,12 @@ def corrected_mean(
     judged: Any = None,
     *,
     judge: str = "judge",
-    human: str = "human",
-    by: By = "dimension",
-    cluster: str = "cluster",
+    human: Names = "human",
+    by: Names | None = "dimension",
+    cluster: str | None = "cluster",
     item: str = "item_id",
     scale: Scale = None,
+    missing: Missing = None,
     level: float = 0.95,
     lang: str = "en",
 ) -> pd.DataFrame:
@@ -36,8 +38,7 @@ def corrected_mean(
     Parameters
     ----------
     ratings : frame of any engine
-        Rows with a judge's score and a human's; several rows an item if a column ``rater`` tells them apart (their
-        mean counts). Rows without a human count as judged.
+        As `agreement` takes them; rows without a human's score count as judged.
     judged : frame, optional
         Further rows with the judge's score alone, drawn from the same population; no item of `ratings`.
     by : str or sequence of str, optional
@@ -47,6 +48,8 @@ def corrected_mean(
         as independent.
     scale : (float, float), optional
         The lowest and highest score there is. None takes the ends of the scores at hand.
+    missing, human
+        As in `agreement`.
 
     Returns
     -------
@@ -75,9 +78,8 @@ def corrected_mean(
        value   low  high  weight  bias
     0   3.46  1.84  4.63     0.7  0.75
     """
-    table, groups = pooled(
-        ratings, judged, judge=judge, human=human, by=by, cluster=cluster, item=item, scale=scale
-    )
+    asked = Asked(human, by, scale, cluster, missing, item=item)
+    table, groups = pooled(ratings, judged, judge, asked)
     _check(table, level)
     rows = []
     for key, part in _parts(table, groups):
@@ -93,10 +95,12 @@ def corrected_difference(
     baseline: str,
     system: str = "system",
     judge: str = "judge",
-    human: str = "human",
-    by: By = "dimension",
-    cluster: str = "cluster",
+    human: Names = "human",
+    by: Names | None = "dimension",
+    cluster: str | None = "cluster",
     item: str = "item_id",
+    scale: Scale = None,
+    missing: Missing = None,
     level: float = 0.95,
     lang: str = "en",
 ) -> pd.DataFrame:
@@ -107,7 +111,7 @@ def corrected_difference(
 
     Parameters
     ----------
-    ratings, judged, judge, human, by, cluster, item, level
+    ratings, judged, judge, human, by, cluster, item, scale, missing, level
         As in `corrected_mean`; `item` and `system` are needed. The same item may stand in both frames under
         different systems.
     baseline : str
@@ -127,16 +131,13 @@ def corrected_difference(
       system  value  judge_value  n  n_judged
     0      b    0.0          1.0  6         6
     """
-    table, groups = pooled(
-        ratings, judged, judge=judge, human=human, by=by, cluster=cluster, item=item, system=system
-    )
+    asked = Asked(human, by, scale, cluster, missing, item=item, system=system)
+    table, groups = pooled(ratings, judged, judge, asked)
     groups = [name for name in groups if name != system]
     named = {"item": item, system if system in table else "system": system}
     for name, called in named.items():
         if name not in table:
-            raise RagnbError(
-                f"there is no column {called!r}; a paired difference needs an item and a system a row"
-            )
+            raise RagnbError(f"no column {called!r}; a paired difference needs an item and a system a row")
     table = table.rename(columns={system: "system"})
     systems = list(pd.unique(table["system"]))
     if baseline not in systems:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,11 @@ from ragnb import stats
 from ragnb.calibration import bands, maps
 from ragnb.calibration.cells import Cells, cells_of
 from ragnb.calibration.corrected import corrected_mean, corrected_ways
-from ragnb.calibration.raters import Asked, numbers
-from ragnb.calibration.ratings import Ratings
+from ragnb.calibration.raters import Asked
+from ragnb.calibration.ratings import Ratings, scores_of
 from ragnb.calibration.table import ALL
 from ragnb.calibration.verdict import Settings
-from ragnb.errors import RagnbError, did_you_mean
-from ragnb.weights import as_pandas, column_names, nfc
+from ragnb.weights import column_names, nfc
 
 
 def frames_of(
@@ -90,15 +89,13 @@ def _all_labelled(cells: Cells, scale: tuple[float, float], level: float) -> pd.
 def judged_rows(judged: Any, judge: str, asked: Asked) -> pd.DataFrame:
     """Return a judge's further rows: ``judge, dimension``, and ``cluster, system`` where they are known."""
     have = column_names(judged)
-    names = {judge: "judge"}
-    names |= {asked.keys[0]: "dimension"} if asked.keys and asked.keys[0] in have else {}
-    names |= {asked.cluster: "cluster"} if asked.cluster is not None and asked.cluster in have else {}
-    if judge not in have:
-        raise RagnbError(f"judged has no column {judge!r}; {did_you_mean(judge, have)}")
+    names = {name: "dimension" for name in asked.keys[:1] if name in have}
+    cluster = asked.cluster if asked.cluster in have else None
+    alone = replace(asked, human=(), by=list(names), cluster=cluster, groups=())
+    scores = scores_of(judged, judge, alone, rows=True, where="judged: ")
+    names |= {} if cluster is None else {cluster: "cluster"}
     names |= {"system": "system"} if "system" in have and "system" not in names else {}
-    frame = as_pandas(judged)
-    scores = numbers(frame, judge, asked.missing)
-    found = frame[list(names)].rename(columns=names).assign(judge=scores)
+    found = scores.table[list(names)].rename(columns=names).assign(judge=scores.x)
     if "cluster" in found:
         found["cluster"] = found["cluster"].map(nfc)
     return found if "dimension" in found else found.assign(dimension=ALL)

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ragnb import stats
-from ragnb.calibration.pooled import By, Scale, pooled
+from ragnb.calibration.pooled import Scale, pooled
+from ragnb.calibration.raters import Asked, Missing, Names
 from ragnb.errors import RagnbError
 from ragnb.markup import number, percent
 from ragnb.stats.means import Array
@@ -20,11 +21,12 @@ def labels_needed(
     ratings: Any,
     *,
     judge: str = "judge",
-    human: str = "human",
-    by: By = "dimension",
-    cluster: str = "cluster",
+    human: Names = "human",
+    by: Names | None = "dimension",
+    cluster: str | None = "cluster",
     item: str = "item_id",
     scale: Scale = None,
+    missing: Missing = None,
     tolerance: float = 1.0,
     target: float = 0.8,
     level: float = 0.95,
@@ -35,7 +37,7 @@ def labels_needed(
 
     Parameters
     ----------
-    ratings, judge, human, by, cluster, item, scale
+    ratings, judge, human, by, cluster, item, scale, missing
         As in `corrected_mean`.
     tolerance : float
         |judge − human| that still agrees, in points of the scale, compared on raw values.
@@ -58,7 +60,8 @@ def labels_needed(
     0     76    36  counted
     """
     rows = []
-    for head, flags, clusters in _flags(ratings, tolerance, judge, human, by, cluster, item, scale):
+    asked = Asked(human, by, scale, cluster, missing, item=item)
+    for head, flags, clusters in _flags(ratings, tolerance, judge, asked):
         need = stats.labels_needed(flags, clusters, target=target, alpha=1 - level, power=power)
         counts = {"n": len(flags), "total": need.total, "more": need.more, "independent": need.independent}
         rest = {
@@ -77,11 +80,12 @@ def label_budget(
     ratings: Any,
     *,
     judge: str = "judge",
-    human: str = "human",
-    by: By = "dimension",
-    cluster: str = "cluster",
+    human: Names = "human",
+    by: Names | None = "dimension",
+    cluster: str | None = "cluster",
     item: str = "item_id",
     scale: Scale = None,
+    missing: Missing = None,
     tolerance: float = 1.0,
     target: float = 0.8,
     level: float = 0.95,
@@ -91,7 +95,7 @@ def label_budget(
 
     Parameters
     ----------
-    ratings, judge, human, by, cluster, item, scale, tolerance, target, level
+    ratings, judge, human, by, cluster, item, scale, missing, tolerance, target, level
         As in `labels_needed`.
     labels : sequence of int, optional
         The budgets; None lays some 40 past what is there and what is needed.
@@ -113,7 +117,8 @@ def label_budget(
     2     150        0.04         1.00      0.98
     """
     parts = []
-    for head, flags, clusters in _flags(ratings, tolerance, judge, human, by, cluster, item, scale):
+    asked = Asked(human, by, scale, cluster, missing, item=item)
+    for head, flags, clusters in _flags(ratings, tolerance, judge, asked):
         curve = budget_curve(flags, clusters, target, level, labels)
         for at, (name, value) in enumerate(head.items()):
             curve.insert(at, name, value)
@@ -165,10 +170,10 @@ def labels_text(need: stats.LabelsNeeded, n: int, target: float, lang: str = "en
 
 
 def _flags(
-    ratings: Any, tolerance: float, judge: str, human: str, by: By, cluster: str, item: str, scale: Scale
+    ratings: Any, tolerance: float, judge: str, asked: Asked
 ) -> Iterator[tuple[dict[str, Any], Array, Array]]:
     """Yield each group's name, its flags of agreement, and their clusters."""
-    table, groups = pooled(ratings, judge=judge, human=human, by=by, cluster=cluster, item=item, scale=scale)
+    table, groups = pooled(ratings, None, judge, asked)
     table = table.dropna(subset=["judge", "human"])
     if not len(table):
         raise RagnbError("no row has both a judge's and a human's score; label some of the items that it scored")

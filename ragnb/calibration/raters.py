@@ -1,8 +1,8 @@
-"""Several humans on one item: found among the columns, or paired from a row a rater."""
+"""Scores and who gave them: numbers on one scale, several humans on one item side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ SLACK = 1e-9
 
 @dataclass(frozen=True)
 class Asked:
-    """What the caller asked for, as `agreement` and `calibrate` take it."""
+    """What the caller asked for, as the public functions take it; no `human` means a judge's scores alone."""
 
     human: Names = "human"
     by: Names | None = "dimension"
@@ -29,6 +29,7 @@ class Asked:
     missing: Missing = None
     rater: str = "rater"
     item: str = "item_id"
+    system: str = "system"
     groups: tuple[str, ...] = ()
 
     @property
@@ -63,12 +64,14 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
     if asked.item not in table.columns:
         raise RagnbError(f"a {asked.rater!r} column needs {asked.item!r} beside it: which rows are one item?")
     raters, people = pd.factorize(table[asked.rater])
-    if (raters < 0).any():
-        raise RagnbError(f"column {asked.rater!r} is empty in row {table.index[int(np.argmax(raters < 0))]!r}")
-    same = [c for c in (asked.item, "system", *asked.keys, asked.cluster) if c in table.columns]
+    said = numbers(table, human, asked.missing)
+    nobody = (raters < 0) & ~np.isnan(said)
+    if nobody.any():
+        raise RagnbError(f"column {asked.rater!r} is empty in row {table.index[int(np.argmax(nobody))]!r}")
+    same = [c for c in (asked.item, asked.system, *asked.keys, asked.cluster) if c in table.columns]
     item = table.groupby(same, sort=False, dropna=False).ngroup().to_numpy()
     pair = item.astype(np.int64) * len(people) + raters
-    first = pd.Series(pair).duplicated().to_numpy()
+    first = pd.Series(pair).duplicated().to_numpy() & (raters >= 0)
     if first.any():
         row = table.iloc[int(np.argmax(first))]
         raise RagnbError(
@@ -82,7 +85,7 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
         name = table[asked.item].iloc[int(np.argmax(item == at))]
         raise RagnbError(f"item {name} has several scores in column {judge!r}; give one score an item")
     grid = np.full((int(item.max(initial=-1)) + 1, len(people)), np.nan)
-    grid[item, raters] = numbers(table, human, asked.missing)
+    grid[item[raters >= 0], raters[raters >= 0]] = said[raters >= 0]
     out = table.drop_duplicates(same).drop(columns=human).reset_index(drop=True)
     return pd.concat([out, pd.DataFrame(grid).add_prefix("__rater")], axis=1)
 
@@ -94,7 +97,7 @@ def mean_of(grid: Array) -> Array:
     return np.where(size > 0, np.where(known, grid, 0.0).sum(axis=1) / np.maximum(size, 1), np.nan)
 
 
-def numbers(table: pd.DataFrame, name: str, missing: Missing) -> Array:
+def numbers(table: pd.DataFrame, name: str, missing: Missing, where: str = "") -> Array:
     """Return a column of scores as floats, nan where there is none or where it holds a mark for missing.
 
     Raises
@@ -108,12 +111,62 @@ def numbers(table: pd.DataFrame, name: str, missing: Missing) -> Array:
         if text.any():
             at = int(np.argmax(text))
             raise RagnbError(
-                f"column {name!r}, row {column.index[at]!r}: {column.iloc[at]!r} is text, not a score; "
+                f"{where}column {name!r}, row {column.index[at]!r}: {column.iloc[at]!r} is text, not a score; "
                 "read the file with rn.read_ratings, or convert the column to numbers"
             )
     values = np.array(column.to_numpy(dtype=float, na_value=np.nan), dtype=float)
     for word in [] if missing is None or missing == OUTSIDE else np.atleast_1d(np.asarray(missing, dtype=float)):
         values[np.abs(values - word) <= SLACK] = np.nan
     if np.isinf(values).any():
-        raise RagnbError(f"column {name!r} holds an infinite value; a rating is a finite number or missing")
+        raise RagnbError(f"{where}column {name!r} holds an infinite value; a rating is a finite number or missing")
     return values
+
+
+def without_outside(columns: Iterable[Array], scale: tuple[float, float] | None) -> None:
+    """Blank, in place, what lies outside the scale."""
+    if scale is None:
+        raise RagnbError('missing="outside" needs the scale; give its lowest and highest label, such as (1, 5)')
+    for values in columns:
+        values[(values < scale[0] - SLACK) | (values > scale[1] + SLACK)] = np.nan
+
+
+def scale_of(
+    named: Mapping[str, Array], index: pd.Index, scale: tuple[float, float] | None, where: str
+) -> tuple[tuple[float, float], bool]:
+    """Return the scale as given or as seen, and whether it is a guess; marks and what lies outside are refused."""
+    seen = np.concatenate([values[~np.isnan(values)] for values in named.values()])
+    if scale is None:
+        _refuse_marks(named, where)
+        low, high = (float(np.floor(seen.min())), float(np.ceil(seen.max()))) if len(seen) else (0.0, 1.0)
+        return (low, high if high > low else low + 1.0), True
+    low, high = float(scale[0]), float(scale[1])
+    if not low < high or not np.isfinite([low, high]).all():
+        raise RagnbError(f"scale={scale} is no scale; give its lowest and highest label, such as (1, 5)")
+    for name, values in named.items():
+        wrong = (values < low - SLACK) | (values > high + SLACK)
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise RagnbError(
+                f"{where}column {name!r}, row {index[at]!r}: {values[at]:g} lies outside "
+                f"scale=({low:g}, {high:g}); if it marks an answer that could not be parsed, "
+                f"say missing={values[at]:g}; else widen the scale"
+            )
+    return (low, high), False
+
+
+def _refuse_marks(named: Mapping[str, Array], where: str) -> None:
+    for name, values in named.items():
+        below = values[values < 0]
+        if len(below) and (below == -1).all() and all((v[v < 0] == -1).all() for v in named.values()):
+            raise RagnbError(
+                f"{where}column {name!r} holds −1 in {len(below)} rows and no other value below 0: a mark for an "
+                "answer that could not be parsed? Say missing=-1; or give scale=(-1, …) if −1 is a rating"
+            )
+    judge, *others = named.values()
+    top = max((float(np.nanmax(v)) for v in others if not np.isnan(v).all()), default=0.0)
+    inner = judge[(judge > 0) & (judge < 1)]
+    if len(inner) and np.nanmax(judge) <= 1 and top > 1:
+        raise RagnbError(
+            f"the judge's scores lie in 0..1 and the humans' go up to {top:g}: bring both onto one scale first "
+            "(low + (high − low)·score), or give scale= if they already are"
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,14 +15,15 @@ import pandas as pd
 
 from ragnb.calibration.raters import (
     OUTSIDE,
-    SLACK,
     Array,
     Asked,
     as_list,
     mean_of,
     numbers,
     raters_of,
+    scale_of,
     side_by_side,
+    without_outside,
 )
 from ragnb.errors import RagnbError, did_you_mean, listing
 from ragnb.weights import collected, column_names
@@ -31,6 +32,18 @@ from ragnb.weights.columns import coded as labelled
 from ragnb.weights.engines import opened, swift
 
 _COUNT = "__rows"
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A table of ratings with its checked scores: the judge's, the humans', the single raters' where known."""
+
+    table: pd.DataFrame
+    x: Array
+    y: Array
+    raters: Array | None
+    scale: tuple[float, float]
+    guessed: bool
 
 
 @dataclass(frozen=True)
@@ -93,73 +106,90 @@ def open_ratings(frame: Any, judge: str, asked: Asked) -> Ratings:
     >>> open_ratings(frame, "judge", Asked()).scale
     (2.0, 5.0)
     """
-    columns = column_names(frame)
-    raters = raters_of(columns, asked.human)
-    human = as_list(asked.human) if isinstance(asked.human, str) and asked.human in columns else []
-    long = asked.rater in columns
-    needs = [judge, *(human or raters or as_list(asked.human)), *raters]
-    defaults = {"dimension", "cluster"}
-    keys = [*asked.keys, *([] if asked.cluster is None else [asked.cluster])]
-    needs += [name for name in keys if name in columns or name not in defaults]
-    needs += [name for name in ("system",) if name in columns]
-    for name in needs:
-        if name not in columns:
-            raise RagnbError(f"column={name!r} is not there; {did_you_mean(name, columns)}")
-    used = list(dict.fromkeys([*needs, *(g for g in asked.groups if g in columns)]))
-    table = _pandas(frame, used, long, asked)
-    if long and not raters:
-        table = side_by_side(table, judge, needs[1], asked)
-        raters = [name for name in table.columns if str(name).startswith("__rater")]
-    return _laid_out(table, judge, human, raters, asked)
-
-
-def _pandas(frame: Any, used: list[str], long: bool, asked: Asked) -> pd.DataFrame:
-    """The columns as pandas; rows of another engine are counted there, unless raters must first be paired."""
-    more = [c for c in (asked.rater, asked.item, "system") if c not in used] if long else []
-    if isinstance(frame, pd.DataFrame):
-        return frame[[*used, *(c for c in more if c in frame.columns)]]
-    rows = opened(frame)
-    if long:
-        have = rows.collect_schema().names()
-        return as_pandas(collected(rows.select(*used, *(c for c in more if c in have))).to_native())
-    counted = swift(rows.select(*used)).group_by(*used).agg(nw.len().alias(_COUNT))
-    return as_pandas(collected(counted).to_native())
-
-
-def _laid_out(table: pd.DataFrame, judge: str, human: list[str], raters: list[str], asked: Asked) -> Ratings:
-    x = numbers(table, judge, asked.missing)
-    grid = np.column_stack([numbers(table, name, asked.missing) for name in raters]) if raters else None
-    own = next(iter(human or as_list(asked.human)))
-    y = numbers(table, own, asked.missing) if own in table.columns and (human or grid is None) else None
-    named = {judge: x} | ({} if y is None else {own: y})
-    named |= {name: grid[:, k] for k, name in enumerate(raters) if grid is not None}
-    if asked.missing == OUTSIDE:
-        _without_outside(named.values(), asked.scale)
-    if y is None:
-        y = mean_of(np.empty((len(x), 0)) if grid is None else grid)
-    scale, guessed = _scale(named, table.index, asked.scale)
+    found = scores_of(frame, judge, asked)
+    table, scale = found.table, found.scale
     counts = table[_COUNT].to_numpy(dtype=float) if _COUNT in table.columns else np.ones(len(table))
     cluster = labelled(table[asked.cluster], compose=True) if asked.cluster in table.columns else None
     if cluster is not None and (cluster.codes < 0).any():
         row = table.index[int(np.argmax(cluster.codes < 0))]
         raise RagnbError(f"column {asked.cluster!r} is empty in row {row!r}; every rating needs its cluster")
-    keys = {name: _labels(table, name) for name in dict.fromkeys([*asked.keys, *asked.groups, "system"])}
+    keys = {name: _labels(table, name) for name in dict.fromkeys([*asked.keys, *asked.groups, asked.system])}
     sizes = {
         name: table[name].to_numpy(dtype=float, na_value=np.nan)
         for name in asked.groups
         if name in table.columns and _is_amount(table[name])
     }
-    found = {name: labels for name, labels in keys.items() if labels is not None}
-    groups = {name: found[name] for name in asked.groups if name in found and name not in sizes}
+    labels = {name: found for name, found in keys.items() if found is not None}
+    groups = {name: labels[name] for name in asked.groups if name in labels and name not in sizes}
     codes, names = (None, ()) if cluster is None else (cluster.codes, cluster.names)
-    return Ratings(x, y, grid, counts, found, codes, scale, guessed, names, groups, sizes)
+    return Ratings(
+        found.x, found.y, found.raters, counts, labels, codes, scale, found.guessed, names, groups, sizes
+    )
 
 
-def _without_outside(columns: Iterable[Array], scale: tuple[float, float] | None) -> None:
-    if scale is None:
-        raise RagnbError('missing="outside" needs the scale; give its lowest and highest label, such as (1, 5)')
-    for values in columns:
-        values[(values < scale[0] - SLACK) | (values > scale[1] + SLACK)] = np.nan
+def scores_of(
+    frame: Any, judge: str, asked: Asked, *, rows: bool = False, needs: Sequence[str] = (), where: str = ""
+) -> Scores:
+    """Check the scores of a frame of any engine, and set single raters side by side.
+
+    Parameters
+    ----------
+    rows : bool
+        Whether each row is kept as it stands, items and systems with it; else other engines count equal rows.
+    needs, where
+        Further columns that must be there; the words before a refusal.
+
+    Examples
+    --------
+    >>> scores_of(pd.DataFrame({"judge": [4, -1], "human": [5, 2]}), "judge", Asked(missing=-1)).x
+    array([ 4., nan])
+    """
+    columns = column_names(frame)
+    people = as_list(asked.human)
+    raters = raters_of(columns, asked.human)
+    human = people if isinstance(asked.human, str) and asked.human in columns else []
+    long = asked.rater in columns and bool(people)
+    keys = [*asked.keys, *([] if asked.cluster is None else [asked.cluster])]
+    usual = [name for name in keys if name in columns or name not in {"dimension", "cluster"}]
+    wanted = [judge, *(human or raters or people), *raters, *usual, *needs]
+    for name in wanted:
+        if name not in columns:
+            raise RagnbError(f"{where}column={name!r} is not there; {did_you_mean(name, columns)}")
+    wanted += [name for name in (asked.system, *asked.groups) if name in columns]
+    if rows or long:
+        wanted += [name for name in (asked.rater, asked.item) if name in columns]
+    table = _pandas(frame, list(dict.fromkeys(wanted)), counted=not (rows or long))
+    if long and not raters:
+        table = side_by_side(table, judge, wanted[1], asked)
+        raters = [name for name in table.columns if str(name).startswith("__rater")]
+    return _checked(table, judge, human, raters, asked, where)
+
+
+def _pandas(frame: Any, used: list[str], *, counted: bool) -> pd.DataFrame:
+    """The columns as pandas; rows of another engine are counted there where that is asked for."""
+    if isinstance(frame, pd.DataFrame):
+        return frame[used]
+    part = opened(frame).select(*used)
+    return as_pandas(
+        collected(swift(part).group_by(*used).agg(nw.len().alias(_COUNT)) if counted else part).to_native()
+    )
+
+
+def _checked(
+    table: pd.DataFrame, judge: str, human: list[str], raters: list[str], asked: Asked, where: str
+) -> Scores:
+    x = numbers(table, judge, asked.missing, where)
+    grid = np.column_stack([numbers(table, name, asked.missing) for name in raters]) if raters else None
+    own = next(iter(human or as_list(asked.human)), "")
+    y = numbers(table, own, asked.missing) if own in table.columns and (human or grid is None) else None
+    named = {judge: x} | ({} if y is None else {own: y})
+    named |= {name: grid[:, k] for k, name in enumerate(raters) if grid is not None}
+    if asked.missing == OUTSIDE:
+        without_outside(named.values(), asked.scale)
+    if y is None:
+        y = mean_of(np.empty((len(x), 0)) if grid is None else grid)
+    scale, guessed = scale_of(named, table.index, asked.scale, where)
+    return Scores(table, x, y, grid, scale, guessed)
 
 
 def _is_amount(column: pd.Series) -> bool:
@@ -170,47 +200,6 @@ def _is_amount(column: pd.Series) -> bool:
 
 def _labels(table: pd.DataFrame, name: str) -> Labels | None:
     return labelled(table[name]) if name in table.columns else None
-
-
-def _scale(
-    named: Mapping[str, Array], index: pd.Index, scale: tuple[float, float] | None
-) -> tuple[tuple[float, float], bool]:
-    """The scale as given or as seen; what lies outside it, or looks like a mark for "not parsed", is refused."""
-    seen = np.concatenate([values[~np.isnan(values)] for values in named.values()])
-    if scale is None:
-        _refuse_marks(named)
-        low, high = (float(np.floor(seen.min())), float(np.ceil(seen.max()))) if len(seen) else (0.0, 1.0)
-        return (low, high if high > low else low + 1.0), True
-    low, high = float(scale[0]), float(scale[1])
-    if not low < high or not np.isfinite([low, high]).all():
-        raise RagnbError(f"scale={scale} is no scale; give its lowest and highest label, such as (1, 5)")
-    for name, values in named.items():
-        wrong = (values < low - SLACK) | (values > high + SLACK)
-        if wrong.any():
-            at = int(np.argmax(wrong))
-            raise RagnbError(
-                f"column {name!r}, row {index[at]!r}: {values[at]:g} lies outside scale=({low:g}, {high:g}); "
-                f"if it marks an answer that could not be parsed, say missing={values[at]:g}; else widen the scale"
-            )
-    return (low, high), False
-
-
-def _refuse_marks(named: Mapping[str, Array]) -> None:
-    for name, values in named.items():
-        below = values[values < 0]
-        if len(below) and (below == -1).all() and all((v[v < 0] == -1).all() for v in named.values()):
-            raise RagnbError(
-                f"column {name!r} holds −1 in {len(below)} rows and no other value below 0: a mark for an answer "
-                "that could not be parsed? Say missing=-1; or give scale=(-1, …) if −1 is a rating"
-            )
-    judge, *others = named.values()
-    top = max((float(np.nanmax(v)) for v in others if not np.isnan(v).all()), default=0.0)
-    inner = judge[(judge > 0) & (judge < 1)]
-    if len(inner) and np.nanmax(judge) <= 1 and top > 1:
-        raise RagnbError(
-            f"the judge's scores lie in 0..1 and the humans' go up to {top:g}: bring both onto one scale first "
-            "(low + (high − low)·score), or give scale= if they already are"
-        )
 
 
 def group_columns(columns: Iterable[str], groups: Sequence[str] | None) -> tuple[str, ...]:
