@@ -46,7 +46,7 @@ def test_the_scenario_loads_and_the_pictures_are_there(tmp_path):
     "line", [x for block in blocks("sh") for x in block.splitlines() if x.startswith("ragnb ")]
 )
 def test_the_commands_run(line, tmp_path):
-    (name,) = re.findall(r"\b(?:check\.md|card\.html)\b", line)
+    (name,) = re.findall(r"\b(?:check\.md|card\.html|evaluated\.csv)\b", line)
     words = [str(tmp_path / name) if word == name else word for word in shlex.split(line)]
     command = [sys.executable, "-c", "from ragnb.cli import main; main()", *words[1:]]
     done = subprocess.run(
