@@ -4,18 +4,21 @@ import csv
 import json
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from ragnb.judging import support_lexical
+from ragnb.judging import parse_verdict, support_lexical
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "data" / "quickstart"
 MADE = [
     "cases.jsonl",
     "gold.json",
+    "judge_replies.jsonl",
     "judged_simulated.csv",
     "ratings.csv",
     "scores.csv",
@@ -230,3 +233,41 @@ def test_simulated_judge_has_the_faults_that_the_readme_tells_of():
     clarity = Counter(row["judge"] for row in table if row["dimension"] == "clarity")
     assert set(clarity) == {"7", "8"}
     assert clarity["8"] > 100
+
+
+def test_simulated_replies_say_so_and_give_the_simulated_scores_to_rated_answers():
+    recorded = lines("judge_replies.jsonl")
+    assert {row["origin"] for row in recorded} == {"simulated"}
+    assert len({(row["question"], row["answer"]) for row in recorded}) == len(recorded) == 10 + 2 * 5
+    of = {(row["sample_id"], row["system"]): row for row in rows("judged_simulated.csv")}
+    rated = {(row["item_id"], row["system"]) for row in rows("ratings.csv")}
+    read = Counter()
+    for row in recorded[:10]:
+        place = row["sample_id"], row["system"]
+        assert place in rated
+        assert (row["question"], row["answer"]) == (of[place]["question"], of[place]["answer"])
+        verdicts = [parse_verdict(text) for text in row["replies"]]
+        read.update(verdict.parse_status for verdict in verdicts)
+        first, second = (verdict.scores for verdict in verdicts if verdict.scores)
+        assert first == {name: float(of[place][name]) for name in first}
+        assert all(abs(second[name] - first[name]) <= 1 for name in first)
+    assert read["no_json"] == 1
+    assert read["folded"] == 4
+    assert read["strict"] == 16
+    assert all(parse_verdict(row["replies"][0]).status == "ok" for row in recorded[10:])
+
+
+def test_judge_server_refuses_what_is_not_recorded_logs_it_and_ends_with_its_input(tmp_path):
+    command = [sys.executable, FOLDER / "judge_server.py", "--log", tmp_path / "calls.jsonl"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        url = server.stdout.readline().strip()
+        data = '<data-7>\n{"question": "Who?", "answer": "Ann."}\n</data-7>'
+        body = {"model": "m", "messages": [{"role": "system", "content": ""}, {"role": "user", "content": data}]}
+        request = urllib.request.Request(f"{url}/chat/completions", json.dumps(body).encode())
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(request, timeout=10)
+        refused.value.close()
+        server.stdin.close()
+    assert (refused.value.code, server.returncode) == (422, 0)
+    logged = json.loads((tmp_path / "calls.jsonl").read_text(encoding="utf-8"))
+    assert logged == {"sample_id": None, "system": None, "call": 0, "again": False}

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from pipeline import STRONG, WEAK, Pipeline, Row, System
 from raters import rate
+from replies import replies
 
 from ragnb.judging import support_lexical
 
@@ -178,6 +179,7 @@ def make() -> dict[str, str]:
         "scores_simulated.csv": table(simulate()),
         "judged_simulated.csv": table(judged),
         "ratings.csv": table(ratings),
+        "judge_replies.jsonl": jsonl(replies(judged, questions)),
     }
 
 

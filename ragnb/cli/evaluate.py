@@ -61,7 +61,7 @@ def evaluate_command(
     """Score the cases of a scenario."""
     from ragnb.scoring import evaluate, expected
 
-    scenario = _scenario(source, overrides(parameters) | ({"lang": lang} if lang else {}))
+    scenario = scenario_of(source, overrides(parameters) | ({"lang": lang} if lang else {}))
     say = texts.load(scenario.lang)
     out = out or Path("reports") / scenario.name / "scores.csv"
     store = store or out.with_suffix(".sqlite")
@@ -69,7 +69,7 @@ def evaluate_command(
     judge, vectors = _clients(scenario, embeddings, limits)
     how: dict[str, Any] = {"llm": judge, "embeddings": vectors, "store": store, "lang": scenario.lang}
     how["refusal"] = scenario.refusal
-    cases, chosen = _cases(scenario), _metrics(scenario, metrics, judge, vectors)
+    cases, chosen = cases_of(scenario), _metrics(scenario, metrics, judge, vectors)
     if dry_run:
         found = expected(cases, chosen, **how)
         numbers = {"calls": found.calls, "tokens": found.tokens, "cells": found.cells, "done": found.done}
@@ -77,7 +77,7 @@ def evaluate_command(
         return PASSED
     store.parent.mkdir(parents=True, exist_ok=True)
     scores = evaluate(cases, chosen, name=scenario.name, **how)
-    write_whole(out, _csv(scores))
+    write_whole(out, csv_of(scores))
     for row in scores.attrs["notes"]:
         note(row["text"])
     click.echo("\n".join(_told(scores, say)))
@@ -85,7 +85,7 @@ def evaluate_command(
     return BLOCKED if scores.attrs["failed"] or scores.attrs["spent"]["stopped"] else PASSED
 
 
-def _scenario(source: Path, settings: dict[str, Any]) -> Scenario:
+def scenario_of(source: Path, settings: dict[str, Any]) -> Scenario:
     from ragnb.scenario import Scenario, load_scenario
 
     if source.suffix.lower() in (".yaml", ".yml"):
@@ -93,7 +93,7 @@ def _scenario(source: Path, settings: dict[str, Any]) -> Scenario:
     return Scenario(cases=source, **settings)
 
 
-def _cases(scenario: Scenario) -> pd.DataFrame:
+def cases_of(scenario: Scenario) -> pd.DataFrame:
     """The cases alone, kept where the scenario says: its scores and traces are not what is scored."""
     from ragnb.assessment.inputs import gather
     from ragnb.scenario import Scenario
@@ -136,7 +136,7 @@ def _metrics(
     return fit or None
 
 
-def _csv(scores: pd.DataFrame) -> str:
+def csv_of(scores: pd.DataFrame) -> str:
     from ragnb.readers import to_csv_text
 
     return to_csv_text(scores)

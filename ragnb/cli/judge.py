@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ragnb import texts
-from ragnb.cli.evaluate import _cases, _csv, _scenario
+from ragnb.cli.evaluate import cases_of, csv_of, scenario_of
 from ragnb.cli.parameters import FILE, PARAM, overrides
 from ragnb.cli.terminal import BLOCKED, PASSED, plain, text_table
 from ragnb.errors import RagnbError
@@ -54,7 +54,7 @@ def judge_command(
     from ragnb.weights import weighted_means
     from ragnb.work import Client
 
-    scenario = _scenario(source, overrides(parameters))
+    scenario = scenario_of(source, overrides(parameters))
     say, profile = texts.load(scenario.lang), scenario.llm_profiles.get("judge")
     if profile is None:
         raise RagnbError(f"{plain(source)}: it names no judge; add llm_profiles: judge: base_url and model")
@@ -63,11 +63,11 @@ def judge_command(
     client = Client(profile, max_calls=max_calls, concurrency=concurrency)
     options |= {"store": store, "lang": scenario.lang}
     if dry_run:
-        click.echo(say("judge.cli.need", **vars(estimated(_cases(scenario), client, **options))))
+        click.echo(say("judge.cli.need", **vars(estimated(cases_of(scenario), client, **options))))
         return PASSED
     store.parent.mkdir(parents=True, exist_ok=True)
-    found = judge(_cases(scenario), client, name=scenario.name, **options)
-    write_whole(out, _csv(found))
+    found = judge(cases_of(scenario), client, name=scenario.name, **options)
+    write_whole(out, csv_of(found))
     click.echo("\n".join(f"- {plain(text)}" for text in found.notes["text"]))
     means = weighted_means(found, ["accuracy", "completeness", "clarity"]).to_dict("records")
     rows = [[row["metric"], with_interval(row["value"], row["low"], row["high"]), str(row["n"])] for row in means]
