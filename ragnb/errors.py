@@ -102,3 +102,16 @@ def require(module: str, extra: str) -> ModuleType:
         raise MissingExtraError(
             f'{module} is not installed; it comes with: pip install "ragnb[{extra}]"'
         ) from error
+
+
+def worded(error: Exception) -> str:
+    """Return what an error says; that of the operating system names its file.
+
+    Examples
+    --------
+    >>> worded(FileNotFoundError(2, "No such file", "a.csv"))
+    'No such file: a.csv'
+    """
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}"
+    return str(error)

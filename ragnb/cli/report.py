@@ -10,7 +10,8 @@ import click
 
 from ragnb import texts
 from ragnb.cli.parameters import FILE, PARAM, overrides
-from ragnb.cli.terminal import BAD_INPUT, PASSED, note, plain
+from ragnb.cli.terminal import BAD_INPUT, PASSED, complain, note, plain
+from ragnb.errors import RagnbError
 
 if TYPE_CHECKING:
     from ragnb.report import Made
@@ -65,8 +66,7 @@ def report_command(scenarios: Sequence[Path], parameters: Sequence[str], out: Pa
 
 def _tell(made: Made, many: bool) -> None:
     if made.result is None:
-        where = f"{made.scenario}: " if many and str(made.scenario) not in made.error else ""
-        return click.echo(f"ragnb: {plain(where + made.error)}", err=True)
+        return complain(RagnbError(made.error), made.scenario if many else None)
     for text in made.result.warnings:
         note(text)
     click.echo(f"{plain(made.scenario.stem)}: {plain(made.result.verdict)}")

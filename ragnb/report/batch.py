@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 from ragnb import texts
-from ragnb.errors import RagnbError
+from ragnb.errors import RagnbError, worded
 from ragnb.files import write_whole
 from ragnb.markup import (
     MISSING,
@@ -97,8 +97,7 @@ def _made(path: Path, out: Any, overrides: Overrides | None, progress: bool) -> 
     try:
         return Made(path, report(path, out=out, overrides=overrides, progress=progress))
     except (RagnbError, OSError) as error:
-        told = isinstance(error, OSError) and error.strerror
-        return Made(path, error=f"{told}: {error.filename}" if told and isinstance(error, OSError) else str(error))
+        return Made(path, error=worded(error))
 
 
 def index(made: Sequence[Made], out: str | os.PathLike[str], *, lang: str = "en") -> Path:
