@@ -8,16 +8,19 @@ scanner is told the types: it refuses a value of another one, which its own infe
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from mmap import mmap
+from typing import IO, TYPE_CHECKING, Any
 
 from ragnb.readers import jsonl
 
 if TYPE_CHECKING:
     import polars as pl
 
+Bytes = bytes | mmap
 BLOCK = 2 << 20
 _SURROGATE = re.compile(rb"\\u[dD]")
 
@@ -29,12 +32,15 @@ class Scan:
     Parameters
     ----------
     data : bytes
+    file : open file, or None
+        The file that holds these bytes and no others; it is scanned in their place.
     schema : mapping of key to Polars type
     made : expressions
         What takes the place of a key as it is scanned.
     """
 
-    data: bytes
+    data: Bytes
+    file: IO[bytes] | None
     schema: Mapping[str, Any]
     made: Sequence[pl.Expr] = ()
     bad: list[tuple[int, str]] = field(default_factory=list)
@@ -44,8 +50,9 @@ class Scan:
         """Return the records; None where a value is not of its key's type, or is not what is made of it."""
         import polars as pl
 
-        whole = self._clean(self.data)
-        if whole is not None:
+        whole = self._clean(self.data, self.file)
+        grown = self.file is not None and os.fstat(self.file.fileno()).st_size != len(self.data)
+        if whole is not None and not grown:
             return whole
         parts: list[pl.DataFrame] = []
         start, line = 0, 1
@@ -60,15 +67,14 @@ class Scan:
             start, line = end, line + block.count(b"\n")
         return pl.concat(parts)
 
-    def _clean(self, block: bytes) -> pl.DataFrame | None:
-        return None if has_surrogate(block) or has_long_line(block) else self._scanned(block)
+    def _clean(self, block: Bytes, file: IO[bytes] | None = None) -> pl.DataFrame | None:
+        return None if has_surrogate(block) or has_long_line(block) else self._scanned(file or bytes(block))
 
-    def _scanned(self, block: bytes) -> pl.DataFrame | None:
+    def _scanned(self, block: bytes | IO[bytes]) -> pl.DataFrame | None:
         import polars as pl
 
-        empty = pl.LazyFrame(schema=dict(self.schema))
-        records = pl.scan_ndjson(block, schema=dict(self.schema)) if block and not block.isspace() else empty
         try:
+            records = pl.scan_ndjson(block, schema=dict(self.schema))
             return records.with_columns(self.made).collect(engine="streaming")
         except (pl.exceptions.PolarsError, ValueError):
             return None
@@ -99,12 +105,12 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and value != value else value
 
 
-def has_surrogate(data: bytes) -> bool:
+def has_surrogate(data: Bytes) -> bool:
     """Whether the escape of half a surrogate pair may stand in the lines, which scanners turn into NUL."""
     return _SURROGATE.search(data) is not None
 
 
-def has_long_line(data: bytes) -> bool:
+def has_long_line(data: Bytes) -> bool:
     """Whether a line is longer than the reader takes, looked for by leaps.
 
     Examples

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ragnb.errors import RagnbWarning, place
 from ragnb.files import is_pattern
 from ragnb.readers import jsonl
-from ragnb.readers.blocks import Scan
+from ragnb.readers.blocks import Bytes, Scan
 from ragnb.readers.cells import as_id, as_text
 from ragnb.readers.contract import IDS
 from ragnb.readers.document import Document, find_document
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 SAMPLED = 500
 TEXTS = {"question", "answer", *IDS}
 EXPECTED = ("citations", "chunks", "ok", "system", "repeat", "qid")
-_BOM, _GZIP = b"\xef\xbb\xbf", b"\x1f\x8b"
 
 
 def scan(
@@ -40,10 +39,9 @@ def scan(
     lines = format == "jsonl" or (format is None and document.suffix in (".jsonl", ".ndjson"))
     if not lines or not document.is_utf8:
         return None
-    data = document.path.read_bytes()
-    data = (document.data() if data.startswith(_GZIP) else data).removeprefix(_BOM)
-    schema = _schema(data, columns)
-    found = None if schema is None else _records(data, schema)
+    with document.shared() as (data, file):
+        schema = _schema(data, columns)
+        found = None if schema is None else _records(data, file, schema)
     if found is None:
         return None
     scanned, frame = found
@@ -100,7 +98,7 @@ def _tell(report: Lossy, where: Document | str) -> None:
         warnings.warn(f"{place(file)}{n} lines left out; {told}", RagnbWarning, stacklevel=4)
 
 
-def _schema(data: bytes, columns: Mapping[str, str] | None) -> dict[str, Any] | None:
+def _schema(data: Bytes, columns: Mapping[str, str] | None) -> dict[str, Any] | None:
     """Return the type of each key that a sample of lines holds, None where one has no single type."""
     import polars as pl
 
@@ -135,7 +133,7 @@ def _schema(data: bytes, columns: Mapping[str, str] | None) -> dict[str, Any] | 
     return schema
 
 
-def _sampled(data: bytes) -> list[bytes]:
+def _sampled(data: Bytes) -> list[bytes]:
     head = data[: 1 << 22].split(b"\n", SAMPLED)[:SAMPLED]
     step = max(len(data) // SAMPLED, 1)
     starts = (data.find(b"\n", at) + 1 for at in range(0, len(data), step))
@@ -150,19 +148,21 @@ def _kind(value: Any) -> str:
     return {type(None): "none", str: "str", bool: "bool", int: "int", float: "float"}.get(type(value), "other")
 
 
-def _records(data: bytes, schema: Mapping[str, Any]) -> tuple[Scan, pl.DataFrame] | None:
+def _records(
+    data: Bytes, file: IO[bytes] | None, schema: Mapping[str, Any]
+) -> tuple[Scan, pl.DataFrame] | None:
     """Return the records, chunks as lists of ids; None where a value is not of its type, or there are none."""
     import polars as pl
 
     chunks, objects = pl.col("chunks"), pl.List(pl.Struct({"id": pl.String}))
     # Nested values are scanned as text first, which is quick. It lacks escapes: where it had some it is no JSON.
-    plain = pl.when(chunks.str.contains(r"[\\\x00-\x1f]")).then(pl.lit("?")).otherwise(chunks)
+    plain = pl.when(chunks.str.contains("\\", literal=True)).then(pl.lit("?")).otherwise(chunks)
     ids = pl.element().struct.field("id")
-    scans = [Scan(data, schema)]
+    scans = [Scan(data, file, schema)]
     if schema.get("chunks") == pl.String:
         scans = [
-            Scan(data, schema, [plain.str.json_decode(objects).list.eval(ids).alias("chunks")]),
-            Scan(data, {**schema, "chunks": objects}, [chunks.list.eval(ids)]),
+            Scan(data, file, schema, [plain.str.json_decode(objects).list.eval(ids).alias("chunks")]),
+            Scan(data, file, {**schema, "chunks": objects}, [chunks.list.eval(ids)]),
         ]
     for scanned in scans:
         frame = scanned.frame()

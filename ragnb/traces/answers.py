@@ -15,7 +15,7 @@ import numpy as np
 
 from ragnb.errors import RagnbError
 from ragnb.traces.columns import Flags, Lists, Positions, as_series
-from ragnb.traces.forms import composed
+from ragnb.traces.forms import composed, unsettled
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,16 +31,21 @@ PHRASE = r"[a-z0-9][a-z0-9\-\s]{4,}"
 _PHRASE = re.compile(PHRASE)
 
 
-def trimmed(texts: pl.Series) -> pl.Series:
-    """Return texts in Unicode form NFC, trimmed; both halves at once."""
+def trimmed(texts: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Return texts in Unicode form NFC, trimmed, and which are `unsettled`; both halves at once."""
     import polars as pl
 
     middle = len(texts) // 2
     if middle < _FEW:
-        return composed(texts).str.strip_chars()
+        return _trimmed(texts)
     with ThreadPoolExecutor(2) as pool:
-        halves = list(pool.map(composed, [texts[:middle], texts[middle:]]))
-    return pl.concat(halves).str.strip_chars()
+        (head, first), (tail, second) = pool.map(_trimmed, [texts[:middle], texts[middle:]])
+    return pl.concat([head, tail]), pl.concat([first, second])
+
+
+def _trimmed(texts: pl.Series) -> tuple[pl.Series, pl.Series]:
+    odd = unsettled(texts)
+    return composed(texts, odd).str.strip_chars(), odd
 
 
 def tidy(texts: pl.Series) -> pl.Series:

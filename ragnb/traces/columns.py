@@ -189,15 +189,13 @@ class Lists:
         """Return a series of lists, null where a row has none."""
         import polars as pl
 
-        counts = np.bincount(self.rows, minlength=len(self.there))
-        ends = np.concatenate([[0], np.cumsum(counts)])
+        nothing = pl.Series("name", [[]], dtype=pl.List(pl.String))
         held = pl.DataFrame({"row": self.rows, "name": self.names})
-        held = held.group_by("row", maintain_order=True).agg("name")
-        out = pl.DataFrame({"row": np.arange(len(self.there)), "there": self.there, "n": np.diff(ends)})
-        out = out.join(held, on="row", how="left", maintain_order="left")
-        empty = pl.lit(pl.Series([[]], dtype=pl.List(pl.String)))
-        filled = pl.when(pl.col("there") & (pl.col("n") == 0)).then(empty).otherwise(pl.col("name"))
-        return out.select(filled.alias("names"))["names"]
+        lists = held.group_by("row", maintain_order=True).agg("name")
+        place = np.where(self.there, len(lists), -1)
+        place[lists["row"].to_numpy()] = np.arange(len(lists))
+        taken = pl.Series(place)
+        return pl.concat([lists["name"], nothing]).gather(taken.set(taken < 0, None)).alias("names")
 
 
 def _flat(series: pl.Series) -> pl.Series | None:

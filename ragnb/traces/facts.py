@@ -79,15 +79,18 @@ def hits(gold: Gold, cited: Lists) -> Floats:
     return out
 
 
-def contained(gold: Gold, texts: pl.Series, whole: bool) -> Floats:
+def contained(gold: Gold, texts: pl.Series, odd: pl.Series, whole: bool) -> Floats:
     """Return whether each answer holds something of its claim; nan without an answer or a claim.
+
+    Of the answers, `odd` says which may change when they are lower-cased.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from ragnb.traces import columns
+    >>> from ragnb.traces import columns, forms
     >>> gold = Gold.of(pd.DataFrame({"gold_claim": ["30 days", None]}), np.array([0, 1]))
-    >>> contained(gold, columns.as_series(["It is 30 days.", "yes"]), True)
+    >>> texts = columns.as_series(["It is 30 days.", "yes"])
+    >>> contained(gold, texts, forms.unsettled(texts), True)
     array([ 1., nan])
     """
     out = np.full(len(texts), np.nan)
@@ -96,7 +99,8 @@ def contained(gold: Gold, texts: pl.Series, whole: bool) -> Floats:
     if len(asked):
         claims = gold.claims.fill_null("").unique(maintain_order=True)
         number = gold.claims.fill_null("").replace_strict(claims, np.arange(len(claims))).to_numpy()
-        out[asked] = answers.holds(lowered(texts.gather(asked)), claims, number[gold.row[asked]], whole)
+        tidied = lowered(texts.gather(asked), odd.gather(asked))
+        out[asked] = answers.holds(tidied, claims, number[gold.row[asked]], whole)
     return out
 
 

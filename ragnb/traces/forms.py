@@ -18,8 +18,23 @@ _SETTLED = (
 )
 
 
-def composed(series: pl.Series) -> pl.Series:
-    """Return texts in Unicode form NFC; only those that may change are worked on.
+_UNSETTLED = rf"[[^{_SETTLED}]\p{{Changes_When_Lowercased}}\p{{Unassigned}}]"
+
+
+def unsettled(texts: pl.Series) -> pl.Series:
+    """Return which texts hold a character that `composed` or `lowered` may change.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> unsettled(pl.Series(["Yes", "e\\u0301", "資料", None])).to_list()
+    [True, True, False, False]
+    """
+    return texts.str.contains(_UNSETTLED).fill_null(False)
+
+
+def composed(series: pl.Series, among: pl.Series | None = None) -> pl.Series:
+    """Return texts in Unicode form NFC; only those that may change, all of them `among` the given, are worked on.
 
     Examples
     --------
@@ -28,6 +43,7 @@ def composed(series: pl.Series) -> pl.Series:
     True
     """
     wide = series.str.len_bytes() != series.str.len_chars()
+    wide = wide if among is None else wide & among
     if not wide.any():
         return series
     rows = wide.fill_null(False).arg_true()
@@ -53,8 +69,8 @@ def changed(series: pl.Series, rows: pl.Series, change: Callable[[pl.Series], pl
     return pl.concat([series, change(series.gather(rows))]).gather(place)
 
 
-def lowered(texts: pl.Series) -> pl.Series:
-    """Return texts lower-cased; only those with a letter that changes are worked on.
+def lowered(texts: pl.Series, among: pl.Series | None = None) -> pl.Series:
+    """Return texts lower-cased; only those that may change, all of them `among` the given, are worked on.
 
     Examples
     --------
@@ -62,5 +78,5 @@ def lowered(texts: pl.Series) -> pl.Series:
     >>> lowered(pl.Series(["Yes", "資料", None, "no"])).to_list()
     ['yes', '資料', None, 'no']
     """
-    rows = texts.str.contains(r"[\p{Changes_When_Lowercased}\p{Unassigned}]").fill_null(False).arg_true()
+    rows = (unsettled(texts) if among is None else among).arg_true()
     return changed(texts, rows, lambda found: found.str.to_lowercase())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -72,8 +71,10 @@ def match(traces: Any, gold: Any, join: str) -> Met:
     """
     import polars as pl
 
-    by_id = join == "auto" and _share_ids(traces, gold)
-    ours, theirs = Keys.of(traces, by_id), Keys.of(gold, by_id)
+    ours, theirs = (Keys.of(frame, by_id=join == "auto") for frame in (traces, gold))
+    by_id = _share_ids(ours.ids, theirs.ids)
+    if not by_id:
+        ours, theirs = (Keys(keys.ids.clear(len(keys.ids)), keys.questions) for keys in (ours, theirs))
     table = pl.DataFrame({"id": theirs.ids, "q": theirs.questions}).with_row_index("row")
     last_id = table.drop_nulls("id").unique("id", keep="last").select("id", "row")
     last_q = table.drop_nulls("q").unique("q", keep="last")
@@ -86,17 +87,16 @@ def match(traces: Any, gold: Any, join: str) -> Met:
     return Met(found.to_series().to_numpy(), ours, theirs, "sample_id" if by_id else "question")
 
 
-def _share_ids(traces: Any, gold: Any) -> bool:
-    if "sample_id" not in traces.columns or "sample_id" not in gold.columns:
-        return False
-    ours, theirs = (set(ids_of(frame, "sample_id").drop_nulls().unique()) for frame in (traces, gold))
-    if ours and theirs and not ours & theirs:
+def _share_ids(ours: pl.Series, theirs: pl.Series) -> bool:
+    known = theirs.drop_nulls()
+    met = bool(ours.is_in(known.implode()).any())
+    if not met and len(known) and ours.null_count() < len(ours):
+        own, gold = (listing(sorted(ids.drop_nulls().unique()), 3) for ids in (ours, theirs))
         _warn(
-            f"no sample_id of the traces ({listing(sorted(ours), 3)}) is in gold "
-            f"({listing(sorted(theirs), 3)}); they are joined by question text",
+            f"no sample_id of the traces ({own}) is in gold ({gold}); they are joined by question text",
             stacklevel=6,
         )
-    return bool(ours & theirs)
+    return met
 
 
 def report_of(traces: Any, met: Met | None) -> dict[str, Any]:
@@ -157,16 +157,19 @@ def _again(traces: Any, names: pl.Series) -> pl.Series:
 
 def warn_of_repeats(met: Met) -> None:
     """Warn where a trace met gold by a key that gold holds more than once."""
+    twice = {"question": met.theirs.questions, "sample_id": met.theirs.ids}
+    twice = {what: keys.filter(keys.is_not_null() & keys.is_duplicated()) for what, keys in twice.items()}
+    if not any(map(len, twice.values())):
+        return
     rows = met.rows[met.matched]
     by_id = (met.ours.ids.filter(met.matched) == met.theirs.ids.gather(rows)).fill_null(False).to_numpy()
-    used = {"question": (met.theirs.questions, rows[~by_id]), "sample_id": (met.theirs.ids, rows[by_id])}
-    for what, (keys, reached) in used.items():
-        many = {name for name, n in Counter(keys.drop_nulls()).items() if n > 1}
-        names = many & set(keys.gather(np.unique(reached)))
+    used = {"question": met.theirs.questions.gather(rows[~by_id]), "sample_id": met.theirs.ids.gather(rows[by_id])}
+    for what, reached in used.items():
+        names = sorted(set(twice[what]) & set(reached.unique()))
         if names:
             step = "give traces and gold a sample_id" if what == "question" else "make every sample_id unique"
             _warn(
-                f"gold holds {len(names)} {what}(s) more than once ({listing(sorted(names), 3)}); "
+                f"gold holds {len(names)} {what}(s) more than once ({listing(names, 3)}); "
                 f"the last one wins: {step}",
                 stacklevel=4,
             )

@@ -91,8 +91,8 @@ def label_traces(
         if met is not None:
             warn_of_repeats(met)
         frame, wanted = _with_gold(frame, gold, met)
-        texts = trimmed.result()
-        contained = pool.submit(facts.contained, wanted, texts, containment == "auto")
+        texts, odd = trimmed.result()
+        contained = pool.submit(facts.contained, wanted, texts, odd, containment == "auto")
         retrieval = pool.submit(lambda: facts.retrieval(wanted, Lists.of(frame, "chunks")))
         report = pool.submit(report_of, frame, met)
         said = facts.spoken(texts, _words(refusal), _words(patterns), _words(partial))

@@ -133,7 +133,8 @@ def statuses(frame: pd.DataFrame, metrics: Sequence[Metric], values: Sequence[Ar
         name = f"{metric.name}__status"
         if name not in frame.columns:
             continue
-        places, words = pd.factorize(frame[name])
+        label = coded(frame[name])
+        places, words = label.codes, label.names
         unknown = np.array([word not in STATUS_WORDS for word in words] + [False], dtype=bool)[places]
         if unknown.any():
             at = int(np.argmax(unknown))

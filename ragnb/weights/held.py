@@ -57,8 +57,11 @@ def _array(column: pl.Series) -> Any:
 
     if column.dtype.is_numeric():
         whole = column.dtype.is_integer() and not column.null_count()
-        return column.to_numpy() if whole else column.cast(pl.Float64).fill_null(np.nan).to_numpy()
-    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return column.to_numpy() if whole else column.cast(pl.Float64).to_numpy()
+    if isinstance(column.dtype, pl.Enum):
+        places = column.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+        return pd.Categorical.from_codes(places, pd.Index(column.dtype.categories.to_list(), dtype=object))
+    if column.dtype not in (pl.String, pl.Categorical):
         return pd.Series(column.to_list(), dtype=object)
     words = column.cast(pl.Categorical)
     numbers = words.to_physical()
