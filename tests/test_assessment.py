@@ -384,3 +384,26 @@ def test_ratings_without_a_judge_are_refused(tmp_path):
     pd.read_csv(QUICKSTART / "ratings.csv").drop(columns="judge").to_csv(tmp_path / "r.csv", index=False)
     with pytest.raises(RagnbError, match="no scores of a judge"):
         rn.assess(SCENARIOS / "rubric_judge.yaml", ratings=str(tmp_path / "r.csv"))
+
+
+@pytest.mark.parametrize("by", ["repeat", "system"])
+@pytest.mark.parametrize("key", ["sample_id", "question"])
+def test_answers_to_one_question_are_a_cluster_where_no_document_is_named(by, key):
+    rng = np.random.default_rng(3)
+    hard, noise = rng.beta(4, 2, 30), rng.normal(0, 0.02, (30, 4))
+    scores = np.clip(hard[:, None] + noise, 0, 1)
+    frame = pd.DataFrame({key: np.repeat([f"问题 {i}" for i in range(30)], 4), by: np.tile(list("abcd"), 30)})
+    sheet = rn.assess(frame.assign(faithfulness=scores.ravel()))
+    row = sheet.means.iloc[0]
+    each = scores.mean(axis=1)  # clusters of one size: their means are an i.i.d. sample
+    assert row["se"] == pytest.approx(each.std(ddof=1) / np.sqrt(30), rel=1e-12)
+    assert (row["n"], row["n_clusters"]) == (120, 30)
+    told = set(sheet.notes["code"]) & {"questions_independent", "rows_independent"}
+    assert told == {"questions_independent"}
+    assert sheet.scenario.cluster == "sample_id"
+    alone = rn.assess(frame.assign(faithfulness=scores.ravel()).iloc[::4])
+    assert alone.scenario.cluster is None
+    assert "rows_independent" in set(alone.notes["code"])
+    named = rn.assess(frame.assign(faithfulness=scores.ravel(), doc_name=frame.index // 40))
+    assert named.scenario.cluster is None
+    assert named.means.iloc[0]["n_clusters"] == 3

@@ -64,7 +64,7 @@ def assess(source: Any, **overrides: Any) -> Assessment:
     scenario, frame = _scenario(source, overrides)
     inputs = gather(scenario, frame)
     try:
-        return _sheet(scenario, inputs)
+        return _sheet(_clustered(scenario, inputs), inputs)
     finally:
         if inputs.stream is not None:
             inputs.stream.close()
@@ -80,6 +80,16 @@ def _scenario(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, Any]
         role = "traces" if overrides.get("gold") is not None else "scores"
         return Scenario(**{role: path, **overrides}), None
     return Scenario.without_files().replace(**overrides), source
+
+
+def _clustered(scenario: Scenario, inputs: Inputs) -> Scenario:
+    """Rows of one question (repeats, several systems) are a cluster, where nothing names a larger one."""
+    names = column_names(inputs.frame)
+    if inputs.stream is not None or scenario.cluster is not None or scenario.doc in names:
+        return scenario
+    key = next((name for name in words.QUESTIONS if name in names), None)
+    repeated = key is not None and bool(inputs.frame[key].dropna().duplicated().any())
+    return scenario.replace(cluster=key) if repeated else scenario
 
 
 def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
