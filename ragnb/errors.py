@@ -88,6 +88,21 @@ def unknown(what: str, name: object, choices: Collection[str], next_step: str = 
     return RagnbError(f"{what}={name!r} is not known; {did_you_mean(name, choices)}{tail}")
 
 
+def need_columns(have: Iterable[object], names: Iterable[str], next_step: str = "") -> None:
+    """Refuse a frame that lacks one of the columns.
+
+    Examples
+    --------
+    >>> need_columns(["metric", "value"], ["metric", "values"])
+    Traceback (most recent call last):
+    ragnb.errors.RagnbError: column='values' is not known; did you mean 'value'? (have: metric, value)
+    """
+    there = [str(name) for name in have]
+    for name in names:
+        if name not in there:
+            raise unknown("column", name, there, next_step)
+
+
 def require(module: str, extra: str) -> ModuleType:
     """Import an optional module, or say which extra brings it.
 

@@ -14,7 +14,7 @@ from ragnb.errors import RagnbError, unknown
 from ragnb.markup import one_line
 from ragnb.plots.canvas import WIDTH, canvas, describe, fitted
 from ragnb.plots.heat import grid
-from ragnb.plots.means import gaps, split
+from ragnb.plots.means import below, gaps, split
 from ragnb.schema import METRICS, Metric, resolve_metrics
 
 if TYPE_CHECKING:
@@ -98,8 +98,7 @@ def distribution(
     with canvas(ax, WIDTH, 1.0 + 0.42 * len(rows), [*names, finding or "", say("chart.bins")]) as ax:
         _draw(ax, rows, names)
         notes = [say("chart.bins")] + ([] if _same(rows) else [say("chart.shares")])
-        notes += [say("chart.lower")] if any(row.lower for row in rows) else []
-        notes += [say("chart.not_drawn", names=", ".join(endless))] if endless else []
+        notes += below(say, "chart.lower", any(row.lower for row in rows), endless)
         ax.set_xlabel("\n".join(notes), fontsize=8.5, loc="right")
         said = [f"{one_line(n)}: {' '.join(map(str, row.counts))}" for n, row in zip(names, rows, strict=True)]
         describe(ax, finding, _seen(rows, lang), "; ".join(said), lang)

@@ -10,6 +10,7 @@ from ragnb.markup import INK, SYSTEM_COLOURS, count, percent
 from ragnb.markup.cells import is_missing
 from ragnb.plots.canvas import WIDTH, canvas, describe, legend_below
 from ragnb.plots.card import Part, part
+from ragnb.plots.rows import percents
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,7 +86,7 @@ def label_budget(
         records = curve.to_dict("records")
         some = records[:: max(len(records) // 5, 1)]
         told = [say("chart.budget_row", chance=percent(r["probability"]), **_ends(r)) for r in some]
-        describe(ax, finding, _seen(p, records), "; ".join([p.name] * bool(p.name) + told), p.lang)
+        describe(ax, finding, _seen(p, records), p.words(told), p.lang)
     return ax
 
 
@@ -104,7 +105,7 @@ def _scales(ax: Axes, x: np.ndarray) -> None:
     from matplotlib.ticker import NullLocator
 
     ax.set_ylim(-0.02, 1.02)
-    ax.set_yticks([0, 0.2, 0.4, 0.6, 0.8, 1], [f"{k} %" for k in (0, 20, 40, 60, 80, 100)])
+    percents(ax.yaxis)
     ax.spines[["top", "right"]].set_visible(False)
     if len(x):
         low, high = x.min(), max(x.max(), x.min() * 1.01)

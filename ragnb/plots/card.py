@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from ragnb import texts
-from ragnb.errors import RagnbError, listing, unknown
+from ragnb.errors import RagnbError, listing, need_columns, unknown
 from ragnb.markup import count, one_line
 
 _DEFAULTS: dict[str, Any] = {"tolerance": 1.0, "target": 0.8, "delta": 0.5, "scale": None, "lang": "en"}
@@ -48,6 +48,10 @@ class Part:
         found = _only(_only(frame, "judge", self.judge), "dimension", self.dimension).to_dict("records")
         return found[0] if found else {}
 
+    def words(self, told: Iterable[str]) -> str:
+        """Join what a picture tells, after the judge and dimension."""
+        return "; ".join(filter(None, [self.name, *told]))
+
     def n(self, number: Any) -> str:
         """Write a number of ratings."""
         return self.say("chart.n", n=count(number))
@@ -74,9 +78,7 @@ def part(
     frame = source if isinstance(source, pd.DataFrame) else getattr(source, name, None)
     if not isinstance(frame, pd.DataFrame):
         raise RagnbError(f"{type(source).__name__} is no CalibrationCard; pass one, or its frame: card.{name}")
-    for column in columns:
-        if column not in frame.columns:
-            raise unknown("column", column, [str(held) for held in frame.columns], f"card.{name} has it")
+    need_columns(frame.columns, columns, f"card.{name} has it")
     found = {}
     for key, chosen in (("judge", judge), ("dimension", dimension)):
         here = list(dict.fromkeys(map(str, frame[key]))) if key in frame else [""]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.errors import unknown
-from ragnb.markup import INK, SYSTEM_COLOURS, count
+from ragnb.markup import INK, SYSTEM_COLOURS
 from ragnb.markup.cells import is_missing
 from ragnb.plots.canvas import WIDTH, canvas, describe, fitted
 from ragnb.plots.documents import chosen, first, rest
@@ -80,10 +80,8 @@ def by_weight(
     axis = say("chart.by_weight", metric=say("chart.total") if metric == TOTAL else fitted(metric))
     with canvas(ax, WIDTH, 1.0 + 0.27 * max(len(shown), 1), [*labels, axis, finding or ""]) as ax:
         for y, name in enumerate(shown):
-            value, low, high, n = (table.get(name, metric, key) for key in ("value", "low", "high", "n"))
-            said = table.written(name, metric)
-            said += "" if is_missing(n) or is_missing(value) else f"  {say('chart.n', n=count(n))}"
-            draw_row(ax, Row(y, value, low, high, said, SYSTEM_COLOURS[0]))
+            value, low, high = (table.get(name, metric, key) for key in ("value", "low", "high"))
+            draw_row(ax, Row(y, value, low, high, table.counted(name, metric), SYSTEM_COLOURS[0]))
             if y and weights.get(name, 1.0) != weights.get(shown[y - 1], 1.0):
                 ax.axhline(y - 0.5, color=INK, linewidth=0.6, alpha=0.5, label="_step")
         name_rows(ax, range(len(shown)), labels, max(len(shown), 1) - 0.4)

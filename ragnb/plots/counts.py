@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ragnb import texts
-from ragnb.errors import unknown
+from ragnb.errors import need_columns
 from ragnb.markup import SYSTEM_COLOURS, percent
 from ragnb.plots.canvas import WIDTH, canvas, describe, fitted, legend_below
 from ragnb.plots.dots import check_systems
@@ -59,9 +59,7 @@ def outcomes(
     >>> [float(bar.get_width()) for bar in axes.patches], [text.get_text() for text in axes.texts]
     ([3.0, 1.0], ['3 (75.0 %)', '1 (25.0 %)'])
     """
-    for column in (label, "n"):
-        if column not in outcomes.columns:
-            raise unknown("column", column, [str(name) for name in outcomes.columns])
+    need_columns(outcomes.columns, (label, "n"))
     labels = list(dict.fromkeys(str(name) for name in outcomes[label]))
     systems = split(outcomes, by)
     check_systems(list(systems))

@@ -11,7 +11,7 @@ from ragnb.markup import INK, SYSTEM_COLOURS, count, percent, with_interval
 from ragnb.markup.cells import is_missing
 from ragnb.plots.canvas import GREY, WIDTH, canvas, describe, fitted, legend_below
 from ragnb.plots.card import Part, part
-from ragnb.plots.rows import BAD, GOOD, WATCH, Row, draw_row, name_rows, whole
+from ragnb.plots.rows import BAD, GOOD, WATCH, Row, draw_row, name_rows, percents, whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,9 +68,7 @@ def reliability(
     'Where the judge says 1, humans say 1.500 [1.200, 1.800] on average'
     """
     p = part(card, "reliability", _MEANS, judge=judge, dimension=dimension, lang=lang)
-    curve = p.rows.sort_values("judge_score", kind="stable").reindex(
-        columns=[*_MEANS, "low", "high", "isotonic"]
-    )
+    curve = p.rows.sort_values("judge_score", kind="stable").reindex(columns=[*_MEANS, "low", "high", "isotonic"])
     x, human, n, low, high, isotonic = (curve[name].to_numpy(dtype=float) for name in curve)
     say = p.say
     with canvas(ax, WIDTH, 4.2, [say("chart.judge_axis"), p.name, finding or ""]) as ax:
@@ -93,7 +91,7 @@ def reliability(
         legend_below(ax, 36)
         rows = list(zip(x, human, low, high, n, strict=True))
         told = [f"{a:g}: {with_interval(b, c, d)} ({p.n(many)})" for a, b, c, d, many in rows]
-        describe(ax, finding, _furthest(rows, p), "; ".join(filter(None, [p.name, *told])), p.lang)
+        describe(ax, finding, _furthest(rows, p), p.words(told), p.lang)
     return ax
 
 
@@ -188,11 +186,11 @@ def band_shares(
             told.append(f"{names[y]}: {', '.join(said)}")
         name_rows(ax, range(len(names)), names, max(len(names), 1) - 0.4)
         whole(ax, 0.0, 1.0)
-        ax.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1], [f"{k} %" for k in (0, 20, 40, 60, 80, 100)])
+        percents(ax.xaxis)
         ax.axvline(bar, color=INK, linewidth=1.2, linestyle="--", label="_target", zorder=1)
         ax.set_xlabel(axis, fontsize=8.5)
         ax.set_ylabel(say("chart.judge_axis"), fontsize=8.5)
-        describe(ax, finding, _trusted(records, p), "; ".join(filter(None, [p.name, *told])), p.lang)
+        describe(ax, finding, _trusted(records, p), p.words(told), p.lang)
     return ax
 
 

@@ -92,7 +92,7 @@ def bland_altman(
         ax.spines[["top", "right"]].set_visible(False)
         seen = say("chart.off", value=said["bias"]) if "bias" in said else say("chart.not_summed")
         told = [say(f"chart.{name}", value=value) for name, value in said.items()]
-        describe(ax, finding, seen, "; ".join(filter(None, [p.name, p.n(p.rows["n"].sum()), *told])), p.lang)
+        describe(ax, finding, seen, p.words([p.n(p.rows["n"].sum()), *told]), p.lang)
     return ax
 
 

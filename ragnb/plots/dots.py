@@ -9,10 +9,10 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.errors import RagnbError
-from ragnb.markup import INK, SYSTEM_COLOURS, count
+from ragnb.markup import INK, SYSTEM_COLOURS
 from ragnb.markup.cells import is_missing
 from ragnb.plots.canvas import WIDTH, canvas, describe, fitted, legend_below
-from ragnb.plots.means import TOTAL, Means, Metrics, read_means
+from ragnb.plots.means import TOTAL, Means, Metrics, below, read_means
 from ragnb.plots.rows import Row, draw_row, name_rows, whole
 
 if TYPE_CHECKING:
@@ -117,14 +117,11 @@ def _place(table: Means, metric: str, number: float) -> float:
 
 def _row(ax: Axes, table: Means, key: tuple[str, str], y: float, number: int) -> None:
     system, metric = key
-    value, low, high, n = (table.get(system, metric, column) for column in ("value", "low", "high", "n"))
+    ends = [table.get(system, metric, column) for column in ("value", "low", "high")]
     colour = SYSTEM_COLOURS[number] if len(table.systems) > 1 else INK
     label = fitted(system) if metric == table.metrics[0] and system else "_row"
-    said = table.written(system, metric)
-    if not is_missing(n) and not is_missing(value):
-        said += "  " + texts.load(table.lang)("chart.n", n=count(n))
-    value, low, high = (None if is_missing(x) else _place(table, metric, x) for x in (value, low, high))
-    draw_row(ax, Row(y, value, low, high, said, colour, label=label))
+    value, low, high = (None if is_missing(x) else _place(table, metric, x) for x in ends)
+    draw_row(ax, Row(y, value, low, high, table.counted(system, metric), colour, label=label))
 
 
 def _bars(ax: Axes, table: Means, bars: Bars, many: int) -> bool:
@@ -161,6 +158,5 @@ def _scale(ax: Axes, table: Means, say: Any) -> None:
     low, high = table.common or (0.0, 1.0)
     whole(ax, low, high)
     notes = [say("chart.shares") if table.common is None else say("chart.range", low=f"{low:g}", high=f"{high:g}")]
-    notes += [say("chart.lower")] if "lower" in table.better.values() else []
-    notes += [say("chart.not_drawn", names=", ".join(table.endless))] if table.endless else []
+    notes += below(say, "chart.lower", "lower" in table.better.values(), table.endless)
     ax.set_xlabel("; ".join(notes), fontsize=8.5)

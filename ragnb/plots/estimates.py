@@ -90,8 +90,8 @@ def bias_by(
             draw_row(ax, Row(y, row["value"], row.get("low"), row.get("high"), "  ".join(words), *look))
         name_rows(ax, range(len(names)), names, max(len(names), 1) - 0.4)
         ax.set_xlabel(say("chart.bias_axis", delta=f"{zone:g}"), fontsize=8.5)
-        told = [p.name] * bool(p.name) + [f"{name} {words}" for name, words in zip(names, said, strict=True)]
-        describe(ax, finding, _kind_to(records, names, said, p), "; ".join(told), p.lang)
+        told = [f"{name} {words}" for name, words in zip(names, said, strict=True)]
+        describe(ax, finding, _kind_to(records, names, said, p), p.words(told), p.lang)
     return ax
 
 
@@ -164,7 +164,7 @@ def corrected_means(
     space = len(ways) + 0.6
     bottom = max(space * len(names), 1.0) - 1.0
     with canvas(ax, WIDTH, 1.3 + 0.28 * (bottom + 1), [*names, say("chart.way.judge"), finding or ""]) as ax:
-        told = [p.name] * bool(p.name)
+        told = []
         for place, system in enumerate(systems):
             for step, way in enumerate(ways):
                 row = records.get((system, way), {})
@@ -180,7 +180,7 @@ def corrected_means(
         ax.set_xlabel(say("chart.mean_score"), fontsize=8.5)
         if names:
             legend_below(ax)
-        describe(ax, finding, _corrected(records, systems, names, p), "; ".join(told), p.lang)
+        describe(ax, finding, _corrected(records, systems, names, p), p.words(told), p.lang)
     return ax
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from ragnb import texts
-from ragnb.errors import RagnbError, listing, unknown
-from ragnb.markup import MISSING, one_line, with_interval
+from ragnb.errors import RagnbError, listing, need_columns, unknown
+from ragnb.markup import MISSING, count, one_line, with_interval
 from ragnb.markup.cells import is_missing
 from ragnb.plots.canvas import fitted
 from ragnb.schema import METRICS
@@ -58,6 +58,14 @@ class Means:
         if said == MISSING:
             return f"{MISSING} {gaps(row, self.lang) or texts.entry(self.lang, 'word.missing')}"
         return said
+
+    def counted(self, system: str, metric: str) -> str:
+        """Write an estimate with its n after it."""
+        n = self.get(system, metric, "n")
+        said = self.written(system, metric)
+        if is_missing(n) or is_missing(self.get(system, metric, "value")):
+            return said
+        return f"{said}  {texts.load(self.lang)('chart.n', n=count(n))}"
 
     def words(self) -> str:
         """Say all numbers in one line."""
@@ -114,6 +122,11 @@ def split(frame: pd.DataFrame, by: str | None) -> dict[str, pd.DataFrame]:
     }
 
 
+def below(say: Callable[..., str], lower: str, turned: bool, endless: Sequence[str]) -> list[str]:
+    """Say under a chart that lower is better somewhere (in the words of `lower`), and what is not drawn."""
+    return [say(lower)] * turned + [say("chart.not_drawn", names=", ".join(endless))] * bool(endless)
+
+
 def gaps(row: Mapping[Any, Any], lang: str) -> str:
     """Say how many scores are missing, failed or not applicable; empty where none is."""
     say = texts.load(lang)
@@ -127,9 +140,7 @@ def read_means(means: pd.DataFrame, metrics: Metrics, by: str | None, lang: str,
     Without `metrics` come those that enter the weighted score (all, where the frame does not say or none does),
     and the total where `total` is true.
     """
-    for column in ("metric", "value", *([by] if by else [])):
-        if column not in means.columns:
-            raise unknown("column", column, [str(name) for name in means.columns])
+    need_columns(means.columns, ("metric", "value", *([by] if by else [])))
     keys = [by, "metric"] if by else ["metric"]
     if means.duplicated(keys).any():
         raise RagnbError(

@@ -12,6 +12,7 @@ from ragnb.plots.canvas import GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 GOOD, WATCH, BAD = "#009E73", "#E69F00", "#D55E00"
 """Okabe and Ito's green, orange and vermilion; never without a word or another shape beside them."""
@@ -61,3 +62,8 @@ def whole(ax: Axes, low: float, high: float) -> None:
     if high - low == int(high - low) and 3 <= high - low <= 12:
         ax.set_xticks([low + step for step in range(int(high - low) + 1)])
     ax.spines.bottom.set_bounds(low, high)
+
+
+def percents(axis: Axis) -> None:
+    """Write shares from 0 to 1 as percentages along an axis."""
+    axis.set_ticks([k / 100 for k in range(0, 101, 20)], labels=[f"{k} %" for k in range(0, 101, 20)])

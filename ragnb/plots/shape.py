@@ -12,7 +12,7 @@ from ragnb.markup import DASHES, SYSTEM_COLOURS, radar_points, radar_runs, text_
 from ragnb.markup.radar import axis_names, check_radar
 from ragnb.plots.canvas import WIDTH, canvas, describe, fitted, legend_below, wrapped
 from ragnb.plots.dots import intervals
-from ragnb.plots.means import Metrics, read_means
+from ragnb.plots.means import Metrics, below, read_means
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,8 +89,7 @@ def radar(
         for place, (system, values) in enumerate(systems.items()):
             points = radar_points(values, ranges=list(table.ranges.values()), lower=lower)
             _outline(ax, points, place, fitted(system), filled=len(systems) < 3)
-        notes = [say("chart.turned")] if any(lower) else []
-        notes += [say("chart.not_drawn", names=", ".join(table.endless))] if table.endless else []
+        notes = below(say, "chart.turned", any(lower), table.endless)
         ax.set_xlabel("\n".join(notes), fontsize=8.5)
         if len(systems) > 1:
             legend_below(ax, 10 + 14 * len(notes))
