@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import json
 import os
 import tempfile
 from collections.abc import Sequence
@@ -67,6 +68,19 @@ def digest(paths: Sequence[Path]) -> str:
         return hashes[0]
     lines = [f"{path.name} {found}\n" for path, found in zip(paths, hashes, strict=True)]
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def json_text(value: object) -> str:
+    """Return a value as JSON for a file that people read, too: indented, nothing that is no JSON.
+
+    Examples
+    --------
+    >>> print(json_text({"名": 1}), end="")
+    {
+      "名": 1
+    }
+    """
+    return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
 def write_whole(path: Path, content: str | bytes | bytearray, *, mode: int = 0o644) -> Path:

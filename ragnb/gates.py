@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import warnings
@@ -14,6 +13,7 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, unknown
+from ragnb.files import json_text
 from ragnb.schema import DEFAULT_GATES, METRICS, Gate
 
 SLACK = 1e-9
@@ -195,13 +195,13 @@ def gates_json(gates: pd.DataFrame) -> str:
 
     Examples
     --------
+    >>> import json
     >>> gates = check_gates(pd.DataFrame({"metric": []}), [Gate("G", "compliance", ">=", 0.9)])
     >>> json.loads(gates_json(gates))["blocked"]
     True
     """
     rows = [{name: _plain(row[name]) for name in COLUMNS} for row in gates.to_dict("records")]
-    body = {"blocked": bool(gates["blocks"].any()), "gates": rows}
-    return json.dumps(body, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    return json_text({"blocked": bool(gates["blocks"].any()), "gates": rows})
 
 
 def _plain(value: Any) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 
 from ragnb import markup, texts
-from ragnb.assessment.parts import TOTAL, Row, Writer, paragraph
+from ragnb.assessment.parts import TOTAL, Row, Writer, lead
 from ragnb.assessment.tables import gate_tone
-from ragnb.markup import MISSING, TONES, Safe, element, join, one_line
+from ragnb.markup import MISSING, Safe, bullets, element, join, one_line
 
 _CARD, _MOST_BADGES = 182, 8
 
@@ -21,14 +21,7 @@ def title(w: Writer) -> str:
 
 def verdict(w: Writer) -> Safe:
     """The title, and the answer to "is it good enough?" in one line."""
-    tone = verdict_tone(w)
-    mark = element("span", TONES[tone], class_=f"rg-mark rg-{tone}", aria_hidden="true")
-    return join(
-        [
-            w.heading(title(w), level=1, anchor="verdict"),
-            paragraph(join([mark, " ", w.sheet.verdict]), "rg-lead"),
-        ]
-    )
+    return join([w.heading(title(w), level=1, anchor="verdict"), lead(verdict_tone(w), w.sheet.verdict)])
 
 
 def verdict_tone(w: Writer) -> str:
@@ -120,8 +113,8 @@ def _unscored(w: Writer) -> Safe:
 
 def notes(w: Writer) -> Safe:
     """What a reader must know before believing the numbers; nothing where there is nothing to say."""
-    said = [element("li", row["text"], _about(w, row)) for row in w.sheet.notes.to_dict("records")]
-    return w.section("notes", element("ul", *said)) if said else Safe("")
+    said = [join([row["text"], _about(w, row)]) for row in w.sheet.notes.to_dict("records")]
+    return w.section("notes", bullets(said)) if said else Safe("")
 
 
 def _about(w: Writer, row: Row) -> Safe:

@@ -8,16 +8,15 @@ from typing import Any
 import pandas as pd
 
 from ragnb import markup
-from ragnb.assessment.parts import Writer, paragraph
+from ragnb.assessment.parts import Writer, lead, paragraph
 from ragnb.calibration import CalibrationCard, calibrate
-from ragnb.calibration.sheet import footer, tables
+from ragnb.calibration.sheet import TONES, footer, tables, titled
 from ragnb.errors import RagnbError, listing
-from ragnb.markup import Column, Safe, element, html_table, join
+from ragnb.markup import Safe, bullets, element, join
 from ragnb.scenario import Scenario
 from ragnb.schema import METRICS, Metric
 from ragnb.texts import load
 
-_TONES = {"TRUST": "good", "NOT PROVEN": "watch", "REJECT": "bad"}
 _FIRST = ("verdicts", "bands")
 
 
@@ -74,17 +73,14 @@ def judge(w: Writer) -> Safe:
 def card_verdict(card: CalibrationCard) -> Safe:
     """Return the card's sentences, and its verdict on each judge and dimension."""
     first, *rest = card.reasons
-    mark = element(
-        "span", markup.TONES[_TONES[card.verdict]], class_=f"rg-mark rg-{_TONES[card.verdict]}", aria_hidden="true"
-    )
-    sides = [markup.badge("watch", side) for side in card.sides]
-    lead = paragraph(join([mark, " ", first, *(part for side in sides for part in (" ", side))]), "rg-lead")
-    return join([lead, *(paragraph(line) for line in rest), _table(card, "verdicts")])
+    sides = [part for side in card.sides for part in (" ", markup.badge("watch", side))]
+    said = [lead(TONES[card.verdict], first, *sides), *map(paragraph, rest)]
+    return join([*said, _table(card, "verdicts")])
 
 
 def row_reasons(row: Mapping[Any, Any]) -> Safe:
     """Return the sentences on one judge and dimension, as a list."""
-    return element("ul", *(element("li", line) for line in row["reasons"]))
+    return bullets(row["reasons"])
 
 
 def row_name(row: Mapping[Any, Any]) -> str:
@@ -98,17 +94,13 @@ def card_numbers(card: CalibrationCard) -> Safe:
     say = load(card.lang)
     parts: list[object] = [_table(card, key) for key, _, _ in tables(card) if key != "verdicts"]
     if len(card.notes):
-        notes = element("ul", *(element("li", text) for text in card.notes["text"]))
-        parts.append(join([element("h3", say("calibration.title.notes")), notes]))
-    made = element("ul", *(element("li", f"{label}: {value}") for label, value in footer(card)))
+        parts += [element("h3", say("calibration.title.notes")), bullets(card.notes["text"])]
+    made = bullets(f"{label}: {value}" for label, value in footer(card))
     return join([*parts, element("h3", say("calibration.title.footer")), made])
 
 
 def _table(card: CalibrationCard, wanted: str) -> Safe:
     for key, frame, columns in tables(card):
         if key == wanted and len(frame):
-            title = load(card.lang)(f"calibration.title.{key}")
-            if "measure" in columns:  # its values are written out, each in its own way
-                columns = {name: Column(column.label) for name, column in columns.items()}
-            return join([element("h3", title), html_table(frame, columns=columns, lang=card.lang)])
+            return titled(card, key, frame, columns)
     return Safe("")

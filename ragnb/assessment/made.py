@@ -8,7 +8,7 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.assessment.parts import Writer, paragraph
-from ragnb.markup import Column, Safe, element, html_table, join
+from ragnb.markup import Column, Safe, element, join
 
 
 def made(w: Writer) -> Safe:
@@ -22,7 +22,7 @@ def made(w: Writer) -> Safe:
     columns = {"setting": Column(w.say("column.setting")), "used": Column(w.say("column.used"))}
     return w.section(
         "made",
-        html_table(frame, columns=columns, lang=w.lang),
+        w.table(frame, columns),
         _inputs(w),
         _ledger(w),
         paragraph(w.say("sheet.made_rest"), "rg-note"),
@@ -67,14 +67,12 @@ def _inputs(w: Writer) -> Safe:
         for one in w.sheet.inputs
         for hash_ in [str(one["sha256"])]
     ]
-    return html_table(
-        pd.DataFrame(rows, dtype=object), columns=columns, caption=w.say("sheet.inputs"), lang=w.lang
-    )
+    return w.table(rows, columns, w.say("sheet.inputs"))
 
 
 def _ledger(w: Writer) -> Safe:
     columns = {"step": Column(w.say("column.step")), "rows": Column(w.say("column.rows"), "count")}
-    return html_table(w.sheet.ledger, columns=columns, caption=w.say("sheet.ledger"), lang=w.lang)
+    return w.table(w.sheet.ledger, columns, w.say("sheet.ledger"))
 
 
 def glossary(w: Writer) -> Safe:

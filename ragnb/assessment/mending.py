@@ -10,7 +10,8 @@ import pandas as pd
 from ragnb import markup
 from ragnb.assessment.parts import Row, Writer, paragraph, shown
 from ragnb.diagnostics import RULES
-from ragnb.markup import Column, Safe, element, html_table, join, one_line
+from ragnb.markup import Column, Safe, bullets, element, join, one_line
+from ragnb.markup.cells import is_missing
 
 _MOST_TEXT = 2000
 _LABEL_TONES = {
@@ -75,9 +76,7 @@ def _diagnosis(w: Writer, row: Row) -> Safe:
 
 
 def _list(w: Writer, key: str, items: list[Any]) -> Safe:
-    return element(
-        "div", element("h4", w.say(f"sheet.{key}")), element("ul", *(element("li", item) for item in items))
-    )
+    return element("div", element("h4", w.say(f"sheet.{key}")), bullets(items))
 
 
 def _action(action: Row) -> Safe:
@@ -96,7 +95,7 @@ def _sample(w: Writer, metric: str, sample: Row) -> Safe:
     head = join([*bold, *sample_names(sample)], " · ")
     frame = pd.DataFrame(rows, columns=["part", "text"], dtype=object)
     columns = {"part": Column(w.say("column.part")), "text": Column(w.say("column.text"))}
-    return markup.details(head, html_table(frame, columns=columns, lang=w.lang))
+    return markup.details(head, w.table(frame, columns))
 
 
 def sample_names(sample: Row) -> list[str]:
@@ -106,7 +105,7 @@ def sample_names(sample: Row) -> list[str]:
 
 
 def _told(value: Any) -> bool:
-    return not (value is None or (pd.api.types.is_scalar(value) and bool(pd.isna(value))) or str(value) == "")
+    return not is_missing(value) and str(value) != ""
 
 
 def _contexts(scores: pd.DataFrame, sample: Row) -> list[Any]:
@@ -145,7 +144,7 @@ def _modes(w: Writer) -> Safe:
         [
             w.heading(head, level=3, anchor="modes"),
             markup.stacked_svg(names, some["n"].tolist(), label=head, tones=tones),
-            html_table(frame, columns=columns, lang=w.lang),
+            w.table(frame, columns),
         ]
     )
 
@@ -169,4 +168,4 @@ def outcomes(w: Writer) -> Safe:
         table.loc[some, "label"].tolist(), table.loc[some, "n"].tolist(), label=w.say("sheet.outcomes"),
         tones=[tone for tone, there in zip(tones, some, strict=True) if there],
     )  # fmt: skip
-    return w.section("outcomes", picture, html_table(marked, columns=columns, lang=w.lang))
+    return w.section("outcomes", picture, w.table(marked, columns))

@@ -10,7 +10,7 @@ import pandas as pd
 from ragnb import markup, texts
 from ragnb.diagnostics import RULES
 from ragnb.diagnostics.rules import past
-from ragnb.markup import MISSING, Safe, element, join, one_line
+from ragnb.markup import MISSING, Column, Safe, element, join, one_line
 from ragnb.schema import METRICS, Metric, Rule
 from ragnb.weights import why_no_total
 
@@ -54,6 +54,11 @@ class Writer:
             (known.low, known.high),
             known.better,
         )
+
+    @property
+    def axes(self) -> list[str]:
+        """The metrics of a radar: those of quality, else the rates, whose ranges have ends."""
+        return [name for name in self.quality or self.rates if self.span(name)]
 
     @property
     def level(self) -> str:
@@ -157,6 +162,13 @@ class Writer:
         inside = join(body)
         return join([self.heading(self.say(f"sheet.{key}"), anchor=key), inside]) if inside else Safe("")
 
+    def table(
+        self, rows: pd.DataFrame | list[dict[str, Any]], columns: Mapping[str, Column], caption: str | None = None
+    ) -> Safe:
+        """Return a frame or records as a table in the sheet's language."""
+        frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, dtype=object)
+        return markup.html_table(frame, columns=columns, caption=caption, lang=self.lang)
+
     def why_missing(self, metric: str) -> str:
         """Say why a metric has no mean."""
         row = self.rows[metric]
@@ -178,6 +190,12 @@ def gap(reason: str, word: str | None = None) -> Safe:
 def paragraph(text: object, class_: str | None = None) -> Safe:
     """Return a paragraph; nothing for no text."""
     return element("p", text, class_=class_) if text else Safe("")
+
+
+def lead(tone: str, *said: object) -> Safe:
+    """Return the first sentence of a sheet, after the mark of its tone."""
+    mark = element("span", markup.TONES[tone], class_=f"rg-mark rg-{tone}", aria_hidden="true")
+    return paragraph(join([mark, " ", *said]), "rg-lead")
 
 
 def shown(text: Any, most: int) -> str:

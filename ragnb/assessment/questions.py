@@ -12,7 +12,8 @@ from ragnb import markup
 from ragnb.assessment.parts import TOTAL, Row, Writer, gap
 from ragnb.assessment.streams import BAD_FIRST, DIGITS
 from ragnb.assessment.tables import metric_columns
-from ragnb.markup import Column, Safe, html_table, one_line
+from ragnb.markup import Column, Safe, one_line
+from ragnb.markup.cells import is_missing
 
 MOST_PLAIN, MOST_LIVE = 50, 10_000
 BYTES_A_ROW, BYTES_OF_ALL = 2_000, 4_500_000
@@ -47,8 +48,7 @@ def questions(w: Writer) -> Safe:
         [[*_texts(row, text, min(160, most // 6)), *_numbers(w, row, names)] for row in records],
         details=[*(w.say(f"column.{c}") for c in parts), w.say("column.reasons")],
         unfolded=[
-            [*(_unfolded(row[c], most // _UNFOLDED[c]) for c in parts), _reasons(w, row, names)]
-            for row in records
+            [*(_unfolded(row[c], most // _UNFOLDED[c]) for c in parts), _reasons(w, row, names)] for row in records
         ],
         plain=plain,
         lang=w.lang,
@@ -68,38 +68,32 @@ def worst_first(w: Writer) -> pd.DataFrame:
 def _plain(w: Writer, shown: pd.DataFrame, heads: dict[str, str], names: list[str], n: int) -> Safe:
     rows = []
     for row in shown.to_dict("records"):
-        told = {c: None if _absent(row[c]) else one_line(row[c], 160) for c in heads}
+        told = {c: None if is_missing(row[c]) else one_line(row[c], 160) for c in heads}
         rows.append(told | {name: _score(w, name, row) for name in names})
     columns = {c: Column(label) for c, label in heads.items()} | metric_columns(w, names)
     said = w.say("sheet.questions_plain", n=markup.count(len(rows)), all=markup.count(n))
-    frame = pd.DataFrame(rows, dtype=object)
-    return html_table(frame, columns=columns, caption=said if len(rows) < n else None, lang=w.lang)
-
-
-def _absent(value: Any) -> bool:
-    return value is None or (pd.api.types.is_scalar(value) and bool(pd.isna(value)))
+    return w.table(rows, columns, said if len(rows) < n else None)
 
 
 def _texts(row: Row, names: list[str], most: int) -> Iterator[str | None]:
-    return (None if _absent(row[name]) else one_line(row[name], most) for name in names)
+    return (None if is_missing(row[name]) else one_line(row[name], most) for name in names)
 
 
 def _numbers(w: Writer, row: Row, names: list[str]) -> Iterator[float | str]:
     """Yield values as they are written elsewhere, or the reason why there is none."""
     for name in names:
-        value = row.get(name)
-        yield why(w, name, row)[1] if value is None or _absent(value) else round(float(value), 3)
+        yield why(w, name, row)[1] if is_missing(row.get(name)) else round(float(row[name]), 3)
 
 
 def _reasons(w: Writer, row: Row, names: list[str]) -> str | None:
     """Return why scores are not there, a line a metric."""
-    told = [(name, *why(w, name, row)) for name in names if _absent(row.get(name))]
+    told = [(name, *why(w, name, row)) for name in names if is_missing(row.get(name))]
     return "\n".join(f"{w.name(name)}: {reason}" for name, reason, word in told if reason != word) or None
 
 
 def _unfolded(value: Any, most: int) -> str | None:
     """Return a text, or texts under one another, of at most so many bytes; nothing for what is not there."""
-    if _absent(value):
+    if is_missing(value):
         return None
     many = isinstance(value, list | tuple | np.ndarray)
     words = "\n\n".join(f"{i}. {item}" for i, item in enumerate(value, 1)) if many else str(value)
@@ -112,10 +106,10 @@ def why(w: Writer, name: str, row: Row) -> tuple[str, str]:
     status = row.get(f"{name}__status")
     word = w.say(f"column.{status}") if status in ("failed", "not_applicable") else w.say("column.missing")
     reason = row.get(f"{name}__reason")
-    return (word if _absent(reason) or not str(reason).strip() else one_line(reason, 80)), word
+    return (word if is_missing(reason) or not str(reason).strip() else one_line(reason, 80)), word
 
 
 def _score(w: Writer, name: str, row: Row) -> Safe:
-    if not _absent(row.get(name)):
+    if not is_missing(row.get(name)):
         return Safe(w.value(name, row[name]))
     return gap(*why(w, name, row))

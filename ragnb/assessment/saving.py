@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import platform
 from datetime import UTC, datetime
@@ -10,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragnb.files import write_whole
+from ragnb.files import json_text, write_whole
 from ragnb.gates import gates_json, gates_junit
 from ragnb.readers import to_csv_text
 
@@ -29,11 +28,11 @@ def save(sheet: Assessment, folder: Path, command: str | None) -> dict[str, Path
         "gates.junit.xml": gates_junit(sheet.gates, name=sheet.scenario.name, lang=sheet.scenario.lang),
         "report.md": sheet.to_markdown(),
         "scenario.snapshot.yaml": sheet.scenario.snapshot_text(relative_to=folder),
-        "run.json": json.dumps(run_record(sheet, command), ensure_ascii=False, indent=2) + "\n",
+        "run.json": json_text(run_record(sheet, command)),
     }
     if sheet.calibration is not None:
-        card = json.dumps(sheet.calibration.to_dict(), ensure_ascii=False, indent=2, allow_nan=False)
-        texts |= {"calibration.json": card + "\n", "calibration.md": sheet.calibration.to_markdown()}
+        texts["calibration.json"] = json_text(sheet.calibration.to_dict())
+        texts["calibration.md"] = sheet.calibration.to_markdown()
     return {name: write_whole(folder / name, text) for name, text in texts.items()}
 
 

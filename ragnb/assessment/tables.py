@@ -9,7 +9,7 @@ import pandas as pd
 
 from ragnb import markup
 from ragnb.assessment.parts import TOTAL, Row, Writer, gap, paragraph
-from ragnb.markup import MISSING, TONES, Column, Safe, element, html_table, join, one_line
+from ragnb.markup import MISSING, TONES, Column, Safe, element, join, one_line
 
 MOST_DOCUMENTS = 30
 MOST_GROUPS = 8
@@ -42,7 +42,7 @@ def _means_table(w: Writer, names: list[str], caption: str) -> Safe:
         del columns["weight"]
     if unit == "row":
         del columns["n_clusters"]
-    return html_table(pd.DataFrame(rows, dtype=object), columns=columns, caption=caption, lang=w.lang)
+    return w.table(rows, columns, caption)
 
 
 def _mean_row(w: Writer, name: str) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def gates(w: Writer) -> Safe:
         "outcome": Column(w.term("outcome")),
         "more": Column(w.term("more"), "number"),
     }
-    return w.section("gates", html_table(pd.DataFrame(rows, dtype=object), columns=columns, lang=w.lang))
+    return w.section("gates", w.table(rows, columns))
 
 
 def gate_tone(row: Row) -> str:
@@ -135,7 +135,7 @@ def _documents(w: Writer) -> Safe:
     parts = [
         paragraph(w.say("sheet.where_lowest", names=w.say("mode_note.join").join(map(str, order[:3])))),
         paragraph(_legend(w), "rg-note"),
-        html_table(pd.DataFrame(rows, dtype=object), columns=columns, lang=w.lang),
+        w.table(rows, columns),
         paragraph(_rest(w, "where_rest", len(order) - MOST_DOCUMENTS)),
     ]
     return join(parts)
@@ -153,7 +153,7 @@ def _slices(w: Writer) -> Safe:
         rows = [{"metric": w.name(m), **{one: _estimate(w, m, cells[one, m]) for one in groups}} for m in there]
         columns = {"metric": Column(str(name)), **{one: Column(one, "number") for one in groups}}
         caption = w.say("sheet.slice_caption", name=name, level=w.level)
-        shown = html_table(pd.DataFrame(rows, dtype=object), columns=columns, lang=w.lang)
+        shown = w.table(rows, columns)
         rest = paragraph(_rest(w, "slice_rest", table["group"].nunique() - MOST_GROUPS))
         tables.append(markup.details(caption, join([shown, rest])))
     return join(tables)
@@ -214,7 +214,7 @@ def systems(w: Writer) -> Safe:
     rows = [{"system": one, **{name: _estimate(w, name, cells[one, name]) for name in names}} for one in order]
     columns = {"system": Column(w.say("column.system")), **metric_columns(w, names)}
     caption = w.say("sheet.systems_caption", level=w.level)
-    picture = html_table(pd.DataFrame(rows, dtype=object), columns=columns, caption=caption, lang=w.lang)
+    picture = w.table(rows, columns, caption)
     return w.section("systems", _radar(w, order, cells), picture)
 
 
@@ -229,12 +229,11 @@ def _estimate(w: Writer, name: str, row: Row) -> Safe:
 
 
 def _radar(w: Writer, order: list[Any], cells: Mapping[Any, Row]) -> Safe:
-    axes = [name for name in w.quality or w.rates if w.span(name)]
-    if not axes or len(order) > len(markup.SYSTEM_COLOURS):
+    if not w.axes or len(order) > len(markup.SYSTEM_COLOURS):
         return Safe("")
-    values = {str(one): [cells[one, name]["value"] for name in axes] for one in order}
+    values = {str(one): [cells[one, name]["value"] for name in w.axes] for one in order}
     label = w.say("sheet.systems_radar", names=w.say("mode_note.join").join(map(str, order)))
     picture = markup.radar_svg(
-        axes, values, label=label, ranges=w.ranges, better=w.better, lang=w.lang, radius=110
+        w.axes, values, label=label, ranges=w.ranges, better=w.better, lang=w.lang, radius=110
     )
     return markup.figure(picture, label)

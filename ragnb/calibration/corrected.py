@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb import stats
-from ragnb.calibration.pooled import Scale, pooled
+from ragnb.calibration.pooled import Scale, parts, pooled
 from ragnb.calibration.raters import Asked, Missing, Names
 from ragnb.errors import RagnbError, unknown
 from ragnb.markup import number
@@ -82,9 +82,8 @@ def corrected_mean(
     table, groups = pooled(ratings, judged, judge, asked)
     _check(table, level)
     rows = []
-    for key, part in _parts(table, groups):
-        ends = scale or _ends(part)
-        rows.append(dict(zip(groups, key, strict=True)) | _row(part, ends, level, lang))
+    for head, part in parts(table, groups):
+        rows.append(head | _row(part, scale or _ends(part), level, lang))
     return pd.DataFrame(rows)
 
 
@@ -144,14 +143,13 @@ def corrected_difference(
         raise unknown("baseline", baseline, list(map(str, systems)))
     _check(table, level)
     rows = []
-    for key, part in _parts(table, groups):
+    for head, part in parts(table, groups):
         base = part[part["system"] == baseline].set_index("item")
         for other in (name for name in systems if name != baseline):
             theirs = part[part["system"] == other].set_index("item")
             gap = theirs[["judge", "human"]].sub(base[["judge", "human"]]).dropna(subset="judge")
             gap["cluster"] = theirs["cluster"]
-            head = dict(zip(groups, key, strict=True)) | {"system": other, "baseline": baseline}
-            rows.append(head | _row(gap, (-np.inf, np.inf), level, lang))
+            rows.append(head | {"system": other, "baseline": baseline} | _row(gap, (-np.inf, np.inf), level, lang))
     return pd.DataFrame(rows)
 
 
@@ -171,13 +169,13 @@ def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
     """
     heads = list(means.columns[: means.columns.get_loc("value")])
     counts = ["weight", "n", "n_judged", "n_clusters"]
-    parts = []
+    found = []
     for way in WAYS:
         names = _ESTIMATE if way == "corrected" else tuple(f"{way}_{name}" for name in _ESTIMATE)
         part = means[[*heads, *names, *counts]].set_axis([*heads, *_ESTIMATE, *counts], axis=1)
         part.insert(len(heads), "way", way)
-        parts.append(part)
-    return pd.concat(parts).sort_index(kind="stable").reset_index(drop=True)
+        found.append(part)
+    return pd.concat(found).sort_index(kind="stable").reset_index(drop=True)
 
 
 def _check(table: pd.DataFrame, level: float) -> None:
@@ -187,10 +185,6 @@ def _check(table: pd.DataFrame, level: float) -> None:
         raise RagnbError(
             "no row has a human's score: a judge's mean says nothing of its own bias; label some items"
         )
-
-
-def _parts(table: pd.DataFrame, groups: list[str]) -> list[tuple[tuple[Any, ...], pd.DataFrame]]:
-    return list(table.groupby(groups, sort=False, dropna=False)) if groups else [((), table)]
 
 
 def _ends(part: pd.DataFrame) -> tuple[float, float]:
@@ -206,9 +200,7 @@ def _row(part: pd.DataFrame, ends: tuple[float, float], level: float, lang: str)
     counts = {"n": len(mine), "n_judged": len(more), "n_clusters": int(mine["cluster"].nunique())}
     unjudged = int((labelled & ~seen).sum())
     if len(mine) < 2:
-        blank = dict.fromkeys((*_ESTIMATE, "se", *(f"{k}_{e}" for k in WAYS[:2] for e in _ESTIMATE)), np.nan)
-        blank |= dict.fromkeys(("weight", "bias", "bias_low", "bias_high"), np.nan)
-        return _ordered(blank | counts | {"note": load(lang)("corrected.no_labels", n=len(mine))})
+        return _ordered(counts | {"note": load(lang)("corrected.no_labels", n=len(mine))})
     judge, human = mine["judge"], mine["human"]
     found = stats.ppi_jackknife(
         human, judge, more["judge"], mine["cluster"], more["cluster"], ends=ends, level=level
@@ -226,9 +218,10 @@ def _row(part: pd.DataFrame, ends: tuple[float, float], level: float, lang: str)
 
 
 def _ordered(row: dict[str, Any]) -> dict[str, Any]:
+    """The columns of a row in their order; nan for what it has not."""
     sides = [f"{way}_{name}" for way in ("human", "judge") for name in _ESTIMATE]
     names = [*_ESTIMATE, "se", "n", "n_judged", "n_clusters", "weight", *sides]
-    return {name: row[name] for name in (*names, "bias", "bias_low", "bias_high", "note")}
+    return {name: row.get(name, np.nan) for name in (*names, "bias", "bias_low", "bias_high", "note")}
 
 
 def _note(found: stats.Corrected, bias: stats.Estimate, labelled: int, unjudged: int, lang: str) -> str:

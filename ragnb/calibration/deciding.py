@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ from ragnb import stats, texts
 from ragnb.calibration import verdict, words
 from ragnb.calibration.card import CalibrationCard
 from ragnb.calibration.cells import Cells, cells_of, fingerprint
-from ragnb.calibration.frames import corrected, frames_of, judged_rows, needed
-from ragnb.calibration.labels import budget_curve
+from ragnb.calibration.frames import corrected, frames_of, judged_rows
+from ragnb.calibration.labels import budget_curve, whole_labels
 from ragnb.calibration.measures import measure
 from ragnb.calibration.raters import Asked, Missing, Names, as_list
 from ragnb.calibration.ratings import group_columns, open_ratings
@@ -158,7 +158,7 @@ def _pieces(ratings: Any, judge: str, asked: Asked, judged: Any, settings: Setti
         flags = stats.within(cells.x, cells.y, settings.tolerance)
         needs = stats.labels_needed(flags, **cells.how, target=settings.target, alpha=1 - settings.level)
         text = words.labels(needs, row, settings)
-        frames["labels_needed"] = needed(needs, text)
+        frames["labels_needed"] = whole_labels([asdict(needs) | {"text": text}])
         frames["budget"] = budget_curve(flags, cells.cluster, settings.target, settings.level, counts=cells.counts)
         row["reasons"] = words.reasons(row, measured, frames, text, settings, opened.scale)
         for frame in frames.values():

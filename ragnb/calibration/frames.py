@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,12 +34,6 @@ def frames_of(
         "reliability": maps.reliability(cells, opened.scale, level, settings.resamples, settings.seed),
     }
     return found, step
-
-
-def needed(needs: stats.LabelsNeeded, text: str) -> pd.DataFrame:
-    """Return the labels still needed as a frame of one row."""
-    frame = pd.DataFrame([asdict(needs) | {"text": text}])
-    return frame.astype(dict.fromkeys(("total", "more", "independent"), "Int64"))
 
 
 def corrected(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ragnb import stats
-from ragnb.calibration.pooled import Scale, pooled
+from ragnb.calibration.pooled import Scale, parts, pooled
 from ragnb.calibration.raters import Asked, Missing, Names
 from ragnb.errors import RagnbError
 from ragnb.markup import number, percent
@@ -63,17 +64,9 @@ def labels_needed(
     asked = Asked(human, by, scale, cluster, missing, item=item)
     for head, flags, clusters in _flags(ratings, tolerance, judge, asked):
         need = stats.labels_needed(flags, clusters, target=target, alpha=1 - level, power=power)
-        counts = {"n": len(flags), "total": need.total, "more": need.more, "independent": need.independent}
-        rest = {
-            "deff": need.deff,
-            "rho": need.rho,
-            "seen": need.seen,
-            "planned": need.planned,
-            "reason": need.reason,
-        }
-        rows.append(head | counts | rest | {"text": labels_text(need, len(flags), target, lang)})
-    table = pd.DataFrame(rows)
-    return table.astype(dict.fromkeys(("total", "more", "independent"), "Int64"))
+        text = labels_text(need, len(flags), target, lang)
+        rows.append(head | {"n": len(flags)} | asdict(need) | {"text": text})
+    return whole_labels(rows)
 
 
 def label_budget(
@@ -116,14 +109,14 @@ def label_budget(
     1      76        0.05         0.99      0.82
     2     150        0.04         1.00      0.98
     """
-    parts = []
+    curves = []
     asked = Asked(human, by, scale, cluster, missing, item=item)
     for head, flags, clusters in _flags(ratings, tolerance, judge, asked):
         curve = budget_curve(flags, clusters, target, level, labels)
         for at, (name, value) in enumerate(head.items()):
             curve.insert(at, name, value)
-        parts.append(curve)
-    return pd.concat(parts, ignore_index=True)
+        curves.append(curve)
+    return pd.concat(curves, ignore_index=True)
 
 
 def budget_curve(
@@ -153,6 +146,11 @@ def budget_curve(
     )
 
 
+def whole_labels(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return rows of labels needed as a frame, their numbers whole or missing."""
+    return pd.DataFrame(rows).astype(dict.fromkeys(("total", "more", "independent"), "Int64"))
+
+
 def labels_text(need: stats.LabelsNeeded, n: int, target: float, lang: str = "en") -> str:
     """Say how many labels are missing and why.
 
@@ -177,6 +175,5 @@ def _flags(
     table = table.dropna(subset=["judge", "human"])
     if not len(table):
         raise RagnbError("no row has both a judge's and a human's score; label some of the items that it scored")
-    for key, part in table.groupby(groups, sort=False, dropna=False) if groups else [((), table)]:
-        flags = stats.within(part["judge"], part["human"], tolerance)
-        yield dict(zip(groups, key, strict=True)), flags, part["cluster"].to_numpy()
+    for head, part in parts(table, groups):
+        yield head, stats.within(part["judge"], part["human"], tolerance), part["cluster"].to_numpy()

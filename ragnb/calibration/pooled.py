@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -60,6 +61,20 @@ def pooled(ratings: Any, judged: Any, judge: str, asked: Asked) -> tuple[pd.Data
     codes = _codes(table[asked.cluster]) if asked.cluster in taken else np.arange(len(table))
     names = {asked.item: "item", asked.system: "system"}
     return table.rename(columns={k: names[k] for k in keys if k not in groups}).assign(cluster=codes), groups
+
+
+def parts(table: pd.DataFrame, groups: list[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Yield each group's values by column, and its rows; all rows at once where nothing groups them.
+
+    Examples
+    --------
+    >>> [(head, len(part)) for head, part in parts(pd.DataFrame({"dimension": ["a", "b", "a"]}), ["dimension"])]
+    [({'dimension': 'a'}, 2), ({'dimension': 'b'}, 1)]
+    """
+    if not groups:
+        yield {}, table
+    for key, part in table.groupby(groups, sort=False, dropna=False) if groups else ():
+        yield dict(zip(groups, key, strict=True)), part
 
 
 def _codes(names: pd.Series[Any]) -> np.ndarray[Any, np.dtype[np.intp]]:

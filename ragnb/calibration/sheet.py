@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from ragnb import markup
-from ragnb.markup import Column, Safe, element, join
+from ragnb.markup import Column, Safe, bullets, element, join
 from ragnb.texts import entry, load
 
 if TYPE_CHECKING:
     from ragnb.calibration.card import CalibrationCard
 
-TONE = {"TRUST": "good", "NOT PROVEN": "watch", "REJECT": "bad"}
+TONES = {"TRUST": "good", "NOT PROVEN": "watch", "REJECT": "bad"}
 _SHARES = {"within", "floor", "constant", "over_constant", "within_rounded", "floor_rounded", "constant_rounded"}
 _SHARES |= {"ceiling", "exact", "outside"}
 _WHOLE = {"n", "n_clusters", "n_missing"}
@@ -55,7 +55,8 @@ def tables(card: CalibrationCard) -> Iterator[Table]:
     several = {"system": head("group")} if ways["system"].nunique() > 1 else {}
     means = {**several, "way": head("way"), "value": head("value", "interval", 2), "n": head("n", "count")}
     yield "corrected", ways, {**both, **means, "n_judged": head("n_judged", "count")}
-    measures = {"measure": head("measure"), "value": head("value", "interval")}
+    # A measure's value is written out, in its own way, with its interval.
+    measures = {"measure": head("measure"), "value": Column(head("value", "interval").label)}
     yield "table", measured(card), {**both, **measures}
 
 
@@ -102,31 +103,27 @@ def to_html(card: CalibrationCard) -> Safe:
     """Return the card for the output of a notebook cell."""
     say = load(card.lang)
     first, *rest = card.reasons
-    mark = markup.badge(TONE[card.verdict], card.verdict, lang=card.lang)
+    mark = markup.badge(TONES[card.verdict], card.verdict, lang=card.lang)
     beside = join(Safe(f" {markup.badge('watch', side, lang=card.lang)}") for side in card.sides)
     body: list[Any] = [element("p", mark, beside), element("p", element("strong", first))]
     body.append(element("p", rest[0]))
-    body += [element("ul", *(element("li", line) for line in rest[1:]))] if rest[1:] else []
+    body += [bullets(rest[1:])] if rest[1:] else []
     for key, frame, columns in tables(card):
-        table = markup.html_table(frame, columns=_text(columns), lang=card.lang)
-        title = say(f"calibration.title.{key}")
-        body.append(markup.details(title, table) if key == "table" else join([_title(title), table]))
-    notes = element("ul", *(element("li", text) for text in card.notes["text"]))
-    body += [_title(say("calibration.title.notes")), notes] if len(card.notes) else []
-    made = element("ul", *(element("li", f"{label}: {value}") for label, value in footer(card)))
+        body.append(titled(card, key, frame, columns, folded=key == "table"))
+    notes = [element("h3", say("calibration.title.notes")), bullets(card.notes["text"])]
+    body += notes if len(card.notes) else []
+    made = bullets(f"{label}: {value}" for label, value in footer(card))
     body.append(markup.details(say("calibration.title.footer"), made))
     return markup.fragment(join(body), lang=card.lang)
 
 
-def _title(text: str) -> Safe:
-    return element("h3", text)
-
-
-def _text(columns: dict[str, Column]) -> dict[str, Column]:
-    """The written-out measures are text, intervals included."""
-    if "measure" not in columns:
-        return columns
-    return columns | {"value": Column(columns["value"].label)}
+def titled(
+    card: CalibrationCard, key: str, frame: pd.DataFrame, columns: dict[str, Column], *, folded: bool = False
+) -> Safe:
+    """Return one of `tables` as HTML under its title."""
+    title = load(card.lang)(f"calibration.title.{key}")
+    table = markup.html_table(frame, columns=columns, lang=card.lang)
+    return markup.details(title, table) if folded else join([element("h3", title), table])
 
 
 def to_markdown(card: CalibrationCard) -> str:
@@ -136,7 +133,7 @@ def to_markdown(card: CalibrationCard) -> str:
     parts = [f"**{first}**", rest[0], *(["\n".join(f"- {line}" for line in rest[1:])] if rest[1:] else [])]
     for key, frame, columns in tables(card):
         parts.append(f"## {say(f'calibration.title.{key}')}")
-        parts.append(markup.markdown_table(frame, columns=_text(columns), lang=card.lang))
+        parts.append(markup.markdown_table(frame, columns=columns, lang=card.lang))
     if len(card.notes):
         parts.append(f"## {say('calibration.title.notes')}")
         parts.append("\n".join(f"- {markup.md_cell(text)}" for text in card.notes["text"]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from ragnb import texts
 from ragnb.cli.parameters import FILE, as_options, missing_mark
 from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, plain, text_table
 from ragnb.errors import RagnbError, listing, unknown
-from ragnb.files import write_whole
+from ragnb.files import json_text, write_whole
 
 if TYPE_CHECKING:
     from ragnb.calibration import CalibrationCard
@@ -167,9 +166,7 @@ def _write(card: CalibrationCard, asked: dict[str, Any]) -> None:
 
         write_whole(asked["html"], card_page(card))
     if asked["json_file"] is not None:
-        write_whole(
-            asked["json_file"], json.dumps(card.to_dict(), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-        )
+        write_whole(asked["json_file"], json_text(card.to_dict()))
     if asked["markdown"] is None and asked["html"] is None:
         click.echo(card.to_markdown(), nl=False)
     else:

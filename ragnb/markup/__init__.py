@@ -6,7 +6,7 @@ nothing else in the library builds markup from such text.
 
 from ragnb.markup.browse import browse
 from ragnb.markup.cells import MISSING, Column, count, number, percent, with_interval
-from ragnb.markup.page import badge, card, cards, details, figure, fragment, heading, page, style
+from ragnb.markup.page import badge, bullets, card, cards, details, figure, fragment, heading, page, style
 from ragnb.markup.radar import radar_points, radar_runs
 from ragnb.markup.stacked import stacked_svg
 from ragnb.markup.svg import DASHES, INK, SYSTEM_COLOURS, TONES, interval_svg
@@ -25,6 +25,7 @@ __all__ = [
     "Safe",
     "badge",
     "browse",
+    "bullets",
     "card",
     "cards",
     "count",

@@ -145,6 +145,17 @@ def details(summary: object, body: str, *, opened: bool = False) -> Safe:
     return element("details", element("summary", summary), Safe(body), **mark)
 
 
+def bullets(items: Iterable[object], class_: str | None = None) -> Safe:
+    """Return a list; items that are not `Safe` are escaped.
+
+    Examples
+    --------
+    >>> bullets(["a < b"])
+    '<ul><li>a &lt; b</li></ul>'
+    """
+    return element("ul", *(element("li", item) for item in items), class_=class_)
+
+
 def badge(tone: str, word: object | None = None, *, lang: str = "en") -> Safe:
     """Return a judgement: its mark, its colour and its word.
 

@@ -34,37 +34,26 @@ def pictures(sheet: Assessment) -> dict[str, Safe]:
     >>> [bool(drawn[name]) for name in ("radar", "intervals", "distribution")]
     [False, True, True]
     """
+    from ragnb import plots
+
     w = Writer(sheet)
-    axes = [name for name in w.quality or w.rates if w.span(name)]
-    bounded: list[Any] = [w.metrics[name] or name for name in w.quality if w.span(name)]
+    bounded = [w.metrics[name] or name for name in w.quality if w.span(name)]
     by = "system" if sheet.systems is not None else None
-    return {
-        "radar": _picture(w, "radar", lambda draw: draw.radar(sheet.means, metrics=axes, lang=w.lang))
-        if len(axes) > 2
-        else Safe(""),
-        "intervals": _picture(
-            w,
-            "intervals",
-            lambda draw: draw.intervals(
-                sheet.means, metrics=[*axes, *w.total], bars={name: w.bars(name) for name in axes}, lang=w.lang
-            ),
-        )
-        if axes
-        else Safe(""),
-        "distribution": _picture(
-            w, "distribution", lambda draw: draw.distribution(sheet.spread, bounded, by=by, lang=w.lang)
-        )
-        if bounded
-        else Safe(""),
-        "weights": _picture(
-            w,
-            "weights",
-            lambda draw: draw.by_weight(sheet.documents, sheet.scenario.doc_weights, lang=w.lang),
-        )
-        if sheet.documents is not None and sheet.scenario.doc_weights and w.total
-        else Safe(""),
-        "judge": _judged(sheet.calibration),
+    doc_weights = sheet.scenario.doc_weights
+    bars = {name: w.bars(name) for name in w.axes}
+    rows: list[tuple[str, bool, Callable[..., Any], Any, dict[str, Any]]] = [
+        ("radar", len(w.axes) > 2, plots.radar, sheet.means, {"metrics": w.axes}),
+        ("intervals", bool(bars), plots.intervals, sheet.means, {"metrics": [*w.axes, *w.total], "bars": bars}),
+        ("distribution", bool(bounded), plots.distribution, sheet.spread, {"metrics": bounded, "by": by}),
+        ("weights", bool(doc_weights and w.total), plots.by_weight, sheet.documents, {"doc_weights": doc_weights}),
+    ]
+    drawn = {
+        key: figure(plots.svg(draw(frame, lang=w.lang, **how)), w.say(f"report.{key}"))
+        if there and frame is not None
+        else Safe("")
+        for key, there, draw, frame, how in rows
     }
+    return drawn | {"judge": _judged(sheet.calibration)}
 
 
 def _judged(card: Any) -> Safe:
@@ -79,9 +68,3 @@ def _judged(card: Any) -> Safe:
         return drawn[0]
     named = enumerate(zip(rows, drawn, strict=True))
     return join(details(row_name(row), picture, opened=not i) for i, (row, picture) in named)
-
-
-def _picture(w: Writer, key: str, draw: Callable[[Any], Any]) -> Safe:
-    from ragnb import plots
-
-    return figure(plots.svg(draw(plots)), w.say(f"report.{key}"))

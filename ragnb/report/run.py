@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ragnb.errors import RagnbError
+from ragnb.files import json_text
 from ragnb.markup import one_line
 from ragnb.report.folders import INPUTS, RunFolder
 from ragnb.report.kernel import execute
@@ -150,7 +151,7 @@ def _fill(
     (here / "report.html").write_text(html, encoding="utf-8", newline="\n")
     record = json.loads((here / "run.json").read_text(encoding="utf-8"))
     record["command"] = _command(source, overrides)
-    (here / "run.json").write_text(json.dumps(record, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    (here / "run.json").write_text(json_text(record), encoding="utf-8")
     return warned
 
 

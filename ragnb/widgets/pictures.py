@@ -12,7 +12,7 @@ import pandas as pd
 from ragnb import markup
 from ragnb.assessment import Assessment, tables
 from ragnb.assessment.parts import TOTAL, Writer
-from ragnb.markup import Column, Safe, element, html_table, join, one_line
+from ragnb.markup import Column, Safe, element, join, one_line
 from ragnb.scenario import Scenario
 from ragnb.widgets.weighing import Weighing
 
@@ -100,7 +100,7 @@ def systems(model: Weighing, w: Writer) -> Safe:
         "score": Column(w.say("column.mean", level=w.level), "number"),
         "n": Column(w.say("column.n"), "count"),
     }
-    return w.section("systems", html_table(pd.DataFrame(rows, dtype=object), columns=columns, lang=w.lang))
+    return w.section("systems", w.table(rows, columns))
 
 
 def _order(table: pd.DataFrame) -> list[tuple[str, Mapping[Any, Any]]]:
@@ -131,7 +131,7 @@ def gates(model: Weighing, w: Writer) -> Safe:
         "outcome": Column(w.say("column.outcome")),
     }
     rows.sort(key=lambda row: not row["flips"])
-    return w.section("gates", html_table(pd.DataFrame(rows, dtype=object), columns=columns, lang=w.lang))
+    return w.section("gates", w.table(rows, columns))
 
 
 def _was(model: Weighing, what: object, differs: bool) -> Safe:
@@ -153,11 +153,11 @@ def weights(model: Weighing, w: Writer) -> Safe:
         "mean": Column(w.say("column.mean", level=w.level), "number"),
         "n": Column(w.say("column.n"), "count"),
     }
-    parts = [html_table(pd.DataFrame(rows, dtype=object), columns=columns, lang=w.lang)]
+    parts = [w.table(rows, columns)]
     if found := model.doc_weights:
-        docs = pd.DataFrame([{"name": name, "weight": Safe(f"{value:g}")} for name, value in found.items()])
+        docs = [{"name": name, "weight": Safe(f"{value:g}")} for name, value in found.items()]
         named = {"name": Column(w.say("column.document")), "weight": Column(w.say("column.weight"), "number")}
-        parts.append(html_table(docs.astype(object), columns=named, lang=w.lang))
+        parts.append(w.table(docs, named))
     return join(parts)
 
 

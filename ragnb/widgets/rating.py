@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from ragnb import texts
 from ragnb.errors import RagnbError, listing, place
 from ragnb.files import write_whole
+from ragnb.markup.cells import is_missing
 from ragnb.readers import read_cases
 
 KEYS = {**{str(mark): mark for mark in range(1, 10)}, "0": 10}
@@ -142,11 +141,10 @@ class Rating:
     def _save(self, item: Item, fresh: bool) -> None:
         rows = [self._row(item, name) for name in self.dimensions]
         if fresh:
-            text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-            _append(self.file, text.encode())
+            _append(self.file, _written(rows).encode())
         elif self.done[item.key] != self.marks:
             kept = [row for row in _rows(self.file)[0] if not self._mine(row, item.key)]
-            _rewrite(self.file, [*kept, *rows])
+            write_whole(self.file, _written([*kept, *rows]))
         self.done[item.key] = dict(self.marks)
 
     def _row(self, item: Item, dimension: str) -> Row:
@@ -167,7 +165,7 @@ class Rating:
         whole = {key for key, marks in found.items() if set(self.dimensions) <= set(marks)}
         kept = [r for r in rows if r["rater"] != self.rater or (r["item_id"], r.get("system", "")) in whole]
         if torn or len(kept) < len(rows):
-            _rewrite(self.file, kept)
+            write_whole(self.file, _written(kept))
         return {key: {name: found[key][name] for name in self.dimensions} for key in whole}
 
 
@@ -198,7 +196,7 @@ def _item(row: Mapping[Any, Any]) -> Item:
 
 
 def _text(value: Any) -> str:
-    return "" if value is None or (pd.api.types.is_scalar(value) and pd.isna(value)) else str(value).strip()
+    return "" if is_missing(value) else str(value).strip()
 
 
 def _rows(file: Path) -> tuple[list[Row], bool]:
@@ -220,8 +218,8 @@ def _rows(file: Path) -> tuple[list[Row], bool]:
     return rows, bool(lines[-1])
 
 
-def _rewrite(file: Path, rows: list[Row]) -> None:
-    write_whole(file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+def _written(rows: list[Row]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def _append(file: Path, data: bytes) -> None:
