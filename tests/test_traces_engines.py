@@ -180,6 +180,23 @@ def test_what_the_scanner_would_turn_into_text_is_read_value_by_value(tmp_path):
     assert from_memory["question"].to_list() == ["q", "r"]
 
 
+def test_of_a_file_that_grows_while_it_is_read_the_lines_it_had_count(tmp_path):
+    had, path = b'{"q": "a"}\n{"q": "b"}\n', tmp_path / "traces.jsonl"
+    path.write_bytes(had + b'{"q": "\\ud800"}\n')
+    with path.open("rb") as file:
+        frame = blocks.Scan(had, file, {"q": pl.String}).frame()
+    assert frame["q"].to_list() == ["a", "b"]
+
+
+@pytest.mark.parametrize("shape", [bytes, lambda b: b"\xef\xbb\xbf" + b, gzip.compress, lambda b: b[:-1]])
+def test_the_bytes_of_a_plain_file_are_shared_and_those_of_another_unpacked(tmp_path, shape):
+    lines, path = '{"q": "问", "answer": "答"}\n'.encode() * 3, tmp_path / "traces.jsonl"
+    path.write_bytes(shape(lines))
+    frames = [read_traces(path, engine=engine) for engine in ("polars", "pandas")]
+    assert [list(frame["answer"]) for frame in frames] == [["答"] * 3] * 2
+    path.unlink()
+
+
 def test_a_late_key_that_labels_depend_on_is_seen(tmp_path):
     path = tmp_path / "t.jsonl"
     records = [{"q": str(i), "answer": "x"} for i in range(4000)]

@@ -92,8 +92,7 @@ class Document:
         The bytes of such a file stay with the system, which has them in memory already, and are not copied.
         """
         with self.path.open("rb") as file:
-            packed_or_marked = file.peek(3)[:3].startswith((b"\x1f\x8b", b"\xef\xbb\xbf"))
-            if packed_or_marked or not file.seekable():
+            if file.peek(3)[:3].startswith((b"\x1f\x8b", b"\xef\xbb\xbf")):
                 yield self.data().removeprefix(b"\xef\xbb\xbf"), None
                 return
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
