@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.diagnostics.lifts import lifts
 from ragnb.diagnostics.rules import RULES, SLACK, fitting, lift_bar, past, rule_texts
 from ragnb.diagnostics.worst import worst_samples
 from ragnb.errors import RagnbError
 from ragnb.schema import Gate, Metric, Rule, resolve_metrics
-from ragnb.weights import MetricsArgument, check_weights, column_names, held, moments, sample_weight, total_rises
+from ragnb.weights import MetricsArgument, check_weights, column_names, held, moments, total_rises
 
 COLUMNS = (
     "metric", "severity", "value", "low", "high", "threshold", "certain", "n", "n_clusters", "cost",
@@ -100,9 +99,10 @@ def diagnose(
     table = reduced.means(metric_weights, doc_weights, level=level, orient=orient, rescale=rescale, strict=False)
     means: Means = {row["metric"]: row for row in table.to_dict("records")}
     fired = [(*pair, at) for pair in fitting(rules, chosen) if (at := _fired(*pair, means))]
-    bars = [(metric, bar) for rule, metric, _ in fired if (bar := lift_bar(rule)) is not None]
-    weighing = {"metric_weights": metric_weights, "orient": orient, "rescale": rescale}
-    costs = _costs(scores, rows, chosen, bars, doc_weights, doc, weighing)
+    bars = [(chosen.index(metric), bar) for rule, metric, _ in fired if (bar := lift_bar(rule)) is not None]
+    weighing: dict[str, Any] = {"metric_weights": metric_weights, "orient": orient, "rescale": rescale}
+    source = scores if rows is None else rows
+    costs = total_rises(source, chosen, bars, doc_weights=doc_weights, doc=doc, **weighing).tolist()
     found: list[dict[str, Any]] = []
     for (rule, metric, past_bar), cost in zip(fired, costs, strict=True):
         row = _finding(rule, metric, means, past_bar, cost)
@@ -114,23 +114,6 @@ def diagnose(
     weights = check_weights(doc_weights, "doc_weights")
     diagnoses.attrs["weighted"] = any(weights.get(name, 1.0) != 1 for name in reduced.docs)
     return diagnoses
-
-
-def _costs(
-    scores: Any,
-    rows: pd.DataFrame | None,
-    metrics: Sequence[Metric],
-    bars: Sequence[tuple[Metric, float]],
-    doc_weights: Mapping[str, float] | None,
-    doc: str,
-    weighing: Mapping[str, Any],
-) -> list[float]:
-    if rows is None:
-        places = [(metrics.index(metric), bar) for metric, bar in bars]
-        costs = total_rises(scores, metrics, places, doc_weights=doc_weights, doc=doc, slack=SLACK, **weighing)
-        return [float(cost) for cost in costs]
-    found = lifts(rows, metrics, sample_weight(rows, doc_weights, doc=doc), **weighing)
-    return [found.rise(metric, bar) for metric, bar in bars]
 
 
 def _urgency(row: Mapping[str, Any]) -> tuple[bool, bool, float]:

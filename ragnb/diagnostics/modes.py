@@ -10,19 +10,16 @@ import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.diagnostics.lifts import lifts
 from ragnb.diagnostics.order import MODES, codes_of, first_mode
-from ragnb.diagnostics.rules import RULES, SLACK, warning_bars
+from ragnb.diagnostics.rules import RULES, warning_bars
 from ragnb.schema import Metric, Rule, note_row, resolve_metrics
 from ragnb.weights import (
     MetricsArgument,
     add_label,
     column_names,
-    effective_weights,
     indicators,
     moments,
     plain_sums,
-    sample_weight,
     total_rises,
 )
 
@@ -64,12 +61,12 @@ def failure_modes(scores: Rows, metrics: MetricsArgument = None, *, rules: Itera
     >>> failure_modes(scores)["failure_mode"].tolist()
     ['fine', 'off_the_point', 'not_enough_scores']
     """
+    chosen = resolve_metrics(metrics, column_names(scores))
+    bars = warning_bars(rules, chosen)
     if not isinstance(scores, pd.DataFrame):
-        chosen = resolve_metrics(metrics, column_names(scores))
-        label = first_mode(chosen, warning_bars(rules, chosen), list(map(nw.lit, MODES)))
+        label = first_mode(chosen, bars, list(map(nw.lit, MODES)))
         return cast(Rows, add_label(scores, chosen, "failure_mode", label))
-    parts = effective_weights(scores, metrics=metrics, strict=False)
-    codes = codes_of(parts, warning_bars(rules, parts.metrics))
+    codes = codes_of(scores, chosen, bars)
     return cast(Rows, scores.assign(failure_mode=np.array(MODES, dtype=object)[codes]))
 
 
@@ -126,9 +123,20 @@ def failure_summary(
     4       off_the_point  1  0.333  0.083
     6                fine  1  0.333  0.000
     """
+    chosen = resolve_metrics(metrics, column_names(scores))
+    bars = warning_bars(rules, chosen)
+    keys = [name for name in dict.fromkeys((doc, cluster)) if name in column_names(scores)]
+    code: Any
+    if isinstance(scores, pd.DataFrame):
+        code = codes_of(scores, chosen, bars)
+        frame = scores[keys].assign(**{mode: (code == k).astype(float) for k, mode in enumerate(MODES)})
+    else:
+        code = first_mode(chosen, bars, [nw.lit(k, dtype=nw.Int64) for k in range(len(MODES))])
+        frame = indicators(scores, chosen, keys, code, MODES)
     how: dict[str, Any] = {"metric_weights": metric_weights, "orient": orient, "rescale": rescale}
-    count = _counted if isinstance(scores, pd.DataFrame) else _counted_on_engine
-    frame, cost = count(scores, metrics, rules, doc_weights, doc, cluster, how)
+    how |= {"doc_weights": doc_weights, "doc": doc, "part": code, "parts": len(MODES)}
+    lifted = [(k, bars.get(m.name, m.low if m.better == "higher" else m.high)) for k, m in enumerate(chosen)]
+    cost = total_rises(scores, chosen, lifted, **how).sum(axis=1).tolist()
     shares = moments(frame, [Metric(mode, kind="binary") for mode in MODES], doc=doc, cluster=cluster)
     means = shares.means(None, doc_weights, level=level).iloc[: len(MODES)]
     table = pd.DataFrame(
@@ -144,42 +152,6 @@ def failure_summary(
 
 
 _SHARES = {"share": "value", "low": "low", "high": "high", "n_clusters": "n_clusters"}
-Counted = tuple[Any, list[float]]
-
-
-def _counted(
-    scores: Any, metrics: MetricsArgument, rules: Iterable[Rule], doc_weights: Mapping[str, float] | None,
-    doc: str, cluster: str | None, how: Mapping[str, Any],
-) -> Counted:  # fmt: skip
-    """The rows' modes as columns of 0 and 1, and the cost of each mode."""
-    rows = lifts(scores, metrics, sample_weight(scores, doc_weights, doc=doc), **how)
-    bars = warning_bars(rules, rows.parts.metrics)
-    codes = codes_of(rows.parts, bars)
-    flags = {mode: (codes == position).astype(float) for position, mode in enumerate(MODES)}
-    frame = scores[[name for name in (doc, cluster) if name in scores.columns]].assign(**flags)
-    if rows.total <= 0:
-        return frame, [np.nan] * len(MODES)
-    rise = np.zeros(len(scores))
-    for metric in rows.parts.metrics:
-        if metric.name in bars:
-            rise = rise + rows.rises(metric, bars[metric.name])
-    return frame, [float(rise[codes == k].sum()) for k in range(len(MODES))]
-
-
-def _counted_on_engine(
-    scores: Any, metrics: MetricsArgument, rules: Iterable[Rule], doc_weights: Mapping[str, float] | None,
-    doc: str, cluster: str | None, how: Mapping[str, Any],
-) -> Counted:  # fmt: skip
-    """The same as a query, and as sums by mode."""
-    chosen = resolve_metrics(metrics, column_names(scores))
-    bars = warning_bars(rules, chosen)
-    lifted = [(k, bars[metric.name]) for k, metric in enumerate(chosen) if metric.name in bars]
-    code = first_mode(chosen, bars, [nw.lit(k, dtype=nw.Int64) for k in range(len(MODES))])
-    rises = total_rises(
-        scores, chosen, lifted, doc_weights=doc_weights, doc=doc, slack=SLACK, part=code, parts=len(MODES), **how
-    )
-    keys = [name for name in dict.fromkeys((doc, cluster)) if name in column_names(scores)]
-    return indicators(scores, chosen, keys, code, MODES), rises.sum(axis=1).tolist()
 
 
 def _costliest(cost: list[float]) -> str | None:

@@ -9,10 +9,11 @@ from operator import or_
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from ragnb.diagnostics.rules import SLACK, past
 from ragnb.schema import Metric
-from ragnb.weights import Effective
+from ragnb.weights import score_columns
 
 READS: Mapping[str, tuple[str, ...]] = {
     "retrieval_miss": ("context_recall",),
@@ -29,19 +30,18 @@ MODES = ("not_enough_scores", *READS, "fine")
 NEEDED = ("faithfulness", "answer_relevancy")
 
 
-def codes_of(parts: Effective, bars: Mapping[str, float]) -> npt.NDArray[np.int64]:
+def codes_of(scores: pd.DataFrame, metrics: Sequence[Metric], bars: Mapping[str, float]) -> npt.NDArray[np.int64]:
     """Return the position in MODES of each sample's mode.
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> from ragnb.weights import effective_weights
-    >>> codes_of(effective_weights(pd.DataFrame({"faithfulness": [None]})), {"faithfulness": 0.7})
+    >>> codes_of(pd.DataFrame({"faithfulness": [None]}), [Metric("faithfulness")], {"faithfulness": 0.7})
     array([0])
     """
-    columns = {m.name: parts.values[k] for k, m in enumerate(parts.metrics)}
-    better = {m.name: m.better for m in parts.metrics}
-    empty = np.full(len(parts.scale), np.nan)
+    values, _ = score_columns(scores, metrics)
+    columns = {m.name: column for m, column in zip(metrics, values, strict=True)}
+    better = {m.name: m.better for m in metrics}
+    empty = np.full(len(scores), np.nan)
     tests = [np.any([np.isnan(columns.get(name, empty)) for name in NEEDED], axis=0)]
     for names in READS.values():
         low = [past(columns[name], bars[name], better[name]) for name in names if name in bars]

@@ -13,8 +13,8 @@ import pandas as pd
 
 from ragnb.weights.added import add_label, indicators
 from ragnb.weights.check import check_weights, nfc
-from ragnb.weights.columns import as_pandas, numeric
-from ragnb.weights.effective import Effective, effective_weights
+from ragnb.weights.columns import as_pandas, numeric, score_columns
+from ragnb.weights.effective import effective_weights
 from ragnb.weights.engines import collected, column_names, numbered, opened, score_of
 from ragnb.weights.held import held
 from ragnb.weights.lifted import total_rises
@@ -25,7 +25,6 @@ from ragnb.weights.sketch import histogram, quantiles
 from ragnb.weights.table import plain_sums
 
 __all__ = [
-    "Effective",
     "MetricsArgument",
     "Moments",
     "add_label",
@@ -47,6 +46,7 @@ __all__ = [
     "plain_sums",
     "quantiles",
     "sample_weight",
+    "score_columns",
     "score_of",
     "total_rises",
     "weigh",

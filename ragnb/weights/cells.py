@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -76,11 +77,9 @@ def reduce_rows(
     rows, width = len(group.codes), len(values)
     named = [label for label in ([cluster] if doc is cluster else [cluster, doc]) if label.names]
     keys = [(group.codes, len(group.names)), *((label.codes + 1, len(label.names) + 1) for label in named)]
-    key, size = _key([*keys, *_words(values, rows)], rows)
-    n = np.bincount(key, minlength=size)
-    used = np.flatnonzero(n)
+    key = Keys.of(keys, values, rows)
     middles = centres(metrics)
-    if len(used) > rows / 2:
+    if len(key.used) > rows / 2:
         own = np.cumsum(cluster.codes < 0) - 1 + len(cluster.names)
         alone = np.where(cluster.codes < 0, own, cluster.codes).astype(np.int64)
         order = np.lexsort((alone, group.codes))
@@ -89,23 +88,73 @@ def reduce_rows(
         x = np.where(present, scores - middles, 0.0)
         codes = (group.codes[order], doc.codes[order], alone[order], present)
         return Cells(*codes, np.ones(rows), x, np.empty((0, width, width)))
-    row = np.empty(size, dtype=np.int64)
-    row[key] = np.arange(rows)
-    row = row[used]
-    there, single = np.empty((len(row), width), dtype=bool), cluster.codes[row] < 0
+    row, there = key.row, key.present(values)
+    single = cluster.codes[row] < 0
     sums, cross = np.zeros(there.shape), np.zeros((int(single.sum()), width, width))
     x = np.empty(rows)
     for k in range(width):  # the gaps are part of the key: in a cell a column is all there, or all nan
-        there[:, k] = ~np.isnan(values[k][row])
         np.subtract(values[k], middles[k], out=x)
-        sums[:, k] = np.where(there[:, k], np.bincount(key, weights=x, minlength=size)[used], 0.0)
+        sums[:, k] = np.where(there[:, k], key.sums(x), 0.0)
         for j in range(k + 1 if len(cross) else 0):
-            both = np.bincount(key, weights=x * (values[j] - middles[j]), minlength=size)
-            cross[:, k, j] = cross[:, j, k] = np.where(there[:, k] & there[:, j], both[used], 0.0)[single]
-    return Cells(group.codes[row], doc.codes[row], cluster.codes[row], there, n[used].astype(float), sums, cross)
+            both = key.sums(x * (values[j] - middles[j]))
+            cross[:, k, j] = cross[:, j, k] = np.where(there[:, k] & there[:, j], both, 0.0)[single]
+    return Cells(group.codes[row], doc.codes[row], cluster.codes[row], there, key.n, sums, cross)
 
 
-def _key(parts: Iterable[tuple[npt.NDArray[Any], int]], rows: int) -> tuple[Codes, int]:
+Part = tuple[npt.NDArray[Any], int]
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Which cell each row is of: a combination of codes and a pattern of gaps.
+
+    Attributes
+    ----------
+    code : (N,) int
+    size : int
+        The bound of the codes.
+    n : (C,) float
+        Rows of each cell that occurs.
+    used : (C,) int
+        Its code.
+    """
+
+    code: Codes
+    size: int
+    n: Array
+    used: Codes
+
+    @classmethod
+    def of(cls, parts: Iterable[Part], values: Sequence[Array], rows: int) -> Keys:
+        """Combine parts (codes from 0 and how many there may be) with the gaps of the values."""
+        code, size = _key([*parts, *_words(values, rows)], rows)
+        n = np.bincount(code, minlength=size)
+        used = np.flatnonzero(n)
+        return cls(code, size, n[used].astype(float), used)
+
+    @cached_property
+    def row(self) -> Codes:
+        """A row of each cell."""
+        row = np.empty(self.size, dtype=np.int64)
+        row[self.code] = np.arange(len(self.code))
+        found: Codes = row[self.used]
+        return found
+
+    def present(self, values: Sequence[Array]) -> Flags:
+        """Which values each cell has."""
+        there = np.empty((len(self.used), len(values)), dtype=bool)
+        for k, column in enumerate(values):
+            there[:, k] = ~np.isnan(column[self.row])
+        return there
+
+    def sums(self, x: Array) -> Array:
+        """Σx of each cell."""
+        every: npt.NDArray[Any] = np.bincount(self.code, weights=x, minlength=self.size)
+        found: Array = every[self.used]
+        return found
+
+
+def _key(parts: Iterable[Part], rows: int) -> tuple[Codes, int]:
     """One code for each combination of parts (codes and how many there may be), in their order; and its bound."""
     key, size = np.zeros(rows, dtype=np.int64), 1
     for codes, count in parts:
@@ -124,7 +173,7 @@ def _ranked(key: Codes) -> tuple[Codes, int]:
     return codes, len(uniques)
 
 
-def _words(values: Sequence[Array], rows: int) -> list[tuple[npt.NDArray[Any], int]]:
+def _words(values: Sequence[Array], rows: int) -> list[Part]:
     """The pattern of gaps as whole numbers, and the bound of each."""
     words = []
     for start in range(0, len(values), WORD):
@@ -132,7 +181,7 @@ def _words(values: Sequence[Array], rows: int) -> list[tuple[npt.NDArray[Any], i
         kind = np.uint8 if len(part) <= 8 else np.int64
         word: npt.NDArray[Any] = np.zeros(rows, dtype=kind)
         for place, column in enumerate(part):
-            word |= (column == column).astype(kind) << kind(place)
+            word |= (column == column).view(np.uint8).astype(kind, copy=False) << kind(place)
         words.append((word, 2 ** len(part)))
     return words
 

@@ -198,4 +198,4 @@ def coded(values: Any, *, compose: bool = False) -> Labels:
     ordered = tuple(sorted({name for name, used in zip(names, there.tolist(), strict=True) if used}))
     position = {name: index for index, name in enumerate(ordered)}
     recode = np.array([position.get(name, -1) for name in names] + [-1], dtype=np.int64)
-    return Labels(recode[codes], ordered)
+    return Labels(recode.take(codes), ordered)

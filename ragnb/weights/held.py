@@ -57,19 +57,16 @@ def _array(column: pl.Series) -> Any:
 
     if column.dtype.is_numeric():
         whole = column.dtype.is_integer() and not column.null_count()
-        return column.to_numpy() if whole else column.cast(pl.Float64).to_numpy()
+        return column.to_numpy() if whole else column.cast(pl.Float64).fill_null(np.nan).to_numpy()
     if isinstance(column.dtype, pl.Enum):
         places = column.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
         return pd.Categorical.from_codes(places, pd.Index(column.dtype.categories.to_list(), dtype=object))
     if column.dtype not in (pl.String, pl.Categorical):
         return pd.Series(column.to_list(), dtype=object)
     words = column.cast(pl.Categorical)
-    numbers = words.to_physical()
-    place = (numbers.cast(pl.Int64) + 1).fill_null(0).to_numpy() if words.null_count() else numbers.to_numpy()
-    row = np.empty(int(place.max(initial=0)) + 1, dtype=np.int64)
-    row[place] = np.arange(len(place))
-    used = np.flatnonzero(np.bincount(place))
-    names = words.gather(row[used]).cast(pl.String)
-    codes = np.empty(len(row), dtype=np.int32)
-    codes[used] = np.arange(len(used)) - names.null_count()  # rows without a name are numbered first
-    return pd.Categorical.from_codes(codes[place], pd.Index(names.drop_nulls().to_list(), dtype=object))
+    names = words.unique(maintain_order=True).drop_nulls()
+    own = names.to_physical().to_numpy()
+    codes = np.full(int(own.max(initial=0)) + 2, -1, dtype=np.int32)
+    codes[own] = np.arange(len(own))
+    places = codes.take(words.to_physical().fill_null(len(codes) - 1).to_numpy())
+    return pd.Categorical.from_codes(places, pd.Index(names.cast(pl.String).to_list(), dtype=object))
