@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 
 import ragnb as rn
+from ragnb.assessment.front import verdict_tone
+from ragnb.assessment.parts import Writer
 from ragnb.errors import RagnbError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -285,6 +287,49 @@ def test_partial_refusals_are_shown_and_count_as_answered(tmp_path, lang):
     assert sheet.scores["answered"].all()
     assert "1" in sheet.notes.set_index("code").loc["partial", "text"]
     assert "only in part" in sheet._repr_html_() or "only in part" in sheet.to_markdown()
+
+
+def test_a_verdict_counts_only_the_gates_that_have_data(tmp_path):
+    gates = [rn.Gate("C", "compliance", ">=", 0.0), rn.Gate("U", "under_refusal", "<=", 0.1)]
+    options = {"gold": gold_file(tmp_path), "gates": gates, "no_data": "skip"}
+    some, none = (rn.assess(frame, **options) for frame in (TWO_TRACES, TWO_TRACES.assign(question="other?")))
+    assert some.verdict.startswith("Good enough by the 1 of 2 gates with data")
+    assert none.verdict.startswith("Nothing was measured: no gate has data")
+    assert not some.blocked | none.blocked
+    assert [verdict_tone(Writer(sheet)) for sheet in (some, none)] == ["good", "none"]
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_notes_name_the_first_of_what_did_not_meet(tmp_path, lang):
+    asked = pd.DataFrame({"question": ["a?", *(f"其他 {i}？" for i in range(5))], "answer": "x"})
+    notes = rn.assess(asked, gold=gold_file(tmp_path), lang=lang).notes.set_index("code")["text"]
+    assert "其他 0？, 其他 1？, 其他 2？" in notes["unmatched"]
+    assert "其他 3？" not in notes["unmatched"]
+    assert "b?" in notes["gold_without_trace"]
+
+
+def test_markdown_tells_labels_slices_systems_and_partial_refusals(tmp_path):
+    traces = pd.concat(
+        [
+            TWO_TRACES.assign(system="s|1", team=["甲", None]),
+            TWO_TRACES.assign(system="t", team="乙", answer="not in context"),
+        ]
+    )
+    sheet = rn.assess(traces, gold=gold_file(tmp_path), partial=["^only in part"], slices=["team"])
+    lines = sheet.to_markdown().splitlines()
+    counts = sheet.outcomes.set_index("label")["n"]
+    told = {
+        line[2:].split(":")[0]: int(line.split()[2])
+        for line in lines
+        if line.startswith(("- OK", "- OVER", "- ANS"))
+    }
+    assert told == counts[counts > 0].to_dict() == {"OK": 1, "ANS_NO_HIT": 1, "OVER_REFUSAL": 2}
+    groups = {tuple(map(str.strip, line.split(" | ")[:2])) for line in lines if "over_refusal |" in line}
+    assert {("| 甲", "over_refusal"), ("| —", "over_refusal"), ("| 乙", "over_refusal")} <= groups
+    assert [line for line in lines if line.startswith("| s\\|1 | over_refusal | 0.0 % ")]
+    asked = [line for line in lines if "| a? |" in line]
+    assert [line.split(" | ")[1] for line in asked] == ["s\\|1", "t"]
+    assert [line.split(" | ")[-2] for line in asked] == ["in part", "yes"]
 
 
 def test_a_labelled_frame_is_a_scores_frame_with_outcomes_and_gates(tmp_path):

@@ -297,6 +297,17 @@ def test_worst_rows_without_names_are_their_labels_where_rows_have_an_order(engi
     assert [row["sample_id"] for row in worst] == ([None] * 3 if engine == "duckdb" else [4, 1, 3])
 
 
+def test_samples_that_are_right_are_never_the_worst_of_a_yes_or_no(engine):
+    columns = {
+        "sample_id": list("abcd"),
+        "under_refusal": [0.0, 1.0, None, 0.0],
+        "citation_hit_rate": [1, 0, 1, 0],
+    }
+    found = rn.diagnose(on(engine, columns), top=3).set_index("rule")
+    worst = {rule: [row["sample_id"] for row in rows] for rule, rows in found["worst"].items()}
+    assert worst == {"under_refusal": ["b"], "citation_hit_rate": ["b", "d"]}
+
+
 def test_no_rule_fires_on_an_empty_frame(engine):
     assert rn.diagnose(on(engine, empty())).empty
 
@@ -457,6 +468,16 @@ def test_unknown_columns_dates_and_what_is_no_frame_are_refused(native):
     dates = on(native, {"faithfulness": pa.array([0], pa.date32())})
     with pytest.raises(RagnbError, match="of type Date, not a score"):
         rn.weighted_means(dates)
+
+
+def test_groups_that_are_no_labels_or_would_hide_a_column_are_refused(native):
+    frame = on(native, {"faithfulness": [0.5, 0.6], "tags": [["a"], ["b", "c"]], "n": ["x", "y"]})
+    for place in ({"by": "tags"}, {"cluster": "tags"}, {"doc": "tags"}):
+        with pytest.raises(RagnbError, match="lists and mappings name no group"):
+            rn.weighted_means(frame, **place)
+    with pytest.raises(RagnbError, match="by='n' is a column of the result too"):
+        rn.weighted_means(frame, by="n")
+    assert rn.weighted_means(frame, cluster="n")["n_clusters"].tolist() == [2, 2]
 
 
 def test_a_weight_for_nothing_warns_where_the_documents_are_at_hand(native):

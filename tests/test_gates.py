@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
@@ -16,6 +17,7 @@ from statsmodels.stats.proportion import proportion_confint
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.gates import check_gates, gate_sentences, gates_json, gates_junit
 from ragnb.schema import DEFAULT_GATES, Gate
+from ragnb.traces import refusal_metrics
 from ragnb.weights import weighted_means
 
 
@@ -160,18 +162,70 @@ def test_a_symmetric_interval_on_a_finite_range_is_taken_as_one():
     assert 0.85 - 0.1 * math.sqrt(100 / (n - 1)) <= 0.8 + 1e-12
 
 
-def test_clustered_rates_reach_the_bar_at_the_promised_size():
+def planned(p, n, r, kish, g, level=0.95, alpha=0.3):
+    """The interval at r times the rows, from its definition: Wilson at p(1−p)/se², t of G_eff − 1 or fewer df."""
+    t = scipy.stats.t.ppf(0.5 + level / 2, max(g * r - 1, 1))
+    if n is None:
+        size = kish * r / (1 + alpha * max(kish / g - 1, 0))
+        return wilson(p, t**2 / size)
+    size = n * r
+    centre = (p + t**2 / size / 2) / (1 + t**2 / size)
+    share = min(g * r / size, 1)
+    kurtosis = (1 - 2 * centre) ** 2 / (centre * (1 - centre)) * share * (1 - share)
+    return wilson(p, scipy.stats.t.ppf(0.5 + level / 2, max((max(g * r - 1, 1)) / (1 + kurtosis), 1)) ** 2 / size)
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), st.integers(0, 9)), min_size=4, max_size=60),
+    st.floats(0.02, 0.98),
+    st.sampled_from([">=", "<="]),
+    st.sampled_from([0.8, 0.95]),
+)
+def test_more_needed_is_the_first_size_at_which_the_estimators_own_interval_excludes_the_bar(rows, at, op, level):
+    frame = pd.DataFrame(rows, columns=["over_refusal", "doc_name"]).astype({"over_refusal": float})
+    means = weighted_means(frame, "over_refusal", level=level)
+    row = means.iloc[0]
+    assume(row["n_clusters"] > 1)
+    assume(abs(row["value"] - at) > 0.02)
+    p, n = row["value"], int(row["n"])
+    g = 1 / np.sum((frame["doc_name"].value_counts() / n) ** 2)
+    alike = row["se"] < 1e-9 or p in (0, 1)
+    size = None if alike else min(p * (1 - p) / row["se"] ** 2, n)
+    low, high = planned(p, size, 1, n, g, level)
+    assert (low, high) == pytest.approx((row["low"], row["high"]), abs=1e-7)
+    more = check_gates(means, [Gate("G", "over_refusal", op, at)]).loc[0, "more_needed"]
+    tried = range(n + 1, n + more + 1) if more < 3000 else (n + more // 2, n + more - 1, n + more)
+    inside = [low < at < high for m in tried for low, high in [planned(p, size, m / n, n, g, level)]]
+    if low < at < high:
+        assert inside == [True] * (len(inside) - 1) + [False]
+    else:
+        assert more == 0
+
+
+def test_groups_and_means_that_were_stored_are_planned_with_what_they_tell(tmp_path):
     rng = np.random.default_rng(5)
-    scores = pd.DataFrame(
-        {"faithfulness": rng.integers(0, 2, 80), "doc_name": rng.integers(0, 20, 80).astype(str)}
+    frame = pd.DataFrame(
+        {
+            "over_refusal": rng.integers(0, 2, 80).astype(float),
+            "doc_name": rng.integers(0, 7, 80).astype(str),
+            "lang": rng.choice(["en", "zh"], 80),
+        }
     )
-    means = weighted_means(scores.astype({"faithfulness": float}))
-    value, low = means.loc[0, ["value", "low"]].astype(float)
-    bar = (low + value) / 2
-    more = check_gates(means, [Gate("G", "faithfulness", ">=", bar)]).loc[0, "more_needed"]
-    k = (value - low) ** 2 / (low * (1 - low))
-    assert wilson(value, k * 80 / (80 + more))[0] > bar
-    assert wilson(value, k * 80 / (80 + more - 1))[0] <= bar + 1e-12
+    gate = [Gate("G", "over_refusal", "<=", 0.6)]
+    alone = check_gates(weighted_means(frame[frame["lang"] == "zh"]), gate).loc[0, "more_needed"]
+    assert alone > 0
+    for means in (weighted_means(frame, by="lang"), refusal_metrics(frame, by="lang")):
+        assert check_gates(means[means["lang"] == "zh"], gate).loc[0, "more_needed"] == alone
+    means = weighted_means(frame[frame["lang"] == "zh"])
+    means.to_csv(tmp_path / "means.csv")
+    assert check_gates(pd.read_csv(tmp_path / "means.csv"), gate).loc[0, "more_needed"] > alone
+    renumbered = weighted_means(frame, by="lang").query("lang == 'zh'").reset_index(drop=True)
+    assert check_gates(renumbered, gate).loc[0, "more_needed"] >= alone
+
+
+def test_a_bar_that_no_size_reaches_is_no_advice():
+    means = row(0.8 + 2e-9, 0.79, 0.81, 10**6)
+    assert pd.isna(check_gates(means, [Gate("G", "compliance", ">=", 0.8)]).loc[0, "more_needed"])
 
 
 # What is refused
@@ -252,6 +306,9 @@ def test_junit_counts_failures_and_skips():
     cases = suite.findall("testcase")
     assert [case.find("failure") is not None for case in cases] == [False, True, False, False, False]
     assert cases[1].find("failure").get("type") == "undecided"
+    for kind in ("failure", "skipped"):
+        told = [case.find(kind) for case in cases if case.find(kind) is not None]
+        assert [one.text for one in told] == [one.get("message") for one in told] != []
     assert [case.find("skipped") is not None for case in cases] == [False] * 4 + [True]
 
 

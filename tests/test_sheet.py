@@ -462,8 +462,8 @@ def test_a_payload_adds_no_row_and_no_element_to_markdown(hostile):
     assert "<img" not in text
     assert not re.search(r"(?<!\\)\]\(", text)
     table = [line for line in text.splitlines() if line.startswith("|")]
-    assert len(table) == 3
-    assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table}) == 1
+    assert len(table) == 2 + len(hostile.gates) + 2 + hostile.systems["value"].notna().sum()
+    assert [len(re.findall(r"(?<!\\)\|", line)) for line in table] == [7] * 3 + [5] * (len(table) - 3)
 
 
 def test_hostile_rows_are_as_many_as_the_records(hostile):

@@ -89,15 +89,17 @@ def by_hand(trace, gold):
     found = re.search(r"(?i)citations\s*[:：]\s*\[([^\]]*)\]", answer)
     if cited is None and found:
         cited = [part for part in re.split(r"[,，\s]+", found[1]) if part]
-    hit = bool(set(cited or ()) & set(row["gold_ids"]))
+    # Gold that has answerable questions and names no ids anywhere says nothing about citations.
+    told = any(one["gold_ids"] for one in gold) or not any(one["answerable"] for one in gold)
+    hit = bool(set(cited or ()) & set(row["gold_ids"])) if told else None
     out["compliance"] = float(cited is not None or refused)
     retrieval_by_hand(trace, rows, out)
-    if not refused and row["answerable"] is not None:
+    if not refused and row["answerable"] is not None and told:
         out["answer_precision"] = float(row["answerable"] and hit)
     if row["answerable"]:
         out["over_refusal"] = float(refused)
-        out["citation_hit_rate"] = float(hit and not refused)
-        out["label"] = "OVER_REFUSAL" if refused else "OK" if hit else "ANS_NO_HIT"
+        out["citation_hit_rate"] = float(hit and not refused) if told else None
+        out["label"] = "OVER_REFUSAL" if refused else {True: "OK", False: "ANS_NO_HIT", None: None}[hit]
         if row["gold_claim"]:
             holds = {"within thirty days": "within thirty days" in answer.lower()}
             holds |= {"三十天": "三十天" in answer, "30": False}
@@ -312,6 +314,10 @@ def test_misses_split_into_not_retrieved_and_not_cited():
 def test_retrieval_measures_are_missing_where_nothing_can_be_retrieved():
     for gold in ({"answerable": False}, {"gold_ids": []}):
         assert pd.isna(one("x", chunks=["a"], **gold)["retrieval_recall"])
+    assert pd.isna(one("x", chunks=[{"text": "t"}, {"id": None}])["retrieval_hit"])
+    assert one("x", chunks=[{"text": "t"}])["miss"] is None
+    assert one("x", chunks=[{"text": "t"}, {"id": "a"}])["reciprocal_rank"] == 0.5
+    assert one("x", chunks=[{"text": "t"}, {"id": "b"}])["miss"] == "not retrieved"
     row = one("x", chunks=["c", "a", "a"], gold_ids=["a", "b"])
     assert (row["retrieval_hit"], row["retrieval_recall"], row["reciprocal_rank"]) == (1, 0.5, 0.5)
 
@@ -343,6 +349,31 @@ def test_gold_that_names_no_ids_anywhere_leaves_hits_missing():
     labelled = label_traces(pd.DataFrame({"question": ["q", "r"], "answer": ["x", "x"]}), gold)
     assert labelled[["hit", "answer_precision", "citation_hit_rate"]].isna().all(axis=None)
     assert labelled["under_refusal"].tolist()[1] == 1
+
+
+def test_empty_lists_of_ids_everywhere_are_no_ids_unless_nothing_can_be_answered():
+    traces = pd.DataFrame({"question": ["q", "r"], "answer": ["x citations: [a]", "y"]})
+    gold = pd.DataFrame({"question": ["q", "r"], "answerable": [True, False], "gold_ids": [[], []]})
+    labelled = label_traces(traces, gold)
+    assert labelled[["hit", "answer_precision", "citation_hit_rate"]].isna().all(axis=None)
+    assert labelled["label"].tolist() == [None, "HALLUCINATION"]
+    one_has = label_traces(traces, gold.assign(gold_ids=[["b"], []]))
+    assert one_has["label"].tolist() == ["ANS_NO_HIT", "HALLUCINATION"]
+    none_can = label_traces(traces, gold.assign(answerable=False))
+    assert none_can["answer_precision"].tolist() == [0, 0]
+
+
+def test_an_empty_answer_of_a_failed_call_is_none_and_of_another_call_is_told():
+    gold = pd.DataFrame({"question": list("qrs"), "answerable": False, "gold_ids": [[]] * 3})
+    traces = pd.DataFrame({"question": list("qrs"), "answer": [" ", "", "x"], "ok": [False, True, False]})
+    labelled = label_traces(traces, gold)
+    assert labelled["label"].tolist() == [None, "HALLUCINATION", "HALLUCINATION"]
+    assert labelled["under_refusal__status"].tolist() == ["failed", "ok", "ok"]
+    told = labelled.attrs["join"]
+    assert (told["n_without_answer"], told["n_empty"]) == (1, 1)
+    refused = label_traces(traces, gold, patterns="^$")
+    assert refused["label"].tolist() == [None, "REFUSAL_OK", "HALLUCINATION"]
+    assert refused.attrs["join"]["n_empty"] == 0
 
 
 def test_an_answer_that_is_missing_is_no_refusal_and_no_answer():

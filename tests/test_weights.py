@@ -376,6 +376,8 @@ def test_notes_say_what_a_reader_must_know(lang):
     assert set(notes(rn.weighted_means(frame.drop(columns="doc_name")), lang)["code"]) == {"rows_independent"}
     one = notes(rn.weighted_means(frame.assign(doc_name="x")), lang)
     assert set(one["code"]) == {"one_cluster"}
+    alone = notes(rn.weighted_means(frame[["faithfulness"]].head(1)), lang)
+    assert set(alone["code"]) == {"rows_independent", "one_row"}
     few = frame.assign(doc_name=["abcd"[i % 4] for i in range(39)])
     assert "4" in notes(rn.weighted_means(few), lang).set_index("code").loc["few_clusters", "text"]
     many = frame.assign(doc_name=[f"d{i}" for i in range(39)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pandas as pd
 
 from ragnb import markup, texts
@@ -31,7 +33,8 @@ def verdict_tone(w: Writer) -> str:
         return w.tone(TOTAL, w.rows[TOTAL]["value"]) or "none"
     if w.sheet.blocked:
         return "bad"
-    return "good" if gates["outcome"].isin(["pass", "no_data"]).all() else "watch"
+    seen = set(gates["outcome"]) - {"no_data"}
+    return "none" if not seen else "good" if seen == {"pass"} else "watch"
 
 
 def cards(w: Writer) -> Safe:
@@ -113,11 +116,18 @@ def _unscored(w: Writer) -> Safe:
 
 def notes(w: Writer) -> Safe:
     """What a reader must know before believing the numbers; nothing where there is nothing to say."""
-    said = [join([row["text"], _about(w, row)]) for row in w.sheet.notes.to_dict("records")]
-    return w.section("notes", bullets(said)) if said else Safe("")
+    small = {about: join([" ", element("span", about, class_="rg-why")]) for _, about in _notes(w) if about}
+    items = [join([text, small.get(about, "")]) for text, about in _notes(w)]
+    return w.section("notes", bullets(items)) if items else Safe("")
 
 
-def _about(w: Writer, row: Row) -> Safe:
-    names = [name for name in str(row["about"]).split(", ") if name in w.rows]
-    some = names and len(names) < len(w.rows) and any(name not in row["text"] for name in names)
-    return join([" ", element("span", row["about"], class_="rg-why")]) if some else Safe("")
+def said(w: Writer) -> list[str]:
+    """Return the notes as texts, each with what it is about where that is not all."""
+    return [f"{text} ({about})" if about else text for text, about in _notes(w)]
+
+
+def _notes(w: Writer) -> Iterator[tuple[str, str]]:
+    for text, about in w.sheet.notes[["text", "about"]].itertuples(index=False):
+        names = [name for name in about.split(", ") if name in w.rows]
+        some = names and len(names) < len(w.rows) and any(name not in text for name in names)
+        yield text, about if some else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -25,8 +26,8 @@ def to_markdown(sheet: Assessment) -> str:
     -------
     str
         Verdict, gates, notes, one line a metric (four decimals) and a rate (a percentage with one), diagnoses,
-        the verdict on the judge, the questions of traces, and how it was made. A table shows at most 1,000
-        questions.
+        the labels, the slices, the verdict on the judge, the systems, the questions of traces, and how it was
+        made. A table shows at most 1,000 questions, or 8 groups.
 
     Examples
     --------
@@ -40,11 +41,14 @@ def to_markdown(sheet: Assessment) -> str:
         f"# {md_cell(front.title(w))}",
         _sentence(sheet.verdict),
         _section(w, "gates", _gates(w)),
-        _section(w, "notes", _list([row["text"] for row in sheet.notes.to_dict("records")])),
+        _section(w, "notes", _list(front.said(w))),
         _section(w, "means", "\n".join([*(_metric(w, name) for name in w.quality), *_total(w)])),
         _section(w, "rates", "\n".join(_rate(w, name) for name in w.rates)),
         _section(w, "diagnoses", *(_diagnosis(w, row) for row in mending.by_cost(w))),
+        _section(w, "outcomes", _outcomes(w)),
+        _section(w, "where", *_slices(w)),
         _section(w, "judge", *judge.markdown(w)),
+        _section(w, "systems", *_groups(w, sheet.systems, w.say("column.system"))),
         _section(w, "questions", _questions(w)),
         _section(w, "made", *_made(w)),
     ]
@@ -132,6 +136,33 @@ def _diagnosis(w: Writer, row: Row) -> str:
     return "\n\n".join([head, _sentence(mending.diagnosis_words(w, row)), *lists])
 
 
+def _outcomes(w: Writer) -> str:
+    """One line a label: how many answers, and which share of those with a label."""
+    table = w.sheet.outcomes
+    some = [] if table is None else table[table["n"] > 0].to_dict("records")
+    return _list([f"{r['label']}: {r['n']} ({markup.percent(r['share'])}) · {r['meaning']}" for r in some])
+
+
+def _slices(w: Writer) -> Iterator[str]:
+    for name, table in () if w.sheet.slices is None else w.sheet.slices.groupby("slice", sort=False):
+        yield from _groups(w, table, str(name))
+
+
+def _groups(w: Writer, table: pd.DataFrame | None, head: str) -> Iterator[str]:
+    """The means by group, as far as there are any; the groups left out are counted."""
+    if table is None:
+        return
+    table = table.rename(columns={"system": "group"}).fillna({"group": markup.MISSING})
+    groups = table["group"].unique()
+    some = table[table["group"].isin(groups[: tables.MOST_GROUPS]) & table["value"].notna()]
+    seen = [Safe(w.interval(str(row["metric"]), row)) for row in some.to_dict("records")]
+    some = some.assign(metric=some["metric"].map(w.name), seen=pd.Series(seen, some.index, dtype=object))
+    columns = {"group": Column(head), "metric": Column(w.say("column.metric"))}
+    columns |= {"seen": Column(Safe(w.term("mean"))), "n": Column(w.term("n"), "count")}
+    yield markdown_table(some, columns=columns, lang=w.lang) if seen else ""
+    yield tables.rest(w, "slice_rest", len(groups) - tables.MOST_GROUPS)
+
+
 def _questions(w: Writer) -> str:
     """The table of labelled traces in their own order, one row an answer."""
     scores = w.sheet.scores
@@ -141,10 +172,11 @@ def _questions(w: Writer) -> str:
     rows = [
         {
             "sample_id": row.get("sample_id"),
+            **({"system": row["system"]} if w.sheet.systems is not None else {}),
             "question": one_line(row["question"], 80) if isinstance(row.get("question"), str) else None,
             "answered": _yes(w, row["answered"]),
             "hit": _yes(w, row["hit"]),
-            "refused": _yes(w, row["refused"]),
+            "refused": w.say("column.in_part") if row.get("partial") is True else _yes(w, row["refused"]),
             "label": row["label"],
         }
         for row in frame.to_dict("records")

@@ -106,7 +106,7 @@ def outcome(w: Writer, row: Row) -> str:
 def more(w: Writer, row: Row) -> str:
     """Say how many more samples would decide a gate; a number beyond reach is said as such."""
     needed = row["more_needed"]
-    if row["outcome"] != "undecided":
+    if row["outcome"] != "undecided" or pd.isna(row["low"]):
         return MISSING
     if pd.isna(needed) or needed > 100 * max(int(row["n"]), 1):
         return w.say("sheet.on_the_bar")
@@ -136,7 +136,7 @@ def _documents(w: Writer) -> Safe:
         paragraph(w.say("sheet.where_lowest", names=w.say("mode_note.join").join(map(str, order[:3])))),
         paragraph(_legend(w), "rg-note"),
         w.table(rows, columns),
-        paragraph(_rest(w, "where_rest", len(order) - MOST_DOCUMENTS)),
+        paragraph(rest(w, "where_rest", len(order) - MOST_DOCUMENTS)),
     ]
     return join(parts)
 
@@ -154,8 +154,8 @@ def _slices(w: Writer) -> Safe:
         columns = {"metric": Column(str(name)), **{one: Column(one, "number") for one in groups}}
         caption = w.say("sheet.slice_caption", name=name, level=w.level)
         shown = w.table(rows, columns)
-        rest = paragraph(_rest(w, "slice_rest", table["group"].nunique() - MOST_GROUPS))
-        tables.append(markup.details(caption, join([shown, rest])))
+        more_groups = paragraph(rest(w, "slice_rest", table["group"].nunique() - MOST_GROUPS))
+        tables.append(markup.details(caption, join([shown, more_groups])))
     return join(tables)
 
 
@@ -197,7 +197,8 @@ def _legend(w: Writer) -> Safe:
     return join([marks, " ", w.say("sheet.where_legend", level=w.level)])
 
 
-def _rest(w: Writer, key: str, n: int) -> str:
+def rest(w: Writer, key: str, n: int) -> str:
+    """Say how many more there are than are shown; nothing where all are."""
     return w.say(f"sheet.{key}", n=markup.count(n)) if n > 0 else ""
 
 

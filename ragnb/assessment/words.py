@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -12,7 +12,7 @@ from ragnb.assessment.streams import MOST_SHOWN, head_of
 from ragnb.calibration import CalibrationCard
 from ragnb.diagnostics import least_set_note
 from ragnb.errors import listing
-from ragnb.markup import count, with_interval
+from ragnb.markup import count, one_line, with_interval
 from ragnb.ratings import looks_like_ratings
 from ragnb.scenario import Scenario
 from ragnb.schema import METRICS, Metric, note_frame, note_row, undeclared_columns
@@ -23,7 +23,7 @@ from ragnb.weights import notes as weight_notes
 Row = dict[str, str]
 QUESTIONS = ("sample_id", "question")
 """What tells the rows of one question, the surer first."""
-_OF_TRACES = ("without_answer", "citations_flagged", "partial")
+_OF_TRACES = ("without_answer", "empty", "citations_flagged", "partial")
 _FEASIBLE = 100  # times the questions there are; beyond that, more of them is no advice
 _LOSSY_SAID = {"bad_line": "bad_lines", "unparsed": "unparsed", "left_out": "left_out", "kept": "kept"}
 
@@ -44,12 +44,17 @@ def verdict(scenario: Scenario, means: pd.DataFrame, gates: pd.DataFrame, severa
     """Return the answer to "is it good enough?" in one sentence, with the overall score, n and documents."""
     say = load(scenario.lang)
     blocking, open_ = int(gates["blocks"].sum()), int((gates["outcome"] == "undecided").sum())
+    skipped = int((gates["outcome"] == "no_data").sum())
     if not len(gates):
         head = say("verdict.no_gates")
     elif blocking:
         head = say("verdict.not_yet", blocking=blocking, gates=len(gates))
     elif open_:
         head = say("verdict.undecided", undecided=open_, gates=len(gates))
+    elif skipped == len(gates):
+        head = say("verdict.no_data")
+    elif skipped:
+        head = say("verdict.passed_some", n=len(gates) - skipped, gates=len(gates))
     else:
         head = counted(say, "verdict.passed", len(gates))
     total = means.iloc[-1]
@@ -133,12 +138,18 @@ def _trace_notes(inputs: Inputs, lang: str) -> Iterator[Row]:
     if inputs.labelled and not inputs.with_gold:
         yield note_row("no_gold", "traces", say("note.no_gold"))
     for row in inputs.gold:
-        yield note_row(f"gold_{row['finding']}", "gold", row["text"])
+        few = row["finding"] in ("questions", "answerable", "unanswerable")
+        yield note_row(f"gold_{row['finding']}", "gold", row["text"] + ("" if few else _first(say, row["names"])))
     keys = ("unmatched", "gold_without_trace", "duplicate_traces", "question_differs")
     for key in (*keys, *_OF_TRACES):
         count = int(inputs.join.get(f"n_{key}", 0))
         if count and (inputs.with_gold or key in ("duplicate_traces", *_OF_TRACES)):
-            yield note_row(key, "traces", say(f"note.{key}", n=count))
+            yield note_row(key, "traces", say(f"note.{key}", n=count) + _first(say, inputs.join.get(key, ())))
+
+
+def _first(say: Callable[..., str], names: Sequence[str]) -> str:
+    """Name the first of what a note counts."""
+    return say("note.first", names=", ".join(one_line(name, 60) for name in names[:3])) if names else ""
 
 
 def _reading_notes(inputs: Inputs, lang: str) -> Iterator[Row]:

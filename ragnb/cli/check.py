@@ -76,6 +76,7 @@ def _assessed(source: Path | None, files: dict[str, Path], settings: dict[str, o
 
 def _told(sheet: Assessment) -> Iterator[str]:
     """Say a sheet in lines: the verdict, the gates, the notes."""
+    from ragnb.assessment.front import said
     from ragnb.assessment.parts import Writer
     from ragnb.assessment.tables import more, outcome
     from ragnb.markup import count
@@ -91,4 +92,4 @@ def _told(sheet: Assessment) -> Iterator[str]:
         yield from text_table(rows)
     if len(sheet.notes):
         yield ""
-        yield from (f"- {plain(text)}" for text in sheet.notes["text"])
+        yield from (f"- {plain(text)}" for text in said(w))

@@ -21,6 +21,7 @@ Array = npt.NDArray[np.float64]
 def worst_samples(scores: Any, rows: pd.DataFrame | None, metric: Metric, top: int) -> list[dict[str, Any]]:
     """Return the `top` samples with the worst scores as records; samples without a score are never among them.
 
+    Of a yes or no, samples at the good end are not among them either: they are not worse than any.
     `rows` are those of `held`, None for a query. Equal scores stand in input order; where rows have none (DuckDB,
     PySpark), by ``sample_id``. A frame without ``sample_id`` gives the row's label, or None where rows have no
     order.
@@ -34,6 +35,7 @@ def worst_samples(scores: Any, rows: pd.DataFrame | None, metric: Metric, top: i
     if rows is None:
         return _on_engine(scores, metric, top)
     x = numeric(rows, metric)
+    x = np.where(x == _good(metric), np.nan, x)
     positions = _least(x if metric.better == "higher" else -x, top)
     there = column_names(scores)
     have = [name for name in (*_SHOWN, *_SHOWN_IF_THERE) if name in there]
@@ -45,6 +47,11 @@ def worst_samples(scores: Any, rows: pd.DataFrame | None, metric: Metric, top: i
         record = {name: _plain(cells[name][at]) if name in cells else None for name in shown}
         records.append(record | {"score": float(x[position])})
     return records
+
+
+def _good(metric: Metric) -> float:
+    """The end of a yes or no that is good; infinity, which is no score, of other metrics."""
+    return np.inf if metric.kind != "binary" else metric.high if metric.better == "higher" else metric.low
 
 
 def _least(x: Array, top: int) -> npt.NDArray[np.int64]:
@@ -68,7 +75,7 @@ def _on_engine(scores: Any, metric: Metric, top: int) -> list[dict[str, Any]]:
     rows, number = numbered(scores, [*have, metric.name])
     schema = rows.collect_schema()
     value = score_of(metric.name, schema[metric.name]).alias("__v0")
-    scored = rows.with_columns(value).filter(~nw.col("__v0").is_null())
+    scored = rows.with_columns(value).filter(~nw.col("__v0").is_null(), nw.col("__v0") != _good(metric))
     tie = number or ("sample_id" if "sample_id" in have else None)
     order = ["__v0"] if tie is None else ["__v0", tie]
     downwards = [metric.better == "lower", False][: len(order)]

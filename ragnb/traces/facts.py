@@ -38,6 +38,20 @@ def spoken(
     return {name: np.where(there, fact, np.nan) for name, fact in facts.items()}
 
 
+def without_failed(texts: pl.Series, failed: Flags) -> pl.Series:
+    """Return the answers without the empty ones of calls that failed: these said nothing.
+
+    Examples
+    --------
+    >>> from ragnb.traces import columns
+    >>> without_failed(columns.as_series(["", "", "x"]), np.array([True, False, True])).to_list()
+    [None, '', 'x']
+    """
+    import polars as pl
+
+    return texts.set((texts == "").fill_null(False) & pl.Series(failed), None) if failed.any() else texts
+
+
 def citations(frame: Any, texts: pl.Series, split: answers.Split) -> tuple[Lists, Flags]:
     """Return the cited ids of each row (its list field, else its text), and which texts could not be taken.
 
@@ -107,7 +121,8 @@ def contained(gold: Gold, texts: pl.Series, odd: pl.Series, whole: bool) -> Floa
 def retrieval(gold: Gold, chunks: Lists) -> dict[str, Floats]:
     """Return what the chunk ids hold of the gold ids: any, the share, one over the rank of the first.
 
-    Rows without chunks (None), without gold ids, or unanswerable are nan; an empty list of chunks is 0.
+    Rows without chunks (None), without gold ids, or unanswerable are nan, and so are chunks of which none has an
+    id; an empty list of chunks is 0.
 
     Examples
     --------
@@ -121,7 +136,8 @@ def retrieval(gold: Gold, chunks: Lists) -> dict[str, Floats]:
     none = np.zeros(len(gold.answerable), dtype=np.int64)
     held = none if gold.ids is None else np.bincount(gold.ids.rows, minlength=len(none))
     wanted = np.append(held, 0)[gold.row]
-    asked = chunks.there & (wanted > 0) & (gold.answerable_rows() == 1)
+    nameless, named = (np.bincount(chunks.rows, chunks.names.is_null() == no, size) > 0 for no in (True, False))
+    asked = chunks.there & (named | ~nameless) & (wanted > 0) & (gold.answerable_rows() == 1)
     at, number = gold.members(chunks)
     first = np.searchsorted(chunks.rows, np.arange(size))
     rows, first_met = np.unique(chunks.rows[at], return_index=True)

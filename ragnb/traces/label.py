@@ -38,8 +38,9 @@ def label_traces(
     ----------
     traces : DataFrame
         One row an answer: ``answer``, and ``question`` or ``sample_id``; optional ``citations`` (list of ids),
-        ``chunks`` (list of ids or of ``{"id": ...}``, best first), ``system``, ``repeat``, ``ok``. Of pandas,
-        Polars, PyArrow or DuckDB; the rows are worked on in memory. Of PySpark they come back as Polars.
+        ``chunks`` (list of ids or of ``{"id": ...}``, best first), ``system``, ``repeat``, ``ok`` (where it is
+        false, an empty answer is none). Of pandas, Polars, PyArrow or DuckDB; the rows are worked on in memory. Of
+        PySpark they come back as Polars.
     gold : DataFrame, optional
         One row a question: ``answerable``, and ``question`` or ``sample_id``; optional ``gold_ids``,
         ``gold_claim``. Further columns travel onto the rows. Without it, such columns of `traces` are used.
@@ -91,7 +92,8 @@ def label_traces(
         if met is not None:
             warn_of_repeats(met)
         frame, wanted = _with_gold(frame, gold, met)
-        texts, odd = trimmed.result()
+        (texts, odd), failed = trimmed.result(), _failed(frame)
+        texts = facts.without_failed(texts, failed)
         contained = pool.submit(facts.contained, wanted, texts, odd, containment == "auto")
         retrieval = pool.submit(lambda: facts.retrieval(wanted, Lists.of(frame, "chunks")))
         report = pool.submit(report_of, frame, met)
@@ -102,9 +104,10 @@ def label_traces(
             "contained": contained.result(),
             "compliant": facts.compliant(predicted, said["refused"]),
         }
-        made = _made(frame, wanted, done, retrieval.result(), predicted, flagged)
+        made = _made(wanted, done, retrieval.result(), predicted, flagged, failed)
         told = report.result() | {
             "n_without_answer": texts.null_count(),
+            "n_empty": int(((texts == "").fill_null(False).to_numpy() & (done["answered"] == 1)).sum()),
             "n_citations_flagged": int(flagged.sum()),
             "n_partial": int((done["partial"] == 1).sum()),
         }
@@ -113,12 +116,12 @@ def label_traces(
 
 
 def _made(
-    frame: Any,
     wanted: Gold,
     done: Mapping[str, Floats],
     retrieval: dict[str, Floats],
     predicted: Lists,
     flagged: Flags,
+    failed: Flags,
 ) -> Made:
     answerable = wanted.answerable_rows()
     rates = outcomes.rates(done, answerable) | retrieval
@@ -128,7 +131,7 @@ def _made(
         "label": (label, outcomes.LABELS),
         "miss": (outcomes.misses(label, rates["retrieval_hit"]), outcomes.MISSES),
     }
-    statuses = outcomes.statuses(rates, done, answerable, _failed(frame))
+    statuses = outcomes.statuses(rates, done, answerable, failed)
     return Made(done, words, predicted, flagged, rates, statuses)
 
 

@@ -64,8 +64,11 @@ def refusal_metrics(
     names = _chosen(labelled, metrics)
     found = moments(labelled, names, doc=doc, cluster=cluster, by=by)
     means = found.means(None, doc_weights, level=level)
-    attrs = means.attrs
-    means = means[means["metric"] != "weighted_score"].reset_index(drop=True)
+    rates = means["metric"] != "weighted_score"
+    attrs = dict(means.attrs)
+    for name in ("g_eff", "top"):
+        attrs[name] = type(attrs[name])(v for v, keep in zip(attrs[name], rates, strict=True) if keep)
+    means = means[rates].reset_index(drop=True)
     means["numerator"] = plain_sums(found).ravel()
     means.attrs = attrs
     return means

@@ -27,7 +27,7 @@ class Gold:
     ----------
     row : (N,) int
     answerable : (M,) float
-    ids : Lists, or None where gold names no ids anywhere
+    ids : Lists, or None where gold has answerable questions and names no ids anywhere
     claims : (M,) series of str
     """
 
@@ -39,9 +39,10 @@ class Gold:
     @classmethod
     def of(cls, gold: Any, row: Positions) -> Gold:
         """Read gold's columns."""
-        ids = Lists.of(gold, "gold_ids").distinct()
+        ids, able = Lists.of(gold, "gold_ids").distinct(), answerable(gold)
+        told = len(ids.names) > 0 or (ids.there.any() and not (able == 1).any())
         claims = answers.tidy(columns.texts(gold, "gold_claim"))
-        return cls(row, answerable(gold), ids if ids.there.any() else None, claims)
+        return cls(row, able, ids if told else None, claims)
 
     def answerable_rows(self) -> Floats:
         """Return `answerable` for each trace, nan where it met no gold."""

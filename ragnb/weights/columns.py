@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb.errors import RagnbError, did_you_mean, listing
+from ragnb.errors import RagnbError, did_you_mean, listing, place
 from ragnb.schema import STATUS_WORDS, Metric, declare_step
 from ragnb.weights.check import nfc, spelt
 
@@ -180,6 +180,21 @@ def labels(frame: pd.DataFrame, column: str | None, *, optional: bool = False, c
     return coded(frame[column], compose=compose)
 
 
+def factorized(values: Any) -> tuple[npt.NDArray[np.intp], Any]:
+    """Return `pd.factorize` of a column of labels; one of lists or mappings is refused.
+
+    Examples
+    --------
+    >>> factorized(pd.Series(["b", None, "a"]))[0].tolist()
+    [0, -1, 1]
+    """
+    try:
+        return pd.factorize(values)
+    except TypeError:
+        where = place(key=getattr(values, "name", None))
+        raise RagnbError(f"{where}lists and mappings name no group, document or cluster; make them text") from None
+
+
 def coded(values: Any, *, compose: bool = False) -> Labels:
     """Return values as codes into their sorted names, −1 where there is none.
 
@@ -192,7 +207,7 @@ def coded(values: Any, *, compose: bool = False) -> Labels:
         codes, uniques = values.cat.codes.to_numpy(), values.cat.categories
         there = np.bincount(codes + np.int64(1), minlength=len(uniques) + 1)[1:] > 0
     else:
-        codes, uniques = pd.factorize(values)
+        codes, uniques = factorized(values)
         there = np.ones(len(uniques), dtype=bool)
     names = [nfc(name) if compose else spelt(name) for name in uniques]
     ordered = tuple(sorted({name for name, used in zip(names, there.tolist(), strict=True) if used}))

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb.schema import Metric
-from ragnb.weights.columns import native
+from ragnb.weights.columns import factorized, native
 from ragnb.weights.engines import column_names
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def held(scores: Any, metrics: Sequence[Metric], *others: str | None) -> pd.Data
 def _coded(column: pd.Series[Any]) -> pd.Series[Any]:
     if not (pd.api.types.is_string_dtype(column.dtype) or column.dtype == object):
         return column
-    codes, names = pd.factorize(column)
+    codes, names = factorized(column)
     return pd.Series(pd.Categorical.from_codes(codes, pd.Index(names, dtype=object)), column.index)
 
 

@@ -82,7 +82,7 @@ def _cluster_notes(scored: list[dict[Any, Any]], unit: str) -> list[tuple[str, l
         values: dict[str, object] = {"n": g, "g_eff": round(g_eff, 1)}
         kind = ""
         if g < 2:
-            kind = "one_cluster"
+            kind = "one_row" if unit == "row" else "one_cluster"
         elif unit != "row" and top["name"] and top["share"] > _MUCH + 1e-9:
             kind = "dominated"
             values |= {"name": top["name"], "share": round(100 * top["share"])}

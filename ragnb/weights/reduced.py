@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb.errors import RagnbError
-from ragnb.schema import Metric, resolve_metrics
+from ragnb.schema import RESULT_COLUMNS, Metric, resolve_metrics
 from ragnb.weights import merging, resampling, storing
 from ragnb.weights.cells import Cells, reduce_rows
 from ragnb.weights.check import check_weights, warn_unused
@@ -123,7 +123,9 @@ class Moments:
         doc_weight = np.array([v.get(name, 1.0) for name in self.docs] + [1.0])
         size = len(source.rows)
         found = finish(source.cells, size, self.metrics, plan, doc_weight, level)
-        return result_table(source, found, plan, vector)
+        table = result_table(source, found, plan, vector)
+        table.attrs["level"] = level
+        return table
 
     def pooled(self) -> Moments:
         """Return the moments of all groups together, as `means(by=None)` takes them.
@@ -193,6 +195,8 @@ def moments(
     Moments(3 rows in 3 cells: 1 metrics, 2 documents, 1 groups)
     """
     names = column_names(scores)
+    if by in (*RESULT_COLUMNS, "numerator"):
+        raise RagnbError(f"by={by!r} is a column of the result too; give the frame's column another name")
     chosen = resolve_metrics(metrics, names)
     rows = scores if isinstance(scores, pd.DataFrame) or not names else held(scores, chosen, doc, cluster, by)
     shape: dict[str, Any] = {"doc": doc, "cluster": cluster, "by": by}

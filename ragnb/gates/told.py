@@ -1,0 +1,101 @@
+"""What gates say: sentences for people, JSON and JUnit XML for CI."""
+
+from __future__ import annotations
+
+import math
+import re
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import pandas as pd
+
+from ragnb import texts
+from ragnb.files import json_text
+from ragnb.gates.check import COLUMNS
+
+
+def gate_sentences(gates: pd.DataFrame, *, lang: str = "en") -> list[str]:
+    """Return one sentence a gate: what it asks, what was seen, what follows.
+
+    Parameters
+    ----------
+    gates : DataFrame
+        What `check_gates` returns.
+    lang : {"en", "zh"}
+
+    Examples
+    --------
+    >>> from ragnb.gates import check_gates
+    >>> from ragnb.schema import Gate
+    >>> gate_sentences(check_gates(pd.DataFrame({"metric": []}), [Gate("G", "compliance", ">=", 0.9)]))
+    ['G: compliance ≥ 0.900. No data. It blocks.']
+    """
+    say = texts.load(lang)
+    out = []
+    for row in gates.to_dict("records"):
+        asked = {"gate": row["gate"], "metric": row["metric"], "at": f"{row['at']:.3f}"}
+        words = [say("gate.asks", op="≥" if row["op"] == ">=" else "≤", **asked)]
+        if row["outcome"] != "no_data":
+            value, low, high = (f"{row[c]:.3f}" for c in ("value", "low", "high"))
+            seen = {"value": value, "low": low, "high": high, "n": row["n"]}
+            words.append(say("gate.no_interval" if math.isnan(row["low"]) else "gate.seen", **seen))
+        words.append(say(f"outcome.{row['outcome']}"))
+        if row["outcome"] == "undecided" and not pd.isna(row["more_needed"]):
+            words.append(say("gate.more_needed", n=row["more_needed"]))
+        words += [say("gate.blocks")] if row["blocks"] else []
+        out.append("".join(words).rstrip())
+    return out
+
+
+def gates_json(gates: pd.DataFrame) -> str:
+    """Return the gates as JSON: same gates, same bytes; numbers to 12 significant digits, null where missing.
+
+    Examples
+    --------
+    >>> import json
+    >>> from ragnb.gates import check_gates
+    >>> from ragnb.schema import Gate
+    >>> gates = check_gates(pd.DataFrame({"metric": []}), [Gate("G", "compliance", ">=", 0.9)])
+    >>> json.loads(gates_json(gates))["blocked"]
+    True
+    """
+    rows = [{name: _plain(row[name]) for name in COLUMNS} for row in gates.to_dict("records")]
+    return json_text({"blocked": bool(gates["blocks"].any()), "gates": rows})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str | bool):
+        return value
+    if pd.isna(value):
+        return None
+    return float(f"{value:.12g}") if isinstance(value, float) else int(value)
+
+
+def gates_junit(gates: pd.DataFrame, *, name: str = "ragnb gates", lang: str = "en") -> str:
+    """Return the gates as a JUnit XML test suite: a gate that blocks is a failure, one with no data is skipped.
+
+    Examples
+    --------
+    >>> from ragnb.gates import check_gates
+    >>> from ragnb.schema import Gate
+    >>> gates_junit(check_gates(pd.DataFrame({"metric": []}), [Gate("<G>", "compliance", ">=", 0.9)]))[:22]
+    '<?xml version="1.0" en'
+    """
+    blocked = int(gates["blocks"].sum())
+    skipped = int(((gates["outcome"] == "no_data") & ~gates["blocks"]).sum())
+    counts = {"tests": str(len(gates)), "failures": str(blocked), "errors": "0", "skipped": str(skipped)}
+    suite = ET.Element("testsuite", {"name": _xml(name), **counts})
+    for row, sentence in zip(gates.to_dict("records"), gate_sentences(gates, lang=lang), strict=True):
+        title = f"{row['gate']}: {row['metric']} {row['op']} {row['at']:g}"
+        case = ET.SubElement(suite, "testcase", {"classname": _xml(name), "name": _xml(title)})
+        kind = "failure" if row["blocks"] else "skipped" if row["outcome"] == "no_data" else "system-out"
+        told = {"type": row["outcome"], "message": _xml(sentence)} if kind != "system-out" else {}
+        # Some readers show the message, others the text.
+        ET.SubElement(case, kind, told).text = _xml(sentence)
+    ET.indent(suite)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suite, encoding="unicode") + "\n"
+
+
+def _xml(text: str) -> str:
+    """Replace what XML 1.0 cannot hold, even escaped."""
+    return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
