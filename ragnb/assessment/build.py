@@ -74,12 +74,16 @@ def _scenario(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, Any]
     if isinstance(source, Scenario):
         return source.replace(**overrides), None
     if isinstance(source, str | os.PathLike):
-        path = Path(source)
-        if path.suffix.lower() in (".yaml", ".yml"):
-            return load_scenario(path).replace(**overrides), None
-        role = "traces" if overrides.get("gold") is not None else "scores"
-        return Scenario(**{role: path, **overrides}), None
+        return scenario_of(Path(source), overrides), None
     return Scenario.without_files().replace(**overrides), source
+
+
+def scenario_of(path: Path, overrides: Mapping[str, Any], role: str = "") -> Scenario:
+    """Return the scenario of a YAML file; of any other file one of it alone, as scores or, beside gold, traces."""
+    if path.suffix.lower() in (".yaml", ".yml"):
+        return load_scenario(path).replace(**overrides)
+    role = role or ("scores" if overrides.get("gold") is None else "traces")
+    return Scenario(**{role: path}).replace(**overrides)
 
 
 def _clustered(scenario: Scenario, inputs: Inputs) -> Scenario:

@@ -13,6 +13,7 @@ from ragnb.calibration import CalibrationCard, calibrate
 from ragnb.calibration.sheet import TONES, footer, tables, titled
 from ragnb.errors import RagnbError, listing
 from ragnb.markup import Safe, bullets, element, join
+from ragnb.ratings import judge_columns
 from ragnb.scenario import Scenario
 from ragnb.schema import METRICS, Metric
 from ragnb.texts import load
@@ -24,8 +25,7 @@ def calibrated(scenario: Scenario, ratings: pd.DataFrame | None) -> CalibrationC
     """Return the card of a run's ratings; their scale is that of the metrics that their dimensions are."""
     if ratings is None:
         return None
-    judges = ["judge"] if "judge" in ratings else [str(c) for c in ratings if str(c).startswith("judge_")]
-    judges = [name for name in judges if pd.api.types.is_numeric_dtype(ratings[name])]
+    judges = judge_columns(ratings)
     if not judges:
         raise RagnbError(
             f"ratings: {scenario.ratings} holds no scores of a judge (columns: {listing(ratings.columns)}); "

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ragnb.assessment import words
 from ragnb.assessment.build import _gates, _metrics, _scenario
 from ragnb.assessment.inputs import Inputs, gather
-from ragnb.errors import RagnbError
 from ragnb.scenario import Scenario
 from ragnb.schema import Gate
 from ragnb.weights import Moments, moments
@@ -52,8 +50,6 @@ def weighable(source: Any, **overrides: Any) -> Weighable:
     scenario, frame = _scenario(source, overrides)
     inputs = gather(scenario, frame)
     metrics = _metrics(scenario, inputs.frame)
-    if not metrics:
-        raise RagnbError(words.nothing_to_average(inputs.frame))
     several = "system" in inputs.frame and inputs.frame["system"].nunique() > 1
     found = moments(
         inputs.frame, metrics, doc=scenario.doc, cluster=scenario.cluster, by="system" if several else None

@@ -120,19 +120,17 @@ def _reading(asked: dict[str, Any]) -> dict[str, Any]:
 
 def _ratings(files: Sequence[Path], asked: dict[str, Any]) -> tuple[pd.DataFrame, list[str]]:
     """Return the ratings, and the columns of the judges in them."""
-    from ragnb.ratings import read_labels
+    from ragnb.ratings import judge_columns, read_labels
 
     human = list(asked["humans"]) or None
     frame = read_labels(files, asked["judged"], human=human, **_reading(asked))
-    judges = [c for c in frame if c == "judge" or c in asked["judges"] or str(c).startswith("judge_")]
-    if "judge" in judges and not asked["judges"]:
-        judges = ["judge"]
+    judges = judge_columns(frame, asked["judges"])
     if not judges:
         raise RagnbError(
             f"{listing(files)}: holds no scores of a judge (columns: {listing(frame.columns)}); name its column "
             "with --judge, or bring its table with --judged"
         )
-    return _chosen(frame, asked), [str(name) for name in judges if pd.api.types.is_numeric_dtype(frame[name])]
+    return _chosen(frame, asked), judges
 
 
 def _chosen(frame: pd.DataFrame, asked: dict[str, Any]) -> pd.DataFrame:

@@ -59,12 +59,13 @@ def evaluate_command(
     parameters: Sequence[str], lang: str | None,
 ) -> int:  # fmt: skip
     """Score the cases of a scenario."""
+    from ragnb.assessment.build import scenario_of
+    from ragnb.readers import to_csv_text
     from ragnb.scoring import evaluate, expected
 
-    scenario = scenario_of(source, overrides(parameters) | ({"lang": lang} if lang else {}))
+    scenario = scenario_of(source, overrides(parameters) | ({"lang": lang} if lang else {}), "cases")
     say = texts.load(scenario.lang)
-    out = out or Path("reports") / scenario.name / "scores.csv"
-    store = store or out.with_suffix(".sqlite")
+    out, store = files_of(scenario, "scores.csv", out, store)
     limits = {"concurrency": concurrency, "max_calls": max_calls, "max_tokens": max_tokens}
     judge, vectors = _clients(scenario, embeddings, limits)
     how: dict[str, Any] = {"llm": judge, "embeddings": vectors, "store": store, "lang": scenario.lang}
@@ -77,7 +78,7 @@ def evaluate_command(
         return PASSED
     store.parent.mkdir(parents=True, exist_ok=True)
     scores = evaluate(cases, chosen, name=scenario.name, **how)
-    write_whole(out, csv_of(scores))
+    write_whole(out, to_csv_text(scores))
     for row in scores.attrs["notes"]:
         note(row["text"])
     click.echo("\n".join(_told(scores, say)))
@@ -85,12 +86,12 @@ def evaluate_command(
     return BLOCKED if scores.attrs["failed"] or scores.attrs["spent"]["stopped"] else PASSED
 
 
-def scenario_of(source: Path, settings: dict[str, Any]) -> Scenario:
-    from ragnb.scenario import Scenario, load_scenario
+def files_of(scenario: Scenario, name: str, out: Path | None, store: Path | None) -> tuple[Path, Path]:
+    """Where the table and the store lie: as asked for, else below reports/, the store beside the table."""
+    from ragnb.report.folders import slug
 
-    if source.suffix.lower() in (".yaml", ".yml"):
-        return load_scenario(source).replace(**settings)
-    return Scenario(cases=source, **settings)
+    out = out or Path("reports") / slug(scenario.name) / name
+    return out, store or out.with_suffix(".sqlite")
 
 
 def cases_of(scenario: Scenario) -> pd.DataFrame:
@@ -134,12 +135,6 @@ def _metrics(
     if left:
         note(texts.load(scenario.lang)("evaluate.left_out", metrics=", ".join(left)))
     return fit or None
-
-
-def csv_of(scores: pd.DataFrame) -> str:
-    from ragnb.readers import to_csv_text
-
-    return to_csv_text(scores)
 
 
 def _told(scores: pd.DataFrame, say: Any) -> Iterator[str]:

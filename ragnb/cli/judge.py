@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ragnb import texts
-from ragnb.cli.evaluate import cases_of, csv_of, scenario_of
+from ragnb.cli.evaluate import cases_of, files_of
 from ragnb.cli.parameters import FILE, PARAM, overrides
 from ragnb.cli.terminal import BLOCKED, PASSED, plain, text_table
 from ragnb.errors import RagnbError
@@ -47,19 +47,19 @@ def judge_command(
     parameters: Sequence[str], **options: Any,
 ) -> int:  # fmt: skip
     """Score the answers of a scenario."""
+    from ragnb.assessment.build import scenario_of
     from ragnb.judging import dry_run as estimated
     from ragnb.judging import judge
     from ragnb.markup import with_interval
-    from ragnb.report.folders import slug
+    from ragnb.readers import to_csv_text
     from ragnb.weights import weighted_means
     from ragnb.work import Client
 
-    scenario = scenario_of(source, overrides(parameters))
+    scenario = scenario_of(source, overrides(parameters), "cases")
     say, profile = texts.load(scenario.lang), scenario.llm_profiles.get("judge")
     if profile is None:
         raise RagnbError(f"{plain(source)}: it names no judge; add llm_profiles: judge: base_url and model")
-    out = out or Path("reports") / slug(scenario.name) / "judged.csv"
-    store = store or out.with_suffix(".sqlite")
+    out, store = files_of(scenario, "judged.csv", out, store)
     client = Client(profile, max_calls=max_calls, concurrency=concurrency)
     options |= {"store": store, "lang": scenario.lang}
     if dry_run:
@@ -67,7 +67,7 @@ def judge_command(
         return PASSED
     store.parent.mkdir(parents=True, exist_ok=True)
     found = judge(cases_of(scenario), client, name=scenario.name, **options)
-    write_whole(out, csv_of(found))
+    write_whole(out, to_csv_text(found))
     click.echo("\n".join(f"- {plain(text)}" for text in found.notes["text"]))
     means = weighted_means(found, ["accuracy", "completeness", "clarity"]).to_dict("records")
     rows = [[row["metric"], with_interval(row["value"], row["low"], row["high"]), str(row["n"])] for row in means]

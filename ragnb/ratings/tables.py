@@ -21,7 +21,6 @@ OUTSIDE = "outside"
 _NUMBERED = re.compile(r"(human|rater|annotator|expert|reviewer|人工|评分人)[\s_-]*(\d{1,3})", re.IGNORECASE)
 _JUDGE = re.compile(r"(judge|评审)[\s_:-]*[^\s_:-].*", re.IGNORECASE)
 _JUDGE_RATER = re.compile(r"((llm|ai|model|auto)[\s_-]*)?judge([\s_:-].*)?|llm|评审.*", re.IGNORECASE)
-_NO_SCORES = {*FIRST, *CASE_COLUMNS, "score", "rater_kind", "repeat", "n_raters"}
 _TEXTS = {*CASE_COLUMNS, "item_id", "dimension", "rater", "cluster"}
 
 
@@ -109,6 +108,19 @@ def looks_like_ratings(columns: Sequence[str]) -> bool:
 
 def _judge_like(name: str) -> bool:
     return name == "judge" or bool(_JUDGE.fullmatch(name))
+
+
+def judge_columns(ratings: pd.DataFrame, named: Sequence[str] = ()) -> list[str]:
+    """Return the columns of numbers that hold judges' scores: ``judge``, else ``judge_<name>``; and those named.
+
+    Examples
+    --------
+    >>> judge_columns(pd.DataFrame({"judge_a": [1.0], "judge_b": [2.0], "judge_note": ["x"], "human": [1.0]}))
+    ['judge_a', 'judge_b']
+    """
+    found = [str(c) for c in ratings if c == "judge" or c in named or str(c).startswith("judge_")]
+    found = ["judge"] if "judge" in found and not named else found
+    return [name for name in found if pd.api.types.is_numeric_dtype(ratings[name])]
 
 
 def tidy(table: Table) -> pd.DataFrame:
@@ -227,10 +239,5 @@ def finished(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
             f"{place(table.raw.file)}{said} stands there more than once; a row is one rater's score of one item: "
             "keep one of them, or name the column that tells them apart, such as columns={'…': 'rater'}"
         )
-    judges = (
-        []
-        if "judge" in frame
-        else [c for c in map(str, frame) if c.startswith("judge_") and pd.api.types.is_numeric_dtype(frame[c])]
-    )
-    first = [c for c in (*FIRST[:2], *judges, *FIRST[2:]) if c in frame]
+    first = [c for c in (*FIRST[:2], *judge_columns(frame), *FIRST[3:]) if c in frame]
     return frame[[*first, *(c for c in frame if c not in first)]].reset_index(drop=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ragnb.assessment.build import scenario_of
 from ragnb.errors import RagnbError
 from ragnb.files import json_text
 from ragnb.markup import one_line
@@ -17,7 +18,7 @@ from ragnb.report.folders import INPUTS, RunFolder
 from ragnb.report.kernel import execute
 from ragnb.report.page import assemble
 from ragnb.report.tidy import tidy
-from ragnb.scenario import Scenario, load_scenario
+from ragnb.scenario import Scenario
 
 Overrides = Mapping[str, Any]
 
@@ -120,15 +121,11 @@ def check_parameters(scenario: str | os.PathLike[str], overrides: Overrides) -> 
     """
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-    path = Path(scenario)
     try:
         plain = to_jsonable_python(dict(overrides))
     except PydanticSerializationError as error:
         raise RagnbError(f"an override cannot be passed on as JSON: {error}") from None
-    if path.suffix.lower() in (".yaml", ".yml"):
-        return load_scenario(path).replace(**plain), plain
-    role = "scores" if plain.get("gold") is None else "traces"
-    return Scenario(**{role: path}).replace(**plain), plain
+    return scenario_of(Path(scenario), plain), plain
 
 
 def _fill(

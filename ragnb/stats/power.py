@@ -237,10 +237,9 @@ def labels_needed(
     many = np.ones(len(x)) if counts is None else np.asarray(counts, dtype=float)
     sizes = np.bincount(cluster_codes(clusters, len(x))[seen], many[seen]) if seen.any() else np.ones(1)
     deff, planned = design_effect(sizes, rho), share.low
-    if not share.value > target:
-        return LabelsNeeded(None, None, None, deff, rho, share.value, planned, "share_at_or_below_target")
     if not planned > target + 1e-3:
-        return LabelsNeeded(None, None, None, deff, rho, share.value, planned, "too_close_to_tell")
+        reason = "too_close_to_tell" if share.value > target else "share_at_or_below_target"
+        return LabelsNeeded(None, None, None, deff, rho, share.value, planned, reason)
     independent = sample_size_exact(target, min(planned, 1 - 1e-9), alpha=alpha, power=power)
     total = ceil(deff * independent)
     return LabelsNeeded(total, max(total - share.n, 0), independent, deff, rho, share.value, planned, "counted")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,6 @@ class WeightEditor:
         self._watchers: list[Callable[[WeightEditor], object]] = []
         self._choices, first = _choices(source)
         self._models: dict[str, Weighing] = {}
-        self._box: Any = None
         self.model = self._open(first)
 
     @property
@@ -119,14 +119,9 @@ class WeightEditor:
         model = self.model
         self._twin.display(self.view, repr(self), pictures.static(model), model.scenario.lang)
 
-    @property
+    @cached_property
     def view(self) -> Any:
         """The widgets, made when they are first asked for."""
-        if self._box is None:
-            self._box = self._made()
-        return self._box
-
-    def _made(self) -> Any:
         import ipywidgets as ipw
 
         from ragnb.widgets.view import EditorView
@@ -180,11 +175,7 @@ def _choices(source: Any) -> tuple[list[Path], Any]:
         return [], source
     path = Path(source).resolve()
     folder = path if path.is_dir() else path.parent
-    found = (
-        sorted(entry for entry in folder.iterdir() if entry.suffix.lower() in (".yaml", ".yml"))
-        if folder.is_dir()
-        else []
-    )
+    found = sorted(entry for entry in folder.glob("*") if entry.suffix.lower() in (".yaml", ".yml"))
     if path.is_dir() and not found:
         raise RagnbError(f"no scenario (.yaml) in {str(source)!r}; name a file, or another folder")
     return found, found[0] if path.is_dir() else path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ class RatingSheet:
     ) -> None:
         names = [one.name for one in Rubric().dimensions] if dimensions is None else list(dimensions)
         self.model = Rating(items, file, rater=rater, dimensions=names, seed=seed, lang=lang)
-        self._twin, self._box = Twin(), None
+        self._twin = Twin()
 
     def __repr__(self) -> str:
         return f"RatingSheet({self.model.rater!r}: {len(self.model.done)} of {len(self.model.items)})"
@@ -85,14 +86,9 @@ class RatingSheet:
     def _ipython_display_(self) -> None:
         self._twin.display(self.view, repr(self), self._static(), self.model.lang)
 
-    @property
+    @cached_property
     def view(self) -> Any:
         """The widgets, made when they are first asked for."""
-        if self._box is None:
-            self._box = self._made()
-        return self._box
-
-    def _made(self) -> Any:
         import ipywidgets as ipw
 
         model, say = self.model, self.model.say

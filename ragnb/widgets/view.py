@@ -98,14 +98,8 @@ class EditorView:
 
 def _head(model: Weighing, key: str) -> Any:
     made = Html(model.scenario.lang)
-    made.show(
-        join(
-            [
-                element("h4", model.say(f"editor.{key}")),
-                element("p", model.say(f"editor.{key}_hint"), class_="rg-note"),
-            ]
-        )
-    )
+    hint = element("p", model.say(f"editor.{key}_hint"), class_="rg-note")
+    made.show(join([element("h4", model.say(f"editor.{key}")), hint]))
     return made.widget
 
 
