@@ -19,8 +19,8 @@ class RagnbWarning(UserWarning):
     """Input that ragnb takes, with something the user should look at."""
 
 
-def near_names(name: str, choices: Iterable[str], most: int = 3) -> list[str]:
-    """Return the choices that look like `name`, the nearest first.
+def near_names(name: str, choices: Iterable[str], most: int = 3, least: float = 60) -> list[str]:
+    """Return the choices that look like `name` (by `least` of 100), the nearest first.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def near_names(name: str, choices: Iterable[str], most: int = 3) -> list[str]:
     from rapidfuzz import fuzz, process, utils
 
     found = process.extract(
-        name, list(choices), scorer=fuzz.ratio, processor=utils.default_process, limit=most, score_cutoff=60
+        name, list(choices), scorer=fuzz.ratio, processor=utils.default_process, limit=most, score_cutoff=least
     )
     return [str(choice) for choice, _, _ in found]
 

@@ -325,7 +325,8 @@ def test_a_sentinel_of_minus_one_is_told_as_such_and_no_scale_is_invented():
         lambda: read_scores([{"question": "q", "faithfulness": v} for v in (-7, 40)]),
         "rn.Metric('faithfulness', low",
     )
-    refused(lambda: read_scores([{"question": "q", "faithfulness": "87%"}]), "'87%'", "write 0.87 for 87%")
+    mixed = [{"question": "q", "faithfulness": v} for v in ("0.5", "87%")]
+    refused(lambda: read_scores(mixed), "row 2", "'87%'", "write 0.87 for 87%")
 
 
 def test_systems_on_two_scales_are_never_mixed():

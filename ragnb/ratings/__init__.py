@@ -11,16 +11,6 @@ from ragnb.ratings.sampling import draw_labels
 from ragnb.ratings.tables import judge_columns, looks_like_ratings
 
 __all__ = [
-    "RATING_ALIASES",
-    "check_golden",
-    "draw_labels",
-    "golden_template",
-    "judge_columns",
-    "looks_like_ratings",
-    "read_judged",
-    "read_labels",
-    "read_ratings",
-    "unrated",
-    "write_golden",
-    "write_labels",
-]
+    "RATING_ALIASES", "check_golden", "draw_labels", "golden_template", "judge_columns", "looks_like_ratings",
+    "read_judged", "read_labels", "read_ratings", "unrated", "write_golden", "write_labels",
+]  # fmt: skip

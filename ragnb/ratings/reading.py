@@ -21,13 +21,20 @@ RATING_ALIASES: Mapping[str, tuple[str, ...]] = {
     **{name: aliases for name, aliases in CASE_ALIASES.items() if name != "sample_id"},
     "item_id": (
         "item", "sample_id", "qid", "query_id", "record_id", "trace_id", "traceId", "span_id", "context.span_id",
-        "example_id", "id", "样本",
+        "example_id", "id", "样本", "编号", "样本编号", "问题编号", "题号", "編號",
     ),
-    "dimension": ("criterion", "criteria", "aspect", "metric", "annotation_name", "维度"),
-    "judge": ("judge_score", "judge_rating", "llm_judge", "llm_score", "llm_rating", "评审"),
-    "human": ("human_score", "human_rating", "human_label", "human_mean", "expert_score", "人工", "人工评分"),
-    "rater": ("annotator", "rater_id", "annotator_id", "annotator_name", "worker_id", "reviewer", "评分人"),
-    "score": ("rating", "value", "grade", "评分", "得分"),
+    "dimension": ("criterion", "criteria", "aspect", "metric", "annotation_name", "维度", "评分维度", "指标"),
+    "judge": (
+        "judge_score", "judge_rating", "llm_judge", "llm_score", "llm_rating", "评审", "评审评分", "模型评分",
+    ),
+    "human": (
+        "human_score", "human_rating", "human_label", "human_mean", "expert_score", "人工", "人工评分", "人工打分",
+        "专家评分",
+    ),
+    "rater": (
+        "annotator", "rater_id", "annotator_id", "annotator_name", "worker_id", "reviewer", "评分人", "标注员",
+    ),
+    "score": ("rating", "value", "grade", "评分", "得分", "分数"),
     "cluster": ("cluster_id", "conversation", "conversation_id"),
 }  # fmt: skip
 """Canonical columns of ratings and what files call them."""

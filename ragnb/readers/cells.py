@@ -17,8 +17,11 @@ from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import Raw, Values, absent
 
 MISSING_WORDS = {"", "nan", "none", "null", "na", "n/a", "<na>"}
+NO_NUMBER = {*MISSING_WORDS, *"-–—/无無", "--", "#n/a", "#na", "n.a.", "-nan", "(null)", r"\n", "缺失"}
+"""What people, spreadsheets and databases write where a number is missing; `MISSING_WORDS` where a text is."""
 _LITERAL = re.compile(r"""\[\s*(?:\]|[uUrRbB]?['"]|[\[{(\d]|None\b)""")
 _ODD_ESCAPE = re.compile(r"""\\(?![\n\\'"abfnrtvxuUN])""")
+_PRINTED = ("('", '("', "{'", '{"', "array(")
 _TEXT_KEYS = ("text", "content", "page_content", "document")
 
 
@@ -77,7 +80,7 @@ def as_texts(value: Any) -> tuple[list[str] | None, bool]:
         if value.strip().casefold() in MISSING_WORDS:
             return None, True
         if not value.lstrip().startswith("["):
-            return [value], True
+            return [value], not (value.lstrip().startswith(_PRINTED) and value.rstrip().endswith((")", "}")))
         parsed = parse_list(value)
         texts = None if parsed is None else _texts(parsed)
         return ([value], False) if texts is None else (texts, True)
@@ -136,7 +139,7 @@ def as_text(value: Any) -> str | None:
         return value
     if isinstance(value, np.ndarray):
         value = value.tolist()
-    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else as_id(value)
+    return as_id(value)
 
 
 def as_id(value: Any) -> str | None:
@@ -151,7 +154,7 @@ def as_id(value: Any) -> str | None:
         return None
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value)
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)
 
 
 def as_bool(value: Any) -> bool | None:

@@ -13,6 +13,7 @@ from ragnb.readers.raw import Raw, Values, absent
 
 CONTEXTS = ("retrieved_contexts", "ground_truth_contexts")
 IDS = ("sample_id", "doc_name", "system", "repeat", "persona", "cluster", "item_id")
+_OF_A_SCORE = {"score", "reason", "explanation", "status", "name", "label", "metadata", "kind", "direction"}
 LISTS = ("source_units", "generation_params", "chunks", "citations", "gold_ids", "passage_id")
 
 
@@ -48,6 +49,9 @@ def case_cells(raw: Raw, report: Lossy) -> None:
         readers |= dict.fromkeys(LISTS, _parsed)
     for name, read in readers.items():
         if name in raw.columns:
+            if name not in LISTS:
+                nested = sum(isinstance(value, dict | list) for value in raw.columns[name])
+                report.add("unparsed", name, "objects and lists, kept as their JSON text", nested)
             raw.columns[name] = [read(value) for value in raw.columns[name]]
 
 
@@ -69,20 +73,38 @@ def _parsed(value: Any) -> Any:
 
 
 def spread_results(raw: Raw, report: Lossy) -> None:
-    """Turn a column ``results`` (metric → score, status, reason) into columns a metric."""
-    cells = raw.columns.get("results")
-    if cells is None or not all(absent(c) or isinstance(c, Mapping) for c in cells):
-        return
-    held = [{} if absent(c) else c for c in cells]
-    if not all(isinstance(r, Mapping) and {"score", "status"} & set(r) for c in held for r in c.values()):
-        return
-    del raw.columns["results"]
-    report.add("mapped", "results", "a column a metric", len(held))
-    for metric in dict.fromkeys(name for cell in held for name in cell):
-        found = [cell.get(metric) or {} for cell in held]
-        scores: dict[str, Values] = {
-            str(metric): [r.get("score") for r in found],
-            f"{metric}__status": [r.get("status") for r in found],
-            f"{metric}__reason": [r.get("reason") for r in found],
-        }
-        raw.columns.update({n: v for n, v in scores.items() if not all(map(absent, v)) or n == metric})
+    """Turn objects into columns a metric: ``results``, ``metrics`` or ``scores`` (metric → number or score, status
+    and reason), and a metric's own objects of a score and a reason."""
+    for name in ("metrics", "scores", "results"):
+        held = _objects(raw.columns.get(name, []), lambda cell: all(map(_is_result, cell.values())))
+        if held:
+            del raw.columns[name]
+            report.add("mapped", name, "a column a metric", len(held))
+        for metric in dict.fromkeys(key for cell in held for key in cell):
+            cells = [cell.get(metric) for cell in held]
+            _results(raw, str(metric), [c if isinstance(c, Mapping) else {"score": c} for c in cells])
+    for name in list(raw.columns):
+        if found := _objects(raw.columns[name], lambda cell: {"score"} <= set(cell) <= _OF_A_SCORE):
+            _results(raw, name, found)
+            report.add("mapped", name, "the score of an object, and its reason", len(found))
+
+
+def _objects(cells: Values, fits: Callable[[Any], bool]) -> list[Any]:
+    """Return cells as objects where all that hold something are such as fit, else none."""
+    held = [{} if absent(cell) else cell for cell in cells]
+    fine = all(isinstance(cell, Mapping) and (not cell or fits(cell)) for cell in held)
+    return held if fine and any(held) else []
+
+
+def _is_result(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return bool({"score", "status"} & set(value))
+    return absent(value) or isinstance(value, int | float)
+
+
+def _results(raw: Raw, metric: str, found: list[Any]) -> None:
+    raw.columns[metric] = [cell.get("score") for cell in found]
+    for end, other in (("status", "status"), ("reason", "explanation")):
+        cells = [cell.get(end, cell.get(other)) for cell in found]
+        if not all(map(absent, cells)):
+            raw.columns[f"{metric}__{end}"] = cells

@@ -101,6 +101,10 @@ class Document:
     def text(self) -> str:
         """Return the decoded text without a byte order mark; bytes of another encoding are refused."""
         data = self.data()
+        if not self.is_utf8 and (line := _first_wide(data)):
+            raise RagnbError(
+                f"{place(self.path, line)}is UTF-8, which {self.encoding} would garble; leave out encoding="
+            )
         try:
             text = data.decode("utf-8-sig" if self.is_utf8 else str(self.encoding))
         except LookupError as error:
@@ -118,6 +122,18 @@ class Document:
                 "(encoding='utf-16-le')"
             )
         return text
+
+
+def _first_wide(data: bytes) -> int | None:
+    """Return the line of the first character of three bytes in what is UTF-8 throughout; None for other text.
+
+    Text of another encoding holds no such character by chance and is UTF-8 besides; two bytes of GBK may be.
+    """
+    with suppress(UnicodeError):
+        text = "" if b"\0" in data or data.isascii() else data.decode("utf-8")
+        found = next((i for i, character in enumerate(text) if character > "\u07ff"), None)
+        return None if found is None else text.count("\n", 0, found) + 1
+    return None
 
 
 class _Unpacked(io.RawIOBase):

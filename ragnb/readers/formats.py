@@ -97,7 +97,8 @@ def _format_of(document: Document, name: str | None) -> Format:
     for row in FORMATS:
         if row.name == name or (name is None and document.suffix in row.suffixes):
             return row
-    known = listing(suffix for row in FORMATS for suffix in row.suffixes)
+    with document.open():  # tells a workbook or a database by its first bytes
+        known = listing(suffix for row in FORMATS for suffix in row.suffixes)
     raise RagnbError(
         f"{place(document.path)}files that end in {document.suffix or 'nothing'!r} are not read; ragnb reads "
         f"{known} (each also .gz), or name the format: format='csv'"

@@ -6,8 +6,8 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass
 
 from ragnb.errors import RagnbError, listing, place
-from ragnb.readers import haystack, ragas, trulens
-from ragnb.readers.cells import MISSING_WORDS
+from ragnb.readers import deepeval, haystack, long, mlflow, promptfoo, ragas, spans, trulens
+from ragnb.readers.cells import NO_NUMBER
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.numbers import NUMBER
 from ragnb.readers.raw import Raw, Values
@@ -24,7 +24,7 @@ class Layout:
     Examples
     --------
     >>> [layout.name for layout in LAYOUTS]
-    ['haystack', 'trulens', 'ragas']
+    ['haystack', 'trulens', 'mlflow', 'deepeval', 'promptfoo', 'spans', 'long', 'ragas']
     """
 
     name: str
@@ -32,10 +32,9 @@ class Layout:
     read: Callable[[Raw, Lossy], None]
 
 
-LAYOUTS: tuple[Layout, ...] = (
-    Layout("haystack", haystack.sniff, haystack.read),
-    Layout("trulens", trulens.sniff, trulens.read),
-    Layout("ragas", ragas.sniff, ragas.read),
+LAYOUTS = tuple(
+    Layout(tool.__name__.rpartition(".")[2], tool.sniff, tool.read)
+    for tool in (haystack, trulens, mlflow, deepeval, promptfoo, spans, long, ragas)
 )
 
 
@@ -68,7 +67,8 @@ def check_samples(raw: Raw) -> None:
             raise RagnbError(
                 f"{place(raw.file)}is a table of totals, one row a system or setting (columns "
                 f"{listing(raw.columns)}), with no question and no sample id; bring the table they were "
-                "computed from, one row a sample"
+                "computed from, one row a sample; or, if these are samples, say which column is the question: "
+                "columns={'…': 'question'}"
             )
     if raw.uneven:
         line, found = raw.uneven[0]
@@ -80,4 +80,4 @@ def check_samples(raw: Raw) -> None:
 
 def _is_text(cells: Values) -> bool:
     words = {cell.strip().casefold() for cell in cells if isinstance(cell, str)}
-    return not all(NUMBER.fullmatch(word) for word in words - MISSING_WORDS)
+    return not all(NUMBER.fullmatch(word) for word in words - NO_NUMBER)

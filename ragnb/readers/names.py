@@ -11,33 +11,46 @@ from ragnb.readers.lossy import Lossy
 from ragnb.schema import METRICS, Metric
 
 CASE_ALIASES: Mapping[str, tuple[str, ...]] = {
-    "question": ("user_input", "query", "input", "q", "questions"),
+    "question": ("user_input", "query", "input", "q", "questions", "问题", "用户问题", "提问", "問題"),
     "answer": (
-        "response", "generated_answer", "output", "actualOutput", "predicted_answers", "Model answer",
-        "responses",
+        "response", "generated_answer", "output", "actualOutput", "actual_output", "predicted_answers",
+        "Model answer", "responses", "答案", "回答", "模型答案", "模型回答", "系统回答", "系統回答",
     ),
     "ground_truth_answer": (
-        "reference", "ground_truth", "ground_truths", "reference_answer", "gt_answer", "truth",
-        "expectedOutput", "true_answers", "ground_truth_answers",
+        "reference", "ground_truth", "ground_truths", "reference_answer", "gt_answer", "truth", "expectedOutput",
+        "expected_output", "true_answers", "ground_truth_answers", "generation_gt", "参考答案", "标准答案",
+        "正确答案", "真实答案", "參考答案", "標準答案",
     ),
     "retrieved_contexts": (
         "contexts", "context", "retrieval_context", "retrievalContext", "retrieved_context", "passage",
+        "上下文", "检索上下文", "检索结果", "检索内容", "召回内容", "檢索結果",
     ),
-    "ground_truth_contexts": ("reference_contexts", "reference_context"),
-    "doc_name": ("doc", "document", "source", "file", "filename", "source_document"),
-    "sample_id": ("id", "qid", "query_id", "record_id", "traceId", "Index"),
+    "ground_truth_contexts": ("reference_contexts", "reference_context", "参考上下文", "參考上下文"),
+    "doc_name": (
+        "doc", "document", "source", "file", "filename", "source_document", "文档", "文档名", "文件",
+        "文档名称", "文件名", "来源", "文檔", "檔名", "來源",
+    ),
+    "sample_id": (
+        "id", "qid", "query_id", "record_id", "traceId", "Index", "context.span_id", "编号", "样本编号",
+        "问题编号", "题号", "編號",
+    ),
     "persona": ("persona_name",),
-    "system": (),
-    "source_units": (),
-    "generation_params": (),
+    "system": ("系统", "系統"),
+    "answerable": ("is_answerable", "可回答", "是否可回答"),
+    "gold_ids": ("gold_id", "gold_doc_ids", "gold_chunk_ids"),
+    "source_units": (), "generation_params": (),
 }  # fmt: skip
-"""Canonical case columns and what tools call them; other spellings of the same words count too."""
+"""Canonical columns of cases, traces and gold, and what tools and people call them; other spellings of the same
+words count too."""
 
-SYSTEM_NAMES = ("model", "run", "app_name", "configuration", "store")
+SYSTEM_NAMES = ("model", "run", "app_name", "configuration", "store", "模型")
 """Columns that say which system answered, where there is no ``system`` and exactly one of them."""
 
 REPEAT_NAMES = ("epoch", "trial", "attempt", "iteration", "repetition", "seed", "run")
 """Columns that count the runs of one system over the same samples, where they hold whole numbers."""
+
+_WITH_SCORE = {metric.name for metric in METRICS.values() if metric.role == "quality" and metric.high == 1}
+"""Metrics that a column may also be called with ``_score`` behind: an accuracy_score is no mark from 1 to 10."""
 
 
 def loose(name: str) -> str:
@@ -104,6 +117,10 @@ def rename_map(
         target = picks.get(name) or exact.get(name) or near_case.get(spaced(name)) or near_metric.get(loose(name))
         if target is not None:
             found[name] = target
+    for name in columns:
+        bare = near_metric.get(loose(name).removesuffix("score"))
+        if bare and name not in found and bare in _WITH_SCORE - set(found.values()):
+            found[name] = bare
     chosen = set(picks.values())
     for target in dict.fromkeys(found.values()):
         pool = picks if target in chosen else found
@@ -114,6 +131,19 @@ def rename_map(
                 f"pick one, such as columns={{{names[0]!r}: {target!r}}}"
             )
     return {name: target for name, target in found.items() if target not in chosen or name in picks}
+
+
+def meanings(names: Iterable[str]) -> dict[str, str]:
+    """Return the names that have a canonical name, by that.
+
+    Examples
+    --------
+    >>> meanings(["user_input", "style"])
+    {'question': 'user_input'}
+    """
+    exact, near_case, near_metric = _tables((), CASE_ALIASES)
+    told = ((exact.get(n) or near_case.get(spaced(n)) or near_metric.get(loose(n)), n) for n in names)
+    return {meant: name for meant, name in told if meant}
 
 
 def _tables(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Sequence
 from decimal import Decimal
 from numbers import Real
@@ -12,8 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ragnb.errors import RagnbError
-from ragnb.readers.cells import MISSING_WORDS
+from ragnb.errors import RagnbError, listing
+from ragnb.readers.cells import MISSING_WORDS, NO_NUMBER
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import Raw, Values, absent, settle
 from ragnb.schema import METRICS, Metric, declare_step
@@ -25,6 +26,9 @@ _CODE = re.compile(r"[-+]?(0\d|\d{19})")
 _WHOLE = re.compile(r"[-+]?\d{1,18}")
 _INFINITE = (math.inf, -math.inf)
 _TRUTH = {"true": 1.0, "false": 0.0}
+_VERDICTS = {**_TRUTH, "yes": 1.0, "no": 0.0, "是": 1.0, "否": 0.0}
+_DECIMAL_COMMA = re.compile(r"[-+]?(0,\d{1,18}|\d{1,9},(?!\d{3}(?:\s{0,3}%)?$)\d{1,18})(\s{0,3}%)?")
+_PERCENT = re.compile(r"[-+]?(\d{1,9}(\.\d{0,18})?|\.\d{1,18})\s{0,3}%")
 
 
 def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
@@ -45,9 +49,8 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
     if set(map(type, cells)) <= {float, int, type(None)} and not any(c in _INFINITE for c in cells):
         values = np.array(cells, dtype=float)
     else:
+        cells = _plain(raw, metric, report)
         values = np.array([_number(raw, metric, i, cell) for i, cell in enumerate(cells)], dtype=float)
-        truths = sum(isinstance(c, str) and c.strip().casefold() in _TRUTH for c in cells)
-        report.add("mapped", metric.name, "True and False are 1 and 0", truths)
     below = (values < metric.low) & (values >= metric.low - SLACK)
     above = (values != metric.high) & (np.abs(values - metric.high) <= SLACK) & math.isfinite(metric.high)
     for near, end in ((below, metric.low), (above, metric.high)):
@@ -64,18 +67,44 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
     return pd.Series(values)
 
 
+def _plain(raw: Raw, metric: Metric, report: Lossy) -> Values:
+    """Return cells with numbers as programs write them, and list what was understood otherwise.
+
+    A comma is a decimal one only in a file of texts, and where it can set off no thousands. Percent signs count
+    where every number has one, so that no column is of two scales.
+    """
+    found = raw.columns[metric.name]
+    cells = [unicodedata.normalize("NFKC", cell).strip() if isinstance(cell, str) else cell for cell in found]
+    texts = [] if raw.typed else [i for i, cell in enumerate(cells) if isinstance(cell, str)]
+    commas = [i for i in texts if _DECIMAL_COMMA.fullmatch(cells[i])]
+    for i in commas:
+        cells[i] = cells[i].replace(",", ".")
+    report.add("mapped", metric.name, "decimal commas", len(commas))
+    words = [str(cell).casefold() if isinstance(cell, str | bool) else None for cell in cells]
+    report.add("mapped", metric.name, "True and yes are 1, False and no 0", sum(w in _VERDICTS for w in words))
+    marks = [word for word in words if word in NO_NUMBER - MISSING_WORDS]
+    report.add("mapped", metric.name, f"missing: {listing(dict.fromkeys(marks))}", len(marks))
+    held = [i for i, cell in enumerate(cells) if not absent(cell) and words[i] not in NO_NUMBER]
+    if metric.high in (1, 100) and all(_PERCENT.fullmatch(str(cells[i])) for i in held):
+        for i in held:
+            cells[i] = float(Decimal(cells[i].rstrip("% ")) / (1 if metric.high == 100 else 100))
+        report.add("mapped", metric.name, f"percent signs, read as {metric.low:g} to {metric.high:g}", len(held))
+    return cells
+
+
 def _number(raw: Raw, metric: Metric, row: int, cell: Any) -> float:
     if absent(cell):
         return math.nan
     value: float | None = None
     if isinstance(cell, str):
-        word = cell.strip().casefold()
-        if word in MISSING_WORDS:
+        word = cell.casefold()
+        if word in NO_NUMBER:
             return math.nan
-        value = _TRUTH.get(word, float(word) if NUMBER.fullmatch(word) else None)
+        value = _VERDICTS.get(word, float(word) if NUMBER.fullmatch(word) else None)
     elif isinstance(cell, Real | Decimal | np.bool_):
         value = float(cell)
     if value is None or math.isinf(value):
+        cell = raw.columns[metric.name][row]
         shown = repr(cell)[:80]
         percent = "; write 0.87 for 87%" if isinstance(cell, str) and cell.strip().endswith("%") else ""
         raise RagnbError(
@@ -106,7 +135,7 @@ def other_values(cells: Values, typed: bool) -> pd.Series[Any]:
     if typed or not set(map(type, cells)) <= {str, type(None)}:
         return settle(cells)
     cells = ["" if cell is None else cell for cell in cells]
-    words = [None if cell.strip().casefold() in MISSING_WORDS else cell.strip() for cell in cells]
+    words = [None if cell.strip().casefold() in NO_NUMBER else cell.strip() for cell in cells]
     present = [word for word in words if word is not None]
     if present and all(word.casefold() in _TRUTH for word in present):
         return settle([None if word is None else word.casefold() == "true" for word in words])

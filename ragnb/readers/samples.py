@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from ragnb.errors import RagnbError, listing, place
+from ragnb.errors import RagnbError, listing, near_names, place
 from ragnb.readers import passages
 from ragnb.readers.cells import as_id
 from ragnb.readers.contract import IDS, LISTS, case_cells, made_ids, spread_results
@@ -16,21 +16,16 @@ from ragnb.readers.layouts import check_samples, lay_out
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import apply_names, name_system, offer_repeat, rename_map
 from ragnb.readers.numbers import declared, metric_values, other_values
-from ragnb.readers.raw import Raw, settle
-from ragnb.schema import CASE_COLUMNS, METRICS, Metric
+from ragnb.readers.raw import Raw, absent, settle
+from ragnb.schema import CASE_COLUMNS, METRICS, Metric, undeclared_columns
 
 MetricLike = str | Metric
 
 
 def read_scores(
-    source: Source,
-    *,
-    format: str | None = None,
-    strict: bool = False,
-    columns: Mapping[str, str] | None = None,
-    encoding: str | None = None,
-    metrics: MetricLike | Iterable[MetricLike] | None = None,
-) -> pd.DataFrame:
+    source: Source, *, format: str | None = None, strict: bool = False, columns: Mapping[str, str] | None = None,
+    encoding: str | None = None, metrics: MetricLike | Iterable[MetricLike] | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """Read scored samples from a file or from memory into the scores frame.
 
     Parameters
@@ -80,14 +75,9 @@ def read_scores(
 
 
 def read_cases(
-    source: Source,
-    *,
-    format: str | None = None,
-    strict: bool = False,
-    columns: Mapping[str, str] | None = None,
-    encoding: str | None = None,
-    metrics: MetricLike | Iterable[MetricLike] | None = None,
-) -> pd.DataFrame:
+    source: Source, *, format: str | None = None, strict: bool = False, columns: Mapping[str, str] | None = None,
+    encoding: str | None = None, metrics: MetricLike | Iterable[MetricLike] | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """Read evaluation cases: questions, answers, contexts and references, with or without scores.
 
     A table with one row a passage is folded to one row a sample.
@@ -149,8 +139,15 @@ def _read(
         raw.columns = {"sample_id": made_ids(raw), **raw.columns}
         report.add("made", "sample_id", "position of the question", len(raw))
     case_cells(raw, report)
+    told = [raw.columns[name] for name in ("question", "answer", "retrieved_contexts") if name in raw.columns]
+    bare = sum(all(map(absent, row)) for row in zip(*told, strict=True))
+    report.add("kept", None, "rows with neither question nor answer: a mean or total?", bare * (bare < len(raw)))
     held = {metric.name: metric for metric in declared(chosen, list(raw.columns), dict(METRICS))}
     frame = pd.DataFrame({name: _column(raw, name, held, report) for name in raw.columns})
+    for name in undeclared_columns(frame):
+        for near in near_names(name, [*METRICS], most=1, least=90):
+            step = f"near {near!r}; columns={{{name!r}: {near!r}}} makes it that metric"
+            report.add("kept", name, step, len(frame))
     frame.attrs["lossy"] = report.rows
     frame.attrs["source"] = {**origin, "rows": len(frame)}
     return frame

@@ -144,7 +144,8 @@ def _sampled(data: Bytes) -> list[bytes]:
 def _kind(value: Any) -> str:
     if isinstance(value, list):
         held = {type(item) for item in value}
-        return "list" if not held else "ids" if held <= {str, int} else "chunks" if held == {dict} else "other"
+        chunks = held == {dict} and all("id" in item for item in value)
+        return "list" if not held else "ids" if held <= {str, int} else "chunks" if chunks else "other"
     return {type(None): "none", str: "str", bool: "bool", int: "int", float: "float"}.get(type(value), "other")
 
 
@@ -179,7 +180,10 @@ def _settled(frame: pl.DataFrame) -> pl.DataFrame:
     ids = pl.col([c for c in IDS if c in frame.columns])
     no_word = words.str.contains(r"^\s*(?:NaN|<NA>)\s*$").not_()
     cited = [name for name in ("citations",) if frame.schema.get(name) == pl.List(pl.String)]
+    retrieved = pl.col([name for name in ("chunks",) if frame.schema.get(name) == pl.List(pl.String)])
+    named = (retrieved.list.len() == 0) | retrieved.list.eval((pl.element() != "").fill_null(False)).list.any()
     return frame.with_columns(
+        pl.when(named).then(retrieved).name.keep(),
         pl.when(no_word).then(words).name.keep(),
         pl.when(ids != "").then(ids).name.keep(),
         pl.col(cited).list.eval(pl.element().filter(pl.element() != "")),

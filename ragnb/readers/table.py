@@ -10,39 +10,50 @@ import re
 from typing import Any
 
 from ragnb.errors import RagnbError, listing, place
+from ragnb.files.tables import GUARD_COLUMN, undo_guard
 from ragnb.readers import jsonl
 from ragnb.readers.document import Document
-from ragnb.readers.export import GUARD_COLUMN, undo_guard
 from ragnb.readers.lossy import Lossy
+from ragnb.readers.names import meanings
+from ragnb.readers.numbers import NUMBER
 from ragnb.readers.raw import Raw, Values, check_width, clean_text, from_records, refuse_twice
 
 LONGEST_CELL = 1 << 27
+HEAD = 1 << 16
 _UNNAMED = re.compile(r"\s*|Unnamed: \d+(_level_\d+)?")
+_SAID = re.compile(r"sep=([,;|\t])(?=[\r\n])")
+_SAMPLE = {"question", "answer"}
+_MEANS = {"average", "mean", "avg", "overall", "total", "平均", "平均值", "均值", "总计", "合计", "合計"}
 
 
 def read_csv(document: Document, report: Lossy, strict: bool) -> Raw:
-    """Read a comma-separated file; one that is separated by ``;`` or tabs says so in its first line."""
-    text = document.text()
-    head = text[: text.find("\n")] if "\n" in text else text
-    if "," in head:
-        return _separated(document, text, ",", report)
-    return _separated(document, text, max(";\t,", key=head.count), report)
+    """Read a comma-separated file, or one whose first line says that ``;``, tabs or ``|`` separate it."""
+    return _separated(document, ",;\t|", report)
 
 
 def read_tsv(document: Document, report: Lossy, strict: bool) -> Raw:
-    """Read a tab-separated file."""
-    return _separated(document, document.text(), "\t", report)
+    """Read a tab-separated file, or one whose first line says that it is separated otherwise."""
+    return _separated(document, "\t,;|", report)
 
 
-def _separated(document: Document, text: str, separator: str, report: Lossy) -> Raw:
+def _separated(document: Document, separators: str, report: Lossy) -> Raw:
+    text = document.text()
+    if said := _SAID.match(text):  # Excel writes such a line, and does not show it
+        text, separators = text[said.end(1) :], said[1]
+    head = re.sub(r'"[^"]*"', "", text[:HEAD]).lstrip("\r\n").splitlines()[:1] or [""]
+    separator = max(separators, key=lambda s: (len(meanings(head[0].split(s))), head[0].count(s)))
     rows, lines = _rows(document, text, separator)
     if not rows:
         raise RagnbError(f"{place(document.path)}the file is empty")
+    blank = next((i for i, row in enumerate(rows) if row), 0)
+    rows, lines = rows[blank:], lines[blank:]
     header, rows, lines = [name.strip() for name in rows[0]], rows[1:], lines[1:]
     elided = {i for i, row in enumerate(rows) if row and set(row) <= {"...", "…"}}
     report.add("left_out", None, "rows that a printed table elides", len(elided))
     filled = [i for i, row in enumerate(rows) if i not in elided and any(cell.strip() for cell in row)]
     report.add("left_out", None, "blank rows", sum(map(bool, rows)) - len(elided) - len(filled))
+    while len(filled) > 1 and _is_mean(rows[filled[-1]]):
+        report.add("left_out", None, f"line {lines[filled.pop()]}, which names no sample but a mean or total")
     rows, lines = [rows[i] for i in filled], [lines[i] for i in filled]
     if rows and (names := _index_names(header, rows[0])):
         header = [names.get(i, name) for i, name in enumerate(header)]
@@ -55,7 +66,8 @@ def _separated(document: Document, text: str, separator: str, report: Lossy) -> 
     report.add("left_out", GUARD_COLUMN, "guards against formulas, taken off", len(columns.get(GUARD_COLUMN, [])))
     columns = undo_guard(columns)
     _drop_unnamed(columns, report)
-    uneven = [(line, len(row)) for line, row in zip(lines, rows, strict=True) if len(row) != len(header)]
+    fits = [len(row) >= len(header) and not "".join(row[len(header) :]).strip() for row in rows]
+    uneven = [(line, len(row)) for line, row, fit in zip(lines, rows, fits, strict=True) if not fit]
     format = "tsv" if separator == "\t" else "csv"
     return Raw(columns, format, str(document.path), lines, uneven, len(header), typed=False)
 
@@ -78,6 +90,13 @@ def _rows(document: Document, text: str, separator: str) -> tuple[list[list[str]
     finally:
         csv.field_size_limit(before)
     return rows, lines
+
+
+def _is_mean(row: list[str]) -> bool:
+    """Whether all that a row has beside numbers is a word for a mean or a total."""
+    words = [cell.strip().casefold() for cell in row if cell.strip()]
+    named = [word for word in words if word in _MEANS]
+    return len(named) == 1 < len(words) and all(NUMBER.fullmatch(w.rstrip("%")) for w in words if w not in named)
 
 
 def _index_names(header: list[str], first: list[str]) -> dict[int, str]:
@@ -131,10 +150,10 @@ def read_json(document: Document, report: Lossy, strict: bool) -> Raw:
     if r"\ud" in text.lower():
         value, n = clean_text(value)
         report.add("unparsed", None, "lone surrogates, replaced by U+FFFD", n)
-    return Raw(_columns_of(document, value), "json", str(document.path))
+    return Raw(_columns_of(document, value, report), "json", str(document.path))
 
 
-def _columns_of(document: Document, value: Any) -> dict[str, Values]:
+def _columns_of(document: Document, value: Any, report: Lossy) -> dict[str, Values]:
     if isinstance(value, dict) and isinstance(value.get("data"), list):
         rows, names = value["data"], value.get("columns")
         if isinstance(names, list) and all(isinstance(r, list) and len(r) == len(names) for r in rows):
@@ -142,6 +161,8 @@ def _columns_of(document: Document, value: Any) -> dict[str, Values]:
         if isinstance(value.get("schema"), dict):
             index = value["schema"].get("primaryKey")
             value = [{k: v for k, v in r.items() if [k] != index} if isinstance(r, dict) else r for r in rows]
+    if isinstance(value, dict):
+        value = _records_in(document, value, report) or value
     if isinstance(value, list):
         for i, row in enumerate(value):
             if not isinstance(row, dict):
@@ -152,13 +173,35 @@ def _columns_of(document: Document, value: Any) -> dict[str, Values]:
     cells = list(value.values()) if isinstance(value, dict) else []
     if cells and all(isinstance(c, list) for c in cells) and len({len(c) for c in cells}) == 1:
         return {str(name): list(column) for name, column in value.items()}
-    if cells and all(isinstance(c, dict) for c in cells) and len({tuple(c) for c in cells}) == 1:
+    indexed = cells and all(isinstance(c, dict) for c in cells) and len({tuple(c) for c in cells}) == 1
+    if indexed and (meanings(value) or not meanings(cells[0])):
         return {str(name): list(column.values()) for name, column in value.items()}
     found = f"an object with the keys {listing(value)}" if isinstance(value, dict) else type(value).__name__
     raise RagnbError(
-        f"{place(document.path)}found {found}; expected a list of records, an object of columns of one "
-        "length, or an object with 'columns' and 'data'"
+        f"{place(document.path)}found {found}; expected a list of records (also under a key of its own), an "
+        "object of columns of one length, or an object with 'columns' and 'data'"
     )
+
+
+def _records_in(
+    document: Document, value: dict[str, Any], report: Lossy, nested: bool = False
+) -> list[Any] | None:
+    """Return the records that an object holds: itself, those under the one key with samples, or those by id."""
+    told = meanings(value)
+    if not nested and isinstance(value.get(told.get("question", "")), str):
+        return [value]
+    lists = {k: v for k, v in value.items() if isinstance(v, list) and v and all(isinstance(r, dict) for r in v)}
+    keys = [key for key, rows in lists.items() if len(lists) == 1 or _SAMPLE & meanings(rows[0]).keys()]
+    if len(keys) > 1:
+        raise RagnbError(f"{place(document.path)}holds records under {listing(keys)}; keep one of these lists")
+    if keys and {told[name] for name in _SAMPLE & told.keys()} <= {*lists}:
+        rest = [key for key in value if key != keys[0]]
+        report.add("left_out", None, f"keys beside {keys[0]!r}: {listing(rest)}", len(rest))
+        return lists[keys[0]]
+    inner = [] if nested or told else [v for v in value.values() if isinstance(v, dict)]
+    if inner and len(inner) == len(value) and all(_SAMPLE & meanings(record).keys() for record in inner):
+        return [{"sample_id": name, **record} for name, record in value.items()]
+    return next((records for one in inner if (records := _records_in(document, one, report, True))), None)
 
 
 def read_parquet(document: Document, report: Lossy, strict: bool) -> Raw:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -20,18 +21,15 @@ from ragnb.readers.raw import Raw, absent, collector_paused, settle
 from ragnb.readers.scanned import as_polars, scan
 from ragnb.schema import CASE_COLUMNS
 
+_CHUNK_IDS = ("id", "chunk_id", "passage_id", "doc_id", "document_id")
+_SEVERAL = re.compile(r"[,;|，；、]")
 _TEXTS = {*CASE_COLUMNS, *LISTS, "gold_claim", "raw_answer"}
 
 
 def read_traces(
-    source: Source,
-    *,
-    format: str | None = None,
-    strict: bool = False,
-    columns: Mapping[str, str] | None = None,
-    encoding: str | None = None,
-    engine: Literal["pandas", "polars"] = "pandas",
-) -> Any:
+    source: Source, *, format: str | None = None, strict: bool = False, columns: Mapping[str, str] | None = None,
+    encoding: str | None = None, engine: Literal["pandas", "polars"] = "pandas",
+) -> Any:  # fmt: skip
     """Read traces, one answer of a system a row.
 
     Parameters
@@ -70,12 +68,13 @@ def read_traces(
             scanned = scan(source, format=format, strict=strict, columns=columns, encoding=encoding)
             if scanned is not None:
                 return scanned
-        raw, report, origin = _open(source, format, strict, columns, encoding)
+        raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
         _need(raw, "answer")
         if "question" not in raw.columns:
             _need(raw, "sample_id")
         if "chunks" in raw.columns:
             each(raw, "chunks", _chunks, "a list of objects with an id, or of ids")
+            _without_ids(raw, report)
         if "citations" in raw.columns:
             each(raw, "citations", _ids, "a list of ids, or null")
         case_cells(raw, report)
@@ -83,13 +82,9 @@ def read_traces(
 
 
 def read_gold(
-    source: Source,
-    *,
-    format: str | None = None,
-    strict: bool = False,
-    columns: Mapping[str, str] | None = None,
+    source: Source, *, format: str | None = None, strict: bool = False, columns: Mapping[str, str] | None = None,
     encoding: str | None = None,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Read gold: which questions can be answered, from which passages.
 
     Parameters
@@ -115,11 +110,15 @@ def read_gold(
     >>> gold.to_dict("records")
     [{'sample_id': 'a', 'question': 'Who?', 'answerable': True, 'gold_ids': ['d#1']}]
     """
-    raw, report, origin = _open(source, format, strict, columns, encoding)
+    raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
     _need(raw, "question")
     _need(raw, "answerable")
     each(raw, "answerable", _truth, "true or false")
-    raw.columns.setdefault("gold_ids", [None] * len(raw))
+    if "gold_ids" not in raw.columns:
+        report.add("made", "gold_ids", "no such column, so no ids", len(raw))
+    ids = raw.columns.setdefault("gold_ids", [None] * len(raw))
+    several = sum(isinstance(v, str) and v.lstrip()[:1] != "[" and bool(_SEVERAL.search(v)) for v in ids)
+    report.add("kept", "gold_ids", "texts with , or ; each taken as one id; several are a JSON list", several)
     each(raw, "gold_ids", lambda value: _ids(value, bare=True) or [], "a list of ids")
     if "gold_claim" in raw.columns:
         raw.columns["gold_claim"] = [as_text(value) for value in raw.columns["gold_claim"]]
@@ -133,14 +132,10 @@ def read_gold(
 
 
 def _open(
-    source: Source,
-    format: str | None,
-    strict: bool,
-    columns: Mapping[str, str] | None,
-    encoding: str | None,
+    source: Source, columns: Mapping[str, str] | None, **how: Any
 ) -> tuple[Raw, Lossy, dict[str, object]]:
     report = Lossy()
-    raw, origin = load(source, report, format=format, strict=strict, encoding=encoding)
+    raw, origin = load(source, report, **how)
     names = rename_map(list(raw.columns), picks=columns, file=raw.file)
     raw.columns = name_system(apply_names(raw.columns, names, report), report)
     if raw.uneven:
@@ -196,9 +191,19 @@ def _ids(value: Any, bare: bool = False) -> list[str] | None:
     items = _listed(value)
     if items is None:
         return None
+    items = [item["id"] if isinstance(item, dict) and "id" in item else item for item in items]
     if any(isinstance(item, dict | list) for item in items):
         raise ValueError(value)
     return [name for name in map(as_id, items) if name is not None]
+
+
+def _without_ids(raw: Raw, report: Lossy) -> None:
+    """Leave out lists of chunks none of which says its id: they would count as retrieved in vain."""
+    cells = raw.columns["chunks"]
+    bare = [i for i, held in enumerate(cells) if held and not held[0]["id"] and not any(c["id"] for c in held)]
+    for i in bare:
+        cells[i] = None
+    report.add("left_out", "chunks", "lists of chunks without an id: retrieval is not measured there", len(bare))
 
 
 def _chunks(value: Any) -> list[dict[str, Any]] | None:
@@ -210,7 +215,8 @@ def _chunks(value: Any) -> list[dict[str, Any]] | None:
     chunks = []
     for item in items:
         if isinstance(item, dict):
-            chunk = item if type(item.get("id")) is str or "id" not in item else {**item, "id": as_id(item["id"])}
+            named = next((name for name in _CHUNK_IDS if not absent(item.get(name))), "id")
+            chunk = item if type(item.get("id")) is str else {**item, "id": as_id(item.get(named))}
         elif isinstance(item, str | int):
             chunk = {"id": as_id(item)}
         else:

@@ -20,16 +20,21 @@ def sniff(columns: Set[str]) -> bool:
     >>> sniff({"record_id", "input", "output", "record_json"}), sniff({"app_name", "Groundedness"})
     (True, False)
     """
-    return {"record_id", "input"} <= columns and bool({"app_json", "record_json", "app_id"} & columns)
+    known = {"app_json", "record_json", "app_id"} & columns or any(name.endswith("_calls") for name in columns)
+    return {"record_id", "input"} <= columns and bool(known)
 
 
 def read(raw: Raw, report: Lossy) -> None:
-    """Take texts out of their JSON quotes, and -1, which says that a reply could not be parsed, for failed."""
+    """Take texts out of JSON quotes, versions of an app for systems, and -1, an unparsed reply, for failed."""
     for name in ("input", "output"):
         if name in raw.columns:
             found, raw.columns[name] = raw.columns[name], [_unquoted(cell) for cell in raw.columns[name]]
             n = sum(a is not b for a, b in zip(found, raw.columns[name], strict=True))
             report.add("mapped", name, "taken out of its JSON quotes", n)
+    names, versions = raw.columns.get("app_name"), raw.columns.get("app_version")
+    if names and versions and len(set(zip(names, versions, strict=True))) > len(set(names)):
+        raw.columns["system"] = [f"{name} {version}" for name, version in zip(names, versions, strict=True)]
+        report.add("mapped", "app_version", "system, behind app_name", len(raw))
     for name in [name for name in raw.columns if f"{name}_calls" in raw.columns]:
         failed = [_is_sentinel(cell) for cell in raw.columns[name]]
         if any(failed):

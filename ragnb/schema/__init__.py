@@ -18,27 +18,8 @@ from ragnb.schema.metric import Metric, declare_step
 from ragnb.schema.models import DEFAULT_GATES, Anchor, Dimension, Gate, Profile, Rubric, Rule
 
 __all__ = [
-    "CASE_COLUMNS",
-    "DEFAULT_GATES",
-    "DERIVED_COLUMNS",
-    "METRICS",
-    "NOTE_COLUMNS",
-    "RESULT_COLUMNS",
-    "STATUS_WORDS",
-    "Anchor",
-    "Dimension",
-    "EvalCase",
-    "Gate",
-    "Metric",
-    "Profile",
-    "Result",
-    "Rubric",
-    "Rule",
-    "applicable_metrics",
-    "declare_step",
-    "missing_fields",
-    "note_frame",
-    "note_row",
-    "resolve_metrics",
+    "CASE_COLUMNS", "DEFAULT_GATES", "DERIVED_COLUMNS", "METRICS", "NOTE_COLUMNS", "RESULT_COLUMNS",
+    "STATUS_WORDS", "Anchor", "Dimension", "EvalCase", "Gate", "Metric", "Profile", "Result", "Rubric", "Rule",
+    "applicable_metrics", "declare_step", "missing_fields", "note_frame", "note_row", "resolve_metrics",
     "undeclared_columns",
-]
+]  # fmt: skip

@@ -12,13 +12,8 @@ from ragnb.errors import RagnbError, unknown
 from ragnb.schema.columns import CASE_COLUMNS, DERIVED_COLUMNS, TRACE_COLUMNS
 from ragnb.schema.metric import Metric
 
-_A, _R, _G, _C, _Q = (
-    "answer",
-    "retrieved_contexts",
-    "ground_truth_answer",
-    "ground_truth_contexts",
-    "question",
-)
+_A, _R, _G, _C = "answer", "retrieved_contexts", "ground_truth_answer", "ground_truth_contexts"
+_Q = "question"
 
 
 def _wording(name: str, variant: str) -> Metric:
@@ -33,106 +28,41 @@ def _rate(
 
 
 _ROWS = (
-    Metric(
-        "faithfulness",
-        family="generation",
-        needs=(_A, _R),
-        aliases=(
-            "Faithfulness",
-            "groundedness",
-            "Groundedness",
-            "nv_response_groundedness",
-            "response_groundedness",
-            "faithfullness_evaluator",
-            "factuality",
-            "answer_faithfulness",
-        ),
-        variant="supported statements / statements of the answer",
-    ),
-    Metric(
-        "answer_relevancy",
-        family="generation",
-        needs=(_A, _Q),
-        aliases=(
-            "response_relevancy",
-            "Answer Relevancy",
-            "Answer Relevance",
-            "answer_relevance",
-            "relevancy",
-        ),
-        variant="how far the answer speaks to the question",
-    ),
-    Metric(
-        "context_recall",
-        family="retrieval",
-        needs=(_G, _R),
-        aliases=("Context Recall", "contextual_recall", "Contextual Recall"),
-        variant="supported statements / statements of the reference answer",
-    ),
-    Metric(
-        "context_precision",
-        family="retrieval",
-        needs=(_C, _R),
-        aliases=(
-            "llm_context_precision_with_reference",
-            "context_precision_with_reference",
-            "Context Precision",
-            "contextual_precision",
-            "Contextual Precision",
-        ),
-        variant="average precision over ranks, against reference contexts or a reference answer",
-    ),
-    Metric(
-        "context_relevance",
-        family="retrieval",
-        needs=(_R, _Q),
-        aliases=(
-            "context_relevancy",
-            "context_ relevancy",
-            "context_relavency",
-            "nv_context_relevance",
-            "Context Relevance",
-            "contextual_relevancy",
-            "Contextual Relevancy",
-        ),
-        variant="relevant passages / passages (the NVIDIA metric of ragas is a rating, not a share)",
-    ),
-    Metric(
-        "answer_correctness",
-        family="end_to_end",
-        needs=(_A, _G),
-        aliases=("Answer Correctness",),
-        variant="agreement of the answer with the reference answer",
-    ),
-    Metric(
-        "answer_accuracy",
-        family="end_to_end",
-        needs=(_A, _G),
-        aliases=("nv_accuracy",),
-        variant="agreement with the reference answer, rated twice 0 / 0.5 / 1 (the NVIDIA metric of ragas)",
-    ),
-    Metric(
-        "noise_sensitivity",
-        better="lower",
-        family="generation",
-        needs=(_A, _G, _R),
-        aliases=("noise_sensitivity(mode=relevant)",),
-        variant="false statements that retrieved passages led to / statements of the answer",
-    ),
-    Metric(
-        "factual_correctness",
-        family="end_to_end",
-        needs=(_A, _G),
-        aliases=("factual_correctness(mode=f1)", "factual_correctness_f1"),
-        variant="F1 of the statements of answer and reference answer",
-    ),
-    Metric(
-        "semantic_similarity",
-        family="end_to_end",
-        needs=(_A, _G),
-        aliases=("answer_similarity", "sas"),
-        variant="similarity of embeddings of answer and reference answer",
-    ),
+    Metric("faithfulness", family="generation", needs=(_A, _R),
+           variant="supported statements / statements of the answer", aliases=(
+            "Faithfulness", "groundedness", "Groundedness", "nv_response_groundedness", "response_groundedness",
+            "faithfullness_evaluator", "factuality", "answer_faithfulness",
+            "groundedness_measure_with_cot_reasons", "忠实度", "忠實度")),
+    Metric("answer_relevancy", family="generation", needs=(_A, _Q),
+           variant="how far the answer speaks to the question", aliases=(
+            "response_relevancy", "Answer Relevancy", "Answer Relevance", "answer_relevance", "relevancy",
+            "答案相关性", "答案相关度", "回答相关性", "答案相關性")),
+    Metric("context_recall", family="retrieval", needs=(_G, _R),
+           variant="supported statements / statements of the reference answer",
+           aliases=("Context Recall", "contextual_recall", "Contextual Recall", "上下文召回率", "上下文召回")),
+    Metric("context_precision", family="retrieval", needs=(_C, _R),
+           variant="average precision over ranks, against reference contexts or a reference answer", aliases=(
+            "llm_context_precision_with_reference", "context_precision_with_reference", "Context Precision",
+            "contextual_precision", "Contextual Precision", "上下文精确率", "上下文精确度", "上下文精確率")),
+    Metric("context_relevance", family="retrieval", needs=(_R, _Q),
+           variant="relevant passages / passages (the NVIDIA metric of ragas is a rating, not a share)", aliases=(
+            "context_relevancy", "context_ relevancy", "context_relavency", "nv_context_relevance",
+            "Context Relevance", "contextual_relevancy", "Contextual Relevancy",
+            "context_relevance_with_cot_reasons", "上下文相关性", "上下文相關性")),
+    Metric("answer_correctness", family="end_to_end", needs=(_A, _G),
+           variant="agreement of the answer with the reference answer",
+           aliases=("Answer Correctness", "答案正确性", "答案正确度", "答案正確性")),
+    Metric("answer_accuracy", family="end_to_end", needs=(_A, _G), aliases=("nv_accuracy",),
+           variant="agreement with the reference answer, rated twice 0 / 0.5 / 1 (the NVIDIA metric of ragas)"),
+    Metric("noise_sensitivity", better="lower", family="generation", needs=(_A, _G, _R),
+           variant="false statements that retrieved passages led to / statements of the answer",
+           aliases=("noise_sensitivity(mode=relevant)", "噪声敏感度", "噪声敏感性")),
+    Metric("factual_correctness", family="end_to_end", needs=(_A, _G),
+           variant="F1 of the statements of answer and reference answer",
+           aliases=("factual_correctness(mode=f1)", "factual_correctness_f1", "事实正确性", "事实正确度")),
+    Metric("semantic_similarity", family="end_to_end", needs=(_A, _G),
+           variant="similarity of embeddings of answer and reference answer",
+           aliases=("answer_similarity", "sas", "语义相似度", "語意相似度")),
     Metric("accuracy", 1, 10, kind="ordinal", family="rubric", needs=(_A, _Q), weight=0.5),
     Metric("completeness", 1, 10, kind="ordinal", family="rubric", needs=(_A, _Q), weight=0.3),
     Metric("clarity", 1, 10, kind="ordinal", family="rubric", needs=(_A, _Q), weight=0.2),
@@ -148,7 +78,7 @@ _ROWS = (
     _rate("retrieval_hit", family="retrieval", variant="some gold id among the chunks / answerable"),
     _rate("retrieval_recall", family="retrieval", kind="continuous", variant="gold ids among the chunks"),
     _rate("reciprocal_rank", family="retrieval", kind="continuous", variant="1 / rank of the first gold id"),
-)
+)  # fmt: skip
 
 METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in _ROWS})
 """The metrics that ragnb knows, by name."""

@@ -36,6 +36,8 @@ NAMES = {
     "model": "system",
     "factuality": "faithfulness",
     "Groundedness": "faithfulness",
+    "groundedness_measure_with_cot_reasons": "faithfulness",
+    "context_relevance_with_cot_reasons": "context_relevance",
     "Answer Relevance": "answer_relevancy",
     "context_relavency": "context_relevance",
     "context_ relevancy": "context_relevance",

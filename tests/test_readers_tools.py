@@ -1,0 +1,513 @@
+"""What other tools write, and what people make of it in a spreadsheet: values under their names, or a sentence."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import ragnb as rn
+from ragnb.errors import RagnbError
+from ragnb.readers import read_cases, read_gold, read_scores, read_traces
+from ragnb.readers.names import CASE_ALIASES
+from ragnb.schema import METRICS
+
+
+def write(folder, name, data, encoding="utf-8"):
+    path = folder / name
+    text = data if isinstance(data, str | bytes) else json.dumps(data, ensure_ascii=False)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode(encoding))
+    return path
+
+
+def csv_text(header, *rows, separator=","):
+    out = io.StringIO()
+    csv.writer(out, delimiter=separator, lineterminator="\n").writerows([header, *rows])
+    return out.getvalue()
+
+
+def rows(frame, *columns):
+    cells = frame[list(columns)].astype(object)
+    return [
+        tuple(None if np.ndim(c) == 0 and pd.isna(c) else c for c in row) for row in cells.itertuples(index=False)
+    ]
+
+
+def told(frame, *what):
+    return [(r["what"], r["column"], r["n"]) for r in frame.attrs["lossy"] if not what or r["what"] in what]
+
+
+def refused(call, *words):
+    with pytest.raises(RagnbError) as caught:
+        call()
+    for word in words:
+        assert word in str(caught.value), f"{word!r} not in: {caught.value}"
+
+
+# DeepEval
+
+METRIC_DATA = {"name": "Faithfulness", "threshold": 0.5, "success": True, "score": 0.75, "reason": "fine"}
+CASE = {"name": "test_case_0", "input": "Refund window?", "actualOutput": "30 days", "expectedOutput": "30 days",
+        "context": ["gold"], "retrievalContext": ["Refunds within 30 days."], "success": True}  # fmt: skip
+RUN = {
+    "testCases": [
+        {**CASE, "metricsData": [METRIC_DATA]},
+        {**CASE, "name": "test_case_1",
+         "metricsData": [{"name": "Faithfulness", "error": "no reply", "success": False}]},
+        {**CASE, "name": "test_case_2"},
+    ],
+    "conversationalTestCases": [],
+    "metricsScores": [{"metric": "Faithfulness", "scores": [0.75], "passes": 1, "fails": 0, "errors": 1}],
+    "testPassed": 1, "runDuration": 0.14,
+}  # fmt: skip
+
+
+def test_a_test_run_of_deepeval_is_its_cases_with_a_column_a_metric(tmp_path):
+    frame = read_scores(write(tmp_path, "test_run.json", RUN))
+    assert rows(frame, "sample_id", "faithfulness", "faithfulness__status", "faithfulness__reason") == [
+        ("test_case_0", 0.75, None, "fine"), ("test_case_1", None, "failed", "no reply"),
+        ("test_case_2", None, None, None),
+    ]  # fmt: skip
+    assert rows(frame, "question", "answer", "ground_truth_answer")[0] == ("Refund window?", "30 days", "30 days")
+    assert (frame["retrieved_contexts"][0], frame["ground_truth_contexts"][0]) == (
+        ["Refunds within 30 days."], ["gold"],
+    )  # fmt: skip
+    assert frame.attrs["source"]["layout"] == "deepeval"
+    assert ("left_out", None, 4) in told(frame)
+
+
+def test_a_data_set_of_deepeval_keeps_what_should_be_retrieved_apart_from_what_was():
+    case = {
+        "input": "q",
+        "actual_output": "a",
+        "expected_output": "g",
+        "context": ["c"],
+        "retrieval_context": ["r"],
+    }
+    frame = read_cases([case])
+    assert rows(
+        frame, "question", "answer", "ground_truth_answer", "ground_truth_contexts", "retrieved_contexts"
+    ) == [("q", "a", "g", ["c"], ["r"])]
+
+
+# promptfoo
+
+
+def test_results_of_promptfoo_are_rows_with_their_variables_and_named_scores(tmp_path):
+    row = {"promptIdx": 0, "testIdx": 0, "provider": {"id": "openai:x"}, "vars": {"query": "q", "context": "c"},
+           "response": {"output": "30 days"}, "success": True, "score": 1,
+           "namedScores": {"faithfulness": 1}}  # fmt: skip
+    failed = {**row, "testIdx": 1, "error": "timeout", "namedScores": {}, "response": None}
+    run = {"evalId": "e", "results": {"version": 3, "prompts": [{"raw": "{{query}}", "label": "p"}],
+                                      "results": [row, failed], "stats": {"successes": 1}}}  # fmt: skip
+    frame = read_scores(write(tmp_path, "out.json", run))
+    columns = ["sample_id", "question", "answer", "system", "faithfulness", "faithfulness__status"]
+    assert rows(frame, *columns) == [
+        ("0", "q", "30 days", "openai:x", 1.0, None), ("1", "q", None, "openai:x", None, "failed"),
+    ]  # fmt: skip
+    assert frame["retrieved_contexts"].tolist() == [["c"], ["c"]]
+
+
+def test_two_prompts_of_promptfoo_are_two_systems():
+    row = {"testIdx": 0, "provider": "x", "vars": {"query": "q"}, "response": {"output": "a"}}
+    frame = read_scores([{**row, "promptIdx": i, "namedScores": {"faithfulness": i}} for i in (0, 1)])
+    assert rows(frame, "sample_id", "system", "faithfulness") == [("0", "x prompt 0", 0), ("0", "x prompt 1", 1)]
+
+
+# MLflow
+
+
+@pytest.mark.parametrize("form", ["split.json", "a.csv"])
+def test_the_table_of_mlflow_has_scorers_for_metrics_and_yes_is_one(tmp_path, form):
+    names = ["request_id", "inputs", "outputs", "expectations", "faithfulness/value", "faithfulness/rationale",
+             "faithfulness/error_message"]  # fmt: skip
+    data = [["r1", {"question": "q"}, "a", {"expected_response": "g"}, "yes", "because", None],
+            ["r2", {"question": "r"}, "b", {"expected_response": "h"}, "no", None, None],
+            ["r3", {"question": "s"}, "c", {"expected_response": "i"}, None, None, "timeout"]]  # fmt: skip
+    text = csv_text(names, *[[json.dumps(c) if isinstance(c, dict) else c for c in row] for row in data])
+    source = write(tmp_path, form, text if form.endswith("csv") else {"columns": names, "data": data})
+    frame = read_scores(source)
+    assert rows(frame, "sample_id", "question", "answer", "ground_truth_answer", "faithfulness",
+                "faithfulness__status", "faithfulness__reason") == [
+        ("r1", "q", "a", "g", 1.0, None, "because"), ("r2", "r", "b", "h", 0.0, None, None),
+        ("r3", "s", "c", "i", None, "failed", None),
+    ]  # fmt: skip
+
+
+def test_a_rating_of_mlflow_from_1_to_5_is_not_taken_for_a_share():
+    table = [{"inputs": "q", "outputs": "a", "faithfulness/v1/score": 4, "faithfulness/v1/justification": "x"}]
+    refused(lambda: read_scores(table), "'faithfulness'", "Metric('faithfulness', 1, 5)")
+    frame = read_scores(table, metrics=[rn.Metric("faithfulness", 1, 5)])
+    assert rows(frame, "question", "faithfulness", "faithfulness__reason") == [("q", 4.0, "x")]
+
+
+# RAGChecker, TruLens, Phoenix
+
+
+def test_rows_of_ragchecker_are_shares_and_its_percent_means_stay_out(tmp_path):
+    row = {"query_id": "1", "query": "q", "gt_answer": "g", "response": "a",
+           "retrieved_context": [{"doc_id": "d1", "text": "t"}],
+           "metrics": {"precision": 1.0, "faithfulness": 0.5}}  # fmt: skip
+    run = {"results": [row], "metrics": {"overall_metrics": {"precision": 100.0}}}
+    frame = read_scores(write(tmp_path, "checked.json", run))
+    assert rows(frame, "sample_id", "question", "answer", "faithfulness", "precision") == [
+        ("1", "q", "a", 0.5, 1.0)
+    ]
+    assert frame["retrieved_contexts"].tolist() == [["t"]]
+    assert ("left_out", None, 1) in told(frame)
+
+
+def test_records_of_trulens_are_known_by_the_calls_of_their_metrics():
+    row = {"input": "q", "output": "a", "Groundedness_calls": [{"args": {}}], "latency": 1.2}
+    frame = read_scores([{**row, "record_id": str(i), "Groundedness": v} for i, v in enumerate((1.0, -1.0))])
+    assert rows(frame, "faithfulness", "faithfulness__status") == [(1.0, None), (None, "failed")]
+
+
+def test_versions_of_an_app_are_systems():
+    row = {"input": "q", "output": "a", "app_name": "bot", "Groundedness": 1.0, "Groundedness_calls": "[]"}
+    frame = read_scores([{**row, "record_id": str(i), "app_version": f"v{i}"} for i in (1, 2)])
+    assert frame["system"].tolist() == ["bot v1", "bot v2"]
+    assert read_scores([{**row, "record_id": "1", "app_version": "v1"}])["system"].tolist() == ["bot"]
+
+
+def test_a_document_of_phoenix_is_a_passage_and_not_the_name_of_one():
+    span = {"context.span_id": "s1", "context.trace_id": "t1", "input": "q"}
+    documents = [
+        {**span, "document_position": i, "document": text, "document_score": 0.5} for i, text in enumerate("ab")
+    ]
+    frame = read_cases(documents)
+    assert rows(frame, "sample_id", "question", "retrieved_contexts") == [("s1", "q", ["a", "b"])]
+    assert "doc_name" not in frame
+
+
+# Long layouts and nested scores
+
+
+@pytest.mark.parametrize(("metric", "score"), [("metric", "score"), ("metric_name", "value"), ("指标", "得分")])
+def test_one_row_a_metric_becomes_one_row_a_sample(tmp_path, metric, score):
+    header = ["sample_id", "question", "model", metric, score, "reason", "seconds"]
+    table = [["s1", "q", "x", "faithfulness", "0.5", "why", "1"], ["s1", "q", "x", "context_recall", "1", "", "2"],
+             ["s1", "q", "y", "faithfulness", "0.25", "", "1"]]  # fmt: skip
+    frame = read_scores(write(tmp_path, "a.csv", csv_text(header, *table)))
+    assert rows(frame, "sample_id", "system", "faithfulness", "context_recall") == [
+        ("s1", "x", 0.5, 1.0), ("s1", "y", 0.25, None),
+    ]  # fmt: skip
+    assert frame["faithfulness__reason"][0] == "why"
+    assert ("left_out", "seconds", 3) in told(frame)
+    assert rn.weighted_means(frame, "faithfulness").loc[0, "n"] == 2
+
+
+def test_two_scores_of_one_metric_and_sample_are_refused_with_their_line(tmp_path):
+    text = csv_text(["sample_id", "metric", "score"], ["s1", "faithfulness", "1"], ["s1", "faithfulness", "0"])
+    refused(lambda: read_scores(write(tmp_path, "a.csv", text)), "line 3", "'faithfulness'", "'repeat'")
+
+
+def test_scores_of_langfuse_are_those_of_evaluators_and_its_source_is_no_document():
+    score = {"traceId": "t1", "dataType": "NUMERIC", "source": "EVAL", "comment": "c"}
+    frame = read_scores([
+        {**score, "name": "faithfulness", "value": 0.8}, {**score, "name": "context_recall", "value": 1},
+        {**score, "name": "faithfulness", "value": 0.1, "source": "ANNOTATION"},
+        {**score, "name": "kind", "value": None, "dataType": "CATEGORICAL"},
+    ])  # fmt: skip
+    assert rows(frame, "sample_id", "faithfulness", "context_recall") == [("t1", 0.8, 1.0)]
+    assert "doc_name" not in frame
+    assert told(frame, "left_out") == [("left_out", "source", 1), ("left_out", "dataType", 1)]
+    refused(lambda: read_scores([{**score, "name": "f", "value": 1, "source": "ANNOTATION"}]), "read_ratings")
+
+
+def test_annotations_of_phoenix_are_scores_where_no_person_gave_them():
+    row = {"context.span_id": "s", "annotation_name": "faithfulness", "label": "x", "explanation": "e"}
+    frame = read_scores(
+        [{**row, "annotator_kind": "LLM", "score": 0.5}, {**row, "annotator_kind": "HUMAN", "score": 1}]
+    )
+    assert rows(frame, "sample_id", "faithfulness", "faithfulness__reason") == [("s", 0.5, "e")]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [{"metrics": {"faithfulness": 0.5}}, {"scores": {"faithfulness": 0.5}},
+     {"results": {"faithfulness": {"score": 0.5, "status": "ok"}}},
+     {"faithfulness": {"score": 0.5, "reason": "r"}}, {"scores": {"faithfulness": {"score": 0.5}}},
+     {"faithfulness_score": {"name": "f", "score": 0.5, "explanation": "r"}}],
+)  # fmt: skip
+def test_nested_scores_become_columns(tmp_path, cell):
+    frame = read_scores(write(tmp_path, "a.jsonl", "\n".join(map(json.dumps, [{"question": "q", **cell}] * 2))))
+    assert frame["faithfulness"].tolist() == [0.5, 0.5]
+    assert any(what == "mapped" for what, _, _ in told(frame))
+
+
+def test_an_object_with_more_than_a_score_stays_what_it_is():
+    passage = {"text": "t", "score": 0.9}
+    about = {"page": 1, "score": 2}
+    frame = read_scores([{"question": "q", "contexts": passage, "metadata": about, "faithfulness": 1}])
+    assert frame["metadata"].tolist() == [about]
+    assert "'t'" in frame["retrieved_contexts"][0][0]
+
+
+def test_results_in_parquet_are_read_where_a_row_lacks_a_metric(tmp_path):
+    results = [{"faithfulness": {"score": 0.5}, "context_recall": None},
+               {"faithfulness": None, "context_recall": {"score": 1.0}}]  # fmt: skip
+    pl.DataFrame({"question": ["q", "r"], "results": results}).write_parquet(tmp_path / "a.parquet")
+    frame = read_scores(tmp_path / "a.parquet")
+    assert rows(frame, "faithfulness", "context_recall") == [(0.5, None), (None, 1.0)]
+
+
+def test_objects_in_place_of_texts_are_kept_as_json_and_listed():
+    frame = read_scores([{"input": {"raw": "q"}, "doc": {"a": 1}, "output": "a", "faithfulness": 1}])
+    assert rows(frame, "question", "doc_name") == [('{"raw": "q"}', '{"a": 1}')]
+    assert {("unparsed", "question", 1), ("unparsed", "doc_name", 1)} <= set(told(frame))
+
+
+# JSON as people nest it
+
+RECORDS = [{"question": "q", "faithfulness": 0.5}, {"question": "r", "faithfulness": 1}]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{"results": RECORDS}, {"version": 1, "samples": RECORDS, "meta": {"a": 1}}, {"questions": RECORDS, "n": 2},
+     {"data": RECORDS}, {"run": {"rows": RECORDS}}, {"rows": RECORDS, "errors": [{"code": 3}]}],
+)  # fmt: skip
+def test_records_under_a_key_of_their_own_are_found(tmp_path, value):
+    frame = read_scores(write(tmp_path, "a.json", value))
+    assert rows(frame, "question", "faithfulness") == [("q", 0.5), ("r", 1.0)]
+    assert bool(told(frame, "left_out")) == (len(value) > 1)
+
+
+def test_records_by_their_ids_and_a_single_record_are_read(tmp_path):
+    frame = read_scores(write(tmp_path, "a.json", {"x1": RECORDS[0], "x2": RECORDS[1]}))
+    assert rows(frame, "sample_id", "question", "faithfulness") == [("x1", "q", 0.5), ("x2", "r", 1.0)]
+    assert len(read_scores(write(tmp_path, "b.json", RECORDS[0]))) == 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{"train": RECORDS, "test": RECORDS}, {"faithfulness": 0.5, "context_recall": 1},
+     {"bm25": {"faithfulness": 0.5}, "dense": {"faithfulness": 0.6}},
+     {"config": {"query": "x"}, "stats": {"n": 1}}],
+)  # fmt: skip
+def test_json_that_may_mean_two_things_or_holds_totals_is_refused(tmp_path, value):
+    refused(lambda: read_scores(write(tmp_path, "a.json", value)), "a.json", next(iter(value)))
+
+
+# Chinese headers
+
+CHINESE = {
+    "question": "问题 用户问题 問題", "answer": "答案 回答 模型答案 系統回答",
+    "ground_truth_answer": "参考答案 标准答案 正确答案 參考答案", "retrieved_contexts": "上下文 检索结果 檢索結果",
+    "ground_truth_contexts": "参考上下文", "doc_name": "文档 文件名 来源 檔名", "sample_id": "编号 样本编号 題號",
+    "system": "模型 系统", "faithfulness": "忠实度 忠實度", "answer_relevancy": "答案相关性",
+    "context_recall": "上下文召回率",
+    "context_precision": "上下文精确率", "context_relevance": "上下文相关性", "answer_correctness": "答案正确性",
+    "noise_sensitivity": "噪声敏感度", "factual_correctness": "事实正确性", "semantic_similarity": "语义相似度",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "word"), [(n, w) for n, words in CHINESE.items() for w in words.split() if w != "題號"]
+)
+def test_chinese_headers_are_read(tmp_path, name, word):
+    record = {"question": "退款要几天？", "context_recall": "0.5", name: "0.25" if name in METRICS else "甲"}
+    header = [word if key == name else key for key in record]
+    frame = read_scores(write(tmp_path, "a.csv", csv_text(header, list(record.values()))))
+    assert name in frame.columns
+    assert word not in frame.columns
+    assert ("mapped", word, 1) in told(frame)
+
+
+def test_a_chinese_table_from_excel_is_a_sheet(tmp_path):
+    text = csv_text(["问题", "答案", "参考答案", "上下文", "文档", "模型", "忠实度"],
+                    ["退款要几天？", "三十天。", "30 天", "['报销制度第三条']", "制度.pdf", "甲", "１"],
+                    ["谁付款？", "买方。", "买方", "[]", "合同.pdf", "甲", "０．５"],
+                    ["平均", "", "", "", "", "", "0.75"])  # fmt: skip
+    frame = read_scores(write(tmp_path, "表.csv", text, "gb18030"), encoding="gb18030")
+    assert rows(frame, "question", "doc_name", "system", "faithfulness") == [
+        ("退款要几天？", "制度.pdf", "甲", 1.0), ("谁付款？", "合同.pdf", "甲", 0.5),
+    ]  # fmt: skip
+    assert rn.weighted_means(frame).loc[0, "value"] == 0.75
+
+
+# Separators, percent signs, decimal commas, marks for nothing
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("said", [False, True])
+def test_the_first_line_says_what_separates_cells(tmp_path, name, separator, said):
+    header = ["question", "answer", "one, or; two | names" if separator == "\t" else "note", "faithfulness"]
+    text = csv_text(header, ["q, r; s", "a|b", "n", "0.5"], separator=separator)
+    frame = read_scores(write(tmp_path, name, (f"sep={separator}\n" if said else "") + text))
+    assert frame.iloc[0, 1:].tolist() == ["q, r; s", "a|b", "n", 0.5]
+
+
+def test_known_names_tell_the_separator_before_its_number_does(tmp_path):
+    frame = read_scores(write(tmp_path, "a.csv", "question,a;b;c;d,faithfulness\nq,x,1\n"))
+    assert frame.columns.tolist() == ["sample_id", "question", "a;b;c;d", "faithfulness"]
+
+
+def test_a_line_that_names_the_separator_is_counted_as_a_line(tmp_path):
+    path = write(tmp_path, "a.csv", "sep=;\r\nquestion;faithfulness\r\nq;good\r\n")
+    refused(lambda: read_scores(path), "a.csv, line 3")
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [(["0,85", "1,0", ""], [0.85, 1, None]), (["0,850", "1"], [0.85, 1]),
+     (["85%", " 7.5 %", "-"], [0.85, 0.075, None]),
+     (["85％", "０％"], [0.85, 0]), (["8,5%", "100%"], [0.085, 1]), (["yes", "No", "是", "否"], [1, 0, 1, 0]),
+     (["-", "—", "/", "#N/A", "无", "(null)", "0.5"], [None] * 6 + [0.5])],
+)  # fmt: skip
+def test_numbers_as_spreadsheets_write_them(tmp_path, cells, values):
+    text = csv_text(
+        ["question", "faithfulness"], *[[f"q{i}", cell] for i, cell in enumerate(cells)], separator=";"
+    )
+    frame = read_scores(write(tmp_path, "a.csv", text))
+    found = frame["faithfulness"].replace({np.nan: None}).tolist()
+    assert [v is None for v in found] == [v is None for v in values]
+    assert [v for v in found if v is not None] == pytest.approx([v for v in values if v is not None], rel=1e-15)
+    assert [row for row in told(frame, "mapped") if row[1] == "faithfulness"]
+
+
+@pytest.mark.parametrize("cells", [["1,234"], ["85%", "0.5"], ["0.5", "error"], ["8/10"], ["0.85 (good)"], ["T"]])
+def test_numbers_that_may_mean_two_things_are_refused(tmp_path, cells):
+    text = csv_text(["question", "faithfulness"], *[["q", cell] for cell in cells], separator=";")
+    refused(lambda: read_scores(write(tmp_path, "a.csv", text)), "'faithfulness'", "expected a number")
+
+
+def test_percent_signs_are_points_on_a_scale_to_a_hundred():
+    rows_ = [{"question": "q", "faithfulness": "85%"}]
+    assert read_scores(rows_, metrics=[rn.Metric("faithfulness", 0, 100)])["faithfulness"].tolist() == [85]
+
+
+def test_empty_cells_behind_the_last_column_are_no_column(tmp_path):
+    frame = read_scores(write(tmp_path, "a.csv", "question,faithfulness\nq,1,\nr,0,,\n"))
+    assert frame.columns.tolist() == ["sample_id", "question", "faithfulness"]
+    refused(lambda: read_scores(write(tmp_path, "b.csv", "question,faithfulness\nq,1,x\n")), "line 2", "3 cells")
+
+
+@pytest.mark.parametrize("word", ["Average", "mean", "TOTAL", "平均", "合计"])
+def test_a_mean_below_the_samples_is_no_sample(tmp_path, word):
+    table = [["0", "q", "a", "1"], ["1", "r", "b", "0"], ["", word, "", "0.5"]]
+    frame = read_scores(write(tmp_path, "a.csv", csv_text(["", "question", "answer", "faithfulness"], *table)))
+    assert frame["question"].tolist() == ["q", "r"]
+    assert any("line 4" in str(row["detail"]) for row in frame.attrs["lossy"])
+    asked = [["0", "q", "a", "1"], ["1", word, "b", "0"]]
+    frame = read_scores(write(tmp_path, "b.csv", csv_text(["", "question", "answer", "faithfulness"], *asked)))
+    assert frame["question"].tolist() == ["q", word]
+
+
+def test_a_row_that_says_nothing_beside_its_numbers_is_listed(tmp_path):
+    text = "question,answer,faithfulness\nq,a,1\n,,0.5\n,b,0\n"
+    assert told(read_scores(write(tmp_path, "a.csv", text)), "kept") == [("kept", None, 1)]
+    assert not told(read_scores([{"faithfulness": 1}, {"faithfulness": 0}]), "kept")
+
+
+# Names
+
+
+def test_a_name_with_score_behind_is_the_metric_where_nothing_else_is():
+    frame = read_scores(
+        [{"question": "q", "faithfulness_score": 0.5, "Context Recall Score": 1, "accuracy_score": 0.5}]
+    )
+    assert frame.columns.tolist()[2:] == ["faithfulness", "context_recall", "accuracy_score"]
+    frame = read_scores([{"question": "q", "faithfulness_score": 0.5, "faithfulness": 1}])
+    assert rows(frame, "faithfulness", "faithfulness_score") == [(1.0, 0.5)]
+
+
+def test_a_misspelt_metric_is_listed_with_the_near_one():
+    frame = read_scores([{"question": "q", "faithfullness": 0.5, "harmfulness": 1, "context_recall": 1}])
+    ((what, column, _),) = told(frame, "kept")
+    assert (what, column) == ("kept", "faithfullness")
+    assert "columns={'faithfullness': 'faithfulness'}" in frame.attrs["lossy"][-1]["detail"]
+
+
+def test_no_alias_means_two_things():
+    owners = [(alias, name) for name, aliases in CASE_ALIASES.items() for alias in aliases]
+    owners += [(alias, metric.name) for metric in METRICS.values() for alias in metric.aliases]
+    assert len({alias for alias, _ in owners}) == len(owners)
+
+
+# Encodings
+
+
+@pytest.mark.parametrize("encoding", ["gbk", "gb18030", "big5", "latin-1"])
+def test_utf8_is_never_read_as_another_encoding(tmp_path, encoding):
+    for name, text in [
+        ("a.csv", "question,faithfulness\n退款流程,1\n"),
+        ("a.jsonl", '{"question": "退款", "faithfulness": 1}'),
+    ]:
+        path = write(tmp_path, name, text)
+        refused(lambda path=path: read_scores(path, encoding=encoding), "is UTF-8", "leave out encoding=")
+
+
+def test_two_bytes_that_are_good_gbk_are_not_taken_for_utf8(tmp_path):
+    path = write(tmp_path, "a.csv", "question,faithfulness\n模之,1\n", "gbk")
+    path.read_bytes().decode("utf-8")
+    assert read_scores(path, encoding="gbk")["question"].tolist() == ["模之"]
+
+
+def test_a_workbook_under_its_own_name_is_told_as_one(tmp_path):
+    refused(lambda: read_scores(write(tmp_path, "a.xlsx", b"PK\x03\x04...")), "Excel workbook", "as CSV")
+
+
+# Contexts and conversations
+
+
+@pytest.mark.parametrize("cell", ["array(['a', 'b'], dtype=object)", "('a', 'b')", "{'a', 'b'}"])
+def test_printed_containers_are_kept_and_marked(cell):
+    frame = read_scores([{"question": "q", "contexts": cell, "faithfulness": 1}])
+    assert frame["retrieved_contexts"].tolist() == [[cell]]
+    assert told(frame, "unparsed") == [("unparsed", "retrieved_contexts", 1)]
+
+
+def test_a_conversation_in_a_cell_gives_its_last_question(tmp_path):
+    turns = [
+        {"content": "Hi", "type": "human"},
+        {"content": "x", "type": "ai"},
+        {"content": "Who?", "type": "human"},
+    ]
+    cells = [repr(turns), json.dumps(turns), "[{'no': 'message'}]", "[HumanMessage(content='Hi')]"]
+    text = csv_text(["user_input", "response", "faithfulness"], *[[cell, "a", "1"] for cell in cells])
+    frame = read_scores(write(tmp_path, "a.csv", text))
+    assert frame["question"].tolist() == ["Who?", "Who?", *cells[2:]]
+    assert told(frame, "unparsed") == [("unparsed", "user_input", 1)]
+
+
+# Traces and gold
+
+
+@pytest.mark.parametrize("key", ["id", "chunk_id", "passage_id", "doc_id", "document_id"])
+@pytest.mark.parametrize("engine", ["pandas", "polars"])
+def test_chunks_say_their_id_under_any_of_its_names(tmp_path, key, engine):
+    trace = {"q": "x", "answer": "a", "chunks": [{key: "d1", "text": "t"}, {key: 7}]}
+    gold = read_gold([{"q": "x", "answerable": True, "gold_ids": ["7"]}])
+    frame = read_traces(write(tmp_path, "t.jsonl", json.dumps(trace)), engine=engine)
+    labelled = rn.label_traces(frame, gold)
+    assert float(labelled["reciprocal_rank"][0]) == 0.5
+
+
+@pytest.mark.parametrize("engine", ["pandas", "polars"])
+def test_chunks_without_ids_measure_no_retrieval(tmp_path, engine):
+    traces = [{"q": "x", "answer": "a", "chunks": [{"text": "t"}]}, {"q": "y", "answer": "a", "chunks": []}]
+    gold = read_gold([{"q": q, "answerable": True, "gold_ids": ["7"]} for q in "xy"])
+    frame = read_traces(write(tmp_path, "t.jsonl", "\n".join(map(json.dumps, traces))), engine=engine)
+    hits = [None if v is None or math.isnan(v) else v for v in list(rn.label_traces(frame, gold)["retrieval_hit"])]
+    assert hits == [None, 0]
+
+
+def test_citations_may_be_objects_with_an_id():
+    frame = read_traces([{"q": "x", "answer": "a", "citations": [{"id": "d1", "title": "t"}, "d2"]}])
+    assert frame["citations"].tolist() == [["d1", "d2"]]
+
+
+def test_gold_says_what_it_has_no_ids_for(tmp_path):
+    frame = read_gold(write(tmp_path, "g.csv", "问题,可回答,gold_id\nx,1,a\ny,1,a; b\n"))
+    assert rows(frame, "question", "answerable", "gold_ids") == [("x", True, ["a"]), ("y", True, ["a; b"])]
+    assert ("kept", "gold_ids", 1) in told(frame)
+    assert ("made", "gold_ids", 1) in told(read_gold([{"q": "x", "answerable": True}]))
