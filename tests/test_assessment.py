@@ -13,6 +13,7 @@ import pytest
 import ragnb as rn
 from ragnb.assessment.front import verdict_tone
 from ragnb.assessment.parts import Writer
+from ragnb.assessment.weighable import weighable
 from ragnb.errors import RagnbError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -446,6 +447,8 @@ def test_answers_to_one_question_are_a_cluster_where_no_document_is_named(by, ke
     told = set(sheet.notes["code"]) & {"questions_independent", "rows_independent"}
     assert told == {"questions_independent"}
     assert sheet.scenario.cluster == "sample_id"
+    pooled = weighable(frame.assign(faithfulness=scores.ravel())).moments.means(by=None)
+    pd.testing.assert_frame_equal(pooled, sheet.means)
     alone = rn.assess(frame.assign(faithfulness=scores.ravel()).iloc[::4])
     assert alone.scenario.cluster is None
     assert "rows_independent" in set(alone.notes["code"])

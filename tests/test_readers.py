@@ -739,7 +739,7 @@ def test_traces_keep_answers_to_the_letter_and_know_three_kinds_of_citations(tmp
 
 def test_traces_that_cannot_be_read_say_what_is_missing():
     refused(lambda: read_traces([{"q": "a"}]), "no 'answer'")
-    refused(lambda: read_traces([{"answer": "a"}]), "no 'sample_id'")
+    refused(lambda: read_traces([{"answer": "a"}]), "no 'question'")
     refused(
         lambda: read_traces([{"q": "a", "answer": "b", "chunks": "x"}]), "row 1", "'chunks'", "list of objects"
     )

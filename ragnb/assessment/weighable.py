@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ragnb.assessment.build import _gates, _metrics, _scenario
+from ragnb.assessment.build import _clustered, _gates, _metrics, _scenario
 from ragnb.assessment.inputs import Inputs, gather
 from ragnb.scenario import Scenario
 from ragnb.schema import Gate
@@ -49,6 +49,7 @@ def weighable(source: Any, **overrides: Any) -> Weighable:
         return Weighable(scenario, source, _gates(scenario, list(source.metrics), Inputs()))
     scenario, frame = _scenario(source, overrides)
     inputs = gather(scenario, frame)
+    scenario = _clustered(scenario, inputs)
     metrics = _metrics(scenario, inputs.frame)
     several = "system" in inputs.frame and inputs.frame["system"].nunique() > 1
     found = moments(

@@ -70,8 +70,8 @@ def read_traces(
                 return scanned
         raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
         _need(raw, "answer")
-        if "question" not in raw.columns:
-            _need(raw, "sample_id")
+        if "sample_id" not in raw.columns:
+            _need(raw, "question")
         if "chunks" in raw.columns:
             each(raw, "chunks", _chunks, "a list of objects with an id, or of ids")
             _without_ids(raw, report)
