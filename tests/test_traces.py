@@ -88,7 +88,7 @@ def by_hand(trace, gold):
     refused = answer.strip().lower() == "not in context"
     found = re.search(r"(?i)citations\s*[:：]\s*\[([^\]]*)\]", answer)
     if cited is None and found:
-        cited = [part for part in re.split(r"[,，\s]+", found[1]) if part]
+        cited = [part for part in re.split(r"[,，、\s]+", found[1]) if part]
     # Gold that has answerable questions and names no ids anywhere says nothing about citations.
     told = any(one["gold_ids"] for one in gold) or not any(one["answerable"] for one in gold)
     hit = bool(set(cited or ()) & set(row["gold_ids"])) if told else None
@@ -212,6 +212,8 @@ def test_ids_with_spaces_need_the_comma_split():
 def test_the_first_list_counts_and_two_in_one_bracket_part():
     assert citations_in("citations: [b] citations: [a]", "space") == (["b"], False)
     assert one("citations: [b, b，a c]")["citations_predicted"] == ["b", "a", "c"]
+    assert citations_in("引用如下。citations：[甲.pdf#1、乙.pdf]", "space") == (["甲.pdf#1", "乙.pdf"], False)
+    assert citations_in("citations: [第三、四章.pdf，乙.pdf]", "comma") == (["第三、四章.pdf", "乙.pdf"], False)
     assert citations_in("CITATIONS :\n ['b', \"a\"]", "comma") == (["b", "a"], False)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Split = Literal["space", "comma"]
-PARTING: dict[Split, str] = {"space": r"[\s，]+", "comma": "，"}
+PARTING: dict[Split, str] = {"space": r"[\s，、]+", "comma": "，"}
 _FEW = 2_000
 LONGEST_LIST, FARTHEST_BRACKET = 2_000, 200
 # The list, whether a bracket closes it, and what follows on the line up to a further bracket.
@@ -114,7 +114,7 @@ def cited(answers: pl.Series, split: Split) -> tuple[Lists, Flags]:
     ----------
     answers : series of str
     split : {"space", "comma"}
-        What parts ids: commas and white space, or commas alone.
+        What parts ids: commas (also ``，、``) and white space, or commas alone (also ``，``).
 
     Returns
     -------

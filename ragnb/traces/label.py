@@ -53,7 +53,8 @@ def label_traces(
         Regular expressions, as `patterns`: an answer in which one is found refuses in part. It counts as
         answered, even where a pattern of `patterns` is found in it too, and is shown.
     split : {"space", "comma"}
-        What parts the ids of ``citations: [...]`` in an answer: commas and white space, or commas alone.
+        What parts the ids of ``citations: [...]`` in an answer: commas (also ``，、``) and white space, or commas
+        alone (also ``，``), for ids that hold blanks or ``、``.
     containment : {"auto", "latin"}
         Whether a claim that has no Latin phrase, or is not Latin, also counts when it occurs whole.
     join : {"auto", "question"}
