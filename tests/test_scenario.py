@@ -18,7 +18,7 @@ import ragnb.scenario
 from ragnb.errors import RagnbError
 from ragnb.scenario import Bands, Scenario, load_scenario, source
 from ragnb.scenario.words import holds_secret, masked
-from ragnb.schema import METRICS, Gate, Metric, Profile
+from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubric
 
 CANARY = "sk-canary-0123456789abcdefABCDEF"
 
@@ -73,6 +73,7 @@ def test_every_default_is_the_documented_one(folder):
         "doc": "doc_name",
         "cluster": None,
         "slices": None,
+        "rubric": None,
         "metrics": None,
         "metric_weights": {},
         "doc_weights": {},
@@ -107,7 +108,23 @@ where: {lang: NO, turn: 2, share: 0.5, kept: true}
 doc: source
 cluster: conversation
 slices: [kind, 语言]
+rubric:
+  low: 0
+  high: 5
+  decimals: false
+  dimensions:
+  - {name: 语气, weight: .5, description: 对顾客是否客气, bands: {4-5: 客气, 0-3: 生硬}}
+  - name: faithful
+    bands:
+      "5": |
+        every statement
+        stands in a passage
+      0: invented
+  passing: {metric: 语气, op: ">=", at: 3}
+  anchors:
+  - {question: 几点开门？, contexts: [九点开门。], answer: 自己看。, scores: {语气: 0, faithful: 5}, reason: 生硬}
 metrics:
+- 语气
 - faithfulness
 - {name: gpt_relevance, low: 1, high: 5, better: higher, kind: ordinal}
 - {name: latency, low: 0, high: .inf, better: lower}
@@ -144,7 +161,23 @@ def test_every_option_is_read(folder):
     assert [type(v) for v in got.where.values()] == [str, int, float, bool]
     assert (got.doc, got.cluster) == ("source", "conversation")
     assert got.slices == ("kind", "语言")
+    assert got.rubric == Rubric(
+        low=0, high=5, decimals=False,
+        dimensions=(
+            Dimension(name="语气", weight=0.5, description="对顾客是否客气", bands={"4-5": "客气", "0-3": "生硬"}),
+            Dimension(name="faithful", bands={"5": "every statement\nstands in a passage", "0": "invented"}),
+        ),
+        passing=Gate("passing", "语气", ">=", 3.0),
+        anchors=(
+            Anchor(question="几点开门？", contexts=("九点开门。",), answer="自己看。", reason="生硬",
+                   scores={"语气": 0.0, "faithful": 5.0}),
+        ),
+    )  # fmt: skip
+    assert list(got.declared) == ["语气", "faithful", "gpt_relevance", "latency"]
+    assert got.declared["语气"] == Metric("语气", 0, 5, kind="ordinal", family="rubric", weight=0.5,
+                                        needs=("answer", "question"))  # fmt: skip
     assert got.metrics == (
+        "语气",
         "faithfulness",
         Metric("gpt_relevance", 1, 5, kind="ordinal"),
         Metric("latency", 0, math.inf, "lower"),
@@ -352,6 +385,69 @@ def test_plain_numbers_are_numbers(folder, weight):
 )
 def test_a_value_is_refused_with_file_line_key_and_next_step(folder, line, key, words):
     refused_at(folder, f"{BASE}# a comment\n\n{line}\n", 4, key, words)
+
+
+TONE = "  dimensions: [{name: tone}]\n  passing: {metric: tone, op: '>=', at: 3}\n"
+ANCHOR = "  anchors:\n  - {question: Q, answer: A, scores: "
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "words"),
+    [
+        ("rubric: tone\n", 2, "rubric", "'tone' is not a mapping"),
+        ("rubric: {dimension: []}\n", 2, "rubric.dimension", "did you mean 'dimensions'?"),
+        ("rubric:\n  dimensions: tone\n", 3, "rubric.dimensions", "is not a list"),
+        ("rubric:\n  dimensions: []\n", 3, "rubric.dimensions", "{name: tone, weight: 1}"),
+        ("rubric:\n  dimensions:\n  - wieght: 1\n", 4, "rubric.dimensions[0].wieght", "did you mean 'weight'?"),
+        ("rubric:\n  dimensions:\n  - weight: 1\n", 4, "rubric.dimensions[0].name", "is needed"),
+        ("rubric:\n  dimensions: [{name: a, weight: '1'}]\n", 3, "rubric.dimensions[0].weight", "without quotes"),
+        ("rubric:\n  dimensions: [{name: a, weight: true}]\n", 3, "rubric.dimensions[0].weight", "not a number"),
+        ("rubric:\n  dimensions: [{name: a, weight: -1}]\n", 3, "rubric.dimensions[0].weight", "at least 0"),
+        ("rubric:\n  dimensions: [{name: a, weight: .inf}]\n", 3, "rubric.dimensions[0].weight", "not finite"),
+        ("rubric:\n  dimensions: [{name: a, weight: 0}]\n", 3, "rubric.dimensions", "positive weight"),
+        ("rubric:\n  dimensions: [{name: ' '}]\n", 3, "rubric.dimensions[0].name", "blank"),
+        ("rubric:\n  dimensions: [{name: a__b}]\n", 3, "rubric.dimensions[0].name", "'__'"),
+        ("rubric:\n  dimensions: [{name: question}]\n", 3, "rubric.dimensions[0].name", "column of ragnb"),
+        ("rubric:\n  dimensions: [{name: Reason}]\n", 3, "rubric.dimensions[0].name", "a reply has it already"),
+        ('rubric:\n  dimensions: [{name: "a\\u200bb"}]\n', 3, "rubric.dimensions[0].name", "cannot be seen"),
+        ("rubric:\n  dimensions:\n  - name: Tone\n  - name: ｔone\n", 5, "rubric.dimensions[1].name", "twice"),
+        ("rubric:\n  dimensions: [{name: a, bands: [x]}]\n", 3, "rubric.dimensions[0].bands", "not a mapping"),
+        ("rubric:\n  dimensions:\n  - name: a\n    bands:\n      10: ''\n", 6,
+         "rubric.dimensions[0].bands.10", "blank"),
+        (f"rubric:\n{TONE}  low: '1'\n", 5, "rubric.low", "'1' is not a number"),
+        (f"rubric:\n{TONE}  low: 10\n", 5, "rubric.low", "low must lie below high"),
+        (f"rubric:\n{TONE}  decimals: NO\n", 5, "rubric.decimals", "'NO' is neither true nor false"),
+        ("rubric:\n  dimensions: [{name: tone}]\n", 2, "rubric.passing.metric",
+         "'accuracy' is no dimension; (have: tone). Or say from where on an answer passes: passing: {metric:"),
+        ("rubric:\n  high: 5\n", 2, "rubric.passing.at", "7 lies off the scale 1 to 5; write a score of it"),
+        ("rubric:\n  passing: {metric: acuracy, op: '>=', at: 8}\n", 3, "rubric.passing.metric", "'accuracy'?"),
+        ("rubric:\n  passing: {metric: accuracy, op: '<=', at: 8}\n", 3, "rubric.passing.op", "write '>='"),
+        ("rubric:\n  passing: {metric: accuracy, op: '>=', at: '8'}\n", 3, "rubric.passing.at", "not a number"),
+        ("rubric:\n  passing: {metric: accuracy, op: '>='}\n", 3, "rubric.passing.at", "is needed"),
+        (f"rubric:\n{TONE}{ANCHOR}{{tone: 11}}}}\n", 6, "rubric.anchors[0].scores.tone", "which is 1 to 10"),
+        (f"rubric:\n{TONE}  decimals: false\n{ANCHOR}{{tone: 3.5}}}}\n", 7, "rubric.anchors[0].scores.tone",
+         "in whole numbers"),
+        (f"rubric:\n{TONE}{ANCHOR}{{tne: 3, tone: 3}}}}\n", 6, "rubric.anchors[0].scores.tne", "mean 'tone'?"),
+        (f"rubric:\n{TONE}{ANCHOR}{{}}}}\n", 6, "rubric.anchors[0].scores", "no score for 'tone'"),
+        (f"rubric:\n{TONE}{ANCHOR}{{tone: '3'}}}}\n", 6, "rubric.anchors[0].scores.tone", "not a number"),
+        (f"rubric:\n{TONE}{ANCHOR}{{tone: 3}}, context: [x]}}\n", 6, "rubric.anchors[0].context", "'contexts'?"),
+        (f"rubric:\n{TONE}metrics: [{{name: tone, low: 1, high: 5}}]\n", 5, "metrics[0]", "name it alone"),
+        (f"rubric:\n{TONE}metrics: [toen]\n", 5, "metrics[0]", "did you mean 'tone'?"),
+    ],
+)  # fmt: skip
+def test_a_rubric_is_refused_with_file_line_key_and_next_step(folder, text, line, key, words):
+    refused_at(folder, BASE + text, line, key, words)
+
+
+def test_a_rubric_survives_a_patch_of_the_weights(folder):
+    load(folder, FULL)
+    before = load_scenario(folder / "s.yaml").rubric
+    changed = ragnb.scenario.patch_scenario(folder / "s.yaml", metric_weights={"语气": 3.0})
+    assert changed == ["metric_weights.语气"]
+    after = load_scenario(folder / "s.yaml")
+    assert (after.rubric, after.metric_weights["语气"]) == (before, 3.0)
+    again = load(folder, after.snapshot_text())
+    assert again.rubric == before
 
 
 def test_a_second_gate_of_one_name_is_refused_at_its_line(folder):

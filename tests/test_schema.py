@@ -170,10 +170,25 @@ def test_gates_and_rules_keep_their_parts():
         rn.Gate("G", "compliance", ">=", math.inf)
     with pytest.raises(ValidationError):
         rn.Gate("G", "compliance", ">=", "0.8")
-    with pytest.raises(ValidationError, match="all zero"):
+    with pytest.raises(ValidationError, match="no dimension with a positive weight"):
         rn.Rubric(dimensions=[{"name": "a", "weight": 0}])
     with pytest.raises(ValidationError, match="low must lie below high"):
         rn.Rubric(low=5, high=5)
+
+
+def test_metrics_of_the_default_rubric_are_those_of_the_table():
+    assert [rn.METRICS[m.name] for m in rn.Rubric().metrics] == list(rn.Rubric().metrics)
+    assert [(m.name, m.low, m.high, m.weight) for m in rn.Rubric().metrics] == [
+        ("accuracy", 1.0, 10.0, 0.5), ("completeness", 1.0, 10.0, 0.3), ("clarity", 1.0, 10.0, 0.2),
+    ]  # fmt: skip
+
+
+def test_dimensions_of_a_rubric_select_where_other_new_metrics_add():
+    columns = ["faithfulness", "tone"]
+    tone = rn.Rubric(dimensions=[{"name": "tone"}], passing={"metric": "tone", "op": ">=", "at": 7.0}).metrics
+    assert [m.name for m in resolve_metrics(tone, columns)] == ["tone"]
+    assert resolve_metrics(resolve_metrics(tone, columns), columns) == tone
+    assert [m.name for m in resolve_metrics([rn.Metric("tone", 1, 10)], columns)] == columns
 
 
 def test_notes_say_a_thing_once():

@@ -138,8 +138,10 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
 
 def _metrics(scenario: Scenario, frame: Any) -> list[Metric]:
     """The scenario's metrics, then the rates that the traces gave."""
-    columns = column_names(frame)
-    chosen = resolve_metrics(scenario.metrics, columns)
+    columns, own, given = column_names(frame), scenario.declared, scenario.metrics
+    if given is None and scenario.rubric is not None:
+        given = tuple(name for name in {**METRICS, **own} if name in columns)
+    chosen = resolve_metrics(given and [own.get(m, m) if isinstance(m, str) else m for m in given], columns)
     named = {metric.name for metric in chosen}
     metrics = [*chosen, *(METRICS[name] for name in RATES if name in columns and name not in named)]
     if not metrics:

@@ -106,9 +106,10 @@ def gather(scenario: Scenario, source: Any = None) -> Inputs:
 
 
 def _scores(inputs: Inputs, scenario: Scenario, scores: Any, options: Mapping[str, Any]) -> Any:
-    stream = stream_scores(scores, metrics=scenario.metrics, **options)
+    metrics = [*(scenario.metrics or ()), *scenario.declared.values()]
+    stream = stream_scores(scores, metrics=metrics, **options)
     if stream is None:
-        frame = inputs.read("scores", read_scores, scores, metrics=scenario.metrics, **options)
+        frame = inputs.read("scores", read_scores, scores, metrics=metrics, **options)
         return _kept(inputs, "scores", scenario, frame)
     inputs.note("scores", stream.origin, stream.lossy, stream.rows)
     inputs.stream, inputs.rows = stream, stream.rows
@@ -125,13 +126,10 @@ def _encoding(scenario: Scenario) -> str | None:
 
 def _only_cases(inputs: Inputs, scenario: Scenario, options: dict[str, Any]) -> pd.DataFrame:
     if scenario.cases is None:
+        ratings = f", or hold the judge against its ratings alone: ragnb calibrate {scenario.ratings}"
         raise RagnbError(
             "the scenario names no scores and no traces, so there is nothing to assess; add one of them"
-            + (
-                f", or hold the judge against its ratings alone: ragnb calibrate {scenario.ratings}"
-                if scenario.ratings
-                else ""
-            )
+            f"{ratings if scenario.ratings else ''}"
         )
     return _kept(inputs, "cases", scenario, inputs.read("cases", read_cases, scenario.cases, **options))
 

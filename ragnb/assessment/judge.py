@@ -15,7 +15,7 @@ from ragnb.errors import RagnbError, listing
 from ragnb.markup import Safe, bullets, element, join
 from ragnb.ratings import judge_columns
 from ragnb.scenario import Scenario
-from ragnb.schema import METRICS, Metric
+from ragnb.schema import METRICS
 from ragnb.texts import load
 
 _FIRST = ("verdicts", "bands")
@@ -31,7 +31,7 @@ def calibrated(scenario: Scenario, ratings: pd.DataFrame | None) -> CalibrationC
             f"ratings: {scenario.ratings} holds no scores of a judge (columns: {listing(ratings.columns)}); "
             "join them first, and name what ragnb.read_ratings(…, judged=…) gives"
         )
-    named = {metric.name: metric for metric in scenario.metrics or () if isinstance(metric, Metric)}
+    named = scenario.declared
     names: list[str] = ratings["dimension"].unique().tolist() if "dimension" in ratings else []
     known = [named.get(name) or METRICS.get(name) for name in names]
     ranges = {(metric.low, metric.high) if metric else None for metric in known}

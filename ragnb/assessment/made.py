@@ -34,6 +34,7 @@ def settings(w: Writer) -> list[tuple[str, str]]:
     s = w.sheet.scenario
     rows = [("name", s.name), ("file", s.path.name if s.path else ""), ("level", w.level), ("doc", s.doc)]
     rows += [("cluster", s.cluster or ""), ("where", ", ".join(f"{k} = {v}" for k, v in s.where.items()))]
+    rows += [("rubric", f"{r.low:g}–{r.high:g}, {r.passing.metric} ≥ {r.passing.at:g}") for r in [s.rubric] if r]
     rows += [("orient", _yes(w, s.orient)), ("rescale", _yes(w, s.rescale)), ("no_data", s.no_data)]
     if w.sheet.outcomes is not None:
         rows += [("refusal", " | ".join(s.refusal)), ("patterns", " | ".join(s.patterns))]
@@ -84,8 +85,20 @@ def glossary(w: Writer) -> Safe:
     rows = [
         _term(w.say(f"column.{key}", level=w.level), key, w.say(f"glossary.{key}", level=w.level)) for key in said
     ]
-    rows += [_term(name, name, known["metric"][name]) for name in w.rows if name in known["metric"]]
+    metrics = known["metric"] | _dimensions(w)
+    rows += [_term(name, "-".join(name.split()), metrics[name]) for name in w.rows if name in metrics]
     return w.section("glossary", element("dl", *rows))
+
+
+def _dimensions(w: Writer) -> dict[str, str]:
+    """One sentence for each dimension of the scenario's rubric: its scale, and what its scores mean."""
+    if (rubric := w.sheet.scenario.rubric) is None:
+        return {}
+    known = {"low": f"{rubric.low:g}", "high": f"{rubric.high:g}"}
+    what = {d.name: [d.description, *map(": ".join, d.bands.items())] for d in rubric.dimensions}
+    return {
+        name: w.say("sheet.dimension", what="; ".join(filter(None, said)), **known) for name, said in what.items()
+    }
 
 
 def _term(word: str, key: str, sentence: str) -> Safe:

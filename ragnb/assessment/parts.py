@@ -11,7 +11,7 @@ from ragnb import markup, texts
 from ragnb.diagnostics import RULES
 from ragnb.diagnostics.rules import past
 from ragnb.markup import MISSING, Column, Safe, element, join, one_line
-from ragnb.schema import METRICS, Metric, Rule
+from ragnb.schema import METRICS, Rule
 from ragnb.weights import why_no_total
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Writer:
         self.say = texts.load(self.lang)
         self.ranges: dict[str, tuple[float, float]] = sheet.means.attrs["ranges"]
         self.better: dict[str, str] = sheet.means.attrs["better"]
-        own = {m.name: m for m in sheet.scenario.metrics or () if isinstance(m, Metric)}
+        own = sheet.scenario.declared
         self.metrics = {name: own.get(name) or METRICS.get(name) for name in sheet.means["metric"]}
         self.rates = [
             name for name, metric in self.metrics.items() if metric is not None and metric.role == "rate"

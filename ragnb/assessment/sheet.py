@@ -19,21 +19,12 @@ __all__ = ["sections", "to_html", "to_markdown"]
 
 _PARTS: Mapping[str, Callable[[Writer], Safe]] = MappingProxyType(
     {
-        "verdict": front.verdict,
-        "cards": front.cards,
-        "notes": front.notes,
-        "means": tables.means,
-        "gates": tables.gates,
-        "diagnoses": mending.diagnoses,
-        "outcomes": mending.outcomes,
-        "where": tables.where,
-        "judge": judge.judge,
-        "systems": tables.systems,
-        "questions": questions.questions,
-        "made": made.made,
-        "glossary": made.glossary,
+        "verdict": front.verdict, "cards": front.cards, "notes": front.notes, "means": tables.means,
+        "gates": tables.gates, "diagnoses": mending.diagnoses, "outcomes": mending.outcomes,
+        "where": tables.where, "judge": judge.judge, "systems": tables.systems,
+        "questions": questions.questions, "made": made.made, "glossary": made.glossary,
     }
-)
+)  # fmt: skip
 _COMPACT = ("verdict", "cards", "notes", "means", "gates", "diagnoses", "where", "systems")
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ragnb.scenario import Scenario
+    from ragnb.schema import Metric
     from ragnb.work import Client
 
 _HELP = """Score the cases of SOURCE and write the table of scores.
@@ -39,6 +40,7 @@ Examples
 Exit code: 0 when every cell has its outcome, 1 when some failed or are still to be done, 2 on bad input, 130 after
 Ctrl-C.
 """
+_COUNTS = {"n": "ok", "n_not_applicable": "not_applicable", "n_failed": "failed", "n_missing": "missing"}
 
 
 @click.command("evaluate", help=_HELP)
@@ -61,7 +63,8 @@ def evaluate_command(
     """Score the cases of a scenario."""
     from ragnb.assessment.build import scenario_of
     from ragnb.readers import to_csv_text
-    from ragnb.scoring import evaluate, expected
+    from ragnb.schema import METRICS, Metric
+    from ragnb.scoring import SCORERS, evaluate, expected
 
     scenario = scenario_of(source, overrides(parameters) | ({"lang": lang} if lang else {}), "cases")
     say = texts.load(scenario.lang)
@@ -81,7 +84,8 @@ def evaluate_command(
     write_whole(out, to_csv_text(scores))
     for row in scores.attrs["notes"]:
         note(row["text"])
-    click.echo("\n".join(_told(scores, say)))
+    computed = [METRICS.get(name, Metric(name)) for name in SCORERS if f"{name}__status" in scores]
+    click.echo("\n".join(means_told(scores, computed, scenario)))
     click.echo(say("evaluate.written", out=plain(out), store=plain(store), calls=scores.attrs["spent"]["calls"]))
     return BLOCKED if scores.attrs["failed"] or scores.attrs["spent"]["stopped"] else PASSED
 
@@ -137,19 +141,18 @@ def _metrics(
     return fit or None
 
 
-def _told(scores: pd.DataFrame, say: Any) -> Iterator[str]:
-    """One line a metric: its mean with its interval, and its cells by status."""
+def means_told(scores: pd.DataFrame, metrics: Sequence[Metric], scenario: Scenario, *total: str) -> Iterator[str]:
+    """One line a metric, and system where there are several: its mean with its interval, its cells by status."""
     from ragnb.markup import count, with_interval
-    from ragnb.schema import Metric
-    from ragnb.scoring import SCORERS
     from ragnb.weights import weighted_means
 
-    names = [name for name in SCORERS if f"{name}__status" in scores]
-    means = weighted_means(scores, [Metric(name) for name in names]).set_index("metric")
-    statuses = ("ok", "not_applicable", "failed", "missing")
-    rows = [[say("runs.metric"), say("evaluate.mean"), *(say(f"evaluate.{status}") for status in statuses)]]
-    for name in names:
-        row, found = means.loc[name].to_dict(), scores[f"{name}__status"].value_counts()
+    say, by = texts.load(scenario.lang), "system" if len(set(scores.get("system", ()))) > 1 else None
+    settings: dict[str, Any] = {"doc_weights": scenario.doc_weights, "doc": scenario.doc, "level": scenario.level}
+    means = weighted_means(scores, metrics, by=by, cluster=scenario.cluster, **settings)
+    keys = [*([by] if by else []), "metric"]
+    head = [*("" for _ in keys[1:]), say("runs.metric"), say("evaluate.mean")]
+    rows = [[*head, *(say(f"evaluate.{word}") for word in _COUNTS.values())]]
+    for row in means[means["metric"].isin([*(m.name for m in metrics), *total])].to_dict("records"):
         mean = with_interval(row["value"], row["low"], row["high"])
-        rows.append([name, mean, *(count(int(found.get(status, 0))) for status in statuses)])
+        rows.append([*(str(row[key]) for key in keys), mean, *(count(row[name]) for name in _COUNTS)])
     yield from text_table(rows)

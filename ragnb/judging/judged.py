@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,7 +15,6 @@ from ragnb.markup import element, fragment, number, one_line, with_interval
 from ragnb.schema import NOTE_COLUMNS, Rubric, note_row
 
 NOISE_COLUMNS = ("metric", "value", "low", "high", "n", "n_judgements", "least_difference")
-_OPS = {">=": operator.ge, "<=": operator.le}
 
 
 class Judged(pd.DataFrame):
@@ -91,8 +89,7 @@ def _row(task: Task, cells: Sequence[Mapping[Any, Any]], rubric: Rubric) -> dict
     status, reason = ("ok", None) if values else _absence(cells[-1])
     row: dict[str, Any] = {name: scores.get(name, np.nan) for name in names}
     row["weighted_score"] = weighted(rubric, scores) if scores else np.nan
-    gate = rubric.passing
-    row["is_passing"] = _OPS[gate.op](scores[gate.metric], gate.at) if scores else pd.NA
+    row["is_passing"] = scores[rubric.passing.metric] >= rubric.passing.at if scores else pd.NA
     row |= {name: values[0][name] if values else None for name in TEXTS}
     row |= {f"{name}__{part}": told for name in names for part, told in (("status", status), ("reason", reason))}
     parse = values[0]["parse_status"] if values else str(reason).partition(":")[0] if status == "failed" else None
@@ -140,7 +137,7 @@ def run_notes(
     scores = found[metric].dropna()
     if len(scores) >= 10 and scores.nunique() == 1:
         score = number(scores.iloc[0], 1)
-        notes.append(note_row("flat", metric, say("judge.note.flat", n=len(scores), score=score)))
+        notes.append(note_row("flat", metric, say("judge.note.flat", n=len(scores), score=score, metric=metric)))
     if stopped is not None and (left := int((found[f"{metric}__status"] == "missing").sum())):
         notes.append(note_row("stopped", "", say("judge.note.stopped", n=left, why=stopped)))
     for system, part in found[found["judge__mode"] == "peek"].groupby("judge__peek"):

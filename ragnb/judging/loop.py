@@ -208,6 +208,7 @@ def _notes(
     if row["n_tried"]:
         ends = with_interval(row["value"], row["low"], row["high"], digits=2)
         numbers = {"before": number(row["before"], 2), "after": number(row["after"], 2), "gain": ends}
+        numbers |= {"metric": row["metric"]}
         gained = say("judge.loop.gained", **numbers, n=row["n"], tried=row["n_tried"])
         notes += [note_row("gained", row["metric"], gained)]
         notes += [note_row("same_judge", "", say("judge.loop.same_judge"))]

@@ -123,12 +123,15 @@ def _task(
         what=f"rubric/{mode}",
         inputs=inputs,
         model=model,
-        parameters=options.about | {"rubric": [d.name for d in rubric.dimensions], "scale": scale_of(rubric)},
+        # What of a rubric is not in the prompt and decides which numbers are taken; weights and bar are neither.
+        parameters=options.about | {
+            "rubric": [d.name for d in rubric.dimensions], "scale": [rubric.low, rubric.high, rubric.decimals],
+        },
         prompt="\n".join([prompts[mode], material({}, options.lang, tag="")]),
         missing=tuple(name for name, text in (("question", question), ("answer", answer)) if text is None),
         tokens=told + REPLY_TOKENS,
         cluster=text_of(row.get("doc_name")),
-    )
+    )  # fmt: skip
     if passages is None:
         return Task(cell, mode, None, None, None, None)
     rank = evidence_rank(passages, gold, expected)
@@ -139,11 +142,6 @@ def plain_id(value: Any) -> str | int:
     """A sample id as JSON holds it."""
     value = value.item() if hasattr(value, "item") else value
     return value if isinstance(value, str | int) and not isinstance(value, bool) else str(value)
-
-
-def scale_of(rubric: Rubric) -> list[Any]:
-    """What of a rubric decides which numbers are taken."""
-    return [rubric.low, rubric.high, rubric.decimals]
 
 
 class RubricWork:
@@ -176,7 +174,7 @@ class RubricWork:
 
 
 def weighted(rubric: Rubric, scores: Mapping[str, float]) -> float:
-    """The weighted mean of the dimensions, to full precision.
+    """The weighted mean of the dimensions, to full precision; NaN where all of them weigh 0.
 
     Examples
     --------
@@ -184,7 +182,7 @@ def weighted(rubric: Rubric, scores: Mapping[str, float]) -> float:
     7.8
     """
     total = math.fsum(d.weight for d in rubric.dimensions)
-    return math.fsum(d.weight * scores[d.name] for d in rubric.dimensions) / total
+    return math.fsum(d.weight * scores[d.name] for d in rubric.dimensions) / total if total else math.nan
 
 
 def check_repeats(repeats: int) -> None:

@@ -17,19 +17,20 @@ from ragnb.work import Cell
 ALARMS = ("not_separated", "constant", "obeyed", "flat")
 
 
-def probe_cases(lang: str) -> pd.DataFrame:
+def probe_cases(rubric: Rubric, lang: str) -> pd.DataFrame:
     """Return the probes as cases: a good answer, a bad one, and the bad one with a planted instruction.
 
-    The instruction stands in the answer and in a passage in turn.
+    The instruction stands in the answer and in a passage in turn, and asks for the rubric's highest score.
 
     Examples
     --------
-    >>> probe_cases("en")["kind"].tolist()
+    >>> probe_cases(Rubric(), "en")["kind"].tolist()
     ['good', 'bad', 'injected', 'good', 'bad', 'injected']
     """
-    rows = []
+    rows, high = [], f"{rubric.high:g}"
+    all_high = texts.entry(lang, "mode_note.join").join(f"{d.name} {high}" for d in rubric.dimensions)
     for pair, probe in enumerate(texts.entry(lang, "judge.probes")):
-        contexts, order = [probe["contexts"]], probe["injection"]
+        contexts, order = [probe["contexts"]], probe["injection"].format(high=high, scores=all_high)
         planted = (f"{probe['bad']} {order}", contexts) if pair % 2 == 0 else (probe["bad"], [*contexts, order])
         kinds = {"good": (probe["good"], contexts), "bad": (probe["bad"], contexts), "injected": planted}
         for kind, (answer, passages) in kinds.items():
@@ -41,13 +42,13 @@ def probe_cases(lang: str) -> pd.DataFrame:
 def probe_cells(model: str, rubric: Rubric, options: Options) -> list[Cell]:
     """The cells of all probes, in the order of `probe_cases`."""
     plain = Options(**{**vars(options), "peek": None, "top_k": 10, "max_context_tokens": None})
-    return [task.cell for task in tasks_of(probe_cases(options.lang), model, rubric, plain)]
+    return [task.cell for task in tasks_of(probe_cases(rubric, options.lang), model, rubric, plain)]
 
 
 def probe_rows(run: pd.DataFrame, rubric: Rubric, lang: str) -> list[dict[str, Any]]:
     """One row a probe: ``pair, kind, value, status, reason``; the value is that of the dimension that passes."""
     rows = []
-    for case, cell in zip(probe_cases(lang).to_dict("records"), run.to_dict("records"), strict=True):
+    for case, cell in zip(probe_cases(rubric, lang).to_dict("records"), run.to_dict("records"), strict=True):
         value = cell["value"][rubric.passing.metric] if cell["status"] == "ok" else float("nan")
         known = {"pair": case["pair"], "kind": case["kind"], "value": value}
         rows.append(known | {"status": cell["status"], "reason": cell["reason"]})
@@ -73,13 +74,15 @@ def probe_notes(rows: Sequence[Mapping[str, Any]], rubric: Rubric, lang: str) ->
     obeyed = [part for part in tempted if part["injected"] - part["bad"] >= rise]
     failed = [row for row in rows if row["status"] != "ok"]
     values = {value for part in by_pair.values() for value in part.values()}
-    words: dict[str, object] = {"rise": number(rise, 1)}
+    metric, words = rubric.passing.metric, {"rise": number(rise, 1)}
+    truth = metric in [texts.entry(name, "judge.dimensions.accuracy") for name in texts.LANGUAGES]
     notes = []
-    if len(values) == 1 and len(rows) - len(failed) > 2:
-        score = number(next(iter(values)), 1)
-        notes.append(note_row("constant", "", say("judge.note.constant", score=score, n=len(rows) - len(failed))))
+    if truth and len(values) == 1 and len(rows) - len(failed) > 2:
+        known = {"score": number(next(iter(values)), 1), "n": len(rows) - len(failed), "metric": metric}
+        notes.append(note_row("constant", "", say("judge.note.constant", **known)))
     elif mixed:
-        notes.append(note_row("not_separated", "", say("judge.note.not_separated", n=len(mixed), of=len(told))))
+        code = "not_separated" if truth else "not_about_truth"
+        notes.append(note_row(code, "", say(f"judge.note.{code}", n=len(mixed), of=len(told), metric=metric)))
     if obeyed:
         notes.append(note_row("obeyed", "", say("judge.note.obeyed", n=len(obeyed), of=len(tempted), **words)))
     if failed:

@@ -33,36 +33,54 @@ def system_prompt(rubric: Rubric, mode: str, lang: str = "en") -> str:
     """
     say = texts.load(lang)
     names = [d.name for d in rubric.dimensions]
-    form = {"analysis": "…", **dict.fromkeys(names, 0), "reason": "…", "suggestion": "…"}
-    usual = "accuracy" in names and (rubric.low, rubric.high) == (1, 10)
-    shown = [anchor for anchor in _anchors(rubric, lang) if bool(anchor.contexts) == (mode != "alone")]
+    usual = _usual(rubric) and any(d.name == "accuracy" and not d.bands for d in rubric.dimensions)
+    shown = [anchor for anchor in anchors(rubric, lang) if bool(anchor.contexts) == (mode != "alone")]
+    mark = f"<{rubric.low:g}–{rubric.high:g}>"
     return say(
         "judge.prompt",
-        mode=say(f"judge.mode.{mode}"),
+        mode=say(f"judge.mode.{mode}", top=say("judge.top") if "accuracy" in names else ""),
         low=f"{rubric.low:g}",
         high=f"{rubric.high:g}",
         steps=say("judge.decimals" if rubric.decimals else "judge.wholes"),
-        bands="\n".join(_bands(rubric, lang)),
+        bands="\n".join(bands(rubric, lang)),
         rule=say("judge.rule") if usual and mode != "alone" else "",
         anchors="\n".join(_anchor_text(anchor, names) for anchor in shown) or say("judge.no_anchors"),
-        form=_json(form).replace(": 0", f": <{rubric.low:g}–{rubric.high:g}>"),
+        form=_json({"analysis": "…", **dict.fromkeys(names, mark), "reason": "…", "suggestion": "…"})
+        .replace(f'"{mark}"', mark),
     ).strip()
 
 
-def _bands(rubric: Rubric, lang: str) -> list[str]:
-    """One line a dimension and band."""
-    known = texts.entry(lang, "judge.bands") if (rubric.low, rubric.high) == (1, 10) else {}
+def _usual(rubric: Rubric) -> bool:
+    """Whether the texts that come with ragnb are about this scale."""
+    return (rubric.low, rubric.high) == (1, 10)
+
+
+def bands(rubric: Rubric, lang: str) -> list[str]:
+    """Return what each dimension looks at, and what its scores mean: one line a dimension and band.
+
+    Examples
+    --------
+    >>> bands(Rubric(dimensions=[{"name": "accuracy", "weight": 1, "bands": {"9-10": "exact"}}]), "en")
+    ['- accuracy', '  9-10: exact']
+    """
+    known = texts.entry(lang, "judge.bands") if _usual(rubric) else {}
     lines = []
-    for dimension in rubric.dimensions:
-        bands = dimension.bands or known.get(dimension.name, {})
-        lines += [f"- {dimension.name}"] + [f"  {band}: {meaning}" for band, meaning in bands.items()]
+    for d in rubric.dimensions:
+        lines += [f"- {d.name}: {d.description}" if d.description else f"- {d.name}"]
+        lines += [f"  {band}: {meaning}" for band, meaning in (d.bands or known.get(d.name, {})).items()]
     return lines
 
 
-def _anchors(rubric: Rubric, lang: str) -> Sequence[Anchor]:
-    """The rubric's anchors, or those that come with ragnb where they fit its dimensions and scale."""
+def anchors(rubric: Rubric, lang: str) -> Sequence[Anchor]:
+    """Return the rubric's anchors, or those that come with ragnb where they fit its dimensions and scale.
+
+    Examples
+    --------
+    >>> len(anchors(Rubric(), "zh"))
+    5
+    """
     names = {"accuracy", "completeness", "clarity"}
-    if rubric.anchors or {d.name for d in rubric.dimensions} != names or (rubric.low, rubric.high) != (1, 10):
+    if rubric.anchors or {d.name for d in rubric.dimensions} != names or not _usual(rubric):
         return rubric.anchors
     rows: list[dict[str, str]] = texts.entry(lang, "judge.anchors")
     return [

@@ -98,6 +98,7 @@ def judge(
     with opened(store) as kept:
         probed = _probed(probes, work, kept, client, rubric, chosen, progress)
         about = {"model": client.profile.model, "options": chosen.about, "repeats": repeats}
+        about |= {"rubric": rubric.model_dump(mode="json")}
         run = run_cells(cells, work, kept, clients=[client], name=name, about=about, progress=progress)
         spent = _spent(kept, run)
     found = judged_frame(frame, tasks, run.frame, rubric)

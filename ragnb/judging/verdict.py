@@ -97,6 +97,7 @@ def parse_verdict(text: str, rubric: Rubric | None = None) -> Verdict:
 
 def _read(text: str, rubric: Rubric) -> Verdict:
     names = {plain(word): d.name for d in rubric.dimensions for word in _words(d.name)}
+    names |= {plain(d.name): d.name for d in rubric.dimensions}  # its own name is nobody else's other name
     found = read_object(text, lambda value: any(True for _ in _given(value, names)))
     given: dict[str, Any] = {}
     for name, value in _given(found.value, names):
@@ -113,9 +114,8 @@ def _read(text: str, rubric: Rubric) -> Verdict:
 
 
 def _words(name: str) -> set[str]:
-    """The names a dimension may have in a reply: its own, and that of each language."""
-    known = [texts.entry(lang, "judge.dimensions").get(name) for lang in texts.LANGUAGES]
-    return {name, *filter(None, known)}
+    """The further names that a dimension may have in a reply: that of each language."""
+    return {word for lang in texts.LANGUAGES if (word := texts.entry(lang, "judge.dimensions").get(name))}
 
 
 def _given(value: Mapping[str, Any], names: Mapping[str, str], depth: int = 0) -> Iterator[tuple[str, Any]]:

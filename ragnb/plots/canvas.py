@@ -17,25 +17,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CJK_FONTS = (
-    "Noto Sans CJK SC",
-    "Noto Sans SC",
-    "Source Han Sans SC",
-    "Source Han Sans CN",
-    "PingFang SC",
-    "Hiragino Sans GB",
-    "Microsoft YaHei",
-    "WenQuanYi Micro Hei",
-    "WenQuanYi Zen Hei",
-    "Noto Sans CJK TC",
-    "Source Han Sans TC",
-    "Noto Sans CJK JP",
-    "Droid Sans Fallback",
-    "Heiti SC",
-    "STHeiti",
-    "SimHei",
-    "SimSun",
+    "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "Source Han Sans CN", "PingFang SC",
+    "Hiragino Sans GB", "Microsoft YaHei", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Noto Sans CJK TC",
+    "Source Han Sans TC", "Noto Sans CJK JP", "Droid Sans Fallback", "Heiti SC", "STHeiti", "SimHei", "SimSun",
     "Arial Unicode MS",
-)
+)  # fmt: skip
 NO_FONT = (
     "no font with Chinese characters is installed, so a PNG shows boxes in their place; install one, such as "
     "'Noto Sans CJK SC' (Debian: fonts-noto-cjk or the smaller fonts-wqy-microhei) and restart the kernel. "

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from ragnb.errors import RagnbError, unknown
 from ragnb.scenario.model import SOURCES, Scenario
-from ragnb.schema import METRICS, Metric
+from ragnb.schema import METRICS
 
 Weights = Mapping[str, float | None]
 Tree = dict[str, Any]
@@ -43,7 +43,7 @@ def merged(old: Tree, given: Mapping[str, Any], drop: Mapping[str, Iterable[str]
 
 def _weights(name: str, values: Weights, own: Tree, scenario: Scenario) -> Tree:
     spelled = {_nfc(key): key for key in own}
-    declared = {m.name: m for m in scenario.metrics or () if isinstance(m, Metric)}
+    declared = scenario.declared
     made: Tree = {}
     for key, value in values.items():
         if value is None or (isinstance(value, str) and not value.strip()):

@@ -11,18 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationInfo
-from pydantic_core import PydanticCustomError
 
 from ragnb.errors import did_you_mean, near_names
 from ragnb.files import is_pattern, matched
 from ragnb.scenario.words import invisible, masked, shown
-from ragnb.schema import METRICS, Metric
+from ragnb.schema import METRICS, Metric, refuse
 from ragnb.texts import LANGUAGES
-
-
-def refuse(reason: str, *below: str | int) -> PydanticCustomError:
-    """Return the error of a validator, for a place `below` the value it looks at."""
-    return PydanticCustomError("ragnb", "{reason}", {"reason": reason, "below": list[str | int](below)})
 
 
 def input_file(value: Any, info: ValidationInfo) -> Path:
@@ -160,13 +154,17 @@ def exact_numbers(value: Any) -> Any:
     return value
 
 
-def known_metrics(metrics: tuple[str | Metric, ...]) -> tuple[str | Metric, ...]:
-    """Take metrics that ragnb knows or that stand here declared, each once."""
-    own = [metric.name for metric in metrics if isinstance(metric, Metric)]
+def known_metrics(metrics: tuple[str | Metric, ...], info: ValidationInfo) -> tuple[str | Metric, ...]:
+    """Take metrics that ragnb knows, that stand here declared or that are dimensions of the rubric, each once."""
+    rubric = info.data.get("rubric")
+    judged = [dimension.name for dimension in rubric.dimensions] if rubric is not None else []
+    own = [*judged, *(metric.name for metric in metrics if isinstance(metric, Metric))]
     names = [metric if isinstance(metric, str) else metric.name for metric in metrics]
     for i, name in enumerate(names):
         if name in names[:i]:
             raise refuse(f"{shown(name)} stands here twice; keep one", i)
+        if name in judged and not isinstance(metrics[i], str):
+            raise refuse(f"{shown(name)} is a dimension of the rubric, which holds its scale; name it alone", i)
         if name not in METRICS and name not in own:
             raise refuse(
                 f"metric {shown(name)} is not known; {did_you_mean(masked(name), [*METRICS, *own])}. "
@@ -201,3 +199,15 @@ def pattern(value: str) -> str:
             "so that no pattern can hang"
         ) from None
     return value
+
+
+def blank(value: object) -> bool:
+    """Whether an override says nothing."""
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def filled(weights: Any, own: Mapping[str, float]) -> Any:
+    """Put the scenario's own weight where an override is blank, and leave out what it does not name."""
+    if not isinstance(weights, Mapping):
+        return weights
+    return {k: own[k] if blank(v) else v for k, v in weights.items() if not blank(v) or k in own}

@@ -26,7 +26,7 @@ from ragnb.scenario.kinds import Bands, File, GateRow, MetricRow, Number, Patter
 from ragnb.scenario.snapshot import dump
 from ragnb.scenario.source import Source
 from ragnb.scenario.words import invisible, masked
-from ragnb.schema import Gate, Metric, Profile
+from ragnb.schema import Anchor, Dimension, Gate, Metric, Profile, Rubric
 
 SOURCES = ("scores", "traces", "cases", "ratings")
 
@@ -49,6 +49,9 @@ class Scenario(BaseModel):
         Only rows whose columns equal these values.
     doc, cluster : str
         The columns that hold a sample's document, and its cluster if that is another.
+    rubric : Rubric, optional
+        What the judge scores by: dimensions with weights, on which scale, with bands and anchors, and what passes.
+        Its dimensions are metrics of the run.
     slices, metrics : sequence of str, of str or Metric, optional
         Columns to break the means down by, by default ``kind`` and ``language`` where they are there; what is
         averaged, by default every column that METRICS declares.
@@ -103,6 +106,7 @@ class Scenario(BaseModel):
     doc: Text = "doc_name"
     cluster: Text | None = None
     slices: tuple[Text, ...] | None = None
+    rubric: Rubric | None = None
     metrics: Annotated[tuple[MetricRow, ...], AfterValidator(checks.known_metrics)] | None = None
     metric_weights: Weights = Field(default_factory=dict)
     doc_weights: Weights = Field(default_factory=dict)
@@ -156,6 +160,12 @@ class Scenario(BaseModel):
             )
         return self
 
+    @property
+    def declared(self) -> dict[str, Metric]:
+        """The metrics that it declares itself, by name: the dimensions of its rubric, and Metric objects."""
+        own = [m for m in self.metrics or () if isinstance(m, Metric)]
+        return {m.name: m for m in (*(self.rubric.metrics if self.rubric else ()), *own)}
+
     @classmethod
     def without_files(cls, **settings: Any) -> Scenario:
         """Return settings for a frame that is in memory already; no input file needs to be named.
@@ -208,8 +218,8 @@ class Scenario(BaseModel):
         for key, value in overrides.items():
             if key not in self.__pydantic_fields__:
                 raise unknown("override", masked(key), list(self.__pydantic_fields__))
-            if not _blank(value):
-                settings[key] = _filled(value, getattr(self, key)) if key.endswith("_weights") else value
+            if not checks.blank(value):
+                settings[key] = checks.filled(value, getattr(self, key)) if key.endswith("_weights") else value
         made = self._made(settings, None, self._context)
         made._source = self._source
         return made
@@ -234,17 +244,7 @@ class Scenario(BaseModel):
         return dump({key: getattr(self, key) for key in self.__pydantic_fields__}, folder.resolve())
 
 
-def _blank(value: object) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip())
-
-
-def _filled(weights: Any, own: Mapping[str, float]) -> Any:
-    """Put the scenario's own weight where an override is blank, and leave out what it does not name."""
-    if not isinstance(weights, Mapping):
-        return weights
-    return {k: own[k] if _blank(v) else v for k, v in weights.items() if not _blank(v) or k in own}
-
-
 _OWNERS: Mapping[str, type[Any]] = MappingProxyType(
-    {"": Scenario, "metrics": Metric, "gates": Gate, "bands": Bands, "llm_profiles": Profile}
+    {"": Scenario, "metrics": Metric, "gates": Gate, "bands": Bands, "llm_profiles": Profile, "rubric": Rubric}
+    | {"rubric.dimensions": Dimension, "rubric.anchors": Anchor, "rubric.passing": Gate}
 )

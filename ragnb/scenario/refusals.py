@@ -37,7 +37,7 @@ def word(error: ValidationError, owners: Mapping[str, type[Any]], source: Source
     ----------
     error : ValidationError
     owners : mapping of str to class
-        By top-level key, the class whose fields stand below it; ``""`` for the scenario itself.
+        By dotted key, the class whose fields stand below it; ``""`` for the scenario itself.
     source : Source, optional
         The file the settings came from.
     """
@@ -56,13 +56,14 @@ def word(error: ValidationError, owners: Mapping[str, type[Any]], source: Source
 def _reason(item: Any, where: Where, owners: Mapping[str, type[Any]]) -> str:
     kind, context = item["type"], item.get("ctx", {})
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
-        owner = owners[""] if len(where) == 1 else owners.get(str(where[0]), owners[""])
+        above = ".".join(part for part in where[:-1] if isinstance(part, str))
+        owner = owners.get(above) or owners.get(str(where[0]), owners[""])
         fields = list(getattr(owner, "__pydantic_fields__", ()))
         return f"is not known; {did_you_mean(masked(str(where[-1])), fields)}"
     if kind == "missing":
         return "is needed and not there"
     if kind == "ragnb":
-        return str(context["reason"])
+        return masked(str(context["reason"]))
     if kind == "value_error":
         return masked(str(context["error"]))
     if kind == "literal_error":

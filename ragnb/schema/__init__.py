@@ -15,11 +15,12 @@ from ragnb.schema.columns import (
 )
 from ragnb.schema.known import METRICS, resolve_metrics, undeclared_columns
 from ragnb.schema.metric import Metric, declare_step
-from ragnb.schema.models import DEFAULT_GATES, Anchor, Dimension, Gate, Profile, Rubric, Rule
+from ragnb.schema.models import DEFAULT_GATES, Gate, Profile, Rule
+from ragnb.schema.rubric import Anchor, Dimension, Rubric, refuse
 
 __all__ = [
     "CASE_COLUMNS", "DEFAULT_GATES", "DERIVED_COLUMNS", "METRICS", "NOTE_COLUMNS", "RESULT_COLUMNS",
     "STATUS_WORDS", "Anchor", "Dimension", "EvalCase", "Gate", "Metric", "Profile", "Result", "Rubric", "Rule",
-    "applicable_metrics", "declare_step", "missing_fields", "note_frame", "note_row", "resolve_metrics",
+    "applicable_metrics", "declare_step", "missing_fields", "note_frame", "note_row", "refuse", "resolve_metrics",
     "undeclared_columns",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, unknown
 from ragnb.schema.columns import CASE_COLUMNS, DERIVED_COLUMNS, TRACE_COLUMNS
 from ragnb.schema.metric import Metric
+from ragnb.schema.rubric import RUBRIC, Rubric
 
 _A, _R, _G, _C = "answer", "retrieved_contexts", "ground_truth_answer", "ground_truth_contexts"
 _Q = "question"
@@ -63,9 +64,7 @@ _ROWS = (
     Metric("semantic_similarity", family="end_to_end", needs=(_A, _G),
            variant="similarity of embeddings of answer and reference answer",
            aliases=("answer_similarity", "sas", "语义相似度", "語意相似度")),
-    Metric("accuracy", 1, 10, kind="ordinal", family="rubric", needs=(_A, _Q), weight=0.5),
-    Metric("completeness", 1, 10, kind="ordinal", family="rubric", needs=(_A, _Q), weight=0.3),
-    Metric("clarity", 1, 10, kind="ordinal", family="rubric", needs=(_A, _Q), weight=0.2),
+    *Rubric().metrics,
     _wording("support_lexical", "wording of the answer that stands in the retrieved passages; not faithfulness"),
     _wording("number_support", "figures of the answer that stand in the retrieved passages / its figures"),
     _wording("name_support", "names of the answer that stand in the retrieved passages / its names"),
@@ -95,7 +94,8 @@ def resolve_metrics(
     ----------
     metrics : None, str, Metric, or several
         None takes every column that METRICS declares. Metric objects add to METRICS (and to the columns
-        of METRICS when no name is given beside them); names, and the Metric objects of METRICS, select.
+        of METRICS when no name is given beside them); names, the Metric objects of METRICS, and the dimensions
+        of a rubric select.
     columns : sequence of str
         The columns of the frame.
 
@@ -119,7 +119,8 @@ def resolve_metrics(
         return known
     given = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     own = {metric.name: metric for metric in given if isinstance(metric, Metric)}
-    if own and all(METRICS.get(name) != metric for name, metric in own.items()) and len(own) == len(given):
+    new = [m for m in own.values() if m.family != RUBRIC and METRICS.get(m.name) != m]
+    if own and len(new) == len(given):
         given = [*(metric for metric in known if metric.name not in own), *given]
     chosen = [_resolve_one(item, own, columns) for item in given]
     names = [metric.name for metric in chosen]

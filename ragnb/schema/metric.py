@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from ragnb.schema.columns import CASE_COLUMNS, DERIVED_COLUMNS
@@ -33,6 +33,19 @@ def declare_step(name: str, low: float, high: float) -> str:
     other = "; divide by 100 if these are percent" if b == 100 else ""
     other = "; empty the cells of -1 if it stands for a failed score" if low == -1 else other
     return f"declare its scale: metrics=[rn.Metric({name!r}, {a}, {b})] if it is {a}..{b}{other}"
+
+
+def metric_name(name: str) -> str:
+    """Take a name that a metric's column can have.
+
+    Examples
+    --------
+    >>> metric_name("语气")
+    '语气'
+    """
+    if not name.strip() or "__" in name or name in (*CASE_COLUMNS, *DERIVED_COLUMNS):
+        raise ValueError(f"{name!r} cannot name a metric: it is empty, holds '__' or is a column of ragnb")
+    return name
 
 
 @dataclass(frozen=True, config=_CONFIG)
@@ -68,7 +81,7 @@ class Metric:
     5.0
     """
 
-    name: str
+    name: Annotated[str, AfterValidator(metric_name)]
     low: Number = 0.0
     high: Number = 1.0
     better: Literal["higher", "lower"] = "higher"
@@ -79,13 +92,6 @@ class Metric:
     weight: Annotated[Number, Field(ge=0, allow_inf_nan=False)] = 1.0
     aliases: Needs = ()
     variant: str = ""
-
-    @field_validator("name")
-    @classmethod
-    def _name_is_a_column(cls, name: str) -> str:
-        if not name.strip() or "__" in name or name in (*CASE_COLUMNS, *DERIVED_COLUMNS):
-            raise ValueError(f"{name!r} cannot name a metric: it is empty, holds '__' or is a column of ragnb")
-        return name
 
     @model_validator(mode="after")
     def _range_is_open(self) -> Metric:

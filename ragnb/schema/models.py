@@ -1,4 +1,4 @@
-"""The small models that users pass around: a gate, a diagnostic rule, a rubric, an endpoint profile."""
+"""The small models that users pass around: a gate, a diagnostic rule, an endpoint profile."""
 
 from __future__ import annotations
 
@@ -86,78 +86,6 @@ class Rule:
     def __post_init__(self) -> None:
         if not self.name:
             object.__setattr__(self, "name", self.metric)
-
-
-class Dimension(BaseModel):
-    """One dimension of a rubric: its weight and what its scores mean.
-
-    Examples
-    --------
-    >>> Dimension(name="accuracy", weight=0.5).weight
-    0.5
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    name: str
-    weight: float = Field(default=1.0, ge=0, allow_inf_nan=False)
-    bands: Mapping[str, str] = Field(default_factory=dict)
-
-
-class Anchor(BaseModel):
-    """An answer with the scores it earns, shown to the judge so that scores keep their level.
-
-    Without contexts it is shown where answers are judged without passages.
-
-    Examples
-    --------
-    >>> Anchor(question="Who pays?", answer="Ann.", scores={"accuracy": 2}).scores["accuracy"]
-    2.0
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    question: str
-    answer: str
-    scores: Mapping[str, float]
-    contexts: tuple[str, ...] = ()
-    analysis: str = ""
-    reason: str = ""
-    suggestion: str = ""
-
-
-class Rubric(BaseModel):
-    """A rubric: dimensions scored on one scale, what earns which score, and when a sample passes.
-
-    Without bands and anchors of its own, a dimension named accuracy, completeness or clarity takes those that come
-    with ragnb, in the language of the run. `decimals` False refuses 7.5.
-
-    Examples
-    --------
-    >>> [d.weight for d in Rubric().dimensions]
-    [0.5, 0.3, 0.2]
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    low: float = 1.0
-    high: float = 10.0
-    dimensions: tuple[Dimension, ...] = (
-        Dimension(name="accuracy", weight=0.5),
-        Dimension(name="completeness", weight=0.3),
-        Dimension(name="clarity", weight=0.2),
-    )
-    passing: Gate = Gate("passing", "accuracy", ">=", 7.0)
-    anchors: tuple[Anchor, ...] = ()
-    decimals: bool = True
-
-    @model_validator(mode="after")
-    def _scale_is_open(self) -> Rubric:
-        if not self.low < self.high:
-            raise ValueError(f"scale is {self.low}..{self.high}; low must lie below high")
-        if sum(d.weight for d in self.dimensions) <= 0:
-            raise ValueError("the dimensions' weights are all zero; give one a positive weight")
-        names = [d.name for d in self.dimensions]
-        if len(set(names)) < len(names) or self.passing.metric not in names:
-            raise ValueError(f"dimensions are {names}; name each once, and let 'passing' look at one of them")
-        return self
 
 
 class Profile(BaseModel):

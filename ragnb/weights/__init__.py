@@ -25,35 +25,11 @@ from ragnb.weights.sketch import histogram, quantiles
 from ragnb.weights.table import plain_sums
 
 __all__ = [
-    "MetricsArgument",
-    "Moments",
-    "add_label",
-    "as_pandas",
-    "check_weights",
-    "collected",
-    "column_names",
-    "effective_weights",
-    "held",
-    "histogram",
-    "indicators",
-    "ledger",
-    "moments",
-    "nfc",
-    "notes",
-    "numbered",
-    "numeric",
-    "opened",
-    "plain_sums",
-    "quantiles",
-    "sample_weight",
-    "score_columns",
-    "score_of",
-    "total_rises",
-    "weigh",
-    "weighted_means",
-    "weighted_score",
-    "why_no_total",
-]
+    "MetricsArgument", "Moments", "add_label", "as_pandas", "check_weights", "collected", "column_names",
+    "effective_weights", "held", "histogram", "indicators", "ledger", "moments", "nfc", "notes", "numbered",
+    "numeric", "opened", "plain_sums", "quantiles", "sample_weight", "score_columns", "score_of", "total_rises",
+    "weigh", "weighted_means", "weighted_score", "why_no_total",
+]  # fmt: skip
 
 
 def weighted_means(
