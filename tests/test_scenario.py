@@ -439,6 +439,11 @@ def test_a_rubric_is_refused_with_file_line_key_and_next_step(folder, text, line
     refused_at(folder, BASE + text, line, key, words)
 
 
+def test_a_rubric_that_is_refused_casts_no_doubt_on_the_metrics(folder):
+    text = f"{BASE}rubric:\n  dimensions: [{{name: tone}}]\nmetrics: [tone]\n"
+    assert refusal(folder, text).count("\n") == 0
+
+
 def test_a_rubric_survives_a_patch_of_the_weights(folder):
     load(folder, FULL)
     before = load_scenario(folder / "s.yaml").rubric

@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from ragnb.judging.probes import probe_cases
+from ragnb.schema import Rubric
 
 Row = dict[str, Any]
 ASKED = (  # right, half right, wrong and invented answers, and refusals of both kinds; people rated all of them
@@ -80,7 +81,7 @@ def replies(judged: list[Row], questions: list[Row], seed: int = 20250305) -> li
         rows.append(line(row, [PROSE, *told] if place[1] == "zh-10" else told))
     for lang, why in WHY.items():
         known: dict[tuple[str, str], Row] = {}  # an order planted in a passage changes neither question nor answer
-        for probe in probe_cases(lang).to_dict("records"):
+        for probe in probe_cases(Rubric(), lang).to_dict("records"):
             known.setdefault((probe["question"], probe["answer"]), {str(key): cell for key, cell in probe.items()})
         for row in known.values():
             text = json.dumps(verdict(PROBE_SCORES[row["kind"]], why), ensure_ascii=False)

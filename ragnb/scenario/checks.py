@@ -165,7 +165,7 @@ def known_metrics(metrics: tuple[str | Metric, ...], info: ValidationInfo) -> tu
             raise refuse(f"{shown(name)} stands here twice; keep one", i)
         if name in judged and not isinstance(metrics[i], str):
             raise refuse(f"{shown(name)} is a dimension of the rubric, which holds its scale; name it alone", i)
-        if name not in METRICS and name not in own:
+        if name not in METRICS and name not in own and "rubric" in info.data:  # else its refusal says enough
             raise refuse(
                 f"metric {shown(name)} is not known; {did_you_mean(masked(name), [*METRICS, *own])}. "
                 "Declare a metric of your own: {name: …, low: 0, high: 1}",
