@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 import math
+import random
 
 import numpy as np
 import pandas as pd
@@ -184,6 +186,33 @@ def test_a_document_of_phoenix_is_a_passage_and_not_the_name_of_one():
     frame = read_cases(documents)
     assert rows(frame, "sample_id", "question", "retrieved_contexts") == [("s1", "q", ["a", "b"])]
     assert "doc_name" not in frame
+
+
+@pytest.mark.parametrize("written", [list, repr, json.dumps])
+def test_spans_of_phoenix_have_the_texts_of_their_documents(written):
+    documents = [{"document.content": "a", "document.score": 0.5}, {"document.content": "b"}]
+    span = {"attributes.input.value": "q", "attributes.output.value": "x", "context.span_id": "s"}
+    frame = read_cases([{**span, "attributes.retrieval.documents": written(documents)}])
+    assert rows(frame, "sample_id", "question", "answer", "retrieved_contexts") == [("s", "q", "x", ["a", "b"])]
+
+
+def test_damaged_records_of_tools_are_refused_in_words_or_read():
+    source = random.Random(5)
+    groups = [["testIdx", "vars", "response", "namedScores", "provider", "promptIdx", "error"],
+              ["inputs", "outputs", "expectations", "faithfulness/value", "faithfulness/error_message"],
+              ["metricsData", "name", "context", "retrieval_context", "input"],
+              ["document", "document_position", "document_score", "context.span_id", "input"],
+              ["name", "value", "source", "dataType", "traceId"], ["metric", "score", "reason", "sample_id"],
+              ["record_id", "app_id", "input", "app_name", "app_version", "Groundedness", "Groundedness_calls"],
+              ["metrics", "scores", "results", "faithfulness", "question"]]  # fmt: skip
+    values = [None, "x", "0.5", "85%", 1, -1, True, math.nan, [], {}, ["a"], [{"a": 1}], {"score": 1},
+              [["x"]], "EVAL", "NUMERIC", "q\ud800", 2**70]  # fmt: skip
+    for _ in range(400):
+        keys = source.choice(groups)
+        records = [{key: source.choice(values) for key in keys} for _ in range(source.randint(1, 3))]
+        for read in (read_scores, read_cases):
+            with contextlib.suppress(RagnbError):
+                read(records)
 
 
 # Long layouts and nested scores

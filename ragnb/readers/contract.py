@@ -49,7 +49,7 @@ def case_cells(raw: Raw, report: Lossy) -> None:
         readers |= dict.fromkeys(LISTS, _parsed)
     for name, read in readers.items():
         if name in raw.columns:
-            if name not in LISTS:
+            if name not in LISTS and {dict, list} & set(map(type, raw.columns[name])):
                 nested = sum(isinstance(value, dict | list) for value in raw.columns[name])
                 report.add("unparsed", name, "objects and lists, kept as their JSON text", nested)
             raw.columns[name] = [read(value) for value in raw.columns[name]]
@@ -91,9 +91,8 @@ def spread_results(raw: Raw, report: Lossy) -> None:
 
 def _objects(cells: Values, fits: Callable[[Any], bool]) -> list[Any]:
     """Return cells as objects where all that hold something are such as fit, else none."""
-    held = [{} if absent(cell) else cell for cell in cells]
-    fine = all(isinstance(cell, Mapping) and (not cell or fits(cell)) for cell in held)
-    return held if fine and any(held) else []
+    held = [{} if absent(c) else c for c in cells] if any(type(c) is dict and c for c in cells) else []
+    return held if all(isinstance(c, Mapping) and (not c or fits(c)) for c in held) else []
 
 
 def _is_result(value: Any) -> bool:

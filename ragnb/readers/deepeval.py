@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from typing import Any
 
+from ragnb.readers.cells import parse_list
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import Raw, absent
 
@@ -36,7 +38,13 @@ def read(raw: Raw, report: Lossy) -> None:
     if "name" in columns and len({*map(str, columns["name"])}) == len(raw):
         columns["sample_id"] = columns.pop("name")
         report.add("mapped", "name", "sample_id", len(raw))
-    held = [[] if absent(cell) else [m for m in cell if isinstance(m, dict)] for cell in columns.pop(name)]
+    cells = [parse_list(cell) if isinstance(cell, str) else cell for cell in columns[name]]
+    given = [cell for cell in cells if not absent(cell)]
+    if not all(isinstance(cell, list) and all(isinstance(m, dict) for m in cell) for cell in given):
+        report.add("unparsed", name, "no lists of metrics, kept as they are", len(cells))
+        return
+    del columns[name]
+    held: list[list[dict[str, Any]]] = [cell if isinstance(cell, list) else [] for cell in cells]
     report.add("mapped", name, "a column a metric; thresholds and verdicts are left out", len(held))
     for metric in dict.fromkeys(str(m.get("name")) for cell in held for m in cell):
         found = [next((m for m in cell if m.get("name") == metric), {}) for cell in held]

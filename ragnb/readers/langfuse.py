@@ -26,9 +26,9 @@ def sniff(columns: Set[str]) -> bool:
 def read(raw: Raw, report: Lossy) -> None:
     """Take annotations for human scores and evaluators' for the judge's; text and API scores are left out."""
     sources, types = raw.columns["source"], raw.columns["dataType"]
-    said = [i for i, source in enumerate(sources) if source in _KINDS]
+    said = [i for i, source in enumerate(sources) if str(source) in _KINDS]
     report.add("left_out", "source", "scores that neither a person nor an evaluator gave", len(raw) - len(said))
-    kept = [i for i in said if types[i] in _NUMBERS]
+    kept = [i for i in said if str(types[i]) in _NUMBERS]
     report.add("left_out", "dataType", "scores that are no numbers", len(said) - len(kept))
     raw.keep(kept)
     columns = raw.columns

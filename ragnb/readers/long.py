@@ -10,7 +10,7 @@ from ragnb.readers import langfuse, phoenix
 from ragnb.readers.cells import as_id
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, meanings
-from ragnb.readers.raw import Raw, absent
+from ragnb.readers.raw import Raw, absent, clean_text
 from ragnb.schema import METRICS
 
 _NAMES = ("metric", "metric_name", "scorer", "指标", "评估指标", "指标名称")
@@ -27,12 +27,20 @@ def sniff(columns: Set[str]) -> bool:
     >>> sniff({"sample_id", "metric", "score"}), sniff({"metric", "score"}), sniff({"question", "faithfulness"})
     (True, False, False)
     """
-    if langfuse.sniff(columns) or phoenix.sniff(columns):
+    if _of_langfuse(columns) or _of_phoenix(columns):
         return True
     told = set(meanings(columns))
     return bool(columns & {*_NAMES} and columns & {*_SCORES} and told & {"sample_id", "question"}) and not (
         told & set(METRICS)
     )
+
+
+def _of_langfuse(columns: Set[str]) -> bool:
+    return langfuse.sniff(columns) and "traceId" in columns
+
+
+def _of_phoenix(columns: Set[str]) -> bool:
+    return phoenix.sniff(columns) and "annotation_name" in columns
 
 
 def read(raw: Raw, report: Lossy) -> None:
@@ -53,14 +61,15 @@ def read(raw: Raw, report: Lossy) -> None:
     reason = next((name for name in _REASONS if name in columns), None)
     keys = [n for n in columns if {*meanings([n])} & _KEYS or n.casefold() in (*SYSTEM_NAMES, *REPEAT_NAMES)]
     rows: dict[tuple[str, ...], dict[str, int]] = {}
-    for i, (metric, *key) in enumerate(zip(columns[name], *(columns[n] for n in keys), strict=True)):
+    metrics = [clean_text(str(metric))[0] for metric in columns[name]]
+    for i, (metric, *key) in enumerate(zip(metrics, *(columns[n] for n in keys), strict=True)):
         held = rows.setdefault(tuple(map(str, key)), {})
-        if str(metric) in held:
+        if metric in held:
             raise RagnbError(
                 f"{raw.where(i)}a second {metric!r} of one sample ({listing(keys)} are the same); name the column "
                 "that tells the rows apart: columns={'…': 'system'} or columns={'…': 'repeat'}"
             )
-        held[str(metric)] = i
+        held[metric] = i
     firsts = [next(iter(held.values())) for held in rows.values()]
     wide: dict[str, list[Any]] = {n: [columns[n][i] for i in firsts] for n in keys}
     for other in [n for n in columns if n not in (*keys, name, score, reason)]:
@@ -82,7 +91,7 @@ def read(raw: Raw, report: Lossy) -> None:
 def _of_a_tool(raw: Raw, report: Lossy) -> None:
     """Bring an export of Langfuse or Phoenix to a sample, a metric, a score and a comment."""
     columns = raw.columns
-    if langfuse.sniff(set(columns)):
+    if _of_langfuse(set(columns)):
         by_people = [kind == "ANNOTATION" for kind in columns["source"]]
         _keep(raw, report, "source", "annotations by people; read_ratings reads them", by_people)
         texts = [kind not in ("NUMERIC", "BOOLEAN") for kind in raw.columns["dataType"]]
@@ -91,7 +100,7 @@ def _of_a_tool(raw: Raw, report: Lossy) -> None:
         spans = columns.get("observationId", [None] * len(raw))
         ids = [":".join(filter(None, map(as_id, pair))) for pair in zip(columns["traceId"], spans, strict=True)]
         name, score, comment = "name", "value", "comment"
-    elif phoenix.sniff(set(columns)):
+    elif _of_phoenix(set(columns)):
         by_people = [str(kind).upper() == "HUMAN" for kind in columns["annotator_kind"]]
         _keep(raw, report, "annotator_kind", "annotations by people; read_ratings reads them", by_people)
         columns, name = raw.columns, "annotation_name"

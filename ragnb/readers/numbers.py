@@ -22,6 +22,7 @@ from ragnb.schema import METRICS, Metric, declare_step
 SLACK = 1e-9
 COSINES = {"semantic_similarity": -1.0}
 NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,4})?")
+_SIMPLE = re.compile(r"-?\d{1,40}(\.\d{0,40})?(e-?\d\d)?")
 _CODE = re.compile(r"[-+]?(0\d|\d{19})")
 _WHOLE = re.compile(r"[-+]?\d{1,18}")
 _INFINITE = (math.inf, -math.inf)
@@ -48,6 +49,8 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
     cells = raw.columns[metric.name]
     if set(map(type, cells)) <= {float, int, type(None)} and not any(c in _INFINITE for c in cells):
         values = np.array(cells, dtype=float)
+    elif set(map(type, cells)) == {str} and all(map(_SIMPLE.fullmatch, filter(None, cells))):
+        values = np.array([float(cell or "nan") for cell in cells])
     else:
         cells = _plain(raw, metric, report)
         values = np.array([_number(raw, metric, i, cell) for i, cell in enumerate(cells)], dtype=float)

@@ -18,7 +18,7 @@ def fold(raw: Raw, source_names: set[str], report: Lossy) -> None:
     groups: dict[tuple[object, ...], list[int]] = {}
     keys = [raw.columns[name] for name in ("sample_id", "system") if name in raw.columns]
     for row, key in enumerate(zip(*keys, strict=True)):
-        groups.setdefault(key, []).append(row)
+        groups.setdefault(tuple(map(str, key)), []).append(row)
     if len(groups) == len(raw):
         return
     folded: dict[str, list[object]] = {name: [] for name in raw.columns}

@@ -1,29 +1,45 @@
-"""Phoenix: retrieved documents of spans, one row a document, whose ``document`` is its text and not its name."""
+"""Phoenix: raw spans, and retrieved documents, one row each, whose ``document`` is a text and not a name."""
 
 from __future__ import annotations
 
 from collections.abc import Set
+from typing import Any
 
+from ragnb.readers.cells import parse_list
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import Raw
 
-_NAMES = {"document": "passage", "document_position": "passage_id"}
+_NAMES = {
+    "document": "passage",
+    "document_position": "passage_id",
+    "attributes.input.value": "question",
+    "attributes.output.value": "answer",
+    "attributes.retrieval.documents": "retrieved_contexts",
+}
 
 
 def sniff(columns: Set[str]) -> bool:
-    """Whether these are the columns of retrieved documents.
+    """Whether these are the columns of retrieved documents or of raw spans.
 
     Examples
     --------
     >>> sniff({"context.span_id", "document_position", "document"}), sniff({"question", "document"})
     (True, False)
     """
-    return "document" in columns and bool({"document_position", "document_score"} & columns)
+    documents = "document" in columns and bool({"document_position", "document_score"} & columns)
+    return documents or "attributes.input.value" in columns
 
 
 def read(raw: Raw, report: Lossy) -> None:
-    """Call the documents passages, which `read_cases` folds to one row a span."""
+    """Call documents of a row each passages, which `read_cases` folds to one row a span; name what spans hold."""
     for name, ours in _NAMES.items():
-        if name in raw.columns:
-            raw.columns[ours] = raw.columns.pop(name)
+        if name in raw.columns and ours not in raw.columns:
+            raw.columns[ours] = [_texts(cell) for cell in raw.columns.pop(name)]
             report.add("mapped", name, ours, len(raw))
+
+
+def _texts(cell: Any) -> Any:
+    """Return the texts of a list of documents; anything else as it is."""
+    held = parse_list(cell) if isinstance(cell, str) else cell if isinstance(cell, list) else None
+    found = [one.get("document.content") if isinstance(one, dict) else None for one in held or []]
+    return found if found and None not in found else cell

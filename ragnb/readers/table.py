@@ -60,11 +60,9 @@ def _separated(document: Document, separators: str, report: Lossy) -> Raw:
         report.add("left_out", None, "second header row", 1)
         rows, lines = rows[1:], lines[1:]
     _check_header(document, header)
-    columns: dict[str, Values] = {}
-    for i, name in enumerate(_named(header)):
-        columns[name] = [row[i] if i < len(row) else "" for row in rows]
-    report.add("left_out", GUARD_COLUMN, "guards against formulas, taken off", len(columns.get(GUARD_COLUMN, [])))
-    columns = undo_guard(columns)
+    guarded = len(rows) * (GUARD_COLUMN in header)
+    report.add("left_out", GUARD_COLUMN, "guards against formulas, taken off", guarded)
+    columns = undo_guard({n: [r[i] if i < len(r) else "" for r in rows] for i, n in enumerate(_named(header))})
     _drop_unnamed(columns, report)
     fits = [len(row) >= len(header) and not "".join(row[len(header) :]).strip() for row in rows]
     uneven = [(line, len(row)) for line, row, fit in zip(lines, rows, fits, strict=True) if not fit]

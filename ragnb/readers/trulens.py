@@ -32,8 +32,9 @@ def read(raw: Raw, report: Lossy) -> None:
             n = sum(a is not b for a, b in zip(found, raw.columns[name], strict=True))
             report.add("mapped", name, "taken out of its JSON quotes", n)
     names, versions = raw.columns.get("app_name"), raw.columns.get("app_version")
-    if names and versions and len(set(zip(names, versions, strict=True))) > len(set(names)):
-        raw.columns["system"] = [f"{name} {version}" for name, version in zip(names, versions, strict=True)]
+    both = [f"{name} {version}" for name, version in zip(names or [], versions or [], strict=False)]
+    if both and len(set(both)) > len({*map(str, names or [])}):
+        raw.columns["system"] = both
         report.add("mapped", "app_version", "system, behind app_name", len(raw))
     for name in [name for name in raw.columns if f"{name}_calls" in raw.columns]:
         failed = [_is_sentinel(cell) for cell in raw.columns[name]]
