@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Split = Literal["space", "comma"]
 PARTING: dict[Split, str] = {"space": r"[\s，、]+", "comma": "，"}
-_FEW = 2_000
+FEW = 2_000
 LONGEST_LIST, FARTHEST_BRACKET = 2_000, 200
 # The list, whether a bracket closes it, and what follows on the line up to a further bracket.
 CITATIONS = r"(?i)citations\s*[:：]\s*\[([^\[\]]*)(\]?)([^\[\]\n]*\]?)"
@@ -36,7 +36,7 @@ def trimmed(texts: pl.Series) -> tuple[pl.Series, pl.Series]:
     import polars as pl
 
     middle = len(texts) // 2
-    if middle < _FEW:
+    if middle < FEW:
         return _trimmed(texts)
     with ThreadPoolExecutor(2) as pool:
         (head, first), (tail, second) = pool.map(_trimmed, [texts[:middle], texts[middle:]])

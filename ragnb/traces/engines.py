@@ -40,7 +40,7 @@ def workable(frame: Any) -> Any:
     (1, 1)
     """
     if isinstance(frame, pd.DataFrame):
-        return frame
+        return pd.DataFrame(frame)  # without attrs, which pandas copies deeply at every step
     found = native(frame)
     eager = found.collect() if isinstance(found, nw.LazyFrame) else found
     return eager.to_polars()
@@ -59,6 +59,7 @@ def as_brought(made: Any, frame: Any) -> Any:
     'LazyFrame'
     """
     if isinstance(made, pd.DataFrame):
+        made.attrs = {**frame.attrs, **made.attrs}
         return made
     found = native(frame)
     kind = found.implementation
@@ -129,7 +130,7 @@ def assemble(frame: Any, made: Made, report: dict[str, Any]) -> Any:
     new |= {name: _words(codes, STATUSES) for name, codes in made.statuses.items()}
     kept = frame[[c for c in frame if c not in new]]
     out = pd.concat([kept, pd.DataFrame(new, frame.index)], axis=1)
-    out.attrs = {**frame.attrs, "join": report}
+    out.attrs = {"join": report}
     return out
 
 

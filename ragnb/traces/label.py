@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from ragnb.errors import RagnbError, did_you_mean, unknown
 from ragnb.readers.raw import collector_paused
 from ragnb.traces import answers, columns, facts, outcomes
-from ragnb.traces.answers import Split
+from ragnb.traces.answers import FEW, Split
 from ragnb.traces.columns import Flags, Lists
 from ragnb.traces.engines import Made, as_brought, assemble, with_gold, workable
 from ragnb.traces.join import Met, match, report_of, warn_of_repeats
@@ -19,6 +19,7 @@ from ragnb.traces.wanted import Floats, Gold
 
 Join = Literal["auto", "question"]
 Frame = TypeVar("Frame")
+T = TypeVar("T")
 
 
 def label_traces(
@@ -87,7 +88,7 @@ def label_traces(
     """
     frame: Any = workable(traces)
     _check_options(frame, split, containment, join)
-    with collector_paused(), ThreadPoolExecutor() as pool:
+    with collector_paused(), ThreadPoolExecutor() if len(frame) > FEW else _AtOnce() as pool:
         trimmed = pool.submit(answers.trimmed, columns.texts(frame, "answer"))
         met = _meet(frame, gold, join)
         if met is not None:
@@ -114,6 +115,15 @@ def label_traces(
         }
         out: Frame = as_brought(assemble(frame, made, told), traces)
         return out
+
+
+class _AtOnce(Executor):
+    """Runs what it is given on the spot: a thread costs more than the work of few rows."""
+
+    def submit(self, call: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        done: Future[T] = Future()
+        done.set_result(call(*args, **kwargs))
+        return done
 
 
 def _made(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,19 +56,24 @@ class Gold:
         nothing = np.empty(0, dtype=np.int64)
         if self.ids is None or not len(self.ids.names) or not len(lists.names):
             return nothing, nothing
-        known = self.ids.names.unique(maintain_order=True)
-        numbers = np.arange(len(known))
-        own, theirs = (
-            s.replace_strict(known, numbers, default=None, return_dtype=pl.Int64)
-            for s in (lists.names, self.ids.names)
-        )
+        known, wanted = self._pairs
+        own = lists.names.replace_strict(known, np.arange(len(known)), default=None, return_dtype=pl.Int64)
         at = own.is_not_null().arg_true().to_numpy()
         row = self.row[lists.rows[at]]
         at, row = at[row >= 0], row[row >= 0]
         number = own.gather(at).to_numpy()
-        wanted = pl.Series(self.ids.rows * len(known) + theirs.to_numpy())
-        met = pl.Series(row * len(known) + number).is_in(wanted.implode()).to_numpy()
+        met = pl.Series(row * len(known) + number).is_in(wanted).to_numpy()
         return at[met], number[met]
+
+    @cached_property
+    def _pairs(self) -> tuple[pl.Series, pl.Series]:
+        """The distinct ids, and a number for each pair of a row of gold and one of its ids, all in one list."""
+        import polars as pl
+
+        ids = Lists.none(0) if self.ids is None else self.ids
+        known = ids.names.unique(maintain_order=True)
+        numbers = ids.names.replace_strict(known, np.arange(len(known)), return_dtype=pl.Int64)
+        return known, pl.Series(ids.rows * len(known) + numbers.to_numpy()).implode()
 
 
 def answerable(gold: Any) -> Floats:
