@@ -15,7 +15,7 @@ from ragnb.errors import listing
 from ragnb.markup import count, one_line, with_interval
 from ragnb.ratings import looks_like_ratings
 from ragnb.scenario import Scenario
-from ragnb.schema import METRICS, Metric, note_frame, note_row, undeclared_columns
+from ragnb.schema import METRICS, Metric, note_frame, note_row, records, undeclared_columns
 from ragnb.texts import counted, load
 from ragnb.weights import column_names
 from ragnb.weights import notes as weight_notes
@@ -78,7 +78,7 @@ def notes(
 ) -> pd.DataFrame:  # fmt: skip
     """Return all notes of a run, the ones that change how numbers are read first."""
     lang = scenario.lang
-    rows: list[Row] = weight_notes(means, lang).to_dict("records")  # type: ignore[assignment]
+    rows: list[Row] = records(weight_notes(means, lang))
     if scenario.cluster in QUESTIONS and scenario.doc not in column_names(inputs.frame):
         rows.append(note_row("questions_independent", "", load(lang)("note.questions_independent")))
     rows += least_set_note(means, metrics, lang=lang)
@@ -118,7 +118,7 @@ def _gate_notes(scenario: Scenario, gates: pd.DataFrame) -> Iterator[Row]:
     say = load(scenario.lang)
     if scenario.gates is None and len(gates):
         yield note_row("default_gates", "gates", say("note.default_gates"))
-    for row in gates.to_dict("records"):
+    for row in records(gates):
         more = row["more_needed"]
         if row["outcome"] == "undecided" and not pd.isna(more) and more > 0:
             key = "note.more_needed" if more <= _FEASIBLE * row["n"] else "note.on_the_bar"

@@ -12,7 +12,7 @@ from ragnb import texts
 from ragnb.diagnostics.rules import RULES, SLACK, fitting, lift_bar, past, rule_texts
 from ragnb.diagnostics.worst import worst_samples
 from ragnb.errors import RagnbError
-from ragnb.schema import Gate, Metric, Rule, resolve_metrics
+from ragnb.schema import Gate, Metric, Rule, records, resolve_metrics
 from ragnb.weights import MetricsArgument, check_weights, column_names, held, moments, total_rises
 
 COLUMNS = (
@@ -97,17 +97,18 @@ def diagnose(
     rows = held(scores, chosen, doc, cluster)
     reduced = moments(scores if rows is None else rows, chosen, doc=doc, cluster=cluster)
     table = reduced.means(metric_weights, doc_weights, level=level, orient=orient, rescale=rescale, strict=False)
-    means: Means = {row["metric"]: row for row in table.to_dict("records")}
+    means: Means = {row["metric"]: row for row in records(table)}
     fired = [(*pair, at) for pair in fitting(rules, chosen) if (at := _fired(*pair, means))]
     bars = [(chosen.index(metric), bar) for rule, metric, _ in fired if (bar := lift_bar(rule)) is not None]
     weighing: dict[str, Any] = {"metric_weights": metric_weights, "orient": orient, "rescale": rescale}
     source = scores if rows is None else rows
     costs = total_rises(source, chosen, bars, doc_weights=doc_weights, doc=doc, **weighing).tolist()
     found: list[dict[str, Any]] = []
-    for (rule, metric, past_bar), cost in zip(fired, costs, strict=True):
+    worst = worst_samples(scores, rows, [metric for _, metric, _ in fired], top)
+    for (rule, metric, past_bar), cost, samples in zip(fired, costs, worst, strict=True):
         row = _finding(rule, metric, means, past_bar, cost)
         row["causes"], row["actions"] = rule_texts(rule, lang)
-        row["worst"] = worst_samples(scores, rows, metric, top)
+        row["worst"] = samples
         found.append(row)
     found.sort(key=_urgency)
     diagnoses = pd.DataFrame(found, columns=list(COLUMNS))

@@ -126,13 +126,7 @@ def failure_summary(
     chosen = resolve_metrics(metrics, column_names(scores))
     bars = warning_bars(rules, chosen)
     keys = [name for name in dict.fromkeys((doc, cluster)) if name in column_names(scores)]
-    code: Any
-    if isinstance(scores, pd.DataFrame):
-        code = codes_of(scores, chosen, bars)
-        frame = scores[keys].assign(**{mode: (code == k).astype(float) for k, mode in enumerate(MODES)})
-    else:
-        code = first_mode(chosen, bars, [nw.lit(k, dtype=nw.Int64) for k in range(len(MODES))])
-        frame = indicators(scores, chosen, keys, code, MODES)
+    code, frame = _flagged(scores, chosen, bars, keys)
     how: dict[str, Any] = {"metric_weights": metric_weights, "orient": orient, "rescale": rescale}
     how |= {"doc_weights": doc_weights, "doc": doc, "part": code, "parts": len(MODES)}
     lifted = [(k, bars.get(m.name, m.low if m.better == "higher" else m.high)) for k, m in enumerate(chosen)]
@@ -152,6 +146,18 @@ def failure_summary(
 
 
 _SHARES = {"share": "value", "low": "low", "high": "high", "n_clusters": "n_clusters"}
+
+
+def _flagged(
+    scores: Any, metrics: Sequence[Metric], bars: Mapping[str, float], keys: list[str]
+) -> tuple[Any, Any]:
+    """The place of each row's mode in MODES, and a frame of the keys with a column of 0 and 1 a mode."""
+    if not isinstance(scores, pd.DataFrame):
+        place = first_mode(metrics, bars, [nw.lit(k, dtype=nw.Int64) for k in range(len(MODES))])
+        return place, indicators(scores, metrics, keys, place, MODES)
+    code = codes_of(scores, metrics, bars)
+    flags: dict[str, Any] = {mode: (code == k).astype(float) for k, mode in enumerate(MODES)}
+    return code, pd.DataFrame({name: scores[name] for name in keys} | flags, scores.index)
 
 
 def _costliest(cost: list[float]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
@@ -18,8 +19,10 @@ _RUN = 1_000
 Array = npt.NDArray[np.float64]
 
 
-def worst_samples(scores: Any, rows: pd.DataFrame | None, metric: Metric, top: int) -> list[dict[str, Any]]:
-    """Return the `top` samples with the worst scores as records; samples without a score are never among them.
+def worst_samples(
+    scores: Any, rows: pd.DataFrame | None, metrics: Sequence[Metric], top: int
+) -> list[list[dict[str, Any]]]:
+    """Return for each metric the `top` samples with the worst scores as records, none without a score.
 
     Of a yes or no, samples at the good end are not among them either: they are not worse than any.
     `rows` are those of `held`, None for a query. Equal scores stand in input order; where rows have none (DuckDB,
@@ -29,24 +32,31 @@ def worst_samples(scores: Any, rows: pd.DataFrame | None, metric: Metric, top: i
     Examples
     --------
     >>> frame = pd.DataFrame({"sample_id": ["a", "b", "c"], "faithfulness": [0.5, None, 0.1]})
-    >>> [r["sample_id"] for r in worst_samples(frame, frame, Metric("faithfulness"), 2)]
+    >>> [r["sample_id"] for r in worst_samples(frame, frame, [Metric("faithfulness")], 2)[0]]
     ['c', 'a']
     """
     if rows is None:
-        return _on_engine(scores, metric, top)
-    x = numeric(rows, metric)
-    x = np.where(x == _good(metric), np.nan, x)
-    positions = _least(x if metric.better == "higher" else -x, top)
+        return [_on_engine(scores, metric, top) for metric in metrics]
+    columns = [numeric(rows, metric) for metric in metrics]
+    places = [_least(_badness(m, x), top).tolist() for m, x in zip(metrics, columns, strict=True)]
+    every = [at for positions in places for at in positions]
     there = column_names(scores)
     have = [name for name in (*_SHOWN, *_SHOWN_IF_THERE) if name in there]
     shown = [*_SHOWN, *(name for name in _SHOWN_IF_THERE if name in have)]
-    few = nw.from_native(scores, eager_only=True)[positions.tolist()]
-    cells = {"sample_id": rows.index[positions].tolist()} | {name: few[name].to_list() for name in have}
-    records = []
-    for at, position in enumerate(positions):
-        record = {name: _plain(cells[name][at]) if name in cells else None for name in shown}
-        records.append(record | {"score": float(x[position])})
-    return records
+    few = nw.from_native(scores, eager_only=True)[every]
+    cells = {"sample_id": rows.index[every].tolist()} | {name: few[name].to_list() for name in have}
+    records = iter(zip(*(cells.get(name, [None] * len(every)) for name in shown), strict=True))
+    return [
+        [dict(zip(shown, map(_plain, next(records)), strict=True)) | {"score": float(x[at])} for at in positions]
+        for x, positions in zip(columns, places, strict=True)
+    ]
+
+
+def _badness(metric: Metric, x: Array) -> Array:
+    """Numbers that are least for the worst scores, nan where a score is never shown."""
+    if metric.kind == "binary":
+        x = np.where(x == _good(metric), np.nan, x)
+    return x if metric.better == "higher" else -x
 
 
 def _good(metric: Metric) -> float:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from ragnb import stats
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, unknown
-from ragnb.schema import DEFAULT_GATES, METRICS, Gate
+from ragnb.schema import DEFAULT_GATES, METRICS, Gate, records
 
 SLACK = 1e-9
 COLUMNS = ["gate", "metric", "op", "at", "value", "low", "high", "n", "outcome", "more_needed", "blocks"]
@@ -73,7 +73,7 @@ def check_gates(
     ranges = dict(means.attrs.get("ranges", {}))
     repeated = means["metric"][means["metric"].duplicated()]
     g_eff, level = pd.Series(means.attrs.get("g_eff", ()), dtype=float), means.attrs.get("level", 0.95)
-    rows = {str(row["metric"]): row for row in means.assign(g_eff=g_eff, level=level).to_dict("records")}
+    rows = {str(row["metric"]): row for row in records(means.assign(g_eff=g_eff, level=level))}
     out = []
     for gate in gates:
         if gate.metric in set(repeated):
@@ -89,7 +89,8 @@ def check_gates(
             )
         _check_bar(gate, row, ranges)
         out.append(_decide(gate, row, ranges, no_data))
-    return pd.DataFrame(out, columns=COLUMNS).astype({"more_needed": "Int64", "blocks": bool, "n": "int64"})
+    kinds: dict[str, Any] = {"more_needed": "Int64", "blocks": bool, "n": "int64"}
+    return pd.DataFrame({name: pd.Series([row[name] for row in out], dtype=kinds.get(name)) for name in COLUMNS})
 
 
 def _check_bar(gate: Gate, row: Mapping[Any, Any] | None, ranges: Mapping[str, Range]) -> None:

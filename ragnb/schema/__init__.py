@@ -12,6 +12,7 @@ from ragnb.schema.columns import (
     STATUS_WORDS,
     note_frame,
     note_row,
+    records,
 )
 from ragnb.schema.known import METRICS, resolve_metrics, undeclared_columns
 from ragnb.schema.metric import Metric, declare_step
@@ -21,6 +22,6 @@ from ragnb.schema.rubric import Anchor, Dimension, Rubric, refuse
 __all__ = [
     "CASE_COLUMNS", "DEFAULT_GATES", "DERIVED_COLUMNS", "METRICS", "NOTE_COLUMNS", "RESULT_COLUMNS",
     "STATUS_WORDS", "Anchor", "Dimension", "EvalCase", "Gate", "Metric", "Profile", "Result", "Rubric", "Rule",
-    "applicable_metrics", "declare_step", "missing_fields", "note_frame", "note_row", "refuse", "resolve_metrics",
-    "undeclared_columns",
+    "applicable_metrics", "declare_step", "missing_fields", "note_frame", "note_row", "records", "refuse",
+    "resolve_metrics", "undeclared_columns",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from ragnb.schema import note_frame, note_row
+from ragnb.schema import note_frame, note_row, records
 from ragnb.texts import load
 
 _FEW, _VERY_FEW, _MUCH, _FAILED = 20, 5, 0.5, 0.05
@@ -33,7 +33,7 @@ def notes(means: pd.DataFrame, lang: str = "en") -> pd.DataFrame:
     unit = attrs["clusters"]
     table = [
         row | {"g_eff": g_eff, "top": top}
-        for row, g_eff, top in zip(means.to_dict("records"), attrs["g_eff"], attrs["top"], strict=True)
+        for row, g_eff, top in zip(records(means), attrs["g_eff"], attrs["top"], strict=True)
     ]
     scored = [row for row in table if not pd.isna(row["value"])]
     rows = []
