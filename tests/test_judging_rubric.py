@@ -362,3 +362,31 @@ def test_a_dimension_keeps_its_name_where_readers_know_another(scenario, llm_ser
     sheet = rn.assess(path, scores=tmp_path / "out" / "judged.csv")
     assert sheet.means["metric"].tolist() == ["语气", "忠实度", "weighted_score"]
     assert sheet.means["value"].tolist() == pytest.approx([11 / 3, 4, 47 / 12])
+
+
+def test_what_is_sent_with_each_call_is_part_of_the_cell(scenario, llm_server, tmp_path, capsys):
+    path = scenario()
+    assert run(path, tmp_path, "--no-probes", "--temperature", "none", "--send", "reasoning_effort=low") == 0
+    body = llm_server.log[0].body
+    assert "temperature" not in body
+    assert body["reasoning_effort"] == "low"
+    assert run(path, tmp_path, "--no-probes", "--temperature", "0.5", "--send", "seed=1") == 0
+    assert len(llm_server.log) == 6
+    assert {(r.body["temperature"], r.body["seed"]) for r in llm_server.log[3:]} == {(0.5, 1)}
+    assert run(path, tmp_path, "--no-probes") == 0
+    assert llm_server.log[-1].body["temperature"] == 0
+    capsys.readouterr()
+    for words, why in (
+        (["--send", "model=other"], "llm_profiles.judge"), (["--send", "seed"], "--send seed=1"),
+        (["--send", "a=1", "--send", "a=2"], "twice"), (["--send", "temperature=1"], "write --temperature"),
+        (["--temperature", "nan"], "neither a number"), (["--temperature", "hot"], "nor the word none"),
+    ):  # fmt: skip
+        assert run(path, tmp_path, *words) == 2
+        assert why in capsys.readouterr().err
+    assert len(llm_server.log) == 9
+
+
+def test_a_golden_set_takes_the_dimensions_of_a_rubric(tmp_path):
+    file = tmp_path / "golden.csv"
+    assert main(["calibrate", "--golden", "--out", str(file), "--dimension", "语气", "--dimension", "依据"]) == 0
+    assert pd.read_csv(file)["dimension"].tolist() == ["语气", "依据"] * 3

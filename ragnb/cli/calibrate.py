@@ -199,7 +199,8 @@ def _golden(files: Sequence[Path], asked: dict[str, Any]) -> int:
             raise RagnbError(
                 "--golden takes a filled-in golden set to check, or --out, the file to write an empty one to"
             )
-        click.echo(say("cli.golden", file=write_golden(golden_template(lang=asked["lang"]), asked["out"])))
+        empty = golden_template(lang=asked["lang"], dimensions=asked["dimensions"])
+        click.echo(say("cli.golden", file=write_golden(empty, asked["out"])))
         return PASSED
     if len(files) > 1:
         raise RagnbError(f"--golden checks one file; found {listing(files)}")

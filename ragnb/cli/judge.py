@@ -10,7 +10,7 @@ import click
 
 from ragnb import texts
 from ragnb.cli.evaluate import cases_of, files_of, means_told
-from ragnb.cli.parameters import FILE, PARAM, overrides
+from ragnb.cli.parameters import FILE, PARAM, overrides, sent, temperature
 from ragnb.cli.terminal import BLOCKED, PASSED, plain
 from ragnb.errors import RagnbError
 from ragnb.files import write_whole
@@ -39,7 +39,9 @@ Exit code: 0 when every answer has its outcome, 1 when some failed or are still 
 @click.command("judge", help=_HELP)
 @click.argument("source", metavar="SCENARIO", type=FILE)
 @click.option("--repeats", type=click.IntRange(min=1), default=1, show_default=True, help="Judgements an answer.")
-@click.option("--temperature", type=float, default=0.0, show_default=True, help="Of the judge.")
+@click.option("--temperature", type=temperature, default="0", metavar="NUMBER|none", show_default=True,
+              help="Of the judge; none for a model that takes none.")  # fmt: skip
+@click.option("--send", multiple=True, metavar="KEY=VALUE", help="With each call, such as seed=1. Repeatable.")
 @click.option("--top-k", type=click.IntRange(min=1), default=10, show_default=True, help="Passages shown at most.")
 @click.option("--max-context-tokens", type=click.IntRange(min=1), help="Of the passages shown, about.")
 @click.option("--peek", metavar="SYSTEM", help="Whose passages stand in for those that answers lack.")
@@ -55,7 +57,8 @@ Exit code: 0 when every answer has its outcome, 1 when some failed or are still 
 @click.option("--lang", type=click.Choice(texts.LANGUAGES), help="The language of the prompt and what is said.")
 def judge_command(
     source: Path, out: Path | None, store: Path | None, dry_run: bool, max_calls: int | None,
-    max_tokens: int | None, concurrency: int, parameters: Sequence[str], lang: str | None, **options: Any,
+    max_tokens: int | None, concurrency: int, send: Sequence[str], parameters: Sequence[str], lang: str | None,
+    **options: Any,
 ) -> int:  # fmt: skip
     """Score the answers of a scenario."""
     from ragnb.assessment.build import scenario_of
@@ -72,7 +75,7 @@ def judge_command(
     out, store = files_of(scenario, "judged.csv", out, store)
     client = Client(profile, max_calls=max_calls, max_tokens=max_tokens, concurrency=concurrency)
     rubric = (scenario.rubric or Rubric()).weighed(scenario.metric_weights)
-    options |= {"store": store, "lang": scenario.lang, "rubric": rubric}
+    options |= {"store": store, "lang": scenario.lang, "rubric": rubric, "parameters": sent(send)}
     if dry_run:
         click.echo("\n".join(_shown(rubric, scenario.lang)))
         click.echo(say("judge.cli.need", **vars(estimated(cases_of(scenario), client, **options))))
@@ -86,9 +89,8 @@ def judge_command(
     status, passing = found[f"{rubric.passing.metric}__status"], int(found["is_passing"].sum())
     numbers = {"ok": int((status == "ok").sum()), "n": len(found), "passing": passing}
     click.echo(say("judge.cli.judged", model=plain(profile.model), **numbers, **_bar(rubric)))
-    click.echo(
-        say("evaluate.written", out=plain(out), store=plain(store), calls=found.attrs["judge"]["spent"]["calls"])
-    )
+    calls = found.attrs["judge"]["spent"]["calls"]
+    click.echo(say("judge.cli.written", out=plain(out), store=plain(store), calls=calls))
     return BLOCKED if status.isin(["failed", "missing"]).any() else PASSED
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,30 @@ PARAM = click.option(
 )  # fmt: skip
 
 _ASSIGNED = re.compile(r"""\b(missing|scale|human|judged?)=(?:\(([^\s,]+), ([^\s)]+)\)|["']?([^\s"';,]+)["']?)""")
+
+
+_OURS = {
+    "model": "the scenario names it, in llm_profiles.judge", "messages": "ragnb writes them",
+    "temperature": "write --temperature", "response_format": "ragnb asks for the form that it reads",
+    "stream": "replies are read whole",
+}  # fmt: skip
+
+
+def temperature(text: str) -> float | None:
+    """Return a temperature, or None for a model that takes none.
+
+    Examples
+    --------
+    >>> temperature("0.7"), temperature("none")
+    (0.7, None)
+    """
+    try:
+        value = None if text == "none" else float(text)
+    except ValueError:
+        value = math.nan
+    if value is not None and not 0 <= value < math.inf:
+        raise click.BadParameter(f"{plain(text)!r} is neither a number of at least 0 nor the word none.")
+    return value
 
 
 def missing_mark(text: str) -> float | str:
@@ -60,26 +85,53 @@ def overrides(parameters: Iterable[str]) -> dict[str, Any]:
     {'level': 0.9, 'metric_weights': {'faithfulness': 2}}
     """
     from ragnb.scenario import Scenario
+
+    return _pairs("-p", "level=0.9", parameters, lambda key: Scenario.without_files().replace(**{key: None}))
+
+
+def sent(parameters: Iterable[str]) -> dict[str, Any]:
+    """Read ``key=value`` texts into what is sent with each call, as the endpoint takes it.
+
+    Raises
+    ------
+    RagnbError
+        For a value that is not plain YAML, and for what is ragnb's own to say.
+
+    Examples
+    --------
+    >>> sent(["seed=1", "reasoning_effort=low"])
+    {'extra_body': {'seed': 1, 'reasoning_effort': 'low'}}
+    """
+
+    def check(key: str) -> None:
+        if key in _OURS:
+            raise RagnbError(f"--send {key}: {_OURS[key]}")
+
+    found = _pairs("--send", "seed=1", parameters, check)
+    return {"extra_body": found} if found else {}
+
+
+def _pairs(flag: str, example: str, texts: Iterable[str], check: Callable[[str], object]) -> dict[str, Any]:
     from ragnb.scenario.source import read_text
 
     found: dict[str, Any] = {}
-    for text in parameters:
+    for text in texts:
         key, sign, value = text.partition("=")
         if not sign:
-            raise RagnbError(f"-p {plain(text)!r} is not KEY=VALUE; write, for example, -p level=0.9")
-        Scenario.without_files().replace(**{key: None})  # refuses a name that is no field
+            raise RagnbError(f"{flag} {plain(text)!r} is not KEY=VALUE; write, for example, {flag} {example}")
+        check(key)
         if key in found:
-            raise RagnbError(f"-p {key} stands here twice; keep one")
-        read = read_text(f"{key}: {value}", Path(f"-p {key}=…")).data
+            raise RagnbError(f"{flag} {key} stands here twice; keep one")
+        read = read_text(f"{key}: {value}", Path(f"{flag} {key}=…")).data
         if set(read) != {key}:
-            raise RagnbError(f"-p {key}: the value holds further keys; put it in quotes")
-        found[key] = _spaced(key, read[key])
+            raise RagnbError(f"{flag} {key}: the value holds further keys; put it in quotes")
+        found[key] = _spaced(f"{flag} {key}", read[key])
     return found
 
 
-def _spaced(key: str, value: Any) -> Any:
+def _spaced(where: str, value: Any) -> Any:
     """Refuse ``{faithfulness:2}``, which to YAML is a long name without a value."""
     for name, item in value.items() if isinstance(value, dict) else ():
         if item is None and ":" in name:
-            raise RagnbError(f"-p {key}: {plain(name)!r} has no value; put a space after the colon")
+            raise RagnbError(f"{where}: {plain(name)!r} has no value; put a space after the colon")
     return value

@@ -5,6 +5,8 @@ Nine numbers prove nothing about a judge; one of them off by more than a point i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -16,13 +18,15 @@ from ragnb.stats import within
 GOLDEN_KINDS = ("figure", "two_passages", "not_there")
 
 
-def golden_template(*, lang: str = "en") -> pd.DataFrame:
+def golden_template(*, lang: str = "en", dimensions: Sequence[str] | None = None) -> pd.DataFrame:
     """Return the empty sheet of a golden set: three documents, a hard question to each, a row a dimension.
 
     Parameters
     ----------
     lang : {"en", "zh"}
         The language of the hints.
+    dimensions : sequence of str, optional
+        By default those of `Rubric`.
 
     Returns
     -------
@@ -38,9 +42,9 @@ def golden_template(*, lang: str = "en") -> pd.DataFrame:
     """
     rows = [
         {"item_id": f"G{i}", "hint": texts.entry(lang, f"golden.{kind}"), "doc_name": None, "question": None,
-         "answer": None, "dimension": dimension.name, "judge": None, "human": None, "comment": None}
+         "answer": None, "dimension": dimension, "judge": None, "human": None, "comment": None}
         for i, kind in enumerate(GOLDEN_KINDS, 1)
-        for dimension in Rubric().dimensions
+        for dimension in dimensions or [one.name for one in Rubric().dimensions]
     ]  # fmt: skip
     return pd.DataFrame(rows, dtype=object)
 
