@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -40,6 +41,27 @@ def llm_server() -> Iterator[LlmServer]:
     """An endpoint on 127.0.0.1 that answers ``ok`` until the test sets its `script`."""
     with LlmServer() as server:
         yield server
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run the command line in this process; return exit code, stdout and stderr."""
+
+    def ragnb(*args: object) -> tuple[int, str, str]:
+        from ragnb.cli import main
+
+        code = main([str(arg) for arg in args])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return ragnb
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_is_left() -> Iterator[None]:
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 import ragnb
-from ragnb.cli import main
 from ragnb.cli.parameters import overrides
 from ragnb.errors import RagnbError
 
@@ -24,18 +23,6 @@ WEAK, STRONG, GOLD = QUICKSTART / "traces.weak.jsonl", QUICKSTART / "traces.stro
 
 # On the command line warnings are printed, not raised.
 pytestmark = pytest.mark.filterwarnings("default::ragnb.errors.RagnbWarning")
-
-
-@pytest.fixture
-def run(capsys):
-    """Run the command line in this process; return exit code, stdout and stderr."""
-
-    def ragnb_(*args):
-        code = main([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return ragnb_
 
 
 @pytest.fixture

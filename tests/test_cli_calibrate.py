@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import ragnb as rn
-from ragnb.cli import main
 
 QUICKSTART = Path(__file__).resolve().parents[1] / "data" / "quickstart"
 RATINGS, JUDGED = QUICKSTART / "ratings.csv", QUICKSTART / "judged_simulated.csv"
@@ -21,15 +21,8 @@ pytestmark = pytest.mark.filterwarnings("default::ragnb.errors.RagnbWarning")
 
 
 @pytest.fixture
-def run(capsys):
-    """Run the command line in this process; return exit code, stdout and stderr."""
-
-    def calibrate(*args):
-        code = main(["calibrate", *map(str, args)])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return calibrate
+def run(run):
+    return partial(run, "calibrate")
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import warnings
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -21,12 +20,6 @@ from ragnb import markup, plots
 from ragnb.errors import RagnbError, RagnbWarning
 
 NAMES = ["faithfulness", "answer_relevancy", "context_recall", "noise_sensitivity"]
-
-
-@pytest.fixture(autouse=True)
-def _no_figure_is_left() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from legible import assert_legible
-from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 
 from ragnb import markup, plots
@@ -21,12 +19,6 @@ CHARTS = {
     "inflation": plots.bias_by, "corrected": plots.corrected_means, "budget": plots.label_budget,
 }  # fmt: skip
 EVERY = [plots.bland_altman, *CHARTS.values()]
-
-
-@pytest.fixture(autouse=True)
-def _no_figure_is_left() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 def make_card(judge="gpt", dimension="accuracy", shift=0, lang="en"):

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 import pytest
 from legible import assert_legible
-from matplotlib import pyplot as plt
 
 import ragnb as rn
 from ragnb import plots
 
 NAMES = ["faithfulness", "answer_relevancy", "context_recall", "noise_sensitivity"]
-
-
-@pytest.fixture(autouse=True)
-def _no_figure_is_left() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 LONG = ["llm_context_precision_with_reference", "nv_response_groundedness_of_the_whole_answer", "topic_adherence"]

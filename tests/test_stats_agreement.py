@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jackknifed import by_hand, rated
 from sklearn import metrics as sklearn_metrics
 from statsmodels.stats.weightstats import DescrStatsW
 
@@ -14,24 +15,7 @@ from ragnb import stats
 from ragnb.errors import RagnbError
 
 THIRDS = st.integers(3, 15).map(lambda k: k / 3)
-
-
-@st.composite
-def rated(draw, least=6, most=40, scores=THIRDS):
-    """Judge, human and cluster columns with at least three clusters."""
-    n = draw(st.integers(least, most))
-    judge, human = (np.array(draw(st.lists(scores, min_size=n, max_size=n))) for _ in range(2))
-    cluster = np.array([*draw(st.lists(st.integers(0, 5), min_size=n - 3, max_size=n - 3)), 0, 1, 2])
-    return judge, human, cluster
-
-
-def by_hand(statistic, judge, human, cluster):
-    """The jackknife of any statistic, leaving out one cluster at a time."""
-    value = statistic(judge, human)
-    keep = [cluster != g for g in np.unique(cluster)]
-    without = np.array([statistic(judge[rows], human[rows]) for rows in keep])
-    g = len(keep)
-    return value, np.sqrt((g - 1) / g * np.sum((without - value) ** 2))
+RATED = rated(THIRDS, least=6)
 
 
 def ends(estimate):
@@ -48,7 +32,7 @@ def test_a_half_that_arrives_a_bit_too_small_rounds_up():
     assert stats.round_half_up([0.1 * 3 + 2.2 - 1e-12, 2.4999999]).tolist() == [3.0, 2.0]
 
 
-@given(rated(), st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.booleans())
+@given(RATED, st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.booleans())
 def test_shares_and_floor_are_those_of_loops_in_whole_thirds(rows, tolerance, rounded):
     judge, human, _ = rows
     thirds = [(round(3 * x), round(3 * y)) for x, y in zip(judge, human, strict=True)]
@@ -62,7 +46,7 @@ def test_shares_and_floor_are_those_of_loops_in_whole_thirds(rows, tolerance, ro
     assert stats.chance_floor(*pair, tolerance=tolerance) == pytest.approx(floor)
 
 
-@given(rated(), st.sampled_from([0.0, 1.0]))
+@given(RATED, st.sampled_from([0.0, 1.0]))
 def test_kappa_within_and_its_jackknife_are_those_of_loops(rows, tolerance):
     def loop(judge, human):
         seen = np.mean(np.abs(judge - human) <= tolerance + 1e-9)
@@ -73,7 +57,7 @@ def test_kappa_within_and_its_jackknife_are_those_of_loops(rows, tolerance):
     assert (found.value, found.se) == pytest.approx(by_hand(loop, *rows), abs=1e-9, nan_ok=True)
 
 
-@given(rated())
+@given(RATED)
 def test_kappa_at_tolerance_0_is_cohens(rows):
     judge, human = stats.round_half_up(rows[0]), stats.round_half_up(rows[1])
     if len({*judge, *human}) > 1:
@@ -81,7 +65,7 @@ def test_kappa_at_tolerance_0_is_cohens(rows):
         assert stats.within_kappa(judge, human, tolerance=0).value == pytest.approx(want, abs=1e-12)
 
 
-@given(rated(), st.booleans())
+@given(RATED, st.booleans())
 def test_no_constant_meets_more_humans_than_the_best(rows, rounded):
     human = rows[1]
     score, share = stats.best_constant(human, levels=range(1, 6), rounded=rounded)
@@ -113,7 +97,7 @@ def test_ceiling_sets_each_human_beside_the_mean_of_the_others(ratings):
         assert ceiling.value == pytest.approx(np.mean([abs(x - y) <= 1 + 1e-9 for _, x, y in others]))
 
 
-@given(rated())
+@given(RATED)
 def test_errors_are_scikit_learns(rows):
     judge, human, cluster = rows
     assert stats.mae(*rows).value == pytest.approx(sklearn_metrics.mean_absolute_error(human, judge))
@@ -128,7 +112,7 @@ def test_errors_are_scikit_learns(rows):
     assert len(np.unique(cluster)) == found.n_clusters
 
 
-@given(rated(), st.sampled_from([0.8, 0.95]))
+@given(RATED, st.sampled_from([0.8, 0.95]))
 def test_bias_of_independent_rows_has_the_t_interval(rows, level):
     judge, human, _ = rows
     want = DescrStatsW(judge - human).tconfint_mean(1 - level)
@@ -137,7 +121,7 @@ def test_bias_of_independent_rows_has_the_t_interval(rows, level):
         assert ends(found) == pytest.approx(want, abs=1e-9)
 
 
-@given(rated(), st.lists(st.floats(0.1, 5), min_size=40, max_size=40))
+@given(RATED, st.lists(st.floats(0.1, 5), min_size=40, max_size=40))
 def test_a_weighted_mean_is_its_own_deletion_jackknife(rows, weights):
     judge, _, cluster = rows
     v = np.array(weights[: len(judge)])
@@ -147,7 +131,7 @@ def test_a_weighted_mean_is_its_own_deletion_jackknife(rows, weights):
     assert found.se == pytest.approx(weighted[1], abs=1e-9)
 
 
-@given(rated())
+@given(RATED)
 def test_slopes_are_polyfits(rows):
     judge, human, _ = rows
 
@@ -163,7 +147,7 @@ def test_slopes_are_polyfits(rows):
         assert found.se == pytest.approx(want, rel=1e-5, abs=1e-7, nan_ok=True)
 
 
-@given(rated(), st.sampled_from([1.96, 2.0]))
+@given(RATED, st.sampled_from([1.96, 2.0]))
 def test_limits_are_the_bias_and_its_spread_with_and_without_clusters(rows, factor):
     judge, human, _ = rows
     difference = judge - human

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from jackknifed import by_hand, rated
 from scipy import stats as scipy_stats
 from sklearn import metrics as sklearn_metrics
 from statsmodels.stats.inter_rater import cohens_kappa
@@ -13,22 +14,8 @@ from ragnb import stats
 from ragnb.errors import RagnbError
 
 SCORES = st.integers(1, 5)
+RATED = rated(SCORES, least=8)
 KINDS = ["pearson", "spearman", "kendall"]
-
-
-@st.composite
-def rated(draw, least=8, most=40):
-    n = draw(st.integers(least, most))
-    judge, human = (np.array(draw(st.lists(SCORES, min_size=n, max_size=n)), dtype=float) for _ in range(2))
-    cluster = np.array([*draw(st.lists(st.integers(0, 5), min_size=n - 3, max_size=n - 3)), 0, 1, 2])
-    return judge, human, cluster
-
-
-def by_hand(statistic, judge, human, cluster):
-    value = statistic(judge, human)
-    keep = [cluster != g for g in np.unique(cluster)]
-    without = np.array([statistic(judge[rows], human[rows]) for rows in keep])
-    return value, np.sqrt((len(keep) - 1) / len(keep) * np.sum((without - value) ** 2))
 
 
 def varies(*columns):
@@ -40,7 +27,7 @@ def lin(judge, human):
     return 2 * np.mean((judge - judge.mean()) * (human - human.mean())) / bottom if bottom > 1e-12 else np.nan
 
 
-@given(rated())
+@given(RATED)
 def test_concordance_is_lins_and_its_se_is_the_jackknifes(rows):
     found = stats.concordance(*rows)
     assert (found.value, found.se) == pytest.approx(by_hand(lin, *rows), abs=1e-8, nan_ok=True)
@@ -48,7 +35,7 @@ def test_concordance_is_lins_and_its_se_is_the_jackknifes(rows):
     assert not found.high < found.value
 
 
-@given(rated())
+@given(RATED)
 def test_quadratic_kappa_is_scikit_learns_with_the_full_label_range(rows):
     judge, human, cluster = rows
     assume(varies(np.concatenate([judge, human])))
@@ -58,7 +45,7 @@ def test_quadratic_kappa_is_scikit_learns_with_the_full_label_range(rows):
 
 
 @pytest.mark.parametrize(("weights", "other"), [("none", None), ("linear", "linear"), ("quadratic", "quadratic")])
-@given(rows=rated())
+@given(rows=RATED)
 def test_kappa_of_a_table_is_statsmodels(rows, weights, other):
     judge, human, _ = rows
     assume(varies(judge, human))
@@ -99,7 +86,7 @@ def anova(grid):
     return (msr - msw) / (msr + (k - 1) * msw), (msr - mse) / agree, (msr - mse) / (msr + (k - 1) * mse)
 
 
-@given(rated(), st.integers(0, 3))
+@given(RATED, st.integers(0, 3))
 def test_intraclass_correlations_are_those_of_the_sums_of_squares(rows, raters):
     judge, human, cluster = rows
     extra = [np.roll(human, shift + 1) for shift in range(raters)]
@@ -140,7 +127,7 @@ def mean_over(kind, x, y, group):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@given(rows=rated(), systems=st.lists(st.integers(0, 2), min_size=40, max_size=40), choice=st.sampled_from("pcs"))
+@given(rows=RATED, systems=st.lists(st.integers(0, 2), min_size=40, max_size=40), choice=st.sampled_from("pcs"))
 def test_correlations_are_scipys_pooled_within_clusters_and_within_systems(rows, systems, choice, kind):
     judge, human, cluster = rows
     groups = {"p": np.zeros(len(judge)), "c": cluster, "s": np.array(systems[: len(judge)])}

@@ -47,11 +47,6 @@ COLUMNS = {
 
 
 @pytest.fixture(scope="module")
-def reference(shared):
-    return json.loads((shared / "reference" / "reference.json").read_text(encoding="utf-8"))
-
-
-@pytest.fixture(scope="module")
 def ratings(shared):
     names = {file for file, *_ in SETS.values()}
     return {name: pd.read_csv(shared / "data" / "ratings" / f"{name}.csv") for name in names}

@@ -1,6 +1,5 @@
 """Corrected means of the real ratings, against the reference and against what the labels themselves say."""
 
-import json
 
 import numpy as np
 import pandas as pd
@@ -18,11 +17,6 @@ SETS = {
     "mtrag_overall3_10pt": ("mtrag", "overall3", {"judge": "judge10", "human": "human10", "scale": (1, 10)}),
     "hanna_complexity_beluga13b": ("hanna", "complexity", {"judge": "judge_Beluga-13B", "scale": (1, 5)}),
 }
-
-
-@pytest.fixture(scope="module")
-def reference(shared):
-    return json.loads((shared / "reference" / "reference.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """Clustered standard errors on real ratings, against independently computed values."""
 
-import json
 import math
 
 import pandas as pd
@@ -8,11 +7,6 @@ import pytest
 
 import ragnb as rn
 from ragnb import stats
-
-
-@pytest.fixture(scope="module")
-def reference(shared):
-    return json.loads((shared / "reference" / "reference.json").read_text(encoding="utf-8"))
 
 
 def test_familiar_cluster_se_is_the_references(shared, reference):

@@ -1,6 +1,5 @@
 """Every value of reference.json, computed from the real ratings by the formulas of ragnb.stats."""
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,11 +40,6 @@ class Ratings:
     system: np.ndarray
     scale: tuple[int, int]
     rows: pd.DataFrame
-
-
-@pytest.fixture(scope="module")
-def reference(shared):
-    return json.loads((shared / "reference" / "reference.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
