@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ragnb import texts
@@ -38,6 +39,13 @@ class Part:
     def set(self, key: str, given: Any = None) -> Any:
         """Return a setting: the caller's, else the card's, else the library's."""
         return setting(self.source, key, given)
+
+    def ends(self, given: tuple[float, float] | None, *values: np.ndarray) -> tuple[float, float]:
+        """Return the scale, the caller's or the card's; else the lowest and the highest of the values."""
+        held, seen = self.set("scale", given), np.concatenate(values)
+        if held is None:
+            held = (np.nanmin(seen), np.nanmax(seen)) if not np.isnan(seen).all() else (0.0, 1.0)
+        return float(held[0]), float(held[1])
 
     def beside(self, name: str, given: pd.DataFrame | None = None) -> Mapping[Any, Any]:
         """Return the row of this judge and dimension in another frame, the card's or a given one; or nothing."""

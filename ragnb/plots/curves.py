@@ -72,10 +72,7 @@ def reliability(
     x, human, n, low, high, isotonic = (curve[name].to_numpy(dtype=float) for name in curve)
     say = p.say
     with canvas(ax, WIDTH, 4.2, [say("chart.judge_axis"), p.name, finding or ""]) as ax:
-        held = p.set("scale", scale)
-        seen = np.concatenate([x, human, low, high])
-        seen = seen[~np.isnan(seen)]
-        ends = held or ((seen.min(), seen.max()) if seen.size else (0.0, 1.0))
+        ends = p.ends(scale, x, human, low, high)
         ax.plot(ends, ends, color=GREY, linewidth=1, linestyle="--", label=say("chart.right_on_average"))
         ax.fill_between(x, low, high, color=SYSTEM_COLOURS[0], alpha=0.15, linewidth=0, label="_band")
         ax.vlines(x, low, high, color=SYSTEM_COLOURS[0], linewidth=1.6, label="_interval")

@@ -106,7 +106,7 @@ def _span(ax: Axes, row: Mapping[Any, Any], p: Part) -> None:
     x, y = (p.rows[name].to_numpy(dtype=float) for name in _COUNTS[:2])
     lines = [row[name] for name in _LINES if not is_missing(row.get(name))]
     gaps, means = [0.0, *(x - y), *lines], (x + y) / 2
-    low, high = p.set("scale") or ((means.min(), means.max()) if len(means) else (0.0, 1.0))
+    low, high = p.ends(None, means)
     margin, more = 0.04 * (high - low) or 0.5, 0.06 * (max(gaps) - min(gaps)) or 0.5
     ax.set(xlim=(low - margin, high + margin), ylim=(min(gaps) - more, max(gaps) + more))
 

@@ -69,8 +69,8 @@ def judge_human(
     '6 of 7 pairs lie within ±1; the judge is further above in 1, further below in 0'
     """
     p = part(card, "counts", _COUNTS, judge=judge, dimension=dimension, lang=lang)
-    width, (low, high) = p.set("tolerance", tolerance), _scale(p, scale)
     x, y, n = (p.rows[name].to_numpy(dtype=float) for name in _COUNTS)
+    width, (low, high) = p.set("tolerance", tolerance), p.ends(scale, x, y)
     (across, exact), (up, exact_too) = _ladder(x, low, high), _ladder(y, low, high)
     table = np.zeros((len(up), len(across)))
     np.add.at(table, (_rungs(y, up), _rungs(x, across)), n)
@@ -85,14 +85,6 @@ def judge_human(
         ax.set_ylabel(p.say("chart.human_axis"), fontsize=8.5)
         describe(ax, finding, _pairs_seen(p, width), _about(p), p.lang)
     return ax
-
-
-def _scale(p: Part, given: tuple[float, float] | None) -> tuple[float, float]:
-    held = p.set("scale", given)
-    if held is not None:
-        return float(held[0]), float(held[1])
-    scores = p.rows[list(_COUNTS[:2])].to_numpy(dtype=float)
-    return (float(np.nanmin(scores)), float(np.nanmax(scores))) if scores.size else (0.0, 1.0)
 
 
 def _ladder(values: np.ndarray, low: float, high: float) -> tuple[np.ndarray, bool]:
