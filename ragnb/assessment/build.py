@@ -61,16 +61,16 @@ def assess(source: Any, **overrides: Any) -> Assessment:
              metric  weight  n
     0  faithfulness     2.0  3
     """
-    scenario, frame = _scenario(source, overrides)
+    scenario, frame = opened(source, overrides)
     inputs = gather(scenario, frame)
     try:
-        return _sheet(_clustered(scenario, inputs), inputs)
+        return _sheet(with_clusters(scenario, inputs), inputs)
     finally:
         if inputs.stream is not None:
             inputs.stream.close()
 
 
-def _scenario(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, Any]:
+def opened(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, Any]:
     if isinstance(source, Scenario):
         return source.replace(**overrides), None
     if isinstance(source, str | os.PathLike):
@@ -86,7 +86,7 @@ def scenario_of(path: Path, overrides: Mapping[str, Any], role: str = "") -> Sce
     return Scenario(**{role: path}).replace(**overrides)
 
 
-def _clustered(scenario: Scenario, inputs: Inputs) -> Scenario:
+def with_clusters(scenario: Scenario, inputs: Inputs) -> Scenario:
     """Rows of one question (repeats, several systems) are a cluster, where nothing names a larger one."""
     names = column_names(inputs.frame)
     if inputs.stream is not None or scenario.cluster is not None or scenario.doc in names:
@@ -101,13 +101,13 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     settings = {name: getattr(scenario, name) for name in ("metric_weights", "doc_weights", "orient", "rescale")}
     finish: dict[str, Any] = settings | {"level": scenario.level, "strict": False}
     shape: dict[str, Any] = {"doc": scenario.doc, "cluster": scenario.cluster}
-    metrics = _metrics(scenario, frame)
+    metrics = metrics_of(scenario, frame)
     reduced = moments(frame, metrics, **shape)
     means = reduced.means(**finish)
     systems = streams.distinct(frame, "system") if "system" in column_names(frame) else 0
     by_system = moments(frame, metrics, by="system", **shape).means(**finish) if systems > 1 else None
     reading = settings | shape | {"level": scenario.level}
-    gates = check_gates(means, _gates(scenario, metrics, inputs), no_data=scenario.no_data)
+    gates = check_gates(means, gates_of(scenario, metrics, inputs), no_data=scenario.no_data)
     modes = failure_summary(frame, metrics, **reading)
     card = judge.calibrated(scenario, inputs.ratings)
     notes = words.notes(scenario, inputs, means, gates, modes, metrics, systems, card)
@@ -136,7 +136,7 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     )
 
 
-def _metrics(scenario: Scenario, frame: Any) -> list[Metric]:
+def metrics_of(scenario: Scenario, frame: Any) -> list[Metric]:
     """The scenario's metrics, then the rates that the traces gave."""
     columns, own, given = column_names(frame), scenario.declared, scenario.metrics
     if given is None and scenario.rubric is not None:
@@ -149,7 +149,7 @@ def _metrics(scenario: Scenario, frame: Any) -> list[Metric]:
     return metrics
 
 
-def _gates(scenario: Scenario, metrics: list[Metric], inputs: Inputs) -> tuple[Gate, ...]:
+def gates_of(scenario: Scenario, metrics: list[Metric], inputs: Inputs) -> tuple[Gate, ...]:
     """The scenario's gates; else the default ones for what is there."""
     if scenario.gates is not None:
         return scenario.gates

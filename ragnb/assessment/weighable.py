@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ragnb.assessment.build import _clustered, _gates, _metrics, _scenario
+from ragnb.assessment.build import gates_of, metrics_of, opened, with_clusters
 from ragnb.assessment.inputs import Inputs, gather
 from ragnb.scenario import Scenario
 from ragnb.schema import Gate
@@ -46,13 +46,13 @@ def weighable(source: Any, **overrides: Any) -> Weighable:
     """
     if isinstance(source, Moments):
         scenario = Scenario.without_files().replace(**overrides)
-        return Weighable(scenario, source, _gates(scenario, list(source.metrics), Inputs()))
-    scenario, frame = _scenario(source, overrides)
+        return Weighable(scenario, source, gates_of(scenario, list(source.metrics), Inputs()))
+    scenario, frame = opened(source, overrides)
     inputs = gather(scenario, frame)
-    scenario = _clustered(scenario, inputs)
-    metrics = _metrics(scenario, inputs.frame)
+    scenario = with_clusters(scenario, inputs)
+    metrics = metrics_of(scenario, inputs.frame)
     several = "system" in inputs.frame and inputs.frame["system"].nunique() > 1
     found = moments(
         inputs.frame, metrics, doc=scenario.doc, cluster=scenario.cluster, by="system" if several else None
     )
-    return Weighable(scenario, found, _gates(scenario, metrics, inputs))
+    return Weighable(scenario, found, gates_of(scenario, metrics, inputs))

@@ -94,7 +94,7 @@ def footer(card: CalibrationCard) -> list[tuple[str, str]]:
             continue
         value = card.footer[name]
         if isinstance(value, bool):
-            value = say(f"calibration.footer.{'yes' if value else 'no'}")
+            value = say("column.yes" if value else "column.no")
         out.append((label, say("calibration.footer.unsaid") if value is None else f"{value}"))
     return out
 

@@ -78,9 +78,10 @@ def bias_by(
     say, zone = p.say, p.set("delta", delta)
     rows = p.rows[p.rows["kind"].isin(["overall", kind])].sort_values("value", ascending=False, kind="stable")
     records = sorted(rows.to_dict("records"), key=lambda row: row["kind"] != "overall")
-    names = [say("chart.overall") if r["kind"] == "overall" else fitted(r["group"]) for r in records]
+    overall = say("calibration.word.overall")
+    names = [overall if row["kind"] == "overall" else fitted(row["group"]) for row in records]
     said = [signed(row["value"], row.get("low"), row.get("high")) for row in records]
-    with canvas(ax, WIDTH, 1.1 + 0.32 * max(len(names), 1), [*names, say("chart.overall"), finding or ""]) as ax:
+    with canvas(ax, WIDTH, 1.1 + 0.32 * max(len(names), 1), [*names, overall, finding or ""]) as ax:
         ax.axvspan(-zone, zone, color=GREY, alpha=0.2, linewidth=0, label="_delta", zorder=0)
         ax.axvline(0, color=INK, linewidth=1, label="_zero", zorder=1)
         for y, row in enumerate(records):

@@ -149,7 +149,7 @@ def weights(model: Weighing, w: Writer) -> Safe:
     columns = {
         "name": Column(w.say("column.metric")),
         "weight": Column(w.say("column.weight"), "number"),
-        "share": Column(w.say("editor.share"), "number"),
+        "share": Column(w.say("column.share"), "number"),
         "mean": Column(w.say("column.mean", level=w.level), "number"),
         "n": Column(w.say("column.n"), "count"),
     }
