@@ -42,8 +42,8 @@ def to_markdown(sheet: Assessment) -> str:
         _sentence(sheet.verdict),
         _section(w, "gates", _gates(w)),
         _section(w, "notes", _list(front.said(w))),
-        _section(w, "means", "\n".join([*(_metric(w, name) for name in w.quality), *_total(w)])),
-        _section(w, "rates", "\n".join(_rate(w, name) for name in w.rates)),
+        _section(w, "means", "\n".join(_mean(w, name) for name in (*w.quality, *w.total))),
+        _section(w, "rates", "\n".join(_mean(w, name) for name in w.rates)),
         _section(w, "diagnoses", *(_diagnosis(w, row) for row in mending.by_cost(w))),
         _section(w, "outcomes", _outcomes(w)),
         _section(w, "where", *_slices(w)),
@@ -69,35 +69,17 @@ def _list(items: list[str]) -> str:
     return "\n".join(f"- {md_cell(item)}" for item in items)
 
 
-def _metric(w: Writer, name: str) -> str:
-    row = w.rows[name]
-    return f"- {md_cell(name)}: {markup.number(row['value'], _DIGITS)}{_weight(row)}{_tail(w, name, row)}"
-
-
-def _weight(row: Row) -> str:
-    return "" if pd.isna(row["weight"]) else f" (w={row['weight']:g})"
-
-
-def _total(w: Writer) -> list[str]:
-    row = w.rows[TOTAL]
-    return [f"- **{name}**: {markup.number(row['value'], _DIGITS)}{_tail(w, name, row)}" for name in w.total]
-
-
-def _tail(w: Writer, name: str, row: Row) -> str:
-    """Return interval, n and direction of a metric line; why it is missing where it is."""
+def _mean(w: Writer, name: str) -> str:
+    """Return one mean as a line: its weight, interval, n and direction; why it is missing where it is."""
+    row, total = w.rows[name], name == TOTAL
+    head = f"**{name}**" if total else md_cell(name)
+    weight = "" if total or pd.isna(row["weight"]) else f" (w={row['weight']:g})"
     if pd.isna(row["value"]):
-        return f" ({md_cell(w.why_missing(name))})"
-    ends = f" [{markup.number(row['low'], _DIGITS)}, {markup.number(row['high'], _DIGITS)}], {w.counted(row)}"
-    return ends + (f" · {w.say('chart.lower')}" if w.better[name] == "lower" else "")
-
-
-def _rate(w: Writer, name: str) -> str:
-    row = w.rows[name]
-    if pd.isna(row["value"]):
-        return f"- {md_cell(name)}: {markup.MISSING}{_weight(row)} ({w.why_missing(name)})"
+        return f"- {head}: {markup.MISSING}{weight} ({md_cell(w.why_missing(name))})"
+    said = markup.with_interval(row["value"], row["low"], row["high"], name in w.rates, _DIGITS)
+    value, _, ends = said.partition(" [")
     lower = f" · {w.say('chart.lower')}" if w.better[name] == "lower" else ""
-    value = w.value(name, row["value"])
-    return f"- {md_cell(name)}: {value}{_weight(row)} {w.ends(name, row)}, {w.counted(row)}{lower}"
+    return f"- {head}: {value}{weight} [{ends}, {w.counted(row)}{lower}"
 
 
 def _gates(w: Writer) -> str:
