@@ -55,6 +55,14 @@ def test_a_file_of_cases_is_scored_without_any_key(folder, capsys):
     assert main(["check", "reports/cases/scores.csv"]) == 0
 
 
+def test_scores_lie_below_reports_whatever_the_run_is_called(folder):
+    (folder / "up.yaml").write_text("cases: cases.jsonl\nname: ../../up\n", encoding="utf-8")
+    before = set(folder.parent.iterdir())
+    assert main(["evaluate", "up.yaml"]) == 0
+    assert [path.parent.parent for path in folder.rglob("scores.csv")] == [folder / "reports"]
+    assert set(folder.parent.iterdir()) == before
+
+
 def test_the_quickstart_scenario_is_scored_without_any_key(folder, capsys):
     out = folder / "out.csv"
     assert main(["evaluate", str(ROOT / "scenarios" / "quickstart.yaml"), "--out", str(out)]) == 0
