@@ -39,7 +39,8 @@ def by_document(
         return None
     by = moments(frame, metrics, by=scenario.doc, doc=scenario.doc, cluster=scenario.cluster)
     means = by.means(**(finish | {"doc_weights": None}))
-    named = means[means[scenario.doc].notna()].reset_index(drop=True).rename(columns={scenario.doc: "document"})
+    named = means.dropna(subset=[scenario.doc], ignore_index=True)
+    named.columns = pd.Index(["document", *named.columns[1:]])
     return named if len(named) else None
 
 

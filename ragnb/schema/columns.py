@@ -40,7 +40,8 @@ def note_frame(rows: Iterable[dict[str, str]]) -> pd.DataFrame:
     >>> len(note_frame([note_row("a", "b", "c"), note_row("a", "b", "c")]))
     1
     """
-    return pd.DataFrame(list(rows), columns=list(NOTE_COLUMNS), dtype=object).drop_duplicates(ignore_index=True)
+    once = dict.fromkeys(tuple(row[name] for name in NOTE_COLUMNS) for row in rows)
+    return pd.DataFrame(list(once), columns=list(NOTE_COLUMNS), dtype=object)
 
 
 def records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
