@@ -256,3 +256,62 @@ def test_help_and_version_exit_0(run, args):
     elif len(args) > 1:
         assert "Examples" in out
         assert "Exit code" in out
+
+
+def test_one_columns_setting_names_the_columns_of_gold_and_of_traces(tmp_path, run):
+    gold = [{"编": i, "问": f"第{i}问", "可答": i > 3, "依": [f"手册#{i}"] if i > 3 else []} for i in range(8)]
+    said = [{"编": i, "问": f"第{i}问", "答": f"答{i}", "引": [f"手册#{i}"]} for i in range(8)]
+    (tmp_path / "gold.json").write_text(json.dumps(gold), encoding="utf-8")
+    (tmp_path / "traces.jsonl").write_text("\n".join(map(json.dumps, said)), encoding="utf-8")
+    files = ("--gold", tmp_path / "gold.json", "--traces", tmp_path / "traces.jsonl")
+    names = "编: sample_id, 问: question, 可答: answerable, 依: gold_ids, 答: answer, 引: citations"
+    code, out, _ = run("check", *files, "-p", f"columns={{{names}}}")
+    assert code == 1
+    assert "citation_hit_rate ≥ 75.0 %  100.0 %" in out
+    code, _, err = run("check", *files, "-p", f"columns={{{names}, 可达: system}}")
+    assert code == 2
+    assert "'可达'" in err
+    assert "(have: 编, 问, 可答, 依, 答, 引)" in err
+
+
+def test_a_refusal_names_the_setting_of_the_command_line_and_that_helps(tmp_path, run):
+    (tmp_path / "gbk.csv").write_bytes("question,faithfulness\n报销上限是多少？,0.5\n".encode("gb18030"))
+    code, _, err = run("check", tmp_path / "gbk.csv")
+    assert code == 2
+    assert "pass -p encoding=gb18030" in err
+    assert run("check", tmp_path / "gbk.csv", "-p", "encoding=gb18030")[0] == 1
+    code, _, err = run("calibrate", tmp_path / "gbk.csv")
+    assert code == 2
+    assert "pass --encoding gb18030" in err
+    (tmp_path / "tone.csv").write_text("question,tone\na,1\nb,5\n", encoding="utf-8")
+    code, _, err = run("check", tmp_path / "tone.csv")
+    assert code == 2
+    assert '-p "metrics=[{name: tone, low: …, high: …}]"' in err
+    assert run("check", tmp_path / "tone.csv", "-p", "metrics=[{name: tone, low: 1, high: 5}]")[0] == 0
+
+
+def test_an_answer_that_many_questions_got_is_told_until_it_is_named_a_refusal(run):
+    code, out, _ = run("check", "--gold", GOLD, "--traces", STRONG, "--lang", "zh")
+    assert code == 1
+    assert "“资料中没有相关内容”（8 个问题）" in out
+    assert "refusal" in out
+    named = "refusal=[not in context, 资料中没有相关内容]"
+    _, out, _ = run("check", "--gold", GOLD, "--traces", STRONG, "-p", named)
+    assert "very same answer" not in out
+
+
+def test_a_rate_that_a_scenario_makes_a_metric_is_written_alike_in_page_chart_and_junit(tmp_path, run):
+    from ragnb import plots
+
+    sheet = ragnb.assess(ROOT / "scenarios" / "quickstart.yaml")
+    value = sheet.means.set_index("metric").loc["support_lexical", "value"]
+    assert "support_lexical" not in sheet.means.attrs["rates"]
+    assert "over_refusal" in sheet.means.attrs["rates"]
+    drawn = plots.intervals(sheet.means).figure.findobj(lambda artist: hasattr(artist, "get_text"))
+    drawn = [text.get_text() for text in drawn]
+    assert any(text.startswith(f"{value:.3f} [") for text in drawn)
+    assert f"- support_lexical: {value:.4f}" in sheet.to_markdown()
+    code, *_ = run("check", "--gold", GOLD, "--traces", STRONG, "--junit", tmp_path / "g.xml")
+    told = "".join(ET.parse(tmp_path / "g.xml").getroot().itertext())
+    assert code == 1
+    assert "over_refusal ≤ 25.0 %. Seen: 11.3 % [4.9, 24.0], n = 62." in told

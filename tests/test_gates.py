@@ -325,9 +325,9 @@ def test_sentences_say_gate_value_and_outcome(lang):
     assert len(words) == 5
     for text, gate in zip(words, several().itertuples(), strict=True):
         assert gate.gate in text
-        assert f"{gate.at:.3f}" in text
+        assert f"{100 * gate.at:.1f} %" in text  # as the page writes a rate
         assert "nan" not in text
-    assert "[0.020, 0.200]" in words[1]
+    assert "[2.0, 20.0]" in words[1]
     assert gates_junit(several(), lang=lang).count("<testcase") == 5
 
 

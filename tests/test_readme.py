@@ -43,7 +43,8 @@ def test_the_scenario_loads_and_the_pictures_are_there(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "line", [x for block in blocks("sh") for x in block.splitlines() if x.startswith("ragnb ")]
+    "line",
+    [x for block in blocks("sh") for x in block.replace("\\\n", " ").splitlines() if x.startswith("ragnb ")],
 )
 def test_the_commands_run(line, tmp_path):
     (name,) = re.findall(r"\b(?:check\.md|card\.html|evaluated\.csv)\b", line)

@@ -321,6 +321,30 @@ def test_texts_of_ten_thousand_questions_share_the_room_of_the_page():
     assert len(live(part)["rows"]) == 10_000
 
 
+def test_each_answer_of_traces_says_whether_it_was_answered_hit_and_refused_or_in_part():
+    found = rn.assess(ROOT / "data/quickstart/traces.weak.jsonl", **TRACES, partial=["详情请咨询"])
+    heads, *rows = Reader(sections(found)["questions"]).tables[0]
+    facts = [dict(zip(heads, row, strict=True)) for row in rows]
+    scores = found.scores.set_index("sample_id")
+    words = {True: "yes", False: "no"}
+    assert {fact["refused"] for fact in facts} == {"yes", "no", "in part"}
+    for fact in facts:
+        row = scores.loc[fact["sample"]]
+        assert (fact["answered"], fact["hit"]) == (words[row["answered"]], words[row["hit"]])
+        assert fact["label"] == row["label"]
+        assert fact["refused"] == ("in part" if row["partial"] else words[row["refused"]])
+
+
+def test_a_column_of_misses_that_is_empty_is_left_out(tmp_path):
+    gold = [{"qid": "a", "q": "?", "answerable": True, "gold_ids": ["x"]}]
+    for cited, there in ((["x"], False), (["y"], True)):
+        row = {"qid": "a", "q": "?", "answer": "!", "citations": cited, "chunks": [{"id": "x"}]}
+        said, labelled = tmp_path / "t.jsonl", tmp_path / "g.json"
+        said.write_text(json.dumps(row), encoding="utf-8")
+        labelled.write_text(json.dumps(gold), encoding="utf-8")
+        assert ("why no hit" in sections(rn.assess(said, gold=labelled))["questions"]) is there
+
+
 def test_traces_without_scores_are_ordered_by_label(traced):
     data = live(sections(traced)["questions"])
     at = [column["label"] for column in data["columns"]].index("label")

@@ -14,8 +14,9 @@ from ragnb.errors import RagnbError, did_you_mean, listing
 from ragnb.ratings import read_ratings
 from ragnb.readers import read_cases, read_gold, read_scores, read_traces
 from ragnb.scenario import Scenario
+from ragnb.schema import SharedPicks
 from ragnb.streams import Stream, stream_scores
-from ragnb.traces import RATES, check_gold, label_traces
+from ragnb.traces import RATES, check_gold, label_traces, repeated_answers
 from ragnb.weights import column_names
 
 
@@ -40,6 +41,8 @@ class Inputs:
         The join report of the traces, empty without.
     gold : list of dict
         What `check_gold` finds to be not fine.
+    repeated : dict of str to int
+        Answers that several questions got word for word, without a right citation, and how many.
     steps : list of (step, rows)
         Where the rows came from.
     ratings : DataFrame or None
@@ -55,6 +58,7 @@ class Inputs:
     lossy: list[dict[str, Any]] = field(default_factory=list)
     join: dict[str, Any] = field(default_factory=dict)
     gold: list[dict[Hashable, Any]] = field(default_factory=list)
+    repeated: dict[str, int] = field(default_factory=dict)
     steps: list[tuple[str, int]] = field(default_factory=list)
     ratings: pd.DataFrame | None = None
 
@@ -76,8 +80,8 @@ class Inputs:
 def gather(scenario: Scenario, source: Any = None) -> Inputs:
     """Read what a scenario names, or take the frame `source` in the place of its file."""
     inputs = Inputs()
-    options: dict[str, Any] = {"columns": scenario.columns or None, "encoding": _encoding(scenario)}
-    plain = {"encoding": options["encoding"]}
+    picks = SharedPicks(scenario.columns)
+    options: dict[str, Any] = {"columns": picks or None, "encoding": _encoding(scenario)}
     traces: Any = scenario.traces
     scores: Any = scenario.scores
     if source is not None:
@@ -91,14 +95,15 @@ def gather(scenario: Scenario, source: Any = None) -> Inputs:
     if traces is not None:
         gold = None
         if scenario.gold is not None:
-            gold = inputs.read("gold", read_gold, scenario.gold, **plain)
+            gold = inputs.read("gold", read_gold, scenario.gold, **options)
             inputs.gold = check_gold(gold, lang=scenario.lang).query("not fine").to_dict("records")
-        frame = inputs.read("traces", read_traces, traces, **(options if scores is None else plain))
+        frame = inputs.read("traces", read_traces, traces, **options)
         frames.append(_labelled(inputs, scenario, frame, gold))
     if not frames:
         frames = [_only_cases(inputs, scenario, options)]
     if scenario.ratings is not None:
-        inputs.ratings = inputs.read("ratings", read_ratings, scenario.ratings, **plain)
+        inputs.ratings = inputs.read("ratings", read_ratings, scenario.ratings, encoding=options["encoding"])
+    picks.need_all()
     inputs.frame = frames[0] if len(frames) == 1 else _joined(frames[0], frames[1])
     if inputs.stream is None:
         inputs.rows, inputs.frame.attrs = len(inputs.frame), {}
@@ -166,6 +171,7 @@ def _labelled(inputs: Inputs, scenario: Scenario, traces: pd.DataFrame, gold: pd
         split=scenario.split, containment=scenario.containment, join=scenario.join,
     )  # fmt: skip
     inputs.labelled, inputs.with_gold, inputs.join = True, gold is not None, frame.attrs["join"]
+    inputs.repeated = repeated_answers(frame)
     if gold is not None:
         inputs.steps.append(("matched", int(inputs.join["n_matched"])))
     return frame

@@ -11,6 +11,7 @@ import pandas as pd
 from ragnb import markup
 from ragnb.assessment import front, judge, made, mending, tables
 from ragnb.assessment.parts import TOTAL, Row, Writer
+from ragnb.assessment.questions import facts_said
 from ragnb.markup import Column, Safe, markdown_table, md_cell, one_line
 
 if TYPE_CHECKING:
@@ -150,16 +151,13 @@ def _questions(w: Writer) -> str:
     scores = w.sheet.scores
     if "label" not in scores:
         return ""
-    frame = scores.head(_MOST_ROWS)
+    frame = facts_said(w, scores.head(_MOST_ROWS))
     rows = [
         {
             "sample_id": row.get("sample_id"),
             **({"system": row["system"]} if w.sheet.systems is not None else {}),
             "question": one_line(row["question"], 80) if isinstance(row.get("question"), str) else None,
-            "answered": _yes(w, row["answered"]),
-            "hit": _yes(w, row["hit"]),
-            "refused": w.say("column.in_part") if row.get("partial") is True else _yes(w, row["refused"]),
-            "label": row["label"],
+            **{key: row[key] for key in ("answered", "hit", "refused", "label")},
         }
         for row in frame.to_dict("records")
     ]
@@ -170,10 +168,6 @@ def _questions(w: Writer) -> str:
     key = "questions_streamed" if w.sheet.streamed else "questions_first"
     rest = w.say(f"sheet.{key}", n=markup.count(len(rows)), all=markup.count(w.sheet.rows))
     return f"{table}\n\n{rest}"
-
-
-def _yes(w: Writer, value: Any) -> str | None:
-    return None if pd.isna(value) else w.say("column.yes" if value else "column.no")
 
 
 def _made(w: Writer) -> list[str]:

@@ -39,9 +39,7 @@ class Writer:
         self.better: dict[str, str] = sheet.means.attrs["better"]
         own = sheet.scenario.declared
         self.metrics = {name: own.get(name) or METRICS.get(name) for name in sheet.means["metric"]}
-        self.rates = [
-            name for name, metric in self.metrics.items() if metric is not None and metric.role == "rate"
-        ]
+        self.rates: list[str] = list(sheet.means.attrs["rates"])
         self.quality = [name for name in self.metrics if name != TOTAL and name not in self.rates]
         self.rules = {rule.metric: rule for rule in RULES if rule.also is None and self._fits(rule)}
         self.rows: dict[str, Row] = {row["metric"]: row for row in sheet.means.to_dict("records")}

@@ -17,19 +17,17 @@ from ragnb.markup.cells import is_missing
 
 MOST_PLAIN, MOST_LIVE = 50, 10_000
 BYTES_A_ROW, BYTES_OF_ALL = 2_000, 4_500_000
-_TAGS = ("system", "label", "miss")
+_TAGS = ("system", "refused", "label", "miss")
 # Which share of a row's bytes a text may take: a fifth, a third and so on.
 _UNFOLDED = {"question": 5, "answer": 3, "ground_truth_answer": 6, "retrieved_contexts": 4}
 
 
 def questions(w: Writer) -> Safe:
     """Every question, the worst first: the first ones as a plain table, all of them as a live one."""
-    scores = worst_first(w)
+    scores = facts_said(w, worst_first(w))
     if not len(scores):
         return Safe("")
-    several = ["system"] if w.sheet.systems is not None else []
-    doc = w.sheet.scenario.doc
-    text = [c for c in ("sample_id", *several, "question", doc, "label", "miss") if c in scores]
+    doc, text = w.sheet.scenario.doc, _text_columns(w, scores)
     heads = {c: w.say(f"column.{'document' if c == doc else c}") for c in text}
     names = [*w.total, *w.quality]
     live = scores.head(MOST_LIVE)
@@ -54,6 +52,23 @@ def questions(w: Writer) -> Safe:
         lang=w.lang,
     )
     return w.section("questions", markup.element("p", said, class_="rg-note"), table)
+
+
+def _text_columns(w: Writer, scores: pd.DataFrame) -> list[str]:
+    """Return what stands before the numbers; what each answer did, where no numbers need the room."""
+    several = ["system"] if w.sheet.systems is not None else []
+    facts = [] if w.quality else ["answered", "hit", "refused"]
+    names = ("sample_id", *several, "question", w.sheet.scenario.doc, *facts, "label", "miss")
+    return [c for c in names if c in scores and (c != "miss" or scores[c].notna().any())]
+
+
+def facts_said(w: Writer, scores: pd.DataFrame) -> pd.DataFrame:
+    """Return rows with what an answer did in words: yes, no, or refused in part."""
+    words = {True: w.say("column.yes"), False: w.say("column.no")}
+    said = {c: scores[c].map(words).astype(object) for c in ("answered", "hit", "refused") if c in scores}
+    part = scores.reindex(columns=["partial"])["partial"].eq(True)
+    said |= {"refused": said["refused"].mask(part, w.say("column.in_part"))} if part.any() else {}
+    return scores.assign(**said)
 
 
 def worst_first(w: Writer) -> pd.DataFrame:

@@ -122,7 +122,7 @@ def _gate_notes(scenario: Scenario, gates: pd.DataFrame) -> Iterator[Row]:
         more = row["more_needed"]
         if row["outcome"] == "undecided" and not pd.isna(more) and more > 0:
             key = "note.more_needed" if more <= _FEASIBLE * row["n"] else "note.on_the_bar"
-            text = say(key, gate=_called(row), more=int(more), n=int(row["n"]))
+            text = say(key, gate=_called(row), more=count(more), n=count(row["n"]))
             yield note_row("more_needed", str(row["gate"]), text)
         if row["outcome"] == "no_data":
             key = "note.no_data_blocks" if row["blocks"] else "note.no_data_skipped"
@@ -140,11 +140,15 @@ def _trace_notes(inputs: Inputs, lang: str) -> Iterator[Row]:
     for row in inputs.gold:
         few = row["finding"] in ("questions", "answerable", "unanswerable")
         yield note_row(f"gold_{row['finding']}", "gold", row["text"] + ("" if few else _first(say, row["names"])))
+    if inputs.repeated:
+        told = (say("note.quoted", text=one_line(text, 60), n=count(n)) for text, n in inputs.repeated.items())
+        text = say("note.repeated_answers", answers=say("note.join").join(told))
+        yield note_row("repeated_answers", "traces", text)
     keys = ("unmatched", "gold_without_trace", "duplicate_traces", "question_differs")
     for key in (*keys, *_OF_TRACES):
-        count = int(inputs.join.get(f"n_{key}", 0))
-        if count and (inputs.with_gold or key in ("duplicate_traces", *_OF_TRACES)):
-            yield note_row(key, "traces", say(f"note.{key}", n=count) + _first(say, inputs.join.get(key, ())))
+        n = int(inputs.join.get(f"n_{key}", 0))
+        if n and (inputs.with_gold or key in ("duplicate_traces", *_OF_TRACES)):
+            yield note_row(key, "traces", say(f"note.{key}", n=count(n)) + _first(say, inputs.join.get(key, ())))
 
 
 def _first(say: Callable[..., str], names: Sequence[str]) -> str:

@@ -19,7 +19,8 @@ PARAM = click.option(
     help="A setting of the scenario for this run only, its value as YAML; blank keeps the scenario's. Repeatable.",
 )  # fmt: skip
 
-_ASSIGNED = re.compile(r"""\b(missing|scale|human|judged?)=(?:\(([^\s,]+), ([^\s)]+)\)|["']?([^\s"';,]+)["']?)""")
+_NAMES = "missing|scale|human|judged?|encoding"
+_ASSIGNED = re.compile(rf"""\b({_NAMES})=(?:\(([^\s,]+), ([^\s)]+)\)|["']?([^\s"';,]+)["']?)""")
 
 
 _OURS = {

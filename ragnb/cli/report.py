@@ -29,7 +29,7 @@ time, and OUT/index.html compares them.
 Examples
   ragnb report scenarios/quickstart.yaml
   ragnb report scenarios/*.yaml --jobs 4
-  ragnb report my_ragas.csv
+  ragnb report my_ragas.csv --lang zh
   ragnb report a.yaml -p level=0.9 -p "metric_weights={faithfulness: 2}"
 
 Exit code: 0 when every report was made, blocked by a gate or not; 2 when an input was refused or
@@ -42,13 +42,16 @@ a cell failed. The other scenarios still run.
 @PARAM
 @click.option("--out", type=FILE, default=Path("reports"), show_default=True, help="The folder of all reports.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Kernels at a time; by default one a core.")
-def report_command(scenarios: Sequence[Path], parameters: Sequence[str], out: Path, jobs: int | None) -> int:
+@click.option("--lang", type=click.Choice(texts.LANGUAGES), help="The language of the reports.")
+def report_command(
+    scenarios: Sequence[Path], parameters: Sequence[str], out: Path, jobs: int | None, lang: str | None
+) -> int:
     """Run the report notebook for each scenario."""
     from tqdm import tqdm
 
     from ragnb.report import index, reports
 
-    settings, many = overrides(parameters), len(scenarios) > 1
+    settings, many = overrides(parameters) | ({"lang": lang} if lang else {}), len(scenarios) > 1
     found = {}
     bar = tqdm(total=len(scenarios), desc="Reports", unit="report", disable=None if many else True, leave=False)
     with bar:
@@ -68,7 +71,7 @@ def _tell(made: Made, many: bool) -> None:
     if made.result is None:
         return complain(RagnbError(made.error), made.scenario if many else None)
     for text in made.result.warnings:
-        note(text)
+        note(f"{made.scenario.stem}: {text}" if many else text)
     click.echo(f"{plain(made.scenario.stem)}: {plain(made.result.verdict)}")
     click.echo(f"  HTML: {made.result.html}")
     if made.result.blocked:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ragnb.errors import RagnbWarning, worded
+from ragnb.errors import RagnbWarning, as_settings, worded
 
 PASSED, BLOCKED, BAD_INPUT, NOT_PROVEN, OUR_ERROR, STOPPED = 0, 1, 2, 3, 70, 130
 
@@ -74,6 +74,6 @@ def note(text: str) -> None:
 
 def complain(error: Exception, about: object = None) -> None:
     """Print why something was refused, in one line on stderr."""
-    words = worded(error)
+    words = as_settings(worded(error))
     where = f"{about}: " if about is not None and str(about) not in words else ""
     click.echo(f"ragnb: {plain(where + words)}", err=True)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from ragnb import stats
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, unknown
-from ragnb.schema import DEFAULT_GATES, METRICS, Gate, records
+from ragnb.schema import DEFAULT_GATES, KNOWN_RATES, METRICS, Gate, records
 
 SLACK = 1e-9
 COLUMNS = ["gate", "metric", "op", "at", "value", "low", "high", "n", "outcome", "more_needed", "blocks"]
@@ -90,7 +90,9 @@ def check_gates(
         _check_bar(gate, row, ranges)
         out.append(_decide(gate, row, ranges, no_data))
     kinds: dict[str, Any] = {"more_needed": "Int64", "blocks": bool, "n": "int64"}
-    return pd.DataFrame({name: pd.Series([row[name] for row in out], dtype=kinds.get(name)) for name in COLUMNS})
+    found = pd.DataFrame({name: pd.Series([row[name] for row in out], dtype=kinds.get(name)) for name in COLUMNS})
+    found.attrs["rates"] = list(means.attrs.get("rates", KNOWN_RATES))
+    return found
 
 
 def _check_bar(gate: Gate, row: Mapping[Any, Any] | None, ranges: Mapping[str, Range]) -> None:

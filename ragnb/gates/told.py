@@ -12,10 +12,12 @@ import pandas as pd
 from ragnb import texts
 from ragnb.files import json_text
 from ragnb.gates.check import COLUMNS
+from ragnb.markup import count, number, percent, with_interval
+from ragnb.schema import KNOWN_RATES
 
 
 def gate_sentences(gates: pd.DataFrame, *, lang: str = "en") -> list[str]:
-    """Return one sentence a gate: what it asks, what was seen, what follows.
+    """Return one sentence a gate: what it asks, what was seen, what follows; rates are percentages.
 
     Parameters
     ----------
@@ -28,20 +30,23 @@ def gate_sentences(gates: pd.DataFrame, *, lang: str = "en") -> list[str]:
     >>> from ragnb.gates import check_gates
     >>> from ragnb.schema import Gate
     >>> gate_sentences(check_gates(pd.DataFrame({"metric": []}), [Gate("G", "compliance", ">=", 0.9)]))
-    ['G: compliance ≥ 0.900. No data. It blocks.']
+    ['G: compliance ≥ 90.0 %. No data. It blocks.']
     """
     say = texts.load(lang)
     out = []
     for row in gates.to_dict("records"):
-        asked = {"gate": row["gate"], "metric": row["metric"], "at": f"{row['at']:.3f}"}
+        rate = row["metric"] in gates.attrs.get("rates", KNOWN_RATES)
+        written = percent if rate else number
+        asked = {"gate": row["gate"], "metric": row["metric"], "at": written(row["at"])}
         words = [say("gate.asks", op="≥" if row["op"] == ">=" else "≤", **asked)]
         if row["outcome"] != "no_data":
-            value, low, high = (f"{row[c]:.3f}" for c in ("value", "low", "high"))
-            seen = {"value": value, "low": low, "high": high, "n": row["n"]}
-            words.append(say("gate.no_interval" if math.isnan(row["low"]) else "gate.seen", **seen))
+            key = "gate.no_interval" if math.isnan(row["low"]) else "gate.seen"
+            whole = with_interval(row["value"], row["low"], row["high"], percent=rate)
+            seen = written(row["value"]) if math.isnan(row["low"]) else whole
+            words.append(say(key, value=seen, n=count(row["n"])))
         words.append(say(f"outcome.{row['outcome']}"))
         if row["outcome"] == "undecided" and not pd.isna(row["more_needed"]):
-            words.append(say("gate.more_needed", n=row["more_needed"]))
+            words.append(say("gate.more_needed", n=count(row["more_needed"])))
         words += [say("gate.blocks")] if row["blocks"] else []
         out.append("".join(words).rstrip())
     return out

@@ -14,7 +14,7 @@ from ragnb.errors import RagnbError, listing, need_columns, unknown
 from ragnb.markup import MISSING, count, one_line, with_interval
 from ragnb.markup.cells import is_missing
 from ragnb.plots.canvas import fitted
-from ragnb.schema import METRICS
+from ragnb.schema import KNOWN_RATES, METRICS
 
 TOTAL = "weighted_score"
 GAPS = ("n_missing", "n_failed", "n_not_applicable")
@@ -33,6 +33,7 @@ class Means:
     rows: dict[tuple[str, str], dict[str, Any]]
     ranges: dict[str, tuple[float, float]]
     better: dict[str, str]
+    rates: frozenset[str]
     endless: tuple[str, ...]
     lang: str
 
@@ -53,8 +54,7 @@ class Means:
     def written(self, system: str, metric: str) -> str:
         """Write an estimate as every page writes it, or a dash with what is missing."""
         row = self.rows.get((system, metric), {})
-        rate = metric in METRICS and METRICS[metric].role == "rate"
-        said = with_interval(row.get("value"), row.get("low"), row.get("high"), percent=rate)
+        said = with_interval(row.get("value"), row.get("low"), row.get("high"), percent=metric in self.rates)
         if said == MISSING:
             return f"{MISSING} {gaps(row, self.lang) or texts.entry(self.lang, 'word.missing')}"
         return said
@@ -161,6 +161,7 @@ def read_means(means: pd.DataFrame, metrics: Metrics, by: str | None, lang: str,
         },
         ranges={name: every[name] for name in drawn},
         better={name: means.attrs.get("better", {}).get(name) or _declared(name) for name in drawn},
+        rates=frozenset(means.attrs.get("rates", KNOWN_RATES)),
         endless=tuple(name for name in chosen if name not in drawn),
         lang=lang,
     )

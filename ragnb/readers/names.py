@@ -8,7 +8,7 @@ from typing import Any
 
 from ragnb.errors import RagnbError, place, unknown
 from ragnb.readers.lossy import Lossy
-from ragnb.schema import METRICS, Metric
+from ragnb.schema import METRICS, Metric, SharedPicks
 
 CASE_ALIASES: Mapping[str, tuple[str, ...]] = {
     "question": ("user_input", "query", "input", "q", "questions", "问题", "用户问题", "提问", "問題"),
@@ -107,7 +107,7 @@ def rename_map(
     >>> rename_map(["user_input", "context_ relevancy", "style"])
     {'user_input': 'question', 'context_ relevancy': 'context_relevance'}
     """
-    picks = dict(picks or {})
+    picks = picks.of(columns) if isinstance(picks, SharedPicks) else dict(picks or {})
     for name in picks:
         if name not in columns:
             raise unknown("columns", name, columns, "columns= maps a column of the file to the name it means.")

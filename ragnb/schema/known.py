@@ -80,6 +80,7 @@ _ROWS = (
 )  # fmt: skip
 
 METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in _ROWS})
+KNOWN_RATES = frozenset(metric.name for metric in _ROWS if metric.role == "rate")
 """The metrics that ragnb knows, by name."""
 
 MetricLike = str | Metric

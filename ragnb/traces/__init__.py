@@ -6,6 +6,7 @@ A labelled trace is a row of a scores frame, so its rates are means like any oth
 from ragnb.traces.gold import check_gold
 from ragnb.traces.label import join_report, label_traces
 from ragnb.traces.rates import RATES, outcome_counts, refusal_metrics
+from ragnb.traces.repeated import repeated_answers
 from ragnb.traces.sampling import sample_by_hash
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "label_traces",
     "outcome_counts",
     "refusal_metrics",
+    "repeated_answers",
     "sample_by_hash",
 ]

@@ -71,6 +71,7 @@ def _about(source: Moments, found: Estimates, plan: Plan) -> dict[Hashable | Non
     return {
         "ranges": _Mapping(ranges),
         "better": _Mapping({m.name: m.better for m in source.metrics} | {"weighted_score": "higher"}),
+        "rates": _List(m.name for m in source.metrics if m.role == "rate"),
         "why_no_total": plan.why_not,
         "no_total": plan.reason,
         "clusters": unit,
