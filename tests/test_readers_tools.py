@@ -16,6 +16,7 @@ import pytest
 
 import ragnb as rn
 from ragnb.errors import RagnbError
+from ragnb.files import document
 from ragnb.readers import read_cases, read_gold, read_scores, read_traces
 from ragnb.readers.names import CASE_ALIASES
 from ragnb.schema import METRICS
@@ -481,8 +482,67 @@ def test_two_bytes_that_are_good_gbk_are_not_taken_for_utf8(tmp_path):
     assert read_scores(path, encoding="gbk")["question"].tolist() == ["模之"]
 
 
-def test_a_workbook_under_its_own_name_is_told_as_one(tmp_path):
-    refused(lambda: read_scores(write(tmp_path, "a.xlsx", b"PK\x03\x04...")), "Excel workbook", "as CSV")
+def book(folder, name="a.xlsx", **sheets):
+    with pd.ExcelWriter(folder / name, engine="openpyxl") as writer:
+        for sheet, rows in sheets.items():
+            pd.DataFrame(rows, dtype=object).to_excel(writer, sheet_name=sheet, header=False, index=False)
+    return folder / name
+
+
+SHEET = [
+    ["问题", "答案", "文档", "contexts", "faithfulness", "ok", "on"],
+    ["退款?", "30 天", "政策.pdf", "['a', \"b's\"]", 0.5, True, pd.Timestamp(2026, 1, 2, 3)],
+    [None] * 7,
+    ["b\nc", "=1+1", 12, "[]", 1, False, pd.Timestamp(2026, 1, 2, 4)],
+    ["d", None, None, None, None, None, None],
+    ["平均", None, None, None, 0.75, None, None],
+]
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.xlsm"])
+def test_a_workbook_is_read_as_its_sheet_saved_as_csv(tmp_path, name):
+    sheet = [[f"'{c}" if isinstance(c, str) and c.startswith("=") else c for c in row] for row in SHEET]
+    path = book(tmp_path, name, 说明=[["about", "x"]], 明细=sheet, leer=[])
+    text = csv_text(*[["" if c is None else c for c in row] for row in sheet])
+    wanted, found = read_scores(write(tmp_path, "a.csv", text)), read_scores(path)
+    pd.testing.assert_frame_equal(found, wanted)
+    assert found.attrs["source"]["format"] == "excel"
+    assert found["faithfulness"].tolist()[:2] == [0.5, 1]
+    assert found["doc_name"].tolist()[:2] == ["政策.pdf", "12"]
+    assert ("left_out", None, 1) in told(found)
+    assert told(found, "mapped", "made", "unparsed") == told(wanted, "mapped", "made", "unparsed")
+
+
+def test_every_reader_takes_a_workbook(tmp_path):
+    gold = [["qid", "q", "answerable", "gold_ids"], ["a", "x?", True, "['d#1', 'd#2']"], ["b", "y?", False, None]]
+    read = read_gold(book(tmp_path, gold=gold))
+    assert rows(read, "sample_id", "answerable", "gold_ids") == [("a", True, ["d#1", "d#2"]), ("b", False, [])]
+    head = ["qid", "q", "answer", "citations"]
+    traces = [head, ["a", "x?", "Yes", "['d#1']"], ["b", "y?", "Not in context", None]]
+    for engine in ("pandas", "polars"):
+        labelled = rn.label_traces(read_traces(book(tmp_path, traces=traces), engine=engine), read)
+        assert list(labelled["label"]) == ["OK", "REFUSAL_OK"]
+
+
+def test_two_sheets_that_could_each_be_the_table_are_refused_with_the_step(tmp_path):
+    path = book(tmp_path, a=SHEET, b=SHEET)
+    refused(lambda: read_scores(path), "a.xlsx", "a, b", "sheet_name='a'", "as CSV")
+    frame = pd.read_excel(path, sheet_name="a", engine="calamine")
+    assert read_scores(frame)["faithfulness"].tolist()[0] == 0.5
+
+
+def test_a_cell_that_excel_has_cut_is_told(tmp_path):
+    found = read_scores(book(tmp_path, a=[["question", "faithfulness"], ["q" * 32_767, 1]]))
+    assert ("kept", None, 1) in told(found)
+
+
+def test_workbooks_that_cannot_be_read_are_refused(tmp_path, monkeypatch):
+    refused(lambda: read_scores(write(tmp_path, "a.xlsx", b"PK\x03\x04...")), "a.xlsx", "no workbook", "as CSV")
+    refused(lambda: read_scores(write(tmp_path, "b.xlsx", "question,faithfulness\n")), "no workbook")
+    refused(lambda: read_scores(book(tmp_path, leer=[])), "empty")
+    monkeypatch.setattr(document, "_UNSUSPECTED", 10)
+    monkeypatch.setattr(document, "LARGEST_RATIO", 1)
+    refused(lambda: read_scores(book(tmp_path, a=SHEET * 99)), "unpacks to", "as CSV")
 
 
 # Contexts and conversations

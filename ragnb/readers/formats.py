@@ -12,8 +12,8 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place, unknown
 from ragnb.files import digest
+from ragnb.files.document import Document, find_documents
 from ragnb.readers import jsonl, table
-from ragnb.readers.document import Document, find_documents
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import Raw, check_width, from_frame, from_records, stacked
 from ragnb.schema import EvalCase
@@ -26,7 +26,7 @@ class Format:
     Examples
     --------
     >>> [format.name for format in FORMATS]
-    ['csv', 'tsv', 'json', 'jsonl', 'parquet']
+    ['csv', 'tsv', 'excel', 'json', 'jsonl', 'parquet']
     """
 
     name: str
@@ -37,6 +37,7 @@ class Format:
 FORMATS: tuple[Format, ...] = (
     Format("csv", (".csv",), table.read_csv),
     Format("tsv", (".tsv", ".tab"), table.read_tsv),
+    Format("excel", (".xlsx", ".xlsm"), table.read_workbook),
     Format("json", (".json",), table.read_json),
     Format("jsonl", (".jsonl", ".ndjson"), jsonl.read),
     Format("parquet", (".parquet", ".pq"), table.read_parquet),

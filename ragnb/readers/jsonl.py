@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from ragnb.errors import RagnbError, place
-from ragnb.readers.document import Document, likely_encoding
+from ragnb.files.document import Document, likely_encoding
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import Raw, clean_text, from_records
 

@@ -9,11 +9,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ragnb.errors import RagnbWarning, place
 from ragnb.files import is_pattern
+from ragnb.files.document import Document, find_document
 from ragnb.readers import jsonl
 from ragnb.readers.blocks import Bytes, Scan
 from ragnb.readers.cells import as_id, as_text
 from ragnb.readers.contract import IDS
-from ragnb.readers.document import Document, find_document
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import apply_names, name_system, rename_map
 from ragnb.readers.raw import Raw, absent
@@ -149,9 +149,7 @@ def _kind(value: Any) -> str:
     return {type(None): "none", str: "str", bool: "bool", int: "int", float: "float"}.get(type(value), "other")
 
 
-def _records(
-    data: Bytes, file: IO[bytes] | None, schema: Mapping[str, Any]
-) -> tuple[Scan, pl.DataFrame] | None:
+def _records(data: Bytes, file: IO[bytes] | None, schema: Mapping[str, Any]) -> tuple[Scan, pl.DataFrame] | None:
     """Return the records, chunks as lists of ids; None where a value is not of its type, or there are none."""
     import polars as pl
 

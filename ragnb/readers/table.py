@@ -1,4 +1,4 @@
-"""CSV, TSV, JSON and Parquet as plain tables."""
+"""CSV, TSV, workbooks, JSON and Parquet as plain tables."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import re
 from typing import Any
 
 from ragnb.errors import RagnbError, listing, place
+from ragnb.files import workbook
+from ragnb.files.document import Document
 from ragnb.files.tables import GUARD_COLUMN, undo_guard
 from ragnb.readers import jsonl
-from ragnb.readers.document import Document
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import meanings
 from ragnb.readers.numbers import NUMBER
@@ -43,6 +44,28 @@ def _separated(document: Document, separators: str, report: Lossy) -> Raw:
     head = re.sub(r'"[^"]*"', "", text[:HEAD]).lstrip("\r\n").splitlines()[:1] or [""]
     separator = max(separators, key=lambda s: (len(meanings(head[0].split(s))), head[0].count(s)))
     rows, lines = _rows(document, text, separator)
+    return _laid(document, rows, lines, "tsv" if separator == "\t" else "csv", report)
+
+
+def read_workbook(document: Document, report: Lossy, strict: bool) -> Raw:
+    """Read the one sheet of a workbook whose first row names most columns that are known."""
+    held = workbook.sheets(document.path, document.most_unpacked)
+    known = {name: len(meanings(next(filter(any, rows), []))) for name, rows in held.items()}
+    best = [name for name, n in known.items() if n == max(known.values(), default=0)]
+    if len(best) > 1:
+        raise RagnbError(
+            f"{place(document.path)}the sheets {listing(best)} could each be the table; pass one of them as "
+            f"pandas.read_excel(path, sheet_name={best[0]!r}, engine='calamine'), or save it as CSV"
+        )
+    report.add("left_out", None, f"sheets beside {listing(best)}", len(held) - 1)
+    rows = [row if any(row) else [] for name in best for row in held[name]]
+    cut = sum(len(cell) >= workbook.LONGEST_CELL for row in rows for cell in row)
+    report.add("kept", None, f"cells of {workbook.LONGEST_CELL:,} characters, where Excel cuts", cut)
+    return _laid(document, rows, list(range(1, len(rows) + 1)), "excel", report)
+
+
+def _laid(document: Document, rows: list[list[str]], lines: list[int], format: str, report: Lossy) -> Raw:
+    """Return rows of texts as columns under the names of the first; what is no sample is left out."""
     if not rows:
         raise RagnbError(f"{place(document.path)}the file is empty")
     blank = next((i for i, row in enumerate(rows) if row), 0)
@@ -66,7 +89,6 @@ def _separated(document: Document, separators: str, report: Lossy) -> Raw:
     _drop_unnamed(columns, report)
     fits = [len(row) >= len(header) and not "".join(row[len(header) :]).strip() for row in rows]
     uneven = [(line, len(row)) for line, row, fit in zip(lines, rows, fits, strict=True) if not fit]
-    format = "tsv" if separator == "\t" else "csv"
     return Raw(columns, format, str(document.path), lines, uneven, len(header), typed=False)
 
 

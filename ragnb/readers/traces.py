@@ -131,9 +131,7 @@ def read_gold(
     return frame
 
 
-def _open(
-    source: Source, columns: Mapping[str, str] | None, **how: Any
-) -> tuple[Raw, Lossy, dict[str, object]]:
+def _open(source: Source, columns: Mapping[str, str] | None, **how: Any) -> tuple[Raw, Lossy, dict[str, object]]:
     report = Lossy()
     raw, origin = load(source, report, **how)
     names = rename_map(list(raw.columns), picks=columns, file=raw.file)

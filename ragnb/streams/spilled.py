@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from ragnb.files.document import Document
 from ragnb.readers import jsonl
 from ragnb.readers.blocks import has_long_line, has_surrogate
 from ragnb.readers.cells import as_text
-from ragnb.readers.document import Document
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import agree, from_records
 from ragnb.readers.scanned import series

@@ -21,8 +21,8 @@ LARGEST_UNPACKED = 1 << 30
 LARGEST_RATIO = 200
 _UNSUSPECTED = 1 << 26
 _KINDS = {
-    b"PK\x03\x04": "is a zip archive or an Excel workbook; save the table in it as CSV",
-    b"\xd0\xcf\x11\xe0": "is an old Excel workbook; save the table in it as CSV",
+    b"PK\x03\x04": "is a zip archive, or an Excel workbook: name it .xlsx",
+    b"\xd0\xcf\x11\xe0": "is an old Excel workbook; save it as .xlsx",
     b"SQLite format 3": "is a SQLite database; export the table in it as CSV",
     b"%PDF": "is a PDF; bring the table it was printed from",
     **{bytes([0x80, n]): "is a pickle, which can run commands; save the table as CSV" for n in range(2, 6)},
@@ -65,13 +65,18 @@ class Document:
         """Whether the bytes are to be read as UTF-8."""
         return self.encoding is None or self.encoding.lower().replace("-", "").replace("_", "") in _UTF8
 
+    @property
+    def most_unpacked(self) -> int:
+        """To how many bytes the file may unpack, so that a small one is not a huge one in disguise."""
+        return min(LARGEST_UNPACKED, max(_UNSUSPECTED, LARGEST_RATIO * self.path.stat().st_size))
+
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
         """Open the unpacked bytes; damage of the packing is told as such."""
         try:
             with self.path.open("rb") as file:
                 packed = file.peek(2)[:2] == b"\x1f\x8b"
-                stream = io.BufferedReader(_Unpacked(file, self.path), 1 << 17) if packed else file
+                stream = io.BufferedReader(_Unpacked(file, self), 1 << 17) if packed else file
                 head = stream.peek(16)[:16]
                 for mark, kind in _KINDS.items():
                     if head.startswith(mark):
@@ -139,10 +144,9 @@ def _first_wide(data: bytes) -> int | None:
 class _Unpacked(io.RawIOBase):
     """The bytes in a gzip file, counted, so that a small file that unpacks to a huge one is refused early."""
 
-    def __init__(self, file: IO[bytes], path: Path) -> None:
+    def __init__(self, file: IO[bytes], document: Document) -> None:
         self._stream = gzip.GzipFile(fileobj=file)
-        self._path = path
-        self._most = min(LARGEST_UNPACKED, max(_UNSUSPECTED, LARGEST_RATIO * path.stat().st_size))
+        self._path, self._most = document.path, document.most_unpacked
         self._size = 0
 
     def readable(self) -> bool:

@@ -1,0 +1,40 @@
+"""Excel workbooks as rows of texts: what the same sheet saved as CSV would hold."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from ragnb.errors import RagnbError, place
+
+LONGEST_CELL = 32_767
+"""The most characters that Excel keeps of a cell."""
+
+
+def sheets(path: Path, most: int) -> dict[str, list[list[str]]]:
+    """Return the rows of each sheet that holds any cell, from the first row on; whole numbers without ``.0``.
+
+    Raises
+    ------
+    RagnbError
+        For a file that is no workbook, is locked by a password, or unpacks to more than `most` bytes.
+    """
+    from python_calamine import CalamineError, CalamineWorkbook
+
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as packed:
+            size = sum(member.file_size for member in packed.infolist())
+        if size > most:
+            raise RagnbError(f"{place(path)}unpacks to {size >> 20} MB; save the sheet as CSV if you trust it")
+    try:
+        book = CalamineWorkbook.from_path(path)
+        held = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names}
+    except CalamineError as error:
+        raise RagnbError(f"{place(path)}is no workbook that can be read ({error}); save it as CSV") from error
+    return {name: [[_text(cell) for cell in row] for row in rows] for name, rows in held.items() if rows}
+
+
+def _text(cell: Any) -> str:
+    """Write a cell as a CSV file would."""
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
