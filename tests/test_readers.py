@@ -656,7 +656,7 @@ def test_a_file_with_no_more_good_lines_than_bad_is_refused(tmp_path):
     refused(
         lambda: read_traces(write(tmp_path, "t.jsonl", '{"q": "x", "answer": "y"}\n{\n')), "line 2", "1 of 2 lines"
     )
-    refused(lambda: read_traces(write(tmp_path, "l.jsonl", '[\n{"q": 1}\n]\n')), "format='json'")
+    refused(lambda: read_traces(write(tmp_path, "l.jsonl", '{\n"q": 1}\n')), "format='json'")
 
 
 def test_a_line_over_the_limit_costs_one_line(tmp_path, monkeypatch):

@@ -582,3 +582,16 @@ def test_missing_columns_and_blank_columns_are_missing_not_zero(tmp_path):
     means = rn.weighted_means(frame).set_index("metric")
     assert (means.loc["context_recall", "n"], means.loc["context_recall", "n_missing"]) == (0, 2)
     assert math.isnan(means.loc["context_recall", "value"])
+
+
+@pytest.mark.parametrize("indent", [None, 1, "lines"])
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_json_list_that_is_named_jsonl_is_read(tmp_path, indent, strict):
+    records = [{"q": f"问 {i}", "answer": "x", "chunks": [{"id": "d"}]} for i in range(3)]
+    lines = "[\n" + ",\n".join(json.dumps(r, ensure_ascii=False) for r in records) + "\n]\n"
+    text = lines if indent == "lines" else json.dumps(records, ensure_ascii=False, indent=indent)
+    for engine in ("pandas", "polars"):
+        found = read_traces(write(tmp_path, "a.jsonl", text), strict=strict, engine=engine)
+        assert list(found["question"]) == ["问 0", "问 1", "问 2"]
+    broken = write(tmp_path, "b.jsonl", text[:-4])
+    refused(lambda: read_traces(broken, strict=strict), "b.jsonl", "line 1")

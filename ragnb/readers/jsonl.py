@@ -10,6 +10,7 @@ import io
 import json
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import IO, Any
 
 from ragnb.errors import RagnbError, place
@@ -24,6 +25,8 @@ _BOM = b"\xef\xbb\xbf"
 def read(document: Document, report: Lossy, strict: bool) -> Raw:
     """Read the records; bad lines are listed in the report, or raise where `strict`.
 
+    A file that begins as a JSON list, and in which lines are no records, is read as that list.
+
     Raises
     ------
     RagnbError
@@ -33,9 +36,10 @@ def read(document: Document, report: Lossy, strict: bool) -> Raw:
     lines: list[int] = []
     bad: list[tuple[int, str]] = []
     replaced = 0
-    hint = ""
+    hint, listed = "", None
     with _stream(document) as stream:
         for number, line in _lines(stream):
+            listed = line is not None and line.startswith(b"[") if listed is None else listed
             record, why, surrogates = _record(line)
             if record is not None:
                 records.append(record)
@@ -46,6 +50,11 @@ def read(document: Document, report: Lossy, strict: bool) -> Raw:
             if strict:
                 break
             hint = hint or (likely_encoding(line) if line and "UTF-8" in why else "")
+    if listed and len(bad) >= len(records):
+        from ragnb.readers import table
+
+        with suppress(RagnbError):
+            return table.read_json(document, report, strict)
     judge(document, report, bad, len(records), replaced, strict, hint)
     return Raw(from_records(records), "jsonl", str(document.path), lines)
 
@@ -66,7 +75,7 @@ def judge(
         raise RagnbError(f"{place(document.path)}the file is empty")
     if len(bad) >= good:
         number, why = bad[0]
-        step = hint or "a JSON list is format='json'"
+        step = hint or "a JSON file of another form is format='json'"
         raise RagnbError(
             f"{place(document.path, number)}{why}; {len(bad)} of {len(bad) + good} lines hold no record; {step}"
         )

@@ -42,7 +42,7 @@ def scan(
     with document.shared() as (data, file):
         schema = _schema(data, columns)
         found = None if schema is None else _records(data, file, schema)
-    if found is None:
+    if found is None or len(found[0].bad) >= len(found[1]):
         return None
     scanned, frame = found
     report = Lossy()
