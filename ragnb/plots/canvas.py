@@ -104,6 +104,9 @@ def canvas(ax: Axes | None, width: float, height: float, words: Iterable[object]
             artist.set_parse_math(False)
 
 
+_WORD = re.compile(r"\[[^\[\]\s]+, [^\[\]\s]+\]\s*|[(\[（《“「【]*(?:[^\s\u1100-\uffff]+|[\u1100-\uffff])\s*|\s+")
+
+
 def wrapped(text: str, points: float, size: float = 9.0) -> str:
     """Break text into lines of at most `points`: at spaces, between wide characters, in long names after ``_``.
 
@@ -111,10 +114,12 @@ def wrapped(text: str, points: float, size: float = 9.0) -> str:
     --------
     >>> wrapped("a_long_name 中文名", 44, 10).splitlines()
     ['a_long_', 'name 中', '文名']
+    >>> wrapped("best 100.0 % [99.2, 100.0]", 90).splitlines()
+    ['best 100.0 %', '[99.2, 100.0]']
     """
     lines = [""]
-    # An opening mark stays with what it opens.
-    for word in re.findall(r"[(\[（《“「【]*(?:[^\s\u1100-\uffff]+|[\u1100-\uffff])\s*|\s+", text):
+    # An opening mark stays with what it opens, and an interval in one piece.
+    for word in _WORD.findall(text):
         whole = text_width(word.rstrip(), size) <= points
         for piece in [word] if whole else re.findall(r"[^_-]*[_-]+\s*|[^_-]+", word):
             # A closing mark never starts a line.
