@@ -819,6 +819,13 @@ def filled(tmp_path):
     return path, runs
 
 
+def test_runs_of_one_instant_stand_in_the_order_in_which_they_were_planned(tmp_path, monkeypatch):
+    monkeypatch.setattr("ragnb.work.store._now", lambda: "2026-01-01T00:00:00.000+00:00")
+    with Store(tmp_path / "runs.sqlite") as runs:
+        planned = [runs.plan([Cell(f"s{i}", "faith", {}, model="m")]) for i in range(9)]
+        assert runs.runs()["run"].tolist() == planned
+
+
 def test_runs_are_listed_shown_and_compared(filled, capsys):
     path, runs = filled
     small, lost, large = runs["run"][:3]

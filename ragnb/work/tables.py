@@ -39,7 +39,7 @@ SELECT runs.run, name, started, last, models, coalesce(cells, 0), coalesce(ok, 0
   CASE WHEN spent.run IS NULL THEN 0 ELSE tokens_in END, CASE WHEN spent.run IS NULL THEN 0 ELSE tokens_out END,
   coalesce(seconds, 0.0)
 FROM runs LEFT JOIN state ON state.run = runs.run LEFT JOIN spent ON spent.run = runs.run
-ORDER BY started, runs.run
+ORDER BY runs.rowid
 """
 
 
@@ -51,7 +51,7 @@ def run_frame(database: Database, run: str, *, history: bool = False) -> pd.Data
     )
     source = f"{_OF_HISTORY} GROUP BY t.id ORDER BY t.id" if history else f"{OF_RUN} ORDER BY p.position"
     with database.reading() as file:
-        names = [name for (name,) in file.execute("SELECT run FROM runs ORDER BY started DESC")]
+        names = [name for (name,) in file.execute("SELECT run FROM runs ORDER BY rowid DESC")]
         if run not in names:
             raise unknown("run", run, names)
         rows = file.execute(f"SELECT {columns} {source}", {"run": run}).fetchall()
