@@ -95,8 +95,8 @@ class Moments:
         orient, rescale : bool
             As in `weighted_means`.
         strict : bool
-            Whether metrics that cannot be added up raise; else the weighted score is missing and
-            ``attrs["why_no_total"]`` says why.
+            Whether metrics that cannot be added up raise; else the weighted score is missing and its ``reason``
+            says why.
 
         Raises
         ------
@@ -123,9 +123,7 @@ class Moments:
         doc_weight = np.array([v.get(name, 1.0) for name in self.docs] + [1.0])
         size = len(source.rows)
         found = finish(source.cells, size, self.metrics, plan, doc_weight, level)
-        table = result_table(source, found, plan, vector)
-        table.attrs["level"] = level
-        return table
+        return result_table(source, found, plan, vector, level)
 
     def pooled(self) -> Moments:
         """Return the moments of all groups together, as `means(by=None)` takes them.

@@ -77,7 +77,7 @@ def bootstrap(
     plan = plan_total(self.metrics, vector, orient=orient, rescale=rescale)
     named = check_weights(doc_weights, "doc_weights")
     units = _units(self.cells, plan, np.array([named.get(name, 1.0) for name in self.docs] + [1.0]))
-    spans = np.array([*table.attrs["ranges"].values()])
+    spans = table[["range_low", "range_high"]].to_numpy()[: len(self.metrics) + 1]
     middles = np.append(centres(self.metrics), plan.centre)
     usable = table["n_clusters"].to_numpy().reshape(len(self.rows), len(spans)) >= 2
     found = np.full((*usable.shape, 3), np.nan)
