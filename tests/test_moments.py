@@ -233,13 +233,13 @@ def test_another_version_is_refused(tmp_path):
     content = path.read_bytes()
     sealed = re.search(rb'"sha256": "([0-9a-f]{64})"', content)[1]
     assert sealed.decode() == hashlib.sha256(content.replace(sealed, b"")).hexdigest()
-    assert content.count(b'"version": 1,') == 1
-    newer = content.replace(b'"version": 1,', b'"version": 2,')
+    assert content.count(b'"version": 2,') == 1
+    newer = content.replace(b'"version": 2,', b'"version": 3,')
     path.write_bytes(newer)
     with pytest.raises(RagnbError, match="damaged"):
         Moments.from_parquet(path)
     path.write_bytes(newer.replace(sealed, hashlib.sha256(newer.replace(sealed, b"")).hexdigest().encode()))
-    with pytest.raises(RagnbError, match="moments of version 2; this ragnb reads version 1; write it anew"):
+    with pytest.raises(RagnbError, match="version 3; this ragnb reads version 2 and before; write it anew"):
         Moments.from_parquet(path)
 
 

@@ -64,7 +64,7 @@ def assess(source: Any, **overrides: Any) -> Assessment:
     scenario, frame = opened(source, overrides)
     inputs = gather(scenario, frame)
     try:
-        return _sheet(with_clusters(scenario, inputs), inputs)
+        return _sheet(scenario, inputs)
     finally:
         if inputs.stream is not None:
             inputs.stream.close()
@@ -84,16 +84,6 @@ def scenario_of(path: Path, overrides: Mapping[str, Any], role: str = "") -> Sce
         return load_scenario(path).replace(**overrides)
     role = role or ("scores" if overrides.get("gold") is None else "traces")
     return Scenario(**{role: path}).replace(**overrides)
-
-
-def with_clusters(scenario: Scenario, inputs: Inputs) -> Scenario:
-    """Rows of one question (repeats, several systems) are a cluster, where nothing names a larger one."""
-    names = column_names(inputs.frame)
-    if inputs.stream is not None or scenario.cluster is not None or scenario.doc in names:
-        return scenario
-    key = next((name for name in words.QUESTIONS if name in names), None)
-    repeated = key is not None and bool(inputs.frame[key].dropna().duplicated().any())
-    return scenario.replace(cluster=key) if repeated else scenario
 
 
 def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:

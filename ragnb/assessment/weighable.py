@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ragnb.assessment.build import gates_of, metrics_of, opened, with_clusters
+from ragnb.assessment.build import gates_of, metrics_of, opened
 from ragnb.assessment.inputs import Inputs, gather
 from ragnb.scenario import Scenario
 from ragnb.schema import Gate
@@ -49,7 +49,6 @@ def weighable(source: Any, **overrides: Any) -> Weighable:
         return Weighable(scenario, source, gates_of(scenario, list(source.metrics), Inputs()))
     scenario, frame = opened(source, overrides)
     inputs = gather(scenario, frame)
-    scenario = with_clusters(scenario, inputs)
     metrics = metrics_of(scenario, inputs.frame)
     several = "system" in inputs.frame and inputs.frame["system"].nunique() > 1
     found = moments(

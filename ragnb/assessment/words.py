@@ -17,12 +17,9 @@ from ragnb.ratings import looks_like_ratings
 from ragnb.scenario import Scenario
 from ragnb.schema import METRICS, Metric, note_frame, note_row, records, undeclared_columns
 from ragnb.texts import counted, load
-from ragnb.weights import column_names
 from ragnb.weights import notes as weight_notes
 
 Row = dict[str, str]
-QUESTIONS = ("sample_id", "question")
-"""What tells the rows of one question, the surer first."""
 _OF_TRACES = ("without_answer", "empty", "citations_flagged", "partial")
 _FEASIBLE = 100  # times the questions there are; beyond that, more of them is no advice
 _LOSSY_SAID = {"bad_line": "bad_lines", "unparsed": "unparsed", "left_out": "left_out", "kept": "kept"}
@@ -79,8 +76,6 @@ def notes(
     """Return all notes of a run, the ones that change how numbers are read first."""
     lang = scenario.lang
     rows: list[Row] = records(weight_notes(means, lang))
-    if scenario.cluster in QUESTIONS and scenario.doc not in column_names(inputs.frame):
-        rows.append(note_row("questions_independent", "", load(lang)("note.questions_independent")))
     rows += least_set_note(means, metrics, lang=lang)
     rows += _judge_notes(card, metrics, lang)
     rows += _setting_notes(scenario, inputs, systems)

@@ -13,6 +13,7 @@ import pandas as pd
 
 from ragnb.weights.added import add_label, indicators
 from ragnb.weights.check import check_weights, nfc
+from ragnb.weights.clusters import question_columns
 from ragnb.weights.columns import as_pandas, numeric, score_columns
 from ragnb.weights.effective import effective_weights
 from ragnb.weights.engines import collected, column_names, numbered, opened, score_of
@@ -27,8 +28,8 @@ from ragnb.weights.table import plain_sums
 __all__ = [
     "MetricsArgument", "Moments", "add_label", "as_pandas", "check_weights", "collected", "column_names",
     "effective_weights", "held", "histogram", "indicators", "ledger", "moments", "nfc", "notes", "numbered",
-    "numeric", "opened", "plain_sums", "quantiles", "sample_weight", "score_columns", "score_of", "total_rises",
-    "weigh", "weighted_means", "weighted_score", "why_no_total",
+    "numeric", "opened", "plain_sums", "quantiles", "question_columns", "sample_weight", "score_columns",
+    "score_of", "total_rises", "weigh", "weighted_means", "weighted_score", "why_no_total",
 ]  # fmt: skip
 
 

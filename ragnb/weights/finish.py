@@ -10,7 +10,7 @@ import numpy as np
 from ragnb import stats
 from ragnb.errors import RagnbError
 from ragnb.schema import Metric
-from ragnb.weights.cells import Cells, Flags, centres
+from ragnb.weights.cells import Cells, Flags
 from ragnb.weights.columns import Array, Codes
 
 
@@ -140,7 +140,7 @@ def finish(
         parts = _add_single_rows(parts, cells, v, sums, counts, squares, theta, inverse)
     g, h2, inflated, share, where = parts
     se = stats.jackknife_se(total, g, inflated)
-    mid = np.append(centres(metrics), plan.centre)
+    mid = np.append(cells.centre, total_centre(cells, plan))
     value = np.where(usable, theta + mid, np.nan)
     g_eff = np.divide(1.0, h2, out=np.zeros_like(h2), where=h2 > 0)
     ranges = np.array([[m.low, m.high] for m in metrics] + [[plan.low, plan.high]])
@@ -148,6 +148,9 @@ def finish(
     low, high = stats.mean_interval(
         value, se, g_eff, n_eff, (ranges[:, 0], ranges[:, 1]), binary=binary, level=level
     )
+    endless = ~np.isfinite(ranges).all(axis=1)
+    alike = endless & ~(se > np.finfo(float).eps * np.abs(value))  # no range, no spread: nothing gives a width
+    low, high = (np.where(alike, np.nan, end) for end in (low, high))
     return Estimates(value, low, high, se, _by(n, first, empty), g, g_eff, n_eff, share, where)
 
 
@@ -157,7 +160,7 @@ def cell_columns(cells: Cells, plan: Plan) -> tuple[Array, Array, Array]:
     Examples
     --------
     >>> code, one = np.array([0]), np.ones((1, 1))
-    >>> cells = Cells(code, code, code, one > 0, np.array([4.0]), one, np.empty((0, 1, 1)))
+    >>> cells = Cells(code, code, code, one > 0, np.array([4.0]), one, np.empty((0, 1, 1)), np.array([0.5]))
     >>> plan = plan_total([Metric("a")], np.ones(1), orient=True, rescale=False)
     >>> [part.tolist() for part in cell_columns(cells, plan)]
     [[[1.0, 1.0]], [[4.0, 4.0]], []]
@@ -170,11 +173,23 @@ def cell_columns(cells: Cells, plan: Plan) -> tuple[Array, Array, Array]:
     sums[:, :width], sums[:, width] = cells.sums, cells.sums @ (plan.weights * plan.slopes) * share
     np.multiply(there, cells.n[:, None], out=counts[:, :width])
     np.multiply(scale > 0, cells.n, out=counts[:, width])
+    moved = np.zeros(cells.size)
+    if plan.weights.any() and not np.isfinite(plan.high - plan.low):  # metrics then have centres of their own
+        moved = (scale > 0) * ((there @ (plan.weights * cells.centre)) * share - total_centre(cells, plan))
+        sums[:, width] += cells.n * moved
     single = cells.cluster < 0 if len(cells.cross) else slice(0)
     inner = there[single] * (plan.weights * plan.slopes) * share[single, None]
     own = np.einsum("ckk->ck", cells.cross)
-    squares = np.column_stack([own, np.einsum("ci,cij,cj->c", inner, cells.cross, inner)])
-    return sums, counts, squares
+    total = np.einsum("ci,cij,cj->c", inner, cells.cross, inner)
+    total += moved[single] * (2 * sums[single, width] - cells.n[single] * moved[single])
+    return sums, counts, np.column_stack([own, total])
+
+
+def total_centre(cells: Cells, plan: Plan) -> float:
+    """Return what the weighted score is centred on: the middle of its range, else that of its metrics."""
+    if not plan.weights.any() or np.isfinite(plan.high - plan.low):
+        return plan.centre
+    return float(plan.weights @ cells.centre / plan.weights.sum())
 
 
 def _by(x: Array, first: Codes, empty: Flags, how: np.ufunc = np.add) -> Array:

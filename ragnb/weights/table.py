@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb.schema import RESULT_COLUMNS
-from ragnb.weights.cells import Flags, centres
+from ragnb.weights.cells import Flags
 from ragnb.weights.columns import Array
 from ragnb.weights.finish import Estimates, Plan
 
@@ -64,7 +64,6 @@ def result_table(source: Moments, found: Estimates, plan: Plan, weights: Array) 
 
 def _about(source: Moments, found: Estimates, plan: Plan) -> dict[Hashable | None, Any]:
     """What the columns do not hold: ranges, directions, and how the weight lies on the clusters."""
-    unit = ("document" if source.cluster is None else "cluster") if source.clusters else "row"
     names = dict(enumerate(source.clusters))
     tops = zip(found.top_share.ravel().tolist(), found.top_cluster.ravel().tolist(), strict=True)
     ranges = {m.name: (m.low, m.high) for m in source.metrics} | {"weighted_score": (plan.low, plan.high)}
@@ -74,7 +73,7 @@ def _about(source: Moments, found: Estimates, plan: Plan) -> dict[Hashable | Non
         "rates": _List(m.name for m in source.metrics if m.role == "rate"),
         "why_no_total": plan.why_not,
         "no_total": plan.reason,
-        "clusters": unit,
+        "clusters": source.unit,
         "g_eff": _List(found.g_eff.ravel().tolist()),
         "top": _List({"share": share, "name": names.get(code, "")} for share, code in tops),
     }
@@ -94,7 +93,7 @@ def plain_sums(found: Moments) -> Array:
     [[1.25]]
     """
     c = found.cells
-    own = c.sums + c.n[:, None] * c.present * centres(found.metrics)
+    own = c.sums + c.n[:, None] * c.present * c.centre
     sums: Array = np.zeros((len(found.rows), own.shape[1]))
     np.add.at(sums, c.group, own)
     return sums
