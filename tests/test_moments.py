@@ -88,6 +88,10 @@ def test_merged_and_stored_parts_are_the_rows_left_out_one_by_one(tmp_path_facto
     doc_weights = {"甲.pdf": v[0], "r\u00e9.pdf": v[1], "b.pdf": 2.0}
     merged = moments(frame[:at], **how).merge(moments(frame[at:], **how))
     path = tmp_path_factory.mktemp("stored") / "m.parquet"
+    if rows and not any(doc_weights.get(str(d).replace("e\u0301", "\u00e9"), 1.0) for d in frame["doc_name"]):
+        with pytest.raises(RagnbError, match="all weights are 0"):
+            quiet(merged.means, doc_weights=doc_weights)
+        return
     stored = Moments.from_parquet(merged.to_parquet(path))
     table = quiet(stored.means, metric_weights=weights, doc_weights=doc_weights)
     groups = frame["system"].fillna("") if how["by"] else pd.Series("", index=frame.index)

@@ -17,7 +17,7 @@ from ragnb.gates import check_gates
 from ragnb.scenario import Scenario, load_scenario
 from ragnb.schema import DEFAULT_GATES, METRICS, Gate, Metric, resolve_metrics
 from ragnb.traces import RATES, outcome_counts
-from ragnb.weights import column_names, moments
+from ragnb.weights import column_names, moments, present_weights
 
 
 def assess(source: Any, **overrides: Any) -> Assessment:
@@ -88,11 +88,13 @@ def scenario_of(path: Path, overrides: Mapping[str, Any], role: str = "") -> Sce
 
 def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     frame, lang = inputs.frame, scenario.lang
-    settings = {name: getattr(scenario, name) for name in ("metric_weights", "doc_weights", "orient", "rescale")}
-    finish: dict[str, Any] = settings | {"level": scenario.level, "strict": False}
     shape: dict[str, Any] = {"doc": scenario.doc, "cluster": scenario.cluster}
     metrics = metrics_of(scenario, frame)
     reduced = moments(frame, metrics=metrics, **shape)
+    settings: dict[str, Any] = {name: getattr(scenario, name) for name in ("orient", "rescale")}
+    settings["metric_weights"] = present_weights(scenario.metric_weights, [m.name for m in metrics])
+    settings["doc_weights"] = present_weights(scenario.doc_weights, reduced.docs)
+    finish: dict[str, Any] = settings | {"level": scenario.level, "strict": False}
     means = reduced.means(**finish)
     systems = streams.distinct(frame, "system") if "system" in column_names(frame) else 0
     by_system = moments(frame, metrics=metrics, by="system", **shape).means(**finish) if systems > 1 else None
@@ -100,10 +102,10 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     gates = check_gates(means, gates=gates_of(scenario, metrics, inputs), no_data=scenario.no_data)
     modes = failure_summary(frame, metrics=metrics, **reading)
     card = judge.calibrated(scenario, inputs.ratings)
-    notes = words.notes(scenario, inputs, means, gates, modes, metrics, systems, card)
+    notes = words.notes(scenario, inputs, means, gates, modes, metrics, systems, card, reduced)
     diagnoses = diagnose(frame, metrics=metrics, lang=lang, **reading)
     outcomes = outcome_counts(frame, lang=lang) if inputs.labelled else None
-    weighed = streams.weighed(frame, scenario, metrics, total=not means.attrs["why_no_total"])
+    weighed = streams.weighed(frame, scenario.replace(**settings), metrics, total=not means.attrs["why_no_total"])
     return Assessment(
         scenario=scenario,
         scores=weighed if inputs.stream is None else streams.worst_rows(weighed, diagnoses),

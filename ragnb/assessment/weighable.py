@@ -45,7 +45,7 @@ def weighable(source: Any, **overrides: Any) -> Weighable:
     Moments(2 rows in 2 cells: 1 metrics, 2 documents, 1 groups)
     """
     if isinstance(source, Moments):
-        scenario = Scenario.without_files().replace(**overrides)
+        scenario = Scenario.without_files(metrics=source.metrics).replace(**overrides)
         return Weighable(scenario, source, gates_of(scenario, list(source.metrics), Inputs()))
     scenario, frame = opened(source, overrides)
     inputs = gather(scenario, frame)

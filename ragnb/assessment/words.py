@@ -11,12 +11,13 @@ from ragnb.assessment.inputs import Inputs
 from ragnb.assessment.streams import MOST_SHOWN, head_of
 from ragnb.calibration import CalibrationCard
 from ragnb.diagnostics import least_set_note
-from ragnb.errors import listing
+from ragnb.errors import listing, near_names
 from ragnb.markup import count, one_line, with_interval
 from ragnb.ratings import looks_like_ratings
 from ragnb.scenario import Scenario
 from ragnb.schema import METRICS, Metric, note_frame, note_row, records, undeclared_columns
 from ragnb.texts import counted, load
+from ragnb.weights import Moments, nfc
 from ragnb.weights import notes as weight_notes
 
 Row = dict[str, str]
@@ -71,13 +72,14 @@ def verdict(scenario: Scenario, means: pd.DataFrame, gates: pd.DataFrame, severa
 
 def notes(
     scenario: Scenario, inputs: Inputs, means: pd.DataFrame, gates: pd.DataFrame, modes: pd.DataFrame,
-    metrics: list[Metric], systems: int, card: CalibrationCard | None,
+    metrics: list[Metric], systems: int, card: CalibrationCard | None, reduced: Moments,
 ) -> pd.DataFrame:  # fmt: skip
     """Return all notes of a run, the ones that change how numbers are read first."""
     lang = scenario.lang
     rows: list[Row] = records(weight_notes(means, lang))
     rows += least_set_note(means, metrics, lang=lang)
     rows += _judge_notes(card, metrics, lang)
+    rows += _unused_weights(scenario, reduced)
     rows += _setting_notes(scenario, inputs, systems)
     rows += _gate_notes(scenario, gates)
     rows += _trace_notes(inputs, lang)
@@ -92,6 +94,18 @@ def _judge_notes(card: CalibrationCard | None, metrics: list[Metric], lang: str)
         yield note_row("no_ratings", "ratings", load(lang)("sheet.no_ratings"))
     if card is not None and card.verdict != "TRUST":
         yield note_row("judge_not_trusted", "judge", load(lang)("note.judge", reason=card.reasons[0]))
+
+
+def _unused_weights(scenario: Scenario, reduced: Moments) -> Iterator[Row]:
+    """Say which weights are for what does not occur, with the near names."""
+    say = load(scenario.lang)
+    names = [metric.name for metric in reduced.metrics]
+    absent = [("metric", name, names) for name in scenario.metric_weights if name not in names]
+    absent += [("doc", name, list(reduced.docs)) for name in scenario.doc_weights if nfc(name) not in reduced.docs]
+    for what, name, have in absent:
+        near = near_names(name, have)
+        hint = say("editor.near", names=", ".join(near)) if near else ""
+        yield note_row(f"{what}_weight_absent", name, say(f"note.{what}_weight_absent", name=name) + hint)
 
 
 def _setting_notes(scenario: Scenario, inputs: Inputs, systems: int) -> Iterator[Row]:

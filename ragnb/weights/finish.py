@@ -11,7 +11,10 @@ from ragnb import stats
 from ragnb.errors import RagnbError
 from ragnb.schema import Metric
 from ragnb.weights.cells import Cells, Flags
+from ragnb.weights.check import refuse_all_zero
 from ragnb.weights.columns import Array, Codes
+
+_LEAST, _VANISHING = 1e-300, 1e-140
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,7 @@ class Plan:
     Attributes
     ----------
     weights : (K,) float
-        0 for a metric outside the total.
+        Relative to the largest; 0 for a metric outside the total.
     slopes : (K,) float
         The affine map of a metric into the total: −1 turns a lower-is-better metric round, 1/range rescales.
     centre, low, high : float
@@ -44,13 +47,50 @@ class Plan:
 def weight_vector(metrics: Sequence[Metric], weights: Mapping[str, float]) -> Array:
     """Return the weight of each metric in the total, 0 for a rate that `weights` does not name.
 
+    Raises
+    ------
+    RagnbError
+        For weights of 0 that leave out every metric that would count.
+
     Examples
     --------
     >>> weight_vector((Metric("a"), Metric("b", role="rate")), {"a": 2.0})
     array([2., 0.])
     """
     own = [weights.get(m.name, m.weight if m.role == "quality" else 0.0) for m in metrics]
+    refuse_all_zero(any(own) or not any(m.weight for m in metrics if m.role == "quality"), "metric_weights")
     return np.array(own, dtype=float)
+
+
+def relative(weights: Array) -> Array:
+    """Return weights over the size of the largest, so that none overflows or vanishes.
+
+    The divisor is the power of two below the largest, which changes no digit.
+
+    Examples
+    --------
+    >>> relative(np.array([3.0, 0.5, 0.0])).tolist()
+    [1.5, 0.25, 0.0]
+    """
+    largest = float(weights.max(initial=0.0))
+    shares: Array = weights / (2.0 ** (np.frexp(largest)[1] - 1) if largest > 0 else 1.0)
+    shares[shares < _LEAST] = 0.0  # its inverse would overflow
+    return shares
+
+
+def document_weights(cells: Cells, names: Sequence[str], weights: Mapping[str, float]) -> Array:
+    """Return the weight of each document as `relative` to the largest, last that of rows without one.
+
+    Raises
+    ------
+    RagnbError
+        For weights of 0 that leave out every row.
+    """
+    own = np.array([weights.get(name, 1.0) for name in names] + [1.0])
+    used = np.bincount(cells.doc + 1, minlength=len(own)) > 0
+    own[~np.roll(used, -1)] = 0.0
+    refuse_all_zero(bool(own.any()) or not cells.size, "doc_weights")
+    return relative(own)
 
 
 def plan_total(
@@ -86,7 +126,8 @@ def plan_total(
     width = np.array([m.high - m.low if rescale and m.bounded else 1.0 for m in metrics], dtype=float)
     slopes = np.where(lower, -1.0, 1.0) / width
     centre = (low + high) / 2 if np.isfinite(low) and np.isfinite(high) else 0.0
-    return Plan(np.zeros(len(metrics)) if why else weights, slopes, centre, low, high, why, reason)
+    shares = np.zeros(len(metrics)) if why else relative(weights)
+    return Plan(shares, slopes, centre, low, high, why, reason)
 
 
 @dataclass(frozen=True)
@@ -122,8 +163,8 @@ def finish(
     With a_g = Σ v over a cluster's scored rows, A = Σ a_g, θ = Σ v s / A and u_g = Σ v (s − θ), the variance is
     (G−1)/G · Σ (u_g / (1 − a_g/A))² / A².
     """
-    v = doc_weight[cells.doc][:, None]
     sums, counts, squares = cell_columns(cells, plan)
+    v = _spread_weights(doc_weight[cells.doc][:, None], counts, cells.group, groups)
     changes = (np.diff(cells.group) != 0) | (np.diff(cells.cluster) != 0)
     starts = np.flatnonzero(np.append(True, changes))[: cells.size]
     weights = v * counts
@@ -152,6 +193,15 @@ def finish(
     alike = endless & ~(se > np.finfo(float).eps * np.abs(value))  # no range, no spread: nothing gives a width
     low, high = (np.where(alike, np.nan, end) for end in (low, high))
     return Estimates(value, low, high, se, _by(n, first, empty), g, g_eff, n_eff, share, where)
+
+
+def _spread_weights(v: Array, counts: Array, group: Codes, groups: int) -> Array:
+    """Return document weights as shares of the largest in each mean, where squares of theirs would vanish."""
+    if not len(v) or v[v > 0].min(initial=np.inf) > _VANISHING:
+        return v
+    there = np.where(counts > 0, v, 0.0)
+    largest = _by(there, *_runs(group, groups), np.maximum)[group]
+    return np.divide(there, largest, out=np.zeros_like(there), where=largest > 0)
 
 
 def cell_columns(cells: Cells, plan: Plan) -> tuple[Array, Array, Array]:

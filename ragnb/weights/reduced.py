@@ -14,11 +14,11 @@ from ragnb.errors import RagnbError
 from ragnb.schema import RESULT_COLUMNS, Metric, resolve_metrics
 from ragnb.weights import merging, resampling, storing
 from ragnb.weights.cells import Cells, reduce_rows
-from ragnb.weights.check import check_weights, warn_unused
+from ragnb.weights.check import check_metric_weights, check_weights, warn_unused
 from ragnb.weights.clusters import cluster_labels
 from ragnb.weights.columns import Labels, as_pandas, labels, score_columns
 from ragnb.weights.engines import column_names
-from ragnb.weights.finish import finish, plan_total, weight_vector
+from ragnb.weights.finish import document_weights, finish, plan_total, weight_vector
 from ragnb.weights.grouped import Reduced, reduce_query, with_nameless
 from ragnb.weights.held import held
 from ragnb.weights.table import result_table
@@ -128,12 +128,12 @@ class Moments:
             raise RagnbError(f"level={level!r} must lie between 0 and 1, such as 0.95")
         pool = by is None and self.by is not None
         source = self.pooled() if pool else self
-        w, v = check_weights(metric_weights, "metric_weights"), check_weights(doc_weights, "doc_weights")
-        warn_unused(w, [m.name for m in self.metrics], "metric_weights")
+        w = check_metric_weights(metric_weights, [m.name for m in self.metrics])
+        v = check_weights(doc_weights, "doc_weights")
         warn_unused(v, self.docs, "doc_weights")
         vector = weight_vector(self.metrics, w)
         plan = plan_total(self.metrics, vector, orient=orient, rescale=rescale, strict=strict)
-        doc_weight = np.array([v.get(name, 1.0) for name in self.docs] + [1.0])
+        doc_weight = document_weights(self.cells, self.docs, v)
         size = len(source.rows)
         found = finish(source.cells, size, self.metrics, plan, doc_weight, level)
         table = result_table(source, found, plan, vector)

@@ -13,7 +13,7 @@ from ragnb.errors import RagnbError
 from ragnb.weights.cells import Cells
 from ragnb.weights.check import check_weights
 from ragnb.weights.columns import Array, Codes
-from ragnb.weights.finish import Plan, cell_columns, plan_total, total_centre, weight_vector
+from ragnb.weights.finish import Plan, cell_columns, document_weights, plan_total, total_centre, weight_vector
 
 if TYPE_CHECKING:
     from ragnb.weights.reduced import Moments
@@ -76,7 +76,7 @@ def bootstrap(
     vector = weight_vector(self.metrics, check_weights(metric_weights, "metric_weights"))
     plan = plan_total(self.metrics, vector, orient=orient, rescale=rescale)
     named = check_weights(doc_weights, "doc_weights")
-    units = _units(self.cells, plan, np.array([named.get(name, 1.0) for name in self.docs] + [1.0]))
+    units = _units(self.cells, plan, document_weights(self.cells, self.docs, named))
     spans = np.array([*table.attrs["ranges"].values()])
     middles = np.append(self.cells.centre, total_centre(self.cells, plan))
     usable = table["n_clusters"].to_numpy().reshape(len(self.rows), len(spans)) >= 2
