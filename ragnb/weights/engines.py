@@ -176,9 +176,11 @@ def means_of(frame: Frame, metrics: Sequence[Metric]) -> list[float]:
     """Return the mean of each metric without a finite range, by one query; 0 for the others."""
     schema = frame.collect_schema()
     asked = {f"m{k}": score_of(m.name, schema[m.name]).mean() for k, m in enumerate(metrics) if not m.bounded}
-    row = collected(swift(frame).select(**asked)) if asked else {}
+    if not asked:
+        return [0.0] * len(metrics)
+    row = collected(swift(frame).select(**asked))
     found = {name: row[name].to_list()[0] for name in asked}
-    return [found[f"m{k}"] if found.get(f"m{k}") is not None else 0.0 for k in range(len(metrics))]
+    return [float(found[f"m{k}"]) if pd.notna(found.get(f"m{k}")) else 0.0 for k in range(len(metrics))]
 
 
 def patterned(

@@ -42,10 +42,9 @@ def notes(means: pd.DataFrame, lang: str = "en") -> pd.DataFrame:
         rows.append(note_row("rows_independent", "", say("note.rows_independent")))
     if unit == "question":
         rows.append(note_row("questions_independent", "", say("note.questions_independent")))
-    alike = [str(row["metric"]) for row in scored if row["n_clusters"] >= 2 and pd.isna(row["low"])]
+    alike = ", ".join(str(row["metric"]) for row in scored if row["n_clusters"] >= 2 and pd.isna(row["low"]))
     if alike:
-        names = ", ".join(alike)
-        rows.append(note_row("all_alike", names, say("note.all_alike", metrics=names)))
+        rows.append(note_row("all_alike", alike, say("note.all_alike", metrics=alike)))
     for code, names, values in _cluster_notes(scored, unit):
         about = "" if len(names) == len(scored) else ", ".join(names)
         rows.append(note_row(code, about, say(f"note.{code}", **values)))
