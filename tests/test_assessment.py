@@ -456,12 +456,9 @@ def test_answers_to_one_question_are_a_cluster_where_no_document_is_named(key, b
     assert (row["n"], row["n_clusters"]) == (120, 30)
     told = set(sheet.notes["code"]) & {"questions_independent", "rows_independent"}
     assert told == {"questions_independent"}
-    assert sheet.scenario.cluster == "sample_id"
     pooled = weighable(frame.assign(faithfulness=scores.ravel())).moments.means(by=None)
     pd.testing.assert_frame_equal(pooled, sheet.means)
     alone = rn.assess(frame.assign(faithfulness=scores.ravel()).iloc[::4])
-    assert alone.scenario.cluster is None
     assert "rows_independent" in set(alone.notes["code"])
     named = rn.assess(frame.assign(faithfulness=scores.ravel(), doc_name=frame.index // 40))
-    assert named.scenario.cluster is None
     assert named.means.iloc[0]["n_clusters"] == 3

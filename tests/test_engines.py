@@ -491,7 +491,7 @@ def test_a_weight_for_nothing_warns_where_the_documents_are_at_hand(native):
             call(frame, doc_weights={"甲,pdf": 2.0})
         with pytest.warns(RagnbWarning, match="does not occur"):
             call(on(native, {"faithfulness": [0.5]}), doc_weights={"甲.pdf": 2.0})
-    with pytest.warns(RagnbWarning, match="did you mean 'faithfulness'"):
+    with pytest.raises(RagnbError, match="did you mean 'faithfulness'"):
         rn.weigh(frame, metric_weights={"faithfullness": 2.0})
 
 

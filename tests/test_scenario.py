@@ -300,8 +300,23 @@ def test_a_weight_is_a_finite_number_of_at_least_0(folder, key, weight, words):
     refused_at(folder, text, 4, f"{key}.差旅.pdf", words)
 
 
-def test_weights_are_not_all_0(folder):
-    refused_at(folder, f"{BASE}metric_weights:\n  a: 0\n  b: 0.0\n", 2, "metric_weights", "all weights are 0")
+def test_a_weight_of_0_leaves_its_name_out(folder):
+    text = f"{BASE}metric_weights: {{faithfulness: 0}}\ndoc_weights: {{a: 0}}\n"
+    scenario = load(folder, text)
+    assert (scenario.metric_weights, scenario.doc_weights) == ({"faithfulness": 0.0}, {"a": 0.0})
+
+
+def test_the_weight_of_an_unknown_metric_is_refused_where_it_stands(folder):
+    text = f"{BASE}metric_weights:\n  faithfulness: 1\n  context_recal: 10\n"
+    refused_at(folder, text, 4, "metric_weights.context_recal", "did you mean 'context_recall'")
+    own = "metrics:\n  - {name: tone, low: 1, high: 5}\nrubric:\n  dimensions: [{name: 语气}, {name: 清晰}]\n"
+    own += "  passing: {metric: 语气, op: '>=', at: 6}\n"
+    weights = {"tone": 2.0, "语气": 3.0, "accuracy": 0.0}
+    got = load(folder, f"{BASE}{own}metric_weights: {{tone: 2, 语气: 3, accuracy: 0}}\n")
+    assert got.metric_weights == weights
+    kept = got.replace(metrics=["faithfulness"])
+    assert kept.metric_weights == weights
+    assert "tone" not in kept.snapshot_text()
 
 
 @pytest.mark.parametrize("weight", ["1", "0.35", ".5", "5.", "+2", "1.0e-05", "1.5E+3"])
@@ -784,7 +799,7 @@ WEIGHTS = st.dictionaries(NAME, st.floats(min_value=1e-300, allow_infinity=False
 @given(
     title=NAME,
     where=st.dictionaries(NAME, SCALAR, max_size=4),
-    metric_weights=WEIGHTS,
+    metric_weights=st.dictionaries(st.sampled_from([*METRICS, "mine"]), st.floats(0, allow_infinity=False)),
     doc_weights=WEIGHTS,
     level=st.floats(0, 1, exclude_min=True, exclude_max=True),
     refusal=st.lists(NAME, max_size=3),

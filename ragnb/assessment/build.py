@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from ragnb.gates import check_gates, completeness
 from ragnb.scenario import Scenario, load_scenario
 from ragnb.schema import DEFAULT_GATES, METRICS, Gate, Metric, resolve_metrics
 from ragnb.traces import RATES, mark_unanswerable, outcome_counts
-from ragnb.weights import column_names, moments
+from ragnb.weights import column_names, moments, present_weights
 
 
 def assess(source: Any, **overrides: Any) -> Assessment:
@@ -69,7 +69,7 @@ def assess(source: Any, **overrides: Any) -> Assessment:
     scenario, frame = opened(source, overrides)
     inputs = gather(scenario, frame)
     try:
-        return _sheet(with_clusters(scenario, inputs), inputs)
+        return _sheet(scenario, inputs)
     finally:
         if inputs.stream is not None:
             inputs.stream.close()
@@ -91,16 +91,6 @@ def scenario_of(path: Path, overrides: Mapping[str, Any], role: str = "") -> Sce
     return Scenario(**{role: path}).replace(**overrides)
 
 
-def with_clusters(scenario: Scenario, inputs: Inputs) -> Scenario:
-    """Rows of one question (repeats, several systems) are a cluster, where nothing names a larger one."""
-    names = column_names(inputs.frame)
-    if inputs.stream is not None or scenario.cluster is not None or scenario.doc in names:
-        return scenario
-    key = next((name for name in streams.QUESTIONS if name in names), None)
-    repeated = key is not None and bool(inputs.frame[key].dropna().duplicated().any())
-    return scenario.replace(cluster=key) if repeated else scenario
-
-
 def prepared(scenario: Scenario, inputs: Inputs) -> list[Metric]:
     """Return the metrics of a run; those that cannot grade a refusal lose the scores of unanswerable questions."""
     metrics = metrics_of(scenario, inputs.frame)
@@ -114,6 +104,7 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     _check_candidate(scenario, names, frame)
     asked = gates_of(scenario, metrics, inputs)
     parts = {name: _part(scenario, inputs, streams.of_system(frame, name), metrics) for name in names}
+    docs = set().union(*(part.pop("docs") for part in parts.values()))
     found = {
         key: _stacked({name: part[key] for name, part in parts.items()}) for key in next(iter(parts.values()))
     }
@@ -126,9 +117,10 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     gates = _decided_by(scenario.candidate, pd.concat([gates, input_gates], ignore_index=True))
     shared = overlap(frame, metrics, scenario, names)
     card = judge.calibrated(scenario, inputs.ratings)
-    notes = words.notes(scenario, inputs, found, gates, metrics, card, shared)
+    notes = words.notes(scenario, inputs, found, gates, metrics, card, shared, docs)
     diagnoses = found["diagnoses"]
-    weighed = streams.weighed(frame, scenario, metrics, total=not means["reason"].any())
+    settings = scenario.replace(**_settings(scenario, metrics, docs))
+    weighed = streams.weighed(frame, settings, metrics, total=not means["reason"].any())
     several = len(names) > 1
     return Assessment(
         scenario=scenario,
@@ -156,12 +148,13 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
 
 def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric]) -> dict[str, Any]:
     """Return the result frames of one system, or of a run that names none."""
-    settings = {name: getattr(scenario, name) for name in ("metric_weights", "doc_weights", "orient", "rescale")}
+    reduced = moments(frame, metrics=metrics, doc=scenario.doc, cluster=scenario.cluster)
+    settings = _settings(scenario, metrics, reduced.docs)
     finish: dict[str, Any] = settings | {"level": scenario.level, "strict": False}
     reading = settings | {"doc": scenario.doc, "cluster": scenario.cluster, "level": scenario.level}
-    reduced = moments(frame, metrics=metrics, doc=scenario.doc, cluster=scenario.cluster)
     outcomes = outcome_counts(frame, lang=scenario.lang) if inputs.labelled else None
     return {
+        "docs": reduced.docs,
         "means": reduced.means(**finish),
         "diagnoses": diagnose(frame, metrics=metrics, lang=scenario.lang, **reading),
         "modes": failure_summary(frame, metrics=metrics, **reading),
@@ -169,6 +162,16 @@ def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric])
         "documents": breakdowns.by_document(frame, metrics, scenario, finish),
         "slices": breakdowns.by_slice(frame, metrics, scenario, finish),
         "unscored": breakdowns.unscored(frame, reduced, outcomes),
+    }
+
+
+def _settings(scenario: Scenario, metrics: list[Metric], docs: Collection[str]) -> dict[str, Any]:
+    """Return how means are weighed, without the weights of what does not occur, which a note names."""
+    return {
+        "metric_weights": present_weights(scenario.metric_weights, [metric.name for metric in metrics]),
+        "doc_weights": present_weights(scenario.doc_weights, docs),
+        "orient": scenario.orient,
+        "rescale": scenario.rescale,
     }
 
 
@@ -216,12 +219,9 @@ def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[A
         return None
     means = None
     if shared:
-        settings = {
-            name: getattr(scenario, name) for name in ("metric_weights", "doc_weights", "orient", "rescale")
-        }
         rows = streams.of_questions(frame, key, shared)
         found = moments(rows, metrics=metrics, doc=scenario.doc, cluster=scenario.cluster, by="system")
-        means = found.means(**settings, level=scenario.level, strict=False)
+        means = found.means(**_settings(scenario, metrics, found.docs), level=scenario.level, strict=False)
     return Overlap({name: len(own) for name, own in asked.items()}, len(shared), means)
 
 

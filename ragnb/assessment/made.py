@@ -81,7 +81,7 @@ def glossary(w: Writer) -> Safe:
     """One sentence for each word that a reader may not know, and for each metric of this run."""
     known: dict[str, Any] = texts.entry(w.lang, "glossary")
     unit = w.unit
-    skipped = {"documents", "clusters"} - {f"{unit}s"}
+    skipped = {"documents", "clusters", "questions"} - {f"{unit}s"}
     said = [key for key, text in known.items() if isinstance(text, str) and key not in skipped]
     rows = [
         _term(w.say(f"column.{key}", level=w.level), key, w.say(f"glossary.{key}", level=w.level)) for key in said

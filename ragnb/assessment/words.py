@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from ragnb.assessment.inputs import Inputs
-from ragnb.assessment.streams import MOST_SHOWN, QUESTIONS, head_of
+from ragnb.assessment.streams import MOST_SHOWN, head_of
 from ragnb.calibration import CalibrationCard
 from ragnb.diagnostics import least_set_note
-from ragnb.errors import listing
+from ragnb.errors import listing, near_names
 from ragnb.markup import count, number, one_line, percent, with_interval
 from ragnb.ratings import looks_like_ratings
 from ragnb.scenario import Scenario
 from ragnb.schema import METRICS, Metric, note_frame, note_row, records, undeclared_columns
 from ragnb.texts import counted, entry, load
 from ragnb.traces import count_unanswerable
-from ragnb.weights import column_names
+from ragnb.weights import nfc
 from ragnb.weights import notes as weight_notes
 
 Row = dict[str, str]
@@ -156,15 +156,14 @@ def _listed(rows: list[dict[Any, Any]], say: Callable[..., str], *, percent: boo
 
 def notes(
     scenario: Scenario, inputs: Inputs, found: Mapping[str, Any], gates: pd.DataFrame, metrics: list[Metric],
-    card: CalibrationCard | None, overlap: Overlap | None,
+    card: CalibrationCard | None, overlap: Overlap | None, docs: Collection[str],
 ) -> pd.DataFrame:  # fmt: skip
     """Return all notes of a run, the ones that change how numbers are read first."""
     lang, means = scenario.lang, found["means"]
     rows: list[Row] = [*_system_notes(scenario, means, overlap)]
     rows += _of_all_or_one({name: _mean_notes(part, metrics, lang) for name, part in by_system(means)})
-    if scenario.cluster in QUESTIONS and scenario.doc not in column_names(inputs.frame):
-        rows.append(note_row("questions_independent", "", load(lang)("note.questions_independent")))
     rows += _judge_notes(card, metrics, lang)
+    rows += _unused_weights(scenario, metrics, docs)
     rows += _setting_notes(scenario, inputs, metrics)
     rows += _gate_notes(scenario, gates)
     rows += _trace_notes(inputs, lang)
@@ -223,6 +222,18 @@ def _judge_notes(card: CalibrationCard | None, metrics: list[Metric], lang: str)
         yield note_row("no_ratings", "ratings", load(lang)("sheet.no_ratings"))
     if card is not None and card.verdict != "TRUST":
         yield note_row("judge_not_trusted", "judge", load(lang)("note.judge", reason=card.reasons[0]))
+
+
+def _unused_weights(scenario: Scenario, metrics: list[Metric], docs: Collection[str]) -> Iterator[Row]:
+    """Say which weights are for what does not occur, with the near names."""
+    say = load(scenario.lang)
+    names = [metric.name for metric in metrics]
+    absent = [("metric", name, names) for name in scenario.metric_weights if name not in names]
+    absent += [("doc", name, sorted(docs)) for name in scenario.doc_weights if nfc(name) not in docs]
+    for what, name, have in absent:
+        near = near_names(name, have)
+        hint = say("editor.near", names=", ".join(near)) if near else ""
+        yield note_row(f"{what}_weight_absent", name, say(f"note.{what}_weight_absent", name=name) + hint)
 
 
 def _setting_notes(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Iterator[Row]:

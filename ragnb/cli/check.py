@@ -38,7 +38,7 @@ Exit code: 0 passed, 1 blocked by a gate, 2 bad or incomplete input.
 @click.option("--traces", type=FILE, help="The answers of one system.")
 @click.option("--scores", type=FILE, help="A table of scores.")
 @click.option("--markdown", type=FILE, help="Write the sheet as Markdown to this file.")
-@click.option("--json", "json_file", type=FILE, help="Write the gates as JSON to this file.")
+@click.option("--json", "json_file", type=FILE, help="Write the gates and notes as JSON to this file.")
 @click.option("--junit", type=FILE, help="Write the gates as JUnit XML to this file.")
 @PARAM
 @click.option("--lang", type=click.Choice(texts.LANGUAGES), help="The language of what is said.")
@@ -57,7 +57,7 @@ def check_command(
     if markdown is not None:
         write_whole(markdown, sheet.to_markdown())
     if json_file is not None:
-        write_whole(json_file, gates_json(sheet.gates))
+        write_whole(json_file, gates_json(sheet.gates, notes=sheet.notes))
     if junit is not None:
         write_whole(junit, gates_junit(sheet.gates, name=sheet.scenario.name, lang=sheet.scenario.lang))
     return BAD_INPUT if sheet.incomplete else BLOCKED if sheet.blocked else PASSED

@@ -20,6 +20,7 @@ from ragnb.weights import (
     indicators,
     moments,
     plain_sums,
+    question_columns,
     total_rises,
 )
 
@@ -124,7 +125,8 @@ def failure_summary(
     """
     chosen = resolve_metrics(metrics, column_names(scores))
     bars = warning_bars(rules, chosen)
-    keys = [name for name in dict.fromkeys((doc, cluster)) if name in column_names(scores)]
+    have = column_names(scores)
+    keys = [name for name in dict.fromkeys((doc, cluster, *question_columns(have, cluster))) if name in have]
     code, frame = _flagged(scores, chosen, bars, keys)
     how: dict[str, Any] = {"metric_weights": metric_weights, "orient": orient, "rescale": rescale}
     how |= {"doc_weights": doc_weights, "doc": doc, "part": code, "parts": len(MODES)}

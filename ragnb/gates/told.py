@@ -13,6 +13,7 @@ from ragnb import texts
 from ragnb.files import json_text
 from ragnb.gates.check import COLUMNS
 from ragnb.markup import count, number, percent, with_interval
+from ragnb.schema import NOTE_COLUMNS
 
 
 def gate_sentences(gates: pd.DataFrame, *, lang: str = "en") -> list[str]:
@@ -51,8 +52,10 @@ def gate_sentences(gates: pd.DataFrame, *, lang: str = "en") -> list[str]:
     return out
 
 
-def gates_json(gates: pd.DataFrame) -> str:
+def gates_json(gates: pd.DataFrame, *, notes: pd.DataFrame | None = None) -> str:
     """Return the gates as JSON: same gates, same bytes; numbers to 12 significant digits, null where missing.
+
+    The notes of the run, where they are given, follow with their code, subject and text.
 
     Examples
     --------
@@ -64,7 +67,8 @@ def gates_json(gates: pd.DataFrame) -> str:
     True
     """
     rows = [{name: _plain(row[name]) for name in COLUMNS} for row in gates.to_dict("records")]
-    return json_text({"blocked": bool(gates["blocks"].any()), "gates": rows})
+    told = {} if notes is None else {"notes": notes[list(NOTE_COLUMNS)].to_dict("records")}
+    return json_text({"blocked": bool(gates["blocks"].any()), "gates": rows} | told)
 
 
 def _plain(value: Any) -> Any:

@@ -22,11 +22,12 @@ from ragnb.schema import Gate, Metric, Profile
 
 Text = Annotated[str, Field(strict=True), AfterValidator(checks.visible)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Weight = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
-Weights = Annotated[dict[Text, Weight], AfterValidator(checks.distinct_keys), AfterValidator(checks.positive_sum)]
+Weight = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False), BeforeValidator(checks.plain_decimal)]
+Weights = Annotated[dict[Text, Weight], AfterValidator(checks.distinct_keys)]
 File = Annotated[Path, BeforeValidator(checks.input_file)]
 Files = Annotated[Path, BeforeValidator(checks.input_files)]
 Pattern = Annotated[str, Field(strict=True), AfterValidator(checks.pattern)]
+MetricWeights = Annotated[Weights, AfterValidator(checks.known_weights)]
 GateRow = Annotated[Gate, BeforeValidator(checks.exact_numbers)]
 MetricRow = Annotated[
     Annotated[str, Field(strict=True), Tag("<name>")]

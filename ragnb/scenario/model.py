@@ -28,6 +28,7 @@ from ragnb.scenario.kinds import (
     File,
     GateRow,
     MetricRow,
+    MetricWeights,
     Number,
     Pattern,
     ProfileRow,
@@ -37,7 +38,7 @@ from ragnb.scenario.kinds import (
 from ragnb.scenario.snapshot import dump
 from ragnb.scenario.source import Source
 from ragnb.scenario.words import invisible, masked
-from ragnb.schema import Anchor, Dimension, Gate, Metric, Profile, Rubric
+from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubric
 
 SOURCES = ("scores", "traces", "cases", "ratings")
 
@@ -125,7 +126,7 @@ class Scenario(BaseModel):
     slices: tuple[Text, ...] | None = None
     rubric: Rubric | None = None
     metrics: Annotated[tuple[MetricRow, ...], AfterValidator(checks.known_metrics)] | None = None
-    metric_weights: Weights = Field(default_factory=dict)
+    metric_weights: MetricWeights = Field(default_factory=dict)
     doc_weights: Weights = Field(default_factory=dict)
     orient: StrictBool = True
     rescale: StrictBool = False
@@ -240,7 +241,9 @@ class Scenario(BaseModel):
                 raise unknown("override", masked(key), list(self.__pydantic_fields__))
             if not checks.blank(value):
                 settings[key] = checks.filled(value, getattr(self, key)) if key.endswith("_weights") else value
-        made = self._made(settings, None, self._context)
+        # The weight of a metric of the file stays where `metrics=` leaves the metric out.
+        once = {"declared": {*self._context.get("declared", ()), *self.declared}}
+        made = self._made(settings, None, {**self._context, **once})
         made._source = self._source
         return made
 
@@ -261,7 +264,10 @@ class Scenario(BaseModel):
         lang: zh
         """
         folder = Path(relative_to) if relative_to is not None else self._context.get("folder") or Path.cwd()
-        return dump({key: getattr(self, key) for key in self.__pydantic_fields__}, folder.resolve())
+        settings = {key: getattr(self, key) for key in self.__pydantic_fields__}
+        known = {*METRICS, *self.declared}
+        settings["metric_weights"] = {k: v for k, v in self.metric_weights.items() if k in known}
+        return dump(settings, folder.resolve())
 
 
 _OWNERS: Mapping[str, type[Any]] = MappingProxyType(

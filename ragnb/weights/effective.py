@@ -11,7 +11,7 @@ import numpy as np
 
 from ragnb.schema import Metric, resolve_metrics
 from ragnb.weights.cells import Flags
-from ragnb.weights.check import check_weights, warn_unused
+from ragnb.weights.check import check_metric_weights
 from ragnb.weights.columns import Array, score_columns
 from ragnb.weights.engines import column_names, scored_columns
 from ragnb.weights.finish import plan_total, weight_vector
@@ -91,8 +91,7 @@ def effective_weights(
     chosen = resolve_metrics(metrics, column_names(scores))
     scores = scored_columns(scores, chosen)
     values, _ = score_columns(scores, chosen)
-    checked = check_weights(metric_weights, "metric_weights")
-    warn_unused(checked, [m.name for m in chosen], "metric_weights", stacklevel=4)
+    checked = check_metric_weights(metric_weights, [m.name for m in chosen], stacklevel=4)
     vector = weight_vector(chosen, checked)
     plan = plan_total(chosen, vector, orient=orient, rescale=rescale, strict=strict)
     added = intercepts(chosen, plan.slopes, rescale=rescale)

@@ -172,11 +172,24 @@ def words_of(count: int) -> list[str]:
     return [f"__p{w}" for w in range(max(-(-count // WORD), 1))]
 
 
-def patterned(frame: Frame, metrics: Sequence[Metric], keys: Mapping[str, str]) -> nw.LazyFrame[Any]:
+def means_of(frame: Frame, metrics: Sequence[Metric]) -> list[float]:
+    """Return the mean of each metric without a finite range, by one query; 0 for the others."""
+    schema = frame.collect_schema()
+    asked = {f"m{k}": score_of(m.name, schema[m.name]).mean() for k, m in enumerate(metrics) if not m.bounded}
+    if not asked:
+        return [0.0] * len(metrics)
+    row = collected(swift(frame).select(**asked))
+    found = {name: row[name].to_list()[0] for name in asked}
+    return [float(found[f"m{k}"]) if pd.notna(found.get(f"m{k}")) else 0.0 for k in range(len(metrics))]
+
+
+def patterned(
+    frame: Frame, metrics: Sequence[Metric], keys: Mapping[str, str], middles: Sequence[float] | None = None
+) -> nw.LazyFrame[Any]:
     """Return the columns that are reduced, and nothing else.
 
-    They are the `keys` (new name to column), the pattern ``__p0`` …, centred scores ``__x0`` … (0 in a gap),
-    ``__f0`` and ``__a0`` … (failed, not applicable), scores ``__v0`` … and ``__bad``.
+    They are the `keys` (new name to column), the pattern ``__p0`` …, scores less `middles` ``__x0`` … (0 in a
+    gap), ``__f0`` and ``__a0`` … (failed, not applicable), scores ``__v0`` … and ``__bad``.
     """
     key = {name: key_of(frame, column) for name, column in keys.items()}
     named = [c for m in metrics for c in (m.name, f"{m.name}__status")]
@@ -187,7 +200,7 @@ def patterned(frame: Frame, metrics: Sequence[Metric], keys: Mapping[str, str]) 
     new = {**key, BAD: any_fault(faults)}
     zero, one = nw.lit(0, dtype=nw.Int64), nw.lit(1, dtype=nw.Int64)
     words = dict.fromkeys(words_of(len(metrics)), zero)
-    for k, centre in enumerate(centres(metrics).tolist()):
+    for k, centre in enumerate(centres(metrics).tolist() if middles is None else middles):
         value = nw.col(f"__v{k}")
         bit = nw.lit(2 ** (k % WORD), dtype=nw.Int64)
         words[f"__p{k // WORD}"] += nw.when(value.is_null()).then(zero).otherwise(bit)

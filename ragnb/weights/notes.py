@@ -18,8 +18,9 @@ def notes(means: pd.DataFrame, *, lang: str = "en") -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``code, about, text``: few or effectively few clusters, one document that carries the result, rows
-        taken as independent, failed cells, a weighted score that does not exist, a turned metric.
+        ``code, about, text``: few or effectively few clusters, one document that carries the result, rows or
+        questions taken as independent, scores all alike without a range, failed cells, a weighted score that
+        does not exist, a turned metric.
 
     Examples
     --------
@@ -35,6 +36,11 @@ def notes(means: pd.DataFrame, *, lang: str = "en") -> pd.DataFrame:
     rows = []
     if unit == "row" and scored:
         rows.append(note_row("rows_independent", "", say("note.rows_independent")))
+    if unit == "question":
+        rows.append(note_row("questions_independent", "", say("note.questions_independent")))
+    alike = ", ".join(str(row["metric"]) for row in scored if row["n_clusters"] >= 2 and pd.isna(row["low"]))
+    if alike:
+        rows.append(note_row("all_alike", alike, say("note.all_alike", metrics=alike)))
     for code, names, values in _cluster_notes(scored, unit):
         about = "" if len(names) == len(scored) else ", ".join(names)
         rows.append(note_row(code, about, say(f"note.{code}", **values)))
@@ -77,14 +83,14 @@ def _cluster_notes(scored: list[dict[Any, Any]], unit: str) -> list[tuple[str, l
         values: dict[str, object] = {"n": g, "g_eff": round(g_eff, 1)}
         kind = ""
         if g < 2:
-            kind = "one_row" if unit == "row" else "one_cluster"
-        elif unit != "row" and top and not pd.isna(top):
+            kind = "one_row" if unit in ("row", "question") else "one_cluster"
+        elif unit not in ("row", "question") and top and not pd.isna(top):
             kind = "dominated"
             values |= {"name": top, "share": round(100 * row["top_share"])}
         elif g >= _VERY_FEW and g_eff < _VERY_FEW - 1e-6:
             kind = "few_effective"
         elif g < _FEW:
-            kind = "few_rows" if unit == "row" else "few_clusters"
+            kind = "few_rows" if unit in ("row", "question") else "few_clusters"
         if kind:
             found.setdefault((kind, values.get("name", g)), ([], values))[0].append(str(row["metric"]))
     return [(kind, names, values) for (kind, _), (names, values) in found.items()]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb.schema import ABOUT_COLUMNS, RESULT_COLUMNS
-from ragnb.weights.cells import Flags, centres
+from ragnb.weights.cells import Flags
 from ragnb.weights.columns import Array
 from ragnb.weights.finish import Estimates, Plan
 
@@ -43,7 +43,7 @@ def result_table(source: Moments, found: Estimates, plan: Plan, weights: Array, 
         "n_clusters": found.n_clusters.astype(np.int64),
         "n_eff": found.n_eff,
         "df": found.g_eff - 1,
-        "cluster_unit": np.full(n.size, _unit(source), dtype=object),
+        "cluster_unit": np.full(n.size, source.unit, dtype=object),
         "range_low": np.tile([*(m.low for m in source.metrics), plan.low], groups),
         "range_high": np.tile([*(m.high for m in source.metrics), plan.high], groups),
         "level": np.full(n.size, level),
@@ -61,8 +61,6 @@ def result_table(source: Moments, found: Estimates, plan: Plan, weights: Array, 
     return table
 
 
-def _unit(source: Moments) -> str:
-    return ("document" if source.cluster is None else "cluster") if source.clusters else "row"
 
 
 def _in_total(source: Moments, weights: Array) -> Flags:
@@ -79,7 +77,7 @@ def plain_sums(found: Moments) -> Array:
     [[1.25]]
     """
     c = found.cells
-    own = c.sums + c.n[:, None] * c.present * centres(found.metrics)
+    own = c.sums + c.n[:, None] * c.present * c.centre
     sums: Array = np.zeros((len(found.rows), own.shape[1]))
     np.add.at(sums, c.group, own)
     return sums
