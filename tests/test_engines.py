@@ -217,8 +217,6 @@ def test_means_are_those_of_a_loop_and_of_pandas(engine, case):
         assert [None if pd.isna(name) else name for name in groups] == [row["group"] for row in want]
     ours = rn.weighted_means(on("pandas", columns), **options)
     pd.testing.assert_frame_equal(got, ours, rtol=1e-12, atol=1e-12)
-    assert got.attrs["clusters"] == ours.attrs["clusters"]
-    assert [top["name"] for top in got.attrs["top"]] == [top["name"] for top in ours.attrs["top"]]
 
 
 @pytest.mark.parametrize("case", [c for c, (columns, _) in CASES.items() if "sample_id" in columns])

@@ -80,6 +80,9 @@ def test_every_default_is_the_documented_one(folder):
         "orient": True,
         "rescale": False,
         "level": 0.95,
+        "candidate": None,
+        "damaged": {"allow": 0.0},
+        "sample": False,
         "gates": None,
         "no_data": "fail",
         "refusal": ("not in context",),
@@ -133,6 +136,9 @@ doc_weights: {322_双源CT成像技术.pdf: 0.25, "0123": 1.0e-3}
 orient: false
 rescale: true
 level: 0.9
+candidate: strong
+damaged: {allow: 0.01}
+sample: true
 gates:
 - {name: G1, metric: faithfulness, op: ">=", at: 0.8}
 no_data: skip
@@ -367,7 +373,7 @@ def test_plain_numbers_are_numbers(folder, weight):
         ("gates: [{name: G, metric: a, op: '>=', at: '1'}]", "gates[0].at", "'1' is not a number"),
         ("gates: [{name: G, metric: a, op: '>=', at: true}]", "gates[0].at", "true is not a number"),
         ("gates: [{name: G, metric: a, op: '>=', at: .inf}]", "gates[0].at", "inf is not finite"),
-        ("gates: [{name: G, metric: a, op: '>='}]", "gates[0].at", "is needed"),
+        ("gates: [{name: G, metric: a, op: '>='}]", "gates[0].threshold", "is needed"),
         ("gates: [{name: G, metrc: a, op: '>=', at: 1}]", "gates[0].metrc", "did you mean 'metric'?"),
         ("refusal: no answer", "refusal", "'no answer' is not a list"),
         ("refusal: ['']", "refusal[0]", "blank"),
@@ -434,11 +440,11 @@ ANCHOR = "  anchors:\n  - {question: Q, answer: A, scores: "
         (f"rubric:\n{TONE}  decimals: NO\n", 5, "rubric.decimals", "'NO' is neither true nor false"),
         ("rubric:\n  dimensions: [{name: tone}]\n", 2, "rubric.passing.metric",
          "'accuracy' is no dimension; (have: tone). Or say from where on an answer passes: passing: {metric:"),
-        ("rubric:\n  high: 5\n", 2, "rubric.passing.at", "7 lies off the scale 1 to 5; write a score of it"),
+        ("rubric:\n  high: 5\n", 2, "rubric.passing.threshold", "7 lies off the scale 1 to 5; write a score of it"),
         ("rubric:\n  passing: {metric: acuracy, op: '>=', at: 8}\n", 3, "rubric.passing.metric", "'accuracy'?"),
         ("rubric:\n  passing: {metric: accuracy, op: '<=', at: 8}\n", 3, "rubric.passing.op", "write '>='"),
         ("rubric:\n  passing: {metric: accuracy, op: '>=', at: '8'}\n", 3, "rubric.passing.at", "not a number"),
-        ("rubric:\n  passing: {metric: accuracy, op: '>='}\n", 3, "rubric.passing.at", "is needed"),
+        ("rubric:\n  passing: {metric: accuracy, op: '>='}\n", 3, "rubric.passing.threshold", "is needed"),
         (f"rubric:\n{TONE}{ANCHOR}{{tone: 11}}}}\n", 6, "rubric.anchors[0].scores.tone", "which is 1 to 10"),
         (f"rubric:\n{TONE}  decimals: false\n{ANCHOR}{{tone: 3.5}}}}\n", 7, "rubric.anchors[0].scores.tone",
          "in whole numbers"),

@@ -1,4 +1,4 @@
-"""Scenario → Assessment: read, label, weigh, diagnose, hold against the gates, and say it in words."""
+"""Scenario → Assessment: read, label, weigh, diagnose, check the gates, and say it in words, system by system."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from ragnb.assessment import breakdowns, judge, streams, words
 from ragnb.assessment.inputs import Inputs, gather
 from ragnb.assessment.result import Assessment
+from ragnb.assessment.words import Overlap
 from ragnb.diagnostics import RULES, diagnose, failure_summary
 from ragnb.diagnostics.rules import warning_bars
-from ragnb.errors import RagnbError
-from ragnb.gates import check_gates
+from ragnb.errors import RagnbError, unknown
+from ragnb.gates import check_gates, completeness
 from ragnb.scenario import Scenario, load_scenario
 from ragnb.schema import DEFAULT_GATES, METRICS, Gate, Metric, resolve_metrics
-from ragnb.traces import RATES, outcome_counts
-from ragnb.weights import column_names, moments, present_weights
+from ragnb.traces import RATES, mark_unanswerable, outcome_counts
+from ragnb.weights import column_names, moments, nfc, present_weights
 
 
 def assess(source: Any, **overrides: Any) -> Assessment:
@@ -37,8 +40,10 @@ def assess(source: Any, **overrides: Any) -> Assessment:
     -------
     Assessment
         Metrics that cannot be added up leave the weighted score missing, with a note; nothing raises for that.
-        Without gates in the scenario, traces are held against `DEFAULT_GATES`, and scores against the warning
-        bars of the diagnostic rules.
+        Without gates in the scenario, traces with gold are checked by `DEFAULT_GATES`; the warning thresholds
+        of the diagnostic rules are shown for scores and never block. Where the rows name several systems in the
+        column ``system``, each has its own means, gates and diagnoses, and the run passes only if every one
+        does, or the ``candidate`` of the scenario.
 
     Raises
     ------
@@ -86,46 +91,143 @@ def scenario_of(path: Path, overrides: Mapping[str, Any], role: str = "") -> Sce
     return Scenario(**{role: path}).replace(**overrides)
 
 
+def prepared(scenario: Scenario, inputs: Inputs) -> list[Metric]:
+    """Return the metrics of a run; those that cannot grade a refusal lose the scores of unanswerable questions."""
+    metrics = metrics_of(scenario, inputs.frame)
+    inputs.frame = mark_unanswerable(inputs.frame, metrics=metrics)
+    return metrics
+
+
 def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
-    frame, lang = inputs.frame, scenario.lang
-    shape: dict[str, Any] = {"doc": scenario.doc, "cluster": scenario.cluster}
-    metrics = metrics_of(scenario, frame)
-    reduced = moments(frame, metrics=metrics, **shape)
-    settings: dict[str, Any] = {name: getattr(scenario, name) for name in ("orient", "rescale")}
-    settings["metric_weights"] = present_weights(scenario.metric_weights, [m.name for m in metrics])
-    settings["doc_weights"] = present_weights(scenario.doc_weights, reduced.docs)
-    finish: dict[str, Any] = settings | {"level": scenario.level, "strict": False}
-    means = reduced.means(**finish)
-    systems = streams.distinct(frame, "system") if "system" in column_names(frame) else 0
-    by_system = moments(frame, metrics=metrics, by="system", **shape).means(**finish) if systems > 1 else None
-    reading = settings | shape | {"level": scenario.level}
-    gates = check_gates(means, gates=gates_of(scenario, metrics, inputs), no_data=scenario.no_data)
-    modes = failure_summary(frame, metrics=metrics, **reading)
+    metrics = prepared(scenario, inputs)
+    frame, names = streams.systems(inputs.frame)
+    _check_candidate(scenario, names, frame)
+    asked = gates_of(scenario, metrics, inputs)
+    used, unused = _weights_used(scenario, metrics, frame)
+    parts = {name: _part(used, inputs, streams.of_system(frame, name), metrics) for name in names}
+    found = {
+        key: _stacked({name: part[key] for name, part in parts.items()}) for key in next(iter(parts.values()))
+    }
+    means = found["means"]
+    gates = check_gates(means, gates=asked, no_data=scenario.no_data)
+    allow = scenario.damaged.allow
+    input_gates = completeness(
+        means, lines=inputs.lines, coverage=inputs.coverage, allow=allow, no_data=scenario.no_data
+    )
+    gates = _decided_by(scenario.candidate, pd.concat([gates, input_gates], ignore_index=True))
+    shared = overlap(frame, metrics, used, names)
     card = judge.calibrated(scenario, inputs.ratings)
-    notes = words.notes(scenario, inputs, means, gates, modes, metrics, systems, card, reduced)
-    diagnoses = diagnose(frame, metrics=metrics, lang=lang, **reading)
-    outcomes = outcome_counts(frame, lang=lang) if inputs.labelled else None
-    weighed = streams.weighed(frame, scenario.replace(**settings), metrics, total=not means.attrs["why_no_total"])
+    notes = words.notes(scenario, inputs, found, gates, metrics, card, shared, unused)
+    diagnoses = found["diagnoses"]
+    weighed = streams.weighed(frame, used, metrics, total=not means["reason"].any())
+    several = len(names) > 1
     return Assessment(
         scenario=scenario,
         scores=weighed if inputs.stream is None else streams.worst_rows(weighed, diagnoses),
         rows=inputs.rows,
-        unscored=breakdowns.unscored(reduced, outcomes),
-        spread=breakdowns.spread(frame, metrics, means if by_system is None else by_system),
+        unscored=sum(part["unscored"] for part in parts.values()),
+        spread=breakdowns.spread(frame, metrics, means),
         means=means,
-        systems=by_system,
-        documents=breakdowns.by_document(frame, metrics, scenario, finish),
-        slices=breakdowns.by_slice(frame, metrics, scenario, finish),
+        systems=means if several else None,
+        common=None if shared is None else shared.means,
+        common_questions=0 if shared is None else shared.common,
+        documents=found["documents"],
+        slices=found["slices"],
         diagnoses=diagnoses,
-        modes=modes,
-        outcomes=outcomes,
+        modes=found["modes"],
+        outcomes=found["outcomes"],
         gates=gates,
         notes=notes,
-        ledger=words.ledger(inputs, means, lang),
-        verdict=words.verdict(scenario, means, gates, systems > 1),
+        ledger=words.ledger(inputs, means, scenario.lang),
+        verdict=words.verdict(scenario, means, gates),
         inputs=inputs.files,
         calibration=card,
     )
+
+
+def _weights_used(scenario: Scenario, metrics: list[Metric], frame: Any) -> tuple[Scenario, words.Unused]:
+    """Return the scenario with the weights of what occurs, and the names that do not, each with those that do."""
+    names = [metric.name for metric in metrics]
+    listed = scenario.doc_weights and scenario.doc in column_names(frame)
+    docs = [nfc(name) for name in streams.distinct_values(frame, scenario.doc)] if listed else []
+    used = scenario.replace(
+        metric_weights=present_weights(scenario.metric_weights, names),
+        doc_weights=present_weights(scenario.doc_weights, docs),
+    )
+    unused = [("metric", name, names) for name in scenario.metric_weights if name not in used.metric_weights]
+    unused += [("doc", name, docs) for name in scenario.doc_weights if name not in used.doc_weights]
+    return used, unused
+
+
+def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric]) -> dict[str, Any]:
+    """Return the result frames of one system, or of a run that names none."""
+    reduced = moments(frame, metrics=metrics, doc=scenario.doc, cluster=scenario.cluster)
+    settings: dict[str, Any] = {name: getattr(scenario, name) for name in ("metric_weights", "orient", "rescale")}
+    settings["doc_weights"] = present_weights(scenario.doc_weights, reduced.docs)
+    finish: dict[str, Any] = settings | {"level": scenario.level, "strict": False}
+    reading = settings | {"doc": scenario.doc, "cluster": scenario.cluster, "level": scenario.level}
+    outcomes = outcome_counts(frame, lang=scenario.lang) if inputs.labelled else None
+    return {
+        "means": reduced.means(**finish),
+        "diagnoses": diagnose(frame, metrics=metrics, lang=scenario.lang, **reading),
+        "modes": failure_summary(frame, metrics=metrics, **reading),
+        "outcomes": outcomes,
+        "documents": breakdowns.by_document(frame, metrics, scenario, finish),
+        "slices": breakdowns.by_slice(frame, metrics, scenario, finish),
+        "unscored": breakdowns.unscored(frame, reduced, outcomes),
+    }
+
+
+def _stacked(parts: Mapping[Any, Any]) -> Any:
+    """Return the frames of several systems as one, with the column ``system``; that of a single one as it is."""
+    if len(parts) == 1:
+        return next(iter(parts.values()))
+    named = [
+        frame.assign(system=pd.Series(name, index=frame.index, dtype=object))
+        for name, frame in parts.items()
+        if isinstance(frame, pd.DataFrame)
+    ]
+    if not named:
+        return None
+    whole = pd.concat(named, ignore_index=True)
+    return whole[["system", *(column for column in whole if column != "system")]]
+
+
+def _check_candidate(scenario: Scenario, names: list[Any], frame: Any) -> None:
+    wanted = scenario.candidate
+    if wanted is None or wanted in names:
+        return
+    if names == [None]:
+        names = streams.distinct_values(frame, "system") if "system" in column_names(frame) else []
+        if wanted in names:
+            return
+    step = "" if names else "The rows name no system; leave candidate: out, or add a column 'system'."
+    raise unknown("candidate", wanted, [str(name) for name in names], step)
+
+
+def _decided_by(candidate: str | None, gates: pd.DataFrame) -> pd.DataFrame:
+    """Let only the gates of the candidate block, where one is named among several systems."""
+    if candidate is None:
+        return gates
+    other = gates["system"].notna() & (gates["system"] != candidate)
+    reason = gates["reason"].mask(other, "not the candidate")
+    return gates.assign(blocks=gates["blocks"] & ~other, reason=reason)
+
+
+def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[Any]) -> Overlap | None:
+    """Return the means by system on their common questions; None where all answered the same ones."""
+    key, asked = streams.questions_by_system(frame, names)
+    shared = set.intersection(*asked.values()) if asked else set()
+    if all(own == shared for own in asked.values()):
+        return None
+    means = None
+    if shared:
+        settings: dict[str, Any] = {k: getattr(scenario, k) for k in ("metric_weights", "orient", "rescale")}
+        rows = streams.of_questions(frame, key, shared)
+        found = moments(rows, metrics=metrics, doc=scenario.doc, cluster=scenario.cluster, by="system")
+        settings["doc_weights"] = present_weights(scenario.doc_weights, found.docs)
+        means = found.means(**settings, level=scenario.level, strict=False)
+    return Overlap({name: len(own) for name, own in asked.items()}, len(shared), means)
 
 
 def metrics_of(scenario: Scenario, frame: Any) -> list[Metric]:
@@ -148,5 +250,7 @@ def gates_of(scenario: Scenario, metrics: list[Metric], inputs: Inputs) -> tuple
     found = list(DEFAULT_GATES) if inputs.with_gold else []
     quality = [metric for metric in metrics if metric.role == "quality"]
     ops: dict[str, Any] = {metric.name: ">=" if metric.better == "higher" else "<=" for metric in quality}
-    found += [Gate(name, name, ops[name], bar) for name, bar in warning_bars(RULES, quality).items()]
+    # Nobody named these thresholds, so they are shown and never block.
+    bars = warning_bars(RULES, quality)
+    found += [Gate(name, name, ops[name], bar, advisory=True) for name, bar in bars.items()]
     return tuple(found)

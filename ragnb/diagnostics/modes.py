@@ -106,8 +106,7 @@ def failure_summary(
         - ``cost``: the rise of the total weighted score if every score of the mode's samples that is past its
           warning bar were lifted to the bar; the costs of all modes add up to the rise from lifting them
           everywhere. nan where there is no total.
-
-        ``attrs["costliest"]`` is the mode other than ``fine`` that costs most, None where none costs anything.
+        - ``costliest``: True for the mode other than ``fine`` that costs most, where one costs anything.
 
     Raises
     ------
@@ -143,8 +142,7 @@ def failure_summary(
             "cost": cost,
         }
     )
-    table.attrs["costliest"] = _costliest(cost)
-    return table
+    return table.assign(costliest=table["failure_mode"] == _costliest(cost))
 
 
 _SHARES = {"share": "value", "low": "low", "high": "high", "n_clusters": "n_clusters"}

@@ -148,9 +148,10 @@ def read_means(means: pd.DataFrame, metrics: Metrics, by: str | None, lang: str,
             f"{listing(name for name in means.columns if name not in ('metric', 'value', 'low', 'high'))})"
         )
     chosen = _chosen(means, metrics, total)
-    every = {name: _range(means, name) for name in chosen}
-    drawn = tuple(name for name in chosen if all(map(math.isfinite, every[name])))
     records = means.to_dict("records")
+    about: dict[str, Mapping[Any, Any]] = {str(row["metric"]): row for row in records}
+    every = {name: _range(about[name], name) for name in chosen}
+    drawn = tuple(name for name in chosen if all(map(math.isfinite, every[name])))
     systems = tuple(dict.fromkeys(str(row[by]) for row in records)) if by else ("",)
     return Means(
         metrics=drawn,
@@ -160,8 +161,8 @@ def read_means(means: pd.DataFrame, metrics: Metrics, by: str | None, lang: str,
             for row in records
         },
         ranges={name: every[name] for name in drawn},
-        better={name: means.attrs.get("better", {}).get(name) or _declared(name) for name in drawn},
-        rates=frozenset(means.attrs.get("rates", KNOWN_RATES)),
+        better={name: told.get("better") or _declared(name) for name in drawn for told in [about[name]]},
+        rates=frozenset(name for name in chosen if about[name].get("role", _known_role(name)) == "rate"),
         endless=tuple(name for name in chosen if name not in drawn),
         lang=lang,
     )
@@ -181,10 +182,13 @@ def _chosen(means: pd.DataFrame, metrics: Metrics, total: bool) -> Sequence[str]
     return [*chosen, *([TOTAL] if total and TOTAL in here else [])]
 
 
-def _range(means: pd.DataFrame, name: str) -> tuple[float, float]:
-    declared = (METRICS[name].low, METRICS[name].high) if name in METRICS else (0.0, 1.0)
-    low, high = means.attrs.get("ranges", {}).get(name, declared)
-    return float(low), float(high)
+def _range(row: Mapping[Any, Any], name: str) -> tuple[float, float]:
+    low, high = (METRICS[name].low, METRICS[name].high) if name in METRICS else (0.0, 1.0)
+    return float(row.get("range_low", low)), float(row.get("range_high", high))
+
+
+def _known_role(name: str) -> str:
+    return "rate" if name in KNOWN_RATES else "quality"
 
 
 def _declared(name: str) -> str:

@@ -33,8 +33,8 @@ def radar(
     Parameters
     ----------
     means : DataFrame
-        ``[by,] metric, value`` and more, as `weighted_means` returns it. Ranges and directions come from its
-        ``attrs``, else from METRICS, else they are 0 to 1 and higher.
+        ``[by,] metric, value`` and more, as `weighted_means` returns it. Ranges and directions are its
+        columns, else from METRICS, else they are 0 to 1 and higher.
     metrics : str or several, optional
         The axes; by default the metrics that enter the weighted score. The total is no axis.
     by : str, optional

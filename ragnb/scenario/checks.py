@@ -162,7 +162,7 @@ def one_target(columns: dict[str, str]) -> dict[str, str]:
 def exact_numbers(value: Any) -> Any:
     """Refuse a metric or gate whose numbers are text or true/false, which the schema would take."""
     if isinstance(value, Mapping):
-        for key in ("low", "high", "weight", "at"):
+        for key in ("low", "high", "weight", "threshold", "at"):
             number = value.get(key, 0.0)
             if isinstance(number, bool) or not isinstance(number, int | float):
                 raise refuse(f"{shown(number)} is not a number", key)

@@ -56,6 +56,19 @@ class Bands(BaseModel):
         return self
 
 
+class Damaged(BaseModel):
+    """Which share of the input lines may be damaged or lost before the input counts as incomplete.
+
+    Examples
+    --------
+    >>> Damaged(allow=0.01).allow
+    0.01
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    allow: Number = Field(default=0.0, ge=0, le=1)
+
+
 def _no_literal_key(profile: Profile) -> Profile:
     if holds_secret(f"{profile.base_url} {profile.model}"):
         raise ValueError(

@@ -24,6 +24,7 @@ from ragnb.errors import RagnbError, unknown
 from ragnb.scenario import checks, kinds, refusals
 from ragnb.scenario.kinds import (
     Bands,
+    Damaged,
     File,
     GateRow,
     MetricRow,
@@ -72,6 +73,12 @@ class Scenario(BaseModel):
         Whether lower-is-better metrics are turned round in the total; whether metrics are scaled to 0–1 in it.
     level : float in (0, 1)
         Of the intervals.
+    candidate : str, optional
+        The system whose gates decide, where there are several; without it each system must pass.
+    damaged : Damaged
+        ``allow``: the share of damaged or lost input lines that is accepted, 0 by default.
+    sample : bool
+        Whether the traces are a sample on purpose, so that gold questions without a trace are expected.
     gates : sequence of Gate, optional
         None leaves the choice to the run, an empty list means none.
     no_data : {"fail", "skip"}
@@ -124,6 +131,9 @@ class Scenario(BaseModel):
     orient: StrictBool = True
     rescale: StrictBool = False
     level: Number = Field(default=0.95, gt=0, lt=1)
+    candidate: Text | None = None
+    damaged: Damaged = Damaged()
+    sample: StrictBool = False
     gates: Annotated[tuple[GateRow, ...], AfterValidator(checks.distinct_gates)] | None = None
     no_data: Literal["fail", "skip"] = "fail"
     refusal: tuple[Text, ...] = ("not in context",)
@@ -261,6 +271,6 @@ class Scenario(BaseModel):
 
 
 _OWNERS: Mapping[str, type[Any]] = MappingProxyType(
-    {"": Scenario, "metrics": Metric, "gates": Gate, "bands": Bands, "llm_profiles": Profile, "rubric": Rubric}
-    | {"rubric.dimensions": Dimension, "rubric.anchors": Anchor, "rubric.passing": Gate}
+    {"": Scenario, "metrics": Metric, "gates": Gate, "bands": Bands, "damaged": Damaged, "llm_profiles":
+    Profile, "rubric": Rubric} | {"rubric.dimensions": Dimension, "rubric.anchors": Anchor, "rubric.passing": Gate}
 )

@@ -5,6 +5,7 @@ Frames are wide, one row a sample. A column name with ``__`` is never a metric.
 
 from ragnb.schema.case import EvalCase, Result, applicable_metrics, missing_fields
 from ragnb.schema.columns import (
+    ABOUT_COLUMNS,
     CASE_COLUMNS,
     DERIVED_COLUMNS,
     NOTE_COLUMNS,
@@ -21,7 +22,8 @@ from ragnb.schema.picks import SharedPicks
 from ragnb.schema.rubric import Anchor, Dimension, Rubric, refuse
 
 __all__ = [
-    "CASE_COLUMNS", "DEFAULT_GATES", "DERIVED_COLUMNS", "KNOWN_RATES", "METRICS", "NOTE_COLUMNS", "RESULT_COLUMNS",
+    "ABOUT_COLUMNS", "CASE_COLUMNS", "DEFAULT_GATES", "DERIVED_COLUMNS", "KNOWN_RATES", "METRICS", "NOTE_COLUMNS",
+    "RESULT_COLUMNS",
     "STATUS_WORDS", "Anchor", "Dimension", "EvalCase", "Gate", "Metric", "Profile", "Result", "Rubric", "Rule",
     "SharedPicks", "applicable_metrics", "declare_step", "metric_list", "missing_fields", "note_frame", "note_row",
     "records", "refuse", "resolve_metrics", "undeclared_columns",

@@ -68,6 +68,7 @@ _ROWS = (
     _wording("support_lexical", "wording of the answer that stands in the retrieved passages; not faithfulness"),
     _wording("number_support", "figures of the answer that stand in the retrieved passages / its figures"),
     _wording("name_support", "names of the answer that stand in the retrieved passages / its names"),
+    _rate("correct_outcome", variant="answered with a right citation, or rightly refused / labelled"),
     _rate("answer_precision", variant="answered, answerable and hit / answered"),
     _rate("over_refusal", "lower", variant="refused / answerable"),
     _rate("under_refusal", "lower", variant="answered / unanswerable"),

@@ -74,6 +74,9 @@ class Metric:
         Other names of the same thing; readers rename them.
     variant : str
         What exactly is computed, where tools differ.
+    grades_refusals : bool
+        Whether it tells a correct refusal from an invented answer. Any other metric does not apply to questions
+        that gold calls unanswerable: else inventing an answer could raise its mean.
 
     Examples
     --------
@@ -92,6 +95,7 @@ class Metric:
     weight: Annotated[Number, Field(ge=0, allow_inf_nan=False)] = 1.0
     aliases: Needs = ()
     variant: str = ""
+    grades_refusals: Annotated[bool, Field(strict=True)] = False
 
     @model_validator(mode="after")
     def _range_is_open(self) -> Metric:

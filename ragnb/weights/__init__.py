@@ -76,11 +76,14 @@ def weighted_means(
     -------
     DataFrame
         ``[by,] metric, weight, value, low, high, se, n, n_missing, n_failed, n_not_applicable, n_clusters,
-        n_eff``; the last row of a group is ``weighted_score``. ``value`` is Σ v·s / Σ v over scored samples,
-        nan where there is none; ``low, high`` is Wilson's interval on the metric's range at the size that the
-        delete-one-cluster jackknife gives, with Student's t (see ``stats.mean_interval``), nan with fewer than two
-        clusters; ``n_eff`` is Kish's. ``weight`` is nan for a rate outside the total. ``attrs`` holds ranges and
-        directions.
+        n_eff, df, cluster_unit, range_low, range_high, better, kind, role, level, top_share, top_cluster,
+        reason``; the last row of a group is ``weighted_score``, whose role is ``total``. ``value`` is Σ v·s / Σ
+        v over scored samples, nan where there is none; ``low, high`` is Wilson's interval on the metric's range
+        at the size that the delete-one-cluster jackknife gives, with Student's t (see ``stats.mean_interval``),
+        nan with fewer than two clusters; ``n_eff`` is Kish's; ``df`` is 1/Σh² − 1 over the clusters' shares h.
+        ``weight`` is nan for a rate outside the total. ``cluster_unit`` is ``document``, ``cluster`` or
+        ``row``; ``top_cluster`` a cluster with the largest share, ``top_share``. ``reason`` says why there is
+        no weighted score.
 
     Raises
     ------

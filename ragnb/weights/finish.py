@@ -29,10 +29,10 @@ class Plan:
         The affine map of a metric into the total: −1 turns a lower-is-better metric round, 1/range rescales.
     centre, low, high : float
         The total's own centre and range; nan low where there is no total.
-    reason : (str, str)
-        Why there is no total, as a code (``mixed``, ``unbounded``) and its detail; empty where there is one.
     why_not : str
         Why there is no total, in words; empty where there is one.
+    reason : str
+        The same as a code (``mixed``, ``unbounded``), a colon and its detail.
     """
 
     weights: Array
@@ -41,7 +41,7 @@ class Plan:
     low: float
     high: float
     why_not: str = ""
-    reason: tuple[str, str] = ("", "")
+    reason: str = ""
 
 
 def weight_vector(metrics: Sequence[Metric], weights: Mapping[str, float]) -> Array:
@@ -112,13 +112,14 @@ def plan_total(
     used = [m for m, w in zip(metrics, weights, strict=True) if w > 0]
     lower = np.array([orient and m.better == "lower" for m in metrics], dtype=bool)
     spans = {(0.0, 1.0) if rescale and m.bounded else (m.low, m.high) for m in used}
-    why, reason = "", ("", "")
+    why, reason = "", ""
     if len(spans) > 1:
-        reason = "mixed", ", ".join(f"{m.name} {m.low:g}..{m.high:g}" for m in used)
-        why = f"metrics of different ranges are never added up ({reason[1]}); select metrics, or pass rescale=True"
+        listed = ", ".join(f"{m.name} {m.low:g}..{m.high:g}" for m in used)
+        reason = f"mixed: {listed}"
+        why = f"metrics of different ranges are never added up ({listed}); select metrics, or pass rescale=True"
     for metric in used:
         if orient and metric.better == "lower" and not metric.bounded:
-            reason = "unbounded", metric.name
+            reason = f"unbounded: {metric.name}"
             why = f"{metric.name!r} is lower-is-better and has no finite range; declare one, or orient=False"
     if why and strict:
         raise RagnbError(why)

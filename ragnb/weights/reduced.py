@@ -108,8 +108,8 @@ class Moments:
         orient, rescale : bool
             As in `weighted_means`.
         strict : bool
-            Whether metrics that cannot be added up raise; else the weighted score is missing and
-            ``attrs["why_no_total"]`` says why.
+            Whether metrics that cannot be added up raise; else the weighted score is missing and its ``reason``
+            says why.
 
         Raises
         ------
@@ -136,9 +136,7 @@ class Moments:
         doc_weight = document_weights(self.cells, self.docs, v)
         size = len(source.rows)
         found = finish(source.cells, size, self.metrics, plan, doc_weight, level)
-        table = result_table(source, found, plan, vector)
-        table.attrs["level"] = level
-        return table
+        return result_table(source, found, plan, vector, level)
 
     def pooled(self) -> Moments:
         """Return the moments of all groups together, as `means(by=None)` takes them.
