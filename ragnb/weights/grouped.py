@@ -72,7 +72,7 @@ def reduce_query(
     named = dict.fromkeys(c for c in (by, doc_column, cluster) if c is not None)
     keys = {column: f"__k{i}" for i, column in enumerate(dict.fromkeys([*named, *maybe]))}
     middles = centres(metrics, means_of(source, metrics))
-    rows = patterned(source, metrics, {alias: column for column, alias in keys.items()}, middles)
+    rows = patterned(source, metrics, {alias: column for column, alias in keys.items()}, middles.tolist())
 
     def table_by(questions: str | None) -> Table:
         by_keys = [keys[c] for c in dict.fromkeys([*named, *([] if questions is None else [questions])])]
