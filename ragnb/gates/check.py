@@ -98,7 +98,7 @@ def check_gates(
 def _check_bar(gate: Gate, row: Mapping[Any, Any] | None, ranges: Mapping[str, Range]) -> None:
     low, high = _range(gate, row, ranges)
     if not low - SLACK <= gate.at <= high + SLACK:
-        hint = f"; write {gate.at / 100:g}" if low == 0 and high == 1 and 1 < gate.at <= 100 else ""
+        hint = f"; write {gate.at / 100:g}" if high == 1 and 1 < gate.at <= 100 else ""
         raise RagnbError(f"gate {gate.name!r}: {gate.at:g} lies outside {gate.metric}'s {low:g}..{high:g}{hint}")
 
 

@@ -11,10 +11,10 @@ from ragnb.readers.lossy import Lossy
 from ragnb.schema import METRICS, Metric, SharedPicks
 
 CASE_ALIASES: Mapping[str, tuple[str, ...]] = {
-    "question": ("user_input", "query", "input", "q", "questions", "问题", "用户问题", "提问", "問題"),
+    "question": ("user_input", "query", "input", "q", "questions", "chat_input", "问题", "用户问题", "提问", "問題"),
     "answer": (
         "response", "generated_answer", "output", "actualOutput", "actual_output", "predicted_answers",
-        "Model answer", "responses", "答案", "回答", "模型答案", "模型回答", "系统回答", "系統回答",
+        "generated_texts", "Model answer", "responses", "答案", "回答", "模型答案", "模型回答", "系统回答", "系統回答",
     ),
     "ground_truth_answer": (
         "reference", "ground_truth", "ground_truths", "reference_answer", "gt_answer", "truth", "expectedOutput",
@@ -22,8 +22,8 @@ CASE_ALIASES: Mapping[str, tuple[str, ...]] = {
         "正确答案", "真实答案", "參考答案", "標準答案",
     ),
     "retrieved_contexts": (
-        "contexts", "context", "retrieval_context", "retrievalContext", "retrieved_context", "passage",
-        "上下文", "检索上下文", "检索结果", "检索内容", "召回内容", "檢索結果",
+        "contexts", "context", "retrieval_context", "retrievalContext", "retrieved_context",
+        "retrieved_contents", "passage", "上下文", "检索上下文", "检索结果", "检索内容", "召回内容", "檢索結果",
     ),
     "ground_truth_contexts": ("reference_contexts", "reference_context", "参考上下文", "參考上下文"),
     "doc_name": (
@@ -105,7 +105,7 @@ def rename_map(
     Examples
     --------
     >>> rename_map(["user_input", "context_ relevancy", "style"])
-    {'user_input': 'question', 'context_ relevancy': 'context_relevance'}
+    {'user_input': 'question', 'context_ relevancy': 'context_relevancy'}
     """
     picks = picks.of(columns) if isinstance(picks, SharedPicks) else dict(picks or {})
     for name in picks:

@@ -53,14 +53,14 @@ class Cells:
 
 
 def centres(metrics: Sequence[Metric]) -> Array:
-    """Return what each metric is centred on: the middle of its range, 0 where it has none.
+    """Return what each metric is centred on: the middle of its scale, 0 where it has none.
 
     Examples
     --------
     >>> centres([Metric("a"), Metric("b", 1, 5)])
     array([0.5, 3. ])
     """
-    return np.array([(m.low + m.high) / 2 if m.bounded else 0.0 for m in metrics], dtype=float)
+    return np.array([sum(m.scale) / 2 if m.bounded else 0.0 for m in metrics], dtype=float)
 
 
 def reduce_rows(

@@ -76,6 +76,7 @@ def bootstrap(
     named = check_weights(doc_weights, "doc_weights")
     units = _units(self.cells, plan, np.array([named.get(name, 1.0) for name in self.docs] + [1.0]))
     spans = np.array([*table.attrs["ranges"].values()])
+    spans[-1, 0] = plan.least
     middles = np.append(centres(self.metrics), plan.centre)
     usable = table["n_clusters"].to_numpy().reshape(len(self.rows), len(spans)) >= 2
     found = np.full((*usable.shape, 3), np.nan)
