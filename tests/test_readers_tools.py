@@ -565,7 +565,7 @@ def test_a_conversation_in_a_cell_gives_its_last_question(tmp_path):
     text = csv_text(["user_input", "response", "faithfulness"], *[[cell, "a", "1"] for cell in cells])
     frame = read_scores(write(tmp_path, "a.csv", text))
     assert frame["question"].tolist() == ["Who?", "Who?", *cells[2:]]
-    assert told(frame, "unparsed") == [("unparsed", "user_input", 1)]
+    assert told(frame, "unparsed") == [("unparsed", "question", 1)]
 
 
 # Traces and gold

@@ -192,6 +192,40 @@ def joined_texts(raw: Raw, name: str, report: Lossy) -> None:
     report.add("mapped", name, "several texts joined by line ends", joined)
 
 
+def last_turns(raw: Raw, name: str, report: Lossy) -> None:
+    """Take the last turn of the user for a cell that holds a conversation."""
+    cells = raw.columns[name]
+    found = {i: turn for i, cell in enumerate(cells) if (turn := _last_turn(cell)) is not None}
+    for i, turn in found.items():
+        cells[i] = turn
+    report.add("mapped", name, "last turn of the user in a conversation", len(found))
+    printed = sum(isinstance(cell, str) and cell.startswith("[HumanMessage(") for cell in cells)
+    report.add("unparsed", name, "printed conversations, kept as text", printed)
+
+
+def _last_turn(cell: Any) -> str | None:
+    """Return the text of the last turn of a user, None where the cell holds no conversation with one."""
+    if isinstance(cell, str):
+        cell = parse_list(cell) if cell.lstrip().startswith("[") else None
+    turns = cell.tolist() if isinstance(cell, np.ndarray) else [cell] if isinstance(cell, Mapping) else cell
+    if not isinstance(turns, list | tuple):
+        return None
+    by_user = [turn for turn in turns if isinstance(turn, Mapping) and _speaker(turn) in ("human", "user")]
+    return next((text for turn in reversed(by_user) if (text := _said(turn)) is not None), None)
+
+
+def _speaker(turn: Mapping[str, Any]) -> str:
+    return str(next((turn[key] for key in ("role", "type", "speaker", "from") if key in turn), "")).casefold()
+
+
+def _said(turn: Mapping[str, Any]) -> str | None:
+    """Return the text of a turn, whose content may be a list of parts."""
+    content = next((turn[key] for key in ("content", "text", "value") if key in turn), None)
+    if isinstance(content, list):
+        content = "\n".join(part["text"] for part in content if isinstance(part, Mapping) and "text" in part)
+    return content if isinstance(content, str) and content.strip() else None
+
+
 def as_text(value: Any) -> str | None:
     """Return a cell of a text column as text; missing stays missing.
 
