@@ -389,8 +389,11 @@ def test_a_cosine_enters_the_total_at_its_raw_value_beside_shares():
         assert means.loc["weighted_score", "value"] == pytest.approx(plain.mean(), abs=1e-12)
         assert rn.weighted_score(frame, rescale=rescale).tolist() == pytest.approx(plain.tolist(), abs=1e-12)
     assert means.loc["semantic_similarity", "low"] < -0.1
-    alone = rn.weighted_means(frame.assign(semantic_similarity=[-0.5, -0.4, -0.3, -0.2]), metrics=["semantic_similarity"])
-    assert (alone["low"] < alone["value"]).all() and (alone["value"] < alone["high"]).all()
+    alone = rn.weighted_means(
+        frame.assign(semantic_similarity=[-0.5, -0.4, -0.3, -0.2]), metrics=["semantic_similarity"]
+    )
+    assert (alone["low"] < alone["value"]).all()
+    assert (alone["value"] < alone["high"]).all()
     assert alone["value"].tolist() == pytest.approx([-0.35, -0.35])
 
 
@@ -419,7 +422,8 @@ def test_a_value_a_hair_beyond_an_end_is_that_end_and_said_so(tmp_path, name, va
 @pytest.mark.parametrize(
     ("values", "proposed"),
     [((0, 1.01), None), ((0.2, 1.005), None), ((1.0, 1.01), None), ((-0.005, 1.01), None),
-     ((-0.005, 1), "-1, 1"), ((1, 4), "1, 5"), ((1, 7), "1, 10"), ((0, 3), None), ((20, 80), "0, 100"), ((-2, 1), "-2, 2")],
+     ((-0.005, 1), "-1, 1"), ((1, 4), "1, 5"), ((1, 7), "1, 10"), ((0, 3), None),
+     ((20, 80), "0, 100"), ((-2, 1), "-2, 2")],
 )  # fmt: skip
 def test_no_scale_is_proposed_that_the_values_contradict(values, proposed):
     with pytest.raises(RagnbError) as caught:

@@ -64,7 +64,8 @@ def text_of(value: Any) -> str | None:
 
 def passages_of(value: Any) -> list[str] | None:
     """The passages of a case: None where the system has not run; a lone text is one passage."""
-    return as_texts(list(value) if hasattr(value, "__iter__") and not isinstance(value, str | Mapping) else value)[0]
+    several = hasattr(value, "__iter__") and not isinstance(value, str | Mapping)
+    return as_texts(list(value) if several else value)[0]
 
 
 def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) -> list[Task]:

@@ -24,7 +24,10 @@ RATING_ALIASES: Mapping[str, tuple[str, ...]] = {
         "item", "sample_id", "qid", "query_id", "record_id", "trace_id", "traceId", "span_id", "context.span_id",
         "example_id", "id", "样本", "编号", "样本编号", "问题编号", "题号", "編號",
     ),
-    "dimension": ("criterion", "criteria", "aspect", "metric", "annotation_name", "assessment_name", "维度", "评分维度", "指标"),
+    "dimension": (
+        "criterion", "criteria", "aspect", "metric", "annotation_name", "assessment_name", "维度",
+        "评分维度", "指标",
+    ),
     "judge": (
         "judge_score", "judge_rating", "llm_judge", "llm_score", "llm_rating", "评审", "评审评分", "模型评分",
     ),
@@ -196,9 +199,7 @@ def _open(
         if len(asked) == 1 and asked[0] in raw.columns:
             picks[asked[0]] = role
     alternate = alternating(raw.columns)
-    names = rename_map(
-        list(raw.columns), picks=picks, file=raw.file, aliases=RATING_ALIASES, alternate=alternate
-    )
+    names = rename_map(list(raw.columns), picks=picks, file=raw.file, aliases=RATING_ALIASES, alternate=alternate)
     raw.columns = name_system(apply_names(raw.columns, names, report), report)
     if raw.uneven:
         line, found = raw.uneven[0]

@@ -198,7 +198,7 @@ def _long(table: Table, judges: list[str]) -> pd.DataFrame:
     if not side:
         was = next((r["column"] for r in table.report.rows if r["detail"] == "score"), "score")
         raise RagnbError(
-            f"{place(raw.file)}column {was!r} does not say who gave the scores, and tools write automatic ones so; "
+            f"{place(raw.file)}column {was!r} does not say who gave the scores; automatic ones look the same; "
             f"if people gave them, say human={was!r}, or bring a column that names the rater: "
             "columns={'…': 'rater'}; if a judge did, bring the table of people's scores with this one as judged="
         )
@@ -207,7 +207,9 @@ def _long(table: Table, judges: list[str]) -> pd.DataFrame:
         return frame
     if judges:
         return frame
-    raters = frame["rater"] = frame.get("rater", pd.Series(None, index=frame.index, dtype=object))
+    if "rater" not in frame:
+        frame["rater"] = pd.Series(None, index=frame.index, dtype=object)
+    raters = frame["rater"]
     if kinds is not None:
         is_judge = np.array([kind == "judge" for kind in kinds], dtype=bool)
     elif table.judges:

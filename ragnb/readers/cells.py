@@ -22,8 +22,10 @@ NO_NUMBER = {*MISSING_WORDS, *"-–—/无無", "--", "#n/a", "#na", "n.a.", "-n
 _LITERAL = re.compile(r"""\[\s*(?:\]|[uUrRbB]?['"]|[\[{(\d]|None\b)""")
 _ODD_ESCAPE = re.compile(r"""\\(?![\n\\'"abfnrtvxuUN])""")
 _PRINTED = ("('", '("', "{'", '{"', "array(")
-_TEXT_KEYS = ("text", "content", "pagecontent", "chunktext", "body", "snippet", "contentpreview", "chunk", "passage")
-"""Where the text of a passage object is, by `_loose`; a chunk or passage may also be a number, so they are last."""
+_TEXT_KEYS = (
+    "text", "content", "pagecontent", "chunktext", "body", "snippet", "contentpreview", "chunk", "passage",
+)  # fmt: skip
+"""Where the text of a passage object is, by `_loose`; a chunk or passage may be a number, so they are last."""
 _DOC_KEYS = ("source", "filename", "file", "doc", "docname", "document", "docid", "documentid", "documentname")
 _NAMES = {*_DOC_KEYS, "url", "uri", "link", "path", "filepath", "hash"} - {"document"}
 
@@ -88,7 +90,7 @@ Passage = tuple[str, Mapping[str, Any] | None]
 
 
 def _passages(value: Any) -> tuple[list[Passage] | None, bool]:
-    """Return the passages of a cell and whether all were understood; what is not stays as text, objects as JSON."""
+    """Return the passages of a cell and whether all were understood; what is not stays as text or JSON."""
     if absent(value):
         return None, True
     if isinstance(value, str):
@@ -126,7 +128,7 @@ def _passage(item: Any) -> Passage | None:
 
 
 def _text_in(fields: Mapping[str, Any]) -> str | None:
-    """Return the text under the key that says so, there or one level down, else the longest text that is no name."""
+    """Return the text under the key that says so, there or one level down, else the longest that is no name."""
     texts = {_loose(key): cell for key, cell in fields.items() if isinstance(cell, str)}
     named = [texts[key] for key in _TEXT_KEYS if key in texts]
     if any(map(str.strip, named)):
@@ -148,7 +150,9 @@ def _doc_of(fields: Mapping[str, Any], text: str) -> str | None:
     metadata = fields.get("metadata", fields.get("meta"))
     for held in (fields, metadata if isinstance(metadata, Mapping) else {}):
         near = {_loose(key): cell for key, cell in held.items() if cell != text}
-        found = next((near[key] for key in _DOC_KEYS if isinstance(near.get(key), str | int) and near[key] != ""), None)
+        found = next(
+            (near[key] for key in _DOC_KEYS if isinstance(near.get(key), str | int) and near[key] != ""), None
+        )
         if found is not None:
             return as_id(found)
     return None
@@ -164,11 +168,12 @@ def text_lists(raw: Raw, name: str, report: Lossy) -> None:
     raw.columns[name] = [None if found is None else [text for text, _ in found] for found, _ in pairs]
     report.add("unparsed", name, "kept as one text", sum(not understood for _, understood in pairs))
     side = name.removesuffix("_contexts")
-    docs = [found and [fields and _doc_of(fields, text) for text, fields in found] for found, _ in pairs]
-    rest = [found and [fields and _beside(fields, text) for text, fields in found] for found, _ in pairs]
+    passages = [found or [] for found, _ in pairs]
+    docs = [[fields and _doc_of(fields, text) for text, fields in found] for found in passages]
+    rest = [[fields and _beside(fields, text) for text, fields in found] for found in passages]
     for column, cells in ((f"{side}_doc_names", docs), (f"{side}_fields", rest)):
-        if any(any(cell or ()) for cell in cells) and column not in raw.columns:
-            raw.columns[column] = [cell if any(cell or ()) else None for cell in cells]
+        if any(map(any, cells)) and column not in raw.columns:
+            raw.columns[column] = [cell if any(cell) else None for cell in cells]
             report.add("kept", name, f"what objects hold beside their text, as {column}", len(cells))
 
 

@@ -12,10 +12,13 @@ from ragnb.readers.raw import absent
 from ragnb.schema import METRICS, Metric, SharedPicks
 
 CASE_ALIASES: Mapping[str, tuple[str, ...]] = {
-    "question": ("user_input", "query", "input", "q", "questions", "chat_input", "问题", "用户问题", "提问", "問題"),
+    "question": (
+        "user_input", "query", "input", "q", "questions", "chat_input", "问题", "用户问题", "提问", "問題",
+    ),
     "answer": (
         "response", "generated_answer", "output", "actualOutput", "actual_output", "predicted_answers",
-        "generated_texts", "Model answer", "responses", "答案", "回答", "模型答案", "模型回答", "系统回答", "系統回答",
+        "generated_texts", "Model answer", "responses", "答案", "回答", "模型答案", "模型回答", "系统回答",
+        "系統回答",
     ),
     "ground_truth_answer": (
         "reference", "ground_truth", "ground_truths", "reference_answer", "gt_answer", "truth", "expectedOutput",

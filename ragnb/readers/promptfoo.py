@@ -53,7 +53,7 @@ def read(raw: Raw, report: Lossy) -> None:
 
 
 def _errored(columns: dict[str, list[Any]], errors: list[Any], outputs: list[Any], rows: int) -> list[bool]:
-    """Whether the answer or a score could not be made; a file without reasons tells by an error without an answer."""
+    """Whether a row has no score; a file without reasons tells by an error beside no answer."""
     reasons = columns.get("failureReason", [None] * rows)
     silent = [absent(output) or output == "" for output in outputs] or [True] * rows
     return [

@@ -1,4 +1,4 @@
-"""RGB: questions with passages that hold the answer and passages that do not; its ``answer`` is the gold answer."""
+"""RGB: questions with passages that hold the answer and others that do not; ``answer`` is the gold answer."""
 
 from __future__ import annotations
 

@@ -114,19 +114,21 @@ def _rows(document: Document, text: str, separator: str, report: Lossy) -> tuple
                 if found is None:
                     raise RagnbError(
                         f"{place(document.path, at + 1)}the row that starts here is no CSV ({error}); look for a "
-                        "quote that is not closed, or one inside a cell with quotes around it, which is written twice"
+                        "quote that is not closed, or for one within a quoted cell, which is written twice"
                     ) from error
                 rows.append(found)
                 lines.append(at + 1)
                 at, early = at + 1, early + 1
     finally:
         csv.field_size_limit(before)
-    report.add("mapped", None, "rows with a quote that closes before its cell ends, read as pandas reads them", early)
+    report.add(
+        "mapped", None, "rows with a quote that closes before its cell ends, read as pandas reads them", early
+    )
     return rows, lines
 
 
 def _closed_early(line: str) -> list[str] | None:
-    """Return the cells of a line of tabs in which each quote that opens a cell closes in it, though not at its end.
+    """Return the cells of a line of tabs where each quote that opens a cell closes in the line, though too early.
 
     Examples
     --------

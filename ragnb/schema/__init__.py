@@ -22,7 +22,7 @@ from ragnb.schema.rubric import Anchor, Dimension, Rubric, refuse
 
 __all__ = [
     "CASE_COLUMNS", "CLIP", "DEFAULT_GATES", "DERIVED_COLUMNS", "KNOWN_RATES", "METRICS", "NOTE_COLUMNS",
-    "RESULT_COLUMNS", "STATUS_WORDS", "Anchor", "Dimension", "EvalCase", "Gate", "Metric", "Profile", "Result", "Rubric", "Rule",
-    "SharedPicks", "applicable_metrics", "declare_step", "missing_fields", "note_frame", "note_row", "records",
-    "refuse", "resolve_metrics", "scale_of", "undeclared_columns",
+    "RESULT_COLUMNS", "STATUS_WORDS", "Anchor", "Dimension", "EvalCase", "Gate", "Metric", "Profile", "Result",
+    "Rubric", "Rule", "SharedPicks", "applicable_metrics", "declare_step", "missing_fields", "note_frame",
+    "note_row", "records", "refuse", "resolve_metrics", "scale_of", "undeclared_columns",
 ]  # fmt: skip

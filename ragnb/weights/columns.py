@@ -104,8 +104,8 @@ def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
     if least < metric.low or most > metric.high:
         beyond = least if least < metric.low else most
         warnings.warn(
-            f"column {metric.name!r}: {float(beyond)!r} is taken for {np.clip(beyond, metric.low, metric.high):g}, as "
-            f"are all values within {CLIP:g} of an end of {metric.low:g}..{metric.high:g}",
+            f"column {metric.name!r}: {float(beyond)!r} and other values within {CLIP:g} of an end of "
+            f"{metric.low:g}..{metric.high:g} are taken for that end",
             RagnbWarning,
             stacklevel=2,
         )
