@@ -81,7 +81,7 @@ def judge_command(
         click.echo(say("judge.cli.need", **vars(estimated(cases_of(scenario), client, **options))))
         return PASSED
     store.parent.mkdir(parents=True, exist_ok=True)
-    found = judge(cases_of(scenario), client, name=scenario.name, **options)
+    found = judge(cases_of(scenario), client=client, name=scenario.name, **options)
     write_whole(out, to_csv_text(found))
     write_whole(out.with_suffix(".snapshot.yaml"), scenario.snapshot_text(relative_to=out.parent))
     click.echo("\n".join(f"- {plain(text)}" for text in found.notes["text"]))
