@@ -381,7 +381,7 @@ def test_a_cosine_enters_the_total_at_its_raw_value_beside_shares():
     frame = read_scores(rows)
     assert frame["semantic_similarity"].tolist() == [-0.25, 0.5, 0.75, 1.0]
     (row,) = [r for r in frame.attrs["lossy"] if "within 1e-06 of 1" in r["detail"]]
-    assert (row["what"], row["column"], row["n"]) == ("mapped", "semantic_similarity", 1)
+    assert (row["what"], row["column"], row["n"]) == ("clipped", "semantic_similarity", 1)
     plain = frame[["semantic_similarity", "faithfulness"]].mean(axis=1)
     for rescale in (False, True):
         means = rn.weighted_means(frame, rescale=rescale).set_index("metric")

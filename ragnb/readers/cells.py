@@ -174,7 +174,7 @@ def text_lists(raw: Raw, name: str, report: Lossy) -> None:
     for column, cells in ((f"{side}_doc_names", docs), (f"{side}_fields", rest)):
         if any(map(any, cells)) and column not in raw.columns:
             raw.columns[column] = [cell if any(cell) else None for cell in cells]
-            report.add("kept", name, f"what objects hold beside their text, as {column}", len(cells))
+            report.add("made", column, f"what objects in {name} hold beside their text", len(cells))
 
 
 def _beside(fields: Mapping[str, Any], text: str) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
     below = (values < metric.low) & (values >= metric.low - CLIP)
     above = (values != metric.high) & (values >= metric.high - ROUNDED) & (values <= metric.high + CLIP)
     for near, end in ((below, metric.low), (above & math.isfinite(metric.high), metric.high)):
-        report.add("mapped", metric.name, f"within {CLIP:g} of {end:g}, taken for it", int(near.sum()))
+        report.add("clipped", metric.name, f"within {CLIP:g} of {end:g}", int(near.sum()))
         values[near] = end
     outside = (values < metric.low) | (values > metric.high)
     if outside.any():

@@ -69,7 +69,7 @@ def typed(frame: pl.LazyFrame, metrics: Mapping[str, Metric], file: str, report:
     counts = [near.sum().alias(str(i)) for i, near in enumerate(moved.values())]
     counted = frame.select(counts).collect(engine="streaming").row(0) if counts else ()
     for (name, end), n in zip(moved, counted, strict=True):
-        report.add("mapped", name, f"within {CLIP:g} of {end:g}, taken for it", n)
+        report.add("clipped", name, f"within {CLIP:g} of {end:g}", n)
     return frame.with_columns(made)
 
 
