@@ -75,6 +75,7 @@ def read_ratings(
         As for `read_scores`. Wide: ``judge`` and ``human``, or ``human1, human2, …``, or ``judge_<name>`` for
         several judges. Long: ``rater`` and ``score``, where a rater called ``judge`` (or ``llm``) is the judge.
         Exports of Langfuse (annotations beside evaluations) and Phoenix (annotations) are known by their columns.
+        A ``score`` without a rater may be a tool's: say ``human="score"`` if people gave it.
     judge, human : str or sequence of str, optional
         The columns (in a long layout, the raters) that hold the judge's or the people's scores, where their
         names do not say it. One is renamed to ``judge`` or ``human``; several columns of ``human`` are raters.
@@ -101,8 +102,9 @@ def read_ratings(
     Raises
     ------
     RagnbError
-        As `read_scores`; for a file without people's scores; for a score outside `scale`; for -1 as the only
-        number below 0 that neither `missing` nor `scale` declares; for two scores of one rater on one item.
+        As `read_scores`; for a file without people's scores, or that does not say who gave them; for a score
+        outside `scale`; for -1 as the only number below 0 that neither `missing` nor `scale` declares; for two
+        scores of one rater on one item.
 
     Examples
     --------

@@ -91,7 +91,8 @@ def read_cases(
     -------
     DataFrame
         As `read_scores` returns. A context column holds lists of texts; None means that the system has not
-        run, an empty list that it retrieved nothing.
+        run, an empty list that it retrieved nothing. Where passages were objects, ``retrieved_doc_names`` holds
+        the documents that they name and ``retrieved_fields`` what else they hold, an entry a passage.
 
     Raises
     ------

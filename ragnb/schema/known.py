@@ -49,7 +49,7 @@ _ROWS = (
            variant="relevant passages / passages (the NVIDIA metric of ragas is a rating, not a share)", aliases=(
             "nv_context_relevance", "Context Relevance", "contextual_relevancy", "Contextual Relevancy",
             "context_relevance_with_cot_reasons", "上下文相关性", "上下文相關性")),
-    Metric("context_relevancy", family="retrieval", needs=(_R, _Q),
+    Metric("context_relevancy", family="retrieval",  # without needs: nobody computes it any more
            variant="sentences that the answer needs / sentences of the passages (ragas of 2023)",
            aliases=("context_ relevancy", "context_relavency")),
     Metric("answer_correctness", family="end_to_end", needs=(_A, _G),

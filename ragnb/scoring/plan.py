@@ -146,7 +146,7 @@ def _name_of(embeddings: Client | Local | None) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def in_range(value: float, *, low: float = 0, cosine: bool = False) -> tuple[float | None, str | None]:
+def in_range(value: float, *, low: float = 0.0, cosine: bool = False) -> tuple[float | None, str | None]:
     """Return a value of [low, 1] without the last bits of its arithmetic, and what is to be said of it.
 
     Examples
