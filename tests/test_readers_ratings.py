@@ -165,6 +165,14 @@ def test_repeated_scores_of_a_judge_are_averaged_and_counted():
     assert ("judge", "several scores of one judge on an item are averaged", 1) in lossy(frame, "mapped")
 
 
+def test_a_rating_a_hair_beyond_the_scale_is_its_end():
+    frame = read_ratings([{"item_id": "a", "judge": 1.00000011921, "human": -5e-7}], scale=(0, 1))
+    assert rows(frame, "judge", "human") == [(1, 0)]
+    assert [(column, n) for column, _, n in lossy(frame, "clipped")] == [("judge", 1), ("human", 1)]
+    far = [{"item_id": "a", "judge": 1.00001, "human": 1}]
+    refused(lambda: read_ratings(far, scale=(0, 1)), "outside the scale")
+
+
 @pytest.mark.parametrize("name", ["score", "rating", "value"])
 def test_a_score_of_nobody_is_no_rating_by_people(name):
     rows_ = [{"item_id": "a", name: 0.5}, {"item_id": "b", name: 1}]

@@ -13,7 +13,7 @@ from ragnb.errors import RagnbError, listing, place
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.numbers import metric_values, other_values
 from ragnb.readers.raw import Raw, settle
-from ragnb.schema import CASE_COLUMNS, Metric
+from ragnb.schema import CASE_COLUMNS, CLIP, Metric
 
 FIRST = ("item_id", "dimension", "judge", "human", "rater", "system", "cluster")
 KEYS = ("item_id", "dimension", "system")
@@ -61,6 +61,10 @@ class Table:
         said = listing([*(f"{mark:g}" for mark in marks), *(["what lies outside the scale"] if outside else [])])
         for name in names:
             values = metric_values(self.raw, Metric(name, -np.inf, np.inf), self.report)
+            ends = values.clip(low, high)
+            near = (values != ends) & ((values - ends).abs() <= CLIP)
+            self.report.add("clipped", name, f"within {CLIP:g} of an end of the scale", near.sum())
+            values = values.mask(near, ends)
             none = values.isin(marks) | (outside & ((values < low) | (values > high)))
             self.report.add("mapped", name, f"{said} is missing", none.sum())
             found[name] = values.mask(none)
