@@ -325,7 +325,9 @@ def test_markdown_tells_labels_slices_systems_and_partial_refusals(tmp_path):
             TWO_TRACES.assign(system="t", team="乙", answer="not in context"),
         ]
     )
-    sheet = rn.assess(traces, gold=gold_file(tmp_path), partial=["^only in part"], slices=["team"], candidate="s|1")
+    sheet = rn.assess(
+        traces, gold=gold_file(tmp_path), partial=["^only in part"], slices=["team"], candidate="s|1"
+    )
     lines = sheet.to_markdown().splitlines()
     sheet = sheet.of_system("s|1")
     counts = sheet.outcomes.set_index("label")["n"]
@@ -444,7 +446,8 @@ def test_ratings_without_a_judge_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("key", ["sample_id", "question"])
-def test_answers_to_one_question_are_a_cluster_where_no_document_is_named(key, by="repeat"):
+def test_answers_to_one_question_are_a_cluster_where_no_document_is_named(key):
+    by = "repeat"
     rng = np.random.default_rng(3)
     hard, noise = rng.beta(4, 2, 30), rng.normal(0, 0.02, (30, 4))
     scores = np.clip(hard[:, None] + noise, 0, 1)

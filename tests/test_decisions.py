@@ -1,4 +1,4 @@
-"""What decides a run: each system for itself, whole input, named gates, and a headline that inventing cannot raise."""
+"""What decides a run: each system by itself, whole input, named gates, a headline that inventing cannot raise."""
 
 import json
 
@@ -236,7 +236,7 @@ def test_inventing_an_answer_in_place_of_a_correct_refusal_improves_no_figure_of
 
 
 def test_the_headline_is_the_share_of_correct_outcomes(quickstart):
-    gold, traces = quickstart
+    _, traces = quickstart
     sheet = rn.assess(traces, gold=f"{QUICKSTART}/gold.json", refusal=REFUSALS)
     labels = sheet.scores["label"]
     share = labels.isin(["OK", "REFUSAL_OK"]).sum() / labels.notna().sum()
@@ -253,14 +253,15 @@ def test_a_rubric_that_grades_refusals_keeps_its_total_on_unanswerable_questions
     assert means.loc["accuracy", "value"] == 9.0
     assert sheet.scores["weighted_score"].tolist() == pytest.approx([(0.8 + 0.5 * 7 / 9) / 1.5, 1.0])
     own = rn.Metric("tone", 1, 5, grades_refusals=True)
-    kept = rn.assess(rows.assign(question=["a", "b"], tone=[2, 4])[["question", "answerable", "tone"]], metrics=[own])
+    toned = pd.DataFrame({"question": ["a", "b"], "answerable": [True, False], "tone": [2, 4]})
+    kept = rn.assess(toned, metrics=[own])
     assert kept.means["value"].iloc[0] == 3.0
     assert sheet.unscored == 0
 
 
 def test_questions_that_gold_calls_unanswerable_are_never_listed_as_not_scored():
-    rows = pd.DataFrame({"question": list("abc"), "answerable": [True, True, False], "faithfulness": [0.8, np.nan, 0.9]})
-    sheet = rn.assess(rows)
+    rows = pd.DataFrame({"question": list("abc"), "faithfulness": [0.8, np.nan, 0.9]})
+    sheet = rn.assess(rows.assign(answerable=[True, True, False]))
     assert sheet.unscored == 1
     assert sheet.means.loc[0, ["n", "n_missing", "n_not_applicable"]].tolist() == [1, 1, 1]
     assert "unanswerable" in set(sheet.notes["code"])

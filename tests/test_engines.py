@@ -557,3 +557,35 @@ if importlib.util.find_spec("pyspark"):  # the extra `spark`; half a minute, and
             rn.weighted_means(wrong)
         with pytest.raises(Exception, match="lies outside"):
             rn.weigh(wrong).toPandas()
+
+
+def test_a_score_a_hair_beyond_an_end_is_that_end_on_every_engine_and_said_so(engine):
+    columns = {
+        "faithfulness": [0.5, 1 + 9e-7, -9e-7, None],
+        "semantic_similarity": [1.00000011921, -0.25, -1.0000005, 0.5],
+        "doc_name": ["a", "a", "b", "b"],
+    }
+    frame = on(engine, columns)
+    with pytest.warns(RagnbWarning, match="within 1e-06 of an end") as told:
+        means = rn.weighted_means(frame).set_index("metric")["value"]
+    assert {str(warning.message).split("'")[1] for warning in told} == {"faithfulness", "semantic_similarity"}
+    assert means["faithfulness"] == pytest.approx(0.5, abs=1e-12)
+    assert means["semantic_similarity"] == pytest.approx(0.0625, abs=1e-12)
+    assert means["weighted_score"] == pytest.approx((0.75 + 0.375 - 0.5 + 0.5) / 4, abs=1e-12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RagnbWarning)
+        weighted = [row["weighted_score"] for row in rows_of(rn.weigh(frame))]
+        counts = histogram(frame, bins=10)
+        summary = failure_summary(frame)
+    assert sorted(weighted) == pytest.approx([-0.5, 0.375, 0.5, 0.75], abs=1e-12)
+    assert counts["n"].sum() == 7
+    assert summary["n"].sum() == 4
+
+
+@pytest.mark.parametrize("value", [1 + 2e-6, -2e-6])
+def test_a_score_further_out_is_refused_on_every_engine(engine, value):
+    frame = on(engine, {"faithfulness": [0.5, value, 1 + 9e-7], "doc_name": ["a", "b", "c"]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RagnbWarning)
+        with pytest.raises(RagnbError, match=r"lies outside 0\.\.1"):
+            rn.weighted_means(frame)

@@ -440,7 +440,7 @@ ANCHOR = "  anchors:\n  - {question: Q, answer: A, scores: "
         (f"rubric:\n{TONE}  decimals: NO\n", 5, "rubric.decimals", "'NO' is neither true nor false"),
         ("rubric:\n  dimensions: [{name: tone}]\n", 2, "rubric.passing.metric",
          "'accuracy' is no dimension; (have: tone). Or say from where on an answer passes: passing: {metric:"),
-        ("rubric:\n  high: 5\n", 2, "rubric.passing.threshold", "7 lies off the scale 1 to 5; write a score of it"),
+        ("rubric:\n  high: 5\n", 2, "rubric.passing.threshold", "7 lies off the scale 1 to 5; write a score"),
         ("rubric:\n  passing: {metric: acuracy, op: '>=', at: 8}\n", 3, "rubric.passing.metric", "'accuracy'?"),
         ("rubric:\n  passing: {metric: accuracy, op: '<=', at: 8}\n", 3, "rubric.passing.op", "write '>='"),
         ("rubric:\n  passing: {metric: accuracy, op: '>=', at: '8'}\n", 3, "rubric.passing.at", "not a number"),

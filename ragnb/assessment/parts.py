@@ -11,7 +11,7 @@ from ragnb import markup, texts
 from ragnb.diagnostics import RULES
 from ragnb.diagnostics.rules import past
 from ragnb.markup import MISSING, Column, Safe, element, join, one_line
-from ragnb.schema import METRICS, Rule
+from ragnb.schema import METRICS, Rule, scale_of
 from ragnb.weights import why_no_total
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class Writer:
         self.ranges = {
             name: (float(row["range_low"]), float(row["range_high"])) for name, row in self.rows.items()
         }
+        self.scales = {name: scale_of(name, *ends) for name, ends in self.ranges.items()}
         self.better: dict[str, str] = {name: row["better"] for name, row in self.rows.items()}
         own = sheet.scenario.declared
         self.metrics = {name: own.get(name) or METRICS.get(name) for name in sheet.means["metric"]}
@@ -58,10 +59,7 @@ class Writer:
     def _fits(self, rule: Rule) -> bool:
         """Bars of a rule mean nothing for a metric of that name on another scale."""
         known, name = METRICS[rule.metric], rule.metric
-        return name in self.metrics and (self.ranges[name], self.better[name]) == (
-            (known.low, known.high),
-            known.better,
-        )
+        return name in self.metrics and (self.scales[name], self.better[name]) == (known.scale, known.better)
 
     @property
     def axes(self) -> list[str]:

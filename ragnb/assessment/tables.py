@@ -250,6 +250,6 @@ def _radar(w: Writer, order: list[Any], cells: Mapping[Any, Row]) -> Safe:
     values = {str(one): [cells[one, name]["value"] for name in w.axes] for one in order}
     label = w.say("sheet.systems_radar", names=w.say("mode_note.join").join(map(str, order)))
     picture = markup.radar_svg(
-        w.axes, values, label=label, ranges=w.ranges, better=w.better, lang=w.lang, radius=110
+        w.axes, values, label=label, ranges=w.scales, better=w.better, lang=w.lang, radius=110
     )
     return markup.figure(picture, label)

@@ -25,7 +25,7 @@ from ragnb.weights import notes as weight_notes
 Row = dict[str, str]
 _OF_TRACES = ("without_answer", "empty", "citations_flagged", "partial")
 _FEASIBLE = 100  # times the questions there are; beyond that, more of them is no advice
-_LOSSY_SAID = {"bad_line": "bad_lines", "unparsed": "unparsed", "left_out": "left_out", "kept": "kept"}
+_LOSSY_SAID = {"bad_line": "bad_lines", **{word: word for word in ("unparsed", "left_out", "kept", "clipped")}}
 
 
 def nothing_to_average(frame: pd.DataFrame) -> str:

@@ -132,7 +132,7 @@ def _check_threshold(gate: Gate, span: Range) -> None:
     low, high = span
     at = gate.threshold
     if not low - SLACK <= at <= high + SLACK:
-        hint = f"; write {at / 100:g}" if low == 0 and high == 1 and 1 < at <= 100 else ""
+        hint = f"; write {at / 100:g}" if high == 1 and 1 < at <= 100 else ""
         raise RagnbError(f"gate {gate.name!r}: {at:g} lies outside {gate.metric}'s {low:g}..{high:g}{hint}")
 
 

@@ -14,7 +14,7 @@ from ragnb.errors import RagnbError, listing, need_columns, unknown
 from ragnb.markup import MISSING, count, one_line, with_interval
 from ragnb.markup.cells import is_missing
 from ragnb.plots.canvas import fitted
-from ragnb.schema import KNOWN_RATES, METRICS
+from ragnb.schema import KNOWN_RATES, METRICS, scale_of
 
 TOTAL = "weighted_score"
 GAPS = ("n_missing", "n_failed", "n_not_applicable")
@@ -38,9 +38,14 @@ class Means:
     lang: str
 
     @property
+    def scales(self) -> dict[str, tuple[float, float]]:
+        """The ends of each metric where several are shown beside each other."""
+        return {name: scale_of(name, *ends) for name, ends in self.ranges.items()}
+
+    @property
     def common(self) -> tuple[float, float] | None:
-        """The range that all metrics share, or None."""
-        found = set(self.ranges.values())
+        """The scale that all metrics share, or None."""
+        found = set(self.scales.values())
         return found.pop() if len(found) == 1 else None
 
     def get(self, system: str, metric: str, column: str) -> Any:
@@ -78,10 +83,10 @@ class Means:
 
     def place(self, system: str, metric: str) -> float:
         """Return where an estimate stands in its range, 1 at the good end; nan where there is none."""
-        value, (low, high) = self.get(system, metric, "value"), self.ranges[metric]
+        value, (low, high) = self.get(system, metric, "value"), self.scales[metric]
         if is_missing(value):
             return math.nan
-        place = (float(value) - low) / (high - low)
+        place = max((float(value) - low) / (high - low), 0.0)
         return 1.0 - place if self.better[metric] == "lower" else place
 
     def seen(self) -> str:

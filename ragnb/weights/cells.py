@@ -56,7 +56,7 @@ class Cells:
 
 
 def centres(metrics: Sequence[Metric], means: Sequence[float] | None = None) -> Array:
-    """Return what each metric is centred on: the middle of its range, else the mean of its scores.
+    """Return what each metric is centred on: the middle of its scale, else the mean of its scores.
 
     Sums of squares about 0 lose the spread of scores that are large beside it.
 
@@ -66,7 +66,7 @@ def centres(metrics: Sequence[Metric], means: Sequence[float] | None = None) -> 
     array([  0.5,   3. , 350. ])
     """
     own = [0.0] * len(metrics) if means is None else [mean if np.isfinite(mean) else 0.0 for mean in means]
-    return np.array([(m.low + m.high) / 2 if m.bounded else at for m, at in zip(metrics, own, strict=True)])
+    return np.array([sum(m.scale) / 2 if m.bounded else at for m, at in zip(metrics, own, strict=True)])
 
 
 def _mean(values: Array) -> float:

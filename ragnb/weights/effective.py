@@ -129,7 +129,7 @@ def intercepts(metrics: Sequence[Metric], slopes: Array, *, rescale: bool) -> Ar
     >>> intercepts([Metric("a"), Metric("b")], np.array([-1.0, -1.0]), rescale=False).tolist()
     [1.0, 1.0]
     """
-    turned = np.array([m.low + m.high if s < 0 else 0.0 for m, s in zip(metrics, slopes, strict=True)])
-    moved = np.array([m.low if rescale and m.bounded else 0.0 for m in metrics])
+    turned = np.array([sum(m.scale) if s < 0 else 0.0 for m, s in zip(metrics, slopes, strict=True)])
+    moved = np.array([m.scale[0] if rescale and m.bounded else 0.0 for m in metrics])
     found: Array = np.where(turned != 0, turned * np.abs(slopes) - moved * np.abs(slopes), -moved * slopes)
     return found

@@ -29,6 +29,8 @@ class Plan:
         The affine map of a metric into the total: −1 turns a lower-is-better metric round, 1/range rescales.
     centre, low, high : float
         The total's own centre and range; nan low where there is no total.
+    least : float
+        The least that the total can be: below `low` where a cosine, which enters at its raw value, is negative.
     why_not : str
         Why there is no total, in words; empty where there is one.
     reason : str
@@ -40,6 +42,7 @@ class Plan:
     centre: float
     low: float
     high: float
+    least: float
     why_not: str = ""
     reason: str = ""
 
@@ -111,7 +114,7 @@ def plan_total(
     """
     used = [m for m, w in zip(metrics, weights, strict=True) if w > 0]
     lower = np.array([orient and m.better == "lower" for m in metrics], dtype=bool)
-    spans = {(0.0, 1.0) if rescale and m.bounded else (m.low, m.high) for m in used}
+    spans = {(0.0, 1.0) if rescale and m.bounded else m.scale for m in used}
     why, reason = "", ""
     if len(spans) > 1:
         listed = ", ".join(f"{m.name} {m.low:g}..{m.high:g}" for m in used)
@@ -124,11 +127,12 @@ def plan_total(
     if why and strict:
         raise RagnbError(why)
     low, high = next(iter(spans)) if len(spans) == 1 and not why else (np.nan, np.nan)
-    width = np.array([m.high - m.low if rescale and m.bounded else 1.0 for m in metrics], dtype=float)
+    least = min([low, *(m.low for m in used if m.scale[0] != m.low)])
+    width = np.array([m.scale[1] - m.scale[0] if rescale and m.bounded else 1.0 for m in metrics], dtype=float)
     slopes = np.where(lower, -1.0, 1.0) / width
     centre = (low + high) / 2 if np.isfinite(low) and np.isfinite(high) else 0.0
     shares = np.zeros(len(metrics)) if why else relative(weights)
-    return Plan(shares, slopes, centre, low, high, why, reason)
+    return Plan(shares, slopes, centre, low, high, least, why, reason)
 
 
 @dataclass(frozen=True)
@@ -185,7 +189,7 @@ def finish(
     mid = np.append(cells.centre, total_centre(cells, plan))
     value = np.where(usable, theta + mid, np.nan)
     g_eff = np.divide(1.0, h2, out=np.zeros_like(h2), where=h2 > 0)
-    ranges = np.array([[m.low, m.high] for m in metrics] + [[plan.low, plan.high]])
+    ranges = np.array([[m.low, m.high] for m in metrics] + [[plan.least, plan.high]])
     binary = np.array([m.kind == "binary" for m in metrics] + [False])
     low, high = stats.mean_interval(
         value, se, g_eff, n_eff, (ranges[:, 0], ranges[:, 1]), binary=binary, level=level
