@@ -181,7 +181,7 @@ def test_scores_all_alike_without_a_range_have_no_interval_and_a_note(engine, va
         assert table[["low", "high"]].isna().all(axis=None)
         told = notes(table).set_index("code")["text"]
         assert "gain" in told["all_alike"]
-        assert "gain" in notes(table, "zh").set_index("code").loc["all_alike", "text"]
+        assert "gain" in notes(table, lang="zh").set_index("code").loc["all_alike", "text"]
 
 
 def test_bounded_scores_keep_the_middle_of_their_range():

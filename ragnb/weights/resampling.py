@@ -77,7 +77,7 @@ def bootstrap(
     plan = plan_total(self.metrics, vector, orient=orient, rescale=rescale)
     named = check_weights(doc_weights, "doc_weights")
     units = _units(self.cells, plan, document_weights(self.cells, self.docs, named))
-    spans = table[["range_low", "range_high"]].to_numpy()[: len(self.metrics) + 1]
+    spans = table[["range_low", "range_high"]].head(len(self.metrics) + 1).to_numpy(copy=True)
     spans[-1, 0] = plan.least
     middles = np.append(self.cells.centre, total_centre(self.cells, plan))
     usable = table["n_clusters"].to_numpy().reshape(len(self.rows), len(spans)) >= 2
