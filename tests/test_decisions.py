@@ -263,5 +263,5 @@ def test_questions_that_gold_calls_unanswerable_are_never_listed_as_not_scored()
     rows = pd.DataFrame({"question": list("abc"), "faithfulness": [0.8, np.nan, 0.9]})
     sheet = rn.assess(rows.assign(answerable=[True, True, False]))
     assert sheet.unscored == 1
-    assert sheet.means.loc[0, ["n", "n_missing", "n_not_applicable"]].tolist() == [1, 1, 1]
+    assert sheet.means[["n", "n_missing", "n_not_applicable"]].to_numpy().tolist() == [[1, 1, 1]] * 2
     assert "unanswerable" in set(sheet.notes["code"])

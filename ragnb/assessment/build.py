@@ -19,7 +19,7 @@ from ragnb.errors import RagnbError, unknown
 from ragnb.gates import check_gates, completeness
 from ragnb.scenario import Scenario, load_scenario
 from ragnb.schema import DEFAULT_GATES, METRICS, Gate, Metric, resolve_metrics
-from ragnb.traces import RATES, mark_unanswerable, outcome_counts
+from ragnb.traces import RATES, count_unanswerable, mark_unanswerable, outcome_counts
 from ragnb.weights import column_names, moments, present_weights
 
 
@@ -153,9 +153,15 @@ def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric])
     finish: dict[str, Any] = settings | {"level": scenario.level, "strict": False}
     reading = settings | {"doc": scenario.doc, "cluster": scenario.cluster, "level": scenario.level}
     outcomes = outcome_counts(frame, lang=scenario.lang) if inputs.labelled else None
+    means = reduced.means(**finish)
+    if not any(metric.role == "quality" and metric.grades_refusals for metric in metrics):
+        # A total of metrics that cannot grade a refusal does not apply to a question that has no answer.
+        total, beside = means["role"] == "total", count_unanswerable(frame)
+        means.loc[total, "n_not_applicable"] += beside
+        means.loc[total, "n_missing"] -= beside
     return {
         "docs": reduced.docs,
-        "means": reduced.means(**finish),
+        "means": means,
         "diagnoses": diagnose(frame, metrics=metrics, lang=scenario.lang, **reading),
         "modes": failure_summary(frame, metrics=metrics, **reading),
         "outcomes": outcomes,
