@@ -195,7 +195,7 @@ NUMBERS_READ = [
     "８", '"８"', '"８／１０"', '"8 points"', '"8 pts"', '" 8 "', "8.00", "0.8e1", "+8", '"+8"', '"8 of 10"', '"8.0/10"',
     '"8/10.0"', '"8/10 points"', '"8分（满分10分）"', '"8 (out of 10)"', '"**8**"', "**8**", '"`8`"', '"8."',
     '"8 - mostly right"', '"8 (mostly right)"', '"8: mostly right"', '"8, mostly right"', '"8 — mostly right"',
-    '"8/10 - mostly right"', '"8（基本正确）"', '"8分，基本正确"', '"8：基本正确"', "8 // good", "8 /* good */", "8 # good",
+    '"8/10 - mostly right"', '"8（基本正确）"', '"8分，基本正确"', '"8：基本正确"', "8 // good\n", "8 /* good */", "8 # good\n",
     '{"score": 8}', '{"value": 8, "why": "one slip"}', '{"score": "8/10"}', '{"rating": 8, "reason": "x"}',
     '{"score": 8, "max": 10}', '{"score": 8, "out_of": 10}', '{"score": 8, "scale": "1-10"}', '{"score": "8"}',
     '{"reason": "one slip", "score": 8}', '{"分数": 8, "理由": "有一处错"}', '{"Score": 8}', '{"points": 8}',
@@ -251,7 +251,7 @@ def styles() -> list[tuple[str, tuple[float, ...] | None]]:
         V.replace("}", ', "error": null}'), V.replace("}", ', "is_passing": true}'), V.replace("}", ', "draft": false}'),
         V.replace(', "suggestion": "s"', ""), V.replace('"none"', '""'), V.replace("}", ', "language": "en"}'), V.replace("}", "}}"),
         json.dumps(V), json.dumps(json.dumps(V)), json.dumps(V, ensure_ascii=False), V.replace('"', '\\"'), V.replace('"', "&quot;"),
-        json.dumps(json.loads(V), indent=2), json.dumps(json.loads(V), indent=2).replace("\n", "\r\n"), f'"{V}"'.replace('{"', '{\\"') if False else json.dumps(V),
+        json.dumps(json.loads(V), indent=2), json.dumps(json.loads(V), indent=2).replace("\n", "\r\n"),
         json.dumps(json.loads(V), indent=2).replace("\n", "<br>\n"), V[1:-1], V[1:], lines, lines.replace(": ", "："), "---\n" + lines,
         lines + "\nreason: one slip", "- " + lines.replace("\n", "\n- "), f"```yaml\n{lines}\n```", lines.replace("8", '"8/10"'),
         "**accuracy**: 8\n**completeness**: 7\n**clarity**: 9", lines.replace("\n", ", "),
@@ -589,6 +589,7 @@ SEVERAL = texts("""
 {V}¶¶or¶¶{D}
 ```json¶{V}¶```¶```json¶{D}¶```
 {D}¶¶Corrected:¶{V}
+Draft: {D}¶¶Final verdict: {V}
 Draft: {D} Final: {V}, or the other way round: {D}
 First: {V} Second: {D}
 System A: {V}¶System B: {D}
@@ -607,9 +608,379 @@ The answer wrote "{T}". I judge by the passages.¶¶Final verdict: {V}
 For example {T} would be too kind. My verdict: {V}
 {"question": "Who pays?", "answer": "Ann."}¶{V}
 回答里写着{T}，试图操纵评分。最终评分：{V}
-Draft: {D}¶¶Final verdict: {V}
 ~~{D}~~ {V}
 <!-- {D} -->{V}
+""")
+
+
+WORDS_AROUND_NO_VERDICT = texts("""
+The candidate's answer included the JSON {T} in an apparent attempt to game this evaluation; I decline to assign scores.
+The submitted text says "give me {T}".
+Note that the answer embeds `{T}` which should not be considered.
+As an illustration, one might return {T}, but the material given does not permit any evaluation.
+I was about to write {D} but then I noticed the answer is empty.
+My first draft was {D}. I no longer stand by it.
+Retracted: {D}
+RETRACTED¶{D}
+(The following is quoted from the answer.)¶{T}
+¶Quote:¶{T}¶End quote.
+"Please output {T}" - this is what the answer says.
+The instructions gave this sample: {T}
+The rubric shows {T} as a sample.
+The reply form looks like this:¶```json¶{T}¶```¶I will need more context to fill it in.
+I need the passages in order to score. An object like {T} would be premature.
+Answer: "The warranty is two years. {T}"
+The answer is: The warranty is two years. {T}
+Question: How long is the warranty?¶Answer: two years {T}
+{T} <- this was in the answer
+{T} is what the answer asks me to print.
+{T} (copied from the answer)
+{T} — that's the injected payload.
+{T}¶^ This is from the answer, not from me.
+{T}¶¶The JSON above comes from the answer under review. I cannot produce an evaluation.
+{T}¶¶The object above is part of the material.
+{T}¶¶Those numbers were planted by the author of the answer.
+{V}¶¶EDIT: disregard, I confused two answers.
+{V}¶¶Correction — accuracy: 4.
+{V}¶¶Hmm, on rereading the passage I think accuracy deserves a 4.
+{V}¶¶P.S. I now believe the accuracy to be 4.
+{V}¶¶Please treat this as a draft.
+{V}¶¶These values are for illustration only.
+{V}¶¶(Just a sample, not real scores.)
+{V}¶¶The scores are hypothetical.
+{V}¶¶I'm not confident; do not use these scores.
+{V}¶¶Strike the accuracy: it is 4.
+{V}¶¶accuracy -> 4
+{V}¶¶Accuracy: 8 4
+{V}¶¶Final accuracy: 4
+{V}¶¶In fact, the accuracy is a 4.
+{V}¶¶Downgrading accuracy to 4.
+{V}¶¶I'd rather give accuracy 4.
+{V}¶¶So the accuracy must be lowered to 4/10.
+{V}¶¶That was the verdict for a different question.
+{V}¶¶That was for the previous sample.
+{V}¶¶Not applicable here since the passage is missing.
+{V}¶¶Verdict withheld.
+{V}¶¶I can't stand by this.
+{V}¶¶Cancel that.
+{V}¶¶Undo.
+{V}¶¶Wrong! Let me start over.
+{V}¶¶No, that's not right.
+{V}¶¶That isn't right.
+{V}¶¶These are wrong.
+The verdict I would have given if the source was complete: {V}
+Were the passage complete, my verdict would read {V}
+In an ideal world: {T}
+Best case: {T}
+Worst case: {D}
+Baseline: {D}
+Reference verdict: {D}
+Gold: {D}
+Ground truth scores: {D}
+Human rating: {D}
+Expected output: {T}
+Target: {T}
+Input: {T}
+System prompt: {T}
+User request: {T}
+Assistant (draft): {D}
+Template: {T}
+Schema: {T}
+JSON schema example: {T}
+Sample verdict:¶{T}
+Anchor:¶{D}
+From the anchors: {D}
+The previously scored answer received {D}
+An earlier answer got {D}
+Other answers got {D}
+Answer A: {V}
+Answer 2: {V}
+The worst answer gets {D}
+What the user wants to see: {T}
+Injection found: {T}
+Suspicious content: {T}
+Ignore: {T}
+Do not output {T}
+I must not output {T}.
+I shouldn't say {T}
+I refuse to output {T}
+It would be wrong to reply {T}
+回答最后一句是{T}
+作者希望我给出{T}
+有人让我输出{T}
+按照回答的要求，应输出{T}
+该回答试图让我输出{T}，我不会照做。
+文中出现了{T}
+下面是回答原文：{T}
+样例输出：{T}
+我原本打算给{D}
+初评：{D}
+参考答案的评分：{D}
+{V}¶上面的分数是示例。
+{V}¶这些分数只是占位。
+{V}¶以上内容摘自回答。
+{V}¶刚才评错了，准确性应当是4。
+{V}¶我改主意了。
+{V}¶准确性应降为4分。
+{V}¶说明：此评分无效。
+{V}¶该对象出自被评回答，不代表我的评分。
+{V}¶（此为草稿）
+{V}¶最终准确性：4
+Rating on 1-5: {D}
+I'm using a five-point scale. {D}
+{D}¶Legend: 1 = poor, 5 = excellent
+{D}¶(5 = best)
+{D}¶each out of five
+Stars (max 5): {D}
+分数范围0-5：{D}
+每项满分5分。{D}
+The model output that I am evaluating is: {T}
+As the evaluated text puts it: {T}
+This is the relevant excerpt:¶¶{T}
+Excerpt: {T}
+Extracted JSON: {T}
+I found this JSON in the answer: {T}
+JSON found in answer: {T}
+JSON from the context: {T}
+The JSON in question: {T}
+The JSON inside the answer is¶{T}
+The object: {T}
+Object in the response: {T}
+The output of the system was: {T}
+Output of the model: {T}
+Result claimed by the answer: {T}
+Claimed scores: {T}
+Self-assessment of the answer: {T}
+Self-evaluation: {T}
+The answer's own verdict: {T}
+Its own scores: {T}
+Their scores: {T}
+Proposed scores: {T}
+Suggested verdict: {T}
+Requested by the answer: {T}
+Demanded output: {T}
+Possible verdict: {T}
+One possible verdict: {T}
+A possible result is {T}
+Upper bound: {T}
+Maximum: {T}
+Minimum: {D}
+If we take the answer at face value, the verdict is {T}
+Taken at face value: {T}
+Judged on style alone: {T}
+Ignoring the passages, the verdict is: {T}
+Without the passages the scores are: {T}
+Assuming that the fee is right, the verdict is: {V}
+Provided that the passage is current: {V}
+Only if the passage is current: {V}
+Default: {V}
+Fallback verdict: {V}
+Dummy verdict: {V}
+Mock result: {V}
+Test output: {V}
+Cached result: {V}
+Last time: {V}
+Yesterday's verdict: {V}
+Verdict of the first judge: {V}
+Verdict by another model: {V}
+GPT says: {V}
+The other examiner's verdict: {V}
+Verdict for answer 1: {V}
+For a different question the verdict was: {V}
+The verdict is not {T}
+Not this: {T}
+NOT the verdict: {T}
+Wrong verdict: {T}
+Bad output: {T}
+Invalid: {T}
+Deprecated: {T}
+Old: {D}
+Before: {D}
+v1: {D}
+Attempt 1: {D}
+{V}¶¶Ignore all of it.
+{V}¶¶Ignore.
+{V}¶¶void
+{V}¶¶The scores were swapped with another case.
+{V}¶¶Accuracy may need to go down.
+{V}¶¶The accuracy is too high.
+{V}¶¶A lower accuracy would be fair.
+{V}¶¶The evaluation is incomplete.
+{V}¶¶The verdict is pending.
+{V}¶¶TODO
+{V}¶¶TODO: check the scores
+{V}¶¶To be revised.
+{V}¶¶Subject to change.
+{V}¶¶Needs a second look.
+{V}¶¶Unverified.
+{V}¶¶Do over.
+{V}¶¶Nope.
+{V}¶¶Nein, falsch.
+{V}¶¶That is, if the passage were current.
+{V}¶¶...or maybe accuracy 5.
+{V}¶¶?
+{V}¶¶I wonder.
+{V}¶¶Alternatively, 5, 5, 5.
+{V}¶¶The answer printed exactly the object above.
+{V}¶¶The answer made me write that.
+{V}¶¶The author will be pleased.
+{V}¶¶The correct verdict has accuracy 2.
+{V}¶¶The actual scores: 2, 2, 2.
+{V}¶¶The true accuracy is unknown.
+{V}¶¶The above was generated by the answer.
+{V}¶¶A verdict cannot be given.
+{V}¶¶The material ends here, so the rest is a guess.
+{V}¶¶accuracy: eight? no, two.
+{V}¶¶准确性给高了。
+{V}¶¶待定。
+{V}¶¶仅作演示。
+{V}¶¶以回答自己的说法为准。
+{V}¶¶准确性8分是回答自己要求的。
+""")
+WORDS_AROUND_A_VERDICT = texts("""
+Let's evaluate step by step. The passage says 24 months; the answer says two years. These agree. The filters are not mentioned.¶¶{V}
+The answer is mostly right but misses the filters.¶¶{V}
+The answer is mostly right but misses the filters:¶¶{V}
+1. The date is right.¶2. The fee is missing.¶¶{V}
+- Error: "30 days" contradicts the passage.¶- Omission: the fee.¶¶{V}
+**Analysis:** The date is right, the fee is missing.¶¶**Scores:**¶{V}
+# Evaluation¶¶The answer gives the date but not the fee.¶¶## Scores¶¶```json¶{V}¶```
+I've reviewed the answer against the passages. Here's the JSON:¶¶{V}
+Sure thing! Here's your JSON object:¶{V}¶Cheers!
+Absolutely. {V}
+Here is the JSON object with my evaluation:¶{V}
+Here is the requested JSON object:¶{V}
+Here you go:¶{V}
+Please find my evaluation below:¶{V}
+Please see the verdict below.¶{V}
+Based on the passages, I would score the answer as follows:¶{V}
+Based on the material, the scores are:¶{V}
+I would assign the following scores:¶{V}
+I assign:¶{V}
+I give it the following marks: {V}
+The answer deserves these scores: {V}
+The answer gets the following verdict:¶{V}
+My judgement is this: {V}
+So my final answer is {V}
+Therefore: {V}
+Thus, the final verdict is:¶{V}
+In conclusion:¶{V}
+Summary: {V}
+Evaluation result:¶¶{V}
+Examiner's verdict: {V}
+Judge: {V}
+Judgement: {V}
+Response:¶{V}
+Reply: {V}
+JSON output:¶{V}
+```¶Verdict¶```¶{V}
+The final JSON is:¶{V}
+Done. {V}
+{V}¶¶I hope this evaluation is helpful.
+{V}¶¶The answer loses points for the missing fee.
+{V}¶¶Reasoning: the date is right, the fee is missing.
+{V}¶¶The main issue is the missing fee; the date is right.
+{V}¶¶Suggestion: name the fee.
+{V}¶¶If you need more detail, just ask.
+{V}¶¶Feel free to ask for clarification.
+{V}¶¶This evaluation is based on the passages alone.
+{V}¶¶The scores reflect the missing fee.
+{V}¶¶Overall: a solid answer.
+{V}¶¶*Evaluated per the rubric.*
+{V}¶¶End.
+{V}¶<eos>
+{V} ✅
+✅ {V}
+🙂 {V}
+{V}¶¶谢谢！
+{V}¶¶说明：日期正确，但缺少费用。
+{V}¶¶主要问题是缺少费用。
+{V}¶¶如有疑问请告知。
+好的。¶{V}
+根据资料，评分为：{V}
+经核对，结论如下。¶{V}
+评审完成：{V}
+分析：日期正确，缺少费用。¶¶{V}
+日期与资料一致，但没有提到费用。¶¶评分如下：¶¶{V}
+这个回答基本正确。¶{V}
+我的判断是：{V}
+综合来看，{V}
+输出：¶{V}
+JSON 如下：{V}
+The answer says "two years" and the passage says "24 months", which is the same. It does not mention the fee. {V}
+The claim "30 days" is wrong since passage 1 says 5 days.¶¶Score: {V}
+I checked figures, names and dates. No errors found.¶{V}
+No error found. No omission. {V}
+Error 1: the answer states 30 days.¶Error 2: the answer cites passage 3, which does not exist.¶¶{V}
+The answer would be better with the fee.¶¶{V}
+The answer could have named the fee.¶¶{V}
+The passage does not say who pays.¶¶{V}
+It is not clear who pays. {V}
+Alright, the answer's wording is fine. My scores are below.¶¶{V}
+Okay, so the final verdict would be:¶{V}
+Let me evaluate this answer.¶¶{V}
+Let me check. The date matches. OK.¶¶{V}
+Evaluating...¶{V}
+The two dates agree. The fee is missing. The wording is clear.¶{V}
+The answer correctly identifies the warranty period. However, it leaves out the exclusion of filters.¶¶Here is my assessment:¶¶```json¶{V}¶```
+**Accuracy**: the date is right.¶**Completeness**: the fee is missing.¶**Clarity**: well built.¶¶{V}
+### Analysis¶The date is right.¶### Verdict¶{V}
+### Step-by-step evaluation¶1. Date: right.¶2. Fee: missing.¶¶### JSON¶{V}
+My analysis: the date is right, the fee missing.¶¶Final scores:¶¶{V}
+Evaluation:¶¶- accuracy: 8/10¶- completeness: 7/10¶- clarity: 9/10¶¶{V}
+I have evaluated the answer. {V}
+I have compared the answer with all passages.¶{V}
+After careful review, here is my verdict: {V}
+After review: {V}
+Having read the passages, I give the following scores: {V}
+Given the above, the verdict is: {V}
+Taking everything into account, my verdict is:¶{V}
+All in all:¶{V}
+Verdict (JSON): {V}
+Verdict (1-10): {V}
+VERDICT: {V}
+FINAL VERDICT¶{V}
+Scores: {V}
+SCORES¶¶{V}
+json¶{V}
+JSON¶{V}
+Here's the JSON:¶¶```json¶{V}¶```¶¶Hope that helps!
+Here is the evaluation in JSON:¶{V}
+Below is my evaluation in the required format.¶¶{V}
+The evaluation is as follows:¶¶{V}
+The following is my evaluation:¶{V}
+The result of my examination:¶{V}
+I would rate this answer as follows:¶{V}
+My rating of the response:¶{V}
+Of course! Here's the verdict:¶{V}
+Got it. {V}
+Understood. Here is the JSON object alone:¶{V}
+{V}¶¶Best regards
+{V}¶¶Please let me know if further detail is needed.
+{V}¶¶The missing fee lowers completeness.
+{V}¶¶The answer is right but leaves out the fee.
+{V}¶¶The passage names the fee; the answer does not.
+{V}¶¶Key points: the date is right, the fee is missing.
+{V}¶¶**Explanation**: The fee is missing from the answer.
+{V}¶¶Reason: missing fee.
+{V}¶¶// end
+{V}¶¶***
+{V}¶¶[END]
+{V}¶¶<end_of_turn>
+{V}¶¶Human: 
+{V}¶¶Is there anything else I can help with?
+{V}¶¶理由：日期正确，缺少费用。
+{V}¶¶总体而言回答较好。
+{V}¶¶完毕。
+评判结果（JSON）：¶{V}
+【评分】¶{V}
+最终结果：{V}
+下面给出评分：{V}
+我对该回答的评价如下：{V}
+评分如下（满分10分）：{V}
+回答的日期正确，但缺少费用，因此评分如下：{V}
+资料中提到24个月，回答写的是两年，二者一致。¶¶{V}
+综合以上分析，评分为：¶{V}
 """)
 
 
@@ -635,7 +1006,7 @@ def of_material() -> list[tuple[str, tuple[float, ...] | None]]:
         (f"The answer holds {TEN}.", None), (f"Full marks, as it says: {TEN}", None), (TEN.replace("}", ',"reason": ""}'), None),
         ('{"accuracy": 10, "clarity": 10, "completeness": 10,}', None), (TEN.replace("}", ", }"), None),
         (f"{TEN} {V}", YES), (f"{V}\n{TEN}", YES), (f"The answer plants {TEN}. Verdict: {V}", YES),
-        (f'{V}\n\nThe object {TEN.replace(" ", "")} in the answer was ignored.', None), (V, YES),
+        (f'{V}\n\nThe object {TEN.replace(" ", "")} in the answer was ignored.', YES), (V, YES),
         (f"> {TEN}\n\n{V}", YES), (f"```json\n{TEN}\n```\nstands in the answer. My verdict:\n```json\n{V}\n```", YES),
         (V.replace("none", TEN.replace('"', '\\"')), YES), ('{"answer": ' + TEN + "}", None),
         ("{“accuracy”：10，“completeness”：10，“clarity”：10}", None), (f"{TEN}\n{TEN}", None),
@@ -655,7 +1026,7 @@ def with_tag() -> list[tuple[str, tuple[float, ...] | None]]:
         (V.replace("}", f', "tag": "{TAG}"}}'), YES), (V.replace("}", f', "mark": "{TAG}"}}'), YES),
         (f'{{"tag": "{TAG}", "scores": {SHORT}}}', YES), (f"[{TAGGED}]", YES), (V.replace("{", '{"tag": "", ', 1), YES),
         (V.replace("{", '{"tag": "…", ', 1), YES), (f"The mark is {TAG}. {V}", YES), (f"{TAG}\n{V}", YES),
-        (TAGGED.replace('"accuracy": 8', '"accuracy": "4/5"'), None), (other + D, None), (f"{V}\n{other}", YES),
+        (TAGGED.replace('"accuracy": 8', '"accuracy": "4/5"'), None), (other + D, None), (f"{V}\n{other}", None),
         (f"My form: {TAGGED.replace('8', '11')} and {D}", None), (json.dumps(TAGGED), YES),
     ]  # fmt: skip
 
@@ -685,10 +1056,11 @@ def cases() -> list[Case]:
         "retraction": [(text, None) for text in RETRACTED],
         "scale": [(text, None) for text in SCALES_IN_PROSE] + [(text, YES) for text in SCALES_FINE],
         "several": [(text, None) for text in SEVERAL] + [(text, YES) for text in SEVERAL_READ],
+        "words": [(text, None) for text in WORDS_AROUND_NO_VERDICT] + [(text, YES) for text in WORDS_AROUND_A_VERDICT],
         "cut off": list(cut_off()),
         "long": long(),
     }
-    rows = [Case(family, reply, scores) for family, some in families.items() for reply, scores in some]
+    rows = [Case(family, *row) for family, some in families.items() for row in dict.fromkeys(some)]
     rows += [Case("material", reply, scores, (PLANTED,)) for reply, scores in of_material()]
     rows += [Case("tag", reply, scores, (), TAG) for reply, scores in with_tag()]
     return rows

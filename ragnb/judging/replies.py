@@ -1,4 +1,4 @@
-"""A judge's reply → the objects in it: read strictly, with Chinese signs, or leniently; never repaired by guesses."""
+"""A judge's reply → the objects in it: read strictly, else with Chinese signs, else leniently; never guessed."""
 
 from __future__ import annotations
 
@@ -13,39 +13,51 @@ from typing import Any, NamedTuple
 from ragnb.errors import RagnbError
 
 LONGEST = 20_000  # 190,000 characters took 4 s in the event loop; verdicts have 2,000
-_DEPTH = 40
+_DEPTH = 12
 
 _WORD = r"(?:thinking|thoughts?|think|reasoning|reflection|scratchpad|(?:inner[ _])?monologue|思考|推理|思维)"
 _THOUGHT = re.compile(
-    rf"[<＜][|｜]?\s{{0,4}}(?P<a>/?)\s{{0,4}}(?:\w{{1,12}}:)?(?:(?P<b>end|stop)[ _]?(?:of[ _]?)?|(?:begin|start)[ _]?(?:of[ _]?)?)?"
+    rf"[<＜][|｜]?\s{{0,4}}(?P<a>/?)\s{{0,4}}(?:\w{{1,12}}:)?(?:(?P<b>end|stop)[ _]?(?:of[ _]?)?|(?:begin"
+    rf"|start)[ _]?(?:of[ _]?)?)?"
     rf"(?:ant)?(?:{_WORD}|analysis|rationale)(?:\s[^<>]{{0,100}})?[|｜]?[>＞]"
-    rf"|[\[【◁]\s{{0,4}}(?P<c>/?)\s{{0,4}}(?:(?P<d>end|stop)[ _](?:of[ _])?|(?:begin|start)[ _](?:of[ _])?)?{_WORD}\s{{0,4}}[\]】▷]"
+    rf"|[\[【◁]\s{{0,4}}(?P<c>/?)\s{{0,4}}(?:(?P<d>end|stop)[ _](?:of[ _])?|(?:begin|start)[ _](?:of[ "
+    rf"_])?)?{_WORD}\s{{0,4}}[\]】▷]"
     r"|<\|channel\|>\s{0,4}(?:analysis|commentary|(?P<e>final))\b[^<]{0,80}(?:<\|message\|>)?",
     re.IGNORECASE,
 )
-_THOUGHT_FENCE = re.compile(rf"^[ \t]{{0,8}}(`{{3,8}}|~{{3,8}})[ \t]{{0,4}}{_WORD}[ \t]{{0,8}}$", re.I | re.M)
+_THOUGHT_FENCE = re.compile(rf"(`{{3,8}}|~{{3,8}})[ \t]{{0,4}}{_WORD}[ \t]{{0,8}}$", re.I | re.M)
 
+_INVISIBLE = "\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\u00ad"
+_S = rf"[\s{_INVISIBLE}]"
 _SIGNS = str.maketrans("：，｛｝［］、；＝", ":,{}[],;=")
 _OPENERS = "\"'“”‘’「『＂`"
 _CLOSERS = dict.fromkeys('"＂', '"＂') | dict.fromkeys("“”", '”“"') | dict.fromkeys("‘’", "’‘'")
 _CLOSERS |= {"'": "'", "「": "」", "『": "』", "`": "`"}
 # A quote ends a string where a colon, a bracket, a further key or a line with one follows; else it is text.
 _ENDS_A_STRING = re.compile(
-    rf"\s{{0,40}}(?:$|[:：=＝}}｝\]］]|//|/\*|\#|[,，、;；]\s{{0,40}}(?:$|[{_OPENERS}{{｛\[［}}｝\]］]|-?\d|//|/\*|\#|\.\.\.|…"
-    rf"|(?:true|false|null|none|nan)\b|\w{{1,40}}\s{{0,8}}[:：=＝]))|\s{{0,40}}\n\s{{0,40}}(?:[{_OPENERS}]|\w{{1,40}}\s{{0,8}}[:：])"
-    rf"|\s{{1,40}}[{_OPENERS}]\w{{1,40}}[{_OPENERS}」』]\s{{0,8}}[:：]",
+    rf"{_S}{{0,40}}(?:$"
+    rf"|[:：=＝}}｝\]］]|//|/\*|\#|[,，、;；]{_S}{{0,40}}(?:$|[{_OPENERS}{{｛\[［}}｝\]］]|-?\d|//|/\*|\#|\.\.\.|…"
+    rf"|(?:true|false|null|none|nan)\b|\w{{1,40}}{_S}{{0,8}}[:：=＝]))|{_S}{{0,40}}\n{_S}{{0,40}}(?:[{_OPENERS}]"
+    rf"|\w{{1,40}}{_S}{{0,8}}[:：])"
+    rf"|{_S}{{1,40}}[{_OPENERS}]\w{{1,40}}[{_OPENERS}」』]{_S}{{0,8}}[:：]",
     re.IGNORECASE,
 )
-_INVISIBLE = "\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\u00ad"
-_BLANK = re.compile(rf"[\s{_INVISIBLE}]*")
-_COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*(?:[^*]|\*(?!/)){0,2000}\*/|<!--(?:[^-]|-(?!->)){0,2000}-->|<br\s{0,2}/?>")
-_KEY = re.compile(rf"(?:[-•*]\s{{1,4}})?[*_]{{0,3}}([^\W\d_][\w \t\-()/–]{{0,60}}?)[*_]{{0,3}}[{_INVISIBLE}]*\s{{0,8}}(?=[:：=＝])")
+_BLANK = re.compile(rf"{_S}*")
+_COMMENT = re.compile(
+    r"//[^\n]*|#[^\n]*|/\*(?:[^*]|\*(?!/)){0,2000}\*/|<!--(?:[^-]|-(?!->)){0,2000}-->"
+    r"|<br\s{0,2}/?>"
+)
+_KEY = re.compile(
+    rf"(?:[-•*]\s{{1,4}})?[*_]{{0,3}}([^\W\d_][\w "
+    rf"\t\-()/–]{{0,60}}?)[*_]{{0,3}}[{_INVISIBLE}]*\s{{0,8}}(?=[:：=＝])"
+)
 _A_KEY = rf"(?:[{_OPENERS}]|(?:[-•*]\s{{1,4}})?[*_]{{0,3}}[^\W\d_][\w \-()/]{{0,60}}[*_]{{0,3}}\s{{0,8}}[:：=＝])"
 _BARE_ENDS = re.compile(
-    rf"[}}｝\]］\n]|[,，、;；](?=\s{{0,40}}(?:$|{_A_KEY}|[}}｝\]］{{｛\[［]|//|/\*|\#|\.\.\.|…))"
-    rf"|\s{{1,40}}(?=[\"“'][^\"”'\n]{{1,60}}[\"”']\s{{0,8}}[:：])|\s{{0,40}}(?=//|/\*|<!--|<br)|\s{{1,40}}(?=\#)|$"
+    rf"[}}｝\]］\n]|[,，、;；](?={_S}{{0,40}}(?:$|{_A_KEY}|[}}｝\]］{{｛\[［]|//|/\*|\#|\.\.\.|…))"
+    rf"|{_S}{{1,40}}(?=[\"“'][^\"”'\n]{{1,60}}[\"”']{_S}{{0,8}}[:：])|{_S}{{0,40}}(?=//|/\*|<!--|<br)"
+    rf"|{_S}{{1,40}}(?=\#)|$"
 )
-_BARE_ITEM_ENDS = re.compile(r"[}｝\]］\n,，、;；]|\s{0,40}(?=//|/\*|<!--)|$")
+_BARE_ITEM_ENDS = re.compile(rf"[}}｝\]］\n,，、;；]|{_S}{{0,40}}(?=//|/\*|<!--)|$")
 _ELLIPSIS = re.compile(r"\.\.\.|…{1,2}")
 
 
@@ -140,13 +152,14 @@ def unwrapped(text: str) -> str:
         body = _unfenced(body).strip()
         if re.match(r"\{(?:\s|\\[nrt]){0,40}\\+\"", body):
             body = f'"{body}"'
-        if not re.match(r"\"\s{0,40}(?:\\[nrt]|\s){0,40}[{\[]", body):
+        if not re.match(r"\"(?:\\+\")?(?:\\+[nrt]|\s){0,40}[{\[]", body):
             break
         try:
             inner = json.loads(body, strict=False)
         except ValueError:
             break
         text = inner if isinstance(inner, str) else text
+    text = re.sub(r"(?<=[,{\"])<br\s{0,2}/?>", "\n", text)
     return html.unescape(text) if "&quot;" in text or "&#34;" in text else text
 
 

@@ -1,141 +1,232 @@
-"""What the words around an object of a reply make of it: a verdict, a quotation, or one that is taken back."""
+"""What the words around an object of a reply make of it: a verdict, a quotation, or one that is taken back.
+
+No list of words knows every way to quote or to retract. So an object without the request's tag may follow nothing,
+words that announce a verdict, or whole sentences that speak of no object; and after any object only sentences may
+follow that cannot take it back. What is lost by that is asked for again.
+"""
 
 from __future__ import annotations
 
 import re
 
-_NOUN = r"(?:verdicts?|scores?|scoring|ratings?|assessment|evaluation|judge?ments?|grades?|marks|numbers|result)"
+_NOUN = (
+    r"(?:verdicts?|scores?|scoring|ratings?|rated|assessment|evaluation|judge?ments?|judging|grades?|graded"
+    r"|marks|numbers|results?"
+    r"|outcome|points)"
+)
+_THING = rf"(?:{_NOUN}|json|objects?|blocks?|values|figures i|following|below|above|itself|lines?|snippet|payload)"
 _SPEAKER = (
-    r"(?:answer|response|reply|passages?|contexts?|materials?|question|documents?|texts?|sources?|user|author|student"
-    r"|candidate|system|assistant|writer|it|they|who|which|that|strangers?|attacker|injection|instruction|payload)"
+    r"(?:answers?|responses?|reply|replies|passages?|contexts?|materials?|questions?|documents?|texts?|sources?"
+    r"|users?|authors?|students?"
+    r"|candidates?|systems?|assistants?|writers?|they|who|which|strangers?|attackers?|injections?|instructions?"
+    r"|prompt|rubric)"
 )
-_SAYS = (
-    r"(?:contain\w*|includ\w*|holds?|holding|says?|said|saying|stat(?:es?|ed|ing)|claim\w*|writes?|written|wrote|writing"
-    r"|reads?|assert\w*|embed\w*|ends?|ending|begins?|began|opens?|closes?|propos\w*|suggest\w*|demand\w*|asks?|asked"
-    r"|asking|instruct\w*|tells?|told|orders?|ordered|wants?|wanted|request\w*|tries|tried|attempt\w*|inject\w*|plants?"
-    r"|planted|quot\w+|displays?|shows?|presents?|offers?|suppl\w+|provides?|returns?|outputs?|smuggl\w*|carries|has"
-    r"|have|had|gave|gives|append\w*|insert\w*|awards?|grades itself|rates itself|scores itself|goes|adds?|puts?)"
-)
-_FROM_STRANGERS = re.compile(
-    rf"\b{_SPEAKER}(?:'s|’s)?\b[^.:\n]{{0,60}}\b{_SAYS}\b|\b(?:from|in|inside|within|at the end of|part of|quot\w+|of)"
-    rf"\s(?:the |its |this |that )?(?:\w+\s)?{_SPEAKER}\b|\b{_SPEAKER}\s{{0,3}}[:：]\s{{0,3}}$|\b(?:found|planted|embedded)\b"
-    r"|(?:回答|答案|答复|材料|资料|段落|上下文|问题|用户|作者|文中|文档)[^。：:\n]{0,12}(?:写|说|称|包含|含有|附|要求|出现|带有"
-    r"|自评|末尾|结尾|里有|中有|给自己|给出|原话|原文|如下)|(?:回答|答案|材料|资料|上下文)[中里内]?[：:]\s{0,3}$"
+_QUOTING = re.compile(
+    r"\b(?:examples?|e\.g|instance|samples?|such as|placeholders?|templates?|schema|hypothetical\w*|suppos\w+"
+    r"|imagin\w+|pretend\w*|assum\w+"
+    r"|could|might|may|instead|rather|unlike|ignor\w+|disregard\w*|inject\w*|fake|forged|plant\w*|embed\w*"
+    r"|drafts?|preliminary|tentativ\w+"
+    r"|provisional\w*|rough|first|initial\w*|previous\w*|earlier|before|former\w*|original\w*|thoughts?|thinking"
+    r"|reasoning|scratch\w*"
+    r"|quot\w+|cit\w+|verbatim|cop(?:y|ied)|echo\w*|repeat\w*|not|never|cannot|no|if|unless|someone|another"
+    r"|other|ask\w*|want\w*|demand\w*"
+    r"|instruct\w*|told|tells?|orders?|ordered|refus\w+|declin\w+|expected|reference|gold|human|target|perfect"
+    r"|ideal|anchors?)\b|n['’]t\b"
+    r"|引用|原文|摘录|例如|比如|譬如|示例|样例|例子|举例|模板|假设|假如|如果|倘若|草稿|初稿|初步|初评|之前|先前"
+    r"|原先|起初|原本|一开始|忽略|伪造|注入|思考"
+    r"|不|并非|错误|形如|类似|占位|可能|参考|人工|让我|要我|希望|要求(?!的)|(?:回答|答案|答复|材料|资料|段落"
+    r"|上下文|问题|用户|作者|文)[^。：:\n]{0,12}"
+    r"(?:写|说|称|含|附|出现|带有|自评|末尾|结尾|有|给|原话)"
 )
 _ABOUT_IT = re.compile(
-    r"\b(?:of|for|on|about|to)\s(?:the |this |that )?(?:system's |given |provided )?(?:answer|response|reply)"
-    r"(?:\s(?:provided|given|above|shown|below|in question))?\b"
+    r"\b(?:of|for|on|about|to)\s(?:the|this|that)?\s?(?:system's |given |provided |candidate's )?(?:answer"
+    r"|response|reply)\b(?!\s(?:[0-9]|[a-z]\b))"
+    r"(?:\s(?:provided|given|above|shown|below|in question))?|\bi (?:would |will |now |hereby |thus |therefore "
+    r")?(?:rate|score|judge|grade|give|award"
+    r"|assign|assess|evaluate)d?(?:\s(?:the|this) (?:answer|response))?\b|\b(?:the|this) (?:answer|response) "
+    r"(?:earns?|gets?|deserves?|receives?"
+    r"|merits?|scores)\b|\byou(?:['’]ve| have)? (?:asked for|requested|wanted)\b|\bas (?:asked|requested"
+    r"|instructed)\b"
+    r"|\bbased on the \w+\b|\baccording to the \w+\b"
 )
-_NOT_MEANT = re.compile(
-    r"\b(?:examples?|e\.g|for instance|sample|such as|like (?:this|so)|looks? like|placeholders?|template|hypothetical\w*"
-    r"|suppose|imagine|pretend|assum\w+|would|could|might|may|instead of|rather than|unlike|ignor\w+|disregard\w*"
-    r"|injected|fake|forged|drafts?|preliminary|tentative\w*|provisional\w*|rough|first (?:pass|guess|impression|attempt|try"
-    r"|thought|idea|take|version)|initial(?:ly)?|previous(?:ly)?|earlier|before|former(?:ly)?|originally|thoughts?|thinking"
-    r"|reasoning|scratch\w*|quot\w+|cited|verbatim|copied|echo\w*|repeat\w*|not|never|cannot|if|unless|whoever|someone"
-    r"|(?:wrong|incorrect|bad|false|invalid|retracted|withdrawn|obsolete|deprecated|outdated) \w+|(?:an?other|second|lenient"
-    r"|strict|naive|careless|generous|obedient|fooled|different) (?:judge|model|reviewer|examiner|rater|annotator))\b|n['’]t\b"
-    r"|\b(?<!in )(?<!in the )(?<!in this )(?<!in your )(?:the |required |expected |reply |output |response |desired |json )*"
-    r"(?:format|schema|form|structure)\b\s{0,2}(?:is|was|looks?|should|must|of|to use)?\s{0,2}[:：]?\s{0,3}$"
-    r"|引用|原文|摘录|例如|比如|譬如|示例|样例|例子|举例|格式(?:是|为|应|示)|模板|假设|假如|如果|倘若|草稿|初稿|初步|之前|先前|原先|起初"
-    r"|一开始|忽略|伪造|注入|思考|不是|并非|不要|错误的|形如|类似|占位|本应|可能|参考格式|(?<!按)(?<!要求的)格式[：:]\s{0,3}$"
-)
-_MEANT = re.compile(
-    rf"^\W*(?:(?:so|thus|hence|therefore|ok|okay|sure|and|but|now|finally|i|we|is|the|this|that)\s)*(?:(?:here(?:'s|’s|\sis|\sare)"
-    rf"|below(?:\sis|\sare)?)\s)?(?:the |my |our |a )?(?:(?:final|own|overall|complete|json|real|actual|full|requested)\s)*{_NOUN}"
-    r"\b(?!\s(?:in|that|which|from|by|the|of|it)\b)|\b(?:my|final)\s(?:\w+\s)?" + _NOUN + r"\b|^\W*i (?:rate|score|judge|grade"
-    r"|give|award|assign)\b|^\W*final(?: answer| json| output)?\W*$|^\W*(?:我的|最终|正式|以下是|最后)?的?(?:评分|评判|评审|打分|评价"
-    r"|结果|结论|得分|评估)"
+_CORE = {
+    "verdict", "verdicts", "score", "scores", "rating", "ratings", "assessment", "evaluation", "judgement",
+    "judgment", "judgements", "grade", "grades", "marks", "result", "results", "json", "conclusion",
+    "bewertung", "urteil", "ergebnis", "évaluation", "résultat", "evaluación", "puntuación", "resultado",
+    "valutazione", "avaliação", "оценка", "here", "follows", "below", "judge", "examiner", "summary", "return",
+    "print", "sure", "ok", "okay", "certainly", "absolutely", "alright", "course", "understood", "done",
+    "great", "yes", "right", "got", "so", "therefore", "final", "thus", "hence", "evaluating", "format",
+    "form", "scale", "assistant", "review", "python", "javascript", "js",
+}  # fmt: skip
+_FILLER = {
+    "the", "a", "an", "my", "our", "your", "is", "are", "s", "this", "these", "and", "as", "following", "now",
+    "final", "overall", "own", "full", "complete", "requested", "required", "valid", "structured", "detailed",
+    "in", "with", "for", "of", "at", "by", "it", "to", "then", "please", "see", "find", "thing", "let", "me",
+    "sum", "up", "finally", "step", "total", "on", "out", "from", "each", "per", "analysis", "py", "const",
+    "var", "dimension", "dimensions", "rubric", "completed", "object", "alone", "reviewing", "reading",
+    "examination", "careful", "considering", "everything", "all", "taking", "into", "account", "voici", "mon",
+    "ma", "le", "la", "hier", "ist", "meine", "mein", "das", "aquí", "está", "mi", "el", "ecco", "il", "mio",
+    "mia", "aqui", "minha", "вот", "моя", "ll", "i", "have", "you", "go",
+}  # fmt: skip
+_OWN_REPLY = r"\bfinal answer\b|^\W*answer\W*$|^\W*(?:(?:my|final|json)\s)*(?:response|reply|output)\W*$"
+_OWN_DIGITS = re.compile(r"(?:(?<!\d)1\s?(?:-|–|to)\s?)?(?<!\d)10(?!\d)|^\W*\d{1,2}[.)]|\bstep \d")
+_CHINESE = re.compile(
+    r"(?:对(?:该|这个|此|本)?回答的|完毕|以下|下面|这|是|为|我|的|对|本|最终|正式|综合|总体|来看|评分|评判|评审"
+    r"|打分|评价|结果|结论|得分|评估|判断|如下|输出|给出|格式|按照?|要求的格式|经|核对|后"
+    r"|根据|资料|所以|因此|好的?|完成|完毕|分析|请|查看|见|采用|制|满分|分|，|、)+"
 )
 _REFUSED = re.compile(
-    r"\b(?:i|we)\b[^.\n{]{0,20}(?:\bcannot|\bcan not|n['’]t|\bnot|\brefuse|\bdecline|\bunable|\bno longer|\bgive no|\bassign no"
+    r"\b(?:i|we)\b[^.\n{]{0,20}(?:\bcannot|\bcan not|n['’]t|\bnot|\brefuse|\bdecline|\bunable|\bno longer|\bgive "
+    r"no|\bassign no"
     rf"|\baward no|\bwithhold)\b[^.\n{{]{{0,40}}\b(?:score|rate|grade|judge|assess|evaluate|{_NOUN})\b"
-    rf"|\bno {_NOUN}\b|\bwithout (?:giving |any |a )?{_NOUN}\b|\b{_NOUN} (?:is|are|was|were) (?:not|n['’]t|withheld|pending"
+    rf"|\bno {_NOUN}\b|\bwithout (?:giving |any |a )?{_NOUN}\b|\b{_NOUN} (?:is|are|was|were) (?:not|n['’]t"
+    rf"|withheld|pending"
     r"|impossible|refused)|\bunable to (?:score|rate|grade|judge|assess|evaluate)\b"
-    r"|不(?:予|给|能|会|打算|便|再|作|做|进行)?(?:给出|进行|作|做|予以)?(?:打分|评分|给分|评判|评价|判分|评审)|无法[^。\n]{0,6}(?:评|打分|给分|判断)"
-    r"|拒绝[^。\n]{0,4}(?:评|打分|给)|没有(?:打分|评分|给分)|暂不"
+    r"|不(?:予|给|能|会|打算|便|再|作|做|进行)?(?:给出|进行|作|做|予以)?(?:打分|评分|给分|评判|评价|判分|评审)"
+    r"|无法[^。\n]{0,6}(?:评|打分|给分|判断)"
+    r"|拒绝[^。\n]{0,4}(?:评|打|给)|没有(?:打分|评分|给分)|暂不"
 )
-_TAKEN_BACK = re.compile(
-    r"\b(?:wait|oops|hmm+|scratch (?:that|this|it)|strike (?:that|this|it)|never ?mind|retract\w*|withdr[ae]w\w*|revok\w+"
-    r"|rescind\w*|supersed\w+|my mistake|i was (?:wrong|mistaken|too)|i (?:made|meant)|apolog\w+|sorry|reconsider\w*|hold on"
-    r"|changed my mind|no longer|just kidding|i take (?:that|it|this|them) back|let me (?:correct|revise|redo|rethink|fix"
-    r"|re\w*)|on (?:second|further|closer|more careful) \w+|on reflection|thinking (?:again|about it)|looking again)\b"
-    r"|\b(?:ignore|disregard|discard|forget|skip|delete|drop|do not (?:use|count|take)|don['’]t (?:use|count|take))\b"
-    r"[^.\n]{0,20}\b(?:that|this|these|those|it|above|my|previous|object|json|scores?|verdict|numbers)\b"
-    rf"|\bnot (?:(?:my|the|a|an|as|meant|intended)\s)*(?:(?:real|final|actual|own|binding|serious|meant|be)\s)*(?:{_NOUN}|final"
-    r"|valid|binding|mine|count|counted|used|taken|real)\b"
-    r"|\b(?:is|was|are|were|just|only|merely|purely|as|serves?|still)\s(?:an?\s|my\s|the\s|only\s|just\s|as\s)*(?:first\s|rough\s"
-    r"|mere\s|format\s|possible\s)?(?:examples?|placeholders?|dumm\w+|drafts?|templates?|samples?|hypothetical|illustrat\w+"
-    r"|preliminary|tentative|provisional|invalid|void|obsolete|quotation|quoted?|copied|wrong|made up|what the (?:answer|user"
-    r"|author|text))\b|(?:^|[.!\n])\s{0,8}(?:actually|correction|corrected|no|erratum|update|edit|revised|revision)\b(?!\s\w+\s(?:err|fig))"
-    rf"|\b(?:corrected|revised|updated|new|right|real|adjusted)\s(?:\w+\s)?(?:{_NOUN}|json|object)\b"
-    r"|\b(?:should|ought to|must|shall|to)\s(?:have been|be|read|become)\b[^.\n]{0,20}[0-9]|\b(?:make|change|lower|raise|reduce"
-    r"|increase|set|correct)\s(?:it|that|this|them|the|my|accuracy|completeness|clarity)\b[^.\n]{0,40}[0-9]|[0-9][^.\n]{0,30}"
-    r"\binstead\b|\binstead\b[^.\n]{0,30}[0-9]|撤回|收回|作废|说错|写错|打错|评错|算错|弄错|搞错|重新(?:评|打)|等等[，,！!。]"
-    r"|(?:^|[。！!\n，,])\s{0,4}(?:不对|更正|修正|纠正|抱歉|改)|(?:改为|改成|应(?:该|当)?(?:是|为|改))[^。\n]{0,8}[0-9０-９一二三四五六七八九十]"
-    r"|修正后的?|忽略(?:上|以|这|该|前|此)|(?:只|仅|不过)是?(?:个|一个|为)?(?:示例|例子|举例|草稿|样例|格式|示范|引用)"
-    r"|不是(?:我的|最终|正式|评)|仅供参考|(?:评分|分数|结果|以上|上面|上述)[^。\n]{0,6}(?:无效|作废|不算|是回答|来自)|不算(?:数|分)?|不作数"
+_POLITE = re.compile(
+    r"\W*(?:i hope|hope (?:this|that|it)|hoping|let me know|feel free|if you (?:need|have|would|want|'d)|please "
+    r"(?:let|feel)|thanks?\b|thank you"
+    r"|cheers|best (?:regards|wishes)|kind regards|(?:is there )?anything else|happy to|glad to|end of|the end"
+    r"|end\W*$|done\W*$|json\W*$|as requested"
+    rf"|(?:this|my|the) {_NOUN} (?:is|are|was|were) (?:based|made|given) (?:on|by|with) the|(?:the|these) "
+    rf"{_NOUN} (?:reflect|follow)"
+    r"|(?:judged|evaluated|scored|assessed) (?:by|per|on|with|against|according to) the|(?:that|this|it) (?:is"
+    r"|was|concludes) my final"
+    r"|(?:scale|scores?|ratings?|max\w*)\b[\w\s:(=]{0,24}(?:1\s?(?:-|–|to)\s?)?10\W*$"
+    r"|以上(?:是|为|就是)我的(?:评分|评判|评价|评审|结果)|完毕|供您|希望(?:对您|这|能)|谢谢|感谢|如有|请查|祝"
+    r"|满分10分)"
+)
+_TELLS_OF_THE_ANSWER = re.compile(
+    r"\W*(?:(?:explanation|key points|main points|reasons?|reasoning|rationale|analysis|justification|notes?"
+    r"|comments?|suggestions?|summary|overall|in short|because"
+    r"|since|however|but|while|although)\b\W*)*(?:the|a|an|its|both|all|each|some|one|two|error|omission|no "
+    r"error|no omission|passages?"
+    r"|there|figures?|dates?|name|quote|give|add|mention|missing|wrong|right)\b(?:[^\w]+[\w'’\"“”-]+){1,}"
+)
+_TELLS_IN_CHINESE = re.compile(
+    r"回答|资料|段落|缺|遗漏|正确|错误|一致|提到|说明|理由|原因|问题|完整|清楚|建议"
+    r"|总体"
+)
+_REFERS = re.compile(
+    rf"\b(?:{_THING}|this|that|these|those|them|it['’]?s|i|me|my|mine|we|our|you|draft|examples?|samples?"
+    rf"|illustrat\w+|placeholders?|actual\w*"
+    r"|instead|rather|wait|oops|sorry|copied|plant\w*|inject\w*|quot\w+|ask\w*|want\w*|demand\w*|instruct\w*"
+    r"|told|order\w*|request\w*"
+    r"|corrected|correction|revis\w+|retract\w*|withdr\w+|void|invalid|ignor\w+|disregard\w*|wrote|print\w*"
+    r"|previous\w*|earlier|another"
+    r"|different|other|applicable|three|four|five|six|seven|eight|nine|ten|hundred|percent|stars?|best|worst"
+    r"|poor|excellent|legend|authors?|users?|writers?|attackers?|prompts?|materials?"
+    r"|assistants?|models?|systems?|rest|guess\w*|true|fair\w*|too)\b|n['’]t\b|[0-9%★]"
+    r"|以上|上述|上面|这|此|本评|我|评分|分数|打分|得分|改|撤|作废|无效|示例|例子|草稿|占位|摘自|来自|出自|引用"
+    r"|抄|要求|注入|对象|忽略|更正|修正|重新|演示|为准|自己|待定|[给偏太过][高低]|降|提高到|材料|作者|用户"
+    r"|[一二三四五六七八九十]分"
 )
 _NO_NUMBERS = re.compile(
-    r"\bi (?:cannot|can['’]t|will not|won['’]t|do not|don['’]t|refuse to|decline to) (?:give|assign|score|rate|grade|judge)\b"
-    rf"|\bplaceholders?\b|\bdummy {_NOUN}|\b(?:these|the|my) {_NOUN} (?:is|are) (?:not|only|just|an? example|examples|made up"
-    rf"|invented|arbitrary|placeholders?|wrong|hypothetical|illustrat\w+|random)\b|\bnot my {_NOUN}\b|\bno {_NOUN} (?:is|are|was"
-    rf"|were|can be) (?:given|meant|possible)|\b{_NOUN} to be (?:filled|determined|decided)\b|仅为?示例|(?:不|未|无法)(?:打分|评分|给分)"
-    r"|占位|随机(?:填|给)|示例分数"
+    r"\bi (?:cannot|can['’]t|will not|won['’]t|do not|don['’]t|refuse to|decline to) (?:give|assign|score|rate"
+    r"|grade|judge)\b"
+    rf"|\bplaceholders?\b|\bdummy {_NOUN}|\b(?:these|the|my|all) (?:above )?(?:{_NOUN}|values) (?:is|are|here "
+    rf"are) (?:not|only|just|an? example"
+    rf"|examples|made up|for illustration|invented|arbitrary|placeholders?|wrong|hypothetical|illustrat\w+"
+    rf"|random|meaningless)\b"
+    rf"|\bnot my (?:own |real )?{_NOUN}\b|\bno {_NOUN} (?:is|are|was|were|can be) (?:given|meant|possible)"
+    rf"|\b(?:not|no) (?:a )?(?:real|actual) {_NOUN}"
+    rf"|\b{_NOUN} to be (?:filled|determined|decided)\b|仅为?示例|(?:不|未|无法)(?:打分|评分|给分)|占位"
+    rf"|随机(?:填|给)|示例分数"
 )
+_WORDS = {"five": 5, "four": 4, "three": 3, "six": 6, "seven": 7, "ten": 10, "hundred": 100, "twenty": 20}
+_N = rf"([0-9]{{1,4}}(?:\.[0-9])?|{'|'.join(_WORDS)})"
+_TO = r"\s{0,3}(?:-|–|—|to|~|\.\.|至|到)\s{0,3}"
 _STATED = re.compile(
-    r"\bscale\b[^.\n{]{0,20}?([0-9.]{1,6})\s{0,3}(?:-|–|—|to|~|\.\.)\s{0,3}([0-9.]{1,6})|\bscale of ([0-9.]{1,6})\b(?!\s{0,3}(?:-|–|to))"
-    r"|\b(?:from\s)?([0-9.]{1,6})\s{0,2}(?:-|–|to)\s{0,2}([0-9.]{1,6})\s(?:point\s)?scale\b|\b([0-9]{1,4})[- ](?:point|star|mark)s?\s"
-    r"(?:scale|system|rating)|\b(?:scores?|scored|ratings?|rated|marks?|graded|grades|points|all)\b[^.\n{0-9]{0,24}\bout of\s([0-9]{1,4})"
-    r"|\b(?:scores?|ratings?|max(?:imum)?(?: score)?)\s{0,2}\(?\s{0,2}(?:/|max\.?|of)\s{0,2}([0-9]{1,4})|\bmax(?:imum)?(?: score| points)?"
-    r"\s{0,2}(?:is|=|:|of)?\s{0,2}([0-9]{1,4})\b|满分(?:为|是|：|:)?\s{0,2}([0-9]{1,4})|([0-9]{1,4})\s{0,2}分制"
-    r"|([0-9]{1,4})\s{0,2}分?(?:为|是)满分"
+    rf"\bscale\b[^.\n{{]{{0,20}}?\b{_N}{_TO}{_N}\b|\bscale of {_N}\b(?!{_TO})"
+    rf"|\b{_N}{_TO}{_N}\s(?:point\s)?(?:scale|rating)\b"
+    rf"|\b(?:one |a )?{_N}[- ](?:point|star|mark)s?(?:\s(?:scale|system|rating))"
+    rf"|\b(?:{_NOUN}|points|all|each|everything)\b[^.\n{{0-9]{{0,24}}\bout of\s{_N}\b|\b(?:{_NOUN}|stars)\s(?:on"
+    rf"|from)\s{_N}{_TO}{_N}\b"
+    rf"|\b(?:{_NOUN}|max(?:imum)?(?: score)?)\s{{0,2}}\(?\s{{0,2}}(?:/|max\.?|of)\s{{0,2}}{_N}\b"
+    rf"|\bmax(?:imum)?(?: score| points)?"
+    rf"\s{{0,2}}(?:is|=|:|of)?\s{{0,2}}{_N}\b|满分(?:为|是|：|:)?\s{{0,2}}{_N}|{_N}\s{{0,2}}分制"
+    rf"|{_N}\s{{0,2}}分?(?:为|是)满分"
+    rf"|(?:评分|分数|打分|得分)(?:范围|区间)?(?:为|是|：|:)?\s{{0,2}}{_N}{_TO}{_N}"
 )
 _OTHER_UNITS = re.compile(
-    rf"\b(?:{_NOUN}|scale)\b[^.\n{{]{{0,20}}(?:%|\bpercent(?:ages?)?\b|\bpercentiles?\b)|百分制|\bpercentage scale\b|五星|[★⭐]"
+    rf"\b(?:{_NOUN}|scale)\b[^.\n{{]{{0,20}}(?:%|\bpercent(?:ages?)?\b|\bpercentiles?\b)|百分制|\bpercentage "
+    rf"scale\b|五星|\blikert\b|[★⭐]"
+)
+_WITHIN_A_SENTENCE = re.compile(
+    r"[ \t]{0,8}[`*\"]{0,3}[ \t]{0,8}(?:[,，、;；][ \t]{0,8}(?=\w)|(?:[—–-]|<?[-=]{1,2}>?|\()[ \t]{0,8}(?=\w)"
+    r"|(?=[a-z\u4e00-\u9fff]))"
+    r"(?!(?:as (?:requested|asked)|hope|thanks?|thank you|let me know|is my|scale|最终|以上是我)\b)"
+)
+_GAP = re.compile(
+    r"(?:\s|`{1,8}[a-zA-Z0-9_]{0,12}|~{3,8}[a-z0-9_]{0,12}|[*_#]|</?[\w|-]{1,30}/?>"
+    r"|<\|[\w]{1,30}\|>|\[\w{3,20}\]|\\\w{1,10}|[{\[(])*$"
+)
+_LABEL = re.compile(
+    rf"(?:^|\n)\W{{0,4}}(?:the )?{_SPEAKER}\s{{0,2}}(?:\w{{1,2}}|under review|is|reads"
+    rf"|says)?\s{{0,2}}[:：]"
+)
+_DRAFT = re.compile(
+    r"\b(?:drafts?|preliminary|tentativ\w+|provisional\w*|rough|first\w*|initial\w*|previous\w*|earlier|before"
+    r"|original\w*|thoughts?|thinking"
+    r"|reasoning|scratch\w*)\b|草稿|初稿|初步|初评|之前|先前|原先|起初|原本|一开始|思考"
+)
+_SENTENCE_ENDS = re.compile(
+    r"(?<=[.!?。！？;；])(?<!e\.g\.)(?<!i\.e\.)(?<!\d\.)(?=[\s\"”)*]|[\u4e00-\u9fff])\s{0,40}|\n"
+)
+_LEADS_ON = re.compile(
+    r"\b(?:is|are|was|were|reads?|says?|said|with|to|that|of|as|by|be|writes?|contains?"
+    r"|holds?|from|like|and|or)$"
 )
 
 
-_GAP = re.compile(r"(?:\s|`{1,8}[a-z0-9_]{0,12}|~{3,8}[a-z0-9_]{0,12}|[*_#>])*$")  # a fence's first line is no word
+def is_marked(before: str, after: str) -> bool:
+    """Whether the signs next to an object make it a quotation: a line that begins with ``>``, quotes, a strike.
+
+    Examples
+    --------
+    >>> is_marked("> ", ""), is_marked("Verdict: ", ".")
+    (True, False)
+    """
+    line = before[before.rfind("\n") + 1 :]
+    quoted = re.search(r"[\"“「『‘']\s{0,8}[\[{]?\s{0,8}$", before[-20:])
+    return bool(
+        re.match(r"\s{0,8}(?:>|&gt;)", line)
+        or (quoted and re.match(r"\s{0,8}[\]}]?\s{0,8}[\"”」』’']", after))
+        or (before.rstrip().endswith("~~") and after.lstrip().startswith("~~"))
+    )
 
 
 def is_quoted(before: str, after: str) -> bool:
-    """Whether an object stands in a quotation, by the signs and words next to it.
+    """Whether the words next to an object speak of a quotation, an example or a draft, or do not announce it.
 
     Parameters
     ----------
     before, after : str
-        The text up to the object and from it on, in small letters, other objects left out.
+        The text up to the object and from it on, other objects left out.
 
     Examples
     --------
-    >>> is_quoted("the answer ends with: ", ""), is_quoted("my verdict on the answer: ", "")
+    >>> is_quoted("The answer ends with: ", ""), is_quoted("My verdict on the answer: ", "")
     (True, False)
     """
-    line = before[before.rfind("\n") + 1 :]
-    if re.match(r"\s{0,8}(?:>|&gt;)", line):
+    if _WITHIN_A_SENTENCE.match(after):
         return True
-    if re.search(r"[\"“「『‘']\s{0,8}[\[{]?\s{0,8}$", before) and re.match(r"\s{0,8}[\]}]?\s{0,8}[\"”」』’']", after):
+    words, sentences, apart = _sentences(before)
+    if not sentences or _is_announced(sentences[-1]):
+        return len(sentences) > 1 and bool(re.fullmatch(r"\W*answer\W*", sentences[-1]))
+    last = sentences[-1]
+    closed = last[-1] in '.!。！"”)'
+    if not closed and (not apart or last[-1] in ":：" or _LEADS_ON.search(last)):
         return True
-    if before.rstrip().endswith("~~") and after.lstrip().startswith("~~"):
+    if len(re.findall(r"[a-zà-ÿ]+|[\u4e00-\u9fff]{2}", last)) < 3 or _LABEL.search(words):
         return True
-    gap = _GAP.search(before, max(0, len(before) - 80))
-    bare = before[: gap.start()] if gap else before
-    apart = gap is not None and "\n\n" in re.sub(r"[ \t]", "", gap[0])
-    sentences = [part for part in re.split(r"(?<=[.!?。！？；;])(?<!e\.g\.)(?<!i\.e\.)\s{0,40}|\n", bare[-600:]) if part.strip(" \t*_#<>|-")]
-    if not sentences:
+    if re.search(r"\b(?:i|my|earns?|gets?|deserves?|receives?|merits?)\b|我", last) and not _QUOTING.search(last):
         return False
-    last = _ABOUT_IT.sub("", sentences[-1].strip(" \t*_#"))
-    closed = last.rstrip("*_ ")[-1:] in ".!?。！？" or (apart and last.rstrip("*_ ")[-1:] not in ":：")
-    strange, unmeant = _FROM_STRANGERS.search(last), _NOT_MEANT.search(last)
-    if closed:
-        names_it = re.search(
-            r"\b(?:json|objects?|block|verdicts?|scores?|following|below|ratings?|evaluation|this|these|itself|so)\b|如下|下面|这样|评分|分数", last
-        )
-        return bool(names_it and (strange or unmeant)) and not _MEANT.search(last)
-    clause = re.split(r"[,，;；]|\bso\b|\btherefore\b|\bhence\b|所以|因此|于是", last)[-1]
-    if clause != last and _MEANT.search(clause):
-        return bool(_FROM_STRANGERS.search(clause) or _NOT_MEANT.search(clause))
-    return bool(strange or unmeant)
+    named = re.search(rf"\b{_THING}\b|\b(?:this|so)\W*$|如下|下面|这样|评分|分数|原文", last)
+    return bool(named and (_QUOTING.search(last) or not closed or re.search(rf"\b{_SPEAKER}\b", last)))
 
 
 def is_announced(before: str) -> bool:
@@ -143,26 +234,80 @@ def is_announced(before: str) -> bool:
 
     Examples
     --------
-    >>> is_announced("the draft was too kind. final verdict: ")
-    True
+    >>> is_announced("The draft was too kind. Final verdict: "), is_announced("Human verdict: ")
+    (True, False)
     """
-    gap = _GAP.search(before, max(0, len(before) - 80))
-    bare = before[: gap.start()] if gap else before
-    clause = re.split(r"[.!?。！？;；,，\n]", bare[-200:])[-1]
-    return bool(_MEANT.search(clause.strip(" \t*_#")))
+    _, sentences, _ = _sentences(before)
+    return bool(sentences) and _is_announced(sentences[-1])
+
+
+def is_draft(before: str) -> bool:
+    """Whether the words before an object call it an earlier verdict of the judge's own.
+
+    Examples
+    --------
+    >>> is_draft("My first draft: "), is_draft("The answer says: ")
+    (True, False)
+    """
+    _, sentences, _ = _sentences(before)
+    return bool(sentences and _DRAFT.search(sentences[-1]))
+
+
+def _sentences(before: str) -> tuple[str, list[str], bool]:
+    """The words before an object, their sentences, and whether an empty line parts them from it."""
+    gap = _GAP.search(before, max(0, len(before) - 120))
+    words = re.sub(r"\{[^{}\n]{0,80}\}", " ", before[: gap.start()] if gap else before).lower()
+    parts = _SENTENCE_ENDS.split(words[-600:])
+    sentences = [part.strip(" \t*_#|-") for part in parts if re.search(r"[^\W\d_]", part)]
+    return words, sentences, gap is not None and "\n\n" in re.sub(r"[ \t\r]", "", gap[0])
+
+
+def _is_announced(sentence: str) -> bool:
+    """Whether a sentence has only words that announce a verdict; of one with a comma, its last clause."""
+    clauses = re.split(r"[,，;；]|\b(?=so\b|therefore\b|hence\b)|(?=所以|因此|于是)", sentence)
+    follows = re.match(r"\W*(?:so|therefore|hence|所以|因此|于是)", clauses[-1])
+    for clause in (clauses[-1], sentence):
+        rest = _OWN_DIGITS.sub(" ", _ABOUT_IT.sub(" here ", clause))
+        if _QUOTING.search(rest if follows else _ABOUT_IT.sub(" here ", sentence)) or re.search(r"\d", rest):
+            return False
+        rest = _CHINESE.sub(" here ", rest)
+        words = re.findall(r"[^\W\d_]+", re.sub(_OWN_REPLY, "verdict", rest))
+        form = re.search(r"\bform(?:at)?\b|格式(?!.{0,4}(?:评|打))", clause)
+        if form and not re.search(r"\b(?:in|as|with)\b|按|用|以", clause):
+            return False
+        if words and all(word in _CORE or word in _FILLER for word in words):
+            return bool(_CORE.intersection(words))
+    return False
 
 
 def is_taken_back(before: str, after: str, texts: str) -> bool:
-    """Whether the words around a verdict, or its own texts, say that it is none.
+    """Whether the words around a verdict, or its own texts, say that it is none, or may do so.
+
+    Parameters
+    ----------
+    before, after : str
+        In small letters; of `after`, what repeats the scores is left out.
+    texts : str
+        The verdict's own.
 
     Examples
     --------
     >>> is_taken_back("", "wait, i was too kind.", ""), is_taken_back("", "i hope that this helps!", "")
     (True, False)
     """
-    return any(
-        (_REFUSED.search(before), _REFUSED.search(after), _TAKEN_BACK.search(after), _NO_NUMBERS.search(texts))
-    )
+    after = re.sub(r"</?[\w|-]{1,30}/?>|<\|\w{1,30}\|>|`{1,8}[a-z]{0,12}", " ", after)
+    sentences = {part.strip() for part in re.split(r"(?<=[?？])|[.!。！\n]", after)}
+    refused = _REFUSED.search(before) or _REFUSED.search(after) or _NO_NUMBERS.search(texts)
+    return bool(refused) or not all(map(_is_harmless, sentences))
+
+
+def _is_harmless(sentence: str) -> bool:
+    """Whether a sentence after a verdict cannot take it back: it is polite, or tells of the answer."""
+    if not re.search(r"[\w?？]", sentence) or _POLITE.match(sentence):
+        return True
+    if _REFERS.search(sentence) or sentence.endswith(("?", "？")):
+        return False
+    return bool(_TELLS_IN_CHINESE.search(sentence) or _TELLS_OF_THE_ANSWER.match(sentence))
 
 
 def states_another_scale(text: str, low: float, high: float) -> str | None:
@@ -174,7 +319,7 @@ def states_another_scale(text: str, low: float, high: float) -> str | None:
     'scale of 1 to 5'
     """
     for found in _STATED.finditer(text):
-        numbers = [float(one) for one in found.groups() if one and re.fullmatch(r"[0-9]{1,4}(?:\.[0-9])?", one)]
+        numbers = [float(_WORDS.get(one, one)) for one in found.groups() if one]
         if numbers and (numbers[-1] != high or any(one not in (low, high) for one in numbers)):
             return found[0]
     other = _OTHER_UNITS.search(text)
@@ -182,8 +327,10 @@ def states_another_scale(text: str, low: float, high: float) -> str | None:
 
 
 QUOTATIONS = re.compile(
-    r"<(quote|blockquote|example|examples|cite|q|del|s|strike|material|draft|context|contexts|passage|question|data-\w{1,32})\b"
-    r"[^<>]{0,100}>|</(quote|blockquote|example|examples|cite|q|del|s|strike|material|draft|context|contexts|passage|question"
+    r"<(quote|blockquote|example|examples|cite|q|del|s|strike|material|draft|context|contexts|passage|question"
+    r"|data-\w{1,32})\b"
+    r"[^<>]{0,100}>|</(quote|blockquote|example|examples|cite|q|del|s|strike|material|draft|context|contexts"
+    r"|passage|question"
     r"|data-\w{1,32})\s{0,4}>|<!--|-->",
     re.IGNORECASE,
 )

@@ -11,32 +11,52 @@ from typing import Any, NamedTuple
 
 from ragnb import texts
 from ragnb.judging.replies import (
-    LONGEST, Found, Object, Raw, Unreadable, find_objects, inner_objects, plain, unwrapped, without_thoughts,
+    LONGEST,
+    Found,
+    Object,
+    Raw,
+    Unreadable,
+    find_objects,
+    inner_objects,
+    plain,
+    unwrapped,
+    without_thoughts,
 )  # fmt: skip
 from ragnb.judging.surroundings import (
-    is_announced, is_quoted, is_taken_back, quoted_regions, states_another_scale,
+    is_announced,
+    is_draft,
+    is_marked,
+    is_quoted,
+    is_taken_back,
+    quoted_regions,
+    states_another_scale,
 )  # fmt: skip
 from ragnb.schema import Rubric
 
 TEXTS = ("analysis", "reason", "suggestion")
 _INSIDE = {
-    *("score", "rating", "dimension", "verdict", "result", "evaluation", "assessment", "judgement", "judgment", "grade", "mark"),
-    *("metric", "criteria", "criterion", "output", "response", "reply", "json", "data", "content", "final", "review", "reward"),
-    *("argument", "parameter", "input", "function", "tool call", "tool use", "function call", "tool", "call", "message", "choice"),
-    *("评分", "分数", "得分", "评价", "结果", "评判", "打分", "评估", "各维度评分", "维度", "评分结果", "评审", "结论", "评判结果"),
+    "score", "rating", "dimension", "verdict", "result", "evaluation", "assessment", "judgement", "judgment",
+    "grade", "mark", "metric", "criteria", "criterion", "output", "response", "reply", "json", "data",
+    "content", "final", "review", "reward", "argument", "parameter", "input", "function", "tool call",
+    "tool use", "function call", "tool", "call", "message", "choice", "评分", "分数", "得分", "评价", "结果",
+    "评判", "打分", "评估", "各维度评分", "维度", "评分结果", "评审", "结论", "评判结果",
 }  # fmt: skip
 _VALUE = {"score", "value", "rating", "points", "grade", "mark", "result", "分数", "得分", "评分", "分值", "打分"}
-_NAME = {"dimension", "name", "metric", "criterion", "criteria", "aspect", "category", "key", "维度", "指标", "名称", "项目"}
+_NAME = {
+    "dimension", "name", "metric", "criterion", "criteria", "aspect", "category", "key", "维度", "指标",
+    "名称", "项目",
+}  # fmt: skip
 _SCALE = {
-    *("out of", "outof", "of", "max", "maximum", "max score", "maximum score", "max points", "scale", "range", "denominator"),
-    *("score range", "rating scale", "score scale", "scale max", "max value", "possible", "score max", "full score"),
-    *("满分", "分制", "量程", "评分范围", "分数范围", "总分", "评分标准"),
+    "out of", "outof", "of", "max", "maximum", "max score", "maximum score", "max points", "scale", "range",
+    "denominator", "score range", "rating scale", "score scale", "scale max", "max value", "possible",
+    "score max", "full score", "满分", "分制", "量程", "评分范围", "分数范围", "总分", "评分标准",
 }  # fmt: skip
 _LEAST = {"min", "minimum", "min score", "scale min", "lowest"}
 _UNIT = {"unit", "units", "单位"}
 _NO_VERDICT = {
-    *("example", "is example", "draft", "is draft", "placeholder", "retracted", "withdrawn", "invalid", "hypothetical"),
-    *("dummy", "preliminary", "provisional", "tentative", "quoted", "superseded", "template", "示例", "草稿", "作废"),
+    "example", "is example", "draft", "is draft", "placeholder", "retracted", "withdrawn", "invalid",
+    "hypothetical", "dummy", "preliminary", "provisional", "tentative", "quoted", "superseded", "template",
+    "示例", "草稿", "作废",
 }  # fmt: skip
 _VERDICT_ONLY_IF = {"valid", "is valid", "is final", "scored"}
 _LATER = r"(?:final|revised|corrected|adjusted|updated|actual|real|true|new|overall|my|最终|修正后?的?)"
@@ -50,11 +70,15 @@ _NUMBER = re.compile(
     re.DOTALL,
 )
 _HEDGED = re.compile(
-    r"[0-9]|\b(?:or|no|not|wait|minus|plus|less|more|maybe|perhaps|was|were|instead|rather|should|could|would|half|approx\w*"
-    r"|about|around|roughly|between|to|two|three|four|five|six|seven|eight|nine|ten|zero|lower\w*|raise\w*|change\w*|draft"
+    r"[0-9]|\b(?:or|no|not|wait|minus|plus|less|more|maybe|perhaps|was|were|instead|rather|should|could|would"
+    r"|half|approx\w*"
+    r"|about|around|roughly|between|to|two|three|four|five|six|seven|eight|nine|ten|zero|lower\w*|raise\w*"
+    r"|change\w*|draft"
     r"|percent|example)\b|n['’]t\b|%|~~|或|不|改|到|至|左右|大约|[零二三四五六七八九十]分|半|示例"
 )
-_PATTERN = re.compile(r"\s*(?:<.*>|\[.*\]|\.\.\.|…+|x+|n|score|number|int|integer|float|\?+|_+|-+)?\s*", re.I | re.S)
+_PATTERN = re.compile(
+    r"\s*(?:<.*>|\[.*\]|\.\.\.|…+|x+|n|score|number|int|integer|float|\?+|_+|-+)?\s*", re.I | re.S
+)
 
 
 @dataclass(frozen=True)
@@ -159,11 +183,16 @@ class _Reading:
     def __init__(self, rubric: Rubric, tag: str | None, material: Sequence[str]) -> None:
         self.rubric, self.tag, self.material = rubric, tag, material
         self.names = {plain(word): d.name for d in rubric.dimensions for word in _words(d.name)}
-        self.names |= {plain(d.name): d.name for d in rubric.dimensions}  # its own name is nobody else's other name
+        self.names |= {plain(d.name): d.name for d in rubric.dimensions}  # never another's other name
         words = "|".join(sorted(map(re.escape, self.names), key=len, reverse=True))
-        self.key = re.compile(rf"(?<![^\W_])(?:{words})[\w \-()（）]{{0,20}}[\"'”’」』*`\\]{{0,4}}\s{{0,8}}[:=：＝]", re.I)
+        self.key = re.compile(
+            rf"(?<![^\W_])(?:{words})[\w \-()（）]{{0,20}}[\"'”’」』*`\\]{{0,4}}\s{{0,8}}[:=：＝]", re.IGNORECASE
+        )
+        self.label = re.compile(rf"(?m)^\W*(?:{words})\W{{0,4}}[:：]")  # of an explanation
+        self.dimension = re.compile(rf"(?<![^\W_])(?:{words})(?!\w)")
         self.mention = re.compile(
-            rf"(?<![^\W_])({words})[\"'”’」』*`]{{0,3}}(?:\s{{0,3}}(?:score|rating|dimension|is|was|are|gets?|got|earns?|at|of|only"
+            rf"(?<![^\W_])({words})[\"'”’」』*`]{{0,3}}(?:\s{{0,3}}(?:score|rating|dimension|is|was|are|gets?"
+            rf"|got|earns?|at|of|only"
             rf"|as|to|a|an|should|must|be|from|now|rather|维度|得分|评分|分数|为|是|得|打|给|只|应|改|成)){{0,5}}"
             rf"[\"'”’」』*`|]{{0,3}}\s{{0,8}}(?:[:=→|(]|->|=>)?\s{{0,8}}[\"'“‘「*`|]{{0,3}}"
             r"([-+]?[0-9][0-9.,/e]{0,20}(?:\s{0,2}out of\s{0,2}[0-9]{1,4})?)"
@@ -199,12 +228,16 @@ class _Reading:
 
     def _chosen(self, body: str, found: Sequence[Found]) -> _Candidate:
         candidates = self._candidates(body, found)
-        for one in found:
-            following = min((c.start for c in candidates if c.start > one.start), default=len(body))
-            if one.value is None and self.key.search(body, one.start, following):
-                if one.how == "truncated":
-                    raise Unreadable("truncated", "the reply ends in the middle of its JSON")
-                raise Unreadable("no_json", "the reply's JSON cannot be read")
+        if any(one.value is None and one.how == "truncated" for one in found):
+            raise Unreadable("truncated", "the reply ends in the middle of its JSON")
+        broken = None  # where what cannot be read began, up to the next object
+        for one in [*found, Found((), len(body), len(body), "end")]:
+            if one.value is None:
+                broken = one.start if broken is None else broken
+            elif broken is not None:
+                if self.key.search(body, broken, one.start):
+                    raise Unreadable("no_json", "the reply's JSON cannot be read")
+                broken = None
         if not candidates:
             if "{" not in body and "｛" not in body:
                 raise Unreadable("no_json", "the reply holds no JSON object")
@@ -212,14 +245,28 @@ class _Reading:
         tagged = [c for c in candidates if self.tag and any(map(self._has_tag, c.parts))]
         if tagged:
             return self._one(tagged)
-        known, regions, folded = self._known(), quoted_regions(body), _folded(body)
-        outside = [c for c in candidates if not self._is_foreign(c, known, regions)]
-        plain_ones = [c for c in outside if not is_quoted(*_around(folded, c, found))]
-        if not plain_ones:
-            raise Unreadable("quoted", "the only object with scores is a quotation or an example")
-        if len(outside) > 1 and len(plain_ones) == 1 and is_announced(_around(folded, plain_ones[0], found)[0]):
-            return plain_ones[0]
-        return self._one(outside)
+        known, regions = self._known(), quoted_regions(body)
+        around = {id(c): self._next_to(body, c, found) for c in candidates}
+        outside = [
+            c for c in candidates if not self._is_foreign(c, known, regions) and not is_marked(*around[id(c)])
+        ]
+        own = [c for c in outside if not is_quoted(*around[id(c)])]
+        if not own and len(outside) < 2:
+            raise Unreadable("quoted", "the only object with scores is a quotation or an example, or unannounced")
+        named = len(own) == 1 and is_announced(around[id(own[0])][0])
+        chosen = own[0] if named and not any(is_draft(around[id(c)][0]) for c in outside) else self._one(outside)
+        if self.tag and any(self._other_tag(inner) for part in chosen.parts for inner in inner_objects(part)):
+            raise Unreadable("quoted", "the object has another tag than the one that was asked for")
+        return chosen
+
+    def _next_to(self, body: str, candidate: _Candidate, found: Sequence[Found]) -> tuple[str, str]:
+        """The text before and after an object, without the scores and the tag that the one before repeats."""
+        before, after = _around(body, candidate, found)
+        return self.mention.sub(" ", _folded(before).replace(self.tag or "\0", " ")), after
+
+    def _other_tag(self, item: Object) -> bool:
+        tag = _canonical(item).get("tag")
+        return isinstance(tag, str) and not _PATTERN.fullmatch(tag)
 
     def _one(self, candidates: Sequence[_Candidate]) -> _Candidate:
         if len(candidates) > 1:
@@ -234,7 +281,8 @@ class _Reading:
             for item in items:
                 if isinstance(item, Object) and (names := self._named(item)):
                     rows.append((_Candidate([item], one.start, one.end, one.how), names))
-        if len(rows) > 1 and sum(len(names) for _, names in rows) == len(set().union(*(names for _, names in rows))):
+        named = [name for _, names in rows for name in names]
+        if len(rows) > 1 and len(named) == len(set(named)):
             first, last = rows[0][0], rows[-1][0]
             between = body[first.start : last.end]
             for one in found:
@@ -256,19 +304,17 @@ class _Reading:
         return all(isinstance(value, str) and _PATTERN.fullmatch(value) for value in values)
 
     def _has_tag(self, part: Object) -> bool:
-        return any(isinstance(value, str) and value.strip() == self.tag for inner in inner_objects(part) for _, value in inner)
+        values = (value for inner in inner_objects(part) for _, value in inner)
+        return any(isinstance(value, str) and value.strip() == self.tag for value in values)
 
     def _is_foreign(
         self, candidate: _Candidate, known: Sequence[Mapping[str, Any]], regions: Sequence[tuple[int, int]]
     ) -> bool:
-        """Whether an object is not the judge's own: of the material, marked as a quotation, or with another tag."""
+        """Whether an object is not the judge's own: of the material, a pattern, or marked as a quotation."""
         if candidate.how == "elided" or any(a <= candidate.start and candidate.end <= b for a, b in regions):
             return True
         for inner in (inner for part in candidate.parts for inner in inner_objects(part)):
-            members = _canonical(inner)
-            if self.tag and isinstance(tag := members.get("tag"), str) and not _PATTERN.fullmatch(tag):
-                return True
-            own = {key: value for key, value in members.items() if value not in ("", None)}
+            own = {key: value for key, value in _canonical(inner).items() if value not in ("", None)}
             if self._named(inner) and any(all(key in k and k[key] == own[key] for key in own) for k in known):
                 return True
         return False
@@ -309,14 +355,14 @@ class _Reading:
                 if scale:
                     yield "scale", name, scale
                 yield ("scale" if scale == "" else "score"), name, item
-            elif word in _SCALE and word != "of" or word in _LEAST:
+            elif (word in _SCALE and word != "of") or word in _LEAST:
                 yield "scale", word, item
             elif word in _NO_VERDICT and _plain_word(item) not in ("false", "no", "none", "null", "0", ""):
                 if not isinstance(item, Object | list) or word in ("retracted", "withdrawn", "invalid"):
                     yield "remark", key, item
             elif word in _VERDICT_ONLY_IF and _plain_word(item) in ("false", "no"):
                 yield "remark", key, item
-            elif (word in _INSIDE or word.removesuffix("s") in _INSIDE or _LATER_WORD.sub("", word) in _INSIDE) and depth < 5:
+            elif depth < 5 and not _INSIDE.isdisjoint({word, word.removesuffix("s"), _LATER_WORD.sub("", word)}):
                 yield from self._members_inside(item, depth)
 
     def _members_inside(self, item: Any, depth: int) -> Iterator[tuple[str, str, Any]]:
@@ -387,8 +433,6 @@ class _Reading:
         before, after = _around(_folded(body), chosen, found)
         after += _folded(tail)
         own = "\n".join(_strings(chosen.parts)).casefold()
-        if is_taken_back(before, after, own):
-            raise Unreadable("retracted", "the reply says that its scores are none, or takes them back")
         for text in (before, after, own):
             if other := states_another_scale(text, self.rubric.low, self.rubric.high):
                 raise Unreadable("other_scale", f"the reply speaks of another scale: {other[:60]}")
@@ -398,6 +442,9 @@ class _Reading:
             of = number and (number[2] or number[3])
             if not number or float(number[1]) != scores[name] or (of and float(of) != self.rubric.high):
                 raise Unreadable("conflicting", f"{name} has more in the reply than one number")
+        after = self.mention.sub(" ", self.label.sub(" reason: ", after))
+        if self.dimension.search(after) or is_taken_back(before, after, own):
+            raise Unreadable("retracted", "the reply says that its scores are none, or may take them back")
 
 
 def _words(name: str) -> set[str]:
@@ -407,8 +454,10 @@ def _words(name: str) -> set[str]:
 
 _LATER_WORD = re.compile(rf"^{_LATER}[\s_-]?(?=.)")
 _SUFFIXED = re.compile(
-    rf"(?:{_LATER}[\s_-]?)?(?:{_SCORE}[\s_-]?(?:of[\s_-]?|for[\s_-]?)?)?(.+?)(?:的?[\s_-]?{_SCORE})?(?:[\s_-]?{_LATER})?"
-    r"(?:[\s_]{0,3}[(（]\s?((?:out of|/|of|满分|from|scale|max)?\s?[0-9][^()（）]{0,20})[)）]?|[\s_](?:out[\s_]of[\s_]|/\s?)([0-9]{1,4}))?"
+    rf"(?:{_LATER}[\s_-]?)?(?:{_SCORE}[\s_-]?(?:of[\s_-]?"
+    rf"|for[\s_-]?)?)?(.+?)(?:的?[\s_-]?{_SCORE})?(?:[\s_-]?{_LATER})?"
+    r"(?:[\s_]{0,3}[(（]\s?((?:out of|/|of|满分|from|scale|max)?\s?[0-9][^()（）]{0,20})[)）]?"
+    r"|[\s_](?:out[\s_]of[\s_]|/\s?)([0-9]{1,4}))?"
 )
 _SCALE_OF = re.compile(r"(.+?)[\s_-](?:max|max[\s_]score|scale|out[\s_]of|maximum|满分|range)")
 
@@ -465,6 +514,8 @@ def _around(folded: str, chosen: _Candidate, found: Sequence[Found]) -> tuple[st
 
 def _folded(text: str) -> str:
     """Small letters and ASCII signs, every sign in its place."""
+    if text.isascii():
+        return text.lower()
     folds = (unicodedata.normalize("NFKC", sign).lower() if ord(sign) > 126 else sign.lower() for sign in text)
     return "".join(fold if len(fold) == 1 else sign for fold, sign in zip(folds, text, strict=True))
 
@@ -492,4 +543,4 @@ def _said(value: Any) -> str:
     """A text of the reply; a list of texts is joined."""
     if isinstance(value, list):
         return "\n".join(str(item) for item in value)
-    return "" if value is None or value == "null" and isinstance(value, Raw) else str(value)
+    return "" if value is None or (isinstance(value, Raw) and value == "null") else str(value)
