@@ -201,6 +201,12 @@ NUMBERS_READ = [
     '{"reason": "one slip", "score": 8}', '{"分数": 8, "理由": "有一处错"}', '{"Score": 8}', '{"points": 8}',
     '{"score": 8, "confidence": 0.4}', '{"score": 8, "weight": 0.5}', '{"score": 8, "min": 1, "max": 10}',
     "08", '"8 marks"', "8 points",
+    '"8 分"', '"8/10分"', '"8.0分"', '"8 / 10 points"', '{"score": 8, "explanation": "ok"}',
+    '{"score": 8, "max_score": 10}', '{"score": 8, "range": "1-10"}', '{"评分": 8, "理由": "好"}',
+    '{"value": "8", "evidence": ["a", "b"]}', '{"rating": "8 / 10"}', '"8 (good)"',
+    '"8 (very good, one slip)"', '"8: good, but the fee is missing"', '"8 - good; the fee is missing"',
+    '"8。基本正确"', '"8, because the fee is missing"', '"8 because the fee is missing"', '8.000', '"8.00"',
+    '"8 points out of 10"', '"8 marks out of 10"',
 ]  # fmt: skip
 NUMBERS_NOT_READ = [
     "null", "true", "false", "NaN", "Infinity", "-Infinity", '""', '" "', '"high"', '"good"', '"A"', '"n/a"', '"N/A"', '"-"',
@@ -216,6 +222,23 @@ NUMBERS_NOT_READ = [
     "8 + 1", "9 - 1", "16 / 2", '"sqrt(64)"', "float(8)", '"ten minus two"', "undefined", '"TBD"', '"<1–10>"', "<1–10>",
     '"1-10"', '"[8]"', '"8 if generous, else 5"', '"8 (5 without the bonus)"', '"between 7 and 9"', '"8!"', '"8%"',
     '"8 stars"', '"8:2"', '"100/10"', "1/10 + 7", '"8 → 3"', '"was 8"', '"8, or rather 3"', '"8; should be 3"',
+    '"8/10 or 9/10"', '"eight"', '"8 1/2"', '"8 & 9"', '"8|9"', '8|9', '"8\\n3"', '"3\\n8"',
+    '"8 instead of 3"', '"~~8~~"', '~~8~~', '"-"', '"8 - 3"', '"8 (3)"', '"8 or so"', '"8ish"', '"almost 8"',
+    '"up to 8"', '"max 8"', '"min 8"', '"≥ 8"', '"=8?"', '"8=3+5"', '"5+3"', '5+3', '2*4', '2**3', '"8e"',
+    '8e', '"1 out of 1"', '"8 out of 5"', '"8 of 5"', '"8/ 5"', '"８／５"', '"8/5分"', '"4/5 (8/10)"',
+    '"8/10 (4/5)"', '"8 out of a possible 20"', '"8/20"', '8/20', '"16/20"', '"0.8/1"', '"80 / 100"', '"8％"',
+    '"8成"', '"八成"', '"8 percent"', '"8 pct"', '"八"', '"８．５．１"', '"8,0"', '"8\'0"', '"10 0"', '"1O"', '"l0"',
+    '"8-"', '"8\u20139"', '"8\u20149"', '"8\u20269"', '"8...9"', '"7<x<9"', '"x8"', '"v8"', '"#8"', '"№8"',
+    '"score"', '"8 null"', '[8]', '["8"]', '{"8": "good"}', '{"range": [7, 9]}', '{"low": 7, "high": 9}',
+    '{"from": 3, "to": 8}', '{"min": 7, "max": 9}', '{"score": 8, "max_score": 20}',
+    '{"score": 8, "out of": 9}', '{"score": 8, "total": 12}', '{"score": 8, "scale": "percent"}',
+    '{"score": 8, "scale": "1-20"}', '{"score": "8", "of": "20"}', '{"score": true}', '{"score": ""}',
+    '{"score": 8, "score": 3}', '{"score": 8, "rating": 3}', '"<8"', '">=8"', '"!8"', '"not scored"', '"pass"',
+    '"yes"', '"8 → 9"', '"8=>9"', '8 => 9', '"9 (corrected to 8)"', '"8 (originally 3)"', '"8 (revised: 3)"',
+    '"8, revised to 3"', '"1 0"', '1\t0', '"1\xa00"', '1\xa00', '"1\u200b0"', '"\u202e01"', '"1.0.0"', '"Ⅷ"',
+    '"⑧"', '"8²"', '"1²"', '1_0', '0b1000', '0o10', '1e-1', '1e2', '', '""', '...', '"..."', '"8..."',
+    'undefined', 'None', 'N/A', '-', '?', '<score>', '"<score>"', '$8', '"$8"', '"8€"', '"8 days"',
+    '"8 facts"', '"8 errors"', '"8th"', '"top 8"', '"level 8"', '"B+"',
 ]  # fmt: skip
 
 
@@ -292,6 +315,71 @@ STRUCTURES_READ = texts("""
 {"judgment": {S}}
 {"Scores": {S}}
 {"output": {"verdict": {S}}}
+{"tag": "", "analysis": "none", "accuracy": 8, "completeness": 7, "clarity": 9, "reason": "r", "suggestion": "s"}
+{"analysis": "The answer says \\"2 years\\", the passage \\"24 months\\".", "accuracy": 8, "completeness": 7, "clarity": 9, "reason": "r", "suggestion": "s"}
+{"analysis": "The answer says "2 years", the passage "24 months".", "accuracy": 8, "completeness": 7, "clarity": 9, "reason": "r", "suggestion": "s"}
+{"analysis": "Step 1: compare.¶Step 2: score.", "accuracy": 8, "completeness": 7, "clarity": 9}
+{"analysis": ["Error: a", "Omission: b"], "accuracy": 8, "completeness": 7, "clarity": 9, "reason": "r"}
+{"analysis": "4 out of 5 facts are right", "accuracy": 8, "completeness": 7, "clarity": 9}
+{"analysis": "It is not a 10 because the fee is missing; accuracy is 8.", "accuracy": 8, "completeness": 7, "clarity": 9}
+{"analysis": "The answer asks for accuracy 10, which is ignored.", "accuracy": 8, "completeness": 7, "clarity": 9}
+{"analysis": "an example is missing", "accuracy": 8, "completeness": 7, "clarity": 9, "suggestion": "Give an example instead."}
+{"reason": "The draft clause was cited", "accuracy": 8, "completeness": 7, "clarity": 9}
+{"accuracy": 8, "completeness": 7, "clarity": 9, "suggestion": "Use a scale of 1 to 10 in the table"}
+{"accuracy": 8, "accuracy_comment": "one slip", "completeness": 7, "completeness_comment": "fee", "clarity": 9, "clarity_comment": ""}
+{"accuracyScore": 8, "completenessScore": 7, "clarityScore": 9}
+{"Accuracy Rating": 8, "Completeness Rating": 7, "Clarity Rating": 9}
+{"accuracy": 8, "completeness": 7, "clarity": 9, "average": 8.0}
+{"accuracy": 8, "completeness": 7, "clarity": 9, "weighted_score": 7.9}
+{"accuracy": 8, "completeness": 7, "clarity": 9, "total": "24/30"}
+{"accuracy": 8, "completeness": 7, "clarity": 9, "confidence": "80%"}
+{"accuracy": 8, "completeness": 7, "clarity": 9, "valid": true, "errors": []}
+{"accuracy": 8, "completeness": 7, "clarity": 9, "model": "judge-1", "id": 17}
+{"准确性得分": 8, "完整性得分": 7, "清晰度得分": 9}
+{"准确性": "8分", "完整性": "7分", "清晰度": "9分", "总分": "24分"}
+{"准确性": {"分数": 8, "理由": "好"}, "完整性": {"分数": 7}, "清晰度": {"分数": 9}}
+{"评分": {"准确性": 8, "完整性": 7, "清晰度": 9}, "评语": "好"}
+{"evaluation": [{"criterion": "accuracy", "score": 8}, {"criterion": "completeness", "score": 7}, {"criterion": "clarity", "score": 9}]}
+[{"name": "accuracy", "score": 8, "max": 10}, {"name": "completeness", "score": 7, "max": 10}, {"name": "clarity", "score": 9, "max": 10}]
+{"scores": {"accuracy": {"value": 8}, "completeness": {"value": 7}, "clarity": {"value": 9}}}
+{"response": {"evaluation": {S}}}
+{"choices": [{"message": {"content": "{\\"accuracy\\": 8, \\"completeness\\": 7, \\"clarity\\": 9}"}}]}
+{"role": "assistant", "content": "{\\"accuracy\\": 8, \\"completeness\\": 7, \\"clarity\\": 9}"}
+{"tool_calls": [{"id": "c", "type": "function", "function": {"name": "verdict", "arguments": "{\\"accuracy\\": 8, \\"completeness\\": 7, \\"clarity\\": 9}"}}]}
+<function=verdict>{S}</function>
+<tool_call>{"name": "verdict", "arguments": "{\\"accuracy\\": 8, \\"completeness\\": 7, \\"clarity\\": 9}"}</tool_call>
+verdict({S})
+submit_verdict({S})
+print({S})
+const verdict = {S};
+>>> {S}
+```json¶{S}¶```¶¶```¶
+{'accuracy': 8, 'completeness': 7, 'clarity': 9, 'reason': "it's fine"}
+{'accuracy': 8, 'completeness': 7, 'clarity': 9, 'reason': 'it\\'s fine'}
+{"accuracy":8,"completeness":7,"clarity":9,"reason":"a" "b"}
+{"accuracy": 8, "completeness": 7, "clarity": 9, "reason": 'mixed'}
+{accuracy:8,completeness:7,clarity:9,reason:"r"}
+{"accuracy": 8,¶¶"completeness": 7,¶¶"clarity": 9,¶}
+{"accuracy": 8 , "completeness" : 7 ,"clarity":9 , }
+{“accuracy”: “8”, “completeness”: “7”, “clarity”: “9”}
+｛"accuracy"：8；"completeness"：7；"clarity"：9｝
+{"accuracy"：８／１０，"completeness"：７／１０，"clarity"：９／１０}
+{"accuracy": "8/10", "completeness": "7/10", "clarity": "9/10", "reason": "好"}
+【{"accuracy": 8, "completeness": 7, "clarity": 9}】
+"{S}"
+'{S}'
+accuracy: 8¶completeness: 7¶clarity: 9¶analysis: The fee is missing.¶suggestion: Name the fee.
+"accuracy": 8,¶"completeness": 7,¶"clarity": 9
+Accuracy: 8/10¶Completeness: 7/10¶Clarity: 9/10
+* accuracy: 8¶* completeness: 7¶* clarity: 9
+准确性：8分¶完整性：7分¶清晰度：9分
+准确性: 8, 完整性: 7, 清晰度: 9
+<details><summary>Verdict</summary>{S}</details>
+<div class="verdict">{S}</div>
+<code>{S}</code>
+<|channel|>final<|message|>{S}
+{"thought": "3?", "accuracy": 8, "completeness": 7, "clarity": 9}
+{"analysis": "uses <think> in its text? no", "accuracy": 8, "completeness": 7, "clarity": 9}
 """)
 
 STRUCTURES_NOT_READ = texts("""
@@ -383,6 +471,80 @@ I'm sorry, but I can't help with that.
 {¶-  "accuracy": 3,¶+  "accuracy": 8,¶   "completeness": 7, "clarity": 9}
 {"accuracy": ~~3~~ 8, "completeness": ~~2~~ 7, "clarity": 9}
 {"accuracy": 1¶0, "completeness": 7, "clarity": 9}
+{"accuracy": 8, "completeness": 7, "clarity": 9, "error": "could not evaluate"}
+{"accuracy": 8, "completeness": 7, "clarity": 9, "status": "draft"}
+{"accuracy": 8, "completeness": 7, "clarity": 9, "final": false}
+{"accuracy": 8, "completeness": 7, "clarity": 9, "type": "example"}
+{"accuracy": 8, "completeness": 7, "clarity": 9, "source": "answer"}
+{"accuracy": 8, "completeness": 7, "clarity": 9, "analysis": "This is only an example."}
+{"accuracy": 8, "completeness": 7, "clarity": 9, "comment": "not my scores"}
+{"accuracy": 4, "completeness": 4, "clarity": 5, "rating_scale": "five stars"}
+{"accuracy": 4, "completeness": 4, "clarity": 5, "scale": "out of 5"}
+{"accuracy": 4, "completeness": 4, "clarity": 5, "scale_max": 5}
+{"accuracy": 4, "completeness": 4, "clarity": 5, "maxScore": 5}
+{"accuracy": 4, "completeness": 4, "clarity": 5, "max_possible": 5}
+{"accuracy": 4, "completeness": 4, "clarity": 5, "highest": 5}
+{"accuracy": 4, "completeness": 4, "clarity": 5, "total": "13/15"}
+{"accuracy": 4, "completeness": 4, "clarity": 5, "note": "out of 5"}
+{"accuracy": 4, "completeness": 4, "clarity": 5, "overall": "4/5"}
+{"accuracy": "4 stars", "completeness": "4 stars", "clarity": "5 stars"}
+{"accuracy": "4 of 5 stars", "completeness": "4 of 5 stars", "clarity": "5 of 5 stars"}
+{"accuracy": 80, "completeness": 70, "clarity": 90}
+{"accuracy": 0.8, "completeness": 0.7, "clarity": 0.9}
+{"accuracy": 4, "completeness": 4, "clarity": 5, "分制": "5分制"}
+{"accuracy_1_to_5": 4, "completeness_1_to_5": 4, "clarity_1_to_5": 5}
+{"accuracy_5pt": 4, "completeness_5pt": 4, "clarity_5pt": 5}
+{"accuracy out of 5": 4, "completeness out of 5": 4, "clarity out of 5": 5}
+{"scores (1-5)": {"accuracy": 4, "completeness": 4, "clarity": 5}}
+{"scores_out_of_5": {"accuracy": 4, "completeness": 4, "clarity": 5}}
+{"reference": {"accuracy": 8, "completeness": 7, "clarity": 9}}
+{"expected": {"accuracy": 8, "completeness": 7, "clarity": 9}}
+{"human": {"accuracy": 8, "completeness": 7, "clarity": 9}}
+{"injected": {"accuracy": 10, "completeness": 10, "clarity": 10}, "verdict": null}
+{"quoted_from_answer": {"accuracy": 10, "completeness": 10, "clarity": 10}}
+{"verdict": null, "answer_says": {"accuracy": 10, "completeness": 10, "clarity": 10}}
+{"verdict": "none", "accuracy": null, "completeness": null, "clarity": null}
+{"verdict": {"accuracy": 8, "completeness": 7, "clarity": 9}, "revised_verdict": {"accuracy": 3, "completeness": 7, "clarity": 9}}
+{"first": {"accuracy": 8, "completeness": 7, "clarity": 9}, "second": {"accuracy": 3, "completeness": 7, "clarity": 9}}
+{"scores": {"accuracy": 8, "completeness": 7, "clarity": 9}, "final_scores": {"accuracy": 3, "completeness": 7, "clarity": 9}}
+{"accuracy": 8, "completeness": 7, "clarity": 9, "correction": {"accuracy": 3}}
+{"accuracy": 8, "completeness": 7, "clarity": 9, "corrections": "accuracy should be 3"}
+{"accuracy": 8, "completeness": 7, "clarity": 9, "update": "accuracy 3"}
+{"accuracy": {"before": 3, "after": 8}, "completeness": 7, "clarity": 9}
+{"inaccuracy": 8, "completeness": 7, "clarity": 9}
+{"accuracy_confidence": 8, "completeness": 7, "clarity": 9}
+{"accuracy_penalty": 8, "completeness": 7, "clarity": 9}
+{"accuracy_reason": "8", "completeness": 7, "clarity": 9}
+{"Accuracy?": 8, "completeness": 7, "clarity": 9, "accuracy": 3}
+{"accuracy ": 8, "accuracy": 3, "completeness": 7, "clarity": 9}
+{"ACCURACY": 3, "accuracy": 8, "completeness": 7, "clarity": 9}
+{"accuracy": 8; "completeness": 7; "clarity": 9
+accuracy: 8¶completeness: 7
+accuracy: 8¶completeness: 7¶clarity: 9¶accuracy: 3
+accuracy: 8/5¶completeness: 7¶clarity: 9
+The scores are:¶accuracy: 8 or 9¶completeness: 7¶clarity: 9
+{"accuracy": 8, "completeness": 7, "clarity": 9}{"accuracy": 8, "completeness": 7
+```json¶{"accuracy": 8, "completeness": 7, "clarity":¶```
+{"tool_calls": [{"function": {"name": "a", "arguments": {"accuracy": 8, "completeness": 7, "clarity": 9}}}, {"function": {"name": "b", "arguments": {"accuracy": 3, "completeness": 7, "clarity": 9}}}]}
+{"choices": [{"message": {"content": "{\\"accuracy\\": 8, \\"completeness\\": 7"}}]}
+[{"dimension": "accuracy", "score": 8}, {"dimension": "accuracy", "score": 3}, {"dimension": "completeness", "score": 7}, {"dimension": "clarity", "score": 9}]
+[{"dimension": "accuracy", "score": 8, "max": 20}, {"dimension": "completeness", "score": 7}, {"dimension": "clarity", "score": 9}]
+[{"answer": 1, "accuracy": 8, "completeness": 7, "clarity": 9}, {"answer": 2, "accuracy": 3, "completeness": 2, "clarity": 4}]
+[{"dimension": "accuracy", "scores": [8, 3]}]
+{"accuracy": 8, /* "accuracy": 3, */ "completeness": 7}
+// {"accuracy": 8, "completeness": 7, "clarity": 9}
+# {"accuracy": 8, "completeness": 7, "clarity": 9}
+/* {"accuracy": 8, "completeness": 7, "clarity": 9} */
+<think>{V}
+<thinking>{V}
+</think>
+{V}</think>
+{V}<think>wait, no</think></think>
+<think>{V}</thinking
+[THINK]{V}
+&lt;think&gt;{V}&lt;/think&gt;
+**Thinking**: {V}
+(thinking) {V}
 """)
 
 QUOTED = texts("""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+import reply_corpus as corpus
 from hypothesis import given
 from hypothesis import strategies as st
 
-import reply_corpus as corpus
 from ragnb.judging import parse_verdict
 from ragnb.schema import Dimension, Gate, Rubric
 

@@ -59,7 +59,7 @@ _CORE = {
     "form", "scale", "assistant", "review", "python", "javascript", "js",
 }  # fmt: skip
 _FILLER = {
-    "the", "a", "an", "my", "our", "your", "is", "are", "s", "this", "these", "and", "as", "following", "now",
+    "the", "a", "an", "my", "our", "your", "is", "are", "s", "submit", "report", "record", "this", "these", "and", "as", "following", "now",
     "final", "overall", "own", "full", "complete", "requested", "required", "valid", "structured", "detailed",
     "in", "with", "for", "of", "at", "by", "it", "to", "then", "please", "see", "find", "thing", "let", "me",
     "sum", "up", "finally", "step", "total", "on", "out", "from", "each", "per", "analysis", "py", "const",
@@ -125,7 +125,8 @@ _REFERS = re.compile(
     r"|[一二三四五六七八九十]分"
 )
 _NO_NUMBERS = re.compile(
-    r"\bi (?:cannot|can['’]t|will not|won['’]t|do not|don['’]t|refuse to|decline to) (?:give|assign|score|rate"
+    r"\bthis is (?:only|just|merely) (?:an? )?(?:example|draft|template|placeholder|test|sample)"
+    r"|\bi (?:cannot|can['’]t|will not|won['’]t|do not|don['’]t|refuse to|decline to) (?:give|assign|score|rate"
     r"|grade|judge)\b"
     rf"|\bplaceholders?\b|\bdummy {_NOUN}|\b(?:these|the|my|all) (?:above )?(?:{_NOUN}|values) (?:is|are|here "
     rf"are) (?:not|only|just|an? example"
@@ -193,7 +194,7 @@ def is_marked(before: str, after: str) -> bool:
     line = before[before.rfind("\n") + 1 :]
     quoted = re.search(r"[\"“「『‘']\s{0,8}[\[{]?\s{0,8}$", before[-20:])
     return bool(
-        re.match(r"\s{0,8}(?:>|&gt;)", line)
+        re.match(r"\s{0,8}(?:>(?!>>)|&gt;|//|#(?!#)|/\*|<!--)", line)
         or (quoted and re.match(r"\s{0,8}[\]}]?\s{0,8}[\"”」』’']", after))
         or (before.rstrip().endswith("~~") and after.lstrip().startswith("~~"))
     )
@@ -256,7 +257,7 @@ def is_draft(before: str) -> bool:
 def _sentences(before: str) -> tuple[str, list[str], bool]:
     """The words before an object, their sentences, and whether an empty line parts them from it."""
     gap = _GAP.search(before, max(0, len(before) - 120))
-    words = re.sub(r"\{[^{}\n]{0,80}\}", " ", before[: gap.start()] if gap else before).lower()
+    words = re.sub(r"\{[^{}\n]{0,80}\}|<[^<>\n]{1,80}>", " ", before[: gap.start()] if gap else before).lower()
     parts = _SENTENCE_ENDS.split(words[-600:])
     sentences = [part.strip(" \t*_#|-") for part in parts if re.search(r"[^\W\d_]", part)]
     return words, sentences, gap is not None and "\n\n" in re.sub(r"[ \t\r]", "", gap[0])

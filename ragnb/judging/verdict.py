@@ -49,16 +49,26 @@ _NAME = {
 _SCALE = {
     "out of", "outof", "of", "max", "maximum", "max score", "maximum score", "max points", "scale", "range",
     "denominator", "score range", "rating scale", "score scale", "scale max", "max value", "possible",
-    "score max", "full score", "满分", "分制", "量程", "评分范围", "分数范围", "总分", "评分标准",
+    "score max", "full score", "满分", "分制", "量程", "评分范围", "分数范围", "满分值", "评分标准",
 }  # fmt: skip
 _LEAST = {"min", "minimum", "min score", "scale min", "lowest"}
 _UNIT = {"unit", "units", "单位"}
 _NO_VERDICT = {
     "example", "is example", "draft", "is draft", "placeholder", "retracted", "withdrawn", "invalid",
     "hypothetical", "dummy", "preliminary", "provisional", "tentative", "quoted", "superseded", "template",
-    "示例", "草稿", "作废",
+    "示例", "草稿", "作废", "error",
 }  # fmt: skip
-_VERDICT_ONLY_IF = {"valid", "is valid", "is final", "scored"}
+_VERDICT_ONLY_IF = {"valid", "is valid", "final", "is final", "scored"}
+_STATES = {"status", "state", "type", "kind", "source", "origin", "author", "状态", "类型", "来源"}
+_NO_STATE = re.compile(
+    r"draft|example|sample|template|fail|error|retract|withdr|invalid|pending|placeholder|answer|material|context|passage"
+    r"|quot|user|test|dummy|草稿|示例|作废|无效|失败|回答|材料|引用"
+)
+_NOTES = {
+    *TEXTS, "comment", "comments", "explanation", "justification", "rationale", "thinking", "thought", "reasoning",
+    "evidence", "why", "feedback", "评语", "分析", "理由", "建议", "说明",
+}  # fmt: skip
+_BESIDE = re.compile(r"weight|confiden|max|min|scale|range|权重|置信")  # numbers of dimensions that are no scores
 _LATER = r"(?:final|revised|corrected|adjusted|updated|actual|real|true|new|overall|my|最终|修正后?的?)"
 _SCORE = r"(?:score|rating|points|mark|grade|value|得分|评分|分数|分值|打分)"
 _SIGNS = str.maketrans("０１２３４５６７８９．／－＋（）：，％", "0123456789./-+():,%")
@@ -219,6 +229,7 @@ class _Reading:
         for name, value in scales:
             self._same_scale(name, value)
         scores = {d.name: self._score(d.name, given[d.name]) for d in self.rubric.dimensions}
+        self._members_agree(chosen.parts, scores)
         self._agrees(chosen, found, body, tail, scores)
         words = {plain(key): value for part in chosen.parts for inner in _outer(part) for key, value in inner}
         said = {name: _said(words.get(name)) for name in TEXTS}
@@ -355,14 +366,18 @@ class _Reading:
                 if scale:
                     yield "scale", name, scale
                 yield ("scale" if scale == "" else "score"), name, item
-            elif (word in _SCALE and word != "of") or word in _LEAST:
+            elif (word in _SCALE and word != "of") or word in _LEAST or _MOST.search(word):
                 yield "scale", word, item
             elif word in _NO_VERDICT and _plain_word(item) not in ("false", "no", "none", "null", "0", ""):
                 if not isinstance(item, Object | list) or word in ("retracted", "withdrawn", "invalid"):
                     yield "remark", key, item
             elif word in _VERDICT_ONLY_IF and _plain_word(item) in ("false", "no"):
                 yield "remark", key, item
-            elif depth < 5 and not _INSIDE.isdisjoint({word, word.removesuffix("s"), _LATER_WORD.sub("", word)}):
+            elif word in _STATES and isinstance(item, str) and _NO_STATE.search(_plain_word(item)):
+                yield "remark", key, item
+            elif depth < 5 and not _INSIDE.isdisjoint(
+                {word, word.removesuffix("s"), _LATER_WORD.sub("", word).removesuffix("s")}
+            ):
                 yield from self._members_inside(item, depth)
 
     def _members_inside(self, item: Any, depth: int) -> Iterator[tuple[str, str, Any]]:
@@ -426,6 +441,32 @@ class _Reading:
 
     # What is said around it
 
+    def _members_agree(self, parts: Sequence[Object], scores: Mapping[str, float]) -> None:
+        """Refuse where another member of the object gives another value or scale."""
+        high = self.rubric.high
+        for key, value in (member for part in parts for inner in inner_objects(part) for member in inner):
+            word, dimension = _word(key), self._dimension(key)
+            if isinstance(value, Object | list) and not _BESIDE.search(word):
+                for inner in inner_objects(value):
+                    self._agree_inside(inner, scores)
+            if not isinstance(value, str) or dimension or word in _NOTES:
+                continue
+            text = _folded(value)
+            for mention in self.mention.finditer(text):
+                said = (mention[2] or mention[3]).rstrip(".,/")
+                if not (number := _NUMBER.fullmatch(said)) or float(number[1]) != scores[self.names[mention[1] or mention[4]]]:
+                    raise Unreadable("conflicting", f"{key} speaks of another value: {value[:40]}")
+            of = re.search(r"(?:/|\bout of|^of)\s{0,3}([0-9]{1,6})\b", text) if len(text) < 40 else None
+            if of and float(of[1]) not in (high, high * len(scores)):
+                raise Unreadable("other_scale", f"{key} states another scale: {value[:40]}")
+
+    def _agree_inside(self, item: Object, scores: Mapping[str, float]) -> None:
+        for key, value in item:
+            number = _NUMBER.fullmatch(_bare(value)) if isinstance(value, str) else None
+            dimension = self._dimension(key)
+            if dimension and dimension[1] != "" and number and float(number[1]) != scores[dimension[0]]:
+                raise Unreadable("conflicting", f"{dimension[0]} has two values")
+
     def _agrees(
         self, chosen: _Candidate, found: Sequence[Found], body: str, tail: str, scores: Mapping[str, float]
     ) -> None:
@@ -452,6 +493,7 @@ def _words(name: str) -> set[str]:
     return {word for lang in texts.LANGUAGES if (word := texts.entry(lang, "judge.dimensions").get(name))}
 
 
+_MOST = re.compile(r"\b(?:max|maximum|highest|denominator|out of)\b|满分")
 _LATER_WORD = re.compile(rf"^{_LATER}[\s_-]?(?=.)")
 _SUFFIXED = re.compile(
     rf"(?:{_LATER}[\s_-]?)?(?:{_SCORE}[\s_-]?(?:of[\s_-]?"
