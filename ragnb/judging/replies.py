@@ -186,13 +186,13 @@ def find_objects(text: str) -> list[Found]:
     """
     found, end = list[Found](), 0
     reader = _Reader(text)
-    for match in re.finditer(r"[{｛]|[\[［](?=\s{0,40}[{｛])", text):
+    for match in re.finditer(r"[{｛](?!\s{0,40}[{｛\[])|[\[［](?=\s{0,40}[{｛])", text):
         place = match.start()
         if place < end:
             continue
         one = _strict(text, place) or reader.value_at(place)
         found.append(one)
-        end = one.end if one.value is not None else place + 1
+        end = one.end if one.value is not None or reader.deep else place + 1
     if not found:
         found = reader.members_alone()
     return found
@@ -220,7 +220,7 @@ class _Reader:
 
     def value_at(self, place: int) -> Found:
         """Read the object or list that begins here."""
-        self.signs = self.mended = self.elided = False
+        self.signs = self.mended = self.elided = self.deep = False
         try:
             value, end = self._value(place, 0)
         except _Broken as fault:
@@ -255,6 +255,7 @@ class _Reader:
     def _value(self, place: int, depth: int) -> tuple[Any, int]:
         sign = self._sign(place)
         if depth > _DEPTH:
+            self.deep = True  # no verdict lies so deep; what is within is not tried again
             raise _Broken(place)
         if sign == "{":
             return self._object(place + 1, depth + 1)

@@ -59,7 +59,8 @@ _CORE = {
     "form", "scale", "assistant", "review", "python", "javascript", "js",
 }  # fmt: skip
 _FILLER = {
-    "the", "a", "an", "my", "our", "your", "is", "are", "s", "submit", "report", "record", "this", "these", "and", "as", "following", "now",
+    "submit", "report", "record",
+    "the", "a", "an", "my", "our", "your", "is", "are", "s", "this", "these", "and", "as", "following", "now",
     "final", "overall", "own", "full", "complete", "requested", "required", "valid", "structured", "detailed",
     "in", "with", "for", "of", "at", "by", "it", "to", "then", "please", "see", "find", "thing", "let", "me",
     "sum", "up", "finally", "step", "total", "on", "out", "from", "each", "per", "analysis", "py", "const",

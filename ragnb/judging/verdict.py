@@ -259,7 +259,10 @@ class _Reading:
         known, regions = self._known(), quoted_regions(body)
         around = {id(c): self._next_to(body, c, found) for c in candidates}
         outside = [
-            c for c in candidates if not self._is_foreign(c, known, regions) and not is_marked(*around[id(c)])
+            c
+            for c in candidates
+            if not (self._is_foreign(c, known, regions) or is_marked(*around[id(c)]))
+            and not any(_squashed(body[c.start : c.end]) in _squashed(text) for text in self.material)
         ]
         own = [c for c in outside if not is_quoted(*around[id(c)])]
         if not own and len(outside) < 2:
@@ -332,8 +335,9 @@ class _Reading:
 
     def _known(self) -> list[dict[str, Any]]:
         """The objects with scores that the material holds."""
-        texts_ = [text for text in self.material if any(mark in text for mark in "{｛")]
-        objects = (one.value for text in texts_ for one in find_objects(unwrapped(text)))
+        named = [text for text in self.material if any(name in text.casefold() for name in self.names)]
+        named += [text.replace('\\"', '"') for text in named if '\\"' in text]  # JSON in a string of JSON
+        objects = (one.value for text in named for one in find_objects(unwrapped(text)))
         return [_canonical(inner) for value in objects for inner in inner_objects(value) if self._named(inner)]
 
     # What it holds
@@ -371,9 +375,9 @@ class _Reading:
             elif word in _NO_VERDICT and _plain_word(item) not in ("false", "no", "none", "null", "0", ""):
                 if not isinstance(item, Object | list) or word in ("retracted", "withdrawn", "invalid"):
                     yield "remark", key, item
-            elif word in _VERDICT_ONLY_IF and _plain_word(item) in ("false", "no"):
-                yield "remark", key, item
-            elif word in _STATES and isinstance(item, str) and _NO_STATE.search(_plain_word(item)):
+            elif (word in _VERDICT_ONLY_IF and _plain_word(item) in ("false", "no")) or (
+                word in _STATES and isinstance(item, str) and _NO_STATE.search(_plain_word(item))
+            ):
                 yield "remark", key, item
             elif depth < 5 and not _INSIDE.isdisjoint(
                 {word, word.removesuffix("s"), _LATER_WORD.sub("", word).removesuffix("s")}
@@ -453,8 +457,8 @@ class _Reading:
                 continue
             text = _folded(value)
             for mention in self.mention.finditer(text):
-                said = (mention[2] or mention[3]).rstrip(".,/")
-                if not (number := _NUMBER.fullmatch(said)) or float(number[1]) != scores[self.names[mention[1] or mention[4]]]:
+                name, said = self.names[mention[1] or mention[4]], (mention[2] or mention[3]).rstrip(".,/")
+                if not (number := _NUMBER.fullmatch(said)) or float(number[1]) != scores[name]:
                     raise Unreadable("conflicting", f"{key} speaks of another value: {value[:40]}")
             of = re.search(r"(?:/|\bout of|^of)\s{0,3}([0-9]{1,6})\b", text) if len(text) < 40 else None
             if of and float(of[1]) not in (high, high * len(scores)):
@@ -539,6 +543,11 @@ def _canonical(value: Any) -> Any:
     text = _bare(value)
     number = _NUMBER.fullmatch(text)
     return float(number[1]) if number and not number["told"] else " ".join(text.split())
+
+
+def _squashed(text: str) -> str:
+    """A text without blanks, quotes and escapes, to find it in another."""
+    return re.sub(r"[\s\"'\\`]+", "", text).casefold()
 
 
 def _around(folded: str, chosen: _Candidate, found: Sequence[Found]) -> tuple[str, str]:
