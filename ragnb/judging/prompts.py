@@ -45,8 +45,9 @@ def system_prompt(rubric: Rubric, mode: str, lang: str = "en") -> str:
         bands="\n".join(bands(rubric, lang)),
         rule=say("judge.rule") if usual and mode != "alone" else "",
         anchors="\n".join(_anchor_text(anchor, names) for anchor in shown) or say("judge.no_anchors"),
-        form=_json({"tag": "…", "analysis": "…", **dict.fromkeys(names, mark), "reason": "…", "suggestion": "…"})
-        .replace(f'"{mark}"', mark),
+        form=_json(
+            {"tag": "…", "analysis": "…", **dict.fromkeys(names, mark), "reason": "…", "suggestion": "…"}
+        ).replace(f'"{mark}"', mark),
     ).strip()
 
 

@@ -39,37 +39,44 @@ _QUOTING = re.compile(
     r"(?:写|说|称|含|附|出现|带有|自评|末尾|结尾|有|给|原话)"
 )
 _ABOUT_IT = re.compile(
-    r"\b(?:of|for|on|about|to)\s(?:the|this|that)?\s?(?:system's |given |provided |candidate's )?(?:answer"
-    r"|response|reply)\b(?!\s(?:[0-9]|[a-z]\b))"
-    r"(?:\s(?:provided|given|above|shown|below|in question))?|\bi (?:would |will |now |hereby |thus |therefore "
-    r")?(?:rate|score|judge|grade|give|award"
-    r"|assign|assess|evaluate)d?(?:\s(?:the|this) (?:answer|response))?\b|\b(?:the|this) (?:answer|response) "
-    r"(?:earns?|gets?|deserves?|receives?"
-    r"|merits?|scores)\b|\byou(?:['’]ve| have)? (?:asked for|requested|wanted)\b|\bas (?:asked|requested"
-    r"|instructed)\b"
-    r"|\bbased on the \w+\b|\baccording to the \w+\b"
+    r"(?<!based )\b(?:of|for|on|about)\s(?:the|this|that)?\s?(?:system's |given |provided |candidate's "
+    r")?(?:answer|response"
+    r"|reply)\b(?!\s(?:[0-9]|[a-z]\b))(?:\s(?:provided|given|above|shown|below|in question))?"
+    r"|\byou(?:['’]ve| have)? (?:asked for|requested|wanted)\b|\bas (?:asked|requested|instructed)\b|\bplease "
+    r"(?=find|see)"
+    r"|\b(?:based on|according to) the (?:passages|sources|contexts|material|rubric|bands|above|analysis)\b"
+    r"|\bjson object\b"
+)
+_GIVES = re.compile(
+    r"\bi (?:would |will |now |hereby |thus |therefore )?(?:rate|score|judge|grade|give|award|assign|assess"
+    r"|evaluate)d?"
+    r"(?:\s(?:the|this) (?:answer|response))?\b|\b(?:the|this) (?:answer|response) (?:earns?|gets?|deserves?"
+    r"|receives?"
+    r"|merits?|scores)\b"
 )
 _CORE = {
+    "ok", "okay", "certainly", "absolutely", "alright", "course", "understood", "done",
     "verdict", "verdicts", "score", "scores", "rating", "ratings", "assessment", "evaluation", "judgement",
     "judgment", "judgements", "grade", "grades", "marks", "result", "results", "json", "conclusion",
     "bewertung", "urteil", "ergebnis", "évaluation", "résultat", "evaluación", "puntuación", "resultado",
-    "valutazione", "avaliação", "оценка", "here", "follows", "below", "judge", "examiner", "summary", "return",
-    "print", "sure", "ok", "okay", "certainly", "absolutely", "alright", "course", "understood", "done",
+    "valutazione", "avaliação", "оценка", "here", "follows", "below", "judge", "examiner", "summary", "sure",
     "great", "yes", "right", "got", "so", "therefore", "final", "thus", "hence", "evaluating", "format",
     "form", "scale", "assistant", "review", "python", "javascript", "js",
 }  # fmt: skip
 _FILLER = {
-    "submit", "report", "record",
-    "the", "a", "an", "my", "our", "your", "is", "are", "s", "this", "these", "and", "as", "following", "now",
-    "final", "overall", "own", "full", "complete", "requested", "required", "valid", "structured", "detailed",
-    "in", "with", "for", "of", "at", "by", "it", "to", "then", "please", "see", "find", "thing", "let", "me",
-    "sum", "up", "finally", "step", "total", "on", "out", "from", "each", "per", "analysis", "py", "const",
-    "var", "dimension", "dimensions", "rubric", "completed", "object", "alone", "reviewing", "reading",
-    "examination", "careful", "considering", "everything", "all", "taking", "into", "account", "voici", "mon",
-    "ma", "le", "la", "hier", "ist", "meine", "mein", "das", "aquí", "está", "mi", "el", "ecco", "il", "mio",
-    "mia", "aqui", "minha", "вот", "моя", "ll", "i", "have", "you", "go",
+    "submit", "report", "record", "the", "a", "an", "my", "our", "your", "is", "are", "s", "this", "these",
+    "and", "as", "following", "now", "final", "overall", "own", "full", "complete", "requested", "required",
+    "valid", "structured", "detailed", "in", "with", "for", "of", "at", "by", "it", "to", "then", "see",
+    "find", "thing", "let", "me", "sum", "up", "finally", "step", "total", "on", "out", "from", "each", "per",
+    "analysis", "py", "const", "var", "dimension", "dimensions", "rubric", "completed", "alone", "reviewing",
+    "reading", "examination", "careful", "considering", "everything", "all", "taking", "into", "account",
+    "voici", "mon", "ma", "le", "la", "hier", "ist", "meine", "mein", "das", "aquí", "está", "mi", "el",
+    "ecco", "il", "mio", "mia", "aqui", "minha", "вот", "моя", "ll", "i", "have", "you", "go",
 }  # fmt: skip
-_OWN_REPLY = r"\bfinal answer\b|^\W*answer\W*$|^\W*(?:(?:my|final|json)\s)*(?:response|reply|output)\W*$"
+_OWN_REPLY = (
+    r"\bfinal answer\b|^[\s*_#]*answer[\s*_]*[:：]?[\s*_]*$"
+    r"|^\W*(?:(?:my|final|json)\s)*(?:response|reply|output)\W*$"
+)
 _OWN_DIGITS = re.compile(r"(?:(?<!\d)1\s?(?:-|–|to)\s?)?(?<!\d)10(?!\d)|^\W*\d{1,2}[.)]|\bstep \d")
 _CHINESE = re.compile(
     r"(?:对(?:该|这个|此|本)?回答的|完毕|以下|下面|这|是|为|我|的|对|本|最终|正式|综合|总体|来看|评分|评判|评审"
@@ -105,7 +112,17 @@ _TELLS_OF_THE_ANSWER = re.compile(
     r"|comments?|suggestions?|summary|overall|in short|because"
     r"|since|however|but|while|although)\b\W*)*(?:the|a|an|its|both|all|each|some|one|two|error|omission|no "
     r"error|no omission|passages?"
-    r"|there|figures?|dates?|name|quote|give|add|mention|missing|wrong|right)\b(?:[^\w]+[\w'’\"“”-]+){1,}"
+    r"|there|figures?|dates?|name|quote|give|add|mention|missing|wrong|right)\b(?:[^\w]+[\w'’\"“”-]+){2,}"
+)
+_LABELLED = re.compile(
+    r"\W*(?:explanation|key points|main points|reasons?|reasoning|rationale|analysis|justification|notes?"
+    r"|comments?"
+    r"|suggestions?|summary|overall|说明|理由|原因|分析|建议|主要问题|总体)"
+)
+_OF_THE_EXAMINATION = re.compile(
+    r"^\W*(?:but|however)\b|\b(?:was|were|been|may|might|must|should|could|mis\w+|overlook\w*|mix\w*|cut|opinion"
+    r"|need\w*|empty|interrupt\w*"
+    r"|read|look|kind|error in|truncated|typo|shown)\b|误|看错|再|有问题|似乎|也许"
 )
 _TELLS_IN_CHINESE = re.compile(
     r"回答|资料|段落|缺|遗漏|正确|错误|一致|提到|说明|理由|原因|问题|完整|清楚|建议"
@@ -126,7 +143,8 @@ _REFERS = re.compile(
     r"|[一二三四五六七八九十]分"
 )
 _NO_NUMBERS = re.compile(
-    r"\bthis is (?:only|just|merely) (?:an? )?(?:example|draft|template|placeholder|test|sample)"
+    r"\b(?:copied|taken|quoted) from\b|\bthis is (?:only|just|merely) (?:an? )?(?:example|draft|template"
+    r"|placeholder|test|sample)"
     r"|\bi (?:cannot|can['’]t|will not|won['’]t|do not|don['’]t|refuse to|decline to) (?:give|assign|score|rate"
     r"|grade|judge)\b"
     rf"|\bplaceholders?\b|\bdummy {_NOUN}|\b(?:these|the|my|all) (?:above )?(?:{_NOUN}|values) (?:is|are|here "
@@ -164,7 +182,7 @@ _WITHIN_A_SENTENCE = re.compile(
 )
 _GAP = re.compile(
     r"(?:\s|`{1,8}[a-zA-Z0-9_]{0,12}|~{3,8}[a-z0-9_]{0,12}|[*_#]|</?[\w|-]{1,30}/?>"
-    r"|<\|[\w]{1,30}\|>|\[\w{3,20}\]|\\\w{1,10}|[{\[(])*$"
+    r"|<\|[\w]{1,30}\|>|\[/?(?:tool_calls|inst|json|verdict|result|output|assistant)\]|\\\w{1,10}|[{\[(])*$"
 )
 _LABEL = re.compile(
     rf"(?:^|\n)\W{{0,4}}(?:the )?{_SPEAKER}\s{{0,2}}(?:\w{{1,2}}|under review|is|reads"
@@ -269,8 +287,10 @@ def _is_announced(sentence: str) -> bool:
     clauses = re.split(r"[,，;；]|\b(?=so\b|therefore\b|hence\b)|(?=所以|因此|于是)", sentence)
     follows = re.match(r"\W*(?:so|therefore|hence|所以|因此|于是)", clauses[-1])
     for clause in (clauses[-1], sentence):
-        rest = _OWN_DIGITS.sub(" ", _ABOUT_IT.sub(" here ", clause))
-        if _QUOTING.search(rest if follows else _ABOUT_IT.sub(" here ", sentence)) or re.search(r"\d", rest):
+        rest, whole = _OWN_DIGITS.sub(" ", _without_the_answer(clause)), _without_the_answer(sentence)
+        if _QUOTING.search(rest if follows else whole) or re.search(r"\d", rest):
+            return False
+        if re.search(r"[?？]$|\baccording to\b|\bbased on\b", whole):
             return False
         rest = _CHINESE.sub(" here ", rest)
         words = re.findall(r"[^\W\d_]+", re.sub(_OWN_REPLY, "verdict", rest))
@@ -280,6 +300,11 @@ def _is_announced(sentence: str) -> bool:
         if words and all(word in _CORE or word in _FILLER for word in words):
             return bool(_CORE.intersection(words))
     return False
+
+
+def _without_the_answer(sentence: str) -> str:
+    """A sentence without the words that name the answer as what is judged."""
+    return _GIVES.sub(" verdict ", _ABOUT_IT.sub(lambda found: " json " if "json" in found[0] else " ", sentence))
 
 
 def is_taken_back(before: str, after: str, texts: str) -> bool:
@@ -308,6 +333,8 @@ def _is_harmless(sentence: str) -> bool:
     if not re.search(r"[\w?？]", sentence) or _POLITE.match(sentence):
         return True
     if _REFERS.search(sentence) or sentence.endswith(("?", "？")):
+        return False
+    if _OF_THE_EXAMINATION.search(sentence) and not _LABELLED.match(sentence):
         return False
     return bool(_TELLS_IN_CHINESE.search(sentence) or _TELLS_OF_THE_ANSWER.match(sentence))
 
