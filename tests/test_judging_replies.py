@@ -143,7 +143,7 @@ def test_no_reply_of_the_corpus_gets_scores_that_it_does_not_give_and_almost_non
     assert not wrong
     readable = [outcome for case, outcome in zip(cases, outcomes, strict=True) if case.scores]
     assert readable.count("right") >= 0.97 * len(readable)
-    assert len({case[1:] for case in cases}) >= 1_600
+    assert len(cases) >= 1_700
     assert len(readable) >= 600
     assert all(verdict.raw == case.reply for case, verdict in zip(cases, read, strict=True))
 
