@@ -118,7 +118,7 @@ def test_chinese_dimensions_go_from_the_scenario_to_the_prompt_the_table_and_the
         assert line in prompt
     assert "accuracy" not in prompt
     form = llm_server.log[0].body["response_format"]["json_schema"]["schema"]["properties"]
-    assert list(form) == ["analysis", "语气", "依据", "reason", "suggestion"]
+    assert list(form) == ["tag", "analysis", "语气", "依据", "reason", "suggestion"]
     assert form["依据"] == {"type": "integer"}
     table = tmp_path / "out" / "judged.csv"
     scores = pd.read_csv(table).set_index("sample_id").loc[list(ANSWERS)]

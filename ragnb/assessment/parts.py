@@ -49,9 +49,6 @@ class Writer:
         own = sheet.scenario.declared
         self.metrics = {name: own.get(name) or METRICS.get(name) for name in sheet.means["metric"]}
         self.rates = [name for name, row in self.rows.items() if row["role"] == "rate"]
-        # Input that came through whole is no news.
-        whole = (sheet.gates["role"] == "completeness") & (sheet.gates["value"] >= 1)
-        self.gates = sheet.gates[~whole]
         self.quality = [name for name in self.metrics if name != TOTAL and name not in self.rates]
         self.rules = {rule.metric: rule for rule in RULES if rule.also is None and self._fits(rule)}
         self.total = [TOTAL] if self.quality or not pd.isna(self.rows[TOTAL]["value"]) else []
@@ -65,6 +62,12 @@ class Writer:
     def axes(self) -> list[str]:
         """The metrics of a radar: those of quality, else the rates, whose ranges have ends."""
         return [name for name in self.quality or self.rates if self.span(name)]
+
+    @property
+    def gates(self) -> pd.DataFrame:
+        """The gates that are shown: input that came through whole is no news."""
+        gates = self.sheet.gates
+        return gates[(gates["role"] != "completeness") | ~(gates["value"] >= 1)]
 
     @property
     def unit(self) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,21 +146,23 @@ class RubricWork:
         names = [d.name for d in rubric.dimensions]
         text = {"type": "string"}
         self.schema = object_schema(
-            {"analysis": text, **dict.fromkeys(names, number), "reason": text, "suggestion": text}
+            {"tag": text, "analysis": text, **dict.fromkeys(names, number), "reason": text, "suggestion": text}
         )
 
     async def __call__(self, cell: Cell) -> Outcome:
-        lang = self.judge.options.lang
+        lang, tag = self.judge.options.lang, secrets.token_hex(8)
         messages = [
             {"role": "system", "content": system_prompt(self.rubric, cell.what.removeprefix("rubric/"), lang)},
-            {"role": "user", "content": material(cell.inputs, lang)},
+            {"role": "user", "content": material(cell.inputs, lang, tag)},
         ]
-        verdict = await self.judge.ask(messages, self.schema, self._read)
+        passages = [passage["text"] for passage in cell.inputs.get("contexts", ())]
+        shown = [cell.inputs["question"], *passages, cell.inputs["answer"]]
+        verdict = await self.judge.ask(messages, self.schema, lambda reply: self._read(reply, tag, shown))
         said = {name: getattr(verdict, name) for name in TEXTS}
         return Outcome.of({**verdict.scores, **said, "parse_status": verdict.parse_status})
 
-    def _read(self, text: str) -> Verdict:
-        verdict = parse_verdict(text, self.rubric)
+    def _read(self, text: str, tag: str, shown: Sequence[str]) -> Verdict:
+        verdict = parse_verdict(text, self.rubric, tag=tag, material=shown)
         if verdict.status == "failed":
             raise Unreadable(verdict.parse_status, verdict.why or "")
         return verdict

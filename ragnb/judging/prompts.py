@@ -45,8 +45,9 @@ def system_prompt(rubric: Rubric, mode: str, lang: str = "en") -> str:
         bands="\n".join(bands(rubric, lang)),
         rule=say("judge.rule") if usual and mode != "alone" else "",
         anchors="\n".join(_anchor_text(anchor, names) for anchor in shown) or say("judge.no_anchors"),
-        form=_json({"analysis": "…", **dict.fromkeys(names, mark), "reason": "…", "suggestion": "…"})
-        .replace(f'"{mark}"', mark),
+        form=_json(
+            {"tag": "…", "analysis": "…", **dict.fromkeys(names, mark), "reason": "…", "suggestion": "…"}
+        ).replace(f'"{mark}"', mark),
     ).strip()
 
 
@@ -117,8 +118,9 @@ def numbered(passages: Sequence[str]) -> list[dict[str, Any]]:
 def material(inputs: Mapping[str, Any], lang: str = "en", tag: str | None = None) -> str:
     """Return the user's message: the texts as one JSON object between two lines with a tag that nobody can know.
 
-    Texts are only encoded and appended, never formatted; ``<`` is written as an escape, so that the closing line
-    cannot stand in them.
+    The verdict has to hold the tag, which shows that no stranger wrote it. It is new in every request and no part
+    of a cell's key, so that what is in a store is not asked for again. Texts are only encoded and appended, never
+    formatted; ``<`` is written as an escape, so that the closing line cannot be in them.
 
     Examples
     --------

@@ -66,9 +66,10 @@ def judge(
         The cases with ``accuracy, completeness, clarity`` (or the rubric's dimensions), ``weighted_score,
         is_passing, analysis, reason, suggestion``, ``<dimension>__status`` and ``__reason``, and ``judge__mode``
         (``contexts``, ``peek``, ``alone``), ``judge__peek``, ``judge__passages`` (retrieved), ``judge__cut`` (of
-        them left out or shortened), ``judge__evidence`` (rank of the passage that is needed), ``judge__parse``,
-        ``judge__repeats`` (that succeeded), ``judge__reply`` (raw). Missing fields give ``not_applicable``, a
-        reply that cannot be read ``failed``; neither has a score. ``.notes``, ``.noise`` and ``.probes`` say
+        them left out or shortened), ``judge__evidence`` (rank of the passage that is needed), ``judge__parse``
+        (how the reply was read, or in one word why not: see `parse_verdict`), ``judge__repeats`` (that succeeded),
+        ``judge__reply`` (raw). Missing fields give ``not_applicable``, a reply that cannot be read ``failed``;
+        neither has a score. ``.notes``, ``.noise`` and ``.probes`` say
         what is to be known of the judge, ``.attrs["judge"]`` which run it was and what it took.
 
     Raises

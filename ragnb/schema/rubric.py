@@ -16,7 +16,7 @@ from ragnb.schema.models import Gate
 RUBRIC = "rubric"
 """The family of the metrics that a rubric's dimensions are."""
 
-_SAID = ("analysis", "reason", "suggestion")  # what a reply holds beside its scores
+_SAID = ("tag", "analysis", "reason", "suggestion")  # what a reply holds beside its scores
 
 
 def refuse(reason: str, *below: str | int) -> PydanticCustomError:
