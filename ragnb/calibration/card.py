@@ -33,7 +33,7 @@ class CalibrationCard:
         ``judge, dimension, verdict, sides`` (tuple), ``reasons`` (tuple of sentences), ``share, lower, upper``
         (the raw share within the tolerance and its one-sided bounds; ``low, high`` are two-sided), ``target,
         constant, constant_score`` (share and answer of the best constant judge), ``beats_constant, bias, bias_low,
-        bias_high, delta, unbiased`` (its interval lies inside ±delta), ``n, n_clusters``.
+        bias_high, delta, unbiased`` (its interval, and that of every inflated system, lies inside ±delta), ``n, n_clusters``.
     table : DataFrame
         What `agreement` gives: one row a judge and dimension, with limits of agreement, slope, kappa and so on.
     bands : DataFrame
@@ -69,7 +69,7 @@ class CalibrationCard:
         ``judge_id, prompt_sha256, rater_protocol, drawn_at_random, data_sha256, seed, resamples, n, n_clusters,
         raters, n_missing``; None where the caller did not say.
     tolerance, target, delta, level : float
-        As they were asked for.
+        As they were asked for; `delta`, the acceptable bias, is 1/18 of the scale by default.
     scale : (float, float)
         The lowest and highest label.
     lang : {"en", "zh"}
@@ -79,7 +79,7 @@ class CalibrationCard:
     >>> from ragnb.calibration import calibrate
     >>> card = calibrate(pd.DataFrame({"judge": [5, 1, 5, 2] * 40, "human": [5, 1, 4, 2] * 40}), scale=(1, 5))
     >>> card
-    CalibrationCard('TRUST', sides=('INFLATED',), 1 rows)
+    CalibrationCard('NOT PROVEN', sides=('RECALIBRATE', 'INFLATED'), 1 rows)
     """
 
     verdict: str

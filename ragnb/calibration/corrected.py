@@ -21,8 +21,8 @@ WAYS = ("judge", "human", "corrected")
 
 def corrected_mean(
     ratings: Any,
-    judged: Any = None,
     *,
+    judged: Any = None,
     judge: str = "judge",
     human: Names = "human",
     by: Names | None = "dimension",
@@ -74,7 +74,7 @@ def corrected_mean(
     --------
     >>> ratings = pd.DataFrame({"judge": [4, 5, 3, 5], "human": [3, 5, 2, 4], "cluster": [1, 1, 2, 3]})
     >>> judged = pd.DataFrame({"judge": [5, 4, 4, 3, 5], "cluster": [1, 2, 4, 4, 5]})
-    >>> corrected_mean(ratings, judged, scale=(1, 5))[["value", "low", "high", "weight", "bias"]].round(2)
+    >>> corrected_mean(ratings, judged=judged, scale=(1, 5))[["value", "low", "high", "weight", "bias"]].round(2)
        value   low  high  weight  bias
     0   3.46  1.84  4.63     0.7  0.75
     """
@@ -89,8 +89,8 @@ def corrected_mean(
 
 def corrected_difference(
     ratings: Any,
-    judged: Any = None,
     *,
+    judged: Any = None,
     baseline: str,
     system: str = "system",
     judge: str = "judge",

@@ -48,7 +48,7 @@ def calibrate(
     by: str | None = "dimension",
     tolerance: float = 1.0,
     target: float = 0.8,
-    delta: float = 0.5,
+    delta: float | None = None,
     scale: tuple[float, float] | None = None,
     cluster: str | None = "cluster",
     level: float = 0.95,
@@ -71,8 +71,8 @@ def calibrate(
         The column whose values get a verdict each.
     target : float
         The share within ±tolerance that is asked for, in (0, 1).
-    delta : float
-        The bias that is still accepted, in points of the scale.
+    delta : float, optional
+        The acceptable bias, in points of the scale; None takes 1/18 of the scale: 0.5 on 1–10, 0.056 on 0–1.
     judged : DataFrame, optional
         Further rows with the judge's score alone, for the corrected mean. Rows of `ratings` without a human
         score count as such too.
@@ -132,7 +132,7 @@ def _card(pieces: Sequence[Piece], about: Mapping[str, Any] | None, settings: Se
         footer=_footer(about, pieces, settings),
         tolerance=settings.tolerance,
         target=settings.target,
-        delta=settings.delta,
+        delta=settings.acceptable_bias(ends),
         level=settings.level,
         scale=ends,
         lang=settings.lang,
@@ -150,8 +150,8 @@ def _pieces(ratings: Any, judge: str, asked: Asked, judged: Any, settings: Setti
         if not cells.n:
             raise RagnbError(f"{head}: no row has both a judge's and a human's score; label some of its items")
         measured = head | measure(opened, chosen, settings.tolerance, settings.level)
-        row = head | verdict.verdict_row(cells, measured, settings)
         frames, step = frames_of(opened, chosen, cells, settings)
+        row = head | verdict.verdict_row(cells, measured, frames["inflation"], settings, opened.scale)
         inside = None if more is None else more[more["dimension"] == head["dimension"]]
         frames["corrected"] = corrected(opened, chosen, inside, settings)
         row["sides"] = verdict.sides(row["verdict"], measured, frames["recalibration"], frames["inflation"])
@@ -174,7 +174,7 @@ def _check(settings: Settings, about: Mapping[str, Any] | None) -> None:
         ("level", settings.level, 0.5, 1.0),
         ("delta", settings.delta, 0.0, np.inf),
     ):
-        if not low < value < high:
+        if value is not None and not low < value < high:
             raise RagnbError(f"{name}={value} is not between {low:g} and {high:g}")
     for name in about or {}:
         if name not in ABOUT:

@@ -29,7 +29,7 @@ def frames_of(
     found = {
         "bands": pd.DataFrame(bands.bands(cells, opened.scale, tolerance, target, level)),
         "inflation": pd.DataFrame(bands.inflation(opened, chosen, cells, level)),
-        "recalibration": pd.DataFrame(maps.recalibration(cells, settings), columns=maps.COLUMNS),
+        "recalibration": pd.DataFrame(maps.recalibration(cells, opened.scale, settings), columns=maps.COLUMNS),
         "counts": counts,
         "reliability": maps.reliability(cells, opened.scale, level, settings.resamples, settings.seed),
     }
@@ -67,7 +67,7 @@ def _ways(
         names = opened.cluster if more is None else np.asarray(opened.cluster_names, dtype=object)[opened.cluster]
         frame["cluster"] = names[rows]
     how: dict[str, Any] = {"by": None, "scale": opened.scale, "level": settings.level, "lang": settings.lang}
-    return corrected_ways(corrected_mean(frame, more, **how))
+    return corrected_ways(corrected_mean(frame, judged=more, **how))
 
 
 def _all_labelled(cells: Cells, scale: tuple[float, float], level: float) -> pd.DataFrame:

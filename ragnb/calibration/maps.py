@@ -19,9 +19,10 @@ COLUMNS = ["map", "mae", "mae_low", "mae_high", "share", "low", "high", "gain", 
 COLUMNS += ["helps", "passes"]
 
 
-def recalibration(cells: Cells, settings: Settings) -> list[dict[str, Any]]:
+def recalibration(cells: Cells, scale: tuple[float, float], settings: Settings) -> list[dict[str, Any]]:
     """Return raw scores, a constant, a line and a rising curve side by side, each judged out of fold."""
-    tolerance, target, delta, level = settings.tolerance, settings.target, settings.delta, settings.level
+    tolerance, target, level = settings.tolerance, settings.target, settings.level
+    delta = settings.acceptable_bias(scale)
     own = cells if cells.cluster is not None else dealt(cells, settings.seed)
     if own.n_clusters < 2:
         return []

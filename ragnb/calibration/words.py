@@ -94,8 +94,10 @@ def _against_constant(row: Mapping[Any, Any], table: Mapping[str, Any], lang: st
 
 
 def _bias(row: Mapping[Any, Any], lang: str) -> str:
+    inside = row["bias_low"] >= -row["delta"] and row["bias_high"] <= row["delta"]
     where = "inside" if row["unbiased"] else "outside" if verdict.hopeless(row) == "bias" else "open"
-    values = {"bias": signed(row["bias"]), "delta": f"{row['delta']:g}", **_ends(row, "bias", signed)}
+    where = "system" if inside and not row["unbiased"] else where
+    values = {"bias": signed(row["bias"]), "delta": f"{row['delta']:.3g}", **_ends(row, "bias", signed)}
     return load(lang)(f"calibration.bias_{where}", **values)
 
 
@@ -114,7 +116,7 @@ def _beside(
         out.append(say("calibration.ranking", value=value, **ends))
     groups = frames["inflation"]
     found = groups[groups["inflated"] & groups["kind"].isin(["overall", "system"])]
-    for part in found.to_dict("records"):
+    for part in found.to_dict("records") if verdict.INFLATED in row["sides"] else ():
         ends = {"bias": number(part["value"], 2), "low": signed(part["low"]), "high": signed(part["high"])}
         key = "inflated" if part["kind"] == "overall" else "inflated_system"
         out.append(say(f"calibration.{key}", **ends, **({"system": part["group"]} if part["group"] else {})))

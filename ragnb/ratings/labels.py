@@ -49,7 +49,7 @@ def write_labels(drawn: pd.DataFrame, path: str | PathLike[str]) -> tuple[Path, 
     >>> import tempfile
     >>> from ragnb.ratings import draw_labels
     >>> scores = pd.DataFrame({"sample_id": ["a"], "accuracy": [9.0], "answer": ["w"]})
-    >>> sheet, key = write_labels(draw_labels(scores, 1), Path(tempfile.mkdtemp()) / "labels.csv")
+    >>> sheet, key = write_labels(draw_labels(scores, n=1), Path(tempfile.mkdtemp()) / "labels.csv")
     >>> print(sheet.read_text(encoding="utf-8-sig"), key.name, end="")
     item_id,answer,accuracy,rater,comment
     L001,w,,,

@@ -18,8 +18,8 @@ SHOWN = ("question", "ground_truth_answer", "answer", "retrieved_contexts")
 
 def draw_labels(
     judged: pd.DataFrame,
-    n: int = 120,
     *,
+    n: int = 120,
     dimensions: Sequence[str] | None = None,
     judge: str = "judge",
     cluster: str = "cluster",
@@ -70,7 +70,7 @@ def draw_labels(
     Examples
     --------
     >>> scores = pd.DataFrame({"sample_id": list("abcd"), "accuracy": [9.0, 2.0, 8.0, 3.0]})
-    >>> drawn = draw_labels(scores, 2, seed=1)
+    >>> drawn = draw_labels(scores, n=2, seed=1)
     >>> sorted(drawn["band"])
     ['high', 'low']
     """
