@@ -159,7 +159,8 @@ def _pieces(ratings: Any, judge: str, asked: Asked, judged: Any, settings: Setti
         needs = stats.labels_needed(flags, **cells.how, target=settings.target, alpha=1 - settings.level)
         text = words.labels(needs, row, settings)
         frames["labels_needed"] = whole_labels([asdict(needs) | {"text": text}])
-        frames["budget"] = budget_curve(flags, cells.cluster, settings.target, settings.level, counts=cells.counts)
+        how = {"counts": cells.counts, "weights": cells.weights}
+        frames["budget"] = budget_curve(flags, cells.cluster, settings.target, settings.level, **how)
         row["reasons"] = words.reasons(row, measured, frames, text, settings, opened.scale)
         for frame in frames.values():
             frame.insert(0, "dimension", head["dimension"])

@@ -15,7 +15,7 @@ from ragnb.stats.means import Array, jackknife_se, kish, mean_interval, t_quanti
 Codes = npt.NDArray[np.intp]
 Values = npt.ArrayLike
 Labels = npt.ArrayLike | None
-Counts = npt.ArrayLike | None  # how many rows a row stands for, whole numbers ≥ 1; None is one
+Counts = npt.ArrayLike | None  # how many rows a row stands for, ≥ 1 (in clusters also a fraction); None is one
 
 
 @dataclass(frozen=True, slots=True)
