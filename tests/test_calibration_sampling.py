@@ -146,7 +146,9 @@ def test_raters_see_neither_the_judge_nor_the_system(tmp_path):
     assert first["retrieved_contexts"] == "[1] one\n\n[2] two"
     assert {row[name] for row in table(sheet) for name in ("accuracy", "clarity", "rater")} == {""}
     assert not any(word in sheet.read_text(encoding="utf-8") for word in ("q0", "q1", "q2", ",a,", ",b,"))
-    assert list(table(key)[0]) == ["item_id", "sample_id", "system", "cluster", "band", "accuracy", "clarity"]
+    assert list(table(key)[0]) == [
+        "item_id", "sample_id", "system", "cluster", "band", "inclusion_probability", "accuracy", "clarity",
+    ]  # fmt: skip
 
 
 def test_a_sheet_opens_in_a_spreadsheet_with_chinese_and_without_formulas(tmp_path):

@@ -225,8 +225,8 @@ def test_names_of_columns_are_the_callers():
     few, more = draw(8)
     names = {"judge": "judge10", "human": "human10", "cluster": "talk", "item_id": "turn"}
     found = corrected_mean(
-        few.rename(columns=names), judged=more.rename(columns=names), judge="judge10", human="human10", cluster="talk",
-        item="turn",
+        few.rename(columns=names), judged=more.rename(columns=names), judge="judge10", human="human10",
+        cluster="talk", item="turn",
     )  # fmt: skip
     pd.testing.assert_frame_equal(found, corrected_mean(few, judged=more))
     alone = corrected_mean(few.drop(columns="cluster"), judged=more.drop(columns="cluster"))

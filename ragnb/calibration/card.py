@@ -33,7 +33,9 @@ class CalibrationCard:
         ``judge, dimension, verdict, sides`` (tuple), ``reasons`` (tuple of sentences), ``share, lower, upper``
         (the raw share within the tolerance and its one-sided bounds; ``low, high`` are two-sided), ``target,
         constant, constant_score`` (share and answer of the best constant judge), ``beats_constant, bias, bias_low,
-        bias_high, delta, unbiased`` (its interval, and that of every inflated system, lies inside ±delta), ``n, n_clusters``.
+        bias_high, delta, unbiased`` (its interval, and that of every inflated system, lies inside ±delta), ``n,
+        n_clusters, judge_labelled, judge_rest, draw_z, draw_p``: the judge's means on labelled rows and on the
+        rest, and the test of a random draw (`stats.draw_test`, Holm over the rows).
     table : DataFrame
         What `agreement` gives: one row a judge and dimension, with limits of agreement, slope, kappa and so on.
     bands : DataFrame
@@ -79,7 +81,7 @@ class CalibrationCard:
     >>> from ragnb.calibration import calibrate
     >>> card = calibrate(pd.DataFrame({"judge": [5, 1, 5, 2] * 40, "human": [5, 1, 4, 2] * 40}), scale=(1, 5))
     >>> card
-    CalibrationCard('NOT PROVEN', sides=('RECALIBRATE', 'INFLATED'), 1 rows)
+    CalibrationCard('NOT PROVEN', sides=('INFLATED',), 1 rows)
     """
 
     verdict: str

@@ -123,8 +123,8 @@ def dealt(cells: Cells, seed: int) -> Cells:
         return Cells(cells.x[at], cells.y[at], own, np.ones(len(at)), cells.group[at], cells.weights[at])
     drawn = rng.multinomial(counts, np.full(groups, 1 / groups))
     at, own = np.nonzero(drawn)
-    counts = drawn[at, own].astype(float)
-    return Cells(cells.x[at], cells.y[at], own.astype(np.int64), counts, cells.group[at], cells.weights[at])
+    size = drawn[at, own].astype(float)
+    return Cells(cells.x[at], cells.y[at], own.astype(np.int64), size, cells.group[at], cells.weights[at])
 
 
 def fingerprint(parts: list[tuple[str, Cells]]) -> str:

@@ -27,7 +27,7 @@ from ragnb.calibration.raters import (
     side_by_side,
     without_outside,
 )
-from ragnb.errors import RagnbError, did_you_mean, listing
+from ragnb.errors import RagnbError, did_you_mean, listing, not_a_frame
 from ragnb.weights import collected, column_names
 from ragnb.weights.columns import Labels, as_pandas
 from ragnb.weights.columns import coded as labelled
@@ -89,7 +89,7 @@ class Ratings:
 
     @cached_property
     def coded(self) -> tuple[tuple[npt.NDArray[np.int64], Array], ...]:
-        """The judge's scores, the humans' and the weights as codes into distinct values, −1 where there is none."""
+        """The judge's scores, the humans' and the weights as codes into distinct values, −1 for a gap."""
         columns = self.x, self.y, self.weights
         return tuple((codes.astype(np.int64), np.asarray(v)) for codes, v in map(pd.factorize, columns))
 
@@ -138,6 +138,20 @@ def open_ratings(frame: Any, judge: str, asked: Asked) -> Ratings:
     )
 
 
+def columns_of(frame: Any) -> list[str]:
+    """Return the columns of a frame of any engine.
+
+    Raises
+    ------
+    RagnbError
+        For what is no data frame, such as the path of a file.
+    """
+    try:
+        return column_names(frame)
+    except RagnbError:
+        raise not_a_frame(frame, "rn.read_ratings") from None
+
+
 def scores_of(
     frame: Any, judge: str, asked: Asked, *, rows: bool = False, needs: Sequence[str] = (), where: str = ""
 ) -> Scores:
@@ -155,7 +169,7 @@ def scores_of(
     >>> scores_of(pd.DataFrame({"judge": [4, -1], "human": [5, 2]}), "judge", Asked(missing=-1)).x
     array([ 4., nan])
     """
-    columns = column_names(frame)
+    columns = columns_of(frame)
     people = as_list(asked.human)
     raters = raters_of(columns, asked.human)
     human = people if isinstance(asked.human, str) and asked.human in columns else []

@@ -36,8 +36,9 @@ def write_labels(drawn: pd.DataFrame, path: str | PathLike[str]) -> tuple[Path, 
     Returns
     -------
     (Path, Path)
-        The sheet, and ``<name>.judge.csv`` beside it: ``item_id, sample_id, system, cluster, band`` and the
-        judge's scores. Raters do not get it; ``read_labels(sheet, key)`` joins the two.
+        The sheet, and ``<name>.judge.csv`` beside it: ``item_id, sample_id, system, cluster, band,
+        inclusion_probability`` and the judge's scores. Raters do not get it; ``read_labels(sheet, key)`` joins
+        the two.
 
     Raises
     ------
@@ -64,7 +65,7 @@ def write_labels(drawn: pd.DataFrame, path: str | PathLike[str]) -> tuple[Path, 
     if "retrieved_contexts" in shown:
         shown["retrieved_contexts"] = shown["retrieved_contexts"].map(_numbered)
     blank = shown.assign(**dict.fromkeys([*names, "rater", "comment"], None))
-    hidden = drawn[["item_id", "sample_id", "system", "cluster", "band", *names]]
+    hidden = drawn[["item_id", "sample_id", "system", "cluster", "band", "inclusion_probability", *names]]
     if not hidden["system"].any():
         hidden = hidden.drop(columns="system")
     write_whole(key, _BOM + to_csv_text(hidden))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ragnb.errors import RagnbError, RagnbWarning, did_you_mean
+from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, not_a_frame
 from ragnb.schema import Rubric
 
 BANDS = ("low", "middle", "high")
@@ -48,7 +48,8 @@ def draw_labels(
     DataFrame
         One row an answer, in the order in which raters see them: ``item_id`` (new, so that it tells a rater
         nothing), ``sample_id, system, cluster, band`` (``low, middle, high``: thirds of the range of the judge's
-        mean over the dimensions), what raters read, and the judge's score by dimension.
+        mean over the dimensions), what raters read, the judge's score by dimension, and the
+        ``inclusion_probability``, n/N, by which estimates are weighted.
         ``attrs["dimensions"]`` names those; ``attrs["population"]`` counts what was drawn from.
 
     Raises
@@ -74,6 +75,8 @@ def draw_labels(
     >>> sorted(drawn["band"])
     ['high', 'low']
     """
+    if not isinstance(judged, pd.DataFrame):
+        raise not_a_frame(judged, "ragnb.ratings.read_judged")
     items, names = _items(judged, dimensions, judge, cluster)
     mean = items[names].mean(axis=1)
     unscored = int(mean.isna().sum())
@@ -90,6 +93,7 @@ def draw_labels(
     items = items.assign(band=[BANDS[int(third)] for third in thirds])
     rng = np.random.default_rng(seed)
     drawn = items.iloc[_systematic(items, min(n, len(items)), rng)]
+    drawn = drawn.assign(inclusion_probability=len(drawn) / len(items))
     drawn = drawn.iloc[rng.permutation(len(drawn))].reset_index(drop=True)
     width = max(3, len(str(len(drawn))))
     drawn.insert(0, "item_id", [f"L{i + 1:0{width}d}" for i in range(len(drawn))])

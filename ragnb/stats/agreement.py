@@ -197,5 +197,6 @@ def best_constant(
     met = running[np.searchsorted(y, tried + reach, "right")] - running[np.searchsorted(y, tried - reach, "left")]
     score = float(tried[int(np.argmax(met))])
     same = np.full(len(raw), score)
-    how = {"tolerance": tolerance, "rounded": rounded, "weights": weights, "counts": counts, "level": level}
-    return score, within_share(same, raw, clusters, **how)
+    return score, within_share(
+        same, raw, clusters, tolerance=tolerance, rounded=rounded, weights=weights, counts=counts, level=level
+    )

@@ -69,9 +69,9 @@ def draw_test(
     if (clusters is None) != (rest_clusters is None):
         raise RagnbError("clusters come for one kind of rows only; give clusters and rest_clusters, or neither")
     every, n, m, rows = np.concatenate([f, more]), len(f), len(more), len(f) + len(more)
-    means = [float(part.mean()) if len(part) else np.nan for part in (f, more)]
+    of_labelled, of_rest = (float(part.mean()) if len(part) else np.nan for part in (f, more))
     if not (n and m) or not np.ptp(every) > 0:
-        return DrawTest(*means, np.nan, np.nan)
+        return DrawTest(of_labelled, of_rest, np.nan, np.nan)
     names = None if clusters is None else np.concatenate([np.asarray(clusters), np.asarray(rest_clusters)])
     code = cluster_codes(names, rows)
     centred, c = every - every.mean(), np.concatenate([np.full(n, 1 / n), np.full(m, -1 / m)])
@@ -90,7 +90,7 @@ def draw_test(
     z = float(c @ centred) / variance**0.5
     third = float(np.mean(centred**3)) / float(np.mean(centred**2)) ** 1.5
     skew = third * (variance * (rows - 1) / total) ** 0.5 * (m - n) / rows
-    return DrawTest(*means, z, _two_sided(z, skew, few))
+    return DrawTest(of_labelled, of_rest, z, _two_sided(z, skew, few))
 
 
 def _two_sided(z: float, skew: float, df: float) -> float:

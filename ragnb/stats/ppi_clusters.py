@@ -95,7 +95,8 @@ def _sampling_weights(weights: Labels, human: Values, judge: Values, n: int) -> 
     if weights is None:
         return np.ones(n)
     seen = ~(np.isnan(np.asarray(human, dtype=float)) | np.isnan(np.asarray(judge, dtype=float)))
-    return np.asarray(weights, dtype=float)[seen]
+    found: Array = np.asarray(weights, dtype=float)[seen]
+    return found
 
 
 def _point(sums: Array, weight: float | None, noise: float) -> tuple[Array, Array]:
