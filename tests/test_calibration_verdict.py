@@ -97,7 +97,9 @@ def test_the_whole_two_sided_interval_of_the_bias_lies_inside_delta(shift):
         assert (row["verdict"], row["unbiased"]) == (want, want == "TRUST")
 
 
-@pytest.mark.parametrize(("scale", "delta"), [((1, 10), 0.5), ((0, 1), 1 / 18), ((1, 5), 4 / 18), ((0, 100), 5.556)])
+@pytest.mark.parametrize(
+    ("scale", "delta"), [((1, 10), 0.5), ((0, 1), 1 / 18), ((1, 5), 4 / 18), ((0, 100), 5.556)]
+)
 def test_the_acceptable_bias_is_an_eighteenth_of_the_scale_by_default(scale, delta):
     width = scale[1] - scale[0]
     frame = rated()
@@ -160,7 +162,9 @@ def test_inflated_is_the_two_sided_interval_above_zero_with_holm_over_systems():
             one = stats.p_above(stats.bias(part["judge"], part["human"], part["cluster"]), 0.0)
             raw.append(2 * min(one, 1 - one))
         assert own["p"].tolist() == pytest.approx(stats.holm(raw).tolist())
-        assert own["inflated"].tolist() == [p <= 0.05 and v > 0 for p, v in zip(own["p"], own["value"], strict=True)]
+        assert own["inflated"].tolist() == [
+            p <= 0.05 and v > 0 for p, v in zip(own["p"], own["value"], strict=True)
+        ]
     assert straddling
 
 

@@ -210,9 +210,7 @@ def _row(part: pd.DataFrame, ends: tuple[float, float], level: float, lang: str)
         return _ordered(counts | {"note": load(lang)("corrected.no_labels", n=len(mine))})
     judge, human = mine["judge"], mine["human"]
     how: dict[str, Any] = {"weights": mine["weight"], "level": level}
-    found = stats.ppi_jackknife(
-        human, judge, more["judge"], mine["cluster"], more["cluster"], ends=ends, **how
-    )
+    found = stats.ppi_jackknife(human, judge, more["judge"], mine["cluster"], more["cluster"], ends=ends, **how)
     alone = stats.clustered_mean(human, mine["cluster"], ends=ends, **how)
     every = part[seen] if len(more) else mine
     of_all = None if len(more) else mine["weight"]  # all rows are what the labels were drawn from

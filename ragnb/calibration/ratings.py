@@ -133,7 +133,17 @@ def open_ratings(frame: Any, judge: str, asked: Asked) -> Ratings:
     if cluster is None and np.ptp(found.weights) > 0:
         codes = np.arange(len(table))
     return Ratings(
-        found.x, found.y, found.raters, counts, labels, codes, scale, found.guessed, names, groups, sizes,
+        found.x,
+        found.y,
+        found.raters,
+        counts,
+        labels,
+        codes,
+        scale,
+        found.guessed,
+        names,
+        groups,
+        sizes,
         found.weights,
     )
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pandas as pd
 
 from ragnb.errors import RagnbError, did_you_mean, listing, not_a_frame, place
-from ragnb.ratings.tables import FIRST, KEYS, Table, finished, humans_of, judges_of, tidy
+from ragnb.ratings.tables import CHANCE, FIRST, KEYS, Table, finished, humans_of, judges_of, tidy
 from ragnb.schema import CASE_COLUMNS, Rubric
 
-_NO_SCORES = {*FIRST, *CASE_COLUMNS, "score", "rater_kind", "repeat", "n_raters", "inclusion_probability"}
+_NO_SCORES = {*FIRST, *CASE_COLUMNS, "score", "rater_kind", "repeat", "n_raters", CHANCE}
 
 
 def beside(people: Table, judged: Table) -> pd.DataFrame:

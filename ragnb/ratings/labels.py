@@ -17,6 +17,7 @@ from ragnb.errors import RagnbError, listing
 from ragnb.files import write_whole
 from ragnb.ratings.reading import read_ratings
 from ragnb.ratings.sampling import SHOWN
+from ragnb.ratings.tables import CHANCE
 from ragnb.readers import to_csv_text
 
 _BOM = "\ufeff"  # without it a spreadsheet shows Chinese as rubbish
@@ -65,7 +66,7 @@ def write_labels(drawn: pd.DataFrame, path: str | PathLike[str]) -> tuple[Path, 
     if "retrieved_contexts" in shown:
         shown["retrieved_contexts"] = shown["retrieved_contexts"].map(_numbered)
     blank = shown.assign(**dict.fromkeys([*names, "rater", "comment"], None))
-    hidden = drawn[["item_id", "sample_id", "system", "cluster", "band", "inclusion_probability", *names]]
+    hidden = drawn[["item_id", "sample_id", "system", "cluster", "band", CHANCE, *names]]
     if not hidden["system"].any():
         hidden = hidden.drop(columns="system")
     write_whole(key, _BOM + to_csv_text(hidden))

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, not_a_frame
+from ragnb.ratings.tables import CHANCE
 from ragnb.schema import Rubric
 
 BANDS = ("low", "middle", "high")
@@ -93,7 +94,7 @@ def draw_labels(
     items = items.assign(band=[BANDS[int(third)] for third in thirds])
     rng = np.random.default_rng(seed)
     drawn = items.iloc[_systematic(items, min(n, len(items)), rng)]
-    drawn = drawn.assign(inclusion_probability=len(drawn) / len(items))
+    drawn = drawn.assign(**{CHANCE: len(drawn) / len(items)})
     drawn = drawn.iloc[rng.permutation(len(drawn))].reset_index(drop=True)
     width = max(3, len(str(len(drawn))))
     drawn.insert(0, "item_id", [f"L{i + 1:0{width}d}" for i in range(len(drawn))])
