@@ -124,8 +124,10 @@ def test_trust_and_inflated_never_stand_on_one_row():
     verdicts = []
     for shift in np.linspace(-0.2, 0.6, 9):
         frame = rated(noise=0.3, shift=shift)
-        row = row_of(frame)
-        verdicts.append((row["verdict"] == "TRUST", "INFLATED" in row["sides"]))
+        card = calibrate(frame, scale=(1, 10), resamples=1)
+        assert ("INFLATED" in card.sides) == card.inflation["inflated"].item()
+        assert ("INFLATED" in card.sides) == any("INFLATED" in line for line in card.reasons)
+        verdicts.append((card.verdict == "TRUST", "INFLATED" in card.sides))
     assert (True, True) not in verdicts
     assert {(True, False), (False, True)} <= set(verdicts)
 

@@ -45,7 +45,8 @@ class CalibrationCard:
     inflation : DataFrame
         ``judge, dimension, kind`` (``overall``, ``system``, ``length``, ``answerability``, any group asked for),
         ``group, value`` (bias), ``low, high, beside, beside_low, beside_high`` (bias less that of all other
-        groups), ``p`` (of a bias of 0, Holm over the groups of its kind), ``n, n_clusters, inflated``.
+        groups), ``p`` (of a bias of 0, Holm over the groups of its kind), ``n, n_clusters, inflated`` (the bias is
+        shown to lie above 0; beside TRUST no system's is, as each such bias is shown to be acceptable).
     recalibration : DataFrame
         ``judge, dimension, map`` (``raw``, ``constant``, ``linear``, ``isotonic``), ``mae, mae_low, mae_high,
         share, low, high`` (out of fold), ``gain, gain_low, gain_high`` (fall of MAE against raw), ``helps``

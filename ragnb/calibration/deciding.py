@@ -166,7 +166,10 @@ def _pieces(ratings: Any, judge: str, asked: Asked, judged: Any, settings: Setti
             raise RagnbError(f"{head}: no row has both a judge's and a human's score; label some of its items")
         measured = head | measure(opened, chosen, settings.tolerance, settings.level)
         frames, step = frames_of(opened, chosen, cells, settings)
-        row = head | verdict.verdict_row(cells, measured, frames["inflation"], settings, opened.scale)
+        groups = frames["inflation"]
+        row = head | verdict.verdict_row(cells, measured, groups, settings, opened.scale)
+        if row["verdict"] == verdict.TRUST:  # then each of these biases is shown to be acceptable
+            groups.loc[groups["kind"].isin(["overall", "system"]), "inflated"] = False
         inside = None if more is None else more[more["dimension"] == head["dimension"]]
         frames["corrected"], draw = corrected(opened, chosen, inside, settings)
         row |= draw

@@ -130,7 +130,7 @@ def open_ratings(frame: Any, judge: str, asked: Asked) -> Ratings:
     labels = {name: found for name, found in keys.items() if found is not None}
     groups = {name: labels[name] for name in asked.groups if name in labels and name not in sizes}
     codes, names = (None, ()) if cluster is None else (cluster.codes, cluster.names)
-    if cluster is None and np.ptp(found.weights) > 0:
+    if cluster is None and len(table) and np.ptp(found.weights) > 0:
         codes = np.arange(len(table))
     return Ratings(
         found.x,

@@ -83,13 +83,13 @@ def sides(
     maps: pd.DataFrame,
     groups: pd.DataFrame,
 ) -> tuple[str, ...]:
-    """Return the side verdicts, in the order of `SIDES`; TRUST stands alone."""
+    """Return the side verdicts, in the order of `SIDES`; none stands beside TRUST."""
     found = []
     if verdict != TRUST and maps["passes"].any():
         found.append(RECALIBRATE)
     if verdict != TRUST and row["kendall_within_low"] > 0:
         found.append(RANKING_ONLY)
-    if verdict != TRUST and groups.loc[groups["kind"].isin(["overall", "system"]), "inflated"].any():
+    if groups.loc[groups["kind"].isin(["overall", "system"]), "inflated"].any():
         found.append(INFLATED)
     return tuple(found)
 

@@ -118,7 +118,7 @@ def _beside(
         out.append(say("calibration.ranking", value=value, **ends))
     groups = frames["inflation"]
     found = groups[groups["inflated"] & groups["kind"].isin(["overall", "system"])]
-    for part in found.to_dict("records") if verdict.INFLATED in row["sides"] else ():
+    for part in found.to_dict("records"):
         ends = {"bias": number(part["value"], 2), "low": signed(part["low"]), "high": signed(part["high"])}
         key = "inflated" if part["kind"] == "overall" else "inflated_system"
         out.append(say(f"calibration.{key}", **ends, **({"system": part["group"]} if part["group"] else {})))

@@ -68,6 +68,7 @@ def draw_labels(
     Systematic sampling with a random start from the list ordered by system, band and (in random order) cluster:
     every answer has the chance n/N, so a share over the labels is one of all answers; each system, band and
     cluster gets its part of the labels, to the nearest one or two (Cochran, Sampling Techniques, 1977, ch. 8).
+    Rate all of them: answers left out, or picked, by their human score make every estimate wrong without a trace.
 
     Examples
     --------
