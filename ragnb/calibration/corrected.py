@@ -244,7 +244,7 @@ def _noted(rows: list[dict[str, Any]], lang: str) -> pd.DataFrame:
 
 
 def not_random(p: float) -> bool:
-    """Whether labels do not look like a random draw, at the level of 1 %."""
+    """Whether labels do not look like a random draw, at the level of 1 % over all rows of a table."""
     return bool(p <= DRAW_LEVEL)
 
 

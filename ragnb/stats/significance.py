@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ragnb.stats.estimates import Estimate, Values
@@ -45,9 +47,8 @@ def _where_the_interval_ends(found: Estimate, bar: float) -> float:
     value, se, g_eff, n = (np.array(x) for x in (found.value, found.se, found.df + 1, found.n_eff))
     for _ in range(6):
         tried = np.linspace(least, most, 64)
-        ends = mean_interval(
-            value, se, g_eff, n, (np.array(0.0), np.array(1.0)), binary=True, level=1 - 2 * np.exp(tried)
-        )
+        levels: Any = 1 - 2 * np.exp(tried)
+        ends = mean_interval(value, se, g_eff, n, (np.array(0.0), np.array(1.0)), binary=True, level=levels)
         beyond = ends[0] > bar if found.value > bar else ends[1] < bar
         first = int(np.argmax(beyond)) if beyond.any() else 63
         least, most = tried[max(first - 1, 0)], tried[first]
