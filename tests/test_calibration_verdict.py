@@ -206,6 +206,21 @@ def test_a_map_that_helps_nobody_or_no_more_than_a_constant_does_not_pass():
     assert not maps["passes"].any()
 
 
+def test_a_trusted_judge_needs_no_map_even_where_one_would_pass():
+    frame = rated(noise=0.2)
+    frame["judge"] = 5.5 + 0.9 * (frame["judge"] - 5.5)
+    card = calibrate(frame, scale=(1, 10), resamples=1)
+    assert card.recalibration["passes"].any()
+    assert (card.verdict, card.sides) == ("TRUST", ())
+
+
+def test_more_labels_do_not_help_a_judge_that_only_equals_the_constant():
+    human = np.random.default_rng(0).choice([7.0, 8.0, 9.0], 400, p=[0.1, 0.8, 0.1])
+    frame = pd.DataFrame({"judge": 8.0, "human": human, "cluster": np.arange(400) % 40})
+    assert row_of(frame)["share"] == row_of(frame)["constant"] == 1
+    assert "a constant answer does as well as the judge" in " ".join(row_of(frame)["reasons"])
+
+
 def test_more_labels_do_not_help_a_bias_shown_to_lie_outside():
     frame = rated(noise=0.4, shift=0.5)
     low = row_of(frame)["bias_low"]
