@@ -221,10 +221,12 @@ def test_more_labels_do_not_help_a_judge_that_only_equals_the_constant():
     assert "a constant answer does as well as the judge" in " ".join(row_of(frame)["reasons"])
 
 
-def test_more_labels_do_not_help_a_bias_shown_to_lie_outside():
-    frame = rated(noise=0.4, shift=0.5)
-    low = row_of(frame)["bias_low"]
-    for delta, outside in ((low, False), (np.nextafter(low, 0), True)):
+@pytest.mark.parametrize("shift", [0.5, -0.5])
+def test_more_labels_do_not_help_a_bias_shown_to_lie_outside(shift):
+    frame = rated(noise=0.4, shift=shift)
+    row = row_of(frame)
+    nearest = max(row["bias_low"], -row["bias_high"])
+    for delta, outside in ((nearest, False), (np.nextafter(nearest, 0), True)):
         card = calibrate(frame, scale=(1, 10), resamples=1, delta=float(delta))
         assert any("the bias itself lies outside" in line for line in card.reasons) == outside
         assert any("outside the ±" in line for line in card.reasons) == outside
