@@ -170,6 +170,13 @@ def test_inflated_is_the_two_sided_interval_above_zero_with_holm_over_systems():
     assert straddling
 
 
+def test_a_harsh_judge_is_biased_and_not_inflated():
+    card = calibrate(rated(noise=0.4, shift=-0.6), scale=(1, 10), resamples=1)
+    assert card.inflation["p"].item() < 0.001
+    assert not card.inflation["inflated"].item()
+    assert "INFLATED" not in card.sides
+
+
 def test_ranking_only_is_a_kendall_interval_above_zero_without_trust():
     seen = set()
     for seed in range(12):
