@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Collection, Iterable
+from os import PathLike
 from types import ModuleType
 
 
@@ -48,6 +49,20 @@ def listing(names: Iterable[object], most: int = 12) -> str:
     if len(words) > most:
         return f"{', '.join(words[:most])} and {len(words) - most} more"
     return ", ".join(words) if words else "none"
+
+
+def not_a_frame(value: object, reader: str) -> RagnbError:
+    """Return the refusal of what is no data frame, with the function that reads a file.
+
+    Examples
+    --------
+    >>> str(not_a_frame("ratings.csv", "rn.read_ratings"))
+    "'ratings.csv' is no data frame; read the file first: rn.read_ratings('ratings.csv')"
+    """
+    if isinstance(value, str | PathLike):
+        name = repr(str(value))
+        return RagnbError(f"{name} is no data frame; read the file first: {reader}({name})")
+    return RagnbError(f"{type(value).__name__} is no data frame; pass one, or read the file with {reader}")
 
 
 def place(file: object = None, line: int | None = None, key: str | None = None) -> str:

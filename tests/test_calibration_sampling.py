@@ -43,7 +43,7 @@ def keys(drawn):
 
 
 def test_draws_as_many_as_asked_and_each_once():
-    drawn = draw_labels(scored(), 120)
+    drawn = draw_labels(scored(), n=120)
     assert len(set(keys(drawn))) == len(drawn) == drawn["item_id"].nunique() == 120
     assert drawn.attrs["dimensions"] == ["accuracy", "clarity"]
     assert drawn.attrs["population"] == 300
@@ -52,9 +52,9 @@ def test_draws_as_many_as_asked_and_each_once():
 @settings(max_examples=25)
 @given(st.integers(1, 150), st.integers(0, 50))
 def test_each_system_and_band_gets_its_part(n, seed):
-    everything = draw_labels(scored(150, 3), 150)
+    everything = draw_labels(scored(150, 3), n=150)
     groups = Counter(zip(everything["system"], everything["band"], strict=True))
-    drawn = draw_labels(scored(150, 3), n, seed=seed)
+    drawn = draw_labels(scored(150, 3), n=n, seed=seed)
     got = Counter(zip(drawn["system"], drawn["band"], strict=True))
     assert all(abs(got[group] - n * size / 150) < 1 + 1e-9 for group, size in groups.items())
 
@@ -62,17 +62,17 @@ def test_each_system_and_band_gets_its_part(n, seed):
 @settings(max_examples=25)
 @given(st.integers(20, 150), st.integers(0, 50))
 def test_each_cluster_of_a_group_gets_its_part(n, seed):
-    everything = draw_labels(scored(150, 3), 150)
+    everything = draw_labels(scored(150, 3), n=150)
     columns = ["system", "band", "cluster"]
     sizes = everything.groupby(columns).size()
-    got = draw_labels(scored(150, 3), n, seed=seed).groupby(columns).size().reindex(sizes.index, fill_value=0)
+    got = draw_labels(scored(150, 3), n=n, seed=seed).groupby(columns).size().reindex(sizes.index, fill_value=0)
     assert ((got - n * sizes / 150).abs() < 1 + 1e-9).all()
 
 
 def test_every_answer_has_the_same_chance():
     """A cluster of one is drawn as often as each of a crowd."""
     frame, draws = scored(40, 5), 250
-    drawn = Counter(key for seed in range(draws) for key in keys(draw_labels(frame, 10, seed=seed)))
+    drawn = Counter(key for seed in range(draws) for key in keys(draw_labels(frame, n=10, seed=seed)))
     chances = np.array([drawn[key] / draws for key in zip(frame["sample_id"], frame["system"], strict=True)])
     assert abs(chances - 0.25).max() < 4 * (0.25 * 0.75 / draws) ** 0.5
     alone = ~frame["doc_name"].duplicated(keep=False).to_numpy()
@@ -80,7 +80,7 @@ def test_every_answer_has_the_same_chance():
 
 
 def test_bands_are_thirds_of_the_range_of_the_judges_mean():
-    drawn = draw_labels(scored(), 300)
+    drawn = draw_labels(scored(), n=300)
     mean = drawn[["accuracy", "clarity"]].mean(axis=1)
     step = (mean.max() - mean.min()) / 3
     for score, band in zip(mean, drawn["band"], strict=True):
@@ -93,38 +93,38 @@ def test_bands_are_thirds_of_the_range_of_the_judges_mean():
 
 def test_the_same_seed_draws_the_same_in_any_order():
     frame = scored()
-    expected = draw_labels(frame, 50, seed=7)
-    pd.testing.assert_frame_equal(draw_labels(frame.sample(frac=1, random_state=1), 50, seed=7), expected)
-    assert keys(draw_labels(frame, 50, seed=8)) != keys(expected)
+    expected = draw_labels(frame, n=50, seed=7)
+    pd.testing.assert_frame_equal(draw_labels(frame.sample(frac=1, random_state=1), n=50, seed=7), expected)
+    assert keys(draw_labels(frame, n=50, seed=8)) != keys(expected)
 
 
 def test_dimensions_can_be_chosen_and_come_from_rows():
     frame = scored()
-    assert draw_labels(frame, 5, dimensions=["clarity"]).attrs["dimensions"] == ["clarity"]
+    assert draw_labels(frame, n=5, dimensions=["clarity"]).attrs["dimensions"] == ["clarity"]
     rows = frame.melt(["sample_id", "system", "doc_name"], ["accuracy", "clarity"], "dimension", "judge")
-    by_row, by_column = draw_labels(rows, 50, seed=2), draw_labels(frame, 50, seed=2)
+    by_row, by_column = draw_labels(rows, n=50, seed=2), draw_labels(frame, n=50, seed=2)
     assert keys(by_row) == keys(by_column)
     assert by_row["accuracy"].tolist() == by_column["accuracy"].tolist()
-    assert draw_labels(rows[["sample_id", "system", "judge"]].drop_duplicates(["sample_id", "system"]), 5).attrs[
+    assert draw_labels(rows[["sample_id", "system", "judge"]].drop_duplicates(["sample_id", "system"]), n=5).attrs[
         "dimensions"
     ] == ["overall"]
 
 
 def test_what_cannot_be_drawn_is_said():
     with pytest.warns(RagnbWarning, match="only 300"):
-        assert len(draw_labels(scored(), 400)) == 300
+        assert len(draw_labels(scored(), n=400)) == 300
     gaps = scored().assign(accuracy=None, clarity=lambda f: f["clarity"].where(f.index > 2))
     with pytest.warns(RagnbWarning, match="3 answers without"):
-        assert len(draw_labels(gaps.astype({"accuracy": float}), 297)) == 297
+        assert len(draw_labels(gaps.astype({"accuracy": float}), n=297)) == 297
     with pytest.raises(RagnbError, match=r"'clarityy' is not there; did you mean 'clarity'"):
-        draw_labels(scored(), 5, dimensions=["clarityy"])
+        draw_labels(scored(), n=5, dimensions=["clarityy"])
     with pytest.raises(RagnbError, match="no judge's score"):
-        draw_labels(scored()[["sample_id", "question"]], 5)
+        draw_labels(scored()[["sample_id", "question"]], n=5)
     with pytest.raises(RagnbError, match="more than once"):
-        draw_labels(pd.concat([scored(), scored()]), 5)
+        draw_labels(pd.concat([scored(), scored()]), n=5)
     for n in (0, 2.5, True):
         with pytest.raises(RagnbError, match="whole number"):
-            draw_labels(scored(), n)
+            draw_labels(scored(), n=n)
 
 
 # The sheet
@@ -136,7 +136,7 @@ def table(path):
 
 
 def test_raters_see_neither_the_judge_nor_the_system(tmp_path):
-    drawn = draw_labels(scored(), 30)
+    drawn = draw_labels(scored(), n=30)
     sheet, key = write_labels(drawn, tmp_path / "labels.csv")
     assert key == tmp_path / "labels.judge.csv"
     first = table(sheet)[0]
@@ -146,18 +146,20 @@ def test_raters_see_neither_the_judge_nor_the_system(tmp_path):
     assert first["retrieved_contexts"] == "[1] one\n\n[2] two"
     assert {row[name] for row in table(sheet) for name in ("accuracy", "clarity", "rater")} == {""}
     assert not any(word in sheet.read_text(encoding="utf-8") for word in ("q0", "q1", "q2", ",a,", ",b,"))
-    assert list(table(key)[0]) == ["item_id", "sample_id", "system", "cluster", "band", "accuracy", "clarity"]
+    assert list(table(key)[0]) == [
+        "item_id", "sample_id", "system", "cluster", "band", "inclusion_probability", "accuracy", "clarity",
+    ]  # fmt: skip
 
 
 def test_a_sheet_opens_in_a_spreadsheet_with_chinese_and_without_formulas(tmp_path):
     frame = scored(2).assign(question=["问题", "=1+1"])
-    sheet, _ = write_labels(draw_labels(frame, 2), tmp_path / "labels.csv")
+    sheet, _ = write_labels(draw_labels(frame, n=2), tmp_path / "labels.csv")
     assert sheet.read_bytes().startswith(b"\xef\xbb\xbf")
     assert {row["question"] for row in table(sheet)} == {"问题", "'=1+1"}
 
 
 def test_a_sheet_is_never_written_over(tmp_path):
-    drawn = draw_labels(scored(), 3)
+    drawn = draw_labels(scored(), n=3)
     write_labels(drawn, tmp_path / "labels.csv")
     with pytest.raises(RagnbError, match="may hold ratings"):
         write_labels(drawn, tmp_path / "labels.csv")
@@ -174,7 +176,7 @@ def fill(sheet, to, score, rater=""):
 
 def test_a_filled_sheet_comes_back_with_its_key(tmp_path):
     frame = scored()
-    drawn = draw_labels(frame, 30)
+    drawn = draw_labels(frame, n=30)
     sheet, key = write_labels(drawn, tmp_path / "labels.csv")
     back = read_labels(fill(sheet, tmp_path / "ann.csv", 6), key)
     pd.testing.assert_frame_equal(back, read_ratings(tmp_path / "ann.csv", judged=key))
@@ -188,7 +190,7 @@ def test_a_filled_sheet_comes_back_with_its_key(tmp_path):
 
 
 def test_a_sheet_a_rater_comes_back_as_raters(tmp_path):
-    sheet, key = write_labels(draw_labels(scored(), 10), tmp_path / "labels.csv")
+    sheet, key = write_labels(draw_labels(scored(), n=10), tmp_path / "labels.csv")
     two = [fill(sheet, tmp_path / "ann.csv", 6), fill(sheet, tmp_path / "bo.csv", 4)]
     back = read_labels(two, key)
     assert back.groupby("rater")["human"].min().to_dict() == {"ann": 6, "bo": 4}
@@ -199,7 +201,7 @@ def test_a_sheet_a_rater_comes_back_as_raters(tmp_path):
 
 
 def test_half_a_sheet_comes_back_as_far_as_it_is_filled(tmp_path):
-    sheet, key = write_labels(draw_labels(scored(), 10), tmp_path / "labels.csv")
+    sheet, key = write_labels(draw_labels(scored(), n=10), tmp_path / "labels.csv")
     rows = sheet.read_text(encoding="utf-8-sig")
     sheet.write_text(rows.replace('[2] two",,', '[2] two",5,', 1), encoding="utf-8")
     back = read_labels(sheet, key)
@@ -207,7 +209,7 @@ def test_half_a_sheet_comes_back_as_far_as_it_is_filled(tmp_path):
 
 
 def test_quickstart_answers_are_drawn_over_all_documents():
-    drawn = draw_labels(read_judged(QUICKSTART), 60, seed=1)
+    drawn = draw_labels(read_judged(QUICKSTART), n=60, seed=1)
     assert drawn["cluster"].nunique() == 14
     assert Counter(drawn["system"]) == {"weak": 30, "strong": 30}
     assert set(drawn["band"]) == set(BANDS)

@@ -166,7 +166,7 @@ def test_the_frame_holds_the_formulas_of_each_dimension_and_system():
     for part in (few, more):
         part.insert(0, "dimension", rng.choice(["clear", "true"], len(part)))
         part.insert(0, "system", rng.choice(["a", "b"], len(part)))
-    table = corrected_mean(few, more, by=["dimension", "system"], scale=SCALE, level=0.9)
+    table = corrected_mean(few, judged=more, by=["dimension", "system"], scale=SCALE, level=0.9)
     assert len(table) == 4
     for row in table.itertuples():
         mine, rest = (
@@ -188,11 +188,11 @@ def test_the_frame_holds_the_formulas_of_each_dimension_and_system():
 def test_rows_without_a_label_count_as_judged_and_engines_agree():
     few, more = draw(5)
     whole = pd.concat([few, more])
-    want = corrected_mean(few, more)
+    want = corrected_mean(few, judged=more)
     for same in (
         corrected_mean(whole),
         corrected_mean(pl.from_pandas(whole)),
-        corrected_mean(pl.from_pandas(few), more),
+        corrected_mean(pl.from_pandas(few), judged=more),
     ):
         pd.testing.assert_frame_equal(same, want)
 
@@ -201,12 +201,12 @@ def test_several_raters_count_with_their_mean():
     few, more = draw(6)
     second = few.assign(human=np.clip(few["human"] + 1, 1, 5))
     long = pd.concat([few.assign(rater="r1"), second.assign(rater="r2")])
-    want = corrected_mean(few.assign(human=(few["human"] + second["human"]) / 2), more)
-    pd.testing.assert_frame_equal(corrected_mean(long, more), want)
+    want = corrected_mean(few.assign(human=(few["human"] + second["human"]) / 2), judged=more)
+    pd.testing.assert_frame_equal(corrected_mean(long, judged=more), want)
     with pytest.raises(RagnbError, match="twice"):
-        corrected_mean(long.drop(columns="rater"), more)
+        corrected_mean(long.drop(columns="rater"), judged=more)
     with pytest.raises(RagnbError, match="several scores in column 'judge'"):
-        corrected_mean(long.assign(judge=np.arange(60) // 30 + 1), more)
+        corrected_mean(long.assign(judge=np.arange(60) // 30 + 1), judged=more)
 
 
 def test_a_scale_not_given_is_that_of_the_scores_at_hand():
@@ -215,8 +215,8 @@ def test_a_scale_not_given_is_that_of_the_scores_at_hand():
         min(few["human"].min(), few["judge"].min(), more["judge"].min()),
         max(few["human"].max(), few["judge"].max(), more["judge"].max()),
     )
-    pd.testing.assert_frame_equal(corrected_mean(few, more), corrected_mean(few, more, scale=ends))
-    alike = corrected_mean(few.assign(human=3, judge=3), more.assign(judge=3))
+    pd.testing.assert_frame_equal(corrected_mean(few, judged=more), corrected_mean(few, judged=more, scale=ends))
+    alike = corrected_mean(few.assign(human=3, judge=3), judged=more.assign(judge=3))
     assert alike["value"].item() == 3
     assert alike[["low", "high"]].isna().all(axis=None)
 
@@ -225,36 +225,36 @@ def test_names_of_columns_are_the_callers():
     few, more = draw(8)
     names = {"judge": "judge10", "human": "human10", "cluster": "talk", "item_id": "turn"}
     found = corrected_mean(
-        few.rename(columns=names), more.rename(columns=names), judge="judge10", human="human10", cluster="talk",
-        item="turn",
+        few.rename(columns=names), judged=more.rename(columns=names), judge="judge10", human="human10",
+        cluster="talk", item="turn",
     )  # fmt: skip
-    pd.testing.assert_frame_equal(found, corrected_mean(few, more))
-    alone = corrected_mean(few.drop(columns="cluster"), more.drop(columns="cluster"))
+    pd.testing.assert_frame_equal(found, corrected_mean(few, judged=more))
+    alone = corrected_mean(few.drop(columns="cluster"), judged=more.drop(columns="cluster"))
     assert alone["n_clusters"].item() == 90
-    lone = corrected_mean(few.assign(cluster=np.nan), more.assign(cluster=np.nan))
+    lone = corrected_mean(few.assign(cluster=np.nan), judged=more.assign(cluster=np.nan))
     pd.testing.assert_frame_equal(lone, alone)
-    each = corrected_mean(few, more, cluster="item_id")
+    each = corrected_mean(few, judged=more, cluster="item_id")
     pd.testing.assert_frame_equal(each, alone)
 
 
 def test_a_judges_mean_never_stands_without_its_bias_in_words():
     few, more = draw(9, n=200, m=300)
-    row = corrected_mean(few, more, scale=SCALE).iloc[0]
+    row = corrected_mean(few, judged=more, scale=SCALE).iloc[0]
     assert row["bias_low"] > 0
     assert row["note"].startswith("The judge's own mean is no measure of quality")
     assert "above the humans" in row["note"]
-    below = corrected_mean(few.assign(human=5.0), more, scale=SCALE).iloc[0]
+    below = corrected_mean(few.assign(human=5.0), judged=more, scale=SCALE).iloc[0]
     assert "below the humans" in below["note"]
     assert "got no weight" in below["note"]
     fair = few.assign(judge=few["human"] + np.tile([1, -1], 100) * few["human"].between(2, 4))
-    assert "either way" in corrected_mean(fair, more).iloc[0]["note"]
-    chinese = corrected_mean(few, more, lang="zh").iloc[0]["note"]
+    assert "either way" in corrected_mean(fair, judged=more).iloc[0]["note"]
+    chinese = corrected_mean(few, judged=more, lang="zh").iloc[0]["note"]
     assert chinese.startswith("评审模型自身的均值")
 
 
 def test_what_cannot_be_corrected_says_so():
     few, more = draw(10)
-    one = corrected_mean(few.assign(cluster=1), more, scale=SCALE).iloc[0]
+    one = corrected_mean(few.assign(cluster=1), judged=more, scale=SCALE).iloc[0]
     assert np.isfinite(one["value"])
     assert np.isnan(one[["low", "high", "se", "human_low", "bias_low"]].astype(float)).all()
     assert "one cluster" in one["note"]
@@ -264,7 +264,7 @@ def test_what_cannot_be_corrected_says_so():
     assert blank["n"] == 0
     assert np.isnan(blank[["value", "judge_value", "weight"]].astype(float)).all()
     assert "too few" in blank["note"]
-    nobody = corrected_mean(few.assign(judge=few["judge"].where(few.index > 2)), more).iloc[0]
+    nobody = corrected_mean(few.assign(judge=few["judge"].where(few.index > 2)), judged=more).iloc[0]
     assert nobody["n"] == 27
     assert nobody["note"].endswith("left out: 3.")
     assert "No rows beyond" in corrected_mean(few).iloc[0]["note"]
@@ -293,12 +293,12 @@ def test_what_cannot_be_corrected_says_so():
 def test_bad_input_is_refused_with_the_next_step(change, words):
     few, more, options = change(*draw(11))
     with pytest.raises(RagnbError, match=words):
-        corrected_mean(few, more, **options)
+        corrected_mean(few, judged=more, **options)
 
 
 def test_ways_are_the_three_means_of_the_frame():
     few, more = draw(12)
-    table = corrected_mean(few.assign(dimension="d"), more.assign(dimension="d"))
+    table = corrected_mean(few.assign(dimension="d"), judged=more.assign(dimension="d"))
     ways = corrected_ways(table).set_index("way")
     for way, head in (("judge", "judge_"), ("human", "human_"), ("corrected", "")):
         want = table[[head + name for name in ("value", "low", "high")]].iloc[0]
@@ -333,7 +333,7 @@ def test_a_paired_difference_is_the_corrected_mean_of_differences():
     assert found.loc["b", "judge_low"] > 0.6
     assert found.loc["b", "bias_low"] > 0.4
     halves = corrected_difference(
-        table.dropna(subset="human"), table[table["human"].isna()].drop(columns="human"), baseline="a"
+        table.dropna(subset="human"), judged=table[table["human"].isna()].drop(columns="human"), baseline="a"
     )
     pd.testing.assert_frame_equal(halves.set_index("system"), found)
     named = table.rename(columns={"system": "model", "item_id": "turn"})
@@ -407,10 +407,10 @@ def test_the_budget_frame_is_the_curve_of_each_dimension():
 
 
 WAYS = {
-    "mean": lambda few, more, **how: corrected_mean(few, more, **how),
+    "mean": lambda few, more, **how: corrected_mean(few, judged=more, **how),
     "difference": lambda few, more, **how: corrected_difference(
-        *(pd.concat([part.assign(system="a"), part.assign(system="b")]) for part in (few, more)),
-        baseline="a", **how,
+        pd.concat([few.assign(system="a"), few.assign(system="b")]),
+        judged=pd.concat([more.assign(system="a"), more.assign(system="b")]), baseline="a", **how,
     ),
     "needed": lambda few, more, **how: labels_needed(few, **how),
     "budget": lambda few, more, **how: label_budget(few, labels=[50], **how),
@@ -435,11 +435,11 @@ def test_raters_count_alike_in_columns_and_in_rows_and_rows_without_a_rater_are_
     few, more = draw(18)
     rng = np.random.default_rng(18)
     people = {f"human{i}": np.clip(few["human"] + rng.integers(-1, 2, len(few)), 1, 5) for i in (1, 2)}
-    want = corrected_mean(few.assign(human=(people["human1"] + people["human2"]) / 2), more, scale=SCALE)
+    want = corrected_mean(few.assign(human=(people["human1"] + people["human2"]) / 2), judged=more, scale=SCALE)
     wide = few.drop(columns="human").assign(**people)
     long = pd.concat([few.assign(human=scores, rater=name) for name, scores in people.items()])
     for same in (wide, pl.from_pandas(wide), long, pl.from_pandas(long)):
-        pd.testing.assert_frame_equal(corrected_mean(same, more, scale=SCALE), want)
+        pd.testing.assert_frame_equal(corrected_mean(same, judged=more, scale=SCALE), want)
     pd.testing.assert_frame_equal(corrected_mean(pd.concat([long, more]), scale=SCALE), want)
     with pytest.raises(RagnbError, match="'rater' is empty"):
         corrected_mean(pd.concat([long, more.assign(human=3.0)]), scale=SCALE)

@@ -101,7 +101,7 @@ def _biased(kind: str, group: str, found: Estimate, rest: tuple[float, float, fl
 def _beside(cells: Cells, inside: npt.NDArray[np.bool_], level: float) -> tuple[float, float, float]:
     """The bias in the group less the bias outside it, by the jackknife over clusters."""
     gap = cells.x - cells.y
-    parts = np.column_stack([inside, inside * gap, ~inside, ~inside * gap]).astype(float)
+    parts = cells.weights[:, None] * np.column_stack([inside, inside * gap, ~inside, ~inside * gap])
     if cells.cluster is None:
         sums, times = parts, cells.counts
     else:

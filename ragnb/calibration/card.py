@@ -33,7 +33,9 @@ class CalibrationCard:
         ``judge, dimension, verdict, sides`` (tuple), ``reasons`` (tuple of sentences), ``share, lower, upper``
         (the raw share within the tolerance and its one-sided bounds; ``low, high`` are two-sided), ``target,
         constant, constant_score`` (share and answer of the best constant judge), ``beats_constant, bias, bias_low,
-        bias_high, delta, unbiased`` (its interval lies inside ±delta), ``n, n_clusters``.
+        bias_high, delta, unbiased`` (its interval, and that of every inflated system, lies inside ±delta), ``n,
+        n_clusters, judge_labelled, judge_rest, draw_z, draw_p``: the judge's means on labelled rows and on the
+        rest, and the test of a random draw (`stats.draw_test`, Holm over the rows).
     table : DataFrame
         What `agreement` gives: one row a judge and dimension, with limits of agreement, slope, kappa and so on.
     bands : DataFrame
@@ -43,7 +45,8 @@ class CalibrationCard:
     inflation : DataFrame
         ``judge, dimension, kind`` (``overall``, ``system``, ``length``, ``answerability``, any group asked for),
         ``group, value`` (bias), ``low, high, beside, beside_low, beside_high`` (bias less that of all other
-        groups), ``p`` (of a bias of 0, Holm over the groups of its kind), ``n, n_clusters, inflated``.
+        groups), ``p`` (of a bias of 0, Holm over the groups of its kind), ``n, n_clusters, inflated`` (the bias is
+        shown to lie above 0; beside TRUST no system's is, as each such bias is shown to be acceptable).
     recalibration : DataFrame
         ``judge, dimension, map`` (``raw``, ``constant``, ``linear``, ``isotonic``), ``mae, mae_low, mae_high,
         share, low, high`` (out of fold), ``gain, gain_low, gain_high`` (fall of MAE against raw), ``helps``
@@ -69,7 +72,7 @@ class CalibrationCard:
         ``judge_id, prompt_sha256, rater_protocol, drawn_at_random, data_sha256, seed, resamples, n, n_clusters,
         raters, n_missing``; None where the caller did not say.
     tolerance, target, delta, level : float
-        As they were asked for.
+        As they were asked for; `delta`, the acceptable bias, is 1/18 of the scale by default.
     scale : (float, float)
         The lowest and highest label.
     lang : {"en", "zh"}
@@ -79,7 +82,7 @@ class CalibrationCard:
     >>> from ragnb.calibration import calibrate
     >>> card = calibrate(pd.DataFrame({"judge": [5, 1, 5, 2] * 40, "human": [5, 1, 4, 2] * 40}), scale=(1, 5))
     >>> card
-    CalibrationCard('TRUST', sides=('INFLATED',), 1 rows)
+    CalibrationCard('NOT PROVEN', sides=('INFLATED',), 1 rows)
     """
 
     verdict: str

@@ -21,7 +21,8 @@ DEALT = 1000
 class Cells:
     """Rated pairs, each distinct one once; `counts` says how many it stands for.
 
-    `cluster` is None where every rating stands alone. `group` holds one column more, where asked for.
+    `cluster` is None where every rating stands alone. `group` holds one column more, where asked for. `weights`
+    are 1 / inclusion probability, on average 1; where they differ, every rating has a cluster, its own at least.
     """
 
     x: Array
@@ -29,11 +30,17 @@ class Cells:
     cluster: Codes | None
     counts: Array
     group: Codes
+    weights: Array
 
     @property
     def how(self) -> dict[str, Any]:
-        """What the formulas of `ragnb.stats` take beside the values."""
-        return {"clusters": self.cluster, "counts": self.counts}
+        """What the means of `ragnb.stats` take beside the values."""
+        return {"clusters": self.cluster, "counts": self.counts, "weights": self.weights}
+
+    @property
+    def sums(self) -> dict[str, Any]:
+        """What its functions of sums take, for which a weight is a fraction of a row."""
+        return {"clusters": self.cluster, "counts": self.counts * self.weights}
 
     @property
     def n(self) -> int:
@@ -48,7 +55,9 @@ class Cells:
     def where(self, chosen: npt.NDArray[np.bool_]) -> Cells:
         """Return some of the cells."""
         cluster = None if self.cluster is None else self.cluster[chosen]
-        return Cells(self.x[chosen], self.y[chosen], cluster, self.counts[chosen], self.group[chosen])
+        return Cells(
+            self.x[chosen], self.y[chosen], cluster, self.counts[chosen], self.group[chosen], self.weights[chosen]
+        )
 
 
 def cells_of(ratings: Ratings, chosen: npt.NDArray[np.bool_], group: Codes | None = None) -> Cells:
@@ -64,9 +73,9 @@ def cells_of(ratings: Ratings, chosen: npt.NDArray[np.bool_], group: Codes | Non
     """
     rows = np.flatnonzero(chosen & ratings.both)
     counts = ratings.counts[rows]
-    (jx, xs), (jy, ys) = ratings.coded
-    parts = [jx[rows], jy[rows]]
-    sizes = [len(xs), len(ys)]
+    (jx, xs), (jy, ys), (jw, ws) = ratings.coded
+    parts = [jx[rows], jy[rows], jw[rows]]
+    sizes = [len(xs), len(ys), len(ws)]
     for codes in (ratings.cluster, group):
         own = np.zeros(len(rows), dtype=np.int64) if codes is None else codes[rows] - min(int(codes.min()), 0)
         parts.append(own)
@@ -86,10 +95,12 @@ def cells_of(ratings: Ratings, chosen: npt.NDArray[np.bool_], group: Codes | Non
     for size in sizes:
         found.append(cell % max(size, 1))
         cell = cell // max(size, 1)
-    x, y = (values[code] if len(values) else np.zeros(0) for values, code in zip((xs, ys), found, strict=False))
-    order = np.lexsort((x, y, found[2], found[3]))
-    cells = Cells(x, y, found[2] if ratings.cluster is not None else None, total.astype(float), found[3])
-    return cells.where(order)  # type: ignore[arg-type]
+    x, y, w = (
+        values[code] if len(values) else np.zeros(0) for values, code in zip((xs, ys, ws), found, strict=False)
+    )
+    w, cluster, group = w * total.sum() / max(total @ w, 1e-300), found[3], found[4]
+    cells = Cells(x, y, None if ratings.cluster is None else cluster, total.astype(float), group, w)
+    return cells.where(np.lexsort((w, x, y, cluster, group)))  # type: ignore[arg-type]
 
 
 def dealt(cells: Cells, seed: int) -> Cells:
@@ -109,10 +120,11 @@ def dealt(cells: Cells, seed: int) -> Cells:
     if cells.n <= 50_000:
         at = np.repeat(np.arange(len(counts)), counts)
         own = rng.permutation(len(at)) % groups
-        return Cells(cells.x[at], cells.y[at], own, np.ones(len(at)), cells.group[at])
+        return Cells(cells.x[at], cells.y[at], own, np.ones(len(at)), cells.group[at], cells.weights[at])
     drawn = rng.multinomial(counts, np.full(groups, 1 / groups))
     at, own = np.nonzero(drawn)
-    return Cells(cells.x[at], cells.y[at], own.astype(np.int64), drawn[at, own].astype(float), cells.group[at])
+    size = drawn[at, own].astype(float)
+    return Cells(cells.x[at], cells.y[at], own.astype(np.int64), size, cells.group[at], cells.weights[at])
 
 
 def fingerprint(parts: list[tuple[str, Cells]]) -> str:
@@ -121,7 +133,7 @@ def fingerprint(parts: list[tuple[str, Cells]]) -> str:
     for name, cells in parts:
         digest.update(name.encode())
         columns = [cells.x, cells.y, np.zeros(0) if cells.cluster is None else cells.cluster, cells.counts]
-        for column in columns:
+        for column in [*columns, cells.weights] if np.ptp(cells.weights) > 0 else columns:
             digest.update(np.round(np.asarray(column, dtype="<f8"), 9).tobytes())
     return digest.hexdigest()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,14 @@ from ragnb.texts import load
 _ESTIMATE = ("value", "low", "high")
 _FEW = 20
 WAYS = ("judge", "human", "corrected")
+DRAW = ("judge_labelled", "judge_rest", "draw_z", "draw_p")
+DRAW_LEVEL = 0.01
 
 
 def corrected_mean(
     ratings: Any,
-    judged: Any = None,
     *,
+    judged: Any = None,
     judge: str = "judge",
     human: Names = "human",
     by: Names | None = "dimension",
@@ -38,7 +41,8 @@ def corrected_mean(
     Parameters
     ----------
     ratings : frame of any engine
-        As `agreement` takes them; rows without a human's score count as judged.
+        As `agreement` takes them; rows without a human's score count as judged. Labels drawn with unequal chances
+        need the column ``inclusion_probability``; labelled and judged rows together are then what was drawn from.
     judged : frame, optional
         Further rows with the judge's score alone, drawn from the same population; no item of `ratings`.
     by : str or sequence of str, optional
@@ -57,8 +61,10 @@ def corrected_mean(
         [by,] ``value, low, high, se``: the corrected mean; ``n`` labelled and ``n_judged`` further rows,
         ``n_clusters``; ``weight``, λ in 0–1: what the judge's scores were worth. Beside it ``human_value,
         human_low, human_high``, the labels alone; ``judge_value, judge_low, judge_high``, the judge's scores of
-        all rows, with their ``bias, bias_low, bias_high`` (judge − human on labelled rows) and, in ``note``, what
-        to know in words. Without two labelled rows a group has no mean, neither the judge's.
+        all rows, with their ``bias, bias_low, bias_high`` (judge − human on labelled rows). ``judge_labelled,
+        judge_rest, draw_z, draw_p``: whether the judge scores the labelled rows as it does the rest
+        (`stats.draw_test`, Holm over the rows of the result; missing where chances are recorded and unequal).
+        ``note``: what to know in words. Without two labelled rows a group has no mean, neither the judge's.
 
     Raises
     ------
@@ -68,13 +74,14 @@ def corrected_mean(
     Notes
     -----
     Prediction-powered inference with λ tuned (Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453), interval by
-    delete-one-cluster jackknife: `ragnb.stats.ppi_jackknife`.
+    delete-one-cluster jackknife: `ragnb.stats.ppi_jackknife`. It needs labels drawn at random, or recorded
+    chances. A draw by the judge's score is found and noted; a draw by the human score cannot be detected.
 
     Examples
     --------
     >>> ratings = pd.DataFrame({"judge": [4, 5, 3, 5], "human": [3, 5, 2, 4], "cluster": [1, 1, 2, 3]})
     >>> judged = pd.DataFrame({"judge": [5, 4, 4, 3, 5], "cluster": [1, 2, 4, 4, 5]})
-    >>> corrected_mean(ratings, judged, scale=(1, 5))[["value", "low", "high", "weight", "bias"]].round(2)
+    >>> corrected_mean(ratings, judged=judged, scale=(1, 5))[["value", "low", "high", "weight", "bias"]].round(2)
        value   low  high  weight  bias
     0   3.46  1.84  4.63     0.7  0.75
     """
@@ -84,13 +91,13 @@ def corrected_mean(
     rows = []
     for head, part in parts(table, groups):
         rows.append(head | _row(part, scale or _ends(part), level, lang))
-    return pd.DataFrame(rows)
+    return _noted(rows, lang)
 
 
 def corrected_difference(
     ratings: Any,
-    judged: Any = None,
     *,
+    judged: Any = None,
     baseline: str,
     system: str = "system",
     judge: str = "judge",
@@ -148,9 +155,9 @@ def corrected_difference(
         for other in (name for name in systems if name != baseline):
             theirs = part[part["system"] == other].set_index("item")
             gap = theirs[["judge", "human"]].sub(base[["judge", "human"]]).dropna(subset="judge")
-            gap["cluster"] = theirs["cluster"]
+            gap["cluster"], gap["weight"] = theirs["cluster"], _pair_weight(theirs, base)
             rows.append(head | {"system": other, "baseline": baseline} | _row(gap, (-np.inf, np.inf), level, lang))
-    return pd.DataFrame(rows)
+    return _noted(rows, lang)
 
 
 def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
@@ -202,17 +209,20 @@ def _row(part: pd.DataFrame, ends: tuple[float, float], level: float, lang: str)
     if len(mine) < 2:
         return _ordered(counts | {"note": load(lang)("corrected.no_labels", n=len(mine))})
     judge, human = mine["judge"], mine["human"]
-    found = stats.ppi_jackknife(
-        human, judge, more["judge"], mine["cluster"], more["cluster"], ends=ends, level=level
-    )
-    alone = stats.clustered_mean(human, mine["cluster"], ends=ends, level=level)
-    every = part[seen]
-    theirs = stats.clustered_mean(every["judge"], every["cluster"], ends=ends, level=level)
-    bias = stats.bias(judge, human, mine["cluster"], level=level)
+    how: dict[str, Any] = {"weights": mine["weight"], "level": level}
+    found = stats.ppi_jackknife(human, judge, more["judge"], mine["cluster"], more["cluster"], ends=ends, **how)
+    alone = stats.clustered_mean(human, mine["cluster"], ends=ends, **how)
+    every = part[seen] if len(more) else mine
+    of_all = None if len(more) else mine["weight"]  # all rows are what the labels were drawn from
+    theirs = stats.clustered_mean(every["judge"], every["cluster"], weights=of_all, ends=ends, level=level)
+    bias = stats.bias(judge, human, mine["cluster"], **how)
     out = {"value": found.value, "low": found.low, "high": found.high, "se": found.se, "weight": found.weight}
     for way, estimate in (("judge", theirs), ("human", alone)):
         out |= {f"{way}_{name}": getattr(estimate, name) for name in _ESTIMATE}
     out |= {"bias": bias.value, "bias_low": bias.low, "bias_high": bias.high}
+    if len(more) and np.ptp(mine["weight"]) == 0:
+        drawn = stats.draw_test(judge, more["judge"], mine["cluster"], more["cluster"])
+        out |= dict(zip(DRAW, (drawn.labelled, drawn.rest, drawn.z, drawn.p), strict=True))
     counts["n_clusters"] = found.n_clusters
     return _ordered(out | counts | {"note": _note(found, bias, mine["cluster"].nunique(), unjudged, lang)})
 
@@ -221,7 +231,40 @@ def _ordered(row: dict[str, Any]) -> dict[str, Any]:
     """The columns of a row in their order; nan for what it has not."""
     sides = [f"{way}_{name}" for way in ("human", "judge") for name in _ESTIMATE]
     names = [*_ESTIMATE, "se", "n", "n_judged", "n_clusters", "weight", *sides]
-    return {name: row.get(name, np.nan) for name in (*names, "bias", "bias_low", "bias_high", "note")}
+    return {name: row.get(name, np.nan) for name in (*names, "bias", "bias_low", "bias_high", *DRAW, "note")}
+
+
+def _noted(rows: list[dict[str, Any]], lang: str) -> pd.DataFrame:
+    """Return the rows with Holm's p-values of their draws, those that do not look random told in their notes."""
+    for row, p in zip(rows, stats.holm([row["draw_p"] for row in rows]), strict=True):
+        row["draw_p"] = float(p)
+        if not_random(p):
+            row["note"] = ("" if lang == "zh" else " ").join([row["note"], draw_text(row, lang)])
+    return pd.DataFrame(rows)
+
+
+def not_random(p: float) -> bool:
+    """Whether labels do not look like a random draw, at the level of 1 % over all rows of a table."""
+    return bool(p <= DRAW_LEVEL)
+
+
+def draw_text(row: Mapping[Any, Any], lang: str) -> str:
+    """Say that labels do not look like a random draw, with the judge's means on them and on the rest."""
+    means = {"labelled": number(row["judge_labelled"], 2), "rest": number(row["judge_rest"], 2)}
+    return load(lang)("corrected.not_random", **means, z=number(abs(row["draw_z"]), 1))
+
+
+def _pair_weight(one: pd.DataFrame, other: pd.DataFrame) -> pd.Series[float]:
+    """Return the weight of each item that two systems share, one where both were drawn by the item."""
+    shared = one.index.intersection(other.index)
+    one, other = one.loc[shared], other.loc[shared]
+    apart = one["human"].notna() & other["human"].notna() & ((one["weight"] - other["weight"]).abs() > 1e-9)
+    if apart.any():
+        raise RagnbError(
+            f"item {apart.idxmax()!r}: its two answers have different inclusion probabilities: that of the pair "
+            "is not known; draw both answers of an item together, or leave out the column inclusion_probability"
+        )
+    return one["weight"]
 
 
 def _note(found: stats.Corrected, bias: stats.Estimate, labelled: int, unjudged: int, lang: str) -> str:

@@ -13,15 +13,15 @@ from ragnb import stats, texts
 from ragnb.calibration import verdict, words
 from ragnb.calibration.card import CalibrationCard
 from ragnb.calibration.cells import Cells, cells_of, fingerprint
+from ragnb.calibration.corrected import draw_text, not_random
 from ragnb.calibration.frames import corrected, frames_of, judged_rows
 from ragnb.calibration.labels import budget_curve, whole_labels
 from ragnb.calibration.measures import measure
-from ragnb.calibration.raters import Asked, Missing, Names, as_list
-from ragnb.calibration.ratings import group_columns, open_ratings
+from ragnb.calibration.raters import PROBABILITY, Asked, Missing, Names, as_list
+from ragnb.calibration.ratings import columns_of, group_columns, open_ratings
 from ragnb.calibration.table import ALL, blocks, check_tolerance
 from ragnb.calibration.verdict import Settings
 from ragnb.errors import RagnbError, unknown
-from ragnb.weights import column_names
 
 FRAMES = ("bands", "inflation", "recalibration", "labels_needed", "budget", "counts", "reliability", "corrected")
 ABOUT = ("judge_id", "prompt_sha256", "rater_protocol", "drawn_at_random")
@@ -38,6 +38,7 @@ class Piece:
     step: float
     scale: tuple[float, float]
     guessed: bool
+    clustered: bool
 
 
 def calibrate(
@@ -48,7 +49,7 @@ def calibrate(
     by: str | None = "dimension",
     tolerance: float = 1.0,
     target: float = 0.8,
-    delta: float = 0.5,
+    delta: float | None = None,
     scale: tuple[float, float] | None = None,
     cluster: str | None = "cluster",
     level: float = 0.95,
@@ -66,21 +67,23 @@ def calibrate(
     Parameters
     ----------
     ratings, judge, human, tolerance, scale, cluster, level, missing, rater
-        As in `agreement`.
+        As in `agreement`; estimates are weighted by a column ``inclusion_probability`` where it is there.
     by : str or None
         The column whose values get a verdict each.
     target : float
         The share within ±tolerance that is asked for, in (0, 1).
-    delta : float
-        The bias that is still accepted, in points of the scale.
+    delta : float, optional
+        The acceptable bias, in points of the scale; None takes 1/18 of the scale: 0.5 on 1–10, 0.056 on 0–1.
     judged : DataFrame, optional
         Further rows with the judge's score alone, for the corrected mean. Rows of `ratings` without a human
-        score count as such too.
+        score count as such too. The judge's scores on them and on the labelled rows show whether the labels look
+        like a random draw; a draw by the *human* score cannot be found: nobody scored the rest.
     groups : sequence of str, optional
         Columns by which bias is looked at; None takes ``system``, answerability and lengths that are there.
         Columns of more than six numbers are cut into thirds.
     about : mapping, optional
-        For the footer: ``judge_id, prompt_sha256, rater_protocol, drawn_at_random``.
+        For the footer: ``judge_id, prompt_sha256, rater_protocol, drawn_at_random``. The last is False on the card
+        where the judge's scores speak against it, and True where chances are recorded and nobody said.
     resamples, seed : int
         Of the cluster bootstrap behind the band of the reliability curve.
     lang : {"en", "zh"}
@@ -97,30 +100,42 @@ def calibrate(
 
     Examples
     --------
-    >>> frame = pd.DataFrame({"judge": [4, 5, 2, 1] * 50, "human": [5, 5, 2, 1] * 50})
+    >>> frame = pd.DataFrame({"judge": [4, 5, 2, 1] * 50, "human": [5, 4, 2, 1] * 50})
     >>> card = calibrate(frame, scale=(1, 5))
     >>> card.verdict, card.verdicts["share"].tolist()
     ('TRUST', [1.0])
     """
     settings = Settings(tolerance, target, delta, level, resamples, seed, lang)
     _check(settings, about)
-    asked = Asked(human, by, scale, cluster, missing, rater, groups=group_columns(column_names(ratings), groups))
+    columns = columns_of(ratings)
+    asked = Asked(human, by, scale, cluster, missing, rater, groups=group_columns(columns, groups))
     pieces = [piece for name in as_list(judge) for piece in _pieces(ratings, name, asked, judged, settings)]
-    return _card(pieces, about, settings)
+    return _card(pieces, about, PROBABILITY in columns, settings)
 
 
-def _card(pieces: Sequence[Piece], about: Mapping[str, Any] | None, settings: Settings) -> CalibrationCard:
-    """Lay the pieces on one card."""
+def _card(
+    pieces: Sequence[Piece], about: Mapping[str, Any] | None, recorded: bool, settings: Settings
+) -> CalibrationCard:
+    """Lay the pieces on one card; `recorded` says that the labels' inclusion probabilities are."""
+    for piece, p in zip(pieces, stats.holm([piece.row["draw_p"] for piece in pieces]), strict=True):
+        piece.row["draw_p"] = float(p)
+        if not_random(p):
+            first, second, *more = piece.row["reasons"]
+            piece.row["reasons"] = (first, second, draw_text(piece.row, settings.lang), *more)
     parts = {key: [piece.frames[key] for piece in pieces] for key in FRAMES}
     frames = {key: pd.concat(found, ignore_index=True) for key, found in parts.items()}
     frames["counts"].attrs["step"] = max(piece.step for piece in pieces)
     verdicts = pd.DataFrame([piece.row for piece in pieces])
     table = pd.DataFrame([piece.numbers for piece in pieces])
-    ends, guessed, clustered = pieces[0].scale, pieces[0].guessed, pieces[0].cells.cluster is not None
+    ends, guessed = pieces[0].scale, pieces[0].guessed
+    footer = _footer(about, pieces, recorded, settings)
     if any(piece.scale != ends for piece in pieces):
         ends = min(piece.scale[0] for piece in pieces), max(piece.scale[1] for piece in pieces)
     table.attrs["scale"] = ends
-    notes = words.notes(table, ends if guessed else None, clustered, about, settings.lang)
+    drawn, weighted = footer["drawn_at_random"], any(np.ptp(piece.cells.weights) > 0 for piece in pieces)
+    notes = words.notes(
+        table, verdicts, ends if guessed else None, pieces[0].clustered, drawn, weighted, settings.lang
+    )
     return CalibrationCard(
         verdict=verdict.worst(verdicts["verdict"].tolist()),
         sides=tuple(side for side in verdict.SIDES if any(side in found for found in verdicts["sides"])),
@@ -129,10 +144,10 @@ def _card(pieces: Sequence[Piece], about: Mapping[str, Any] | None, settings: Se
         table=table,
         **frames,
         notes=notes,
-        footer=_footer(about, pieces, settings),
+        footer=footer,
         tolerance=settings.tolerance,
         target=settings.target,
-        delta=settings.delta,
+        delta=settings.acceptable_bias(ends),
         level=settings.level,
         scale=ends,
         lang=settings.lang,
@@ -150,21 +165,28 @@ def _pieces(ratings: Any, judge: str, asked: Asked, judged: Any, settings: Setti
         if not cells.n:
             raise RagnbError(f"{head}: no row has both a judge's and a human's score; label some of its items")
         measured = head | measure(opened, chosen, settings.tolerance, settings.level)
-        row = head | verdict.verdict_row(cells, measured, settings)
         frames, step = frames_of(opened, chosen, cells, settings)
+        groups = frames["inflation"]
+        row = head | verdict.verdict_row(cells, measured, groups, settings, opened.scale)
+        if row["verdict"] == verdict.TRUST:  # then each of these biases is shown to be acceptable
+            groups.loc[groups["kind"].isin(["overall", "system"]), "inflated"] = False
         inside = None if more is None else more[more["dimension"] == head["dimension"]]
-        frames["corrected"] = corrected(opened, chosen, inside, settings)
+        frames["corrected"], draw = corrected(opened, chosen, inside, settings)
+        row |= draw
         row["sides"] = verdict.sides(row["verdict"], measured, frames["recalibration"], frames["inflation"])
         flags = stats.within(cells.x, cells.y, settings.tolerance)
         needs = stats.labels_needed(flags, **cells.how, target=settings.target, alpha=1 - settings.level)
         text = words.labels(needs, row, settings)
         frames["labels_needed"] = whole_labels([asdict(needs) | {"text": text}])
-        frames["budget"] = budget_curve(flags, cells.cluster, settings.target, settings.level, counts=cells.counts)
+        frames["budget"] = budget_curve(
+            flags, cells.cluster, settings.target, settings.level, counts=cells.counts, weights=cells.weights
+        )
         row["reasons"] = words.reasons(row, measured, frames, text, settings, opened.scale)
         for frame in frames.values():
             frame.insert(0, "dimension", head["dimension"])
             frame.insert(0, "judge", judge)
-        yield Piece(row, measured, frames, cells, step, opened.scale, opened.guessed)
+        clustered = bool(opened.cluster_names)
+        yield Piece(row, measured, frames, cells, step, opened.scale, opened.guessed, clustered)
 
 
 def _check(settings: Settings, about: Mapping[str, Any] | None) -> None:
@@ -174,15 +196,21 @@ def _check(settings: Settings, about: Mapping[str, Any] | None) -> None:
         ("level", settings.level, 0.5, 1.0),
         ("delta", settings.delta, 0.0, np.inf),
     ):
-        if not low < value < high:
+        if value is not None and not low < value < high:
             raise RagnbError(f"{name}={value} is not between {low:g} and {high:g}")
     for name in about or {}:
         if name not in ABOUT:
             raise unknown("about", name, ABOUT)
 
 
-def _footer(about: Mapping[str, Any] | None, pieces: Sequence[Piece], settings: Settings) -> dict[str, Any]:
+def _footer(
+    about: Mapping[str, Any] | None, pieces: Sequence[Piece], recorded: bool, settings: Settings
+) -> dict[str, Any]:
     told = {name: (about or {}).get(name) for name in ABOUT}
+    if any(not_random(piece.row["draw_p"]) for piece in pieces):
+        told["drawn_at_random"] = False
+    elif recorded and told["drawn_at_random"] is None:
+        told["drawn_at_random"] = True
     named = [(f"{piece.row['judge']}\n{piece.row['dimension']}", piece.cells) for piece in pieces]
     raters = [piece.numbers["raters"] for piece in pieces if np.isfinite(piece.numbers["raters"])]
     return told | {

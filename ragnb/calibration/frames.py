@@ -12,12 +12,12 @@ import pandas as pd
 from ragnb import stats
 from ragnb.calibration import bands, maps
 from ragnb.calibration.cells import Cells, cells_of
-from ragnb.calibration.corrected import corrected_mean, corrected_ways
-from ragnb.calibration.raters import Asked
-from ragnb.calibration.ratings import Ratings, scores_of
+from ragnb.calibration.corrected import DRAW, corrected_mean, corrected_ways
+from ragnb.calibration.raters import PROBABILITY, Asked
+from ragnb.calibration.ratings import Ratings, columns_of, scores_of
 from ragnb.calibration.table import ALL
 from ragnb.calibration.verdict import Settings
-from ragnb.weights import column_names, nfc
+from ragnb.weights import nfc
 
 
 def frames_of(
@@ -29,7 +29,7 @@ def frames_of(
     found = {
         "bands": pd.DataFrame(bands.bands(cells, opened.scale, tolerance, target, level)),
         "inflation": pd.DataFrame(bands.inflation(opened, chosen, cells, level)),
-        "recalibration": pd.DataFrame(maps.recalibration(cells, settings), columns=maps.COLUMNS),
+        "recalibration": pd.DataFrame(maps.recalibration(cells, opened.scale, settings), columns=maps.COLUMNS),
         "counts": counts,
         "reliability": maps.reliability(cells, opened.scale, level, settings.resamples, settings.seed),
     }
@@ -38,8 +38,11 @@ def frames_of(
 
 def corrected(
     opened: Ratings, chosen: npt.NDArray[np.bool_], more: pd.DataFrame | None, settings: Settings
-) -> pd.DataFrame:
-    """Return the mean by the judge alone, by the humans alone, and corrected: of all, and of each system."""
+) -> tuple[pd.DataFrame, dict[str, float]]:
+    """Return the mean by the judge alone, by the humans alone, and corrected: of all, and of each system.
+
+    Beside it: whether the labels of all look like a random draw, as `corrected_mean` tells it.
+    """
     parts = [("", chosen, more)]
     system = opened.keys.get("system")
     if system is not None and len(np.unique(system.codes[chosen])) > 1:
@@ -47,27 +50,31 @@ def corrected(
             known = more is not None and "system" in more
             inside = more[more["system"].map(nfc) == name] if more is not None and known else None
             parts.append((name, chosen & (system.codes == code), inside))
-    found = [
-        _ways(opened, rows, extra, settings).assign(system=name)
-        for name, rows, extra in parts
-        if (rows & opened.both).any()
-    ]
+    found, draws = [], []
+    for name, rows, extra in parts:
+        if (rows & opened.both).any():
+            ways, draw = _ways(opened, rows, extra, settings)
+            found.append(ways.assign(system=name))
+            draws.append(draw)
     frame = pd.concat(found, ignore_index=True)
-    return frame[["system", *(name for name in frame.columns if name != "system")]]
+    return frame[["system", *(name for name in frame.columns if name != "system")]], draws[0]
 
 
 def _ways(
     opened: Ratings, chosen: npt.NDArray[np.bool_], more: pd.DataFrame | None, settings: Settings
-) -> pd.DataFrame:
+) -> tuple[pd.DataFrame, dict[str, float]]:
     if more is None and not (chosen & np.isnan(opened.y) & ~np.isnan(opened.x)).any():
-        return _all_labelled(cells_of(opened, chosen), opened.scale, settings.level)
+        ways = _all_labelled(cells_of(opened, chosen), opened.scale, settings.level)
+        return ways, dict.fromkeys(DRAW, np.nan)
     rows = np.repeat(np.flatnonzero(chosen), opened.counts[chosen].astype(np.int64))
-    frame = pd.DataFrame({"judge": opened.x[rows], "human": opened.y[rows]})
-    if opened.cluster is not None:
+    frame = pd.DataFrame({"judge": opened.x[rows], "human": opened.y[rows], PROBABILITY: 1.0})
+    frame[PROBABILITY] = opened.weights.min() / opened.weights[rows]
+    if opened.cluster is not None and opened.cluster_names:
         names = opened.cluster if more is None else np.asarray(opened.cluster_names, dtype=object)[opened.cluster]
         frame["cluster"] = names[rows]
     how: dict[str, Any] = {"by": None, "scale": opened.scale, "level": settings.level, "lang": settings.lang}
-    return corrected_ways(corrected_mean(frame, more, **how))
+    means = corrected_mean(frame, judged=more, **how)
+    return corrected_ways(means), dict(zip(DRAW, means[list(DRAW)].to_numpy(dtype=float)[0], strict=True))
 
 
 def _all_labelled(cells: Cells, scale: tuple[float, float], level: float) -> pd.DataFrame:
@@ -82,7 +89,7 @@ def _all_labelled(cells: Cells, scale: tuple[float, float], level: float) -> pd.
 
 def judged_rows(judged: Any, judge: str, asked: Asked) -> pd.DataFrame:
     """Return a judge's further rows: ``judge, dimension``, and ``cluster, system`` where they are known."""
-    have = column_names(judged)
+    have = columns_of(judged)
     names = {name: "dimension" for name in asked.keys[:1] if name in have}
     cluster = asked.cluster if asked.cluster in have else None
     alone = replace(asked, human=(), by=list(names), cluster=cluster, groups=())

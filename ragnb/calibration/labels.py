@@ -62,8 +62,8 @@ def labels_needed(
     """
     rows = []
     asked = Asked(human, by, scale, cluster, missing, item=item)
-    for head, flags, clusters in _flags(ratings, tolerance, judge, asked):
-        need = stats.labels_needed(flags, clusters, target=target, alpha=1 - level, power=power)
+    for head, flags, how in _flags(ratings, tolerance, judge, asked):
+        need = stats.labels_needed(flags, **how, target=target, alpha=1 - level, power=power)
         text = labels_text(need, len(flags), target, lang)
         rows.append(head | {"n": len(flags)} | asdict(need) | {"text": text})
     return whole_labels(rows)
@@ -111,8 +111,8 @@ def label_budget(
     """
     curves = []
     asked = Asked(human, by, scale, cluster, missing, item=item)
-    for head, flags, clusters in _flags(ratings, tolerance, judge, asked):
-        curve = budget_curve(flags, clusters, target, level, labels)
+    for head, flags, how in _flags(ratings, tolerance, judge, asked):
+        curve = budget_curve(flags, how["clusters"], target, level, labels, weights=how["weights"])
         for at, (name, value) in enumerate(head.items()):
             curve.insert(at, name, value)
         curves.append(curve)
@@ -126,22 +126,24 @@ def budget_curve(
     level: float,
     labels: Sequence[int] | None = None,
     counts: Any = None,
+    weights: Any = None,
 ) -> pd.DataFrame:
     """Return the curve of one group's flags of agreement."""
     curve = stats.label_budget(
-        flags, clusters, target=target, alpha=1 - level, level=level, sizes=labels, counts=counts
+        flags, clusters, target=target, alpha=1 - level, level=level, sizes=labels, weights=weights, counts=counts
     )
+    rows = np.ones(len(flags)) if counts is None else counts
     return pd.DataFrame(
         {
             "labels": curve.labels.astype(int),
-            "share": float(np.average(flags, weights=counts)),
+            "share": float(np.average(flags, weights=rows if weights is None else rows * weights)),
             "low": curve.low,
             "high": curve.high,
             "half_width": (curve.high - curve.low) / 2,
             "probability": curve.chance,
             "cautious": curve.cautious,
             "target": target,
-            "n": len(flags) if counts is None else round(float(np.sum(counts))),
+            "n": round(float(np.sum(rows))),
         }
     )
 
@@ -169,11 +171,12 @@ def labels_text(need: stats.LabelsNeeded, n: int, target: float, lang: str = "en
 
 def _flags(
     ratings: Any, tolerance: float, judge: str, asked: Asked
-) -> Iterator[tuple[dict[str, Any], Array, Array]]:
-    """Yield each group's name, its flags of agreement, and their clusters."""
+) -> Iterator[tuple[dict[str, Any], Array, dict[str, Array]]]:
+    """Yield each group's name, its flags of agreement, and their clusters and weights."""
     table, groups = pooled(ratings, None, judge, asked)
     table = table.dropna(subset=["judge", "human"])
     if not len(table):
         raise RagnbError("no row has both a judge's and a human's score; label some of the items that it scored")
     for head, part in parts(table, groups):
-        yield head, stats.within(part["judge"], part["human"], tolerance), part["cluster"].to_numpy()
+        how = {"clusters": part["cluster"].to_numpy(), "weights": part["weight"].to_numpy()}
+        yield head, stats.within(part["judge"], part["human"], tolerance), how

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,10 @@ COLUMNS = ["map", "mae", "mae_low", "mae_high", "share", "low", "high", "gain", 
 COLUMNS += ["helps", "passes"]
 
 
-def recalibration(cells: Cells, settings: Settings) -> list[dict[str, Any]]:
+def recalibration(cells: Cells, scale: tuple[float, float], settings: Settings) -> list[dict[str, Any]]:
     """Return raw scores, a constant, a line and a rising curve side by side, each judged out of fold."""
-    tolerance, target, delta, level = settings.tolerance, settings.target, settings.delta, settings.level
+    tolerance, target, level = settings.tolerance, settings.target, settings.level
+    delta = settings.acceptable_bias(scale)
     own = cells if cells.cluster is not None else dealt(cells, settings.seed)
     if own.n_clusters < 2:
         return []
@@ -54,14 +56,14 @@ def reliability(cells: Cells, scale: tuple[float, float], level: float, resample
     rows = []
     for k in range(int(place.max(initial=-1)) + 1):
         part = cells.where(place == k)
-        found = stats.clustered_mean(part.y, part.cluster, counts=part.counts, ends=scale, level=level)
-        score = float(part.counts @ part.x / part.counts.sum())
+        found = stats.clustered_mean(part.y, **part.how, ends=scale, level=level)
+        score = float(np.average(part.x, weights=part.sums["counts"]))
         rows.append(
             {"judge_score": score, "human": found.value, "low": found.low, "high": found.high, "n": found.n}
             | {"n_clusters": found.n_clusters}
         )
     frame = pd.DataFrame(rows)
-    weights = frame["n"].to_numpy(dtype=float)
+    weights = np.bincount(place, weights=cells.sums["counts"]).astype(float)
     frame.insert(4, "isotonic", rising(frame["human"].to_numpy()[None, :], weights)[0])
     low, high = _band(cells, place, frame["human"].to_numpy(), weights, level, resamples, seed)
     frame.insert(5, "isotonic_low", low)
@@ -107,13 +109,14 @@ def _band(
 ) -> tuple[Array, Array]:
     """Percentiles of the isotonic fit when clusters are drawn again; nan with one cluster."""
     k = len(human)
-    own = dealt(Cells(cells.x, cells.y, cells.cluster, cells.counts, np.asarray(place)), seed)
+    own = dealt(replace(cells, group=np.asarray(place)), seed)
     units = own.n_clusters
     if units < 2 or resamples < 1 or own.cluster is None:
         return np.full(k, np.nan), np.full(k, np.nan)
     key = own.cluster * k + own.group
-    size = np.bincount(key, weights=own.counts, minlength=units * k).reshape(units, k).astype(float)
-    sums = np.bincount(key, weights=own.counts * own.y, minlength=units * k).reshape(units, k).astype(float)
+    rows = own.sums["counts"]
+    size = np.bincount(key, weights=rows, minlength=units * k).reshape(units, k).astype(float)
+    sums = np.bincount(key, weights=rows * own.y, minlength=units * k).reshape(units, k).astype(float)
     one = np.ones(units, dtype=np.int64)
     means = stats.resampled_means(one, size, sums, np.zeros_like(size), resamples=resamples, seed=seed)
     curves = rising(np.where(np.isnan(means), human, means), weights)

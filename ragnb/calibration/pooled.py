@@ -27,8 +27,8 @@ def pooled(ratings: Any, judged: Any, judge: str, asked: Asked) -> tuple[pd.Data
     Returns
     -------
     (DataFrame, list of str)
-        ``item, system`` where they are known, the groups, ``human, judge``, and ``cluster`` as whole numbers; a
-        row without a cluster is its own.
+        ``item, system`` where they are known, the groups, ``human, judge, weight`` (1 / inclusion probability),
+        and ``cluster`` as whole numbers; a row without a cluster is its own.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def pooled(ratings: Any, judged: Any, judge: str, asked: Asked) -> tuple[pd.Data
     if judged is not None:
         alone = replace(asked, human=())
         found.append(scores_of(judged, judge, alone, rows=True, needs=taken, where="judged: "))
-    parts = [part.table[taken].assign(judge=part.x, human=part.y) for part in found]
+    parts = [part.table[taken].assign(judge=part.x, human=part.y, weight=part.weights) for part in found]
     for part in parts if asked.item in keys else []:
         _refuse_twice(part, keys)
     if len(parts) == 2 and asked.item in keys:

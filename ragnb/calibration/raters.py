@@ -15,6 +15,7 @@ Array = npt.NDArray[np.float64]
 Names = str | Sequence[str]
 Missing = float | Sequence[float] | str | None
 OUTSIDE = "outside"
+PROBABILITY = "inclusion_probability"
 SLACK = 1e-9
 
 
@@ -78,16 +79,44 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
             f"rater {row[asked.rater]!r} rated item {row[asked.item]} twice; keep one rating an item, "
             "a dimension and a rater"
         )
-    score = table[judge].to_numpy(dtype=float, na_value=np.nan)
-    spread = pd.Series(score).groupby(item).agg(["min", "max"])
-    if (spread["max"] - spread["min"] > SLACK).any():
-        at = int(np.argmax((spread["max"] - spread["min"] > SLACK).to_numpy()))
-        name = table[asked.item].iloc[int(np.argmax(item == at))]
-        raise RagnbError(f"item {name} has several scores in column {judge!r}; give one score an item")
+    for column in (judge, PROBABILITY) if PROBABILITY in table.columns else (judge,):
+        value = table[column].to_numpy(dtype=float, na_value=np.nan)
+        spread = pd.Series(value).groupby(item).agg(["min", "max"])
+        if (spread["max"] - spread["min"] > SLACK).any():
+            at = int(np.argmax((spread["max"] - spread["min"] > SLACK).to_numpy()))
+            name = table[asked.item].iloc[int(np.argmax(item == at))]
+            raise RagnbError(f"item {name} has several scores in column {column!r}; give one score an item")
     grid = np.full((int(item.max(initial=-1)) + 1, len(people)), np.nan)
     grid[item[raters >= 0], raters[raters >= 0]] = said[raters >= 0]
     out = table.drop_duplicates(same).drop(columns=human).reset_index(drop=True)
     return pd.concat([out, pd.DataFrame(grid).add_prefix("__rater")], axis=1)
+
+
+def sampling_weights(table: pd.DataFrame, rated: npt.NDArray[np.bool_], where: str) -> Array:
+    """Return 1 / inclusion probability of the rated rows, the largest 1; all 1 where none is recorded.
+
+    Raises
+    ------
+    RagnbError
+        For a rated row without a probability, or one that is no number in (0, 1].
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"inclusion_probability": [0.1, 0.4, None]})
+    >>> sampling_weights(table, np.array([True, True, False]), "").tolist()
+    [1.0, 0.25, 1.0]
+    """
+    if PROBABILITY not in table.columns:
+        return np.ones(len(table))
+    chance = numbers(table, PROBABILITY, None, where)
+    wrong = rated & ~((chance > 0) & (chance <= 1))
+    if wrong.any():
+        row, value = table.index[int(np.argmax(wrong))], chance[int(np.argmax(wrong))]
+        raise RagnbError(
+            f"{where}column {PROBABILITY!r}, row {row!r}: {value:g} is not in (0, 1]; give every labelled row the "
+            "chance with which it was drawn, or leave the column out"
+        )
+    return np.where(rated, chance[rated].min(initial=1.0) / np.where(rated, chance, 1.0), 1.0)
 
 
 def mean_of(grid: Array) -> Array:

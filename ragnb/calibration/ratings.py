@@ -15,17 +15,19 @@ import pandas as pd
 
 from ragnb.calibration.raters import (
     OUTSIDE,
+    PROBABILITY,
     Array,
     Asked,
     as_list,
     mean_of,
     numbers,
     raters_of,
+    sampling_weights,
     scale_of,
     side_by_side,
     without_outside,
 )
-from ragnb.errors import RagnbError, did_you_mean, listing
+from ragnb.errors import RagnbError, did_you_mean, listing, not_a_frame
 from ragnb.weights import collected, column_names
 from ragnb.weights.columns import Labels, as_pandas
 from ragnb.weights.columns import coded as labelled
@@ -44,6 +46,7 @@ class Scores:
     raters: Array | None
     scale: tuple[float, float]
     guessed: bool
+    weights: Array
 
 
 @dataclass(frozen=True)
@@ -58,10 +61,13 @@ class Ratings:
         The single humans, where they are known.
     counts : (n,) float
         How many ratings a row stands for.
+    weights : (n,) float
+        1 / inclusion probability, the largest 1; all 1 where none is recorded.
     keys : dict of column name to Labels
         The columns that group: dimension, system and others; `groups` are those whose bias is looked at.
     cluster : (n,) int or None
-        What moves together; None where every rating stands alone.
+        What moves together; None where every rating stands alone. Lone ratings of unequal weights are their own
+        clusters, without names.
     sizes : dict of column name to (n,) float
         Columns of numbers that are cut into groups, such as an answer's length.
     scale : (float, float)
@@ -79,11 +85,13 @@ class Ratings:
     cluster_names: tuple[str, ...] = ()
     groups: dict[str, Labels] = field(default_factory=dict)
     sizes: dict[str, Array] = field(default_factory=dict)
+    weights: Array = field(default_factory=lambda: np.ones(0))
 
     @cached_property
     def coded(self) -> tuple[tuple[npt.NDArray[np.int64], Array], ...]:
-        """The judge's and the humans' scores as codes into their distinct values, −1 where there is none."""
-        return tuple((codes.astype(np.int64), np.asarray(v)) for codes, v in map(pd.factorize, (self.x, self.y)))
+        """The judge's scores, the humans' and the weights as codes into distinct values, −1 for a gap."""
+        columns = self.x, self.y, self.weights
+        return tuple((codes.astype(np.int64), np.asarray(v)) for codes, v in map(pd.factorize, columns))
 
     @cached_property
     def both(self) -> npt.NDArray[np.bool_]:
@@ -122,9 +130,36 @@ def open_ratings(frame: Any, judge: str, asked: Asked) -> Ratings:
     labels = {name: found for name, found in keys.items() if found is not None}
     groups = {name: labels[name] for name in asked.groups if name in labels and name not in sizes}
     codes, names = (None, ()) if cluster is None else (cluster.codes, cluster.names)
+    if cluster is None and len(table) and np.ptp(found.weights) > 0:
+        codes = np.arange(len(table))
     return Ratings(
-        found.x, found.y, found.raters, counts, labels, codes, scale, found.guessed, names, groups, sizes
+        found.x,
+        found.y,
+        found.raters,
+        counts,
+        labels,
+        codes,
+        scale,
+        found.guessed,
+        names,
+        groups,
+        sizes,
+        found.weights,
     )
+
+
+def columns_of(frame: Any) -> list[str]:
+    """Return the columns of a frame of any engine.
+
+    Raises
+    ------
+    RagnbError
+        For what is no data frame, such as the path of a file.
+    """
+    try:
+        return column_names(frame)
+    except RagnbError:
+        raise not_a_frame(frame, "rn.read_ratings") from None
 
 
 def scores_of(
@@ -144,7 +179,7 @@ def scores_of(
     >>> scores_of(pd.DataFrame({"judge": [4, -1], "human": [5, 2]}), "judge", Asked(missing=-1)).x
     array([ 4., nan])
     """
-    columns = column_names(frame)
+    columns = columns_of(frame)
     people = as_list(asked.human)
     raters = raters_of(columns, asked.human)
     human = people if isinstance(asked.human, str) and asked.human in columns else []
@@ -155,10 +190,11 @@ def scores_of(
     for name in wanted:
         if name not in columns:
             raise RagnbError(f"{where}column={name!r} is not there; {did_you_mean(name, columns)}")
-    wanted += [name for name in (asked.system, *asked.groups) if name in columns]
+    more = (asked.system, *asked.groups, *([PROBABILITY] if people else []))
+    wanted += [name for name in more if name in columns]
     if rows or long:
         wanted += [name for name in (asked.rater, asked.item) if name in columns]
-    table = _pandas(frame, list(dict.fromkeys(wanted)), counted=not (rows or long))
+    table = _pandas(frame, list(dict.fromkeys(wanted)), counted=not (rows or long or PROBABILITY in wanted))
     if long and not raters:
         table = side_by_side(table, judge, wanted[1], asked)
         raters = [name for name in table.columns if str(name).startswith("__rater")]
@@ -189,7 +225,8 @@ def _checked(
     if y is None:
         y = mean_of(np.empty((len(x), 0)) if grid is None else grid)
     scale, guessed = scale_of(named, table.index, asked.scale, where)
-    return Scores(table, x, y, grid, scale, guessed)
+    weights = sampling_weights(table, ~(np.isnan(x) | np.isnan(y)), where)
+    return Scores(table, x, y, grid, scale, guessed, weights)
 
 
 def _is_amount(column: pd.Series) -> bool:

@@ -25,26 +25,34 @@ class Settings:
 
     tolerance: float
     target: float
-    delta: float
+    delta: float | None
     level: float
     resamples: int
     seed: int
     lang: str
 
+    def acceptable_bias(self, scale: tuple[float, float]) -> float:
+        """Return the acceptable bias: the one asked for, else 1/18 of the scale."""
+        return (scale[1] - scale[0]) / 18 if self.delta is None else self.delta
 
-def verdict_row(cells: Cells, row: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+
+def verdict_row(
+    cells: Cells, row: Mapping[str, Any], groups: pd.DataFrame, settings: Settings, scale: tuple[float, float]
+) -> dict[str, Any]:
     """Return the verdict and what it was decided on.
 
     TRUST needs three things at once, each at `level`: the share's one-sided lower bound reaches the target, the
     judge agrees more often than the best constant (one-sided, pair by pair), and the interval of the bias lies
-    inside ±delta. REJECT: the share's one-sided upper bound misses the target.
+    inside ±delta; so must that of every system which the judge inflates. REJECT: the share's one-sided upper
+    bound misses the target.
     """
-    tolerance, target, delta = settings.tolerance, settings.target, settings.delta
-    once = 2 * settings.level - 1
+    tolerance, target, delta = settings.tolerance, settings.target, settings.acceptable_bias(scale)
+    once = 2 * settings.level - 1  # the two-sided interval whose ends are one-sided bounds at `level`
     share = stats.within_share(cells.x, cells.y, tolerance=tolerance, **cells.how, level=once)
     above = over_constant(cells, row["constant_score"], tolerance, once)
     beats = bool(above.low > 0)
-    unbiased = bool(row["bias_low"] >= -delta and row["bias_high"] <= delta)
+    favoured = groups.loc[groups["inflated"] & (groups["kind"] == "system"), "high"].max()
+    unbiased = bool(row["bias_low"] >= -delta and row["bias_high"] <= delta and not favoured > delta)
     verdict = NOT_PROVEN
     if share.low >= target and beats and unbiased:
         verdict = TRUST
@@ -75,7 +83,7 @@ def sides(
     maps: pd.DataFrame,
     groups: pd.DataFrame,
 ) -> tuple[str, ...]:
-    """Return the side verdicts, in the order of `SIDES`."""
+    """Return the side verdicts, in the order of `SIDES`; none stands beside TRUST."""
     found = []
     if verdict != TRUST and maps["passes"].any():
         found.append(RECALIBRATE)

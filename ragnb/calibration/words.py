@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 
 from ragnb.calibration import verdict
+from ragnb.calibration.corrected import draw_text, not_random
 from ragnb.calibration.labels import labels_text
 from ragnb.calibration.table import ALL
 from ragnb.calibration.verdict import Settings
+from ragnb.errors import listing
 from ragnb.markup import number, percent
 from ragnb.schema import note_frame, note_row
 from ragnb.stats import LabelsNeeded
@@ -94,8 +96,10 @@ def _against_constant(row: Mapping[Any, Any], table: Mapping[str, Any], lang: st
 
 
 def _bias(row: Mapping[Any, Any], lang: str) -> str:
+    inside = row["bias_low"] >= -row["delta"] and row["bias_high"] <= row["delta"]
     where = "inside" if row["unbiased"] else "outside" if verdict.hopeless(row) == "bias" else "open"
-    values = {"bias": signed(row["bias"]), "delta": f"{row['delta']:g}", **_ends(row, "bias", signed)}
+    where = "system" if inside and not row["unbiased"] else where
+    values = {"bias": signed(row["bias"]), "delta": f"{row['delta']:.3g}", **_ends(row, "bias", signed)}
     return load(lang)(f"calibration.bias_{where}", **values)
 
 
@@ -143,34 +147,45 @@ def opening(verdicts: pd.DataFrame, tolerance: float, lang: str) -> tuple[str, .
     counts["open"] = len(rows) - counts["trust"] - counts["reject"]
     best = max(rows, key=lambda row: (-verdict.WORST_LAST.index(row["verdict"]), row["share"]))
     alone = verdicts["judge"].nunique() == 1
+    drawn = [what(row, lang, alone=alone) for row in rows if not_random(row["draw_p"])]
+    warned = [say("calibration.draws", what=listing(drawn))] if drawn else []
     first = say(f"calibration.many_{_slug(verdict.worst(words.tolist()))}", **counts)
     nearest = say("calibration.best", what=what(best, lang, alone=alone))
-    return (first, " ".join([nearest, share_line(best, tolerance, lang)]))
+    return (first, " ".join([nearest, share_line(best, tolerance, lang)]), *warned)
 
 
 def notes(
     table: pd.DataFrame,
+    verdicts: pd.DataFrame,
     guessed: tuple[float, float] | None,
     clustered: bool,
-    about: Mapping[str, Any] | None,
+    drawn: bool | None,
+    weighted: bool,
     lang: str,
 ) -> pd.DataFrame:
     """Return what a reader must know before believing the numbers."""
     say = load(lang)
     fewest, missing = int(table["n_clusters"].min()), int(table["n_missing"].sum())
-    drawn = (about or {}).get("drawn_at_random")
+    tested = [row for row in verdicts.to_dict("records") if not_random(row["draw_p"])]
+    alone = verdicts["judge"].nunique() == 1
     found: Sequence[tuple[str, bool, dict[str, Any]]] = [
         ("rows_are_clusters", not clustered, {}),
         ("few_clusters", clustered and fewest < ROUGH, {"n": fewest}),
         ("guessed_scale", guessed is not None, _scale(guessed)),
         ("missing", missing > 0, {"n": missing}),
         ("one_rater", bool(table["raters"].isna().all()), {}),
-        ("not_random", drawn is False, {}),
+        ("weighted", weighted, {}),
+        ("not_random", drawn is False and not tested, {}),
         ("unknown_draw", drawn is None, {}),
     ]
-    return note_frame(
-        note_row(code, "", say(f"calibration.note.{code}", **values)) for code, holds, values in found if holds
-    )
+    held = [(code, values) for code, holds, values in found if holds]
+    rows = [note_row(code, "", say(f"calibration.note.{code}", **values)) for code, values in held]
+    for row in tested:
+        name = what(row, lang, alone=alone)
+        text = draw_text(row, lang)
+        many = len(verdicts) > 1
+        rows.append(note_row("not_random", name, say("calibration.about", what=name, text=text) if many else text))
+    return note_frame(rows)
 
 
 def _scale(scale: tuple[float, float] | None) -> dict[str, str]:

@@ -51,7 +51,7 @@ _CODES = {"TRUST": PASSED, "REJECT": BLOCKED, "NOT PROVEN": NOT_PROVEN}
               help="What stands for no score: a number such as -1, or all outside the scale.")  # fmt: skip
 @click.option("--tolerance", type=float, default=1.0, show_default=True, help="In points of the scale.")
 @click.option("--target", type=float, default=0.8, show_default=True, help="The share within it to be shown.")
-@click.option("--delta", type=float, default=0.5, show_default=True, help="The bias that is borne, in points.")
+@click.option("--delta", type=float, help="The acceptable bias in points; by default 1/18 of the scale.")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--cluster", default="cluster", show_default=True, help="The column of what moves together.")
 @click.option(
@@ -178,7 +178,7 @@ def _sample(files: Sequence[Path], n: int, asked: dict[str, Any]) -> int:
         raise RagnbError("--sample takes one table of judged answers and --out, the sheet to write: labels.csv")
     dimensions = list(asked["dimensions"]) or None
     judged = _chosen(read_judged(files[0], dimensions=dimensions, **_reading(asked)), asked)
-    drawn = draw_labels(judged, n, cluster=asked["cluster"], seed=asked["seed"])
+    drawn = draw_labels(judged, n=n, cluster=asked["cluster"], seed=asked["seed"])
     sheet, key = write_labels(drawn, asked["out"])
     say = texts.load(asked["lang"])
     clusters = drawn["cluster"].nunique()

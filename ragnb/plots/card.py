@@ -13,7 +13,7 @@ from ragnb import texts
 from ragnb.errors import RagnbError, listing, need_columns, unknown
 from ragnb.markup import count, one_line
 
-_DEFAULTS: dict[str, Any] = {"tolerance": 1.0, "target": 0.8, "delta": 0.5, "scale": None, "lang": "en"}
+_DEFAULTS: dict[str, Any] = {"tolerance": 1.0, "target": 0.8, "delta": None, "scale": None, "lang": "en"}
 
 
 @dataclass(frozen=True)

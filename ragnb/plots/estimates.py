@@ -43,7 +43,7 @@ def bias_by(
     judge, dimension : str, optional
         Which, where there are several.
     delta : float, optional
-        The bias that is borne, in points; by default the card's, else 0.5.
+        The acceptable bias, in points; by default the card's. A frame alone has none, and no zone.
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}, optional
@@ -75,14 +75,15 @@ def bias_by(
     kinds = [str(name) for name in dict.fromkeys(p.rows["kind"]) if name != "overall"]
     if kind not in kinds and kinds:
         raise unknown("kind", kind, kinds)
-    say, zone = p.say, p.set("delta", delta)
+    say, zone = p.say, p.set("delta", delta if delta is not None else p.beside("verdicts").get("delta"))
     rows = p.rows[p.rows["kind"].isin(["overall", kind])].sort_values("value", ascending=False, kind="stable")
     records = sorted(rows.to_dict("records"), key=lambda row: row["kind"] != "overall")
     overall = say("calibration.word.overall")
     names = [overall if row["kind"] == "overall" else fitted(row["group"]) for row in records]
     said = [signed(row["value"], row.get("low"), row.get("high")) for row in records]
     with canvas(ax, WIDTH, 1.1 + 0.32 * max(len(names), 1), [*names, overall, finding or ""]) as ax:
-        ax.axvspan(-zone, zone, color=GREY, alpha=0.2, linewidth=0, label="_delta", zorder=0)
+        if zone is not None:
+            ax.axvspan(-zone, zone, color=GREY, alpha=0.2, linewidth=0, label="_delta", zorder=0)
         ax.axvline(0, color=INK, linewidth=1, label="_zero", zorder=1)
         for y, row in enumerate(records):
             high = bool(row.get("inflated"))
@@ -90,7 +91,8 @@ def bias_by(
             look = (BAD, "^") if high else (INK, "o")
             draw_row(ax, Row(y, row["value"], row.get("low"), row.get("high"), "  ".join(words), *look))
         name_rows(ax, range(len(names)), names, max(len(names), 1) - 0.4)
-        ax.set_xlabel(say("chart.bias_axis", delta=f"{zone:g}"), fontsize=8.5)
+        shaded = "" if zone is None else say("chart.bias_zone", delta=f"{zone:.3g}")
+        ax.set_xlabel(say("chart.bias_axis") + shaded, fontsize=8.5)
         told = [f"{name} {words}" for name, words in zip(names, said, strict=True)]
         describe(ax, finding, _kind_to(records, names, said, p), p.words(told), p.lang)
     return ax

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from ragnb.errors import RagnbError, did_you_mean, listing, place
-from ragnb.ratings.tables import FIRST, KEYS, Table, finished, humans_of, judges_of, tidy
+from ragnb.errors import RagnbError, did_you_mean, listing, not_a_frame, place
+from ragnb.ratings.tables import CHANCE, FIRST, KEYS, Table, finished, humans_of, judges_of, tidy
 from ragnb.schema import CASE_COLUMNS, Rubric
 
-_NO_SCORES = {*FIRST, *CASE_COLUMNS, "score", "rater_kind", "repeat", "n_raters"}
+_NO_SCORES = {*FIRST, *CASE_COLUMNS, "score", "rater_kind", "repeat", "n_raters", CHANCE}
 
 
 def beside(people: Table, judged: Table) -> pd.DataFrame:
@@ -61,7 +61,8 @@ def unrated(judged: pd.DataFrame, ratings: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     judged, ratings : DataFrame
-        As `read_judged` and `read_ratings` return them; matched by item, dimension and system.
+        As `read_judged` and `read_ratings` return them; matched by item (where the labels were drawn, by the
+        ``sample_id`` that they were drawn from), dimension and system.
 
     Examples
     --------
@@ -69,6 +70,12 @@ def unrated(judged: pd.DataFrame, ratings: pd.DataFrame) -> pd.DataFrame:
     >>> unrated(judged, pd.DataFrame({"item_id": ["a"], "human": [8.0]}))["item_id"].tolist()
     ['b']
     """
+    for frame, reader in ((judged, "ragnb.ratings.read_judged"), (ratings, "rn.read_ratings")):
+        if not isinstance(frame, pd.DataFrame):
+            raise not_a_frame(frame, reader)
+    own_ids = "item_id" in ratings and "item_id" in judged and not judged["item_id"].isin(ratings["item_id"]).any()
+    if own_ids and "sample_id" in ratings and "sample_id" not in judged:  # of drawn labels
+        ratings = ratings.assign(item_id=ratings["sample_id"])
     keys = [key for key in KEYS if key in judged and key in ratings]
     rated = pd.MultiIndex.from_frame(ratings.loc[ratings["human"].notna(), keys])
     return judged[~pd.MultiIndex.from_frame(judged[keys]).isin(rated)].reset_index(drop=True)

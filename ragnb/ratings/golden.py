@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.errors import RagnbError, did_you_mean
+from ragnb.errors import RagnbError, did_you_mean, not_a_frame
 from ragnb.schema import Rubric
 from ragnb.stats import within
 
@@ -80,6 +80,8 @@ def check_golden(
     >>> check_golden(golden)["within"].tolist()
     [True, False]
     """
+    if not isinstance(ratings, pd.DataFrame):
+        raise not_a_frame(ratings, "rn.read_ratings")
     for name in (judge, human):
         if name not in ratings:
             raise RagnbError(f"column {name!r} is not there; {did_you_mean(name, [str(c) for c in ratings])}")

@@ -17,6 +17,7 @@ from ragnb.errors import RagnbError, listing
 from ragnb.files import write_whole
 from ragnb.ratings.reading import read_ratings
 from ragnb.ratings.sampling import SHOWN
+from ragnb.ratings.tables import CHANCE
 from ragnb.readers import to_csv_text
 
 _BOM = "\ufeff"  # without it a spreadsheet shows Chinese as rubbish
@@ -36,8 +37,9 @@ def write_labels(drawn: pd.DataFrame, path: str | PathLike[str]) -> tuple[Path, 
     Returns
     -------
     (Path, Path)
-        The sheet, and ``<name>.judge.csv`` beside it: ``item_id, sample_id, system, cluster, band`` and the
-        judge's scores. Raters do not get it; ``read_labels(sheet, key)`` joins the two.
+        The sheet, and ``<name>.judge.csv`` beside it: ``item_id, sample_id, system, cluster, band,
+        inclusion_probability`` and the judge's scores. Raters do not get it; ``read_labels(sheet, key)`` joins
+        the two.
 
     Raises
     ------
@@ -49,7 +51,7 @@ def write_labels(drawn: pd.DataFrame, path: str | PathLike[str]) -> tuple[Path, 
     >>> import tempfile
     >>> from ragnb.ratings import draw_labels
     >>> scores = pd.DataFrame({"sample_id": ["a"], "accuracy": [9.0], "answer": ["w"]})
-    >>> sheet, key = write_labels(draw_labels(scores, 1), Path(tempfile.mkdtemp()) / "labels.csv")
+    >>> sheet, key = write_labels(draw_labels(scores, n=1), Path(tempfile.mkdtemp()) / "labels.csv")
     >>> print(sheet.read_text(encoding="utf-8-sig"), key.name, end="")
     item_id,answer,accuracy,rater,comment
     L001,w,,,
@@ -64,7 +66,7 @@ def write_labels(drawn: pd.DataFrame, path: str | PathLike[str]) -> tuple[Path, 
     if "retrieved_contexts" in shown:
         shown["retrieved_contexts"] = shown["retrieved_contexts"].map(_numbered)
     blank = shown.assign(**dict.fromkeys([*names, "rater", "comment"], None))
-    hidden = drawn[["item_id", "sample_id", "system", "cluster", "band", *names]]
+    hidden = drawn[["item_id", "sample_id", "system", "cluster", "band", CHANCE, *names]]
     if not hidden["system"].any():
         hidden = hidden.drop(columns="system")
     write_whole(key, _BOM + to_csv_text(hidden))

@@ -40,6 +40,7 @@ RATING_ALIASES: Mapping[str, tuple[str, ...]] = {
     ),
     "score": ("rating", "value", "grade", "评分", "得分", "分数"),
     "cluster": ("cluster_id", "conversation", "conversation_id"),
+    "inclusion_probability": ("inclusion_prob", "sampling_probability", "入样概率", "抽样概率"),
 }  # fmt: skip
 """Canonical columns of ratings and what files call them."""
 
@@ -95,7 +96,8 @@ def read_ratings(
     DataFrame
         One row an item, a dimension (where there is such a column) and a rater: ``item_id, dimension, judge``
         (or ``judge_<name>``), ``human, rater, system, cluster`` and every other column. ``rater`` is there where
-        there are several; ``cluster`` is the document where the file has no cluster of its own. A missing score
+        there are several; ``cluster`` is the document where the file has no cluster of its own;
+        ``inclusion_probability``, the chance with which an item was drawn, weighs estimates. A missing score
         is NaN; an item that nobody rated is one row. A file of people's scores alone has no ``judge``.
         ``attrs`` as `read_scores`.
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ragnb.errors import RagnbError, RagnbWarning, did_you_mean
+from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, not_a_frame
+from ragnb.ratings.tables import CHANCE
 from ragnb.schema import Rubric
 
 BANDS = ("low", "middle", "high")
@@ -18,8 +19,8 @@ SHOWN = ("question", "ground_truth_answer", "answer", "retrieved_contexts")
 
 def draw_labels(
     judged: pd.DataFrame,
-    n: int = 120,
     *,
+    n: int = 120,
     dimensions: Sequence[str] | None = None,
     judge: str = "judge",
     cluster: str = "cluster",
@@ -48,7 +49,8 @@ def draw_labels(
     DataFrame
         One row an answer, in the order in which raters see them: ``item_id`` (new, so that it tells a rater
         nothing), ``sample_id, system, cluster, band`` (``low, middle, high``: thirds of the range of the judge's
-        mean over the dimensions), what raters read, and the judge's score by dimension.
+        mean over the dimensions), what raters read, the judge's score by dimension, and the
+        ``inclusion_probability``, n/N, by which estimates are weighted.
         ``attrs["dimensions"]`` names those; ``attrs["population"]`` counts what was drawn from.
 
     Raises
@@ -66,14 +68,17 @@ def draw_labels(
     Systematic sampling with a random start from the list ordered by system, band and (in random order) cluster:
     every answer has the chance n/N, so a share over the labels is one of all answers; each system, band and
     cluster gets its part of the labels, to the nearest one or two (Cochran, Sampling Techniques, 1977, ch. 8).
+    Rate all of them: answers left out, or picked, by their human score make every estimate wrong without a trace.
 
     Examples
     --------
     >>> scores = pd.DataFrame({"sample_id": list("abcd"), "accuracy": [9.0, 2.0, 8.0, 3.0]})
-    >>> drawn = draw_labels(scores, 2, seed=1)
+    >>> drawn = draw_labels(scores, n=2, seed=1)
     >>> sorted(drawn["band"])
     ['high', 'low']
     """
+    if not isinstance(judged, pd.DataFrame):
+        raise not_a_frame(judged, "ragnb.ratings.read_judged")
     items, names = _items(judged, dimensions, judge, cluster)
     mean = items[names].mean(axis=1)
     unscored = int(mean.isna().sum())
@@ -90,6 +95,7 @@ def draw_labels(
     items = items.assign(band=[BANDS[int(third)] for third in thirds])
     rng = np.random.default_rng(seed)
     drawn = items.iloc[_systematic(items, min(n, len(items)), rng)]
+    drawn = drawn.assign(**{CHANCE: len(drawn) / len(items)})
     drawn = drawn.iloc[rng.permutation(len(drawn))].reset_index(drop=True)
     width = max(3, len(str(len(drawn))))
     drawn.insert(0, "item_id", [f"L{i + 1:0{width}d}" for i in range(len(drawn))])

@@ -18,6 +18,7 @@ from ragnb.schema import CASE_COLUMNS, CLIP, Metric
 FIRST = ("item_id", "dimension", "judge", "human", "rater", "system", "cluster")
 KEYS = ("item_id", "dimension", "system")
 OUTSIDE = "outside"
+CHANCE = "inclusion_probability"
 _NUMBERED = re.compile(r"(human|rater|annotator|expert|reviewer|人工|评分人)[\s_-]*(\d{1,3})", re.IGNORECASE)
 _JUDGE = re.compile(r"(judge|评审)[\s_:-]*[^\s_:-].*", re.IGNORECASE)
 _JUDGE_RATER = re.compile(
@@ -91,6 +92,8 @@ class Table:
     def frame(self, scored: list[str]) -> pd.DataFrame:
         """Return the table as a frame; the columns `scored` are numbers."""
         numbers = self.scores(scored)
+        if CHANCE in self.raw.columns:
+            numbers[CHANCE] = metric_values(self.raw, Metric(CHANCE, 0, 1), self.report)
         columns = {
             name: numbers[name] if name in numbers
             else settle(cells) if name in _TEXTS else other_values(cells, self.raw.typed)

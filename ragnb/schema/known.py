@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from ragnb.errors import RagnbError, unknown
+from ragnb.errors import RagnbError, listing, unknown
 from ragnb.schema.columns import CASE_COLUMNS, DERIVED_COLUMNS, TRACE_COLUMNS
 from ragnb.schema.metric import Metric
 from ragnb.schema.rubric import RUBRIC, Rubric
@@ -142,7 +142,8 @@ def resolve_metrics(
     Raises
     ------
     RagnbError
-        For a name that neither METRICS nor the caller declares, that is not a column, or that is named twice.
+        For a name that neither METRICS nor the caller declares, that is not a column, or that is named twice, and
+        for ratings where no metric is named.
 
     Examples
     --------
@@ -150,6 +151,11 @@ def resolve_metrics(
     ['faithfulness']
     """
     known = tuple(metric for name, metric in METRICS.items() if name in columns)
+    if metrics is None and not known and {"judge", "human"} <= set(columns):
+        raise RagnbError(
+            f"these are ratings (columns: {listing(columns)}), people's scores beside a judge's, no metric: "
+            "use rn.calibrate or rn.agreement (ragnb calibrate on a file)"
+        )
     given = metric_list(metrics)
     if given is None:
         return known

@@ -21,6 +21,7 @@ from ragnb.stats.closeness import (
     slope_on_mean,
 )
 from ragnb.stats.concordance import concordance, icc, quadratic_kappa
+from ragnb.stats.draw import DrawTest, draw_test
 from ragnb.stats.estimates import Estimate, clustered_mean, jackknife
 from ragnb.stats.kappa import kappa, rating_table
 from ragnb.stats.means import (
@@ -51,12 +52,13 @@ from ragnb.stats.resample import resampled_means
 from ragnb.stats.significance import holm, p_above
 
 __all__ = [
-    "Corrected", "Estimate", "LabelBudget", "LabelsNeeded", "Limits", "Recalibration", "ScoreMap", "anova_icc",
-    "best_constant", "bias", "binomial_power", "chance_floor", "clustered_mean", "concordance", "correlation",
-    "design_effect", "familiar_cluster_se", "fisher_interval", "fit_map", "grouped_folds", "holm", "human_ceiling",
-    "icc", "jackknife", "jackknife_se", "kappa", "kish", "krippendorff_alpha", "label_budget", "labels_needed",
-    "leave_one_out", "limits_of_agreement", "mae", "mean_interval", "p_above", "ppi_jackknife", "ppi_mean",
-    "quadratic_kappa", "questions_needed", "rater_pairs", "rating_table", "recalibrate", "resampled_means", "rmse",
-    "rogan_gladen", "round_half_up", "sample_size_exact", "sample_size_normal", "six_sums", "slope_on_human",
-    "slope_on_mean", "t_quantile", "wilson", "within", "within_kappa", "within_share", "zero_failure_size",
+    "Corrected", "DrawTest", "Estimate", "LabelBudget", "LabelsNeeded", "Limits", "Recalibration", "ScoreMap",
+    "anova_icc", "best_constant", "bias", "binomial_power", "chance_floor", "clustered_mean", "concordance",
+    "correlation", "design_effect", "draw_test", "familiar_cluster_se", "fisher_interval", "fit_map",
+    "grouped_folds", "holm", "human_ceiling", "icc", "jackknife", "jackknife_se", "kappa", "kish",
+    "krippendorff_alpha", "label_budget", "labels_needed", "leave_one_out", "limits_of_agreement", "mae",
+    "mean_interval", "p_above", "ppi_jackknife", "ppi_mean", "quadratic_kappa", "questions_needed",
+    "rater_pairs", "rating_table", "recalibrate", "resampled_means", "rmse", "rogan_gladen", "round_half_up",
+    "sample_size_exact", "sample_size_normal", "six_sums", "slope_on_human", "slope_on_mean", "t_quantile",
+    "wilson", "within", "within_kappa", "within_share", "zero_failure_size",
 ]  # fmt: skip

@@ -60,12 +60,13 @@ def within_share(
     *,
     tolerance: float = 1.0,
     rounded: bool = False,
+    weights: Labels = None,
     counts: Counts = None,
     level: float = 0.95,
 ) -> Estimate:
     """Return the share of rows within ±tolerance, with Wilson's interval at the clusters' effective size.
 
-    Exact agreement is ``tolerance=0, rounded=True``.
+    Exact agreement is ``tolerance=0, rounded=True``. `weights` as in `clustered_mean`.
 
     Examples
     --------
@@ -74,7 +75,9 @@ def within_share(
     (0.75, 4)
     """
     flags = within(judge, human, tolerance, rounded=rounded)
-    return clustered_mean(flags, clusters, counts=counts, ends=(0.0, 1.0), binary=True, level=level)
+    return clustered_mean(
+        flags, clusters, weights=weights, counts=counts, ends=(0.0, 1.0), binary=True, level=level
+    )
 
 
 def _near(values: Array, others: Array, tolerance: float, own: Codes, theirs: Codes, counts: Array) -> Array:
@@ -100,11 +103,11 @@ def chance_floor(judge: Values, human: Values, *, tolerance: float = 1.0, counts
     >>> chance_floor([1, 5], [1, 5])
     0.5
     """
-    t = tallied(judge, human, None, counts)
+    one = np.zeros(len(np.asarray(judge)), dtype=np.intp)
+    t = tallied(judge, human, one, counts)
     if not len(t.x):
         return float("nan")
-    one = np.zeros(len(t.x), dtype=np.intp)
-    return float(t.counts @ _near(t.x, t.y, tolerance, one, one, t.counts) / t.counts.sum() ** 2)
+    return float(t.counts @ _near(t.x, t.y, tolerance, t.code, t.code, t.counts) / t.counts.sum() ** 2)
 
 
 def within_kappa(
@@ -160,6 +163,7 @@ def best_constant(
     tolerance: float = 1.0,
     levels: Labels = None,
     rounded: bool = False,
+    weights: Labels = None,
     counts: Counts = None,
     level: float = 0.95,
 ) -> tuple[float, Estimate]:
@@ -180,6 +184,7 @@ def best_constant(
     """
     raw = np.asarray(human, dtype=float)
     size = np.ones(len(raw)) if counts is None else np.asarray(counts, dtype=float)
+    size = size if weights is None else size * np.asarray(weights, dtype=float)
     y, size = raw[~np.isnan(raw)], size[~np.isnan(raw)]
     if not len(y):
         return np.nan, clustered_mean(raw, clusters, level=level)
@@ -193,5 +198,5 @@ def best_constant(
     score = float(tried[int(np.argmax(met))])
     same = np.full(len(raw), score)
     return score, within_share(
-        same, raw, clusters, tolerance=tolerance, rounded=rounded, counts=counts, level=level
+        same, raw, clusters, tolerance=tolerance, rounded=rounded, weights=weights, counts=counts, level=level
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ragnb.stats.estimates import Counts, Labels, Values, cluster_codes, clustered_mean
+from ragnb.stats.estimates import Counts, Labels, Values, cluster_codes
 from ragnb.stats.means import Array, kish, mean_interval
 from ragnb.stats.power import binomial_power, labels_needed
 
@@ -39,6 +39,7 @@ def label_budget(
     alpha: float = 0.05,
     level: float = 0.95,
     sizes: Values | None = None,
+    weights: Labels = None,
     counts: Counts = None,
 ) -> LabelBudget:
     """Return what numbers of labels buy, if further ones are like those at hand: same share, same clusters.
@@ -53,8 +54,8 @@ def label_budget(
         The level of ``low, high``, the interval of the share.
     sizes : array, optional
         The numbers of labels, each 1 or more; None lays some 40 from 10 past what is there and what is needed.
-    counts : array, optional
-        How many labels a row stands for.
+    weights, counts : array, optional
+        As in `labels_needed`.
 
     Examples
     --------
@@ -62,7 +63,7 @@ def label_budget(
     >>> curve.chance.round(2).tolist(), (curve.high - curve.low).round(2).tolist()
     ([0.51, 0.81, 0.99], [0.17, 0.12, 0.08])
     """
-    need = labels_needed(flags, clusters, target=target, alpha=alpha, counts=counts)
+    need = labels_needed(flags, clusters, target=target, alpha=alpha, weights=weights, counts=counts)
     x = np.asarray(flags, dtype=float)
     seen = ~np.isnan(x)
     many = np.ones(len(x)) if counts is None else np.asarray(counts, dtype=float)
@@ -70,7 +71,7 @@ def label_budget(
     names = cluster_codes(clusters, len(x))[seen]
     per_label = 1.0 if clusters is None else float(kish(n, np.sum(np.bincount(names, many[seen]) ** 2.0))) / n
     labels = _sizes(n, need.total) if sizes is None else np.asarray(sizes, dtype=float)
-    share = np.full(len(labels), clustered_mean(x, clusters, counts=counts, ends=(0.0, 1.0), binary=True).value)
+    share = np.full(len(labels), need.seen)
     se = np.sqrt(share * (1 - share) * need.deff / labels)
     g_eff = np.maximum(per_label * labels, 1.0)
     edges = np.zeros(len(labels)), np.ones(len(labels))

@@ -1,5 +1,8 @@
 """How far a judge lies from the humans: error, bias, slope, limits of agreement.
 
+`weights` are those of rows drawn with unequal chances, 1 / inclusion probability (Hájek's mean), as in
+`clustered_mean`.
+
 The statistics of a pair are functions of Σ1, Σj, Σh, Σj², Σh², Σjh by cluster, so leaving out each cluster in turn
 costs one array operation, and any engine that can group and sum can feed it.
 """
@@ -17,7 +20,13 @@ from ragnb.stats.tally import Tally, tallied
 
 
 def bias(
-    judge: Values, human: Values, clusters: Labels = None, *, counts: Counts = None, level: float = 0.95
+    judge: Values,
+    human: Values,
+    clusters: Labels = None,
+    *,
+    weights: Labels = None,
+    counts: Counts = None,
+    level: float = 0.95,
 ) -> Estimate:
     """Return mean(judge − human) with its clustered interval, value ± t·se; above 0 the judge is generous.
 
@@ -26,7 +35,7 @@ def bias(
     >>> bias([4, 5, 3], [3, 5, 1]).value
     1.0
     """
-    t = tallied(judge, human, clusters, counts)
+    t = tallied(judge, human, clusters, counts, weights=weights)
     return t.mean(t.x - t.y, level=level)
 
 
@@ -36,6 +45,7 @@ def mae(
     clusters: Labels = None,
     *,
     scale: tuple[float, float] | None = None,
+    weights: Labels = None,
     counts: Counts = None,
     level: float = 0.95,
 ) -> Estimate:
@@ -46,13 +56,19 @@ def mae(
     >>> mae([4, 5, 3], [3, 5, 5], scale=(1, 5)).value
     1.0
     """
-    t = tallied(judge, human, clusters, counts)
+    t = tallied(judge, human, clusters, counts, weights=weights)
     ends = (-np.inf, np.inf) if scale is None else (0.0, scale[1] - scale[0])
     return t.mean(np.abs(t.x - t.y), ends=ends, level=level)
 
 
 def rmse(
-    judge: Values, human: Values, clusters: Labels = None, *, counts: Counts = None, level: float = 0.95
+    judge: Values,
+    human: Values,
+    clusters: Labels = None,
+    *,
+    weights: Labels = None,
+    counts: Counts = None,
+    level: float = 0.95,
 ) -> Estimate:
     """Return the root mean squared error; the interval is that of the mean square, under the root.
 
@@ -61,7 +77,7 @@ def rmse(
     >>> rmse([4, 5], [3, 4]).value
     1.0
     """
-    t = tallied(judge, human, clusters, counts)
+    t = tallied(judge, human, clusters, counts, weights=weights)
     square = t.mean((t.x - t.y) ** 2, level=level)
     value, low, high = (float(np.sqrt(max(part, 0.0))) for part in (square.value, square.low, square.high))
     se = square.se / (2 * value) if value > 0 else square.se

@@ -15,12 +15,14 @@ from ragnb.stats.means import Array, jackknife_se, kish, mean_interval, t_quanti
 Codes = npt.NDArray[np.intp]
 Values = npt.ArrayLike
 Labels = npt.ArrayLike | None
-Counts = npt.ArrayLike | None  # how many rows a row stands for, whole numbers ≥ 1; None is one
+Counts = npt.ArrayLike | None  # how many rows a row stands for, ≥ 1 (in clusters also a fraction); None is one
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its interval, se and what it rests on; nan where there is none. `df` is of a mean's t.
+    """A number with its interval, se and what it rests on; nan where there is none.
+
+    Of a mean, `df` is that of its t and `n_eff` Kish's effective number of rows.
 
     Examples
     --------
@@ -35,6 +37,7 @@ class Estimate:
     n: int
     n_clusters: int
     df: float = float("nan")
+    n_eff: float = float("nan")
 
 
 def cluster_codes(clusters: Labels, n: int) -> Codes:
@@ -246,4 +249,4 @@ def clustered_mean(
     edges = np.array(float(ends[0])), np.array(float(ends[1]))
     low, high = mean_interval(np.array(mean), se, g_eff, size, edges, binary=binary, level=level)
     n, df = round(float(c.sum())), max(float(g_eff) - 1, 1.0)
-    return Estimate(mean, float(low), float(high), float(se), n, round(g), df)
+    return Estimate(mean, float(low), float(high), float(se), n, round(g), df, float(size))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ragnb.errors import RagnbError
 from ragnb.stats.estimates import Counts, Labels, Values, cluster_codes, clustered_mean, packed
-from ragnb.stats.means import Array
+from ragnb.stats.means import Array, kish
 
 
 def _check(**rates: float) -> None:
@@ -204,6 +204,7 @@ def labels_needed(
     target: float = 0.8,
     alpha: float = 0.05,
     power: float = 0.8,
+    weights: Labels = None,
     counts: Counts = None,
 ) -> LabelsNeeded:
     """Return how many labels show that the share of flags exceeds the target, planned on its lower 80 % bound.
@@ -214,6 +215,8 @@ def labels_needed(
         1 within the tolerance, 0 not, nan not rated.
     clusters : array, shape (n,), optional
         Rows of one cluster repeat one another: the design effect multiplies the number.
+    weights : array, shape (n,), optional
+        As in `clustered_mean`; Kish's factor for unequal ones goes into the design effect.
     counts : array, shape (n,), optional
         How many rows a row stands for.
 
@@ -232,11 +235,13 @@ def labels_needed(
     _check(target=target, alpha=alpha, power=power)
     x = np.asarray(flags, dtype=float)
     seen = ~np.isnan(x)
-    share = clustered_mean(x, clusters, ends=(0.0, 1.0), binary=True, counts=counts, level=0.6)
+    share = clustered_mean(x, clusters, weights=weights, counts=counts, ends=(0.0, 1.0), binary=True, level=0.6)
     rho = anova_icc(x, clusters, counts=counts) if clusters is not None else float("nan")
     many = np.ones(len(x)) if counts is None else np.asarray(counts, dtype=float)
     sizes = np.bincount(cluster_codes(clusters, len(x))[seen], many[seen]) if seen.any() else np.ones(1)
-    deff, planned = design_effect(sizes, rho), share.low
+    v = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=float)
+    size = float(kish(many[seen] @ v[seen], many[seen] @ v[seen] ** 2))
+    deff, planned = design_effect(sizes, rho) * (many[seen].sum() / size if size else 1.0), share.low
     if not planned > target + 1e-3:
         reason = "too_close_to_tell" if share.value > target else "share_at_or_below_target"
         return LabelsNeeded(None, None, None, deff, rho, share.value, planned, reason)

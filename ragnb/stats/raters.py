@@ -52,11 +52,17 @@ def rater_pairs(ratings: Values) -> tuple[Codes, Array, Array]:
 
 
 def human_ceiling(
-    ratings: Values, clusters: Labels = None, *, tolerance: float = 1.0, level: float = 0.95
+    ratings: Values,
+    clusters: Labels = None,
+    *,
+    tolerance: float = 1.0,
+    weights: Labels = None,
+    level: float = 0.95,
 ) -> Estimate:
     """Return the ±tolerance share of one human against the mean of the others: what a judge can hope for.
 
     Items are the clusters where none are given, because an item's ratings are compared with one another.
+    `weights` are of the items, as in `clustered_mean`.
 
     Examples
     --------
@@ -65,4 +71,5 @@ def human_ceiling(
     """
     item, own, others = leave_one_out(ratings)
     label = item if clusters is None else np.asarray(clusters)[item]
-    return within_share(own, others, label, tolerance=tolerance, level=level)
+    size = None if weights is None else np.asarray(weights, dtype=float)[item]
+    return within_share(own, others, label, tolerance=tolerance, weights=size, level=level)

@@ -10,7 +10,7 @@ import numpy as np
 from ragnb.errors import RagnbError, unknown
 from ragnb.stats.agreement import within_share
 from ragnb.stats.closeness import mae
-from ragnb.stats.estimates import Codes, Counts, Estimate, Values, clustered_mean, packed
+from ragnb.stats.estimates import Codes, Counts, Estimate, Labels, Values, clustered_mean, packed
 from ragnb.stats.means import Array
 from ragnb.stats.tally import tallied
 
@@ -134,6 +134,7 @@ def recalibrate(
     kind: str = "isotonic",
     tolerance: float = 1.0,
     folds: Values | None = None,
+    weights: Labels = None,
     counts: Counts = None,
     level: float = 0.95,
 ) -> Recalibration:
@@ -144,6 +145,8 @@ def recalibrate(
     kind : {"linear", "isotonic"}
     folds : array, shape (n,), optional
         A fold a row; None takes `grouped_folds` of the clusters in 5.
+    weights : array, shape (n,), optional
+        Of the rows that judge a map, as in `clustered_mean`; it is fitted without them.
 
     Returns
     -------
@@ -161,7 +164,7 @@ def recalibrate(
     >>> found.raw_mae.value, round(found.mae.value, 9), found.constant_mae.value
     (1.0, 0.0, 1.0)
     """
-    t = tallied(judge, human, clusters, counts, clusters if folds is None else folds)
+    t = tallied(judge, human, clusters, counts, clusters if folds is None else folds, weights=weights)
     x, y, code, c = t.x, t.y, t.code, t.counts
     fold = grouped_folds(code, counts=c) if folds is None else t.labels[0]
     if len(np.unique(fold)) < 2:
@@ -171,7 +174,7 @@ def recalibrate(
         held = fold == f
         predicted[held] = fit_map(x[~held], y[~held], kind, counts=c[~held])(x[held])
         fixed[held] = _median(y[~held], c[~held])
-    how: dict[str, Any] = {"counts": c, "level": level}
+    how: dict[str, Any] = {"weights": t.weights, "counts": c, "level": level}
     errors = [mae(scores, y, code, **how) for scores in (predicted, x, fixed)]
     shares = [within_share(scores, y, code, tolerance=tolerance, **how) for scores in (predicted, x, fixed)]
     return Recalibration(

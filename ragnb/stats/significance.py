@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ragnb.stats.estimates import Estimate, Values
-from ragnb.stats.means import Array
+from ragnb.stats.means import Array, mean_interval
 
 
 def p_above(found: Estimate, bar: float, *, share: bool = False) -> float:
@@ -16,7 +18,7 @@ def p_above(found: Estimate, bar: float, *, share: bool = False) -> float:
     found : Estimate
         From `clustered_mean`; for a share of 0/1 rows say so.
     share : bool
-        Wilson's interval was used: the score statistic at the bar takes the place of (value − bar)/se.
+        Wilson's interval was used: it is inverted, by search.
 
     Notes
     -----
@@ -31,14 +33,26 @@ def p_above(found: Estimate, bar: float, *, share: bool = False) -> float:
 
     if not np.isfinite(found.se) or not np.isfinite(found.df):
         return np.nan
-    se = found.se
     if share:
-        spread = found.value * (1 - found.value)
-        size = min(spread / se**2, found.n) if se > 1e-9 and spread > 0 else found.n
-        se = float(np.sqrt(bar * (1 - bar) / size))
-    elif not se > 1e-12 * max(1.0, abs(found.value)):
+        p = _where_the_interval_ends(found, bar)
+        return p if found.value > bar else 1 - p
+    if not found.se > 1e-12 * max(1.0, abs(found.value)):
         return np.nan
-    return float(stdtr(found.df, -(found.value - bar) / se))
+    return float(stdtr(found.df, -(found.value - bar) / found.se))
+
+
+def _where_the_interval_ends(found: Estimate, bar: float) -> float:
+    """Return the one-sided level, 1e-12 to 0.5, at which the end of a share's interval lies at the bar."""
+    least, most = np.log(1e-12), np.log(0.5)
+    value, se, g_eff, n = (np.array(x) for x in (found.value, found.se, found.df + 1, found.n_eff))
+    for _ in range(6):
+        tried = np.linspace(least, most, 64)
+        levels: Any = 1 - 2 * np.exp(tried)
+        ends = mean_interval(value, se, g_eff, n, (np.array(0.0), np.array(1.0)), binary=True, level=levels)
+        beyond = ends[0] > bar if found.value > bar else ends[1] < bar
+        first = int(np.argmax(beyond)) if beyond.any() else 63
+        least, most = tried[max(first - 1, 0)], tried[first]
+    return float(np.exp(most))
 
 
 def holm(p: Values) -> Array:

@@ -25,6 +25,7 @@ class Tally(NamedTuple):
     times: Array
     labels: list[Codes]
     alone: bool
+    weights: Array
 
     @property
     def counts(self) -> Array:
@@ -33,10 +34,13 @@ class Tally(NamedTuple):
 
     def mean(self, values: Values, **how: Any) -> Estimate:
         """Return `clustered_mean` of one value a row."""
-        return clustered_mean(values, None if self.alone else self.code, counts=self.counts, **how)
+        clusters = None if self.alone else self.code
+        return clustered_mean(values, clusters, weights=self.weights, counts=self.counts, **how)
 
 
-def tallied(judge: Values, human: Values, clusters: Labels, counts: Counts, *labels: Labels) -> Tally:
+def tallied(
+    judge: Values, human: Values, clusters: Labels, counts: Counts, *labels: Labels, weights: Labels = None
+) -> Tally:
     """Return the rows that both rated, by `pairs`, with what each stands for.
 
     Examples
@@ -47,11 +51,14 @@ def tallied(judge: Values, human: Values, clusters: Labels, counts: Counts, *lab
     [3.0, 1.0]
     """
     size = np.ones(len(np.asarray(judge))) if counts is None else np.asarray(counts, dtype=float)
-    if size.shape != np.shape(judge) or (size < 1).any():
-        raise RagnbError("counts must be one number a row, 1 or more: how many rows each row stands for")
+    if size.shape != np.shape(judge) or not (size > 0).all() or (clusters is None and (size < 1).any()):
+        raise RagnbError(
+            "counts must be one number a row, 1 or more (above 0 in clusters): how many rows each row stands for"
+        )
     x, y, (code, *others) = pairs(judge, human, clusters, *labels)
-    size = size[~(np.isnan(np.asarray(judge, dtype=float)) | np.isnan(np.asarray(human, dtype=float)))]
-    one = np.ones(len(x))
+    seen = ~(np.isnan(np.asarray(judge, dtype=float)) | np.isnan(np.asarray(human, dtype=float)))
+    size, one = size[seen], np.ones(len(x))
+    v = one if weights is None else np.asarray(weights, dtype=float)[seen]
     if clusters is None:
-        return Tally(x, y, code, one, size, others, True)
-    return Tally(x, y, code, size, np.ones(int(code.max(initial=-1)) + 1), others, False)
+        return Tally(x, y, code, one, size, others, True, v)
+    return Tally(x, y, code, size, np.ones(int(code.max(initial=-1)) + 1), others, False, v)

@@ -31,7 +31,7 @@ def test_the_mean_and_its_weight_are_the_references(tables, reference, name, n):
     rows = tables[file][tables[file]["dimension"] == dimension].reset_index(drop=True)
     order = np.random.default_rng(0).permutation(len(rows))
     ratings, judged = rows.loc[order[:n]], rows.loc[order[n:]]
-    found = corrected_mean(ratings, judged, **options).iloc[0]
+    found = corrected_mean(ratings, judged=judged, **options).iloc[0]
     want = reference[name]["ppi"][f"n{n}"]
     assert found["value"] == pytest.approx(want["ppi++_point"]["value"], abs=want["ppi++_point"]["tol"])
     assert found["weight"] == pytest.approx(want["ppi++_lam"]["value"], abs=want["ppi++_lam"]["tol"])
