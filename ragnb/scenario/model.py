@@ -25,8 +25,8 @@ from ragnb.scenario import checks, kinds, refusals
 from ragnb.scenario.kinds import Bands, File, GateRow, MetricRow, Number, Pattern, ProfileRow, Text, Weights
 from ragnb.scenario.snapshot import dump
 from ragnb.scenario.source import Source
-from ragnb.scenario.words import invisible, masked
-from ragnb.schema import Anchor, Dimension, Gate, Metric, Profile, Rubric
+from ragnb.scenario.words import invisible
+from ragnb.schema import Anchor, Dimension, Gate, Metric, Profile, Rubric, masked
 
 SOURCES = ("scores", "traces", "cases", "ratings")
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from ragnb.errors import RagnbError
+from ragnb.schema import refuse_secrets
 
 
 class CallFailed(RagnbError):
@@ -109,6 +110,11 @@ class Cell:
     cluster : str, optional
         The document of the sample, for intervals. Not in the key.
 
+    Raises
+    ------
+    RagnbError
+        For a key among the parameters; see `refuse_secrets`.
+
     Examples
     --------
     >>> one = Cell("s1", "faithfulness", {"answer": "Ja."}, model="small")
@@ -127,6 +133,9 @@ class Cell:
     calls: int = 1
     tokens: int = 0
     cluster: str | None = None
+
+    def __post_init__(self) -> None:
+        refuse_secrets(self.parameters, "parameters")
 
     @cached_property
     def about(self) -> dict[str, Any]:

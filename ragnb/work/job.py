@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 import time
 import traceback
@@ -14,7 +13,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
-from ragnb.work.cells import METER, CallFailed, Cell, Meter, Outcome, Stop, canonical
+from ragnb.work.cells import METER, CallFailed, Cell, Meter, Outcome, Stop
 from ragnb.work.client import Client
 from ragnb.work.store import Store
 
@@ -130,9 +129,7 @@ class Job:
     def _without_keys(self, outcome: Outcome) -> Outcome:
         """Take the clients' keys out of every text, wherever an endpoint or a library has echoed them."""
         for client in self.clients:
-            value = outcome.value
-            if (text := canonical(value)) != (clean := client.redact(text)):
-                value = json.loads(clean)
+            value = client.redact.value(outcome.value)
             reason = None if outcome.reason is None else client.redact(outcome.reason)
             outcome = replace(
                 outcome, value=value, reason=reason, replies=tuple(map(client.redact, outcome.replies))

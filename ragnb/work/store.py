@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ragnb.errors import RagnbError
+from ragnb.schema import without_secrets
 from ragnb.work.cells import Cell, Outcome, canonical, digest
 from ragnb.work.database import Database
 from ragnb.work.owners import is_gone, new_owner
@@ -93,7 +94,8 @@ class Store:
                     file.execute("UPDATE runs SET name = ? WHERE run = ?", [_clean(name), run])
                 return run
             file.execute(
-                "INSERT INTO runs VALUES (?, ?, ?, ?)", [run, _clean(name), _now(), canonical(dict(about or {}))]
+                "INSERT INTO runs VALUES (?, ?, ?, ?)",
+                [run, _clean(name), _now(), canonical(without_secrets(dict(about or {})))],
             )
             file.executemany("INSERT INTO cells VALUES (?, ?, ?, ?, ?, NULL) ON CONFLICT DO NOTHING", rows)
             places = [
