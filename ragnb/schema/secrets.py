@@ -98,10 +98,11 @@ the endpoint's key, headers_env: {api-key: VARIABLE} for a header
     paths: list[tuple[str, ...]] = []
     _cleaned(sent, (), paths)
     if paths:
+        name = ".".join(map(_without_keys, paths[0]))
         raise RagnbError(
-            f"{where} {'.'.join(map(_without_keys, paths[0]))}: this looks like a key, and what is sent with a "
-            "call is kept in the store; put it in an environment variable and name that in the profile: api_key_env: "
-            "VARIABLE for the endpoint's key, headers_env: {api-key: VARIABLE} for a header"
+            f"{where} {name}: this looks like a key, and what is sent with a call is kept in the store; put it in an "
+            "environment variable and name that in the profile: api_key_env: VARIABLE for the endpoint's key, "
+            "headers_env: {api-key: VARIABLE} for a header"
         )
 
 
