@@ -27,6 +27,8 @@ Examples
   ragnb runs runs.sqlite                      all runs: cells, tokens, models, dates
   ragnb runs runs.sqlite 3fa1c2d4             one run: its cells by status, and why some failed
   ragnb runs runs.sqlite 3fa1c2d4 9b07aa10    what changed from the first to the second, with intervals
+
+Runs that are compared hold one system each.
 """
 
 

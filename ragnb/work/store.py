@@ -17,7 +17,7 @@ from ragnb.schema import without_secrets
 from ragnb.work.cells import Cell, Outcome, canonical, digest
 from ragnb.work.database import Database
 from ragnb.work.owners import is_gone, new_owner
-from ragnb.work.tables import OF_RUN, all_runs, compared, run_frame
+from ragnb.work.tables import OF_RUN, all_runs, compared, refuse_systems, run_frame
 
 if TYPE_CHECKING:
     import sqlite3
@@ -234,8 +234,16 @@ class Store:
             One row a metric (for values that are mappings, ``what.part``): ``metric, old, new`` (means), ``value``
             (mean of new − old) with its interval ``low, high``, ``n`` samples, ``n_clusters``, ``n_changed``.
             Repeats enter as their mean; samples of one cluster count as alike, those without one as independent.
+
+        Raises
+        ------
+        RagnbError
+            For a run that the store does not hold, or that holds several answers to a sample, as of several systems.
         """
-        return compared(self.frame(old), self.frame(new), level)
+        frames = self.frame(old), self.frame(new)
+        for run, frame in zip((old, new), frames, strict=True):
+            refuse_systems(frame, run)
+        return compared(*frames, level)
 
 
 def _now() -> str:
