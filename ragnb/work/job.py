@@ -64,7 +64,7 @@ class Job:
     async def _all(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._disk = ThreadPoolExecutor(1, "ragnb-store")
-        self._dealing, self._news = asyncio.Lock(), asyncio.Event()
+        self._dealing, self._news, self._freed = asyncio.Lock(), asyncio.Event(), asyncio.Event()
         async with AsyncExitStack() as stack:
             for client in self.clients:
                 await stack.enter_async_context(client.open())
@@ -100,6 +100,7 @@ class Job:
                 await self._keep(cell, self._without_keys(_measured(outcome, meter, seconds)))
             finally:
                 del self._under_way[place]
+                self._freed.set()
 
     async def _outcome(self, cell: Cell, meter: Meter) -> Outcome | None:
         """Do one cell; None where the run stops and the cell stays pending."""
@@ -145,6 +146,11 @@ class Job:
                 if not self._taken:
                     return None
                 cell = self.cells[self._taken[0]]
+                if not cell.missing and self._full(cell, reserved=True) and not self._full(cell):
+                    # What is reserved for cells under way may not all be needed: the end of one makes room.
+                    self._freed.clear()
+                    await self._freed.wait()
+                    continue
                 full = None if cell.missing else self._full(cell)
                 if full is None:
                     self._taken.popleft()
@@ -175,12 +181,12 @@ class Job:
         own = {cell.key for cell, _ in list(self._under_way.values())}
         return any(self.cells[place].key not in own for place in self.store.pending(self.run, self.mark))
 
-    def _full(self, cell: Cell) -> Stop | None:
-        """Whether a budget has no room for this cell beside those under way."""
-        calls = cell.calls + sum(max(0, c.calls - meter.calls) for c, meter in self._under_way.values())
+    def _full(self, cell: Cell, *, reserved: bool = False) -> Stop | None:
+        """Whether a budget has no room for this cell, or none beside what those under way may still need."""
+        others = list(self._under_way.values()) if reserved else []
+        calls = cell.calls + sum(max(0, c.calls - meter.calls) for c, meter in others)
         tokens = cell.tokens + sum(
-            max(0, c.tokens - (meter.tokens_in or 0) - (meter.tokens_out or 0))
-            for c, meter in self._under_way.values()
+            max(0, c.tokens - (meter.tokens_in or 0) - (meter.tokens_out or 0)) for c, meter in others
         )
         return next((full for client in self.clients if (full := client.budget.full(calls, tokens))), None)
 
