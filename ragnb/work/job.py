@@ -13,12 +13,14 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
+from ragnb.errors import listing
 from ragnb.work.cells import METER, CallFailed, Cell, Meter, Outcome, Stop
 from ragnb.work.client import Client
 from ragnb.work.store import Store
 
 Work = Callable[[Cell], Awaitable[Outcome]]
 _LOOK = 0.25  # seconds between looks at what another process holds
+_QUIET = 2.0  # seconds of such a wait before it is told
 
 
 class Job:
@@ -32,6 +34,7 @@ class Job:
         self.mark = store.mark()
         self.open = len({cells[position].key for position in store.pending(run, self.mark)})
         self.done = 0
+        self.notices: deque[str] = deque()  # for the caller's thread, which warns
         self.ended = threading.Event()
         self.error: BaseException | None = None
         self.stopping: Stop | None = None
@@ -162,24 +165,39 @@ class Job:
 
     async def _claim(self) -> None:
         """Claim the next cells; at the end, wait for those that another process holds."""
+        begun, told = time.monotonic(), False
         while self.stopping is None:
             found = await (self._ahead or self._on_disk(self._claimed))
             self._ahead = None
             self._taken.extend(found)
-            if found or not await self._on_disk(self._held):
+            if found or not (held := await self._on_disk(self._held)):
                 return
+            if not told and time.monotonic() - begun >= _QUIET:
+                told = True
+                self.notices.append(await self._on_disk(self._waiting, held))
             self._next = 0
             await asyncio.sleep(_LOOK)
 
     def _claimed(self) -> list[int]:
         found = self.store.claim(self.run, 2 * self.most, mark=self.mark, start=self._next)
+        while self.store.taken_over:
+            self.notices.append(self.store.taken_over.pop())
         self._next = found[-1] + 1 if found else self._next
         return found
 
-    def _held(self) -> bool:
-        """Whether cells are open that none of our workers has under way."""
+    def _held(self) -> int:
+        """How many cells are open that none of our workers has under way."""
         own = {cell.key for cell, _ in list(self._under_way.values())}
-        return any(self.cells[place].key not in own for place in self.store.pending(self.run, self.mark))
+        return sum(self.cells[place].key not in own for place in self.store.pending(self.run, self.mark))
+
+    def _waiting(self, n: int) -> str:
+        """Say whom we wait for."""
+        claims = self.store.claims()
+        names = listing(f"process {row.process} on {row.host} (until {row.until})" for row in claims.itertuples())
+        return (
+            f"waiting for {n} cells that another process holds: {names}. A holder that gives no sign of life for "
+            f"{self.store.lease:g} s loses them to this run"
+        )
 
     def _full(self, cell: Cell, *, reserved: bool = False) -> Stop | None:
         """Whether a budget has no room for this cell, or none beside what those under way may still need."""
