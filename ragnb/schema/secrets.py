@@ -13,7 +13,7 @@ _MARKED = re.compile(
     r"(?<![A-Za-z0-9])(?:sk[-_][^\s'\x22,;(){}\[\]]{8,}|(?:pk|rk|gsk)[-_][\w\-]{8,})"
     r"|(?<![A-Za-z0-9])(?:hf_|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|xai-|pplx-|nvapi-|AKIA|ASIA|AIza|ya29\.)"
     r"[\w\-]{12,}"
-    r"|(?<![A-Za-z0-9])eyJ[\w\-]{10,}\.[\w\-.]*"
+    r"|(?<![A-Za-z0-9])eyJ[\w\-]{10,400}\.[\w\-.]*"
     r"|(?i:bearer)\s+\S{8,}"
     r"|(?i:basic)\s+[A-Za-z0-9+/]{8,}={1,2}"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY"
@@ -100,8 +100,8 @@ the endpoint's key, headers_env: {api-key: VARIABLE} for a header
     if paths:
         name = ".".join(map(_without_keys, paths[0]))
         raise RagnbError(
-            f"{where} {name}: this looks like a key, and what is sent with a call is kept in the store; put it in an "
-            "environment variable and name that in the profile: api_key_env: VARIABLE for the endpoint's key, "
+            f"{where} {name}: this looks like a key, and what is sent with a call is kept in the store; put it in "
+            "an environment variable and name that in the profile: api_key_env: VARIABLE for the endpoint's key, "
             "headers_env: {api-key: VARIABLE} for a header"
         )
 
@@ -148,8 +148,9 @@ def _may_be_key(name: Any, value: Any) -> bool:
 
 
 def _without_keys(text: str, *, random: bool = True) -> str:
-    text = _MARKED.sub("***", text)
-    return _RUN.sub(lambda run: "***" if is_random(run[0]) else run[0], masked(text)) if random else text
+    if not random:
+        return _MARKED.sub("***", text)
+    return _RUN.sub(lambda run: "***" if is_random(run[0]) else run[0], masked(text))
 
 
 def is_random(text: str) -> bool:

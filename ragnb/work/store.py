@@ -61,9 +61,11 @@ class Store:
         self.path = Path(path) if path is not None else None
         self.lease = lease
         self._owner = new_owner()
-        self._signs: dict[str, tuple[tuple[float, int], float]] = {}  # of holders: the last sign of life, and until when it counts
+        self._signs: dict[
+            str, tuple[tuple[float, int], float]
+        ] = {}  # of holders: the last sign of life, and until when it counts
         self.taken_over: list[str] = []  # of whom, for the run to tell
-        self._database = Database(self.path)
+        self._database = Database(self.path, lease)
 
     def __enter__(self) -> Store:
         return self
@@ -272,7 +274,7 @@ class Store:
         Raises
         ------
         RagnbError
-            For a run that the store does not hold, or that holds several answers to a sample, as of several systems.
+            For a run that the store does not hold, and one with several answers to a sample.
         """
         frames = self.frame(old), self.frame(new)
         for run, frame in zip((old, new), frames, strict=True):

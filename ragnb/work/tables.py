@@ -98,12 +98,12 @@ def refuse_systems(frame: pd.DataFrame, run: str) -> None:
     task = frame["what"].str.partition("/")[0]  # rubric/contexts and rubric/alone judge the same
     answers = frame.groupby([frame["sample_id"].map(repr), task, "repeat"], sort=False)["key"].nunique()
     if (answers > 1).any():
-        sample, what, _ = answers.index[answers.argmax()]
+        sample, what = answers.sort_values(ascending=False).index[0][:2]
         raise RagnbError(
-            f"run={run!r} holds {answers.max()} answers to sample {sample} ({what}), as of several systems; their mean "
-            "says nothing of any of them. Give each system a run of its own, such as by ragnb judge SCENARIO -p "
-            "'where={system: NAME}' with the same --store (what is judged already is not judged again), and compare "
-            "those runs"
+            f"run={run!r} holds {answers.max()} answers to sample {sample} ({what}), as of several systems; their "
+            "mean says nothing of any of them. Give each system a run of its own, such as by ragnb judge SCENARIO "
+            "-p 'where={system: NAME}' with the same --store (what is judged already is not judged again), and "
+            "compare those runs"
         )
 
 
