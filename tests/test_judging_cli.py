@@ -64,14 +64,15 @@ def test_runs_of_several_systems_are_not_averaged_and_the_advice_gives_runs_of_o
 
     def judged(cases, *more):
         path.write_text("\n".join(map(json.dumps, cases)), encoding="utf-8")
-        words = ["judge", str(scenario), "--store", store, "--out", str(tmp_path / "out.csv"), "--no-probes", *more]
-        assert main(words) == 0
+        words = ["judge", str(scenario), "--store", store, "--out", str(tmp_path / "out.csv"), "--no-probes"]
+        assert main([*words, *more]) == 0
         with Store(store) as opened:
             return opened.runs()["run"].iloc[-1]
 
     before = judged([CASES[0] | {"system": "bad"}])
     rest = CASES[0] | {"system": "good", "retrieved_contexts": None}  # judged without passages: another prompt
-    both = judged([CASES[0] | {"system": "bad", "answer": "Ten years, 4711."}, CASES[0] | {"system": "good"}, rest])
+    cases = [CASES[0] | {"system": "bad", "answer": "Ten years, 4711."}, CASES[0] | {"system": "good"}, rest]
+    both = judged(cases)
     capsys.readouterr()
     for words in ((before, both), (both, before)):
         assert main(["runs", store, *words]) == 2
@@ -80,7 +81,6 @@ def test_runs_of_several_systems_are_not_averaged_and_the_advice_gives_runs_of_o
         assert f"run='{both}' holds 3 answers to sample 'a' (rubric)" in said.err
         assert "-p 'where={system: NAME}'" in said.err
     calls = len(llm_server.log)
-    cases = [CASES[0] | {"system": "bad", "answer": "Ten years, 4711."}, CASES[0] | {"system": "good"}, rest]
     after = judged(cases, "-p", "where={system: bad}")
     assert len(llm_server.log) == calls, "what is judged already is not judged again"
     capsys.readouterr()

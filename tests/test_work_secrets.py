@@ -205,7 +205,7 @@ def test_a_key_among_what_is_sent_is_refused_before_anything_is_sent_or_written(
 def test_a_key_among_the_parameters_of_a_call_is_refused_by_every_way_to_it(llm_server, tmp_path):
     client = Client(Profile(base_url=llm_server.base_url, model="small"))
     with pytest.raises(RagnbError, match="parameters api_key: this looks like a key"):
-        Cell("a", "b", {}, parameters={"api_key": "mine"})
+        _ = Cell("a", "b", {}, parameters={"api_key": "mine"}).key
     with pytest.raises(RagnbError, match=r"parameters extra_body.token"):
         evaluate(CASES, ["faithfulness"], llm=client, parameters={"extra_body": {"token": "mine"}})
     for sent in ({"extra_body": {"api_key": "mine"}}, {"extra_headers": {"api-key": "mine"}}, {"user": KEY}):
@@ -228,7 +228,7 @@ def leaves(folder):
 def test_no_byte_below_reports_holds_a_key_or_a_header(folder, llm_server, capsys, caplog):
     """Runs whose endpoint echoes the key in a verdict, in a refusal and in a fault; the store is still open."""
     caplog.set_level(logging.DEBUG)
-    path = scenario(folder, llm_server)
+    path = scenario(folder, llm_server, "metrics: [context_relevance]\n")
 
     def echoing(request):
         return examiner(request).replace("by rule", f"by rule {KEY} {HEADER} {SHORT}")

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from ragnb.errors import RagnbError
@@ -110,11 +110,6 @@ class Cell:
     cluster : str, optional
         The document of the sample, for intervals. Not in the key.
 
-    Raises
-    ------
-    RagnbError
-        For a key among the parameters; see `refuse_secrets`.
-
     Examples
     --------
     >>> one = Cell("s1", "faithfulness", {"answer": "Ja."}, model="small")
@@ -134,12 +129,16 @@ class Cell:
     tokens: int = 0
     cluster: str | None = None
 
-    def __post_init__(self) -> None:
-        refuse_secrets(self.parameters, "parameters")
-
     @cached_property
     def about(self) -> dict[str, Any]:
-        """What the key is made of: the hashes of inputs and prompt, the rest in clear."""
+        """What the key is made of: the hashes of inputs and prompt, the rest in clear.
+
+        Raises
+        ------
+        RagnbError
+            For a key of an endpoint among the parameters; see `refuse_secrets`.
+        """
+        _refuse_keys(canonical(self.parameters))
         hashes = {"inputs": digest(canonical(self.inputs)), "prompt": digest(self.prompt)}
         named = {"sample_id": self.sample_id, "what": self.what, "model": self.model, "repeat": self.repeat}
         return named | hashes | {"parameters": self.parameters, "missing": list(self.missing)}
@@ -148,6 +147,12 @@ class Cell:
     def key(self) -> str:
         """32 hexadecimal digits; equal keys are the same work, and paid for once."""
         return digest(canonical(self.about))
+
+
+@lru_cache(maxsize=64)
+def _refuse_keys(parameters: str) -> None:
+    """Look at parameters once, as thousands of cells have the same."""
+    refuse_secrets(json.loads(parameters), "parameters")
 
 
 def repeated(cells: Iterable[Cell], n: int) -> Iterator[Cell]:

@@ -29,13 +29,18 @@ COLUMNS = {
     "claims": ("key", "owner", "until"),
 }  # fmt: skip
 _WAL = struct.Struct(">8I")
+_START = 1 << 20
 Row = dict[str, Any]
 
 
-def damaged(path: Path | None, why: str) -> RagnbError:
+class Damaged(RagnbError):
+    """A store that is not whole."""
+
+
+def damaged(path: Path | None, why: str) -> Damaged:
     """Return the refusal of a store that is not whole."""
     name = shlex.quote(str(path))
-    return RagnbError(
+    return Damaged(
         f"{path}: this store is damaged ({why}) and left as it is. See what is wrong with ragnb runs {name} "
         f"--verify, save what can be read with ragnb runs {name} --export saved.jsonl, and name another --store "
         "for the next run"
@@ -119,7 +124,7 @@ def _wrong(path: Path, file: sqlite3.Connection) -> str | None:
 
 
 def _foreign(path: Path, start: bytes) -> RagnbError:
-    if b"CREATE TABLE attempts" in start:
+    if b"CREATE TABLE attempts" in start or any(table in ("cells", "attempts") for table, _ in _records(start)):
         return damaged(path, "its first page is overwritten")
     return RagnbError(f"{path}: this file is no store of ragnb; name another file")
 
@@ -184,7 +189,7 @@ def _rows(path: Path) -> tuple[dict[str, list[Row]], dict[str, int]]:
     image, wrong = _image(path)
     with closing(sqlite3.connect(":memory:")) as file, suppress(sqlite3.Error):
         file.deserialize(image)
-        if not wrong and not next(findings(file), None):
+        if _wrong(path, file) is None and not wrong:
             file.text_factory = bytes
             rows = {table: [_row(table, values) for values in _all(file, table)] for table in COLUMNS}
             return rows, dict.fromkeys(COLUMNS, 0)
@@ -256,7 +261,7 @@ class _Busy(RagnbError):
 
 def _start(path: Path) -> bytes:
     with path.open("rb") as file:
-        return file.read(65536)
+        return file.read(_START)
 
 
 def _parts(path: Path) -> tuple[bytes, bytes]:
@@ -280,8 +285,12 @@ def _image(path: Path) -> tuple[bytes, str | None]:
     if path.is_dir():
         raise RagnbError(f"{path} is a folder; name the file of the store")
     main, log = _parts(path)
-    if not main.startswith(MAGIC) and (main or not log) and b"CREATE TABLE attempts" not in main:
-        raise _foreign(path, main)
+    if (
+        not main.startswith(MAGIC)
+        and (main or not log)
+        and not isinstance(fault := _foreign(path, main[:_START]), Damaged)
+    ):
+        raise fault
     return _overlaid(main, log)
 
 
