@@ -379,3 +379,20 @@ def test_a_whole_store_is_opened_with_what_it_held(whole, tmp_path):
     (tmp_path / "a.sqlite").write_bytes(whole[0])
     with Store(tmp_path / "a.sqlite") as store:
         assert [store.frame(run).to_json() for run in store.runs()["run"]] == whole[1]
+
+
+def test_a_store_whose_mark_is_overwritten_is_damaged_and_a_chain_of_pages_that_bites_its_tail_ends(
+    whole, tmp_path
+):
+    marked = bytearray(whole[0])
+    marked[68:72] = b"oops"
+    (tmp_path / "a.sqlite").write_bytes(marked)
+    with pytest.raises(RagnbError, match="damaged .its application id is overwritten"):
+        Store(tmp_path / "a.sqlite")
+    looped = bytearray(whole[0])
+    for number in range(1, len(looped) // 4096):
+        if looped[number * 4096] == 0:  # a page of a chain begins with the number of the next
+            looped[number * 4096 : number * 4096 + 4] = (number + 1).to_bytes(4, "big")
+    (tmp_path / "b.sqlite").write_bytes(looped)
+    assert main(["runs", str(tmp_path / "b.sqlite"), "--export", str(tmp_path / "b.jsonl")]) == 2
+    assert lines_of(tmp_path / "b.jsonl")[-1]["lost"]["attempts"] > 0

@@ -114,6 +114,9 @@ def _wrong(path: Path, file: sqlite3.Connection) -> str | None:
     if empty:
         return None
     if application != APPLICATION:
+        names = {name for (name,) in file.execute("SELECT name FROM sqlite_master")}
+        if names.issuperset(COLUMNS):
+            return "its application id is overwritten"
         raise RagnbError(f"{path}: this database is no store of ragnb; name another file")
     if version != VERSION:
         raise RagnbError(
@@ -232,7 +235,7 @@ def _lost(rows: dict[str, list[Row]], last: int = 0) -> dict[str, int]:
     """How many rows other rows speak of that are not there; further ones may be lost without a trace."""
     keys = {row["key"] for row in (*rows["plan"], *rows["attempts"])}
     ids = {row["id"] for row in rows["attempts"]}
-    last = max([last, *ids, *(row["attempt"] or 0 for row in rows["cells"])])
+    last = max([last, *ids, *(row["attempt"] for row in rows["cells"] if isinstance(row["attempt"], int))])
     runs = {row["run"]: row for row in rows["runs"]}
     planned: dict[str, dict[int, str]] = {run: {} for run in runs}
     for row in rows["plan"]:
@@ -383,7 +386,7 @@ def _records(image: bytes) -> Iterator[tuple[str, list[Any]]]:
         first = head + (12 if kind == 2 else 8)
         for i in range(min(int.from_bytes(data[head + 3 : head + 5], "big"), (size - first) // 2)):
             at = int.from_bytes(data[first + 2 * i : first + 2 * i + 2], "big")
-            with suppress(IndexError, ValueError, struct.error, OverflowError):
+            with suppress(IndexError, TypeError, ValueError, struct.error, OverflowError):
                 yield from _record(data, at, kind, usable, page)
 
 
@@ -403,10 +406,12 @@ def _record(
         local = local if local <= most else least
     payload = bytearray(data[at : at + local])
     further = int.from_bytes(data[at + local : at + local + 4], "big") if local < length else 0
+    seen: set[int] = set()
     while len(payload) < length:
         part = page(further)
-        if not further or not part:
+        if not further or not part or further in seen:
             raise ValueError("the chain of pages is broken")
+        seen.add(further)
         payload += part[4 : 4 + min(usable - 4, length - len(payload))]
         further = int.from_bytes(part[:4], "big")
     values = _values(bytes(payload))
