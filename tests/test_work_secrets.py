@@ -36,6 +36,7 @@ ORDINARY = [
         "type": "object", "required": ["token", "password"],
         "properties": {"token": {"type": "string", "pattern": "^sk-[a-z0-9]{20}$"}, "password": {"type": "null"}},
     }}}},
+    {"sort_key": "a", "monkey": "b", "keywords": ["key"], "keep_alive": "5m", "tokenizer": "mistral"},
     {"chat_template_kwargs": {"enable_thinking": False}, "guided_regex": "[0-9]{1,2}(\\.5)?", "bos_token": None},
     {"stop": "差旅报销制度第三十二条补充说明", "provider": {"order": ["deepinfra/fp8"], "allow_fallbacks": False}},
 ]  # fmt: skip
@@ -45,6 +46,7 @@ NAMES = [
     "X-Auth-Token", "secret", "client_secret", "aws_secret_access_key", "password", "db_passwd", "passphrase",
     "authorization", "Proxy-Authorization", "cookie", "Set-Cookie", "extra_headers", "default_headers", "headers",
     "Ocp-Apim-Subscription-Key", "private_key", "credentials", "bearer", "auth",
+    "OPENAI_KEY", "x-functions-key", "masterKey", "jwt",
 ]  # fmt: skip
 VALUES = [
     "sk-" + "abcdefgh12", "sk-proj-" + "A1b2" * 9, KEY, "Bearer abc.def-123", "bearer  x" + "1" * 9,

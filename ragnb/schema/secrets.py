@@ -24,8 +24,8 @@ _RUN = re.compile(r"[A-Za-z0-9+/_=~.\-]{20,}")
 
 # Names are compared without case and separators, so that apiKey, api-key and API_KEY are one.
 _NAME = re.compile(
-    r"apikey|secret|passw|passphrase|pwd$|credential|authori[sz]ation|bearer|cookie|headers?$|^x?o?auth$"
-    r"|(?:access|private|auth|subscription|master|account|signing|encryption|client|service)keys?$"
+    r"apikey|jwt|secret|passw|passphrase|pwd$|credential|authori[sz]ation|bearer|cookie|headers?$|^x?o?auth$"
+    r"|(?:access|private|auth|subscription|account)keys?$"
     r"|(?:api|access|auth|bearer|refresh|session|security|personal|id)tokens$|token$"
 )
 _OF_A_MODEL = re.compile(
@@ -33,6 +33,8 @@ _OF_A_MODEL = re.compile(
     r"|reasoning|tool|first|next|last|new|max|min|per|prefix|suffix|fill|fim|middle|bad|forced|decoder|budget"
     r"|delimiter|separator|trigger|placeholder)token$"
 )
+_KEY = re.compile(r"(?:[^a-zA-Z](?i:key)|[a-z]Key)s?\W*$")
+_OF_A_ROW = re.compile(r"(?:cache|sort|primary|foreign|partition|group|routing|idempotency)keys?$")
 _IDENTIFIER = re.compile(r"(?:^|[_-])(?:id|ids|user|identifier|cache_key|cache_salt|fingerprint|hash|revision)$")
 _SCHEMA = ("properties", "$defs", "definitions", "patternProperties")
 
@@ -68,7 +70,8 @@ def is_secret_name(name: str) -> bool:
     (True, False)
     """
     flat = re.sub(r"[^a-z]", "", name.lower())
-    return _NAME.search(flat) is not None and _OF_A_MODEL.search(flat) is None
+    named = _NAME.search(flat) or (_KEY.search(name) and not _OF_A_ROW.search(flat))
+    return bool(named) and _OF_A_MODEL.search(flat) is None
 
 
 def refuse_secrets(sent: Mapping[str, Any], where: str) -> None:
