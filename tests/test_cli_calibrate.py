@@ -229,7 +229,11 @@ def test_golden_set_from_template_to_check(run, tmp_path):
     code, out, _ = run("--golden", "--out", path)
     assert code == 0
     assert f"ragnb calibrate --golden {path}" in out
-    assert run("--golden", path)[0] == 2  # nothing filled in
+    for lang, words in (("en", "9 of 9 rows lack a score"), ("zh", "9 项中有 9 项缺少")):
+        code, out, _ = run("--golden", path, "--lang", lang)
+        assert (code, words in out) == (3, True)
+    path.with_name("no.csv").write_text("item_id,judge\nG1,9\n", encoding="utf-8")
+    assert run("--golden", path.with_name("no.csv"))[0] == 2  # there is no column to fill in
     assert run("--golden", "--out", path)[0] == 2  # never written over
     filled = pd.read_csv(path).assign(judge=8.0, human=9.0)
     for human, code, words in (

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from judge_server import examiner
 
 import ragnb as rn
 from ragnb.cli import main
+from ragnb.work import Store
 
 pytestmark = pytest.mark.filterwarnings("default::ragnb.errors.RagnbWarning")
 SOURCE = ["The pump has a warranty of 730 days."]
@@ -52,3 +54,45 @@ def test_a_scenario_without_a_judge_is_refused(tmp_path, capsys):
     (tmp_path / "cases.json").write_text(json.dumps(CASES), encoding="utf-8")
     assert main(["judge", str(tmp_path / "cases.json")]) == 2
     assert "names no judge" in capsys.readouterr().err
+
+
+def test_runs_of_several_systems_are_not_averaged_and_the_advice_gives_runs_of_one(
+    scenario, llm_server, capsys, tmp_path
+):
+    """BAD falls from 9.5 to 2; GOOD, judged in the second run alone, must not turn that into a rise."""
+    store, path = str(tmp_path / "a.sqlite"), tmp_path / "cases.jsonl"
+
+    def judged(cases, *more):
+        path.write_text("\n".join(map(json.dumps, cases)), encoding="utf-8")
+        words = ["judge", str(scenario), "--store", store, "--out", str(tmp_path / "out.csv"), "--no-probes"]
+        assert main([*words, *more]) == 0
+        with Store(store) as opened:
+            return opened.runs()["run"].iloc[-1]
+
+    before = judged([CASES[0] | {"system": "bad"}])
+    rest = CASES[0] | {"system": "good", "retrieved_contexts": None}  # judged without passages: another prompt
+    cases = [CASES[0] | {"system": "bad", "answer": "Ten years, 4711."}, CASES[0] | {"system": "good"}, rest]
+    both = judged(cases)
+    capsys.readouterr()
+    for words in ((before, both), (both, before)):
+        assert main(["runs", store, *words]) == 2
+        said = capsys.readouterr()
+        assert not said.out
+        assert f"run='{both}' holds 3 answers to sample 'a' (rubric)" in said.err
+        assert "-p 'where={system: NAME}'" in said.err
+    calls = len(llm_server.log)
+    after = judged(cases, "-p", "where={system: bad}")
+    assert len(llm_server.log) == calls, "what is judged already is not judged again"
+    capsys.readouterr()
+    assert main(["runs", store, before, after]) == 0
+    assert re.search(r"accuracy +9\.500 +2\.000 +-7\.500 ", capsys.readouterr().out)
+
+
+def test_repeats_of_one_system_are_compared_as_their_mean(scenario, tmp_path, capsys):
+    store = str(tmp_path / "a.sqlite")
+    for n in ("2", "3"):
+        words = ["judge", str(scenario), "--store", store, "--out", str(tmp_path / "out.csv"), "--no-probes"]
+        assert main([*words, "--repeats", n]) == 0
+    with Store(store) as opened:
+        ids = opened.runs()["run"].tolist()
+    assert main(["runs", store, *ids]) == 0

@@ -49,10 +49,12 @@ def keyed(tmp_path_factory, out):
     folder = tmp_path_factory.mktemp("scenario {of} 钥匙")
     text = (SCENARIOS / "simulated_judge.yaml").read_text(encoding="utf-8")
     text = text.replace("../data", (ROOT / "data").as_posix()).replace("name: simulated_judge", "name: 模拟评审")
-    text += "llm_profiles:\n  judge: {base_url: http://localhost:1/v1, model: m, api_key_env: RAGNB_TEST_KEY}\n"
+    text += "llm_profiles:\n  judge: {base_url: http://localhost:1/v1, model: m, api_key_env: RAGNB_TEST_KEY,"
+    text += " headers_env: {api-key: RAGNB_TEST_HEADER}}\n"
     (folder / "模拟.yaml").write_text(text, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAGNB_TEST_KEY", CANARY)
+        patch.setenv("RAGNB_TEST_HEADER", CANARY)
         overrides = {"metric_weights": {"faithfulness": 2}, "level": 0.9}
         return report(folder / "模拟.yaml", out=out, overrides=overrides)
 

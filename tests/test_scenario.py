@@ -17,8 +17,7 @@ from ruamel.yaml.error import YAMLError
 import ragnb.scenario
 from ragnb.errors import RagnbError
 from ragnb.scenario import Bands, Scenario, load_scenario, source
-from ragnb.scenario.words import holds_secret, masked
-from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubric
+from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubric, holds_secret, masked
 
 CANARY = "sk-canary-0123456789abcdefABCDEF"
 

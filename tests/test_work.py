@@ -539,6 +539,29 @@ def test_a_cell_of_several_calls_starts_only_where_all_of_them_fit(llm_server, s
 
 
 @stops
+def test_a_budget_is_spent_where_cells_need_less_than_they_reserve_and_its_message_has_the_last_numbers(
+    llm_server, store
+):
+    llm_server.script = lambda request: Answer("ok", usage=(1000, 200), seconds=0.01)
+    client = client_of(llm_server, concurrency=8, max_calls=30)
+
+    async def work(cell):
+        for _ in range(2):
+            await client.chat([{"role": "user", "content": cell.inputs["text"]}])
+        return Outcome.of(1)
+
+    run = run_cells(cells_of(40, calls=4), work, store, clients=[client])
+    assert len(llm_server.log) == 28
+    assert "28 of 30 calls and 33,600 tokens are used, and it needs about 4 calls" in run.stopped
+    assert "used up" not in run.stopped
+    client = client_of(llm_server, concurrency=8, max_tokens=6000)
+    said = run_cells(cells_of(40, calls=4, tokens=10), work, store, clients=[client]).stopped
+    used = client.budget
+    assert used.tokens >= 6000
+    assert f"6,000 tokens is used up: {used.calls:,} calls and {used.tokens:,} of 6,000 tokens are used" in said
+
+
+@stops
 def test_work_that_needs_more_calls_than_it_said_still_keeps_to_the_budget(llm_server, store):
     client = client_of(llm_server, concurrency=4, max_calls=10)
 

@@ -35,7 +35,7 @@ Examples
   ragnb calibrate --golden golden.csv
 
 Exit code: 0 TRUST, 1 REJECT, 3 NOT PROVEN, 2 bad input. Of a golden set: 0 where all lie within the tolerance,
-1 where one does not, 3 where a score is missing.
+1 where one does not, 3 where a score is missing, as in one that nobody has filled in yet.
 """
 _CODES = {"TRUST": PASSED, "REJECT": BLOCKED, "NOT PROVEN": NOT_PROVEN}
 
@@ -191,7 +191,7 @@ def _sample(files: Sequence[Path], n: int, asked: dict[str, Any]) -> int:
 
 
 def _golden(files: Sequence[Path], asked: dict[str, Any]) -> int:
-    from ragnb.ratings import check_golden, golden_template, read_ratings, write_golden
+    from ragnb.ratings import check_golden, golden_template, read_golden, write_golden
 
     say = texts.load(asked["lang"])
     if not files:
@@ -205,7 +205,7 @@ def _golden(files: Sequence[Path], asked: dict[str, Any]) -> int:
     if len(files) > 1:
         raise RagnbError(f"--golden checks one file; found {listing(files)}")
     reading = _reading(asked)
-    checked = check_golden(read_ratings(files[0], human=list(asked["humans"]) or None, **reading),
+    checked = check_golden(read_golden(files[0], human=list(asked["humans"]) or None, **reading),
                            tolerance=asked["tolerance"])  # fmt: skip
     keys = [c for c in ("item_id", "dimension", "system") if c in checked]
     rows = [["", *keys, *(say(f"golden.{name}") for name in ("judge", "human", "difference"))]]

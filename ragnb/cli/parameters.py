@@ -12,6 +12,7 @@ import click
 
 from ragnb.cli.terminal import plain
 from ragnb.errors import RagnbError
+from ragnb.schema import masked, refuse_secrets
 
 FILE = click.Path(path_type=Path)
 PARAM = click.option(
@@ -96,7 +97,7 @@ def sent(parameters: Iterable[str]) -> dict[str, Any]:
     Raises
     ------
     RagnbError
-        For a value that is not plain YAML, and for what is ragnb's own to say.
+        For a value that is not plain YAML, for what is ragnb's own to say, and for keys.
 
     Examples
     --------
@@ -109,6 +110,7 @@ def sent(parameters: Iterable[str]) -> dict[str, Any]:
             raise RagnbError(f"--send {key}: {_OURS[key]}")
 
     found = _pairs("--send", "seed=1", parameters, check)
+    refuse_secrets(found, "--send")
     return {"extra_body": found} if found else {}
 
 
@@ -119,7 +121,9 @@ def _pairs(flag: str, example: str, texts: Iterable[str], check: Callable[[str],
     for text in texts:
         key, sign, value = text.partition("=")
         if not sign:
-            raise RagnbError(f"{flag} {plain(text)!r} is not KEY=VALUE; write, for example, {flag} {example}")
+            raise RagnbError(
+                f"{flag} {masked(plain(text))!r} is not KEY=VALUE; write, for example, {flag} {example}"
+            )
         check(key)
         if key in found:
             raise RagnbError(f"{flag} {key} stands here twice; keep one")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +12,9 @@ import click
 
 from ragnb import texts
 from ragnb.cli.parameters import FILE
-from ragnb.cli.terminal import PASSED, plain, text_table
+from ragnb.cli.terminal import BAD_INPUT, PASSED, plain, text_table
 from ragnb.errors import RagnbError
+from ragnb.files import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +29,15 @@ STORE is the file that judging and scoring keep their cells in. A run is named b
 Examples
   ragnb runs runs.sqlite                      all runs: cells, tokens, models, dates
   ragnb runs runs.sqlite 3fa1c2d4             one run: its cells by status, and why some failed
+  ragnb runs runs.sqlite --claims             who holds cells, since when and until when
+  ragnb runs runs.sqlite --verify             whether the store is whole; changes nothing
+  ragnb runs runs.sqlite --export all.jsonl   every run, cell, call and reply, without keys
   ragnb runs runs.sqlite 3fa1c2d4 9b07aa10    what changed from the first to the second, with intervals
+
+Runs that are compared hold one system each. Of a damaged store, --export writes every row that can be read, and
+says how many are lost.
+
+Exit code: 0; 2 on bad input, for a damaged store, and for an export that is not whole.
 """
 
 
@@ -34,16 +45,30 @@ Examples
 @click.argument("store", type=FILE)
 @click.argument("runs", nargs=-1, metavar="[RUN [RUN]]")
 @click.option("--lang", type=click.Choice(texts.LANGUAGES), default="en", help="The language of what is said.")
-def runs_command(store: Path, runs: Sequence[str], lang: str) -> int:
+@click.option("--verify", is_flag=True, help="Say whether the store is whole, and change nothing.")
+@click.option("--export", type=FILE, help="Write all that the store holds as JSON Lines, without keys.")
+@click.option("--claims", is_flag=True, help="Show which processes hold cells.")
+def runs_command(
+    store: Path, runs: Sequence[str], lang: str, verify: bool, export: Path | None, claims: bool
+) -> int:
     """List, show or compare runs."""
     from ragnb.work import Store
 
     if not store.exists():
         raise RagnbError(f"{store}: there is no such store; name the file that judging or scoring wrote")
+    if verify + claims + (export is not None) + bool(runs) > 1:
+        raise RagnbError(texts.load(lang)("runs.one_action"))
+    if verify:
+        return _verified(store, texts.load(lang))
+    if export is not None:
+        return _exported(store, export, texts.load(lang))
     if len(runs) > 2:
         raise RagnbError(f"{len(runs)} runs are named; name none, one, or two to compare")
     say = texts.load(lang)
     with Store(store) as opened:
+        if claims:
+            click.echo("\n".join(_claimed(opened.claims(), say)))
+            return PASSED
         known = opened.runs()
         ids = [_found(run, [str(name) for name in known["run"]]) for run in runs]
         if len(ids) == 2:
@@ -64,6 +89,44 @@ def _found(asked: str, names: list[str]) -> str:
         what = "begins several runs" if found else "is no run of this store"
         raise RagnbError(f"run={plain(asked)!r} {what} (have: {listed})")
     return found[0]
+
+
+def _verified(store: Path, say: Any) -> int:
+    from ragnb.work.integrity import VERSION, verified
+
+    counts, wrong = verified(store)
+    if not wrong:
+        click.echo(say("runs.whole", store=plain(store), version=VERSION, **counts))
+        return PASSED
+    click.echo(say("runs.broken", store=plain(store), **{k: n for k, n in counts.items() if k != "claims"}))
+    click.echo("\n".join(f"- {plain(finding)}" for finding in wrong))
+    click.echo(say("runs.save", command=f"ragnb runs {shlex.quote(str(store))} --export saved.jsonl"))
+    return BAD_INPUT
+
+
+def _exported(store: Path, file: Path, say: Any) -> int:
+    from ragnb.work.integrity import exported
+
+    if file.exists() and file.samefile(store):
+        raise RagnbError(f"{file}: this is the store itself; name another file")
+    rows = list(exported(store))
+    write_whole(file, "".join(json.dumps(row, ensure_ascii=True) + "\n" for row in rows))
+    counts, lost = rows[-1]["rows"], rows[-1]["lost"]
+    click.echo(say("runs.exported", file=plain(file), **{k: n for k, n in counts.items() if k != "plan"}))
+    broken = rows[-1]["damaged"]
+    if not any(lost.values()) and not broken:
+        return PASSED
+    click.echo(say("runs.lost", damaged=broken, **{k: n for k, n in lost.items() if k != "claims"}))
+    return BAD_INPUT
+
+
+def _claimed(claims: pd.DataFrame, say: Any) -> Iterator[str]:
+    if claims.empty:
+        yield say("runs.unclaimed")
+        return
+    names = ["process", "host", "cells", "since", "until"]
+    rows = [[str(row[name] or "—").removesuffix("+00:00") for name in names] for row in claims.to_dict("records")]
+    yield from text_table([[say(f"runs.{name}") for name in names], *rows])
 
 
 def _listed(runs: pd.DataFrame, say: Any) -> Iterator[str]:

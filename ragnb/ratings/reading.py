@@ -178,6 +178,23 @@ def read_judged(
     return frame
 
 
+def read_golden(source: Source, *, human: Names = None, **how: Any) -> pd.DataFrame:
+    """Read a golden set as `read_ratings` does; one that nobody has filled in yet is all missing scores.
+
+    Examples
+    --------
+    >>> read_golden([{"item_id": "G1", "judge": None, "human": None}])["human"].tolist()
+    [nan]
+    """
+    files = {"encoding": how.pop("encoding", None)}
+    how["missing"], judge = _listed(how.get("missing")), _listed(how.pop("judge", None))
+    table, _ = _open(source, files, None, judge, _listed(human), {"scale": None, **how})
+    frame = tidy(table)
+    if "human" not in frame:
+        raise _without_people(table, frame, joined=False)
+    return frame
+
+
 def _listed(value: Any) -> list[Any]:
     """Return one value or several as a list; nothing is none."""
     return [] if value is None else [value] if isinstance(value, str | float | int) else list(value)

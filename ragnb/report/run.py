@@ -135,7 +135,7 @@ def _fill(
     import nbformat
 
     here = folder.path
-    keys = [profile.api_key_env for profile in settings.llm_profiles.values() if profile.api_key_env]
+    keys = [name for profile in settings.llm_profiles.values() for name in profile.variables]
     # Relative to the run's folder, so that the executed notebook runs again where it lies.
     files = {role: _relative(getattr(settings, role), here) for role in INPUTS if overrides.get(role)}
     used = overrides | (files if settings.path is None else {})

@@ -15,8 +15,8 @@ from pydantic import ValidationInfo
 
 from ragnb.errors import did_you_mean, near_names
 from ragnb.files import is_pattern, matched
-from ragnb.scenario.words import invisible, masked, shown
-from ragnb.schema import METRICS, Metric, refuse
+from ragnb.scenario.words import invisible, shown
+from ragnb.schema import METRICS, Metric, masked, refuse
 from ragnb.texts import LANGUAGES
 
 

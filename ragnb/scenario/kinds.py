@@ -17,8 +17,7 @@ from pydantic import (
 )
 
 from ragnb.scenario import checks
-from ragnb.scenario.words import holds_secret
-from ragnb.schema import Gate, Metric, Profile
+from ragnb.schema import Gate, Metric, Profile, holds_secret
 
 Text = Annotated[str, Field(strict=True), AfterValidator(checks.visible)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]

@@ -37,8 +37,8 @@ from ragnb.scenario.kinds import (
 )
 from ragnb.scenario.snapshot import dump
 from ragnb.scenario.source import Source
-from ragnb.scenario.words import invisible, masked
-from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubric
+from ragnb.scenario.words import invisible
+from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubric, masked
 
 SOURCES = ("scores", "traces", "cases", "ratings")
 

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from ragnb.errors import did_you_mean, listing, place
 from ragnb.scenario.source import Source
-from ragnb.scenario.words import Where, dotted, masked, shown
+from ragnb.scenario.words import Where, dotted, shown
+from ragnb.schema import masked
 
 MOST = 10
 _NUMBER = "is not a number; write a plain number such as 0.35, without quotes"

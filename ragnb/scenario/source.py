@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ragnb.errors import RagnbError, place
-from ragnb.scenario.words import Where, dotted, invisible, masked, shown
+from ragnb.scenario.words import Where, dotted, invisible, shown
+from ragnb.schema import masked
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 12

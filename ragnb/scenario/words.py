@@ -5,15 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from ragnb.schema import masked
+
 Where = tuple[str | int, ...]
 
-_SECRET = re.compile(
-    r"(?<![A-Za-z0-9])(?:sk|pk|rk|gsk)[-_][\w\-]{8,}"
-    r"|(?<![A-Za-z0-9])(?:hf_|gh[pousr]_|glpat-|xox[abprs]-|AKIA|AIza)[\w\-]{12,}"
-    r"|(?<![A-Za-z0-9])eyJ[\w\-]{10,}\.[\w\-.]*"
-    r"|(?<![A-Za-z0-9])(?=[0-9]*[a-fA-F])[0-9a-fA-F]{32,}(?![A-Za-z0-9])"
-    r"|(?i:bearer)\s+\S{8,}"
-)
 # Unicode gives these no format category, and yet they draw nothing.
 _BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
@@ -30,28 +25,6 @@ def dotted(where: Where) -> str:
     """
     parts = [f"[{part}]" if isinstance(part, int) else f".{masked(part)}" for part in where]
     return "".join(parts).removeprefix(".")
-
-
-def holds_secret(text: str) -> bool:
-    """Whether the text looks like a literal key.
-
-    Examples
-    --------
-    >>> holds_secret("sk-" + "a1" * 8), holds_secret("task-force-report-2024.pdf")
-    (True, False)
-    """
-    return _SECRET.search(text) is not None
-
-
-def masked(text: str) -> str:
-    """Put ``***`` where the text looks like a literal key.
-
-    Examples
-    --------
-    >>> masked("https://host/?k=sk-" + "a1" * 8)
-    'https://host/?k=***'
-    """
-    return _SECRET.sub("***", text)
 
 
 def shown(value: object, most: int = 80) -> str:

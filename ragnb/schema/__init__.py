@@ -20,11 +20,12 @@ from ragnb.schema.metric import CLIP, Metric, declare_step, scale_of
 from ragnb.schema.models import DEFAULT_GATES, Gate, Profile, Rule
 from ragnb.schema.picks import SharedPicks
 from ragnb.schema.rubric import Anchor, Dimension, Rubric, refuse
+from ragnb.schema.secrets import holds_secret, is_secret_name, masked, refuse_secrets, without_secrets
 
 __all__ = [
     "ABOUT_COLUMNS", "CASE_COLUMNS", "CLIP", "DEFAULT_GATES", "DERIVED_COLUMNS", "KNOWN_RATES", "METRICS",
     "NOTE_COLUMNS", "RESULT_COLUMNS", "STATUS_WORDS", "Anchor", "Dimension", "EvalCase", "Gate", "Metric",
-    "Profile", "Result", "Rubric", "Rule", "SharedPicks", "applicable_metrics", "declare_step", "metric_list",
-    "missing_fields", "note_frame", "note_row", "records", "refuse", "resolve_metrics", "scale_of",
-    "undeclared_columns",
+    "Profile", "Result", "Rubric", "Rule", "SharedPicks", "applicable_metrics", "declare_step", "holds_secret",
+    "is_secret_name", "masked", "metric_list", "missing_fields", "note_frame", "note_row", "records", "refuse",
+    "refuse_secrets", "resolve_metrics", "scale_of", "undeclared_columns", "without_secrets",
 ]  # fmt: skip

@@ -9,7 +9,11 @@ from typing import Any, Literal
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
+from ragnb.schema.secrets import holds_secret, is_secret_name, masked
+
 _CONFIG = ConfigDict(extra="forbid", hide_input_in_errors=True)
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
+_OURS = ("host", "connection", "content-length", "content-type", "transfer-encoding", "accept-encoding")
 Operator = Literal[">=", "<="]
 
 
@@ -92,7 +96,15 @@ class Rule:
 
 
 class Profile(BaseModel):
-    """An OpenAI-compatible endpoint: base URL, model, and the NAME of the variable that holds the key.
+    """An OpenAI-compatible endpoint: base URL, model, and the NAMES of the variables that hold its keys.
+
+    Parameters
+    ----------
+    base_url, model : str
+    api_key_env : str, optional
+        The environment variable of the key; without one a placeholder is sent, as local servers want.
+    headers_env : mapping of str to str, optional
+        Headers that a gateway wants, each with the environment variable that holds its value.
 
     Examples
     --------
@@ -104,15 +116,19 @@ class Profile(BaseModel):
     base_url: str
     model: str
     api_key_env: str | None = None
+    headers_env: dict[str, str] | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _no_key(cls, data: Any) -> Any:
         if isinstance(data, Mapping):
-            literal = [k for k in data if re.fullmatch(r"(?i)(api_?key|key|token|secret|password)", str(k))]
+            literal = [
+                k for k in data if k not in cls.model_fields and (str(k) == "key" or is_secret_name(str(k)))
+            ]
             if literal:
                 raise ValueError(
-                    f"{literal[0]!r} holds a key; keep it in an environment variable, named in 'api_key_env'"
+                    f"{masked(str(literal[0]))!r} holds a key; keep it in an environment variable, named in "
+                    "'api_key_env', or for a header in 'headers_env: {api-key: VARIABLE}'"
                 )
         return data
 
@@ -126,6 +142,28 @@ class Profile(BaseModel):
     @field_validator("api_key_env")
     @classmethod
     def _is_a_name(cls, name: str | None) -> str | None:
-        if name is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", name):
+        if name is not None and not _VARIABLE.fullmatch(name):
             raise ValueError("api_key_env must be an environment variable's name (A-Z, 0-9, _), not a key")
         return name
+
+    @property
+    def variables(self) -> list[str]:
+        """The environment variables that hold its keys."""
+        return [name for name in (self.api_key_env, *(self.headers_env or {}).values()) if name]
+
+    @field_validator("headers_env")
+    @classmethod
+    def _are_names(cls, headers: dict[str, str] | None) -> dict[str, str] | None:
+        seen: set[str] = set()
+        for header, variable in (headers or {}).items():
+            if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}", header) or holds_secret(header):
+                raise ValueError("headers_env holds a name that no header can have; write {api-key: VARIABLE}")
+            if header.lower() in seen or header.lower() in _OURS:
+                why = "appears twice" if header.lower() in seen else "is sent by ragnb itself"
+                raise ValueError(f"headers_env.{header} {why}; leave it out")
+            if not _VARIABLE.fullmatch(variable):
+                raise ValueError(
+                    f"headers_env.{header} must be an environment variable's name (A-Z, 0-9, _), not the value"
+                )
+            seen.add(header.lower())
+        return headers

@@ -7,10 +7,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from ragnb.errors import RagnbError
+from ragnb.schema import refuse_secrets
 
 
 class CallFailed(RagnbError):
@@ -130,7 +131,14 @@ class Cell:
 
     @cached_property
     def about(self) -> dict[str, Any]:
-        """What the key is made of: the hashes of inputs and prompt, the rest in clear."""
+        """What the key is made of: the hashes of inputs and prompt, the rest in clear.
+
+        Raises
+        ------
+        RagnbError
+            For a key of an endpoint among the parameters; see `refuse_secrets`.
+        """
+        _refuse_keys(canonical(self.parameters))
         hashes = {"inputs": digest(canonical(self.inputs)), "prompt": digest(self.prompt)}
         named = {"sample_id": self.sample_id, "what": self.what, "model": self.model, "repeat": self.repeat}
         return named | hashes | {"parameters": self.parameters, "missing": list(self.missing)}
@@ -139,6 +147,12 @@ class Cell:
     def key(self) -> str:
         """32 hexadecimal digits; equal keys are the same work, and paid for once."""
         return digest(canonical(self.about))
+
+
+@lru_cache(maxsize=64)
+def _refuse_keys(parameters: str) -> None:
+    """Look at parameters once, as thousands of cells have the same."""
+    refuse_secrets(json.loads(parameters), "parameters")
 
 
 def repeated(cells: Iterable[Cell], n: int) -> Iterator[Cell]:

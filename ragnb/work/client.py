@@ -10,10 +10,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from ragnb.errors import RagnbError, require
-from ragnb.schema import Profile
+from ragnb.schema import Profile, refuse_secrets
 from ragnb.work.budget import Budget
 from ragnb.work.cells import METER, CallFailed, Stop
-from ragnb.work.faults import Again, Redactor, chat_fault, key_of, pause, raw_text, sorted_fault
+from ragnb.work.faults import (
+    Again,
+    Redactor,
+    chat_fault,
+    headers_of,
+    key_of,
+    pause,
+    raw_text,
+    sorted_fault,
+)
 
 
 @dataclass(frozen=True)
@@ -39,8 +48,8 @@ class Client:
     Parameters
     ----------
     profile : Profile
-        Base URL, model, and the name of the environment variable that holds the key (None: no key is sent
-        but a placeholder, as local servers want).
+        Base URL, model, and the names of the environment variables that hold the key (None: no key is sent
+        but a placeholder, as local servers want) and a gateway's headers.
     concurrency : int
         Calls under way at a time.
     timeout : float
@@ -59,7 +68,7 @@ class Client:
     Raises
     ------
     RagnbError
-        For settings that make no sense, and where the variable of the key is not set.
+        For settings that make no sense, and where a variable of the profile is not set.
     MissingExtraError
         Without the extra ``judge``.
 
@@ -91,7 +100,8 @@ class Client:
         self.budget = Budget(max_calls, max_tokens)
         self.stopped: Stop | None = None
         self._key = key_of(profile)
-        self.redact = Redactor(self._key)
+        self._headers = headers_of(profile)
+        self.redact = Redactor(self._key, *self._headers.values())
         self._sdk: Any = None
         self._places = asyncio.Semaphore(concurrency)
         self._quiet_until = 0.0
@@ -120,8 +130,9 @@ class Client:
         self._places = asyncio.Semaphore(self.concurrency)
         key = self._key.get_secret_value() if self._key is not None else "no-key"
         async with self._openai.AsyncOpenAI(
-            api_key=key, base_url=self.profile.base_url, max_retries=0, timeout=self.timeout
-        ) as sdk:
+            api_key=key, base_url=self.profile.base_url, max_retries=0, timeout=self.timeout,
+            default_headers={name: value.get_secret_value() for name, value in self._headers.items()},
+        ) as sdk:  # fmt: skip
             for owner in (sdk.chat.completions, sdk.embeddings):
                 owner.create = self._guarded(owner.create, chat=owner is not sdk.embeddings)
             self._sdk = sdk
@@ -138,7 +149,8 @@ class Client:
         messages : sequence of mappings
             ``role`` and ``content``.
         **parameters
-            As the endpoint takes them: temperature, seed, max_tokens, response_format, extra_body …
+            As the endpoint takes them: temperature, seed, max_tokens, response_format, extra_body … Keys among
+            them are refused; they belong into the profile's `api_key_env` and `headers_env`.
 
         Raises
         ------
@@ -147,7 +159,8 @@ class Client:
             or filtered; for a request the endpoint calls wrong; when the last retry has failed. The loop keeps
             the raw reply.
         Stop
-            When a budget is used up, the key or model is refused, or the wait is longer than `patience`.
+            When a budget is used up, the key or model is refused, the wait is longer than `patience`, or a
+            parameter looks like a key.
         """
         got = await self.sdk.chat.completions.create(
             model=self.profile.model, messages=list(messages), **parameters
@@ -178,6 +191,7 @@ class Client:
             tenacity = require("tenacity", extra="judge")
             if asked.get("stream"):
                 raise CallFailed("streaming is not supported here; leave stream out")
+            self._refuse_keys(asked)
             tries = tenacity.AsyncRetrying(
                 retry=tenacity.retry_if_exception_type(Again),
                 stop=tenacity.stop_after_attempt(self.retries + 1),
@@ -193,6 +207,20 @@ class Client:
 
         return guarded
 
+    def _refuse_keys(self, asked: Mapping[str, Any]) -> None:
+        """Stop the run before anything is sent that looks like a key."""
+        parameters = {k: v for k, v in asked.items() if k not in ("messages", "input", "model")}
+        # The SDK's own way of sending a header; its wrapper for raw responses marks calls by one.
+        headers = parameters.pop("extra_headers", None) or {}
+        try:
+            refuse_secrets(parameters, "a parameter of the call,")
+            refuse_secrets(headers, "extra_headers,")
+        except RagnbError as error:
+            refused = str(error)
+        else:
+            return
+        raise self._stop(Stop(refused, refused=True))
+
     async def _once(self, create: Callable[..., Awaitable[Any]], chat: bool, args: Any, asked: Any) -> Any:
         """One try: wait for a place, pay, and sort what comes back."""
         async with self._places:
@@ -206,6 +234,10 @@ class Client:
                 meter.calls += 1
             fault: Exception | None = None
             try:
+                if self._headers and self._key is None and "Authorization" not in self._headers:
+                    # A gateway that takes a header of its own may refuse the placeholder.
+                    none = {"Authorization": self._openai.Omit()}
+                    asked = asked | {"extra_headers": none | dict(asked.get("extra_headers") or {})}
                 async with asyncio.timeout(self.timeout):
                     got = await create(*args, **asked)
             except Exception as error:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ragnb.errors import RagnbError
+from ragnb.errors import RagnbError, RagnbWarning
+from ragnb.work.integrity import APPLICATION, VERSION, damaged, refuse_damaged
+from ragnb.work.owners import Holder
 
-VERSION = 1
-_APPLICATION = 0x7261676E  # "ragn"
 _TABLES = """
 CREATE TABLE cells (
   key TEXT PRIMARY KEY, sample_id TEXT NOT NULL, what TEXT NOT NULL, model TEXT NOT NULL, about TEXT NOT NULL,
@@ -39,18 +41,22 @@ class Database:
     Raises
     ------
     RagnbError
-        For a file that is no store, or a store of another version. Neither is touched.
+        For a file that is no store, a damaged store, or one of another version. None is touched.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, patience: float = 60.0) -> None:
         self.path = path
+        self.patience = patience
         self._lock = threading.RLock()
         if path is not None:
-            _refuse_foreign(path)
+            if path.is_dir():
+                raise RagnbError(f"{path} is a folder; name a file for the store, such as {path / 'runs.sqlite'}")
+            if path.exists():
+                refuse_damaged(path)
             path.parent.mkdir(parents=True, exist_ok=True)
         with self._worded():
             self._file = sqlite3.connect(
-                path or ":memory:", timeout=60, isolation_level=None, check_same_thread=False
+                path or ":memory:", timeout=2, isolation_level=None, check_same_thread=False
             )
             try:
                 self._prepare()
@@ -59,22 +65,15 @@ class Database:
                 raise
 
     def _prepare(self) -> None:
-        version = self._pragma("user_version")
-        empty = not self._file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if self._pragma("application_id") != _APPLICATION and not empty:
-            raise RagnbError(f"{self.path}: this database is no store of ragnb; name another file")
-        if not empty and version != VERSION:
-            raise RagnbError(
-                f"{self.path}: a store of version {version}; this ragnb reads version {VERSION}. "
-                "Read it with the ragnb that wrote it, or name a new file"
-            )
         if self.path is not None and self._pragma("journal_mode = WAL") != "wal":
             raise RagnbError(f"{self.path}: this file system cannot hold a store; put it on a local disk")
+        if self._file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            return
         with self.writing() as file:
             if not file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 for statement in _TABLES.split(";"):
                     file.execute(statement)
-                file.execute(f"PRAGMA application_id = {_APPLICATION}")
+                file.execute(f"PRAGMA application_id = {APPLICATION}")
                 file.execute(f"PRAGMA user_version = {VERSION}")
 
     def _pragma(self, words: str) -> object:
@@ -100,7 +99,7 @@ class Database:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
-        self._file.execute(begin)
+        self._begin(begin)
         try:
             yield
             self._file.execute("COMMIT")
@@ -109,24 +108,43 @@ class Database:
                 self._file.execute("ROLLBACK")
             raise
 
+    def _begin(self, begin: str) -> None:
+        """Begin when no other process writes; a wait is told and has an end, on a clock that nobody sets."""
+        started, told = time.monotonic(), False
+        while True:
+            try:
+                self._file.execute(begin)
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+            if time.monotonic() - started >= self.patience:
+                raise RagnbError(
+                    f"{self.path}: {self._writers()} has been writing to this store for {self.patience:g} s; "
+                    "stop it, then run the same again"
+                )
+            if not told:
+                told = True
+                warnings.warn(
+                    f"waiting until {self._writers()} has written to {self.path}", RagnbWarning, stacklevel=2
+                )
+
+    def _writers(self) -> str:
+        """The holders of cells, one of which it must be that writes; readers need no lock."""
+        owners = self._file.execute("SELECT DISTINCT owner FROM claims")
+        return " or ".join(str(Holder.of(owner)) for (owner,) in owners) or "another process"
+
     @contextmanager
     def _worded(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or "decode to UTF-8" in str(error):
+                raise damaged(self.path, str(error)) from error
             raise RagnbError(f"{self.path or 'the store in memory'}: {error}") from error
 
     def close(self) -> None:
         """Close the file; closing twice is fine."""
         with self._lock:
             self._file.close()
-
-
-def _refuse_foreign(path: Path) -> None:
-    if path.is_dir():
-        raise RagnbError(f"{path} is a folder; name a file for the store, such as {path / 'runs.sqlite'}")
-    if path.exists():
-        with path.open("rb") as file:
-            head = file.read(16)
-        if head not in (b"", b"SQLite format 3\0"):
-            raise RagnbError(f"{path}: this file is no store of ragnb; name another file")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from itertools import takewhile
 from typing import Any
@@ -19,6 +21,7 @@ from ragnb.work.cells import CallFailed, Stop
 _REFUSED = (401, 402)
 _REFUSED_AT_FIRST = (403, 404)
 _PASSING = (408, 409, 425, 429)
+_SCHEME = re.compile(r"(?i)^(?:bearer|basic|token|key)\s+")
 
 
 class Again(Exception):
@@ -33,7 +36,9 @@ class Again(Exception):
 
 
 class Redactor:
-    """Takes a key out of texts: whole, as JSON or a URL writes it, and its beginnings of 8 characters and more.
+    """Takes keys out of texts: whole, as JSON or a URL writes them, and their beginnings of 8 characters and more.
+
+    A header's value of fewer than 8 characters is taken out where it stands as a word of its own.
 
     Examples
     --------
@@ -41,18 +46,31 @@ class Redactor:
     'Incorrect API key: [key]***'
     """
 
-    def __init__(self, key: SecretStr | None) -> None:
-        self._key = key
+    def __init__(self, *keys: SecretStr | None) -> None:
+        # An endpoint may echo what follows "Bearer" alone. Longest first, as one key may begin another.
+        plain = {_SCHEME.sub("", key.get_secret_value()) for key in keys if key is not None}
+        self._keys = [SecretStr(key) for key in sorted(plain, key=len, reverse=True)]
 
     def __call__(self, text: str) -> str:
-        """Return the text with ``[key]`` in the key's place."""
-        if self._key is None:
-            return text
-        key = self._key.get_secret_value()
-        for form in {json.dumps(key)[1:-1], quote(key, safe=""), quote(key)} - {key}:
-            text = text.replace(form, "[key]")
-        head, *pieces = text.split(key[:8])
-        return head + "".join(f"[key]{piece[_common(piece, key[8:]) :]}" for piece in pieces)
+        """Return the text with ``[key]`` in the place of each key."""
+        for secret in self._keys:
+            key = secret.get_secret_value()
+            if len(key) < 8:
+                text = re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", "[key]", text)
+                continue
+            for form in {json.dumps(key)[1:-1], quote(key, safe=""), quote(key)} - {key}:
+                text = text.replace(form, "[key]")
+            head, *pieces = text.split(key[:8])
+            text = head + "".join(f"[key]{piece[_common(piece, key[8:]) :]}" for piece in pieces)
+        return text
+
+    def value(self, value: Any) -> Any:
+        """Return a JSON value with ``[key]`` in the place of each key in its texts."""
+        if isinstance(value, Mapping):
+            return {self(str(name)): self.value(item) for name, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.value(item) for item in value]
+        return self(value) if isinstance(value, str) else value
 
 
 def _common(one: str, other: str) -> int:
@@ -73,16 +91,44 @@ def key_of(profile: Profile) -> SecretStr | None:
     >>> key_of(Profile(base_url="http://127.0.0.1:8080/v1", model="small")) is None
     True
     """
-    name = profile.api_key_env
-    if name is None:
-        return None
-    key = os.environ.get(name, "").strip()
-    if not key:
+    return None if profile.api_key_env is None else _variable("api_key_env", profile.api_key_env)
+
+
+def headers_of(profile: Profile) -> dict[str, SecretStr]:
+    """Read the values of a gateway's headers from the environment.
+
+    Raises
+    ------
+    RagnbError
+        Where a variable is not set or blank, or holds what no header can.
+
+    Examples
+    --------
+    >>> headers_of(Profile(base_url="http://127.0.0.1:8080/v1", model="small"))
+    {}
+    """
+    headers = {}
+    for name, variable in (profile.headers_env or {}).items():
+        where = f"headers_env.{name}"
+        value = _variable(where, variable)
+        if not re.fullmatch(r"[\x20-\x7e\t]+", value.get_secret_value()):
+            raise RagnbError(
+                f"{where}={variable!r}: the value of this environment variable holds a line break or characters "
+                "beyond ASCII, which no header can; set it anew"
+            )
+        # The SDK sends its own under this spelling, which ours must take the place of.
+        headers["Authorization" if name.lower() == "authorization" else name] = value
+    return headers
+
+
+def _variable(where: str, name: str) -> SecretStr:
+    value = os.environ.get(name, "").strip()
+    if not value:
         raise RagnbError(
-            f"api_key_env={name!r}: this environment variable is not set; set it where ragnb runs "
+            f"{where}={name!r}: this environment variable is not set; set it where ragnb runs "
             f"(export {name}=…), and never write the key into a file"
         )
-    return SecretStr(key)
+    return SecretStr(value)
 
 
 def sorted_fault(error: Exception, redact: Redactor, timeout: float, *, fresh: bool) -> Exception:

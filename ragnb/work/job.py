@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 import time
 import traceback
@@ -14,12 +13,14 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
-from ragnb.work.cells import METER, CallFailed, Cell, Meter, Outcome, Stop, canonical
+from ragnb.errors import listing
+from ragnb.work.cells import METER, CallFailed, Cell, Meter, Outcome, Stop
 from ragnb.work.client import Client
 from ragnb.work.store import Store
 
 Work = Callable[[Cell], Awaitable[Outcome]]
 _LOOK = 0.25  # seconds between looks at what another process holds
+_QUIET = 2.0  # seconds of such a wait before it is told
 
 
 class Job:
@@ -33,6 +34,7 @@ class Job:
         self.mark = store.mark()
         self.open = len({cells[position].key for position in store.pending(run, self.mark)})
         self.done = 0
+        self.notices: deque[str] = deque()  # for the caller's thread, which warns
         self.ended = threading.Event()
         self.error: BaseException | None = None
         self.stopping: Stop | None = None
@@ -65,7 +67,7 @@ class Job:
     async def _all(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._disk = ThreadPoolExecutor(1, "ragnb-store")
-        self._dealing, self._news = asyncio.Lock(), asyncio.Event()
+        self._dealing, self._news, self._freed = asyncio.Lock(), asyncio.Event(), asyncio.Event()
         async with AsyncExitStack() as stack:
             for client in self.clients:
                 await stack.enter_async_context(client.open())
@@ -101,6 +103,7 @@ class Job:
                 await self._keep(cell, self._without_keys(_measured(outcome, meter, seconds)))
             finally:
                 del self._under_way[place]
+                self._freed.set()
 
     async def _outcome(self, cell: Cell, meter: Meter) -> Outcome | None:
         """Do one cell; None where the run stops and the cell stays pending."""
@@ -130,9 +133,7 @@ class Job:
     def _without_keys(self, outcome: Outcome) -> Outcome:
         """Take the clients' keys out of every text, wherever an endpoint or a library has echoed them."""
         for client in self.clients:
-            value = outcome.value
-            if (text := canonical(value)) != (clean := client.redact(text)):
-                value = json.loads(clean)
+            value = client.redact.value(outcome.value)
             reason = None if outcome.reason is None else client.redact(outcome.reason)
             outcome = replace(
                 outcome, value=value, reason=reason, replies=tuple(map(client.redact, outcome.replies))
@@ -148,6 +149,11 @@ class Job:
                 if not self._taken:
                     return None
                 cell = self.cells[self._taken[0]]
+                if not cell.missing and self._full(cell, reserved=True) and not self._full(cell):
+                    # What is reserved for cells under way may not all be needed: the end of one makes room.
+                    self._freed.clear()
+                    await self._freed.wait()
+                    continue
                 full = None if cell.missing else self._full(cell)
                 if full is None:
                     self._taken.popleft()
@@ -159,31 +165,46 @@ class Job:
 
     async def _claim(self) -> None:
         """Claim the next cells; at the end, wait for those that another process holds."""
+        begun, told = time.monotonic(), False
         while self.stopping is None:
             found = await (self._ahead or self._on_disk(self._claimed))
             self._ahead = None
             self._taken.extend(found)
-            if found or not await self._on_disk(self._held):
+            if found or not (held := await self._on_disk(self._held)):
                 return
+            if not told and time.monotonic() - begun >= _QUIET:
+                told = True
+                self.notices.append(await self._on_disk(self._waiting, held))
             self._next = 0
             await asyncio.sleep(_LOOK)
 
     def _claimed(self) -> list[int]:
         found = self.store.claim(self.run, 2 * self.most, mark=self.mark, start=self._next)
+        while self.store.taken_over:
+            self.notices.append(self.store.taken_over.pop())
         self._next = found[-1] + 1 if found else self._next
         return found
 
-    def _held(self) -> bool:
-        """Whether cells are open that none of our workers has under way."""
+    def _held(self) -> int:
+        """How many cells are open that none of our workers has under way."""
         own = {cell.key for cell, _ in list(self._under_way.values())}
-        return any(self.cells[place].key not in own for place in self.store.pending(self.run, self.mark))
+        return sum(self.cells[place].key not in own for place in self.store.pending(self.run, self.mark))
 
-    def _full(self, cell: Cell) -> Stop | None:
-        """Whether a budget has no room for this cell beside those under way."""
-        calls = cell.calls + sum(max(0, c.calls - meter.calls) for c, meter in self._under_way.values())
+    def _waiting(self, n: int) -> str:
+        """Say whom we wait for."""
+        claims = self.store.claims()
+        names = listing(f"process {row.process} on {row.host} (until {row.until})" for row in claims.itertuples())
+        return (
+            f"waiting for {n} cells that another process holds: {names}. A holder that gives no sign of life for "
+            f"{self.store.lease:g} s loses them to this run"
+        )
+
+    def _full(self, cell: Cell, *, reserved: bool = False) -> Stop | None:
+        """Whether a budget has no room for this cell, or none beside what those under way may still need."""
+        others = list(self._under_way.values()) if reserved else []
+        calls = cell.calls + sum(max(0, c.calls - meter.calls) for c, meter in others)
         tokens = cell.tokens + sum(
-            max(0, c.tokens - (meter.tokens_in or 0) - (meter.tokens_out or 0))
-            for c, meter in self._under_way.values()
+            max(0, c.tokens - (meter.tokens_in or 0) - (meter.tokens_out or 0)) for c, meter in others
         )
         return next((full for client in self.clients if (full := client.budget.full(calls, tokens))), None)
 

@@ -121,17 +121,29 @@ def run_cells(
             try:
                 job.ended.wait(0.1)
                 advance(job.done)
+                _warn(job)
                 if job.ended.is_set():
                     thread.join()
             except KeyboardInterrupt:
                 interrupts += 1
                 job.stop(at_once=interrupts > 1)
         advance(job.done)
+    _warn(job)
     if job.error is not None:
         raise job.error
     run = Run(job.run, store.frame(job.run), str(job.stopping) if job.stopping else None)
     _say(run, store, interrupts)
     return run
+
+
+def _warn(job: Job) -> None:
+    """Pass on what the job has to say while it runs; where a warning is an error, the run stops."""
+    while job.notices:
+        try:
+            warnings.warn(job.notices.popleft(), RagnbWarning, stacklevel=3)
+        except RagnbWarning:
+            job.stop(at_once=True)
+            raise
 
 
 def _say(run: Run, store: Store, interrupts: int) -> None:

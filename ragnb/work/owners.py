@@ -6,8 +6,10 @@ import importlib
 import json
 import os
 import socket
+import time
 import uuid
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -24,19 +26,62 @@ def _place() -> str:
 def new_owner() -> str:
     """Return a name for one holder in this process, by which others can tell whether the process lives."""
     pid = os.getpid()
-    return json.dumps([_place(), pid, _born(pid), uuid.uuid4().hex])
+    return json.dumps([_place(), pid, _born(pid), uuid.uuid4().hex, time.time()])
 
 
-def is_gone(owner: str) -> bool:
-    """Whether the holder's process is known to have ended; False for one on another machine or container.
+@dataclass(frozen=True)
+class Holder:
+    """A process that holds cells, as its name in the store describes it.
+
+    Parameters
+    ----------
+    place : str
+        Host, boot and container.
+    process : int or None
+        Its id; None where the name cannot be read.
+    born, since : float or None
+        Seconds since 1970: when the process started, and when it opened the store.
 
     Examples
     --------
-    >>> is_gone(new_owner())
-    False
+    >>> holder = Holder.of(new_owner())
+    >>> holder.is_here, holder.is_gone
+    (True, False)
+    >>> print(Holder.of('["build-7 ab12", 4711, 1.0, "f00"]'))
+    process 4711 on build-7
     """
-    place, pid, born, _ = json.loads(owner)
-    return bool(place == _place() and _born(pid) != born)
+
+    place: str
+    process: int | None = None
+    born: float | None = None
+    since: float | None = None
+
+    @classmethod
+    def of(cls, owner: str) -> Holder:
+        """Read the name of a holder; stores of earlier versions do not say since when."""
+        try:
+            place, process, born, _, *since = json.loads(owner)
+            return cls(str(place), int(process), born, float(since[0]) if since else None)
+        except (TypeError, ValueError):
+            return cls(owner)
+
+    @property
+    def host(self) -> str:
+        """The name of its machine or container."""
+        return self.place.partition(" ")[0]
+
+    @property
+    def is_here(self) -> bool:
+        """Whether its process id means something here: the same host, boot and container."""
+        return self.place == _place()
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether its process is known to have ended; False for one on another machine or container."""
+        return self.is_here and self.process is not None and _born(self.process) != self.born
+
+    def __str__(self) -> str:
+        return f"process {self.process or '?'} on {self.host or '?'}"
 
 
 def _born(pid: int) -> float | None:
@@ -45,5 +90,5 @@ def _born(pid: int) -> float | None:
     try:
         process = psutil.Process(pid)
         return None if process.status() == psutil.STATUS_ZOMBIE else float(process.create_time())
-    except psutil.Error:
+    except (psutil.Error, ValueError, OverflowError):
         return None

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ragnb.errors import RagnbError
+from ragnb.schema import without_secrets
 from ragnb.work.cells import Cell, Outcome, canonical, digest
 from ragnb.work.database import Database
-from ragnb.work.owners import is_gone, new_owner
-from ragnb.work.tables import OF_RUN, all_runs, compared, run_frame
+from ragnb.work.owners import Holder, new_owner
+from ragnb.work.tables import OF_RUN, all_runs, compared, refuse_systems, run_frame
 
 if TYPE_CHECKING:
     import sqlite3
@@ -28,7 +29,8 @@ class Store:
     """Cells and what came of them, in one file that survives ``kill -9``.
 
     Several processes may work on one store at a time: a cell is claimed before it is paid for. A claim ends
-    with the process that holds it, or after `lease` seconds without a sign of life from another container.
+    with the process that holds it, at its date, or when it has given no sign of life for `lease` seconds on our
+    own clock, whatever its date.
 
     Parameters
     ----------
@@ -59,7 +61,11 @@ class Store:
         self.path = Path(path) if path is not None else None
         self.lease = lease
         self._owner = new_owner()
-        self._database = Database(self.path)
+        self._signs: dict[
+            str, tuple[tuple[float, int], float]
+        ] = {}  # of holders: the last sign of life, and until when it counts
+        self.taken_over: list[str] = []  # of whom, for the run to tell
+        self._database = Database(self.path, lease)
 
     def __enter__(self) -> Store:
         return self
@@ -93,7 +99,8 @@ class Store:
                     file.execute("UPDATE runs SET name = ? WHERE run = ?", [_clean(name), run])
                 return run
             file.execute(
-                "INSERT INTO runs VALUES (?, ?, ?, ?)", [run, _clean(name), _now(), canonical(dict(about or {}))]
+                "INSERT INTO runs VALUES (?, ?, ?, ?)",
+                [run, _clean(name), _now(), canonical(without_secrets(dict(about or {})))],
             )
             file.executemany("INSERT INTO cells VALUES (?, ?, ?, ?, ?, NULL) ON CONFLICT DO NOTHING", rows)
             places = [
@@ -133,20 +140,51 @@ class Store:
 
         What another living process holds is passed over. A claimed cell is ours until `append` or `release`.
         """
-        now = time.time()
         with self._database.writing(durable=False) as file:
-            owners = [owner for (owner,) in file.execute("SELECT DISTINCT owner FROM claims")]
-            file.executemany("DELETE FROM claims WHERE owner = ?", [[o] for o in owners if is_gone(o)])
-            file.execute("DELETE FROM claims WHERE until < ?", [now])
+            file.executemany("DELETE FROM claims WHERE owner = ?", [[owner] for owner in self._dead(file)])
             found = file.execute(
                 f"SELECT p.key, p.position {OF_RUN} AND {_OPEN} AND p.position >= :start "
                 "AND p.key NOT IN (SELECT key FROM claims) ORDER BY p.position LIMIT :most",
                 {"run": run, "mark": mark, "start": start, "most": most},
             ).fetchall()
             first = dict(reversed(found))  # of work that stands there twice, the first place
-            rows = [(key, self._owner, now + self.lease) for key in first]
+            rows = [(key, self._owner, time.time() + self.lease) for key in first]
             file.executemany("INSERT INTO claims VALUES (?, ?, ?)", rows)
         return sorted(first.values())
+
+    def _dead(self, file: sqlite3.Connection) -> list[str]:
+        """Holders whose claims are over.
+
+        A claim's date is of its holder's clock, which may differ from ours, and both may be set while we wait. So
+        it says only how long to wait from the moment when we first saw it, at most one lease.
+        """
+        dead, now = [], time.monotonic()
+        for owner, until, n in file.execute("SELECT owner, max(until), count(*) FROM claims GROUP BY owner"):
+            holder, sign, left = Holder.of(owner), (until, n), until - time.time()
+            if owner not in self._signs or self._signs[owner][0] != sign:
+                self._signs[owner] = sign, now + min(left, self.lease)
+            if holder.is_gone or (owner != self._owner and now >= self._signs[owner][1]):
+                dead.append(owner)
+                if left > 0 and not holder.is_gone:
+                    self.taken_over.append(f"{holder} gave no sign of life; its {n} cells are taken over")
+        return dead
+
+    def claims(self) -> pd.DataFrame:
+        """Return who holds cells of any run.
+
+        Returns
+        -------
+        DataFrame
+            One row a holder: ``process`` (its id), ``host, cells, since`` (when it opened the store; None where it
+            does not say) and ``until`` (when its claims end unless it renews them), both in UTC.
+        """
+        with self._database.reading() as file:
+            found = file.execute("SELECT owner, count(*), max(until) FROM claims GROUP BY owner")
+            rows = [(Holder.of(owner), n, until) for owner, n, until in found]
+        return pd.DataFrame(
+            [(who.process, who.host, n, _date(who.since), _date(until)) for who, n, until in rows],
+            columns=["process", "host", "cells", "since", "until"], dtype=object,
+        )  # fmt: skip
 
     def renew(self) -> None:
         """Give a sign of life: our claims hold for another `lease` seconds."""
@@ -232,12 +270,30 @@ class Store:
             One row a metric (for values that are mappings, ``what.part``): ``metric, old, new`` (means), ``value``
             (mean of new − old) with its interval ``low, high``, ``n`` samples, ``n_clusters``, ``n_changed``.
             Repeats enter as their mean; samples of one cluster count as alike, those without one as independent.
+
+        Raises
+        ------
+        RagnbError
+            For a run that the store does not hold, and one with several answers to a sample.
         """
-        return compared(self.frame(old), self.frame(new), level)
+        frames = self.frame(old), self.frame(new)
+        for run, frame in zip((old, new), frames, strict=True):
+            refuse_systems(frame, run)
+        return compared(*frames, level)
 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _date(seconds: float | None) -> str | None:
+    """Seconds since 1970 as a date; what lies beyond the calendar as the number."""
+    if seconds is None:
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    except (OverflowError, ValueError, OSError):
+        return f"{seconds:g}"
 
 
 def _clean(text: str) -> str:

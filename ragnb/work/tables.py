@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb import stats
-from ragnb.errors import unknown
+from ragnb.errors import RagnbError, unknown
 from ragnb.work.database import Database
 
 OF_RUN = (
@@ -91,6 +91,20 @@ def compared(old: pd.DataFrame, new: pd.DataFrame, level: float) -> pd.DataFrame
         rows.append((metric, *means, *ends, found.n, found.n_clusters, changed))
     columns = ["metric", "old", "new", "value", "low", "high", "n", "n_clusters", "n_changed"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def refuse_systems(frame: pd.DataFrame, run: str) -> None:
+    """Refuse a run that holds several answers to one sample: a mean over systems says nothing of any of them."""
+    task = frame["what"].str.partition("/")[0]  # rubric/contexts and rubric/alone judge the same
+    answers = frame.groupby([frame["sample_id"].map(repr), task, "repeat"], sort=False)["key"].nunique()
+    if (answers > 1).any():
+        sample, what = answers.sort_values(ascending=False).index[0][:2]
+        raise RagnbError(
+            f"run={run!r} holds {answers.max()} answers to sample {sample} ({what}), as of several systems; their "
+            "mean says nothing of any of them. Give each system a run of its own, such as by ragnb judge SCENARIO "
+            "-p 'where={system: NAME}' with the same --store (what is judged already is not judged again), and "
+            "compare those runs"
+        )
 
 
 def _scores(frame: pd.DataFrame) -> pd.DataFrame:
