@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import warnings
 from io import BytesIO, StringIO
 from os import PathLike
 from pathlib import Path
@@ -105,7 +106,9 @@ def _svg(figure: Any) -> Safe:
 
     written = StringIO()
     nothing = dict.fromkeys(["Creator", "Date", "Format", "Type"])
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "ragnb"}):
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "ragnb"}), warnings.catch_warnings():
+        # The text stays text: a font of this machine serves to measure it, the reader's own to show it.
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from", UserWarning)
         figure.savefig(written, format="svg", metadata=nothing, transparent=True)
     root = ElementTree.fromstring(written.getvalue())
     _bare(root)
