@@ -10,6 +10,7 @@ from typing import Any
 from ragnb.assessment import breakdowns, judge, streams, words
 from ragnb.assessment.inputs import Inputs, gather
 from ragnb.assessment.result import Assessment
+from ragnb.assessment.stages import join_stages
 from ragnb.diagnostics import RULES, diagnose, failure_summary
 from ragnb.diagnostics.rules import warning_bars
 from ragnb.errors import RagnbError
@@ -63,6 +64,8 @@ def assess(source: Any, **overrides: Any) -> Assessment:
     """
     scenario, frame = opened(source, overrides)
     inputs = gather(scenario, frame)
+    if frame is None:
+        join_stages(scenario, inputs)
     try:
         return _sheet(with_clusters(scenario, inputs), inputs)
     finally:

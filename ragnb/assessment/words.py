@@ -83,6 +83,7 @@ def notes(
         rows.append(note_row("questions_independent", "", load(lang)("note.questions_independent")))
     rows += least_set_note(means, metrics, lang=lang)
     rows += _judge_notes(card, metrics, lang)
+    rows += inputs.stages
     rows += _setting_notes(scenario, inputs, systems)
     rows += _gate_notes(scenario, gates)
     rows += _trace_notes(inputs, lang)
