@@ -81,7 +81,7 @@ def kernel_times(editor: Any, presses: int = 100) -> dict[str, float]:
     for i in range(presses):
         weights = model.metric_weights | {name: 0.5 + i / 100}
         calls = {
-            "means": lambda weights=weights: [m.means(weights) for m in (model._pooled, model._by)],
+            "means": lambda weights=weights: [m.means(metric_weights=weights) for m in (model._pooled, model._by)],
             "numbers": model._compute,
             "view": lambda i=i: model.set("metric_weights", name, 0.5 + i / 100),
         }

@@ -125,7 +125,7 @@ def _rates(folder: Path, file: str) -> Iterator[Population]:
         traces = pd.DataFrame([json.loads(line) for line in lines])
     gold = pd.DataFrame(json.loads((folder / "qaset.json").read_text(encoding="utf-8")))
     names = {"q": "question", "qid": "sample_id"}
-    labelled = label_traces(traces.rename(columns=names), gold.rename(columns=names), join="question")
+    labelled = label_traces(traces.rename(columns=names), gold=gold.rename(columns=names), join="question")
     documents = labelled.get("doc_name", labelled["sample_id"])
     for rate in ("answer_precision", "over_refusal", "under_refusal", "citation_hit_rate", "retrieval_recall"):
         yield real(f"{folder.name} {rate}", labelled[rate], documents, 0, 1)

@@ -205,7 +205,7 @@ def sections(rows: int, folder: Path, runs: int) -> None:
     if rows <= 10_000:
         ways |= rivals(dicts)
     show(f"Means, intervals, weighted score, {rows:,} rows", in_turn(ways, runs), runs)
-    score = lambda name: rn.weighted_score(forms[name], WEIGHTS)  # noqa: E731
+    score = lambda name: rn.weighted_score(forms[name], metric_weights=WEIGHTS)  # noqa: E731
     assert np.allclose(score("pandas").to_numpy(), np.array(loop_scores(dicts), dtype=float), equal_nan=True)
     ways = {"plain loop": lambda: loop_scores(dicts)}
     ways |= {f"ragnb, {name}": lambda name=name: score(name) for name in ("pandas", "Polars")}
@@ -220,7 +220,10 @@ def sections(rows: int, folder: Path, runs: int) -> None:
     ways |= {f"ragnb, {name}": lambda name=name: diagnose(name) for name in ("pandas", "Polars")}
     show(f"Diagnoses, {rows:,} rows, {len(wanted)} metrics past their bar", in_turn(ways, runs), runs)
     cells = rn.moments(forms["pandas"])
-    again = {"plain loop": lambda: loop(dicts), "ragnb": lambda: cells.means(WEIGHTS, DOC_WEIGHTS)}
+    again = {
+        "plain loop": lambda: loop(dicts),
+        "ragnb": lambda: cells.means(metric_weights=WEIGHTS, doc_weights=DOC_WEIGHTS),
+    }
     show(f"Means for other weights, {rows:,} rows, {cells.cells.size:,} cells", in_turn(again, runs), runs)
 
 
@@ -266,8 +269,12 @@ def bootstraps(rows: int, small: int, runs: int) -> None:
         return lambda: scipy_stats.bootstrap((values,), np.mean, batch=max(1, 4_000_000 // len(values)), **draw)
 
     cells = rn.moments(scores)
-    ways: Ways = {"ragnb, moments and bootstrap": lambda: rn.moments(scores).bootstrap(WEIGHTS, DOC_WEIGHTS)}
-    ways["ragnb, bootstrap of moments"] = lambda: cells.bootstrap(WEIGHTS, DOC_WEIGHTS)
+    ways: Ways = {
+        "ragnb, moments and bootstrap": lambda: rn.moments(scores).bootstrap(
+            metric_weights=WEIGHTS, doc_weights=DOC_WEIGHTS
+        )
+    }
+    ways["ragnb, bootstrap of moments"] = lambda: cells.bootstrap(metric_weights=WEIGHTS, doc_weights=DOC_WEIGHTS)
     times = in_turn(ways, runs)
     wall, cpu = time.perf_counter(), time.process_time()
     scipy_way(x)()
@@ -280,7 +287,9 @@ def bootstraps(rows: int, small: int, runs: int) -> None:
         from trulens.core.utils.stats import bootstrap_ci
 
         ways["TruLens bootstrap_ci, one metric"] = lambda: bootstrap_ci(y, n_bootstrap=2_000)
-    ways["ragnb, moments and bootstrap"] = lambda: rn.moments(few).bootstrap(WEIGHTS, DOC_WEIGHTS)
+    ways["ragnb, moments and bootstrap"] = lambda: rn.moments(few).bootstrap(
+        metric_weights=WEIGHTS, doc_weights=DOC_WEIGHTS
+    )
     show(f"Bootstrap, 2,000 resamples, {small:,} rows", in_turn(ways, runs), runs)
 
 
@@ -289,22 +298,23 @@ def hundred(folder: Path, runs: int) -> None:
     frame = frames(100, folder)["pandas"]
     start = ROOT / "data" / "quickstart"
     traces, gold = readers.read_traces(start / "traces.strong.jsonl"), readers.read_gold(start / "gold.json")
-    labelled = rn.label_traces(traces, gold).head(100)
+    labelled = rn.label_traces(traces, gold=gold).head(100)
     table, cells = means(frame), rn.moments(frame)
     ways: Ways = {
         "weighted_means": lambda: means(frame), "moments": lambda: rn.moments(frame),
-        "Moments.means": lambda: cells.means(WEIGHTS), "Moments.merge": lambda: cells.merge(cells),
-        "weighted_score": lambda: rn.weighted_score(frame, WEIGHTS), "weigh": lambda: rn.weigh(frame, WEIGHTS),
+        "Moments.means": lambda: cells.means(metric_weights=WEIGHTS), "Moments.merge": lambda: cells.merge(cells),
+        "weighted_score": lambda: rn.weighted_score(frame, metric_weights=WEIGHTS),
+        "weigh": lambda: rn.weigh(frame, metric_weights=WEIGHTS),
         "weights.histogram": lambda: rw.histogram(frame), "weights.quantiles": lambda: rw.quantiles(frame),
         "diagnose": lambda: rn.diagnose(frame), "failure_modes": lambda: rn.failure_modes(frame),
         "diagnostics.failure_summary": lambda: diagnostics.failure_summary(frame),
         "check_gates": lambda: rn.check_gates(table), "assess": lambda: rn.assess(frame),
         "refusal_metrics": lambda: rn.refusal_metrics(labelled),
-        "label_traces": lambda: rn.label_traces(traces.head(100), gold),
+        "label_traces": lambda: rn.label_traces(traces.head(100), gold=gold),
         "read_gold": lambda: rn.read_gold(start / "gold.json"),
         "read_traces": lambda: rn.read_traces(start / "traces.strong.jsonl"),
         "read_scores": lambda: rn.read_scores(start / "scores_simulated.csv"),
-        "Moments.bootstrap (2,000 resamples)": lambda: cells.bootstrap(WEIGHTS),
+        "Moments.bootstrap (2,000 resamples)": lambda: cells.bootstrap(metric_weights=WEIGHTS),
     }  # fmt: skip
     times = in_turn(ways, max(runs, 21))
     print(f"\n100 rows of pandas, median of {max(runs, 21)}: ms of wall time (processor time)")

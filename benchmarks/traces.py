@@ -191,7 +191,7 @@ def mean(rows: list[dict], rate: str) -> tuple[float, int, float, float]:
 def ours(folder: Path, name: str, engine: str) -> Result:
     """Read, label, average with clustered intervals."""
     traces = rn.read_traces(folder / name, engine=engine)
-    labelled = rn.label_traces(traces, rn.read_gold(folder / "gold.json"), patterns=PATTERNS)
+    labelled = rn.label_traces(traces, gold=rn.read_gold(folder / "gold.json"), patterns=PATTERNS)
     means = rn.refusal_metrics(labelled)
     return {row.metric: (row.numerator, row.n, row.low, row.high) for row in means.itertuples()}
 

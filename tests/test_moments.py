@@ -62,7 +62,7 @@ def by_rows(frame, cluster, metric_weights, doc_weights):
     names = composed if cluster is None else frame[cluster]
     own = [name if isinstance(name, str) else i for i, name in enumerate(names)]
     v = np.array([doc_weights.get(d, 1.0) if isinstance(d, str) else 1.0 for d in composed], dtype=float)
-    columns = frame[NAMES].assign(weighted_score=quiet(rn.weighted_score, frame, metric_weights))
+    columns = frame[NAMES].assign(weighted_score=quiet(rn.weighted_score, frame, metric_weights=metric_weights))
     for name, x in columns.items():
         s = x.notna().to_numpy() & (v > 0)
         scored, weights = x.to_numpy()[s], v[s]
@@ -89,7 +89,7 @@ def test_merged_and_stored_parts_are_the_rows_left_out_one_by_one(tmp_path_facto
     merged = moments(frame[:at], **how).merge(moments(frame[at:], **how))
     path = tmp_path_factory.mktemp("stored") / "m.parquet"
     stored = Moments.from_parquet(merged.to_parquet(path))
-    table = quiet(stored.means, weights, doc_weights)
+    table = quiet(stored.means, metric_weights=weights, doc_weights=doc_weights)
     groups = frame["system"].fillna("") if how["by"] else pd.Series("", index=frame.index)
     keys = [key for key in ("B", "甲系统", "") if (groups == key).any()] if how["by"] else [""]
     want = [
@@ -134,13 +134,16 @@ def test_many_blocks_merge_into_the_moments_of_all_rows():
     frame = pd.DataFrame(rng.beta(2, 1, (4000, 12)), columns=[f"m{k}" for k in range(12)])
     frame = frame.mask(rng.random(frame.shape) < 0.1).assign(doc_name=rng.choice([*"abcdefgh", None], 4000))
     metrics = [rn.Metric(f"m{k}") for k in range(12)]
-    blocks = [moments(frame[i : i + 250], metrics) for i in range(0, 4000, 250)]
-    merged, whole = blocks[0], moments(frame, metrics)
+    blocks = [moments(frame[i : i + 250], metrics=metrics) for i in range(0, 4000, 250)]
+    merged, whole = blocks[0], moments(frame, metrics=metrics)
     assert blocks[0].cells.size == 250
     for block in blocks[1:]:
         merged = merged.merge(block)
     assert merged.cells.size < 0.5 * sum(block.cells.size for block in blocks)
-    close(merged.means({"m3": 2}, {"a": 4, "h": 0}), whole.means({"m3": 2}, {"a": 4, "h": 0}))
+    close(
+        merged.means(metric_weights={"m3": 2}, doc_weights={"a": 4, "h": 0}),
+        whole.means(metric_weights={"m3": 2}, doc_weights={"a": 4, "h": 0}),
+    )
 
 
 @pytest.mark.parametrize(
@@ -178,7 +181,10 @@ def test_what_is_written_is_read_with_the_same_bits(tmp_path_factory, rows, how)
     before = moments(frame_of(rows), **how)
     after = Moments.from_parquet(before.to_parquet(tmp_path_factory.mktemp("bits") / "m.parquet"))
     same_bits(before, after)
-    one, two = before.means({"faithfulness": 0.3}), after.means({"faithfulness": 0.3})
+    one, two = (
+        before.means(metric_weights={"faithfulness": 0.3}),
+        after.means(metric_weights={"faithfulness": 0.3}),
+    )
     pd.testing.assert_frame_equal(one, two, check_exact=True)
     assert json.dumps(one.attrs) == json.dumps(two.attrs)
 
@@ -186,11 +192,13 @@ def test_what_is_written_is_read_with_the_same_bits(tmp_path_factory, rows, how)
 def test_endless_ranges_odd_names_and_new_folders_are_stored(tmp_path):
     names = pd.Series(["\ud800", 'a"sha256": "\x00\n'], dtype=object)
     frame = pd.DataFrame({"延迟 [s].*": [0.1, 1e300], "doc_name": names, "组": ["", "β"]})
-    before = moments(frame, [rn.Metric("延迟 [s].*", 0, math.inf, better="lower", aliases=("lat",))], by="组")
+    before = moments(
+        frame, metrics=[rn.Metric("延迟 [s].*", 0, math.inf, better="lower", aliases=("lat",))], by="组"
+    )
     path = before.to_parquet(tmp_path / "新" / "m[1]*.parquet")
     same_bits(before, Moments.from_parquet(str(path)))
     assert [p.name for p in path.parent.iterdir()] == ["m[1]*.parquet"]
-    empty = moments(frame[:0], [], by="组")
+    empty = moments(frame[:0], metrics=[], by="组")
     same_bits(empty, Moments.from_parquet(empty.to_parquet(path)))
 
 
@@ -272,7 +280,7 @@ def test_three_ways_to_the_same_interval(options):
     frame = clustered(1).assign(burden=lambda f: 5 - 4 * f["answer_relevancy"] ** 2)
     metrics = [*NAMES, rn.Metric("burden", 1, 5, better="lower")] if "rescale" in options else NAMES
     level = options.get("level", 0.95)
-    source = moments(frame, metrics)
+    source = moments(frame, metrics=metrics)
     wilson = source.means(**options).set_index("metric")
     cells = source.bootstrap(resamples=6000, seed=3, **options).set_index("metric")
     assert list(wilson.columns) == list(cells.columns)
@@ -344,8 +352,8 @@ def test_single_rows_in_cells_have_the_interval_of_the_row_bootstrap(docs):
         frame.loc[:199, NAMES] **= np.repeat(rng.uniform(0.3, 3, 10), 20)[:, None]
     source = moments(frame)
     assert len(source.cells.cross)
-    got = source.bootstrap({"faithfulness": 2}, resamples=6000, seed=1).set_index("metric")
-    rows = rn.weigh(frame, {"faithfulness": 2})
+    got = source.bootstrap(metric_weights={"faithfulness": 2}, resamples=6000, seed=1).set_index("metric")
+    rows = rn.weigh(frame, metric_weights={"faithfulness": 2})
     own = (
         np.arange(400) if docs == "none" else np.where(np.arange(400) < 200, np.arange(400) // 20, np.arange(400))
     )
@@ -406,11 +414,11 @@ def test_histogram_counts_are_numpys_away_from_the_edges(values, bins):
 def test_bins_hold_their_lower_end_and_the_last_one_both():
     tenths = pd.DataFrame({"faithfulness": np.arange(11) / 10, "burden": np.arange(11) % 5 + 1})
     metrics = ["faithfulness", rn.Metric("burden", 1, 5)]
-    got = histogram(tenths, metrics)
+    got = histogram(tenths, metrics=metrics)
     assert got["n"].tolist() == [1] * 9 + [2] + [3, 0, 2, 0, 0, 2, 0, 2, 0, 2]
     assert got.loc[got["metric"] == "burden", "bin_low"].tolist() == pytest.approx(np.arange(1, 5, 0.4).tolist())
     polars = pytest.importorskip("polars")
-    pd.testing.assert_frame_equal(histogram(polars.from_pandas(tenths), metrics), got)
+    pd.testing.assert_frame_equal(histogram(polars.from_pandas(tenths), metrics=metrics), got)
 
 
 def test_histograms_of_parts_add_up_to_the_histogram():
@@ -432,14 +440,14 @@ def test_histograms_of_parts_add_up_to_the_histogram():
 def test_histograms_that_cannot_be_are_refused():
     frame = pd.DataFrame({"faithfulness": [0.5], "latency": [3.0]})
     with pytest.raises(RagnbError, match="'latency' has no finite range"):
-        histogram(frame, [rn.Metric("latency", 0, math.inf)])
+        histogram(frame, metrics=[rn.Metric("latency", 0, math.inf)])
     with pytest.raises(RagnbError, match="bins=0 must be"):
         histogram(frame, bins=0)
     for call in (histogram, quantiles):
         with pytest.raises(RagnbError, match="stands beside status 'failed'"):
             call(frame.assign(faithfulness__status="failed"))
     assert histogram(frame[:0])["n"].tolist() == [0] * 10
-    assert histogram(frame, []).empty
+    assert histogram(frame, metrics=[]).empty
 
 
 @given(
@@ -489,7 +497,7 @@ def test_quantiles_without_clusters_have_no_interval_and_bad_ones_are_refused():
             quantiles(frame, q=q, level=level)
     with pytest.warns(RagnbWarning, match="doc_weights names 'aa'"):
         quantiles(frame, doc_weights={"aa": 2})
-    assert quantiles(frame, []).empty
+    assert quantiles(frame, metrics=[]).empty
 
 
 def test_documents_pooled_from_their_own_means_are_the_clusters_again():

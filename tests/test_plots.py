@@ -122,7 +122,7 @@ def test_two_metrics_are_dots_with_intervals(means):
 def test_a_metric_without_an_end_is_named_and_not_drawn(scores):
     metrics = [*NAMES[:3], rn.Metric("latency", 0, float("inf"))]
     means = rn.weighted_means(
-        scores.assign(latency=2.0), metrics, metric_weights={"latency": 0, "faithfulness": 1}
+        scores.assign(latency=2.0), metrics=metrics, metric_weights={"latency": 0, "faithfulness": 1}
     )
     for chart in (plots.radar, plots.intervals):
         ax = chart(means, metrics=[*NAMES[:3], "latency"])
@@ -362,7 +362,7 @@ def test_names_are_names_and_never_markup_or_mathematics(name):
 def test_chinese_names_draw_without_a_warning(tmp_path, scores):
     frame = scores.assign(system=["系统甲", "系统乙"] * 20).rename(columns={"faithfulness": "忠实度"})
     metrics = [rn.Metric("忠实度"), "context_recall", "answer_relevancy"]
-    means = rn.weighted_means(frame, metrics, by="system")
+    means = rn.weighted_means(frame, metrics=metrics, by="system")
     counts = pd.DataFrame({"label": ["正确拒答"], "n": [3]})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -544,13 +544,13 @@ def test_documents_stand_by_their_weight_the_heaviest_on_top(by_document):
 def test_counts_of_a_histogram_draw_as_the_scores_do(scores):
     counts = rn.weights.histogram(scores, by="system")
     assert words(plots.distribution(counts, by="system")) == words(plots.distribution(scores, by="system"))
-    many = rn.weights.histogram(scores, "faithfulness", bins=4)
+    many = rn.weights.histogram(scores, metrics="faithfulness", bins=4)
     ax = plots.distribution(many.assign(n=many.n * 1_000_000, n_failed=7))
     assert [label.get_text() for label in ax.get_xticklabels()] == ["0", "0.25", "0.5", "0.75", "1"]
     (label,) = ax.get_yticklabels()
     assert label.get_text() == "faithfulness\nn = 40,000,000, 7 failed"
     with pytest.raises(RagnbError, match="different numbers of bins"):
-        plots.distribution(pd.concat([many, rn.weights.histogram(scores, "context_recall")]))
+        plots.distribution(pd.concat([many, rn.weights.histogram(scores, metrics="context_recall")]))
     with pytest.raises(RagnbError, match="did you mean 'faithfulness'"):
         plots.distribution(many, "faithfullness")
 

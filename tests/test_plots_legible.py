@@ -47,7 +47,7 @@ def test_no_text_leaves_its_figure_or_lies_on_another(metrics, systems, docs, em
         pytest.skip("no font with Chinese characters is installed")
     frame, chosen = sized(metrics, systems, lang, docs, empty)
     by = "system" if systems > 1 else None
-    means = rn.weighted_means(frame, chosen, by=by, doc="document")
+    means = rn.weighted_means(frame, metrics=chosen, by=by, doc="document")
     counts = frame.groupby(["system", "document"]).size().rename("n").reset_index()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -60,6 +60,6 @@ def test_no_text_leaves_its_figure_or_lies_on_another(metrics, systems, docs, em
         ):
             assert_legible(ax.figure.figure)
         if systems == 1:
-            each = rn.weighted_means(frame, chosen, by="document")
+            each = rn.weighted_means(frame, metrics=chosen, by="document")
             assert_legible(plots.documents(each, lang=lang).figure)
             assert_legible(plots.by_weight(each, {each.document.iloc[0]: 2.5}, lang=lang).figure)

@@ -624,7 +624,9 @@ def test_null_and_empty_and_absent_contexts_stay_apart(tmp_path):
     ]
     frame = read_cases(write(tmp_path, "a.jsonl", "\n".join(map(json.dumps, records))))
     assert frame["retrieved_contexts"].tolist() == [None, [], None]
-    applies = applicable_metrics(frame.assign(answer="a"), ["faithfulness"]).set_index("applies")["n_cases"]
+    applies = applicable_metrics(frame.assign(answer="a"), metrics=["faithfulness"]).set_index("applies")[
+        "n_cases"
+    ]
     assert applies.to_dict() == {True: 1, False: 2}
 
 

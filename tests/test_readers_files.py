@@ -346,7 +346,7 @@ def test_cells_of_a_metric(tmp_path, cells, values):
     text = csv_text(["question", "faithfulness", "context_recall"], *rows)
     frame = read_scores(write(tmp_path, "a.csv", text))
     assert frame["faithfulness"].replace({np.nan: None}).tolist() == pytest.approx(values, abs=0)
-    assert rn.weighted_means(frame, "faithfulness").loc[0, "n"] == sum(v is not None for v in values)
+    assert rn.weighted_means(frame, metrics="faithfulness").loc[0, "n"] == sum(v is not None for v in values)
 
 
 def test_a_row_of_most_of_a_megabyte_is_read(tmp_path):

@@ -230,7 +230,7 @@ def test_one_row_a_metric_becomes_one_row_a_sample(tmp_path, metric, score):
     ]  # fmt: skip
     assert frame["faithfulness__reason"][0] == "why"
     assert ("left_out", "seconds", 3) in told(frame)
-    assert rn.weighted_means(frame, "faithfulness").loc[0, "n"] == 2
+    assert rn.weighted_means(frame, metrics="faithfulness").loc[0, "n"] == 2
 
 
 def test_two_scores_of_one_metric_and_sample_are_refused_with_their_line(tmp_path):
@@ -520,7 +520,7 @@ def test_every_reader_takes_a_workbook(tmp_path):
     head = ["qid", "q", "answer", "citations"]
     traces = [head, ["a", "x?", "Yes", "['d#1']"], ["b", "y?", "Not in context", None]]
     for engine in ("pandas", "polars"):
-        labelled = rn.label_traces(read_traces(book(tmp_path, traces=traces), engine=engine), read)
+        labelled = rn.label_traces(read_traces(book(tmp_path, traces=traces), engine=engine), gold=read)
         assert list(labelled["label"]) == ["OK", "REFUSAL_OK"]
 
 
@@ -577,7 +577,7 @@ def test_chunks_say_their_id_under_any_of_its_names(tmp_path, key, engine):
     trace = {"q": "x", "answer": "a", "chunks": [{key: "d1", "text": "t"}, {key: 7}]}
     gold = read_gold([{"q": "x", "answerable": True, "gold_ids": ["7"]}])
     frame = read_traces(write(tmp_path, "t.jsonl", json.dumps(trace)), engine=engine)
-    labelled = rn.label_traces(frame, gold)
+    labelled = rn.label_traces(frame, gold=gold)
     assert float(labelled["reciprocal_rank"][0]) == 0.5
 
 
@@ -586,7 +586,9 @@ def test_chunks_without_ids_measure_no_retrieval(tmp_path, engine):
     traces = [{"q": "x", "answer": "a", "chunks": [{"text": "t"}]}, {"q": "y", "answer": "a", "chunks": []}]
     gold = read_gold([{"q": q, "answerable": True, "gold_ids": ["7"]} for q in "xy"])
     frame = read_traces(write(tmp_path, "t.jsonl", "\n".join(map(json.dumps, traces))), engine=engine)
-    hits = [None if v is None or math.isnan(v) else v for v in list(rn.label_traces(frame, gold)["retrieval_hit"])]
+    hits = [
+        None if v is None or math.isnan(v) else v for v in list(rn.label_traces(frame, gold=gold)["retrieval_hit"])
+    ]
     assert hits == [None, 0]
 
 

@@ -83,9 +83,12 @@ def test_applicable_metrics_is_a_loop_over_cases(cases):
 def test_applicable_metrics_of_named_ones_and_unknown_ones():
     own = rn.Metric("tone", needs=("answer",))
     frame = pd.DataFrame({"question": ["q"]})
-    assert rn.applicable_metrics(frame, ["faithfulness", own])["metric"].tolist() == ["faithfulness", "tone"]
+    assert rn.applicable_metrics(frame, metrics=["faithfulness", own])["metric"].tolist() == [
+        "faithfulness",
+        "tone",
+    ]
     with pytest.raises(errors.RagnbError, match="did you mean 'faithfulness'"):
-        rn.applicable_metrics(frame, ["faithfullness"])
+        rn.applicable_metrics(frame, metrics=["faithfullness"])
 
 
 @pytest.mark.parametrize(

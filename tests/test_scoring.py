@@ -141,8 +141,8 @@ def test_the_default_is_the_nine_metrics_and_their_calls_are_those_of_the_dry_ru
 @pytest.mark.parametrize("name", JUDGED)
 def test_each_metric_makes_the_calls_that_are_expected_of_it(server, log, name):
     both = {"llm": client_of(server), "embeddings": client_of(server)}
-    calls = expected([CASE], name, **both).calls
-    scores = evaluate([CASE], name, **both)
+    calls = expected([CASE], metrics=name, **both).calls
+    scores = evaluate([CASE], metrics=name, **both)
     assert calls == len(log) == SCORERS[name].judge_calls(CASE) + SCORERS[name].embeds
     assert scores[f"{name}__status"][0] == "ok"
 
@@ -172,21 +172,21 @@ WORKED = [
 @pytest.mark.parametrize(("name", "change", "value"), WORKED)
 def test_worked_examples_through_the_whole_path(server, log, name, change, value):
     both = {"llm": client_of(server), "embeddings": client_of(server)}
-    scores = evaluate([CASE | change], name, **both)
+    scores = evaluate([CASE | change], metrics=name, **both)
     assert scores[name][0] == pytest.approx(value, abs=1e-7)
 
 
 def test_a_second_run_pays_nothing_and_another_model_pays_anew(server, log, tmp_path):
     store, names = tmp_path / "runs.sqlite", ["faithfulness", "context_recall", "support_lexical"]
-    first = evaluate([CASE], names, llm=client_of(server), store=store)
+    first = evaluate([CASE], metrics=names, llm=client_of(server), store=store)
     assert len(log) == 3
-    assert expected([CASE], names, llm=client_of(server), store=store).calls == 0
-    again = evaluate([CASE], names, llm=client_of(server), store=store)
+    assert expected([CASE], metrics=names, llm=client_of(server), store=store).calls == 0
+    again = evaluate([CASE], metrics=names, llm=client_of(server), store=store)
     assert len(log) == 3
     pd.testing.assert_frame_equal(first, again)
-    evaluate([CASE], names, llm=client_of(server, model="large"), store=store)
+    evaluate([CASE], metrics=names, llm=client_of(server, model="large"), store=store)
     assert len(log) == 6
-    evaluate([CASE], "faithfulness", llm=client_of(server), store=store, parameters={"temperature": 1})
+    evaluate([CASE], metrics="faithfulness", llm=client_of(server), store=store, parameters={"temperature": 1})
     assert len(log) == 8
     assert log[-1].body["temperature"] == 1
 
@@ -195,11 +195,11 @@ def test_a_second_run_pays_nothing_and_another_model_pays_anew(server, log, tmp_
 def test_a_budget_stops_and_a_larger_one_goes_on(server, log, tmp_path):
     cases = [CASE | {"sample_id": f"s{i}", "answer": f"{CASE['answer']} {i}."} for i in range(5)]
     tight = client_of(server, max_calls=4, concurrency=1)
-    part = evaluate(cases, "faithfulness", llm=tight, store=tmp_path / "a.sqlite")
+    part = evaluate(cases, metrics="faithfulness", llm=tight, store=tmp_path / "a.sqlite")
     assert part["faithfulness__status"].tolist() == ["ok"] * 2 + ["missing"] * 3
     assert part["faithfulness"].isna().tolist() == [False] * 2 + [True] * 3
     assert "budget" in part.attrs["spent"]["stopped"]
-    whole = evaluate(cases, "faithfulness", llm=client_of(server), store=tmp_path / "a.sqlite")
+    whole = evaluate(cases, metrics="faithfulness", llm=client_of(server), store=tmp_path / "a.sqlite")
     assert set(whole["faithfulness__status"]) == {"ok"}
     assert len(log) == 10
 
@@ -218,7 +218,7 @@ def test_a_failing_cell_keeps_its_reply_and_the_others_their_scores(server, log,
     server.script = lambda request: reply if "twelve" in str(request.body["messages"]) else judge(request)
     cases = [CASE, CASE | {"sample_id": "s2", "answer": "It is twelve months."}]
     with Store(tmp_path / "a.sqlite") as store:
-        scores = evaluate(cases, "faithfulness", llm=client_of(server), store=store)
+        scores = evaluate(cases, metrics="faithfulness", llm=client_of(server), store=store)
         kept = store.frame(scores.attrs["spent"]["run"])
     assert scores["faithfulness__status"].tolist() == ["ok", "failed"]
     assert math.isnan(scores["faithfulness"][1])
@@ -255,7 +255,7 @@ def once(fault):
 )  # fmt: skip
 def test_what_cannot_be_right_is_asked_for_again_and_never_counted(server, log, fault):
     server.script = once(fault)
-    scores = evaluate([CASE], "faithfulness", llm=client_of(server))
+    scores = evaluate([CASE], metrics="faithfulness", llm=client_of(server))
     assert scores["faithfulness"][0] == 0.5
     assert len(log) in (3, 4)
     server.script = judge
@@ -263,7 +263,7 @@ def test_what_cannot_be_right_is_asked_for_again_and_never_counted(server, log, 
 
 def test_words_and_fences_around_the_json_cost_nothing(server, log):
     server.script = lambda request: f"Of course:\n```json\n{judge(request)}\n```\nDone."
-    assert evaluate([CASE], "faithfulness", llm=client_of(server))["faithfulness"][0] == 0.5
+    assert evaluate([CASE], metrics="faithfulness", llm=client_of(server))["faithfulness"][0] == 0.5
     assert len(log) == 2
     server.script = judge
 
@@ -273,7 +273,7 @@ def test_without_a_statement_there_is_no_ratio(server, log, name):
     """ragas counts an answer without statements as perfectly correct; here it is missing, and paid for once."""
     server.script = lambda request: '{"statements": []}'
     both = {"llm": client_of(server), "embeddings": client_of(server)}
-    scores = evaluate([CASE], name, **both)
+    scores = evaluate([CASE], metrics=name, **both)
     assert math.isnan(scores[name][0])
     assert (scores[f"{name}__status"][0], scores[f"{name}__reason"][0]) == (
         "missing", "no statement was found: 0/0",
@@ -295,8 +295,8 @@ def test_a_case_that_lacks_a_field_is_not_applicable_and_costs_nothing(server, l
 def test_what_was_not_retrieved_is_told_from_what_did_not_run(server, log):
     empty, absent = CASE | {"retrieved_contexts": []}, CASE | {"sample_id": "s2", "retrieved_contexts": None}
     names = ["faithfulness", "context_recall", "context_precision", "context_relevance", "noise_sensitivity"]
-    assert expected([EvalCase(**empty), EvalCase(**absent)], names, llm=client_of(server)).calls == 2
-    scores = evaluate([EvalCase(**empty), EvalCase(**absent)], names, llm=client_of(server))
+    assert expected([EvalCase(**empty), EvalCase(**absent)], metrics=names, llm=client_of(server)).calls == 2
+    scores = evaluate([EvalCase(**empty), EvalCase(**absent)], metrics=names, llm=client_of(server))
     status = {name: scores[f"{name}__status"].tolist() for name in names}
     assert status["faithfulness"] == status["context_recall"] == ["ok", "not_applicable"]
     assert scores["faithfulness"][0] == scores["context_recall"][0] == 0
@@ -312,13 +312,13 @@ def test_embeddings_may_be_a_function_and_the_judge_may_do_without(server, log):
         seen.append(list(given))
         return np.array([[1.0, -1.0] if "delivery" in text else [-1.0, 0.5] for text in given])
 
-    scores = evaluate([CASE], ["semantic_similarity", "exact_match"], embeddings=local)
+    scores = evaluate([CASE], metrics=["semantic_similarity", "exact_match"], embeddings=local)
     assert scores["semantic_similarity"][0] == 0
     assert scores["semantic_similarity__reason"][0] == "a cosine of -0.95 counts as 0"
     assert scores["exact_match"][0] == 0
     assert (len(seen), len(log)) == (1, 0)
     with pytest.warns(RagnbWarning, match="failed"):
-        failed = evaluate([CASE], "semantic_similarity", embeddings=lambda given: [[1.0]])
+        failed = evaluate([CASE], metrics="semantic_similarity", embeddings=lambda given: [[1.0]])
     assert failed["semantic_similarity__status"][0] == "failed"
 
 
@@ -343,13 +343,13 @@ def test_without_embeddings_the_default_says_what_it_leaves_out(server, log):
 )
 def test_the_metrics_of_ragas_without_a_model(name, answer, value):
     case = {"question": "How long?", "answer": answer, "ground_truth_answer": "24 months."}
-    assert evaluate([case], name)[name][0] == pytest.approx(value)
+    assert evaluate([case], metrics=name)[name][0] == pytest.approx(value)
 
 
 def test_a_package_that_ragas_needs_fails_the_cell_in_words():
     case = {"question": "How long?", "answer": "24", "ground_truth_answer": "24 months."}
     with pytest.warns(RagnbWarning, match="sacrebleu"):
-        scores = evaluate([case], ["bleu_score", "chrf_score"])
+        scores = evaluate([case], metrics=["bleu_score", "chrf_score"])
     assert scores["bleu_score__status"][0] == "failed"
 
 
@@ -360,9 +360,9 @@ def test_refusals_name_the_choices(server):
         (["support_lexical", "support_lexical"], "names one metric twice"),
     ):
         with pytest.raises(RagnbError, match=said):
-            evaluate([CASE], metrics)
+            evaluate([CASE], metrics=metrics)
     with pytest.raises(RagnbError, match="needs embeddings"):
-        evaluate([CASE], "answer_relevancy", llm=client_of(server))
+        evaluate([CASE], metrics="answer_relevancy", llm=client_of(server))
 
 
 def test_the_pins_are_those_of_the_extra_and_are_printed(monkeypatch):
@@ -371,14 +371,14 @@ def test_the_pins_are_those_of_the_extra_and_are_printed(monkeypatch):
     code = (
         "import sys\n"
         "sys.modules['ragas._analytics'] = None\n"
-        f"import ragnb as rn\nrn.evaluate([{CASE!r}], 'exact_match')"
+        f"import ragnb as rn\nrn.evaluate([{CASE!r}], metrics='exact_match')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
     assert 'pip install "ragnb[ragas]"' in done.stderr
     assert all(pin in done.stderr for pin in door.PINS)
     monkeypatch.setattr(door, "version", absent)
     with pytest.raises(MissingExtraError, match="langchain-community==0.4.1"):
-        expected([CASE], "exact_match")
+        expected([CASE], metrics="exact_match")
 
 
 def absent(name):
@@ -395,7 +395,8 @@ def hook(event, args):
 sys.addaudithook(hook)
 import ragnb as rn
 from ragnb.schema import Profile
-rn.evaluate([{CASE!r}], ["faithfulness", "exact_match"], llm=Profile(base_url={server.base_url!r}, model="m"))
+profile = Profile(base_url={server.base_url!r}, model="m")
+rn.evaluate([{CASE!r}], metrics=["faithfulness", "exact_match"], llm=profile)
 import time; time.sleep(0.3)
 print(json.dumps(seen))
 """

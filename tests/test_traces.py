@@ -31,7 +31,7 @@ def one(answer, **gold):
     options = {k: gold.pop(k) for k in ("refusal", "patterns", "split", "containment") if k in gold}
     traces = pd.DataFrame({"question": ["q"], "answer": pd.Series([answer], dtype=object), **ours})
     theirs = {"question": ["q"], "answerable": [True], "gold_ids": [["a"]], "gold_claim": ["thirty days"]}
-    labelled = label_traces(traces, pd.DataFrame(theirs | {k: [v] for k, v in gold.items()}), **options)
+    labelled = label_traces(traces, gold=pd.DataFrame(theirs | {k: [v] for k, v in gold.items()}), **options)
     return labelled.iloc[0]
 
 
@@ -123,7 +123,7 @@ def retrieval_by_hand(trace, rows, out):
 @given(st.lists(TRACE, min_size=1, max_size=12), GOLD)
 def test_labels_and_rates_are_a_plain_loops(rows, gold):
     traces = pd.DataFrame(rows).astype({"citations": object, "chunks": object, "answer": object})
-    labelled = label_traces(traces, pd.DataFrame(gold).astype({"answerable": object}))
+    labelled = label_traces(traces, gold=pd.DataFrame(gold).astype({"answerable": object}))
     assert len(labelled) == len(rows)
     rows_by_hand = [by_hand(row, gold) for row in rows]
     wanted = pd.DataFrame(rows_by_hand, columns=list(RATES))
@@ -348,7 +348,7 @@ def test_gold_columns_that_stand_in_the_traces_are_used():
 
 def test_gold_that_names_no_ids_anywhere_leaves_hits_missing():
     gold = pd.DataFrame({"question": ["q", "r"], "answerable": [True, False]})
-    labelled = label_traces(pd.DataFrame({"question": ["q", "r"], "answer": ["x", "x"]}), gold)
+    labelled = label_traces(pd.DataFrame({"question": ["q", "r"], "answer": ["x", "x"]}), gold=gold)
     assert labelled[["hit", "answer_precision", "citation_hit_rate"]].isna().all(axis=None)
     assert labelled["under_refusal"].tolist()[1] == 1
 
@@ -356,24 +356,24 @@ def test_gold_that_names_no_ids_anywhere_leaves_hits_missing():
 def test_empty_lists_of_ids_everywhere_are_no_ids_unless_nothing_can_be_answered():
     traces = pd.DataFrame({"question": ["q", "r"], "answer": ["x citations: [a]", "y"]})
     gold = pd.DataFrame({"question": ["q", "r"], "answerable": [True, False], "gold_ids": [[], []]})
-    labelled = label_traces(traces, gold)
+    labelled = label_traces(traces, gold=gold)
     assert labelled[["hit", "answer_precision", "citation_hit_rate"]].isna().all(axis=None)
     assert labelled["label"].tolist() == [None, "HALLUCINATION"]
-    one_has = label_traces(traces, gold.assign(gold_ids=[["b"], []]))
+    one_has = label_traces(traces, gold=gold.assign(gold_ids=[["b"], []]))
     assert one_has["label"].tolist() == ["ANS_NO_HIT", "HALLUCINATION"]
-    none_can = label_traces(traces, gold.assign(answerable=False))
+    none_can = label_traces(traces, gold=gold.assign(answerable=False))
     assert none_can["answer_precision"].tolist() == [0, 0]
 
 
 def test_an_empty_answer_of_a_failed_call_is_none_and_of_another_call_is_told():
     gold = pd.DataFrame({"question": list("qrs"), "answerable": False, "gold_ids": [[]] * 3})
     traces = pd.DataFrame({"question": list("qrs"), "answer": [" ", "", "x"], "ok": [False, True, False]})
-    labelled = label_traces(traces, gold)
+    labelled = label_traces(traces, gold=gold)
     assert labelled["label"].tolist() == [None, "HALLUCINATION", "HALLUCINATION"]
     assert labelled["under_refusal__status"].tolist() == ["failed", "ok", "ok"]
     told = labelled.attrs["join"]
     assert (told["n_without_answer"], told["n_empty"]) == (1, 1)
-    refused = label_traces(traces, gold, patterns="^$")
+    refused = label_traces(traces, gold=gold, patterns="^$")
     assert refused["label"].tolist() == [None, "REFUSAL_OK", "HALLUCINATION"]
     assert refused.attrs["join"]["n_empty"] == 0
 
@@ -381,10 +381,10 @@ def test_an_empty_answer_of_a_failed_call_is_none_and_of_another_call_is_told():
 def test_an_answer_that_is_missing_is_no_refusal_and_no_answer():
     gold = pd.DataFrame({"question": ["q", "r"], "answerable": [True, True], "gold_ids": [["a"], ["a"]]})
     traces = pd.DataFrame({"question": ["q", "r"], "answer": [None, None], "ok": [False, True]})
-    labelled = label_traces(traces, gold)
+    labelled = label_traces(traces, gold=gold)
     assert labelled["refused"].isna().all()
     assert labelled["label"].isna().all()
-    row = refusal_metrics(labelled, "over_refusal").iloc[0]
+    row = refusal_metrics(labelled, metrics="over_refusal").iloc[0]
     assert (row["n"], row["n_failed"], row["n_missing"]) == (0, 1, 1)
 
 
@@ -393,7 +393,7 @@ def test_rows_where_a_rate_does_not_apply_are_counted_as_such():
         {"question": list("abcd"), "answerable": [True, True, False, False], "gold_ids": [["x"]] * 4}
     )
     traces = pd.DataFrame({"question": list("abcde"), "answer": ["y", "not in context"] * 2 + ["y"]})
-    means = refusal_metrics(label_traces(traces, gold)).set_index("metric")
+    means = refusal_metrics(label_traces(traces, gold=gold)).set_index("metric")
     columns = ["n", "n_not_applicable", "n_missing"]
     assert means.loc["over_refusal", columns].tolist() == [2, 2, 1]
     assert means.loc["under_refusal", columns].tolist() == [2, 2, 1]
@@ -417,7 +417,7 @@ GOLD_SET = pd.DataFrame(
 
 def test_ids_join_before_text_and_text_joins_where_ids_are_missing():
     traces = pd.DataFrame({"sample_id": ["2", None, "7"], "question": ["q1", "q3", "q1"], "answer": ["x"] * 3})
-    labelled = label_traces(traces, GOLD_SET)
+    labelled = label_traces(traces, gold=GOLD_SET)
     assert labelled["kind"].tolist()[:2] == ["k2", "k3"]
     assert pd.isna(labelled["kind"].iloc[2])
     report = labelled.attrs["join"]
@@ -425,26 +425,26 @@ def test_ids_join_before_text_and_text_joins_where_ids_are_missing():
     assert report["unmatched"] == ["7"]
     assert report["gold_without_trace"] == ["1"]
     assert report["question_differs"] == ["2"]
-    assert label_traces(traces, GOLD_SET, join="question")["kind"].tolist() == ["k1", "k3", "k1"]
+    assert label_traces(traces, gold=GOLD_SET, join="question")["kind"].tolist() == ["k1", "k3", "k1"]
 
 
 def test_numbers_and_texts_of_one_id_meet():
     traces = pd.DataFrame({"sample_id": [1, 3], "answer": ["x", "y"]})
-    assert label_traces(traces, GOLD_SET)["question"].tolist() == ["q1", "q3"]
-    assert label_traces(traces.astype({"sample_id": float}), GOLD_SET)["kind"].tolist() == ["k1", "k3"]
+    assert label_traces(traces, gold=GOLD_SET)["question"].tolist() == ["q1", "q3"]
+    assert label_traces(traces.astype({"sample_id": float}), gold=GOLD_SET)["kind"].tolist() == ["k1", "k3"]
 
 
 def test_ids_that_never_meet_warn_and_fall_back_to_text():
     traces = pd.DataFrame({"sample_id": ["0"], "question": ["q2"], "answer": ["x"]})
     with pytest.warns(RagnbWarning, match="joined by question text") as told:
-        labelled = label_traces(traces, GOLD_SET)
+        labelled = label_traces(traces, gold=GOLD_SET)
     assert told[0].filename == __file__
     assert labelled["label"].tolist() == ["HALLUCINATION"]
 
 
 def test_unmatched_rows_stay_and_leave_every_rate():
     traces = pd.DataFrame({"question": ["q1", "new"], "answer": ["citations: [a]", "not in context"]})
-    labelled = label_traces(traces, GOLD_SET)
+    labelled = label_traces(traces, gold=GOLD_SET)
     assert len(labelled) == 2
     assert labelled.loc[1, list(RATES)].isna().all()
     assert pd.isna(labelled.loc[1, "label"])
@@ -456,31 +456,31 @@ def test_a_repeated_question_takes_the_last_gold_with_a_warning():
     gold = pd.concat([GOLD_SET, GOLD_SET.iloc[[0]].assign(sample_id="9", kind="last")])
     traces = pd.DataFrame({"question": ["q1"], "answer": ["x"]})
     with pytest.warns(RagnbWarning, match=r"1 question\(s\) more than once \(q1\)") as told:
-        labelled = label_traces(traces, gold)
+        labelled = label_traces(traces, gold=gold)
     assert told[0].filename == __file__
     assert labelled["kind"].tolist() == ["last"]
     assert labelled.attrs["join"]["repeated_questions"] == ["q1"]
-    by_id = label_traces(traces.assign(sample_id="1"), gold)
+    by_id = label_traces(traces.assign(sample_id="1"), gold=gold)
     assert by_id["kind"].tolist() == ["k1"]
 
 
 def test_a_repeated_id_takes_the_last_gold_with_a_warning():
     gold = pd.concat([GOLD_SET, GOLD_SET.iloc[[0]].assign(question="q8", kind="last")])
     with pytest.warns(RagnbWarning, match="sample_id"):
-        labelled = label_traces(pd.DataFrame({"sample_id": ["1"], "answer": ["x"]}), gold)
+        labelled = label_traces(pd.DataFrame({"sample_id": ["1"], "answer": ["x"]}), gold=gold)
     assert labelled["kind"].tolist() == ["last"]
 
 
 def test_repeated_traces_are_counted_within_a_system():
     traces = pd.DataFrame({"question": ["q1"] * 3, "answer": ["x"] * 3, "system": ["s", "t", "t"]})
-    labelled = label_traces(traces, GOLD_SET)
+    labelled = label_traces(traces, gold=GOLD_SET)
     assert len(labelled) == 3
     assert labelled.attrs["join"]["n_duplicate_traces"] == 1
 
 
 def test_gold_fills_the_gaps_of_a_shared_column_and_owns_its_own():
     traces = pd.DataFrame({"question": ["q1", "q2"], "answer": ["x", "x"], "kind": ["mine", None]})
-    labelled = label_traces(traces.assign(answerable=False), GOLD_SET)
+    labelled = label_traces(traces.assign(answerable=False), gold=GOLD_SET)
     assert labelled["kind"].tolist() == ["mine", "k2"]
     assert labelled["answerable"].tolist() == [True, False]
     assert labelled["doc_name"].tolist() == ["甲.pdf", "乙.pdf"]
@@ -489,13 +489,13 @@ def test_gold_fills_the_gaps_of_a_shared_column_and_owns_its_own():
 def test_the_callers_frames_and_index_stay_as_they_were():
     traces = pd.DataFrame({"question": ["q1", "q2"], "answer": ["x", "y"]}, index=[5, 5])
     before, gold_before = traces.copy(), GOLD_SET.copy()
-    assert label_traces(traces, GOLD_SET).index.tolist() == [5, 5]
+    assert label_traces(traces, gold=GOLD_SET).index.tolist() == [5, 5]
     pd.testing.assert_frame_equal(traces, before)
     pd.testing.assert_frame_equal(GOLD_SET, gold_before)
 
 
 def test_empty_traces_give_an_empty_frame():
-    labelled = label_traces(pd.DataFrame({"question": [], "answer": []}), GOLD_SET)
+    labelled = label_traces(pd.DataFrame({"question": [], "answer": []}), gold=GOLD_SET)
     assert len(labelled) == 0
     assert set(RATES) <= set(labelled)
 
@@ -514,7 +514,7 @@ def test_empty_traces_give_an_empty_frame():
 )
 def test_what_cannot_be_labelled_is_refused(traces, gold, options, message):
     with pytest.raises(RagnbError, match=message):
-        label_traces(pd.DataFrame(traces), gold, **options)
+        label_traces(pd.DataFrame(traces), gold=gold, **options)
 
 
 # The rates
@@ -528,7 +528,7 @@ def many(n=60, seed=3):
     answers = rng.choice(["not in context", "x citations: [a]", "x citations: [b]"], n)
     return label_traces(
         pd.DataFrame({"question": questions, "answer": answers}),
-        gold.assign(doc_name=docs, lang=rng.choice(["en", "zh"], n)),
+        gold=gold.assign(doc_name=docs, lang=rng.choice(["en", "zh"], n)),
     )
 
 
@@ -552,7 +552,7 @@ def test_rates_stand_beside_quality_metrics_without_touching_them():
 
 def test_numerators_of_groups_are_the_groups_sums():
     labelled = many()
-    means = refusal_metrics(labelled, ["over_refusal", "compliance"], by="lang", cluster="question")
+    means = refusal_metrics(labelled, metrics=["over_refusal", "compliance"], by="lang", cluster="question")
     for row in means.itertuples():
         scores = labelled.loc[labelled["lang"] == row.lang, row.metric].dropna()
         assert (row.numerator, row.n) == (scores.sum(), len(scores))
@@ -561,7 +561,7 @@ def test_numerators_of_groups_are_the_groups_sums():
 
 def test_names_that_are_no_rates_are_refused():
     with pytest.raises(RagnbError, match="did you mean 'over_refusal'"):
-        refusal_metrics(many(), "over_refusals")
+        refusal_metrics(many(), metrics="over_refusals")
     with pytest.raises(RagnbError, match="label_traces"):
         refusal_metrics(pd.DataFrame({"faithfulness": [1.0]}))
 
@@ -589,7 +589,7 @@ def test_check_gold_finds_what_is_missing_repeated_and_changed():
         }
     )
     previous = pd.DataFrame({"sample_id": ["1", "3"], "question": ["old words", "q3"]})
-    found = check_gold(gold, previous).set_index("finding")
+    found = check_gold(gold, previous=previous).set_index("finding")
     assert found["n"].to_dict() == {
         "questions": 4, "answerable": 2, "unanswerable": 1, "not_marked": 1, "no_gold_ids": 1,
         "repeated_questions": 1, "repeated_ids": 1, "changed": 1, "new": 2, "gone": 1,
@@ -603,7 +603,7 @@ def test_a_good_gold_set_has_only_fine_findings_in_both_languages():
     gold = pd.DataFrame({"question": [f"q{i}" for i in range(12)], "answerable": [True, False] * 6})
     gold["gold_ids"] = [["a"], []] * 6
     for lang in ("en", "zh"):
-        found = check_gold(gold, gold, lang=lang)
+        found = check_gold(gold, previous=gold, lang=lang)
         assert found["fine"].all()
         assert found["text"].is_unique
 

@@ -118,7 +118,7 @@ def test_both_engines_read_and_label_a_file_alike(block, tmp_path, lines):
     same_cells(ours, theirs, ours.columns)
     if "answer" not in ours.columns:
         return
-    labelled, wanted = (quietly(lambda f=f: label_traces(f, GOLD)) for f in (ours, theirs))
+    labelled, wanted = (quietly(lambda f=f: label_traces(f, gold=GOLD)) for f in (ours, theirs))
     same_cells(labelled, wanted, ["label", "miss", "citations_predicted", "citations_flagged", *RATES])
     same_cells(labelled, wanted, ["answered", "refused", "partial", "hit", "contained", "compliant", "doc_name"])
     same_cells(labelled, wanted, [f"{rate}__status" for rate in RATES])
@@ -213,7 +213,7 @@ def test_an_engine_that_is_none_is_refused():
 def test_lazy_and_arrow_frames_come_back_as_their_kind():
     traces = pl.DataFrame({"question": ["q1", "q2"], "answer": ["citations: [a]", "not in context"]})
     for frame in (traces, traces.lazy(), traces.to_arrow()):
-        labelled = label_traces(frame, pl.from_pandas(GOLD))
+        labelled = label_traces(frame, gold=pl.from_pandas(GOLD))
         assert type(labelled) is type(frame)
         labels = (labelled.collect() if isinstance(labelled, pl.LazyFrame) else labelled)["label"]
         assert pl.Series(labels).cast(pl.String).to_list() == ["OK", "REFUSAL_OK"]
@@ -255,7 +255,7 @@ def test_labelling_hostile_text_at_most_doubles_when_the_text_doubles(piece, at_
     def label(size):
         text = (piece * (size // len(piece) + 1))[:size]
         frames = [pl.DataFrame({"question": ["q1"], "answer": [head + text]}) for head in ("", "citations: [")]
-        return lambda: [label_traces(f, gold, patterns=["(a|aa)+$"], partial=["(.*)*x"]) for f in frames]
+        return lambda: [label_traces(f, gold=gold, patterns=["(a|aa)+$"], partial=["(.*)*x"]) for f in frames]
 
     assert at_most_doubles(label(100_000), label(200_000), 0.03)
 
@@ -330,7 +330,7 @@ def test_every_character_that_lower_casing_changes_is_worked_on():
 def test_a_partial_refusal_counts_as_answered_and_is_shown(frame, answer, refused, partial):
     traces = frame({"question": ["q1"], "answer": [answer]})
     options = {"patterns": "do not say", "partial": [r"\bbut\b", "not in context"]}
-    row = label_traces(traces, GOLD, **options)
+    row = label_traces(traces, gold=GOLD, **options)
     assert [row[c][0] for c in ("refused", "partial", "answered")] == [refused, partial, not refused]
     assert row["over_refusal"][0] == refused
     if frame is pd.DataFrame:
@@ -338,7 +338,7 @@ def test_a_partial_refusal_counts_as_answered_and_is_shown(frame, answer, refuse
 
 
 def test_without_partial_patterns_nothing_refuses_in_part_and_no_answer_is_unknown():
-    labelled = label_traces(pd.DataFrame({"question": ["q1", "q2"], "answer": ["but", None]}), GOLD)
+    labelled = label_traces(pd.DataFrame({"question": ["q1", "q2"], "answer": ["but", None]}), gold=GOLD)
     assert labelled["partial"].tolist() == [False, pd.NA]
     with pytest.raises(RagnbError, match="partial"):
         label_traces(pd.DataFrame({"answer": ["x"]}), partial=["("])

@@ -116,7 +116,7 @@ def test_means_are_the_delete_one_loops(rows, w, v, cluster, orient):
     same(means.loc["weighted_score"], loop_mean(totals, docs, doc_weights, talks))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RagnbWarning)
-        column = rn.weighted_score(frame, weights, orient=orient)
+        column = rn.weighted_score(frame, metric_weights=weights, orient=orient)
     np.testing.assert_allclose(column, np.array(totals, dtype=float), atol=1e-12)
 
 
@@ -169,13 +169,13 @@ def test_groups_are_the_means_of_their_rows(rows):
 def test_interval_of_another_level_and_range_is_the_loops():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"gpt": rng.uniform(1, 5, 60).round(1), "doc_name": rng.choice(list("abcdef"), 60)})
-    got = rn.weighted_means(frame, [rn.Metric("gpt", 1, 5)], level=0.8).iloc[0]
+    got = rn.weighted_means(frame, metrics=[rn.Metric("gpt", 1, 5)], level=0.8).iloc[0]
     same(got, loop_mean(frame["gpt"], frame["doc_name"], {}, level=0.8, low=1, high=5))
 
 
 def test_an_unbounded_metric_has_the_symmetric_t_interval():
     frame = pd.DataFrame({"margin": [-3.0, 4.0, 1.0, 2.0, 8.0], "doc_name": list("abcde")})
-    got = rn.weighted_means(frame, [rn.Metric("margin", -math.inf, math.inf)]).iloc[0]
+    got = rn.weighted_means(frame, metrics=[rn.Metric("margin", -math.inf, math.inf)]).iloc[0]
     low, high = scipy_stats.t.interval(0.95, 4, frame["margin"].mean(), scipy_stats.sem(frame["margin"]))
     assert (got["low"], got["high"]) == pytest.approx((low, high), abs=1e-9)
 
@@ -207,7 +207,7 @@ def test_nfc_and_nfd_names_are_one_document():
     got = rn.weighted_means(frame, doc_weights={"re\u0301sume\u0301": 3}).iloc[0]
     assert got["n_clusters"] == 2
     assert got["value"] == pytest.approx((3 + 0 + 0.5) / 7)
-    assert sample_weight(frame, {"r\u00e9sum\u00e9": 3}).tolist() == [3.0, 3.0, 1.0]
+    assert sample_weight(frame, doc_weights={"r\u00e9sum\u00e9": 3}).tolist() == [3.0, 3.0, 1.0]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "Float64", "object"])
@@ -237,7 +237,7 @@ def test_a_rate_gets_a_row_and_enters_the_total_only_when_a_weight_names_it():
     assert plain.loc["over_refusal", "value"] == 1.0
     assert math.isnan(plain.loc["over_refusal", "weight"])
     assert plain.loc["weighted_score", "value"] == 0.5
-    chosen = rn.weighted_means(frame, ["faithfulness", "over_refusal"]).set_index("metric")
+    chosen = rn.weighted_means(frame, metrics=["faithfulness", "over_refusal"]).set_index("metric")
     assert chosen.loc["weighted_score", "value"] == 0.5
     named = rn.weighted_means(frame, metric_weights={"over_refusal": 1}).set_index("metric")
     assert named.loc["weighted_score", "value"] == 0.25
@@ -246,7 +246,9 @@ def test_a_rate_gets_a_row_and_enters_the_total_only_when_a_weight_names_it():
 def test_rubric_dimensions_default_to_the_rubrics_weights():
     frame = pd.DataFrame({"accuracy": [9.0], "completeness": [6.0], "clarity": [10.0]})
     assert rn.weighted_score(frame).iloc[0] == pytest.approx(0.5 * 9 + 0.3 * 6 + 0.2 * 10)
-    assert rn.weighted_score(frame, {"clarity": 1.0}).iloc[0] == pytest.approx((4.5 + 1.8 + 10) / 1.8)
+    assert rn.weighted_score(frame, metric_weights={"clarity": 1.0}).iloc[0] == pytest.approx(
+        (4.5 + 1.8 + 10) / 1.8
+    )
 
 
 def test_different_ranges_are_never_added_up_unless_rescaled():
@@ -259,7 +261,7 @@ def test_different_ranges_are_never_added_up_unless_rescaled():
     means = rn.weighted_means(frame, rescale=True)
     assert means.iloc[-1]["value"] == pytest.approx(1 / 3)
     assert means.attrs["ranges"]["weighted_score"] == (0.0, 1.0)
-    assert rn.weighted_score(frame, {"accuracy": 0, "faithfulness": 1}).tolist() == [0.0, 0.5]
+    assert rn.weighted_score(frame, metric_weights={"accuracy": 0, "faithfulness": 1}).tolist() == [0.0, 0.5]
     lenient = rn.moments(frame).means(strict=False)
     assert math.isnan(lenient.iloc[-1]["value"])
     assert "different ranges" in lenient.attrs["why_no_total"]
@@ -280,7 +282,7 @@ def test_rescaled_and_turned_rows_follow_the_definition(a, b, orient):
 
 def test_weights_zero_for_all_present_metrics_leave_no_score():
     frame = pd.DataFrame({"faithfulness": [0.5, np.nan], "answer_relevancy": [0.25, 0.75]})
-    got = rn.weighted_score(frame, {"answer_relevancy": 0.0, "faithfulness": 1.0})
+    got = rn.weighted_score(frame, metric_weights={"answer_relevancy": 0.0, "faithfulness": 1.0})
     assert got.iloc[0] == 0.5
     assert math.isnan(got.iloc[1])
     assert rn.weighted_means(frame, metric_weights={"answer_relevancy": 0, "faithfulness": 1}).iloc[-1]["n"] == 1
@@ -313,24 +315,46 @@ def test_a_weight_for_nothing_warns_with_the_near_names():
         rn.weigh(frame, doc_weights={"双源CT成像技术.pdf": 2.0})
 
 
+WEIGHTS = {"faithfulness": 9, "context_recall": 1}
+
+
+@pytest.mark.parametrize("metrics", [WEIGHTS, pd.Series(WEIGHTS)], ids=["mapping", "series"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        rn.weighted_means, rn.moments, rn.diagnose, rn.failure_modes, rn.weigh, rn.weighted_score,
+        rn.refusal_metrics, rn.applicable_metrics, rn.read_scores, rn.evaluate,
+    ],
+)  # fmt: skip
+def test_weights_given_as_metrics_are_refused_with_the_keyword_for_them(function, metrics):
+    row = {"question": "q", "faithfulness": 1.0, "context_recall": 0.1, "over_refusal": 1.0}
+    frame = pd.DataFrame([row])
+    with pytest.raises(RagnbError, match=r"metric_weights="):
+        function(frame, metrics=metrics)
+    with pytest.raises((TypeError, RagnbError)):
+        function(frame, metrics)
+    advised = rn.weighted_means(frame, metrics=list(WEIGHTS), metric_weights=WEIGHTS)
+    assert advised["value"].iloc[-1] == pytest.approx(0.91)
+
+
 def test_bad_tables_are_refused_in_words():
     with pytest.raises(RagnbError, match=r"row 1: 1\.5 lies outside 0\.\.1; declare its scale"):
         rn.weighted_means(pd.DataFrame({"faithfulness": [0.5, 1.5]}))
     with pytest.raises(RagnbError, match="'0.5' is text"):
         rn.weighted_means(pd.DataFrame({"faithfulness": ["0.5"]}))
     with pytest.raises(RagnbError, match="did you mean 'faithfulness'"):
-        rn.weighted_means(pd.DataFrame({"faithfulness": [0.5]}), ["faithfullness"])
+        rn.weighted_means(pd.DataFrame({"faithfulness": [0.5]}), metrics=["faithfullness"])
     with pytest.raises(RagnbError, match=r"Declare it: Metric\('mine', low, high\)"):
-        rn.weighted_means(pd.DataFrame({"mine": [0.5]}), ["mine"])
+        rn.weighted_means(pd.DataFrame({"mine": [0.5]}), metrics=["mine"])
     with pytest.raises(RagnbError, match="names one metric twice"):
-        rn.weighted_means(pd.DataFrame({"faithfulness": [0.5]}), ["faithfulness", "faithfulness"])
+        rn.weighted_means(pd.DataFrame({"faithfulness": [0.5]}), metrics=["faithfulness", "faithfulness"])
     with pytest.raises(RagnbError, match="column='dok' is not there"):
         rn.weighted_means(pd.DataFrame({"faithfulness": [0.5]}), doc="dok")
     with pytest.raises(RagnbError, match="level=95"):
         rn.weighted_means(pd.DataFrame({"faithfulness": [0.5]}), level=95)
     with pytest.raises(RagnbError, match="no finite range"):
         frame = pd.DataFrame({"latency": [0.5]})
-        rn.weighted_means(frame, [rn.Metric("latency", 0, math.inf, better="lower")])
+        rn.weighted_means(frame, metrics=[rn.Metric("latency", 0, math.inf, better="lower")])
     with pytest.raises(RagnbError, match=r"make moments\(by='system'\)"):
         rn.moments(pd.DataFrame({"faithfulness": [0.5]})).means(by="system")
 

@@ -27,7 +27,7 @@ def spread(frame: Any, metrics: list[Metric], means: pd.DataFrame) -> pd.DataFra
     """Return how many rows score in each tenth, and how many have no score, by system where means are."""
     bounded = [metric for metric in metrics if metric.bounded and metric.role == "quality"]
     by = [name for name in ("system",) if name in means]
-    table = histogram(frame, bounded, by=by[0] if by else None)
+    table = histogram(frame, metrics=bounded, by=by[0] if by else None)
     return table.merge(means[[*by, "metric", "n_missing", "n_failed", "n_not_applicable"]], on=[*by, "metric"])
 
 
@@ -37,7 +37,7 @@ def by_document(
     """Return the means by document, without the rows that have none."""
     if scenario.doc not in column_names(frame):
         return None
-    by = moments(frame, metrics, by=scenario.doc, doc=scenario.doc, cluster=scenario.cluster)
+    by = moments(frame, metrics=metrics, by=scenario.doc, doc=scenario.doc, cluster=scenario.cluster)
     means = by.means(**(finish | {"doc_weights": None}))
     named = means.dropna(subset=[scenario.doc], ignore_index=True)
     named.columns = pd.Index(["document", *named.columns[1:]])
@@ -50,7 +50,7 @@ def by_slice(frame: Any, metrics: list[Metric], scenario: Scenario, finish: dict
     few = [c for c in _SLICES if c in have and 1 < streams.distinct(frame, c) <= _FEW_GROUPS]
     tables = []
     for column in few if scenario.slices is None else scenario.slices:
-        by = moments(frame, metrics, by=column, doc=scenario.doc, cluster=scenario.cluster).means(**finish)
+        by = moments(frame, metrics=metrics, by=column, doc=scenario.doc, cluster=scenario.cluster).means(**finish)
         tables.append(by.rename(columns={column: "group"}))
         tables[-1].insert(0, "slice", column)
     return pd.concat(tables, ignore_index=True) if tables else None

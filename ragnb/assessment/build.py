@@ -105,16 +105,16 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     finish: dict[str, Any] = settings | {"level": scenario.level, "strict": False}
     shape: dict[str, Any] = {"doc": scenario.doc, "cluster": scenario.cluster}
     metrics = metrics_of(scenario, frame)
-    reduced = moments(frame, metrics, **shape)
+    reduced = moments(frame, metrics=metrics, **shape)
     means = reduced.means(**finish)
     systems = streams.distinct(frame, "system") if "system" in column_names(frame) else 0
-    by_system = moments(frame, metrics, by="system", **shape).means(**finish) if systems > 1 else None
+    by_system = moments(frame, metrics=metrics, by="system", **shape).means(**finish) if systems > 1 else None
     reading = settings | shape | {"level": scenario.level}
-    gates = check_gates(means, gates_of(scenario, metrics, inputs), no_data=scenario.no_data)
-    modes = failure_summary(frame, metrics, **reading)
+    gates = check_gates(means, gates=gates_of(scenario, metrics, inputs), no_data=scenario.no_data)
+    modes = failure_summary(frame, metrics=metrics, **reading)
     card = judge.calibrated(scenario, inputs.ratings)
     notes = words.notes(scenario, inputs, means, gates, modes, metrics, systems, card)
-    diagnoses = diagnose(frame, metrics, lang=lang, **reading)
+    diagnoses = diagnose(frame, metrics=metrics, lang=lang, **reading)
     outcomes = outcome_counts(frame, lang=lang) if inputs.labelled else None
     weighed = streams.weighed(frame, scenario, metrics, total=not means.attrs["why_no_total"])
     return Assessment(

@@ -170,7 +170,7 @@ def _equal(cell: Any, value: Any) -> bool:
 def _labelled(inputs: Inputs, scenario: Scenario, traces: pd.DataFrame, gold: pd.DataFrame | None) -> pd.DataFrame:
     traces = _kept(inputs, "traces", scenario, traces)
     frame = label_traces(
-        traces, gold, refusal=scenario.refusal, patterns=scenario.patterns, partial=scenario.partial,
+        traces, gold=gold, refusal=scenario.refusal, patterns=scenario.patterns, partial=scenario.partial,
         split=scenario.split, containment=scenario.containment, join=scenario.join,
     )  # fmt: skip
     inputs.labelled, inputs.with_gold, inputs.join = True, gold is not None, frame.attrs["join"]

@@ -85,15 +85,15 @@ def weighed(frame: Any, scenario: Scenario, metrics: Sequence[Metric], total: bo
     """Return the rows with ``weighted_score`` and ``sample_weight``, the score missing where there is no total."""
     if total:
         return weigh(
-            frame, scenario.metric_weights, scenario.doc_weights, metrics=metrics, doc=scenario.doc,
-            orient=scenario.orient, rescale=scenario.rescale,
+            frame, metric_weights=scenario.metric_weights, doc_weights=scenario.doc_weights, metrics=metrics,
+            doc=scenario.doc, orient=scenario.orient, rescale=scenario.rescale,
         )  # fmt: skip
     if isinstance(frame, pd.DataFrame):
-        weight = sample_weight(frame, scenario.doc_weights, doc=scenario.doc)
+        weight = sample_weight(frame, doc_weights=scenario.doc_weights, doc=scenario.doc)
         return frame.assign(weighted_score=float("nan"), sample_weight=weight)
     import polars as pl
 
-    one = weigh(frame, None, scenario.doc_weights, metrics=metrics[:1], doc=scenario.doc)
+    one = weigh(frame, doc_weights=scenario.doc_weights, metrics=metrics[:1], doc=scenario.doc)
     return one.with_columns(weighted_score=pl.lit(None, dtype=pl.Float64))
 
 

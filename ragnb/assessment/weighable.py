@@ -53,6 +53,6 @@ def weighable(source: Any, **overrides: Any) -> Weighable:
     metrics = metrics_of(scenario, inputs.frame)
     several = "system" in inputs.frame and inputs.frame["system"].nunique() > 1
     found = moments(
-        inputs.frame, metrics, doc=scenario.doc, cluster=scenario.cluster, by="system" if several else None
+        inputs.frame, metrics=metrics, doc=scenario.doc, cluster=scenario.cluster, by="system" if several else None
     )
     return Weighable(scenario, found, gates_of(scenario, metrics, inputs))

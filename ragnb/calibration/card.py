@@ -107,7 +107,7 @@ class CalibrationCard:
     def __repr__(self) -> str:
         return f"CalibrationCard({self.verdict!r}, sides={self.sides!r}, {len(self.verdicts)} rows)"
 
-    def only(self, judge: str | None = None, dimension: str | None = None) -> CalibrationCard:
+    def only(self, *, judge: str | None = None, dimension: str | None = None) -> CalibrationCard:
         """Return the card of one judge, one dimension, or one judge on one dimension.
 
         Raises

@@ -76,12 +76,12 @@ def evaluate_command(
     how["refusal"] = scenario.refusal
     cases, chosen = cases_of(scenario), _metrics(scenario, metrics, judge, vectors)
     if dry_run:
-        found = expected(cases, chosen, **how)
+        found = expected(cases, metrics=chosen, **how)
         numbers = {"calls": found.calls, "tokens": found.tokens, "cells": found.cells, "done": found.done}
         click.echo(say("evaluate.dry_run", **numbers, out=found.not_applicable))
         return PASSED
     store.parent.mkdir(parents=True, exist_ok=True)
-    scores = evaluate(cases, chosen, name=scenario.name, **how)
+    scores = evaluate(cases, metrics=chosen, name=scenario.name, **how)
     write_whole(out, to_csv_text(scores))
     record_stage("evaluate", scenario, out)
     for row in scores.attrs["notes"]:
@@ -148,7 +148,7 @@ def means_told(scores: pd.DataFrame, metrics: Sequence[Metric], scenario: Scenar
 
     say, by = texts.load(scenario.lang), "system" if len(set(scores.get("system", ()))) > 1 else None
     settings: dict[str, Any] = {"doc_weights": scenario.doc_weights, "doc": scenario.doc, "level": scenario.level}
-    means = weighted_means(scores, metrics, by=by, cluster=scenario.cluster, **settings)
+    means = weighted_means(scores, metrics=metrics, by=by, cluster=scenario.cluster, **settings)
     keys = [*([by] if by else []), "metric"]
     head = [*("" for _ in keys[1:]), say("runs.metric"), say("evaluate.mean")]
     rows = [[*head, *(say(f"evaluate.{word}") for word in _COUNTS.values())]]

@@ -82,7 +82,7 @@ def judge_command(
         click.echo(say("judge.cli.need", **vars(estimated(cases_of(scenario), client, **options))))
         return PASSED
     store.parent.mkdir(parents=True, exist_ok=True)
-    found = judge(cases_of(scenario), client, name=scenario.name, **options)
+    found = judge(cases_of(scenario), client=client, name=scenario.name, **options)
     write_whole(out, to_csv_text(found))
     record_stage("judge", scenario, out)
     write_whole(out.with_suffix(".snapshot.yaml"), scenario.snapshot_text(relative_to=out.parent))

@@ -25,8 +25,8 @@ Means = Mapping[str, Mapping[Hashable, Any]]
 
 def diagnose(
     scores: Any,
-    metrics: MetricsArgument = None,
     *,
+    metrics: MetricsArgument = None,
     rules: Iterable[Rule] = RULES,
     metric_weights: Mapping[str, float] | None = None,
     doc_weights: Mapping[str, float] | None = None,
@@ -95,8 +95,15 @@ def diagnose(
         raise RagnbError(f"top={top!r} must be a whole number, 0 or more")
     chosen = resolve_metrics(metrics, column_names(scores))
     rows = held(scores, chosen, doc, cluster)
-    reduced = moments(scores if rows is None else rows, chosen, doc=doc, cluster=cluster)
-    table = reduced.means(metric_weights, doc_weights, level=level, orient=orient, rescale=rescale, strict=False)
+    reduced = moments(scores if rows is None else rows, metrics=chosen, doc=doc, cluster=cluster)
+    table = reduced.means(
+        metric_weights=metric_weights,
+        doc_weights=doc_weights,
+        level=level,
+        orient=orient,
+        rescale=rescale,
+        strict=False,
+    )
     means: Means = {row["metric"]: row for row in records(table)}
     fired = [(*pair, at) for pair in fitting(rules, chosen) if (at := _fired(*pair, means))]
     bars = [(chosen.index(metric), bar) for rule, metric, _ in fired if (bar := lift_bar(rule)) is not None]

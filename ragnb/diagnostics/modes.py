@@ -29,7 +29,7 @@ LEAST_SET = ("faithfulness", "context_relevance", "answer_relevancy")
 """The least set of metrics to read together."""
 
 
-def failure_modes(scores: Rows, metrics: MetricsArgument = None, *, rules: Iterable[Rule] = RULES) -> Rows:
+def failure_modes(scores: Rows, *, metrics: MetricsArgument = None, rules: Iterable[Rule] = RULES) -> Rows:
     """Return the scores with a column ``failure_mode``: the first of `MODES` that fits the sample.
 
     Parameters
@@ -72,8 +72,8 @@ def failure_modes(scores: Rows, metrics: MetricsArgument = None, *, rules: Itera
 
 def failure_summary(
     scores: Any,
-    metrics: MetricsArgument = None,
     *,
+    metrics: MetricsArgument = None,
     rules: Iterable[Rule] = RULES,
     metric_weights: Mapping[str, float] | None = None,
     doc_weights: Mapping[str, float] | None = None,
@@ -131,8 +131,8 @@ def failure_summary(
     how |= {"doc_weights": doc_weights, "doc": doc, "part": code, "parts": len(MODES)}
     lifted = [(k, bars.get(m.name, m.low if m.better == "higher" else m.high)) for k, m in enumerate(chosen)]
     cost = total_rises(scores, chosen, lifted, **how).sum(axis=1).tolist()
-    shares = moments(frame, [Metric(mode, kind="binary") for mode in MODES], doc=doc, cluster=cluster)
-    means = shares.means(None, doc_weights, level=level).iloc[: len(MODES)]
+    shares = moments(frame, metrics=[Metric(mode, kind="binary") for mode in MODES], doc=doc, cluster=cluster)
+    means = shares.means(doc_weights=doc_weights, level=level).iloc[: len(MODES)]
     table = pd.DataFrame(
         {
             "failure_mode": list(MODES),

@@ -23,7 +23,7 @@ Sizes = npt.NDArray[np.float64]
 
 
 def check_gates(
-    means: pd.DataFrame, gates: Iterable[Gate] = DEFAULT_GATES, *, no_data: Literal["fail", "skip"] = "fail"
+    means: pd.DataFrame, *, gates: Iterable[Gate] = DEFAULT_GATES, no_data: Literal["fail", "skip"] = "fail"
 ) -> pd.DataFrame:
     """Hold means against gates.
 
@@ -64,7 +64,7 @@ def check_gates(
     >>> means = pd.DataFrame(
     ...     {"metric": ["compliance"], "value": [0.95], "low": [0.863], "high": [0.983], "n": [60]}
     ... )
-    >>> check_gates(means, [Gate("G", "compliance", ">=", 0.9)])[["outcome", "more_needed", "blocks"]]
+    >>> check_gates(means, gates=[Gate("G", "compliance", ">=", 0.9)])[["outcome", "more_needed", "blocks"]]
          outcome  more_needed  blocks
     0  undecided           79   False
     """

@@ -29,7 +29,7 @@ def gate_sentences(gates: pd.DataFrame, *, lang: str = "en") -> list[str]:
     --------
     >>> from ragnb.gates import check_gates
     >>> from ragnb.schema import Gate
-    >>> gate_sentences(check_gates(pd.DataFrame({"metric": []}), [Gate("G", "compliance", ">=", 0.9)]))
+    >>> gate_sentences(check_gates(pd.DataFrame({"metric": []}), gates=[Gate("G", "compliance", ">=", 0.9)]))
     ['G: compliance ≥ 90.0 %. No data. It blocks.']
     """
     say = texts.load(lang)
@@ -60,7 +60,7 @@ def gates_json(gates: pd.DataFrame) -> str:
     >>> import json
     >>> from ragnb.gates import check_gates
     >>> from ragnb.schema import Gate
-    >>> gates = check_gates(pd.DataFrame({"metric": []}), [Gate("G", "compliance", ">=", 0.9)])
+    >>> gates = check_gates(pd.DataFrame({"metric": []}), gates=[Gate("G", "compliance", ">=", 0.9)])
     >>> json.loads(gates_json(gates))["blocked"]
     True
     """
@@ -83,7 +83,7 @@ def gates_junit(gates: pd.DataFrame, *, name: str = "ragnb gates", lang: str = "
     --------
     >>> from ragnb.gates import check_gates
     >>> from ragnb.schema import Gate
-    >>> gates_junit(check_gates(pd.DataFrame({"metric": []}), [Gate("<G>", "compliance", ">=", 0.9)]))[:22]
+    >>> gates_junit(check_gates(pd.DataFrame({"metric": []}), gates=[Gate("<G>", "compliance", ">=", 0.9)]))[:22]
     '<?xml version="1.0" en'
     """
     blocked = int(gates["blocks"].sum())

@@ -135,14 +135,14 @@ def _judged(
     **how: Any,
 ) -> Judged:  # fmt: skip
     """Judge a round; failed judgements are open in the store, so the same call makes them again."""
-    judged = judge(current, client, store=store, progress=progress, **how)
+    judged = judge(current, client=client, store=store, progress=progress, **how)
     status = f"{(how['rubric']).passing.metric}__status"
     for _ in range(rejudge):
         failed = int((judged[status] == "failed").sum())
         if not failed:
             return judged
         again[0] += failed
-        judged = judge(current, client, store=store, progress=progress, **how)
+        judged = judge(current, client=client, store=store, progress=progress, **how)
     again[1] += int((judged[status] == "failed").sum())
     return judged
 

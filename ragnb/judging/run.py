@@ -24,8 +24,8 @@ StoreLike = Store | str | Path | None
 
 def judge(
     cases: Any,
-    client: Client,
     *,
+    client: Client,
     rubric: Rubric | None = None,
     store: StoreLike = None,
     repeats: int = 1,
@@ -87,7 +87,7 @@ def judge(
     --------
     >>> from ragnb.schema import Profile
     >>> client = Client(Profile(base_url="http://127.0.0.1:8080/v1", model="small"))
-    >>> judged = judge([{"question": "Who pays?", "answer": None}], client, probes=False)
+    >>> judged = judge([{"question": "Who pays?", "answer": None}], client=client, probes=False)
     >>> judged[["accuracy", "accuracy__status", "accuracy__reason"]]
        accuracy accuracy__status accuracy__reason
     0       NaN   not_applicable        no answer

@@ -68,7 +68,7 @@ def arena(
         raise RagnbError("the questions hold a sample_id twice; give each question its own")
     with opened(store) as kept:
         parts = [_answered(asked, name, system, kept, progress) for name, system in systems.items()]
-        return judge(pd.concat(parts, ignore_index=True), client, store=kept, progress=progress, **how)
+        return judge(pd.concat(parts, ignore_index=True), client=client, store=kept, progress=progress, **how)
 
 
 def _answered(asked: pd.DataFrame, name: str, system: Any, store: Store, progress: bool | None) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from ragnb.markup import one_line
 from ragnb.plots.canvas import WIDTH, canvas, describe, fitted
 from ragnb.plots.heat import grid
 from ragnb.plots.means import below, gaps, split
-from ragnb.schema import METRICS, Metric, resolve_metrics
+from ragnb.schema import METRICS, Metric, metric_list, resolve_metrics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -123,9 +123,9 @@ def _from_scores(scores: pd.DataFrame, metrics: Any, by: str | None, lang: str) 
 
 def _from_counts(counts: pd.DataFrame, metrics: Any, by: str | None, lang: str) -> tuple[list[_Row], list[str]]:
     here = list(dict.fromkeys(map(str, counts["metric"])))
-    named = [metrics] if isinstance(metrics, str | Metric) else here if metrics is None else list(metrics)
+    named = metric_list(metrics)
     rows = []
-    for metric in named:
+    for metric in here if named is None else named:
         name = metric.name if isinstance(metric, Metric) else metric
         if name not in here:
             raise unknown("metric", name, here)

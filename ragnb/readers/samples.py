@@ -17,7 +17,7 @@ from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import apply_names, name_system, offer_repeat, rename_map
 from ragnb.readers.numbers import declared, metric_values, other_values
 from ragnb.readers.raw import Raw, absent, settle
-from ragnb.schema import CASE_COLUMNS, METRICS, Metric, undeclared_columns
+from ragnb.schema import CASE_COLUMNS, METRICS, Metric, metric_list, undeclared_columns
 
 MetricLike = str | Metric
 
@@ -122,7 +122,7 @@ def _read(
     **how: Any,
 ) -> pd.DataFrame:
     report = Lossy()
-    chosen = [metrics] if isinstance(metrics, str | Metric) else None if metrics is None else list(metrics)
+    chosen = metric_list(metrics)
     raw, origin = load(source, report, **how)
     origin["layout"] = lay_out(raw, report)
     spread_results(raw, report)

@@ -14,7 +14,7 @@ from ragnb.schema.columns import (
     note_row,
     records,
 )
-from ragnb.schema.known import KNOWN_RATES, METRICS, resolve_metrics, undeclared_columns
+from ragnb.schema.known import KNOWN_RATES, METRICS, metric_list, resolve_metrics, undeclared_columns
 from ragnb.schema.metric import Metric, declare_step
 from ragnb.schema.models import DEFAULT_GATES, Gate, Profile, Rule
 from ragnb.schema.picks import SharedPicks
@@ -23,6 +23,6 @@ from ragnb.schema.rubric import Anchor, Dimension, Rubric, refuse
 __all__ = [
     "CASE_COLUMNS", "DEFAULT_GATES", "DERIVED_COLUMNS", "KNOWN_RATES", "METRICS", "NOTE_COLUMNS", "RESULT_COLUMNS",
     "STATUS_WORDS", "Anchor", "Dimension", "EvalCase", "Gate", "Metric", "Profile", "Result", "Rubric", "Rule",
-    "SharedPicks", "applicable_metrics", "declare_step", "missing_fields", "note_frame", "note_row", "records",
-    "refuse", "resolve_metrics", "undeclared_columns",
+    "SharedPicks", "applicable_metrics", "declare_step", "metric_list", "missing_fields", "note_frame", "note_row",
+    "records", "refuse", "resolve_metrics", "undeclared_columns",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
 from ragnb.errors import unknown
-from ragnb.schema.known import METRICS, MetricLike
+from ragnb.schema.known import METRICS, MetricLike, metric_list
 from ragnb.schema.metric import Metric
 
 
@@ -77,7 +77,7 @@ def missing_fields(cases: pd.DataFrame, needs: Iterable[str]) -> list[tuple[str,
 
 
 def applicable_metrics(
-    cases: pd.DataFrame | Iterable[EvalCase], metrics: Iterable[MetricLike] | None = None
+    cases: pd.DataFrame | Iterable[EvalCase], *, metrics: Iterable[MetricLike] | None = None
 ) -> pd.DataFrame:
     """Say which metrics the cases allow, and which fields are missing where one does not apply.
 
@@ -107,9 +107,10 @@ def applicable_metrics(
     ['answer_relevancy', 'context_relevance', 'faithfulness']
     """
     frame = cases if isinstance(cases, pd.DataFrame) else pd.DataFrame([c.model_dump() for c in cases])
+    named = metric_list(metrics)
     chosen = (
-        [_declared(m) for m in metrics]
-        if metrics is not None
+        [_declared(m) for m in named]
+        if named is not None
         else [m for m in METRICS.values() if m.needs and m.family not in ("rubric", "wording")]
     )
     fields = sorted({field for metric in chosen for field in metric.needs})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -86,6 +86,36 @@ KNOWN_RATES = frozenset(metric.name for metric in _ROWS if metric.role == "rate"
 MetricLike = str | Metric
 
 
+def metric_list(metrics: MetricLike | Iterable[MetricLike] | None) -> list[MetricLike] | None:
+    """Return what a caller gave as ``metrics=`` as a list, or refuse what names no metrics.
+
+    Raises
+    ------
+    RagnbError
+        For a mapping, which holds weights, and for anything but names and Metric objects.
+
+    Examples
+    --------
+    >>> metric_list("faithfulness")
+    ['faithfulness']
+    """
+    if metrics is None or isinstance(metrics, str | Metric):
+        return None if metrics is None else [metrics]
+    if isinstance(metrics, Mapping):
+        raise RagnbError(
+            f"metrics={dict(metrics)!r} is a mapping, and metrics= takes names; write metrics={list(metrics)!r}, "
+            f"and hand weights to metric_weights={dict(metrics)!r}"
+        )
+    given: list[Any] = list(metrics) if isinstance(metrics, Iterable) else [metrics]
+    for item in given:
+        if not isinstance(item, str | Metric):
+            raise RagnbError(
+                f"metrics= holds {item!r}, which names no metric; write names such as 'faithfulness' or "
+                "Metric objects; weights go into metric_weights={name: weight}"
+            )
+    return given
+
+
 def resolve_metrics(
     metrics: MetricLike | Iterable[MetricLike] | None, columns: Sequence[str]
 ) -> tuple[Metric, ...]:
@@ -116,9 +146,9 @@ def resolve_metrics(
     ['faithfulness']
     """
     known = tuple(metric for name, metric in METRICS.items() if name in columns)
-    if metrics is None:
+    given = metric_list(metrics)
+    if given is None:
         return known
-    given = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     own = {metric.name: metric for metric in given if isinstance(metric, Metric)}
     new = [m for m in own.values() if m.family != RUBRIC and METRICS.get(m.name) != m]
     if own and len(new) == len(given):

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, unknown
 from ragnb.readers import read_cases
-from ragnb.schema import EvalCase, Metric, Profile, missing_fields
+from ragnb.schema import EvalCase, Metric, Profile, metric_list, missing_fields
 from ragnb.scoring import ragas
 from ragnb.scoring.asking import PARAMETERS
 from ragnb.scoring.relevance import prompt_of
@@ -106,12 +106,13 @@ def planned(
     judge = Client(llm) if isinstance(llm, Profile) else llm
     vectors = Client(embeddings) if isinstance(embeddings, Profile) else embeddings
     left_out: list[str] = []
-    if metrics is None:
+    named = metric_list(metrics)
+    if named is None:
         chosen = [SCORERS[name] for name in (EMBEDDED if judge is None else JUDGED)]
         left_out = [s.name for s in chosen if s.embeds and vectors is None]
         chosen = [s for s in chosen if s.name not in left_out]
     else:
-        chosen = [_scorer(metric) for metric in ([metrics] if isinstance(metrics, str | Metric) else metrics)]
+        chosen = [_scorer(metric) for metric in named]
         if len({s.name for s in chosen}) < len(chosen):
             raise RagnbError(f"metrics={[s.name for s in chosen]!r} names one metric twice; name each once")
     for scorer in chosen:

@@ -24,8 +24,8 @@ from ragnb.work import Cell, Client, Estimate, Outcome, Run, Store, estimate, ru
 
 def evaluate(
     cases: Any,
-    metrics: Iterable[str | Metric] | str | Metric | None = None,
     *,
+    metrics: Iterable[str | Metric] | str | Metric | None = None,
     llm: Client | Profile | None = None,
     embeddings: Client | Profile | Local | None = None,
     store: Store | str | Path | None = None,
@@ -113,8 +113,8 @@ def evaluate(
 
 def expected(
     cases: Any,
-    metrics: Iterable[str | Metric] | str | Metric | None = None,
     *,
+    metrics: Iterable[str | Metric] | str | Metric | None = None,
     llm: Client | Profile | None = None,
     embeddings: Client | Profile | Local | None = None,
     store: Store | str | Path | None = None,
@@ -138,7 +138,8 @@ def expected(
     Examples
     --------
     >>> case = {"question": "How long?", "answer": "36 months.", "retrieved_contexts": ["24 months."]}
-    >>> expected([case], "faithfulness", llm=Profile(base_url="http://127.0.0.1:8080/v1", model="small")).calls
+    >>> profile = Profile(base_url="http://127.0.0.1:8080/v1", model="small")
+    >>> expected([case], metrics="faithfulness", llm=profile).calls
     2
     """
     cells = planned(cases, metrics, llm, embeddings, parameters, lang, refusal).cells()

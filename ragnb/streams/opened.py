@@ -24,7 +24,7 @@ from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import apply_names, rename_map, system_names, tell_repeats
 from ragnb.readers.numbers import declared
 from ragnb.readers.raw import agree
-from ragnb.schema import METRICS, Metric
+from ragnb.schema import METRICS, Metric, metric_list
 from ragnb.streams.spilled import spill, spread
 from ragnb.streams.typed import typed
 
@@ -103,7 +103,7 @@ def stream_scores(
     if opened is None:
         return None
     stream, report = opened
-    chosen = [metrics] if isinstance(metrics, str | Metric) else None if metrics is None else list(metrics)
+    chosen = metric_list(metrics)
     _canonical(stream, report, columns, chosen)
     stream.lossy += report.rows
     return stream

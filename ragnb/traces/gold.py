@@ -15,7 +15,7 @@ from ragnb.traces.wanted import Gold
 FEWEST, FEWEST_OF_A_KIND = 10, 3
 
 
-def check_gold(gold: pd.DataFrame, previous: pd.DataFrame | None = None, *, lang: str = "en") -> pd.DataFrame:
+def check_gold(gold: pd.DataFrame, *, previous: pd.DataFrame | None = None, lang: str = "en") -> pd.DataFrame:
     """Look a gold set over before anything is measured with it.
 
     Parameters

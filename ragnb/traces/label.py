@@ -24,8 +24,8 @@ T = TypeVar("T")
 
 def label_traces(
     traces: Frame,
-    gold: Any = None,
     *,
+    gold: Any = None,
     refusal: str | Sequence[str] = ("not in context",),
     patterns: str | Sequence[str] = (),
     partial: str | Sequence[str] = (),
@@ -81,7 +81,7 @@ def label_traces(
     >>> import pandas as pd
     >>> traces = pd.DataFrame({"question": ["x", "y"], "answer": ["Yes. citations: [a]", "Not in context"]})
     >>> gold = pd.DataFrame({"question": ["x", "y"], "answerable": [True, False], "gold_ids": [["a"], []]})
-    >>> label_traces(traces, gold)[["label", "citation_hit_rate", "under_refusal"]]
+    >>> label_traces(traces, gold=gold)[["label", "citation_hit_rate", "under_refusal"]]
             label  citation_hit_rate  under_refusal
     0          OK                1.0            NaN
     1  REFUSAL_OK                NaN            0.0

@@ -11,9 +11,9 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.errors import RagnbError, did_you_mean, unknown
-from ragnb.schema import METRICS
+from ragnb.schema import METRICS, metric_list
 from ragnb.traces.outcomes import LABELS
-from ragnb.weights import collected, column_names, moments, opened, plain_sums
+from ragnb.weights import MetricsArgument, collected, column_names, moments, opened, plain_sums
 
 RATES = tuple(name for name, metric in METRICS.items() if metric.role == "rate" and metric.family != "wording")
 """The rates, in the order of METRICS."""
@@ -21,8 +21,8 @@ RATES = tuple(name for name, metric in METRICS.items() if metric.role == "rate" 
 
 def refusal_metrics(
     labelled: Any,
-    metrics: str | tuple[str, ...] | list[str] | None = None,
     *,
+    metrics: MetricsArgument = None,
     doc_weights: Mapping[str, float] | None = None,
     by: str | None = None,
     doc: str = "doc_name",
@@ -57,13 +57,14 @@ def refusal_metrics(
     >>> from ragnb.traces import label_traces
     >>> traces = pd.DataFrame({"question": ["x", "y"], "answer": ["Yes. citations: [a]", "Not in context"]})
     >>> gold = pd.DataFrame({"question": ["x", "y"], "answerable": [True, True], "gold_ids": [["a"], ["b"]]})
-    >>> refusal_metrics(label_traces(traces, gold), "over_refusal")[["metric", "value", "numerator", "n"]]
+    >>> labelled = label_traces(traces, gold=gold)
+    >>> refusal_metrics(labelled, metrics="over_refusal")[["metric", "value", "numerator", "n"]]
              metric  value  numerator  n
     0  over_refusal    0.5        1.0  2
     """
     names = _chosen(labelled, metrics)
-    found = moments(labelled, names, doc=doc, cluster=cluster, by=by)
-    means = found.means(None, doc_weights, level=level)
+    found = moments(labelled, metrics=names, doc=doc, cluster=cluster, by=by)
+    means = found.means(doc_weights=doc_weights, level=level)
     rates = means["metric"] != "weighted_score"
     attrs = dict(means.attrs)
     for name in ("g_eff", "top"):
@@ -74,19 +75,20 @@ def refusal_metrics(
     return means
 
 
-def _chosen(labelled: Any, metrics: str | tuple[str, ...] | list[str] | None) -> list[str]:
+def _chosen(labelled: Any, metrics: MetricsArgument) -> list[str]:
     columns = column_names(labelled)
     there = [name for name in RATES if name in columns]
-    if metrics is None:
+    chosen = metric_list(metrics)
+    if chosen is None:
         if not there:
             step = did_you_mean(RATES[0], columns)
             raise RagnbError(f"the frame holds no rate; label the traces with rn.label_traces; {step}")
         return there
-    chosen = [metrics] if isinstance(metrics, str) else list(metrics)
-    for name in chosen:
+    names = [metric if isinstance(metric, str) else metric.name for metric in chosen]
+    for name in names:
         if name not in there:
             raise unknown("metric", name, there, "Label the traces with rn.label_traces.")
-    return chosen
+    return names
 
 
 def outcome_counts(labelled: Any, *, lang: str = "en") -> pd.DataFrame:

@@ -34,8 +34,8 @@ __all__ = [
 
 def weighted_means(
     scores: Any,
-    metrics: MetricsArgument = None,
     *,
+    metrics: MetricsArgument = None,
     metric_weights: Mapping[str, float] | None = None,
     doc_weights: Mapping[str, float] | None = None,
     by: str | None = None,
@@ -94,6 +94,6 @@ def weighted_means(
     0    faithfulness    0.8  0.169  0.987  3
     1  weighted_score    0.8  0.169  0.987  3
     """
-    return moments(scores, metrics, doc=doc, cluster=cluster, by=by).means(
-        metric_weights, doc_weights, level=level, orient=orient, rescale=rescale
+    return moments(scores, metrics=metrics, doc=doc, cluster=cluster, by=by).means(
+        metric_weights=metric_weights, doc_weights=doc_weights, level=level, orient=orient, rescale=rescale
     )

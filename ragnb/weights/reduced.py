@@ -74,9 +74,9 @@ class Moments:
 
     def means(
         self,
+        *,
         metric_weights: Mapping[str, float] | None = None,
         doc_weights: Mapping[str, float] | None = None,
-        *,
         by: str | None = SAME,
         level: float = 0.95,
         orient: bool = True,
@@ -159,8 +159,8 @@ class Moments:
 
 def moments(
     scores: Any,
-    metrics: MetricsArgument = None,
     *,
+    metrics: MetricsArgument = None,
     doc: str = "doc_name",
     cluster: str | None = None,
     by: str | None = None,

@@ -23,9 +23,9 @@ _FEWEST = 100
 
 def bootstrap(
     self: Moments,
+    *,
     metric_weights: Mapping[str, float] | None = None,
     doc_weights: Mapping[str, float] | None = None,
-    *,
     resamples: int = 2000,
     seed: int = 0,
     level: float = 0.95,
@@ -70,7 +70,9 @@ def bootstrap(
     """
     if resamples < _FEWEST:
         raise RagnbError(f"resamples={resamples!r} are too few for an interval; take at least {_FEWEST}")
-    table = self.means(metric_weights, doc_weights, level=level, orient=orient, rescale=rescale)
+    table = self.means(
+        metric_weights=metric_weights, doc_weights=doc_weights, level=level, orient=orient, rescale=rescale
+    )
     vector = weight_vector(self.metrics, check_weights(metric_weights, "metric_weights"))
     plan = plan_total(self.metrics, vector, orient=orient, rescale=rescale)
     named = check_weights(doc_weights, "doc_weights")

@@ -23,9 +23,9 @@ Rows = TypeVar("Rows")
 
 def weighted_score(
     scores: Any,
-    metric_weights: Mapping[str, float] | None = None,
     *,
     metrics: MetricsArgument = None,
+    metric_weights: Mapping[str, float] | None = None,
     orient: bool = True,
     rescale: bool = False,
 ) -> Any:
@@ -60,7 +60,7 @@ def weighted_score(
     Examples
     --------
     >>> scores = pd.DataFrame({"faithfulness": [1.0, None], "context_recall": [0.5, 0.25]})
-    >>> weighted_score(scores, {"faithfulness": 3}).tolist()
+    >>> weighted_score(scores, metric_weights={"faithfulness": 3}).tolist()
     [0.875, 0.25]
     """
     if not isinstance(scores, pd.DataFrame):
@@ -85,7 +85,7 @@ def _total(
     return Total(chosen, plan.weights, plan.slopes, intercepts(chosen, plan.slopes, rescale=rescale))
 
 
-def sample_weight(scores: Any, doc_weights: Mapping[str, float] | None = None, *, doc: str = "doc_name") -> Any:
+def sample_weight(scores: Any, *, doc_weights: Mapping[str, float] | None = None, doc: str = "doc_name") -> Any:
     """Return each sample's document weight, 1.0 for a document that is not named or a row without one.
 
     Returns
@@ -102,7 +102,7 @@ def sample_weight(scores: Any, doc_weights: Mapping[str, float] | None = None, *
 
     Examples
     --------
-    >>> sample_weight(pd.DataFrame({"doc_name": ["a.pdf", None]}), {"a.pdf": 2}).tolist()
+    >>> sample_weight(pd.DataFrame({"doc_name": ["a.pdf", None]}), doc_weights={"a.pdf": 2}).tolist()
     [2.0, 1.0]
     """
     if not isinstance(scores, pd.DataFrame):
@@ -119,10 +119,10 @@ def sample_weight(scores: Any, doc_weights: Mapping[str, float] | None = None, *
 
 def weigh(
     scores: Rows,
-    metric_weights: Mapping[str, float] | None = None,
-    doc_weights: Mapping[str, float] | None = None,
     *,
     metrics: MetricsArgument = None,
+    metric_weights: Mapping[str, float] | None = None,
+    doc_weights: Mapping[str, float] | None = None,
     doc: str = "doc_name",
     orient: bool = True,
     rescale: bool = False,
@@ -146,7 +146,9 @@ def weigh(
         total = _total(scores, metric_weights, metrics=metrics, orient=orient, rescale=rescale)
         return cast(Rows, add_columns(scores, total, DocWeights(doc, doc_weights)))
     made = scores.assign(
-        weighted_score=weighted_score(scores, metric_weights, metrics=metrics, orient=orient, rescale=rescale),
-        sample_weight=sample_weight(scores, doc_weights, doc=doc),
+        weighted_score=weighted_score(
+            scores, metric_weights=metric_weights, metrics=metrics, orient=orient, rescale=rescale
+        ),
+        sample_weight=sample_weight(scores, doc_weights=doc_weights, doc=doc),
     )
     return cast(Rows, made)

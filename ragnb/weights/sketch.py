@@ -23,7 +23,7 @@ from ragnb.weights.reduced import MetricsArgument
 
 
 def histogram(
-    scores: Any, metrics: MetricsArgument = None, *, by: str | None = None, bins: int = 10
+    scores: Any, *, metrics: MetricsArgument = None, by: str | None = None, bins: int = 10
 ) -> pd.DataFrame:
     """Return how many samples score in each of equal bins of a metric's range.
 
@@ -129,9 +129,9 @@ def _table_of(scores: Any, metric: Metric, by: str | None, bins: int) -> dict[st
 
 def quantiles(
     scores: Any,
+    *,
     metrics: MetricsArgument = None,
     q: Sequence[float] = (0.1, 0.5, 0.9),
-    *,
     doc_weights: Mapping[str, float] | None = None,
     doc: str = "doc_name",
     level: float = 0.95,

@@ -45,9 +45,13 @@ def numbers(
     [0.65, 0.65]
     """
     how: dict[str, Any] = {"level": settings.level, "orient": settings.orient, "rescale": settings.rescale}
-    means = pooled.means(metric_weights, doc_weights, strict=False, **how)
-    systems = by_system.means(metric_weights, doc_weights, strict=False, **how) if by_system else None
-    decided = check_gates(means, gates, no_data=settings.no_data)
+    means = pooled.means(metric_weights=metric_weights, doc_weights=doc_weights, strict=False, **how)
+    systems = (
+        by_system.means(metric_weights=metric_weights, doc_weights=doc_weights, strict=False, **how)
+        if by_system
+        else None
+    )
+    decided = check_gates(means, gates=gates, no_data=settings.no_data)
     return Numbers(means, systems, decided, notes(means, settings.lang))
 
 

@@ -30,7 +30,7 @@ def test_the_one_estimator_gives_the_references_means_and_a_se_beside_its(shared
             rn.Metric("judge10", 1, 10),
             rn.Metric("bias", -math.inf, math.inf),
         ]
-        means = rn.moments(frame, metrics, cluster="cluster").means(strict=False).set_index("metric")
+        means = rn.moments(frame, metrics=metrics, cluster="cluster").means(strict=False).set_index("metric")
         assert means.loc["human10", "value"] == pytest.approx(want["mean_human"]["value"], abs=1e-9)
         assert means.loc["judge10", "value"] == pytest.approx(want["mean_judge"]["value"], abs=1e-9)
         assert means.loc["bias", "n_clusters"] == want["n_clusters"]["value"]

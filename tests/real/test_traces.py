@@ -53,8 +53,8 @@ def load(folder, gold, trace):
 def label_by_text(traces, gold, **options):
     if gold["question"].duplicated().any():
         with pytest.warns(RagnbWarning, match="the last one wins"):
-            return label_traces(traces, gold, join="question", **options)
-    return label_traces(traces, gold, join="question", **options)
+            return label_traces(traces, gold=gold, join="question", **options)
+    return label_traces(traces, gold=gold, join="question", **options)
 
 
 def expectation(folder, gold, trace):
@@ -63,7 +63,7 @@ def expectation(folder, gold, trace):
 
 
 def assert_equal(labelled, expected):
-    means = refusal_metrics(labelled, list(RATES)).set_index("metric")
+    means = refusal_metrics(labelled, metrics=list(RATES)).set_index("metric")
     for metric, (rate, numerator, denominator) in RATES.items():
         row = means.loc[metric]
         assert (row["numerator"], row["n"]) == (expected[numerator], expected[denominator]), metric
@@ -96,7 +96,7 @@ def test_rates_by_kind_are_the_scorers(shared):
     place = shared / "data" / "traces" / "mtragun"
     traces, gold = load(place, "qaset.json", "trace.gemini-3-pro.jsonl")
     expected = expectation(place, "qaset.json", "trace.gemini-3-pro.jsonl")["by_kind"]
-    means = refusal_metrics(label_traces(traces, gold, containment="latin"), by="kind")
+    means = refusal_metrics(label_traces(traces, gold=gold, containment="latin"), by="kind")
     means = means.set_index(["kind", "metric"])
     for kind, wanted in expected.items():
         for metric, (_, numerator, denominator) in RATES.items():
@@ -106,7 +106,7 @@ def test_rates_by_kind_are_the_scorers(shared):
 
 def test_chinese_claims_count_when_they_occur_whole(shared):
     traces, gold = load(shared / "data" / "traces" / "drcd_zh_hant", "qaset.json", "trace.jsonl")
-    row = refusal_metrics(label_traces(traces, gold), "claim_containment").iloc[0]
+    row = refusal_metrics(label_traces(traces, gold=gold), metrics="claim_containment").iloc[0]
     assert (row["numerator"], row["n"]) == (401, 576)
 
 
@@ -127,14 +127,14 @@ def test_list_field_and_text_of_one_trace_give_one_result(shared):
 
 def test_join_by_id_and_by_text_agree_where_questions_are_unique(shared):
     traces, gold = load(shared / "data" / "traces" / "mtragun", "qaset.json", "trace.gemini-3-pro.jsonl")
-    by_id, by_text = label_traces(traces, gold), label_traces(traces, gold, join="question")
+    by_id, by_text = label_traces(traces, gold=gold), label_traces(traces, gold=gold, join="question")
     assert (by_id.attrs["join"]["by"], by_text.attrs["join"]["by"]) == ("sample_id", "question")
     pd.testing.assert_frame_equal(by_id, by_text, check_like=False)
 
 
 def test_gates_of_a_real_system_block_on_under_refusal_alone(shared):
     traces, gold = load(shared / "data" / "traces" / "mtragun", "qaset.json", "trace.gemini-3-pro.jsonl")
-    gates = check_gates(refusal_metrics(label_traces(traces, gold))).set_index("gate")
+    gates = check_gates(refusal_metrics(label_traces(traces, gold=gold))).set_index("gate")
     assert gates.index[gates["blocks"]].tolist() == ["G2"]
     assert gates.loc["G2", "outcome"] == "fail"
     assert gates["value"].round(4).tolist() == [0.8856, 0.2456, 0.0211, 0.9789, 1.0]
