@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from ragnb.assessment import breakdowns, judge, streams, words
 from ragnb.assessment.inputs import Inputs, gather
@@ -15,13 +15,13 @@ from ragnb.diagnostics import RULES, diagnose, failure_summary
 from ragnb.diagnostics.rules import warning_bars
 from ragnb.errors import RagnbError
 from ragnb.gates import check_gates
-from ragnb.scenario import Scenario, load_scenario
+from ragnb.scenario import Scenario, Settings, load_scenario
 from ragnb.schema import DEFAULT_GATES, METRICS, Gate, Metric, resolve_metrics
 from ragnb.traces import RATES, outcome_counts
 from ragnb.weights import column_names, moments
 
 
-def assess(source: Any, **overrides: Any) -> Assessment:
+def assess(source: Any, **overrides: Unpack[Settings]) -> Assessment:
     """Lay one run out on one sheet: means, diagnoses, gates, notes and a verdict.
 
     Parameters

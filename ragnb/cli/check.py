@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -63,7 +63,7 @@ def check_command(
     return BLOCKED if sheet.blocked else PASSED
 
 
-def _assessed(source: Path | None, files: dict[str, Path], settings: dict[str, object]) -> Assessment:
+def _assessed(source: Path | None, files: dict[str, Any], settings: dict[str, Any]) -> Assessment:
     from ragnb.assessment import assess
     from ragnb.scenario import Scenario
 
