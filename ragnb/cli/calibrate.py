@@ -210,7 +210,7 @@ def _golden(files: Sequence[Path], asked: dict[str, Any]) -> int:
     keys = [c for c in ("item_id", "dimension", "system") if c in checked]
     rows = [["", *keys, *(say(f"golden.{name}") for name in ("judge", "human", "difference"))]]
     for row in checked.to_dict("records"):
-        mark = "—" if pd.isna(row["within"]) else "·" if row["within"] else "✗"
+        mark = "—" if pd.isna(row["within"]) else "✓" if row["within"] else "✗"
         numbers = ["—" if pd.isna(row[c]) else f"{row[c]:+.2f}" if c == "difference" else f"{row[c]:g}"
                    for c in ("judge", "human", "difference")]  # fmt: skip
         rows.append([mark, *(str(row[key]) for key in keys), *numbers])

@@ -79,6 +79,7 @@ def _told(sheet: Assessment) -> Iterator[str]:
     from ragnb.assessment.front import said
     from ragnb.assessment.parts import Writer
     from ragnb.assessment.tables import more, outcome
+    from ragnb.gates import gate_mark
     from ragnb.markup import count
 
     w = Writer(sheet, linked=False)
@@ -87,7 +88,7 @@ def _told(sheet: Assessment) -> Iterator[str]:
         rows = [["", w.term("gate"), w.say("column.asks"), w.term("mean"), "n", w.term("outcome"), w.term("more")]]
         for gate in sheet.gates.to_dict("records"):
             seen = [w.interval(str(gate["metric"]), gate), count(gate["n"]), outcome(w, gate), more(w, gate)]
-            rows.append(["✗" if gate["blocks"] else "·", str(gate["gate"]), w.asks(gate), *seen])
+            rows.append([gate_mark(gate), str(gate["gate"]), w.asks(gate), *seen])
         yield ""
         yield from text_table(rows)
     if len(sheet.notes):
