@@ -11,7 +11,7 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.cli.parameters import FILE, as_options, missing_mark
-from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, plain, text_table
+from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, plain, spoken, text_table
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.files import json_text, write_whole
 
@@ -71,7 +71,7 @@ def calibrate_command(ratings: tuple[Path, ...], sample: int | None, golden: boo
     try:
         return _done(ratings, sample, golden, asked)
     except RagnbError as error:
-        raise RagnbError(as_options(str(error))) from error
+        raise RagnbError(as_options(spoken(str(error)))) from error
 
 
 def _done(ratings: tuple[Path, ...], sample: int | None, golden: bool, asked: dict[str, Any]) -> int:

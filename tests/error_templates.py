@@ -1,0 +1,73 @@
+"""The English messages of the library, read from its source: every text that is raised or warned, `{}` for a value."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+LIBRARY = Path(__file__).resolve().parents[1] / "ragnb"
+RAISED = {"RagnbError", "Stop", "BadParameter", "UsageError", "ClickException", "unknown", "need_columns"}
+CHECKED = ("scenario", "schema")
+"""Rooms whose ValueErrors and findings pydantic carries into a RagnbError."""
+
+
+def templates() -> dict[str, str]:
+    """Return each template with the place of its first use."""
+    found: dict[str, str] = {}
+    for path in sorted(LIBRARY.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        room = path.relative_to(LIBRARY).parts[0]
+        for function in _functions(tree):
+            for node in ast.walk(function):
+                if isinstance(node, ast.Call) and _raises(node, room):
+                    for text in _texts(node, function):
+                        found.setdefault(text, f"{path.relative_to(LIBRARY)}:{node.lineno}")
+    return found
+
+
+def _functions(tree: ast.Module) -> Iterator[ast.AST]:
+    yield tree
+    yield from (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def _raises(call: ast.Call, room: str) -> bool:
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    if name == "warn":
+        return any(isinstance(arg, ast.Name) and arg.id == "RagnbWarning" for arg in call.args)
+    return name in RAISED or name == "refuse" or (name == "ValueError" and room in CHECKED)
+
+
+def _texts(call: ast.Call, function: ast.AST) -> Iterator[str]:
+    """The texts among a call's arguments, those behind local names and inside places among them."""
+    values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    names = {node.id for value in values for node in ast.walk(value) if isinstance(node, ast.Name)}
+    if not isinstance(function, ast.Module):
+        for node in ast.walk(function):
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            if any(isinstance(target, ast.Name) and target.id in names for target in targets):
+                values.append(node.value)
+    for value in values:
+        yield from _spoken(value)
+
+
+def _spoken(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        text = node.value
+    elif isinstance(node, ast.JoinedStr):
+        text = "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    else:
+        text = ""
+    if is_spoken(text):
+        yield text
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(node, ast.JoinedStr) and isinstance(child, ast.Constant)):
+            yield from _spoken(child)
+
+
+def is_spoken(text: str) -> bool:
+    """Whether a text is a sentence or a part of one, rather than a name, a separator or an example."""
+    if "__" in text or text.startswith("SELECT "):
+        return False
+    words = [word for word in text.replace("{}", " ").split() if any(map(str.isalpha, word))]
+    return len(words) > 1 or (len(words) == 1 and "{}" in text and text != "{}")
