@@ -1,4 +1,4 @@
-"""The English messages of the library, read from its source: every text that is raised or warned, `{}` for a value."""
+"""The English messages of the library, read from its source: each text raised or warned, `{}` for a value."""
 
 from __future__ import annotations
 

@@ -98,8 +98,20 @@ def test_the_next_command_speaks_its_own_language(run):
     assert "nothing to check" in run("check")[2]
 
 
-def test_notes_of_a_chinese_run_are_chinese(run, tmp_path):
-    (tmp_path / "s.yaml").write_text("lang: zh\nscores: own.csv\ngates: [{name: g, metric: faithfulness, op: '>=', at: .5}]\n")
-    (tmp_path / "own.csv").write_text("faithfulness,stars\n" + "0.5,1\n" * 3)
-    err = run("report", tmp_path / "s.yaml", "--out", tmp_path / "r")[2]
-    assert "note" not in err
+def test_notes_of_a_chinese_command_are_chinese(run, tmp_path):
+    rows = "".join(f"{n},{n % 5 + 1},0,c{n % 9}\n" for n in range(40))
+    (tmp_path / "judged.csv").write_text("item_id,accuracy,clarity,cluster\n" + rows)
+    words = ["calibrate", "--sample", "60", tmp_path / "judged.csv", "--out", tmp_path / "labels.csv"]
+    err = run(*words, "--dimension", "accuracy", "--lang", "zh")[2]
+    assert err == "ragnb: 提示: n=60，但只有 40 个评判过的回答；将全部抽取\n"
+
+
+def test_the_index_of_chinese_scenarios_says_in_chinese_why_a_run_failed(run, tmp_path):
+    (tmp_path / "own.csv").write_text("faithfulness\n0.5\n")
+    for name in "ab":
+        (tmp_path / f"{name}.yaml").write_text("lang: zh\nscores: own.csv\nlevel: 2\n")
+    code, _, err = run("report", tmp_path / "a.yaml", tmp_path / "b.yaml", "--out", tmp_path / "r")
+    assert code == 2
+    assert "level" in err
+    for text in (err, (tmp_path / "r" / "index.html").read_text(encoding="utf-8")):
+        assert text.count("必须小于 1") == 2

@@ -15,7 +15,17 @@ from ragnb.cli.evaluate import evaluate_command
 from ragnb.cli.judge import judge_command
 from ragnb.cli.report import report_command
 from ragnb.cli.runs import runs_command
-from ragnb.cli.terminal import BAD_INPUT, OUR_ERROR, PASSED, STOPPED, complain, notes_on_stderr, plain, speak, spoken
+from ragnb.cli.terminal import (
+    BAD_INPUT,
+    OUR_ERROR,
+    PASSED,
+    STOPPED,
+    complain,
+    notes_on_stderr,
+    plain,
+    speak,
+    spoken,
+)
 from ragnb.errors import MissingExtraError, RagnbError
 
 

@@ -85,12 +85,19 @@ def speak(args: Sequence[str]) -> None:
     '已停止'
     >>> speak([])
     """
-    asked = re.findall(r"(?m)^(?:--lang[=\n]|-p\n?lang=)(\w+)$", "\n".join(args))
+    words = "\n".join(args)
+    asked = set(re.findall(r"(?m)^--lang[=\n](\w+)$", words) or re.findall(r"(?m)^-p\n?lang=(\w+)$", words))
     for name in args if not asked else ():
         if name.lower().endswith((".yaml", ".yml")):
             with suppress(OSError), open(name, encoding="utf-8", errors="replace") as file:
-                asked += re.findall(r"(?m)^lang: *[\"']?(\w+)", file.read(100_000))
-    _SPOKEN[0] = asked[-1] if asked and asked[-1] in LANGUAGES else "en"
+                found = re.search(r"(?m)^lang: *[\"']?(\w+)", file.read(100_000))
+                asked.add(found[1] if found else "en")
+    _SPOKEN[0] = asked.pop() if len(asked) == 1 and asked <= set(LANGUAGES) else "en"
+
+
+def speaking() -> str:
+    """Return the language of this command: that which is asked for, or which its scenarios have in common."""
+    return _SPOKEN[0]
 
 
 def spoken(message: str) -> str:

@@ -1,7 +1,7 @@
 """What is refused or warned of, in the reader's language: the English message is the key, as in gettext.
 
-``errors.<lang>.toml`` maps each English template to its translation; ``{}`` is the value of its own position, ``{3}``
-the third. Values are translated in turn where they are messages themselves: a hint, a place, the words of a cause.
+``errors.<lang>.toml`` maps each English template to its translation; ``{}`` is the value of its own position,
+``{3}`` the third. Values are translated in turn where they are messages: a hint, a place, the words of a cause.
 """
 
 from __future__ import annotations
