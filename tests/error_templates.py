@@ -15,13 +15,14 @@ CHECKED = ("scenario", "schema")
 def templates() -> dict[str, str]:
     """Return each template with the place of its first use."""
     found: dict[str, str] = {}
-    for path in sorted(LIBRARY.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(LIBRARY.rglob("*.py"))}
+    made = {name for tree in trees.values() for name in _makers(tree)}
+    for path, tree in trees.items():
         room = path.relative_to(LIBRARY).parts[0]
         for function in _functions(tree):
             for node in ast.walk(function):
-                if isinstance(node, ast.Call) and _raises(node, room):
-                    for text in _texts(node, function):
+                if isinstance(node, ast.Call) and _raises(node, room, made):
+                    for text in _texts(node, function, tree):
                         found.setdefault(text, f"{path.relative_to(LIBRARY)}:{node.lineno}")
     return found
 
@@ -31,22 +32,32 @@ def _functions(tree: ast.Module) -> Iterator[ast.AST]:
     yield from (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
-def _raises(call: ast.Call, room: str) -> bool:
+def _makers(tree: ast.Module) -> Iterator[str]:
+    """The functions that return an error, or only raise."""
+    for node in _functions(tree):
+        if isinstance(node, ast.FunctionDef) and getattr(node.returns, "id", "") in ("RagnbError", "NoReturn"):
+            yield node.name
+
+
+def _raises(call: ast.Call, room: str, made: set[str]) -> bool:
     name = getattr(call.func, "attr", getattr(call.func, "id", ""))
     if name == "warn":
         return any(isinstance(arg, ast.Name) and arg.id == "RagnbWarning" for arg in call.args)
-    return name in RAISED or name == "refuse" or (name == "ValueError" and room in CHECKED)
+    return name in RAISED | made or (name == "ValueError" and room in CHECKED)
 
 
-def _texts(call: ast.Call, function: ast.AST) -> Iterator[str]:
-    """The texts among a call's arguments, those behind local names and inside places among them."""
+def _texts(call: ast.Call, function: ast.AST, tree: ast.Module) -> Iterator[str]:
+    """The texts among a call's arguments: in places, behind names, returned by the functions that are called."""
     values = [*call.args, *(keyword.value for keyword in call.keywords)]
     names = {node.id for value in values for node in ast.walk(value) if isinstance(node, ast.Name)}
-    if not isinstance(function, ast.Module):
-        for node in ast.walk(function):
-            targets = node.targets if isinstance(node, ast.Assign) else []
-            if any(isinstance(target, ast.Name) and target.id in names for target in targets):
-                values.append(node.value)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name in names:
+            values += [part.value for part in ast.walk(node) if isinstance(part, ast.Return) and part.value]
+    inside = ast.walk(function) if function is not tree else ()
+    for node in (*tree.body, *inside):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if any(isinstance(target, ast.Name) and target.id in names for target in targets):
+            values.append(node.value)
     for value in values:
         yield from _spoken(value)
 

@@ -52,20 +52,20 @@ def translated(message: str, lang: str) -> str:
 
 def _line(message: str, lang: str) -> str | None:
     """Return the translation of one message, before which may stand what it is about: a file, a line, a key."""
-    found = _fitting(message, lang)
-    for colon in re.finditer(": ", message) if found is None else ():
-        rest = _fitting(message[colon.end() :], lang)
-        if rest is not None:
-            return _part(message[: colon.end()], lang) + rest
-    return found
+    starts = [0, *(colon.end() for colon in re.finditer(": ", message))]
+    found = [(*fit, start) for start in starts if (fit := _fitting(message[start:], lang)) is not None]
+    if not found:
+        return None
+    _, text, start = max(found, key=lambda one: (one[0], one[2]))
+    return (_part(message[:start], lang) if start else "") + text
 
 
-def _fitting(message: str, lang: str) -> str | None:
-    """Return the translation by the wordiest template that fits; None where none does."""
+def _fitting(message: str, lang: str) -> tuple[int, str] | None:
+    """Return the translation by the wordiest template that fits, and how many characters of it are words."""
     for pieces, other in _templates(lang):
         values = _values(message, pieces)
         if values is not None:
-            return _filled(other, [_part(value, lang) for value in values])
+            return sum(map(len, pieces)), _filled(other, [_part(value, lang) for value in values])
     return None
 
 
@@ -97,9 +97,9 @@ def _nth(values: list[str], position: int, number: str) -> str:
 
 
 def _part(value: str, lang: str) -> str:
-    found = _fitting(value, lang)
-    if found is None:
-        found = value
-        for pattern, other in _PARTS[lang]:
-            found = re.sub(pattern, other, found)
-    return found
+    fit = _fitting(value, lang)
+    if fit is not None:
+        return fit[1]
+    for pattern, other in _PARTS[lang]:
+        value = re.sub(pattern, other, value)
+    return value
