@@ -54,7 +54,8 @@ def sheet(*args: Any, **options: Any) -> Frames:
 
 def scored(frame: pd.DataFrame, **options: Any) -> Frames:
     """Return means, the total by document and the diagnoses of one scores frame."""
-    weights = {"metric_weights": {next(iter(rn.weighted_means(frame, **options)["metric"])): 2.0}}
+    first = rn.weighted_means(frame, **options)["metric"].iloc[0]
+    weights = {"metric_weights": {} if first == "weighted_score" else {first: 2.0}}
     out = {"weighted_means": rn.weighted_means(frame, **options), "diagnose": rn.diagnose(frame, **options)}
     out["weighted"] = rn.weighted_means(frame, **options, **weights)
     if "doc_name" in frame and frame["doc_name"].nunique() > 1:

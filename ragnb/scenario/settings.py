@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
-from ragnb.scenario.kinds import Bands
+from ragnb.scenario.kinds import Bands, Damaged
 from ragnb.schema import Gate, Metric, Profile, Rubric
 
 Path = str | os.PathLike[str] | None
@@ -37,6 +37,9 @@ class Settings(TypedDict, total=False):
     orient: bool | None
     rescale: bool | None
     level: float | None
+    candidate: str | None
+    damaged: Damaged | Mapping[str, float] | None
+    sample: bool | None
     gates: Sequence[Gate | Mapping[str, object]] | None
     no_data: str | None
     refusal: Sequence[str] | None
