@@ -57,6 +57,25 @@ def test_check_prints_verdict_gates_and_notes(run, scores):
     assert (code, err) == (1, "")
 
 
+@pytest.mark.parametrize(
+    ("lang", "words"),
+    [("en", ("passed", "inconclusive", "no data", "failed, blocks")),
+     ("zh", ("通过", "尚无定论", "无数据", "未通过，不放行"))],
+)  # fmt: skip
+def test_each_outcome_of_a_gate_has_its_own_mark_and_word(run, tmp_path, lang, words):
+    rows = "".join(f"{0.8 + n % 2 / 10},\n" for n in range(40))
+    (tmp_path / "scores.csv").write_text("faithfulness,context_recall\n" + rows, encoding="utf-8")
+    asked = {"P": ("faithfulness", 0.5), "U": ("faithfulness", 0.849), "N": ("context_recall", 0.5),
+             "F": ("faithfulness", 0.99)}  # fmt: skip
+    gates = [f"{{name: {name}, metric: {metric}, op: '>=', at: {at}}}" for name, (metric, at) in asked.items()]
+    (tmp_path / "s.yaml").write_text(f"scores: scores.csv\nno_data: skip\ngates: [{', '.join(gates)}]\n")
+    out = run("check", tmp_path / "s.yaml", "--lang", lang)[1]
+    lines = {line.split()[1]: line for line in out.splitlines()[3:7]}
+    for name, mark, word in zip("PUNF", "✓?—✗", words, strict=True):
+        assert lines[name].startswith(mark)
+        assert f"  {word}  " in lines[name]
+
+
 def test_check_takes_a_results_file_without_a_scenario(run, tmp_path):
     (tmp_path / "mine.csv").write_text("faithfulness,doc_name\n0.9,a\n0.95,b\n")
     assert run("check", tmp_path / "mine.csv")[0] == 0

@@ -2,6 +2,8 @@
 
 import importlib.util
 import math
+import os
+import shutil
 import unicodedata
 import warnings
 from decimal import Decimal
@@ -523,6 +525,8 @@ if importlib.util.find_spec("pyspark"):  # the extra `spark`; half a minute, and
 
     @pytest.fixture(scope="module")
     def spark():
+        if not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
+            pytest.skip("no Java (looked for JAVA_HOME and java)")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             from pyspark.sql import SparkSession

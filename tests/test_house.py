@@ -402,3 +402,16 @@ def test_notebooks_are_short_callers_without_errors(notebook):
 def test_checkers_are_green(command):
     done = run("-m", *command)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_misspelt_option_of_assess_is_refused_by_mypy(tmp_path):
+    (tmp_path / "use.py").write_text("import ragnb as rn\nrn.assess('x.csv', metric_weigths={})\n")
+    done = run("-m", "mypy", str(tmp_path / "use.py"))
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert 'Unexpected keyword argument "metric_weigths" for "assess"' in done.stdout
+
+
+def test_the_options_of_assess_are_the_fields_of_a_scenario():
+    from ragnb.scenario import Scenario, Settings
+
+    assert list(Settings.__annotations__) == list(Scenario.__pydantic_fields__)

@@ -21,7 +21,8 @@ CASES = [
 
 
 @pytest.fixture
-def scenario(llm_server, tmp_path):
+def scenario(llm_server, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     llm_server.script = examiner
     (tmp_path / "cases.jsonl").write_text("\n".join(map(json.dumps, CASES)), encoding="utf-8")
     path = tmp_path / "mine.yaml"

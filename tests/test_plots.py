@@ -376,16 +376,29 @@ def test_chinese_names_draw_without_a_warning(tmp_path, scores):
             assert "忠实度" in plots.svg(ax) or "正确拒答" in plots.svg(ax)
 
 
-def test_without_a_chinese_font_one_hint_says_what_to_install(monkeypatch):
-    counts = pd.DataFrame({"label": ["正确拒答"], "n": [3]})
+@pytest.fixture
+def no_font(monkeypatch):
     monkeypatch.setattr("ragnb.plots.canvas.CJK_FONTS", ())
-    with pytest.warns(RagnbWarning, match="fonts-wqy-microhei") as caught:
-        plots.outcomes(counts)
-    assert len(caught) == 1
-    assert caught[0].filename == __file__
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        plots.outcomes(counts.assign(label="OK"))
+
+
+def test_without_a_chinese_font_a_png_says_what_to_install(no_font, tmp_path):
+    ax = plots.outcomes(pd.DataFrame({"label": ["正确拒答"], "n": [3]}))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        plots.save(ax, tmp_path / "x.png")
+    ours = [str(warning.message) for warning in caught if warning.category is RagnbWarning]
+    assert len(ours) == 1
+    assert "fonts-wqy-microhei" in ours[0]
+
+
+def test_without_a_chinese_font_an_svg_warns_of_nothing(no_font, tmp_path):
+    ax = plots.outcomes(pd.DataFrame({"label": ["正确拒答", "\U0001f4c4 표"], "n": [3, 1]}), lang="zh")
+    assert "正确拒答" in plots.save(ax, tmp_path / "x.svg").read_text(encoding="utf-8")
+    assert "正确拒答" in plots.svg(ax)
+
+
+def test_without_a_chinese_font_a_png_of_latin_text_warns_of_nothing(no_font, tmp_path):
+    plots.save(plots.outcomes(pd.DataFrame({"label": ["OK"], "n": [3]})), tmp_path / "x.png")
 
 
 # SVG

@@ -1,13 +1,12 @@
 """What the README shows runs as it stands there."""
 
+import json
 import os
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 import ragnb as rn
 
@@ -37,21 +36,43 @@ def test_the_scenario_loads_and_the_pictures_are_there(tmp_path):
     table = "sample_id,doc_name,faithfulness,context_recall,answer_correctness\n1,差旅报销制度.pdf,0.9,0.8,0.7\n"
     (tmp_path / "my_scores.csv").write_text(table, encoding="utf-8")
     (tmp_path / "my.yaml").write_text(text, encoding="utf-8")
-    assert rn.assess(tmp_path / "my.yaml").gates["gate"].tolist() == ["faithful"]
+    assert rn.assess(tmp_path / "my.yaml").gates["gate"].tolist() == ["faithful", "scored_cells"]
     for target in re.findall(r"\]\(([^)#:]+)\)", README):
         assert (ROOT / target).exists(), target
 
 
-@pytest.mark.parametrize(
-    "line",
-    [x for block in blocks("sh") for x in block.replace("\\\n", " ").splitlines() if x.startswith("ragnb ")],
-)
-def test_the_commands_run(line, tmp_path):
-    (name,) = re.findall(r"\b(?:check\.md|card\.html|evaluated\.csv)\b", line)
-    words = [str(tmp_path / name) if word == name else word for word in shlex.split(line)]
-    command = [sys.executable, "-c", "from ragnb.cli import main; main()", *words[1:]]
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=120, env=os.environ | {"LC_ALL": "C.UTF-8"}
-    )
-    assert done.returncode in (0, 1, 3), done.stderr
-    assert (tmp_path / name).read_text(encoding="utf-8")
+COMMANDS = [
+    line for block in blocks("sh") for line in block.replace("\\\n", " ").splitlines() if line.startswith("ragnb ")
+]
+
+
+def test_the_commands_run_one_after_the_other(tmp_path):
+    for name in ("data", "scenarios"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    env = os.environ | {"LC_ALL": "C.UTF-8", "PYTHONPATH": str(ROOT)}
+    for line in COMMANDS:
+        command = [sys.executable, "-m", "ragnb", *shlex.split(line)[1:]]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, env=env)
+        assert done.returncode in (0, 1, 3), done.stderr
+        for name in re.findall(r"\b(?:check\.md|card\.html|evaluated\.csv)\b", line):
+            assert (tmp_path / name).read_text(encoding="utf-8")
+
+
+def test_cases_are_scored_judged_and_reported_in_an_empty_folder(tmp_path, monkeypatch, llm_server, capsys):
+    from judge_server import examiner
+
+    from ragnb.cli import main
+
+    llm_server.script = examiner
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JUDGE_KEY", "of-no-worth")
+    (text,) = [block for block in re.findall(r"```yaml\n(.*?)```", README, re.DOTALL) if "cases:" in block]
+    Path("my.yaml").write_text(text.replace("https://example.org/v1", llm_server.base_url), encoding="utf-8")
+    case = {"question": "How long?", "answer": "730 days.", "retrieved_contexts": ["730 days."], "sample_id": "a"}
+    Path("my_cases.jsonl").write_text(json.dumps(case), encoding="utf-8")
+    assert main(["evaluate", "my.yaml", "--metric", "number_support"]) == 0
+    assert main(["judge", "my.yaml", "--no-probes"]) == 0
+    assert main(["report", "my.yaml"]) == 0
+    page = Path(capsys.readouterr().out.partition("HTML: ")[2].strip()).read_text(encoding="utf-8")
+    assert "number_support" in page
+    assert "accuracy" in page

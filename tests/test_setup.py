@@ -88,19 +88,36 @@ def test_wheel_has_the_command_and_the_licence(wheel):
     assert f"Version: {ragnb.__version__}" in wheel.read(f"{info}/METADATA").decode()
 
 
-def test_the_example_of_a_ci_job_runs_step_by_step(tmp_path):
+@pytest.fixture
+def ci_job(tmp_path):
+    """The example's job, and the folder of a reader: a scenario and data, no ragnb, and a store of raw replies."""
     from ruamel.yaml import YAML
 
-    (job,) = YAML(typ="safe").load(ROOT / "docs" / "ci-example.yml")["jobs"].values()
-    steps = [step["run"] for step in job["steps"] if "run" in step and not step["run"].startswith("pip ")]
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    env = os.environ | job["env"] | {"PATH": path, "GITHUB_STEP_SUMMARY": str(tmp_path / "step.md")}
-    env["PYTHONPATH"] = str(ROOT)
     for folder in ("scenarios", "data"):
         (tmp_path / folder).symlink_to(ROOT / folder)
+    store = tmp_path / "reports" / "quickstart" / "judged.sqlite"
+    store.parent.mkdir(parents=True)
+    for name in ("", "-wal", "-shm"):
+        store.with_name(store.name + name).write_bytes(b"raw replies")
+    (job,) = YAML(typ="safe").load(ROOT / "docs" / "ci-example.yml")["jobs"].values()
+    return job
+
+
+def test_the_example_of_a_ci_job_runs_step_by_step_and_uploads_no_store(ci_job, tmp_path):
+    steps = [step["run"] for step in ci_job["steps"] if "run" in step and not step["run"].startswith("pip ")]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = os.environ | ci_job["env"] | {"PATH": path, "GITHUB_STEP_SUMMARY": str(tmp_path / "step.md")}
+    env["PYTHONPATH"] = str(ROOT)
     done = [subprocess.run(["bash", "-ec", step], env=env, cwd=tmp_path, check=False) for step in steps]
     assert [one.returncode for one in done] == [1, 0, 0]
     assert (tmp_path / "step.md").read_bytes() == (tmp_path / "summary.md").read_bytes()
-    kept = job["steps"][-1]["with"]["path"].split()
-    assert all((tmp_path / name).exists() for name in kept)
-    assert list((tmp_path / "reports").rglob("report.ipynb"))
+    kept = [set(tmp_path.glob(name)) for name in ci_job["steps"][-1]["with"]["path"].split()]
+    assert all(kept)
+    page = {f"report.{kind}" for kind in ("html", "ipynb", "md")}
+    tables = {"scores.csv", "means.csv", "gates.json", "run.json", "gates.xml"}
+    assert {path.name for found in kept for path in found} == page | tables
+
+
+def test_the_example_of_a_ci_job_installs_this_version_of_the_package(ci_job):
+    (step,) = [step["run"] for step in ci_job["steps"] if step.get("run", "").startswith("pip ")]
+    assert step == f'pip install "ragnb=={ragnb.__version__}"'

@@ -5,25 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pandas as pd
 
 from ragnb.assessment import breakdowns, judge, streams, words
 from ragnb.assessment.inputs import Inputs, gather
 from ragnb.assessment.result import Assessment
+from ragnb.assessment.stages import join_stages
 from ragnb.assessment.words import Overlap
 from ragnb.diagnostics import RULES, diagnose, failure_summary
 from ragnb.diagnostics.rules import warning_bars
 from ragnb.errors import RagnbError, unknown
 from ragnb.gates import check_gates, completeness
-from ragnb.scenario import Scenario, load_scenario
+from ragnb.scenario import Scenario, Settings, load_scenario
 from ragnb.schema import DEFAULT_GATES, METRICS, Gate, Metric, resolve_metrics
 from ragnb.traces import RATES, count_unanswerable, mark_unanswerable, outcome_counts
 from ragnb.weights import column_names, moments, present_weights
 
 
-def assess(source: Any, **overrides: Any) -> Assessment:
+def assess(source: Any, **overrides: Unpack[Settings]) -> Assessment:
     """Lay one run out on one sheet: means, diagnoses, gates, notes and a verdict.
 
     Parameters
@@ -68,6 +69,8 @@ def assess(source: Any, **overrides: Any) -> Assessment:
     """
     scenario, frame = opened(source, overrides)
     inputs = gather(scenario, frame)
+    if frame is None:
+        join_stages(scenario, inputs)
     try:
         return _sheet(scenario, inputs)
     finally:

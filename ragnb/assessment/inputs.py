@@ -53,6 +53,8 @@ class Inputs:
         Where the rows came from.
     ratings : DataFrame or None
         What people and the judge gave, all of it: `where` keeps rows of a run, and a judge is one for all runs.
+    stages : list of dict
+        Notes on tables of `ragnb evaluate` and `ragnb judge` that were not used.
     """
 
     frame: Any = field(default_factory=pd.DataFrame)
@@ -69,6 +71,7 @@ class Inputs:
     repeated: dict[str, int] = field(default_factory=dict)
     steps: list[tuple[str, int]] = field(default_factory=list)
     ratings: pd.DataFrame | None = None
+    stages: list[dict[str, str]] = field(default_factory=list)
 
     def read(self, role: str, reader: Callable[..., pd.DataFrame], source: Any, **options: Any) -> pd.DataFrame:
         """Read one input and note what became of it."""

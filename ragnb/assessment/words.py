@@ -163,6 +163,7 @@ def notes(
     rows: list[Row] = [*_system_notes(scenario, means, overlap)]
     rows += _of_all_or_one({name: _mean_notes(part, metrics, lang) for name, part in by_system(means)})
     rows += _judge_notes(card, metrics, lang)
+    rows += inputs.stages
     rows += _unused_weights(scenario, metrics, docs)
     rows += _setting_notes(scenario, inputs, metrics)
     rows += _gate_notes(scenario, gates)

@@ -15,7 +15,17 @@ from ragnb.cli.evaluate import evaluate_command
 from ragnb.cli.judge import judge_command
 from ragnb.cli.report import report_command
 from ragnb.cli.runs import runs_command
-from ragnb.cli.terminal import BAD_INPUT, OUR_ERROR, PASSED, STOPPED, complain, notes_on_stderr, plain
+from ragnb.cli.terminal import (
+    BAD_INPUT,
+    OUR_ERROR,
+    PASSED,
+    STOPPED,
+    complain,
+    notes_on_stderr,
+    plain,
+    speak,
+    spoken,
+)
 from ragnb.errors import MissingExtraError, RagnbError
 
 
@@ -50,20 +60,22 @@ def main(args: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
+    speak(sys.argv[1:] if args is None else args)
     try:
         with notes_on_stderr():
             return int(cli.main(args=args, prog_name="ragnb", standalone_mode=False) or PASSED)
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "ragnb"
-        click.echo(f"ragnb: {plain(error.format_message())} See: {path} --help", err=True)
+        click.echo(f"ragnb: {plain(spoken(error.format_message()))} {spoken('See')}: {path} --help", err=True)
     except (RagnbError, MissingExtraError, OSError) as error:
         complain(error)
     except (KeyboardInterrupt, click.Abort) as stop:
-        click.echo(f"ragnb: {plain(stop.__cause__ or stop) or 'stopped'}", err=True)
+        click.echo(f"ragnb: {plain(spoken(str(stop.__cause__ or stop) or 'stopped'))}", err=True)
         return STOPPED
     except Exception:
         traceback.print_exc()
-        click.echo("ragnb: this is an error of ragnb, not of your input; please report the lines above", err=True)
+        told = "this is an error of ragnb, not of your input; please report the lines above"
+        click.echo(f"ragnb: {spoken(told)}", err=True)
         return OUR_ERROR
     return BAD_INPUT

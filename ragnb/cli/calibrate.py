@@ -11,7 +11,7 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.cli.parameters import FILE, as_options, missing_mark
-from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, plain, text_table
+from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, plain, spoken, text_table
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.files import json_text, write_whole
 
@@ -71,7 +71,7 @@ def calibrate_command(ratings: tuple[Path, ...], sample: int | None, golden: boo
     try:
         return _done(ratings, sample, golden, asked)
     except RagnbError as error:
-        raise RagnbError(as_options(str(error))) from error
+        raise RagnbError(as_options(spoken(str(error)))) from error
 
 
 def _done(ratings: tuple[Path, ...], sample: int | None, golden: bool, asked: dict[str, Any]) -> int:
@@ -210,7 +210,7 @@ def _golden(files: Sequence[Path], asked: dict[str, Any]) -> int:
     keys = [c for c in ("item_id", "dimension", "system") if c in checked]
     rows = [["", *keys, *(say(f"golden.{name}") for name in ("judge", "human", "difference"))]]
     for row in checked.to_dict("records"):
-        mark = "—" if pd.isna(row["within"]) else "·" if row["within"] else "✗"
+        mark = "—" if pd.isna(row["within"]) else "✓" if row["within"] else "✗"
         numbers = ["—" if pd.isna(row[c]) else f"{row[c]:+.2f}" if c == "difference" else f"{row[c]:g}"
                    for c in ("judge", "human", "difference")]  # fmt: skip
         rows.append([mark, *(str(row[key]) for key in keys), *numbers])

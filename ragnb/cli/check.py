@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -63,7 +63,7 @@ def check_command(
     return BAD_INPUT if sheet.incomplete else BLOCKED if sheet.blocked else PASSED
 
 
-def _assessed(source: Path | None, files: dict[str, Path], settings: dict[str, object]) -> Assessment:
+def _assessed(source: Path | None, files: dict[str, Any], settings: dict[str, Any]) -> Assessment:
     from ragnb.assessment import assess
     from ragnb.scenario import Scenario
 
@@ -79,6 +79,7 @@ def _told(sheet: Assessment) -> Iterator[str]:
     from ragnb.assessment.front import said
     from ragnb.assessment.parts import Writer
     from ragnb.assessment.tables import more, outcome
+    from ragnb.gates import gate_mark
     from ragnb.markup import count
 
     w = Writer(sheet, linked=False)
@@ -87,7 +88,7 @@ def _told(sheet: Assessment) -> Iterator[str]:
         rows = [["", w.term("gate"), w.say("column.asks"), w.term("mean"), "n", w.term("outcome"), w.term("more")]]
         for gate in w.gates.to_dict("records"):
             seen = [w.interval(str(gate["metric"]), gate), count(gate["n"]), outcome(w, gate), more(w, gate)]
-            rows.append(["✗" if gate["blocks"] else "·", str(gate["gate"]), w.asks(gate), *seen])
+            rows.append([gate_mark(gate), str(gate["gate"]), w.asks(gate), *seen])
         yield ""
         yield from text_table(rows)
     if len(sheet.notes):

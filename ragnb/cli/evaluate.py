@@ -12,7 +12,7 @@ from ragnb import texts
 from ragnb.cli.parameters import FILE, PARAM, overrides
 from ragnb.cli.terminal import BLOCKED, PASSED, note, plain, text_table
 from ragnb.errors import RagnbError
-from ragnb.files import write_whole
+from ragnb.files import slug, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,8 +27,8 @@ SOURCE is a scenario (.yaml) that names cases, or a file of cases. With a judge 
 of ragas and our own are computed by it; without one, checks of the answers' wording that need no key. Metrics are
 those of the scenario that can be computed, or all that fit.
 
-Every score is kept in the store as it is made: the same command again goes on where this one ended, and pays for
-nothing twice.
+Every score is kept in the store as it is made: the same command again resumes where this one ended, and scores
+that are there are reused. ragnb report and ragnb check of the scenario then find the table by themselves.
 
 \b
 Examples
@@ -62,6 +62,7 @@ def evaluate_command(
 ) -> int:  # fmt: skip
     """Score the cases of a scenario."""
     from ragnb.assessment.build import scenario_of
+    from ragnb.assessment.stages import record_stage
     from ragnb.readers import to_csv_text
     from ragnb.schema import METRICS, Metric
     from ragnb.scoring import SCORERS, evaluate, expected
@@ -82,6 +83,7 @@ def evaluate_command(
     store.parent.mkdir(parents=True, exist_ok=True)
     scores = evaluate(cases, metrics=chosen, name=scenario.name, **how)
     write_whole(out, to_csv_text(scores))
+    record_stage("evaluate", scenario, out)
     for row in scores.attrs["notes"]:
         note(row["text"])
     computed = [METRICS.get(name, Metric(name)) for name in SCORERS if f"{name}__status" in scores]
@@ -92,8 +94,6 @@ def evaluate_command(
 
 def files_of(scenario: Scenario, name: str, out: Path | None, store: Path | None) -> tuple[Path, Path]:
     """Where the table and the store lie: as asked for, else below reports/, the store beside the table."""
-    from ragnb.report.folders import slug
-
     out = out or Path("reports") / slug(scenario.name) / name
     return out, store or out.with_suffix(".sqlite")
 

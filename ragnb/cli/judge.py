@@ -25,7 +25,7 @@ weigh its dimensions. Answers without passages are judged without, and several s
 
 Six answers of known worth are judged first, and what that says of the judge is printed before the scores. Every
 judgement is kept in the store as it is made: the same command again goes on where this one ended. The settings
-used are written beside the table; ragnb check SCENARIO --scores TABLE holds it against the gates.
+used are written beside the table; ragnb report SCENARIO and ragnb check SCENARIO find it by themselves.
 
 \b
 Examples
@@ -62,6 +62,7 @@ def judge_command(
 ) -> int:  # fmt: skip
     """Score the answers of a scenario."""
     from ragnb.assessment.build import scenario_of
+    from ragnb.assessment.stages import record_stage
     from ragnb.judging import dry_run as estimated
     from ragnb.judging import judge
     from ragnb.readers import to_csv_text
@@ -83,6 +84,7 @@ def judge_command(
     store.parent.mkdir(parents=True, exist_ok=True)
     found = judge(cases_of(scenario), client=client, name=scenario.name, **options)
     write_whole(out, to_csv_text(found))
+    record_stage("judge", scenario, out)
     write_whole(out.with_suffix(".snapshot.yaml"), scenario.snapshot_text(relative_to=out.parent))
     click.echo("\n".join(f"- {plain(text)}" for text in found.notes["text"]))
     click.echo("\n".join(means_told(found, rubric.metrics, scenario, "weighted_score")))

@@ -10,7 +10,7 @@ import click
 
 from ragnb import texts
 from ragnb.cli.parameters import FILE, PARAM, overrides
-from ragnb.cli.terminal import BAD_INPUT, PASSED, complain, note, plain
+from ragnb.cli.terminal import BAD_INPUT, PASSED, complain, note, plain, speaking
 from ragnb.errors import RagnbError
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ def report_command(
             found[made.scenario] = made
     if many:
         in_order = [found[path] for path in dict.fromkeys(scenarios)]
-        langs = {made.result.lang for made in in_order if made.result is not None}
-        click.echo(f"Index: {index(in_order, out, lang=langs.pop() if len(langs) == 1 else 'en')}")
+        click.echo(f"Index: {index(in_order, out, lang=speaking())}")
     return BAD_INPUT if any(made.result is None for made in found.values()) else PASSED
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
 
 from ragnb.errors import RagnbWarning, as_settings, worded
+from ragnb.texts import LANGUAGES
+from ragnb.texts.errors import translated
 
 PASSED, BLOCKED, BAD_INPUT, NOT_PROVEN, OUR_ERROR, STOPPED = 0, 1, 2, 3, 70, 130
 
@@ -67,13 +70,48 @@ def notes_on_stderr() -> Iterator[None]:
         warnings.showwarning = usual
 
 
+_SPOKEN = ["en"]
+
+
+def speak(args: Sequence[str]) -> None:
+    """Refuse and note in the language that a command line asks for: by --lang, by -p, else in its scenario.
+
+    What is refused may be the scenario itself, so that its file is looked at and not loaded.
+
+    Examples
+    --------
+    >>> speak(["check", "x.csv", "--lang", "zh"])
+    >>> spoken("stopped")
+    '已停止'
+    >>> speak([])
+    """
+    words = "\n".join(args)
+    asked = set(re.findall(r"(?m)^--lang[=\n](\w+)$", words) or re.findall(r"(?m)^-p\n?lang=(\w+)$", words))
+    for name in args if not asked else ():
+        if name.lower().endswith((".yaml", ".yml")):
+            with suppress(OSError), open(name, encoding="utf-8", errors="replace") as file:
+                found = re.search(r"(?m)^lang: *[\"']?(\w+)", file.read(100_000))
+                asked.add(found[1] if found else "en")
+    _SPOKEN[0] = asked.pop() if len(asked) == 1 and asked <= set(LANGUAGES) else "en"
+
+
+def speaking() -> str:
+    """Return the language of this command: that which is asked for, or which its scenarios have in common."""
+    return _SPOKEN[0]
+
+
+def spoken(message: str) -> str:
+    """Return an English message in the language of this command."""
+    return translated(message, _SPOKEN[0])
+
+
 def note(text: str) -> None:
     """Print one note on stderr."""
-    click.echo(f"ragnb: note: {plain(text)}", err=True)
+    click.echo(f"ragnb: {spoken('note')}: {plain(spoken(text))}", err=True)
 
 
 def complain(error: Exception, about: object = None) -> None:
     """Print why something was refused, in one line on stderr."""
-    words = as_settings(worded(error))
+    words = as_settings(spoken(worded(error)))
     where = f"{about}: " if about is not None and str(about) not in words else ""
     click.echo(f"ragnb: {plain(where + words)}", err=True)

@@ -6,12 +6,15 @@ import glob
 import hashlib
 import json
 import os
+import re
 import tempfile
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
 DATA_SUFFIXES = (".parquet", ".pq", ".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 """What counts as data in a folder that is named as an input."""
+_DEVICES = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)")
 
 
 def is_pattern(path: str | os.PathLike[str]) -> bool:
@@ -68,6 +71,32 @@ def digest(paths: Sequence[Path]) -> str:
         return hashes[0]
     lines = [f"{path.name} {found}\n" for path, found in zip(paths, hashes, strict=True)]
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def slug(name: str) -> str:
+    """Return a name for a folder: plain ASCII words as they are, anything else cleaned and with a hash.
+
+    Examples
+    --------
+    >>> slug("quickstart_weak"), slug("../../etc"), slug("模拟评审：一")
+    ('quickstart_weak', 'etc-74ccf3c5', '模拟评审-一-cb3d7a99')
+    """
+    plain = unicodedata.normalize("NFC", name)
+    kept = re.sub(r"[^\w-]+", "-", plain)[:40].strip("-_")
+    if kept and kept == name and name.isascii() and not _DEVICES.fullmatch(name):
+        return name
+    return f"{kept or 'scenario'}-{short_hash(plain)}"
+
+
+def short_hash(text: str) -> str:
+    """Return eight hex digits of a text's SHA-256.
+
+    Examples
+    --------
+    >>> short_hash("a")
+    'ca978112'
+    """
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def json_text(value: object) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -14,6 +15,19 @@ from ragnb.files import json_text
 from ragnb.gates.check import COLUMNS
 from ragnb.markup import count, number, percent, with_interval
 from ragnb.schema import NOTE_COLUMNS
+
+_MARKS = {"pass": "✓", "fail": "✗", "undecided": "?", "no_data": "—"}
+
+
+def gate_mark(row: Mapping[Any, Any]) -> str:
+    """Return the sign of a gate's outcome; what blocks is marked as failed, as the exit code says.
+
+    Examples
+    --------
+    >>> gate_mark({"outcome": "undecided", "blocks": False}), gate_mark({"outcome": "pass", "blocks": False})
+    ('?', '✓')
+    """
+    return _MARKS["fail" if row["blocks"] else row["outcome"]]
 
 
 def gate_sentences(gates: pd.DataFrame, *, lang: str = "en") -> list[str]:

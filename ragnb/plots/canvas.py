@@ -48,13 +48,16 @@ def cjk_font() -> str | None:
     return next((name for name in CJK_FONTS if name in here), None)
 
 
-def _families(words: Iterable[object]) -> list[str]:
-    wide = any(unicodedata.east_asian_width(char) in "WF" for word in words for char in str(word))
-    found = cjk_font() if wide else None
-    if wide and found is None:
-        # Up through canvas, contextlib and the chart to its caller.
-        warnings.warn(NO_FONT, RagnbWarning, stacklevel=5)
-    return ["DejaVu Sans", *([found] if found else [])]
+def _warn_of_boxes(figure: Any) -> None:
+    """Warn, once, when the figure is drawn as pixels; SVG keeps its text and needs no font of this machine."""
+    from matplotlib.backends.backend_agg import RendererAgg
+
+    def warn(event: Any) -> None:
+        if isinstance(event.renderer, RendererAgg):
+            event.canvas.mpl_disconnect(connection)
+            warnings.warn(NO_FONT, RagnbWarning, stacklevel=2)
+
+    connection = figure.canvas.mpl_connect("draw_event", warn)
 
 
 def _settings(families: list[str]) -> Any:
@@ -83,13 +86,17 @@ def canvas(ax: Axes | None, width: float, height: float, words: Iterable[object]
     from matplotlib import pyplot as plt
     from matplotlib.text import Text
 
-    families = _families(words)
+    wide = any(unicodedata.east_asian_width(char) in "WF" for word in words for char in str(word))
+    found = cjk_font() if wide else None
+    families = ["DejaVu Sans", *([found] if found else [])]
     # A figure is made outside the context: a notebook's backend loads with the first one, and sets itself up.
     figure = plt.figure(figsize=(width, height), facecolor="white", layout="constrained") if ax is None else None
     with mpl.rc_context(_settings(families)):
         if figure is not None:
             ax = figure.subplots()
         assert ax is not None
+        if wide and found is None:
+            _warn_of_boxes(ax.figure)
         yield ax
         if figure is not None:
             # Further lines of title and legend are not taken from the picture.

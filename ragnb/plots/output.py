@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 KINDS = (".svg", ".png")
+_LAST = "Last Resort High-Efficiency"
 _XLINK = "{http://www.w3.org/1999/xlink}"
 
 
@@ -102,12 +103,22 @@ def _figure(ax: Axes) -> Any:
 
 def _svg(figure: Any) -> Safe:
     import matplotlib as mpl
+    from matplotlib import font_manager
+    from matplotlib.text import Text
 
     written = StringIO()
     nothing = dict.fromkeys(["Creator", "Date", "Format", "Type"])
+    # The text stays text, in fonts of the reader: here it is only measured, and matplotlib 3.11 brings a font that
+    # has a box for every character. Named, it is used without a warning.
+    last = [_LAST] if _LAST in font_manager.fontManager.get_font_names() else []
+    families = [(text, text.get_fontfamily()) for text in figure.findobj(Text)]
+    for text, names in families:
+        text.set_fontfamily([*names, *last])
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "ragnb"}):
         figure.savefig(written, format="svg", metadata=nothing, transparent=True)
-    root = ElementTree.fromstring(written.getvalue())
+    for text, names in families:
+        text.set_fontfamily(names)
+    root = ElementTree.fromstring(written.getvalue().replace(f", '{_LAST}'", ""))
     _bare(root)
     root.set("xmlns", "http://www.w3.org/2000/svg")
     root.set("class", "rg-svg")

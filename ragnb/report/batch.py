@@ -34,6 +34,7 @@ from ragnb.markup import (
     with_interval,
 )  # fmt: skip
 from ragnb.report.run import Overrides, ReportResult, report
+from ragnb.texts.errors import translated
 
 _TONES = {True: "bad", False: "good"}
 
@@ -117,7 +118,7 @@ def index(made: Sequence[Made], out: str | os.PathLike[str], *, lang: str = "en"
         The page.
     """
     folder, say = Path(out), texts.load(lang)
-    rows = [_row(one, folder, say) for one in made]
+    rows = [_row(one, folder, lang) for one in made]
     columns = {name: Column(say(f"index.{name}")) for name in ("run", "verdict", "gates", "overall")}
     plain = pd.DataFrame([row["plain"] for row in rows], dtype=object)
     live = pd.DataFrame([row["live"] for row in rows], dtype=object)
@@ -129,10 +130,10 @@ def index(made: Sequence[Made], out: str | os.PathLike[str], *, lang: str = "en"
     return write_whole(folder / "index.html", page(title, body, lang=lang))
 
 
-def _row(one: Made, folder: Path, say: Any) -> dict[str, dict[str, object]]:
-    name = one.scenario.stem
+def _row(one: Made, folder: Path, lang: str) -> dict[str, dict[str, object]]:
+    name, say = one.scenario.stem, texts.load(lang)
     if one.result is None:
-        failed: dict[str, object] = {"run": name, "verdict": one.error, "drawn": Safe("")}
+        failed: dict[str, object] = {"run": name, "verdict": translated(one.error, lang), "drawn": Safe("")}
         failed |= dict.fromkeys(("gates", "overall"), MISSING)
         return {"plain": failed, "live": failed | {"gates": badge("none", say("index.no_run"))}}
     record = json.loads((one.result.folder / "run.json").read_text(encoding="utf-8"))

@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
-import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ragnb.assessment.stages import stage_tables
 from ragnb.errors import RagnbError
-from ragnb.files import digest, matched, write_whole
+from ragnb.files import digest, matched, short_hash, slug, write_whole
 from ragnb.scenario import Scenario
 
 INPUTS = ("scores", "traces", "gold", "cases", "ratings")
-_DEVICES = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)")
-
-
-def slug(name: str) -> str:
-    """Return a name for a folder: plain ASCII words as they are, anything else cleaned and with a hash.
-
-    Examples
-    --------
-    >>> slug("quickstart_weak"), slug("../../etc"), slug("模拟评审：一")
-    ('quickstart_weak', 'etc-74ccf3c5', '模拟评审-一-cb3d7a99')
-    """
-    plain = unicodedata.normalize("NFC", name)
-    kept = re.sub(r"[^\w-]+", "-", plain)[:40].strip("-_")
-    if kept and kept == name and name.isascii() and not _DEVICES.fullmatch(name):
-        return name
-    return f"{kept or 'scenario'}-{_digest(plain.encode('utf-8', 'surrogatepass'))}"
 
 
 def input_hash(scenario: Scenario) -> str:
@@ -40,11 +22,8 @@ def input_hash(scenario: Scenario) -> str:
     parts = [scenario.snapshot_text(relative_to=home.parent)]
     for role, path in files.items():
         parts.append(f"{role} {digest(matched(path))}")
-    return _digest("\n".join(parts).encode("utf-8", "surrogatepass"))
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:8]
+    parts += [f"{found.stage} {digest([found.path])}" for found in stage_tables(scenario)]
+    return short_hash("\n".join(parts))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ def execute(
     target: Path,
     parameters: Mapping[str, Any],
     *,
-    hidden: Iterable[str] = (),
+    env: Mapping[str, str],
     progress: bool = True,
 ) -> Any:
     """Run a notebook with its working directory in the folder of `target`, and write it there.
@@ -30,8 +30,8 @@ def execute(
         The notebook as shipped, and where the executed one goes; also what a failing cell leaves.
     parameters : mapping
         What JSON can hold.
-    hidden : iterable of str
-        Environment variables that the kernel finds empty: it has no use for keys.
+    env : mapping of str to str
+        Environment variables of the kernel: keys, which it has no use for, are given as empty.
     progress : bool
         Show a bar on a terminal.
 
@@ -50,7 +50,7 @@ def execute(
 
     bar = {"desc": "Executing", "unit": "cell", "disable": None if progress else True, "leave": False}
     with tempfile.TemporaryDirectory(prefix="ragnb-", ignore_cleanup_errors=True) as folder:
-        manager = _manager(Path(folder), hidden)
+        manager = _manager(Path(folder), env)
         try:
             return papermill.execute_notebook(
                 _literal(notebook),
@@ -75,7 +75,7 @@ def _literal(path: Path) -> str:
     return str(path).replace("{", "{{").replace("}", "}}")
 
 
-def _manager(folder: Path, hidden: Iterable[str]) -> Any:
+def _manager(folder: Path, env: Mapping[str, str]) -> Any:
     """Return a class of kernel managers that know one kernel: this Python, with its files in `folder`."""
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
@@ -90,7 +90,7 @@ def _manager(folder: Path, hidden: Iterable[str]) -> Any:
         "display_name": _NAME,
         "language": "python",
         # Of its own: startup files of the user's profile would run in the report.
-        "env": {"IPYTHONDIR": str(folder / "ipython"), **dict.fromkeys(hidden, "")},
+        "env": {"IPYTHONDIR": str(folder / "ipython"), **env},
     }  # fmt: skip
     (home / "kernel.json").write_text(json.dumps(spec), encoding="utf-8")
     # Sockets in a folder that only this user opens; their paths must be short, and Windows has none.

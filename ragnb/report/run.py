@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ragnb.assessment.build import scenario_of
+from ragnb.assessment.stages import HOME
 from ragnb.errors import RagnbError
 from ragnb.files import json_text
 from ragnb.markup import one_line
@@ -140,7 +141,8 @@ def _fill(
     files = {role: _relative(getattr(settings, role), here) for role in INPUTS if overrides.get(role)}
     used = overrides | (files if settings.path is None else {})
     parameters = {"scenario": _relative(source, here), "out": ".", "overrides": used}
-    executed = execute(notebook_path(), here / "report.ipynb", parameters, hidden=keys, progress=progress)
+    env = dict.fromkeys(keys, "") | {HOME: str(Path.cwd())}
+    executed = execute(notebook_path(), here / "report.ipynb", parameters, env=env, progress=progress)
     warned = tidy(executed)
     text: str = nbformat.writes(executed)  # type: ignore[no-untyped-call]
     (here / "report.ipynb").write_text(text + "\n", encoding="utf-8", newline="\n")

@@ -4,5 +4,6 @@ from ragnb.scenario.kinds import Bands
 from ragnb.scenario.load import load_scenario
 from ragnb.scenario.model import Scenario
 from ragnb.scenario.patch import Patch, patch_scenario, plan_patch
+from ragnb.scenario.settings import Settings
 
-__all__ = ["Bands", "Patch", "Scenario", "load_scenario", "patch_scenario", "plan_patch"]
+__all__ = ["Bands", "Patch", "Scenario", "Settings", "load_scenario", "patch_scenario", "plan_patch"]

@@ -61,7 +61,7 @@ def _several(path: Path, given: str, allowed: bool, is_folder: bool, names: list
     have = did_you_mean("", names or [])
     if not allowed:
         step = "name one file; only scores and traces may be a pattern or a folder of files"
-        raise ValueError(f"{given!r} is {'a folder' if is_folder else 'a pattern'}; {step}")
+        raise ValueError(f"{given!r} is a folder; {step}" if is_folder else f"{given!r} is a pattern; {step}")
     if is_folder:
         raise ValueError(f"{given!r} is a folder without a Parquet or JSONL file; name one file in it {have}")
     raise ValueError(f"no file fits the pattern {given!r} {have if names else ''}".rstrip())

@@ -12,6 +12,7 @@ import pandas as pd
 from ragnb.assessment.weighable import weighable
 from ragnb.errors import RagnbError
 from ragnb.markup import Safe, element, fragment
+from ragnb.texts.errors import translated
 from ragnb.widgets import pictures
 from ragnb.widgets.shown import Html, Twin
 from ragnb.widgets.weighing import Weighing
@@ -154,7 +155,8 @@ class WeightEditor:
         try:
             self.model = self._models.get(path) or self._open(path)
         except RagnbError as error:
-            self._wrong.show(element("p", error, class_="rg-bad", role="alert"))
+            said = translated(str(error), self.model.scenario.lang)
+            self._wrong.show(element("p", said, class_="rg-bad", role="alert"))
             return
         self._wrong.show(Safe(""))
         self._models[path] = self.model

@@ -7,6 +7,7 @@ from typing import Any
 
 from ragnb.errors import RagnbError
 from ragnb.markup import Safe, element, join
+from ragnb.texts.errors import translated
 from ragnb.widgets import pictures
 from ragnb.widgets.rows import Row
 from ragnb.widgets.shown import Html, button
@@ -142,7 +143,8 @@ class Saver:
         self.box.layout.display = "none"
 
     def _refuse(self, error: RagnbError) -> None:
-        self.diff.show(element("p", error, class_="rg-bad", role="alert"))
+        said = translated(str(error), self.model.scenario.lang)
+        self.diff.show(element("p", said, class_="rg-bad", role="alert"))
         self.again.layout.display = "inline-flex"
 
     def _write(self) -> None:

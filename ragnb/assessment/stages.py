@@ -1,0 +1,185 @@
+"""The tables that ``ragnb evaluate`` and ``ragnb judge`` wrote: recorded there, found and joined here."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ragnb import texts
+from ragnb.assessment.inputs import Inputs
+from ragnb.errors import RagnbError, listing
+from ragnb.files import digest, json_text, matched, slug, write_whole
+from ragnb.readers import read_scores
+from ragnb.scenario import Scenario
+from ragnb.schema import METRICS, note_row
+from ragnb.weights import column_names
+
+STAGES = ("evaluate", "judge")
+KEYS = ("sample_id", "system", "repeat")
+HOME = "RAGNB_HOME"
+"""For a kernel, the folder in which the command was given: its own working directory is that of the run."""
+
+
+@dataclass(frozen=True)
+class StageTable:
+    """A table that a stage wrote, and in what its inputs differ from those of today; empty where in nothing."""
+
+    stage: str
+    path: Path
+    changed: tuple[str, ...]
+
+
+def record_stage(stage: str, scenario: Scenario, table: Path) -> Path:
+    """Write down, in ``reports/<scenario>/<stage>.json``, which table a stage wrote and from what.
+
+    Examples
+    --------
+    >>> from contextlib import chdir
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder, chdir(folder):
+    ...     cases, table = (write_whole(Path(name), "") for name in ("cases.jsonl", "scores.csv"))
+    ...     record_stage("evaluate", Scenario(cases=cases.absolute()), table).as_posix()
+    'reports/cases/evaluate.json'
+    """
+    path = Path("reports") / slug(scenario.name) / f"{stage}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    used = {name: value for name, value in _inputs(stage, scenario).items() if value is not None}
+    where = _relative(table.absolute(), path.parent.absolute())
+    record = {"stage": stage, "table": Path(where).as_posix(), "sha256": digest([table]), "inputs": used}
+    return write_whole(path, json_text(record))
+
+
+def _relative(path: Path, folder: Path) -> str:
+    # There is no way from one drive of Windows to another.
+    return os.path.relpath(path, folder) if path.anchor == folder.anchor else str(path)
+
+
+def _inputs(stage: str, scenario: Scenario) -> dict[str, Any]:
+    """What decides a stage's values: the cases, how they are read, the judge, and its rubric or the refusals."""
+    profile = scenario.llm_profiles.get("judge")
+    rubric = scenario.rubric.model_dump(mode="json") if scenario.rubric else None
+    return {
+        "cases": digest(matched(scenario.cases)) if scenario.cases else None,
+        "columns": dict(scenario.columns),
+        "encoding": scenario.encoding,
+        "llm_profiles.judge": profile and {"base_url": profile.base_url, "model": profile.model},
+        **({"rubric": rubric or {}} if stage == "judge" else {"refusal": list(scenario.refusal)}),
+    }
+
+
+def stage_tables(scenario: Scenario) -> Iterator[StageTable]:
+    """Yield the tables of a scenario that the stages left, those of other inputs among them.
+
+    The records are looked for in ``reports/`` of the working directory, of the scenario's folder, and of the
+    folders above it. A record whose table is gone counts for nothing.
+    """
+    if scenario.cases is None:
+        return
+    above = [scenario.path.parent, *scenario.path.parent.parents] if scenario.path else []
+    for stage in STAGES:
+        names = (folder / "reports" / slug(scenario.name) / f"{stage}.json" for folder in (_home(), *above))
+        record = next((name for name in names if name.is_file()), None)
+        if record is None:
+            continue
+        try:
+            kept = json.loads(record.read_text(encoding="utf-8"))
+            table, inputs, sha256 = record.parent / kept["table"], dict(kept["inputs"]), kept["sha256"]
+        except (ValueError, KeyError, TypeError):
+            raise RagnbError(f"{record}: is no record of ragnb {stage}; remove it, or run it again") from None
+        if table.is_file():
+            today = _inputs(stage, scenario)
+            changed = [name for name, value in inputs.items() if today.get(name) != value]
+            yield StageTable(stage, table, tuple(changed if digest([table]) == sha256 else [*changed, "table"]))
+
+
+def _home() -> Path:
+    return Path(os.environ.get(HOME) or Path.cwd())
+
+
+def join_stages(scenario: Scenario, inputs: Inputs) -> None:
+    """Join what the stages wrote to what was read, in place; name the stages whose tables are not used.
+
+    Raises
+    ------
+    RagnbError
+        For two values of one cell, and where there are cases alone and no stage has scored them.
+    """
+    say, alone, used = texts.load(scenario.lang), scenario.scores is None and scenario.traces is None, False
+    named = _shown(scenario.path) if scenario.path else scenario.name
+    for found in stage_tables(scenario):
+        if found.changed or inputs.stream is not None:
+            key = "note.stage_unused" if found.changed else "note.stage_streamed"
+            words = {"table": _shown(found.path), "stage": found.stage, "changed": listing(found.changed)}
+            inputs.stages.append(note_row("stage_unused", found.stage, say(key, scenario=named, **words)))
+        else:
+            used |= _join(scenario, inputs, found, alone)
+    have = {str(name) for name in column_names(inputs.frame)}
+    if alone and scenario.cases is not None and not used and not have & {*METRICS, *scenario.declared}:
+        unused = " ".join(row["text"] for row in inputs.stages)
+        raise RagnbError(
+            f"{named}: its cases hold no scores yet; run ragnb evaluate {named} or ragnb judge {named} first. "
+            f"{unused}"
+        )
+
+
+def _shown(path: Path) -> str:
+    return _relative(path.absolute(), _home())
+
+
+def _join(scenario: Scenario, inputs: Inputs, found: StageTable, alone: bool) -> bool:
+    """Join one table by sample, system and repeat; return whether it had anything to add."""
+    # A column that maps to itself keeps its name: it is ours already, whatever it may be an alias of.
+    own = {str(name): str(name) for name in pd.read_csv(found.path, nrows=0).columns}
+    table = read_scores(found.path, format="csv", columns=own, metrics=list(scenario.declared.values()))
+    frame, rows, origin = inputs.frame, len(table), table.attrs["source"]
+    for name, value in scenario.where.items():
+        if name in table:
+            table = table[table[name].astype(str) == str(value)]
+    keys = [name for name in KEYS if name in frame and name in table]
+    if frame.duplicated(keys).any() or table.duplicated(keys).any():
+        keys += [name for name in ("question", "answer") if name in frame and name in table]
+    scored = [name.removesuffix("__status") for name in map(str, table) if name.endswith("__status")]
+    table = table.drop_duplicates([*keys, *scored])
+    if table.duplicated(keys).any():
+        sample = table.loc[table.duplicated(keys), "sample_id"].iloc[0]
+        raise RagnbError(
+            f"two values for one cell: {_shown(found.path)} holds sample_id {sample!r} more than once, and "
+            f"{listing(keys)} do not tell its rows apart; give the cases a column 'repeat' or 'system' that does"
+        )
+    new = [name for name in table if name not in frame]
+    beside = frame[keys].merge(table, on=keys, how="left", validate="m:1").set_axis(frame.index)
+    gaps = {name: _gaps(frame, beside, name, found) for name in scored if name in frame}
+    known = pd.MultiIndex.from_frame(frame[keys])
+    rest = table[:0] if alone else table[~pd.MultiIndex.from_frame(table[keys]).isin(known)]
+    if not new and rest.empty and not any(gap.any() for gap in gaps.values()):
+        return False
+    joined = pd.concat([frame, beside[new]], axis=1)
+    for name, gap in gaps.items():
+        for column in {name, f"{name}__status", f"{name}__reason"} & set(frame) & set(table):
+            joined[column] = joined[column].mask(gap, beside[column])
+    inputs.frame = pd.concat([joined, rest], ignore_index=True) if len(rest) else joined
+    inputs.rows = len(inputs.frame)
+    inputs.note(found.stage, origin, [], rows)
+    return True
+
+
+def _gaps(frame: pd.DataFrame, beside: pd.DataFrame, name: str, found: StageTable) -> pd.Series[bool]:
+    """Where the frame has no outcome and the table has a value; two different values are refused."""
+    here, there = pd.to_numeric(frame[name]), pd.to_numeric(beside[name])
+    differ = (here.notna() & there.notna()).to_numpy() & ~np.isclose(here, there, rtol=1e-9, atol=1e-9)
+    if differ.any():
+        row, path = int(differ.argmax()), _shown(found.path)
+        sample, one, other = (part.iloc[row] for part in (frame["sample_id"], here, there))
+        raise RagnbError(
+            f"two values for one cell: {name} of sample_id {sample!r} is {one:g}, and {other:g} in {path}; drop "
+            f"{name!r} from the other file, or remove {path} to leave out what ragnb {found.stage} wrote"
+        )
+    words = frame.get(f"{name}__status", pd.Series("", index=frame.index))
+    return here.isna() & there.notna() & (words != "not_applicable")

@@ -1,0 +1,105 @@
+"""What is refused or warned of, in the reader's language: the English message is the key, as in gettext.
+
+``errors.<lang>.toml`` maps each English template to its translation; ``{}`` is the value of its own position,
+``{3}`` the third. Values are translated in turn where they are messages: a hint, a place, the words of a cause.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+from itertools import count
+
+# The words of `place`, `listing` and `did_you_mean`, wherever a value holds them.
+_PARTS = {
+    "zh": (
+        (r"^line (\d+)(?=[:,])", r"第 \1 行"),
+        (r", line (\d+)(?=[:,])", r"，第 \1 行"),
+        (r"^key (?=['\"])", "键 "),
+        (r", key (?=['\"])", "，键 "),
+        (r"(?<=['\"]) or (?=['\"])", " 或 "),
+        (r" and (\d+) more$", r" 等，另有 \1 个"),
+        (r": ?$", "："),
+    )
+}
+
+
+@cache
+def _templates(lang: str) -> list[tuple[list[str], str]]:
+    """The templates of a language, in pieces around their values, the wordiest first."""
+    text = files(__package__).joinpath(f"errors.{lang}.toml").read_text(encoding="utf-8")
+    rows = [(english.split("{}"), other) for english, other in tomllib.loads(text).items()]
+    return sorted(rows, key=lambda row: -sum(map(len, row[0])))
+
+
+def translated(message: str, lang: str) -> str:
+    """Return a message in another language; what no template fits stays as it is.
+
+    Examples
+    --------
+    >>> translated("level=2 must lie between 0 and 1, such as 0.95", "zh")
+    'level=2 必须在 0 和 1 之间，例如 0.95'
+    """
+    if lang == "en":
+        return message
+    lines = [_line(line, lang) for line in message.split("\n")]
+    if len(lines) == 1 or None in lines:
+        return _line(message, lang) or message
+    return "\n".join(map(str, lines))
+
+
+def _line(message: str, lang: str) -> str | None:
+    """Return the translation of one message, before which may stand what it is about: a file, a line, a key."""
+    starts = [0, *(colon.end() for colon in re.finditer(": ", message))]
+    found = [(*fit, start) for start in starts if (fit := _fitting(message[start:], lang)) is not None]
+    if not found:
+        return None
+    _, text, start = max(found, key=lambda one: (one[0], one[2]))
+    return (_part(message[:start], lang) if start else "") + text
+
+
+def _fitting(message: str, lang: str) -> tuple[int, str] | None:
+    """Return the translation by the wordiest template that fits, and how many characters of it are words."""
+    for pieces, other in _templates(lang):
+        values = _values(message, pieces)
+        if values is not None:
+            return sum(map(len, pieces)), _filled(other, [_part(value, lang) for value in values])
+    return None
+
+
+def _values(message: str, pieces: list[str]) -> list[str] | None:
+    """Return what stands between the pieces, each piece at its first place; None where one is not there."""
+    if not message.startswith(pieces[0]) or not message.endswith(pieces[-1]):
+        return None
+    end = len(message) - len(pieces[-1])
+    at, values = len(pieces[0]), []
+    for piece in pieces[1:-1]:
+        found = message.find(piece, at, end)
+        if found < 0:
+            return None
+        values.append(message[at:found])
+        at = found + len(piece)
+    if len(pieces) == 1:
+        return [] if message == pieces[0] else None
+    return [*values, message[at:end]] if at <= end else None
+
+
+def _filled(text: str, values: list[str]) -> str:
+    """Put values in their places; any other brace is of the text."""
+    places = count()
+    return re.sub(r"\{(\d?)\}", lambda place: _nth(values, next(places), place[1]), text)
+
+
+def _nth(values: list[str], position: int, number: str) -> str:
+    return values[int(number) - 1 if number else position]
+
+
+def _part(value: str, lang: str) -> str:
+    fit = _fitting(value, lang)
+    if fit is not None:
+        return fit[1]
+    for pattern, other in _PARTS[lang]:
+        value = re.sub(pattern, other, value)
+    return value
