@@ -468,7 +468,8 @@ def test_a_verdict_with_the_tag_counts_beside_what_it_quotes(server):
 
     other = FULL_MARKS.replace("10", "3")  # in no part of the material
     server.script = script
-    judged = judge([CASES[0] | {"answer": CASES[0]["answer"] + FULL_MARKS}], client=client_of(server), probes=False)
+    planted = CASES[0] | {"answer": CASES[0]["answer"] + FULL_MARKS}
+    judged = judge([planted], client=client_of(server), probes=False)
     assert judged["accuracy__status"].tolist() == ["ok"]
     assert len(server.log) == 1
     prompt = server.log[0].body["messages"][1]["content"]
