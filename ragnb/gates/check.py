@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
-from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, unknown
+from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, unknown
 from ragnb.schema import DEFAULT_GATES, KNOWN_RATES, METRICS, Gate, records
 
 SLACK = 1e-9
@@ -50,7 +50,8 @@ def check_gates(
     Raises
     ------
     RagnbError
-        For a bar outside the metric's range, a metric with several rows, and a metric of unknown range.
+        For what is no table of means, a bar outside the metric's range, a metric with several rows, and a metric
+        of unknown range.
 
     Notes
     -----
@@ -70,6 +71,7 @@ def check_gates(
     """
     if no_data not in ("fail", "skip"):
         raise unknown("no_data", no_data, ["fail", "skip"])
+    means = _checked(means)
     ranges = dict(means.attrs.get("ranges", {}))
     repeated = means["metric"][means["metric"].duplicated()]
     g_eff, level = pd.Series(means.attrs.get("g_eff", ()), dtype=float), means.attrs.get("level", 0.95)
@@ -93,6 +95,23 @@ def check_gates(
     found = pd.DataFrame({name: pd.Series([row[name] for row in out], dtype=kinds.get(name)) for name in COLUMNS})
     found.attrs["rates"] = list(means.attrs.get("rates", KNOWN_RATES))
     return found
+
+
+def _checked(means: Any) -> pd.DataFrame:
+    """Refuse what is no table of means."""
+    if not isinstance(means, pd.DataFrame):
+        kind = repr(means) if isinstance(means, str) else f"a {type(means).__name__}"
+        raise RagnbError(
+            f"{kind} is no table of means; make one of scores: rn.check_gates(rn.weighted_means(scores)), or of "
+            "labelled traces: rn.check_gates(rn.refusal_metrics(labelled))"
+        )
+    lacking = [name for name in ("metric", "value", "low", "high", "n") if name not in means]
+    if "metric" in lacking or (lacking and len(means)):
+        raise RagnbError(
+            f"this is no table of means: it has no column {lacking[0]!r} (columns: {listing(means.columns)}); "
+            "average scores first: rn.check_gates(rn.weighted_means(scores)), or rn.refusal_metrics(labelled)"
+        )
+    return means
 
 
 def _check_bar(gate: Gate, row: Mapping[Any, Any] | None, ranges: Mapping[str, Range]) -> None:

@@ -10,6 +10,7 @@ from ragnb.schema.columns import (
     NOTE_COLUMNS,
     RESULT_COLUMNS,
     STATUS_WORDS,
+    TRACE_COLUMNS,
     note_frame,
     note_row,
     records,
@@ -22,7 +23,8 @@ from ragnb.schema.rubric import Anchor, Dimension, Rubric, refuse
 
 __all__ = [
     "CASE_COLUMNS", "DEFAULT_GATES", "DERIVED_COLUMNS", "KNOWN_RATES", "METRICS", "NOTE_COLUMNS", "RESULT_COLUMNS",
-    "STATUS_WORDS", "Anchor", "Dimension", "EvalCase", "Gate", "Metric", "Profile", "Result", "Rubric", "Rule",
+    "STATUS_WORDS", "TRACE_COLUMNS", "Anchor", "Dimension", "EvalCase", "Gate", "Metric", "Profile", "Result",
+    "Rubric", "Rule",
     "SharedPicks", "applicable_metrics", "declare_step", "metric_list", "missing_fields", "note_frame", "note_row",
     "records", "refuse", "resolve_metrics", "undeclared_columns",
 ]  # fmt: skip
