@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,7 +24,8 @@ from ragnb.readers.raw import Raw, clean_text, from_records
 
 LONGEST_LINE = 16 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
-_MOST_COUNTED = 1000
+_LOOKED_AT, _MOST_TRIES = 1 << 20, 100  # bytes of a bad line, and places in it, so that none takes long
+_SPACE = re.compile(r"\s*")
 _DECODER = json.JSONDecoder()
 _FIRST_KEY = re.compile(r'\{\s*"[^"\\]*"\s*:')
 _SPACED_COLON = re.compile(rb'"\s+:')
@@ -149,19 +151,19 @@ def records_in(line: bytes) -> int:
     >>> records_in(b'{"id": 1, "chunks": [{"id": 2}, {"id": 3}], "answer": "cut')
     1
     """
-    text = line.decode("utf-8", "replace")
+    text = line[:_LOOKED_AT].decode("utf-8", "replace")
     first = _FIRST_KEY.match(text)
-    start = re.compile(rf"{re.escape(first[0])}|(?<=\}})\{{" if first else r"(?<=\})\{")
-    n = at = 0
-    for _ in range(_MOST_COUNTED):
+    again = re.escape(first[0]) if first else r'\{\s*"'
+    start = re.compile(rf"{again}|(?<=\}})\{{")
+    n = at = tries = 0
+    while at < len(text) and tries < _MOST_TRIES:
         end = _end_of_object(text, at)
-        n += end is not None or '"' in text[at:]
+        n += end is not None or text.find('"', at) >= 0
         if end is None:
-            whole = (m.start() for m in start.finditer(text, at + 1) if _begins_record(text, m))
-            end = next(whole, len(text))
+            tries += 1
+            places = islice(start.finditer(text, at + 1), _MOST_TRIES)
+            end = next((found.start() for found in places if _begins_record(text, found)), len(text))
         at = end
-        if at >= len(text):
-            break
     return max(n, 1)
 
 
@@ -180,7 +182,8 @@ def _end_of_object(text: str, start: int) -> int | None:
         value, end = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
-    return end + len(text[end:]) - len(text[end:].lstrip()) if isinstance(value, dict) else None
+    after = _SPACE.match(text, end)
+    return after.end() if after and isinstance(value, dict) else None
 
 
 def repeated_key(text: bytes, value: Any) -> tuple[str, int] | None:
