@@ -31,6 +31,11 @@ RATINGS = {
 TABLES = ("score_tables/**/*.csv", "scores/*.csv", "tool_files/*[!d]")
 NORTHWIND = [("gpt_groundedness", 1, 5), ("gpt_relevance", 1, 5)]
 
+KEYS = (
+    "system", "slice", "group", "document", "doc_name", "metric", "gate", "rule", "label", "failure_mode", "judge",
+    "dimension", "band", "kind", "map", "way",
+)  # fmt: skip
+
 Frames = dict[str, Any]
 Task = tuple[str, Callable[[], Frames]]
 
@@ -54,7 +59,8 @@ def sheet(*args: Any, **options: Any) -> Frames:
 
 def scored(frame: pd.DataFrame, **options: Any) -> Frames:
     """Return means, the total by document and the diagnoses of one scores frame."""
-    weights = {"metric_weights": {next(iter(rn.weighted_means(frame, **options)["metric"])): 2.0}}
+    first = rn.weighted_means(frame, **options)["metric"].iloc[0]
+    weights = {"metric_weights": {} if first == "weighted_score" else {first: 2.0}}
     out = {"weighted_means": rn.weighted_means(frame, **options), "diagnose": rn.diagnose(frame, **options)}
     out["weighted"] = rn.weighted_means(frame, **options, **weights)
     if "doc_name" in frame and frame["doc_name"].nunique() > 1:
@@ -139,24 +145,33 @@ def moved(before: Any, after: Any, tolerance: float) -> bool:
     return bool(before != after)
 
 
+def keyed(frame: dict[str, list[Any]], keys: list[str]) -> dict[Any, int]:
+    """Return the row of each key; of a key that stands in several rows, none."""
+    rows = list(zip(*(map(str, frame[key]) for key in keys), strict=True))
+    return {row: i for i, row in enumerate(rows) if rows.count(row) == 1} if keys else {}
+
+
 def differences(before: dict[str, Any], after: dict[str, Any], tolerance: float) -> Iterator[str]:
-    """Yield one line for each frame or column that differs."""
+    """Yield one line for each frame or column that differs; rows are paired by what names them."""
     for name in sorted(before.keys() | after.keys()):
         if name not in before or name not in after:
             yield f"{name}: {'gone' if name in before else 'new'}"
             continue
-        old, new = before[name], after[name]
-        for column in sorted(old.keys() | new.keys()):
-            if column not in old or column not in new:
-                yield f"{name}.{column}: column {'gone' if column in old else 'new'}"
-            elif len(old[column]) != len(new[column]):
-                yield f"{name}.{column}: {len(old[column])} rows became {len(new[column])}"
-            else:
-                pairs = list(zip(old[column], new[column], strict=True))
-                changed = [(a, b) for a, b in pairs if moved(a, b, tolerance)]
-                if changed:
-                    a, b = changed[0]
-                    yield f"{name}.{column}: {len(changed)} of {len(pairs)} moved, first {a!r} -> {b!r}"[:300]
+        old, new = (found[name].get("refused", found[name]) for found in (before, after))
+        shared = [column for column in old if column in new]
+        first, second = (keyed(frame, [key for key in KEYS if key in shared]) for frame in (old, new))
+        if not first or not second:
+            first = second = {i: i for i in range(min(len(next(iter(f.values()), [])) for f in (old, new)))}
+        rows = [key for key in first if key in second]
+        lost, made = len(first) - len(rows), len(second) - len(rows)
+        if lost or made:
+            yield f"{name}: {lost} rows gone, {made} new, {len(rows)} compared"
+        for column in shared:
+            pairs = [(old[column][first[key]], new[column][second[key]]) for key in rows]
+            changed = [(a, b) for a, b in pairs if moved(a, b, tolerance)]
+            if changed:
+                a, b = changed[0]
+                yield f"{name}.{column}: {len(changed)} of {len(pairs)} moved, first {a!r} -> {b!r}"[:300]
 
 
 def main() -> int:

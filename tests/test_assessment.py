@@ -51,7 +51,8 @@ def test_a_strangers_ragas_table_with_one_metric_of_its_own(tmp_path, scores):
     assert len(sheet.diagnoses.iloc[0]["worst"]) == 3
     assert {"not_averaged", "few_clusters", "default_gates"} <= set(sheet.notes["code"])
     assert "latency" in sheet.notes.set_index("code").loc["not_averaged", "text"]
-    assert sheet.gates["gate"].tolist() == ["faithfulness", "noise_sensitivity"]
+    assert sheet.gates["gate"].tolist() == ["faithfulness", "noise_sensitivity", "scored_cells"]
+    assert not sheet.gates["blocks"].any()
     assert sheet.blocked == bool(sheet.gates["blocks"].any())
     assert sheet.inputs[0]["path"] == "my_ragas.csv"
 
@@ -97,7 +98,7 @@ def test_overrides_touch_no_file(tmp_path):
         sheet.means.iloc[0]["high"] - sheet.means.iloc[0]["low"]
         < plain.means.iloc[0]["high"] - plain.means.iloc[0]["low"]
     )
-    assert "门槛" in sheet.verdict
+    assert "门禁" in sheet.verdict
     with pytest.raises(RagnbError, match="did you mean 'metric_weights'"):
         rn.assess(path, metric_weight={"context_recall": 1})
 
@@ -114,7 +115,7 @@ def test_traces_and_scores_of_one_run_are_one_table():
         assert means.loc[name, "value"] == pytest.approx(rates.loc[name, "value"], abs=1e-12)
         assert means.loc[name, "n"] == rates.loc[name, "n"]
         assert means.loc[name, "n_not_applicable"] == rates.loc[name, "n_not_applicable"]
-    strong = rn.read_scores(scenario.scores, metrics=scenario.metrics).query("system == 'strong'")
+    strong = rn.read_scores(scenario.scores, metrics=scenario.metrics).query("system == 'strong' and answerable")
     want = rn.weighted_means(
         strong, metrics=scenario.metrics, metric_weights=scenario.metric_weights, doc_weights=scenario.doc_weights
     ).set_index("metric")
@@ -131,12 +132,14 @@ def test_traces_alone_and_without_gold():
     data = ROOT / "data" / "quickstart"
     refusal = ["not in context", "资料中没有相关内容"]
     sheet = rn.assess(data / "traces.strong.jsonl", gold=data / "gold.json", refusal=refusal)
-    assert sheet.gates["gate"].tolist() == ["G1", "G2", "G3", "G4", "G5"]
+    assert sheet.gates["gate"].tolist()[:5] == ["G1", "G2", "G3", "G4", "G5"]
+    assert set(sheet.gates["gate"][5:]) >= {"gold_coverage", "scored_cells"}
     assert sheet.means["metric"].tolist()[-1] == "weighted_score"
     assert math.isnan(sheet.means.iloc[-1]["value"])
     frame = rn.read_traces(data / "traces.strong.jsonl")
     again = rn.assess(frame, gold=data / "gold.json", refusal=refusal)
-    pd.testing.assert_frame_equal(sheet.gates, again.gates)
+    of_file = sheet.gates["gate"] == "input_lines"
+    pd.testing.assert_frame_equal(sheet.gates[~of_file].reset_index(drop=True), again.gates)
     bare = rn.assess(rn.Scenario(traces=data / "traces.strong.jsonl"))
     assert "no_gold" in set(bare.notes["code"])
     assert not bare.means.set_index("metric").loc["compliance"].isna()["value"]
@@ -156,13 +159,17 @@ def test_rows_that_do_not_meet_are_said(tmp_path):
     assert sheet.ledger["rows"].tolist()[:3] == [2, 2, 1]
 
 
-def test_several_systems_are_pooled_and_set_side_by_side(scores):
+def test_several_systems_have_means_gates_and_diagnoses_of_their_own(scores):
     frame = scores.assign(system=np.where(np.arange(40) % 2, "新", "旧")).drop(columns="tone")
-    sheet = rn.assess(frame)
-    assert "pooled_systems" in set(sheet.notes["code"])
+    gates = [rn.Gate("g", "faithfulness", ">=", 0.5)]
+    sheet = rn.assess(frame, gates=gates)
+    assert {"systems", "no_common_questions"} <= set(sheet.notes["code"])
     for name, part in frame.groupby("system"):
-        block = sheet.systems[sheet.systems["system"] == name].drop(columns="system").reset_index(drop=True)
-        pd.testing.assert_frame_equal(block, rn.weighted_means(part), check_exact=False)
+        alone, own = rn.assess(part, gates=gates), sheet.of_system(name)
+        for frame_name in ("means", "diagnoses", "modes", "documents"):
+            pd.testing.assert_frame_equal(getattr(own, frame_name), getattr(alone, frame_name), check_exact=False)
+        rows = sheet.gates[sheet.gates["system"] == name].drop(columns="system").reset_index(drop=True)
+        pd.testing.assert_frame_equal(rows, alone.gates.drop(columns="system"), check_exact=False)
     only = rn.assess(frame, where={"system": "新"})
     assert only.systems is None
     assert len(only.scores) == 20
@@ -201,7 +208,7 @@ def test_a_table_without_a_metric_is_refused_with_the_next_step():
 def test_gates_of_the_scenario_take_the_place_of_the_default_ones(scores):
     gates = [rn.Gate("mine", "faithfulness", ">=", 0.99), rn.Gate("none", "answer_precision", ">=", 0.5)]
     sheet = rn.assess(scores.drop(columns="tone"), gates=gates)
-    assert sheet.gates["outcome"].tolist() == ["fail", "no_data"]
+    assert sheet.gates["outcome"].tolist() == ["fail", "no_data", "pass"]
     assert sheet.blocked
     assert sheet.verdict.startswith("Not yet: 2 of 2 gates block")
     skipped = rn.assess(scores.drop(columns="tone"), gates=gates[1:], no_data="skip")
@@ -252,7 +259,7 @@ def test_a_notebook_shows_it_without_loading_what_draws(tmp_path):
 def test_a_table_without_any_score_is_a_sheet_and_says_so(lang):
     sheet = rn.assess(pd.DataFrame({"faithfulness": [np.nan, np.nan], "doc_name": ["a", "b"]}), lang=lang)
     assert sheet.means["value"].isna().all()
-    assert sheet.gates["outcome"].tolist() == ["no_data"]
+    assert sheet.gates["outcome"].tolist() == ["no_data", "no_data"]
     assert sheet.blocked
     assert "nan" not in sheet.to_markdown()
     assert "—" in sheet._repr_html_()
@@ -297,9 +304,9 @@ def test_a_verdict_counts_only_the_gates_that_have_data(tmp_path):
     options = {"gold": gold_file(tmp_path), "gates": gates, "no_data": "skip"}
     some, none = (rn.assess(frame, **options) for frame in (TWO_TRACES, TWO_TRACES.assign(question="other?")))
     assert some.verdict.startswith("Good enough by the 1 of 2 gates with data")
-    assert none.verdict.startswith("Nothing was measured: no gate has data")
-    assert not some.blocked | none.blocked
-    assert [verdict_tone(Writer(sheet)) for sheet in (some, none)] == ["good", "none"]
+    assert none.verdict.startswith("Incomplete input: 0 of 2 gold questions have a trace")
+    assert (some.blocked, none.blocked) == (False, True)
+    assert [verdict_tone(Writer(sheet)) for sheet in (some, none)] == ["good", "bad"]
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -318,17 +325,20 @@ def test_markdown_tells_labels_slices_systems_and_partial_refusals(tmp_path):
             TWO_TRACES.assign(system="t", team="乙", answer="not in context"),
         ]
     )
-    sheet = rn.assess(traces, gold=gold_file(tmp_path), partial=["^only in part"], slices=["team"])
+    sheet = rn.assess(
+        traces, gold=gold_file(tmp_path), partial=["^only in part"], slices=["team"], candidate="s|1"
+    )
     lines = sheet.to_markdown().splitlines()
+    sheet = sheet.of_system("s|1")
     counts = sheet.outcomes.set_index("label")["n"]
     told = {
         line[2:].split(":")[0]: int(line.split()[2])
         for line in lines
         if line.startswith(("- OK", "- OVER", "- ANS"))
     }
-    assert told == counts[counts > 0].to_dict() == {"OK": 1, "ANS_NO_HIT": 1, "OVER_REFUSAL": 2}
+    assert told == counts[counts > 0].to_dict() == {"OK": 1, "ANS_NO_HIT": 1}
     groups = {tuple(map(str.strip, line.split(" | ")[:2])) for line in lines if "over_refusal |" in line}
-    assert {("| 甲", "over_refusal"), ("| —", "over_refusal"), ("| 乙", "over_refusal")} <= groups
+    assert {("| 甲", "over_refusal"), ("| —", "over_refusal")} <= groups
     assert [line for line in lines if line.startswith("| s\\|1 | over_refusal | 0.0 % ")]
     asked = [line for line in lines if "| a? |" in line]
     assert [line.split(" | ")[1] for line in asked] == ["s\\|1", "t"]
@@ -339,7 +349,8 @@ def test_a_labelled_frame_is_a_scores_frame_with_outcomes_and_gates(tmp_path):
     gold = gold_file(tmp_path)
     whole = rn.assess(TWO_TRACES, gold=gold)
     labelled = rn.assess(rn.label_traces(TWO_TRACES, gold=rn.read_gold(gold)))
-    pd.testing.assert_frame_equal(labelled.gates, whole.gates)
+    of_files = whole.gates["gate"].isin(["gold_coverage", "input_lines"])
+    pd.testing.assert_frame_equal(labelled.gates, whole.gates[~of_files].reset_index(drop=True))
     pd.testing.assert_frame_equal(labelled.outcomes, whole.outcomes)
     assert labelled.verdict == whole.verdict
 
@@ -434,9 +445,9 @@ def test_ratings_without_a_judge_are_refused(tmp_path):
         rn.assess(SCENARIOS / "rubric_judge.yaml", ratings=str(tmp_path / "r.csv"))
 
 
-@pytest.mark.parametrize("by", ["repeat", "system"])
 @pytest.mark.parametrize("key", ["sample_id", "question"])
-def test_answers_to_one_question_are_a_cluster_where_no_document_is_named(by, key):
+def test_answers_to_one_question_are_a_cluster_where_no_document_is_named(key):
+    by = "repeat"
     rng = np.random.default_rng(3)
     hard, noise = rng.beta(4, 2, 30), rng.normal(0, 0.02, (30, 4))
     scores = np.clip(hard[:, None] + noise, 0, 1)
@@ -448,12 +459,9 @@ def test_answers_to_one_question_are_a_cluster_where_no_document_is_named(by, ke
     assert (row["n"], row["n_clusters"]) == (120, 30)
     told = set(sheet.notes["code"]) & {"questions_independent", "rows_independent"}
     assert told == {"questions_independent"}
-    assert sheet.scenario.cluster == "sample_id"
     pooled = weighable(frame.assign(faithfulness=scores.ravel())).moments.means(by=None)
     pd.testing.assert_frame_equal(pooled, sheet.means)
     alone = rn.assess(frame.assign(faithfulness=scores.ravel()).iloc[::4])
-    assert alone.scenario.cluster is None
     assert "rows_independent" in set(alone.notes["code"])
     named = rn.assess(frame.assign(faithfulness=scores.ravel(), doc_name=frame.index // 40))
-    assert named.scenario.cluster is None
     assert named.means.iloc[0]["n_clusters"] == 3

@@ -330,12 +330,12 @@ def test_a_rule_with_one_bar_uses_it_for_the_cost():
     assert fired(frame_of({"faithfulness": 0.0}), rules=[Rule("faithfulness", None)]) == {}
 
 
-def test_attrs_say_whether_document_weights_change_the_means():
+def test_a_column_says_whether_document_weights_change_the_means():
     scores = pd.DataFrame({"faithfulness": [0.2, 0.4], "doc_name": ["a", "b"]})
-    assert not diagnose(scores).attrs["weighted"]
-    assert not diagnose(scores, doc_weights={"a": 1.0}).attrs["weighted"]
+    assert not diagnose(scores)["weighted"].any()
+    assert not diagnose(scores, doc_weights={"a": 1.0})["weighted"].any()
     weighted = diagnose(scores, doc_weights={"a": 3.0})
-    assert weighted.attrs["weighted"]
+    assert weighted["weighted"].all()
     assert weighted.loc[0, "value"] == pytest.approx(0.25)
 
 
@@ -534,17 +534,18 @@ def test_costliest_is_the_bad_mode_that_costs_most():
     table = failure_summary(scores)
     cost = table.set_index("failure_mode")["cost"]
     assert cost["unsupported_answer"] > cost["off_the_point"] > cost["fine"] > 0
-    assert table.attrs["costliest"] == "unsupported_answer"
-    assert failure_summary(frame_of({"faithfulness": 1.0, "answer_relevancy": 1.0})).attrs["costliest"] is None
+    assert table.loc[table["costliest"], "failure_mode"].tolist() == ["unsupported_answer"]
+    assert not failure_summary(frame_of({"faithfulness": 1.0, "answer_relevancy": 1.0}))["costliest"].any()
 
 
 def test_summary_without_a_total_has_shares_and_no_cost():
     scores = frame_of({"faithfulness": 0.1, "answer_relevancy": 1.0, "accuracy": 3.0})
     table = failure_summary(scores)
     assert table["cost"].isna().all()
-    assert table.attrs["costliest"] is None
+    assert not table["costliest"].any()
     assert table.set_index("failure_mode").at["unsupported_answer", "share"] == 1.0
-    assert failure_summary(scores, rescale=True).attrs["costliest"] == "unsupported_answer"
+    costly = failure_summary(scores, rescale=True)
+    assert costly.loc[costly["costliest"], "failure_mode"].tolist() == ["unsupported_answer"]
 
 
 def test_summary_takes_other_columns_and_levels():

@@ -129,7 +129,7 @@ def test_chinese_dimensions_go_from_the_scenario_to_the_prompt_the_table_and_the
     means = sheet.means.set_index("metric")
     assert means.index.tolist() == ["依据", "语气", "weighted_score"]
     assert means.loc["weighted_score", "value"] == pytest.approx(scores["weighted_score"].mean())
-    assert means.attrs["ranges"]["weighted_score"] == (1.0, 5.0)
+    assert means.iloc[-1][["range_low", "range_high"]].tolist() == [1.0, 5.0]
     assert main(["check", str(path), "--scores", str(table)]) == 0
     capsys.readouterr()
     made = report(path, out=tmp_path / "reports", overrides={"scores": str(table)}, progress=False)

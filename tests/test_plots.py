@@ -143,7 +143,7 @@ def test_metrics_of_different_ranges_are_each_drawn_on_their_own():
 
 def test_the_rim_is_the_range_of_the_frame():
     means = pd.DataFrame({"metric": list("abc"), "value": [3.0, 4.0, 5.0]})
-    means.attrs["ranges"] = dict.fromkeys("abc", (1, 5))
+    means = means.assign(range_low=1, range_high=5)
     ax = plots.radar(means)
     assert words(ax)[3:] == ["3", "5"]
     assert np.hypot(*named(ax, "_one")[0].get_xydata().T)[:3] == pytest.approx([0.5, 0.75, 1])

@@ -504,7 +504,7 @@ def test_metric_cells_that_are_no_numbers_are_refused(cell):
     refused(lambda: read_scores(rows), "row 2", "'faithfulness'", "expected a number")
 
 
-@pytest.mark.parametrize("cell", [1.1, -0.2, 4, 1 + 1e-8])
+@pytest.mark.parametrize("cell", [1.1, -0.2, 4, 1 + 2e-6])
 def test_values_outside_the_range_are_refused_with_the_row(cell):
     rows = [{"question": "q", "faithfulness": 1.0}, {"question": "q", "faithfulness": cell}]
     refused(lambda: read_scores(rows), "row 2", "outside 0..1", "Metric('faithfulness'")
@@ -528,14 +528,6 @@ def test_declared_columns_of_truth_words_become_numbers(tmp_path):
     path = write(tmp_path, "a.csv", "question,cited\nq,True\nr,False\ns,\n")
     frame = read_scores(path, metrics=[Metric("cited", kind="binary")])
     assert frame["cited"].replace({np.nan: None}).tolist() == [1, 0, None]
-
-
-def test_cosines_below_zero_are_kept_and_listed():
-    frame = read_scores([{"question": "q", "sas": v} for v in (-0.25, 0.5)])
-    assert frame["semantic_similarity"].tolist() == [-0.25, 0.5]
-    assert "cosine" in lossy(frame, "kept")[0]["detail"]
-    declared = [Metric("semantic_similarity", -1, 1)]
-    assert not lossy(read_scores([{"question": "q", "sas": -0.25}], metrics=declared), "kept")
 
 
 def test_a_column_with_no_value_is_a_column_of_missing(tmp_path):

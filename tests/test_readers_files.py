@@ -93,12 +93,12 @@ RENAMED = {
     "reference_contexts": "ground_truth_contexts", "ground_truths": "ground_truth_answer",
     "ground_truth": "ground_truth_answer", "reference": "ground_truth_answer",
     "reference_answer": "ground_truth_answer", "factuality": "faithfulness",
-    "context_relavency": "context_relevance", "context_ relevancy": "context_relevance",
-    "context_relevancy": "context_relevance", "answer_similarity": "semantic_similarity",
+    "context_relavency": "context_relevancy", "context_ relevancy": "context_relevancy",
+    "answer_similarity": "semantic_similarity",
     "factual_correctness(mode=f1)": "factual_correctness",
 }  # fmt: skip
 SCORED = {
-    "faithfulness", "answer_relevancy", "context_relevance", "context_precision", "context_recall",
+    "faithfulness", "answer_relevancy", "context_relevancy", "context_precision", "context_recall",
     "semantic_similarity", "answer_correctness", "factual_correctness",
 }  # fmt: skip
 UNDECLARED = {"harmfulness", "Conciseness", "conciseness", "coherence", "awareness"}
@@ -162,30 +162,46 @@ def test_other_modes_and_metrics_without_reference_stay_apart(tmp_path):
     assert frame.iloc[0, 3:].tolist() == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
 
 
-def test_factuality_beside_faithfulness_is_for_the_caller_to_settle():
+def test_factuality_is_agreement_with_a_reference_but_for_the_ragas_of_june_2023():
     rows = [{"question": "q", "factuality": 0.5, "faithfulness": 1.0}]
-    refused(lambda: read_scores(rows), "'factuality' and 'faithfulness'", "pick one")
-    assert read_scores(rows, columns={"factuality": "faithfulness"})["faithfulness"].tolist() == [0.5]
+    assert read_scores(rows)[["factual_correctness", "faithfulness"]].to_numpy().tolist() == [[0.5, 1.0]]
+    old = [{"question": "q", "context_relavency": 0.2, "factuality": 0.5}]
+    assert read_scores(old).columns.tolist() == ["sample_id", "question", "context_relevancy", "faithfulness"]
+    both = [{"question": "q", "groundedness": 0.5, "faithfulness": 1.0}]
+    refused(lambda: read_scores(both), "'groundedness' and 'faithfulness'", "pick one")
+    assert read_scores(both, columns={"groundedness": "faithfulness"})["faithfulness"].tolist() == [0.5]
+
+
+def test_the_context_relevancy_of_2023_is_a_metric_of_its_own_without_rule_or_gate():
+    rows = [{"question": q, "context_ relevancy": 0.1, "context_relevance": 0.9} for q in "abcdef"]
+    frame = read_scores(rows)
+    assert frame[["context_relevancy", "context_relevance"]].to_numpy().tolist() == [[0.1, 0.9]] * 6
+    assert "context_relevancy" not in set(rn.diagnose(frame)["metric"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RagnbWarning)
+        assert "context_relevancy" not in set(rn.assess(frame).gates["metric"])
 
 
 # The names of the table of formats
 
 ALIASES = {
-    "question": "user_input query input q Question questions",
-    "answer": "response generated_answer output actualOutput predicted_answers Model~answer",
+    "question": "user_input query input q Question questions chat_input",
+    "answer": "response generated_answer output actualOutput predicted_answers generated_texts Model~answer",
     "ground_truth_answer": "reference ground_truth ground_truths reference_answer gt_answer truth expectedOutput "
-    "true_answers",
-    "retrieved_contexts": "contexts context retrieval_context retrievalContext retrieved_context passage",
+    "true_answers generation_gt",
+    "retrieved_contexts": "contexts context retrieval_context retrievalContext retrieved_context "
+    "retrieved_contents passage",
     "ground_truth_contexts": "reference_contexts reference_context",
     "doc_name": "doc document source file filename source_document",
     "sample_id": "id qid query_id record_id traceId Index",
     "system": "model run app_name configuration",
     "faithfulness": "Faithfulness groundedness Groundedness nv_response_groundedness response_groundedness "
-    "faithfullness_evaluator factuality",
+    "faithfullness_evaluator faithfulness_evaluator",
     "answer_relevancy": "response_relevancy Answer~Relevance answer_relevance relevancy",
     "context_precision": "llm_context_precision_with_reference context_precision_with_reference",
-    "context_relevance": "context_relevancy context_~relevancy context_relavency nv_context_relevance",
-    "factual_correctness": "factual_correctness(mode=f1)",
+    "context_relevance": "nv_context_relevance",
+    "context_relevancy": "context_~relevancy context_relavency",
+    "factual_correctness": "factual_correctness(mode=f1) factuality",
     "noise_sensitivity": "noise_sensitivity(mode=relevant)",
     "semantic_similarity": "answer_similarity sas",
     "answer_accuracy": "nv_accuracy",
@@ -356,26 +372,63 @@ def test_a_row_of_most_of_a_megabyte_is_read(tmp_path):
     assert read_scores(write(tmp_path, "a.csv", text))["retrieved_contexts"].tolist() == [contexts]
 
 
-# A negative cosine: read, and then told exactly how to declare it
+# Cosines
 
 
-def test_cosines_below_zero_are_read_and_an_assessment_says_what_to_declare():
-    rows = [
-        {"question": q, "sas": v, "faithfulness": 0.5} for q, v in zip("abcd", (-0.25, 0.5, 0.75, 1), strict=True)
-    ]
+def test_a_cosine_enters_the_total_at_its_raw_value_beside_shares():
+    values = (-0.25, 0.5, 0.75, 1.00000011921)
+    rows = [{"question": q, "sas": v, "faithfulness": 0.5} for q, v in zip("abcd", values, strict=True)]
     frame = read_scores(rows)
-    step = "metrics=[rn.Metric('semantic_similarity', -1, 1)]"
-    (row,) = [r for r in frame.attrs["lossy"] if r["what"] == "kept"]
-    assert (row["column"], row["n"]) == ("semantic_similarity", 1)
-    assert step in row["detail"]
-    refused(lambda: rn.assess(frame), "-0.25 lies outside 0..1", step)
-    refused(lambda: rn.weighted_means(frame), "-0.25 lies outside 0..1", step)
-    alone = rn.assess(frame, metrics=["faithfulness"])
-    assert alone.means["metric"].tolist() == ["faithfulness", "weighted_score"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RagnbWarning)
-        sheet = rn.assess(frame, metrics=[rn.Metric("semantic_similarity", -1, 1)])
-    assert sheet.means.set_index("metric").loc["semantic_similarity", "value"] == pytest.approx(0.5)
+    assert frame["semantic_similarity"].tolist() == [-0.25, 0.5, 0.75, 1.0]
+    (row,) = [r for r in frame.attrs["lossy"] if "within 1e-06 of 1" in r["detail"]]
+    assert (row["what"], row["column"], row["n"]) == ("clipped", "semantic_similarity", 1)
+    plain = frame[["semantic_similarity", "faithfulness"]].mean(axis=1)
+    for rescale in (False, True):
+        means = rn.weighted_means(frame, rescale=rescale).set_index("metric")
+        assert means.loc["semantic_similarity", "value"] == pytest.approx(0.5, abs=1e-12)
+        assert means.loc["weighted_score", "value"] == pytest.approx(plain.mean(), abs=1e-12)
+        assert rn.weighted_score(frame, rescale=rescale).tolist() == pytest.approx(plain.tolist(), abs=1e-12)
+    assert means.loc["semantic_similarity", "low"] < -0.1
+    alone = rn.weighted_means(
+        frame.assign(semantic_similarity=[-0.5, -0.4, -0.3, -0.2]), metrics=["semantic_similarity"]
+    )
+    assert (alone["low"] < alone["value"]).all()
+    assert (alone["value"] < alone["high"]).all()
+    assert alone["value"].tolist() == pytest.approx([-0.35, -0.35])
+
+
+def test_the_rule_for_cosines_holds_on_any_declared_range_of_them():
+    frame = pd.DataFrame({"sample_id": list("abcd"), "semantic_similarity": [0.4, 0.3, 0.2, 0.1]})
+    for declared in ([], [rn.Metric("semantic_similarity", -1, 1)], [rn.Metric("semantic_similarity", 0, 1)]):
+        assert rn.diagnose(frame, metrics=declared or None)["metric"].tolist() == ["semantic_similarity"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "end"),
+    [("faithfulness", 1 + 9e-7, 1.0), ("faithfulness", -9e-7, 0.0), ("sas", -1.0000005, -1.0),
+     ("accuracy", 10.0000009, 10.0), ("accuracy", 0.9999995, 1.0)],
+)  # fmt: skip
+def test_a_value_a_hair_beyond_an_end_is_that_end_and_said_so(tmp_path, name, value, end):
+    rows = [{"question": "a", name: value}, {"question": "b", name: end}]
+    text = csv_text(["question", name], ["a", repr(value)], ["b", repr(end)])
+    for source in (rows, write(tmp_path, "a.csv", text)):
+        frame = read_scores(source)
+        assert frame.iloc[:, -1].tolist() == [end, end]
+        assert [r["n"] for r in frame.attrs["lossy"] if "1e-06" in r["detail"]] == [1]
+    beyond = value + 3 * (value - end)
+    refused(lambda: read_scores([{"question": "a", name: beyond}]), "lies outside")
+
+
+@pytest.mark.parametrize(
+    ("values", "proposed"),
+    [((0, 1.01), None), ((0.2, 1.005), None), ((1.0, 1.01), None), ((-0.005, 1.01), None),
+     ((-0.005, 1), "-1, 1"), ((1, 4), "1, 5"), ((1, 7), "1, 10"), ((0, 3), None),
+     ((20, 80), "0, 100"), ((-2, 1), "-2, 2")],
+)  # fmt: skip
+def test_no_scale_is_proposed_that_the_values_contradict(values, proposed):
+    with pytest.raises(RagnbError) as caught:
+        read_scores([{"question": str(i), "faithfulness": value} for i, value in enumerate(values)])
+    assert (f"Metric('faithfulness', {proposed})" if proposed else "low, high)") in str(caught.value)
 
 
 # Long layouts

@@ -165,6 +165,42 @@ def test_repeated_scores_of_a_judge_are_averaged_and_counted():
     assert ("judge", "several scores of one judge on an item are averaged", 1) in lossy(frame, "mapped")
 
 
+def test_a_rating_a_hair_beyond_the_scale_is_its_end():
+    frame = read_ratings([{"item_id": "a", "judge": 1.00000011921, "human": -5e-7}], scale=(0, 1))
+    assert rows(frame, "judge", "human") == [(1, 0)]
+    assert [(column, n) for column, _, n in lossy(frame, "clipped")] == [("judge", 1), ("human", 1)]
+    far = [{"item_id": "a", "judge": 1.00001, "human": 1}]
+    refused(lambda: read_ratings(far, scale=(0, 1)), "outside the scale")
+
+
+@pytest.mark.parametrize("name", ["score", "rating", "value"])
+def test_a_score_of_nobody_is_no_rating_by_people(name):
+    rows_ = [{"item_id": "a", name: 0.5}, {"item_id": "b", name: 1}]
+    refused(lambda: read_ratings(rows_), f"column {name!r}", "who gave", f"human={name!r}", "judged=")
+    assert rows(read_ratings(rows_, human=name), "item_id", "human") == [("a", 0.5), ("b", 1)]
+    people = [{"item_id": "a", "human": 1}]
+    assert rows(read_ratings(people, judged=rows_), "judge", "human") == [(0.5, 1)]
+    assert rows(read_judged(rows_), "item_id", "judge") == [("a", 0.5), ("b", 1)]
+    assert rows(read_ratings([{"item_id": "a", name: 1}], judged=rows_), "judge", "human") == [(0.5, 1)]
+
+
+def test_the_score_of_promptfoo_is_no_rating_by_people():
+    row = {"id": "x", "testIdx": 0, "vars": {"query": "q"}, "response": {"output": "a"}, "score": 1}
+    refused(lambda: read_ratings([row]), "'score'", "who gave")
+
+
+@pytest.mark.parametrize(
+    ("column", "person", "judge", "neither"),
+    [("source", "ANNOTATION", "EVAL", "API"), ("source_type", "HUMAN", "LLM_JUDGE", "CODE")],
+)
+def test_a_column_that_says_who_scored_parts_people_from_judges(column, person, judge, neither):
+    records = [{"trace_id": "t", "value": v, column: by} for v, by in ((1, person), (0.5, judge), (0, neither))]
+    frame = read_ratings(records)
+    assert rows(frame, "item_id", "judge", "human") == [("t", 0.5, 1)]
+    assert [n for _, _, n in lossy(frame, "left_out")] == [1]
+    refused(lambda: read_ratings(records[1:]), "no scores by people", "judged=")
+
+
 def test_people_alone_are_read_without_a_judge():
     frame = read_ratings([row for row in LONG if row["rater"] != "judge"])
     assert list(frame) == ["item_id", "human", "rater"]

@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 import ragnb as rn
+from ragnb.cli import main
 from ragnb.errors import RagnbError
 from ragnb.files import document
 from ragnb.readers import read_cases, read_gold, read_scores, read_traces
@@ -121,6 +122,48 @@ def test_two_prompts_of_promptfoo_are_two_systems():
     row = {"testIdx": 0, "provider": "x", "vars": {"query": "q"}, "response": {"output": "a"}}
     frame = read_scores([{**row, "promptIdx": i, "namedScores": {"faithfulness": i}} for i in (0, 1)])
     assert rows(frame, "sample_id", "system", "faithfulness") == [("0", "x prompt 0", 0), ("0", "x prompt 1", 1)]
+
+
+@pytest.mark.parametrize("reason", [{"failureReason": 2}, {}])
+def test_errored_rows_of_promptfoo_are_failed_and_no_zeros(tmp_path, reason):
+    row = {"promptIdx": 0, "provider": {"id": "m"}, "vars": {"query": "q"}, "response": {"output": "a"}}
+    run = [{**row, "testIdx": i, "score": s, "namedScores": {"faithfulness": s, "score": s}}
+           for i, s in enumerate((1, 1, 0))]  # fmt: skip
+    run += [{**row, "testIdx": i, "score": 0, "namedScores": {"faithfulness": 0}, "error": "429", "response": {},
+             **reason} for i in range(3, 9)]  # fmt: skip
+    frame = read_scores(write(tmp_path, "out.json", {"results": {"version": 3, "results": run}}))
+    means = rn.weighted_means(frame, metrics=["faithfulness"]).set_index("metric")
+    assert means.loc["faithfulness", "value"] == pytest.approx(2 / 3)
+    assert means.loc["faithfulness", ["n", "n_failed"]].tolist() == [3, 6]
+    assert (
+        frame["score"].isna().tolist() == frame["score__status"].eq("failed").tolist() == [False] * 3 + [True] * 6
+    )
+    assert frame["faithfulness__reason"].tolist()[3:] == ["429"] * 6
+
+
+def test_a_failed_assertion_of_promptfoo_is_a_score_of_zero():
+    row = {"promptIdx": 0, "testIdx": 0, "vars": {"query": "q"}, "response": {"output": "a"}, "score": 0,
+           "error": "Expected b", "namedScores": {"faithfulness": 0}}  # fmt: skip
+    for reason in ({}, {"failureReason": 1}):
+        assert read_scores([{**row, **reason}])["faithfulness"].tolist() == [0]
+
+
+# RGB
+
+
+def test_the_answer_of_rgb_is_the_gold_answer():
+    row = {
+        "id": 0,
+        "query": "q",
+        "answer": ["2022", "22"],
+        "fakeanswer": "f",
+        "positive": ["p"],
+        "negative": ["n"],
+    }
+    frame = read_cases([row])
+    assert rows(frame, "question", "ground_truth_answer") == [("q", "2022\n22")]
+    assert "answer" not in frame
+    assert frame.attrs["source"]["layout"] == "rgb"
 
 
 # MLflow
@@ -272,12 +315,13 @@ def test_nested_scores_become_columns(tmp_path, cell):
     assert any(what == "mapped" for what, _, _ in told(frame))
 
 
-def test_an_object_with_more_than_a_score_stays_what_it_is():
+def test_an_object_with_a_text_is_a_passage_and_one_with_more_than_a_score_stays_what_it_is():
     passage = {"text": "t", "score": 0.9}
     about = {"page": 1, "score": 2}
     frame = read_scores([{"question": "q", "contexts": passage, "metadata": about, "faithfulness": 1}])
     assert frame["metadata"].tolist() == [about]
-    assert "'t'" in frame["retrieved_contexts"][0][0]
+    assert frame["retrieved_contexts"].tolist() == [["t"]]
+    assert frame["retrieved_fields"].tolist() == [[{"score": 0.9}]]
 
 
 def test_results_in_parquet_are_read_where_a_row_lacks_a_metric(tmp_path):
@@ -545,6 +589,26 @@ def test_workbooks_that_cannot_be_read_are_refused(tmp_path, monkeypatch):
     refused(lambda: read_scores(book(tmp_path, a=SHEET * 99)), "unpacks to", "as CSV")
 
 
+def test_a_damaged_workbook_and_a_lock_file_are_refused_in_words(tmp_path):
+    whole = book(tmp_path, a=[["question", "faithfulness"], *[[f"q{i}", i / 40] for i in range(40)]])
+    data, expected = whole.read_bytes(), read_scores(whole)
+    source = random.Random(3)
+    damaged = [data[: source.randrange(1, len(data))] for _ in range(40)]
+    for _ in range(160):
+        part = bytearray(data)
+        start = source.randrange(len(part))
+        part[start : start + source.choice([1, 30])] = source.randbytes(source.choice([0, 1, 30]))
+        damaged.append(bytes(part))
+    for part in damaged:
+        path = write(tmp_path, "b.xlsx", part)
+        with contextlib.suppress(RagnbError):
+            pd.testing.assert_frame_equal(read_scores(path), expected)
+    lock = write(tmp_path, "~$a.xlsx", b"\x05user" + bytes(160))
+    refused(lambda: read_scores(lock), "lock file", "read 'a.xlsx'")
+    assert len(read_scores(tmp_path / "*a.xlsx")) == 40
+    assert main(["check", str(tmp_path / "~$a.xlsx")]) == 2
+
+
 # Contexts and conversations
 
 
@@ -553,6 +617,90 @@ def test_printed_containers_are_kept_and_marked(cell):
     frame = read_scores([{"question": "q", "contexts": cell, "faithfulness": 1}])
     assert frame["retrieved_contexts"].tolist() == [[cell]]
     assert told(frame, "unparsed") == [("unparsed", "retrieved_contexts", 1)]
+
+
+@pytest.mark.parametrize(
+    ("passage", "text", "doc"),
+    [({key: "The text.", "id": "a-much-longer-identifier", "source": "d.pdf"}, "The text.", "d.pdf")
+     for key in ("text", "content", "page_content", "pageContent", "document", "chunk", "chunk_text", "snippet",
+                 "passage", "body", "content_preview", "paragraph")]
+    + [({"pageContent": "t", "metadata": {"file_name": "d.pdf", "page": 2}}, "t", "d.pdf"),
+       ({"document": "d.pdf", "contents": "A longer text."}, "A longer text.", "d.pdf"),
+       ({"chunk": "12", "body": "t", "doc": "d"}, "t", "d"), ({"node": {"text": "t"}, "score": 0.5}, "t", None),
+       ({"text": ""}, "", None), ("t", "t", None)],
+)  # fmt: skip
+def test_the_text_of_a_passage_object_is_found_under_any_key(tmp_path, passage, text, doc):
+    records = [{"question": "q", "contexts": [passage, "other"], "answer": "a"}]
+    table = csv_text(["question", "contexts", "answer"], ["q", repr([passage, "other"]), "a"])
+    for source in (records, write(tmp_path, "a.csv", table)):
+        frame = read_cases(source)
+        assert frame["retrieved_contexts"].tolist() == [[text, "other"]]
+        if doc is not None:
+            assert frame["retrieved_doc_names"].tolist() == [[doc, None]]
+        if isinstance(passage, dict):
+            (kept, none), *_ = frame.get("retrieved_fields", [[{}, None]])
+            assert none is None
+            assert kept == {key: cell for key, cell in passage.items() if cell != text}
+
+
+@pytest.mark.parametrize(
+    "passage", [{"id": 7, "score": 0.5}, {"source": "a.pdf", "url": "https://x"}, {}, [["a"]]]
+)
+def test_an_object_without_a_text_is_unparsed_and_never_a_repr(passage):
+    frame = read_cases([{"question": "q", "contexts": [passage, "t"], "answer": "a"}])
+    assert frame["retrieved_contexts"].tolist() == [[json.dumps(passage), "t"]]
+    assert ("unparsed", "retrieved_contexts", 1) in told(frame)
+
+
+def test_questions_under_two_names_are_one_column_where_no_record_fills_both(tmp_path):
+    records = [{"q": "a", "answer": "x", "faithfulness": 1}, {"question": "b", "answer": "y", "groundedness": 0.5},
+               {"q": "", "question": "c", "answer": "z", "faithfulness": None}]  # fmt: skip
+    path = write(tmp_path, "t.jsonl", "\n".join(map(json.dumps, records)))
+    for read in (read_scores, read_cases, read_traces):
+        for source in (records, path):
+            assert read(source)["question"].tolist() == ["a", "b", "c"]
+    assert read_traces(path, engine="polars")["question"].to_list() == ["a", "b", "c"]
+    assert rows(read_scores(path), "faithfulness") == [(1,), (0.5,), (None,)]
+    both = [*records, {"q": "d", "question": "e", "answer": "u"}]
+    refused(lambda: read_cases(both), "'q' and 'question'", "records fill both", "columns={'q': 'question'}")
+
+
+def test_one_row_a_passage_is_folded_by_query_and_run(tmp_path):
+    header = ["query_id", "query", "query_run", "passage_id", "passage", "generated_answer"]
+    table = [["a", "q", "1", "[1]", "p1", "x"], ["a", "q", "1", "[2]", "p2", ""],
+             ["a", "q", "2", "[1]", "p1", "y"], ["b", "r", "1", "[1]", "p3", "z"]]  # fmt: skip
+    path = write(tmp_path, "a.csv", csv_text(header, *table))
+    frame = read_cases(path)
+    assert rows(frame, "sample_id", "repeat", "answer") == [("a", "1", "x"), ("a", "2", "y"), ("b", "1", "z")]
+    assert frame["retrieved_contexts"].tolist() == [["p1", "p2"], ["p1"], ["p3"]]
+    refused(lambda: read_scores(path), "no column of scores", "read_cases")
+    scored = csv_text([*header, "faithfulness"], *[[*row, "0.5" if row[5] else ""] for row in table])
+    assert read_scores(write(tmp_path, "b.csv", scored))["faithfulness"].tolist() == [0.5, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [[{"speaker": "user", "text": "Hi"}, {"speaker": "agent", "text": "?"}, {"speaker": "user", "text": "Who?"}],
+     [{"role": "system", "content": "s"}, {"role": "user", "content": [{"type": "text", "text": "Who?"}]}],
+     [{"from": "human", "value": "Who?"}, {"from": "gpt", "value": "Ann."}], {"role": "user", "content": "Who?"}],
+)  # fmt: skip
+def test_the_question_of_a_conversation_is_the_last_turn_of_its_user(turns):
+    for read in (read_scores, read_cases, read_traces):
+        assert read([{"input": turns, "output": "Ann.", "faithfulness": 1}])["question"].tolist() == ["Who?"]
+    others = [{"role": "assistant", "content": "x"}]
+    assert read_cases([{"input": others, "output": "a"}])["question"].tolist() == [json.dumps(others)]
+
+
+def test_a_quote_that_closes_early_in_a_tsv_is_text_as_pandas_reads_it(tmp_path):
+    text = 'question\tanswer\tfaithfulness\n"Life" by Marvin\ta "b" c\t.5\n"x ""y"""\t"two\nlines"\t1\n'
+    path = write(tmp_path, "a.tsv", text)
+    frame = read_scores(path)
+    theirs = pd.read_csv(path, sep="\t")
+    assert frame[["question", "answer"]].to_numpy().tolist() == theirs[["question", "answer"]].to_numpy().tolist()
+    assert ("mapped", None, 1) in told(frame)
+    for broken in ('"open\ta\t1\n"x" y\tb\t1\n', '"open\ta\t1\n'):
+        bad = write(tmp_path, "b.tsv", f"question\tanswer\tfaithfulness\n{broken}")
+        refused(lambda bad=bad: read_scores(bad), "b.tsv, line 2", "quote")
 
 
 def test_a_conversation_in_a_cell_gives_its_last_question(tmp_path):
@@ -565,7 +713,7 @@ def test_a_conversation_in_a_cell_gives_its_last_question(tmp_path):
     text = csv_text(["user_input", "response", "faithfulness"], *[[cell, "a", "1"] for cell in cells])
     frame = read_scores(write(tmp_path, "a.csv", text))
     assert frame["question"].tolist() == ["Who?", "Who?", *cells[2:]]
-    assert told(frame, "unparsed") == [("unparsed", "user_input", 1)]
+    assert told(frame, "unparsed") == [("unparsed", "question", 1)]
 
 
 # Traces and gold

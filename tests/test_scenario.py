@@ -80,6 +80,9 @@ def test_every_default_is_the_documented_one(folder):
         "orient": True,
         "rescale": False,
         "level": 0.95,
+        "candidate": None,
+        "damaged": {"allow": 0.0},
+        "sample": False,
         "gates": None,
         "no_data": "fail",
         "refusal": ("not in context",),
@@ -133,6 +136,9 @@ doc_weights: {322_双源CT成像技术.pdf: 0.25, "0123": 1.0e-3}
 orient: false
 rescale: true
 level: 0.9
+candidate: strong
+damaged: {allow: 0.01}
+sample: true
 gates:
 - {name: G1, metric: faithfulness, op: ">=", at: 0.8}
 no_data: skip
@@ -294,8 +300,23 @@ def test_a_weight_is_a_finite_number_of_at_least_0(folder, key, weight, words):
     refused_at(folder, text, 4, f"{key}.差旅.pdf", words)
 
 
-def test_weights_are_not_all_0(folder):
-    refused_at(folder, f"{BASE}metric_weights:\n  a: 0\n  b: 0.0\n", 2, "metric_weights", "all weights are 0")
+def test_a_weight_of_0_leaves_its_name_out(folder):
+    text = f"{BASE}metric_weights: {{faithfulness: 0}}\ndoc_weights: {{a: 0}}\n"
+    scenario = load(folder, text)
+    assert (scenario.metric_weights, scenario.doc_weights) == ({"faithfulness": 0.0}, {"a": 0.0})
+
+
+def test_the_weight_of_an_unknown_metric_is_refused_where_it_stands(folder):
+    text = f"{BASE}metric_weights:\n  faithfulness: 1\n  context_recal: 10\n"
+    refused_at(folder, text, 4, "metric_weights.context_recal", "did you mean 'context_recall'")
+    own = "metrics:\n  - {name: tone, low: 1, high: 5}\nrubric:\n  dimensions: [{name: 语气}, {name: 清晰}]\n"
+    own += "  passing: {metric: 语气, op: '>=', at: 6}\n"
+    weights = {"tone": 2.0, "语气": 3.0, "accuracy": 0.0}
+    got = load(folder, f"{BASE}{own}metric_weights: {{tone: 2, 语气: 3, accuracy: 0}}\n")
+    assert got.metric_weights == weights
+    kept = got.replace(metrics=["faithfulness"])
+    assert kept.metric_weights == weights
+    assert "tone" not in kept.snapshot_text()
 
 
 @pytest.mark.parametrize("weight", ["1", "0.35", ".5", "5.", "+2", "1.0e-05", "1.5E+3"])
@@ -352,7 +373,7 @@ def test_plain_numbers_are_numbers(folder, weight):
         ("gates: [{name: G, metric: a, op: '>=', at: '1'}]", "gates[0].at", "'1' is not a number"),
         ("gates: [{name: G, metric: a, op: '>=', at: true}]", "gates[0].at", "true is not a number"),
         ("gates: [{name: G, metric: a, op: '>=', at: .inf}]", "gates[0].at", "inf is not finite"),
-        ("gates: [{name: G, metric: a, op: '>='}]", "gates[0].at", "is needed"),
+        ("gates: [{name: G, metric: a, op: '>='}]", "gates[0].threshold", "is needed"),
         ("gates: [{name: G, metrc: a, op: '>=', at: 1}]", "gates[0].metrc", "did you mean 'metric'?"),
         ("refusal: no answer", "refusal", "'no answer' is not a list"),
         ("refusal: ['']", "refusal[0]", "blank"),
@@ -419,11 +440,11 @@ ANCHOR = "  anchors:\n  - {question: Q, answer: A, scores: "
         (f"rubric:\n{TONE}  decimals: NO\n", 5, "rubric.decimals", "'NO' is neither true nor false"),
         ("rubric:\n  dimensions: [{name: tone}]\n", 2, "rubric.passing.metric",
          "'accuracy' is no dimension; (have: tone). Or say from where on an answer passes: passing: {metric:"),
-        ("rubric:\n  high: 5\n", 2, "rubric.passing.at", "7 lies off the scale 1 to 5; write a score of it"),
+        ("rubric:\n  high: 5\n", 2, "rubric.passing.threshold", "7 lies off the scale 1 to 5; write a score"),
         ("rubric:\n  passing: {metric: acuracy, op: '>=', at: 8}\n", 3, "rubric.passing.metric", "'accuracy'?"),
         ("rubric:\n  passing: {metric: accuracy, op: '<=', at: 8}\n", 3, "rubric.passing.op", "write '>='"),
         ("rubric:\n  passing: {metric: accuracy, op: '>=', at: '8'}\n", 3, "rubric.passing.at", "not a number"),
-        ("rubric:\n  passing: {metric: accuracy, op: '>='}\n", 3, "rubric.passing.at", "is needed"),
+        ("rubric:\n  passing: {metric: accuracy, op: '>='}\n", 3, "rubric.passing.threshold", "is needed"),
         (f"rubric:\n{TONE}{ANCHOR}{{tone: 11}}}}\n", 6, "rubric.anchors[0].scores.tone", "which is 1 to 10"),
         (f"rubric:\n{TONE}  decimals: false\n{ANCHOR}{{tone: 3.5}}}}\n", 7, "rubric.anchors[0].scores.tone",
          "in whole numbers"),
@@ -778,7 +799,7 @@ WEIGHTS = st.dictionaries(NAME, st.floats(min_value=1e-300, allow_infinity=False
 @given(
     title=NAME,
     where=st.dictionaries(NAME, SCALAR, max_size=4),
-    metric_weights=WEIGHTS,
+    metric_weights=st.dictionaries(st.sampled_from([*METRICS, "mine"]), st.floats(0, allow_infinity=False)),
     doc_weights=WEIGHTS,
     level=st.floats(0, 1, exclude_min=True, exclude_max=True),
     refusal=st.lists(NAME, max_size=3),

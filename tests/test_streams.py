@@ -166,6 +166,33 @@ def test_a_few_files_are_read_as_one_table_in_memory(table, tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("large", [True, False])
+@pytest.mark.parametrize("form", ["parquet", "jsonl", "query"])
+def test_cosines_and_alternating_names_are_read_alike_in_a_stream(tmp_path, monkeypatch, large, form):
+    monkeypatch.setattr(opened, "ROWS", 0 if large else 1 << 30)
+    monkeypatch.setattr(opened, "BYTES", 0 if large else 1 << 30)
+    frame = pl.DataFrame({
+        "q": ["a", None, "", "d"], "question": [None, "b", "c", ""], "sas": [1.00000011921, -0.25, 1.0, None],
+        "context_relavency": [0.1, 0.2, 0.3, 0.4], "factuality": [1.0, 0.5, 0.0, 0.25],
+    })  # fmt: skip
+    path = tmp_path / f"s.{form}"
+    if form != "query":
+        (frame.write_parquet if form == "parquet" else frame.write_ndjson)(path)
+    source = frame.lazy() if form == "query" else path
+    stream = stream_scores(source)
+    assert (stream is not None) == large
+    found = rn.read_scores(source) if stream is None else stream.frame.collect().to_pandas()
+    assert found["question"].tolist() == ["a", "b", "c", "d"]
+    assert found["semantic_similarity"].tolist()[:3] == [1.0, -0.25, 1.0]
+    assert found["faithfulness"].tolist() == [1.0, 0.5, 0.0, 0.25]
+    assert found["context_relevancy"].tolist() == [0.1, 0.2, 0.3, 0.4]
+    lossy = found.attrs["lossy"] if stream is None else stream.lossy
+    assert [(row["column"], row["n"]) for row in lossy if row["what"] == "clipped"] == [("semantic_similarity", 1)]
+    both = frame.with_columns(q=pl.lit("x"))
+    with pytest.raises(RagnbError, match="'q' and 'question' both mean 'question'; records fill both"):
+        (stream_scores if large else rn.read_scores)(both.lazy())
+
+
+@pytest.mark.parametrize("large", [True, False])
 def test_a_file_with_other_columns_is_refused_by_name(table, tmp_path, monkeypatch, large):
     monkeypatch.setattr(opened, "ROWS", 0 if large else 1 << 30)
     parquet_of(table, tmp_path, 3)

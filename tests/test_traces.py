@@ -107,6 +107,8 @@ def by_hand(trace, gold):
     elif row["answerable"] is False:
         out["under_refusal"] = float(not refused)
         out["label"] = "REFUSAL_OK" if refused else "HALLUCINATION"
+    if told and out["label"]:
+        out["correct_outcome"] = float(out["label"] in ("OK", "REFUSAL_OK"))
     return out
 
 
@@ -542,7 +544,7 @@ def test_rates_are_the_one_estimators_rows():
     )
     assert list(ours["metric"]) == list(RATES)
     assert ours["weight"].isna().all()
-    assert ours.attrs["ranges"]["compliance"] == (0.0, 1.0)
+    assert ours.set_index("metric").loc["compliance", ["range_low", "range_high"]].tolist() == [0.0, 1.0]
 
 
 def test_rates_stand_beside_quality_metrics_without_touching_them():

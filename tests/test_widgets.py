@@ -126,7 +126,10 @@ def test_weights_that_are_all_0_keep_the_last_numbers_and_say_so(path):
         model.set(METRIC, name, 0)
     assert model.now is before
     assert list(model.problems) == [(METRIC, "")]
-    model.set(DOC, "warranty.pdf", 0)
+    for name in model.documents:
+        assert (DOC, "") not in model.problems
+        model.add(name)
+        model.set(DOC, name, 0)
     assert set(model.problems) == {(METRIC, ""), (DOC, "")}
     model.reset()
     assert model.problems == {}

@@ -9,17 +9,19 @@ import pandas as pd
 from ragnb.assessment import streams
 from ragnb.scenario import Scenario
 from ragnb.schema import Metric
+from ragnb.traces import count_unanswerable
 from ragnb.weights import Moments, column_names, histogram, moments
 
 _SLICES, _FEW_GROUPS = ("kind", "language"), 12
 
 
-def unscored(reduced: Moments, outcomes: pd.DataFrame | None) -> int:
-    """Return how many rows have no score of quality; of traces without any such metric, no label."""
+def unscored(frame: Any, reduced: Moments, outcomes: pd.DataFrame | None) -> int:
+    """Return how many rows have no score of quality though one applies; of traces without any metric, no label."""
     quality = [k for k, metric in enumerate(reduced.metrics) if metric.role == "quality"]
     if quality:
         alone = ~reduced.cells.present[:, quality].any(axis=1)
-        return int(reduced.cells.n[alone].sum())
+        graded = any(reduced.metrics[k].grades_refusals for k in quality)
+        return int(reduced.cells.n[alone].sum()) - (0 if graded else count_unanswerable(frame))
     return int(reduced.rows.sum()) - (0 if outcomes is None else int(outcomes["n"].sum()))
 
 
@@ -51,6 +53,6 @@ def by_slice(frame: Any, metrics: list[Metric], scenario: Scenario, finish: dict
     tables = []
     for column in few if scenario.slices is None else scenario.slices:
         by = moments(frame, metrics=metrics, by=column, doc=scenario.doc, cluster=scenario.cluster).means(**finish)
-        tables.append(by.rename(columns={column: "group"}))
+        tables.append(by.rename(columns={column: "group", f"metric_{column}": column}))
         tables[-1].insert(0, "slice", column)
     return pd.concat(tables, ignore_index=True) if tables else None

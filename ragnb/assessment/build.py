@@ -1,23 +1,26 @@
-"""Scenario → Assessment: read, label, weigh, diagnose, hold against the gates, and say it in words."""
+"""Scenario → Assessment: read, label, weigh, diagnose, check the gates, and say it in words, system by system."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from ragnb.assessment import breakdowns, judge, streams, words
 from ragnb.assessment.inputs import Inputs, gather
 from ragnb.assessment.result import Assessment
+from ragnb.assessment.words import Overlap
 from ragnb.diagnostics import RULES, diagnose, failure_summary
 from ragnb.diagnostics.rules import warning_bars
-from ragnb.errors import RagnbError
-from ragnb.gates import check_gates
+from ragnb.errors import RagnbError, unknown
+from ragnb.gates import check_gates, completeness
 from ragnb.scenario import Scenario, load_scenario
 from ragnb.schema import DEFAULT_GATES, METRICS, Gate, Metric, resolve_metrics
-from ragnb.traces import RATES, outcome_counts
-from ragnb.weights import column_names, moments
+from ragnb.traces import RATES, count_unanswerable, mark_unanswerable, outcome_counts
+from ragnb.weights import column_names, moments, present_weights
 
 
 def assess(source: Any, **overrides: Any) -> Assessment:
@@ -37,8 +40,10 @@ def assess(source: Any, **overrides: Any) -> Assessment:
     -------
     Assessment
         Metrics that cannot be added up leave the weighted score missing, with a note; nothing raises for that.
-        Without gates in the scenario, traces are held against `DEFAULT_GATES`, and scores against the warning
-        bars of the diagnostic rules.
+        Without gates in the scenario, traces with gold are checked by `DEFAULT_GATES`; the warning thresholds
+        of the diagnostic rules are shown for scores and never block. Where the rows name several systems in the
+        column ``system``, each has its own means, gates and diagnoses, and the run passes only if every one
+        does, or the ``candidate`` of the scenario.
 
     Raises
     ------
@@ -64,7 +69,7 @@ def assess(source: Any, **overrides: Any) -> Assessment:
     scenario, frame = opened(source, overrides)
     inputs = gather(scenario, frame)
     try:
-        return _sheet(with_clusters(scenario, inputs), inputs)
+        return _sheet(scenario, inputs)
     finally:
         if inputs.stream is not None:
             inputs.stream.close()
@@ -86,54 +91,144 @@ def scenario_of(path: Path, overrides: Mapping[str, Any], role: str = "") -> Sce
     return Scenario(**{role: path}).replace(**overrides)
 
 
-def with_clusters(scenario: Scenario, inputs: Inputs) -> Scenario:
-    """Rows of one question (repeats, several systems) are a cluster, where nothing names a larger one."""
-    names = column_names(inputs.frame)
-    if inputs.stream is not None or scenario.cluster is not None or scenario.doc in names:
-        return scenario
-    key = next((name for name in words.QUESTIONS if name in names), None)
-    repeated = key is not None and bool(inputs.frame[key].dropna().duplicated().any())
-    return scenario.replace(cluster=key) if repeated else scenario
+def prepared(scenario: Scenario, inputs: Inputs) -> list[Metric]:
+    """Return the metrics of a run; those that cannot grade a refusal lose the scores of unanswerable questions."""
+    metrics = metrics_of(scenario, inputs.frame)
+    inputs.frame = mark_unanswerable(inputs.frame, metrics=metrics)
+    return metrics
 
 
 def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
-    frame, lang = inputs.frame, scenario.lang
-    settings = {name: getattr(scenario, name) for name in ("metric_weights", "doc_weights", "orient", "rescale")}
-    finish: dict[str, Any] = settings | {"level": scenario.level, "strict": False}
-    shape: dict[str, Any] = {"doc": scenario.doc, "cluster": scenario.cluster}
-    metrics = metrics_of(scenario, frame)
-    reduced = moments(frame, metrics=metrics, **shape)
-    means = reduced.means(**finish)
-    systems = streams.distinct(frame, "system") if "system" in column_names(frame) else 0
-    by_system = moments(frame, metrics=metrics, by="system", **shape).means(**finish) if systems > 1 else None
-    reading = settings | shape | {"level": scenario.level}
-    gates = check_gates(means, gates=gates_of(scenario, metrics, inputs), no_data=scenario.no_data)
-    modes = failure_summary(frame, metrics=metrics, **reading)
+    metrics = prepared(scenario, inputs)
+    frame, names = streams.systems(inputs.frame)
+    _check_candidate(scenario, names, frame)
+    asked = gates_of(scenario, metrics, inputs)
+    parts = {name: _part(scenario, inputs, streams.of_system(frame, name), metrics) for name in names}
+    docs = set().union(*(part.pop("docs") for part in parts.values()))
+    found = {
+        key: _stacked({name: part[key] for name, part in parts.items()}) for key in next(iter(parts.values()))
+    }
+    means = found["means"]
+    gates = check_gates(means, gates=asked, no_data=scenario.no_data)
+    allow = scenario.damaged.allow
+    input_gates = completeness(
+        means, lines=inputs.lines, coverage=inputs.coverage, allow=allow, no_data=scenario.no_data
+    )
+    gates = _decided_by(scenario.candidate, pd.concat([gates, input_gates], ignore_index=True))
+    shared = overlap(frame, metrics, scenario, names)
     card = judge.calibrated(scenario, inputs.ratings)
-    notes = words.notes(scenario, inputs, means, gates, modes, metrics, systems, card)
-    diagnoses = diagnose(frame, metrics=metrics, lang=lang, **reading)
-    outcomes = outcome_counts(frame, lang=lang) if inputs.labelled else None
-    weighed = streams.weighed(frame, scenario, metrics, total=not means.attrs["why_no_total"])
+    notes = words.notes(scenario, inputs, found, gates, metrics, card, shared, docs)
+    diagnoses = found["diagnoses"]
+    settings = scenario.replace(**_settings(scenario, metrics, docs))
+    weighed = streams.weighed(frame, settings, metrics, total=not means["reason"].any())
+    several = len(names) > 1
     return Assessment(
         scenario=scenario,
         scores=weighed if inputs.stream is None else streams.worst_rows(weighed, diagnoses),
         rows=inputs.rows,
-        unscored=breakdowns.unscored(reduced, outcomes),
-        spread=breakdowns.spread(frame, metrics, means if by_system is None else by_system),
+        unscored=sum(part["unscored"] for part in parts.values()),
+        spread=breakdowns.spread(frame, metrics, means),
         means=means,
-        systems=by_system,
-        documents=breakdowns.by_document(frame, metrics, scenario, finish),
-        slices=breakdowns.by_slice(frame, metrics, scenario, finish),
+        systems=means if several else None,
+        common=None if shared is None else shared.means,
+        common_questions=0 if shared is None else shared.common,
+        documents=found["documents"],
+        slices=found["slices"],
         diagnoses=diagnoses,
-        modes=modes,
-        outcomes=outcomes,
+        modes=found["modes"],
+        outcomes=found["outcomes"],
         gates=gates,
         notes=notes,
-        ledger=words.ledger(inputs, means, lang),
-        verdict=words.verdict(scenario, means, gates, systems > 1),
+        ledger=words.ledger(inputs, means, scenario.lang),
+        verdict=words.verdict(scenario, means, gates),
         inputs=inputs.files,
         calibration=card,
     )
+
+
+def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric]) -> dict[str, Any]:
+    """Return the result frames of one system, or of a run that names none."""
+    reduced = moments(frame, metrics=metrics, doc=scenario.doc, cluster=scenario.cluster)
+    settings = _settings(scenario, metrics, reduced.docs)
+    finish: dict[str, Any] = settings | {"level": scenario.level, "strict": False}
+    reading = settings | {"doc": scenario.doc, "cluster": scenario.cluster, "level": scenario.level}
+    outcomes = outcome_counts(frame, lang=scenario.lang) if inputs.labelled else None
+    means = reduced.means(**finish)
+    if not any(metric.role == "quality" and metric.grades_refusals for metric in metrics):
+        # A total of metrics that cannot grade a refusal does not apply to a question that has no answer.
+        total, beside = means["role"] == "total", count_unanswerable(frame)
+        means.loc[total, "n_not_applicable"] += beside
+        means.loc[total, "n_missing"] -= beside
+    return {
+        "docs": reduced.docs,
+        "means": means,
+        "diagnoses": diagnose(frame, metrics=metrics, lang=scenario.lang, **reading),
+        "modes": failure_summary(frame, metrics=metrics, **reading),
+        "outcomes": outcomes,
+        "documents": breakdowns.by_document(frame, metrics, scenario, finish),
+        "slices": breakdowns.by_slice(frame, metrics, scenario, finish),
+        "unscored": breakdowns.unscored(frame, reduced, outcomes),
+    }
+
+
+def _settings(scenario: Scenario, metrics: list[Metric], docs: Collection[str]) -> dict[str, Any]:
+    """Return how means are weighed, without the weights of what does not occur, which a note names."""
+    return {
+        "metric_weights": present_weights(scenario.metric_weights, [metric.name for metric in metrics]),
+        "doc_weights": present_weights(scenario.doc_weights, docs),
+        "orient": scenario.orient,
+        "rescale": scenario.rescale,
+    }
+
+
+def _stacked(parts: Mapping[Any, Any]) -> Any:
+    """Return the frames of several systems as one, with the column ``system``; that of a single one as it is."""
+    if len(parts) == 1:
+        return next(iter(parts.values()))
+    named = [
+        frame.assign(system=pd.Series(name, index=frame.index, dtype=object))
+        for name, frame in parts.items()
+        if isinstance(frame, pd.DataFrame)
+    ]
+    if not named:
+        return None
+    whole = pd.concat(named, ignore_index=True)
+    return whole[["system", *(column for column in whole if column != "system")]]
+
+
+def _check_candidate(scenario: Scenario, names: list[Any], frame: Any) -> None:
+    wanted = scenario.candidate
+    if wanted is None or wanted in names:
+        return
+    if names == [None]:
+        names = streams.distinct_values(frame, "system") if "system" in column_names(frame) else []
+        if wanted in names:
+            return
+    step = "" if names else "The rows name no system; leave candidate: out, or add a column 'system'."
+    raise unknown("candidate", wanted, [str(name) for name in names], step)
+
+
+def _decided_by(candidate: str | None, gates: pd.DataFrame) -> pd.DataFrame:
+    """Let only the gates of the candidate block, where one is named among several systems."""
+    if candidate is None:
+        return gates
+    other = gates["system"].notna() & (gates["system"] != candidate)
+    reason = gates["reason"].mask(other, "not the candidate")
+    return gates.assign(blocks=gates["blocks"] & ~other, reason=reason)
+
+
+def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[Any]) -> Overlap | None:
+    """Return the means by system on their common questions; None where all answered the same ones."""
+    key, asked = streams.questions_by_system(frame, names)
+    shared = set.intersection(*asked.values()) if asked else set()
+    if all(own == shared for own in asked.values()):
+        return None
+    means = None
+    if shared:
+        rows = streams.of_questions(frame, key, shared)
+        found = moments(rows, metrics=metrics, doc=scenario.doc, cluster=scenario.cluster, by="system")
+        means = found.means(**_settings(scenario, metrics, found.docs), level=scenario.level, strict=False)
+    return Overlap({name: len(own) for name, own in asked.items()}, len(shared), means)
 
 
 def metrics_of(scenario: Scenario, frame: Any) -> list[Metric]:
@@ -156,5 +251,7 @@ def gates_of(scenario: Scenario, metrics: list[Metric], inputs: Inputs) -> tuple
     found = list(DEFAULT_GATES) if inputs.with_gold else []
     quality = [metric for metric in metrics if metric.role == "quality"]
     ops: dict[str, Any] = {metric.name: ">=" if metric.better == "higher" else "<=" for metric in quality}
-    found += [Gate(name, name, ops[name], bar) for name, bar in warning_bars(RULES, quality).items()]
+    # Nobody named these thresholds, so they are shown and never block.
+    bars = warning_bars(RULES, quality)
+    found += [Gate(name, name, ops[name], bar, advisory=True) for name, bar in bars.items()]
     return tuple(found)

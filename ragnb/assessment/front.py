@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from ragnb import markup, texts
-from ragnb.assessment.parts import TOTAL, Row, Writer, lead
+from ragnb.assessment.parts import OUTCOME, TOTAL, Row, Writer, lead
 from ragnb.assessment.tables import gate_tone
 from ragnb.markup import MISSING, Safe, bullets, element, join, one_line
 
@@ -28,11 +28,11 @@ def verdict(w: Writer) -> Safe:
 
 def verdict_tone(w: Writer) -> str:
     """Bad where a gate blocks, watch where one is undecided, good where all hold; without gates the total's."""
-    gates = w.sheet.gates
-    if not len(gates):
-        return w.tone(TOTAL, w.rows[TOTAL]["value"]) or "none"
     if w.sheet.blocked:
         return "bad"
+    gates = w.gates[w.gates["reason"] == ""]
+    if not len(gates):
+        return w.tone(TOTAL, w.rows[TOTAL]["value"]) or "none"
     seen = set(gates["outcome"]) - {"no_data"}
     return "none" if not seen else "good" if seen == {"pass"} else "watch"
 
@@ -43,6 +43,9 @@ def cards(w: Writer) -> Safe:
 
 
 def _overall(w: Writer) -> Safe:
+    """The share of correct outcomes where gold is there, as inventing cannot raise it; else the weighted score."""
+    if OUTCOME in w.rows and not pd.isna(w.rows[OUTCOME]["value"]):
+        return _mean_card(w, w.say("sheet.outcome"), OUTCOME)
     row = w.rows[TOTAL]
     label = w.term("weighted_score", w.say("sheet.overall"))
     if pd.isna(row["value"]):
@@ -64,7 +67,7 @@ def _mean_card(w: Writer, label: str, metric: str, note: str = "") -> Safe:
 
 
 def _gates(w: Writer) -> Safe:
-    gates, label = w.sheet.gates, w.term("gate", w.say("sheet.gates_card"))
+    gates, label = w.gates, w.term("gate", w.say("sheet.gates_card"))
     if not len(gates):
         return markup.card(label, MISSING, note=w.say("sheet.no_gates"))
     said = w.say("sheet.of", n=int(gates["blocks"].sum()), all=len(gates))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ragnb.assessment import streams
@@ -16,7 +17,7 @@ from ragnb.readers import read_cases, read_gold, read_scores, read_traces
 from ragnb.scenario import Scenario
 from ragnb.schema import SharedPicks
 from ragnb.streams import Stream, stream_scores
-from ragnb.traces import RATES, check_gold, label_traces, repeated_answers
+from ragnb.traces import RATES, check_gold, join_report, label_traces, repeated_answers
 from ragnb.weights import column_names
 
 
@@ -35,6 +36,11 @@ class Inputs:
         Whether traces were labelled, and whether with gold.
     files : list of dict
         ``role, path, sha256, rows``.
+    lines : list of dict
+        ``role, lines, damaged`` of each file: how many records it should hold, and how many of them are damaged or
+        lost. Of several files of one role, those of the worst.
+    coverage : dict of system to (int, int)
+        Gold questions with a trace, and gold questions that should have one; the key is None for a single system.
     lossy : list of dict
         ``role, what, column, detail, n``.
     join : dict
@@ -55,6 +61,8 @@ class Inputs:
     labelled: bool = False
     with_gold: bool = False
     files: list[dict[str, Any]] = field(default_factory=list)
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    coverage: dict[Any, tuple[int, int]] = field(default_factory=dict)
     lossy: list[dict[str, Any]] = field(default_factory=list)
     join: dict[str, Any] = field(default_factory=dict)
     gold: list[dict[Hashable, Any]] = field(default_factory=list)
@@ -73,6 +81,9 @@ class Inputs:
         if origin.get("path"):
             self.files.append({"role": role, **{k: origin.get(k) for k in ("path", "sha256", "rows")}})
             self.files[-1]["path"] = str(self.files[-1]["path"]).replace("\\", "/").rsplit("/", 1)[-1]
+        if origin.get("lines") is not None:
+            counts = {key: int(origin[key]) for key in ("lines", "damaged")}
+            self.lines.append({"role": role, **counts})
         self.lossy += [{"role": role, **row} for row in lossy]
         self.steps.append((f"read_{role}", rows))
 
@@ -164,8 +175,8 @@ def _equal(cell: Any, value: Any) -> bool:
     return bool(cell == value or str(cell) == str(value))
 
 
-def _labelled(inputs: Inputs, scenario: Scenario, traces: pd.DataFrame, gold: pd.DataFrame | None) -> pd.DataFrame:
-    traces = _kept(inputs, "traces", scenario, traces)
+def _labelled(inputs: Inputs, scenario: Scenario, read: pd.DataFrame, gold: pd.DataFrame | None) -> pd.DataFrame:
+    traces = _kept(inputs, "traces", scenario, read)
     frame = label_traces(
         traces, gold=gold, refusal=scenario.refusal, patterns=scenario.patterns, partial=scenario.partial,
         split=scenario.split, containment=scenario.containment, join=scenario.join,
@@ -173,8 +184,38 @@ def _labelled(inputs: Inputs, scenario: Scenario, traces: pd.DataFrame, gold: pd
     inputs.labelled, inputs.with_gold, inputs.join = True, gold is not None, frame.attrs["join"]
     inputs.repeated = repeated_answers(frame)
     if gold is not None:
+        inputs.coverage = {} if scenario.sample else _coverage(scenario, read, traces, gold)
         inputs.steps.append(("matched", int(inputs.join["n_matched"])))
     return frame
+
+
+def _coverage(
+    scenario: Scenario, read: pd.DataFrame, kept: pd.DataFrame, gold: pd.DataFrame
+) -> dict[Any, tuple[int, int]]:
+    """Return for each system how many gold questions have a trace, of those that `where` does not leave out."""
+    of_system = {c: v for c, v in scenario.where.items() if c in ("system", "repeat")}
+    expected = gold[_fits(gold, {c: v for c, v in scenario.where.items() if c not in of_system})]
+    answered = read[_fits(read, of_system)]
+    names = kept["system"].drop_duplicates() if "system" in kept and kept["system"].nunique() > 1 else [None]
+    out: dict[Any, tuple[int, int]] = {}
+    for name in names:
+        own, whole = (f if name is None else f[f["system"] == name] for f in (kept, answered))
+        missing, never_asked = (
+            join_report(frame, gold=expected, join=scenario.join)["n_gold_without_trace"] for frame in (own, whole)
+        )
+        # A question that has a trace which `where` dropped was left out on purpose.
+        wanted = len(expected) - (missing - never_asked)
+        out[name] = wanted - never_asked, wanted
+    return out
+
+
+def _fits(frame: pd.DataFrame, where: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
+    keep = np.ones(len(frame), dtype=bool)
+    for column in set(where) & set(frame.columns):
+        keep &= (
+            frame[column].astype(object).map(lambda cell, v=where[column]: _equal(cell, v)).to_numpy(dtype=bool)
+        )
+    return keep
 
 
 def _joined(scores: Any, traces: Any) -> pd.DataFrame:

@@ -34,7 +34,8 @@ def settings(w: Writer) -> list[tuple[str, str]]:
     s = w.sheet.scenario
     rows = [("name", s.name), ("file", s.path.name if s.path else ""), ("level", w.level), ("doc", s.doc)]
     rows += [("cluster", s.cluster or ""), ("where", ", ".join(f"{k} = {v}" for k, v in s.where.items()))]
-    rows += [("rubric", f"{r.low:g}–{r.high:g}, {r.passing.metric} ≥ {r.passing.at:g}") for r in [s.rubric] if r]
+    if (r := s.rubric) is not None:
+        rows.append(("rubric", f"{r.low:g}–{r.high:g}, {r.passing.metric} ≥ {r.passing.threshold:g}"))
     rows += [("orient", _yes(w, s.orient)), ("rescale", _yes(w, s.rescale)), ("no_data", s.no_data)]
     if w.sheet.outcomes is not None:
         rows += [("refusal", " | ".join(s.refusal)), ("patterns", " | ".join(s.patterns))]
@@ -79,8 +80,8 @@ def _ledger(w: Writer) -> Safe:
 def glossary(w: Writer) -> Safe:
     """One sentence for each word that a reader may not know, and for each metric of this run."""
     known: dict[str, Any] = texts.entry(w.lang, "glossary")
-    unit = w.sheet.means.attrs["clusters"]
-    skipped = {"documents", "clusters"} - {f"{unit}s"}
+    unit = w.unit
+    skipped = {"documents", "clusters", "questions"} - {f"{unit}s"}
     said = [key for key, text in known.items() if isinstance(text, str) and key not in skipped]
     rows = [
         _term(w.say(f"column.{key}", level=w.level), key, w.say(f"glossary.{key}", level=w.level)) for key in said

@@ -50,6 +50,7 @@ def to_markdown(sheet: Assessment) -> str:
         _section(w, "where", *_slices(w)),
         _section(w, "judge", *judge.markdown(w)),
         _section(w, "systems", *_groups(w, sheet.systems, w.say("column.system"))),
+        _section(w, "common", *_groups(w, sheet.common, w.say("column.system"))),
         _section(w, "questions", _questions(w)),
         _section(w, "made", *_made(w)),
     ]
@@ -93,7 +94,7 @@ def _gates(w: Writer) -> str:
             "outcome": tables.outcome(w, row),
             "more": tables.more(w, row),
         }
-        for row in w.sheet.gates.to_dict("records")
+        for row in w.gates.to_dict("records")
     ]
     kinds: dict[str, Any] = {"n": "count"}
     labels = {"seen": "mean"}

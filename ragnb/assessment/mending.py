@@ -27,7 +27,7 @@ def diagnoses(w: Writer) -> Safe:
     """Diagnoses by cost with causes, actions and the worst samples; then the failure modes."""
     found = by_cost(w)
     parts = [_diagnosis(w, row) for row in found] or [paragraph(w.say("sheet.nothing_to_mend"))]
-    if w.sheet.diagnoses.attrs.get("weighted"):
+    if w.sheet.diagnoses["weighted"].any():
         parts.insert(0, paragraph(w.say("sheet.diagnoses_weighted"), "rg-note"))
     return w.section("diagnoses", *parts, _modes(w))
 
@@ -129,7 +129,7 @@ def _modes(w: Writer) -> Safe:
     names = [w.say(f"mode.{mode}") for mode in some["failure_mode"]]
     if some["failure_mode"].tolist() == ["not_enough_scores"]:
         return join([w.heading(w.say("sheet.modes"), level=3, anchor="modes"), paragraph(w.say("sheet.no_modes"))])
-    costliest = modes.attrs.get("costliest")
+    costliest = next(iter(modes.loc[modes["costliest"], "failure_mode"]), None)
     head = w.say("sheet.modes_costliest", mode=w.say(f"mode.{costliest}")) if costliest else w.say("sheet.modes")
     plain = {"fine": "good", "not_enough_scores": "none", costliest: "bad"}
     tones = [plain.get(mode, "watch") for mode in some["failure_mode"]]

@@ -11,13 +11,15 @@ from ragnb import markup, texts
 from ragnb.diagnostics import RULES
 from ragnb.diagnostics.rules import past
 from ragnb.markup import MISSING, Column, Safe, element, join, one_line
-from ragnb.schema import METRICS, Rule
+from ragnb.schema import METRICS, Rule, scale_of
 from ragnb.weights import why_no_total
 
 if TYPE_CHECKING:
     from ragnb.assessment.result import Assessment
 
 TOTAL = "weighted_score"
+OUTCOME = "correct_outcome"
+_SHARES = ("input_lines", "gold_coverage", "scored_cells")
 Row = Mapping[Any, Any]
 
 
@@ -32,31 +34,42 @@ class Writer:
     """
 
     def __init__(self, sheet: Assessment, *, linked: bool = True) -> None:
-        self.sheet, self.linked = sheet, linked
+        shown = getattr(sheet, "shown_system", None)
+        # Systems are never pooled: of several, one is shown in detail.
+        self.sheet = sheet = sheet if shown is None else sheet.of_system(shown)
+        self.shown, self.linked = shown, linked
         self.lang = sheet.scenario.lang
         self.say = texts.load(self.lang)
-        self.ranges: dict[str, tuple[float, float]] = sheet.means.attrs["ranges"]
-        self.better: dict[str, str] = sheet.means.attrs["better"]
+        self.rows: dict[str, Row] = {row["metric"]: row for row in sheet.means.to_dict("records")}
+        self.ranges = {
+            name: (float(row["range_low"]), float(row["range_high"])) for name, row in self.rows.items()
+        }
+        self.scales = {name: scale_of(name, *ends) for name, ends in self.ranges.items()}
+        self.better: dict[str, str] = {name: row["better"] for name, row in self.rows.items()}
         own = sheet.scenario.declared
         self.metrics = {name: own.get(name) or METRICS.get(name) for name in sheet.means["metric"]}
-        self.rates: list[str] = list(sheet.means.attrs["rates"])
+        self.rates = [name for name, row in self.rows.items() if row["role"] == "rate"]
+        # Input that came through whole is no news.
+        whole = (sheet.gates["role"] == "completeness") & (sheet.gates["value"] >= 1)
+        self.gates = sheet.gates[~whole]
         self.quality = [name for name in self.metrics if name != TOTAL and name not in self.rates]
         self.rules = {rule.metric: rule for rule in RULES if rule.also is None and self._fits(rule)}
-        self.rows: dict[str, Row] = {row["metric"]: row for row in sheet.means.to_dict("records")}
         self.total = [TOTAL] if self.quality or not pd.isna(self.rows[TOTAL]["value"]) else []
 
     def _fits(self, rule: Rule) -> bool:
         """Bars of a rule mean nothing for a metric of that name on another scale."""
         known, name = METRICS[rule.metric], rule.metric
-        return name in self.metrics and (self.ranges[name], self.better[name]) == (
-            (known.low, known.high),
-            known.better,
-        )
+        return name in self.metrics and (self.scales[name], self.better[name]) == (known.scale, known.better)
 
     @property
     def axes(self) -> list[str]:
         """The metrics of a radar: those of quality, else the rates, whose ranges have ends."""
         return [name for name in self.quality or self.rates if self.span(name)]
+
+    @property
+    def unit(self) -> str:
+        """What the clusters of the means are: document, cluster or row."""
+        return str(self.rows[TOTAL]["cluster_unit"])
 
     @property
     def level(self) -> str:
@@ -69,7 +82,7 @@ class Writer:
 
     def value(self, metric: str, value: Any) -> str:
         """Write a value of a metric without its interval."""
-        return markup.percent(value) if metric in self.rates else markup.number(value)
+        return markup.percent(value) if metric in (*self.rates, *_SHARES) else markup.number(value)
 
     def score(self, metric: str, value: Any) -> list[str]:
         """Write the score of one sample; that of a yes or no says nothing beside the sample itself."""
@@ -78,12 +91,16 @@ class Writer:
 
     def interval(self, metric: str, row: Row) -> str:
         """Write ``value [low, high]`` of a row."""
-        return markup.with_interval(row["value"], row["low"], row["high"], metric in self.rates)
+        percent = metric in (*self.rates, *_SHARES)
+        if pd.isna(row["low"]) and metric in _SHARES:
+            return self.value(metric, row["value"])
+        return markup.with_interval(row["value"], row["low"], row["high"], percent)
 
     def asks(self, gate: Row) -> str:
         """Write what a gate asks, in the metric's own units."""
         op = "≥" if gate["op"] == ">=" else "≤"
-        return f"{self.name(gate['metric'])} {op} {self.value(gate['metric'], gate['at'])}"
+        system = "" if gate["system"] is None else f"{gate['system']}: "
+        return f"{system}{self.name(gate['metric'])} {op} {self.value(gate['metric'], gate['threshold'])}"
 
     def ends(self, metric: str, row: Row) -> str:
         """Write the interval alone; nothing where there is no value."""
@@ -137,7 +154,7 @@ class Writer:
 
     def counted(self, row: Row) -> str:
         """Write the n of a row and the documents it comes from."""
-        unit = self.sheet.means.attrs["clusters"]
+        unit = self.unit
         n = self.say("chart.n", n=markup.count(row["n"]))
         clusters = markup.count(row["n_clusters"])
         return n if unit == "row" else n + texts.counted(self.say, f"verdict.{unit}s", clusters)
@@ -171,7 +188,9 @@ class Writer:
         """Say why a metric has no mean."""
         row = self.rows[metric]
         if metric == TOTAL:
-            return why_no_total(self.sheet.means, self.sheet.scenario.lang) or self.say("sheet.nothing_to_add")
+            return why_no_total(self.sheet.means, lang=self.sheet.scenario.lang) or self.say(
+                "sheet.nothing_to_add"
+            )
         return self.kind_of_gap(row)
 
     def kind_of_gap(self, row: Row) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from ragnb.calibration import CalibrationCard
+from ragnb.errors import unknown
 from ragnb.scenario import Scenario
 
 
@@ -32,9 +33,13 @@ class Assessment:
         each tenth of a metric's range, and how many have no score.
     means : DataFrame
         As `weighted_means` gives it: the metrics, the rates, last ``weighted_score``.
-    systems, documents : DataFrame or None
-        The same by system (where there are several) and by document; rows of one document are the clusters of
-        its own interval.
+    systems, common : DataFrame or None
+        Where there are several systems, which are never pooled, ``means``, ``diagnoses``, ``modes``, ``outcomes``,
+        ``documents`` and ``slices`` have a first column ``system``, and ``systems`` is ``means``; ``common`` is
+        the same on the questions that all of them answered, where they did not answer the same ones; how many
+        those are is ``common_questions``.
+    documents : DataFrame or None
+        The means by document; rows of one document are the clusters of its own interval.
     slices : DataFrame or None
         The same by the groups of the scenario's slices: ``slice, group`` and the columns of means.
     diagnoses, modes : DataFrame
@@ -42,7 +47,8 @@ class Assessment:
     outcomes : DataFrame or None
         ``label, meaning, n, share`` of labelled traces.
     gates : DataFrame
-        As `check_gates` gives it.
+        As `check_gates` gives it, a row a gate and system, after the gates on the input (see
+        ``gates.completeness``).
     calibration : CalibrationCard or None
         Of the scenario's ratings; None without.
     notes : DataFrame
@@ -69,6 +75,8 @@ class Assessment:
     spread: pd.DataFrame
     means: pd.DataFrame
     systems: pd.DataFrame | None
+    common: pd.DataFrame | None
+    common_questions: int
     documents: pd.DataFrame | None
     slices: pd.DataFrame | None
     diagnoses: pd.DataFrame
@@ -90,6 +98,48 @@ class Assessment:
     def blocked(self) -> bool:
         """Whether a gate blocks."""
         return bool(self.gates["blocks"].any())
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether more input lines are damaged or lost than the scenario allows."""
+        return bool((self.gates["reason"] == "incomplete").any())
+
+    @property
+    def shown_system(self) -> str | None:
+        """The system that a page shows in detail: the candidate, else the one with most gates that block."""
+        if self.systems is None:
+            return None
+        if self.scenario.candidate is not None:
+            return self.scenario.candidate
+        blocks = self.gates.groupby("system")["blocks"].sum()
+        totals = self.systems[self.systems["metric"] == "weighted_score"].set_index("system")["value"]
+        order = pd.DataFrame({"blocks": -blocks.reindex(totals.index).fillna(0), "value": totals})
+        return str(order.sort_values(["blocks", "value"], kind="stable").index[0])
+
+    def of_system(self, name: str) -> Assessment:
+        """Return the same run with the frames of one system alone.
+
+        Raises
+        ------
+        RagnbError
+            For a name that is none of the systems.
+
+        Examples
+        --------
+        >>> from ragnb import assess
+        >>> scores = pd.DataFrame({"question": ["x", "x"], "faithfulness": [1.0, 0.8], "system": ["a", "b"]})
+        >>> assess(scores).of_system("b").means["value"].tolist()
+        [0.8, 0.8]
+        """
+        names = [] if self.systems is None else self.systems["system"].unique().tolist()
+        if name not in names:
+            raise unknown("system", name, names)
+        own: dict[str, Any] = {}
+        for field in ("means", "diagnoses", "modes", "outcomes", "documents", "slices"):
+            frame = getattr(self, field)
+            if frame is not None:
+                own[field] = frame[frame["system"] == name].drop(columns="system").reset_index(drop=True)
+        return replace(self, **own)
 
     def __repr__(self) -> str:
         return f"Assessment({self.verdict!r}, {self.rows} rows, {len(self.notes)} notes)"

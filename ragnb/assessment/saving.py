@@ -57,8 +57,10 @@ def run_record(sheet: Assessment, command: str | None) -> dict[str, Any]:
 
 def _overall(sheet: Assessment) -> dict[str, Any]:
     """The weighted score as JSON holds it: what is not there is null."""
-    row = sheet.means[sheet.means["metric"] == "weighted_score"].iloc[-1]
-    ends = sheet.means.attrs["ranges"]["weighted_score"]
+    shown = sheet.shown_system
+    means = sheet.means if shown is None else sheet.of_system(shown).means
+    row = means[means["metric"] == "weighted_score"].iloc[-1]
+    ends = float(row["range_low"]), float(row["range_high"])
     numbers = {name: float(row[name]) if math.isfinite(row[name]) else None for name in ("value", "low", "high")}
     counts = {name: int(row[name]) for name in ("n", "n_clusters")}
     return numbers | counts | {"range": list(ends) if all(map(math.isfinite, ends)) else None}

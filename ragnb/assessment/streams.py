@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ragnb.errors import RagnbError, did_you_mean
+from ragnb.markup import MISSING
 from ragnb.scenario import Scenario
 from ragnb.schema import Metric
 from ragnb.streams import groups_listed, shown_rows
-from ragnb.weights import sample_weight, weigh
+from ragnb.weights import column_names, sample_weight, weigh
 
 if TYPE_CHECKING:
     import polars as pl
 
 MOST_SHOWN = 1000
 """How many rows of a stream its sheet holds, the worst."""
+
+QUESTIONS = ("sample_id", "question")
+"""What tells the rows of one question, the surer first."""
 
 BAD_FIRST = ("HALLUCINATION", "OVER_REFUSAL", "ANS_NO_HIT")
 """The labels in the order in which answers of one score are shown; others come after them."""
@@ -48,11 +52,77 @@ def distinct(frame: Any, column: str) -> int:
     >>> distinct(pd.DataFrame({"a": ["x", "x", None]}), "a")
     1
     """
+    return len(distinct_values(frame, column))
+
+
+def distinct_values(frame: Any, column: str) -> list[Any]:
+    """Return the values of a column in order, without the missing one.
+
+    Examples
+    --------
+    >>> distinct_values(pd.DataFrame({"a": ["y", "x", None]}), "a")
+    ['x', 'y']
+    """
     if isinstance(frame, pd.DataFrame):
-        return int(frame[column].nunique())
+        return sorted(frame[column].dropna().unique().tolist(), key=str)
     import polars as pl
 
-    return int(frame.select(pl.col(column).drop_nulls().n_unique()).collect(engine="streaming").item())
+    found = frame.select(pl.col(column).drop_nulls().unique()).collect(engine="streaming")
+    return sorted(found[column].to_list(), key=str)
+
+
+def systems(frame: Any) -> tuple[Any, list[Any]]:
+    """Return the rows, and the names of their systems: only None where there are not several.
+
+    Rows that name no system beside others that do become the system ``—``.
+
+    Examples
+    --------
+    >>> systems(pd.DataFrame({"system": ["b", "a", None]}))[1], systems(pd.DataFrame({"system": ["a", "a"]}))[1]
+    (['a', 'b', '—'], [None])
+    """
+    names = distinct_values(frame, "system") if "system" in column_names(frame) else []
+    if len(names) < 2:
+        return frame, [None]
+    if isinstance(frame, pd.DataFrame):
+        named = frame.assign(system=frame["system"].astype(object).fillna(MISSING))
+    else:
+        import polars as pl
+
+        named = frame.with_columns(pl.col("system").cast(pl.String).fill_null(MISSING))
+    return named, distinct_values(named, "system")
+
+
+def of_system(frame: Any, name: Any) -> Any:
+    """Return the rows of one system, all of them for None."""
+    if name is None:
+        return frame
+    if isinstance(frame, pd.DataFrame):
+        return frame[(frame["system"] == name).to_numpy(dtype=bool)]
+    import polars as pl
+
+    return frame.filter(pl.col("system") == str(name))
+
+
+def questions_by_system(frame: Any, names: Sequence[Any]) -> tuple[str, dict[Any, set[Any]]]:
+    """Return the column that tells questions apart, and the questions of each system; nothing where none tells."""
+    key = next((name for name in QUESTIONS if name in column_names(frame)), None)
+    if key is None or len(names) < 2:
+        return "", {}
+    if isinstance(frame, pd.DataFrame):
+        pairs = frame[[key, "system"]].dropna().drop_duplicates()
+    else:
+        pairs = frame.select(key, "system").drop_nulls().unique().collect(engine="streaming").to_pandas()
+    return key, {name: set(pairs.loc[pairs["system"] == name, key]) for name in names}
+
+
+def of_questions(frame: Any, key: str, wanted: set[Any]) -> Any:
+    """Return the rows of some questions."""
+    if isinstance(frame, pd.DataFrame):
+        return frame[frame[key].isin(wanted)]
+    import polars as pl
+
+    return frame.filter(pl.col(key).is_in(list(wanted)))
 
 
 def kept(frame: pl.LazyFrame, where: Mapping[str, Any], role: str) -> tuple[pl.LazyFrame, int]:

@@ -28,7 +28,7 @@ def _means_table(w: Writer, names: list[str], caption: str) -> Safe:
     if not names:
         return Safe("")
     rows = [_mean_row(w, name) for name in names]
-    unit = w.sheet.means.attrs["clusters"]
+    unit = w.unit
     columns = {
         "metric": Column(w.say("column.metric")),
         "weight": Column(w.term("weight"), "number"),
@@ -62,7 +62,7 @@ def _mean_row(w: Writer, name: str) -> dict[str, Any]:
 
 def gates(w: Writer) -> Safe:
     """Each gate: what it asks, what was seen, and what follows in words."""
-    table = w.sheet.gates
+    table = w.gates
     if not len(table):
         return Safe("")
     rows = [
@@ -72,7 +72,7 @@ def gates(w: Writer) -> Safe:
             "seen": gap(w.say("outcome.no_data").strip())
             if pd.isna(row["value"])
             else Safe(w.interval(metric, row)),
-            "picture": w.thin(metric, row, bars=[row["at"]]) if metric in w.ranges else "",
+            "picture": w.thin(metric, row, bars=[row["threshold"]]) if metric in w.ranges else "",
             "n": row["n"],
             "outcome": markup.badge(gate_tone(row), outcome(w, row)),
             "more": Safe(more(w, row)),
@@ -106,6 +106,8 @@ def outcome(w: Writer, row: Row) -> str:
 def more(w: Writer, row: Row) -> str:
     """Say how many more samples would decide a gate; a number beyond reach is said as such."""
     needed = row["more_needed"]
+    if row["reason"] == "advisory":
+        return w.say("sheet.advisory")
     if row["outcome"] != "undecided" or pd.isna(row["low"]):
         return MISSING
     if pd.isna(needed) or needed > 100 * max(int(row["n"]), 1):
@@ -204,19 +206,32 @@ def rest(w: Writer, key: str, n: int) -> str:
 
 def systems(w: Writer) -> Safe:
     """Systems side by side, the best total first, and their shape as a radar."""
-    table = w.sheet.systems
+    table, common = w.sheet.systems, w.sheet.common
     if table is None:
         return Safe("")
-    table = table.fillna({"system": MISSING})
     names = [*w.total, *w.quality, *w.rates]
-    cells = {(row["system"], row["metric"]): row for row in table.to_dict("records")}
-    column = table[table["metric"] == names[0]].sort_values("value", ascending=False, kind="stable")
+    # Systems that answered different questions are ranked by those that all of them answered.
+    ranked = table if common is None else common
+    column = ranked[ranked["metric"] == names[0]].sort_values("value", ascending=False, kind="stable")
     order = column["system"].tolist()
+    tables = [_systems_table(w, table, order, names, w.say("sheet.systems_caption", level=w.level))]
+    if common is not None:
+        n = markup.count(w.sheet.common_questions)
+        tables.insert(
+            0, _systems_table(w, common, order, names, w.say("sheet.common_caption", n=n, level=w.level))
+        )
+    return w.section("systems", _radar(w, order, _by_name(ranked)), *tables)
+
+
+def _by_name(table: pd.DataFrame) -> dict[tuple[Any, Any], Row]:
+    return {(row["system"], row["metric"]): row for row in table.to_dict("records")}
+
+
+def _systems_table(w: Writer, table: pd.DataFrame, order: list[Any], names: list[str], caption: str) -> Safe:
+    cells = _by_name(table)
     rows = [{"system": one, **{name: _estimate(w, name, cells[one, name]) for name in names}} for one in order]
     columns = {"system": Column(w.say("column.system")), **metric_columns(w, names)}
-    caption = w.say("sheet.systems_caption", level=w.level)
-    picture = w.table(rows, columns, caption)
-    return w.section("systems", _radar(w, order, cells), picture)
+    return w.table(rows, columns, caption)
 
 
 def _estimate(w: Writer, name: str, row: Row) -> Safe:
@@ -235,6 +250,6 @@ def _radar(w: Writer, order: list[Any], cells: Mapping[Any, Row]) -> Safe:
     values = {str(one): [cells[one, name]["value"] for name in w.axes] for one in order}
     label = w.say("sheet.systems_radar", names=w.say("mode_note.join").join(map(str, order)))
     picture = markup.radar_svg(
-        w.axes, values, label=label, ranges=w.ranges, better=w.better, lang=w.lang, radius=110
+        w.axes, values, label=label, ranges=w.scales, better=w.better, lang=w.lang, radius=110
     )
     return markup.figure(picture, label)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ragnb.assessment.build import gates_of, metrics_of, opened, with_clusters
+from ragnb.assessment.build import gates_of, opened, prepared
 from ragnb.assessment.inputs import Inputs, gather
 from ragnb.scenario import Scenario
 from ragnb.schema import Gate
@@ -45,12 +45,11 @@ def weighable(source: Any, **overrides: Any) -> Weighable:
     Moments(2 rows in 2 cells: 1 metrics, 2 documents, 1 groups)
     """
     if isinstance(source, Moments):
-        scenario = Scenario.without_files().replace(**overrides)
+        scenario = Scenario.without_files(metrics=source.metrics).replace(**overrides)
         return Weighable(scenario, source, gates_of(scenario, list(source.metrics), Inputs()))
     scenario, frame = opened(source, overrides)
     inputs = gather(scenario, frame)
-    scenario = with_clusters(scenario, inputs)
-    metrics = metrics_of(scenario, inputs.frame)
+    metrics = prepared(scenario, inputs)
     several = "system" in inputs.frame and inputs.frame["system"].nunique() > 1
     found = moments(
         inputs.frame, metrics=metrics, doc=scenario.doc, cluster=scenario.cluster, by="system" if several else None

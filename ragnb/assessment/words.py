@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -11,21 +12,20 @@ from ragnb.assessment.inputs import Inputs
 from ragnb.assessment.streams import MOST_SHOWN, head_of
 from ragnb.calibration import CalibrationCard
 from ragnb.diagnostics import least_set_note
-from ragnb.errors import listing
-from ragnb.markup import count, one_line, with_interval
+from ragnb.errors import listing, near_names
+from ragnb.markup import count, number, one_line, percent, with_interval
 from ragnb.ratings import looks_like_ratings
 from ragnb.scenario import Scenario
 from ragnb.schema import METRICS, Metric, note_frame, note_row, records, undeclared_columns
-from ragnb.texts import counted, load
-from ragnb.weights import column_names
+from ragnb.texts import counted, entry, load
+from ragnb.traces import count_unanswerable
+from ragnb.weights import nfc
 from ragnb.weights import notes as weight_notes
 
 Row = dict[str, str]
-QUESTIONS = ("sample_id", "question")
-"""What tells the rows of one question, the surer first."""
 _OF_TRACES = ("without_answer", "empty", "citations_flagged", "partial")
 _FEASIBLE = 100  # times the questions there are; beyond that, more of them is no advice
-_LOSSY_SAID = {"bad_line": "bad_lines", "unparsed": "unparsed", "left_out": "left_out", "kept": "kept"}
+_LOSSY_SAID = {"bad_line": "bad_lines", **{word: word for word in ("unparsed", "left_out", "kept", "clipped")}}
 
 
 def nothing_to_average(frame: pd.DataFrame) -> str:
@@ -40,55 +40,180 @@ def nothing_to_average(frame: pd.DataFrame) -> str:
     return f"no column is a metric that ragnb knows (numeric columns: {listing(numbers)}); {step}"
 
 
-def verdict(scenario: Scenario, means: pd.DataFrame, gates: pd.DataFrame, several: bool) -> str:
-    """Return the answer to "is it good enough?" in one sentence, with the overall score, n and documents."""
+@dataclass(frozen=True)
+class Overlap:
+    """What systems that answered different questions have in common.
+
+    Attributes
+    ----------
+    asked : dict of system to int
+        How many questions each answered.
+    common : int
+        How many all of them answered.
+    means : DataFrame or None
+        The means by system on those; None without any.
+    """
+
+    asked: dict[Any, int]
+    common: int
+    means: pd.DataFrame | None
+
+
+def verdict(scenario: Scenario, means: pd.DataFrame, gates: pd.DataFrame) -> str:
+    """Return the answer to "is it good enough?" in one sentence, with the headline, its n and documents."""
     say = load(scenario.lang)
-    blocking, open_ = int(gates["blocks"].sum()), int((gates["outcome"] == "undecided").sum())
-    skipped = int((gates["outcome"] == "no_data").sum())
-    if not len(gates):
-        head = say("verdict.no_gates")
-    elif blocking:
-        head = say("verdict.not_yet", blocking=blocking, gates=len(gates))
-    elif open_:
-        head = say("verdict.undecided", undecided=open_, gates=len(gates))
-    elif skipped == len(gates):
-        head = say("verdict.no_data")
-    elif skipped:
-        head = say("verdict.passed_some", n=len(gates) - skipped, gates=len(gates))
+    of_input = gates["role"] == "completeness"
+    lost = records(gates[of_input & gates["blocks"]])
+    imperfect = records(gates[of_input & ~gates["blocks"] & (gates["value"] < 1)])
+    if lost:
+        head = say("verdict.incomplete", what=say("note.join").join(_input_words(row, say) for row in lost))
     else:
-        head = counted(say, "verdict.passed", len(gates))
-    total = means.iloc[-1]
-    widest = means.iloc[int(means["n"].to_numpy().argmax())]
-    if pd.isna(total["value"]):
+        head = _gate_words(gates[~of_input], scenario.lang)
+    seen = "".join(f"{say('verdict.part')}{_input_words(row, say)}" for row in imperfect)
+    tail = _headline(means, say) if "system" not in means else _headlines(means, say)
+    return head + seen + tail + say("verdict.end")
+
+
+def _input_words(row: Mapping[Any, Any], say: Callable[..., str]) -> str:
+    good = 0 if row["n"] == 0 else round(row["value"] * row["n"])
+    key = row["gate"] if row["n"] else "no_scores"
+    text = say(f"verdict.{key}", good=count(good), bad=count(row["n"] - good), n=count(row["n"]))
+    return text if row["system"] is None else say("verdict.of_system", system=row["system"], text=text)
+
+
+def _gate_words(gates: pd.DataFrame, lang: str) -> str:
+    say = load(lang)
+    deciding = gates[gates["reason"] == ""]
+    blocking, open_ = deciding[deciding["blocks"]], int((deciding["outcome"] == "undecided").sum())
+    skipped, n = int((deciding["outcome"] == "no_data").sum()), len(deciding)
+    systems = deciding["system"].dropna().unique()
+    if not n:
+        advisory = gates[gates["reason"] == "advisory"]
+        missed = int((advisory["outcome"] == "fail").sum())
+        return say("verdict.advisory", n=missed, all=len(advisory)) if missed else say("verdict.no_gates")
+    if len(blocking):
+        words = _why_blocked(records(blocking)[0], lang)
+        if len(systems) < 2:
+            return say("verdict.not_yet", blocking=len(blocking), gates=n, first=words)
+        failing = blocking["system"].unique().tolist()
+        names = listing(failing, most=4)
+        return say("verdict.systems_fail", n=len(failing), all=len(systems), names=names, first=words)
+    if open_:
+        return say("verdict.undecided", undecided=open_, gates=n)
+    if skipped == n:
+        return say("verdict.no_data")
+    if skipped:
+        return say("verdict.passed_some", n=n - skipped, gates=n)
+    return counted(say, "verdict.passed", n)
+
+
+def _why_blocked(row: Mapping[Any, Any], lang: str) -> str:
+    """Say which gate fails in words: "answered although unanswerable 35.6 %, at most 5.0 %"."""
+    say, written = load(lang), percent if row["role"] == "rate" else number
+    what = entry(lang, "metric_in_words").get(row["metric"], row["metric"])
+    value = say("word.missing") if pd.isna(row["value"]) else written(row["value"])
+    key = "verdict.at_least" if row["op"] == ">=" else "verdict.at_most"
+    text = say(key, metric=what, value=value, threshold=written(row["threshold"]))
+    return text if row["system"] is None else say("verdict.of_system", system=row["system"], text=text)
+
+
+def _headline(means: pd.DataFrame, say: Callable[..., str]) -> str:
+    """Say the share of correct outcomes where gold tells what is answerable, else the weighted score."""
+    rows = {row["metric"]: row for row in records(means)}
+    total, outcome = rows["weighted_score"], rows.get("correct_outcome")
+    widest = max(rows.values(), key=lambda row: row["n"])
+    if outcome is not None and not pd.isna(outcome["value"]):
+        score = with_interval(outcome["value"], outcome["low"], outcome["high"], percent=True)
+        tail = counted(say, "verdict.outcome", int(outcome["n"]), score=score)
+    elif pd.isna(total["value"]):
         tail = counted(say, "verdict.without_total", int(widest["n"]))
     else:
-        score = with_interval(total["value"], total["low"], total["high"])
-        low, high = means.attrs["ranges"]["weighted_score"]
-        if (low, high) != (0.0, 1.0):
-            score += say("verdict.scale", low=f"{low:g}", high=f"{high:g}")
-        tail = counted(say, "verdict.answers" if several else "verdict.total", int(total["n"]), score=score)
-    unit = means.attrs["clusters"]
-    clusters = int(widest["n_clusters"])
-    return head + tail + (counted(say, f"verdict.{unit}s", clusters) if unit != "row" else "") + say("verdict.end")
+        tail = counted(say, "verdict.total", int(total["n"]), score=_scored(total, say))
+    unit = total["cluster_unit"]
+    return tail + (counted(say, f"verdict.{unit}s", int(widest["n_clusters"])) if unit != "row" else "")
+
+
+def _scored(total: Mapping[Any, Any], say: Callable[..., str]) -> str:
+    score = with_interval(total["value"], total["low"], total["high"])
+    low, high = float(total["range_low"]), float(total["range_high"])
+    return score if (low, high) == (0.0, 1.0) else score + say("verdict.scale", low=f"{low:g}", high=f"{high:g}")
+
+
+def _headlines(means: pd.DataFrame, say: Callable[..., str]) -> str:
+    """Say the headline of each system; systems are never pooled."""
+    outcomes = means[(means["metric"] == "correct_outcome") & means["value"].notna()]
+    rows = records(outcomes if len(outcomes) else means[means["metric"] == "weighted_score"])
+    what = say("verdict.outcomes" if len(outcomes) else "verdict.totals")
+    return what + _listed(rows, say, percent=bool(len(outcomes)))
+
+
+def _listed(rows: list[dict[Any, Any]], say: Callable[..., str], *, percent: bool) -> str:
+    told = [
+        f"{row['system']} {with_interval(row['value'], row['low'], row['high'], percent=percent)}" for row in rows
+    ]
+    return listing(told, most=6)
 
 
 def notes(
-    scenario: Scenario, inputs: Inputs, means: pd.DataFrame, gates: pd.DataFrame, modes: pd.DataFrame,
-    metrics: list[Metric], systems: int, card: CalibrationCard | None,
+    scenario: Scenario, inputs: Inputs, found: Mapping[str, Any], gates: pd.DataFrame, metrics: list[Metric],
+    card: CalibrationCard | None, overlap: Overlap | None, docs: Collection[str],
 ) -> pd.DataFrame:  # fmt: skip
     """Return all notes of a run, the ones that change how numbers are read first."""
-    lang = scenario.lang
-    rows: list[Row] = records(weight_notes(means, lang))
-    if scenario.cluster in QUESTIONS and scenario.doc not in column_names(inputs.frame):
-        rows.append(note_row("questions_independent", "", load(lang)("note.questions_independent")))
-    rows += least_set_note(means, metrics, lang=lang)
+    lang, means = scenario.lang, found["means"]
+    rows: list[Row] = [*_system_notes(scenario, means, overlap)]
+    rows += _of_all_or_one({name: _mean_notes(part, metrics, lang) for name, part in by_system(means)})
     rows += _judge_notes(card, metrics, lang)
-    rows += _setting_notes(scenario, inputs, systems)
+    rows += _unused_weights(scenario, metrics, docs)
+    rows += _setting_notes(scenario, inputs, metrics)
     rows += _gate_notes(scenario, gates)
     rows += _trace_notes(inputs, lang)
     rows += _reading_notes(inputs, lang)
     rows += _column_notes(head_of(inputs.frame), metrics, lang)
     return note_frame(rows)
+
+
+def by_system(frame: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
+    """Yield the frame of each system; the whole frame for None where it holds one system."""
+    if "system" not in frame:
+        yield None, frame
+        return
+    for name, part in frame.groupby("system", sort=False):
+        yield name, part.drop(columns="system").reset_index(drop=True)
+
+
+def _mean_notes(means: pd.DataFrame, metrics: list[Metric], lang: str) -> list[Row]:
+    return [*records(weight_notes(means, lang=lang)), *least_set_note(means, metrics, lang=lang)]
+
+
+def _of_all_or_one(parts: Mapping[Any, list[Row]]) -> list[Row]:
+    """Return the notes of several systems: once what holds for all, else after the name of the system."""
+    out = []
+    for name, rows in parts.items():
+        for row in rows:
+            everywhere = all(row in others for others in parts.values())
+            out.append(row if everywhere else row | {"text": f"{name}: {row['text']}"})
+    return out
+
+
+def _system_notes(scenario: Scenario, means: pd.DataFrame, overlap: Overlap | None) -> Iterator[Row]:
+    if "system" not in means:
+        return
+    say, names = load(scenario.lang), means["system"].unique()
+    key = "systems" if scenario.candidate is None else "systems_candidate"
+    yield note_row("systems", "system", say(f"note.{key}", n=len(names), candidate=scenario.candidate))
+    if overlap is None:
+        return
+    asked = listing(f"{name} {count(n)}" for name, n in overlap.asked.items())
+    if overlap.means is None:
+        yield note_row("no_common_questions", "system", say("note.no_common_questions", asked=asked))
+        return
+    rows = records(overlap.means[overlap.means["metric"] == "weighted_score"])
+    rates = all(pd.isna(row["value"]) for row in rows)
+    if rates:
+        rows = records(overlap.means[overlap.means["metric"] == "correct_outcome"])
+    told = _listed(sorted(rows, key=lambda row: -row["value"]), say, percent=rates)
+    text = say("note.different_questions", asked=asked, n=count(overlap.common), means=told)
+    yield note_row("different_questions", "system", text)
 
 
 def _judge_notes(card: CalibrationCard | None, metrics: list[Metric], lang: str) -> Iterator[Row]:
@@ -99,13 +224,28 @@ def _judge_notes(card: CalibrationCard | None, metrics: list[Metric], lang: str)
         yield note_row("judge_not_trusted", "judge", load(lang)("note.judge", reason=card.reasons[0]))
 
 
-def _setting_notes(scenario: Scenario, inputs: Inputs, systems: int) -> Iterator[Row]:
+def _unused_weights(scenario: Scenario, metrics: list[Metric], docs: Collection[str]) -> Iterator[Row]:
+    """Say which weights are for what does not occur, with the near names."""
+    say = load(scenario.lang)
+    names = [metric.name for metric in metrics]
+    absent = [("metric", name, names) for name in scenario.metric_weights if name not in names]
+    absent += [("doc", name, sorted(docs)) for name in scenario.doc_weights if nfc(name) not in docs]
+    for what, name, have in absent:
+        near = near_names(name, have)
+        hint = say("editor.near", names=", ".join(near)) if near else ""
+        yield note_row(f"{what}_weight_absent", name, say(f"note.{what}_weight_absent", name=name) + hint)
+
+
+def _setting_notes(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Iterator[Row]:
     say = load(scenario.lang)
     if inputs.stream is not None:
         text = say("note.streamed", n=count(inputs.rows), shown=count(min(MOST_SHOWN, inputs.rows)))
         yield note_row("streamed", "scores", text)
-    if systems > 1:
-        yield note_row("pooled_systems", "system", say("note.pooled_systems", n=systems))
+    blind = [m.name for m in metrics if m.role == "quality" and not m.grades_refusals]
+    unanswerable = count_unanswerable(inputs.frame) if blind else 0
+    if unanswerable:
+        text = say("note.unanswerable", n=count(unanswerable), metrics=listing(blind))
+        yield note_row("unanswerable", ", ".join(blind), text)
     if scenario.doc_weights:
         yield note_row("doc_weighted", scenario.doc, say("note.doc_weighted", n=len(scenario.doc_weights)))
     if not scenario.orient:
@@ -118,7 +258,7 @@ def _gate_notes(scenario: Scenario, gates: pd.DataFrame) -> Iterator[Row]:
     say = load(scenario.lang)
     if scenario.gates is None and len(gates):
         yield note_row("default_gates", "gates", say("note.default_gates"))
-    for row in records(gates):
+    for row in records(gates[gates["reason"] == ""]):
         more = row["more_needed"]
         if row["outcome"] == "undecided" and not pd.isna(more) and more > 0:
             key = "note.more_needed" if more <= _FEASIBLE * row["n"] else "note.on_the_bar"
@@ -130,7 +270,8 @@ def _gate_notes(scenario: Scenario, gates: pd.DataFrame) -> Iterator[Row]:
 
 
 def _called(row: Mapping[Any, Any]) -> str:
-    return str(row["gate"]) if row["gate"] == row["metric"] else f"{row['gate']} ({row['metric']})"
+    name = str(row["gate"]) if row["gate"] == row["metric"] else f"{row['gate']} ({row['metric']})"
+    return name if row["system"] is None else f"{row['system']}: {name}"
 
 
 def _trace_notes(inputs: Inputs, lang: str) -> Iterator[Row]:
@@ -186,11 +327,11 @@ def ledger(inputs: Inputs, means: pd.DataFrame, lang: str) -> pd.DataFrame:
     """Return where the rows came from and where they went: ``step, rows``."""
     say = load(lang)
     steps = [(say(f"step.{code}"), rows) for code, rows in inputs.steps]
-    total = means.iloc[-1]
-    steps += [(say("step.rows"), inputs.rows), (say("step.weighted"), int(total["n"]))]
+    total = means["role"] == "total"
+    steps += [(say("step.rows"), inputs.rows), (say("step.weighted"), int(means.loc[total, "n"].sum()))]
     steps += [
         (say("step.failed_cells"), int(means["n_failed"].sum())),
         (say("step.not_applicable_cells"), int(means["n_not_applicable"].sum())),
-        (say("step.missing_cells"), int(means["n_missing"].iloc[:-1].sum())),
+        (say("step.missing_cells"), int(means.loc[~total, "n_missing"].sum())),
     ]
     return pd.DataFrame(steps, columns=["step", "rows"])

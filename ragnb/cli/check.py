@@ -10,7 +10,7 @@ import click
 
 from ragnb import texts
 from ragnb.cli.parameters import FILE, PARAM, overrides
-from ragnb.cli.terminal import BLOCKED, PASSED, plain, text_table
+from ragnb.cli.terminal import BAD_INPUT, BLOCKED, PASSED, plain, text_table
 from ragnb.errors import RagnbError
 from ragnb.files import write_whole
 
@@ -28,7 +28,7 @@ Examples
   ragnb check my_ragas.csv
   ragnb check --gold gold.json --traces traces.jsonl --markdown gates.md --junit gates.xml
 
-Exit code: 0 passed, 1 blocked by a gate, 2 bad input.
+Exit code: 0 passed, 1 blocked by a gate, 2 bad or incomplete input.
 """
 
 
@@ -38,7 +38,7 @@ Exit code: 0 passed, 1 blocked by a gate, 2 bad input.
 @click.option("--traces", type=FILE, help="The answers of one system.")
 @click.option("--scores", type=FILE, help="A table of scores.")
 @click.option("--markdown", type=FILE, help="Write the sheet as Markdown to this file.")
-@click.option("--json", "json_file", type=FILE, help="Write the gates as JSON to this file.")
+@click.option("--json", "json_file", type=FILE, help="Write the gates and notes as JSON to this file.")
 @click.option("--junit", type=FILE, help="Write the gates as JUnit XML to this file.")
 @PARAM
 @click.option("--lang", type=click.Choice(texts.LANGUAGES), help="The language of what is said.")
@@ -57,10 +57,10 @@ def check_command(
     if markdown is not None:
         write_whole(markdown, sheet.to_markdown())
     if json_file is not None:
-        write_whole(json_file, gates_json(sheet.gates))
+        write_whole(json_file, gates_json(sheet.gates, notes=sheet.notes))
     if junit is not None:
         write_whole(junit, gates_junit(sheet.gates, name=sheet.scenario.name, lang=sheet.scenario.lang))
-    return BLOCKED if sheet.blocked else PASSED
+    return BAD_INPUT if sheet.incomplete else BLOCKED if sheet.blocked else PASSED
 
 
 def _assessed(source: Path | None, files: dict[str, Path], settings: dict[str, object]) -> Assessment:
@@ -83,9 +83,9 @@ def _told(sheet: Assessment) -> Iterator[str]:
 
     w = Writer(sheet, linked=False)
     yield plain(sheet.verdict)
-    if len(sheet.gates):
+    if len(w.gates):
         rows = [["", w.term("gate"), w.say("column.asks"), w.term("mean"), "n", w.term("outcome"), w.term("more")]]
-        for gate in sheet.gates.to_dict("records"):
+        for gate in w.gates.to_dict("records"):
             seen = [w.interval(str(gate["metric"]), gate), count(gate["n"]), outcome(w, gate), more(w, gate)]
             rows.append(["✗" if gate["blocks"] else "·", str(gate["gate"]), w.asks(gate), *seen])
         yield ""

@@ -95,7 +95,7 @@ def judge_command(
 
 
 def _bar(rubric: Rubric) -> dict[str, str]:
-    return {"metric": plain(rubric.passing.metric), "at": f"{rubric.passing.at:g}"}
+    return {"metric": plain(rubric.passing.metric), "at": f"{rubric.passing.threshold:g}"}
 
 
 def _shown(rubric: Rubric, lang: str) -> Iterator[str]:

@@ -73,9 +73,7 @@ def diagnose(
         - ``worst``: records of ``sample_id`` (the row's label where there is none), ``question``, ``answer``,
           ``ground_truth_answer``, ``score``, and ``system``, ``doc_name`` where there; the worst first, equal
           scores in input order. Rows of DuckDB and PySpark have no order: equal scores go by ``sample_id``.
-        - ``rule``: the rule's name.
-
-        ``attrs["weighted"]`` says whether document weights change the means.
+        - ``rule``: the rule's name; ``weighted``: whether document weights change the means.
 
     Raises
     ------
@@ -120,8 +118,7 @@ def diagnose(
     found.sort(key=_urgency)
     diagnoses = pd.DataFrame(found, columns=list(COLUMNS))
     weights = check_weights(doc_weights, "doc_weights")
-    diagnoses.attrs["weighted"] = any(weights.get(name, 1.0) != 1 for name in reduced.docs)
-    return diagnoses
+    return diagnoses.assign(weighted=any(weights.get(name, 1.0) != 1 for name in reduced.docs))
 
 
 def _urgency(row: Mapping[str, Any]) -> tuple[bool, bool, float]:
@@ -141,7 +138,7 @@ def _fired(rule: Rule, metric: Metric, means: Means) -> tuple[str, float] | None
 
 
 def _meets(value: float, gate: Gate) -> bool:
-    return value >= gate.at - SLACK if gate.op == ">=" else value <= gate.at + SLACK
+    return value >= gate.threshold - SLACK if gate.op == ">=" else value <= gate.threshold + SLACK
 
 
 def _finding(rule: Rule, metric: Metric, means: Means, fired: tuple[str, float], cost: float) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from ragnb.weights import (
     indicators,
     moments,
     plain_sums,
+    question_columns,
     scored,
     total_rises,
 )
@@ -107,8 +108,7 @@ def failure_summary(
         - ``cost``: the rise of the total weighted score if every score of the mode's samples that is past its
           warning bar were lifted to the bar; the costs of all modes add up to the rise from lifting them
           everywhere. nan where there is no total.
-
-        ``attrs["costliest"]`` is the mode other than ``fine`` that costs most, None where none costs anything.
+        - ``costliest``: True for the mode other than ``fine`` that costs most, where one costs anything.
 
     Raises
     ------
@@ -127,7 +127,8 @@ def failure_summary(
     """
     scores, chosen = scored(scores, metrics, doc, cluster)
     bars = warning_bars(rules, chosen)
-    keys = [name for name in dict.fromkeys((doc, cluster)) if name in column_names(scores)]
+    have = column_names(scores)
+    keys = [name for name in dict.fromkeys((doc, cluster, *question_columns(have, cluster))) if name in have]
     code, frame = _flagged(scores, chosen, bars, keys)
     how: dict[str, Any] = {"metric_weights": metric_weights, "orient": orient, "rescale": rescale}
     how |= {"doc_weights": doc_weights, "doc": doc, "part": code, "parts": len(MODES)}
@@ -143,8 +144,7 @@ def failure_summary(
             "cost": cost,
         }
     )
-    table.attrs["costliest"] = _costliest(cost)
-    return table
+    return table.assign(costliest=table["failure_mode"] == _costliest(cost))
 
 
 _SHARES = {"share": "value", "low": "low", "high": "high", "n_clusters": "n_clusters"}

@@ -104,7 +104,7 @@ def fitting(rules: Iterable[Rule], metrics: Iterable[Metric]) -> Iterator[tuple[
 
 def _same_scale(metric: Metric) -> bool:
     ours = METRICS[metric.name]
-    return (metric.low, metric.high, metric.better) == (ours.low, ours.high, ours.better)
+    return (metric.scale, metric.better) == (ours.scale, ours.better)
 
 
 def warning_bars(rules: Iterable[Rule], metrics: Iterable[Metric]) -> dict[str, float]:

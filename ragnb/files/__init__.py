@@ -32,8 +32,8 @@ def matched(path: str | os.PathLike[str]) -> list[Path]:
     ----------
     path : path
         A file stands for itself. A pattern such as ``scores/*.parquet`` (``**`` for any folders) stands for the
-        files that fit, a folder for the Parquet and JSONL files right in it; names that start with ``_`` or
-        ``.`` are left out of both, as those that engines write beside their data are.
+        files that fit, a folder for the Parquet and JSONL files right in it; names that start with ``_``,
+        ``.`` or ``~$`` are left out of both, as those that engines and Excel write beside their data are.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def matched(path: str | os.PathLike[str]) -> list[Path]:
         home = next((one for one in Path(path).parents if one.is_dir()), Path())
         rest = os.path.relpath(path, home)
         found = [Path(name) for name in glob.glob(os.path.join(glob.escape(str(home)), rest), recursive=True)]
-    return sorted(one for one in found if one.is_file() and not one.name.startswith(("_", ".")))
+    return sorted(one for one in found if one.is_file() and not one.name.startswith(("_", ".", "~$")))
 
 
 def digest(paths: Sequence[Path]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +23,26 @@ def sheets(path: Path, most: int) -> dict[str, list[list[str]]]:
     """
     from python_calamine import CalamineError, CalamineWorkbook
 
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as packed:
-            size = sum(member.file_size for member in packed.infolist())
-        if size > most:
-            raise RagnbError(f"{place(path)}unpacks to {size >> 20} MB; save the sheet as CSV if you trust it")
+    if path.name.startswith("~$"):
+        name = path.name.removeprefix("~$")
+        raise RagnbError(f"{place(path)}is the lock file of an open workbook, not the workbook; read {name!r}")
     try:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as packed:
+                size = sum(member.file_size for member in packed.infolist())
+                if size > most:
+                    raise RagnbError(
+                        f"{place(path)}unpacks to {size >> 20} MB; save the sheet as CSV if you trust it"
+                    )
+                if damaged := packed.testzip():  # calamine does not compare checksums
+                    raise zipfile.BadZipFile(f"{damaged} has a wrong checksum")
         book = CalamineWorkbook.from_path(path)
         held = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names}
-    except CalamineError as error:
-        raise RagnbError(f"{place(path)}is no workbook that can be read ({error}); save it as CSV") from error
+    except (CalamineError, zipfile.BadZipFile, zlib.error, EOFError, OSError, UnicodeError, RuntimeError) as error:
+        raise RagnbError(
+            f"{place(path)}is no workbook that can be read ({error}), or is damaged; open it in a spreadsheet and "
+            "save it as CSV, or take another copy"
+        ) from error
     return {name: [[_text(cell) for cell in row] for row in rows] for name, rows in held.items() if rows}
 
 

@@ -1,6 +1,7 @@
-"""Bars that a run's means must reach, decided with their intervals, and told to people and to CI."""
+"""Thresholds that a run's means must meet, decided with their intervals, and reported to people and to CI."""
 
 from ragnb.gates.check import check_gates
+from ragnb.gates.completeness import completeness
 from ragnb.gates.told import gate_sentences, gates_json, gates_junit
 
-__all__ = ["check_gates", "gate_sentences", "gates_json", "gates_junit"]
+__all__ = ["check_gates", "completeness", "gate_sentences", "gates_json", "gates_junit"]

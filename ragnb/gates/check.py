@@ -1,11 +1,10 @@
-"""Means against bars: on which side the interval lies, how many rows would decide it, what blocks."""
+"""Means against thresholds: on which side the interval lies, how many rows would decide it, what blocks."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +16,10 @@ from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, unknow
 from ragnb.schema import DEFAULT_GATES, KNOWN_RATES, METRICS, Gate, records
 
 SLACK = 1e-9
-COLUMNS = ["gate", "metric", "op", "at", "value", "low", "high", "n", "outcome", "more_needed", "blocks"]
+COLUMNS = (
+    "gate", "system", "metric", "op", "threshold", "value", "low", "high", "n", "outcome", "more_needed", "blocks",
+    "role", "reason",
+)  # fmt: skip
 Range = tuple[float, float]
 Sizes = npt.NDArray[np.float64]
 
@@ -25,14 +27,14 @@ Sizes = npt.NDArray[np.float64]
 def check_gates(
     means: pd.DataFrame, *, gates: Iterable[Gate] = DEFAULT_GATES, no_data: Literal["fail", "skip"] = "fail"
 ) -> pd.DataFrame:
-    """Hold means against gates.
+    """Compare means with the thresholds of gates.
 
     Parameters
     ----------
     means : DataFrame
-        One row a metric: ``metric, value, low, high, n``, as `ragnb.weighted_means` and `ragnb.refusal_metrics`
-        give them, of one group. ``attrs["ranges"]`` (metric → low, high) tells the ranges; else METRICS does.
-        With their ``se, n_eff`` and ``attrs`` too, ``more_needed`` is exact.
+        One row a metric, and system where it has the column ``system``: ``metric, value, low, high, n``, as
+        `ragnb.weighted_means` and `ragnb.refusal_metrics` give them. ``range_low, range_high`` tell the range of a
+        metric; else METRICS does. With their ``se, n_eff, df, kind, level`` too, ``more_needed`` is exact.
     gates : iterable of Gate
     no_data : {"fail", "skip"}
         Whether a gate over nothing blocks.
@@ -40,25 +42,27 @@ def check_gates(
     Returns
     -------
     DataFrame
-        ``gate, metric, op, at, value, low, high, n, outcome, more_needed, blocks``. ``outcome`` is ``pass`` or
-        ``fail`` where the whole interval lies on that side, ``undecided`` where it straddles the bar or there is
-        none, ``no_data`` without a value. ``blocks``: the value itself misses the bar, or there is no data under
-        ``no_data="fail"``. ``more_needed``: how many more scored rows, at this value and design effect (so with
-        documents in proportion), make the interval exclude the bar; 0 when decided, missing where the value
-        equals the bar or there is no interval.
+        ``gate, system, metric, op, threshold, value, low, high, n, outcome, more_needed, blocks, role,
+        reason``, one row a gate and system. ``outcome`` is ``pass`` or ``fail`` where the whole interval lies
+        on that side, ``undecided`` where it contains the threshold or there is none, ``no_data`` without a
+        value. ``blocks``: the value itself misses the threshold, or there is no data under ``no_data="fail"``;
+        never for an advisory gate, whose ``reason`` is ``advisory``. ``more_needed``: how many more scored
+        rows, at this value and design effect (so with documents in proportion), make the interval exclude the
+        threshold; 0 when decided, missing where the value equals the threshold or there is no interval.
 
     Raises
     ------
     RagnbError
-        For what is no table of means, a bar outside the metric's range, a metric with several rows, and a metric
-        of unknown range.
+        For a threshold outside the metric's range, a metric with several rows, a metric of unknown range, and a
+        frame that holds no means.
 
     Notes
     -----
     At n′ rows se is se √(n/n′), and clusters and Kish's n grow by n′/n; n′ is searched in the estimator's own
     interval. Means without those columns tell less: on the metric's range as 0–1, Wilson's bounds b solve
-    (p − b)² = k b(1 − b), k = t²/n; the bar is excluded when (p − bar)² > k′ bar(1 − bar), n′ = n k/k′, t kept.
-    Where the range is not finite, or the interval is not Wilson's, its half-width shrinks as √(n/n′).
+    (p − b)² = k b(1 − b), k = t²/n; the threshold is excluded when (p − threshold)² > k′ threshold(1 − threshold),
+    n′ = n k/k′, t kept. Where the range is not finite, or the interval is not Wilson's, its half-width shrinks as
+    √(n/n′).
 
     Examples
     --------
@@ -71,97 +75,110 @@ def check_gates(
     """
     if no_data not in ("fail", "skip"):
         raise unknown("no_data", no_data, ["fail", "skip"])
-    means = _checked(means)
-    ranges = dict(means.attrs.get("ranges", {}))
-    repeated = means["metric"][means["metric"].duplicated()]
-    g_eff, level = pd.Series(means.attrs.get("g_eff", ()), dtype=float), means.attrs.get("level", 0.95)
-    rows = {str(row["metric"]): row for row in records(means.assign(g_eff=g_eff, level=level))}
-    out = []
-    for gate in gates:
-        if gate.metric in set(repeated):
+    _check_means(means)
+    asked = list(gates)
+    by_system: dict[Any, dict[str, Mapping[Any, Any]]] = {}
+    for row in records(means):
+        own = by_system.setdefault(row.get("system"), {})
+        if row["metric"] in own and any(gate.metric == row["metric"] for gate in asked):
             raise RagnbError(
-                f"gate {gate.name!r}: means hold {gate.metric!r} more than once; pass the rows of one group"
+                f"means hold {row['metric']!r} more than once; pass the rows of one group, "
+                "or name the groups' column 'system'"
             )
-        row = rows.get(gate.metric)
-        if row is None and gate.metric not in {*METRICS, *ranges, "weighted_score"}:
-            warnings.warn(
-                f"gate {gate.name!r} finds no metric {gate.metric!r}; {did_you_mean(gate.metric, list(rows))}",
-                RagnbWarning,
-                stacklevel=2,
-            )
-        _check_bar(gate, row, ranges)
-        out.append(_decide(gate, row, ranges, no_data))
+        own[str(row["metric"])] = row
+    there = list(dict.fromkeys(means["metric"]))
+    for gate in asked:
+        if gate.metric not in {*METRICS, "weighted_score", *there}:
+            near = did_you_mean(gate.metric, there)
+            text = f"gate {gate.name!r} finds no metric {gate.metric!r}; {near}"
+            warnings.warn(text, RagnbWarning, stacklevel=2)
+    out = []
+    for system, rows in (by_system or {None: {}}).items():
+        for gate in asked:
+            found = rows.get(gate.metric)
+            span = _range(gate, found)
+            _check_threshold(gate, span)
+            out.append({"system": system, **_decide(gate, found, span, no_data)})
+    return gate_frame(out)
+
+
+def gate_frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return rows of gates as a frame with all columns, of one dtype each however few the rows are.
+
+    Examples
+    --------
+    >>> gate_frame([]).columns[:4].tolist()
+    ['gate', 'system', 'metric', 'op']
+    """
     kinds: dict[str, Any] = {"more_needed": "Int64", "blocks": bool, "n": "int64"}
-    found = pd.DataFrame({name: pd.Series([row[name] for row in out], dtype=kinds.get(name)) for name in COLUMNS})
-    found.attrs["rates"] = list(means.attrs.get("rates", KNOWN_RATES))
-    return found
+    kinds |= dict.fromkeys(("threshold", "value", "low", "high"), "float64")
+    out = list(rows)
+    return pd.DataFrame(
+        {name: pd.Series([row[name] for row in out], dtype=kinds.get(name, object)) for name in COLUMNS}
+    )
 
 
-def _checked(means: Any) -> pd.DataFrame:
-    """Refuse what is no table of means."""
-    if not isinstance(means, pd.DataFrame):
-        kind = repr(means) if isinstance(means, str) else f"a {type(means).__name__}"
+def _check_means(means: Any) -> None:
+    wanted = ("metric", "value", "low", "high", "n")
+    if not isinstance(means, pd.DataFrame) or (len(means.columns) > 1 and not set(wanted) <= set(means.columns)):
+        have = listing(means.columns) if isinstance(means, pd.DataFrame) else type(means).__name__
         raise RagnbError(
-            f"{kind} is no table of means; make one of scores: rn.check_gates(rn.weighted_means(scores)), or of "
-            "labelled traces: rn.check_gates(rn.refusal_metrics(labelled))"
+            f"gates compare means, not scores: need the columns {listing(wanted)} (have: {have}); pass "
+            "rn.weighted_means(scores) or rn.refusal_metrics(labelled)"
         )
-    lacking = [name for name in ("metric", "value", "low", "high", "n") if name not in means]
-    if "metric" in lacking or (lacking and len(means)):
-        raise RagnbError(
-            f"this is no table of means: it has no column {lacking[0]!r} (columns: {listing(means.columns)}); "
-            "average scores first: rn.check_gates(rn.weighted_means(scores)), or rn.refusal_metrics(labelled)"
-        )
-    return means
 
 
-def _check_bar(gate: Gate, row: Mapping[Any, Any] | None, ranges: Mapping[str, Range]) -> None:
-    low, high = _range(gate, row, ranges)
-    if not low - SLACK <= gate.at <= high + SLACK:
-        hint = f"; write {gate.at / 100:g}" if low == 0 and high == 1 and 1 < gate.at <= 100 else ""
-        raise RagnbError(f"gate {gate.name!r}: {gate.at:g} lies outside {gate.metric}'s {low:g}..{high:g}{hint}")
+def _check_threshold(gate: Gate, span: Range) -> None:
+    low, high = span
+    at = gate.threshold
+    if not low - SLACK <= at <= high + SLACK:
+        hint = f"; write {at / 100:g}" if high == 1 and 1 < at <= 100 else ""
+        raise RagnbError(f"gate {gate.name!r}: {at:g} lies outside {gate.metric}'s {low:g}..{high:g}{hint}")
 
 
-def _range(gate: Gate, row: Mapping[Any, Any] | None, ranges: Mapping[str, Range]) -> Range:
-    if gate.metric in ranges:
-        low, high = ranges[gate.metric]
-        return float(low), float(high)
+def _range(gate: Gate, row: Mapping[Any, Any] | None) -> Range:
+    if row is not None and "range_low" in row:
+        low, high = float(row["range_low"]), float(row["range_high"])
+        # Metrics of several ranges have no total, and so no range of it.
+        return (-math.inf, math.inf) if math.isnan(low) else (low, high)
     if gate.metric in METRICS:
         return METRICS[gate.metric].low, METRICS[gate.metric].high
     if row is None:
         return -math.inf, math.inf
     seen = [row[c] for c in ("value", "low", "high") if not pd.isna(row[c])]
-    if all(0 <= v <= 1 for v in [*seen, gate.at]):
+    if all(0 <= v <= 1 for v in [*seen, gate.threshold]):
         return 0.0, 1.0
     raise RagnbError(
         f"gate {gate.name!r}: the range of {gate.metric!r} is not known; "
-        f"declare the metric, or set means.attrs['ranges'] = {{{gate.metric!r}: (low, high)}}"
+        "declare the metric, or give the means its range in the columns range_low and range_high"
     )
 
 
-def _decide(
-    gate: Gate, row: Mapping[Any, Any] | None, ranges: Mapping[str, Range], no_data: str
-) -> dict[str, Any]:
+def _decide(gate: Gate, row: Mapping[Any, Any] | None, span: Range, no_data: str) -> dict[str, Any]:
     seen = dict.fromkeys(("value", "low", "high"), math.nan) if row is None else row
     value, low, high = (math.nan if pd.isna(seen[c]) else float(seen[c]) for c in ("value", "low", "high"))
     n = 0 if row is None else int(row["n"])
-    out = {"gate": gate.name, "metric": gate.metric, "op": gate.op, "at": gate.at, "value": value}
-    out |= {"low": low, "high": high, "n": n}
+    known = "rate" if gate.metric in KNOWN_RATES else "quality"
+    out = {"gate": gate.name, "metric": gate.metric, "op": gate.op, "threshold": gate.threshold, "value": value}
+    out |= {"low": low, "high": high, "n": n, "role": seen.get("role", known)}
+    out["reason"] = "advisory" if gate.advisory else ""
     if n == 0 or math.isnan(value):
-        return out | {"outcome": "no_data", "more_needed": None, "blocks": no_data == "fail"}
+        return out | {"outcome": "no_data", "more_needed": None, "blocks": no_data == "fail" and not gate.advisory}
     sign = 1 if gate.op == ">=" else -1
     more: int | None = 0
     nearest, farthest = (low, high) if sign > 0 else (high, low)
-    if sign * (nearest - gate.at) >= -SLACK:
+    if sign * (nearest - gate.threshold) >= -SLACK:
         outcome = "pass"
-    elif sign * (farthest - gate.at) < -SLACK:
+    elif sign * (farthest - gate.threshold) < -SLACK:
         outcome = "fail"
     else:
-        outcome, more = "undecided", _more_needed(gate.at, seen, _range(gate, row, ranges))
-    return out | {"outcome": outcome, "more_needed": more, "blocks": sign * (value - gate.at) < -SLACK}
+        outcome, more = "undecided", _more_needed(gate.threshold, seen, span)
+    misses = sign * (value - gate.threshold) < -SLACK
+    return out | {"outcome": outcome, "more_needed": more, "blocks": misses and not gate.advisory}
 
 
 def _more_needed(at: float, row: Mapping[Any, Any], span: Range) -> int | None:
-    """Return n′ − n for the smallest n′ whose interval excludes the bar."""
+    """Return n′ − n for the smallest n′ whose interval excludes the threshold."""
     value, low, high, n = (float(row[c]) for c in ("value", "low", "high", "n"))
     if math.isnan(low) or math.isnan(high) or abs(value - at) <= SLACK:
         return None
@@ -173,23 +190,25 @@ def _more_needed(at: float, row: Mapping[Any, Any], span: Range) -> int | None:
 
 
 def _ends_at(row: Mapping[Any, Any], span: Range) -> Callable[[Sizes], tuple[Sizes, Sizes]] | None:
-    """Return the interval as a function of n at this row's design; None where that is not the interval seen."""
-    if not {"se", "n_eff"} <= row.keys():
+    """Return the interval as a function of n at this row's design; None where the row does not tell it."""
+    if not {"se", "n_eff", "df", "kind", "level"} <= row.keys():
         return None
-    low, high, value, se, g, kish = map(np.asarray, (*span, *(row[c] for c in ("value", "se", "g_eff", "n_eff"))))
+    low, high, value, se, kish = map(np.asarray, (*span, *(row[c] for c in ("value", "se", "n_eff"))))
+    clusters, binary = np.asarray(row["df"] + 1), row["kind"] == "binary"
 
-    def ends(sizes: Sizes, binary: bool) -> tuple[Sizes, Sizes]:
+    def ends(sizes: Sizes) -> tuple[Sizes, Sizes]:
         r = sizes / row["n"]
-        design = {"binary": binary, "level": row["level"]}
-        return stats.mean_interval(value, se / np.sqrt(r), g * r, kish * r, (low, high), **design)
+        return stats.mean_interval(
+            value, se / np.sqrt(r), clusters * r, kish * r, (low, high), binary=binary, level=row["level"]
+        )
 
-    now, seen = np.array([row["n"]], dtype=np.float64), [[row["low"]], [row["high"]]]
-    fits = (binary for binary in (True, False) if np.allclose(ends(now, binary), seen, SLACK, SLACK))
-    return next((partial(ends, binary=binary) for binary in fits), None)
+    # The interval of a bootstrap, or of another estimator, is not the one that this formula gives.
+    now = ends(np.array([row["n"]], dtype=np.float64))
+    return ends if np.allclose(now, [[row["low"]], [row["high"]]], SLACK, SLACK) else None
 
 
 def _smallest(n: float, excludes: Callable[[Sizes], npt.NDArray[np.bool_]]) -> int | None:
-    """Return how far above n the least whole size lies that excludes the bar, by ever finer steps."""
+    """Return how far above n the least whole size lies that excludes the threshold, by ever finer steps."""
     below, sizes = n, (n + 2.0 ** np.arange(50)).astype(np.float64)
     while True:
         met = excludes(sizes)

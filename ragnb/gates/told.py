@@ -13,7 +13,7 @@ from ragnb import texts
 from ragnb.files import json_text
 from ragnb.gates.check import COLUMNS
 from ragnb.markup import count, number, percent, with_interval
-from ragnb.schema import KNOWN_RATES
+from ragnb.schema import NOTE_COLUMNS
 
 
 def gate_sentences(gates: pd.DataFrame, *, lang: str = "en") -> list[str]:
@@ -35,9 +35,9 @@ def gate_sentences(gates: pd.DataFrame, *, lang: str = "en") -> list[str]:
     say = texts.load(lang)
     out = []
     for row in gates.to_dict("records"):
-        rate = row["metric"] in gates.attrs.get("rates", KNOWN_RATES)
+        rate = row["role"] in ("rate", "completeness")
         written = percent if rate else number
-        asked = {"gate": row["gate"], "metric": row["metric"], "at": written(row["at"])}
+        asked = {"gate": row["gate"], "metric": row["metric"], "at": written(row["threshold"])}
         words = [say("gate.asks", op="≥" if row["op"] == ">=" else "≤", **asked)]
         if row["outcome"] != "no_data":
             key = "gate.no_interval" if math.isnan(row["low"]) else "gate.seen"
@@ -52,8 +52,10 @@ def gate_sentences(gates: pd.DataFrame, *, lang: str = "en") -> list[str]:
     return out
 
 
-def gates_json(gates: pd.DataFrame) -> str:
+def gates_json(gates: pd.DataFrame, *, notes: pd.DataFrame | None = None) -> str:
     """Return the gates as JSON: same gates, same bytes; numbers to 12 significant digits, null where missing.
+
+    The notes of the run, where they are given, follow with their code, subject and text.
 
     Examples
     --------
@@ -65,7 +67,8 @@ def gates_json(gates: pd.DataFrame) -> str:
     True
     """
     rows = [{name: _plain(row[name]) for name in COLUMNS} for row in gates.to_dict("records")]
-    return json_text({"blocked": bool(gates["blocks"].any()), "gates": rows})
+    told = {} if notes is None else {"notes": notes[list(NOTE_COLUMNS)].to_dict("records")}
+    return json_text({"blocked": bool(gates["blocks"].any()), "gates": rows} | told)
 
 
 def _plain(value: Any) -> Any:
@@ -91,7 +94,7 @@ def gates_junit(gates: pd.DataFrame, *, name: str = "ragnb gates", lang: str = "
     counts = {"tests": str(len(gates)), "failures": str(blocked), "errors": "0", "skipped": str(skipped)}
     suite = ET.Element("testsuite", {"name": _xml(name), **counts})
     for row, sentence in zip(gates.to_dict("records"), gate_sentences(gates, lang=lang), strict=True):
-        title = f"{row['gate']}: {row['metric']} {row['op']} {row['at']:g}"
+        title = f"{row['gate']}: {row['metric']} {row['op']} {row['threshold']:g}"
         case = ET.SubElement(suite, "testcase", {"classname": _xml(name), "name": _xml(title)})
         kind = "failure" if row["blocks"] else "skipped" if row["outcome"] == "no_data" else "system-out"
         told = {"type": row["outcome"], "message": _xml(sentence)} if kind != "system-out" else {}

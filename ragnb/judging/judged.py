@@ -89,7 +89,7 @@ def _row(task: Task, cells: Sequence[Mapping[Any, Any]], rubric: Rubric) -> dict
     status, reason = ("ok", None) if values else _absence(cells[-1])
     row: dict[str, Any] = {name: scores.get(name, np.nan) for name in names}
     row["weighted_score"] = weighted(rubric, scores) if scores else np.nan
-    row["is_passing"] = scores[rubric.passing.metric] >= rubric.passing.at if scores else pd.NA
+    row["is_passing"] = scores[rubric.passing.metric] >= rubric.passing.threshold if scores else pd.NA
     row |= {name: values[0][name] if values else None for name in TEXTS}
     row |= {f"{name}__{part}": told for name in names for part, told in (("status", status), ("reason", reason))}
     parse = values[0]["parse_status"] if values else str(reason).partition(":")[0] if status == "failed" else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from ragnb.judging.asking import Judge, Options, object_schema
 from ragnb.judging.prompts import cut, evidence_rank, material, numbered, system_prompt
 from ragnb.judging.replies import Unreadable
 from ragnb.judging.verdict import TEXTS, Verdict, parse_verdict
+from ragnb.readers.cells import as_texts
 from ragnb.schema import EvalCase, Rubric
 from ragnb.work import Cell, Outcome, count_tokens
 
@@ -64,16 +64,8 @@ def text_of(value: Any) -> str | None:
 
 def passages_of(value: Any) -> list[str] | None:
     """The passages of a case: None where the system has not run; a lone text is one passage."""
-    if isinstance(value, str):
-        if not value.strip():
-            return None
-        try:
-            value = json.loads(value) if value.lstrip().startswith("[") else [value]
-        except ValueError:
-            value = [value]
-    if value is None or isinstance(value, float) or not hasattr(value, "__iter__"):
-        return None
-    return [item if isinstance(item, str) else str(item) for item in value]
+    several = hasattr(value, "__iter__") and not isinstance(value, str | Mapping)
+    return as_texts(list(value) if several else value)[0]
 
 
 def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) -> list[Task]:

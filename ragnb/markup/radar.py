@@ -52,7 +52,7 @@ def radar_points(
     size = len(values)
     ends = np.array([check_span(span) for span in (ranges or [(0.0, 1.0)] * size)]).reshape(size, 2)
     raw = np.array([np.nan if is_missing(value) else float(value) for value in values])
-    share = (raw - ends[:, 0]) / (ends[:, 1] - ends[:, 0])
+    share = np.clip((raw - ends[:, 0]) / (ends[:, 1] - ends[:, 0]), 0.0, 1.0)  # the centre, of a cosine below 0
     share = np.where(np.array(lower or [False] * size, dtype=bool), 1.0 - share, share)
     angle = 2 * np.pi * np.arange(size) / max(size, 1)
     return np.column_stack([share * np.sin(angle), share * np.cos(angle)])

@@ -34,9 +34,9 @@ def radar_svg(
     label : str
         The finding, in words, for those who cannot see the picture.
     ranges : mapping of metric to (low, high), optional
-        As ``means.attrs["ranges"]``; 0 to 1 where none is given. The rim is the good end.
+        As the columns ``range_low, range_high`` of means; 0 to 1 where none is given. The rim is the good end.
     better : mapping of metric to {"higher", "lower"}, optional
-        As ``means.attrs["better"]``. Where lower is better the axis is turned and marked ``↓``.
+        As the column ``better`` of means. Where lower is better the axis is turned and marked ``↓``.
     radius : int
         Pixels.
     lang : {"en", "zh"}

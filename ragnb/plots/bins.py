@@ -15,7 +15,7 @@ from ragnb.markup import one_line
 from ragnb.plots.canvas import WIDTH, canvas, describe, fitted
 from ragnb.plots.heat import grid
 from ragnb.plots.means import below, gaps, split
-from ragnb.schema import METRICS, Metric, metric_list, resolve_metrics
+from ragnb.schema import CLIP, METRICS, Metric, metric_list, resolve_metrics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -147,7 +147,7 @@ def _numbers(column: pd.Series[Any]) -> np.ndarray:
 def _counts(column: pd.Series[Any], metric: Metric) -> list[int]:
     values = _numbers(column)
     values = values[~np.isnan(values)]
-    outside = values[(values < metric.low) | (values > metric.high)]
+    outside = values[(values < metric.low - CLIP) | (values > metric.high + CLIP)]
     if outside.size:
         raise RagnbError(
             f"{metric.name}={outside[0]:g} lies outside {metric.low:g}..{metric.high:g}; "
@@ -155,7 +155,7 @@ def _counts(column: pd.Series[Any], metric: Metric) -> list[int]:
         )
     # The slack keeps 0.3 in the tenth that starts at 0.3, which floats put a hair above it.
     tenth = np.floor((values - metric.low) / (metric.high - metric.low) * TENTHS + 1e-9).astype(int)
-    return [int(n) for n in np.bincount(np.minimum(tenth, TENTHS - 1), minlength=TENTHS)]
+    return [int(n) for n in np.bincount(np.clip(tenth, 0, TENTHS - 1), minlength=TENTHS)]
 
 
 def _gaps(part: pd.DataFrame, metric: str) -> dict[str, Any]:

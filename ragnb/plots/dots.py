@@ -156,7 +156,8 @@ def _bars(ax: Axes, table: Means, bars: Bars, many: int) -> bool:
 
 def _scale(ax: Axes, table: Means, say: Any) -> None:
     low, high = table.common or (0.0, 1.0)
-    whole(ax, low, high)
+    drawn = [row["low"] for row in table.rows.values() if table.common and not is_missing(row.get("low"))]
+    whole(ax, min([low, *drawn]), high)  # a cosine may lie below the others' 0
     notes = [say("chart.shares") if table.common is None else say("chart.range", low=f"{low:g}", high=f"{high:g}")]
     notes += below(say, "chart.lower", "lower" in table.better.values(), table.endless)
     ax.set_xlabel("; ".join(notes), fontsize=8.5)

@@ -14,7 +14,7 @@ from ragnb.errors import RagnbError, listing, need_columns, unknown
 from ragnb.markup import MISSING, count, one_line, with_interval
 from ragnb.markup.cells import is_missing
 from ragnb.plots.canvas import fitted
-from ragnb.schema import KNOWN_RATES, METRICS
+from ragnb.schema import KNOWN_RATES, METRICS, scale_of
 
 TOTAL = "weighted_score"
 GAPS = ("n_missing", "n_failed", "n_not_applicable")
@@ -38,9 +38,14 @@ class Means:
     lang: str
 
     @property
+    def scales(self) -> dict[str, tuple[float, float]]:
+        """The ends of each metric where several are shown beside each other."""
+        return {name: scale_of(name, *ends) for name, ends in self.ranges.items()}
+
+    @property
     def common(self) -> tuple[float, float] | None:
-        """The range that all metrics share, or None."""
-        found = set(self.ranges.values())
+        """The scale that all metrics share, or None."""
+        found = set(self.scales.values())
         return found.pop() if len(found) == 1 else None
 
     def get(self, system: str, metric: str, column: str) -> Any:
@@ -78,10 +83,10 @@ class Means:
 
     def place(self, system: str, metric: str) -> float:
         """Return where an estimate stands in its range, 1 at the good end; nan where there is none."""
-        value, (low, high) = self.get(system, metric, "value"), self.ranges[metric]
+        value, (low, high) = self.get(system, metric, "value"), self.scales[metric]
         if is_missing(value):
             return math.nan
-        place = (float(value) - low) / (high - low)
+        place = max((float(value) - low) / (high - low), 0.0)
         return 1.0 - place if self.better[metric] == "lower" else place
 
     def seen(self) -> str:
@@ -148,9 +153,10 @@ def read_means(means: pd.DataFrame, metrics: Metrics, by: str | None, lang: str,
             f"{listing(name for name in means.columns if name not in ('metric', 'value', 'low', 'high'))})"
         )
     chosen = _chosen(means, metrics, total)
-    every = {name: _range(means, name) for name in chosen}
-    drawn = tuple(name for name in chosen if all(map(math.isfinite, every[name])))
     records = means.to_dict("records")
+    about: dict[str, Mapping[Any, Any]] = {str(row["metric"]): row for row in records}
+    every = {name: _range(about[name], name) for name in chosen}
+    drawn = tuple(name for name in chosen if all(map(math.isfinite, every[name])))
     systems = tuple(dict.fromkeys(str(row[by]) for row in records)) if by else ("",)
     return Means(
         metrics=drawn,
@@ -160,8 +166,8 @@ def read_means(means: pd.DataFrame, metrics: Metrics, by: str | None, lang: str,
             for row in records
         },
         ranges={name: every[name] for name in drawn},
-        better={name: means.attrs.get("better", {}).get(name) or _declared(name) for name in drawn},
-        rates=frozenset(means.attrs.get("rates", KNOWN_RATES)),
+        better={name: told.get("better") or _declared(name) for name in drawn for told in [about[name]]},
+        rates=frozenset(name for name in chosen if about[name].get("role", _known_role(name)) == "rate"),
         endless=tuple(name for name in chosen if name not in drawn),
         lang=lang,
     )
@@ -181,10 +187,13 @@ def _chosen(means: pd.DataFrame, metrics: Metrics, total: bool) -> Sequence[str]
     return [*chosen, *([TOTAL] if total and TOTAL in here else [])]
 
 
-def _range(means: pd.DataFrame, name: str) -> tuple[float, float]:
-    declared = (METRICS[name].low, METRICS[name].high) if name in METRICS else (0.0, 1.0)
-    low, high = means.attrs.get("ranges", {}).get(name, declared)
-    return float(low), float(high)
+def _range(row: Mapping[Any, Any], name: str) -> tuple[float, float]:
+    low, high = (METRICS[name].low, METRICS[name].high) if name in METRICS else (0.0, 1.0)
+    return float(row.get("range_low", low)), float(row.get("range_high", high))
+
+
+def _known_role(name: str) -> str:
+    return "rate" if name in KNOWN_RATES else "quality"
 
 
 def _declared(name: str) -> str:

@@ -33,8 +33,8 @@ def radar(
     Parameters
     ----------
     means : DataFrame
-        ``[by,] metric, value`` and more, as `weighted_means` returns it. Ranges and directions come from its
-        ``attrs``, else from METRICS, else they are 0 to 1 and higher.
+        ``[by,] metric, value`` and more, as `weighted_means` returns it. Ranges and directions are its
+        columns, else from METRICS, else they are 0 to 1 and higher.
     metrics : str or several, optional
         The axes; by default the metrics that enter the weighted score. The total is no axis.
     by : str, optional
@@ -75,7 +75,7 @@ def radar(
         return intervals(means, metrics=shown, by=by, ax=ax, lang=lang, finding=finding)
     systems = {system: table.values(system) for system in table.systems}
     check_radar(table.metrics, systems)
-    said = axis_names(table.metrics, systems, ranges=table.ranges, better=table.better, lang=lang)
+    said = axis_names(table.metrics, systems, ranges=table.scales, better=table.better, lang=lang)
     names = [wrapped(name, 96) for name in said]
     say = texts.load(lang)
     words = [*names, *table.systems, finding or "", say("chart.turned")]
@@ -87,7 +87,7 @@ def radar(
         _web(ax, names, table.common, 1.1 + side / radius)
         lower = [table.better[metric] == "lower" for metric in table.metrics]
         for place, (system, values) in enumerate(systems.items()):
-            points = radar_points(values, ranges=list(table.ranges.values()), lower=lower)
+            points = radar_points(values, ranges=list(table.scales.values()), lower=lower)
             _outline(ax, points, place, fitted(system), filled=len(systems) < 3)
         notes = below(say, "chart.turned", any(lower), table.endless)
         ax.set_xlabel("\n".join(notes), fontsize=8.5)

@@ -15,7 +15,8 @@ from ragnb.readers.cells import as_id
 from ragnb.readers.contract import case_cells
 from ragnb.readers.formats import Source, load
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.names import CASE_ALIASES, apply_names, name_system, rename_map
+from ragnb.readers.names import CASE_ALIASES, alternating, apply_names, name_system, rename_map
+from ragnb.readers.raw import Raw
 
 RATING_ALIASES: Mapping[str, tuple[str, ...]] = {
     **{name: aliases for name, aliases in CASE_ALIASES.items() if name != "sample_id"},
@@ -23,7 +24,10 @@ RATING_ALIASES: Mapping[str, tuple[str, ...]] = {
         "item", "sample_id", "qid", "query_id", "record_id", "trace_id", "traceId", "span_id", "context.span_id",
         "example_id", "id", "样本", "编号", "样本编号", "问题编号", "题号", "編號",
     ),
-    "dimension": ("criterion", "criteria", "aspect", "metric", "annotation_name", "维度", "评分维度", "指标"),
+    "dimension": (
+        "criterion", "criteria", "aspect", "metric", "annotation_name", "assessment_name", "维度",
+        "评分维度", "指标",
+    ),
     "judge": (
         "judge_score", "judge_rating", "llm_judge", "llm_score", "llm_rating", "评审", "评审评分", "模型评分",
     ),
@@ -38,6 +42,13 @@ RATING_ALIASES: Mapping[str, tuple[str, ...]] = {
     "cluster": ("cluster_id", "conversation", "conversation_id"),
 }  # fmt: skip
 """Canonical columns of ratings and what files call them."""
+
+_SIDES = {
+    **dict.fromkeys(("human", "annotation", "annotator"), "human"),
+    **dict.fromkeys(("llm", "llm_judge", "ai_judge", "judge", "eval", "evaluator", "model"), "judge"),
+    **dict.fromkeys(("code", "api", "auto", "automatic"), ""),
+}
+"""Who gave a score, in the words of tools; neither people nor a judge where it is empty."""
 
 RATING_LAYOUTS = {"langfuse": langfuse, "phoenix": phoenix}
 Names = str | Sequence[str] | None
@@ -64,6 +75,7 @@ def read_ratings(
         As for `read_scores`. Wide: ``judge`` and ``human``, or ``human1, human2, …``, or ``judge_<name>`` for
         several judges. Long: ``rater`` and ``score``, where a rater called ``judge`` (or ``llm``) is the judge.
         Exports of Langfuse (annotations beside evaluations) and Phoenix (annotations) are known by their columns.
+        A ``score`` without a rater may be a tool's: say ``human="score"`` if people gave it.
     judge, human : str or sequence of str, optional
         The columns (in a long layout, the raters) that hold the judge's or the people's scores, where their
         names do not say it. One is renamed to ``judge`` or ``human``; several columns of ``human`` are raters.
@@ -90,8 +102,9 @@ def read_ratings(
     Raises
     ------
     RagnbError
-        As `read_scores`; for a file without people's scores; for a score outside `scale`; for -1 as the only
-        number below 0 that neither `missing` nor `scale` declares; for two scores of one rater on one item.
+        As `read_scores`; for a file without people's scores, or that does not say who gave them; for a score
+        outside `scale`; for -1 as the only number below 0 that neither `missing` nor `scale` declares; for two
+        scores of one rater on one item.
 
     Examples
     --------
@@ -105,12 +118,13 @@ def read_ratings(
     how: dict[str, Any] = {"missing": _listed(missing), "scale": scale}
     files: dict[str, Any] = {"format": format, "strict": strict, "encoding": encoding}
     judges = _listed(judge)
-    table, origin = _open(source, files, columns, judges if judged is None else [], _listed(human), how)
+    side = "" if judged is None else "human"
+    table, origin = _open(source, files, columns, [] if side else judges, _listed(human), how | {"side": side})
     lossy = table.report.rows
     if judged is None:
         frame = tidy(table)
     else:
-        other, told = _open(judged, {}, None, judges, [], how)
+        other, told = _open(judged, {}, None, judges, [], how | {"side": "judge"})
         frame = beside(table, other)
         origin["judged"], lossy = told, lossy + other.report.rows
         table.report.expect(other.report.lines, other.report.damaged)
@@ -157,7 +171,7 @@ def read_judged(
     0       a  accuracy    9.0
     1       a   clarity    7.0
     """
-    how: dict[str, Any] = {"missing": _listed(missing), "scale": scale}
+    how: dict[str, Any] = {"missing": _listed(missing), "scale": scale, "side": "judge"}
     table, origin = _open(source, {"encoding": encoding}, None, _listed(judge), [], how)
     frame = sheet(table, dimensions) if is_sheet(table) else tidy(table)
     frame.attrs["lossy"], frame.attrs["source"] = table.report.rows, {**origin, "rows": len(frame)}
@@ -181,13 +195,15 @@ def _open(
         if layout.sniff(set(raw.columns)):
             layout.read(raw, report)
             origin["layout"] = name
+    _told_apart(raw, report)
     picks = dict(columns or {})
     if "item_id" in raw.columns and "item_id" not in picks.values():
         picks["item_id"] = "item_id"  # a sample_id beside it says of what the item was drawn
     for role, asked in (("judge", judges), ("human", humans)):
         if len(asked) == 1 and asked[0] in raw.columns:
             picks[asked[0]] = role
-    names = rename_map(list(raw.columns), picks=picks, file=raw.file, aliases=RATING_ALIASES)
+    alternate = alternating(raw.columns)
+    names = rename_map(list(raw.columns), picks=picks, file=raw.file, aliases=RATING_ALIASES, alternate=alternate)
     raw.columns = name_system(apply_names(raw.columns, names, report), report)
     if raw.uneven:
         line, found = raw.uneven[0]
@@ -204,10 +220,24 @@ def _open(
     return Table(raw, report, judges, humans, **how), origin
 
 
+def _told_apart(raw: Raw, report: Lossy) -> None:
+    """Take a column that says for each score whether a person gave it, such as ``source`` and ``source_type``."""
+    for name in ("annotator_kind", "source", "source_type"):
+        words = [str(cell).casefold() for cell in raw.columns.get(name, [])]
+        if words and "rater_kind" not in raw.columns and set(words) <= {*_SIDES}:
+            raw.columns["rater_kind"] = [_SIDES[word] for word in words]
+            del raw.columns[name]
+            kept = [i for i, word in enumerate(words) if _SIDES[word]]
+            report.add("left_out", name, "scores that neither a person nor a judge gave", len(words) - len(kept))
+            raw.keep(kept)
+
+
 def _without_people(table: Table, frame: pd.DataFrame, joined: bool) -> RagnbError:
     have = listing(table.raw.columns)
     if joined:
         step = "fill in people's scores under the dimensions that the judge's table has, or a column 'human'"
+    elif "score" in table.raw.columns:
+        step = "all scores in it are a judge's; bring the table of people's scores, with this one as judged=…"
     elif "human" in frame:
         step = "every cell for people's scores is empty; fill some in first"
     else:

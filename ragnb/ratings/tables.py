@@ -13,14 +13,17 @@ from ragnb.errors import RagnbError, listing, place
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.numbers import metric_values, other_values
 from ragnb.readers.raw import Raw, settle
-from ragnb.schema import CASE_COLUMNS, Metric
+from ragnb.schema import CASE_COLUMNS, CLIP, Metric
 
 FIRST = ("item_id", "dimension", "judge", "human", "rater", "system", "cluster")
 KEYS = ("item_id", "dimension", "system")
 OUTSIDE = "outside"
 _NUMBERED = re.compile(r"(human|rater|annotator|expert|reviewer|人工|评分人)[\s_-]*(\d{1,3})", re.IGNORECASE)
 _JUDGE = re.compile(r"(judge|评审)[\s_:-]*[^\s_:-].*", re.IGNORECASE)
-_JUDGE_RATER = re.compile(r"((llm|ai|model|auto)[\s_-]*)?judge([\s_:-].*)?|llm|评审.*", re.IGNORECASE)
+_JUDGE_RATER = re.compile(
+    r"((llm|ai|model|auto)[\s_-]*)?judge([\s_:-].*)?|llm|ai|model|auto(mat(ic|ed))?|eval(uator)?|api|code|评审.*",
+    re.IGNORECASE,
+)
 _TEXTS = {*CASE_COLUMNS, "item_id", "dimension", "rater", "cluster"}
 
 
@@ -29,7 +32,8 @@ class Table:
     """A table under canonical names, what the caller said of it, and what became of it.
 
     `judges` and `humans` are the columns or raters that the caller named, `missing` the numbers that are none;
-    ``"outside"`` among them is whatever lies outside the scale.
+    ``"outside"`` among them is whatever lies outside the scale. `side` says whose the scores are where the table
+    does not: ``human`` or ``judge``.
     """
 
     raw: Raw
@@ -38,6 +42,7 @@ class Table:
     humans: list[str]
     missing: list[float | str]
     scale: tuple[float, float] | None
+    side: str = ""
 
     def scores(self, names: list[str]) -> dict[str, pd.Series[float]]:
         """Return columns of scores as numbers in their scale; NaN where there is none.
@@ -56,6 +61,10 @@ class Table:
         said = listing([*(f"{mark:g}" for mark in marks), *(["what lies outside the scale"] if outside else [])])
         for name in names:
             values = metric_values(self.raw, Metric(name, -np.inf, np.inf), self.report)
+            ends = values.clip(low, high)
+            near = (values != ends) & ((values - ends).abs() <= CLIP)
+            self.report.add("clipped", name, f"within {CLIP:g} of an end of the scale", near.sum())
+            values = values.mask(near, ends)
             none = values.isin(marks) | (outside & ((values < low) | (values > high)))
             self.report.add("mapped", name, f"{said} is missing", none.sum())
             found[name] = values.mask(none)
@@ -188,10 +197,23 @@ def _long(table: Table, judges: list[str]) -> pd.DataFrame:
             "about; say which column it is: columns={'…': 'item_id'}"
         )
     kinds = raw.columns.pop("rater_kind", None)
-    frame = table.frame([*judges, "score"]).rename(columns={"score": "human"})
-    raters = frame["rater"] if "rater" in frame else pd.Series(None, index=frame.index, dtype=object)
+    named = table.humans or table.judges or any(name is not None for name in raw.columns.get("rater", []))
+    side = "human" if kinds is not None or named else table.side
+    if not side:
+        was = next((r["column"] for r in table.report.rows if r["detail"] == "score"), "score")
+        raise RagnbError(
+            f"{place(raw.file)}column {was!r} does not say who gave the scores; automatic ones look the same; "
+            f"if people gave them, say human={was!r}, or bring a column that names the rater: "
+            "columns={'…': 'rater'}; if a judge did, bring the table of people's scores with this one as judged="
+        )
+    frame = table.frame([*judges, "score"]).rename(columns={"score": side})
+    if side == "judge":
+        return frame
     if judges:
         return frame
+    if "rater" not in frame:
+        frame["rater"] = pd.Series(None, index=frame.index, dtype=object)
+    raters = frame["rater"]
     if kinds is not None:
         is_judge = np.array([kind == "judge" for kind in kinds], dtype=bool)
     elif table.judges:

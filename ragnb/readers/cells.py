@@ -22,7 +22,12 @@ NO_NUMBER = {*MISSING_WORDS, *"-–—/无無", "--", "#n/a", "#na", "n.a.", "-n
 _LITERAL = re.compile(r"""\[\s*(?:\]|[uUrRbB]?['"]|[\[{(\d]|None\b)""")
 _ODD_ESCAPE = re.compile(r"""\\(?![\n\\'"abfnrtvxuUN])""")
 _PRINTED = ("('", '("', "{'", '{"', "array(")
-_TEXT_KEYS = ("text", "content", "page_content", "document")
+_TEXT_KEYS = (
+    "text", "content", "pagecontent", "chunktext", "body", "snippet", "contentpreview", "chunk", "passage",
+)  # fmt: skip
+"""Where the text of a passage object is, by `_loose`; a chunk or passage may be a number, so they are last."""
+_DOC_KEYS = ("source", "filename", "file", "doc", "docname", "document", "docid", "documentid", "documentname")
+_NAMES = {*_DOC_KEYS, "url", "uri", "link", "path", "filepath", "hash"} - {"document"}
 
 
 def parse_list(text: str) -> list[Any] | None:
@@ -73,40 +78,107 @@ def as_texts(value: Any) -> tuple[list[str] | None, bool]:
     --------
     >>> as_texts("[]"), as_texts(None), as_texts("[Just have the..."), as_texts("One passage.")
     (([], True), (None, True), (['[Just have the...'], False), (['One passage.'], True))
+    >>> as_texts([{"chunk_text": "One passage.", "id": 7}]), as_texts({"id": 7})
+    ((['One passage.'], True), (['{"id": 7}'], False))
     """
+    found, understood = _passages(value)
+    return None if found is None else [text for text, _ in found], understood
+
+
+Passage = tuple[str, Mapping[str, Any] | None]
+"""A text, and the object that holds it, if any."""
+
+
+def _passages(value: Any) -> tuple[list[Passage] | None, bool]:
+    """Return the passages of a cell and whether all were understood; what is not stays as text or JSON."""
     if absent(value):
         return None, True
     if isinstance(value, str):
         if value.strip().casefold() in MISSING_WORDS:
             return None, True
-        if not value.lstrip().startswith("["):
-            return [value], not (value.lstrip().startswith(_PRINTED) and value.rstrip().endswith((")", "}")))
-        parsed = parse_list(value)
-        texts = None if parsed is None else _texts(parsed)
-        return ([value], False) if texts is None else (texts, True)
-    texts = _texts(value.tolist() if isinstance(value, np.ndarray) else value)
-    return ([str(value)], False) if texts is None else (texts, True)
+        listed = value.lstrip().startswith("[")
+        parsed = parse_list(value) if listed else _object(value)
+        told = [passage for item in parsed or () if (passage := _passage(item)) is not None]
+        if parsed is not None and len(told) == len(parsed):
+            return told, True
+        printed = value.lstrip().startswith(_PRINTED) and value.rstrip().endswith((")", "}"))
+        return [(value, None)], not listed and not printed
+    items = value.tolist() if isinstance(value, np.ndarray) else value
+    items = items if isinstance(items, list | tuple) else [items]
+    found = [(_passage(item), item) for item in items if not absent(item)]
+    texts = [passage or (json.dumps(item, ensure_ascii=False, default=str), None) for passage, item in found]
+    return texts, len(found) == len(items) and all(passage for passage, _ in found)
 
 
-def _texts(value: Any) -> list[str] | None:
-    """Return the texts of a list of texts or of records that hold one; None for anything else."""
-    if not isinstance(value, list | tuple):
+def _object(text: str) -> list[Any] | None:
+    """Return the object of a text in a list, if it is one with a text under a key that says so."""
+    found = parse_list(f"[{text}]") if text.lstrip().startswith("{") else None
+    return found if found and isinstance(found[0], Mapping) and {*map(_loose, found[0])} & {*_TEXT_KEYS} else None
+
+
+def _passage(item: Any) -> Passage | None:
+    """Return the text of a passage and the object that holds it; None where there is none."""
+    if isinstance(item, str):
+        return item, None
+    fields = item if isinstance(item, Mapping) else getattr(item, "__dict__", None)
+    if not isinstance(fields, Mapping):
         return None
-    texts = []
-    for item in value:
-        if isinstance(item, Mapping):
-            item = next((item[key] for key in _TEXT_KEYS if isinstance(item.get(key), str)), None)
-        if not isinstance(item, str):
-            return None
-        texts.append(item)
-    return texts
+    text = _text_in(fields)
+    return None if text is None else (text, fields)
+
+
+def _text_in(fields: Mapping[str, Any]) -> str | None:
+    """Return the text under the key that says so, there or one level down, else the longest that is no name."""
+    texts = {_loose(key): cell for key, cell in fields.items() if isinstance(cell, str)}
+    named = [texts[key] for key in _TEXT_KEYS if key in texts]
+    if any(map(str.strip, named)):
+        return next(filter(str.strip, named))
+    for cell in fields.values():
+        inner = _text_in(cell) if isinstance(cell, Mapping) and {*map(_loose, cell)} & {*_TEXT_KEYS} else None
+        if inner is not None:
+            return inner
+    others = (cell for key, cell in texts.items() if cell.strip() and key not in _NAMES and not key.endswith("id"))
+    return max(others, key=len, default=named[0] if named else None)
+
+
+def _loose(key: object) -> str:
+    return str(key).replace("_", "").replace("-", "").casefold()
+
+
+def _doc_of(fields: Mapping[str, Any], text: str) -> str | None:
+    """Return the document that a passage object names, itself or in its metadata."""
+    metadata = fields.get("metadata", fields.get("meta"))
+    for held in (fields, metadata if isinstance(metadata, Mapping) else {}):
+        near = {_loose(key): cell for key, cell in held.items() if cell != text}
+        found = next(
+            (near[key] for key in _DOC_KEYS if isinstance(near.get(key), str | int) and near[key] != ""), None
+        )
+        if found is not None:
+            return as_id(found)
+    return None
 
 
 def text_lists(raw: Raw, name: str, report: Lossy) -> None:
-    """Make a column of lists of texts; a cell that cannot be parsed is kept whole, as one text."""
-    pairs = [as_texts(value) for value in raw.columns[name]]
-    raw.columns[name] = [texts for texts, _ in pairs]
+    """Make a column of lists of texts; a cell that cannot be parsed is kept whole, as one text.
+
+    What objects hold beside their text goes to two columns of lists, one entry a passage: the documents that they
+    name, and the other fields.
+    """
+    pairs = [_passages(value) for value in raw.columns[name]]
+    raw.columns[name] = [None if found is None else [text for text, _ in found] for found, _ in pairs]
     report.add("unparsed", name, "kept as one text", sum(not understood for _, understood in pairs))
+    side = name.removesuffix("_contexts")
+    passages = [found or [] for found, _ in pairs]
+    docs = [[fields and _doc_of(fields, text) for text, fields in found] for found in passages]
+    rest = [[fields and _beside(fields, text) for text, fields in found] for found in passages]
+    for column, cells in ((f"{side}_doc_names", docs), (f"{side}_fields", rest)):
+        if any(map(any, cells)) and column not in raw.columns:
+            raw.columns[column] = [cell if any(cell) else None for cell in cells]
+            report.add("made", column, f"what objects in {name} hold beside their text", len(cells))
+
+
+def _beside(fields: Mapping[str, Any], text: str) -> dict[str, Any]:
+    return {str(key): cell for key, cell in fields.items() if cell != text}
 
 
 def joined_texts(raw: Raw, name: str, report: Lossy) -> None:
@@ -123,6 +195,40 @@ def joined_texts(raw: Raw, name: str, report: Lossy) -> None:
             raw.columns[name][i] = "\n".join(texts) if texts else None
     report.add("unparsed", name, "kept as text", unparsed)
     report.add("mapped", name, "several texts joined by line ends", joined)
+
+
+def last_turns(raw: Raw, name: str, report: Lossy) -> None:
+    """Take the last turn of the user for a cell that holds a conversation."""
+    cells = raw.columns[name]
+    found = {i: turn for i, cell in enumerate(cells) if (turn := _last_turn(cell)) is not None}
+    for i, turn in found.items():
+        cells[i] = turn
+    report.add("mapped", name, "last turn of the user in a conversation", len(found))
+    printed = sum(isinstance(cell, str) and cell.startswith("[HumanMessage(") for cell in cells)
+    report.add("unparsed", name, "printed conversations, kept as text", printed)
+
+
+def _last_turn(cell: Any) -> str | None:
+    """Return the text of the last turn of a user, None where the cell holds no conversation with one."""
+    if isinstance(cell, str):
+        cell = parse_list(cell) if cell.lstrip().startswith("[") else None
+    turns = cell.tolist() if isinstance(cell, np.ndarray) else [cell] if isinstance(cell, Mapping) else cell
+    if not isinstance(turns, list | tuple):
+        return None
+    by_user = [turn for turn in turns if isinstance(turn, Mapping) and _speaker(turn) in ("human", "user")]
+    return next((text for turn in reversed(by_user) if (text := _said(turn)) is not None), None)
+
+
+def _speaker(turn: Mapping[str, Any]) -> str:
+    return str(next((turn[key] for key in ("role", "type", "speaker", "from") if key in turn), "")).casefold()
+
+
+def _said(turn: Mapping[str, Any]) -> str | None:
+    """Return the text of a turn, whose content may be a list of parts."""
+    content = next((turn[key] for key in ("content", "text", "value") if key in turn), None)
+    if isinstance(content, list):
+        content = "\n".join(part["text"] for part in content if isinstance(part, Mapping) and "text" in part)
+    return content if isinstance(content, str) and content.strip() else None
 
 
 def as_text(value: Any) -> str | None:

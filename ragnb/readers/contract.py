@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ragnb.readers.cells import as_id, as_text, joined_texts, parse_list, text_lists
+from ragnb.readers.cells import as_id, as_text, joined_texts, last_turns, parse_list, text_lists
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import Raw, Values, absent
 
@@ -38,6 +38,8 @@ def case_cells(raw: Raw, report: Lossy) -> None:
     for name in CONTEXTS:
         if name in raw.columns:
             text_lists(raw, name, report)
+    if "question" in raw.columns:
+        last_turns(raw, "question", report)
     if "ground_truth_answer" in raw.columns:
         joined_texts(raw, "ground_truth_answer", report)
     readers: dict[str, Callable[[Any], Any]] = dict.fromkeys(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass
 
 from ragnb.errors import RagnbError, listing, place
-from ragnb.readers import deepeval, haystack, long, mlflow, promptfoo, ragas, spans, trulens
+from ragnb.readers import deepeval, haystack, long, mlflow, promptfoo, ragas, rgb, spans, trulens
 from ragnb.readers.cells import NO_NUMBER
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.numbers import NUMBER
@@ -24,7 +24,7 @@ class Layout:
     Examples
     --------
     >>> [layout.name for layout in LAYOUTS]
-    ['haystack', 'trulens', 'mlflow', 'deepeval', 'promptfoo', 'spans', 'long', 'ragas']
+    ['haystack', 'trulens', 'mlflow', 'deepeval', 'promptfoo', 'spans', 'rgb', 'long', 'ragas']
     """
 
     name: str
@@ -34,7 +34,7 @@ class Layout:
 
 LAYOUTS = tuple(
     Layout(tool.__name__.rpartition(".")[2], tool.sniff, tool.read)
-    for tool in (haystack, trulens, mlflow, deepeval, promptfoo, spans, long, ragas)
+    for tool in (haystack, trulens, mlflow, deepeval, promptfoo, spans, rgb, long, ragas)
 )
 
 

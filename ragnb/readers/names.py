@@ -8,13 +8,17 @@ from typing import Any
 
 from ragnb.errors import RagnbError, place, unknown
 from ragnb.readers.lossy import Lossy
+from ragnb.readers.raw import absent
 from ragnb.schema import METRICS, Metric, SharedPicks
 
 CASE_ALIASES: Mapping[str, tuple[str, ...]] = {
-    "question": ("user_input", "query", "input", "q", "questions", "问题", "用户问题", "提问", "問題"),
+    "question": (
+        "user_input", "query", "input", "q", "questions", "chat_input", "问题", "用户问题", "提问", "問題",
+    ),
     "answer": (
         "response", "generated_answer", "output", "actualOutput", "actual_output", "predicted_answers",
-        "Model answer", "responses", "答案", "回答", "模型答案", "模型回答", "系统回答", "系統回答",
+        "generated_texts", "Model answer", "responses", "答案", "回答", "模型答案", "模型回答", "系统回答",
+        "系統回答",
     ),
     "ground_truth_answer": (
         "reference", "ground_truth", "ground_truths", "reference_answer", "gt_answer", "truth", "expectedOutput",
@@ -22,8 +26,8 @@ CASE_ALIASES: Mapping[str, tuple[str, ...]] = {
         "正确答案", "真实答案", "參考答案", "標準答案",
     ),
     "retrieved_contexts": (
-        "contexts", "context", "retrieval_context", "retrievalContext", "retrieved_context", "passage",
-        "上下文", "检索上下文", "检索结果", "检索内容", "召回内容", "檢索結果",
+        "contexts", "context", "retrieval_context", "retrievalContext", "retrieved_context",
+        "retrieved_contents", "passage", "上下文", "检索上下文", "检索结果", "检索内容", "召回内容", "檢索結果",
     ),
     "ground_truth_contexts": ("reference_contexts", "reference_context", "参考上下文", "參考上下文"),
     "doc_name": (
@@ -46,7 +50,7 @@ words count too."""
 SYSTEM_NAMES = ("model", "run", "app_name", "configuration", "store", "模型")
 """Columns that say which system answered, where there is no ``system`` and exactly one of them."""
 
-REPEAT_NAMES = ("epoch", "trial", "attempt", "iteration", "repetition", "seed", "run")
+REPEAT_NAMES = ("epoch", "trial", "attempt", "iteration", "repetition", "seed", "run", "query_run")
 """Columns that count the runs of one system over the same samples, where they hold whole numbers."""
 
 _WITH_SCORE = {metric.name for metric in METRICS.values() if metric.role == "quality" and metric.high == 1}
@@ -82,6 +86,7 @@ def rename_map(
     metrics: Iterable[Metric] = (),
     file: str | None = None,
     aliases: Mapping[str, tuple[str, ...]] = CASE_ALIASES,
+    alternate: Callable[..., bool] | None = None,
 ) -> dict[str, str]:
     """Return the canonical name of every column that has one, in column order.
 
@@ -96,41 +101,67 @@ def rename_map(
         For messages.
     aliases : mapping of name to names
         What each canonical name is also called, besides the metrics.
+    alternate : function of column names, optional
+        Whether no record fills more than one of them; such columns are read as one.
 
     Raises
     ------
     RagnbError
-        If two columns mean one name and `picks` names neither, or `picks` names a column that is not there.
+        If two columns mean one name, do not alternate, and `picks` names neither, or `picks` names a column that
+        is not there.
 
     Examples
     --------
     >>> rename_map(["user_input", "context_ relevancy", "style"])
-    {'user_input': 'question', 'context_ relevancy': 'context_relevance'}
+    {'user_input': 'question', 'context_ relevancy': 'context_relevancy'}
     """
     picks = picks.of(columns) if isinstance(picks, SharedPicks) else dict(picks or {})
     for name in picks:
         if name not in columns:
             raise unknown("columns", name, columns, "columns= maps a column of the file to the name it means.")
     exact, near_case, near_metric = _tables(metrics, aliases)
+    if "context_relavency" in columns:  # a misspelling of ragas before August 2023, whose factuality is this
+        exact["factuality"] = near_metric["factuality"] = "faithfulness"
     found: dict[str, str] = {}
     for name in columns:
         target = picks.get(name) or exact.get(name) or near_case.get(spaced(name)) or near_metric.get(loose(name))
         if target is not None:
             found[name] = target
     for name in columns:
-        bare = near_metric.get(loose(name).removesuffix("score"))
+        bare = near_metric.get(re.sub("(score|evaluator)$", "", loose(name)))
         if bare and name not in found and bare in _WITH_SCORE - set(found.values()):
             found[name] = bare
     chosen = set(picks.values())
     for target in dict.fromkeys(found.values()):
         pool = picks if target in chosen else found
         names = [name for name in columns if pool.get(name) == target]
-        if len(names) > 1:
+        if len(names) > 1 and not (alternate and target not in chosen and alternate(*names)):
+            both = "; records fill both" if alternate and target not in chosen else ""
             raise RagnbError(
-                f"{place(file)}columns {' and '.join(map(repr, names))} both mean {target!r}; "
+                f"{place(file)}columns {' and '.join(map(repr, names))} both mean {target!r}{both}; "
                 f"pick one, such as columns={{{names[0]!r}: {target!r}}}"
             )
     return {name: target for name, target in found.items() if target not in chosen or name in picks}
+
+
+def alternating(columns: Mapping[str, list[Any]]) -> Callable[..., bool]:
+    """Return whether no record fills more than one of some columns: ``q`` on one line, ``question`` on the next.
+
+    Examples
+    --------
+    >>> alternate = alternating({"q": ["Who?", None], "question": ["", "When?"], "input": ["x", "y"]})
+    >>> alternate("q", "question"), alternate("q", "input")
+    (True, False)
+    """
+
+    def alternate(*names: str) -> bool:
+        return all(sum(map(_filled, row)) < 2 for row in zip(*(columns[name] for name in names), strict=True))
+
+    return alternate
+
+
+def _filled(cell: Any) -> bool:
+    return not absent(cell) and not (isinstance(cell, str) and not cell.strip())
 
 
 def meanings(names: Iterable[str]) -> dict[str, str]:
@@ -164,8 +195,12 @@ def _tables(
 def apply_names(
     columns: Mapping[str, list[object]], names: Mapping[str, str], report: Lossy
 ) -> dict[str, list[object]]:
-    """Rename columns; ``<metric>__status`` follows its metric; a column whose name was picked away is left out."""
+    """Rename columns; ``<metric>__status`` follows its metric; a column whose name was picked away is left out.
+
+    Columns of one name, which alternate, become one.
+    """
     taken = set(names.values())
+    first: dict[str, str] = {}
     out: dict[str, list[object]] = {}
     for name, cells in columns.items():
         base, bar, tail = name.partition("__")
@@ -173,9 +208,13 @@ def apply_names(
         if name not in names and target in taken:
             report.add("left_out", name, f"another column was picked for {target}", len(cells))
             continue
+        if target in first:
+            report.add("mapped", name, f"{target}, where {first[target]!r} is empty", sum(map(_filled, cells)))
+            out[target] = [b if _filled(b) else a for a, b in zip(out[target], cells, strict=True)]
+            continue
         if target != name:
             report.add("mapped", name, target, len(cells))
-        out[target] = cells
+        first[target], out[target] = name, cells
     return out
 
 

@@ -17,10 +17,10 @@ from ragnb.errors import RagnbError, listing
 from ragnb.readers.cells import MISSING_WORDS, NO_NUMBER
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import Raw, Values, absent, settle
-from ragnb.schema import METRICS, Metric, declare_step
+from ragnb.schema import CLIP, Metric, declare_step
 
-SLACK = 1e-9
-COSINES = {"semantic_similarity": -1.0}
+ROUNDED = 1e-9
+"""How far below the high end of its range a value is taken for it: 0.9999999999 is a 1."""
 NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,4})?")
 _SIMPLE = re.compile(r"-?\d{1,40}(\.\d{0,40})?(e-?\d\d)?")
 _CODE = re.compile(r"[-+]?(0\d|\d{19})")
@@ -54,17 +54,12 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
     else:
         cells = _plain(raw, metric, report)
         values = np.array([_number(raw, metric, i, cell) for i, cell in enumerate(cells)], dtype=float)
-    below = (values < metric.low) & (values >= metric.low - SLACK)
-    above = (values != metric.high) & (np.abs(values - metric.high) <= SLACK) & math.isfinite(metric.high)
-    for near, end in ((below, metric.low), (above, metric.high)):
-        report.add("mapped", metric.name, f"within 1e-9 of {end:g}", int(near.sum()))
+    below = (values < metric.low) & (values >= metric.low - CLIP)
+    above = (values != metric.high) & (values >= metric.high - ROUNDED) & (values <= metric.high + CLIP)
+    for near, end in ((below, metric.low), (above & math.isfinite(metric.high), metric.high)):
+        report.add("clipped", metric.name, f"within {CLIP:g} of {end:g}", int(near.sum()))
         values[near] = end
-    low = COSINES.get(metric.name, metric.low) if metric is METRICS.get(metric.name) else metric.low
-    negative = (values < metric.low) & (values >= low)
-    if negative.any():
-        step = declare_step(metric.name, values[negative].min(), 1)
-        report.add("kept", metric.name, f"cosines below 0; {step}", int(negative.sum()))
-    outside = ~negative & ((values < metric.low) | (values > metric.high))
+    outside = (values < metric.low) | (values > metric.high)
     if outside.any():
         raise _out_of_range(raw, metric, values, int(np.flatnonzero(outside)[0]), int(outside.sum()))
     return pd.Series(values)

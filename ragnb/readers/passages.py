@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from ragnb.readers.lossy import Lossy
+from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES
 from ragnb.readers.raw import Raw, absent
+from ragnb.schema import METRICS
 
 _PASSAGE_COLUMNS = {"passage", "passage_id"}
 
 
-def fold(raw: Raw, source_names: set[str], report: Lossy) -> None:
-    """Fold rows that repeat a ``sample_id`` (of one ``system``), where the file has passages as rows.
+def fold(raw: Raw, source_names: set[str], report: Lossy, *, scores: bool) -> None:
+    """Fold rows that repeat a ``sample_id`` (of one system and run), where the file has passages as rows.
 
-    Nothing is folded where question or answer differ within a sample.
+    Nothing is folded where question, answer or a metric differ within a sample; of scores, where any column does.
     """
     if not _PASSAGE_COLUMNS & source_names or not {"sample_id", "retrieved_contexts"} <= set(raw.columns):
         return
     groups: dict[tuple[object, ...], list[int]] = {}
-    keys = [raw.columns[name] for name in ("sample_id", "system") if name in raw.columns]
+    of_a_run = {"sample_id", "system", "repeat", *SYSTEM_NAMES, *REPEAT_NAMES}
+    keys = [cells for name, cells in raw.columns.items() if name.casefold() in of_a_run]
     for row, key in enumerate(zip(*keys, strict=True)):
         groups.setdefault(tuple(map(str, key)), []).append(row)
     if len(groups) == len(raw):
@@ -28,7 +31,7 @@ def fold(raw: Raw, source_names: set[str], report: Lossy) -> None:
         if name in listed:
             folded[name] = list(held)
         elif any(len(set(map(str, values))) > 1 for values in held):
-            if name in ("question", "answer", "ground_truth_answer"):
+            if scores or name in ("question", "answer", "ground_truth_answer", *METRICS):
                 return
             folded[name] = list(held)
         else:

@@ -31,20 +31,35 @@ def read(raw: Raw, report: Lossy) -> None:
     if len(set(map(str, prompts))) > 1:
         taken["system"] = [f"{a} prompt {b}" for a, b in zip(taken["system"] or [""] * rows, prompts, strict=True)]
     outputs = [_part(cell, "output") for cell in columns.pop("response", [])]
+    errors = columns.get("error", [None] * rows)
+    failed = _errored(columns, errors, outputs, rows)
     spread = {name: _spread(columns.pop(name, [])) for name in ("vars", "namedScores")}
-    errors = [not absent(cell) and cell != "" for cell in columns.pop("error", [])]
     columns.pop("id", None)
     columns.update({name: cells for name, cells in (*taken.items(), ("answer", outputs)) if cells})
+    metrics = ["score"] if "score" in columns else []
     for name, found in spread.items():
         for key, cells in found.items():
-            columns[f"{name}.{key}" if key in columns else key] = cells
+            made = f"{name}.{key}" if key in columns else key
+            columns[made] = cells
+            metrics += [made] if name == "namedScores" else []
         report.add("mapped", name, "a column each", rows * bool(found))
-    for metric, cells in spread["namedScores"].items():
-        failed = [bad and absent(cell) for bad, cell in zip(errors, cells, strict=True)] if errors else []
-        if any(failed):
-            columns[f"{metric}__status"] = ["failed" if bad else None for bad in failed]
+    for name in metrics if any(failed) else ():
+        columns[name] = [None if bad else cell for bad, cell in zip(failed, columns[name], strict=True)]
+        columns[f"{name}__status"] = ["failed" if bad else None for bad in failed]
+        columns[f"{name}__reason"] = [error if bad else None for bad, error in zip(failed, errors, strict=True)]
+        report.add("mapped", name, "the answer was not made or not scored (failureReason 2): failed", sum(failed))
     for name, canonical in (("testIdx", "sample_id"), ("provider", "system"), ("response", "answer")):
         report.add("mapped", name, canonical, rows * (canonical in columns))
+
+
+def _errored(columns: dict[str, list[Any]], errors: list[Any], outputs: list[Any], rows: int) -> list[bool]:
+    """Whether a row has no score; a file without reasons tells by an error beside no answer."""
+    reasons = columns.get("failureReason", [None] * rows)
+    silent = [absent(output) or output == "" for output in outputs] or [True] * rows
+    return [
+        str(reason) in ("2", "2.0") or (absent(reason) and none and not absent(error) and error != "")
+        for reason, error, none in zip(reasons, errors, silent, strict=True)
+    ]
 
 
 def _name(cell: Any) -> Any:

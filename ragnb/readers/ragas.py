@@ -5,12 +5,8 @@ A missing score of ragas is a failure or a metric that does not apply; its table
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
-from typing import Any
+from collections.abc import Set
 
-import numpy as np
-
-from ragnb.readers.cells import parse_list
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import Raw
 
@@ -30,24 +26,4 @@ def sniff(columns: Set[str]) -> bool:
 
 
 def read(raw: Raw, report: Lossy) -> None:
-    """Take the last human message of a conversation for the question."""
-    cells = raw.columns.get("user_input", [])
-    turns = {i: messages for i, cell in enumerate(cells) if (messages := _messages(cell)) is not None}
-    for i, messages in turns.items():
-        cells[i] = _last_human(messages)
-    report.add("mapped", "user_input", "last human message of a conversation", len(turns))
-    printed = sum(isinstance(cell, str) and cell.startswith("[HumanMessage(") for cell in cells)
-    report.add("unparsed", "user_input", "printed conversations, kept as text", printed)
-
-
-def _messages(cell: Any) -> list[Any] | None:
-    """Return the messages of a conversation, also of one in a cell of text; None for a plain question."""
-    if isinstance(cell, str):
-        found = parse_list(cell) if cell.startswith("[{") else None
-        return found if found and all(isinstance(m, Mapping) and "content" in m for m in found) else None
-    return list(cell) if isinstance(cell, list | tuple | np.ndarray) else None
-
-
-def _last_human(messages: list[Any]) -> str | None:
-    found = [m for m in messages if isinstance(m, Mapping) and m.get("type", m.get("role")) in ("human", "user")]
-    return str(found[-1].get("content")) if found else None
+    """Leave the table as it is: a row is a sample already."""

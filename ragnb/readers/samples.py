@@ -14,7 +14,7 @@ from ragnb.readers.contract import IDS, LISTS, case_cells, made_ids, spread_resu
 from ragnb.readers.formats import Source, load
 from ragnb.readers.layouts import check_samples, lay_out
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.names import apply_names, name_system, offer_repeat, rename_map
+from ragnb.readers.names import alternating, apply_names, name_system, offer_repeat, rename_map
 from ragnb.readers.numbers import declared, metric_values, other_values
 from ragnb.readers.raw import Raw, absent, settle
 from ragnb.schema import CASE_COLUMNS, METRICS, Metric, metric_list, undeclared_columns
@@ -93,7 +93,8 @@ def read_cases(
     -------
     DataFrame
         As `read_scores` returns. A context column holds lists of texts; None means that the system has not
-        run, an empty list that it retrieved nothing.
+        run, an empty list that it retrieved nothing. Where passages were objects, ``retrieved_doc_names`` holds
+        the documents that they name and ``retrieved_fields`` what else they hold, an entry a passage.
 
     Raises
     ------
@@ -129,12 +130,14 @@ def _read(
     origin["layout"] = lay_out(raw, report)
     spread_results(raw, report)
     own = [metric for metric in chosen or () if isinstance(metric, Metric)]
-    names = rename_map(list(raw.columns), picks=columns, metrics=own, file=raw.file)
+    names = rename_map(
+        list(raw.columns), picks=columns, metrics=own, file=raw.file, alternate=alternating(raw.columns)
+    )
     before = set(raw.columns)
-    raw.columns = name_system(apply_names(raw.columns, names, report), report)
+    raw.columns = apply_names(raw.columns, names, report)
     check_samples(raw)
-    if cases:
-        passages.fold(raw, before, report)
+    passages.fold(raw, before, report, scores=not cases)
+    raw.columns = name_system(raw.columns, report)
     offer_repeat(raw.columns, report)
     if "sample_id" not in raw.columns or all(as_id(v) is None for v in raw.columns["sample_id"]):
         raw.columns.pop("sample_id", None)

@@ -107,7 +107,9 @@ def _schema(data: Bytes, columns: Mapping[str, str] | None) -> dict[str, Any] | 
     for record in records:
         for key, value in record.items():
             kinds.setdefault(key, set()).add(_kind(value))
-    names = rename_map([k for k, kind in kinds.items() if kind], picks=columns)
+    names = rename_map([k for k, kind in kinds.items() if kind], picks=columns, alternate=lambda *_: True)
+    if len({*names.values()}) < len(names):
+        return None  # two keys of one name: whether they alternate, the cells tell
     types: dict[frozenset[str], Any] = {
         frozenset({"str"}): pl.String,
         frozenset({"int"}): pl.Int64,

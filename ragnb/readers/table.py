@@ -23,6 +23,7 @@ LONGEST_CELL = 1 << 27
 HEAD = 1 << 16
 _UNNAMED = re.compile(r"\s*|Unnamed: \d+(_level_\d+)?")
 _SAID = re.compile(r"sep=([,;|\t])(?=[\r\n])")
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _SAMPLE = {"question", "answer"}
 _MEANS = {"average", "mean", "avg", "overall", "total", "平均", "平均值", "均值", "总计", "合计", "合計"}
 
@@ -43,7 +44,7 @@ def _separated(document: Document, separators: str, report: Lossy) -> Raw:
         text, separators = text[said.end(1) :], said[1]
     head = re.sub(r'"[^"]*"', "", text[:HEAD]).lstrip("\r\n").splitlines()[:1] or [""]
     separator = max(separators, key=lambda s: (len(meanings(head[0].split(s))), head[0].count(s)))
-    rows, lines = _rows(document, text, separator)
+    rows, lines = _rows(document, text, separator, report)
     return _laid(document, rows, lines, "tsv" if separator == "\t" else "csv", report)
 
 
@@ -92,24 +93,62 @@ def _laid(document: Document, rows: list[list[str]], lines: list[int], format: s
     return Raw(columns, format, str(document.path), lines, uneven, len(header), typed=False)
 
 
-def _rows(document: Document, text: str, separator: str) -> tuple[list[list[str]], list[int]]:
+def _rows(document: Document, text: str, separator: str, report: Lossy) -> tuple[list[list[str]], list[int]]:
     before = csv.field_size_limit(LONGEST_CELL)
-    rows, lines, start = [], [], 1
+    held = list(io.StringIO(text, newline=""))
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    at = early = 0
     try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-        for row in reader:
-            check_width(row, document.path)
-            rows.append(row)
-            lines.append(start)
-            start = reader.line_num + 1
-    except csv.Error as error:
-        raise RagnbError(
-            f"{place(document.path, start)}the row that starts here is no CSV ({error}); "
-            "look for a quote that is not closed"
-        ) from error
+        while at < len(held):
+            reader = csv.reader((held[k] for k in range(at, len(held))), delimiter=separator, strict=True)
+            start = at
+            try:
+                for row in reader:
+                    check_width(row, document.path)
+                    rows.append(row)
+                    lines.append(at + 1)
+                    at = start + reader.line_num
+            except csv.Error as error:
+                found = _closed_early(held[at].rstrip("\r\n")) if separator == "\t" else None
+                if found is None:
+                    raise RagnbError(
+                        f"{place(document.path, at + 1)}the row that starts here is no CSV ({error}); look for a "
+                        "quote that is not closed, or for one within a quoted cell, which is written twice"
+                    ) from error
+                rows.append(found)
+                lines.append(at + 1)
+                at, early = at + 1, early + 1
     finally:
         csv.field_size_limit(before)
+    report.add(
+        "mapped", None, "rows with a quote that closes before its cell ends, read as pandas reads them", early
+    )
     return rows, lines
+
+
+def _closed_early(line: str) -> list[str] | None:
+    """Return the cells of a line of tabs where each quote that opens a cell closes in the line, though too early.
+
+    Examples
+    --------
+    >>> _closed_early('1\\t"So long" by Marvin\\t"a ""b"" c"')
+    ['1', 'So long by Marvin', 'a "b" c']
+    >>> _closed_early('1\\t"So long') is None
+    True
+    """
+    cells: list[str] = []
+    at = 0
+    while at <= len(line):
+        quoted = _QUOTED.match(line, at)
+        if quoted is None and line.startswith('"', at):
+            return None
+        begin = at if quoted is None else quoted.end()
+        end = line.find("\t", begin)
+        end = len(line) if end < 0 else end
+        cells.append(("" if quoted is None else quoted[1].replace('""', '"')) + line[begin:end])
+        at = end + 1
+    return cells
 
 
 def _is_mean(row: list[str]) -> bool:

@@ -39,13 +39,13 @@ def pictures(sheet: Assessment) -> dict[str, Safe]:
     w = Writer(sheet)
     bounded = [w.metrics[name] or name for name in w.quality if w.span(name)]
     by = "system" if sheet.systems is not None else None
-    doc_weights = sheet.scenario.doc_weights
+    doc_weights, documents = sheet.scenario.doc_weights, w.sheet.documents
     bars = {name: w.bars(name) for name in w.axes}
     rows: list[tuple[str, bool, Callable[..., Any], Any, dict[str, Any]]] = [
-        ("radar", len(w.axes) > 2, plots.radar, sheet.means, {"metrics": w.axes}),
-        ("intervals", bool(bars), plots.intervals, sheet.means, {"metrics": [*w.axes, *w.total], "bars": bars}),
+        ("radar", len(w.axes) > 2, plots.radar, w.sheet.means, {"metrics": w.axes}),
+        ("intervals", bool(bars), plots.intervals, w.sheet.means, {"metrics": [*w.axes, *w.total], "bars": bars}),
         ("distribution", bool(bounded), plots.distribution, sheet.spread, {"metrics": bounded, "by": by}),
-        ("weights", bool(doc_weights and w.total), plots.by_weight, sheet.documents, {"doc_weights": doc_weights}),
+        ("weights", bool(doc_weights and w.total), plots.by_weight, documents, {"doc_weights": doc_weights}),
     ]
     drawn = {
         key: figure(plots.svg(draw(frame, lang=w.lang, **how)), w.say(f"report.{key}"))

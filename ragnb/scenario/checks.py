@@ -7,6 +7,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -118,10 +119,26 @@ def distinct_keys(values: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def positive_sum(weights: dict[str, float]) -> dict[str, float]:
-    """Take weights of which one is above zero, or none at all."""
-    if weights and not any(weight > 0 for weight in weights.values()):
-        raise ValueError("all weights are 0; give one a positive weight, or leave the key out")
+def plain_decimal(value: Any) -> Any:
+    """Take a Decimal as the number it is."""
+    return float(value) if isinstance(value, Decimal) and not value.is_snan() else value
+
+
+def known_weights(weights: dict[str, float], info: ValidationInfo) -> dict[str, float]:
+    """Take the weights of metrics that ragnb knows, that are declared or that are dimensions of the rubric."""
+    if "rubric" not in info.data or "metrics" not in info.data:  # their refusal says enough
+        return weights
+    rubric, metrics = info.data["rubric"], info.data["metrics"] or ()
+    own = [dimension.name for dimension in rubric.dimensions] if rubric is not None else []
+    own += [metric.name for metric in metrics if isinstance(metric, Metric)]
+    once = (info.context or {}).get("declared", ())
+    for name in weights:
+        if name not in METRICS and name not in own and name not in once:
+            raise refuse(
+                f"metric {shown(name)} is not known; {did_you_mean(masked(name), [*own, *METRICS])}. "
+                "Declare a metric of your own below metrics: {name: …, low: 0, high: 1}",
+                name,
+            )
     return weights
 
 
@@ -145,7 +162,7 @@ def one_target(columns: dict[str, str]) -> dict[str, str]:
 def exact_numbers(value: Any) -> Any:
     """Refuse a metric or gate whose numbers are text or true/false, which the schema would take."""
     if isinstance(value, Mapping):
-        for key in ("low", "high", "weight", "at"):
+        for key in ("low", "high", "weight", "threshold", "at"):
             number = value.get(key, 0.0)
             if isinstance(number, bool) or not isinstance(number, int | float):
                 raise refuse(f"{shown(number)} is not a number", key)

@@ -22,11 +22,12 @@ from ragnb.schema import Gate, Metric, Profile
 
 Text = Annotated[str, Field(strict=True), AfterValidator(checks.visible)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Weight = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
-Weights = Annotated[dict[Text, Weight], AfterValidator(checks.distinct_keys), AfterValidator(checks.positive_sum)]
+Weight = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False), BeforeValidator(checks.plain_decimal)]
+Weights = Annotated[dict[Text, Weight], AfterValidator(checks.distinct_keys)]
 File = Annotated[Path, BeforeValidator(checks.input_file)]
 Files = Annotated[Path, BeforeValidator(checks.input_files)]
 Pattern = Annotated[str, Field(strict=True), AfterValidator(checks.pattern)]
+MetricWeights = Annotated[Weights, AfterValidator(checks.known_weights)]
 GateRow = Annotated[Gate, BeforeValidator(checks.exact_numbers)]
 MetricRow = Annotated[
     Annotated[str, Field(strict=True), Tag("<name>")]
@@ -53,6 +54,19 @@ class Bands(BaseModel):
         if not self.good > self.watch:
             raise ValueError(f"good={self.good:g} must lie above watch={self.watch:g}")
         return self
+
+
+class Damaged(BaseModel):
+    """Which share of the input lines may be damaged or lost before the input counts as incomplete.
+
+    Examples
+    --------
+    >>> Damaged(allow=0.01).allow
+    0.01
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    allow: Number = Field(default=0.0, ge=0, le=1)
 
 
 def _no_literal_key(profile: Profile) -> Profile:

@@ -22,11 +22,23 @@ from pydantic import (
 
 from ragnb.errors import RagnbError, unknown
 from ragnb.scenario import checks, kinds, refusals
-from ragnb.scenario.kinds import Bands, File, GateRow, MetricRow, Number, Pattern, ProfileRow, Text, Weights
+from ragnb.scenario.kinds import (
+    Bands,
+    Damaged,
+    File,
+    GateRow,
+    MetricRow,
+    MetricWeights,
+    Number,
+    Pattern,
+    ProfileRow,
+    Text,
+    Weights,
+)
 from ragnb.scenario.snapshot import dump
 from ragnb.scenario.source import Source
 from ragnb.scenario.words import invisible, masked
-from ragnb.schema import Anchor, Dimension, Gate, Metric, Profile, Rubric
+from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubric
 
 SOURCES = ("scores", "traces", "cases", "ratings")
 
@@ -61,6 +73,12 @@ class Scenario(BaseModel):
         Whether lower-is-better metrics are turned round in the total; whether metrics are scaled to 0–1 in it.
     level : float in (0, 1)
         Of the intervals.
+    candidate : str, optional
+        The system whose gates decide, where there are several; without it each system must pass.
+    damaged : Damaged
+        ``allow``: the share of damaged or lost input lines that is accepted, 0 by default.
+    sample : bool
+        Whether the traces are a sample on purpose, so that gold questions without a trace are expected.
     gates : sequence of Gate, optional
         None leaves the choice to the run, an empty list means none.
     no_data : {"fail", "skip"}
@@ -108,11 +126,14 @@ class Scenario(BaseModel):
     slices: tuple[Text, ...] | None = None
     rubric: Rubric | None = None
     metrics: Annotated[tuple[MetricRow, ...], AfterValidator(checks.known_metrics)] | None = None
-    metric_weights: Weights = Field(default_factory=dict)
+    metric_weights: MetricWeights = Field(default_factory=dict)
     doc_weights: Weights = Field(default_factory=dict)
     orient: StrictBool = True
     rescale: StrictBool = False
     level: Number = Field(default=0.95, gt=0, lt=1)
+    candidate: Text | None = None
+    damaged: Damaged = Damaged()
+    sample: StrictBool = False
     gates: Annotated[tuple[GateRow, ...], AfterValidator(checks.distinct_gates)] | None = None
     no_data: Literal["fail", "skip"] = "fail"
     refusal: tuple[Text, ...] = ("not in context",)
@@ -220,7 +241,9 @@ class Scenario(BaseModel):
                 raise unknown("override", masked(key), list(self.__pydantic_fields__))
             if not checks.blank(value):
                 settings[key] = checks.filled(value, getattr(self, key)) if key.endswith("_weights") else value
-        made = self._made(settings, None, self._context)
+        # The weight of a metric of the file stays where `metrics=` leaves the metric out.
+        once = {"declared": {*self._context.get("declared", ()), *self.declared}}
+        made = self._made(settings, None, {**self._context, **once})
         made._source = self._source
         return made
 
@@ -241,10 +264,13 @@ class Scenario(BaseModel):
         lang: zh
         """
         folder = Path(relative_to) if relative_to is not None else self._context.get("folder") or Path.cwd()
-        return dump({key: getattr(self, key) for key in self.__pydantic_fields__}, folder.resolve())
+        settings = {key: getattr(self, key) for key in self.__pydantic_fields__}
+        known = {*METRICS, *self.declared}
+        settings["metric_weights"] = {k: v for k, v in self.metric_weights.items() if k in known}
+        return dump(settings, folder.resolve())
 
 
 _OWNERS: Mapping[str, type[Any]] = MappingProxyType(
-    {"": Scenario, "metrics": Metric, "gates": Gate, "bands": Bands, "llm_profiles": Profile, "rubric": Rubric}
-    | {"rubric.dimensions": Dimension, "rubric.anchors": Anchor, "rubric.passing": Gate}
+    {"": Scenario, "metrics": Metric, "gates": Gate, "bands": Bands, "damaged": Damaged, "llm_profiles":
+    Profile, "rubric": Rubric} | {"rubric.dimensions": Dimension, "rubric.anchors": Anchor, "rubric.passing": Gate}
 )

@@ -55,7 +55,7 @@ def _plain(value: Any, folder: Path) -> Any:
         return _plain(value.model_dump(exclude_none=True), folder)
     if isinstance(value, Metric | Gate):
         rows = {f.name: getattr(value, f.name) for f in fields(value)}
-        plain = vars(Metric("plain")) if isinstance(value, Metric) else {}
+        plain = vars(Metric("plain")) if isinstance(value, Metric) else {"advisory": False}
         return _plain({k: v for k, v in rows.items() if k == "name" or plain.get(k) != v}, folder)
     if isinstance(value, Mapping):
         return {_text(str(key)): _plain(item, folder) for key, item in value.items()}

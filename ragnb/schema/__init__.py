@@ -5,6 +5,7 @@ Frames are wide, one row a sample. A column name with ``__`` is never a metric.
 
 from ragnb.schema.case import EvalCase, Result, applicable_metrics, missing_fields
 from ragnb.schema.columns import (
+    ABOUT_COLUMNS,
     CASE_COLUMNS,
     DERIVED_COLUMNS,
     NOTE_COLUMNS,
@@ -16,15 +17,15 @@ from ragnb.schema.columns import (
     records,
 )
 from ragnb.schema.known import KNOWN_RATES, METRICS, metric_list, resolve_metrics, undeclared_columns
-from ragnb.schema.metric import Metric, declare_step
+from ragnb.schema.metric import CLIP, Metric, declare_step, scale_of
 from ragnb.schema.models import DEFAULT_GATES, Gate, Profile, Rule
 from ragnb.schema.picks import SharedPicks
 from ragnb.schema.rubric import Anchor, Dimension, Rubric, refuse
 
 __all__ = [
-    "CASE_COLUMNS", "DEFAULT_GATES", "DERIVED_COLUMNS", "KNOWN_RATES", "METRICS", "NOTE_COLUMNS", "RESULT_COLUMNS",
-    "STATUS_WORDS", "TRACE_COLUMNS", "Anchor", "Dimension", "EvalCase", "Gate", "Metric", "Profile", "Result",
-    "Rubric", "Rule",
-    "SharedPicks", "applicable_metrics", "declare_step", "metric_list", "missing_fields", "note_frame", "note_row",
-    "records", "refuse", "resolve_metrics", "undeclared_columns",
+    "ABOUT_COLUMNS", "CASE_COLUMNS", "CLIP", "DEFAULT_GATES", "DERIVED_COLUMNS", "KNOWN_RATES", "METRICS",
+    "NOTE_COLUMNS", "RESULT_COLUMNS", "STATUS_WORDS", "TRACE_COLUMNS", "Anchor", "Dimension", "EvalCase", "Gate",
+    "Metric", "Profile", "Result", "Rubric", "Rule", "SharedPicks", "applicable_metrics", "declare_step",
+    "metric_list", "missing_fields", "note_frame", "note_row", "records", "refuse", "resolve_metrics", "scale_of",
+    "undeclared_columns",
 ]  # fmt: skip

@@ -18,6 +18,12 @@ RESULT_COLUMNS = (
     "metric", "weight", "value", "low", "high", "se", "n", "n_missing", "n_failed", "n_not_applicable",
     "n_clusters", "n_eff",
 )  # fmt: skip
+ABOUT_COLUMNS = (
+    "df", "cluster_unit", "range_low", "range_high", "better", "kind", "role", "level", "top_share", "top_cluster",
+    "reason",
+)  # fmt: skip
+"""What later functions need to know of a mean; where rows are grouped by a column of such a name, ``metric_`` goes
+before it."""
 NOTE_COLUMNS = ("code", "about", "text")
 
 

@@ -32,7 +32,7 @@ _ROWS = (
     Metric("faithfulness", family="generation", needs=(_A, _R),
            variant="supported statements / statements of the answer", aliases=(
             "Faithfulness", "groundedness", "Groundedness", "nv_response_groundedness", "response_groundedness",
-            "faithfullness_evaluator", "factuality", "answer_faithfulness",
+            "faithfullness_evaluator", "answer_faithfulness",
             "groundedness_measure_with_cot_reasons", "忠实度", "忠實度")),
     Metric("answer_relevancy", family="generation", needs=(_A, _Q),
            variant="how far the answer speaks to the question", aliases=(
@@ -47,9 +47,11 @@ _ROWS = (
             "contextual_precision", "Contextual Precision", "上下文精确率", "上下文精确度", "上下文精確率")),
     Metric("context_relevance", family="retrieval", needs=(_R, _Q),
            variant="relevant passages / passages (the NVIDIA metric of ragas is a rating, not a share)", aliases=(
-            "context_relevancy", "context_ relevancy", "context_relavency", "nv_context_relevance",
-            "Context Relevance", "contextual_relevancy", "Contextual Relevancy",
+            "nv_context_relevance", "Context Relevance", "contextual_relevancy", "Contextual Relevancy",
             "context_relevance_with_cot_reasons", "上下文相关性", "上下文相關性")),
+    Metric("context_relevancy", family="retrieval",  # without needs: nobody computes it any more
+           variant="sentences that the answer needs / sentences of the passages (ragas of 2023)",
+           aliases=("context_ relevancy", "context_relavency")),
     Metric("answer_correctness", family="end_to_end", needs=(_A, _G),
            variant="agreement of the answer with the reference answer",
            aliases=("Answer Correctness", "答案正确性", "答案正确度", "答案正確性")),
@@ -60,14 +62,16 @@ _ROWS = (
            aliases=("noise_sensitivity(mode=relevant)", "噪声敏感度", "噪声敏感性")),
     Metric("factual_correctness", family="end_to_end", needs=(_A, _G),
            variant="F1 of the statements of answer and reference answer",
-           aliases=("factual_correctness(mode=f1)", "factual_correctness_f1", "事实正确性", "事实正确度")),
-    Metric("semantic_similarity", family="end_to_end", needs=(_A, _G),
-           variant="similarity of embeddings of answer and reference answer",
+           aliases=(
+            "factual_correctness(mode=f1)", "factual_correctness_f1", "factuality", "事实正确性", "事实正确度")),
+    Metric("semantic_similarity", low=-1.0, family="end_to_end", needs=(_A, _G),
+           variant="cosine of the embeddings of answer and reference answer",
            aliases=("answer_similarity", "sas", "语义相似度", "語意相似度")),
     *Rubric().metrics,
     _wording("support_lexical", "wording of the answer that stands in the retrieved passages; not faithfulness"),
     _wording("number_support", "figures of the answer that stand in the retrieved passages / its figures"),
     _wording("name_support", "names of the answer that stand in the retrieved passages / its names"),
+    _rate("correct_outcome", variant="answered with a right citation, or rightly refused / labelled"),
     _rate("answer_precision", variant="answered, answerable and hit / answered"),
     _rate("over_refusal", "lower", variant="refused / answerable"),
     _rate("under_refusal", "lower", variant="answered / unanswerable"),

@@ -15,24 +15,50 @@ Number = Annotated[float, Field(strict=True)]
 _CONFIG = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
 
-_SCALES = ((-1, 1), (-2, 2), (1, 5), (1, 10), (0, 100))
+CLIP = 1e-6
+"""How far beyond an end of its range a value is taken for the end: a float32 cosine of 1 is 1.00000011921."""
+
+COSINES = frozenset({"semantic_similarity"})
+"""Metrics whose values from -1 to 1 enter a total as they are, beside scores from 0 to 1."""
+
+_SCALES = ((-1, 1, 0), (-2, 2, 1.01), (1, 5, 1.01), (1, 10, 5), (0, 100, 10))
+"""Low and high of a scale, and what some value must lie beyond: else all of them are on a narrower one."""
 
 
 def declare_step(name: str, low: float, high: float) -> str:
     """Word how to declare the scale that values from low to high may be on, for a refusal.
 
+    A scale is proposed only where the values use more of it than a narrower one has.
+
     Examples
     --------
     >>> declare_step("faithfulness", 1, 4)
     "declare its scale: metrics=[rn.Metric('faithfulness', 1, 5)] if it is 1..5"
+    >>> declare_step("faithfulness", 0, 1.01)
+    "declare its scale: metrics=[rn.Metric('faithfulness', low, high)]"
     """
-    fits = [(a, b) for a, b in _SCALES if a <= low and high <= b and (low < 0 or a >= 0)]
+    fits = [
+        (a, b)
+        for a, b, narrower in _SCALES
+        if a <= low and high <= b and (low < 0) == (a < 0) and max(high, -low) > narrower
+    ]
     if not fits:
         return f"declare its scale: metrics=[rn.Metric({name!r}, low, high)]"
     (a, b), *_ = fits
     other = "; divide by 100 if these are percent" if b == 100 else ""
     other = "; empty the cells of -1 if it stands for a failed score" if low == -1 else other
     return f"declare its scale: metrics=[rn.Metric({name!r}, {a}, {b})] if it is {a}..{b}{other}"
+
+
+def scale_of(name: str, low: float, high: float) -> tuple[float, float]:
+    """Return the ends between which a metric is added up and shown beside others: of a cosine 0 and 1.
+
+    Examples
+    --------
+    >>> scale_of("semantic_similarity", -1, 1), scale_of("preference", -1, 1)
+    ((0.0, 1.0), (-1, 1))
+    """
+    return (0.0, 1.0) if name in COSINES and (low, high) == (-1, 1) else (low, high)
 
 
 def metric_name(name: str) -> str:
@@ -74,6 +100,9 @@ class Metric:
         Other names of the same thing; readers rename them.
     variant : str
         What exactly is computed, where tools differ.
+    grades_refusals : bool
+        Whether it tells a correct refusal from an invented answer. Any other metric does not apply to questions
+        that gold calls unanswerable: else inventing an answer could raise its mean.
 
     Examples
     --------
@@ -92,12 +121,18 @@ class Metric:
     weight: Annotated[Number, Field(ge=0, allow_inf_nan=False)] = 1.0
     aliases: Needs = ()
     variant: str = ""
+    grades_refusals: Annotated[bool, Field(strict=True)] = False
 
     @model_validator(mode="after")
     def _range_is_open(self) -> Metric:
         if math.isnan(self.low) or math.isnan(self.high) or not self.low < self.high:
             raise ValueError(f"range of {self.name!r} is {self.low}..{self.high}; low must lie below high")
         return self
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The ends between which it is added up and shown beside others, as `scale_of` says."""
+        return scale_of(self.name, self.low, self.high)
 
     @property
     def bounded(self) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
 _CONFIG = ConfigDict(extra="forbid", hide_input_in_errors=True)
@@ -15,7 +15,7 @@ Operator = Literal[">=", "<="]
 
 @dataclass(frozen=True, config=_CONFIG)
 class Gate:
-    """A bar that a metric's mean must reach: ``value op at``.
+    """A threshold that a metric's mean must meet: ``value op threshold``.
 
     Parameters
     ----------
@@ -24,19 +24,22 @@ class Gate:
     metric : str
         A metric of the means frame, or ``weighted_score``.
     op : {">=", "<="}
-    at : float
-        The bar, in the metric's own units (a rate of 80 % is 0.8).
+    threshold : float
+        In the metric's own units (a rate of 80 % is 0.8). ``at``, its name in version 0.1, is still read.
+    advisory : bool
+        Whether it is shown only and never blocks.
 
     Examples
     --------
-    >>> Gate("G1", "answer_precision", ">=", 0.80).at
+    >>> Gate("G1", "answer_precision", ">=", 0.80).threshold
     0.8
     """
 
     name: str
     metric: str
     op: Operator
-    at: float = Field(strict=True, allow_inf_nan=False)
+    threshold: float = Field(strict=True, allow_inf_nan=False, validation_alias=AliasChoices("threshold", "at"))
+    advisory: bool = Field(default=False, strict=True)
 
 
 DEFAULT_GATES: tuple[Gate, ...] = (

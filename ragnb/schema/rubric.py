@@ -94,8 +94,10 @@ class Rubric(BaseModel):
     """A rubric: dimensions scored on one scale, what earns which score, and when a sample passes.
 
     Without bands and anchors of its own, a dimension named accuracy, completeness or clarity takes those that come
-    with ragnb for 1 to 10, in the language of the run. More is better in every dimension. `passing` holds one of
-    them against a bar; `decimals` False refuses 7.5. An anchor scores every dimension.
+    with ragnb for 1 to 10, in the language of the run. More is better in every dimension. `passing` compares
+    one of them with a threshold; `decimals` False refuses 7.5. An anchor scores every dimension.
+    `grades_refusals` says whether the bands reward a correct refusal, so that scores of unanswerable questions
+    enter the total: by default where accuracy has the bands that come with ragnb.
 
     Examples
     --------
@@ -114,6 +116,7 @@ class Rubric(BaseModel):
     passing: Annotated[Gate, BeforeValidator(_named)] = Gate("passing", "accuracy", ">=", 7.0)
     anchors: tuple[Anchor, ...] = ()
     decimals: StrictBool = True
+    grades_refusals: StrictBool | None = None
 
     @model_validator(mode="after")
     def _holds_together(self) -> Rubric:
@@ -136,14 +139,14 @@ class Rubric(BaseModel):
     def _check_passing(self, names: list[str]) -> None:
         gate = self.passing
         if gate.metric not in names:
-            step = f"say from where on an answer passes: passing: {{metric: {names[0]}, op: '>=', at: …}}"
+            step = f"say from where on an answer passes: passing: {{metric: {names[0]}, op: '>=', threshold: …}}"
             why = f"{gate.metric!r} is no dimension; {did_you_mean(gate.metric, names)}. Or {step}"
             raise refuse(why, "passing", "metric")
         if gate.op != ">=":
             raise refuse("'<=' is not taken, as more is better in every dimension; write '>='", "passing", "op")
-        if not self.low <= gate.at <= self.high:
-            why = f"{gate.at:g} lies off the scale {self.low:g} to {self.high:g}; write a score of it"
-            raise refuse(f"{why}: passing: {{…, at: …}}", "passing", "at")
+        if not self.low <= gate.threshold <= self.high:
+            why = f"{gate.threshold:g} lies off the scale {self.low:g} to {self.high:g}; write a score of it"
+            raise refuse(f"{why}: passing: {{…, threshold: …}}", "passing", "threshold")
 
     def _check_score(self, score: float | None, name: str, names: list[str], place: int) -> None:
         where = ("anchors", place, "scores")
@@ -158,7 +161,11 @@ class Rubric(BaseModel):
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """Its dimensions as metrics, with their range and weight."""
+        graded = self.grades_refusals
+        if graded is None:
+            graded = any(d.name == "accuracy" and not d.bands for d in self.dimensions)
         known: dict[str, Any] = {"kind": "ordinal", "family": RUBRIC, "needs": ("answer", "question")}
+        known["grades_refusals"] = graded
         return tuple(Metric(d.name, self.low, self.high, weight=d.weight, **known) for d in self.dimensions)
 
     def weighed(self, weights: Mapping[str, float]) -> Rubric:

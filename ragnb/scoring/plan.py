@@ -146,15 +146,16 @@ def _name_of(embeddings: Client | Local | None) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def in_range(value: float, *, cosine: bool) -> tuple[float | None, str | None]:
-    """Return a value of [0, 1] without the last bits of its arithmetic, and what is to be said of it.
+def in_range(value: float, *, low: float = 0.0, cosine: bool = False) -> tuple[float | None, str | None]:
+    """Return a value of [low, 1] without the last bits of its arithmetic, and what is to be said of it.
 
     Examples
     --------
-    >>> in_range(0.9999999999, cosine=False), in_range(-0.25, cosine=True)
-    ((1.0, None), (0.0, 'a cosine of -0.25 counts as 0'))
+    >>> in_range(0.9999999999), in_range(-0.25, cosine=True), in_range(-0.25, low=-1, cosine=True)
+    ((1.0, None), (0.0, 'a cosine of -0.25 counts as 0'), (-0.25, None))
     """
     rounded = round(value, 8)
-    if cosine and rounded < 0:
-        return 0.0, f"a cosine of {rounded:.2g} counts as 0"
-    return (rounded, None) if math.isfinite(value) and 0 <= rounded <= 1 else (None, f"{value:g} is outside 0..1")
+    if cosine and rounded < low:
+        return low, f"a cosine of {rounded:.2g} counts as {low:g}"
+    fits = math.isfinite(value) and low <= rounded <= 1
+    return (rounded, None) if fits else (None, f"{value:g} is outside {low:g}..1")

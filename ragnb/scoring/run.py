@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.schema import Metric, Profile, note_row
+from ragnb.schema import METRICS, Metric, Profile, note_row
 from ragnb.scoring.asking import Asker, Nothing
 from ragnb.scoring.plan import Local, Plan, in_range, planned
 from ragnb.scoring.ragas import Embed, collected, opened
@@ -86,7 +86,7 @@ def evaluate(
     Notes
     -----
     Metrics by ragas 0.4 are its current collections; context_precision is judged against the reference answer,
-    factual_correctness is rounded to two decimals, a negative cosine counts as 0. A case whose
+    factual_correctness is rounded to two decimals, a negative answer_relevancy counts as 0. A case whose
     ``retrieved_contexts`` is ``[]`` has context_recall 0, and no context_precision. ``scoring.expected`` counts
     the calls beforehand.
 
@@ -172,7 +172,8 @@ def _work(plan: Plan) -> Callable[[Cell], Awaitable[Outcome]]:
                 found = await collected(scorer, inputs, asker, embed)
         except Nothing as why:
             return _missing(str(why))
-        value_or_none, said = in_range(found, cosine=bool(scorer.embeds))
+        low = METRICS[scorer.name].low if scorer.name in METRICS else 0.0
+        value_or_none, said = in_range(found, low=low, cosine=bool(scorer.embeds))
         return Outcome.failed(said or "") if value_or_none is None else Outcome("ok", value_or_none, said)
 
     return work

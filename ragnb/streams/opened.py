@@ -10,6 +10,7 @@ import os
 import shutil
 import tempfile
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -196,14 +197,31 @@ def _canonical(
     frame = stream.frame
     if isinstance(results := frame.collect_schema().get("results"), pl.Struct):
         frame = frame.with_columns(spread(results)).drop("results")
-    have = frame.collect_schema().names()
+    kinds = frame.collect_schema()
+    have = kinds.names()
     if haystack.sniff(set(have)) or trulens.sniff(set(have)):
         raise RagnbError(
             f"{place(file)}{stream.rows:,} rows of a table of TruLens or haystack are more than is laid out anew "
             "at once; read its parts with rn.read_scores and write them as Parquet"
         )
     own = [metric for metric in metrics or () if isinstance(metric, Metric)]
-    names = rename_map(have, picks=picks, metrics=own, file=file)
+
+    def filled(name: str) -> pl.Expr:
+        cell = pl.col(name)
+        return cell.is_not_null() & (cell.str.strip_chars() != "" if kinds[name] == pl.String else pl.lit(True))
+
+    def alternate(*some: str) -> bool:
+        both = pl.sum_horizontal(filled(name).cast(pl.Int8) for name in some).max()
+        return int(frame.select(both).collect(engine="streaming").item()) < 2
+
+    names = rename_map(have, picks=picks, metrics=own, file=file, alternate=alternate)
+    for target in [target for target, n in Counter(names.values()).items() if n > 1]:
+        first, *others = (name for name in have if names.get(name) == target)
+        cells = pl.coalesce(pl.when(filled(name)).then(pl.col(name)) for name in (first, *others))
+        frame = frame.with_columns(cells.alias(first)).drop(others)
+        report.add("mapped", ", ".join(others), f"{target}, where {first!r} is empty", stream.rows)
+        have = [name for name in have if name not in others]
+        names = {name: meant for name, meant in names.items() if name in have}
     renamed = Lossy()
     named = apply_names({name: [name] for name in have}, names, renamed)
     report.rows += [{**row, "n": stream.rows} for row in renamed.rows]
@@ -225,4 +243,4 @@ def _canonical(
         frame, columns = frame.with_columns(made).select("sample_id", *columns), ["sample_id", *columns]
         report.add("made", "sample_id", "position of the row", stream.rows)
     held = {metric.name: metric for metric in declared(metrics, columns, dict(METRICS))}
-    stream.frame = typed(frame, held, file)
+    stream.frame = typed(frame, held, file, report)

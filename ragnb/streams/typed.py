@@ -11,9 +11,9 @@ from ragnb.errors import RagnbError, listing, place
 from ragnb.readers.cells import MISSING_WORDS
 from ragnb.readers.contract import CONTEXTS, IDS, case_cells
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.numbers import SLACK, other_values
+from ragnb.readers.numbers import ROUNDED, other_values
 from ragnb.readers.raw import Raw
-from ragnb.schema import Metric
+from ragnb.schema import CLIP, Metric
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,8 +22,10 @@ _TEXTS = ("question", "answer", "ground_truth_answer")
 _NUMBER = r"^[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d{1,4})?$"
 
 
-def typed(frame: pl.LazyFrame, metrics: Mapping[str, Metric], file: str) -> pl.LazyFrame:
+def typed(frame: pl.LazyFrame, metrics: Mapping[str, Metric], file: str, report: Lossy) -> pl.LazyFrame:
     """Return a query whose metrics are floats, and whose identifiers and case texts are texts.
+
+    Values that are taken for an end of their range are counted in the report, by one query over all metrics.
 
     Raises
     ------
@@ -35,28 +37,39 @@ def typed(frame: pl.LazyFrame, metrics: Mapping[str, Metric], file: str) -> pl.L
     >>> import polars as pl
     >>> from ragnb.schema import METRICS
     >>> query = pl.LazyFrame({"sample_id": [7.0], "faithfulness": ["True"]})
-    >>> typed(query, {"faithfulness": METRICS["faithfulness"]}, "s.parquet").collect().rows()
+    >>> typed(query, {"faithfulness": METRICS["faithfulness"]}, "s.parquet", Lossy()).collect().rows()
     [('7', 1.0)]
     """
     import polars as pl
 
     made: list[pl.Expr] = []
+    moved: dict[tuple[str, float], pl.Expr] = {}
     worded = []
     for name, kind in frame.collect_schema().items():
         if name in metrics:
             if isinstance(kind, pl.String | pl.Categorical | pl.Enum):
                 worded.append(name)
-            made.append(_metric(metrics[name], kind).alias(name))
+            value = _number(name, kind)
+            if metrics[name].bounded and (kind.is_numeric() or name in worded):
+                low, high = float(metrics[name].low), float(metrics[name].high)
+                moved[name, low] = (value < low) & (value >= low - CLIP)
+                moved[name, high] = (value != high) & (value >= high - ROUNDED) & (value <= high + CLIP)
+                value = pl.when(moved[name, low]).then(low).when(moved[name, high]).then(high).otherwise(value)
+            made.append(value.alias(name))
         elif name in IDS or name in _TEXTS:
             made.append((_id(name, kind) if name in IDS else _text(name, kind)).alias(name))
     for name in worded:
-        lost = _metric(metrics[name], pl.String()).is_null() & ~_word(name).is_in(list(MISSING_WORDS))
+        lost = _number(name, pl.String()).is_null() & ~_word(name).is_in(list(MISSING_WORDS))
         found = frame.filter(lost).select(name, "sample_id").head(1).collect(engine="streaming")
         if len(found):
             raise RagnbError(
                 f"{place(file)}column {name!r}: found {found[name][0]!r} (sample_id {found['sample_id'][0]!r}), "
                 "expected a number or an empty cell"
             )
+    counts = [near.sum().alias(str(i)) for i, near in enumerate(moved.values())]
+    counted = frame.select(counts).collect(engine="streaming").row(0) if counts else ()
+    for (name, end), n in zip(moved, counted, strict=True):
+        report.add("clipped", name, f"within {CLIP:g} of {end:g}", n)
     return frame.with_columns(made)
 
 
@@ -66,24 +79,18 @@ def _word(name: str) -> pl.Expr:
     return pl.col(name).cast(pl.String).str.strip_chars().str.to_lowercase()
 
 
-def _metric(metric: Metric, kind: pl.DataType) -> pl.Expr:
-    """Return a metric as floats, what lies within 1e-9 of an end of its range on that end."""
+def _number(name: str, kind: pl.DataType) -> pl.Expr:
+    """Return a column of numbers, truth values or words for them as floats; any other as it is."""
     import polars as pl
 
-    value = pl.col(metric.name)
+    value = pl.col(name)
     if isinstance(kind, pl.String | pl.Categorical | pl.Enum):
-        word = _word(metric.name)
+        word = _word(name)
         number = pl.when(word.str.contains(_NUMBER)).then(word).cast(pl.Float64, strict=False)
         value = pl.when(word == "true").then(1.0).when(word == "false").then(0.0).otherwise(number)
     elif kind.is_numeric() or kind in (pl.Boolean, pl.Null):
         value = value.cast(pl.Float64).fill_nan(None)
-    else:
-        return value
-    if not metric.bounded:
-        return value
-    low, high = float(metric.low), float(metric.high)
-    below = (value < low) & (value >= low - SLACK)
-    return pl.when(below).then(low).when((value - high).abs() <= SLACK).then(high).otherwise(value)
+    return value
 
 
 def _id(name: str, kind: pl.DataType) -> pl.Expr:

@@ -8,12 +8,15 @@ from ragnb.traces.label import join_report, label_traces
 from ragnb.traces.rates import RATES, outcome_counts, refusal_metrics
 from ragnb.traces.repeated import repeated_answers
 from ragnb.traces.sampling import sample_by_hash
+from ragnb.traces.unanswerable import count_unanswerable, mark_unanswerable
 
 __all__ = [
     "RATES",
     "check_gold",
+    "count_unanswerable",
     "join_report",
     "label_traces",
+    "mark_unanswerable",
     "outcome_counts",
     "refusal_metrics",
     "repeated_answers",

@@ -11,11 +11,13 @@ import numpy as np
 from ragnb.errors import RagnbError, did_you_mean, unknown
 from ragnb.readers.frames import as_called, canonical
 from ragnb.readers.raw import collector_paused
+from ragnb.schema import METRICS
 from ragnb.traces import answers, columns, facts, outcomes
 from ragnb.traces.answers import FEW, Split
 from ragnb.traces.columns import Flags, Lists
 from ragnb.traces.engines import Made, as_brought, assemble, with_gold, workable
 from ragnb.traces.join import Met, match, report_of, warn_of_repeats
+from ragnb.traces.unanswerable import mark_unanswerable
 from ragnb.traces.wanted import Floats, Gold
 
 Join = Literal["auto", "question"]
@@ -70,6 +72,7 @@ def label_traces(
         ``citations_predicted``, ``citations_flagged`` (a list stands in the text that cannot be taken whole),
         and the rates of `RATES`: 0/1 (``retrieval_recall`` and ``reciprocal_rank`` in [0, 1]), nan where the
         rate does not apply, and ``<rate>__status`` (``ok, not_applicable, failed, missing``) that says why.
+        Scores that the traces bring along do not apply to unanswerable questions (see `mark_unanswerable`).
         A pandas frame's ``attrs["join"]`` is the `join_report`.
 
     Raises
@@ -116,7 +119,8 @@ def label_traces(
             "n_citations_flagged": int(flagged.sum()),
             "n_partial": int((done["partial"] == 1).sum()),
         }
-        out: Frame = as_called(as_brought(assemble(frame, made, told), traces), named, traces)
+        labelled = mark_unanswerable(assemble(frame, made, told), metrics=METRICS.values())
+        out: Frame = as_called(as_brought(labelled, traces), named, traces)
         return out
 
 
@@ -138,9 +142,11 @@ def _made(
     failed: Flags,
 ) -> Made:
     answerable = wanted.answerable_rows()
-    rates = outcomes.rates(done, answerable) | retrieval
-    rates["compliance"] = np.where(wanted.row >= 0, rates["compliance"], np.nan)
     label = outcomes.labels(done, answerable)
+    # Where gold names no ids, answers have no label, and the share among refusals alone would mean nothing.
+    outcome = outcomes.correct(label) if wanted.ids is not None else np.full(len(label), np.nan)
+    rates = {"correct_outcome": outcome} | outcomes.rates(done, answerable) | retrieval
+    rates["compliance"] = np.where(wanted.row >= 0, rates["compliance"], np.nan)
     words = {
         "label": (label, outcomes.LABELS),
         "miss": (outcomes.misses(label, rates["retrieval_hit"]), outcomes.MISSES),
@@ -149,7 +155,7 @@ def _made(
     return Made(done, words, predicted, flagged, rates, statuses)
 
 
-def join_report(traces: Any, gold: Any, *, join: Join = "auto") -> dict[str, Any]:
+def join_report(traces: Any, *, gold: Any, join: Join = "auto") -> dict[str, Any]:
     """Return how traces and gold meet: counts, and the first 50 names behind each.
 
     Parameters
@@ -169,7 +175,7 @@ def join_report(traces: Any, gold: Any, *, join: Join = "auto") -> dict[str, Any
     --------
     >>> import pandas as pd
     >>> gold = pd.DataFrame({"question": ["x", "y"], "answerable": [True, False]})
-    >>> report = join_report(pd.DataFrame({"question": ["x", "z"], "answer": ["a", "b"]}), gold)
+    >>> report = join_report(pd.DataFrame({"question": ["x", "z"], "answer": ["a", "b"]}), gold=gold)
     >>> report["unmatched"], report["gold_without_trace"]
     (['z'], ['y'])
     """

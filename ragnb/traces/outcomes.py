@@ -52,6 +52,18 @@ def rates(done: Mapping[str, Floats], answerable: Floats) -> dict[str, Floats]:
     }
 
 
+def correct(label: Codes) -> Floats:
+    """Return 1 for an answer with a right citation or a correct refusal, 0 for another label, nan for none.
+
+    Examples
+    --------
+    >>> correct(np.array([0, 1, 4, -1], dtype=np.int8))
+    array([ 1.,  1.,  0., nan])
+    """
+    good = [LABELS.index("OK"), LABELS.index("REFUSAL_OK")]
+    return np.where(label < 0, np.nan, np.isin(label, good).astype(float))
+
+
 def statuses(
     scored: Mapping[str, Floats], done: Mapping[str, Floats], answerable: Floats, failed: Flags
 ) -> dict[str, Codes]:
@@ -75,7 +87,7 @@ def statuses(
     refused = done["refused"]
     outside = dict.fromkeys(scored, answerable == 0)
     outside |= {"answer_precision": refused == 1, "under_refusal": answerable == 1}
-    outside["compliance"] = np.zeros(len(refused), dtype=bool)
+    outside |= dict.fromkeys(("correct_outcome", "compliance"), np.zeros(len(refused), dtype=bool))
     failed = failed & np.isnan(refused)
     out = {}
     for name, values in scored.items():

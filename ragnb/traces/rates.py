@@ -67,13 +67,8 @@ def refusal_metrics(
     names = _chosen(labelled, metrics)
     found = moments(labelled, metrics=names, doc=doc, cluster=cluster, by=by)
     means = found.means(doc_weights=doc_weights, level=level)
-    rates = means["metric"] != "weighted_score"
-    attrs = dict(means.attrs)
-    for name in ("g_eff", "top"):
-        attrs[name] = type(attrs[name])(v for v, keep in zip(attrs[name], rates, strict=True) if keep)
-    means = means[rates].reset_index(drop=True)
+    means = means[means["role"] != "total"].reset_index(drop=True)
     means["numerator"] = plain_sums(found).ravel()
-    means.attrs = attrs
     return means
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import pandas as pd
 
 from ragnb.weights.added import add_label, indicators
-from ragnb.weights.check import check_weights, nfc
+from ragnb.weights.check import check_weights, nfc, present_weights
+from ragnb.weights.clusters import question_columns
 from ragnb.weights.columns import as_pandas, numeric, score_columns
 from ragnb.weights.effective import effective_weights
 from ragnb.weights.engines import collected, column_names, numbered, opened, score_of
@@ -28,9 +29,9 @@ from ragnb.weights.table import plain_sums
 __all__ = [
     "MetricsArgument", "Moments", "add_label", "as_pandas", "check_weights", "collected", "column_names",
     "effective_weights", "held", "histogram", "indicators", "ledger", "moments", "nfc", "notes", "numbered",
-    "numeric", "opened", "plain_sums", "quantiles", "sample_weight", "score_columns", "score_of", "scored",
-    "total_rises",
-    "weigh", "weighted_means", "weighted_score", "why_no_total",
+    "numeric", "opened", "plain_sums", "present_weights", "quantiles", "question_columns", "sample_weight",
+    "score_columns", "score_of", "scored", "total_rises", "weigh", "weighted_means", "weighted_score",
+    "why_no_total",
 ]  # fmt: skip
 
 
@@ -57,7 +58,8 @@ def weighted_means(
     metrics : names or Metric objects, optional
         None takes the columns that METRICS declares; objects add to them; names select.
     metric_weights, doc_weights : mapping of name to weight, optional
-        Finite, ≥ 0, not all zero; 1.0 for a name that is not given.
+        Finite, ≥ 0; 0 leaves the metric or document out; 1.0 for a name that is not given. A metric that is
+        neither in the table nor in METRICS is refused; one that is known but absent, and an absent document, warn.
     by : str, optional
         A column to group by: one block of rows a value, last the rows without one. By the document column itself
         each row is a cluster (see `notes`), as a document alone has no interval.
@@ -76,17 +78,20 @@ def weighted_means(
     -------
     DataFrame
         ``[by,] metric, weight, value, low, high, se, n, n_missing, n_failed, n_not_applicable, n_clusters,
-        n_eff``; the last row of a group is ``weighted_score``. ``value`` is Σ v·s / Σ v over scored samples,
-        nan where there is none; ``low, high`` is Wilson's interval on the metric's range at the size that the
-        delete-one-cluster jackknife gives, with Student's t (see ``stats.mean_interval``), nan with fewer than two
-        clusters; ``n_eff`` is Kish's. ``weight`` is nan for a rate outside the total. ``attrs`` holds ranges and
-        directions.
+        n_eff, df, cluster_unit, range_low, range_high, better, kind, role, level, top_share, top_cluster,
+        reason``; the last row of a group is ``weighted_score``, whose role is ``total``. ``value`` is Σ v·s / Σ
+        v over scored samples, nan where there is none; ``low, high`` is Wilson's interval on the metric's range
+        at the size that the delete-one-cluster jackknife gives, with Student's t (see ``stats.mean_interval``),
+        nan with fewer than two clusters; ``n_eff`` is Kish's; ``df`` is 1/Σh² − 1 over the clusters' shares h.
+        ``weight`` is nan for a rate outside the total. ``cluster_unit`` is ``document``, ``cluster`` or
+        ``row``; ``top_cluster`` a cluster with the largest share, ``top_share``. ``reason`` says why there is
+        no weighted score.
 
     Raises
     ------
     RagnbError
-        For weights that are none, unknown metrics or columns, values outside their range, metrics of different
-        ranges, and a number whose status is ``failed``.
+        For weights that are none or leave nothing, unknown metrics or columns, values outside their range, metrics
+        of different ranges, and a number whose status is ``failed``.
 
     Examples
     --------

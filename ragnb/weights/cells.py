@@ -33,9 +33,11 @@ class Cells:
     n : (C,) float
         Rows of the cell.
     sums : (C, K) float
-        Σx, x centred on the middle of the metric's range.
+        Σx, x centred.
     cross : (C₁, K, K) float
         Σxxᵀ of the cells with cluster −1, in their order.
+    centre : (K,) float
+        What each metric is centred on, see `centres`.
     """
 
     group: Codes
@@ -45,6 +47,7 @@ class Cells:
     n: Array
     sums: Array
     cross: Array
+    centre: Array
 
     @property
     def size(self) -> int:
@@ -52,15 +55,24 @@ class Cells:
         return len(self.n)
 
 
-def centres(metrics: Sequence[Metric]) -> Array:
-    """Return what each metric is centred on: the middle of its range, 0 where it has none.
+def centres(metrics: Sequence[Metric], means: Sequence[float] | None = None) -> Array:
+    """Return what each metric is centred on: the middle of its scale, else the mean of its scores.
+
+    Sums of squares about 0 lose the spread of scores that are large beside it.
 
     Examples
     --------
-    >>> centres([Metric("a"), Metric("b", 1, 5)])
-    array([0.5, 3. ])
+    >>> centres([Metric("a"), Metric("b", 1, 5), Metric("latency", 0, float("inf"))], [0.9, 2.0, 350.0])
+    array([  0.5,   3. , 350. ])
     """
-    return np.array([(m.low + m.high) / 2 if m.bounded else 0.0 for m in metrics], dtype=float)
+    own = [0.0] * len(metrics) if means is None else [mean if np.isfinite(mean) else 0.0 for mean in means]
+    return np.array([sum(m.scale) / 2 if m.bounded else at for m, at in zip(metrics, own, strict=True)])
+
+
+def _mean(values: Array) -> float:
+    there = values[~np.isnan(values)]
+    with np.errstate(over="ignore"):
+        return float(there.mean()) if len(there) else 0.0
 
 
 def reduce_rows(
@@ -78,7 +90,7 @@ def reduce_rows(
     named = [label for label in ([cluster] if doc is cluster else [cluster, doc]) if label.names]
     keys = [(group.codes, len(group.names)), *((label.codes + 1, len(label.names) + 1) for label in named)]
     key = Keys.of(keys, values, rows)
-    middles = centres(metrics)
+    middles = centres(metrics, [0.0 if m.bounded else _mean(x) for m, x in zip(metrics, values, strict=True)])
     if len(key.used) > rows / 2:
         own = np.cumsum(cluster.codes < 0) - 1 + len(cluster.names)
         alone = np.where(cluster.codes < 0, own, cluster.codes).astype(np.int64)
@@ -87,7 +99,7 @@ def reduce_rows(
         present = ~np.isnan(scores)
         x = np.where(present, scores - middles, 0.0)
         codes = (group.codes[order], doc.codes[order], alone[order], present)
-        return Cells(*codes, np.ones(rows), x, np.empty((0, width, width)))
+        return Cells(*codes, np.ones(rows), x, np.empty((0, width, width)), middles)
     row, there = key.row, key.present(values)
     single = cluster.codes[row] < 0
     sums, cross = np.zeros(there.shape), np.zeros((int(single.sum()), width, width))
@@ -98,7 +110,7 @@ def reduce_rows(
         for j in range(k + 1 if len(cross) else 0):
             both = key.sums(x * (values[j] - middles[j]))
             cross[:, k, j] = cross[:, j, k] = np.where(there[:, k] & there[:, j], both, 0.0)[single]
-    return Cells(group.codes[row], doc.codes[row], cluster.codes[row], there, key.n, sums, cross)
+    return Cells(group.codes[row], doc.codes[row], cluster.codes[row], there, key.n, sums, cross, middles)
 
 
 Part = tuple[npt.NDArray[Any], int]

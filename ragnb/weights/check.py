@@ -6,12 +6,14 @@ import math
 import unicodedata
 import warnings
 from collections.abc import Collection, Mapping
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, place
+from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, place, unknown
+from ragnb.schema import METRICS
 
 
 def spelt(name: object) -> str:
@@ -42,7 +44,8 @@ def check_weights(weights: Mapping[str, Any] | None, what: str, *, source: objec
     Parameters
     ----------
     weights : mapping of name to weight, or None
-        Finite, ≥ 0, not all zero; booleans and strings are no weights. None and ``{}`` mean 1.0 everywhere.
+        Finite, ≥ 0; 0 leaves its name out. Booleans and strings are no weights. None and ``{}`` mean 1.0
+        everywhere.
     what : str
         ``metric_weights`` or ``doc_weights``, for the message.
     source : optional
@@ -63,7 +66,7 @@ def check_weights(weights: Mapping[str, Any] | None, what: str, *, source: objec
         raise RagnbError(f"{what}={weights!r} is no mapping; write {{name: weight}}")
     for name, value in (weights or {}).items():
         where = place(source, key=f"{what}.{name}")
-        if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        if isinstance(value, bool | np.bool_) or not isinstance(value, Real | Decimal):
             raise RagnbError(f"{where}{value!r} is no weight; write a number such as 0.3")
         number = _finite(value)
         if number is None or number < 0:
@@ -72,15 +75,49 @@ def check_weights(weights: Mapping[str, Any] | None, what: str, *, source: objec
         if key in checked:
             raise RagnbError(f"{where}the name stands twice (equal in Unicode form NFC); keep one of them")
         checked[key] = number
-    if checked and not any(checked.values()):
-        raise RagnbError(f"{place(source, key=what)}all weights are 0; give one a positive weight, such as 1.0")
     return checked
 
 
-def _finite(value: Real) -> float | None:
+def check_metric_weights(
+    weights: Mapping[str, Any] | None, names: Collection[str], *, stacklevel: int = 3
+) -> dict[str, float]:
+    """Return the metric weights as floats; an unknown name is refused, a known one that is absent warns.
+
+    Examples
+    --------
+    >>> check_metric_weights({"context_recall": 10}, ["context_recall"])
+    {'context_recall': 10.0}
+    """
+    checked = check_weights(weights, "metric_weights")
+    for name in checked:
+        if name not in names and name not in METRICS:
+            step = "A metric of your own is declared first: metrics=[Metric(name, low, high)]."
+            raise unknown("metric_weights", name, list(dict.fromkeys([*names, *METRICS])), step)
+    warn_unused(checked, names, "metric_weights", stacklevel=stacklevel + 1)
+    return checked
+
+
+def present_weights(weights: Mapping[str, float], names: Collection[str]) -> dict[str, float]:
+    """Return the weights of what occurs, names compared in Unicode form NFC.
+
+    Examples
+    --------
+    >>> present_weights({"a": 2.0, "b": 3.0}, ["b", "c"])
+    {'b': 3.0}
+    """
+    return {name: weight for name, weight in weights.items() if name in names or nfc(name) in names}
+
+
+def refuse_all_zero(left: bool, what: str) -> None:
+    """Refuse weights that leave nothing of a table."""
+    if not left:
+        raise RagnbError(f"{what}: all weights are 0; give one a positive weight, such as 1.0")
+
+
+def _finite(value: Real | Decimal) -> float | None:
     try:
         number = float(value)
-    except OverflowError:
+    except (OverflowError, ValueError):  # a whole number beyond floats, a signalling nan
         return None
     return number if math.isfinite(number) else None
 

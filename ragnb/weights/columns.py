@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,14 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb.errors import RagnbError, did_you_mean, listing, place
+from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, place
 from ragnb.readers.frames import native
-from ragnb.schema import STATUS_WORDS, Metric, declare_step
+from ragnb.schema import CLIP, STATUS_WORDS, Metric, declare_step
 from ragnb.weights.check import nfc, spelt
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
-SLACK = 1e-9
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,8 @@ def as_pandas(frame: Any) -> pd.DataFrame:
 def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
     """Return a metric's column as floats, nan where there is no score.
 
+    A value within 1e-6 of an end of the range, beyond it, is that end; a warning says so.
+
     Raises
     ------
     RagnbError
@@ -79,13 +81,22 @@ def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
     plain = column.dtype == np.float64
     values: Array = column.to_numpy() if plain else column.to_numpy(dtype=float, na_value=np.nan)
     least, most = np.fmin.reduce(values, initial=np.nan), np.fmax.reduce(values, initial=np.nan)
-    if np.isinf(least) or np.isinf(most) or least < metric.low - SLACK or most > metric.high + SLACK:
-        wrong = np.isinf(values) | (values < metric.low - SLACK) | (values > metric.high + SLACK)
+    if np.isinf(least) or np.isinf(most) or least < metric.low - CLIP or most > metric.high + CLIP:
+        wrong = np.isinf(values) | (values < metric.low - CLIP) | (values > metric.high + CLIP)
         position = int(np.argmax(wrong))
         raise RagnbError(
             f"column {metric.name!r}, row {frame.index[position]!r}: {float(values[position])!r} lies outside "
             f"{metric.low:g}..{metric.high:g}; {declare_step(metric.name, least, most)}"
         )
+    if least < metric.low or most > metric.high:
+        beyond = least if least < metric.low else most
+        warnings.warn(
+            f"column {metric.name!r}: {float(beyond)!r} and other values within {CLIP:g} of an end of "
+            f"{metric.low:g}..{metric.high:g} are taken for that end",
+            RagnbWarning,
+            stacklevel=2,
+        )
+        values = np.clip(values, metric.low, metric.high)
     return values
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ragnb.schema import Metric
 from ragnb.weights.cells import Flags
-from ragnb.weights.check import check_weights, warn_unused
+from ragnb.weights.check import check_metric_weights
 from ragnb.weights.columns import Array, score_columns
 from ragnb.weights.engines import scored_columns
 from ragnb.weights.finish import plan_total, weight_vector
@@ -92,8 +92,7 @@ def effective_weights(
     scores, chosen = scored(scores, metrics)
     scores = scored_columns(scores, chosen)
     values, _ = score_columns(scores, chosen)
-    checked = check_weights(metric_weights, "metric_weights")
-    warn_unused(checked, [m.name for m in chosen], "metric_weights", stacklevel=4)
+    checked = check_metric_weights(metric_weights, [m.name for m in chosen], stacklevel=4)
     vector = weight_vector(chosen, checked)
     plan = plan_total(chosen, vector, orient=orient, rescale=rescale, strict=strict)
     added = intercepts(chosen, plan.slopes, rescale=rescale)
@@ -131,7 +130,7 @@ def intercepts(metrics: Sequence[Metric], slopes: Array, *, rescale: bool) -> Ar
     >>> intercepts([Metric("a"), Metric("b")], np.array([-1.0, -1.0]), rescale=False).tolist()
     [1.0, 1.0]
     """
-    turned = np.array([m.low + m.high if s < 0 else 0.0 for m, s in zip(metrics, slopes, strict=True)])
-    moved = np.array([m.low if rescale and m.bounded else 0.0 for m in metrics])
+    turned = np.array([sum(m.scale) if s < 0 else 0.0 for m, s in zip(metrics, slopes, strict=True)])
+    moved = np.array([m.scale[0] if rescale and m.bounded else 0.0 for m in metrics])
     found: Array = np.where(turned != 0, turned * np.abs(slopes) - moved * np.abs(slopes), -moved * slopes)
     return found

@@ -11,9 +11,9 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, did_you_mean
 from ragnb.readers.frames import native
-from ragnb.schema import STATUS_WORDS, Metric
+from ragnb.schema import CLIP, STATUS_WORDS, Metric
 from ragnb.weights.cells import WORD, centres
-from ragnb.weights.columns import SLACK, as_pandas, score_columns
+from ragnb.weights.columns import as_pandas, score_columns
 
 Frame = nw.DataFrame[Any] | nw.LazyFrame[Any]
 Rows = TypeVar("Rows", nw.DataFrame[Any], nw.LazyFrame[Any], Frame)
@@ -130,7 +130,7 @@ def _faults(metric: Metric, value: nw.Expr, status: nw.Expr | None, number: bool
     """What must not be, row by row, and its words."""
     name = metric.name
     if number:
-        wrong = (value < metric.low - SLACK) | (value > metric.high + SLACK)
+        wrong = (value < metric.low) | (value > metric.high)
         wrong = wrong if metric.bounded else wrong | ~value.is_finite()
         faults = [(~value.is_null() & wrong, f"column {name!r} lies outside {metric.low:g}..{metric.high:g}")]
     else:
@@ -144,26 +144,32 @@ def _faults(metric: Metric, value: nw.Expr, status: nw.Expr | None, number: bool
 
 
 def laid_out(frame: Rows, metrics: Sequence[Metric]) -> tuple[Rows, list[tuple[nw.Expr, str]]]:
-    """Return the frame with the scores as ``__v0``, ``__v1`` …, statuses as ``__s0`` …, and what must not be."""
+    """Return the frame with the scores as ``__v0``, ``__v1`` …, statuses as ``__s0`` …, and what must not be.
+
+    ``__clipped`` says whether a score of the row lay within 1e-6 beyond an end of its range; it is that end.
+    """
     schema = frame.collect_schema()
-    new: dict[str, nw.Expr] = {}
+    new: dict[str, nw.Expr] = {"__clipped": nw.lit(False)}
     faults: list[tuple[nw.Expr, str]] = []
     for k, metric in enumerate(metrics):
         kind, status = schema[metric.name], f"{metric.name}__status"
-        new[f"__v{k}"] = score_of(metric.name, kind)
+        value = score_of(metric.name, kind)
+        below = (value < metric.low) & (value >= metric.low - CLIP)
+        above = (value > metric.high) & (value <= metric.high + CLIP)
+        least, most = nw.lit(float(metric.low)), nw.lit(float(metric.high))
+        new[f"__v{k}"] = nw.when(below).then(least).otherwise(nw.when(above).then(most).otherwise(value))
+        new["__clipped"] = new["__clipped"] | ((below | above) & ~value.is_null())
         if status in schema:
             new[f"__s{k}"] = _status(status, schema[status])
         word = nw.col(f"__s{k}") if status in schema else None
         faults += _faults(metric, nw.col(f"__v{k}"), word, _is_number(kind))
-    return (frame.with_columns(**new) if new else frame), faults
+    return frame.with_columns(**new), faults
 
 
 def any_fault(faults: Sequence[tuple[nw.Expr, str]]) -> nw.Expr:
-    """Return 1 for a row with a fault, else 0."""
-    if not faults:
-        return nw.lit(0, dtype=nw.Int64)
-    wrong = faults[0][0]
-    for fault, _ in faults[1:]:
+    """Return 1 for a row with a fault, or with a score that was clipped, else 0."""
+    wrong = nw.col("__clipped")
+    for fault, _ in faults:
         wrong = wrong | fault
     return nw.when(wrong).then(nw.lit(1, dtype=nw.Int64)).otherwise(nw.lit(0, dtype=nw.Int64))
 
@@ -173,11 +179,24 @@ def words_of(count: int) -> list[str]:
     return [f"__p{w}" for w in range(max(-(-count // WORD), 1))]
 
 
-def patterned(frame: Frame, metrics: Sequence[Metric], keys: Mapping[str, str]) -> nw.LazyFrame[Any]:
+def means_of(frame: Frame, metrics: Sequence[Metric]) -> list[float]:
+    """Return the mean of each metric without a finite range, by one query; 0 for the others."""
+    schema = frame.collect_schema()
+    asked = {f"m{k}": score_of(m.name, schema[m.name]).mean() for k, m in enumerate(metrics) if not m.bounded}
+    if not asked:
+        return [0.0] * len(metrics)
+    row = collected(swift(frame).select(**asked))
+    found = {name: row[name].to_list()[0] for name in asked}
+    return [float(found[f"m{k}"]) if pd.notna(found.get(f"m{k}")) else 0.0 for k in range(len(metrics))]
+
+
+def patterned(
+    frame: Frame, metrics: Sequence[Metric], keys: Mapping[str, str], middles: Sequence[float] | None = None
+) -> nw.LazyFrame[Any]:
     """Return the columns that are reduced, and nothing else.
 
-    They are the `keys` (new name to column), the pattern ``__p0`` …, centred scores ``__x0`` … (0 in a gap),
-    ``__f0`` and ``__a0`` … (failed, not applicable), scores ``__v0`` … and ``__bad``.
+    They are the `keys` (new name to column), the pattern ``__p0`` …, scores less `middles` ``__x0`` … (0 in a
+    gap), ``__f0`` and ``__a0`` … (failed, not applicable), scores ``__v0`` … and ``__bad``.
     """
     key = {name: key_of(frame, column) for name, column in keys.items()}
     named = [c for m in metrics for c in (m.name, f"{m.name}__status")]
@@ -188,7 +207,7 @@ def patterned(frame: Frame, metrics: Sequence[Metric], keys: Mapping[str, str]) 
     new = {**key, BAD: any_fault(faults)}
     zero, one = nw.lit(0, dtype=nw.Int64), nw.lit(1, dtype=nw.Int64)
     words = dict.fromkeys(words_of(len(metrics)), zero)
-    for k, centre in enumerate(centres(metrics).tolist()):
+    for k, centre in enumerate(centres(metrics).tolist() if middles is None else middles):
         value = nw.col(f"__v{k}")
         bit = nw.lit(2 ** (k % WORD), dtype=nw.Int64)
         words[f"__p{k // WORD}"] += nw.when(value.is_null()).then(zero).otherwise(bit)
@@ -225,12 +244,12 @@ def scored_columns(scores: Any, metrics: Sequence[Metric], *others: str) -> pd.D
 
 
 def explain(scores: Any, metrics: Sequence[Metric]) -> None:
-    """Raise the refusal of a frame that has a fault, in the words and with the row that pandas frames get.
+    """Refuse a frame that has a fault, or warn of scores that were clipped, in the words that pandas frames get.
 
     Raises
     ------
     RagnbError
-        Always.
+        For a fault, with its row.
     """
     schema = opened(scores).collect_schema()
     for metric in metrics:
@@ -238,13 +257,13 @@ def explain(scores: Any, metrics: Sequence[Metric]) -> None:
         if not _is_number(kind) and kind not in (nw.String, nw.Categorical, nw.Enum, nw.Unknown):
             raise RagnbError(f"column {metric.name!r} is of type {kind}, not a score; convert it to numbers")
     columns = [c for m in metrics for c in (m.name, f"{m.name}__status") if c in schema]
-    if stays_lazy(scores):
-        rows, faults = laid_out(opened(scores), metrics)
-        chosen = [*columns, "sample_id"] if "sample_id" in schema else columns
-        wrong = rows.with_columns(any_fault(faults).alias(BAD)).filter(nw.col(BAD) > 0)
-        frame = as_pandas(collected(wrong.select(*dict.fromkeys(chosen)).head(1000)).to_native())
+    if not stays_lazy(scores):
+        score_columns(scored_columns(scores, metrics), metrics)
+        return
+    rows, faults = laid_out(opened(scores), metrics)
+    chosen = [*columns, "sample_id"] if "sample_id" in schema else columns
+    for wrong in [nw.col("__clipped"), *(fault for fault, _ in faults)][::-1]:  # what is refused comes first
+        some = rows.filter(wrong).select(*dict.fromkeys(chosen)).head(1000)
+        frame = as_pandas(collected(some).to_native())
         frame.index = pd.Index(frame["sample_id"] if "sample_id" in schema else ["?"] * len(frame))
-    else:
-        frame = scored_columns(scores, metrics)
-    score_columns(frame, metrics)
-    raise RagnbError("the scores changed while they were read; store the query's result first")
+        score_columns(frame, metrics)

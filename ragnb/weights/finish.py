@@ -10,8 +10,11 @@ import numpy as np
 from ragnb import stats
 from ragnb.errors import RagnbError
 from ragnb.schema import Metric
-from ragnb.weights.cells import Cells, Flags, centres
+from ragnb.weights.cells import Cells, Flags
+from ragnb.weights.check import refuse_all_zero
 from ragnb.weights.columns import Array, Codes
+
+_LEAST, _VANISHING = 1e-300, 1e-140
 
 
 @dataclass(frozen=True)
@@ -21,15 +24,17 @@ class Plan:
     Attributes
     ----------
     weights : (K,) float
-        0 for a metric outside the total.
+        Relative to the largest; 0 for a metric outside the total.
     slopes : (K,) float
         The affine map of a metric into the total: −1 turns a lower-is-better metric round, 1/range rescales.
     centre, low, high : float
         The total's own centre and range; nan low where there is no total.
-    reason : (str, str)
-        Why there is no total, as a code (``mixed``, ``unbounded``) and its detail; empty where there is one.
+    least : float
+        The least that the total can be: below `low` where a cosine, which enters at its raw value, is negative.
     why_not : str
         Why there is no total, in words; empty where there is one.
+    reason : str
+        The same as a code (``mixed``, ``unbounded``), a colon and its detail.
     """
 
     weights: Array
@@ -37,12 +42,18 @@ class Plan:
     centre: float
     low: float
     high: float
+    least: float
     why_not: str = ""
-    reason: tuple[str, str] = ("", "")
+    reason: str = ""
 
 
 def weight_vector(metrics: Sequence[Metric], weights: Mapping[str, float]) -> Array:
     """Return the weight of each metric in the total, 0 for a rate that `weights` does not name.
+
+    Raises
+    ------
+    RagnbError
+        For weights of 0 that leave out every metric that would count.
 
     Examples
     --------
@@ -50,7 +61,39 @@ def weight_vector(metrics: Sequence[Metric], weights: Mapping[str, float]) -> Ar
     array([2., 0.])
     """
     own = [weights.get(m.name, m.weight if m.role == "quality" else 0.0) for m in metrics]
+    refuse_all_zero(any(own) or not any(m.weight for m in metrics if m.role == "quality"), "metric_weights")
     return np.array(own, dtype=float)
+
+
+def relative(weights: Array) -> Array:
+    """Return weights over the size of the largest, so that none overflows or vanishes.
+
+    The divisor is the power of two below the largest, which changes no digit.
+
+    Examples
+    --------
+    >>> relative(np.array([3.0, 0.5, 0.0])).tolist()
+    [1.5, 0.25, 0.0]
+    """
+    largest = float(weights.max(initial=0.0))
+    shares: Array = weights / (2.0 ** (np.frexp(largest)[1] - 1) if largest > 0 else 1.0)
+    shares[shares < _LEAST] = 0.0  # its inverse would overflow
+    return shares
+
+
+def document_weights(cells: Cells, names: Sequence[str], weights: Mapping[str, float]) -> Array:
+    """Return the weight of each document as `relative` to the largest, last that of rows without one.
+
+    Raises
+    ------
+    RagnbError
+        For weights of 0 that leave out every row.
+    """
+    own = np.array([weights.get(name, 1.0) for name in names] + [1.0])
+    used = np.bincount(cells.doc + 1, minlength=len(own)) > 0
+    own[~np.roll(used, -1)] = 0.0
+    refuse_all_zero(bool(own.any()) or not cells.size, "doc_weights")
+    return relative(own)
 
 
 def plan_total(
@@ -71,22 +114,25 @@ def plan_total(
     """
     used = [m for m, w in zip(metrics, weights, strict=True) if w > 0]
     lower = np.array([orient and m.better == "lower" for m in metrics], dtype=bool)
-    spans = {(0.0, 1.0) if rescale and m.bounded else (m.low, m.high) for m in used}
-    why, reason = "", ("", "")
+    spans = {(0.0, 1.0) if rescale and m.bounded else m.scale for m in used}
+    why, reason = "", ""
     if len(spans) > 1:
-        reason = "mixed", ", ".join(f"{m.name} {m.low:g}..{m.high:g}" for m in used)
-        why = f"metrics of different ranges are never added up ({reason[1]}); select metrics, or pass rescale=True"
+        listed = ", ".join(f"{m.name} {m.low:g}..{m.high:g}" for m in used)
+        reason = f"mixed: {listed}"
+        why = f"metrics of different ranges are never added up ({listed}); select metrics, or pass rescale=True"
     for metric in used:
         if orient and metric.better == "lower" and not metric.bounded:
-            reason = "unbounded", metric.name
+            reason = f"unbounded: {metric.name}"
             why = f"{metric.name!r} is lower-is-better and has no finite range; declare one, or orient=False"
     if why and strict:
         raise RagnbError(why)
     low, high = next(iter(spans)) if len(spans) == 1 and not why else (np.nan, np.nan)
-    width = np.array([m.high - m.low if rescale and m.bounded else 1.0 for m in metrics], dtype=float)
+    least = min([low, *(m.low for m in used if m.scale[0] != m.low)])
+    width = np.array([m.scale[1] - m.scale[0] if rescale and m.bounded else 1.0 for m in metrics], dtype=float)
     slopes = np.where(lower, -1.0, 1.0) / width
     centre = (low + high) / 2 if np.isfinite(low) and np.isfinite(high) else 0.0
-    return Plan(np.zeros(len(metrics)) if why else weights, slopes, centre, low, high, why, reason)
+    shares = np.zeros(len(metrics)) if why else relative(weights)
+    return Plan(shares, slopes, centre, low, high, least, why, reason)
 
 
 @dataclass(frozen=True)
@@ -122,8 +168,8 @@ def finish(
     With a_g = Σ v over a cluster's scored rows, A = Σ a_g, θ = Σ v s / A and u_g = Σ v (s − θ), the variance is
     (G−1)/G · Σ (u_g / (1 − a_g/A))² / A².
     """
-    v = doc_weight[cells.doc][:, None]
     sums, counts, squares = cell_columns(cells, plan)
+    v = _spread_weights(doc_weight[cells.doc][:, None], counts, cells.group, groups)
     changes = (np.diff(cells.group) != 0) | (np.diff(cells.cluster) != 0)
     starts = np.flatnonzero(np.append(True, changes))[: cells.size]
     weights = v * counts
@@ -140,15 +186,27 @@ def finish(
         parts = _add_single_rows(parts, cells, v, sums, counts, squares, theta, inverse)
     g, h2, inflated, share, where = parts
     se = stats.jackknife_se(total, g, inflated)
-    mid = np.append(centres(metrics), plan.centre)
+    mid = np.append(cells.centre, total_centre(cells, plan))
     value = np.where(usable, theta + mid, np.nan)
     g_eff = np.divide(1.0, h2, out=np.zeros_like(h2), where=h2 > 0)
-    ranges = np.array([[m.low, m.high] for m in metrics] + [[plan.low, plan.high]])
+    ranges = np.array([[m.low, m.high] for m in metrics] + [[plan.least, plan.high]])
     binary = np.array([m.kind == "binary" for m in metrics] + [False])
     low, high = stats.mean_interval(
         value, se, g_eff, n_eff, (ranges[:, 0], ranges[:, 1]), binary=binary, level=level
     )
+    endless = ~np.isfinite(ranges).all(axis=1)
+    alike = endless & ~(se > np.finfo(float).eps * np.abs(value))  # no range, no spread: nothing gives a width
+    low, high = (np.where(alike, np.nan, end) for end in (low, high))
     return Estimates(value, low, high, se, _by(n, first, empty), g, g_eff, n_eff, share, where)
+
+
+def _spread_weights(v: Array, counts: Array, group: Codes, groups: int) -> Array:
+    """Return document weights as shares of the largest in each mean, where squares of theirs would vanish."""
+    if not len(v) or v[v > 0].min(initial=np.inf) > _VANISHING:
+        return v
+    there = np.where(counts > 0, v, 0.0)
+    largest = _by(there, *_runs(group, groups), np.maximum)[group]
+    return np.divide(there, largest, out=np.zeros_like(there), where=largest > 0)
 
 
 def cell_columns(cells: Cells, plan: Plan) -> tuple[Array, Array, Array]:
@@ -157,7 +215,7 @@ def cell_columns(cells: Cells, plan: Plan) -> tuple[Array, Array, Array]:
     Examples
     --------
     >>> code, one = np.array([0]), np.ones((1, 1))
-    >>> cells = Cells(code, code, code, one > 0, np.array([4.0]), one, np.empty((0, 1, 1)))
+    >>> cells = Cells(code, code, code, one > 0, np.array([4.0]), one, np.empty((0, 1, 1)), np.array([0.5]))
     >>> plan = plan_total([Metric("a")], np.ones(1), orient=True, rescale=False)
     >>> [part.tolist() for part in cell_columns(cells, plan)]
     [[[1.0, 1.0]], [[4.0, 4.0]], []]
@@ -170,11 +228,23 @@ def cell_columns(cells: Cells, plan: Plan) -> tuple[Array, Array, Array]:
     sums[:, :width], sums[:, width] = cells.sums, cells.sums @ (plan.weights * plan.slopes) * share
     np.multiply(there, cells.n[:, None], out=counts[:, :width])
     np.multiply(scale > 0, cells.n, out=counts[:, width])
+    moved = np.zeros(cells.size)
+    if plan.weights.any() and not np.isfinite(plan.high - plan.low):  # metrics then have centres of their own
+        moved = (scale > 0) * ((there @ (plan.weights * cells.centre)) * share - total_centre(cells, plan))
+        sums[:, width] += cells.n * moved
     single = cells.cluster < 0 if len(cells.cross) else slice(0)
     inner = there[single] * (plan.weights * plan.slopes) * share[single, None]
     own = np.einsum("ckk->ck", cells.cross)
-    squares = np.column_stack([own, np.einsum("ci,cij,cj->c", inner, cells.cross, inner)])
-    return sums, counts, squares
+    total = np.einsum("ci,cij,cj->c", inner, cells.cross, inner)
+    total += moved[single] * (2 * sums[single, width] - cells.n[single] * moved[single])
+    return sums, counts, np.column_stack([own, total])
+
+
+def total_centre(cells: Cells, plan: Plan) -> float:
+    """Return what the weighted score is centred on: the middle of its range, else that of its metrics."""
+    if not plan.weights.any() or np.isfinite(plan.high - plan.low):
+        return plan.centre
+    return float(plan.weights @ cells.centre / plan.weights.sum())
 
 
 def _by(x: Array, first: Codes, empty: Flags, how: np.ufunc = np.add) -> Array:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from ragnb.readers.frames import native
 from ragnb.schema import Metric
+from ragnb.weights.clusters import question_columns, repeated_question
 from ragnb.weights.columns import factorized
 from ragnb.weights.engines import column_names
 
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def held(scores: Any, metrics: Sequence[Metric], *others: str | None) -> pd.DataFrame | None:
-    """Return the columns of scores and statuses, and `others`, with texts as categories; None for a query.
+def held(
+    scores: Any, metrics: Sequence[Metric], doc: str, cluster: str | None = None, by: str | None = None
+) -> pd.DataFrame | None:
+    """Return the columns of scores and statuses, and those that say what belongs together; None for a query.
 
-    None too where a column of another engine's frame is not there or no number: its query says what is wrong.
+    Texts of documents, clusters and groups come as categories; questions come where they may be the clusters. None
+    too where a column of another engine's frame is not there or no number: its query says what is wrong.
 
     Examples
     --------
@@ -31,6 +35,7 @@ def held(scores: Any, metrics: Sequence[Metric], *others: str | None) -> pd.Data
     ['float64', 'category']
     """
     named = [c for m in metrics for c in (m.name, f"{m.name}__status")]
+    others = (doc, cluster, by)
     wanted = dict.fromkeys([*named, *(name for name in others if name is not None)])
     have = column_names(scores)
     if any(name not in have and name != "doc_name" for name in others if name is not None):
@@ -38,11 +43,15 @@ def held(scores: Any, metrics: Sequence[Metric], *others: str | None) -> pd.Data
     if isinstance(scores, pd.DataFrame):
         columns = {name: scores[name] for name in wanted if name in have}
         coded = {name: _coded(column) for name, column in columns.items() if name not in named}
+        columns |= {name: scores[name] for name in question_columns(have, cluster) if name not in wanted}
         return pd.DataFrame(columns | coded, index=scores.index, copy=False)
     rows = native(scores)
     if isinstance(rows, nw.LazyFrame) or not all(rows.schema[m.name].is_numeric() for m in metrics):
         return None
-    frame = rows.select(*(name for name in wanted if name in have)).to_polars()
+    loose = cluster is None and (doc not in have or by == doc or rows.get_column(doc).null_count() > 0)
+    questions = repeated_question(rows) if loose else None
+    kept = [name for name in dict.fromkeys([*wanted, questions]) if name in have]
+    frame = rows.select(*kept).to_polars()
     return pd.DataFrame({name: _array(frame[name]) for name in frame.columns}, range(len(rows)), copy=False)
 
 

@@ -15,7 +15,7 @@ from ragnb.weights.check import check_weights
 from ragnb.weights.columns import Array, Codes, coded, labels, numeric
 from ragnb.weights.effective import shares
 from ragnb.weights.engines import BAD, doc_there, explain, grouped, opened, patterned, words_of
-from ragnb.weights.finish import plan_total, weight_vector
+from ragnb.weights.finish import plan_total, relative, weight_vector
 from ragnb.weights.grouped import columns_of, pattern_of
 
 Lift = tuple[int, float]
@@ -92,11 +92,11 @@ def total_rises(
     found = move(scores, metrics, lifts, checked, doc, part, parts)
     vector = weight_vector(tuple(metrics), check_weights(metric_weights, "metric_weights"))
     plan = plan_total(metrics, vector, orient=orient, rescale=rescale, strict=False)
-    share = shares(found.present, plan.weights)
-    total = float((found.weight * found.n)[share.sum(axis=1) > 0].sum())
+    share, weight = shares(found.present, plan.weights), relative(found.weight)
+    total = float((weight * found.n)[share.sum(axis=1) > 0].sum())
     places = [k for k, _ in lifts]
     rises: Array = np.zeros((parts, len(lifts)))
-    np.add.at(rises, found.part, found.weight[:, None] * found.sums * share[:, places] * plan.slopes[places])
+    np.add.at(rises, found.part, weight[:, None] * found.sums * share[:, places] * plan.slopes[places])
     rises = rises / total if total > 0 else np.full_like(rises, np.nan)
     return rises[0] if part is None else rises
 

@@ -29,7 +29,8 @@ def merge(self: Moments, other: Moments) -> Moments:
     Raises
     ------
     RagnbError
-        For moments that were made in another way.
+        For moments that were made in another way, also where questions repeat in one of them only. Parts that
+        share questions, such as repeats, need ``moments(..., cluster="sample_id")``: a part alone cannot know.
 
     Examples
     --------
@@ -48,11 +49,19 @@ def merge(self: Moments, other: Moments) -> Moments:
                 f"make both with moments(..., {what}=...) alike"
             )
     parts = (self, other)
+    told = [part.questions for part in parts if part.questions or (_loose(part) and not part.cluster)]
+    if len(set(told)) > 1:
+        key = next(name for name in told if name)
+        raise RagnbError(
+            f"rows without a document are clustered by {key!r} in one part and are independent in the other, as "
+            f"questions repeat in one only; make both with moments(..., cluster={key!r})"
+        )
     docs, clusters = _union(p.docs for p in parts), _union(p.clusters for p in parts)
     named = _union(tuple(name for name in p.groups if name is not None) for p in parts)
     groups = (*named, *([None] if any(None in p.groups for p in parts) else []))  # rows without one come last
     size = len(groups) if self.by is not None else 1
     counts, rows = np.zeros((size, len(self.metrics), 2), dtype=np.int64), np.zeros(size, dtype=np.int64)
+    centre = _middle(parts)
     moved = []
     for part in parts:
         group = _recode(part.groups, groups)[:-1] if self.by is not None else np.zeros(1, dtype=np.int64)
@@ -61,9 +70,46 @@ def merge(self: Moments, other: Moments) -> Moments:
         c = part.cells
         own = np.where(c.cluster < len(part.clusters), c.cluster, -1)
         codes = (group[c.group], _recode(part.clusters, clusters)[own], _recode(part.docs, docs)[c.doc])
-        moved.append((c, np.column_stack(codes)))
-    cells = add_up(moved)
-    return replace(self, cells=cells, groups=groups, docs=docs, clusters=clusters, counts=counts, rows=rows)
+        moved.append((_recentred(c, centre), np.column_stack(codes)))
+    cells, questions = add_up(moved), told[0] if told else None
+    return replace(
+        self,
+        cells=cells,
+        groups=groups,
+        docs=docs,
+        clusters=clusters,
+        counts=counts,
+        rows=rows,
+        questions=questions,
+    )
+
+
+def _loose(part: Moments) -> bool:
+    """Whether a row is a cluster of its own."""
+    cluster = part.cells.cluster
+    return bool(((cluster < 0) | (cluster >= len(part.clusters))).any())
+
+
+def _middle(parts: Sequence[Moments]) -> Array:
+    """The centre of all parts together: their own where it is one, else the mean of theirs."""
+    one, *rest = (part.cells.centre for part in parts)
+    counts = np.array([part.cells.n @ part.cells.present for part in parts])
+    total = counts.sum(axis=0)
+    mean = (counts * [one, *rest]).sum(axis=0) / np.where(total > 0, total, 1.0)
+    alike = np.all([one == other for other in rest], axis=0) | (total == 0)
+    return np.where(alike, one, mean)
+
+
+def _recentred(cells: Cells, centre: Array) -> Cells:
+    """Return the cells about another centre."""
+    moved = np.where(cells.present, cells.centre - centre, 0.0)
+    if not moved.any():
+        return replace(cells, centre=centre)
+    alone = cells.cluster < 0 if len(cells.cross) else slice(0)
+    d, s, n = moved[alone], cells.sums[alone], cells.n[alone]
+    both = np.einsum("ci,cj->cij", d, s)
+    cross = cells.cross + both + both.transpose(0, 2, 1) + n[:, None, None] * np.einsum("ci,cj->cij", d, d)
+    return replace(cells, sums=cells.sums + cells.n[:, None] * moved, cross=cross, centre=centre)
 
 
 def _shown(value: object) -> str:
@@ -87,7 +133,8 @@ def add_up(parts: Sequence[tuple[Cells, Codes]]) -> Cells:
     --------
     >>> one, none = np.ones((2, 1), dtype=bool), np.empty((0, 1, 1))
     >>> codes = np.zeros((2, 3), dtype=int)
-    >>> cells = Cells(codes[:, 0], codes[:, 1], codes[:, 2], one, np.ones(2), np.array([[0.5], [0.25]]), none)
+    >>> sums, middle = np.array([[0.5], [0.25]]), np.array([0.5])
+    >>> cells = Cells(codes[:, 0], codes[:, 1], codes[:, 2], one, np.ones(2), sums, none, middle)
     >>> add_up([(cells, codes)]).sums
     array([[0.75]])
     """
@@ -107,7 +154,7 @@ def add_up(parts: Sequence[tuple[Cells, Codes]]) -> Cells:
     for i, j in combinations_with_replacement(range(k if alone.any() else 0), 2):
         cross[:, i, j] = cross[:, j, i] = total(_products(cells, i, j) for cells, _ in parts)[alone]
     n, sums = total(cells.n for cells, _ in parts), total(cells.sums for cells, _ in parts)
-    return Cells(group, doc, cluster, present[order[starts]], n, sums, cross)
+    return Cells(group, doc, cluster, present[order[starts]], n, sums, cross, parts[0][0].centre)
 
 
 def _products(cells: Cells, i: int, j: int) -> Array:

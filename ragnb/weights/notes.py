@@ -9,17 +9,18 @@ import pandas as pd
 from ragnb.schema import note_frame, note_row, records
 from ragnb.texts import load
 
-_FEW, _VERY_FEW, _MUCH, _FAILED = 20, 5, 0.5, 0.05
+_FEW, _VERY_FEW, _FAILED = 20, 5, 0.05
 
 
-def notes(means: pd.DataFrame, lang: str = "en") -> pd.DataFrame:
+def notes(means: pd.DataFrame, *, lang: str = "en") -> pd.DataFrame:
     """Return the notes that a table of `weighted_means` (without groups) calls for.
 
     Returns
     -------
     DataFrame
-        ``code, about, text``: few or effectively few clusters, one document that carries the result, rows
-        taken as independent, failed cells, a weighted score that does not exist, a turned metric.
+        ``code, about, text``: few or effectively few clusters, one document that carries the result, rows or
+        questions taken as independent, scores all alike without a range, failed cells, a weighted score that
+        does not exist, a turned metric.
 
     Examples
     --------
@@ -29,16 +30,17 @@ def notes(means: pd.DataFrame, lang: str = "en") -> pd.DataFrame:
     ['few_clusters']
     """
     say = load(lang)
-    attrs = means.attrs
-    unit = attrs["clusters"]
-    table = [
-        row | {"g_eff": g_eff, "top": top}
-        for row, g_eff, top in zip(records(means), attrs["g_eff"], attrs["top"], strict=True)
-    ]
+    table = records(means)
+    unit = table[0]["cluster_unit"] if table else "row"
     scored = [row for row in table if not pd.isna(row["value"])]
     rows = []
     if unit == "row" and scored:
         rows.append(note_row("rows_independent", "", say("note.rows_independent")))
+    if unit == "question":
+        rows.append(note_row("questions_independent", "", say("note.questions_independent")))
+    alike = ", ".join(str(row["metric"]) for row in scored if row["n_clusters"] >= 2 and pd.isna(row["low"]))
+    if alike:
+        rows.append(note_row("all_alike", alike, say("note.all_alike", metrics=alike)))
     for code, names, values in _cluster_notes(scored, unit):
         about = "" if len(names) == len(scored) else ", ".join(names)
         rows.append(note_row(code, about, say(f"note.{code}", **values)))
@@ -47,13 +49,10 @@ def notes(means: pd.DataFrame, lang: str = "en") -> pd.DataFrame:
         if row["n_failed"] > _FAILED * total:
             text = say("note.many_failed", metric=row["metric"], failed=int(row["n_failed"]), n=total)
             rows.append(note_row("many_failed", str(row["metric"]), text))
-    if attrs["why_no_total"]:
-        rows.append(note_row("no_total", "weighted_score", why_no_total(means, lang)))
-    turned = [
-        str(row["metric"])
-        for row in table
-        if attrs["better"][row["metric"]] == "lower" and not pd.isna(row["weight"])
-    ]
+    why = why_no_total(means, lang=lang)
+    if why:
+        rows.append(note_row("no_total", "weighted_score", why))
+    turned = [str(row["metric"]) for row in table if row["better"] == "lower" and not pd.isna(row["weight"])]
     if turned:
         rows.append(
             note_row("lower_is_better", ", ".join(turned), say("note.lower_is_better", metrics=", ".join(turned)))
@@ -61,7 +60,7 @@ def notes(means: pd.DataFrame, lang: str = "en") -> pd.DataFrame:
     return note_frame(rows)
 
 
-def why_no_total(means: pd.DataFrame, lang: str = "en") -> str:
+def why_no_total(means: pd.DataFrame, *, lang: str = "en") -> str:
     """Say why a table of means has no weighted score; empty where it has one.
 
     Examples
@@ -70,7 +69,9 @@ def why_no_total(means: pd.DataFrame, lang: str = "en") -> str:
     >>> why_no_total(weighted_means(pd.DataFrame({"faithfulness": [1.0]})))
     ''
     """
-    code, detail = means.attrs["no_total"]
+    # A file that was written and read again holds an empty reason as a missing cell.
+    reasons = means.loc[means["role"] == "total", "reason"].dropna()
+    code, _, detail = str(next(iter(reasons), "")).partition(": ")
     return load(lang)(f"note.no_total_{code}", detail=detail) if code else ""
 
 
@@ -78,18 +79,18 @@ def _cluster_notes(scored: list[dict[Any, Any]], unit: str) -> list[tuple[str, l
     """One note a cause, naming all metrics it holds for."""
     found: dict[tuple[str, object], tuple[list[str], dict[str, object]]] = {}
     for row in scored:
-        g, g_eff, top = int(row["n_clusters"]), float(row["g_eff"]), row["top"]
+        g, g_eff, top = int(row["n_clusters"]), float(row["df"]) + 1, row["top_cluster"]
         values: dict[str, object] = {"n": g, "g_eff": round(g_eff, 1)}
         kind = ""
         if g < 2:
-            kind = "one_row" if unit == "row" else "one_cluster"
-        elif unit != "row" and top["name"] and top["share"] > _MUCH + 1e-9:
+            kind = "one_row" if unit in ("row", "question") else "one_cluster"
+        elif unit not in ("row", "question") and top and not pd.isna(top):
             kind = "dominated"
-            values |= {"name": top["name"], "share": round(100 * top["share"])}
+            values |= {"name": top, "share": round(100 * row["top_share"])}
         elif g >= _VERY_FEW and g_eff < _VERY_FEW - 1e-6:
             kind = "few_effective"
         elif g < _FEW:
-            kind = "few_rows" if unit == "row" else "few_clusters"
+            kind = "few_rows" if unit in ("row", "question") else "few_clusters"
         if kind:
             found.setdefault((kind, values.get("name", g)), ([], values))[0].append(str(row["metric"]))
     return [(kind, names, values) for (kind, _), (names, values) in found.items()]

@@ -14,9 +14,10 @@ from ragnb.errors import RagnbError
 from ragnb.schema import RESULT_COLUMNS, Metric
 from ragnb.weights import merging, resampling, storing
 from ragnb.weights.cells import Cells, reduce_rows
-from ragnb.weights.check import check_weights, warn_unused
+from ragnb.weights.check import check_metric_weights, check_weights, warn_unused
+from ragnb.weights.clusters import cluster_labels
 from ragnb.weights.columns import Labels, as_pandas, labels, score_columns
-from ragnb.weights.finish import finish, plan_total, weight_vector
+from ragnb.weights.finish import document_weights, finish, plan_total, weight_vector
 from ragnb.weights.grouped import Reduced, reduce_query, with_nameless
 from ragnb.weights.held import held
 from ragnb.weights.scored import scored
@@ -43,11 +44,13 @@ class Moments:
     doc : str
         The document column.
     cluster : str or None
-        The cluster column; None where documents are the clusters.
+        The cluster column that the caller named.
     docs, clusters : tuple of str
     counts : (groups, K, 2) int
         Failed and not applicable cells.
     rows : (groups,) int
+    questions : str or None
+        The column of the questions, where rows without a document go by question because questions repeat.
     """
 
     metrics: tuple[Metric, ...]
@@ -60,11 +63,21 @@ class Moments:
     clusters: tuple[str, ...]
     counts: Counts
     rows: Counts
+    questions: str | None = None
 
     merge = merging.merge
     bootstrap = resampling.bootstrap
     to_parquet = storing.to_parquet
     from_parquet = classmethod(storing.from_parquet)
+
+    @property
+    def unit(self) -> str:
+        """What the clusters are: ``cluster`` (the caller's), ``document``, ``question`` or ``row``."""
+        if self.cluster is not None:
+            return "cluster" if self.clusters else "row"
+        if self.docs and self.by != self.doc:
+            return "document"
+        return "question" if self.questions else "row"
 
     def __repr__(self) -> str:
         return (
@@ -95,8 +108,8 @@ class Moments:
         orient, rescale : bool
             As in `weighted_means`.
         strict : bool
-            Whether metrics that cannot be added up raise; else the weighted score is missing and
-            ``attrs["why_no_total"]`` says why.
+            Whether metrics that cannot be added up raise; else the weighted score is missing and its ``reason``
+            says why.
 
         Raises
         ------
@@ -115,17 +128,15 @@ class Moments:
             raise RagnbError(f"level={level!r} must lie between 0 and 1, such as 0.95")
         pool = by is None and self.by is not None
         source = self.pooled() if pool else self
-        w, v = check_weights(metric_weights, "metric_weights"), check_weights(doc_weights, "doc_weights")
-        warn_unused(w, [m.name for m in self.metrics], "metric_weights")
+        w = check_metric_weights(metric_weights, [m.name for m in self.metrics])
+        v = check_weights(doc_weights, "doc_weights")
         warn_unused(v, self.docs, "doc_weights")
         vector = weight_vector(self.metrics, w)
         plan = plan_total(self.metrics, vector, orient=orient, rescale=rescale, strict=strict)
-        doc_weight = np.array([v.get(name, 1.0) for name in self.docs] + [1.0])
+        doc_weight = document_weights(self.cells, self.docs, v)
         size = len(source.rows)
         found = finish(source.cells, size, self.metrics, plan, doc_weight, level)
-        table = result_table(source, found, plan, vector)
-        table.attrs["level"] = level
-        return table
+        return result_table(source, found, plan, vector, level)
 
     def pooled(self) -> Moments:
         """Return the moments of all groups together, as `means(by=None)` takes them.
@@ -139,7 +150,7 @@ class Moments:
         c, cluster, clusters = self.cells, self.cells.cluster, self.clusters
         if self.by == self.doc and self.cluster is None:  # within a document rows are clusters, across it is one
             cluster = np.where(c.doc >= 0, c.doc, np.where(cluster < 0, -1, cluster + len(self.docs)))
-            clusters = self.docs
+            clusters = (*self.docs, *clusters)
         order = np.argsort(cluster, kind="stable")
         alone = order[cluster[order] < 0]
         rank = np.cumsum(c.cluster < 0) - 1
@@ -151,6 +162,7 @@ class Moments:
             c.n[order],
             c.sums[order],
             c.cross[rank[alone]],
+            c.centre,
         )
         rows = self.rows.sum(axis=0, keepdims=True)
         counts = self.counts.sum(axis=0, keepdims=True)
@@ -175,19 +187,26 @@ def moments(
     metrics : names or Metric objects, optional
         None takes the columns that METRICS declares.
     doc : str
-        The document column: weights apply to it, and documents are the clusters. A frame without
-        ``doc_name`` has no documents: each row is a cluster.
+        The document column: weights apply to it, and documents are the clusters. Rows without a document (all,
+        where the frame has no ``doc_name``) are clustered by question (``sample_id``, else ``question``) if one
+        of them repeats anywhere in the frame; else each row is a cluster.
     cluster : str, optional
-        Another column whose rows move together, such as a conversation.
+        Another column whose rows move together, such as a conversation; it alone decides.
     by : str, optional
         A column to group by; rows without a value are the group None, the last. By the document column itself
-        each row is a cluster (unless `cluster` names another column): a document alone has no interval.
+        questions that repeat, else rows, are the clusters: a document alone has no interval.
 
     Raises
     ------
     RagnbError
         For unknown metrics or columns, text or values outside a metric's range, and a number whose status is
         ``failed``.
+
+    Notes
+    -----
+    On a query of another engine, whether questions repeat costs one more query, which counts the distinct values
+    of one column; it is not asked where every row has a document or `cluster` is named. A metric without a finite
+    range is centred on its mean, which costs a query too.
 
     Examples
     --------
@@ -211,6 +230,7 @@ def moments(
         found.clusters,
         found.counts,
         found.rows,
+        found.questions,
     )
 
 
@@ -220,8 +240,7 @@ def _reduce_frame(
     frame = as_pandas(scores)
     values, status = score_columns(frame, metrics)
     docs = labels(frame, doc, optional=doc == "doc_name", compose=True)
-    within = cluster is None and by == doc
-    clusters = labels(frame, None) if within else docs if cluster is None else labels(frame, cluster)
+    clusters, questions = cluster_labels(frame, docs, cluster, within=by == doc)
     group = Labels(np.zeros(len(frame), dtype=np.int64), ("",))
     if by is not None:
         group = with_nameless(labels(frame, by, compose=by == doc))
@@ -233,6 +252,7 @@ def _reduce_frame(
         clusters.names,
         _count(status, group.codes, size),
         np.bincount(group.codes, minlength=size),
+        questions,
     )
 
 

@@ -10,10 +10,10 @@ import pandas as pd
 
 from ragnb import stats
 from ragnb.errors import RagnbError
-from ragnb.weights.cells import Cells, centres
+from ragnb.weights.cells import Cells
 from ragnb.weights.check import check_weights
 from ragnb.weights.columns import Array, Codes
-from ragnb.weights.finish import Plan, cell_columns, plan_total, weight_vector
+from ragnb.weights.finish import Plan, cell_columns, document_weights, plan_total, total_centre, weight_vector
 
 if TYPE_CHECKING:
     from ragnb.weights.reduced import Moments
@@ -76,9 +76,10 @@ def bootstrap(
     vector = weight_vector(self.metrics, check_weights(metric_weights, "metric_weights"))
     plan = plan_total(self.metrics, vector, orient=orient, rescale=rescale)
     named = check_weights(doc_weights, "doc_weights")
-    units = _units(self.cells, plan, np.array([named.get(name, 1.0) for name in self.docs] + [1.0]))
-    spans = np.array([*table.attrs["ranges"].values()])
-    middles = np.append(centres(self.metrics), plan.centre)
+    units = _units(self.cells, plan, document_weights(self.cells, self.docs, named))
+    spans = table[["range_low", "range_high"]].head(len(self.metrics) + 1).to_numpy(copy=True)
+    spans[-1, 0] = plan.least
+    middles = np.append(self.cells.centre, total_centre(self.cells, plan))
     usable = table["n_clusters"].to_numpy().reshape(len(self.rows), len(spans)) >= 2
     found = np.full((*usable.shape, 3), np.nan)
     for g in range(len(self.rows)):

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ragnb.readers.frames import as_called, canonical
 from ragnb.weights.added import DocWeights, Total, add_columns
-from ragnb.weights.check import check_weights, warn_unused
+from ragnb.weights.check import check_metric_weights, check_weights, refuse_all_zero, warn_unused
 from ragnb.weights.columns import labels
 from ragnb.weights.effective import effective_weights, intercepts
 from ragnb.weights.finish import plan_total, weight_vector
@@ -36,7 +36,8 @@ def weighted_score(
     scores : DataFrame
         One row a sample, one column a metric; of pandas, Polars, PyArrow, DuckDB or PySpark.
     metric_weights : mapping of metric to weight, optional
-        Finite, ≥ 0, not all zero. A metric that is not named counts 1.0 (a rubric dimension: the rubric's).
+        Finite, ≥ 0; 0 leaves the metric out. A metric that is not named counts 1.0 (a rubric dimension: the
+        rubric's).
     metrics : names or Metric objects, optional
         None takes the columns that METRICS declares; a rate enters only when `metric_weights` names it.
     orient : bool
@@ -80,8 +81,7 @@ def _total(
     rescale: bool,
 ) -> tuple[Any, Total]:
     frame, chosen = scored(scores, metrics, *kept)
-    checked = check_weights(metric_weights, "metric_weights")
-    warn_unused(checked, [m.name for m in chosen], "metric_weights", stacklevel=4)
+    checked = check_metric_weights(metric_weights, [m.name for m in chosen], stacklevel=4)
     plan = plan_total(chosen, weight_vector(chosen, checked), orient=orient, rescale=rescale)
     return frame, Total(chosen, plan.weights, plan.slopes, intercepts(chosen, plan.slopes, rescale=rescale))
 
@@ -116,7 +116,9 @@ def sample_weight(scores: Any, *, doc_weights: Mapping[str, float] | None = None
     found = labels(scores, doc, optional=doc == "doc_name", compose=True)
     warn_unused(checked, found.names, "doc_weights")
     table: npt.NDArray[np.float64] = np.array([checked.get(name, 1.0) for name in found.names] + [1.0])
-    return pd.Series(table[found.codes], index=scores.index, name="sample_weight")
+    weight = table[found.codes]
+    refuse_all_zero(bool(weight.any()) or not len(weight), "doc_weights")
+    return pd.Series(weight, index=scores.index, name="sample_weight")
 
 
 def weigh(

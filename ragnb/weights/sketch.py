@@ -17,7 +17,7 @@ from ragnb.weights.cells import reduce_rows
 from ragnb.weights.check import check_weights, warn_unused
 from ragnb.weights.columns import Array, Labels, coded, labels, score_columns
 from ragnb.weights.engines import BAD, explain, grouped, opened, patterned, scored_columns
-from ragnb.weights.finish import finish, plan_total
+from ragnb.weights.finish import finish, plan_total, relative
 from ragnb.weights.grouped import with_nameless
 from ragnb.weights.reduced import MetricsArgument
 from ragnb.weights.scored import scored
@@ -186,7 +186,7 @@ def quantiles(
     docs = labels(frame, doc, optional=doc == "doc_name", compose=True)
     v = check_weights(doc_weights, "doc_weights")
     warn_unused(v, docs.names, "doc_weights")
-    weight = np.array([v.get(name, 1.0) for name in docs.names] + [1.0])
+    weight = relative(np.array([v.get(name, 1.0) for name in docs.names] + [1.0]))
     found = [_spread(x, docs, weight, shares, level) for x in values]
     blocks = [part.assign(metric=m.name, q=shares) for m, part in zip(chosen, found, strict=True)]
     columns = ["metric", "q", "value", "low", "high", "n", "n_clusters"]

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from ragnb.errors import RagnbError
 from ragnb.files import write_whole
 from ragnb.schema import Metric
-from ragnb.weights.cells import Cells
+from ragnb.weights.cells import Cells, centres
 
 if TYPE_CHECKING:
     from ragnb.weights.reduced import Moments
 
-VERSION = 1
-_COLUMNS, _NAMES = ("by", "doc", "cluster"), ("groups", "docs", "clusters")
+VERSION = 2  # 1 had neither questions nor centres
+_COLUMNS, _NAMES = ("by", "doc", "cluster", "questions"), ("groups", "docs", "clusters")
 
 
 def to_parquet(self: Moments, path: str | Path) -> Path:
@@ -88,15 +88,16 @@ def from_parquet(cls: type[Moments], path: str | Path) -> Moments:
     frame = pl.read_parquet(io.BytesIO(content))
     about = json.loads(frame["about"][0])
     version = about["version"]
-    if version != VERSION:
+    if version not in (1, VERSION):
         raise RagnbError(
-            f"{path}: moments of version {version!r}; this ragnb reads version {VERSION}; write it anew"
+            f"{path}: moments of version {version!r}; this ragnb reads version {VERSION} and before; write it anew"
         )
     arrays = {n: frame[n].drop_nulls().to_numpy().reshape(shape) for n, shape in about["shapes"].items()}
-    names: dict[str, Any] = {name: about[name] for name in _COLUMNS}
+    names: dict[str, Any] = {name: about.get(name) for name in _COLUMNS}
     names |= {name: tuple(about[name]) for name in _NAMES}
-    cells = Cells(**{field.name: arrays[field.name] for field in fields(Cells)})
     metrics = tuple(Metric(**metric) for metric in about["metrics"])
+    arrays.setdefault("centre", centres(metrics))
+    cells = Cells(**{field.name: arrays[field.name] for field in fields(Cells)})
     return cls(metrics, cells, **names, counts=arrays["counts"], rows=arrays["rows"])
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from ragnb.schema import RESULT_COLUMNS
-from ragnb.weights.cells import Flags, centres
+from ragnb.schema import ABOUT_COLUMNS, RESULT_COLUMNS
+from ragnb.weights.cells import Flags
 from ragnb.weights.columns import Array
 from ragnb.weights.finish import Estimates, Plan
 
@@ -17,23 +16,8 @@ if TYPE_CHECKING:
     from ragnb.weights.reduced import Moments
 
 
-class _Shared:
-    """What pandas would copy deeply at every step of work on a table, and nobody changes."""
-
-    def __deepcopy__(self, memo: object) -> Any:
-        return self
-
-
-class _Mapping(_Shared, dict[str, Any]):
-    pass
-
-
-class _List(_Shared, list[Any]):
-    pass
-
-
-def result_table(source: Moments, found: Estimates, plan: Plan, weights: Array) -> pd.DataFrame:
-    """Return the frame of `weighted_means`, its ranges, directions and cluster shares in ``attrs``."""
+def result_table(source: Moments, found: Estimates, plan: Plan, weights: Array, level: float) -> pd.DataFrame:
+    """Return the frame of `weighted_means`; all that later functions need is a column."""
     names = [*(m.name for m in source.metrics), "weighted_score"]
     groups, width = found.value.shape
     shown = np.append(np.where(weights > 0, weights, np.where(_in_total(source, weights), 0.0, np.nan)), np.nan)
@@ -41,6 +25,10 @@ def result_table(source: Moments, found: Estimates, plan: Plan, weights: Array) 
     zero = np.zeros((groups, 1), dtype=np.int64)
     failed = np.hstack([source.counts[:, :, 0], zero])
     absent = np.hstack([source.counts[:, :, 1], zero])
+    named = np.array([*source.clusters, ""], dtype=object)
+    # Only a cluster that carries most of the weight is news; rows of their own have codes beyond the names.
+    news = (found.top_share > 0.5 + 1e-9) & (found.top_cluster < len(source.clusters))
+    top = np.where(news, found.top_cluster, -1)
     columns = {
         "metric": np.tile(np.array(names, dtype=object), groups),
         "weight": np.tile(shown, groups),
@@ -54,30 +42,25 @@ def result_table(source: Moments, found: Estimates, plan: Plan, weights: Array) 
         "n_not_applicable": absent,
         "n_clusters": found.n_clusters.astype(np.int64),
         "n_eff": found.n_eff,
+        "df": found.g_eff - 1,
+        "cluster_unit": np.full(n.size, source.unit, dtype=object),
+        "range_low": np.tile([*(m.low for m in source.metrics), plan.low], groups),
+        "range_high": np.tile([*(m.high for m in source.metrics), plan.high], groups),
+        "level": np.full(n.size, level),
+        "top_share": np.where(top >= 0, found.top_share, np.nan),
+        "top_cluster": named[top],
     }
-    table = pd.DataFrame({name: columns[name].ravel() for name in RESULT_COLUMNS})
+    about = {"better": "higher", "kind": "continuous", "role": "total", "reason": plan.reason}
+    for name, total in about.items():
+        own = [getattr(metric, name, "") for metric in source.metrics]
+        columns[name] = np.tile(np.array([*own, total], dtype=object), groups)
+    table = pd.DataFrame({name: columns[name].ravel() for name in (*RESULT_COLUMNS, *ABOUT_COLUMNS)})
     if source.by is not None:
+        table = table.rename(columns={source.by: f"metric_{source.by}"})
         table.insert(0, source.by, np.repeat(np.array(source.groups, dtype=object), width))
-    table.attrs = _about(source, found, plan)
     return table
 
 
-def _about(source: Moments, found: Estimates, plan: Plan) -> dict[Hashable | None, Any]:
-    """What the columns do not hold: ranges, directions, and how the weight lies on the clusters."""
-    unit = ("document" if source.cluster is None else "cluster") if source.clusters else "row"
-    names = dict(enumerate(source.clusters))
-    tops = zip(found.top_share.ravel().tolist(), found.top_cluster.ravel().tolist(), strict=True)
-    ranges = {m.name: (m.low, m.high) for m in source.metrics} | {"weighted_score": (plan.low, plan.high)}
-    return {
-        "ranges": _Mapping(ranges),
-        "better": _Mapping({m.name: m.better for m in source.metrics} | {"weighted_score": "higher"}),
-        "rates": _List(m.name for m in source.metrics if m.role == "rate"),
-        "why_no_total": plan.why_not,
-        "no_total": plan.reason,
-        "clusters": unit,
-        "g_eff": _List(found.g_eff.ravel().tolist()),
-        "top": _List({"share": share, "name": names.get(code, "")} for share, code in tops),
-    }
 
 
 def _in_total(source: Moments, weights: Array) -> Flags:
@@ -94,7 +77,7 @@ def plain_sums(found: Moments) -> Array:
     [[1.25]]
     """
     c = found.cells
-    own = c.sums + c.n[:, None] * c.present * centres(found.metrics)
+    own = c.sums + c.n[:, None] * c.present * c.centre
     sums: Array = np.zeros((len(found.rows), own.shape[1]))
     np.add.at(sums, c.group, own)
     return sums

@@ -51,8 +51,9 @@ def numbers(
         if by_system
         else None
     )
-    decided = check_gates(means, gates=gates, no_data=settings.no_data)
-    return Numbers(means, systems, decided, notes(means, settings.lang))
+    # Systems are never pooled into a decision.
+    decided = check_gates(means if systems is None else systems, gates=gates, no_data=settings.no_data)
+    return Numbers(means, systems, decided, notes(means, lang=settings.lang))
 
 
 def normalised(weights: Mapping[str, float]) -> dict[str, float]:

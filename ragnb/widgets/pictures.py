@@ -68,7 +68,7 @@ def radar(model: Weighing, w: Writer) -> Safe:
     return markup.figure(
         markup.radar_svg(
             list(names.values()), values, radius=105, lang=w.lang,
-            ranges={names[n]: w.ranges[n] for n in axes}, better={names[n]: w.better[n] for n in axes},
+            ranges={names[n]: w.scales[n] for n in axes}, better={names[n]: w.better[n] for n in axes},
             label=model.say("editor.radar"),
         ),
         model.say("editor.radar"),

@@ -201,17 +201,19 @@ class Weighing:
 
     def _compute(self) -> Numbers:
         """The numbers at these weights; weights that are all 0 leave the last ones, with a problem."""
-        for field, weights in ((METRIC, self.metric_weights), (DOC, self.doc_weights)):
+        docs, metrics = self.doc_weights, self.metric_weights
+        nameless = bool((self._pooled.cells.doc < 0).any())
+        left = nameless or not self.documents or any(docs.get(name, 1.0) for name in self.documents)
+        for field, some in ((METRIC, not metrics or any(metrics.values())), (DOC, left)):
             self.problems.pop((field, ""), None)
-            if weights and not any(weights.values()):
+            if not some:
                 self.problems[field, ""] = self.say(f"editor.all_zero_{field}")
         if found := [text for (_, name), text in self.problems.items() if not name]:
             if not hasattr(self, "now"):
                 raise RagnbError(found[0])
             return self.now
-        docs = {name: weight for name, weight in self.doc_weights.items() if name in self.documents}
-        docs = docs if any(docs.values()) else {}
-        return numbers(self._pooled, self._by, self.metric_weights, docs, self.scenario, self.gates)
+        docs = {name: weight for name, weight in docs.items() if name in self.documents}
+        return numbers(self._pooled, self._by, metrics, docs, self.scenario, self.gates)
 
     def plan(self, to: str | Path | None = None) -> Patch:
         """Return what saving would change in the file.

@@ -10,8 +10,10 @@ import math
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+import ragnb as rn
 from ragnb.errors import RagnbError
 from ragnb.readers import read_cases, read_gold, read_scores, read_traces
 from ragnb.readers.lossy import LOSSY_WORDS
@@ -39,9 +41,8 @@ NAMES = {
     "groundedness_measure_with_cot_reasons": "faithfulness",
     "context_relevance_with_cot_reasons": "context_relevance",
     "Answer Relevance": "answer_relevancy",
-    "context_relavency": "context_relevance",
-    "context_ relevancy": "context_relevance",
-    "context_relevancy": "context_relevance",
+    "context_relavency": "context_relevancy",
+    "context_ relevancy": "context_relevancy",
     "Context Relevance": "context_relevance",
     "sas": "semantic_similarity",
     "answer_similarity": "semantic_similarity",
@@ -174,6 +175,36 @@ def test_systems_side_by_side_become_rows(shared):
             assert part[ours].tolist() == [float(row[at]) for row in rows]
         assert part["answer"].tolist() == [row[header.index(f"{system}_responses")] for row in rows]
         assert part["sample_id"].tolist() == [str(i + 1) for i in range(len(rows))]
+
+
+def test_float32_cosines_of_haystack_have_the_mean_of_plain_pandas(shared):
+    path = shared / "data/tool_files/haystack_squad_detailed_top_k=1_chunk_size=10.csv"
+    frame = read_scores(path)
+    theirs = pd.read_csv(path)["sas"]
+    assert theirs.max() > 1
+    clipped = [row["n"] for row in frame.attrs["lossy"] if row["what"] == "clipped"]
+    assert clipped == [int((theirs > 1).sum())]
+    means = rn.weighted_means(frame).set_index("metric")["value"]
+    assert means["semantic_similarity"] == pytest.approx(theirs.mean(), abs=1e-6)
+    assert means["weighted_score"] == pytest.approx(theirs.clip(-1, 1).mean(), abs=1e-12)
+
+
+def test_runs_of_a_query_are_answers_of_their_own(shared):
+    path = shared / "data/tool_files/open_rag_eval_results.csv"
+    frame = read_cases(path)
+    theirs = pd.read_csv(path, dtype=str)
+    assert frame["answer"].tolist() == theirs["generated_answer"].dropna().tolist()
+    passages = theirs.groupby(["query_id", "query_run"], sort=False)["passage"].agg(list).tolist()
+    assert frame["retrieved_contexts"].tolist() == passages
+    assert frame[["sample_id", "repeat"]].drop_duplicates().shape == (7, 2)
+
+
+def test_passages_of_ragchecker_keep_their_documents(shared):
+    path = shared / "data/tool_files/ragchecker_checking_outputs.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))["results"]
+    frame = read_cases(path)
+    for column, key in (("retrieved_contexts", "text"), ("retrieved_doc_names", "doc_id")):
+        assert frame[column].tolist() == [[passage[key] for passage in row["retrieved_context"]] for row in rows]
 
 
 def test_rows_of_passages_load_as_cases(shared):

@@ -1,0 +1,188 @@
+"""What moves together, on every engine: documents, else questions that repeat, else rows."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from scipy import stats as scipy_stats
+from test_engines import ENGINES, on
+
+import ragnb as rn
+from ragnb import stats
+from ragnb.diagnostics import failure_summary
+from ragnb.errors import RagnbError
+from ragnb.weights import notes
+from ragnb.weights.cells import centres
+
+QUESTIONS, REPEATS = 40, 5
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request):
+    return request.param
+
+
+def repeated(key="sample_id"):
+    rng = np.random.default_rng(5)
+    hard = np.repeat(rng.uniform(0.2, 0.8, QUESTIONS), REPEATS)
+    n = QUESTIONS * REPEATS
+    scores = np.clip(hard + rng.normal(0, 0.05, n), 0, 1)
+    return {
+        key: np.repeat([f"问 {i}" for i in range(QUESTIONS)], REPEATS).tolist(),
+        "faithfulness": [None if i % 17 == 0 else float(s) for i, s in enumerate(scores)],
+        "over_refusal": (hard > 0.5).astype(float).tolist(),
+        "system": (list("abcde") * QUESTIONS),
+    }
+
+
+def by_hand(columns, metric="faithfulness"):
+    x = np.array([math.nan if v is None else v for v in columns[metric]])
+    return stats.clustered_mean(x, columns.get("sample_id", columns.get("question")), ends=(0, 1))
+
+
+@pytest.mark.parametrize("key", ["sample_id", "question"])
+def test_repeated_questions_are_the_clusters_of_every_function(engine, key):
+    columns = repeated(key)
+    frame, want = on(engine, columns), by_hand(columns)
+    row = rn.weighted_means(frame).iloc[0]
+    assert (row["n"], row["n_clusters"]) == (want.n, QUESTIONS)
+    assert [row["value"], row["se"]] == pytest.approx([want.value, want.se], rel=1e-9)
+    assert [row["low"], row["high"]] == pytest.approx([want.low, want.high], rel=1e-9)
+    reduced = rn.moments(frame)
+    assert reduced.unit == "question"
+    assert reduced.bootstrap(resamples=100)["n_clusters"].iloc[0] == QUESTIONS
+    found = rn.diagnose(frame, rules=[rn.Rule("faithfulness", 0.99)])
+    assert found[["low", "high"]].values.tolist()[0] == pytest.approx([want.low, want.high], rel=1e-9)
+    assert found["n_clusters"].tolist() == [QUESTIONS]
+    assert set(failure_summary(frame)["n_clusters"]) == {QUESTIONS}
+    rates = rn.refusal_metrics(frame).iloc[0]
+    assert rates["n_clusters"] == QUESTIONS
+    assert rates["se"] == pytest.approx(by_hand(columns, "over_refusal").se, rel=1e-9)
+    assert rn.weighted_means(frame, cluster="system")["n_clusters"].iloc[0] == 5
+    assert "questions_independent" in set(notes(rn.weighted_means(frame))["code"])
+
+
+def test_one_answer_a_question_and_system_counts_as_rows_within_a_system(engine):
+    columns = repeated()
+    frame = on(engine, columns)
+    table = rn.weighted_means(frame, by="system", metrics="faithfulness").query("metric == 'faithfulness'")
+    assert (table["n_clusters"] == table["n"]).all()
+    pandas = pd.DataFrame(columns)
+    for name, row in table.set_index("system").iterrows():
+        alone = rn.weighted_means(pandas[pandas["system"] == name], metrics="faithfulness").iloc[0]
+        assert row[["value", "low", "high", "se"]].tolist() == pytest.approx(
+            alone[["value", "low", "high", "se"]].tolist(), rel=1e-12
+        )
+    pooled = rn.moments(frame, by="system").means(by=None)
+    want = rn.weighted_means(frame)
+    pd.testing.assert_frame_equal(pooled, want, rtol=1e-12)
+
+
+def test_questions_asked_once_are_rows(engine):
+    columns = {"sample_id": ["a", "b", "c", None, None], "question": ["q"] * 5}
+    columns["faithfulness"] = [0.1, 0.5, 1, 0, 1]
+    reduced = rn.moments(on(engine, columns))
+    assert reduced.unit == "row"
+    assert reduced.means()["n_clusters"].tolist() == [5, 5]
+    nameless = {"sample_id": pa.array([None] * 4, pa.string()), "question": list("aabb")}
+    nameless["faithfulness"] = [0, 1.0] * 2
+    assert rn.weighted_means(on(engine, nameless))["n_clusters"].tolist() == [2, 2]
+
+
+def test_rows_without_a_document_go_by_question_where_others_go_by_document(engine):
+    columns = {
+        "doc_name": ["a", "a", "b", None, None, None, None, "a"],
+        "question": ["q1", "q2", "q3", "q4", "q4", "q5", None, "q4"],
+        "faithfulness": [0.1, 0.3, 0.9, 0.5, 0.6, 0.2, 1.0, 0.0],
+    }
+    frame = on(engine, columns)
+    clusters = ["a", "a", "b", "q4", "q4", "q5", "none", "a"]
+    want = stats.clustered_mean(columns["faithfulness"], clusters, ends=(0, 1))
+    row = rn.weighted_means(frame).iloc[0]
+    assert (row["n_clusters"], row["se"]) == (5, pytest.approx(want.se, rel=1e-9))
+    single = columns | {"question": ["q1", "q2", "q3", "q4", "q6", "q5", None, "q4"]}
+    assert rn.weighted_means(on(engine, single)).iloc[0]["n_clusters"] == 6
+    within = rn.moments(frame, by="doc_name")
+    assert within.means()["n_clusters"].tolist() == [3, 3, 1, 1, 3, 3]
+    assert within.means(by=None)["n_clusters"].tolist() == [5, 5]
+
+
+def test_lists_of_turns_tell_questions_too():
+    turns = [[{"role": "user", "content": text}] for text in "aabb"]
+    frame = pd.DataFrame({"question": turns, "faithfulness": [0.1, 0.2, 0.3, 0.4]})
+    assert rn.weighted_means(frame)["n_clusters"].tolist() == [2, 2]
+
+
+def test_parts_of_which_one_repeats_questions_are_merged_only_by_a_named_cluster():
+    frame = pd.DataFrame({"sample_id": list("aabc"), "faithfulness": [0.1, 0.2, 0.3, 0.9]})
+    one, two = frame[:2], frame[2:]
+    with pytest.raises(RagnbError, match=r"make both with moments\(..., cluster='sample_id'\)"):
+        rn.moments(one).merge(rn.moments(two))
+    merged = rn.moments(one, cluster="sample_id").merge(rn.moments(two, cluster="sample_id"))
+    assert merged.means()["se"].tolist() == pytest.approx(rn.weighted_means(frame)["se"].tolist(), rel=1e-12)
+    assert rn.moments(frame).merge(rn.moments(frame[:0])).means()["n_clusters"].tolist() == [3, 3]
+
+
+# Metrics without a finite range
+
+ENDLESS = [rn.Metric("gain", -math.inf, math.inf), rn.Metric("drift", -math.inf, math.inf)]
+
+
+def far(offset, sd=0.3, n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    return {
+        "gain": [None if i % 11 == 0 else float(x) for i, x in enumerate(offset + rng.normal(0, sd, n))],
+        "drift": (rng.normal(0, sd, n) - offset / 3).tolist(),
+        "doc_name": rng.integers(0, 25, n).astype(str).tolist(),
+    }
+
+
+@pytest.mark.parametrize("offset", [1e6, 3e7, 1e11])
+@pytest.mark.parametrize("documents", [True, False], ids=["documents", "rows"])
+def test_spread_is_found_however_far_from_zero_scores_lie(engine, documents, offset):
+    columns = far(offset)
+    if not documents:
+        del columns["doc_name"]
+    frame = on(engine, columns)
+    gain = np.array([math.nan if x is None else x for x in columns["gain"]])
+    for metric, x in (("gain", gain), ("drift", np.array(columns["drift"]))):
+        shifted = stats.clustered_mean(x - np.nanmean(x), columns.get("doc_name"))
+        row = rn.weighted_means(frame, metrics=ENDLESS).set_index("metric").loc[metric]
+        assert row["se"] == pytest.approx(shifted.se, rel=1e-6)
+        assert row["value"] == pytest.approx(np.nanmean(x), rel=1e-14)
+        assert row["high"] - row["low"] == pytest.approx(shifted.high - shifted.low, rel=1e-3)
+    total = rn.weighted_score(pd.DataFrame(columns), metrics=ENDLESS, metric_weights={"drift": 3})
+    want = stats.clustered_mean(total - total.mean(), columns.get("doc_name"))
+    found = rn.weighted_means(frame, metrics=ENDLESS, metric_weights={"drift": 3}).iloc[-1]
+    assert [found["value"], found["se"]] == pytest.approx([total.mean(), want.se], rel=1e-6)
+
+
+def test_merged_parts_of_scores_far_from_zero_are_the_rows_at_once(tmp_path):
+    columns = {name: column for name, column in far(1e9, n=600).items() if name != "doc_name"}
+    frame = pd.DataFrame(columns)
+    parts = [rn.moments(frame[i : i + 200], metrics=ENDLESS) for i in (0, 200, 400)]
+    stored = rn.Moments.from_parquet(parts[0].merge(parts[1]).merge(parts[2]).to_parquet(tmp_path / "m.parquet"))
+    got, want = stored.means(), rn.weighted_means(frame, metrics=ENDLESS)
+    pd.testing.assert_frame_equal(got, want, rtol=1e-7)
+    assert want["se"].iloc[0] == pytest.approx(scipy_stats.sem(frame["gain"].dropna()), rel=1e-6)
+    boot = rn.moments(frame, metrics=ENDLESS).bootstrap(resamples=4000)
+    assert boot["se"].tolist() == pytest.approx(want["se"].tolist(), rel=0.06)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e12])
+def test_scores_all_alike_without_a_range_have_no_interval_and_a_note(engine, value):
+    columns = {"gain": [value] * 30, "doc_name": [str(i % 7) for i in range(30)]}
+    for left_out in ([], ["doc_name"]):
+        frame = on(engine, {name: column for name, column in columns.items() if name not in left_out})
+        table = rn.weighted_means(frame, metrics=ENDLESS[:1])
+        assert table["value"].tolist() == [value, value]
+        assert table[["low", "high"]].isna().all(axis=None)
+        told = notes(table).set_index("code")["text"]
+        assert "gain" in told["all_alike"]
+        assert "gain" in notes(table, lang="zh").set_index("code").loc["all_alike", "text"]
+
+
+def test_bounded_scores_keep_the_middle_of_their_range():
+    assert centres([rn.Metric("a", 1, 5)], [4.9]).tolist() == [3.0]

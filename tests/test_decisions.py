@@ -1,0 +1,267 @@
+"""What decides a run: each system by itself, whole input, named gates, a headline that inventing cannot raise."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ragnb as rn
+from ragnb.assessment.front import cards
+from ragnb.assessment.parts import Writer
+from ragnb.cli import main
+from ragnb.errors import RagnbError
+from ragnb.weights import notes
+
+QUICKSTART = "data/quickstart"
+REFUSALS = ("not in context", "资料中没有相关内容")
+
+
+def two_systems(good=0.97, bad=0.55, n=40):
+    rng = np.random.default_rng(2)
+    rows = [
+        {"sample_id": f"q{i}", "question": f"q{i}?", "doc_name": f"d{i % 8}", "system": name, "faithfulness":
+        score} for name, mean in (("good", good), ("bad", bad))
+        for i, score in enumerate(np.clip(mean + rng.normal(0, 0.02, n), 0, 1))
+    ]
+    return pd.DataFrame(rows)
+
+
+def run(tmp_path, frame, *words, gates="{name: F, metric: faithfulness, op: '>=', threshold: 0.7}"):
+    frame.to_csv(tmp_path / "scores.csv", index=False)
+    files = ["--json", str(tmp_path / "gates.json")]
+    code = main(["check", str(tmp_path / "scores.csv"), "-p", f"gates=[{gates}]", *words, *files])
+    written = tmp_path / "gates.json"
+    return code, json.loads(written.read_text(encoding="utf-8")) if written.exists() else None
+
+
+# Systems
+
+
+def test_a_system_that_fails_blocks_whatever_the_others_reach(tmp_path, capsys):
+    code, told = run(tmp_path, two_systems())
+    assert code == 1
+    assert {(row["system"], row["blocks"]) for row in told["gates"] if row["gate"] == "F"} == {
+        ("good", False), ("bad", True)
+    }  # fmt: skip
+    assert "1 of 2 systems fail their gates: bad" in capsys.readouterr().out
+    assert run(tmp_path, two_systems(bad=0.95))[0] == 0
+
+
+def test_only_the_candidate_decides_where_it_is_named(tmp_path, capsys):
+    assert run(tmp_path, two_systems(), "-p", "candidate=good")[0] == 0
+    code, told = run(tmp_path, two_systems(), "-p", "candidate=bad")
+    assert code == 1
+    assert {row["reason"] for row in told["gates"] if row["system"] == "good"} == {"not the candidate"}
+    capsys.readouterr()
+    assert run(tmp_path, two_systems(), "-p", "candidate=god")[0] == 2
+    assert "did you mean 'good'" in capsys.readouterr().err
+    with pytest.raises(RagnbError, match="name no system"):
+        rn.assess(two_systems().drop(columns="system").head(40), candidate="good")
+
+
+def test_no_frame_of_a_sheet_pools_systems():
+    frame = two_systems()
+    sheet = rn.assess(frame)
+    for name, part in frame.groupby("system"):
+        alone, own = rn.assess(part), sheet.of_system(name)
+        for key in ("means", "diagnoses", "modes", "documents"):
+            pd.testing.assert_frame_equal(getattr(own, key), getattr(alone, key), check_dtype=False)
+    assert set(sheet.means["system"]) == set(sheet.diagnoses["system"]) | {"good"} == {"good", "bad"}
+    pooled = f"{frame['faithfulness'].mean():.3f}"
+    assert pooled not in sheet.to_markdown() + sheet._repr_html_() + sheet.verdict
+
+
+def test_systems_that_answered_different_questions_are_ranked_on_the_common_ones():
+    # A is better on the 20 common questions, and answered 20 hard ones besides.
+    rows = [("A", i, 0.9) for i in range(20)] + [("A", i, 0.3) for i in range(20, 40)]
+    rows += [("B", i, 0.85) for i in range(20)]
+    frame = pd.DataFrame(rows, columns=["system", "sample_id", "faithfulness"]).astype({"sample_id": str})
+    sheet = rn.assess(frame)
+    common = sheet.common[sheet.common["metric"] == "faithfulness"].set_index("system")
+    assert common["value"].to_dict() == pytest.approx({"A": 0.9, "B": 0.85})
+    assert sheet.common_questions == 20
+    (text,) = sheet.notes.loc[sheet.notes["code"] == "different_questions", "text"]
+    assert text.index("A 0.900") < text.index("B 0.850")
+    lines = [line for line in sheet.to_markdown().splitlines() if line.startswith("| A")]
+    assert lines
+    apart = rn.assess(frame[(frame["system"] == "B") | (frame["sample_id"].astype(int) >= 20)])
+    assert apart.common is None
+    assert "no_common_questions" in set(apart.notes["code"])
+
+
+# Whole input
+
+
+def labelled_files(tmp_path, asked, answered, systems=("one",)):
+    gold = [{"qid": f"q{i}", "q": f"q{i}?", "answerable": True, "gold_ids": [f"c{i}"]} for i in range(asked)]
+    traces = [
+        {"qid": f"q{i}", "q": f"q{i}?", "answer": "yes", "citations": [f"c{i}"], "system": name}
+        for name, n in zip(systems, answered, strict=True)
+        for i in range(n)
+    ]
+    (tmp_path / "gold.json").write_text(json.dumps(gold), encoding="utf-8")
+    (tmp_path / "traces.jsonl").write_text("".join(json.dumps(t) + "\n" for t in traces), encoding="utf-8")
+    return ["--gold", str(tmp_path / "gold.json"), "--traces", str(tmp_path / "traces.jsonl")]
+
+
+@pytest.mark.parametrize(("answered", "code"), [(240, 1), (379, 1), (380, 0), (400, 0)])
+def test_gold_questions_without_a_trace_block_below_95_percent(tmp_path, capsys, answered, code):
+    words = ["-p", "no_data=skip"]
+    assert main(["check", *labelled_files(tmp_path, 400, [answered]), *words]) == code
+    out = capsys.readouterr().out
+    assert (f"{answered} of 400 gold questions have a trace" in out) == (answered < 400)
+    assert main(["check", *labelled_files(tmp_path, 400, [answered]), *words, "-p", "sample=true"]) == 0
+
+
+def test_coverage_is_of_each_system_and_leaves_out_what_where_leaves_out(tmp_path):
+    words = labelled_files(tmp_path, 100, [100, 60], ["a", "b"])
+    assert main(["check", *words, "-p", "no_data=skip"]) == 1
+    sheet = rn.assess(words[3], gold=words[1], no_data="skip")
+    rows = sheet.gates[sheet.gates["gate"] == "gold_coverage"].set_index("system")
+    assert rows["value"].to_dict() == {"a": 1.0, "b": 0.6}
+    assert main(["check", *words, "-p", "no_data=skip", "-p", "where={system: a}"]) == 0
+    # Questions of the other language were left out on purpose; those of this one were not.
+    lines = (tmp_path / "traces.jsonl").read_text(encoding="utf-8").splitlines()
+    traces = [json.loads(line) | {"lang": "en" if i % 2 else "zh"} for i, line in enumerate(lines)]
+    some = [t for t in traces if t["system"] == "a"]
+    (tmp_path / "traces.jsonl").write_text("\n".join(map(json.dumps, some)), encoding="utf-8")
+    english = rn.assess(words[3], gold=words[1], no_data="skip", where={"lang": "en"})
+    assert english.gates.set_index("gate").loc["gold_coverage", ["value", "n"]].tolist() == [1.0, 50]
+
+
+@pytest.mark.parametrize(("failed", "code"), [(91, 1), (11, 1), (10, 0)])
+def test_failed_cells_block_above_a_tenth(tmp_path, failed, code):
+    frame = pd.DataFrame({"question": [f"q{i}" for i in range(101)], "faithfulness": 0.95})
+    frame["faithfulness__status"] = ["failed"] * failed + ["ok"] * (101 - failed)
+    frame.loc[: failed - 1, "faithfulness"] = np.nan
+    found, told = run(tmp_path, frame)
+    assert found == code
+    row = next(row for row in told["gates"] if row["gate"] == "scored_cells")
+    assert (row["value"], row["n"]) == (pytest.approx(1 - failed / 101), 101)
+
+
+def test_a_run_without_a_single_score_does_not_pass(tmp_path):
+    frame = pd.DataFrame({"question": ["a", "b"], "faithfulness": [np.nan, np.nan]})
+    assert run(tmp_path, frame, gates="")[0] == 1
+
+
+# Gates that nobody set
+
+
+def test_thresholds_of_rules_are_shown_and_block_only_where_they_are_named(tmp_path, capsys):
+    frame = two_systems().query("system == 'bad'").drop(columns="system")
+    frame.to_csv(tmp_path / "s.csv", index=False)
+    assert main(["check", str(tmp_path / "s.csv")]) == 0
+    out = capsys.readouterr().out
+    assert "No gates are set; 1 of 1 advisory thresholds are not met" in out
+    sheet = rn.assess(frame)
+    row = sheet.gates.set_index("gate").loc["faithfulness"]
+    assert (row["outcome"], row["blocks"], row["reason"]) == ("fail", False, "advisory")
+    assert run(tmp_path, frame)[0] == 1
+    advisory = "{name: F, metric: faithfulness, op: '>=', threshold: 0.7, advisory: true}"
+    assert run(tmp_path, frame, gates=advisory)[0] == 0
+
+
+# Columns, not attrs
+
+
+def test_frames_survive_sorting_filtering_a_new_index_and_a_file(tmp_path):
+    frame = two_systems(0.72, 0.71).drop(columns="system").head(40)
+    means = rn.weighted_means(frame)
+    gate = [rn.Gate("g", "faithfulness", ">=", 0.715)]
+    wanted = rn.check_gates(means, gates=gate).drop(columns="gate")
+    assert wanted["more_needed"].iloc[0] > 0
+    means.to_csv(tmp_path / "m.csv", index=False)
+    stored = pd.read_csv(tmp_path / "m.csv")
+    for same in (means.sort_values("value").reset_index(drop=True), means.head(1), means.copy(), stored):
+        found = rn.check_gates(same, gates=gate).drop(columns="gate")
+        pd.testing.assert_frame_equal(found, wanted, check_dtype=False)
+    assert notes(means.head(1))["code"].tolist() == notes(means)["code"].tolist() == ["few_clusters"]
+    assert notes(stored).equals(notes(means))
+    assert not means.attrs
+
+
+# Correct outcomes
+
+
+@pytest.fixture(scope="module")
+def quickstart():
+    gold = rn.read_gold(f"{QUICKSTART}/gold.json")
+    traces = rn.read_traces(f"{QUICKSTART}/traces.strong.jsonl")
+    return gold, traces
+
+
+def first_screen(gold_file, traces, scores):
+    """Every figure of the first screen, oriented so that more is better."""
+    frame = scores.merge(traces.drop(columns=["question", "answer"]), on="sample_id", suffixes=("", "__t"))
+    frame = frame.assign(answer=frame["sample_id"].map(traces.set_index("sample_id")["answer"]))
+    labelled = rn.label_traces(frame, gold=gold_file, refusal=REFUSALS)
+    sheet = rn.assess(labelled, gates=list(rn.DEFAULT_GATES))
+    means = sheet.means.set_index("metric")
+    turned = np.where(means["better"] == "lower", -1.0, 1.0)
+    figures = (means["value"] * turned).to_dict()
+    return sheet, figures
+
+
+def test_inventing_an_answer_in_place_of_a_correct_refusal_improves_no_figure_of_the_first_screen(quickstart):
+    gold, traces = quickstart
+    scores = rn.read_scores(f"{QUICKSTART}/scores.csv", metrics=[rn.Metric("support_lexical")])
+    scores = scores[scores["system"] == "strong"].drop(columns=["system", "answerable"])
+    metrics = [name for name in rn.METRICS if name in scores] + ["support_lexical"]
+    before, plain = first_screen(gold, traces, scores)
+    right = set(before.scores.loc[before.scores["label"] == "REFUSAL_OK", "sample_id"])
+    assert len(right) > 10
+    for some in (sorted(right)[:1], sorted(right)[3:9], sorted(right)):
+        chosen = traces["sample_id"].isin(some)
+        # The invented answer cites what was retrieved, and every metric finds it perfect.
+        invented = traces.assign(answer=traces["answer"].mask(chosen, "According to the sources: 42."))
+        chunks = traces["chunks"].map(lambda found: [chunk["id"] for chunk in found[:1]])
+        invented["citations"] = invented["citations"].where(~chosen, chunks)
+        better = scores.copy()
+        for name in set(metrics):
+            own = better["sample_id"].isin(some)
+            better.loc[own, name] = 1.0
+            if f"{name}__status" in better:
+                better.loc[own, f"{name}__status"] = "ok"
+        after, figures = first_screen(gold, invented, better)
+        assert after.scores["label"].eq("HALLUCINATION").sum() >= len(some)
+        for name, value in plain.items():
+            if not np.isnan(value):
+                assert figures[name] <= value + 1e-12, name
+        assert figures["correct_outcome"] < plain["correct_outcome"]
+        assert figures["weighted_score"] == pytest.approx(plain["weighted_score"], abs=1e-12)
+        assert after.gates["blocks"].sum() >= before.gates["blocks"].sum()
+        assert after.unscored == before.unscored
+
+
+def test_the_headline_is_the_share_of_correct_outcomes(quickstart):
+    _, traces = quickstart
+    sheet = rn.assess(traces, gold=f"{QUICKSTART}/gold.json", refusal=REFUSALS)
+    labels = sheet.scores["label"]
+    share = labels.isin(["OK", "REFUSAL_OK"]).sum() / labels.notna().sum()
+    assert sheet.means.set_index("metric").loc["correct_outcome", "value"] == pytest.approx(share, abs=1e-12)
+    assert f"correct outcome {100 * share:.1f} %" in sheet.verdict
+    assert f"{100 * share:.1f} %" in cards(Writer(sheet))
+
+
+def test_a_rubric_that_grades_refusals_keeps_its_total_on_unanswerable_questions():
+    rows = pd.DataFrame({"answerable": [True, False], "faithfulness": [0.8, 0.1], "accuracy": [8.0, 10.0]})
+    sheet = rn.assess(rows.assign(question=["a", "b"]), metrics=["faithfulness", "accuracy"], rescale=True)
+    means = sheet.means.set_index("metric")
+    assert (means.loc["faithfulness", "value"], means.loc["faithfulness", "n_not_applicable"]) == (0.8, 1)
+    assert means.loc["accuracy", "value"] == 9.0
+    assert sheet.scores["weighted_score"].tolist() == pytest.approx([(0.8 + 0.5 * 7 / 9) / 1.5, 1.0])
+    own = rn.Metric("tone", 1, 5, grades_refusals=True)
+    toned = pd.DataFrame({"question": ["a", "b"], "answerable": [True, False], "tone": [2, 4]})
+    kept = rn.assess(toned, metrics=[own])
+    assert kept.means["value"].iloc[0] == 3.0
+    assert sheet.unscored == 0
+
+
+def test_questions_that_gold_calls_unanswerable_are_never_listed_as_not_scored():
+    rows = pd.DataFrame({"question": list("abc"), "faithfulness": [0.8, np.nan, 0.9]})
+    sheet = rn.assess(rows.assign(answerable=[True, True, False]))
+    assert sheet.unscored == 1
+    assert sheet.means[["n", "n_missing", "n_not_applicable"]].to_numpy().tolist() == [[1, 1, 1]] * 2
+    assert "unanswerable" in set(sheet.notes["code"])
