@@ -78,7 +78,7 @@ def _read(documents: list[Document], report: Lossy, format: str | None, strict: 
     for document in documents:
         own = Lossy()
         raws.append(one.read(document, own, strict))
-        own.expect(len(raws[-1]))
+        own.expect(0 if own.lines else len(raws[-1]))
         report.of_file(document.path.name if len(documents) > 1 else None, own)
     return stacked(raws, file) if len(raws) > 1 else raws[0]
 

@@ -42,8 +42,13 @@ class Lossy:
             )
 
     def expect(self, lines: int, damaged: int = 0) -> None:
-        """Note how many records a file should hold and how many are damaged; the worst file stays noted."""
-        if not self.lines or damaged * self.lines > self.damaged * lines:
+        """Note how many records a file should hold and how many are damaged.
+
+        Of several files the worst stays noted; as long as none is damaged, all records are counted.
+        """
+        if not self.damaged and not damaged:
+            self.lines += lines
+        elif not self.lines or damaged * self.lines > self.damaged * lines:
             self.lines, self.damaged = lines, damaged
 
     def of_file(self, file: str | None, other: Lossy) -> None:
