@@ -1,5 +1,6 @@
 """The same cases on every engine, against a loop over the rows and against the pandas result."""
 
+import datetime as dt
 import importlib.util
 import math
 import os
@@ -7,6 +8,7 @@ import shutil
 import unicodedata
 import warnings
 from decimal import Decimal
+from pathlib import Path
 
 import duckdb
 import narwhals as nw
@@ -124,7 +126,6 @@ CASES = {
     "empty": (empty(), {}),
     "empty groups": (empty(), {"by": "doc_name"}),
     "integers": ({"faithfulness": [1, 0, None], "compliance": [True, None, False], "doc_name": list("aab")}, {}),
-    "no metric": ({"question": ["a", "b"]}, {}),
     "no status word": ({"faithfulness": [0.5], "faithfulness__status": pa.nulls(1)}, {}),
     "categories": (
         {"faithfulness": [0.5, 0.75, 1.0], "doc_name": pa.array(["b", "甲", None]).dictionary_encode()},
@@ -563,6 +564,179 @@ if importlib.util.find_spec("pyspark"):  # the extra `spark`; half a minute, and
             rn.weigh(wrong).toPandas()
 
 
+TOOLS = {
+    "user_input": ["q1", "q2", "q3", "q4"],
+    "response": ["a1", "a2", "a3", "a4"],
+    "reference": ["r1", "r2", "r3", "r4"],
+    "Faithfulness": [0.1, 0.9, 0.3, None],
+    "Faithfulness__status": ["ok", "ok", "ok", "failed"],
+    "上下文召回率": [0.4, 0.2, 0.6, 0.8],
+    "llm_context_precision_with_reference": [0.5, 0.5, 0.25, 0.5],
+    "文档": ["甲.pdf", "甲.pdf", "乙.pdf", "乙.pdf"],
+}
+OURS = dict(
+    zip(
+        ["question", "answer", "ground_truth_answer", "faithfulness", "faithfulness__status", "context_recall",
+         "context_precision", "doc_name"],
+        TOOLS.values(), strict=True,
+    )
+)  # fmt: skip
+
+
+def test_a_frame_with_tools_names_gives_what_the_same_frame_gives_under_ours(engine):
+    theirs, ours = on(engine, TOOLS), on("pandas", OURS)
+    for average in (
+        rn.weighted_means,
+        lambda frame, **how: rn.moments(frame, **how).means(),
+        histogram,
+        quantiles,
+    ):
+        for metrics in (None, ["Faithfulness", "context_recall"], "上下文召回率"):
+            want = average(
+                ours,
+                metrics=None
+                if metrics is None
+                else [
+                    {"Faithfulness": "faithfulness"}.get(name, "context_recall")
+                    for name in ([metrics] if isinstance(metrics, str) else metrics)
+                ],
+            )
+            pd.testing.assert_frame_equal(average(theirs, metrics=metrics), want, rtol=1e-12, atol=1e-12)
+    assert rn.weighted_means(theirs)["n_clusters"].tolist() == [2] * 4
+    found, want = (rn.diagnose(frame) for frame in (theirs, ours))
+    for ours_, theirs_ in zip(want["worst"], found["worst"], strict=True):
+        assert {(row["question"], row["answer"], row["ground_truth_answer"]) for row in theirs_} == {
+            (row["question"], row["answer"], row["ground_truth_answer"]) for row in ours_
+        }
+    assert failure_summary(theirs)["n"].tolist() == failure_summary(ours)["n"].tolist()
+
+
+def test_rows_come_back_under_the_names_and_on_the_index_that_the_caller_gave(engine):
+    theirs = on(engine, TOOLS)
+    weights = {"metric_weights": {"faithfulness": 3.0}, "doc_weights": {"甲.pdf": 2.0}}
+    want = rn.weigh(on("pandas", OURS), **weights)
+    for made, new in (
+        (rn.weigh(theirs, **weights), ["weighted_score", "sample_weight"]),
+        (rn.failure_modes(theirs), ["failure_mode"]),
+    ):
+        assert type(made) is type(theirs)
+        rows = rows_of(made)
+        assert list(rows[0]) == [*TOOLS, *new]
+        if "weighted_score" in new:
+            for name in new:
+                key = {row["user_input"]: row[name] for row in rows}
+                np.testing.assert_allclose([key[q] for q in TOOLS["user_input"]], want[name], rtol=1e-12)
+    labelled = rn.label_traces(theirs, gold=on(engine, {"问题": ["q1"], "可回答": [True], "gold_ids": [["x"]]}))
+    assert list(rows_of(labelled)[0])[: len(TOOLS)] == list(TOOLS)
+    assert {row["user_input"]: row["label"] for row in rows_of(labelled)}["q1"] == "ANS_NO_HIT"
+    assert rn.refusal_metrics(labelled, metrics="citation_hit_rate", doc="文档")["n"].tolist() == [1]
+
+
+def test_a_column_that_the_caller_names_and_one_under_our_name_stay_what_they_are(engine):
+    columns = {name: cells for name, cells in TOOLS.items() if not name.startswith("Faithfulness")}
+    columns |= {"source": ["x", "y", "z", "w"], "groundedness": [0.1] * 4, "faithfulness": [0.5] * 4}
+    frame = on(engine, columns)
+    found = rn.weighted_means(frame, doc="source", by="文档", metrics="faithfulness")
+    assert found.columns[0] == "文档"
+    assert found["value"].tolist() == [0.5] * 4
+    assert found["n_clusters"].tolist() == [2] * 4
+    with pytest.raises(RagnbError, match="'文档' and 'source' both mean 'doc_name'; rename the one"):
+        rn.weighted_means(frame)
+
+
+def test_a_frame_without_a_known_metric_is_refused_with_a_line_that_works(engine):
+    columns = {"user_input": ["a", "b"], "latency": [0.2, 0.3], "gpt_groundedness": [2.0, 5.0]}
+    frame = on(engine, columns)
+    calls = [
+        rn.weighted_means, rn.moments, rn.weigh, rn.weighted_score, rn.diagnose, rn.failure_modes, failure_summary,
+        histogram, quantiles, effective_weights,
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(
+            RagnbError, match=r"numeric: gpt_groundedness, latency\).*rn\.Metric\('gpt_groundedness', "
+        ):
+            call(frame)
+    if engine in LAZY:
+        return
+    with pytest.raises(RagnbError) as told:
+        rn.weighted_means(frame)
+    line = str(told.value).partition("metrics=")[2].partition(" if")[0]
+    assert rn.weighted_means(frame, metrics=eval(line, {"rn": rn}))["value"].tolist() == [3.5, 3.5]
+    with pytest.raises(RagnbError, match=r"numeric: none\); score the answers first"):
+        rn.weighted_means(on(engine, {"user_input": ["a"]}))
+
+
+def test_named_levels_of_an_index_are_columns_and_stay_an_index():
+    plain = pd.DataFrame({"Faithfulness": [0.1, 0.9, 0.3, 0.5], "document": list("aabb"), "id": list("wxyz")})
+    for levels in (["document"], ["document", "id"]):
+        frame = plain.set_index(levels)
+        for call in (rn.weighted_means, lambda frame: rn.read_scores(frame)[["faithfulness", "doc_name"]]):
+            pd.testing.assert_frame_equal(call(frame), call(plain))
+        weighed = rn.weigh(frame, doc_weights={"a": 3.0})
+        assert weighed.index.equals(frame.index)
+        assert weighed.columns.tolist() == [*frame.columns, "weighted_score", "sample_weight"]
+        assert weighed["sample_weight"].tolist() == [3, 3, 1, 1]
+    assert [row["sample_id"] for row in rn.diagnose(frame)["worst"][0]] == ["w", "y", "z"]
+    kept = plain.rename(columns={"document": "doc_name"}).set_index("doc_name", drop=False)
+    assert rn.weighted_means(kept)["n_clusters"].tolist() == [2, 2]
+    assert rn.read_scores(kept)["doc_name"].tolist() == list("aabb")
+    traces = pd.DataFrame({"answer": ["x"]}, index=pd.Index(["q"], name="question"))
+    assert rn.label_traces(traces).columns[0] == "answer"
+    assert rn.label_traces(traces).index.equals(traces.index)
+
+
+@pytest.mark.parametrize(
+    ("frame", "words"),
+    [(pd.DataFrame([[0.5]], columns=pd.MultiIndex.from_tuples([("m", "recall")])), "2 levels.*get_level_values"),
+     (pd.DataFrame([[0.5, 1]], columns=["faithfulness"] * 2), "'faithfulness' appears twice"),
+     (pa.table([pa.array([0.5])] * 2, names=["faithfulness"] * 2), "'faithfulness' appears twice"),
+     (pd.DataFrame({"faithfulness": pd.to_timedelta([0], unit="s")}), "timedelta64.* no score"),
+     (pd.DataFrame({"faithfulness": [pd.Timedelta(0), None]}, dtype=object), "Timedelta.* not a score"),
+     (pd.DataFrame({"faithfulness": pd.to_datetime(["2026-01-01"])}), "datetime64.* no score"),
+     (pd.DataFrame({"faithfulness": [0.5 + 0j]}), "complex128.* no score"),
+     (pd.DataFrame({"faithfulness": [None, 0.5j]}, dtype=object), "row 1: 0.5j is of type complex"),
+     (pd.DataFrame({"faithfulness": [0.5, [0.5]]}, index=["a", "b"]), r"row 'b': \[0.5\] is of type list"),
+     (pd.DataFrame({"faithfulness": [{"score": 0.5}]}), "of type dict"),
+     (pl.DataFrame({"faithfulness": [[0.5]]}), "List"),
+     (pl.LazyFrame({"faithfulness": [[0.5]]}), "List|holds what is no score"),
+     (pl.DataFrame({"faithfulness": [dt.timedelta(0)]}), "Duration"),
+     (pd.DataFrame({"Faithfulness": [0.5], "groundedness": [0.5]}), "'Faithfulness' and 'groundedness' both")],
+)  # fmt: skip
+def test_what_is_no_column_of_scores_is_refused_in_words(frame, words):
+    for call in (rn.weighted_means, rn.moments, rn.weighted_score, rn.weigh, rn.diagnose, rn.failure_modes):
+        with pytest.raises((RagnbError, nw.exceptions.NarwhalsError), match=words):
+            nw.from_native(call(frame)).collect()  # a query is refused when it runs
+
+
+@pytest.mark.parametrize(
+    "thing", ["scores.csv", Path("s.csv"), None, [{"faithfulness": 1}], {"faithfulness": [1]}, 5]
+)
+def test_what_is_no_frame_is_refused_with_the_reader_to_use(thing):
+    for call in (rn.weighted_means, rn.moments, rn.weighted_score, rn.weigh, rn.diagnose, rn.failure_modes):
+        with pytest.raises(RagnbError, match=r"is no data frame; .*(rn\.read_scores|pd\.DataFrame)"):
+            call(thing)
+    for call in (rn.label_traces, rn.refusal_metrics):
+        with pytest.raises(RagnbError, match=r"is no data frame; .*(rn\.read_traces|pd\.DataFrame)"):
+            call(thing)
+    with pytest.raises(
+        RagnbError, match=r"gates compare means, not scores.*rn\.weighted_means\(scores\)"
+    ):
+        rn.check_gates(thing)
+    with pytest.raises(RagnbError, match=r"neither a frame of cases nor a list of EvalCase; rn\.read_cases\("):
+        rn.applicable_metrics(thing)
+
+
+def test_scores_in_the_place_of_means_are_refused_with_the_call_that_averages_them():
+    scores = pd.DataFrame({"compliance": [1.0] * 200, "value": 1.0})
+    with pytest.raises(RagnbError, match=r"gates compare means, not scores.*rn\.weighted_means\(scores\)"):
+        rn.check_gates(scores)
+    assert rn.check_gates(rn.weighted_means(scores))["outcome"].tolist()[-1] == "pass"
+
+
+def test_cases_of_any_engine_say_which_metrics_apply(engine):
+    cases = on(engine, {"question": ["q"], "answer": ["a"]})
+    table = rn.applicable_metrics(cases)
+    assert table.loc[table["applies"], "metric"].tolist() == ["answer_relevancy"]
 def test_a_score_a_hair_beyond_an_end_is_that_end_on_every_engine_and_said_so(engine):
     columns = {
         "faithfulness": [0.5, 1 + 9e-7, -9e-7, None],

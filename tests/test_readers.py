@@ -700,6 +700,118 @@ def test_a_line_is_what_the_json_module_says(record, ascii_only):
     assert jsonl._record(line) == (json.loads(line), "", 0)
 
 
+def traces_of(n):
+    return [
+        json.dumps({"id": f"s{i}", "q": f"问题 {i}", "answer": f"- a{i}", "faithfulness": 0.5,
+                    "chunks": [{"id": "x", "page": 1}, {"id": "y", "page": 2}]}, ensure_ascii=False)
+        for i in range(n)
+    ]  # fmt: skip
+
+
+def arrived(frame):
+    return frame.attrs["source"]["lines"], frame.attrs["source"]["damaged"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "rows", "expected"),
+    [(lambda lines: lines, 60, (60, 0)),
+     (lambda lines: [*lines[:9], "", *lines[9:]], 60, (60, 0)),
+     (lambda lines: [line[:40] if i < 20 else line for i, line in enumerate(lines)], 40, (60, 20)),
+     (lambda lines: [*lines[:-1], lines[-1][:-1]], 59, (60, 1)),
+     (lambda lines: [*lines[:3], "".join(lines[3:7]), *lines[7:]], 56, (60, 4)),
+     (lambda lines: [*lines[:3], lines[3][:30] + lines[4], *lines[5:]], 58, (60, 2)),
+     (lambda lines: [*lines[:3], lines[3][:-1] + ", " + lines[4], *lines[5:]], 58, (60, 2)),
+     (lambda lines: [*lines[:3], lines[3] + "\n[1]\nnull", *lines[4:]], 60, (62, 2)),
+     (lambda lines: [lines[0].replace("a0", r"\ud800 \udfff"), *lines[1:]], 60, (60, 1))],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["t.jsonl", "t.jsonl.gz"])
+def test_every_damaged_or_lost_record_of_json_lines_is_counted(tmp_path, name, damage, rows, expected):
+    path = write(tmp_path, name, "\n".join(damage(traces_of(60))) + "\n")
+    for read in (read_scores, read_cases, read_traces):
+        frame = read(path)
+        assert (len(frame), arrived(frame)) == (rows, expected)
+
+
+def test_of_several_files_the_one_with_the_largest_share_of_damage_is_told(tmp_path):
+    for name, n, cut in (("a", 90, 2), ("b", 10, 1), ("c", 50, 0)):
+        lines = traces_of(n)
+        write(
+            tmp_path, f"{name}.jsonl", "\n".join([line[: 30 if i < cut else None] for i, line in enumerate(lines)])
+        )
+    assert arrived(read_traces(tmp_path)) == (10, 1)
+    assert arrived(read_traces(str(tmp_path / "[ac].jsonl"))) == (90, 2)
+
+
+def test_what_arrived_is_counted_for_every_format_and_for_frames(tmp_path):
+    frame = read_scores(write(tmp_path, "a.csv", TABLE))
+    frame.to_parquet(tmp_path / "a.parquet")
+    for source in (tmp_path / "a.csv", tmp_path / "a.parquet", frame, frame.to_dict("records")):
+        assert arrived(read_scores(source)) == (2, 0)
+    text = json.dumps([{"question": f"q{i}", "faithfulness": 1, "note": "x"} for i in range(3)])
+    assert arrived(read_scores(write(tmp_path, "a.json", text))) == (3, 0)
+    text = text.replace("x", r"\ud800\ud801", 1)
+    assert arrived(read_scores(write(tmp_path, "a.json", text))) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [("}]}", '}], "faithfulness": 0.99}', "faithfulness"), ("}]}", '}], "faithfulness" : 0.99}', "faithfulness"),
+     ('"page": 2', '"page": 2, "page": 3', "page"), ('"page": 2', r'"page": 2, "\u0070age": 3', "page"),
+     ("}]}", '}], "chunks": [{"id": "z", "page": 1}]}', "chunks"), ('"q"', '"q": null, "q"', "q"),
+     ("- a7", '- a7", "note": ": 5 \\"x\\": {", "note": "', "note")],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["t.jsonl", "t.jsonl.gz", "t.json"])
+def test_a_key_that_a_record_holds_twice_is_refused_with_file_line_and_key(tmp_path, name, old, new, key):
+    lines = traces_of(20)
+    lines[7] = lines[7].replace(old, new, 1)
+    text = "[" + ",\n".join(lines) + "]" if name == "t.json" else "\n".join(lines)
+    path = write(tmp_path, name, text)
+    for read, options in ((read_scores, {}), (read_traces, {}), (read_traces, {"engine": "polars"})):
+        refused(lambda read=read, options=options: read(path, **options), f"{name}, line 8, key {key!r}", "twice")
+    gold = [{"qid": "a", "q": "Who?", "answerable": True, "m": {"at": 1}}]
+    text = json.dumps(gold).replace("true", 'true, "answerable": false')
+    refused(lambda: read_gold(write(tmp_path, "gold.json", text)), "line 1, key 'answerable'", "twice")
+
+
+def test_keys_that_several_objects_hold_and_colons_in_texts_are_no_repeats(tmp_path):
+    record = {
+        "q": 'a": "b',
+        "answer": ': "q": {"q": 1} "',
+        "m": {"q": {"q": [{"q": 1}, {"q": 2}]}},
+        "": 1,
+        "ключ :": 2,
+    }
+    for separators in ((", ", ": "), (",", ":"), (" , ", " : ")):
+        text = json.dumps(record, separators=separators, ensure_ascii=False)
+        for name in ("t.jsonl", "t.json"):
+            assert read_traces(write(tmp_path, name, text))["answer"].tolist() == [record["answer"]]
+
+
+@given(
+    st.recursive(
+        st.text(':"{}\\ a'),
+        lambda inner: st.lists(inner) | st.lists(st.tuples(st.text("ab:", max_size=2), inner)),
+        max_leaves=12,
+    )
+)
+def test_a_repeated_key_is_found_where_an_object_holds_fewer_keys_than_were_written(tree):
+    def pairs(value):
+        return isinstance(value, list) and bool(value) and isinstance(value[0], tuple)
+
+    def text(value):
+        if pairs(value):
+            return "{" + ", ".join(f"{json.dumps(key)}: {text(item)}" for key, item in value) + "}"
+        return "[" + ", ".join(map(text, value)) + "]" if isinstance(value, list) else json.dumps(value)
+
+    def repeats(value):
+        items = [item for _, item in value] if pairs(value) else value if isinstance(value, list) else []
+        own = pairs(value) and len(dict(value)) < len(value)
+        return own or any(map(repeats, items))
+
+    line = text(tree)
+    assert (jsonl.repeated_key(line.encode(), json.loads(line)) is not None) == repeats(tree)
+
+
 def test_random_damage_never_escapes_as_another_error(tmp_path):
     source = random.Random(1)
     line = json.dumps(RECORDS[1], ensure_ascii=False).encode()
@@ -894,7 +1006,7 @@ def test_the_lossy_report_has_one_shape_and_the_source_its_hash(tmp_path):
     assert all(list(row) == ["what", "column", "detail", "n"] for row in frame.attrs["lossy"])
     assert frame.attrs["source"] == {
         "path": str(path), "sha256": hashlib.sha256(TABLE.encode()).hexdigest(), "format": "csv",
-        "layout": "table", "rows": 2,
+        "layout": "table", "rows": 2, "lines": 2, "damaged": 0,
     }  # fmt: skip
 
 

@@ -622,7 +622,7 @@ def test_our_own_csv_holds_no_nul(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("question,faithfulness,question\nq,1,r\n", "'question' stands there twice"),
+    [("question,faithfulness,question\nq,1,r\n", "'question' appears twice"),
      ("question,faithfulness\n", "no rows"), ("question,faithfulness\n,\n\n , \n", "no rows"),
      ("\n\n\n", "names no column"), (" \n", "names no column"), (",,\n1,2,3\n", "names no column")],
 )  # fmt: skip

@@ -226,6 +226,21 @@ def test_bad_lines_of_a_stream_are_counted_and_named(table, tmp_path):
         rn.assess(tmp_path / "part-0.jsonl")
 
 
+def test_a_stream_counts_what_is_damaged_or_lost_and_refuses_a_key_given_twice(table, tmp_path):
+    jsonl_of(table, tmp_path)
+    path = tmp_path / "part-2.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    damaged = [*lines[:7], lines[7] + lines[8], *lines[9:50], lines[50][:30], *lines[51:]]
+    path.write_text("\n".join(damaged), encoding="utf-8")
+    stream = stream_scores(tmp_path / "part-*.jsonl")
+    assert stream.rows == N - 3
+    assert (stream.origin["lines"], stream.origin["damaged"]) == (len(lines), 3)
+    lines[70] = lines[70][:-1] + ', "faithfulness": 0.5}'
+    path.write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(RagnbError, match=r"part-2\.jsonl, line 71, key 'faithfulness': appears twice"):
+        stream_scores(tmp_path / "part-*.jsonl")
+
+
 def test_packed_lines_and_results_of_cases_are_streamed(table, tmp_path):
     records = [
         {

@@ -155,6 +155,17 @@ def test_a_lone_surrogate_is_replaced_and_marked_and_a_pair_is_kept(tmp_path):
     assert frame.select("question", "answer").rows() == [("😀", "x\ufffdy"), ("b", "z")]
 
 
+@pytest.mark.usefixtures("block")
+def test_a_key_given_twice_is_refused_by_the_scanner_with_its_line(tmp_path):
+    path = tmp_path / "t.jsonl"
+    for line, key in ((0, "q"), (700, "answer"), (996, "chunks")):
+        for bad in ([], ["{bad"]):
+            lines = [one[:-1] + f', "{key}": null}}' if i == line else one for i, one in enumerate(GOOD)]
+            path.write_text("\n".join([*lines, *bad]), encoding="utf-8")
+            with pytest.raises(RagnbError, match=f"line {line + 1}, key '{key}': appears twice"):
+                read_traces(path, engine="polars")
+
+
 def test_a_line_over_the_limit_is_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr(jsonl, "LONGEST_LINE", 1000)
     path = tmp_path / "t.jsonl"

@@ -510,7 +510,18 @@ def test_empty_and_scoreless_frames_are_missing_not_zero():
         means = rn.weighted_means(frame)
         assert means["value"].isna().all()
         assert means["n"].tolist() == [0, 0]
-    assert rn.weighted_means(pd.DataFrame({"question": ["a"]}))["metric"].tolist() == ["weighted_score"]
+
+
+@pytest.mark.parametrize("end", [0.0, 1.0])
+def test_a_mean_of_scores_all_at_one_end_is_exactly_that_end_and_so_is_its_interval(end):
+    for n in [*range(2, 60), 97, 98, 103, 107]:
+        docs = [f"d{i % 7}" for i in range(n)]
+        frame = pd.DataFrame({"faithfulness": [end] * n, "over_refusal": [end] * n, "doc_name": docs})
+        for options in ({}, {"doc_weights": {"d0": 0.3, "d1": 1.7}}, {"by": "doc_name"}):
+            means = rn.weighted_means(frame, metrics=["faithfulness", "over_refusal"], **options)
+            assert (means["value"] == end).all()
+            ends = means["low" if end == 0 else "high"].dropna()
+            assert (ends == end).all()
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])

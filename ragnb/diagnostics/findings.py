@@ -12,8 +12,8 @@ from ragnb import texts
 from ragnb.diagnostics.rules import RULES, SLACK, fitting, lift_bar, past, rule_texts
 from ragnb.diagnostics.worst import worst_samples
 from ragnb.errors import RagnbError
-from ragnb.schema import Gate, Metric, Rule, records, resolve_metrics
-from ragnb.weights import MetricsArgument, check_weights, column_names, held, moments, total_rises
+from ragnb.schema import Gate, Metric, Rule, records
+from ragnb.weights import MetricsArgument, check_weights, held, moments, scored, total_rises
 
 COLUMNS = (
     "metric", "severity", "value", "low", "high", "threshold", "certain", "n", "n_clusters", "cost",
@@ -91,7 +91,7 @@ def diagnose(
     texts.table(lang)
     if isinstance(top, bool) or not isinstance(top, int) or top < 0:
         raise RagnbError(f"top={top!r} must be a whole number, 0 or more")
-    chosen = resolve_metrics(metrics, column_names(scores))
+    scores, chosen = scored(scores, metrics, doc, cluster)
     rows = held(scores, chosen, doc, cluster)
     reduced = moments(scores if rows is None else rows, metrics=chosen, doc=doc, cluster=cluster)
     table = reduced.means(

@@ -12,7 +12,8 @@ import pandas as pd
 from ragnb import texts
 from ragnb.diagnostics.order import MODES, codes_of, first_mode
 from ragnb.diagnostics.rules import RULES, warning_bars
-from ragnb.schema import Metric, Rule, note_row, resolve_metrics
+from ragnb.readers.frames import as_called
+from ragnb.schema import Metric, Rule, note_row
 from ragnb.weights import (
     MetricsArgument,
     add_label,
@@ -21,6 +22,7 @@ from ragnb.weights import (
     moments,
     plain_sums,
     question_columns,
+    scored,
     total_rises,
 )
 
@@ -62,12 +64,12 @@ def failure_modes(scores: Rows, *, metrics: MetricsArgument = None, rules: Itera
     >>> failure_modes(scores)["failure_mode"].tolist()
     ['fine', 'off_the_point', 'not_enough_scores']
     """
-    chosen = resolve_metrics(metrics, column_names(scores))
+    frame, chosen = scored(scores, metrics)
     bars = warning_bars(rules, chosen)
     if not isinstance(scores, pd.DataFrame):
         label = first_mode(chosen, bars, list(map(nw.lit, MODES)))
-        return cast(Rows, add_label(scores, chosen, "failure_mode", label))
-    codes = codes_of(scores, chosen, bars)
+        return cast(Rows, as_called(add_label(frame, chosen, "failure_mode", label), frame, scores))
+    codes = codes_of(frame, chosen, bars)
     return cast(Rows, scores.assign(failure_mode=np.array(MODES, dtype=object)[codes]))
 
 
@@ -123,7 +125,7 @@ def failure_summary(
     4       off_the_point  1  0.333  0.083
     6                fine  1  0.333  0.000
     """
-    chosen = resolve_metrics(metrics, column_names(scores))
+    scores, chosen = scored(scores, metrics, doc, cluster)
     bars = warning_bars(rules, chosen)
     have = column_names(scores)
     keys = [name for name in dict.fromkeys((doc, cluster, *question_columns(have, cluster))) if name in have]

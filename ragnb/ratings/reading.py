@@ -129,6 +129,8 @@ def read_ratings(
         other, told = _open(judged, {}, None, judges, [], how | {"side": "judge"})
         frame = beside(table, other)
         origin["judged"], lossy = told, lossy + other.report.rows
+        table.report.expect(other.report.lines, other.report.damaged)
+        origin |= {"lines": table.report.lines, "damaged": table.report.damaged}
     if "human" not in frame or not frame["human"].notna().any():
         raise _without_people(table, frame, judged is not None)
     frame.attrs["lossy"] = lossy

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from mmap import mmap
 from typing import IO, TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Bytes = bytes | mmap
 BLOCK = 2 << 20
 _SURROGATE = re.compile(rb"\\u[dD]")
+_KEYS = r'"[^"\\]*"\s*:|\\[^"\\]*"\s*:|[{}]'
 
 
 @dataclass
@@ -37,35 +38,54 @@ class Scan:
     schema : mapping of key to Polars type
     made : expressions
         What takes the place of a key as it is scanned.
+    tally : Tally
+        What becomes of the lines.
     """
 
     data: Bytes
     file: IO[bytes] | None
     schema: Mapping[str, Any]
     made: Sequence[pl.Expr] = ()
-    bad: list[tuple[int, str]] = field(default_factory=list)
-    replaced: int = 0
+    tally: jsonl.Tally = field(default_factory=jsonl.Tally)
 
     def frame(self) -> pl.DataFrame | None:
-        """Return the records; None where a value is not of its key's type, or is not what is made of it."""
+        """Return the records; None where a value is not of its key's type, or is not what is made of it.
+
+        Raises
+        ------
+        RagnbError
+            For a key that a record holds twice.
+        """
         import polars as pl
 
         whole = self._clean(self.data, self.file)
         grown = self.file is not None and os.fstat(self.file.fileno()).st_size != len(self.data)
         if whole is not None and not grown:
+            for line, block in self._blocks():
+                check_keys(block, line, self.tally)
+            self.tally.good = len(whole)
             return whole
         parts: list[pl.DataFrame] = []
+        for line, block in self._blocks():
+            part = self._clean(block)
+            if part is not None:
+                check_keys(block, line, self.tally)
+                self.tally.good += len(part)
+            else:
+                part = self._scanned(self._mended(block, line))
+            if part is None:
+                return None
+            parts.append(part)
+        return pl.concat(parts)
+
+    def _blocks(self) -> Iterator[tuple[int, bytes]]:
+        """Yield pieces of whole lines, each with the number of its first line."""
         start, line = 0, 1
         while start < len(self.data):
             end = self.data.find(b"\n", start + BLOCK) + 1 or len(self.data)
             block = self.data[start:end]
-            part = self._clean(block)
-            part = self._scanned(self._mended(block, line)) if part is None else part
-            if part is None:
-                return None
-            parts.append(part)
+            yield line, block
             start, line = end, line + block.count(b"\n")
-        return pl.concat(parts)
 
     def _clean(self, block: Bytes, file: IO[bytes] | None = None) -> pl.DataFrame | None:
         return None if has_surrogate(block) or has_long_line(block) else self._scanned(file or bytes(block))
@@ -83,14 +103,32 @@ class Scan:
         """Return the lines that hold a record, in a form that the scanner takes; note the others."""
         good = []
         for number, line in jsonl.lines_of(block):
-            record, why, surrogates = jsonl._record(line)
+            record = self.tally.take(first + number - 1, line)
             if record is None:
-                self.bad.append((first + number - 1, why))
                 continue
-            self.replaced += surrogates
             plain = line is not None and not _SURROGATE.search(line) and b"NaN" not in line
             good.append(line if plain and line is not None else _written(record))
         return b"\n".join(good)
+
+
+def check_keys(block: bytes, first: int, tally: jsonl.Tally) -> None:
+    """Refuse a key that a record holds twice, in lines that a scanner took: it keeps one of the two in silence.
+
+    Lines with the same keys and braces in the same order are alike, so that one of each kind is looked at.
+
+    Raises
+    ------
+    RagnbError
+    """
+    import polars as pl
+
+    lines = block.split(b"\n")
+    keys = pl.Series("keys", lines).cast(pl.String).to_frame().lazy().select(pl.col("keys").str.extract_all(_KEYS))
+    kinds = keys.with_row_index("at").group_by(pl.col("keys").list.join("")).agg(pl.col("at").min())
+    for at in sorted(kinds.collect(engine="streaming")["at"].to_list()):
+        record = jsonl._record(lines[at].strip())[0]
+        if record is not None:
+            tally.refuse_repeated(first + at, lines[at], record)
 
 
 def _written(record: Any) -> bytes:

@@ -51,7 +51,7 @@ Source = Any
 def load(
     source: Source, report: Lossy, *, format: str | None, strict: bool, encoding: str | None
 ) -> tuple[Raw, dict[str, object]]:
-    """Return the raw table of a source, and where it came from: ``path, format, sha256, rows``."""
+    """Return the raw table of a source, and where it came from: ``path, format, sha256, rows, lines, damaged``."""
     if format is not None and format not in {row.name for row in FORMATS}:
         raise unknown("format", format, [row.name for row in FORMATS])
     if isinstance(source, str | os.PathLike):
@@ -63,23 +63,24 @@ def load(
             raise RagnbError(f"format={format!r} is for files; this source is a {type(source).__name__}")
         raw = Raw(_in_memory(source, report), "frame")
         origin = {"path": None, "sha256": None}
+        report.expect(len(raw))
     check_width(raw.columns, raw.file)
     if not len(raw):
         raise RagnbError(f"{place(raw.file)}holds no rows (columns: {listing(raw.columns)})")
-    return raw, {**origin, "format": raw.format, "rows": len(raw)}
+    told = {"format": raw.format, "rows": len(raw), "lines": report.lines, "damaged": report.damaged}
+    return raw, {**origin, **told}
 
 
 def _read(documents: list[Document], report: Lossy, format: str | None, strict: bool, file: str) -> Raw:
     """Read one file, or several of one format as one table."""
     one = format_of(documents, format)
-    if len(documents) == 1:
-        return one.read(documents[0], report, strict)
     raws = []
     for document in documents:
         own = Lossy()
         raws.append(one.read(document, own, strict))
-        report.of_file(document.path.name, own)
-    return stacked(raws, file)
+        own.expect(0 if own.lines else len(raws[-1]))
+        report.of_file(document.path.name if len(documents) > 1 else None, own)
+    return stacked(raws, file) if len(raws) > 1 else raws[0]
 
 
 def format_of(documents: list[Document], name: str | None) -> Format:

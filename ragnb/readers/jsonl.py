@@ -9,8 +9,12 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
 from typing import IO, Any
 
 from ragnb.errors import RagnbError, place
@@ -20,6 +24,68 @@ from ragnb.readers.raw import Raw, clean_text, from_records
 
 LONGEST_LINE = 16 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
+_LOOKED_AT, _MOST_TRIES = 1 << 20, 100  # bytes of a bad line, and places in it, so that none takes long
+_SPACE = re.compile(r"\s*")
+_DECODER = json.JSONDecoder()
+_FIRST_KEY = re.compile(r'\{\s*"[^"\\]*"\s*:')
+_SPACED_COLON = re.compile(rb'"\s+:')
+_TOKEN = re.compile(r'(?P<key>"[^"\\]*(?:\\.[^"\\]*)*")\s*:|"[^"\\]*(?:\\.[^"\\]*)*"|[{}]', re.DOTALL)
+
+
+@dataclass
+class Tally:
+    """What becomes of the lines of one file.
+
+    Attributes
+    ----------
+    path : Path or None
+    good : int
+        Records read.
+    bad : list of (line, reason)
+        Lines that hold no record, or more than one.
+    lost : int
+        Records that the bad lines held, as far as can be told.
+    replaced : int
+        Records read with lone surrogates replaced.
+    hint : str
+        The encoding that the first undecodable line may be in.
+    """
+
+    path: Path | None = None
+    good: int = 0
+    bad: list[tuple[int, str]] = field(default_factory=list)
+    lost: int = 0
+    replaced: int = 0
+    hint: str = ""
+
+    def take(self, number: int, line: bytes | None) -> dict[str, Any] | None:
+        """Count a line and return its record; None for a bad line.
+
+        Raises
+        ------
+        RagnbError
+            Where an object of the record holds a key twice.
+        """
+        record, why, surrogates = _record(line)
+        if record is None or line is None:
+            n = 1 if line is None else records_in(line)
+            self.lost += n
+            self.bad.append((number, f"{n} records on one line" if n > 1 else why))
+            if line and "UTF-8" in why:
+                self.hint = self.hint or likely_encoding(line)
+            return None
+        self.refuse_repeated(number, line, record)
+        self.good += 1
+        self.replaced += surrogates > 0
+        return record
+
+    def refuse_repeated(self, number: int, line: bytes, record: Any) -> None:
+        """Refuse a record that holds a key twice: parsers take the last value in silence."""
+        found = repeated_key(line, record)
+        if found:
+            raise RagnbError(
+                f"{place(self.path, number, found[0])}appears twice in one record; keep one of the two"
+            )
 
 
 def read(document: Document, report: Lossy, strict: bool) -> Raw:
@@ -30,57 +96,147 @@ def read(document: Document, report: Lossy, strict: bool) -> Raw:
     Raises
     ------
     RagnbError
-        For the first bad line where `strict`; if no more lines are good than bad.
+        For the first bad line where `strict`; if no more lines are good than bad; for a key that a record holds
+        twice.
     """
+    tally = Tally(document.path)
     records: list[dict[str, Any]] = []
     lines: list[int] = []
-    bad: list[tuple[int, str]] = []
-    replaced = 0
-    hint, listed = "", None
+    listed = None
     with _stream(document) as stream:
         for number, line in _lines(stream):
             listed = line is not None and line.startswith(b"[") if listed is None else listed
-            record, why, surrogates = _record(line)
+            record = tally.take(number, line)
             if record is not None:
                 records.append(record)
                 lines.append(number)
-                replaced += surrogates
-                continue
-            bad.append((number, why))
-            if strict:
+            elif strict:
                 break
-            hint = hint or (likely_encoding(line) if line and "UTF-8" in why else "")
-    if listed and len(bad) >= len(records):
+    if listed and len(tally.bad) >= len(records):
         from ragnb.readers import table
 
         with suppress(RagnbError):
             return table.read_json(document, report, strict)
-    judge(document, report, bad, len(records), replaced, strict, hint)
+    judge(tally, report, strict)
     return Raw(from_records(records), "jsonl", str(document.path), lines)
 
 
-def judge(
-    document: Document,
-    report: Lossy,
-    bad: list[tuple[int, str]],
-    good: int,
-    replaced: int,
-    strict: bool,
-    hint: str = "",
-) -> None:
+def judge(tally: Tally, report: Lossy, strict: bool) -> None:
     """Put bad lines and replaced surrogates into the report, or raise as `read` does."""
+    bad, good = tally.bad, tally.good
     if bad and strict:
-        raise RagnbError(f"{place(document.path, bad[0][0])}{bad[0][1]}, expected one JSON object")
+        raise RagnbError(f"{place(tally.path, bad[0][0])}{bad[0][1]}, expected one JSON object")
     if not good and not bad:
-        raise RagnbError(f"{place(document.path)}the file is empty")
+        raise RagnbError(f"{place(tally.path)}the file is empty")
     if len(bad) >= good:
         number, why = bad[0]
-        step = hint or "a JSON file of another form is format='json'"
+        step = tally.hint or "a JSON file of another form is format='json'"
         raise RagnbError(
-            f"{place(document.path, number)}{why}; {len(bad)} of {len(bad) + good} lines hold no record; {step}"
+            f"{place(tally.path, number)}{why}; {len(bad)} of {len(bad) + good} lines hold no record; {step}"
         )
     report.bad_lines(bad)
-    report.add("unparsed", None, "lone surrogates, replaced by U+FFFD", replaced)
+    report.add("unparsed", None, "records with lone surrogates, replaced by U+FFFD", tally.replaced)
+    report.expect(good + tally.lost, tally.replaced + tally.lost)
+
+
+def records_in(line: bytes) -> int:
+    """Return how many records a line that is no record holds: glued together, cut short, or both.
+
+    A record is taken to begin where another one ends, and where the first key of the line stands again.
+
+    Examples
+    --------
+    >>> records_in(b'{"q": 1}{"q": 2} {"q": 3}'), records_in(b'{"q": "cut sho{"q": 2}'), records_in(b'{"q": "cut')
+    (3, 2, 1)
+    >>> records_in(b'{"id": 1, "chunks": [{"id": 2}, {"id": 3}], "answer": "cut')
+    1
+    """
+    text = line[:_LOOKED_AT].decode("utf-8", "replace")
+    first = _FIRST_KEY.match(text)
+    again = re.escape(first[0]) if first else r'\{\s*"'
+    start = re.compile(rf"{again}|(?<=\}})\{{")
+    n = at = tries = 0
+    while at < len(text) and tries < _MOST_TRIES:
+        end = _end_of_object(text, at)
+        n += end is not None or text.find('"', at) >= 0
+        if end is None:
+            tries += 1
+            places = islice(start.finditer(text, at + 1), _MOST_TRIES)
+            end = next((found.start() for found in places if _begins_record(text, found)), len(text))
+        at = end
+    return max(n, 1)
+
+
+def _begins_record(text: str, start: re.Match[str]) -> bool:
+    """Whether a record begins in the midst of a line: after what cannot stand before a nested object, or whole."""
+    before = text[max(start.start() - 20, 0) : start.start()].rstrip()[-1:]
+    if start[0] != "{" and before not in (",", ":", "[", ""):
+        return True
+    end = _end_of_object(text, start.start())
+    return end is not None and text[end : end + 1] in ("", "{")
+
+
+def _end_of_object(text: str, start: int) -> int | None:
+    """Return where the next thing begins after the object that begins here; None where none does."""
+    try:
+        value, end = _DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    after = _SPACE.match(text, end)
+    return after.end() if after and isinstance(value, dict) else None
+
+
+def repeated_key(text: bytes, value: Any) -> tuple[str, int] | None:
+    """Return the first key that an object holds twice, and the character where it stands again; None for none.
+
+    Parameters
+    ----------
+    text : bytes
+        JSON in UTF-8.
+    value
+        What a parser made of it, the last one of equal keys taken.
+
+    Examples
+    --------
+    >>> repeated_key(b'{"a": 1, "b": {"a": 2}}', {"a": 1, "b": {"a": 2}}) is None
+    True
+    >>> repeated_key(b'{"a": 1, "a": 2}', {"a": 2})
+    ('a', 9)
+    """
+    named = text.count(b'":')
+    if b" :" in text or b"\t" in text or b"\r" in text or b"\n" in text:
+        named += sum(1 for _ in _SPACED_COLON.finditer(text))
+    # Every key has such a colon; texts may hold more of them, so that only equal counts prove anything.
+    with suppress(RecursionError):
+        if named == (_key_count(value) if isinstance(value, dict | list) else 0):
+            return None
+    return _second_of_two(text.decode("utf-8", "replace"))
+
+
+def _key_count(value: Any) -> int:
+    n = 0
+    if type(value) is dict:
+        n, value = len(value), value.values()
+    for item in value:
+        if type(item) is dict or type(item) is list:
+            n += _key_count(item)
+    return n
+
+
+def _second_of_two(text: str) -> tuple[str, int] | None:
+    """Return the first key that stands again in its object, and where, in what is JSON."""
+    held: list[set[str]] = []
+    for token in _TOKEN.finditer(text):
+        if token[0] == "{":
+            held.append(set())
+        elif token[0] == "}":
+            held.pop()
+        elif token["key"] is not None:
+            key = json.loads(token["key"], strict=False)
+            if key in held[-1]:
+                return key, token.start()
+            held[-1].add(key)
+    return None
 
 
 def lines_of(data: bytes) -> Iterator[tuple[int, bytes | None]]:

@@ -172,18 +172,39 @@ def from_records(records: Iterable[Mapping[str, Any]], file: object = None) -> d
 
 def from_frame(frame: pd.DataFrame) -> dict[str, Values]:
     """Turn a pandas frame into columns; a named index becomes columns of its own."""
-    if any(name is not None for name in frame.index.names):
-        frame = frame.reset_index()
+    check_columns(frame)
+    levels = [name for name in frame.index.names if name is not None]
+    if levels:
+        frame = frame.reset_index([name for name in levels if name not in frame.columns])
     names = [str(name) for name in frame.columns]
     refuse_twice(names)
     return {name: frame.iloc[:, i].tolist() for i, name in enumerate(names)}
+
+
+def check_columns(frame: pd.DataFrame) -> None:
+    """Refuse columns in levels, and two columns of one name.
+
+    Examples
+    --------
+    >>> check_columns(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+    Traceback (most recent call last):
+    ragnb.errors.RagnbError: column 'a' appears twice; rename one of them
+    """
+    if frame.columns.nlevels > 1:
+        raise RagnbError(
+            f"the columns have {frame.columns.nlevels} levels, such as {frame.columns[0]!r}; make them one level: "
+            "frame.columns = frame.columns.get_level_values(-1), or join the names: "
+            "frame.columns = ['_'.join(map(str, name)) for name in frame.columns]"
+        )
+    if not frame.columns.is_unique:
+        refuse_twice(map(str, frame.columns))
 
 
 def refuse_twice(names: Iterable[str], where: str = "") -> None:
     """Refuse a name that two columns have."""
     for name, n in Counter(names).items():
         if n > 1:
-            raise RagnbError(f"{where}column {name!r} stands there twice; rename one of them")
+            raise RagnbError(f"{where}column {name!r} appears twice; rename one of them")
 
 
 def settle(values: Values) -> pd.Series[Any]:

@@ -53,7 +53,9 @@ def read_scores(
         missing), other columns as they are, a plain index. ``sample_id`` is text; where there is none it is
         ``"1"``, ``"2"``, … by position, the same for the same question of another ``system``.
         ``attrs["lossy"]`` lists what was changed or not understood (dicts of ``what, column, detail, n``),
-        ``attrs["source"]`` is ``{path, sha256, format, layout, rows}``.
+        ``attrs["source"]`` is ``{path, sha256, format, layout, rows, lines, damaged}``: the records that the file
+        should hold, and how many of them do not parse, had bytes replaced or are lost; of several files, those
+        of the one with the largest share.
 
     Raises
     ------

@@ -41,12 +41,12 @@ def scan(
         return None
     with document.shared() as (data, file):
         schema = _schema(data, columns)
-        found = None if schema is None else _records(data, file, schema)
+        found = None if schema is None else _records(data, file, schema, document)
     if found is None or len(found[0].bad) >= len(found[1]):
         return None
-    scanned, frame = found
+    tally, frame = found
     report = Lossy()
-    jsonl.judge(document, report, scanned.bad, len(frame), scanned.replaced, strict)
+    jsonl.judge(tally, report, strict)
     _tell(report, document)
     frame = frame.select([s for s in frame if s.null_count() < len(s)])
     names = rename_map(frame.columns, picks=columns, file=str(document.path))
@@ -93,7 +93,7 @@ def _tell(report: Lossy, where: Document | str) -> None:
     lost = [row for row in report.rows if row["what"] in ("bad_line", "unparsed")]
     if lost:
         told = "; ".join(str(row["detail"]) for row in lost[:5]) + "; …" * (len(lost) > 5)
-        n = sum(1 if row["what"] == "bad_line" else 0 for row in lost)
+        n = sum(int(str(row["n"])) for row in lost if row["what"] == "bad_line")
         file = where.path if isinstance(where, Document) else where
         warnings.warn(f"{place(file)}{n} lines left out; {told}", RagnbWarning, stacklevel=4)
 
@@ -151,7 +151,9 @@ def _kind(value: Any) -> str:
     return {type(None): "none", str: "str", bool: "bool", int: "int", float: "float"}.get(type(value), "other")
 
 
-def _records(data: Bytes, file: IO[bytes] | None, schema: Mapping[str, Any]) -> tuple[Scan, pl.DataFrame] | None:
+def _records(
+    data: Bytes, file: IO[bytes] | None, schema: Mapping[str, Any], document: Document
+) -> tuple[jsonl.Tally, pl.DataFrame] | None:
     """Return the records, chunks as lists of ids; None where a value is not of its type, or there are none."""
     import polars as pl
 
@@ -166,9 +168,10 @@ def _records(data: Bytes, file: IO[bytes] | None, schema: Mapping[str, Any]) -> 
             Scan(data, file, {**schema, "chunks": objects}, [chunks.list.eval(ids)]),
         ]
     for scanned in scans:
+        scanned.tally.path = document.path
         frame = scanned.frame()
         if frame is not None and len(frame):
-            return scanned, frame
+            return scanned.tally, frame
     return None
 
 

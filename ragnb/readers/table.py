@@ -206,10 +206,18 @@ def read_json(document: Document, report: Lossy, strict: bool) -> Raw:
         ) from error
     except (RecursionError, ValueError) as error:
         raise RagnbError(f"{place(document.path)}is no JSON that can be read ({error})") from error
+    if found := jsonl.repeated_key(text.encode("utf-8", "surrogatepass"), value):
+        line = text.count("\n", 0, found[1]) + 1
+        raise RagnbError(f"{place(document.path, line, found[0])}appears twice in one object; keep one of the two")
+    n = 0
     if r"\ud" in text.lower():
         value, n = clean_text(value)
-        report.add("unparsed", None, "lone surrogates, replaced by U+FFFD", n)
-    return Raw(_columns_of(document, value, report), "json", str(document.path))
+    columns = _columns_of(document, value, report)
+    rows = list(zip(*columns.values(), strict=True))
+    replaced = min(n, sum("\ufffd" in str(row) for row in rows)) if n else 0
+    report.add("unparsed", None, "records with lone surrogates, replaced by U+FFFD", replaced)
+    report.expect(len(rows), replaced)
+    return Raw(columns, "json", str(document.path))
 
 
 def _columns_of(document: Document, value: Any, report: Lossy) -> dict[str, Values]:

@@ -39,8 +39,8 @@ def read_traces(
     engine : {"pandas", "polars"}
         What the frame is of. Polars is for many traces: a JSONL file is scanned block by block. Its ``chunks``
         are lists of ids; a key other than those that labels depend on is seen where it stands in the first 500
-        lines or in 500 lines spread over the file; of a key that stands twice in a record the first counts. What
-        pandas has in ``attrs["lossy"]`` about bad lines and unparsed text is a warning.
+        lines or in 500 lines spread over the file. What pandas has in ``attrs["lossy"]`` about bad lines and
+        unparsed text is a warning.
 
     Returns
     -------

@@ -11,6 +11,7 @@ from ragnb.schema.columns import (
     NOTE_COLUMNS,
     RESULT_COLUMNS,
     STATUS_WORDS,
+    TRACE_COLUMNS,
     note_frame,
     note_row,
     records,
@@ -24,8 +25,9 @@ from ragnb.schema.secrets import holds_secret, is_secret_name, masked, refuse_se
 
 __all__ = [
     "ABOUT_COLUMNS", "CASE_COLUMNS", "CLIP", "DEFAULT_GATES", "DERIVED_COLUMNS", "KNOWN_RATES", "METRICS",
-    "NOTE_COLUMNS", "RESULT_COLUMNS", "STATUS_WORDS", "Anchor", "Dimension", "EvalCase", "Gate", "Metric",
-    "Profile", "Result", "Rubric", "Rule", "SharedPicks", "applicable_metrics", "declare_step", "holds_secret",
-    "is_secret_name", "masked", "metric_list", "missing_fields", "note_frame", "note_row", "records", "refuse",
-    "refuse_secrets", "resolve_metrics", "scale_of", "undeclared_columns", "without_secrets",
+    "NOTE_COLUMNS", "RESULT_COLUMNS", "STATUS_WORDS", "TRACE_COLUMNS", "Anchor", "Dimension", "EvalCase",
+    "Gate", "Metric", "Profile", "Result", "Rubric", "Rule", "SharedPicks", "applicable_metrics",
+    "declare_step", "holds_secret", "is_secret_name", "masked", "metric_list", "missing_fields", "note_frame",
+    "note_row", "records", "refuse", "refuse_secrets", "resolve_metrics", "scale_of", "undeclared_columns",
+    "without_secrets",
 ]  # fmt: skip

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
+import narwhals as nw
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
-from ragnb.errors import unknown
+from ragnb.errors import RagnbError, unknown
 from ragnb.schema.known import METRICS, MetricLike, metric_list
 from ragnb.schema.metric import Metric
 
@@ -84,7 +85,7 @@ def applicable_metrics(
     Parameters
     ----------
     cases : DataFrame or iterable of EvalCase
-        One row a case, canonical column names.
+        One row a case, canonical column names, of any engine.
     metrics : iterable of str or Metric, optional
         Which to look at; by default those of METRICS that need fields and are neither rubric dimensions nor
         checks of wording.
@@ -98,7 +99,7 @@ def applicable_metrics(
     Raises
     ------
     RagnbError
-        For a name that METRICS does not know.
+        For a name that METRICS does not know, and for what holds no cases.
 
     Examples
     --------
@@ -106,7 +107,7 @@ def applicable_metrics(
     >>> sorted(table.loc[table.applies, "metric"])
     ['answer_relevancy', 'context_relevance', 'faithfulness']
     """
-    frame = cases if isinstance(cases, pd.DataFrame) else pd.DataFrame([c.model_dump() for c in cases])
+    frame = _case_frame(cases)
     named = metric_list(metrics)
     chosen = (
         [_declared(m) for m in named]
@@ -129,6 +130,24 @@ def applicable_metrics(
             for missing, n in sorted(patterns.items(), key=lambda item: (len(item[0]), item[0]))
         ]
     return pd.DataFrame(rows, columns=["metric", "missing_fields", "n_cases", "applies"])
+
+
+def _case_frame(cases: Any) -> pd.DataFrame:
+    if isinstance(cases, pd.DataFrame):
+        return cases
+    found = nw.from_native(cases, pass_through=True)
+    if isinstance(found, nw.LazyFrame):
+        found = found.collect()
+    if isinstance(found, nw.DataFrame):
+        return pd.DataFrame(found.to_dict(as_series=False))
+    rows = list(cases) if isinstance(cases, Iterable) and not isinstance(cases, str | Mapping) else [cases]
+    if not all(isinstance(row, EvalCase) for row in rows):
+        found, path = (repr(cases), repr(cases)) if isinstance(cases, str) else (type(cases).__name__, "path")
+        raise RagnbError(
+            f"{found} is neither a frame of cases nor a list of EvalCase; "
+            f"rn.read_cases({path}) makes a frame of a file, or of a list of records"
+        )
+    return pd.DataFrame([case.model_dump() for case in rows], columns=list(EvalCase.model_fields))
 
 
 def _declared(item: MetricLike) -> Metric:

@@ -45,7 +45,7 @@ class Stream:
     frame : polars.LazyFrame
     rows : int
     origin : dict
-        ``path, sha256, format, rows``.
+        ``path, sha256, format, rows, lines, damaged``.
     lossy : list of dict
     folder : Path or None
         Where the rows lie, if not in the caller's own files; removed with the stream, or by `close`.
@@ -107,6 +107,8 @@ def stream_scores(
     chosen = metric_list(metrics)
     _canonical(stream, report, columns, chosen)
     stream.lossy += report.rows
+    report.expect(0 if report.lines else stream.rows)
+    stream.origin |= {"lines": report.lines, "damaged": report.damaged}
     return stream
 
 

@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ragnb.files.document import Document
 from ragnb.readers import jsonl
-from ragnb.readers.blocks import has_long_line, has_surrogate
+from ragnb.readers.blocks import check_keys, has_long_line, has_surrogate
 from ragnb.readers.cells import as_text
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import agree, from_records
@@ -45,18 +45,17 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> list[Pa
 
 def frames(document: Document, report: Lossy) -> Iterator[pl.DataFrame]:
     """Yield the records of a JSONL file block by block; bad lines are listed once all is read."""
-    bad: list[tuple[int, str]] = []
-    good = replaced = 0
+    tally = jsonl.Tally(document.path)
     for first, block in blocks(document):
         frame = _swiftly(block)
         if frame is None:
-            frame, more, surrogates = _line_by_line(block)
-            bad += [(first + number - 1, why) for number, why in more]
-            replaced += surrogates
-        good += len(frame)
+            frame = _line_by_line(block, first, tally)
+        else:
+            check_keys(block, first, tally)
+            tally.good += len(frame)
         if len(frame):
             yield _flat(frame)
-    jsonl.judge(document, report, bad, good, replaced, strict=False)
+    jsonl.judge(tally, report, strict=False)
 
 
 def blocks(document: Document) -> Iterator[tuple[int, bytes]]:
@@ -93,18 +92,12 @@ def _swiftly(block: bytes) -> pl.DataFrame | None:
         return None
 
 
-def _line_by_line(block: bytes) -> tuple[pl.DataFrame, list[tuple[int, str]], int]:
+def _line_by_line(block: bytes, first: int, tally: jsonl.Tally) -> pl.DataFrame:
     import polars as pl
 
-    records, bad, replaced = [], [], 0
-    for number, line in jsonl.lines_of(block):
-        record, why, surrogates = jsonl._record(line)
-        if record is None:
-            bad.append((number, why))
-            continue
-        records.append(record)
-        replaced += surrogates
-    return pl.DataFrame([series(name, cells) for name, cells in from_records(records).items()]), bad, replaced
+    taken = (tally.take(first + number - 1, line) for number, line in jsonl.lines_of(block))
+    columns = from_records(record for record in taken if record is not None)
+    return pl.DataFrame([series(name, cells) for name, cells in columns.items()])
 
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:

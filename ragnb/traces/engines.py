@@ -11,10 +11,10 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from ragnb.readers.frames import native
 from ragnb.traces.columns import Flags, Lists, Positions, absent, column
 from ragnb.traces.outcomes import STATUSES, Codes
 from ragnb.traces.wanted import Floats
-from ragnb.weights.columns import native
 
 GOLD_COLUMNS = ("answerable", "gold_ids", "gold_claim")
 

@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 
 from ragnb import texts
+from ragnb.readers.frames import canonical
 from ragnb.traces.join import MOST_LISTED, Keys, repeats
 from ragnb.traces.wanted import Gold
+from ragnb.weights import as_pandas
 
 FEWEST, FEWEST_OF_A_KIND = 10, 3
 
@@ -47,6 +49,8 @@ def check_gold(gold: pd.DataFrame, *, previous: pd.DataFrame | None = None, lang
     4  no_gold_ids  1  False
     """
     say = texts.load(lang)
+    gold = as_pandas(canonical(gold, reader="read_gold"))
+    previous = previous if previous is None else as_pandas(canonical(previous, reader="read_gold"))
     keys = Keys.of(gold, by_id=True)
     names = [name or str(row) for name, row in zip(keys.names(), gold.index, strict=True)]
     wanted = Gold.of(gold, np.arange(len(gold)))

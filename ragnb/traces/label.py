@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from ragnb.errors import RagnbError, did_you_mean, unknown
+from ragnb.readers.frames import as_called, canonical
 from ragnb.readers.raw import collector_paused
 from ragnb.schema import METRICS
 from ragnb.traces import answers, columns, facts, outcomes
@@ -89,7 +90,9 @@ def label_traces(
     0          OK                1.0            NaN
     1  REFUSAL_OK                NaN            0.0
     """
-    frame: Any = workable(traces)
+    named = canonical(traces, reader="read_traces")
+    frame: Any = workable(named)
+    gold = gold if gold is None else canonical(gold, reader="read_gold")
     _check_options(frame, split, containment, join)
     with collector_paused(), ThreadPoolExecutor() if len(frame) > FEW else _AtOnce() as pool:
         trimmed = pool.submit(answers.trimmed, columns.texts(frame, "answer"))
@@ -117,7 +120,7 @@ def label_traces(
             "n_partial": int((done["partial"] == 1).sum()),
         }
         labelled = mark_unanswerable(assemble(frame, made, told), metrics=METRICS.values())
-        out: Frame = as_brought(labelled, traces)
+        out: Frame = as_called(as_brought(labelled, traces), named, traces)
         return out
 
 
@@ -176,7 +179,8 @@ def join_report(traces: Any, *, gold: Any, join: Join = "auto") -> dict[str, Any
     >>> report["unmatched"], report["gold_without_trace"]
     (['z'], ['y'])
     """
-    frame: Any = workable(traces)
+    frame: Any = workable(canonical(traces, reader="read_traces"))
+    gold = gold if gold is None else canonical(gold, reader="read_gold")
     return report_of(frame, _meet(frame, gold, join))
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.errors import RagnbError, did_you_mean, unknown
+from ragnb.readers.frames import canonical
 from ragnb.schema import METRICS, metric_list
 from ragnb.traces.outcomes import LABELS
 from ragnb.weights import MetricsArgument, collected, column_names, moments, opened, plain_sums
@@ -62,6 +63,7 @@ def refusal_metrics(
              metric  value  numerator  n
     0  over_refusal    0.5        1.0  2
     """
+    labelled = canonical(labelled, doc, cluster, by, reader="read_traces")
     names = _chosen(labelled, metrics)
     found = moments(labelled, metrics=names, doc=doc, cluster=cluster, by=by)
     means = found.means(doc_weights=doc_weights, level=level)

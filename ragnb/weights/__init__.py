@@ -22,6 +22,7 @@ from ragnb.weights.lifted import total_rises
 from ragnb.weights.notes import ledger, notes, why_no_total
 from ragnb.weights.reduced import MetricsArgument, Moments, moments
 from ragnb.weights.rows import sample_weight, weigh, weighted_score
+from ragnb.weights.scored import scored
 from ragnb.weights.sketch import histogram, quantiles
 from ragnb.weights.table import plain_sums
 
@@ -29,7 +30,8 @@ __all__ = [
     "MetricsArgument", "Moments", "add_label", "as_pandas", "check_weights", "collected", "column_names",
     "effective_weights", "held", "histogram", "indicators", "ledger", "moments", "nfc", "notes", "numbered",
     "numeric", "opened", "plain_sums", "present_weights", "quantiles", "question_columns", "sample_weight",
-    "score_columns", "score_of", "total_rises", "weigh", "weighted_means", "weighted_score", "why_no_total",
+    "score_columns", "score_of", "scored", "total_rises", "weigh", "weighted_means", "weighted_score",
+    "why_no_total",
 ]  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import narwhals as nw
@@ -13,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, place
+from ragnb.readers.frames import native
 from ragnb.schema import CLIP, STATUS_WORDS, Metric, declare_step
 from ragnb.weights.check import nfc, spelt
 
@@ -26,27 +28,6 @@ class Labels:
 
     codes: Codes
     names: tuple[Any, ...]
-
-
-def native(frame: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
-    """Return a frame of any engine for narwhals.
-
-    Raises
-    ------
-    RagnbError
-        For what is no data frame.
-
-    Examples
-    --------
-    >>> native(pd.DataFrame({"a": [1]})).shape
-    (1, 1)
-    """
-    try:
-        found: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(frame)
-    except TypeError:
-        what = f"{type(frame).__name__} is no data frame; pass one, or read the file with rn.read_scores"
-        raise RagnbError(what) from None
-    return found
 
 
 def as_pandas(frame: Any) -> pd.DataFrame:
@@ -83,12 +64,18 @@ def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
     array([ 1., nan])
     """
     column = frame[metric.name]
+    if getattr(column.dtype, "kind", "O") in "mMc":
+        raise RagnbError(
+            f"column {metric.name!r} holds {column.dtype}, which is no score; convert it to numbers in "
+            f"{metric.low:g}..{metric.high:g}"
+        )
     if not pd.api.types.is_numeric_dtype(column.dtype):
-        text = np.array([isinstance(v, str) for v in column], dtype=bool)
-        if text.any():
-            at = int(np.argmax(text))
+        odd = np.array([not _is_score(v) for v in column], dtype=bool)
+        if odd.any():
+            at = int(np.argmax(odd))
+            kind = "text" if isinstance(column.iloc[at], str) else f"of type {type(column.iloc[at]).__name__}"
             raise RagnbError(
-                f"column {metric.name!r}, row {column.index[at]!r}: {column.iloc[at]!r} is text, not a score; "
+                f"column {metric.name!r}, row {column.index[at]!r}: {column.iloc[at]!r} is {kind}, not a score; "
                 "read the file with rn.read_scores, or convert the column to numbers"
             )
     plain = column.dtype == np.float64
@@ -111,6 +98,13 @@ def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
         )
         values = np.clip(values, metric.low, metric.high)
     return values
+
+
+def _is_score(cell: Any) -> bool:
+    """Whether a cell holds a real number or nothing."""
+    if isinstance(cell, int | float | Decimal | np.floating | np.integer | np.bool_):
+        return not isinstance(cell, np.timedelta64)  # which NumPy calls an integer
+    return cell is None or (pd.api.types.is_scalar(cell) and bool(pd.isna(cell)))
 
 
 def score_columns(frame: pd.DataFrame, metrics: Sequence[Metric]) -> tuple[list[Array], npt.NDArray[np.int8]]:

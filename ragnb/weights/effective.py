@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ragnb.schema import Metric, resolve_metrics
+from ragnb.schema import Metric
 from ragnb.weights.cells import Flags
 from ragnb.weights.check import check_metric_weights
 from ragnb.weights.columns import Array, score_columns
-from ragnb.weights.engines import column_names, scored_columns
+from ragnb.weights.engines import scored_columns
 from ragnb.weights.finish import plan_total, weight_vector
 from ragnb.weights.reduced import MetricsArgument
+from ragnb.weights.scored import scored
 
 _BLOCK = 2**14
 
@@ -88,7 +89,7 @@ def effective_weights(
     >>> effective_weights(frame).scale.tolist()
     [1.0]
     """
-    chosen = resolve_metrics(metrics, column_names(scores))
+    scores, chosen = scored(scores, metrics)
     scores = scored_columns(scores, chosen)
     values, _ = score_columns(scores, chosen)
     checked = check_metric_weights(metric_weights, [m.name for m in chosen], stacklevel=4)

@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, did_you_mean
+from ragnb.readers.frames import native
 from ragnb.schema import CLIP, STATUS_WORDS, Metric
 from ragnb.weights.cells import WORD, centres
-from ragnb.weights.columns import as_pandas, native, score_columns
+from ragnb.weights.columns import as_pandas, score_columns
 
 Frame = nw.DataFrame[Any] | nw.LazyFrame[Any]
 Rows = TypeVar("Rows", nw.DataFrame[Any], nw.LazyFrame[Any], Frame)

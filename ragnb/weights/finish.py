@@ -179,7 +179,7 @@ def finish(
     total = _by(a, first, empty)
     usable = total > 0
     inverse = np.divide(1.0, total, out=np.zeros_like(total), where=usable)
-    theta = _by(s, first, empty) * inverse
+    theta = np.divide(_by(s, first, empty), total, out=np.zeros_like(total), where=usable)
     n_eff = stats.kish(total, _by(a2, first, empty))
     parts = _clusters(group, cluster, a, s - theta[group] * a, inverse)
     if len(squares):

@@ -9,9 +9,10 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from ragnb.readers.frames import native
 from ragnb.schema import Metric
 from ragnb.weights.clusters import question_columns, repeated_question
-from ragnb.weights.columns import factorized, native
+from ragnb.weights.columns import factorized
 from ragnb.weights.engines import column_names
 
 if TYPE_CHECKING:

@@ -11,16 +11,16 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb.errors import RagnbError
-from ragnb.schema import RESULT_COLUMNS, Metric, resolve_metrics
+from ragnb.schema import RESULT_COLUMNS, Metric
 from ragnb.weights import merging, resampling, storing
 from ragnb.weights.cells import Cells, reduce_rows
 from ragnb.weights.check import check_metric_weights, check_weights, warn_unused
 from ragnb.weights.clusters import cluster_labels
 from ragnb.weights.columns import Labels, as_pandas, labels, score_columns
-from ragnb.weights.engines import column_names
 from ragnb.weights.finish import document_weights, finish, plan_total, weight_vector
 from ragnb.weights.grouped import Reduced, reduce_query, with_nameless
 from ragnb.weights.held import held
+from ragnb.weights.scored import scored
 from ragnb.weights.table import result_table
 
 Counts = npt.NDArray[np.int64]
@@ -213,11 +213,10 @@ def moments(
     >>> moments(pd.DataFrame({"faithfulness": [1.0, 0.5, None], "doc_name": ["a", "a", "b"]}))
     Moments(3 rows in 3 cells: 1 metrics, 2 documents, 1 groups)
     """
-    names = column_names(scores)
     if by in (*RESULT_COLUMNS, "numerator"):
         raise RagnbError(f"by={by!r} is a column of the result too; give the frame's column another name")
-    chosen = resolve_metrics(metrics, names)
-    rows = scores if isinstance(scores, pd.DataFrame) or not names else held(scores, chosen, doc, cluster, by)
+    scores, chosen = scored(scores, metrics, doc, cluster, by)
+    rows = scores if isinstance(scores, pd.DataFrame) else held(scores, chosen, doc, cluster, by)
     shape: dict[str, Any] = {"doc": doc, "cluster": cluster, "by": by}
     found = reduce_query(scores, chosen, **shape) if rows is None else _reduce_frame(rows, chosen, **shape)
     return Moments(

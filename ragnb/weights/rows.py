@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb.schema import resolve_metrics
+from ragnb.readers.frames import as_called, canonical
 from ragnb.weights.added import DocWeights, Total, add_columns
 from ragnb.weights.check import check_metric_weights, check_weights, refuse_all_zero, warn_unused
 from ragnb.weights.columns import labels
 from ragnb.weights.effective import effective_weights, intercepts
-from ragnb.weights.engines import column_names
 from ragnb.weights.finish import plan_total, weight_vector
 from ragnb.weights.reduced import MetricsArgument
+from ragnb.weights.scored import scored
 
 Rows = TypeVar("Rows")
 
@@ -65,24 +65,25 @@ def weighted_score(
     [0.875, 0.25]
     """
     if not isinstance(scores, pd.DataFrame):
-        total = _total(scores, metric_weights, metrics=metrics, orient=orient, rescale=rescale)
-        return add_columns(scores, total, None, only=True)
+        frame, total = _total(scores, (), metric_weights, metrics=metrics, orient=orient, rescale=rescale)
+        return add_columns(frame, total, None, only=True)
     parts = effective_weights(scores, metric_weights, metrics=metrics, orient=orient, rescale=rescale)
     return pd.Series(parts.score, index=scores.index, name="weighted_score")
 
 
 def _total(
     scores: Any,
+    kept: Sequence[str],
     metric_weights: Mapping[str, float] | None,
     *,
     metrics: MetricsArgument,
     orient: bool,
     rescale: bool,
-) -> Total:
-    chosen = resolve_metrics(metrics, column_names(scores))
+) -> tuple[Any, Total]:
+    frame, chosen = scored(scores, metrics, *kept)
     checked = check_metric_weights(metric_weights, [m.name for m in chosen], stacklevel=4)
     plan = plan_total(chosen, weight_vector(chosen, checked), orient=orient, rescale=rescale)
-    return Total(chosen, plan.weights, plan.slopes, intercepts(chosen, plan.slopes, rescale=rescale))
+    return frame, Total(chosen, plan.weights, plan.slopes, intercepts(chosen, plan.slopes, rescale=rescale))
 
 
 def sample_weight(scores: Any, *, doc_weights: Mapping[str, float] | None = None, doc: str = "doc_name") -> Any:
@@ -105,6 +106,7 @@ def sample_weight(scores: Any, *, doc_weights: Mapping[str, float] | None = None
     >>> sample_weight(pd.DataFrame({"doc_name": ["a.pdf", None]}), doc_weights={"a.pdf": 2}).tolist()
     [2.0, 1.0]
     """
+    scores = canonical(scores, doc)
     if not isinstance(scores, pd.DataFrame):
         return add_columns(scores, None, DocWeights(doc, doc_weights), only=True)
     checked = check_weights(doc_weights, "doc_weights")
@@ -145,8 +147,8 @@ def weigh(
     [[0.5, 1.0]]
     """
     if not isinstance(scores, pd.DataFrame):
-        total = _total(scores, metric_weights, metrics=metrics, orient=orient, rescale=rescale)
-        return cast(Rows, add_columns(scores, total, DocWeights(doc, doc_weights)))
+        frame, total = _total(scores, (doc,), metric_weights, metrics=metrics, orient=orient, rescale=rescale)
+        return cast(Rows, as_called(add_columns(frame, total, DocWeights(doc, doc_weights)), frame, scores))
     made = scores.assign(
         weighted_score=weighted_score(
             scores, metric_weights=metric_weights, metrics=metrics, orient=orient, rescale=rescale

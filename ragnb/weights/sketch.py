@@ -12,14 +12,15 @@ import pandas as pd
 
 from ragnb import stats
 from ragnb.errors import RagnbError
-from ragnb.schema import Metric, resolve_metrics
+from ragnb.schema import Metric
 from ragnb.weights.cells import reduce_rows
 from ragnb.weights.check import check_weights, warn_unused
 from ragnb.weights.columns import Array, Labels, coded, labels, score_columns
-from ragnb.weights.engines import BAD, column_names, explain, grouped, opened, patterned, scored_columns
+from ragnb.weights.engines import BAD, explain, grouped, opened, patterned, scored_columns
 from ragnb.weights.finish import finish, plan_total, relative
 from ragnb.weights.grouped import with_nameless
 from ragnb.weights.reduced import MetricsArgument
+from ragnb.weights.scored import scored
 
 
 def histogram(
@@ -58,7 +59,7 @@ def histogram(
     """
     if bins < 1:
         raise RagnbError(f"bins={bins!r} must be a number of bins, such as 10")
-    chosen = resolve_metrics(metrics, column_names(scores))
+    scores, chosen = scored(scores, metrics, by)
     endless = [metric.name for metric in chosen if not metric.bounded]
     if endless:
         raise RagnbError(f"{endless[0]!r} has no finite range to put in bins; declare one, or leave it out")
@@ -179,7 +180,7 @@ def quantiles(
     shares = np.array(q, dtype=float)
     if not ((shares > 0) & (shares < 1)).all() or not 0 < level < 1:
         raise RagnbError(f"q={q!r} and level={level!r} must lie between 0 and 1, such as 0.5")
-    chosen = resolve_metrics(metrics, column_names(scores))
+    scores, chosen = scored(scores, metrics, doc)
     frame = scored_columns(scores, chosen, doc)
     values, _ = score_columns(frame, chosen)
     docs = labels(frame, doc, optional=doc == "doc_name", compose=True)

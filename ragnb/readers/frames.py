@@ -1,0 +1,118 @@
+"""Frames in hand, of any engine, under the names that readers give the columns of files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import narwhals as nw
+import pandas as pd
+
+from ragnb.errors import RagnbError
+from ragnb.readers.names import CASE_ALIASES, rename_map
+from ragnb.readers.raw import check_columns, refuse_twice
+from ragnb.schema import METRICS, Metric
+
+
+def native(frame: Any, reader: str = "read_scores") -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
+    """Return a frame of any engine for narwhals.
+
+    Raises
+    ------
+    RagnbError
+        For what is no data frame, naming the `reader` that makes one of a file, and for two columns of one name.
+
+    Examples
+    --------
+    >>> native(pd.DataFrame({"a": [1]})).shape
+    (1, 1)
+    """
+    try:
+        found: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(frame)
+    except TypeError:
+        kind = type(frame).__name__
+        step = f"make one with rn.{reader}, which takes the path of a file, or a list of records"
+        if isinstance(frame, str | os.PathLike):
+            kind = repr(os.fspath(frame))
+            step = f"if it is a file, read it first: rn.{reader}({kind})"
+        elif isinstance(frame, dict):
+            step = "make one of it: pd.DataFrame(…)"
+        raise RagnbError(f"{kind} is no data frame; {step}") from None
+    except nw.exceptions.DuplicateError:
+        refuse_twice(getattr(frame, "column_names", None) or list(map(str, frame.columns)))
+        raise
+    return found
+
+
+def canonical(frame: Any, *kept: str | None, metrics: Iterable[Metric] = (), reader: str = "read_scores") -> Any:
+    """Return a frame whose columns have ragnb's names; it is the caller's own where nothing changes.
+
+    Tools' names become ragnb's, as in files (``user_input`` is ``question``), where no column has that name yet.
+    Named levels of a pandas index become columns too, at the end. A query gets the names and does not run.
+
+    Parameters
+    ----------
+    frame : DataFrame of any engine
+    *kept : str or None
+        Columns that the caller names; they stay what they are.
+    metrics : Metric objects
+        The caller's own; a column of such a name is that metric.
+    reader : str
+        The reader that a message names for what is no frame.
+
+    Raises
+    ------
+    RagnbError
+        For what is no frame, columns in levels, two columns of one name, and two columns that mean one name.
+
+    Examples
+    --------
+    >>> canonical(pd.DataFrame({"user_input": ["Who?"], "Faithfulness": [1.0]})).columns.tolist()
+    ['question', 'faithfulness']
+    """
+    if not isinstance(frame, pd.DataFrame):
+        found = native(frame, reader)
+        names = _names(found.collect_schema().names(), kept, metrics)
+        return found.rename(names).to_native() if names else frame
+    check_columns(frame)
+    levels = [i for i, name in enumerate(frame.index.names) if name is not None and name not in frame.columns]
+    if levels:
+        index = frame.index
+        frame = frame.assign(**{str(index.names[i]): index.get_level_values(i).to_numpy() for i in levels})
+    names = _names([name for name in frame.columns if isinstance(name, str)], kept, metrics)
+    return frame.rename(columns=names) if names else frame
+
+
+def as_called(made: Any, frame: Any, called: Any) -> Any:
+    """Return `made`, rows of the `frame` that `canonical` made of `called`, under the names that `called` has.
+
+    Examples
+    --------
+    >>> mine = pd.DataFrame({"user_input": ["Who?"]}, index=pd.Index(["a"], name="doc_name"))
+    >>> named = canonical(mine)
+    >>> as_called(named.assign(label="OK"), named, mine).columns.tolist()
+    ['user_input', 'label']
+    """
+    if frame is called:
+        return made
+    ours, theirs = (list(nw.from_native(one).collect_schema().names()) for one in (frame, called))
+    back = {new: old for new, old in zip(ours, theirs, strict=False) if new != old}
+    if isinstance(made, pd.DataFrame):
+        return made.drop(columns=ours[len(theirs) :]).rename(columns=back)
+    return nw.from_native(made).rename(back).to_native() if back else made
+
+
+def _names(columns: list[str], kept: Iterable[str | None], metrics: Iterable[Metric]) -> dict[str, str]:
+    """Return the new names of columns, ``<metric>__status`` with its metric."""
+    own = list(metrics)
+    stay = {*METRICS, *CASE_ALIASES, *(metric.name for metric in own), *kept}
+    try:
+        names = rename_map(columns, picks={name: name for name in columns if name in stay}, metrics=own)
+    except RagnbError as error:
+        raise RagnbError(f"{str(error).partition('; pick one')[0]}; rename the one that is meant to it") from None
+    for name in columns:
+        base, bar, tail = name.partition("__")
+        if bar and base in names:
+            names[name] = f"{names[base]}__{tail}"
+    return {name: new for name, new in names.items() if name != new}
