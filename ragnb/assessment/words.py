@@ -13,6 +13,7 @@ from ragnb.assessment.streams import MOST_SHOWN, head_of
 from ragnb.calibration import CalibrationCard
 from ragnb.diagnostics import least_set_note
 from ragnb.errors import listing, near_names
+from ragnb.gates import input_words
 from ragnb.markup import count, number, one_line, percent, with_interval
 from ragnb.ratings import looks_like_ratings
 from ragnb.scenario import Scenario
@@ -66,19 +67,13 @@ def verdict(scenario: Scenario, means: pd.DataFrame, gates: pd.DataFrame) -> str
     lost = records(gates[of_input & gates["blocks"]])
     imperfect = records(gates[of_input & ~gates["blocks"] & (gates["value"] < 1)])
     if lost:
-        head = say("verdict.incomplete", what=say("note.join").join(_input_words(row, say) for row in lost))
+        what = say("note.join").join(input_words(row, scenario.lang) for row in lost)
+        head = say("verdict.incomplete", what=what)
     else:
         head = _gate_words(gates[~of_input], scenario.lang)
-    seen = "".join(f"{say('verdict.part')}{_input_words(row, say)}" for row in imperfect)
+    seen = "".join(f"{say('verdict.part')}{input_words(row, scenario.lang)}" for row in imperfect)
     tail = _headline(means, say) if "system" not in means else _headlines(means, say)
     return head + seen + tail + say("verdict.end")
-
-
-def _input_words(row: Mapping[Any, Any], say: Callable[..., str]) -> str:
-    good = 0 if row["n"] == 0 else round(row["value"] * row["n"])
-    key = row["gate"] if row["n"] else "no_scores"
-    text = say(f"verdict.{key}", good=count(good), bad=count(row["n"] - good), n=count(row["n"]))
-    return text if row["system"] is None else say("verdict.of_system", system=row["system"], text=text)
 
 
 def _gate_words(gates: pd.DataFrame, lang: str) -> str:

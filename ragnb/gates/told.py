@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -49,21 +49,39 @@ def gate_sentences(gates: pd.DataFrame, *, lang: str = "en") -> list[str]:
     say = texts.load(lang)
     out = []
     for row in gates.to_dict("records"):
-        rate = row["role"] in ("rate", "completeness")
-        written = percent if rate else number
-        asked = {"gate": row["gate"], "metric": row["metric"], "at": written(row["threshold"])}
-        words = [say("gate.asks", op="≥" if row["op"] == ">=" else "≤", **asked)]
-        if row["outcome"] != "no_data":
-            key = "gate.no_interval" if math.isnan(row["low"]) else "gate.seen"
-            whole = with_interval(row["value"], row["low"], row["high"], percent=rate)
-            seen = written(row["value"]) if math.isnan(row["low"]) else whole
-            words.append(say(key, value=seen, n=count(row["n"])))
-        words.append(say(f"outcome.{row['outcome']}"))
-        if row["outcome"] == "undecided" and not pd.isna(row["more_needed"]):
-            words.append(say("gate.more_needed", n=count(row["more_needed"])))
+        name = row["gate"] if row["system"] is None else f"{row['gate']} ({row['system']})"
+        if row["role"] == "completeness":
+            words = [f"{name}: {input_words(row, lang)}. "]
+        else:
+            words = _decision_words(row | {"gate": name}, say)
         words += [say("gate.blocks")] if row["blocks"] else []
         out.append("".join(words).rstrip())
     return out
+
+
+def _decision_words(row: Mapping[Any, Any], say: Callable[..., str]) -> list[str]:
+    rate = row["role"] == "rate"
+    written = percent if rate else number
+    asked = {"gate": row["gate"], "metric": row["metric"], "at": written(row["threshold"])}
+    words = [say("gate.asks", op="≥" if row["op"] == ">=" else "≤", **asked)]
+    if row["outcome"] != "no_data":
+        key = "gate.no_interval" if math.isnan(row["low"]) else "gate.seen"
+        whole = with_interval(row["value"], row["low"], row["high"], percent=rate)
+        seen = written(row["value"]) if math.isnan(row["low"]) else whole
+        words.append(say(key, value=seen, n=count(row["n"])))
+    words.append(say(f"outcome.{row['outcome']}"))
+    if row["outcome"] == "undecided" and not pd.isna(row["more_needed"]):
+        words.append(say("gate.more_needed", n=count(row["more_needed"])))
+    return words
+
+
+def input_words(row: Mapping[Any, Any], lang: str) -> str:
+    """Say what a completeness gate counted, such as "50 of 101 input lines are damaged or lost"."""
+    say = texts.load(lang)
+    good = 0 if row["n"] == 0 else round(row["value"] * row["n"])
+    key = row["gate"] if row["n"] else "no_scores"
+    text = say(f"verdict.{key}", good=count(good), bad=count(row["n"] - good), n=count(row["n"]))
+    return text if row["system"] is None else say("verdict.of_system", system=row["system"], text=text)
 
 
 def gates_json(gates: pd.DataFrame, *, notes: pd.DataFrame | None = None) -> str:
@@ -94,7 +112,7 @@ def _plain(value: Any) -> Any:
 
 
 def gates_junit(gates: pd.DataFrame, *, name: str = "ragnb gates", lang: str = "en") -> str:
-    """Return the gates as a JUnit XML test suite: a gate that blocks is a failure, one with no data is skipped.
+    """Return the gates as a JUnit XML test suite: a gate that blocks fails, one that is not decided is skipped.
 
     Examples
     --------
@@ -104,13 +122,15 @@ def gates_junit(gates: pd.DataFrame, *, name: str = "ragnb gates", lang: str = "
     '<?xml version="1.0" en'
     """
     blocked = int(gates["blocks"].sum())
-    skipped = int(((gates["outcome"] == "no_data") & ~gates["blocks"]).sum())
-    counts = {"tests": str(len(gates)), "failures": str(blocked), "errors": "0", "skipped": str(skipped)}
+    open_ = gates["outcome"].isin(["no_data", "undecided"]) & ~gates["blocks"] & (gates["reason"] == "")
+    counts = {"tests": str(len(gates)), "failures": str(blocked), "errors": "0", "skipped": str(int(open_.sum()))}
     suite = ET.Element("testsuite", {"name": _xml(name), **counts})
-    for row, sentence in zip(gates.to_dict("records"), gate_sentences(gates, lang=lang), strict=True):
-        title = f"{row['gate']}: {row['metric']} {row['op']} {row['threshold']:g}"
+    sentences = gate_sentences(gates, lang=lang)
+    for row, sentence, skipped in zip(gates.to_dict("records"), sentences, open_, strict=True):
+        system = "" if row["system"] is None else f" ({row['system']})"
+        title = f"{row['gate']}{system}: {row['metric']} {row['op']} {row['threshold']:g}"
         case = ET.SubElement(suite, "testcase", {"classname": _xml(name), "name": _xml(title)})
-        kind = "failure" if row["blocks"] else "skipped" if row["outcome"] == "no_data" else "system-out"
+        kind = "failure" if row["blocks"] else "skipped" if skipped else "system-out"
         told = {"type": row["outcome"], "message": _xml(sentence)} if kind != "system-out" else {}
         # Some readers show the message, others the text.
         ET.SubElement(case, kind, told).text = _xml(sentence)
