@@ -45,9 +45,9 @@ def cards(w: Writer) -> Safe:
 def _overall(w: Writer) -> Safe:
     """The share of correct outcomes where gold is there, as inventing cannot raise it; else the weighted score."""
     if OUTCOME in w.rows and not pd.isna(w.rows[OUTCOME]["value"]):
-        return _mean_card(w, w.say("sheet.outcome"), OUTCOME)
+        return _mean_card(w, w.of_shown(w.say("sheet.outcome")), OUTCOME)
     row = w.rows[TOTAL]
-    label = w.term("weighted_score", w.say("sheet.overall"))
+    label = w.of_shown(w.term("weighted_score", w.say("sheet.overall")))
     if pd.isna(row["value"]):
         return markup.card(label, MISSING, note=w.why_missing(TOTAL))
     return _mean_card(w, label, TOTAL)
@@ -82,11 +82,12 @@ def _gates(w: Writer) -> Safe:
 
 
 def _what(w: Writer, gate: Row) -> str:
-    return "" if gate["gate"] == gate["metric"] else w.name(gate["metric"])
+    what = "" if gate["gate"] == gate["metric"] else w.name(gate["metric"])
+    return what if gate["system"] is None else f"{what} ({one_line(gate['system'], 24)})".strip()
 
 
 def _weakest(w: Writer) -> Safe:
-    label = w.say("sheet.weakest")
+    label = w.of_shown(w.say("sheet.weakest"))
     found = {name: share for name in w.quality or w.rates if (share := _share(w, name)) is not None}
     if not found:
         return markup.card(label, MISSING, note=w.say("sheet.nothing_scored"))

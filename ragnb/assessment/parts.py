@@ -63,6 +63,10 @@ class Writer:
         """The metrics of a radar: those of quality, else the rates, whose ranges have ends."""
         return [name for name in self.quality or self.rates if self.span(name)]
 
+    def of_shown(self, text: str) -> str:
+        """Return a caption with the name of the one system of several that is shown in detail."""
+        return text if self.shown is None else join([text, f" · {one_line(self.shown, 40)}"])
+
     @property
     def gates(self) -> pd.DataFrame:
         """The gates that are shown: input that came through whole is no news."""

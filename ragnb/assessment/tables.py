@@ -19,8 +19,8 @@ _COUNTS = ("n_missing", "n_failed", "n_not_applicable")
 
 def means(w: Writer) -> Safe:
     """The means of the metrics with the total, then the rates."""
-    metrics = _means_table(w, [*w.quality, *w.total], w.say("sheet.means_caption", level=w.level))
-    rates = _means_table(w, w.rates, w.say("sheet.rates_caption", level=w.level))
+    metrics = _means_table(w, [*w.quality, *w.total], w.of_shown(w.say("sheet.means_caption", level=w.level)))
+    rates = _means_table(w, w.rates, w.of_shown(w.say("sheet.rates_caption", level=w.level)))
     return w.section("means", metrics, rates)
 
 
