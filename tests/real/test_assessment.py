@@ -13,12 +13,14 @@ def test_northwind_scores_without_a_scenario(shared):
     sheet = rn.assess(path, metrics=metrics)
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    means = sheet.means.set_index("metric")
-    for name in ("gpt_groundedness", "gpt_relevance"):
-        values = [float(row[name]) for row in rows if row[name]]
-        assert means.loc[name, "value"] == pytest.approx(sum(values) / len(values), abs=1e-12)
-        assert means.loc[name, "n"] == len(values)
-        assert means.loc[name, "n_clusters"] == len({row["doc_name"] for row in rows if row[name]})
+    means = sheet.means.set_index(["system", "metric"])
+    for system in {row["run"] for row in rows}:
+        for name in ("gpt_groundedness", "gpt_relevance"):
+            own = [row for row in rows if row[name] and row["run"] == system]
+            mean = sum(float(row[name]) for row in own) / len(own)
+            assert means.loc[(system, name), "value"] == pytest.approx(mean, abs=1e-12)
+            assert means.loc[(system, name), "n"] == len(own)
+            assert means.loc[(system, name), "n_clusters"] == len({row["doc_name"] for row in own})
     assert set(sheet.systems["system"]) == {row["run"] for row in rows}
     assert "not_averaged" in set(sheet.notes["code"])
     assert sheet.to_markdown()
