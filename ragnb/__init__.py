@@ -1,4 +1,4 @@
-"""Decide in a notebook whether a RAG system is good enough, what to mend first, and whether to trust its judge.
+"""Decide in a notebook whether a RAG system is good enough, what to fix first, and whether to trust its judge.
 
 Frames go in and small frames come out; `assess` lays them all on one sheet.
 """

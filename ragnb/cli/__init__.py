@@ -32,7 +32,7 @@ from ragnb.errors import MissingExtraError, RagnbError
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="ragnb")
 def cli() -> None:
-    """Decide whether a RAG system is good enough, what to mend first, and whether its judge can be trusted."""
+    """Decide whether a RAG system is good enough, what to fix first, and whether its judge can be trusted."""
 
 
 cli.add_command(report_command)
