@@ -5,60 +5,45 @@ from __future__ import annotations
 import html
 import json
 import re
+import tomllib
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Any, NamedTuple
 
 from ragnb.errors import RagnbError
 
 LONGEST = 20_000  # 190,000 characters took 4 s in the event loop; verdicts have 2,000
 _DEPTH = 12
-
-_WORD = r"(?:thinking|thoughts?|think|reasoning|reflection|scratchpad|(?:inner[ _])?monologue|思考|推理|思维)"
-_THOUGHT = re.compile(
-    rf"[<＜][|｜]?\s{{0,4}}(?P<a>/?)\s{{0,4}}(?:\w{{1,12}}:)?(?:(?P<b>end|stop)[ _]?(?:of[ _]?)?|(?:begin"
-    rf"|start)[ _]?(?:of[ _]?)?)?"
-    rf"(?:ant)?(?:{_WORD}|analysis|rationale)(?:\s[^<>]{{0,100}})?[|｜]?[>＞]"
-    rf"|[\[【◁]\s{{0,4}}(?P<c>/?)\s{{0,4}}(?:(?P<d>end|stop)[ _](?:of[ _])?|(?:begin|start)[ _](?:of[ "
-    rf"_])?)?{_WORD}\s{{0,4}}[\]】▷]"
-    r"|<\|channel\|>\s{0,4}(?:analysis|commentary|(?P<e>final))\b[^<]{0,80}(?:<\|message\|>)?",
-    re.IGNORECASE,
-)
-_THOUGHT_FENCE = re.compile(rf"(`{{3,8}}|~{{3,8}})[ \t]{{0,4}}{_WORD}[ \t]{{0,8}}$", re.I | re.M)
-
-_INVISIBLE = "\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\u00ad"
-_S = rf"[\s{_INVISIBLE}]"
-_SIGNS = str.maketrans("：，｛｝［］、；＝", ":,{}[],;=")
 _OPENERS = "\"'“”‘’「『＂`"
+_SIGNS = str.maketrans("：，｛｝［］、；＝", ":,{}[],;=")
 _CLOSERS = dict.fromkeys('"＂', '"＂') | dict.fromkeys("“”", '”“"') | dict.fromkeys("‘’", "’‘'")
 _CLOSERS |= {"'": "'", "「": "」", "『": "』", "`": "`"}
-# A quote ends a string where a colon, a bracket, a further key or a line with one follows; else it is text.
-_ENDS_A_STRING = re.compile(
-    rf"{_S}{{0,40}}(?:$"
-    rf"|[:：=＝}}｝\]］]|//|/\*|\#|[,，、;；]{_S}{{0,40}}(?:$|[{_OPENERS}{{｛\[［}}｝\]］]|-?\d|//|/\*|\#|\.\.\.|…"
-    rf"|(?:true|false|null|none|nan)\b|\w{{1,40}}{_S}{{0,8}}[:：=＝]))|{_S}{{0,40}}\n{_S}{{0,40}}(?:[{_OPENERS}]"
-    rf"|\w{{1,40}}{_S}{{0,8}}[:：])"
-    rf"|{_S}{{1,40}}[{_OPENERS}]\w{{1,40}}[{_OPENERS}」』]{_S}{{0,8}}[:：]",
-    re.IGNORECASE,
-)
-_BLANK = re.compile(rf"{_S}*")
-_COMMENT = re.compile(
-    r"//[^\n]*|#[^\n]*|/\*(?:[^*]|\*(?!/)){0,2000}\*/|<!--(?:[^-]|-(?!->)){0,2000}-->"
-    r"|<br\s{0,2}/?>"
-)
-_KEY = re.compile(
-    rf"(?:[-•*]\s{{1,4}})?[*_]{{0,3}}([^\W\d_][\w "
-    rf"\t\-()/–]{{0,60}}?)[*_]{{0,3}}[{_INVISIBLE}]*\s{{0,8}}(?=[:：=＝])"
-)
-_A_KEY = rf"(?:[{_OPENERS}]|(?:[-•*]\s{{1,4}})?[*_]{{0,3}}[^\W\d_][\w \-()/]{{0,60}}[*_]{{0,3}}\s{{0,8}}[:：=＝])"
-_BARE_ENDS = re.compile(
-    rf"[}}｝\]］\n]|[,，、;；](?={_S}{{0,40}}(?:$|{_A_KEY}|[}}｝\]］{{｛\[［]|//|/\*|\#|\.\.\.|…))"
-    rf"|{_S}{{1,40}}(?=[\"“'][^\"”'\n]{{1,60}}[\"”']{_S}{{0,8}}[:：])|{_S}{{0,40}}(?=//|/\*|<!--|<br)"
-    rf"|{_S}{{1,40}}(?=\#)|$"
-)
-_BARE_ITEM_ENDS = re.compile(rf"[}}｝\]］\n,，、;；]|{_S}{{0,40}}(?=//|/\*|<!--)|$")
-_ELLIPSIS = re.compile(r"\.\.\.|…{1,2}")
+
+@cache
+def _table(section: str) -> dict[str, str]:
+    rows: dict[str, str] = tomllib.loads(files(__package__).joinpath("replies.toml").read_text("utf-8"))[section]
+    return rows
+
+
+def _written(text: str, parts: Mapping[str, str]) -> str:
+    """A pattern with what it names in braces put in place."""
+    return re.sub(r"\{([a-z_]+)\}", lambda part: _written(parts[part[1]], parts), re.sub(r"(?:^|\n) *", "", text))
+
+
+@cache
+def pattern(name: str, words: str = "") -> re.Pattern[str]:
+    """Return a pattern of ``replies.toml``; `words` stand for ``{words}`` in it."""
+    parts = _table("patterns")
+    return re.compile(_written(parts[name], parts | {"words": words}))
+
+
+@cache
+def word_set(name: str) -> frozenset[str]:
+    """Return the words of a list of ``replies.toml``."""
+    return frozenset(word.strip() for word in _table("words")[name].split(","))
 
 
 class Unreadable(RagnbError):
@@ -113,7 +98,7 @@ def without_thoughts(text: str) -> str:
     ' 7'
     """
     kept, depth, place = list[str](), 0, 0
-    for mark in _THOUGHT.finditer(text):
+    for mark in pattern("thought").finditer(text):
         if not depth:
             kept.append(text[place : mark.start()])
         if mark["a"] or mark["b"] or mark["c"] or mark["d"] or mark["e"]:
@@ -126,7 +111,7 @@ def without_thoughts(text: str) -> str:
     if not depth:
         text = "".join([*kept, text[place:]])
         kept, place = [], 0
-        for mark in _THOUGHT_FENCE.finditer(text):
+        for mark in pattern("thought_fence").finditer(text):
             if mark.start() >= place:
                 kept.append(text[place : mark.start()])
                 place = text.find("\n" + mark[1], mark.end()) + 1 + len(mark[1])
@@ -148,7 +133,7 @@ def unwrapped(text: str) -> str:
     '{"accuracy": 8}'
     """
     for _ in range(2):
-        body = _BLANK.sub("", text[:100]) + text[100:]
+        body = pattern("blank").sub("", text[:100]) + text[100:]
         body = _unfenced(body).strip()
         if re.match(r"\{(?:\s|\\[nrt]){0,40}\\+\"", body):
             body = f'"{body}"'
@@ -231,7 +216,7 @@ class _Reader:
     def members_alone(self) -> list[Found]:
         """The object of a text that is nothing but its members."""
         body = _unfenced(self.text).strip()
-        if not re.match(rf"(?:---\s)?\s{{0,40}}{_A_KEY}", body):
+        if not pattern("lines_alone").match(body):
             return []
         body = body.removeprefix("---").rstrip().removesuffix("}").removesuffix("---")
         one = _Reader("{" + body + "\n}").value_at(0)
@@ -239,9 +224,9 @@ class _Reader:
 
     def _skip(self, place: int) -> int:
         while True:
-            blank = _BLANK.match(self.text, place)
+            blank = pattern("blank").match(self.text, place)
             place = blank.end() if blank else place
-            comment = _COMMENT.match(self.text, place)
+            comment = pattern("comment").match(self.text, place)
             if comment is None:
                 return place
             self.mended, place = True, comment.end()
@@ -263,12 +248,12 @@ class _Reader:
             return self._list(place + 1, depth + 1)
         if sign and sign in _OPENERS:
             return self._string(place)
-        return self._bare(place, _BARE_ENDS)
+        return self._bare(place, pattern("bare_ends"))
 
     def _object(self, place: int, depth: int) -> tuple[Object, int]:
         members, place = list[tuple[str, Any]](), self._skip(place)
         while self._sign(place) != "}":
-            if ellipsis := _ELLIPSIS.match(self.text, place):
+            if ellipsis := pattern("ellipsis").match(self.text, place):
                 self.elided, place = True, self._skip(ellipsis.end())
             else:
                 key, place = self._key(place)
@@ -280,11 +265,11 @@ class _Reader:
     def _list(self, place: int, depth: int) -> tuple[list[Any], int]:
         items, place = list[Any](), self._skip(place)
         while (sign := self._sign(place)) != "]":
-            if ellipsis := _ELLIPSIS.match(self.text, place):
+            if ellipsis := pattern("ellipsis").match(self.text, place):
                 self.elided, place = True, self._skip(ellipsis.end())
             else:
                 bare = sign not in ("{", "[") and sign not in _OPENERS
-                item, place = self._bare(place, _BARE_ITEM_ENDS) if bare else self._value(place, depth)
+                item, place = self._bare(place, pattern("bare_item_ends")) if bare else self._value(place, depth)
                 items.append(item)
             place = self._separated(place, "]")
         return items, place + 1
@@ -301,7 +286,7 @@ class _Reader:
         if self._sign(place) == closer:
             self.mended = self.mended or commas > 0
         elif not commas:  # left out: only where a blank and a key show that a member ended
-            if closer == "]" or start == place or not re.match(_A_KEY, self.text[place : place + 140]):
+            if closer == "]" or start == place or not pattern("any_key").match(self.text[place : place + 140]):
                 raise _Broken(place)
             self.mended = True
         return place
@@ -310,7 +295,7 @@ class _Reader:
         sign = self.text[place : place + 1]
         if sign and sign in _OPENERS:
             key, place = self._string(place)
-        elif bare := _KEY.match(self.text, place):
+        elif bare := pattern("bare_key").match(self.text, place):
             key, place, self.mended = bare[1], bare.end(), True
         else:
             raise _Broken(place)
@@ -336,7 +321,7 @@ class _Reader:
         """All places where such a quote would end a string: found once, so that time grows with the text."""
         ends = self.ends[closers]
         for match in re.finditer(rf"\\.|[{closers}]", self.text, re.DOTALL):
-            if match[0] in closers and _ENDS_A_STRING.match(self.text, match.end()):
+            if match[0] in closers and pattern("ends_a_string").match(self.text, match.end()):
                 ends.append(match.start())
         ends.append(len(self.text) + 1)
         return ends

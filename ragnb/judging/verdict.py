@@ -18,9 +18,11 @@ from ragnb.judging.replies import (
     Unreadable,
     find_objects,
     inner_objects,
+    pattern,
     plain,
     unwrapped,
     without_thoughts,
+    word_set,
 )  # fmt: skip
 from ragnb.judging.surroundings import (
     is_announced,
@@ -34,61 +36,7 @@ from ragnb.judging.surroundings import (
 from ragnb.schema import Rubric
 
 TEXTS = ("analysis", "reason", "suggestion")
-_INSIDE = {
-    "score", "rating", "dimension", "verdict", "result", "evaluation", "assessment", "judgement", "judgment",
-    "grade", "mark", "metric", "criteria", "criterion", "output", "response", "reply", "json", "data",
-    "content", "final", "review", "reward", "argument", "parameter", "input", "function", "tool call",
-    "tool use", "function call", "tool", "call", "message", "choice", "评分", "分数", "得分", "评价", "结果",
-    "评判", "打分", "评估", "各维度评分", "维度", "评分结果", "评审", "结论", "评判结果",
-}  # fmt: skip
-_VALUE = {"score", "value", "rating", "points", "grade", "mark", "result", "分数", "得分", "评分", "分值", "打分"}
-_NAME = {
-    "dimension", "name", "metric", "criterion", "criteria", "aspect", "category", "key", "维度", "指标",
-    "名称", "项目",
-}  # fmt: skip
-_SCALE = {
-    "out of", "outof", "of", "max", "maximum", "max score", "maximum score", "max points", "scale", "range",
-    "denominator", "score range", "rating scale", "score scale", "scale max", "max value", "possible",
-    "score max", "full score", "满分", "分制", "量程", "评分范围", "分数范围", "满分值", "评分标准",
-}  # fmt: skip
-_LEAST = {"min", "minimum", "min score", "scale min", "lowest"}
-_UNIT = {"unit", "units", "单位"}
-_NO_VERDICT = {
-    "example", "is example", "draft", "is draft", "placeholder", "retracted", "withdrawn", "invalid",
-    "hypothetical", "dummy", "preliminary", "provisional", "tentative", "quoted", "superseded", "template",
-    "示例", "草稿", "作废", "error",
-}  # fmt: skip
-_VERDICT_ONLY_IF = {"valid", "is valid", "final", "is final", "scored"}
-_STATES = {"status", "state", "type", "kind", "source", "origin", "author", "状态", "类型", "来源"}
-_NO_STATE = re.compile(
-    r"draft|example|sample|template|fail|error|retract|withdr|invalid|pending|placeholder|answer|material|context|passage"
-    r"|quot|user|test|dummy|草稿|示例|作废|无效|失败|回答|材料|引用"
-)
-_NOTES = {
-    *TEXTS, "comment", "comments", "explanation", "justification", "rationale", "thinking", "thought", "reasoning",
-    "evidence", "why", "feedback", "评语", "分析", "理由", "建议", "说明",
-}  # fmt: skip
-_BESIDE = re.compile(r"weight|confiden|max|min|scale|range|权重|置信")  # numbers of dimensions that are no scores
-_LATER = r"(?:final|revised|corrected|adjusted|updated|actual|real|true|new|overall|my|最终|修正后?的?)"
-_SCORE = r"(?:score|rating|points|mark|grade|value|得分|评分|分数|分值|打分)"
 _SIGNS = str.maketrans("０１２３４５６７８９．／－＋（）：，％", "0123456789./-+():,%")
-_NUMBER = re.compile(
-    r"([-+]?[0-9]{1,9}(?:\.[0-9]{0,18})?(?:e[-+]?[0-9]{1,4})?)"
-    r"(?:\s{0,4}(?:(?:/|out of|of)\s{0,4}([0-9]{1,6}(?:\.0)?)(?:\s{0,2}(?:分|points?|pts?))?"
-    r"|(?:分|points?|pts?|marks?)?\s{0,2}(?:\(?(?:out of|of|/|满分:?)\s{0,2}([0-9]{1,6})(?:分|\s?points?)?\)?)?))?"
-    r"(?P<told>\s{0,4}(?:\(.*\)|(?:\s[-–—]\s|[:,;。;，；]|\.\s|—|\bbecause\b|因为).*))?",
-    re.DOTALL,
-)
-_HEDGED = re.compile(
-    r"[0-9]|\b(?:or|no|not|wait|minus|plus|less|more|maybe|perhaps|was|were|instead|rather|should|could|would"
-    r"|half|approx\w*"
-    r"|about|around|roughly|between|to|two|three|four|five|six|seven|eight|nine|ten|zero|lower\w*|raise\w*"
-    r"|change\w*|draft"
-    r"|percent|example)\b|n['’]t\b|%|~~|或|不|改|到|至|左右|大约|[零二三四五六七八九十]分|半|示例"
-)
-_PATTERN = re.compile(
-    r"\s*(?:<.*>|\[.*\]|\.\.\.|…+|x+|n|score|number|int|integer|float|\?+|_+|-+)?\s*", re.I | re.S
-)
 
 
 @dataclass(frozen=True)
@@ -280,7 +228,7 @@ class _Reading:
 
     def _other_tag(self, item: Object) -> bool:
         tag = _canonical(item).get("tag")
-        return isinstance(tag, str) and not _PATTERN.fullmatch(tag)
+        return isinstance(tag, str) and not pattern("blank_form").fullmatch(tag)
 
     def _one(self, candidates: Sequence[_Candidate]) -> _Candidate:
         if len(candidates) > 1:
@@ -315,7 +263,7 @@ class _Reading:
     def _is_pattern(self, candidate: _Candidate) -> bool:
         """Whether no dimension has a value, as in the form that the prompt shows."""
         values = [value for part in candidate.parts for kind, _, value in self._members(part) if kind == "score"]
-        return all(isinstance(value, str) and _PATTERN.fullmatch(value) for value in values)
+        return all(isinstance(value, str) and pattern("blank_form").fullmatch(value) for value in values)
 
     def _has_tag(self, part: Object) -> bool:
         values = (value for inner in inner_objects(part) for _, value in inner)
@@ -360,8 +308,8 @@ class _Reading:
                     yield from self._members(item, depth + 1)
             return
         words = [(_word(key), key, item) for key, item in value]
-        named = [self._dimension(item) for word, _, item in words if word in _NAME and isinstance(item, str)]
-        if len(named) == 1 and named[0] and any(word in _VALUE for word, _, _ in words):
+        named = [self._dimension(item) for word, _, item in words if word in word_set("name") and isinstance(item, str)]
+        if len(named) == 1 and named[0] and any(word in word_set("value") for word, _, _ in words):
             yield "score", named[0][0], value
             return
         for word, key, item in words:
@@ -370,17 +318,17 @@ class _Reading:
                 if scale:
                     yield "scale", name, scale
                 yield ("scale" if scale == "" else "score"), name, item
-            elif (word in _SCALE and word != "of") or word in _LEAST or _MOST.search(word):
+            elif (word in word_set("scale") and word != "of") or word in word_set("least") or pattern("most").search(word):
                 yield "scale", word, item
-            elif word in _NO_VERDICT and _plain_word(item) not in ("false", "no", "none", "null", "0", ""):
+            elif word in word_set("no_verdict") and _plain_word(item) not in ("false", "no", "none", "null", "0", ""):
                 if not isinstance(item, Object | list) or word in ("retracted", "withdrawn", "invalid"):
                     yield "remark", key, item
-            elif (word in _VERDICT_ONLY_IF and _plain_word(item) in ("false", "no")) or (
-                word in _STATES and isinstance(item, str) and _NO_STATE.search(_plain_word(item))
+            elif (word in word_set("verdict_only_if") and _plain_word(item) in ("false", "no")) or (
+                word in word_set("states") and isinstance(item, str) and pattern("no_state").search(_plain_word(item))
             ):
                 yield "remark", key, item
-            elif depth < 5 and not _INSIDE.isdisjoint(
-                {word, word.removesuffix("s"), _LATER_WORD.sub("", word).removesuffix("s")}
+            elif depth < 5 and not word_set("inside").isdisjoint(
+                {word, word.removesuffix("s"), pattern("later_word").sub("", word).removesuffix("s")}
             ):
                 yield from self._members_inside(item, depth)
 
@@ -396,8 +344,8 @@ class _Reading:
         low, high = self.rubric.low, self.rubric.high
         said = _flat(value)
         numbers = [float(one) for one in re.findall(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)?", said.translate(_SIGNS))]
-        fine = numbers and all(one in (low, high) for one in numbers) and (high in numbers or name in _LEAST)
-        if name in _LEAST:
+        fine = numbers and all(one in (low, high) for one in numbers) and (high in numbers or name in word_set("least"))
+        if name in word_set("least"):
             fine = numbers == [low]
         if not fine:
             raise Unreadable("other_scale", f"{name} states another scale: {said[:40]}; it is {low:g} to {high:g}")
@@ -414,10 +362,10 @@ class _Reading:
         if value is None or isinstance(value, bool | list):
             raise Unreadable("not_a_number", f"{name} is {str(value)[:40]}, which is no score")
         text = _bare(value)
-        number = _NUMBER.fullmatch(text)
+        number = pattern("number").fullmatch(text)
         if isinstance(value, Raw) and re.fullmatch(r"[-+]?inf(?:inity)?", text):
             raise Unreadable("out_of_range", f"{name} is {text}")
-        if number is None or _HEDGED.search(number["told"] or ""):
+        if number is None or pattern("hedged").search(number["told"] or ""):
             raise Unreadable("not_a_number", f"{name} is {value[:40]!r}, which is no score")
         of = number[2] or number[3]
         low, high = self.rubric.low, self.rubric.high
@@ -434,11 +382,11 @@ class _Reading:
         """The number of an object such as ``{"score": 8, "why": …}``."""
         words = [(_word(key), item) for key, item in value]
         for word, item in words:
-            if word in _SCALE or word in _LEAST or word == "total":
+            if word in word_set("scale") or word in word_set("least") or word == "total":
                 self._same_scale(word, item)
-            elif word in _UNIT and not re.fullmatch(r"(?:points?|pts?|分)?", _plain_word(item)):
+            elif word in word_set("unit") and not re.fullmatch(r"(?:points?|pts?|分)?", _plain_word(item)):
                 raise Unreadable("other_scale", f"{name} is in {_plain_word(item)[:40]}")
-        given = [item for word, item in words if _LATER_WORD.sub("", word) in _VALUE or re.fullmatch(_LATER, word)]
+        given = [item for word, item in words if pattern("later_word").sub("", word) in word_set("value") or pattern("later").fullmatch(word)]
         if not given:
             raise Unreadable("not_a_number", f"{name} is an object without a score")
         return self._score(name, [None if isinstance(item, Object) else item for item in given])
@@ -450,15 +398,15 @@ class _Reading:
         high = self.rubric.high
         for key, value in (member for part in parts for inner in inner_objects(part) for member in inner):
             word, dimension = _word(key), self._dimension(key)
-            if isinstance(value, Object | list) and not _BESIDE.search(word):
+            if isinstance(value, Object | list) and not pattern("beside").search(word):
                 for inner in inner_objects(value):
                     self._agree_inside(inner, scores)
-            if not isinstance(value, str) or dimension or word in _NOTES:
+            if not isinstance(value, str) or dimension or word in word_set("notes"):
                 continue
             text = _folded(value)
             for mention in self.mention.finditer(text):
                 name, said = self.names[mention[1] or mention[4]], (mention[2] or mention[3]).rstrip(".,/")
-                if not (number := _NUMBER.fullmatch(said)) or float(number[1]) != scores[name]:
+                if not (number := pattern("number").fullmatch(said)) or float(number[1]) != scores[name]:
                     raise Unreadable("conflicting", f"{key} speaks of another value: {value[:40]}")
             of = re.search(r"(?:/|\bout of|^of)\s{0,3}([0-9]{1,6})\b", text) if len(text) < 40 else None
             if of and float(of[1]) not in (high, high * len(scores)):
@@ -466,7 +414,7 @@ class _Reading:
 
     def _agree_inside(self, item: Object, scores: Mapping[str, float]) -> None:
         for key, value in item:
-            number = _NUMBER.fullmatch(_bare(value)) if isinstance(value, str) else None
+            number = pattern("number").fullmatch(_bare(value)) if isinstance(value, str) else None
             dimension = self._dimension(key)
             if dimension and dimension[1] != "" and number and float(number[1]) != scores[dimension[0]]:
                 raise Unreadable("conflicting", f"{dimension[0]} has two values")
@@ -483,7 +431,7 @@ class _Reading:
                 raise Unreadable("other_scale", f"the reply speaks of another scale: {other[:60]}")
         for mention in (found for text in (before, after) for found in self.mention.finditer(text)):
             name, said = self.names[mention[1] or mention[4]], (mention[2] or mention[3]).rstrip(".,/")
-            number = _NUMBER.fullmatch(said)
+            number = pattern("number").fullmatch(said)
             of = number and (number[2] or number[3])
             if not number or float(number[1]) != scores[name] or (of and float(of) != self.rubric.high):
                 raise Unreadable("conflicting", f"{name} has more in the reply than one number")
@@ -497,22 +445,13 @@ def _words(name: str) -> set[str]:
     return {word for lang in texts.LANGUAGES if (word := texts.entry(lang, "judge.dimensions").get(name))}
 
 
-_MOST = re.compile(r"\b(?:max|maximum|highest|denominator|out of)\b|满分")
-_LATER_WORD = re.compile(rf"^{_LATER}[\s_-]?(?=.)")
-_SUFFIXED = re.compile(
-    rf"(?:{_LATER}[\s_-]?)?(?:{_SCORE}[\s_-]?(?:of[\s_-]?"
-    rf"|for[\s_-]?)?)?(.+?)(?:的?[\s_-]?{_SCORE})?(?:[\s_-]?{_LATER})?"
-    r"(?:[\s_]{0,3}[(（]\s?((?:out of|/|of|满分|from|scale|max)?\s?[0-9][^()（）]{0,20})[)）]?"
-    r"|[\s_](?:out[\s_]of[\s_]|/\s?)([0-9]{1,4}))?"
-)
-_SCALE_OF = re.compile(r"(.+?)[\s_-](?:max|max[\s_]score|scale|out[\s_]of|maximum|满分|range)")
 
 
 def _READINGS(word: str) -> Iterator[tuple[str, str | None]]:
     """What a key may be made of: a dimension's name, and a scale ('' where its value is the scale)."""
-    if found := _SCALE_OF.fullmatch(word):
+    if found := pattern("scale_of").fullmatch(word):
         yield found[1], ""
-    if found := _SUFFIXED.fullmatch(word):
+    if found := pattern("suffixed").fullmatch(word):
         yield plain(found[1]), found[2] or found[3]
 
 
@@ -541,7 +480,7 @@ def _canonical(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     text = _bare(value)
-    number = _NUMBER.fullmatch(text)
+    number = pattern("number").fullmatch(text)
     return float(number[1]) if number and not number["told"] else " ".join(text.split())
 
 
