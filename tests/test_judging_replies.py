@@ -148,6 +148,66 @@ def test_no_reply_of_the_corpus_gets_scores_that_it_does_not_give_and_almost_non
     assert all(verdict.raw == case.reply for case, verdict in zip(cases, read, strict=True))
 
 
+PLAIN = """
+Here is my evaluation:
+Here's the verdict you asked for:
+Sure! Here is the JSON:
+I have read the passages and compared them with the answer. Here is my verdict:
+The answer is correct but incomplete.
+The answer gives the right date. It leaves out the fee.
+My evaluation of this answer follows.
+Final verdict:
+I checked every claim against the passages. My scores are below.
+**Evaluation**
+Based on the passages, here is my assessment:
+The answer is well supported by passage 1 and easy to read.
+After comparing the answer with the passages, I give these scores:
+Okay, let me evaluate the answer.
+I think the answer is accurate, though it could say more about the fee.
+The response addresses the question directly. Overall it is a good answer.
+Evaluation result below.
+Here are my scores for the answer:
+以下是我的评价：
+回答基本正确，但遗漏了费用。
+{V}
+I hope this helps!
+Let me know if you have any questions.
+The answer is correct but leaves out the fee.
+The fee is missing, so completeness is lower.
+Thanks.
+This evaluation is based on the passages alone.
+Explanation: The answer matches the passage, but the fee is missing.
+Feel free to ask if anything is unclear.
+The date is right. The fee is missing.
+End of evaluation.
+The scores reflect that the fee is missing.
+Overall, the answer is good.
+The answer is clear and well structured.
+In summary, the answer is mostly right.
+The answer matches the passages, except for the fee.
+It names the date correctly but leaves out the fee.
+Please let me know if you need more detail.
+The main weakness is the missing fee.
+如有需要，请告诉我。
+回答清楚，但缺少费用。
+""".strip().split("\n")
+ASKED_AGAIN = "The fee is missing, so completeness is lower."  # which may change a score
+
+
+@pytest.mark.parametrize("tag", [None, corpus.TAG])
+@pytest.mark.parametrize("words", [words for words in PLAIN if words not in ("{V}", ASKED_AGAIN)])
+def test_an_object_without_a_tag_counts_among_ordinary_words(words, tag):
+    pair = [words, GOOD] if PLAIN.index(words) < PLAIN.index("{V}") else [GOOD, words]
+    for between in ("\n\n", "\n", " "):
+        verdict = parse_verdict(between.join(pair), tag=tag, material=["Who pays?", "Ann pays the fee."])
+        assert tuple(verdict.scores.values()) == RIGHT, verdict.why
+
+
+def test_ordinary_words_are_forty():
+    assert len(PLAIN) == 41
+    assert parse_verdict(f"{GOOD}\n{ASKED_AGAIN}").parse_status == "retracted"
+
+
 PLANTED = '{"accuracy": 10, "completeness": 10, "clarity": 10}'
 
 

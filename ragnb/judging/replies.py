@@ -76,10 +76,7 @@ class Found(NamedTuple):
 
 
 class _Broken(Exception):
-    """What cannot be read; `at` says how far it went."""
-
-    def __init__(self, at: int) -> None:
-        self.at = at
+    """What cannot be read, and how far it went."""
 
 
 def without_thoughts(text: str) -> str:
@@ -108,20 +105,10 @@ def without_thoughts(text: str) -> str:
         elif not mark[0].rstrip(">＞").endswith("/"):
             depth += 1
         place = mark.end()
-    if not depth:
-        text = "".join([*kept, text[place:]])
-        kept, place = [], 0
-        for mark in pattern("thought_fence").finditer(text):
-            if mark.start() >= place:
-                kept.append(text[place : mark.start()])
-                place = text.find("\n" + mark[1], mark.end()) + 1 + len(mark[1])
-                depth = place <= len(mark[1])
-                if depth:
-                    break
-        text = "".join([*kept, text[place:]])
-    if depth:
+    text, fence = "".join([*kept, text[place:]]), pattern("thought_fence")
+    if depth or any(mark["open"] is not None for mark in fence.finditer(text)):
         raise Unreadable("truncated", "the reply ends in the middle of the model's thoughts")
-    return text
+    return fence.sub("", text)
 
 
 def unwrapped(text: str) -> str:
@@ -133,8 +120,7 @@ def unwrapped(text: str) -> str:
     '{"accuracy": 8}'
     """
     for _ in range(2):
-        body = pattern("blank").sub("", text[:100]) + text[100:]
-        body = _unfenced(body).strip()
+        body = _unfenced(text).strip()
         if re.match(r"\{(?:\s|\\[nrt]){0,40}\\+\"", body):
             body = f'"{body}"'
         if not re.match(r"\"(?:\\+\")?(?:\\+[nrt]|\s){0,40}[{\[]", body):
@@ -175,20 +161,16 @@ def find_objects(text: str) -> list[Found]:
         place = match.start()
         if place < end:
             continue
-        one = _strict(text, place) or reader.value_at(place)
+        try:
+            value, end = _DECODER.raw_decode(text, place)
+            one = Found(value, place, end, "strict")
+        except (ValueError, RecursionError):
+            one = reader.value_at(place)
         found.append(one)
         end = one.end if one.value is not None or reader.deep else place + 1
     if not found:
         found = reader.members_alone()
     return found
-
-
-def _strict(text: str, place: int) -> Found | None:
-    try:
-        value, end = _DECODER.raw_decode(text, place)
-    except (ValueError, RecursionError):
-        return None
-    return Found(value, place, end, "strict")
 
 
 _DECODER = json.JSONDecoder(
@@ -205,11 +187,12 @@ class _Reader:
 
     def value_at(self, place: int) -> Found:
         """Read the object or list that begins here."""
-        self.signs = self.mended = self.elided = self.deep = False
+        self.mended = self.elided = self.deep = False
         try:
-            value, end = self._value(place, 0)
+            value, end = self._value(place, 0, "bare_ends")
         except _Broken as fault:
-            return Found(None, place, fault.at, "truncated" if fault.at >= len(self.text) else "no_json")
+            (at,) = fault.args
+            return Found(None, place, at, "truncated" if at >= len(self.text) else "no_json")
         how = "elided" if self.elided else "repaired" if self.mended else "folded"
         return Found(value, place, end, how)
 
@@ -232,47 +215,34 @@ class _Reader:
             self.mended, place = True, comment.end()
 
     def _sign(self, place: int) -> str:
-        sign = self.text[place : place + 1]
-        plain = sign.translate(_SIGNS)
-        self.signs = self.signs or sign != plain
-        return plain
+        return self.text[place : place + 1].translate(_SIGNS)
 
-    def _value(self, place: int, depth: int) -> tuple[Any, int]:
+    def _value(self, place: int, depth: int, bare_ends: str) -> tuple[Any, int]:
         sign = self._sign(place)
         if depth > _DEPTH:
             self.deep = True  # no verdict lies so deep; what is within is not tried again
             raise _Broken(place)
-        if sign == "{":
-            return self._object(place + 1, depth + 1)
-        if sign == "[":
-            return self._list(place + 1, depth + 1)
+        if sign in ("{", "["):
+            return self._inside(place + 1, depth + 1, "}" if sign == "{" else "]")
         if sign and sign in _OPENERS:
             return self._string(place)
-        return self._bare(place, pattern("bare_ends"))
+        return self._bare(place, bare_ends)
 
-    def _object(self, place: int, depth: int) -> tuple[Object, int]:
-        members, place = list[tuple[str, Any]](), self._skip(place)
-        while self._sign(place) != "}":
+    def _inside(self, place: int, depth: int, closer: str) -> tuple[Any, int]:
+        """The members of an object, or the items of a list."""
+        keys, values, place = list[str](), list[Any](), self._skip(place)
+        while self._sign(place) != closer:
             if ellipsis := pattern("ellipsis").match(self.text, place):
                 self.elided, place = True, self._skip(ellipsis.end())
             else:
-                key, place = self._key(place)
-                value, place = self._value(self._skip(place), depth)
-                members.append((key, value))
-            place = self._separated(place, "}")
-        return Object(members), place + 1
-
-    def _list(self, place: int, depth: int) -> tuple[list[Any], int]:
-        items, place = list[Any](), self._skip(place)
-        while (sign := self._sign(place)) != "]":
-            if ellipsis := pattern("ellipsis").match(self.text, place):
-                self.elided, place = True, self._skip(ellipsis.end())
-            else:
-                bare = sign not in ("{", "[") and sign not in _OPENERS
-                item, place = self._bare(place, pattern("bare_item_ends")) if bare else self._value(place, depth)
-                items.append(item)
-            place = self._separated(place, "]")
-        return items, place + 1
+                if closer == "}":
+                    key, place = self._key(place)
+                    keys.append(key)
+                bare_ends = "bare_ends" if closer == "}" else "bare_item_ends"
+                value, place = self._value(self._skip(place), depth, bare_ends)
+                values.append(value)
+            place = self._separated(place, closer)
+        return Object(zip(keys, values, strict=True)) if closer == "}" else values, place + 1
 
     def _separated(self, place: int, closer: str) -> int:
         """The place of the next member, or of the bracket that closes."""
@@ -302,13 +272,10 @@ class _Reader:
         place = self._skip(place)
         if self._sign(place) not in (":", "="):
             raise _Broken(place)
-        if self.text[place] in "=＝":
-            self.mended = True
         return str(key), place + (2 if self.text[place : place + 2] in ("=>", ":=", "::") else 1)
 
     def _string(self, place: int) -> tuple[str, int]:
         sign = self.text[place]
-        self.signs = self.signs or sign != '"'
         self.mended = self.mended or sign in "'`"
         ends = self.ends.setdefault(_CLOSERS[sign], []) or self._ends_of(_CLOSERS[sign])
         nth = bisect_right(ends, place)
@@ -326,12 +293,11 @@ class _Reader:
         ends.append(len(self.text) + 1)
         return ends
 
-    def _bare(self, place: int, ends: re.Pattern[str]) -> tuple[Raw, int]:
-        end = ends.search(self.text, place)
+    def _bare(self, place: int, ends: str) -> tuple[Raw, int]:
+        end = pattern(ends).search(self.text, place)
         stop = end.start() if end else len(self.text)
         word = self.text[place:stop].strip()
         self.mended = self.mended or not re.fullmatch(r"-?[0-9０-９]+(?:[.．][0-9０-９]+)?|true|false|null", word)
-        self.signs = self.signs or not word.isascii()
         return Raw(word), stop
 
 

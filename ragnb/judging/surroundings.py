@@ -31,92 +31,46 @@ def is_marked(before: str, after: str) -> bool:
     )
 
 
-def is_quoted(before: str, after: str) -> bool:
-    """Whether the words next to an object speak of a quotation, an example or a draft, or do not announce it.
-
-    Parameters
-    ----------
-    before, after : str
-        The text up to the object and from it on, other objects left out.
+def is_quoted(before: str) -> bool:
+    """Whether the words before an object speak of a quotation, an example or a draft, or do not announce it.
 
     Examples
     --------
-    >>> is_quoted("The answer ends with: ", ""), is_quoted("My verdict on the answer: ", "")
+    >>> is_quoted("The answer ends with: "), is_quoted("My verdict on the answer: ")
     (True, False)
     """
-    if pattern("within_a_sentence").match(after):
-        return True
-    words, sentences, apart = _sentences(before)
-    if not sentences or _is_announced(sentences[-1]):
-        return len(sentences) > 1 and bool(re.fullmatch(r"\W*answer\W*", sentences[-1]))
-    last = sentences[-1]
+    gap = pattern("gap").search(before, max(0, len(before) - 120))
+    words = before[: gap.start()] if gap else before
+    words = re.sub(r"\{[^{}\n]{0,80}\}|<[^<>\n]{1,80}>", " ", words).lower()
+    sentences = [part.strip(" \t*_#|-") for part in pattern("sentence_ends").split(words[-600:])]
+    last = next((part for part in reversed(sentences) if re.search(r"[^\W\d_]", part)), None)
+    if last is None or _is_announced(last):
+        return False
     closed = last[-1] in '.!。！"”)'
+    apart = gap is not None and "\n\n" in re.sub(r"[ \t\r]", "", gap[0])  # by an empty line
     if not closed and (not apart or last[-1] in ":：" or pattern("leads_on").search(last)):
         return True
-    if len(re.findall(r"[a-zà-ÿ]+|[\u4e00-\u9fff]{2}", last)) < 3 or pattern("label").search(words):
+    if len(re.findall(r"[a-zà-ÿ]+|[\u4e00-\u9fff]{2}", last)) < 3 or pattern("speaker_says").search(words):
         return True
-    if pattern("own_words").search(last) and not pattern("quoting").search(last):
+    quoting = pattern("quoting").search(last)
+    if pattern("own_words").search(last) and not quoting:
         return False
-    named = pattern("named").search(last)
-    return bool(named and (pattern("quoting").search(last) or not closed or pattern("speaks").search(last)))
-
-
-def is_announced(before: str) -> bool:
-    """Whether the words before an object say that it is the verdict.
-
-    Examples
-    --------
-    >>> is_announced("The draft was too kind. Final verdict: "), is_announced("Human verdict: ")
-    (True, False)
-    """
-    _, sentences, _ = _sentences(before)
-    return bool(sentences) and _is_announced(sentences[-1])
-
-
-def is_draft(before: str) -> bool:
-    """Whether the words before an object call it an earlier verdict of the judge's own.
-
-    Examples
-    --------
-    >>> is_draft("My first draft: "), is_draft("The answer says: ")
-    (True, False)
-    """
-    _, sentences, _ = _sentences(before)
-    return bool(sentences and pattern("draft").search(sentences[-1]))
-
-
-def _sentences(before: str) -> tuple[str, list[str], bool]:
-    """The words before an object, their sentences, and whether an empty line parts them from it."""
-    gap = pattern("gap").search(before, max(0, len(before) - 120))
-    words = re.sub(r"\{[^{}\n]{0,80}\}|<[^<>\n]{1,80}>", " ", before[: gap.start()] if gap else before).lower()
-    parts = pattern("sentence_ends").split(words[-600:])
-    sentences = [part.strip(" \t*_#|-") for part in parts if re.search(r"[^\W\d_]", part)]
-    return words, sentences, gap is not None and "\n\n" in re.sub(r"[ \t\r]", "", gap[0])
+    return bool(pattern("named").search(last) and (quoting or not closed or pattern("speaks").search(last)))
 
 
 def _is_announced(sentence: str) -> bool:
     """Whether a sentence has only words that announce a verdict; of one with a comma, its last clause."""
-    clauses = re.split(r"[,，;；]|\b(?=so\b|therefore\b|hence\b)|(?=所以|因此|于是)", sentence)
-    follows = re.match(r"\W*(?:so|therefore|hence|所以|因此|于是)", clauses[-1])
-    for clause in (clauses[-1], sentence):
-        rest, whole = pattern("own_digits").sub(" ", _without_the_answer(clause)), _without_the_answer(sentence)
-        if pattern("quoting").search(rest if follows else whole) or re.search(r"\d", rest):
+    named = pattern("gives").sub(" verdict ", pattern("about_it").sub(" json ", sentence))
+    if pattern("quoting").search(named) or pattern("asks_or_refers").search(named):
+        return False
+    for clause in (pattern("clause").split(named)[-1], named):
+        rest = pattern("chinese").sub(" here ", pattern("own_digits").sub(" ", clause))
+        words = set(re.findall(r"[^\W\d_]+|\d", pattern("own_reply").sub("verdict", rest)))
+        if pattern("form_alone").match(clause):
             return False
-        if re.search(r"[?？]$|\baccording to\b|\bbased on\b", whole):
-            return False
-        rest = pattern("chinese").sub(" here ", rest)
-        words = re.findall(r"[^\W\d_]+", pattern("own_reply").sub("verdict", rest))
-        form = re.search(r"\bform(?:at)?\b|格式(?!.{0,4}(?:评|打))", clause)
-        if form and not re.search(r"\b(?:in|as|with)\b|按|用|以", clause):
-            return False
-        if words and all(word in word_set("core") or word in word_set("filler") for word in words):
-            return bool(word_set("core").intersection(words))
+        if words and words <= word_set("core") | word_set("filler"):
+            return not words.isdisjoint(word_set("core"))
     return False
-
-
-def _without_the_answer(sentence: str) -> str:
-    """A sentence without the words that name the answer as what is judged."""
-    return pattern("gives").sub(" verdict ", pattern("about_it").sub(lambda found: " json " if "json" in found[0] else " ", sentence))
 
 
 def is_taken_back(before: str, after: str, texts: str) -> bool:
@@ -136,8 +90,9 @@ def is_taken_back(before: str, after: str, texts: str) -> bool:
     """
     after = re.sub(r"</?[\w|-]{1,30}/?>|<\|\w{1,30}\|>|`{1,8}[a-z]{0,12}", " ", after)
     sentences = {part.strip() for part in re.split(r"(?<=[?？])|[.!。！\n]", after)}
-    refused = pattern("refused").search(before) or pattern("refused").search(after) or pattern("no_numbers").search(texts)
-    return bool(refused) or not all(map(_is_harmless, sentences))
+    if any(pattern("refused").search(text) for text in (before, after)) or pattern("no_numbers").search(texts):
+        return True
+    return not all(map(_is_harmless, sentences))
 
 
 def _is_harmless(sentence: str) -> bool:
@@ -161,20 +116,18 @@ def states_another_scale(text: str, low: float, high: float) -> str | None:
     """
     for found in pattern("stated").finditer(text):
         numbers = [float(_WORDS.get(one, one)) for one in found.groups() if one]
-        if numbers and (numbers[-1] != high or any(one not in (low, high) for one in numbers)):
+        if numbers and (numbers[-1] != high or not {*numbers} <= {low, high}):
             return found[0]
     other = pattern("other_units").search(text)
     return other[0] if other else None
-
-
 
 
 def quoted_regions(text: str) -> list[tuple[int, int]]:
     """Return from where to where a text is marked as a quotation, an example, struck out or a comment."""
     regions, opened = list[tuple[int, int]](), list[tuple[str, int]]()
     for mark in pattern("quotations").finditer(text):
-        name = (mark[1] or mark[2] or "!").lower()
-        if mark[1] or mark[0] == "<!--":
+        name = (mark[2] or "!").lower()
+        if not mark[1] and mark[0] != "-->":
             opened.append((name, mark.start()))
         elif opened and opened[-1][0] == name:
             regions.append((opened.pop()[1], mark.end()))

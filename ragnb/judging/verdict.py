@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any
 
 from ragnb import texts
 from ragnb.judging.replies import (
@@ -25,8 +25,6 @@ from ragnb.judging.replies import (
     word_set,
 )  # fmt: skip
 from ragnb.judging.surroundings import (
-    is_announced,
-    is_draft,
     is_marked,
     is_quoted,
     is_taken_back,
@@ -126,158 +124,98 @@ def parse_verdict(
         return Verdict(text, error.parse_status + mark, why)
 
 
-class _Candidate(NamedTuple):
-    """An object with scores; `parts` are several where each holds some of the dimensions."""
-
-    parts: Sequence[Object]
-    start: int
-    end: int
-    how: str
-
-
 class _Reading:
     """One reply being read by one rubric."""
 
     def __init__(self, rubric: Rubric, tag: str | None, material: Sequence[str]) -> None:
         self.rubric, self.tag, self.material = rubric, tag, material
-        self.names = {plain(word): d.name for d in rubric.dimensions for word in _words(d.name)}
+        tables = [texts.entry(lang, "judge.dimensions") for lang in texts.LANGUAGES]
+        self.names = {plain(table.get(d.name, d.name)): d.name for table in tables for d in rubric.dimensions}
         self.names |= {plain(d.name): d.name for d in rubric.dimensions}  # never another's other name
-        words = "|".join(sorted(map(re.escape, self.names), key=len, reverse=True))
-        self.key = re.compile(
-            rf"(?<![^\W_])(?:{words})[\w \-()（）]{{0,20}}[\"'”’」』*`\\]{{0,4}}\s{{0,8}}[:=：＝]", re.IGNORECASE
-        )
-        self.label = re.compile(rf"(?m)^\W*(?:{words})\W{{0,4}}[:：]")  # of an explanation
-        self.dimension = re.compile(rf"(?<![^\W_])(?:{words})(?!\w)")
-        self.mention = re.compile(
-            rf"(?<![^\W_])({words})[\"'”’」』*`]{{0,3}}(?:\s{{0,3}}(?:score|rating|dimension|is|was|are|gets?"
-            rf"|got|earns?|at|of|only"
-            rf"|as|to|a|an|should|must|be|from|now|rather|维度|得分|评分|分数|为|是|得|打|给|只|应|改|成)){{0,5}}"
-            rf"[\"'”’」』*`|]{{0,3}}\s{{0,8}}(?:[:=→|(]|->|=>)?\s{{0,8}}[\"'“‘「*`|]{{0,3}}"
-            r"([-+]?[0-9][0-9.,/e]{0,20}(?:\s{0,2}out of\s{0,2}[0-9]{1,4})?)"
-            rf"|([-+]?[0-9][0-9.,/e]{{0,20}}(?:\s{{0,2}}out of\s{{0,2}}[0-9]{{1,4}})?)(?:\s{{0,2}}(?:points?|分))?"
-            rf"\s{{0,3}}(?:for|on|in)\s{{1,3}}(?:the\s)?({words})(?!\w)"
-        )
+        self.words = "|".join(sorted(map(re.escape, self.names), key=len, reverse=True))
+        self.mention = pattern("mention", self.words)
 
     def verdict(self, raw: str, body: str, tail: str, mark: str) -> Verdict:
         """The verdict of a reply without thoughts; `tail` is what was too long to be parsed."""
         found = find_objects(body)
-        chosen = self._chosen(body, found)
+        rest = _folded(_without(body, found))
+        chosen = self._chosen(body, rest, found)
         given, scales = dict[str, list[Any]](), list[Any]()
-        for part in chosen.parts:
-            for kind, name, value in self._members(part):
-                if kind == "score":
-                    given.setdefault(name, []).append(value)
-                elif kind == "scale":
-                    scales.append((name, value))
-                else:
-                    raise Unreadable("retracted", f"the object says {name}: {str(value)[:40]}")
+        for kind, name, value in self._members(chosen.value):
+            if kind == "score":
+                given.setdefault(name, []).append(value)
+            elif kind == "scale":
+                scales.append((name, value))
+            else:
+                raise Unreadable("retracted", f"the object says {name}: {str(value)[:40]}")
         missing = [d.name for d in self.rubric.dimensions if d.name not in given]
         if missing:
             raise Unreadable("missing_field", f"the reply has no {', '.join(missing)}")
         for name, value in scales:
             self._same_scale(name, value)
         scores = {d.name: self._score(d.name, given[d.name]) for d in self.rubric.dimensions}
-        self._members_agree(chosen.parts, scores)
-        self._agrees(chosen, found, body, tail, scores)
-        words = {plain(key): value for part in chosen.parts for inner in _outer(part) for key, value in inner}
-        said = {name: _said(words.get(name)) for name in TEXTS}
-        return Verdict(raw, chosen.how + mark, None, scores, **said)
+        self._members_agree(chosen.value, scores)
+        self._words_agree(rest[: chosen.start], rest[chosen.end :] + _folded(tail), chosen.value, scores)
+        inner = reversed([*inner_objects(chosen.value)])  # the outermost last, so that its own texts win
+        words = {plain(key): value for part in inner for key, value in part}
+        return Verdict(raw, chosen.how + mark, None, scores, **{name: _said(words.get(name)) for name in TEXTS})
 
     # Which object
 
-    def _chosen(self, body: str, found: Sequence[Found]) -> _Candidate:
+    def _chosen(self, body: str, rest: str, found: Sequence[Found]) -> Found:
+        """The object with the request's tag, else the only one with scores that is nobody else's."""
         candidates = self._candidates(body, found)
         if any(one.value is None and one.how == "truncated" for one in found):
             raise Unreadable("truncated", "the reply ends in the middle of its JSON")
-        broken = None  # where what cannot be read began, up to the next object
-        for one in [*found, Found((), len(body), len(body), "end")]:
-            if one.value is None:
-                broken = one.start if broken is None else broken
-            elif broken is not None:
-                if self.key.search(body, broken, one.start):
-                    raise Unreadable("no_json", "the reply's JSON cannot be read")
-                broken = None
+        key = pattern("key_of_a_score", self.words)
+        for one, following in pairwise([*found, Found((), len(body), len(body), "end")]):
+            if one.value is None and key.search(body, one.start, following.start):
+                raise Unreadable("no_json", "the reply's JSON cannot be read")
         if not candidates:
             if "{" not in body and "｛" not in body:
                 raise Unreadable("no_json", "the reply holds no JSON object")
             raise Unreadable("missing_field", "the reply holds no object with the fields that were asked for")
-        tagged = [c for c in candidates if self.tag and any(map(self._has_tag, c.parts))]
-        if tagged:
-            return self._one(tagged)
+        members = {id(c): [member for inner in inner_objects(c.value) for member in inner] for c in candidates}
+        if tagged := [c for c in candidates if self.tag in (str(value).strip() for _, value in members[id(c)])]:
+            return _one(tagged)
         known, regions = self._known(), quoted_regions(body)
-        around = {id(c): self._next_to(body, c, found) for c in candidates}
-        outside = [
-            c
-            for c in candidates
-            if not (self._is_foreign(c, known, regions) or is_marked(*around[id(c)]))
-            and not any(_squashed(body[c.start : c.end]) in _squashed(text) for text in self.material)
-        ]
-        own = [c for c in outside if not is_quoted(*around[id(c)])]
-        if not own and len(outside) < 2:
+        regions += [(c.start, c.end) for c in candidates if is_marked(rest[: c.start], rest[c.end :])]
+        own = [c for c in candidates if not any(start <= c.start and c.end <= end for start, end in regions)]
+        own = [c for c in own if c.how != "elided" and not self._is_of_material(c, body, known)]
+        chosen = _one(own or candidates[:1])
+        if not own or is_quoted(self.mention.sub(" ", rest[: chosen.start].replace(self.tag or "\0", " "))):
             raise Unreadable("quoted", "the only object with scores is a quotation or an example, or unannounced")
-        named = len(own) == 1 and is_announced(around[id(own[0])][0])
-        chosen = own[0] if named and not any(is_draft(around[id(c)][0]) for c in outside) else self._one(outside)
-        if self.tag and any(self._other_tag(inner) for part in chosen.parts for inner in inner_objects(part)):
+        tags = [value for key, value in members[id(chosen)] if plain(key) == "tag" and isinstance(value, str)]
+        if self.tag and any(not pattern("blank_form").fullmatch(tag.strip()) for tag in tags):
             raise Unreadable("quoted", "the object has another tag than the one that was asked for")
         return chosen
 
-    def _next_to(self, body: str, candidate: _Candidate, found: Sequence[Found]) -> tuple[str, str]:
-        """The text before and after an object, without the scores and the tag that the one before repeats."""
-        before, after = _around(body, candidate, found)
-        return self.mention.sub(" ", _folded(before).replace(self.tag or "\0", " ")), after
-
-    def _other_tag(self, item: Object) -> bool:
-        tag = _canonical(item).get("tag")
-        return isinstance(tag, str) and not pattern("blank_form").fullmatch(tag)
-
-    def _one(self, candidates: Sequence[_Candidate]) -> _Candidate:
-        if len(candidates) > 1:
-            raise Unreadable("several", f"the reply holds {len(candidates)} objects with scores")
-        return candidates[0]
-
-    def _candidates(self, body: str, found: Sequence[Found]) -> list[_Candidate]:
+    def _candidates(self, body: str, found: Sequence[Found]) -> list[Found]:
         """The objects with scores; parts of one verdict, each with other dimensions, are one."""
-        rows = list[tuple[_Candidate, set[str]]]()
+        rows, given, blank = list[Found](), list[dict[str, Any]](), pattern("blank_form")
         for one in found:
-            items = one.value if isinstance(one.value, list) else [one.value]
-            for item in items:
-                if isinstance(item, Object) and (names := self._named(item)):
-                    rows.append((_Candidate([item], one.start, one.end, one.how), names))
-        named = [name for _, names in rows for name in names]
-        if len(rows) > 1 and len(named) == len(set(named)):
-            first, last = rows[0][0], rows[-1][0]
-            between = body[first.start : last.end]
-            for one in found:
-                if one.value is not None:
-                    between = between.replace(body[one.start : one.end], "")
-            if re.fullmatch(r"[\s,;，；]*", between):
-                hows = {row.how for row, _ in rows}
-                how = next((how for how in ("elided", "repaired", "folded") if how in hows), "strict")
-                return [_Candidate([row.parts[0] for row, _ in rows], first.start, last.end, how)]
-        rows = [(row, names) for row, names in rows if not self._is_pattern(row)] or rows[:1]
-        return [row for row, _ in rows]
+            for item in one.value if isinstance(one.value, list) else [one.value]:
+                scores = {name: value for kind, name, value in self._members(item) if kind == "score"}
+                if scores:
+                    rows.append(one._replace(value=item))
+                    given.append(scores)
+        between = "".join(body[one.end : following.start] for one, following in pairwise(rows))
+        apart = len(set().union(*given)) == sum(map(len, given))
+        if len(rows) > 1 and apart and re.fullmatch(r"[\s,;，；]*", between):
+            how = max((row.how for row in rows), key=("strict", "folded", "repaired", "elided").index)
+            return [Found(Object([("scores", [row.value for row in rows])]), rows[0].start, rows[-1].end, how)]
+        # What has no value at all is the form that the prompt shows.
+        filled = [any(not (isinstance(v, str) and blank.fullmatch(v)) for v in row.values()) for row in given]
+        return [row for row, there in zip(rows, filled, strict=True) if there] or rows[:1]
 
-    def _named(self, item: Object) -> set[str]:
-        return {name for kind, name, _ in self._members(item) if kind == "score"}
-
-    def _is_pattern(self, candidate: _Candidate) -> bool:
-        """Whether no dimension has a value, as in the form that the prompt shows."""
-        values = [value for part in candidate.parts for kind, _, value in self._members(part) if kind == "score"]
-        return all(isinstance(value, str) and pattern("blank_form").fullmatch(value) for value in values)
-
-    def _has_tag(self, part: Object) -> bool:
-        values = (value for inner in inner_objects(part) for _, value in inner)
-        return any(isinstance(value, str) and value.strip() == self.tag for value in values)
-
-    def _is_foreign(
-        self, candidate: _Candidate, known: Sequence[Mapping[str, Any]], regions: Sequence[tuple[int, int]]
-    ) -> bool:
-        """Whether an object is not the judge's own: of the material, a pattern, or marked as a quotation."""
-        if candidate.how == "elided" or any(a <= candidate.start and candidate.end <= b for a, b in regions):
+    def _is_of_material(self, one: Found, body: str, known: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether an object stands in the material, as it is written or as it is meant."""
+        written = _squashed(body[one.start : one.end])
+        if any(written in _squashed(text) for text in self.material):
             return True
-        for inner in (inner for part in candidate.parts for inner in inner_objects(part)):
+        for inner in inner_objects(one.value):
             own = {key: value for key, value in _canonical(inner).items() if value not in ("", None)}
-            if self._named(inner) and any(all(key in k and k[key] == own[key] for key in own) for k in known):
+            if self._has_scores(inner) and any(own.items() <= k.items() for k in known):
                 return True
         return False
 
@@ -285,69 +223,65 @@ class _Reading:
         """The objects with scores that the material holds."""
         named = [text for text in self.material if any(name in text.casefold() for name in self.names)]
         named += [text.replace('\\"', '"') for text in named if '\\"' in text]  # JSON in a string of JSON
-        objects = (one.value for text in named for one in find_objects(unwrapped(text)))
-        return [_canonical(inner) for value in objects for inner in inner_objects(value) if self._named(inner)]
+        found = (one for text in named for one in find_objects(unwrapped(text)))
+        return [_canonical(part) for one in found for part in inner_objects(one.value) if self._has_scores(part)]
+
+    def _has_scores(self, item: Object) -> bool:
+        return any(kind == "score" for kind, _, _ in self._members(item))
 
     # What it holds
 
     def _dimension(self, key: str) -> tuple[str, str | None] | None:
-        """The dimension that a key names, and the scale that it states."""
+        """The dimension that a key names, and the scale that it states: '' where its value is the scale."""
         word = plain(key)
         if word in self.names:
             return self.names[word], None
-        for base, scale in _READINGS(word):
-            if base in self.names:
-                return self.names[base], scale
+        if (found := pattern("scale_of").fullmatch(word)) and found[1] in self.names:
+            return self.names[found[1]], ""
+        if (found := pattern("suffixed").fullmatch(word)) and (base := plain(found[1])) in self.names:
+            return self.names[base], found[2] or found[3]
         return None
 
     def _members(self, value: Any, depth: int = 0) -> Iterator[tuple[str, str, Any]]:
         """Each score, scale and remark against it, at the top or in objects of scores."""
-        if isinstance(value, list):
+        if type(value) is str and depth and value.lstrip()[:1] in ("{", "｛", "["):
+            inner = find_objects(value)
+            value = inner[0].value if len(inner) == 1 else None
+        if isinstance(value, list) and depth < 6:
             for item in value:
-                if isinstance(item, Object):
-                    yield from self._members(item, depth + 1)
+                yield from self._members(item, depth + 1)
+        if not isinstance(value, Object) or depth > 6:
             return
         words = [(_word(key), key, item) for key, item in value]
-        named = [self._dimension(item) for word, _, item in words if word in word_set("name") and isinstance(item, str)]
-        if len(named) == 1 and named[0] and any(word in word_set("value") for word, _, _ in words):
-            yield "score", named[0][0], value
+        names = [item for word, _, item in words if word in word_set("name") and isinstance(item, str)]
+        named = self._dimension(names[0]) if len(names) == 1 else None
+        if named and any(pattern("value_key").fullmatch(word) for word, _, _ in words):
+            yield "score", named[0], value
             return
         for word, key, item in words:
+            said = _plain_word(item)
             if dimension := self._dimension(key):
                 name, scale = dimension
                 if scale:
                     yield "scale", name, scale
                 yield ("scale" if scale == "" else "score"), name, item
-            elif (word in word_set("scale") and word != "of") or word in word_set("least") or pattern("most").search(word):
+            elif word in word_set("scale") or pattern("most").search(word):
                 yield "scale", word, item
-            elif word in word_set("no_verdict") and _plain_word(item) not in ("false", "no", "none", "null", "0", ""):
-                if not isinstance(item, Object | list) or word in ("retracted", "withdrawn", "invalid"):
-                    yield "remark", key, item
-            elif (word in word_set("verdict_only_if") and _plain_word(item) in ("false", "no")) or (
-                word in word_set("states") and isinstance(item, str) and pattern("no_state").search(_plain_word(item))
+            elif (
+                (word in word_set("no_verdict") and said.strip("0[]()") not in ("", "false", "no", "none", "null"))
+                or (word in word_set("verdict_only_if") and said in ("false", "no"))
+                or (word in word_set("states") and isinstance(item, str) and pattern("no_state").search(said))
             ):
                 yield "remark", key, item
-            elif depth < 5 and not word_set("inside").isdisjoint(
-                {word, word.removesuffix("s"), pattern("later_word").sub("", word).removesuffix("s")}
-            ):
-                yield from self._members_inside(item, depth)
-
-    def _members_inside(self, item: Any, depth: int) -> Iterator[tuple[str, str, Any]]:
-        if isinstance(item, str) and not isinstance(item, Raw) and item.lstrip()[:1] in ("{", "｛", "["):
-            inner = find_objects(item)
-            item = inner[0].value if len(inner) == 1 and inner[0].value is not None else None
-        if isinstance(item, Object | list):
-            yield from self._members(item, depth + 1)
+            elif word in word_set("inside") or word.removesuffix("s") in word_set("inside"):
+                yield from self._members(item, depth + 1)
 
     def _same_scale(self, name: str, value: Any) -> None:
         """Refuse a scale that is not the rubric's."""
         low, high = self.rubric.low, self.rubric.high
         said = _flat(value)
-        numbers = [float(one) for one in re.findall(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)?", said.translate(_SIGNS))]
-        fine = numbers and all(one in (low, high) for one in numbers) and (high in numbers or name in word_set("least"))
-        if name in word_set("least"):
-            fine = numbers == [low]
-        if not fine:
+        numbers = {float(one) for one in re.findall(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)?", said.translate(_SIGNS))}
+        if not numbers or not numbers <= {low, high} or (high not in numbers and name not in word_set("least")):
             raise Unreadable("other_scale", f"{name} states another scale: {said[:40]}; it is {low:g} to {high:g}")
 
     def _score(self, name: str, values: Sequence[Any]) -> float:
@@ -359,20 +293,16 @@ class _Reading:
     def _number(self, name: str, value: Any) -> float:
         if isinstance(value, Object):
             return self._number_inside(name, value)
-        if value is None or isinstance(value, bool | list):
+        if not isinstance(value, str):
             raise Unreadable("not_a_number", f"{name} is {str(value)[:40]}, which is no score")
-        text = _bare(value)
-        number = pattern("number").fullmatch(text)
-        if isinstance(value, Raw) and re.fullmatch(r"[-+]?inf(?:inity)?", text):
-            raise Unreadable("out_of_range", f"{name} is {text}")
+        number = pattern("number").fullmatch(_bare(value))
         if number is None or pattern("hedged").search(number["told"] or ""):
             raise Unreadable("not_a_number", f"{name} is {value[:40]!r}, which is no score")
-        of = number[2] or number[3]
         low, high = self.rubric.low, self.rubric.high
-        if of is not None and float(of) != high:
+        if float(number[2] or number[3] or high) != high:
             raise Unreadable("other_scale", f"{name} is {value[:40]!r}; the scale is {low:g} to {high:g}")
         score = float(number[1])
-        if not low <= score <= high or math.isnan(score):
+        if not low <= score <= high:
             raise Unreadable("out_of_range", f"{name} is {number[1][:20]}; the scale is {low:g} to {high:g}")
         if not self.rubric.decimals and score != int(score):
             raise Unreadable("fraction", f"{name} is {number[1]}; the scale has whole numbers")
@@ -382,77 +312,72 @@ class _Reading:
         """The number of an object such as ``{"score": 8, "why": …}``."""
         words = [(_word(key), item) for key, item in value]
         for word, item in words:
-            if word in word_set("scale") or word in word_set("least") or word == "total":
+            if word in word_set("scale") or word in ("of", "total"):
                 self._same_scale(word, item)
             elif word in word_set("unit") and not re.fullmatch(r"(?:points?|pts?|分)?", _plain_word(item)):
                 raise Unreadable("other_scale", f"{name} is in {_plain_word(item)[:40]}")
-        given = [item for word, item in words if pattern("later_word").sub("", word) in word_set("value") or pattern("later").fullmatch(word)]
+        given = [item for word, item in words if pattern("value_key").fullmatch(word)]
         if not given:
             raise Unreadable("not_a_number", f"{name} is an object without a score")
-        return self._score(name, [None if isinstance(item, Object) else item for item in given])
+        return self._score(name, given)
 
     # What is said around it
 
-    def _members_agree(self, parts: Sequence[Object], scores: Mapping[str, float]) -> None:
+    def _other_value(self, text: str, scores: Mapping[str, float]) -> str | None:
+        """The dimension of which a text gives another value than its score, or another scale."""
+        for mention in self.mention.finditer(text):
+            name = self.names[mention[1] or mention[4]]
+            number = pattern("number").fullmatch((mention[2] or mention[3]).rstrip(".,/"))
+            of = number and (number[2] or number[3])
+            if not number or float(number[1]) != scores[name] or (of and float(of) != self.rubric.high):
+                return name
+        return None
+
+    def _members_agree(self, chosen: Object, scores: Mapping[str, float]) -> None:
         """Refuse where another member of the object gives another value or scale."""
         high = self.rubric.high
-        for key, value in (member for part in parts for inner in inner_objects(part) for member in inner):
-            word, dimension = _word(key), self._dimension(key)
-            if isinstance(value, Object | list) and not pattern("beside").search(word):
-                for inner in inner_objects(value):
-                    self._agree_inside(inner, scores)
-            if not isinstance(value, str) or dimension or word in word_set("notes"):
-                continue
-            text = _folded(value)
-            for mention in self.mention.finditer(text):
-                name, said = self.names[mention[1] or mention[4]], (mention[2] or mention[3]).rstrip(".,/")
-                if not (number := pattern("number").fullmatch(said)) or float(number[1]) != scores[name]:
+        for key, value in _told(chosen):
+            if dimension := self._dimension(key):
+                number = pattern("number").fullmatch(_bare(value))
+                if dimension[1] != "" and number and float(number[1]) != scores[dimension[0]]:
+                    raise Unreadable("conflicting", f"{dimension[0]} has two values")
+            elif _word(key) not in word_set("notes"):
+                text = _folded(value)
+                if self._other_value(text, scores):
                     raise Unreadable("conflicting", f"{key} speaks of another value: {value[:40]}")
-            of = re.search(r"(?:/|\bout of|^of)\s{0,3}([0-9]{1,6})\b", text) if len(text) < 40 else None
-            if of and float(of[1]) not in (high, high * len(scores)):
-                raise Unreadable("other_scale", f"{key} states another scale: {value[:40]}")
+                of = re.search(r"(?:/|\bout of|^of)\s{0,3}([0-9]{1,6})\b", text) if len(text) < 40 else None
+                if of and float(of[1]) not in (high, high * len(scores)):
+                    raise Unreadable("other_scale", f"{key} states another scale: {value[:40]}")
 
-    def _agree_inside(self, item: Object, scores: Mapping[str, float]) -> None:
-        for key, value in item:
-            number = pattern("number").fullmatch(_bare(value)) if isinstance(value, str) else None
-            dimension = self._dimension(key)
-            if dimension and dimension[1] != "" and number and float(number[1]) != scores[dimension[0]]:
-                raise Unreadable("conflicting", f"{dimension[0]} has two values")
-
-    def _agrees(
-        self, chosen: _Candidate, found: Sequence[Found], body: str, tail: str, scores: Mapping[str, float]
-    ) -> None:
+    def _words_agree(self, before: str, after: str, chosen: Object, scores: Mapping[str, float]) -> None:
         """Refuse where the text around the object takes it back or gives another value or scale."""
-        before, after = _around(_folded(body), chosen, found)
-        after += _folded(tail)
-        own = "\n".join(_strings(chosen.parts)).casefold()
+        values = [value for inner in inner_objects(chosen) for _, value in inner]
+        said = [item for value in values for item in (value if isinstance(value, list) else [value])]
+        own = "\n".join(item for item in said if type(item) is str).casefold()
         for text in (before, after, own):
             if other := states_another_scale(text, self.rubric.low, self.rubric.high):
                 raise Unreadable("other_scale", f"the reply speaks of another scale: {other[:60]}")
-        for mention in (found for text in (before, after) for found in self.mention.finditer(text)):
-            name, said = self.names[mention[1] or mention[4]], (mention[2] or mention[3]).rstrip(".,/")
-            number = pattern("number").fullmatch(said)
-            of = number and (number[2] or number[3])
-            if not number or float(number[1]) != scores[name] or (of and float(of) != self.rubric.high):
-                raise Unreadable("conflicting", f"{name} has more in the reply than one number")
-        after = self.mention.sub(" ", self.label.sub(" reason: ", after))
-        if self.dimension.search(after) or is_taken_back(before, after, own):
+        if name := self._other_value(before, scores) or self._other_value(after, scores):
+            raise Unreadable("conflicting", f"{name} has more in the reply than one number")
+        after = self.mention.sub(" ", after)
+        if pattern("dimension", self.words).search(after) or is_taken_back(before, after, own):
             raise Unreadable("retracted", "the reply says that its scores are none, or may take them back")
 
 
-def _words(name: str) -> set[str]:
-    """The further names that a dimension may have in a reply: that of each language."""
-    return {word for lang in texts.LANGUAGES if (word := texts.entry(lang, "judge.dimensions").get(name))}
+def _one(candidates: Sequence[Found]) -> Found:
+    if len(candidates) > 1:
+        raise Unreadable("several", f"the reply holds {len(candidates)} objects with scores")
+    return candidates[0]
 
 
-
-
-def _READINGS(word: str) -> Iterator[tuple[str, str | None]]:
-    """What a key may be made of: a dimension's name, and a scale ('' where its value is the scale)."""
-    if found := pattern("scale_of").fullmatch(word):
-        yield found[1], ""
-    if found := pattern("suffixed").fullmatch(word):
-        yield plain(found[1]), found[2] or found[3]
+def _told(value: Any) -> Iterator[tuple[str, str]]:
+    """Each text and number in an object and in those within it, but for weights and scales."""
+    for key, item in value if isinstance(value, Object) else ():
+        if isinstance(item, str):
+            yield key, item
+        elif not pattern("beside").search(_word(key)):
+            for inner in item if type(item) is list else [item]:
+                yield from _told(inner)
 
 
 def _word(key: str) -> str:
@@ -479,9 +404,8 @@ def _canonical(value: Any) -> Any:
         return [_canonical(item) for item in value]
     if not isinstance(value, str):
         return value
-    text = _bare(value)
-    number = pattern("number").fullmatch(text)
-    return float(number[1]) if number and not number["told"] else " ".join(text.split())
+    number = pattern("number").fullmatch(_bare(value))
+    return float(number[1]) if number and not number["told"] else " ".join(_bare(value).split())
 
 
 def _squashed(text: str) -> str:
@@ -489,17 +413,14 @@ def _squashed(text: str) -> str:
     return re.sub(r"[\s\"'\\`]+", "", text).casefold()
 
 
-def _around(folded: str, chosen: _Candidate, found: Sequence[Found]) -> tuple[str, str]:
-    """The text before and after an object, other objects left out."""
-    parts, place = ["", ""], 0
+def _without(text: str, found: Sequence[Found]) -> str:
+    """A text with blanks and a line break for each object, every other sign in its place."""
+    parts, place = list[str](), 0
     for one in found:
-        if one.value is None or one.start < place:
-            continue
-        parts[one.start > chosen.start] += folded[place : one.start]
-        place = one.end
-        if not chosen.start <= one.start < chosen.end:
-            parts[one.start > chosen.start] += "\n"
-    return parts[0], parts[1] + folded[place:]
+        if one.value is not None:
+            parts += [text[place : one.start], "\n".rjust(one.end - one.start)]
+            place = one.end
+    return "".join([*parts, text[place:]])
 
 
 def _folded(text: str) -> str:
@@ -508,18 +429,6 @@ def _folded(text: str) -> str:
         return text.lower()
     folds = (unicodedata.normalize("NFKC", sign).lower() if ord(sign) > 126 else sign.lower() for sign in text)
     return "".join(fold if len(fold) == 1 else sign for fold, sign in zip(folds, text, strict=True))
-
-
-def _outer(part: Object) -> list[Object]:
-    """An object and those within it, the outermost last, so that its own texts win."""
-    return list(inner_objects(part))[::-1]
-
-
-def _strings(parts: Any) -> Iterator[str]:
-    """All texts in objects."""
-    for inner in (inner for part in parts for inner in inner_objects(part)):
-        for _, value in inner:
-            yield from (str(item) for item in (value if isinstance(value, list) else [value]) if type(item) is str)
 
 
 def _flat(value: Any) -> str:
