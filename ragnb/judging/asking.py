@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from typing import Any
 
 from ragnb import texts
 from ragnb.errors import RagnbError, unknown
 from ragnb.judging.prompts import Message
-from ragnb.judging.replies import Unreadable
+from ragnb.judging.verdict import Verdict
 from ragnb.work import CallFailed, Client
-
-Read = TypeVar("Read")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +44,8 @@ class Options:
         options = cls(**given)
         texts.table(options.lang)
         for name in ("top_k", "max_context_tokens", "tries"):
-            value = getattr(options, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise RagnbError(f"{name}={value!r}; give a whole number of 1 or more")
+            if getattr(options, name) is not None:
+                check_whole(name, getattr(options, name))
         return options
 
     @property
@@ -63,6 +60,12 @@ class Options:
         return {"structured": self.structured, "tries": self.tries, **self.sent}
 
 
+def check_whole(name: str, value: Any) -> None:
+    """Refuse a number of repeats, tries or passages that makes no sense."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise RagnbError(f"{name}={value!r}; give a whole number of 1 or more")
+
+
 class Judge:
     """Asks one endpoint, and remembers whether it takes a schema."""
 
@@ -71,8 +74,8 @@ class Judge:
         self.plain = options.structured is False
 
     async def ask(
-        self, messages: Sequence[Message], schema: Mapping[str, Any], read: Callable[[str], Read]
-    ) -> Read:
+        self, messages: Sequence[Message], schema: Mapping[str, Any], read: Callable[[str], Verdict]
+    ) -> Verdict:
         """Ask until a reply can be read, at most `tries` times.
 
         Raises
@@ -81,16 +84,14 @@ class Judge:
             With the parse status and the reason of the last reply.
         """
         talk = list(messages)
-        for left in reversed(range(self.options.tries)):
+        for _ in range(self.options.tries):
             text = await self._send(talk, schema)
-            try:
-                return read(text)
-            except Unreadable as bad:
-                if not left:
-                    raise CallFailed(f"{bad.parse_status}: {bad}") from None
-                why = texts.load(self.options.lang)("judge.again", why=bad)
-                talk = [*messages, {"role": "assistant", "content": text}, {"role": "user", "content": why}]
-        raise AssertionError  # tries is 1 or more
+            verdict = read(text)
+            if verdict.status == "ok":
+                return verdict
+            why = texts.load(self.options.lang)("judge.again", why=verdict.why)
+            talk = [*messages, {"role": "assistant", "content": text}, {"role": "user", "content": why}]
+        raise CallFailed(f"{verdict.parse_status}: {verdict.why}")
 
     async def _send(self, talk: Sequence[Message], schema: Mapping[str, Any]) -> str:
         if self.plain:
@@ -104,16 +105,3 @@ class Judge:
         text = (await self.client.chat(talk, **self.options.sent)).text
         self.plain = True  # the same call went through without a schema, so the schema was the fault
         return text
-
-
-def object_schema(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON schema of an object with exactly these parts, in this order.
-
-    Examples
-    --------
-    >>> object_schema({"n": {"type": "integer"}})["required"]
-    ['n']
-    """
-    return {
-        "type": "object", "properties": dict(parts), "required": list(parts), "additionalProperties": False,
-    }  # fmt: skip

@@ -6,7 +6,6 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from ragnb import stats, texts
@@ -105,29 +104,24 @@ def improve(
         )
     metric, current = rubric.passing.metric, frame_of(cases)
     current = current.assign(case=range(len(current)))
-    rounds, again = list[pd.DataFrame](), [0, 0]
-    spent = dict.fromkeys(("answers", "calls", "tokens_in", "tokens_out"), 0.0)
+    rounds, bills, answers, again = list[pd.DataFrame](), list[dict[str, Any]](), 0, [0, 0]
     with opened(store) as kept:
         for attempt in range(attempts + 1):
             judged = _judged(current, client, kept, again, rejudge, progress, rubric=rubric, **options)
             rounds.append(pd.DataFrame(judged).assign(attempt=attempt))
-            if attempt:
-                for part in ("calls", "tokens_in", "tokens_out"):
-                    spent[part] += _number(judged.attrs["judge"]["spent"][part])
+            bills += [judged.attrs["judge"]["spent"]] * bool(attempt)
             options = options | {"probes": False}
             low = judged[judged[metric] < bar]
             if attempt == attempts or low.empty:
                 break
             current = _again(current[current["case"].isin(low["case"])], low, system, name, kept, progress)
-            spent["answers"] += len(low)
+            answers += len(low)
             if current.empty:
                 break
-    return _improved(rounds, metric, bar, spent, again, level, options.get("lang", "en"))
-
-
-def _number(taken: Any) -> float:
-    """What was taken; NaN where it is not known."""
-    return float("nan") if taken is None else float(taken)
+    tokens = [bill[part] for bill in bills for part in ("tokens_in", "tokens_out")]
+    cost = {"answers": answers, "calls": int(sum(bill["calls"] for bill in bills))}
+    cost |= {"tokens": None if None in tokens else int(sum(tokens))}
+    return _improved(rounds, metric, bar, cost, again, level, options.get("lang", "en"))
 
 
 def _judged(
@@ -135,15 +129,13 @@ def _judged(
     **how: Any,
 ) -> Judged:  # fmt: skip
     """Judge a round; failed judgements are open in the store, so the same call makes them again."""
-    judged = judge(current, client=client, store=store, progress=progress, **how)
-    status = f"{(how['rubric']).passing.metric}__status"
-    for _ in range(rejudge):
-        failed = int((judged[status] == "failed").sum())
-        if not failed:
-            return judged
-        again[0] += failed
+    for left in reversed(range(rejudge + 1)):
         judged = judge(current, client=client, store=store, progress=progress, **how)
-    again[1] += int((judged[status] == "failed").sum())
+        failed = int((judged[f"{how['rubric'].passing.metric}__status"] == "failed").sum())
+        if not failed or not left:
+            break
+        again[0] += failed
+    again[1] += failed
     return judged
 
 
@@ -167,7 +159,7 @@ def _again(
 
 
 def _improved(
-    rounds: list[pd.DataFrame], metric: str, bar: float, spent: dict[str, float], again: list[int], level: float,
+    rounds: list[pd.DataFrame], metric: str, bar: float, cost: dict[str, Any], again: list[int], level: float,
     lang: str,
 ) -> Improved:  # fmt: skip
     attempts = pd.concat(rounds, ignore_index=True).sort_values(
@@ -180,19 +172,12 @@ def _improved(
     )
     both = first[metric].notna()
     before, after = first.loc[both, metric], kept.loc[both, metric]
-    clusters = (
-        first.loc[both, "doc_name"] if "doc_name" in first.columns and first["doc_name"].notna().all() else None
-    )
+    named = "doc_name" in first.columns and first["doc_name"].notna().all()
+    clusters = first.loc[both, "doc_name"] if named else None
     tried = int((attempts["attempt"] == 1).sum())
     found = stats.clustered_mean((after - before).to_numpy(float), clusters, level=level)
     row = {"metric": metric, "before": before.mean(), "after": after.mean(), "value": found.value}
     row |= {"low": found.low, "high": found.high, "n": found.n, "n_clusters": found.n_clusters, "n_tried": tried}
-    tokens = spent["tokens_in"] + spent["tokens_out"]
-    cost = {
-        "answers": int(spent["answers"]),
-        "calls": int(spent["calls"]),
-        "tokens": None if np.isnan(tokens) else int(tokens),
-    }
     notes = note_frame(_notes(row, cost, again, bar, lang))
     if tried:
         warnings.warn(texts.load(lang)("judge.loop.same_judge"), RagnbWarning, stacklevel=3)

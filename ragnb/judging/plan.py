@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from ragnb.errors import RagnbError, unknown
-from ragnb.judging.asking import Judge, Options, object_schema
+from ragnb.errors import unknown
+from ragnb.judging.asking import Judge, Options
 from ragnb.judging.prompts import cut, evidence_rank, material, numbered, system_prompt
-from ragnb.judging.replies import Unreadable
-from ragnb.judging.verdict import TEXTS, Verdict, parse_verdict
+from ragnb.judging.verdict import TEXTS, parse_verdict
 from ragnb.readers.cells import as_texts
 from ragnb.schema import EvalCase, Rubric
+from ragnb.weights import as_pandas
 from ragnb.work import Cell, Outcome, count_tokens
 
 REPLY_TOKENS = 400
@@ -42,15 +43,11 @@ def frame_of(cases: Any) -> pd.DataFrame:
     RagnbError
         Where there is no question column, or nothing at all.
     """
-    if isinstance(cases, pd.DataFrame):
-        frame = cases.reset_index(drop=True)
-    elif isinstance(cases, Iterable) and not hasattr(cases, "columns"):
+    if isinstance(cases, Iterable) and not hasattr(cases, "columns"):
         plain = (c.model_dump(exclude={"results"}) if isinstance(c, EvalCase) else dict(c) for c in cases)
         frame = pd.DataFrame(list(plain), dtype=object)
     else:
-        import narwhals as nw
-
-        frame = nw.from_native(cases).lazy().collect().to_pandas().reset_index(drop=True)
+        frame = as_pandas(cases).reset_index(drop=True)
     if "question" not in frame.columns:
         raise unknown("column", "question", list(map(str, frame.columns)), "Read files with rn.read_cases.")
     if "sample_id" not in frame.columns:
@@ -137,35 +134,26 @@ def plain_id(value: Any) -> str | int:
     return value if isinstance(value, str | int) and not isinstance(value, bool) else str(value)
 
 
-class RubricWork:
-    """The work on one cell: ask, read, keep the verdict."""
+def rubric_work(judge: Judge, rubric: Rubric) -> Callable[[Cell], Awaitable[Outcome]]:
+    """Return the work on one cell: ask, read, keep the verdict."""
+    lang, names, text = judge.options.lang, [d.name for d in rubric.dimensions], {"type": "string"}
+    number = {"type": "number" if rubric.decimals else "integer"}
+    parts = {"tag": text, "analysis": text, **dict.fromkeys(names, number), "reason": text, "suggestion": text}
+    schema = {"type": "object", "properties": parts, "required": list(parts), "additionalProperties": False}
 
-    def __init__(self, judge: Judge, rubric: Rubric) -> None:
-        self.judge, self.rubric = judge, rubric
-        number = {"type": "number" if rubric.decimals else "integer"}
-        names = [d.name for d in rubric.dimensions]
-        text = {"type": "string"}
-        self.schema = object_schema(
-            {"tag": text, "analysis": text, **dict.fromkeys(names, number), "reason": text, "suggestion": text}
-        )
-
-    async def __call__(self, cell: Cell) -> Outcome:
-        lang, tag = self.judge.options.lang, secrets.token_hex(8)
+    async def work(cell: Cell) -> Outcome:
+        tag = secrets.token_hex(8)
         messages = [
-            {"role": "system", "content": system_prompt(self.rubric, cell.what.removeprefix("rubric/"), lang)},
+            {"role": "system", "content": system_prompt(rubric, cell.what.removeprefix("rubric/"), lang)},
             {"role": "user", "content": material(cell.inputs, lang, tag)},
         ]
         passages = [passage["text"] for passage in cell.inputs.get("contexts", ())]
         shown = [cell.inputs["question"], *passages, cell.inputs["answer"]]
-        verdict = await self.judge.ask(messages, self.schema, lambda reply: self._read(reply, tag, shown))
+        verdict = await judge.ask(messages, schema, partial(parse_verdict, rubric=rubric, tag=tag, material=shown))
         said = {name: getattr(verdict, name) for name in TEXTS}
         return Outcome.of({**verdict.scores, **said, "parse_status": verdict.parse_status})
 
-    def _read(self, text: str, tag: str, shown: Sequence[str]) -> Verdict:
-        verdict = parse_verdict(text, self.rubric, tag=tag, material=shown)
-        if verdict.status == "failed":
-            raise Unreadable(verdict.parse_status, verdict.why or "")
-        return verdict
+    return work
 
 
 def weighted(rubric: Rubric, scores: Mapping[str, float]) -> float:
@@ -178,9 +166,3 @@ def weighted(rubric: Rubric, scores: Mapping[str, float]) -> float:
     """
     total = math.fsum(d.weight for d in rubric.dimensions)
     return math.fsum(d.weight * scores[d.name] for d in rubric.dimensions) / total if total else math.nan
-
-
-def check_repeats(repeats: int) -> None:
-    """Refuse a number of repeats that makes no sense."""
-    if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
-        raise RagnbError(f"repeats={repeats!r}; give a whole number of 1 or more")

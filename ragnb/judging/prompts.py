@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -156,20 +157,12 @@ def cut(passages: Sequence[str], top_k: int | None, budget: int | None) -> tuple
         size = count_tokens(text)
         if left is not None and size > left:
             if not shown and left > 0:
-                return [_beginning(text, left)], len(passages)
+                fits = bisect_right(range(len(text) + 1), left, key=lambda n: count_tokens(text[:n])) - 1
+                return [text[:fits]], len(passages)
             break
         shown.append(text)
         left = None if left is None else left - size
     return shown, len(passages) - len(shown)
-
-
-def _beginning(text: str, budget: int) -> str:
-    """The longest beginning of about so many tokens."""
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if count_tokens(text[:middle]) <= budget else (low, middle - 1)
-    return text[:low]
 
 
 def evidence_rank(passages: Sequence[str], gold: Sequence[str], expected: str | None) -> int | None:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from ragnb.errors import RagnbError, RagnbWarning, listing
-from ragnb.judging.asking import Judge, Options
+from ragnb.judging.asking import Judge, Options, check_whole
 from ragnb.judging.judged import Judged, judged_frame, noise_rows, run_notes
-from ragnb.judging.plan import RubricWork, check_repeats, frame_of, tasks_of
+from ragnb.judging.plan import frame_of, rubric_work, tasks_of
 from ragnb.judging.probes import ALARMS, probe_cells, probe_notes, probe_rows
 from ragnb.judging.verdict import TEXTS
 from ragnb.schema import Rubric
-from ragnb.work import Cell, Client, Estimate, Run, Store, estimate, repeated, run_cells
-
-StoreLike = Store | str | Path | None
+from ragnb.work import Cell, Client, Estimate, Run, Store, StoreLike, estimate, opened, repeated, run_cells
 
 
 def judge(
@@ -95,9 +90,12 @@ def judge(
     """
     rubric, chosen = rubric or Rubric(), Options.of(options)
     frame, tasks, cells, probes = _planned(cases, client, rubric, repeats, chosen)
-    work = RubricWork(Judge(client, chosen), rubric)
+    work = rubric_work(Judge(client, chosen), rubric)
     with opened(store) as kept:
-        probed = _probed(probes, work, kept, client, rubric, chosen, progress)
+        probed = []
+        if probes:
+            first = run_cells(probes, work, kept, clients=[client], name="probes", progress=progress)
+            probed = probe_rows(first.frame, rubric, chosen.lang)
         about = {"model": client.profile.model, "options": chosen.about, "repeats": repeats}
         about |= {"rubric": rubric.model_dump(mode="json")}
         run = run_cells(cells, work, kept, clients=[client], name=name, about=about, progress=progress)
@@ -106,7 +104,9 @@ def judge(
     noise = noise_rows(run.frame, len(tasks), rubric)
     told = run_notes(found, rubric, noise, chosen, run.stopped)
     rows = [*probe_notes(probed, rubric, chosen.lang), *told]
-    _alarm(rows)
+    for row in rows:
+        if row["code"] in ALARMS:
+            warnings.warn(row["text"], RagnbWarning, stacklevel=2)
     judged = Judged(found)
     judged.attrs = dict(frame.attrs) | {
         "judge": {"run": run.id, "model": client.profile.model, "lang": chosen.lang, "stopped": run.stopped}
@@ -131,8 +131,7 @@ def dry_run(
     9
     """
     _, _, cells, probes = _planned(cases, client, rubric or Rubric(), repeats, Options.of(options))
-    there = not isinstance(store, str | Path) or Path(store).exists()
-    with opened(store if there else None) as kept:
+    with opened(store, new=False) as kept:
         return estimate([*probes, *cells], kept)
 
 
@@ -140,7 +139,7 @@ def _planned(
     cases: Any, client: Client, rubric: Rubric, repeats: int, options: Options
 ) -> tuple[pd.DataFrame, list[Any], list[Cell], list[Cell]]:
     """The cases, their tasks, the cells of all repeats, and the cells of the probes."""
-    check_repeats(repeats)
+    check_whole("repeats", repeats)
     frame = frame_of(cases)
     made = [*(d.name for d in rubric.dimensions), "weighted_score", "is_passing", *TEXTS]
     there = [column for column in made if column in frame.columns]
@@ -151,23 +150,6 @@ def _planned(
     return frame, tasks, list(repeated([task.cell for task in tasks], repeats)), probes
 
 
-def _probed(
-    cells: list[Cell], work: RubricWork, store: Store, client: Client, rubric: Rubric, options: Options,
-    progress: bool | None,
-) -> list[dict[str, Any]]:  # fmt: skip
-    if not cells:
-        return []
-    run = run_cells(cells, work, store, clients=[client], name="probes", progress=progress)
-    return probe_rows(run.frame, rubric, options.lang)
-
-
-@contextmanager
-def opened(store: StoreLike) -> Iterator[Store]:
-    """Open a store by its path; one that is open already stays open."""
-    with nullcontext(store) if isinstance(store, Store) else Store(store) as kept:
-        yield kept
-
-
 def _spent(store: Store, run: Run) -> dict[str, Any]:
     """What all attempts at a run's cells took, those of earlier calls among them."""
     attempts = store.history(run.id).drop_duplicates(["key", "at"])
@@ -175,7 +157,3 @@ def _spent(store: Store, run: Run) -> dict[str, Any]:
     return {name: None if part.isna().any() else part.sum() for name, part in known.items()}
 
 
-def _alarm(notes: list[dict[str, str]]) -> None:
-    for row in notes:
-        if row["code"] in ALARMS:
-            warnings.warn(row["text"], RagnbWarning, stacklevel=3)

@@ -12,8 +12,8 @@ import pandas as pd
 from ragnb.errors import RagnbError, unknown
 from ragnb.judging.judged import Judged
 from ragnb.judging.plan import frame_of, passages_of, plain_id, text_of
-from ragnb.judging.run import StoreLike, judge, opened
-from ragnb.work import Cell, Client, Outcome, Store, run_cells
+from ragnb.judging.run import judge
+from ragnb.work import Cell, Client, Outcome, Store, StoreLike, opened, run_cells
 
 System = Callable[..., Any]
 

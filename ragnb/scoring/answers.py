@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from ragnb.errors import RagnbError
 from ragnb.scoring.plan import frame_of
-from ragnb.work import CallFailed, Cell, Client, Outcome, Store, run_cells
+from ragnb.work import CallFailed, Cell, Client, Outcome, StoreLike, opened, run_cells
 
 
 def answer_cases(
@@ -22,7 +20,7 @@ def answer_cases(
     generate: Callable[[str, list[str] | None], Any],
     *,
     system: str = "",
-    store: Store | str | Path | None = None,
+    store: StoreLike = None,
     clients: tuple[Client, ...] = (),
     concurrency: int = 4,
     progress: bool | None = None,
@@ -90,10 +88,10 @@ def answer_cases(
         Cell(name, "answer", {"question": text if there else ""}, system, missing=() if there else ("question",))
         for name, text, there in zip(frame["sample_id"], frame["question"], asked, strict=True)
     ]
-    with ExitStack() as stack:
-        kept = store if isinstance(store, Store) else stack.enter_context(Store(store))
-        how: dict[str, Any] = {"concurrency": concurrency, "name": system, "progress": progress}
-        run = run_cells(cells, work, kept, clients=clients, **how)
+    with opened(store) as kept:
+        run = run_cells(
+            cells, work, kept, clients=clients, concurrency=concurrency, name=system, progress=progress
+        )
     return _filled(frame, run.frame, system)
 
 
@@ -106,8 +104,7 @@ async def _called(what: str, function: Callable[..., Any], *args: Any) -> Any:
     except CallFailed:
         raise
     except Exception as error:
-        fault = CallFailed(f"{what}: {type(error).__name__}: {error}")
-    raise fault
+        raise CallFailed(f"{what}: {type(error).__name__}: {error}") from None
 
 
 def _filled(cases: pd.DataFrame, cells: pd.DataFrame, system: str) -> pd.DataFrame:

@@ -32,18 +32,14 @@ class Asker:
     async def ask(self, prompt: str, read: Callable[[str], T]) -> T:
         """Send a prompt and read the reply; a reply that `read` refuses (ValueError) is asked for once more."""
         messages = [{"role": "user", "content": prompt}]
-        reply = await self.client.chat(messages, **self.parameters)
-        try:
-            return read(json_part(reply.text))
-        except ValueError as error:
-            said = " ".join(str(error).split())[:300]
-        again = f"This reply could not be read: {said}. Reply again, with the JSON alone."
-        messages += [{"role": "assistant", "content": reply.text}, {"role": "user", "content": again}]
-        reply = await self.client.chat(messages, **self.parameters)
-        try:
-            return read(json_part(reply.text))
-        except ValueError as error:
-            said = " ".join(str(error).split())[:300]
+        for _ in range(2):
+            reply = await self.client.chat(messages, **self.parameters)
+            try:
+                return read(json_part(reply.text))
+            except ValueError as error:
+                said = " ".join(str(error).split())[:300]
+            again = f"This reply could not be read: {said}. Reply again, with the JSON alone."
+            messages += [{"role": "assistant", "content": reply.text}, {"role": "user", "content": again}]
         raise CallFailed(f"the reply could not be read, twice: {said}")
 
 

@@ -54,8 +54,7 @@ class Plan:
     @property
     def clients(self) -> list[Client]:
         """The clients of the run, each once."""
-        used = {id(c): c for c in (self.llm, self.embeddings) if isinstance(c, Client)}
-        return list(used.values())
+        return list({id(c): c for c in (self.llm, self.embeddings) if isinstance(c, Client)}.values())
 
     def cells(self) -> list[Cell]:
         """One cell for each case and metric, case by case."""
@@ -95,12 +94,12 @@ class Plan:
 
 def planned(
     cases: Any,
-    metrics: Iterable[str | Metric] | str | Metric | None,
-    llm: Client | Profile | None,
-    embeddings: Client | Profile | Local | None,
-    parameters: Mapping[str, Any] | None,
-    lang: str,
-    refusal: Iterable[str],
+    metrics: Iterable[str | Metric] | str | Metric | None = None,
+    llm: Client | Profile | None = None,
+    embeddings: Client | Profile | Local | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    lang: str = "en",
+    refusal: Iterable[str] = ("not in context",),
 ) -> Plan:
     """Check what the caller wants, and plan it."""
     judge = Client(llm) if isinstance(llm, Profile) else llm

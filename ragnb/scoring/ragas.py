@@ -45,7 +45,7 @@ def _missing(why: object) -> MissingExtraError:
 
 
 @cache
-def opened() -> Any:
+def imported() -> Any:
     """Import ragas with its telemetry off, and return its metrics."""
     os.environ["RAGAS_DO_NOT_TRACK"] = "true"
     try:
@@ -70,7 +70,7 @@ async def collected(scorer: Scorer, inputs: Mapping[str, Any], asker: Asker | No
         parts["llm"] = _judge()(asker)
     if scorer.embeds:
         parts["embeddings"] = _vectors()(embed)
-    metric = getattr(opened(), scorer.made_of)(**parts)
+    metric = getattr(imported(), scorer.made_of)(**parts)
     named = {_NAMES.get(name, name): inputs[name] for name in scorer.needs}
     if scorer.embeds and scorer.name != "answer_relevancy":
         await parts["embeddings"].know([named["response"], named["reference"]])

@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,10 +14,10 @@ from ragnb import texts
 from ragnb.schema import METRICS, Metric, Profile, note_row
 from ragnb.scoring.asking import Asker, Nothing
 from ragnb.scoring.plan import Local, Plan, in_range, planned
-from ragnb.scoring.ragas import Embed, collected, opened
+from ragnb.scoring.ragas import Embed, collected, imported
 from ragnb.scoring.relevance import relevance
 from ragnb.scoring.table import EMBEDDED, SCORERS, by_wording
-from ragnb.work import Cell, Client, Estimate, Outcome, Run, Store, estimate, run_cells
+from ragnb.work import Cell, Client, Estimate, Outcome, Run, StoreLike, estimate, opened, run_cells
 
 
 def evaluate(
@@ -28,7 +26,7 @@ def evaluate(
     metrics: Iterable[str | Metric] | str | Metric | None = None,
     llm: Client | Profile | None = None,
     embeddings: Client | Profile | Local | None = None,
-    store: Store | str | Path | None = None,
+    store: StoreLike = None,
     parameters: Mapping[str, Any] | None = None,
     refusal: Iterable[str] = ("not in context",),
     lang: str = "en",
@@ -101,9 +99,8 @@ def evaluate(
     """
     plan = planned(cases, metrics, llm, embeddings, parameters, lang, refusal)
     if any(scorer.by == "ragas" for scorer in plan.scorers):
-        opened()  # what cannot be imported stops the run here, not each cell of it
-    with ExitStack() as stack:
-        kept = store if isinstance(store, Store) else stack.enter_context(Store(store))
+        imported()  # what cannot be imported stops the run here, not each cell of it
+    with opened(store) as kept:
         about = {"metrics": [scorer.name for scorer in plan.scorers], "lang": lang}
         run = run_cells(
             plan.cells(), _work(plan), kept, clients=plan.clients, name=name, about=about, progress=progress
@@ -111,23 +108,13 @@ def evaluate(
     return _scores(plan, run)
 
 
-def expected(
-    cases: Any,
-    *,
-    metrics: Iterable[str | Metric] | str | Metric | None = None,
-    llm: Client | Profile | None = None,
-    embeddings: Client | Profile | Local | None = None,
-    store: Store | str | Path | None = None,
-    parameters: Mapping[str, Any] | None = None,
-    refusal: Iterable[str] = ("not in context",),
-    lang: str = "en",
-) -> Estimate:
+def expected(cases: Any, *, store: StoreLike = None, **options: Any) -> Estimate:
     """Count the calls and tokens that `evaluate` would need; nothing is sent, and nothing is written.
 
     Parameters
     ----------
-    cases, metrics, llm, embeddings, store, parameters, refusal, lang
-        As for `evaluate`.
+    cases, store, **options
+        As for `evaluate`: `metrics`, `llm`, `embeddings`, `parameters`, `refusal`, `lang`.
 
     Returns
     -------
@@ -142,13 +129,9 @@ def expected(
     >>> expected([case], metrics="faithfulness", llm=profile).calls
     2
     """
-    cells = planned(cases, metrics, llm, embeddings, parameters, lang, refusal).cells()
-    if isinstance(store, Store):
-        return estimate(cells, store)
-    if store is None or not Path(store).exists():
-        return estimate(cells)
-    with Store(store) as opened:
-        return estimate(cells, opened)
+    cells = planned(cases, **options).cells()
+    with opened(store, new=False) as kept:
+        return estimate(cells, kept)
 
 
 def _work(plan: Plan) -> Callable[[Cell], Awaitable[Outcome]]:
@@ -207,16 +190,12 @@ def _scores(plan: Plan, run: Run) -> pd.DataFrame:
             added[f"{scorer.name}{suffix}"] = list(part)
     kept = plan.cases.drop(columns=[name for name in added if name in plan.cases])
     scores = pd.concat([kept, pd.DataFrame(added, index=kept.index)], axis=1)
-    spent = {key: _sum(run.frame[key]) for key in ("calls", "tokens_in", "tokens_out")}
-    scores.attrs["spent"] = {"run": run.id, **spent, "stopped": run.stopped}
+    taken = run.frame[["calls", "tokens_in", "tokens_out"]].apply(pd.to_numeric, errors="coerce").sum()
+    scores.attrs["spent"] = {"run": run.id, **taken.astype(int).to_dict(), "stopped": run.stopped}
     shown = ("sample_id", "what", "reason", "reply")
     scores.attrs["failed"] = [{key: row[key] for key in shown} for row in rows if row["status"] == "failed"]
     scores.attrs["notes"] = list(_notes(plan))
     return scores
-
-
-def _sum(column: pd.Series[Any]) -> int:
-    return int(pd.to_numeric(column, errors="coerce").fillna(0).sum())
 
 
 def _read(row: Mapping[Any, Any]) -> tuple[float, str, str | None]:

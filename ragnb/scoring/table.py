@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Literal
 
 from ragnb import wording
-
-_Q, _A, _G, _R = "question", "answer", "ground_truth_answer", "retrieved_contexts"
 
 
 @dataclass(frozen=True)
@@ -44,37 +44,21 @@ class Scorer:
     needs: tuple[str, ...]
     by: Literal["ragas", "ours", "wording"]
     made_of: str
-    calls: tuple[int, int] = (0, 0)
+    calls: tuple[int, ...] = (0, 0)
     embeds: int = 0
     nothing: float | str | None = None
 
     def judge_calls(self, inputs: Mapping[str, Any]) -> int:
         """Calls of the judge that one case is expected to need, without retries."""
         fixed, each = self.calls
-        return fixed + each * len(inputs.get(_R) or ())
+        return fixed + each * len(inputs.get("retrieved_contexts") or ())
 
 
-_EMPTY = "nothing was retrieved: 0/0"
-_ROWS = (
-    Scorer("faithfulness", (_Q, _A, _R), "ragas", "Faithfulness", (2, 0)),
-    Scorer("answer_relevancy", (_Q, _A), "ragas", "AnswerRelevancy", (3, 0), 2),
-    Scorer("context_recall", (_Q, _G, _R), "ragas", "ContextRecall", (1, 0), nothing=0.0),
-    Scorer("context_precision", (_Q, _G, _R), "ragas", "ContextPrecision", (0, 1), nothing=_EMPTY),
-    Scorer("context_relevance", (_Q, _R), "ours", "relevance", (1, 0), nothing=_EMPTY),
-    Scorer("noise_sensitivity", (_Q, _A, _G, _R), "ragas", "NoiseSensitivity", (3, 2), nothing=_EMPTY),
-    Scorer("factual_correctness", (_A, _G), "ragas", "FactualCorrectness", (4, 0)),
-    Scorer("semantic_similarity", (_A, _G), "ragas", "SemanticSimilarity", (0, 0), 1),
-    Scorer("answer_correctness", (_Q, _A, _G), "ragas", "AnswerCorrectness", (3, 0), 1),
-    Scorer("exact_match", (_A, _G), "ragas", "ExactMatch"),
-    Scorer("string_present", (_A, _G), "ragas", "StringPresence"),
-    Scorer("non_llm_string_similarity", (_A, _G), "ragas", "NonLLMStringSimilarity"),
-    Scorer("bleu_score", (_A, _G), "ragas", "BleuScore"),
-    Scorer("chrf_score", (_A, _G), "ragas", "CHRFScore"),
-    Scorer("rouge_score", (_A, _G), "ragas", "RougeScore"),
-    Scorer("support_lexical", (_A, _R), "wording", "support_lexical", nothing=_EMPTY),
-    Scorer("number_support", (_A, _R), "wording", "number_support"),
-    Scorer("name_support", (_A, _R), "wording", "name_support"),
-)
+_TABLE = tomllib.loads(files(__package__).joinpath("scorers.toml").read_text("utf-8"))
+_ROWS = [
+    Scorer(name, **{key: tuple(cell) if isinstance(cell, list) else cell for key, cell in row.items()})
+    for name, row in _TABLE.items()
+]
 SCORERS: Mapping[str, Scorer] = MappingProxyType({row.name: row for row in _ROWS})
 """Every metric that `evaluate` computes, by name."""
 

@@ -21,7 +21,7 @@ from ragnb.work.cells import CallFailed, Cell, Outcome, Stop, count_tokens, repe
 from ragnb.work.client import Client, Reply
 from ragnb.work.estimate import Estimate, estimate
 from ragnb.work.loop import Run, Stopped, run_cells
-from ragnb.work.store import Store
+from ragnb.work.store import Store, StoreLike, opened
 
 __all__ = [
     "CallFailed",
@@ -34,8 +34,10 @@ __all__ = [
     "Stop",
     "Stopped",
     "Store",
+    "StoreLike",
     "count_tokens",
     "estimate",
+    "opened",
     "repeated",
     "run_cells",
 ]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -284,6 +285,20 @@ class Store:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+StoreLike = Store | str | Path | None
+
+
+@contextmanager
+def opened(store: StoreLike, *, new: bool = True) -> Iterator[Store]:
+    """Open a store by its path; one that is open already stays open, and without `new` no file is made."""
+    if isinstance(store, Store):
+        yield store
+        return
+    there = store is not None and (new or Path(store).exists())
+    with Store(store if there else None) as kept:
+        yield kept
 
 
 def _date(seconds: float | None) -> str | None:
