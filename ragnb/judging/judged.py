@@ -72,13 +72,9 @@ def judged_frame(frame: pd.DataFrame, tasks: Sequence[Task], run: pd.DataFrame, 
     cells = run.to_dict("records")
     repeats = len(cells) // max(1, len(tasks))
     rows = [_row(task, cells[place * repeats : (place + 1) * repeats], rubric) for place, task in enumerate(tasks)]
-    found = pd.DataFrame(rows, index=frame.index, dtype=object)
-    names = [d.name for d in rubric.dimensions]
-    for column in (*names, "weighted_score"):
-        found[column] = found[column].astype(float)
-    for column in ("judge__passages", "judge__cut", "judge__evidence", "judge__repeats"):
-        found[column] = found[column].astype("Int64")
-    found["is_passing"] = found["is_passing"].astype("boolean")
+    kinds = dict.fromkeys([*(d.name for d in rubric.dimensions), "weighted_score"], "float64")
+    kinds |= dict.fromkeys(["judge__passages", "judge__cut", "judge__evidence", "judge__repeats"], "Int64")
+    found = pd.DataFrame(rows, index=frame.index, dtype=object).astype(kinds | {"is_passing": "boolean"})
     return pd.concat([frame, found], axis=1)
 
 
@@ -86,7 +82,9 @@ def _row(task: Task, cells: Sequence[Mapping[Any, Any]], rubric: Rubric) -> dict
     values = [cell["value"] for cell in cells if cell["status"] == "ok"]
     names = [d.name for d in rubric.dimensions]
     scores = {name: float(np.mean([value[name] for value in values])) for name in names} if values else {}
-    status, reason = ("ok", None) if values else _absence(cells[-1])
+    status, reason = ("ok", None) if values else (cells[-1]["status"], str(cells[-1]["reason"]))
+    if status == "pending":
+        status, reason = "missing", "not judged yet"
     row: dict[str, Any] = {name: scores.get(name, np.nan) for name in names}
     row["weighted_score"] = weighted(rubric, scores) if scores else np.nan
     row["is_passing"] = scores[rubric.passing.metric] >= rubric.passing.threshold if scores else pd.NA
@@ -94,21 +92,11 @@ def _row(task: Task, cells: Sequence[Mapping[Any, Any]], rubric: Rubric) -> dict
     row |= {f"{name}__{part}": told for name in names for part, told in (("status", status), ("reason", reason))}
     parse = values[0]["parse_status"] if values else str(reason).partition(":")[0] if status == "failed" else None
     return row | {
-        "judge__mode": task.mode,
-        "judge__peek": task.peek,
-        "judge__passages": task.passages,
-        "judge__cut": task.cut,
-        "judge__evidence": task.evidence,
+        **{f"judge__{name}": getattr(task, name) for name in ("mode", "peek", "passages", "cut", "evidence")},
         "judge__parse": parse,
         "judge__repeats": len(values),
         "judge__reply": cells[-1]["reply"],
     }
-
-
-def _absence(cell: Mapping[Any, Any]) -> tuple[str, str]:
-    if cell["status"] == "pending":
-        return "missing", "not judged yet"
-    return str(cell["status"]), str(cell["reason"])
 
 
 def noise_rows(run: pd.DataFrame, tasks: int, rubric: Rubric, level: float = 0.95) -> list[dict[str, Any]]:

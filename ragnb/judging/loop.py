@@ -12,11 +12,11 @@ from ragnb import stats, texts
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.judging.judged import Judged
 from ragnb.judging.plan import frame_of, text_of
-from ragnb.judging.run import StoreLike, judge, opened
+from ragnb.judging.run import judge
 from ragnb.judging.systems import System, answer_cell, answers_of
 from ragnb.markup import number, with_interval
 from ragnb.schema import Rubric, note_frame, note_row
-from ragnb.work import Client, Store
+from ragnb.work import Client, Store, StoreLike, opened
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def improve(
             if current.empty:
                 break
     tokens = [bill[part] for bill in bills for part in ("tokens_in", "tokens_out")]
-    cost = {"answers": answers, "calls": int(sum(bill["calls"] for bill in bills))}
+    cost: dict[str, Any] = {"answers": answers, "calls": int(sum(bill["calls"] for bill in bills))}
     cost |= {"tokens": None if None in tokens else int(sum(tokens))}
     return _improved(rounds, metric, bar, cost, again, level, options.get("lang", "en"))
 
@@ -149,7 +149,7 @@ def _again(
         answer_cell(row, name, [row["question"], row["answer"], hint])
         for row, hint in zip(rows, hints, strict=True)
     ]
-    said = answers_of(cells, {name: system}, store, progress)
+    said = answers_of(cells, system, store, progress)
     made = []
     for row, answer in zip(rows, said, strict=True):
         if answer is not None and answer["answer"] is not None:

@@ -75,7 +75,7 @@ def _answered(asked: pd.DataFrame, name: str, system: Any, store: Store, progres
     """The questions with one system's answers and passages."""
     if callable(system):
         cells = [answer_cell(row, name, [text_of(row["question"])]) for row in asked.to_dict("records")]
-        answers: list[Any] = answers_of(cells, {name: system}, store, progress)
+        answers: list[Any] = answers_of(cells, system, store, progress)
     elif isinstance(system, Mapping):
         answers = [given(system.get(key)) for key in asked["sample_id"]]
     else:
@@ -110,12 +110,12 @@ def answer_cell(row: Mapping[Any, Any], name: str, arguments: Sequence[Any]) -> 
 
 
 def answers_of(
-    cells: Sequence[Cell], systems: Mapping[str, System], store: Store, progress: bool | None
+    cells: Sequence[Cell], system: System, store: Store, progress: bool | None
 ) -> list[dict[str, Any] | None]:
-    """Call systems for the answers that the store does not hold; None where one failed."""
+    """Call a system for the answers that the store does not hold; None where one failed."""
 
     async def work(cell: Cell) -> Outcome:
-        system, arguments = systems[cell.model], cell.inputs["arguments"]
+        arguments = cell.inputs["arguments"]
         if inspect.iscoroutinefunction(system):
             said = await system(*arguments)
         else:

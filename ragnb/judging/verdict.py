@@ -176,7 +176,7 @@ class _Reading:
                 raise Unreadable("no_json", "the reply holds no JSON object")
             raise Unreadable("missing_field", "the reply holds no object with the fields that were asked for")
         members = {id(c): [member for inner in inner_objects(c.value) for member in inner] for c in candidates}
-        if tagged := [c for c in candidates if self.tag in (str(value).strip() for _, value in members[id(c)])]:
+        if tagged := [c for c in candidates if any(str(item).strip() == self.tag for _, item in members[id(c)])]:
             return _one(tagged)
         known, regions = self._known(), quoted_regions(body)
         regions += [(c.start, c.end) for c in candidates if is_marked(rest[: c.start], rest[c.end :])]

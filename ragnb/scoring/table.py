@@ -56,7 +56,7 @@ class Scorer:
 
 _TABLE = tomllib.loads(files(__package__).joinpath("scorers.toml").read_text("utf-8"))
 _ROWS = [
-    Scorer(name, **{key: tuple(cell) if isinstance(cell, list) else cell for key, cell in row.items()})
+    Scorer(name, tuple(row.pop("needs")), calls=tuple(row.pop("calls", (0, 0))), **row)
     for name, row in _TABLE.items()
 ]
 SCORERS: Mapping[str, Scorer] = MappingProxyType({row.name: row for row in _ROWS})
