@@ -18,29 +18,10 @@ from ragnb.files import json_text, write_whole
 if TYPE_CHECKING:
     from ragnb.calibration import CalibrationCard
 
-_HELP = """Hold a judge against human ratings: can its scores be trusted?
-
-RATINGS holds the scores of people beside those of the judge (columns judge and human, or human1, human2, …; or
-rater and score). Several files are one rater's sheet each. Prints the card as Markdown, or writes it.
-
-\b
-Examples
-  ragnb calibrate ratings.csv
-  ragnb calibrate ratings.csv --dimension accuracy --scale 1 10 --html card.html
-  ragnb calibrate mine.csv --judge gpt_score --human ann --human bo
-  ragnb calibrate runs.csv --scale 1 5 --missing outside
-  ragnb calibrate --sample 120 judged.csv --out labels.csv     (answers for people to rate)
-  ragnb calibrate labels_ann.csv labels_bo.csv --judged labels.judge.csv
-  ragnb calibrate --golden --out golden.csv                    (three hard questions to fill in)
-  ragnb calibrate --golden golden.csv
-
-Exit code: 0 TRUST, 1 REJECT, 3 NOT PROVEN, 2 bad input. Of a golden set: 0 where all lie within the tolerance,
-1 where one does not, 3 where a score is missing, as in one that nobody has filled in yet.
-"""
 _CODES = {"TRUST": PASSED, "REJECT": BLOCKED, "NOT PROVEN": NOT_PROVEN}
 
 
-@click.command("calibrate", help=_HELP)
+@click.command("calibrate")
 @click.argument("ratings", nargs=-1, type=FILE)
 @click.option("--judge", "judges", multiple=True, metavar="NAME", help="The judge's column or rater. Repeatable.")
 @click.option("--human", "humans", multiple=True, metavar="NAME", help="A column or rater of people. Repeatable.")
@@ -67,7 +48,25 @@ _CODES = {"TRUST": PASSED, "REJECT": BLOCKED, "NOT PROVEN": NOT_PROVEN}
 @click.option("--encoding", help="Of text files that are not UTF-8, such as gb18030.")
 @click.option("--lang", type=click.Choice(texts.LANGUAGES), default="en", help="The language of what is said.")
 def calibrate_command(ratings: tuple[Path, ...], sample: int | None, golden: bool, **asked: Any) -> int:
-    """Hold a judge against human ratings."""
+    """Hold a judge against human ratings: can its scores be trusted?
+
+    RATINGS holds the scores of people beside those of the judge (columns judge and human, or human1, human2, …; or
+    rater and score). Several files are one rater's sheet each. Prints the card as Markdown, or writes it.
+
+    \b
+    Examples
+      ragnb calibrate ratings.csv
+      ragnb calibrate ratings.csv --dimension accuracy --scale 1 10 --html card.html
+      ragnb calibrate mine.csv --judge gpt_score --human ann --human bo
+      ragnb calibrate runs.csv --scale 1 5 --missing outside
+      ragnb calibrate --sample 120 judged.csv --out labels.csv     (answers for people to rate)
+      ragnb calibrate labels_ann.csv labels_bo.csv --judged labels.judge.csv
+      ragnb calibrate --golden --out golden.csv                    (three hard questions to fill in)
+      ragnb calibrate --golden golden.csv
+
+    Exit code: 0 TRUST, 1 REJECT, 3 NOT PROVEN, 2 bad input. Of a golden set: 0 where all lie within the tolerance,
+    1 where one does not, 3 where a score is missing, as in one that nobody has filled in yet.
+    """
     try:
         return _done(ratings, sample, golden, asked)
     except RagnbError as error:

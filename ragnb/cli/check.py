@@ -17,22 +17,8 @@ from ragnb.files import write_whole
 if TYPE_CHECKING:
     from ragnb.assessment import Assessment
 
-_HELP = """Hold a run against its gates, without a kernel.
 
-SOURCE is a scenario (.yaml) or any results file. Without one, name traces and gold, or scores.
-Prints the verdict, the gates and the notes.
-
-\b
-Examples
-  ragnb check scenarios/quickstart.yaml
-  ragnb check my_ragas.csv
-  ragnb check --gold gold.json --traces traces.jsonl --markdown gates.md --junit gates.xml
-
-Exit code: 0 passed, 1 blocked by a gate, 2 bad or incomplete input.
-"""
-
-
-@click.command("check", help=_HELP)
+@click.command("check")
 @click.argument("source", required=False, type=FILE)
 @click.option("--gold", type=FILE, help="The gold set.")
 @click.option("--traces", type=FILE, help="The answers of one system.")
@@ -46,7 +32,19 @@ def check_command(
     source: Path | None, gold: Path | None, traces: Path | None, scores: Path | None, markdown: Path | None,
     json_file: Path | None, junit: Path | None, parameters: Sequence[str], lang: str | None,
 ) -> int:  # fmt: skip
-    """Hold a run against its gates."""
+    """Hold a run against its gates, without a kernel.
+
+    SOURCE is a scenario (.yaml) or any results file. Without one, name traces and gold, or scores.
+    Prints the verdict, the gates and the notes.
+
+    \b
+    Examples
+      ragnb check scenarios/quickstart.yaml
+      ragnb check my_ragas.csv
+      ragnb check --gold gold.json --traces traces.jsonl --markdown gates.md --junit gates.xml
+
+    Exit code: 0 passed, 1 blocked by a gate, 2 bad or incomplete input.
+    """
     from ragnb.gates import gates_json, gates_junit
 
     # As typed, these are relative to the working directory; a scenario would take them from its own folder.

@@ -21,29 +21,10 @@ if TYPE_CHECKING:
     from ragnb.schema import Metric
     from ragnb.work import Client
 
-_HELP = """Score the cases of SOURCE and write the table of scores.
-
-SOURCE is a scenario (.yaml) that names cases, or a file of cases. With a judge among its llm_profiles, the metrics
-of ragas and our own are computed by it; without one, checks of the answers' wording that need no key. Metrics are
-those of the scenario that can be computed, or all that fit.
-
-Every score is kept in the store as it is made: the same command again resumes where this one ended, and scores
-that are there are reused. ragnb report and ragnb check of the scenario then find the table by themselves.
-
-\b
-Examples
-  ragnb evaluate scenarios/mine.yaml --dry-run          what it would cost; nothing is sent
-  ragnb evaluate scenarios/mine.yaml --max-calls 500
-  ragnb evaluate cases.jsonl --metric support_lexical --metric number_support
-  ragnb evaluate scenarios/mine.yaml --embeddings text-embedding-3-small
-
-Exit code: 0 when every cell has its outcome, 1 when some failed or are still to be done, 2 on bad input, 130 after
-Ctrl-C.
-"""
 _COUNTS = {"n": "ok", "n_not_applicable": "not_applicable", "n_failed": "failed", "n_missing": "missing"}
 
 
-@click.command("evaluate", help=_HELP)
+@click.command("evaluate")
 @click.argument("source", type=FILE)
 @click.option("--metric", "metrics", multiple=True, help="A metric to compute. Repeatable.")
 @click.option("--out", type=FILE, help="The table of scores; by default reports/<scenario>/scores.csv.")
@@ -60,7 +41,25 @@ def evaluate_command(
     dry_run: bool, max_calls: int | None, max_tokens: int | None, concurrency: int,
     parameters: Sequence[str], lang: str | None,
 ) -> int:  # fmt: skip
-    """Score the cases of a scenario."""
+    """Score the cases of SOURCE and write the table of scores.
+
+    SOURCE is a scenario (.yaml) that names cases, or a file of cases. With a judge among its llm_profiles, the
+    metrics of ragas and our own are computed by it; without one, checks of the answers' wording that need no key.
+    Metrics are those of the scenario that can be computed, or all that fit.
+
+    Every score is kept in the store as it is made: the same command again resumes where this one ended, and scores
+    that are there are reused. ragnb report and ragnb check of the scenario then find the table by themselves.
+
+    \b
+    Examples
+      ragnb evaluate scenarios/mine.yaml --dry-run          what it would cost; nothing is sent
+      ragnb evaluate scenarios/mine.yaml --max-calls 500
+      ragnb evaluate cases.jsonl --metric support_lexical --metric number_support
+      ragnb evaluate scenarios/mine.yaml --embeddings text-embedding-3-small
+
+    Exit code: 0 when every cell has its outcome, 1 when some failed or are still to be done, 2 on bad input, 130
+    after Ctrl-C.
+    """
     from ragnb.assessment.build import scenario_of
     from ragnb.assessment.stages import record_stage
     from ragnb.readers import to_csv_text

@@ -18,25 +18,8 @@ from ragnb.files import write_whole
 if TYPE_CHECKING:
     from ragnb.schema import Rubric
 
-_HELP = """Score the answers of a SCENARIO by a rubric, with the model of its llm_profiles.judge.
 
-The rubric is the scenario's (rubric:), or else accuracy, completeness and clarity from 1 to 10; metric_weights
-weigh its dimensions. Answers without passages are judged without, and several systems side by side.
-
-Six answers of known worth are judged first, and what that says of the judge is printed before the scores. Every
-judgement is kept in the store as it is made: the same command again goes on where this one ended. The settings
-used are written beside the table; ragnb report SCENARIO and ragnb check SCENARIO find it by themselves.
-
-\b
-Examples
-  ragnb judge scenarios/mine.yaml --dry-run             the rubric and what it would cost; nothing is sent
-  ragnb judge scenarios/mine.yaml --repeats 3 --temperature 0.7 --max-calls 500
-
-Exit code: 0 when every answer has its outcome, 1 when some failed or are still to be done, 2 on bad input.
-"""
-
-
-@click.command("judge", help=_HELP)
+@click.command("judge")
 @click.argument("source", metavar="SCENARIO", type=FILE)
 @click.option("--repeats", type=click.IntRange(min=1), default=1, show_default=True, help="Judgements an answer.")
 @click.option("--temperature", type=temperature, default="0", metavar="NUMBER|none", show_default=True,
@@ -60,7 +43,23 @@ def judge_command(
     max_tokens: int | None, concurrency: int, send: Sequence[str], parameters: Sequence[str], lang: str | None,
     **options: Any,
 ) -> int:  # fmt: skip
-    """Score the answers of a scenario."""
+    """Score the answers of a SCENARIO by a rubric, with the model of its llm_profiles.judge.
+
+    The rubric is the scenario's (rubric:), or else accuracy, completeness and clarity from 1 to 10; metric_weights
+    weigh its dimensions. Answers without passages are judged without, and several systems side by side.
+
+    Six answers of known worth are judged first, and what that says of the judge is printed before the scores.
+    Every judgement is kept in the store as it is made: the same command again goes on where this one ended. The
+    settings used are written beside the table; ragnb report SCENARIO and ragnb check SCENARIO find it by
+    themselves.
+
+    \b
+    Examples
+      ragnb judge scenarios/mine.yaml --dry-run             the rubric and what it would cost; nothing is sent
+      ragnb judge scenarios/mine.yaml --repeats 3 --temperature 0.7 --max-calls 500
+
+    Exit code: 0 when every answer has its outcome, 1 when some failed or are still to be done, 2 on bad input.
+    """
     from ragnb.assessment.build import scenario_of
     from ragnb.assessment.stages import record_stage
     from ragnb.judging import dry_run as estimated

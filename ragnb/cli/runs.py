@@ -21,27 +21,8 @@ if TYPE_CHECKING:
 
     from ragnb.work import Store
 
-_HELP = """List the runs of paid work in a store, look into one, or compare two.
 
-STORE is the file that judging and scoring keep their cells in. A run is named by its id, or the beginning of it.
-
-\b
-Examples
-  ragnb runs runs.sqlite                      all runs: cells, tokens, models, dates
-  ragnb runs runs.sqlite 3fa1c2d4             one run: its cells by status, and why some failed
-  ragnb runs runs.sqlite --claims             who holds cells, since when and until when
-  ragnb runs runs.sqlite --verify             whether the store is whole; changes nothing
-  ragnb runs runs.sqlite --export all.jsonl   every run, cell, call and reply, without keys
-  ragnb runs runs.sqlite 3fa1c2d4 9b07aa10    what changed from the first to the second, with intervals
-
-Runs that are compared hold one system each. Of a damaged store, --export writes every row that can be read, and
-says how many are lost.
-
-Exit code: 0; 2 on bad input, for a damaged store, and for an export that is not whole.
-"""
-
-
-@click.command("runs", help=_HELP)
+@click.command("runs")
 @click.argument("store", type=FILE)
 @click.argument("runs", nargs=-1, metavar="[RUN [RUN]]")
 @click.option("--lang", type=click.Choice(texts.LANGUAGES), default="en", help="The language of what is said.")
@@ -51,7 +32,25 @@ Exit code: 0; 2 on bad input, for a damaged store, and for an export that is not
 def runs_command(
     store: Path, runs: Sequence[str], lang: str, verify: bool, export: Path | None, claims: bool
 ) -> int:
-    """List, show or compare runs."""
+    """List the runs of paid work in a store, look into one, or compare two.
+
+    STORE is the file that judging and scoring keep their cells in. A run is named by its id, or the beginning
+    of it.
+
+    \b
+    Examples
+      ragnb runs runs.sqlite                      all runs: cells, tokens, models, dates
+      ragnb runs runs.sqlite 3fa1c2d4             one run: its cells by status, and why some failed
+      ragnb runs runs.sqlite --claims             who holds cells, since when and until when
+      ragnb runs runs.sqlite --verify             whether the store is whole; changes nothing
+      ragnb runs runs.sqlite --export all.jsonl   every run, cell, call and reply, without keys
+      ragnb runs runs.sqlite 3fa1c2d4 9b07aa10    what changed from the first to the second, with intervals
+
+    Runs that are compared hold one system each. Of a damaged store, --export writes every row that can be read,
+    and says how many are lost.
+
+    Exit code: 0; 2 on bad input, for a damaged store, and for an export that is not whole.
+    """
     from ragnb.work import Store
 
     if not store.exists():
