@@ -10,7 +10,7 @@ import click
 import pandas as pd
 
 from ragnb import texts
-from ragnb.cli.parameters import FILE, as_options, missing_mark
+from ragnb.cli.parameters import FILE, as_options, options
 from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, plain, spoken, text_table
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.files import json_text, write_whole
@@ -23,30 +23,7 @@ _CODES = {"TRUST": PASSED, "REJECT": BLOCKED, "NOT PROVEN": NOT_PROVEN}
 
 @click.command("calibrate")
 @click.argument("ratings", nargs=-1, type=FILE)
-@click.option("--judge", "judges", multiple=True, metavar="NAME", help="The judge's column or rater. Repeatable.")
-@click.option("--human", "humans", multiple=True, metavar="NAME", help="A column or rater of people. Repeatable.")
-@click.option("--judged", type=FILE, help="The judge's scores, where RATINGS holds people's alone.")
-@click.option("--dimension", "dimensions", multiple=True, metavar="NAME", help="Only this one. Repeatable.")
-@click.option("--scale", nargs=2, type=float, metavar="LOW HIGH", help="The lowest and the highest score.")
-@click.option("--missing", type=missing_mark, multiple=True, metavar="NUMBER|outside",
-              help="What stands for no score: a number such as -1, or all outside the scale.")  # fmt: skip
-@click.option("--tolerance", type=float, default=1.0, show_default=True, help="In points of the scale.")
-@click.option("--target", type=float, default=0.8, show_default=True, help="The share within it to be shown.")
-@click.option("--delta", type=float, help="The acceptable bias in points; by default 1/18 of the scale.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
-@click.option("--cluster", default="cluster", show_default=True, help="The column of what moves together.")
-@click.option(
-    "--about", multiple=True, metavar="KEY=VALUE", help="For the footer, such as judge_id=... Repeatable."
-)
-@click.option("--markdown", type=FILE, help="Write the card as Markdown to this file.")
-@click.option("--html", type=FILE, help="Write the card with its charts as a page that opens offline.")
-@click.option("--json", "json_file", type=FILE, help="Write the card as JSON to this file.")
-@click.option("--sample", type=int, metavar="N", help="Draw N answers of a judged table for people to rate.")
-@click.option("--golden", is_flag=True, help="Write (--out) or check a golden set of three hard questions.")
-@click.option("--out", type=FILE, help="The file that --sample or --golden writes.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the sample and the resampling.")
-@click.option("--encoding", help="Of text files that are not UTF-8, such as gb18030.")
-@click.option("--lang", type=click.Choice(texts.LANGUAGES), default="en", help="The language of what is said.")
+@options("calibrate")
 def calibrate_command(ratings: tuple[Path, ...], sample: int | None, golden: bool, **asked: Any) -> int:
     """Hold a judge against human ratings: can its scores be trusted?
 

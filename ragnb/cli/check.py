@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragnb import texts
-from ragnb.cli.parameters import FILE, PARAM, overrides
+from ragnb.cli.parameters import FILE, options, overrides
 from ragnb.cli.terminal import BAD_INPUT, BLOCKED, PASSED, plain, text_table
 from ragnb.errors import RagnbError
 from ragnb.files import write_whole
@@ -20,14 +19,7 @@ if TYPE_CHECKING:
 
 @click.command("check")
 @click.argument("source", required=False, type=FILE)
-@click.option("--gold", type=FILE, help="The gold set.")
-@click.option("--traces", type=FILE, help="The answers of one system.")
-@click.option("--scores", type=FILE, help="A table of scores.")
-@click.option("--markdown", type=FILE, help="Write the sheet as Markdown to this file.")
-@click.option("--json", "json_file", type=FILE, help="Write the gates and notes as JSON to this file.")
-@click.option("--junit", type=FILE, help="Write the gates as JUnit XML to this file.")
-@PARAM
-@click.option("--lang", type=click.Choice(texts.LANGUAGES), help="The language of what is said.")
+@options("check")
 def check_command(
     source: Path | None, gold: Path | None, traces: Path | None, scores: Path | None, markdown: Path | None,
     json_file: Path | None, junit: Path | None, parameters: Sequence[str], lang: str | None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ragnb import texts
-from ragnb.cli.parameters import FILE, PARAM, overrides
+from ragnb.cli.parameters import FILE, options, overrides
 from ragnb.cli.terminal import BLOCKED, PASSED, note, plain, text_table
 from ragnb.errors import RagnbError
 from ragnb.files import slug, write_whole
@@ -26,16 +26,7 @@ _COUNTS = {"n": "ok", "n_not_applicable": "not_applicable", "n_failed": "failed"
 
 @click.command("evaluate")
 @click.argument("source", type=FILE)
-@click.option("--metric", "metrics", multiple=True, help="A metric to compute. Repeatable.")
-@click.option("--out", type=FILE, help="The table of scores; by default reports/<scenario>/scores.csv.")
-@click.option("--store", type=FILE, help="The file that keeps every cell; by default beside the table.")
-@click.option("--embeddings", metavar="MODEL", help="A model for embeddings at the judge's endpoint.")
-@click.option("--dry-run", is_flag=True, help="Say how many calls and tokens it would take; send nothing.")
-@click.option("--max-calls", type=click.IntRange(min=1), help="Stop, resumably, before more calls than this.")
-@click.option("--max-tokens", type=click.IntRange(min=1), help="The same for the judge's tokens.")
-@click.option("--concurrency", type=click.IntRange(min=1), default=8, show_default=True, help="Calls at a time.")
-@PARAM
-@click.option("--lang", type=click.Choice(texts.LANGUAGES), help="The language of what is said.")
+@options("evaluate")
 def evaluate_command(
     source: Path, metrics: Sequence[str], out: Path | None, store: Path | None, embeddings: str | None,
     dry_run: bool, max_calls: int | None, max_tokens: int | None, concurrency: int,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,9 @@ import click
 from ragnb.cli.terminal import plain
 from ragnb.errors import RagnbError
 from ragnb.schema import masked, refuse_secrets
+from ragnb.texts import LANGUAGES
 
 FILE = click.Path(path_type=Path)
-PARAM = click.option(
-    "-p", "parameters", multiple=True, metavar="KEY=VALUE",
-    help="A setting of the scenario for this run only, its value as YAML; blank keeps the scenario's. Repeatable.",
-)  # fmt: skip
-
 _NAMES = "missing|scale|human|judged?|encoding"
 _ASSIGNED = re.compile(rf"""\b({_NAMES})=(?:\(([^\s,]+), ([^\s)]+)\)|["']?([^\s"';,]+)["']?)""")
 
@@ -60,6 +57,26 @@ def missing_mark(text: str) -> float | str:
         return "outside" if text == "outside" else float(text)
     except ValueError:
         raise click.BadParameter(f"{plain(text)!r} is neither a number nor the word outside.") from None
+
+
+_TYPES = {
+    "file": FILE, "language": click.Choice(LANGUAGES), "count": click.IntRange(min=1), "whole": int,
+    "number": float, "temperature": temperature, "mark": missing_mark,
+}  # fmt: skip
+_OPTIONS = tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
+
+
+def options(command: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Give a command the options that ``options.toml`` lists for it."""
+
+    def give(function: Callable[..., int]) -> Callable[..., int]:
+        for flags, own in reversed(_OPTIONS[command].items()):
+            about = _OPTIONS["shared"].get(flags, {}) | own
+            shown = {"type": _TYPES.get(about.pop("type", "")), "show_default": "default" in about}
+            function = click.option(*flags.split(), **(shown | about))(function)
+        return function
+
+    return give
 
 
 def as_options(text: str) -> str:

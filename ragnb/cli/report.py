@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ragnb import texts
-from ragnb.cli.parameters import FILE, PARAM, overrides
+from ragnb.cli.parameters import FILE, options, overrides
 from ragnb.cli.terminal import BAD_INPUT, PASSED, complain, note, plain, speaking
 from ragnb.errors import RagnbError
 
@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
 @click.command("report")
 @click.argument("scenarios", metavar="SCENARIO...", nargs=-1, required=True, type=FILE)
-@PARAM
-@click.option("--out", type=FILE, default=Path("reports"), show_default=True, help="The folder of all reports.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Kernels at a time; by default one a core.")
-@click.option("--lang", type=click.Choice(texts.LANGUAGES), help="The language of the reports.")
+@options("report")
 def report_command(
     scenarios: Sequence[Path], parameters: Sequence[str], out: Path, jobs: int | None, lang: str | None
 ) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ragnb import texts
-from ragnb.cli.parameters import FILE
+from ragnb.cli.parameters import FILE, options
 from ragnb.cli.terminal import BAD_INPUT, PASSED, plain, text_table
 from ragnb.errors import RagnbError
 from ragnb.files import write_whole
@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 @click.command("runs")
 @click.argument("store", type=FILE)
 @click.argument("runs", nargs=-1, metavar="[RUN [RUN]]")
-@click.option("--lang", type=click.Choice(texts.LANGUAGES), default="en", help="The language of what is said.")
-@click.option("--verify", is_flag=True, help="Say whether the store is whole, and change nothing.")
-@click.option("--export", type=FILE, help="Write all that the store holds as JSON Lines, without keys.")
-@click.option("--claims", is_flag=True, help="Show which processes hold cells.")
+@options("runs")
 def runs_command(
     store: Path, runs: Sequence[str], lang: str, verify: bool, export: Path | None, claims: bool
 ) -> int:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ragnb.errors import RagnbError, RagnbWarning
-from ragnb.work.integrity import APPLICATION, TABLES, VERSION, damaged, refuse_damaged
+from ragnb.work.integrity import APPLICATION, PARTS, VERSION, damaged, refuse_damaged
 from ragnb.work.owners import Holder
 
 
@@ -51,7 +51,7 @@ class Database:
             return
         with self.writing() as file:
             if not file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                for statement in TABLES.split(";"):
+                for statement in PARTS["tables"].split(";"):
                     file.execute(statement)
                 file.execute(f"PRAGMA application_id = {APPLICATION}")
                 file.execute(f"PRAGMA user_version = {VERSION}")

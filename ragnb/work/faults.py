@@ -205,7 +205,7 @@ def chat_fault(got: Any, redact: Redactor) -> CallFailed | None:
         return CallFailed("the endpoint's content filter held the reply back")
     if getattr(message, "refusal", None):
         return CallFailed(f"the model refused: {redact(message.refusal)[:300]}")
-    if message is None or (message.content is None and not getattr(message, "tool_calls", None)):
+    if message is None or message.content is None:
         return CallFailed("the reply has no content")
     return None
 

@@ -8,6 +8,7 @@ import shlex
 import sqlite3
 import struct
 import time
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import chain
@@ -22,43 +23,10 @@ from ragnb.work.cells import canonical, digest
 
 VERSION = 1
 APPLICATION = 0x7261676E  # "ragn"
-TABLES = """
-CREATE TABLE cells (
-  key TEXT PRIMARY KEY, sample_id TEXT NOT NULL, what TEXT NOT NULL, model TEXT NOT NULL, about TEXT NOT NULL,
-  attempt INTEGER REFERENCES attempts (id)
-) WITHOUT ROWID;
-CREATE TABLE attempts (
-  id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL REFERENCES cells (key), status TEXT NOT NULL, value TEXT,
-  reason TEXT, replies TEXT NOT NULL, calls INTEGER NOT NULL, tokens_in INTEGER, tokens_out INTEGER,
-  seconds REAL NOT NULL, at TEXT NOT NULL
-);
-CREATE INDEX attempts_key ON attempts (key);
-CREATE TABLE runs (run TEXT PRIMARY KEY, name TEXT NOT NULL, started TEXT NOT NULL, about TEXT NOT NULL);
-CREATE TABLE plan (
-  run TEXT NOT NULL REFERENCES runs (run), position INTEGER NOT NULL, key TEXT NOT NULL REFERENCES cells (key),
-  cluster TEXT, PRIMARY KEY (run, position)
-) WITHOUT ROWID;
-CREATE TABLE claims (key TEXT PRIMARY KEY REFERENCES cells (key), owner TEXT NOT NULL, until REAL NOT NULL)
-  WITHOUT ROWID;
-"""
-COLUMNS = {
-    "runs": ("run", "name", "started", "about"),
-    "cells": ("key", "sample_id", "what", "model", "about", "attempt"),
-    "plan": ("run", "position", "key", "cluster"),
-    "attempts": (
-        "id", "key", "status", "value", "reason", "replies", "calls", "tokens_in", "tokens_out", "seconds", "at",
-    ),
-    "claims": ("key", "owner", "until"),
-}  # fmt: skip
-_JSON = {"runs": ("about",), "cells": ("about", "sample_id"), "attempts": ("value", "replies")}
-# By the kind of their pages, tables with the types of their columns: text, integer, float, or any (.)
-_SHAPES = {
-    13: {"runs": "tttt", "attempts": "itt..ti..ft", "sqlite_sequence": "ti"},
-    10: {"cells": "ttttt.", "plan": "tit.", "claims": "ttf"},
-}
+PARTS = tomllib.loads(Path(__file__).with_name("store.toml").read_text(encoding="utf-8"))
+COLUMNS = PARTS["columns"]
 _MAGIC = b"SQLite format 3\0"
 _OURS = re.compile(rb'CREATE TABLE attempts|\{"inputs":"[0-9a-f]{32}",')
-_WAL = struct.Struct(">8I")
 Row = dict[str, Any]
 
 
@@ -195,7 +163,7 @@ def _findings(path: Path, file: sqlite3.Connection) -> Iterator[str]:
                 yield " ".join(str(said).split())
         for table, columns in COLUMNS.items():
             there = [row[1] for row in file.execute(f"PRAGMA table_info({table})")]
-            if there != list(columns):
+            if there != columns:
                 yield f"table {table} has the columns {', '.join(there) or 'none'}"
                 return
         rows = _rows(file, slim=True)
@@ -231,7 +199,7 @@ def _row(table: str, values: Sequence[Any]) -> Row:
         row["damaged"] |= digest(str(row["about"])) != row["key"]
     if table == "attempts":
         row["damaged"] |= row["status"] not in ("ok", "not_applicable", "failed")
-    for name in _JSON.get(table, ()):
+    for name in PARTS["json"].get(table, ()):
         try:
             row[name] = json.loads(row[name]) if isinstance(row[name], str) else row[name]
         except ValueError:
@@ -277,7 +245,7 @@ def _image(path: Path) -> tuple[bytes, list[str]]:
     main, log = _parts(path)
     wrong: list[str] = []
     if len(log) >= 32:
-        magic, _, size, _, *salts, one, two = _WAL.unpack_from(log)
+        magic, _, size, _, *salts, one, two = struct.unpack_from(">8I", log)
         order = "<" if not magic & 1 else ">"
         total = _summed((0, 0), log[:24], order)
         valid = total == (one, two)
@@ -357,16 +325,16 @@ def _found(image: bytes) -> Iterator[tuple[str, list[Any]]]:
     size = 65536 if size == 1 else size if size in (512, 1024, 2048, 8192, 16384, 32768) else 4096
     with closing(sqlite3.connect(":memory:")) as file:
         file.execute(f"PRAGMA page_size = {size}")
-        file.executescript(TABLES)  # for a first page that is whole; it counts the pages of these tables alone
+        file.executescript(PARTS["tables"])
         first = bytearray(file.serialize()[:size])
-        first[28:32] = bytes(4)
+        first[28:32] = bytes(4)  # so that the pages are counted anew
         pages = first + image[size : len(image) // size * size].ljust(16 * size, b"\0")
         _mend(pages, size)
         file.deserialize(bytes(pages))
         file.text_factory = bytes
         letters = {bytes: "t", int: "i", float: "f", type(None): "n"}
         for start in range(size, len(pages), size):
-            for table, shape in _SHAPES.get(pages[start], {}).items():
+            for table, shape in PARTS["shapes"].get(str(pages[start]), {}).items():
                 file.execute("PRAGMA writable_schema = ON")
                 file.execute("UPDATE sqlite_master SET rootpage = ? WHERE name = ?", [start // size + 1, table])
                 file.commit()
