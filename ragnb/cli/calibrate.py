@@ -10,7 +10,7 @@ import click
 import pandas as pd
 
 from ragnb import texts
-from ragnb.cli.parameters import FILE, as_options, options
+from ragnb.cli.parameters import FILE, as_options, options, pair
 from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, plain, spoken, text_table
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.files import json_text, write_whole
@@ -45,28 +45,22 @@ def calibrate_command(ratings: tuple[Path, ...], sample: int | None, golden: boo
     1 where one does not, 3 where a score is missing, as in one that nobody has filled in yet.
     """
     try:
-        return _done(ratings, sample, golden, asked)
+        if sample is not None:
+            return _sample(ratings, sample, asked)
+        return _golden(ratings, asked) if golden else _calibrate(ratings, asked)
     except RagnbError as error:
         raise RagnbError(as_options(spoken(str(error)))) from error
-
-
-def _done(ratings: tuple[Path, ...], sample: int | None, golden: bool, asked: dict[str, Any]) -> int:
-    if asked["out"] is not None and sample is None and not golden:
-        raise RagnbError("--out goes with --sample or --golden; a card is written by --markdown, --html or --json")
-    if sample is not None:
-        return _sample(ratings, sample, asked)
-    if golden:
-        return _golden(ratings, asked)
-    if not ratings:
-        raise RagnbError(
-            "nothing to calibrate; name a file of ratings, or draw some labels: --sample 120 judged.csv"
-        )
-    return _calibrate(ratings, asked)
 
 
 def _calibrate(files: Sequence[Path], asked: dict[str, Any]) -> int:
     from ragnb.calibration import calibrate
 
+    if asked["out"] is not None:
+        raise RagnbError("--out goes with --sample or --golden; a card is written by --markdown, --html or --json")
+    if not files:
+        raise RagnbError(
+            "nothing to calibrate; name a file of ratings, or draw some labels: --sample 120 judged.csv"
+        )
     frame, judges = _ratings(files, asked)
     judged = None
     if asked["judged"] is not None:
@@ -120,15 +114,9 @@ def _chosen(frame: pd.DataFrame, asked: dict[str, Any]) -> pd.DataFrame:
 
 def _about(pairs: Sequence[str]) -> dict[str, Any] | None:
     """Read ``key=value`` texts for the footer; true and false are truth values."""
-    found: dict[str, Any] = {}
-    for text in pairs:
-        key, sign, value = text.partition("=")
-        if not sign:
-            raise RagnbError(
-                f"--about {plain(text)!r} is not KEY=VALUE; write, for example, --about judge_id=small-8b"
-            )
-        found[key] = {"true": True, "false": False}.get(value.strip().casefold(), value)
-    return found or None
+    found = dict(pair("--about", "judge_id=small-8b", text) for text in pairs)
+    truths = {"true": True, "false": False}
+    return {key: truths.get(value.strip().casefold(), value) for key, value in found.items()} or None
 
 
 def _write(card: CalibrationCard, asked: dict[str, Any]) -> None:

@@ -29,8 +29,7 @@ _COUNTS = {"n": "ok", "n_not_applicable": "not_applicable", "n_failed": "failed"
 @options("evaluate")
 def evaluate_command(
     source: Path, metrics: Sequence[str], out: Path | None, store: Path | None, embeddings: str | None,
-    dry_run: bool, max_calls: int | None, max_tokens: int | None, concurrency: int,
-    parameters: Sequence[str], lang: str | None,
+    dry_run: bool, parameters: Sequence[str], lang: str | None, **limits: Any,
 ) -> int:  # fmt: skip
     """Score the cases of SOURCE and write the table of scores.
 
@@ -60,15 +59,13 @@ def evaluate_command(
     scenario = scenario_of(source, overrides(parameters) | ({"lang": lang} if lang else {}), "cases")
     say = texts.load(scenario.lang)
     out, store = files_of(scenario, "scores.csv", out, store)
-    limits = {"concurrency": concurrency, "max_calls": max_calls, "max_tokens": max_tokens}
     judge, vectors = _clients(scenario, embeddings, limits)
     how: dict[str, Any] = {"llm": judge, "embeddings": vectors, "store": store, "lang": scenario.lang}
     how["refusal"] = scenario.refusal
     cases, chosen = cases_of(scenario), _metrics(scenario, metrics, judge, vectors)
     if dry_run:
         found = expected(cases, metrics=chosen, **how)
-        numbers = {"calls": found.calls, "tokens": found.tokens, "cells": found.cells, "done": found.done}
-        click.echo(say("evaluate.dry_run", **numbers, out=found.not_applicable))
+        click.echo(say("evaluate.dry_run", **vars(found), out=found.not_applicable))
         return PASSED
     store.parent.mkdir(parents=True, exist_ok=True)
     scores = evaluate(cases, metrics=chosen, name=scenario.name, **how)

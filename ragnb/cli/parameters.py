@@ -131,16 +131,26 @@ def sent(parameters: Iterable[str]) -> dict[str, Any]:
     return {"extra_body": found} if found else {}
 
 
+def pair(flag: str, example: str, text: str) -> tuple[str, str]:
+    """Part a ``key=value`` text of an option.
+
+    Examples
+    --------
+    >>> pair("--about", "judge_id=small-8b", "judge_id=mine")
+    ('judge_id', 'mine')
+    """
+    key, sign, value = text.partition("=")
+    if not sign:
+        raise RagnbError(f"{flag} {masked(plain(text))!r} is not KEY=VALUE; write, for example, {flag} {example}")
+    return key, value
+
+
 def _pairs(flag: str, example: str, texts: Iterable[str], check: Callable[[str], object]) -> dict[str, Any]:
     from ragnb.scenario.source import read_text
 
     found: dict[str, Any] = {}
     for text in texts:
-        key, sign, value = text.partition("=")
-        if not sign:
-            raise RagnbError(
-                f"{flag} {masked(plain(text))!r} is not KEY=VALUE; write, for example, {flag} {example}"
-            )
+        key, value = pair(flag, example, text)
         check(key)
         if key in found:
             raise RagnbError(f"{flag} {key} stands here twice; keep one")

@@ -50,17 +50,17 @@ def runs_command(
     """
     from ragnb.work import Store
 
+    say = texts.load(lang)
     if not store.exists():
         raise RagnbError(f"{store}: there is no such store; name the file that judging or scoring wrote")
     if verify + claims + (export is not None) + bool(runs) > 1:
-        raise RagnbError(texts.load(lang)("runs.one_action"))
+        raise RagnbError(say("runs.one_action"))
     if verify:
-        return _verified(store, texts.load(lang))
+        return _verified(store, say)
     if export is not None:
-        return _exported(store, export, texts.load(lang))
+        return _exported(store, export, say)
     if len(runs) > 2:
         raise RagnbError(f"{len(runs)} runs are named; name none, one, or two to compare")
-    say = texts.load(lang)
     with Store(store) as opened:
         if claims:
             click.echo("\n".join(_claimed(opened.claims(), say)))

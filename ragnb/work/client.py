@@ -12,7 +12,7 @@ from typing import Any
 from ragnb.errors import RagnbError, require
 from ragnb.schema import Profile, refuse_secrets
 from ragnb.work.budget import Budget
-from ragnb.work.cells import METER, CallFailed, Stop
+from ragnb.work.cells import METER, CallFailed, Meter, Stop
 from ragnb.work.faults import (
     Again,
     Redactor,
@@ -189,10 +189,8 @@ class Client:
                 await asyncio.sleep(rest)
             if full := self.budget.full(1, 0):
                 raise self._stop(full)
-            meter = METER.get()
             self.budget.calls += 1
-            if meter is not None:
-                meter.calls += 1
+            METER.get(Meter()).calls += 1
             fault: Exception | None = None
             try:
                 if self._headers and self._key is None and "Authorization" not in self._headers:
@@ -221,8 +219,8 @@ class Client:
                 fault = Stop(f"the endpoint asks to wait {fault.wait:.0f} s ({fault}); run it again then to go on")
             else:
                 self._quiet_until = max(self._quiet_until, time.monotonic() + fault.wait)
-        elif isinstance(fault, CallFailed) and (meter := METER.get()) is not None and fault.reply:
-            meter.replies.append(fault.reply)
+        elif isinstance(fault, CallFailed) and fault.reply:
+            METER.get(Meter()).replies.append(fault.reply)
         return self._stop(fault) if isinstance(fault, Stop) else fault
 
     def _stop(self, stop: Stop) -> Stop:
@@ -233,10 +231,8 @@ class Client:
         """Count a reply's tokens and keep its text."""
         usage = getattr(got, "usage", None)
         taken = (getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None if chat else 0))
-        meter = METER.get()
-        expected = meter.expected if meter is not None else 0
-        self.budget.tokens += expected if None in taken else sum(filter(None, taken))
-        if meter is not None:
-            meter.add(*taken)
-            if chat:
-                meter.replies.append(raw_text(got))
+        meter = METER.get(Meter())
+        self.budget.tokens += meter.expected if None in taken else sum(filter(None, taken))
+        meter.add(*taken)
+        if chat:
+            meter.replies.append(raw_text(got))

@@ -44,13 +44,6 @@ def _row(row: Sequence[Any]) -> list[Any]:
     return [*known, json.loads(value) if value else None, reason, texts[-1] if texts else None, *rest]
 
 
-def all_runs(database: Database) -> pd.DataFrame:
-    """One row a run, the oldest first; see `Store.runs`."""
-    with database.reading() as file:
-        rows = file.execute(PARTS["runs"]).fetchall()
-    return pd.DataFrame(rows, columns=PARTS["of_runs"], dtype=object)
-
-
 def compared(old: pd.DataFrame, new: pd.DataFrame, level: float) -> pd.DataFrame:
     """Paired differences of two runs' frames; see `Store.compare`."""
     pairs = _scores(old).merge(_scores(new), on=["sample_id", "metric"], suffixes=("_old", "_new"))
