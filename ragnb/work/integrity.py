@@ -359,5 +359,5 @@ def _mend(pages: bytearray, size: int) -> None:
     ends = np.where(after < len(after), after, 0)
     for _ in range(len(ends).bit_length()):
         ends = ends[ends]
-    for number in np.flatnonzero(ends):
+    for number in np.flatnonzero(ends).tolist():
         struct.pack_into(">I", pages, (number - 1) * size, 0)
