@@ -594,7 +594,7 @@ def test_a_token_budget_holds_where_the_endpoint_tells_no_tokens(llm_server, sto
     assert run.frame["tokens_in"].isna().all()
 
 
-# Embeddings, and the SDK for others
+# Embeddings, and several calls of one cell
 
 
 def test_embeddings_come_in_the_order_of_the_texts_and_are_counted(llm_server, store):
@@ -610,14 +610,13 @@ def test_embeddings_come_in_the_order_of_the_texts_and_are_counted(llm_server, s
 
 
 @stops
-def test_the_sdk_handed_to_others_keeps_to_limits_retries_and_budgets(llm_server, store):
+def test_calls_that_a_cell_makes_at_a_time_keep_to_limits_retries_and_budgets(llm_server, store):
     llm_server.script = lambda r: Raw(500, "x") if r.number == 0 else Answer("ok", usage=(4, 2), seconds=0.01)
     client = client_of(llm_server, concurrency=2, max_calls=9)
 
     async def work(cell):
-        said = {"model": "small", "messages": [{"role": "user", "content": cell.inputs["text"]}]}
-        both = await asyncio.gather(*(client.sdk.chat.completions.create(**said) for _ in range(2)))
-        return Outcome.of([got.choices[0].message.content for got in both])
+        said = [{"role": "user", "content": cell.inputs["text"]}]
+        return Outcome.of([reply.text for reply in await asyncio.gather(client.chat(said), client.chat(said))])
 
     run = run_cells(cells_of(8, calls=2), work, store, clients=[client], concurrency=8)
     assert llm_server.most_at_once <= 2
@@ -625,7 +624,7 @@ def test_the_sdk_handed_to_others_keeps_to_limits_retries_and_budgets(llm_server
     assert run.counts["ok"] == 4
     assert run.frame["tokens_in"].dropna().tolist() == [8, 8, 8, 8]
     with pytest.raises(RagnbError, match="is not open"):
-        _ = client.sdk
+        asyncio.run(client.chat([]))
 
 
 # Keys

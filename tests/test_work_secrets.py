@@ -209,7 +209,7 @@ def test_a_key_among_the_parameters_of_a_call_is_refused_by_every_way_to_it(llm_
     with pytest.raises(RagnbError, match="parameters api_key: this looks like a key"):
         _ = Cell("a", "b", {}, parameters={"api_key": "mine"}).key
     with pytest.raises(RagnbError, match=r"parameters extra_body.token"):
-        evaluate(CASES, ["faithfulness"], llm=client, parameters={"extra_body": {"token": "mine"}})
+        evaluate(CASES, metrics=["faithfulness"], llm=client, parameters={"extra_body": {"token": "mine"}})
     for sent in ({"extra_body": {"api_key": "mine"}}, {"extra_headers": {"api-key": "mine"}}, {"user": KEY}):
         with pytest.raises(Stop, match="headers_env"):
             chat(client, tmp_path, **sent)

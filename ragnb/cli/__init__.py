@@ -29,18 +29,13 @@ from ragnb.cli.terminal import (
 from ragnb.errors import MissingExtraError, RagnbError
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    commands=[report_command, check_command, evaluate_command, judge_command, calibrate_command, runs_command],
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="ragnb")
 def cli() -> None:
     """Decide whether a RAG system is good enough, what to fix first, and whether its judge can be trusted."""
-
-
-cli.add_command(report_command)
-cli.add_command(check_command)
-cli.add_command(evaluate_command)
-cli.add_command(judge_command)
-cli.add_command(calibrate_command)
-cli.add_command(runs_command)
 
 
 def main(args: Sequence[str] | None = None) -> int:

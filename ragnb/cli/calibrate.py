@@ -10,7 +10,7 @@ import click
 import pandas as pd
 
 from ragnb import texts
-from ragnb.cli.parameters import FILE, as_options, missing_mark
+from ragnb.cli.parameters import FILE, as_options, options, pair
 from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, plain, spoken, text_table
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.files import json_text, write_whole
@@ -18,79 +18,49 @@ from ragnb.files import json_text, write_whole
 if TYPE_CHECKING:
     from ragnb.calibration import CalibrationCard
 
-_HELP = """Hold a judge against human ratings: can its scores be trusted?
-
-RATINGS holds the scores of people beside those of the judge (columns judge and human, or human1, human2, …; or
-rater and score). Several files are one rater's sheet each. Prints the card as Markdown, or writes it.
-
-\b
-Examples
-  ragnb calibrate ratings.csv
-  ragnb calibrate ratings.csv --dimension accuracy --scale 1 10 --html card.html
-  ragnb calibrate mine.csv --judge gpt_score --human ann --human bo
-  ragnb calibrate runs.csv --scale 1 5 --missing outside
-  ragnb calibrate --sample 120 judged.csv --out labels.csv     (answers for people to rate)
-  ragnb calibrate labels_ann.csv labels_bo.csv --judged labels.judge.csv
-  ragnb calibrate --golden --out golden.csv                    (three hard questions to fill in)
-  ragnb calibrate --golden golden.csv
-
-Exit code: 0 TRUST, 1 REJECT, 3 NOT PROVEN, 2 bad input. Of a golden set: 0 where all lie within the tolerance,
-1 where one does not, 3 where a score is missing, as in one that nobody has filled in yet.
-"""
 _CODES = {"TRUST": PASSED, "REJECT": BLOCKED, "NOT PROVEN": NOT_PROVEN}
 
 
-@click.command("calibrate", help=_HELP)
+@click.command("calibrate")
 @click.argument("ratings", nargs=-1, type=FILE)
-@click.option("--judge", "judges", multiple=True, metavar="NAME", help="The judge's column or rater. Repeatable.")
-@click.option("--human", "humans", multiple=True, metavar="NAME", help="A column or rater of people. Repeatable.")
-@click.option("--judged", type=FILE, help="The judge's scores, where RATINGS holds people's alone.")
-@click.option("--dimension", "dimensions", multiple=True, metavar="NAME", help="Only this one. Repeatable.")
-@click.option("--scale", nargs=2, type=float, metavar="LOW HIGH", help="The lowest and the highest score.")
-@click.option("--missing", type=missing_mark, multiple=True, metavar="NUMBER|outside",
-              help="What stands for no score: a number such as -1, or all outside the scale.")  # fmt: skip
-@click.option("--tolerance", type=float, default=1.0, show_default=True, help="In points of the scale.")
-@click.option("--target", type=float, default=0.8, show_default=True, help="The share within it to be shown.")
-@click.option("--delta", type=float, help="The acceptable bias in points; by default 1/18 of the scale.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
-@click.option("--cluster", default="cluster", show_default=True, help="The column of what moves together.")
-@click.option(
-    "--about", multiple=True, metavar="KEY=VALUE", help="For the footer, such as judge_id=... Repeatable."
-)
-@click.option("--markdown", type=FILE, help="Write the card as Markdown to this file.")
-@click.option("--html", type=FILE, help="Write the card with its charts as a page that opens offline.")
-@click.option("--json", "json_file", type=FILE, help="Write the card as JSON to this file.")
-@click.option("--sample", type=int, metavar="N", help="Draw N answers of a judged table for people to rate.")
-@click.option("--golden", is_flag=True, help="Write (--out) or check a golden set of three hard questions.")
-@click.option("--out", type=FILE, help="The file that --sample or --golden writes.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the sample and the resampling.")
-@click.option("--encoding", help="Of text files that are not UTF-8, such as gb18030.")
-@click.option("--lang", type=click.Choice(texts.LANGUAGES), default="en", help="The language of what is said.")
+@options("calibrate")
 def calibrate_command(ratings: tuple[Path, ...], sample: int | None, golden: bool, **asked: Any) -> int:
-    """Hold a judge against human ratings."""
+    """Hold a judge against human ratings: can its scores be trusted?
+
+    RATINGS holds the scores of people beside those of the judge (columns judge and human, or human1, human2, …; or
+    rater and score). Several files are one rater's sheet each. Prints the card as Markdown, or writes it.
+
+    \b
+    Examples
+      ragnb calibrate ratings.csv
+      ragnb calibrate ratings.csv --dimension accuracy --scale 1 10 --html card.html
+      ragnb calibrate mine.csv --judge gpt_score --human ann --human bo
+      ragnb calibrate runs.csv --scale 1 5 --missing outside
+      ragnb calibrate --sample 120 judged.csv --out labels.csv     (answers for people to rate)
+      ragnb calibrate labels_ann.csv labels_bo.csv --judged labels.judge.csv
+      ragnb calibrate --golden --out golden.csv                    (three hard questions to fill in)
+      ragnb calibrate --golden golden.csv
+
+    Exit code: 0 TRUST, 1 REJECT, 3 NOT PROVEN, 2 bad input. Of a golden set: 0 where all lie within the tolerance,
+    1 where one does not, 3 where a score is missing, as in one that nobody has filled in yet.
+    """
     try:
-        return _done(ratings, sample, golden, asked)
+        if sample is not None:
+            return _sample(ratings, sample, asked)
+        return _golden(ratings, asked) if golden else _calibrate(ratings, asked)
     except RagnbError as error:
         raise RagnbError(as_options(spoken(str(error)))) from error
-
-
-def _done(ratings: tuple[Path, ...], sample: int | None, golden: bool, asked: dict[str, Any]) -> int:
-    if asked["out"] is not None and sample is None and not golden:
-        raise RagnbError("--out goes with --sample or --golden; a card is written by --markdown, --html or --json")
-    if sample is not None:
-        return _sample(ratings, sample, asked)
-    if golden:
-        return _golden(ratings, asked)
-    if not ratings:
-        raise RagnbError(
-            "nothing to calibrate; name a file of ratings, or draw some labels: --sample 120 judged.csv"
-        )
-    return _calibrate(ratings, asked)
 
 
 def _calibrate(files: Sequence[Path], asked: dict[str, Any]) -> int:
     from ragnb.calibration import calibrate
 
+    if asked["out"] is not None:
+        raise RagnbError("--out goes with --sample or --golden; a card is written by --markdown, --html or --json")
+    if not files:
+        raise RagnbError(
+            "nothing to calibrate; name a file of ratings, or draw some labels: --sample 120 judged.csv"
+        )
     frame, judges = _ratings(files, asked)
     judged = None
     if asked["judged"] is not None:
@@ -144,15 +114,9 @@ def _chosen(frame: pd.DataFrame, asked: dict[str, Any]) -> pd.DataFrame:
 
 def _about(pairs: Sequence[str]) -> dict[str, Any] | None:
     """Read ``key=value`` texts for the footer; true and false are truth values."""
-    found: dict[str, Any] = {}
-    for text in pairs:
-        key, sign, value = text.partition("=")
-        if not sign:
-            raise RagnbError(
-                f"--about {plain(text)!r} is not KEY=VALUE; write, for example, --about judge_id=small-8b"
-            )
-        found[key] = {"true": True, "false": False}.get(value.strip().casefold(), value)
-    return found or None
+    found = dict(pair("--about", "judge_id=small-8b", text) for text in pairs)
+    truths = {"true": True, "false": False}
+    return {key: truths.get(value.strip().casefold(), value) for key, value in found.items()} or None
 
 
 def _write(card: CalibrationCard, asked: dict[str, Any]) -> None:

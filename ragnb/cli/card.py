@@ -11,20 +11,13 @@ if TYPE_CHECKING:
     from ragnb.calibration import CalibrationCard
 
 
-def card_page(card: CalibrationCard, title: str = "") -> Safe:
-    """Return a card with its charts as a document that opens from a file, without network and without script.
-
-    Parameters
-    ----------
-    card : CalibrationCard
-    title : str
-        By default "Can the judge be trusted?".
-    """
+def card_page(card: CalibrationCard) -> Safe:
+    """Return a card with its charts as a document that opens from a file, without network and without script."""
     from ragnb.assessment.judge import card_numbers, card_verdict, row_name, row_reasons
     from ragnb.report import card_pictures
 
     say = texts.load(card.lang)
-    head = title or say("sheet.judge")
+    head = say("sheet.judge")
     parts: list[object] = [markup.heading(head, level=1, anchor="verdict"), card_verdict(card)]
     contents = [("verdict", head)]
     rows = card.verdicts.to_dict("records")

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragnb import texts
-from ragnb.cli.parameters import FILE, PARAM, overrides
+from ragnb.cli.parameters import FILE, options, overrides
 from ragnb.cli.terminal import BAD_INPUT, BLOCKED, PASSED, plain, text_table
 from ragnb.errors import RagnbError
 from ragnb.files import write_whole
@@ -17,36 +16,27 @@ from ragnb.files import write_whole
 if TYPE_CHECKING:
     from ragnb.assessment import Assessment
 
-_HELP = """Hold a run against its gates, without a kernel.
 
-SOURCE is a scenario (.yaml) or any results file. Without one, name traces and gold, or scores.
-Prints the verdict, the gates and the notes.
-
-\b
-Examples
-  ragnb check scenarios/quickstart.yaml
-  ragnb check my_ragas.csv
-  ragnb check --gold gold.json --traces traces.jsonl --markdown gates.md --junit gates.xml
-
-Exit code: 0 passed, 1 blocked by a gate, 2 bad or incomplete input.
-"""
-
-
-@click.command("check", help=_HELP)
+@click.command("check")
 @click.argument("source", required=False, type=FILE)
-@click.option("--gold", type=FILE, help="The gold set.")
-@click.option("--traces", type=FILE, help="The answers of one system.")
-@click.option("--scores", type=FILE, help="A table of scores.")
-@click.option("--markdown", type=FILE, help="Write the sheet as Markdown to this file.")
-@click.option("--json", "json_file", type=FILE, help="Write the gates and notes as JSON to this file.")
-@click.option("--junit", type=FILE, help="Write the gates as JUnit XML to this file.")
-@PARAM
-@click.option("--lang", type=click.Choice(texts.LANGUAGES), help="The language of what is said.")
+@options("check")
 def check_command(
     source: Path | None, gold: Path | None, traces: Path | None, scores: Path | None, markdown: Path | None,
     json_file: Path | None, junit: Path | None, parameters: Sequence[str], lang: str | None,
 ) -> int:  # fmt: skip
-    """Hold a run against its gates."""
+    """Hold a run against its gates, without a kernel.
+
+    SOURCE is a scenario (.yaml) or any results file. Without one, name traces and gold, or scores.
+    Prints the verdict, the gates and the notes.
+
+    \b
+    Examples
+      ragnb check scenarios/quickstart.yaml
+      ragnb check my_ragas.csv
+      ragnb check --gold gold.json --traces traces.jsonl --markdown gates.md --junit gates.xml
+
+    Exit code: 0 passed, 1 blocked by a gate, 2 bad or incomplete input.
+    """
     from ragnb.gates import gates_json, gates_junit
 
     # As typed, these are relative to the working directory; a scenario would take them from its own folder.

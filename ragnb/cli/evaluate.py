@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ragnb import texts
-from ragnb.cli.parameters import FILE, PARAM, overrides
+from ragnb.cli.parameters import FILE, options, overrides
 from ragnb.cli.terminal import BLOCKED, PASSED, note, plain, text_table
 from ragnb.errors import RagnbError
 from ragnb.files import slug, write_whole
@@ -21,46 +21,35 @@ if TYPE_CHECKING:
     from ragnb.schema import Metric
     from ragnb.work import Client
 
-_HELP = """Score the cases of SOURCE and write the table of scores.
-
-SOURCE is a scenario (.yaml) that names cases, or a file of cases. With a judge among its llm_profiles, the metrics
-of ragas and our own are computed by it; without one, checks of the answers' wording that need no key. Metrics are
-those of the scenario that can be computed, or all that fit.
-
-Every score is kept in the store as it is made: the same command again resumes where this one ended, and scores
-that are there are reused. ragnb report and ragnb check of the scenario then find the table by themselves.
-
-\b
-Examples
-  ragnb evaluate scenarios/mine.yaml --dry-run          what it would cost; nothing is sent
-  ragnb evaluate scenarios/mine.yaml --max-calls 500
-  ragnb evaluate cases.jsonl --metric support_lexical --metric number_support
-  ragnb evaluate scenarios/mine.yaml --embeddings text-embedding-3-small
-
-Exit code: 0 when every cell has its outcome, 1 when some failed or are still to be done, 2 on bad input, 130 after
-Ctrl-C.
-"""
 _COUNTS = {"n": "ok", "n_not_applicable": "not_applicable", "n_failed": "failed", "n_missing": "missing"}
 
 
-@click.command("evaluate", help=_HELP)
+@click.command("evaluate")
 @click.argument("source", type=FILE)
-@click.option("--metric", "metrics", multiple=True, help="A metric to compute. Repeatable.")
-@click.option("--out", type=FILE, help="The table of scores; by default reports/<scenario>/scores.csv.")
-@click.option("--store", type=FILE, help="The file that keeps every cell; by default beside the table.")
-@click.option("--embeddings", metavar="MODEL", help="A model for embeddings at the judge's endpoint.")
-@click.option("--dry-run", is_flag=True, help="Say how many calls and tokens it would take; send nothing.")
-@click.option("--max-calls", type=click.IntRange(min=1), help="Stop, resumably, before more calls than this.")
-@click.option("--max-tokens", type=click.IntRange(min=1), help="The same for the judge's tokens.")
-@click.option("--concurrency", type=click.IntRange(min=1), default=8, show_default=True, help="Calls at a time.")
-@PARAM
-@click.option("--lang", type=click.Choice(texts.LANGUAGES), help="The language of what is said.")
+@options("evaluate")
 def evaluate_command(
     source: Path, metrics: Sequence[str], out: Path | None, store: Path | None, embeddings: str | None,
-    dry_run: bool, max_calls: int | None, max_tokens: int | None, concurrency: int,
-    parameters: Sequence[str], lang: str | None,
+    dry_run: bool, parameters: Sequence[str], lang: str | None, **limits: Any,
 ) -> int:  # fmt: skip
-    """Score the cases of a scenario."""
+    """Score the cases of SOURCE and write the table of scores.
+
+    SOURCE is a scenario (.yaml) that names cases, or a file of cases. With a judge among its llm_profiles, the
+    metrics of ragas and our own are computed by it; without one, checks of the answers' wording that need no key.
+    Metrics are those of the scenario that can be computed, or all that fit.
+
+    Every score is kept in the store as it is made: the same command again resumes where this one ended, and scores
+    that are there are reused. ragnb report and ragnb check of the scenario then find the table by themselves.
+
+    \b
+    Examples
+      ragnb evaluate scenarios/mine.yaml --dry-run          what it would cost; nothing is sent
+      ragnb evaluate scenarios/mine.yaml --max-calls 500
+      ragnb evaluate cases.jsonl --metric support_lexical --metric number_support
+      ragnb evaluate scenarios/mine.yaml --embeddings text-embedding-3-small
+
+    Exit code: 0 when every cell has its outcome, 1 when some failed or are still to be done, 2 on bad input, 130
+    after Ctrl-C.
+    """
     from ragnb.assessment.build import scenario_of
     from ragnb.assessment.stages import record_stage
     from ragnb.readers import to_csv_text
@@ -70,15 +59,13 @@ def evaluate_command(
     scenario = scenario_of(source, overrides(parameters) | ({"lang": lang} if lang else {}), "cases")
     say = texts.load(scenario.lang)
     out, store = files_of(scenario, "scores.csv", out, store)
-    limits = {"concurrency": concurrency, "max_calls": max_calls, "max_tokens": max_tokens}
     judge, vectors = _clients(scenario, embeddings, limits)
     how: dict[str, Any] = {"llm": judge, "embeddings": vectors, "store": store, "lang": scenario.lang}
     how["refusal"] = scenario.refusal
     cases, chosen = cases_of(scenario), _metrics(scenario, metrics, judge, vectors)
     if dry_run:
         found = expected(cases, metrics=chosen, **how)
-        numbers = {"calls": found.calls, "tokens": found.tokens, "cells": found.cells, "done": found.done}
-        click.echo(say("evaluate.dry_run", **numbers, out=found.not_applicable))
+        click.echo(say("evaluate.dry_run", **vars(found), out=found.not_applicable))
         return PASSED
     store.parent.mkdir(parents=True, exist_ok=True)
     scores = evaluate(cases, metrics=chosen, name=scenario.name, **how)

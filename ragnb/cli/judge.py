@@ -10,7 +10,7 @@ import click
 
 from ragnb import texts
 from ragnb.cli.evaluate import cases_of, files_of, means_told
-from ragnb.cli.parameters import FILE, PARAM, overrides, sent, temperature
+from ragnb.cli.parameters import FILE, options, overrides, sent
 from ragnb.cli.terminal import BLOCKED, PASSED, plain
 from ragnb.errors import RagnbError
 from ragnb.files import write_whole
@@ -18,49 +18,32 @@ from ragnb.files import write_whole
 if TYPE_CHECKING:
     from ragnb.schema import Rubric
 
-_HELP = """Score the answers of a SCENARIO by a rubric, with the model of its llm_profiles.judge.
 
-The rubric is the scenario's (rubric:), or else accuracy, completeness and clarity from 1 to 10; metric_weights
-weigh its dimensions. Answers without passages are judged without, and several systems side by side.
-
-Six answers of known worth are judged first, and what that says of the judge is printed before the scores. Every
-judgement is kept in the store as it is made: the same command again goes on where this one ended. The settings
-used are written beside the table; ragnb report SCENARIO and ragnb check SCENARIO find it by themselves.
-
-\b
-Examples
-  ragnb judge scenarios/mine.yaml --dry-run             the rubric and what it would cost; nothing is sent
-  ragnb judge scenarios/mine.yaml --repeats 3 --temperature 0.7 --max-calls 500
-
-Exit code: 0 when every answer has its outcome, 1 when some failed or are still to be done, 2 on bad input.
-"""
-
-
-@click.command("judge", help=_HELP)
+@click.command("judge")
 @click.argument("source", metavar="SCENARIO", type=FILE)
-@click.option("--repeats", type=click.IntRange(min=1), default=1, show_default=True, help="Judgements an answer.")
-@click.option("--temperature", type=temperature, default="0", metavar="NUMBER|none", show_default=True,
-              help="Of the judge; none for a model that takes none.")  # fmt: skip
-@click.option("--send", multiple=True, metavar="KEY=VALUE", help="With each call, such as seed=1. Repeatable.")
-@click.option("--top-k", type=click.IntRange(min=1), default=10, show_default=True, help="Passages shown at most.")
-@click.option("--max-context-tokens", type=click.IntRange(min=1), help="Of the passages shown, about.")
-@click.option("--peek", metavar="SYSTEM", help="Whose passages stand in for those that answers lack.")
-@click.option("--probes/--no-probes", default=True, show_default=True, help="Judge six known answers first.")
-@click.option("--tries", type=click.IntRange(min=1), default=2, show_default=True, help="For a reply to be read.")
-@click.option("--out", type=FILE, help="The table of scores; by default reports/<scenario>/judged.csv.")
-@click.option("--store", type=FILE, help="The file that keeps every judgement; by default beside the table.")
-@click.option("--dry-run", is_flag=True, help="Say by what rubric, and how many calls and tokens; send nothing.")
-@click.option("--max-calls", type=click.IntRange(min=1), help="Stop, resumably, before more calls than this.")
-@click.option("--max-tokens", type=click.IntRange(min=1), help="The same for the judge's tokens.")
-@click.option("--concurrency", type=click.IntRange(min=1), default=8, show_default=True, help="Calls at a time.")
-@PARAM
-@click.option("--lang", type=click.Choice(texts.LANGUAGES), help="The language of the prompt and what is said.")
+@options("judge")
 def judge_command(
     source: Path, out: Path | None, store: Path | None, dry_run: bool, max_calls: int | None,
     max_tokens: int | None, concurrency: int, send: Sequence[str], parameters: Sequence[str], lang: str | None,
     **options: Any,
 ) -> int:  # fmt: skip
-    """Score the answers of a scenario."""
+    """Score the answers of a SCENARIO by a rubric, with the model of its llm_profiles.judge.
+
+    The rubric is the scenario's (rubric:), or else accuracy, completeness and clarity from 1 to 10; metric_weights
+    weigh its dimensions. Answers without passages are judged without, and several systems side by side.
+
+    Six answers of known worth are judged first, and what that says of the judge is printed before the scores.
+    Every judgement is kept in the store as it is made: the same command again goes on where this one ended. The
+    settings used are written beside the table; ragnb report SCENARIO and ragnb check SCENARIO find it by
+    themselves.
+
+    \b
+    Examples
+      ragnb judge scenarios/mine.yaml --dry-run             the rubric and what it would cost; nothing is sent
+      ragnb judge scenarios/mine.yaml --repeats 3 --temperature 0.7 --max-calls 500
+
+    Exit code: 0 when every answer has its outcome, 1 when some failed or are still to be done, 2 on bad input.
+    """
     from ragnb.assessment.build import scenario_of
     from ragnb.assessment.stages import record_stage
     from ragnb.judging import dry_run as estimated

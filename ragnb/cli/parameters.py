@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,9 @@ import click
 from ragnb.cli.terminal import plain
 from ragnb.errors import RagnbError
 from ragnb.schema import masked, refuse_secrets
+from ragnb.texts import LANGUAGES
 
 FILE = click.Path(path_type=Path)
-PARAM = click.option(
-    "-p", "parameters", multiple=True, metavar="KEY=VALUE",
-    help="A setting of the scenario for this run only, its value as YAML; blank keeps the scenario's. Repeatable.",
-)  # fmt: skip
-
 _NAMES = "missing|scale|human|judged?|encoding"
 _ASSIGNED = re.compile(rf"""\b({_NAMES})=(?:\(([^\s,]+), ([^\s)]+)\)|["']?([^\s"';,]+)["']?)""")
 
@@ -60,6 +57,26 @@ def missing_mark(text: str) -> float | str:
         return "outside" if text == "outside" else float(text)
     except ValueError:
         raise click.BadParameter(f"{plain(text)!r} is neither a number nor the word outside.") from None
+
+
+_TYPES = {
+    "file": FILE, "language": click.Choice(LANGUAGES), "count": click.IntRange(min=1), "whole": int,
+    "number": float, "temperature": temperature, "mark": missing_mark,
+}  # fmt: skip
+_OPTIONS = tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
+
+
+def options(command: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Give a command the options that ``options.toml`` lists for it."""
+
+    def give(function: Callable[..., int]) -> Callable[..., int]:
+        for flags, own in reversed(_OPTIONS[command].items()):
+            about = _OPTIONS["shared"].get(flags, {}) | own
+            shown = {"type": _TYPES.get(about.pop("type", "")), "show_default": "default" in about}
+            function = click.option(*flags.split(), **(shown | about))(function)
+        return function
+
+    return give
 
 
 def as_options(text: str) -> str:
@@ -114,16 +131,26 @@ def sent(parameters: Iterable[str]) -> dict[str, Any]:
     return {"extra_body": found} if found else {}
 
 
+def pair(flag: str, example: str, text: str) -> tuple[str, str]:
+    """Part a ``key=value`` text of an option.
+
+    Examples
+    --------
+    >>> pair("--about", "judge_id=small-8b", "judge_id=mine")
+    ('judge_id', 'mine')
+    """
+    key, sign, value = text.partition("=")
+    if not sign:
+        raise RagnbError(f"{flag} {masked(plain(text))!r} is not KEY=VALUE; write, for example, {flag} {example}")
+    return key, value
+
+
 def _pairs(flag: str, example: str, texts: Iterable[str], check: Callable[[str], object]) -> dict[str, Any]:
     from ragnb.scenario.source import read_text
 
     found: dict[str, Any] = {}
     for text in texts:
-        key, sign, value = text.partition("=")
-        if not sign:
-            raise RagnbError(
-                f"{flag} {masked(plain(text))!r} is not KEY=VALUE; write, for example, {flag} {example}"
-            )
+        key, value = pair(flag, example, text)
         check(key)
         if key in found:
             raise RagnbError(f"{flag} {key} stands here twice; keep one")

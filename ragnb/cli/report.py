@@ -9,44 +9,39 @@ from typing import TYPE_CHECKING
 import click
 
 from ragnb import texts
-from ragnb.cli.parameters import FILE, PARAM, overrides
+from ragnb.cli.parameters import FILE, options, overrides
 from ragnb.cli.terminal import BAD_INPUT, PASSED, complain, note, plain, speaking
 from ragnb.errors import RagnbError
 
 if TYPE_CHECKING:
     from ragnb.report import Made
 
-_HELP = """Run the report notebook for each SCENARIO and say where the HTML lies.
 
-SCENARIO is a scenario (.yaml) or a file of results.
-
-Each run gets a new folder: OUT/<scenario>/<UTC time>-<hash of the inputs>/. It holds the page
-(report.html, opens offline), the executed notebook, report.md, the tables and run.json. Earlier
-runs are not touched; latest.txt beside them names the newest. Several scenarios run at the same
-time, and OUT/index.html compares them.
-
-\b
-Examples
-  ragnb report scenarios/quickstart.yaml
-  ragnb report scenarios/*.yaml --jobs 4
-  ragnb report my_ragas.csv --lang zh
-  ragnb report a.yaml -p level=0.9 -p "metric_weights={faithfulness: 2}"
-
-Exit code: 0 when every report was made, blocked by a gate or not; 2 when an input was refused or
-a cell failed. The other scenarios still run.
-"""
-
-
-@click.command("report", help=_HELP)
+@click.command("report")
 @click.argument("scenarios", metavar="SCENARIO...", nargs=-1, required=True, type=FILE)
-@PARAM
-@click.option("--out", type=FILE, default=Path("reports"), show_default=True, help="The folder of all reports.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Kernels at a time; by default one a core.")
-@click.option("--lang", type=click.Choice(texts.LANGUAGES), help="The language of the reports.")
+@options("report")
 def report_command(
     scenarios: Sequence[Path], parameters: Sequence[str], out: Path, jobs: int | None, lang: str | None
 ) -> int:
-    """Run the report notebook for each scenario."""
+    """Run the report notebook for each SCENARIO and say where the HTML lies.
+
+    SCENARIO is a scenario (.yaml) or a file of results.
+
+    Each run gets a new folder: OUT/<scenario>/<UTC time>-<hash of the inputs>/. It holds the page
+    (report.html, opens offline), the executed notebook, report.md, the tables and run.json. Earlier
+    runs are not touched; latest.txt beside them names the newest. Several scenarios run at the same
+    time, and OUT/index.html compares them.
+
+    \b
+    Examples
+      ragnb report scenarios/quickstart.yaml
+      ragnb report scenarios/*.yaml --jobs 4
+      ragnb report my_ragas.csv --lang zh
+      ragnb report a.yaml -p level=0.9 -p "metric_weights={faithfulness: 2}"
+
+    Exit code: 0 when every report was made, blocked by a gate or not; 2 when an input was refused or
+    a cell failed. The other scenarios still run.
+    """
     from tqdm import tqdm
 
     from ragnb.report import index, reports

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ragnb import texts
-from ragnb.cli.parameters import FILE
+from ragnb.cli.parameters import FILE, options
 from ragnb.cli.terminal import BAD_INPUT, PASSED, plain, text_table
 from ragnb.errors import RagnbError
 from ragnb.files import write_whole
@@ -21,50 +21,46 @@ if TYPE_CHECKING:
 
     from ragnb.work import Store
 
-_HELP = """List the runs of paid work in a store, look into one, or compare two.
 
-STORE is the file that judging and scoring keep their cells in. A run is named by its id, or the beginning of it.
-
-\b
-Examples
-  ragnb runs runs.sqlite                      all runs: cells, tokens, models, dates
-  ragnb runs runs.sqlite 3fa1c2d4             one run: its cells by status, and why some failed
-  ragnb runs runs.sqlite --claims             who holds cells, since when and until when
-  ragnb runs runs.sqlite --verify             whether the store is whole; changes nothing
-  ragnb runs runs.sqlite --export all.jsonl   every run, cell, call and reply, without keys
-  ragnb runs runs.sqlite 3fa1c2d4 9b07aa10    what changed from the first to the second, with intervals
-
-Runs that are compared hold one system each. Of a damaged store, --export writes every row that can be read, and
-says how many are lost.
-
-Exit code: 0; 2 on bad input, for a damaged store, and for an export that is not whole.
-"""
-
-
-@click.command("runs", help=_HELP)
+@click.command("runs")
 @click.argument("store", type=FILE)
 @click.argument("runs", nargs=-1, metavar="[RUN [RUN]]")
-@click.option("--lang", type=click.Choice(texts.LANGUAGES), default="en", help="The language of what is said.")
-@click.option("--verify", is_flag=True, help="Say whether the store is whole, and change nothing.")
-@click.option("--export", type=FILE, help="Write all that the store holds as JSON Lines, without keys.")
-@click.option("--claims", is_flag=True, help="Show which processes hold cells.")
+@options("runs")
 def runs_command(
     store: Path, runs: Sequence[str], lang: str, verify: bool, export: Path | None, claims: bool
 ) -> int:
-    """List, show or compare runs."""
+    """List the runs of paid work in a store, look into one, or compare two.
+
+    STORE is the file that judging and scoring keep their cells in. A run is named by its id, or the beginning
+    of it.
+
+    \b
+    Examples
+      ragnb runs runs.sqlite                      all runs: cells, tokens, models, dates
+      ragnb runs runs.sqlite 3fa1c2d4             one run: its cells by status, and why some failed
+      ragnb runs runs.sqlite --claims             who holds cells, since when and until when
+      ragnb runs runs.sqlite --verify             whether the store is whole; changes nothing
+      ragnb runs runs.sqlite --export all.jsonl   every run, cell, call and reply, without keys
+      ragnb runs runs.sqlite 3fa1c2d4 9b07aa10    what changed from the first to the second, with intervals
+
+    Runs that are compared hold one system each. Of a damaged store, --export writes every row that can be read,
+    and says how many are lost.
+
+    Exit code: 0; 2 on bad input, for a damaged store, and for an export that is not whole.
+    """
     from ragnb.work import Store
 
+    say = texts.load(lang)
     if not store.exists():
         raise RagnbError(f"{store}: there is no such store; name the file that judging or scoring wrote")
     if verify + claims + (export is not None) + bool(runs) > 1:
-        raise RagnbError(texts.load(lang)("runs.one_action"))
+        raise RagnbError(say("runs.one_action"))
     if verify:
-        return _verified(store, texts.load(lang))
+        return _verified(store, say)
     if export is not None:
-        return _exported(store, export, texts.load(lang))
+        return _exported(store, export, say)
     if len(runs) > 2:
         raise RagnbError(f"{len(runs)} runs are named; name none, one, or two to compare")
-    say = texts.load(lang)
     with Store(store) as opened:
         if claims:
             click.echo("\n".join(_claimed(opened.claims(), say)))

@@ -3,39 +3,16 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ragnb.errors import RagnbError
 
-_HEX = r"(?<![A-Za-z0-9])(?=[0-9]*[a-fA-F])[0-9a-fA-F]{32,}(?![A-Za-z0-9])"
-_MARKED = re.compile(
-    r"(?<![A-Za-z0-9])(?:sk[-_][^\s'\x22,;(){}\[\]]{8,}|(?:pk|rk|gsk)[-_][\w\-]{8,})"
-    r"|(?<![A-Za-z0-9])(?:hf_|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|xai-|pplx-|nvapi-|AKIA|ASIA|AIza|ya29\.)"
-    r"[\w\-]{12,}"
-    r"|(?<![A-Za-z0-9])eyJ[\w\-]{10,400}\.[\w\-.]*"
-    r"|(?i:bearer)\s+\S{8,}"
-    r"|(?i:basic)\s+[A-Za-z0-9+/]{8,}={1,2}"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY"
-    r"|://[^/\s:@]+:[^/\s@]+@"
-)
-_SECRET = re.compile(f"{_MARKED.pattern}|{_HEX}")
-_RUN = re.compile(r"[A-Za-z0-9+/_=~.\-]{20,}")
-
-# Names are compared without case and separators, so that apiKey, api-key and API_KEY are one.
-_NAME = re.compile(
-    r"apikey|jwt|secret|passw|passphrase|pwd$|credential|authori[sz]ation|bearer|cookie|headers?$|^x?o?auth$"
-    r"|(?:access|private|auth|subscription|account)keys?$"
-    r"|(?:api|access|auth|bearer|refresh|session|security|personal|id)tokens$|token$"
-)
-_OF_A_MODEL = re.compile(
-    r"(?:[bu]os|eo[sdtm]|pad|unk|sep|cls|mask|stop|start|begin|end|special|image|audio|video|vision|think|thinking"
-    r"|reasoning|tool|first|next|last|new|max|min|per|prefix|suffix|fill|fim|middle|bad|forced|decoder|budget"
-    r"|delimiter|separator|trigger|placeholder)token$"
-)
-_KEY = re.compile(r"(?:[^a-zA-Z](?i:key)|[a-z]Key)s?\W*$")
-_OF_A_ROW = re.compile(r"(?:cache|sort|primary|foreign|partition|group|routing|idempotency)keys?$")
-_IDENTIFIER = re.compile(r"(?:^|[_-])(?:id|ids|user|identifier|cache_key|cache_salt|fingerprint|hash|revision)$")
+_TABLE = tomllib.loads(Path(__file__).with_name("secrets.toml").read_text(encoding="utf-8"))
+_LOOKS = {name: re.compile("|".join(patterns)) for name, patterns in _TABLE.items()}
+_SECRET = re.compile("|".join(_TABLE["marked"] + _TABLE["hex"]))
 _SCHEMA = ("properties", "$defs", "definitions", "patternProperties")
 
 
@@ -70,8 +47,8 @@ def is_secret_name(name: str) -> bool:
     (True, False)
     """
     flat = re.sub(r"[^a-z]", "", name.lower())
-    named = _NAME.search(flat) or (_KEY.search(name) and not _OF_A_ROW.search(flat))
-    return bool(named) and _OF_A_MODEL.search(flat) is None
+    named = _LOOKS["name"].search(flat) or (_LOOKS["key"].search(name) and not _LOOKS["of_a_row"].search(flat))
+    return bool(named) and _LOOKS["of_a_model"].search(flat) is None
 
 
 def refuse_secrets(sent: Mapping[str, Any], where: str) -> None:
@@ -138,7 +115,7 @@ def _cleaned(value: Any, path: tuple[str, ...], paths: list[tuple[str, ...]]) ->
     if not isinstance(value, str):
         return value
     # The ids of users and caches are often hashes.
-    clean = _without_keys(value, random=not (path and _IDENTIFIER.search(path[-1].lower())))
+    clean = _without_keys(value, random=not (path and _LOOKS["identifier"].search(path[-1].lower())))
     if clean != value:
         paths.append(path)
     return clean
@@ -152,8 +129,8 @@ def _may_be_key(name: Any, value: Any) -> bool:
 
 def _without_keys(text: str, *, random: bool = True) -> str:
     if not random:
-        return _MARKED.sub("***", text)
-    return _RUN.sub(lambda run: "***" if is_random(run[0]) else run[0], masked(text))
+        return _LOOKS["marked"].sub("***", text)
+    return _LOOKS["unbroken"].sub(lambda run: "***" if is_random(run[0]) else run[0], masked(text))
 
 
 def is_random(text: str) -> bool:

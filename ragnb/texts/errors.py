@@ -88,12 +88,8 @@ def _values(message: str, pieces: list[str]) -> list[str] | None:
 
 def _filled(text: str, values: list[str]) -> str:
     """Put values in their places; any other brace is of the text."""
-    places = count()
-    return re.sub(r"\{(\d?)\}", lambda place: _nth(values, next(places), place[1]), text)
-
-
-def _nth(values: list[str], position: int, number: str) -> str:
-    return values[int(number) - 1 if number else position]
+    places = count(1)
+    return re.sub(r"\{(\d?)\}", lambda place: values[(next(places), int(place[1] or 0))[bool(place[1])] - 1], text)
 
 
 def _part(value: str, lang: str) -> str:

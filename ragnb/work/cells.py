@@ -245,7 +245,7 @@ class Meter:
         self.tokens_out = (self.tokens_out or 0) + (tokens_out or 0) if known else None
 
 
-METER: ContextVar[Meter | None] = ContextVar("METER", default=None)
+METER: ContextVar[Meter] = ContextVar("METER")
 
 
 def count_tokens(text: str) -> int:

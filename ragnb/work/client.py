@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from ragnb.errors import RagnbError, require
 from ragnb.schema import Profile, refuse_secrets
 from ragnb.work.budget import Budget
-from ragnb.work.cells import METER, CallFailed, Stop
+from ragnb.work.cells import METER, CallFailed, Meter, Stop
 from ragnb.work.faults import (
     Again,
     Redactor,
@@ -27,19 +27,9 @@ from ragnb.work.faults import (
 
 @dataclass(frozen=True)
 class Reply:
-    """The text of a reply, and what it took.
-
-    Examples
-    --------
-    >>> Reply("Yes.", "stop", 12, 2, "small").text
-    'Yes.'
-    """
+    """The text of a reply."""
 
     text: str
-    finish_reason: str | None
-    tokens_in: int | None
-    tokens_out: int | None
-    model: str | None
 
 
 class Client:
@@ -110,17 +100,6 @@ class Client:
     def __repr__(self) -> str:
         return f"Client({self.profile.model!r} at {self.profile.base_url!r}, concurrency={self.concurrency})"
 
-    @property
-    def sdk(self) -> Any:
-        """The `openai.AsyncOpenAI` behind it, for libraries that want one, while a run is under way.
-
-        Its ``chat.completions.create`` and ``embeddings.create`` keep to the limits, retries, budgets and the
-        count of this client.
-        """
-        if self._sdk is None:
-            raise RagnbError("the client is not open; use it in the work of run_cells, or within client.open()")
-        return self._sdk
-
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Client]:
         """Open the connections for the running event loop; `run_cells` does it."""
@@ -132,10 +111,7 @@ class Client:
         async with self._openai.AsyncOpenAI(
             api_key=key, base_url=self.profile.base_url, max_retries=0, timeout=self.timeout,
             default_headers={name: value.get_secret_value() for name, value in self._headers.items()},
-        ) as sdk:  # fmt: skip
-            for owner in (sdk.chat.completions, sdk.embeddings):
-                owner.create = self._guarded(owner.create, chat=owner is not sdk.embeddings)
-            self._sdk = sdk
+        ) as self._sdk:  # fmt: skip
             try:
                 yield self
             finally:
@@ -162,56 +138,41 @@ class Client:
             When a budget is used up, the key or model is refused, the wait is longer than `patience`, or a
             parameter looks like a key.
         """
-        got = await self.sdk.chat.completions.create(
-            model=self.profile.model, messages=list(messages), **parameters
-        )
-        choice, usage = got.choices[0], got.usage
-        if choice.message.content is None:
-            raise CallFailed("the reply has no content")
-        return Reply(
-            text=self.redact(choice.message.content),
-            finish_reason=choice.finish_reason,
-            tokens_in=usage.prompt_tokens if usage is not None else None,
-            tokens_out=usage.completion_tokens if usage is not None else None,
-            model=got.model,
-        )
+        got = await self._paid(True, model=self.profile.model, messages=list(messages), **parameters)
+        return Reply(self.redact(got.choices[0].message.content))
 
     async def embed(self, texts: Sequence[str], **parameters: Any) -> list[list[float]]:
         """Return one vector a text, in the order of the texts; it raises what `chat` raises."""
-        got = await self.sdk.embeddings.create(model=self.profile.model, input=list(texts), **parameters)
+        got = await self._paid(False, model=self.profile.model, input=list(texts), **parameters)
         rows = sorted(got.data, key=lambda row: int(row.index))
         if [row.index for row in rows] != list(range(len(texts))):
             raise CallFailed(f"{len(rows)} embeddings came back for {len(texts)} texts")
         return [list(row.embedding) for row in rows]
 
-    def _guarded(self, create: Callable[..., Awaitable[Any]], *, chat: bool) -> Callable[..., Awaitable[Any]]:
-        """The SDK's method with our limits around it."""
-
-        async def guarded(*args: Any, **asked: Any) -> Any:
-            tenacity = require("tenacity", extra="judge")
-            if asked.get("stream"):
-                raise CallFailed("streaming is not supported here; leave stream out")
-            self._refuse_keys(asked)
-            tries = tenacity.AsyncRetrying(
-                retry=tenacity.retry_if_exception_type(Again),
-                stop=tenacity.stop_after_attempt(self.retries + 1),
-                wait=pause,
-                reraise=True,
-            )
-            fault: Exception | None = None
-            try:
-                return await tries(self._once, create, chat, args, asked)
-            except Again as again:
-                fault = CallFailed(f"{again} ({self.retries + 1} tries)")
-            raise fault
-
-        return guarded
+    async def _paid(self, chat: bool, /, **asked: Any) -> Any:
+        """Call the SDK within our limits."""
+        if self._sdk is None:
+            raise RagnbError("the client is not open; use it in the work of run_cells, or within client.open()")
+        tenacity = require("tenacity", extra="judge")
+        if asked.get("stream"):
+            raise CallFailed("streaming is not supported here; leave stream out")
+        self._refuse_keys(asked)
+        tries = tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_exception_type(Again),
+            stop=tenacity.stop_after_attempt(self.retries + 1),
+            wait=pause,
+            reraise=True,
+        )
+        try:
+            return await tries(self._once, chat, asked)
+        except Again as again:
+            fault = CallFailed(f"{again} ({self.retries + 1} tries)")
+        raise fault
 
     def _refuse_keys(self, asked: Mapping[str, Any]) -> None:
         """Stop the run before anything is sent that looks like a key."""
         parameters = {k: v for k, v in asked.items() if k not in ("messages", "input", "model")}
-        # The SDK's own way of sending a header; its wrapper for raw responses marks calls by one.
-        headers = parameters.pop("extra_headers", None) or {}
+        headers = parameters.pop("extra_headers", None) or {}  # the SDK's own way of sending a header
         try:
             refuse_secrets(parameters, "a parameter of the call,")
             refuse_secrets(headers, "extra_headers,")
@@ -221,17 +182,15 @@ class Client:
             return
         raise self._stop(Stop(refused, refused=True))
 
-    async def _once(self, create: Callable[..., Awaitable[Any]], chat: bool, args: Any, asked: Any) -> Any:
+    async def _once(self, chat: bool, asked: dict[str, Any]) -> Any:
         """One try: wait for a place, pay, and sort what comes back."""
         async with self._places:
             while (rest := self._quiet_until - time.monotonic()) > 0:
                 await asyncio.sleep(rest)
             if full := self.budget.full(1, 0):
                 raise self._stop(full)
-            meter = METER.get()
             self.budget.calls += 1
-            if meter is not None:
-                meter.calls += 1
+            METER.get(Meter()).calls += 1
             fault: Exception | None = None
             try:
                 if self._headers and self._key is None and "Authorization" not in self._headers:
@@ -239,7 +198,7 @@ class Client:
                     none = {"Authorization": self._openai.Omit()}
                     asked = asked | {"extra_headers": none | dict(asked.get("extra_headers") or {})}
                 async with asyncio.timeout(self.timeout):
-                    got = await create(*args, **asked)
+                    got = await (self._sdk.chat.completions if chat else self._sdk.embeddings).create(**asked)
             except Exception as error:
                 fault = sorted_fault(error, self.redact, self.timeout, fresh=not self._answered)
             if fault is not None:
@@ -260,8 +219,8 @@ class Client:
                 fault = Stop(f"the endpoint asks to wait {fault.wait:.0f} s ({fault}); run it again then to go on")
             else:
                 self._quiet_until = max(self._quiet_until, time.monotonic() + fault.wait)
-        elif isinstance(fault, CallFailed) and (meter := METER.get()) is not None and fault.reply:
-            meter.replies.append(fault.reply)
+        elif isinstance(fault, CallFailed) and fault.reply:
+            METER.get(Meter()).replies.append(fault.reply)
         return self._stop(fault) if isinstance(fault, Stop) else fault
 
     def _stop(self, stop: Stop) -> Stop:
@@ -272,10 +231,8 @@ class Client:
         """Count a reply's tokens and keep its text."""
         usage = getattr(got, "usage", None)
         taken = (getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None if chat else 0))
-        meter = METER.get()
-        expected = meter.expected if meter is not None else 0
-        self.budget.tokens += expected if None in taken else sum(filter(None, taken))
-        if meter is not None:
-            meter.add(*taken)
-            if chat:
-                meter.replies.append(raw_text(got))
+        meter = METER.get(Meter())
+        self.budget.tokens += meter.expected if None in taken else sum(filter(None, taken))
+        meter.add(*taken)
+        if chat:
+            meter.replies.append(raw_text(got))

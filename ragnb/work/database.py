@@ -11,28 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ragnb.errors import RagnbError, RagnbWarning
-from ragnb.work.integrity import APPLICATION, VERSION, damaged, refuse_damaged
+from ragnb.work.integrity import APPLICATION, PARTS, VERSION, damaged, refuse_damaged
 from ragnb.work.owners import Holder
-
-_TABLES = """
-CREATE TABLE cells (
-  key TEXT PRIMARY KEY, sample_id TEXT NOT NULL, what TEXT NOT NULL, model TEXT NOT NULL, about TEXT NOT NULL,
-  attempt INTEGER REFERENCES attempts (id)
-) WITHOUT ROWID;
-CREATE TABLE attempts (
-  id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL REFERENCES cells (key), status TEXT NOT NULL, value TEXT,
-  reason TEXT, replies TEXT NOT NULL, calls INTEGER NOT NULL, tokens_in INTEGER, tokens_out INTEGER,
-  seconds REAL NOT NULL, at TEXT NOT NULL
-);
-CREATE INDEX attempts_key ON attempts (key);
-CREATE TABLE runs (run TEXT PRIMARY KEY, name TEXT NOT NULL, started TEXT NOT NULL, about TEXT NOT NULL);
-CREATE TABLE plan (
-  run TEXT NOT NULL REFERENCES runs (run), position INTEGER NOT NULL, key TEXT NOT NULL REFERENCES cells (key),
-  cluster TEXT, PRIMARY KEY (run, position)
-) WITHOUT ROWID;
-CREATE TABLE claims (key TEXT PRIMARY KEY REFERENCES cells (key), owner TEXT NOT NULL, until REAL NOT NULL)
-  WITHOUT ROWID;
-"""
 
 
 class Database:
@@ -71,7 +51,7 @@ class Database:
             return
         with self.writing() as file:
             if not file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                for statement in _TABLES.split(";"):
+                for statement in PARTS["tables"].split(";"):
                     file.execute(statement)
                 file.execute(f"PRAGMA application_id = {APPLICATION}")
                 file.execute(f"PRAGMA user_version = {VERSION}")

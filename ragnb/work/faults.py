@@ -7,6 +7,7 @@ import os
 import re
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from itertools import takewhile
 from typing import Any
@@ -181,14 +182,11 @@ def retry_after(headers: Any) -> float:
     (2.5, 0.0)
     """
     text = headers.get("retry-after") or ""
-    try:
+    with suppress(ValueError):
         return max(0.0, float(headers["retry-after-ms"]) / 1000 if "retry-after-ms" in headers else float(text))
-    except ValueError:
-        pass
-    try:
+    with suppress(ValueError, TypeError):
         return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-    except (ValueError, TypeError):
-        return 0.0
+    return 0.0
 
 
 def chat_fault(got: Any, redact: Redactor) -> CallFailed | None:
@@ -205,7 +203,7 @@ def chat_fault(got: Any, redact: Redactor) -> CallFailed | None:
         return CallFailed("the endpoint's content filter held the reply back")
     if getattr(message, "refusal", None):
         return CallFailed(f"the model refused: {redact(message.refusal)[:300]}")
-    if message is None or (message.content is None and not getattr(message, "tool_calls", None)):
+    if message is None or message.content is None:
         return CallFailed("the reply has no content")
     return None
 

@@ -99,8 +99,11 @@ class Job:
                 outcome = await self._outcome(cell, meter)
                 if outcome is None:
                     return
-                seconds = time.perf_counter() - started
-                await self._keep(cell, self._without_keys(_measured(outcome, meter, seconds)))
+                outcome = replace(
+                    outcome, replies=outcome.replies or tuple(meter.replies), calls=meter.calls,
+                    tokens_in=meter.tokens_in, tokens_out=meter.tokens_out, seconds=time.perf_counter() - started,
+                )  # fmt: skip
+                await self._keep(cell, self._without_keys(outcome))
             finally:
                 del self._under_way[place]
                 self._freed.set()
@@ -133,11 +136,8 @@ class Job:
     def _without_keys(self, outcome: Outcome) -> Outcome:
         """Take the clients' keys out of every text, wherever an endpoint or a library has echoed them."""
         for client in self.clients:
-            value = client.redact.value(outcome.value)
-            reason = None if outcome.reason is None else client.redact(outcome.reason)
-            outcome = replace(
-                outcome, value=value, reason=reason, replies=tuple(map(client.redact, outcome.replies))
-            )
+            value, reason, replies = client.redact.value([outcome.value, outcome.reason, outcome.replies])
+            outcome = replace(outcome, value=value, reason=reason, replies=tuple(replies))
         return outcome
 
     async def _deal(self) -> Cell | None:
@@ -237,15 +237,3 @@ class Job:
         while True:
             await asyncio.sleep(self.store.lease / 3)
             await self._on_disk(self.store.renew)
-
-
-def _measured(outcome: Outcome, meter: Meter, seconds: float) -> Outcome:
-    """Add what the cell's calls took."""
-    return replace(
-        outcome,
-        replies=outcome.replies or tuple(meter.replies),
-        calls=meter.calls,
-        tokens_in=meter.tokens_in,
-        tokens_out=meter.tokens_out,
-        seconds=seconds,
-    )

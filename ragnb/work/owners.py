@@ -44,9 +44,8 @@ class Holder:
 
     Examples
     --------
-    >>> holder = Holder.of(new_owner())
-    >>> holder.is_here, holder.is_gone
-    (True, False)
+    >>> Holder.of(new_owner()).is_gone
+    False
     >>> print(Holder.of('["build-7 ab12", 4711, 1.0, "f00"]'))
     process 4711 on build-7
     """
@@ -71,14 +70,10 @@ class Holder:
         return self.place.partition(" ")[0]
 
     @property
-    def is_here(self) -> bool:
-        """Whether its process id means something here: the same host, boot and container."""
-        return self.place == _place()
-
-    @property
     def is_gone(self) -> bool:
         """Whether its process is known to have ended; False for one on another machine or container."""
-        return self.is_here and self.process is not None and _born(self.process) != self.born
+        # Elsewhere, its process id means something else.
+        return self.place == _place() and self.process is not None and _born(self.process) != self.born
 
     def __str__(self) -> str:
         return f"process {self.process or '?'} on {self.host or '?'}"

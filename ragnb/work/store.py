@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -17,8 +16,9 @@ from ragnb.errors import RagnbError
 from ragnb.schema import without_secrets
 from ragnb.work.cells import Cell, Outcome, canonical, digest
 from ragnb.work.database import Database
+from ragnb.work.integrity import PARTS
 from ragnb.work.owners import Holder, new_owner
-from ragnb.work.tables import OF_RUN, all_runs, compared, refuse_systems, run_frame
+from ragnb.work.tables import OF_RUN, compared, refuse_systems, run_frame
 
 if TYPE_CHECKING:
     import sqlite3
@@ -62,18 +62,15 @@ class Store:
         self.path = Path(path) if path is not None else None
         self.lease = lease
         self._owner = new_owner()
-        self._signs: dict[
-            str, tuple[tuple[float, int], float]
-        ] = {}  # of holders: the last sign of life, and until when it counts
+        # Of holders: the last sign of life, and until when it counts
+        self._signs: dict[str, tuple[tuple[float, int], float]] = {}
         self.taken_over: list[str] = []  # of whom, for the run to tell
         self._database = Database(self.path, lease)
 
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -113,16 +110,12 @@ class Store:
 
     def settled(self, cells: Iterable[Cell]) -> set[str]:
         """The keys of those cells that need no work: ``ok`` or ``not_applicable`` in any run."""
-        keys, found = sorted({cell.key for cell in cells}), set[str]()
+        asked = (
+            "SELECT c.key FROM cells AS c JOIN attempts AS t ON t.id = c.attempt "
+            "WHERE t.status <> 'failed' AND c.key IN (SELECT value FROM json_each(?))"
+        )
         with self._database.reading() as file:
-            for start in range(0, len(keys), 500):
-                part = keys[start : start + 500]
-                asked = (
-                    "SELECT c.key FROM cells AS c JOIN attempts AS t ON t.id = c.attempt "
-                    f"WHERE t.status <> 'failed' AND c.key IN ({', '.join('?' * len(part))})"
-                )
-                found |= {key for (key,) in file.execute(asked, part)}
-        return found
+            return {key for (key,) in file.execute(asked, [json.dumps([cell.key for cell in cells])])}
 
     def mark(self) -> int:
         """The number of the latest attempt; a cell that failed after it is not open again in the same run."""
@@ -260,7 +253,9 @@ class Store:
             not_applicable, failed, pending, calls, tokens_in, tokens_out, seconds``. What was spent counts every
             attempt; a cell that two runs share counts in both. Tokens are None where an endpoint did not tell.
         """
-        return all_runs(self._database)
+        with self._database.reading() as file:
+            rows = file.execute(PARTS["runs"]).fetchall()
+        return pd.DataFrame(rows, columns=PARTS["of_runs"], dtype=object)
 
     def compare(self, old: str, new: str, *, level: float = 0.95) -> pd.DataFrame:
         """Return how the scores of one run differ from those of another, over the samples that both scored.

@@ -12,35 +12,13 @@ import pandas as pd
 from ragnb import stats
 from ragnb.errors import RagnbError, unknown
 from ragnb.work.database import Database
+from ragnb.work.integrity import PARTS
 
 OF_RUN = (
     "FROM plan AS p JOIN cells AS c ON c.key = p.key LEFT JOIN attempts AS t ON t.id = c.attempt "
     "WHERE p.run = :run"
 )
 _OF_HISTORY = OF_RUN.replace("t.id = c.attempt", "t.key = c.key").replace("LEFT JOIN", "JOIN")
-_COLUMNS = (
-    "sample_id", "what", "repeat", "model", "cluster", "status", "value", "reason", "reply",
-    "calls", "tokens_in", "tokens_out", "seconds", "at", "key",
-)  # fmt: skip
-_RUNS = """
-WITH one AS (SELECT DISTINCT run, key FROM plan), spent AS (
-  SELECT one.run, sum(t.calls) AS calls, sum(t.seconds) AS seconds, max(t.at) AS last,
-    CASE WHEN count(*) = count(t.tokens_in) THEN sum(t.tokens_in) END AS tokens_in,
-    CASE WHEN count(*) = count(t.tokens_out) THEN sum(t.tokens_out) END AS tokens_out
-  FROM one JOIN attempts AS t ON t.key = one.key GROUP BY one.run
-), state AS (
-  SELECT one.run, count(*) AS cells, group_concat(DISTINCT c.model) AS models, sum(t.status IS 'ok') AS ok,
-    sum(t.status IS 'not_applicable') AS not_applicable, sum(t.status IS 'failed') AS failed,
-    sum(t.status IS NULL) AS pending
-  FROM one JOIN cells AS c ON c.key = one.key LEFT JOIN attempts AS t ON t.id = c.attempt GROUP BY one.run
-)
-SELECT runs.run, name, started, last, models, coalesce(cells, 0), coalesce(ok, 0), coalesce(not_applicable, 0),
-  coalesce(failed, 0), coalesce(pending, 0), coalesce(calls, 0),
-  CASE WHEN spent.run IS NULL THEN 0 ELSE tokens_in END, CASE WHEN spent.run IS NULL THEN 0 ELSE tokens_out END,
-  coalesce(seconds, 0.0)
-FROM runs LEFT JOIN state ON state.run = runs.run LEFT JOIN spent ON spent.run = runs.run
-ORDER BY runs.rowid
-"""
 
 
 def run_frame(database: Database, run: str, *, history: bool = False) -> pd.DataFrame:
@@ -55,7 +33,7 @@ def run_frame(database: Database, run: str, *, history: bool = False) -> pd.Data
         if run not in names:
             raise unknown("run", run, names)
         rows = file.execute(f"SELECT {columns} {source}", {"run": run}).fetchall()
-    return pd.DataFrame([_row(row) for row in rows], columns=_COLUMNS, dtype=object)
+    return pd.DataFrame([_row(row) for row in rows], columns=PARTS["of_run"], dtype=object)
 
 
 def _row(row: Sequence[Any]) -> list[Any]:
@@ -64,17 +42,6 @@ def _row(row: Sequence[Any]) -> list[Any]:
     texts = json.loads(replies) if replies else []
     known = [cell["sample_id"], cell["what"], cell["repeat"], cell["model"], cluster, status]
     return [*known, json.loads(value) if value else None, reason, texts[-1] if texts else None, *rest]
-
-
-def all_runs(database: Database) -> pd.DataFrame:
-    """One row a run, the oldest first; see `Store.runs`."""
-    columns = [
-        "run", "name", "started", "last", "models", "cells", "ok", "not_applicable", "failed", "pending",
-        "calls", "tokens_in", "tokens_out", "seconds",
-    ]  # fmt: skip
-    with database.reading() as file:
-        rows = file.execute(_RUNS).fetchall()
-    return pd.DataFrame(rows, columns=columns, dtype=object)
 
 
 def compared(old: pd.DataFrame, new: pd.DataFrame, level: float) -> pd.DataFrame:
