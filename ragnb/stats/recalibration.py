@@ -133,18 +133,15 @@ def recalibrate(
     *,
     kind: str = "isotonic",
     tolerance: float = 1.0,
-    folds: Values | None = None,
     weights: Labels = None,
     counts: Counts = None,
     level: float = 0.95,
 ) -> Recalibration:
-    """Fit a map on four fifths of the clusters, judge it on the fifth, in turn.
+    """Fit a map on four fifths of the clusters, judge it on the fifth, in turn (`grouped_folds`).
 
     Parameters
     ----------
     kind : {"linear", "isotonic"}
-    folds : array, shape (n,), optional
-        A fold a row; None takes `grouped_folds` of the clusters in 5.
     weights : array, shape (n,), optional
         Of the rows that judge a map, as in `clustered_mean`; it is fitted without them.
 
@@ -164,9 +161,9 @@ def recalibrate(
     >>> found.raw_mae.value, round(found.mae.value, 9), found.constant_mae.value
     (1.0, 0.0, 1.0)
     """
-    t = tallied(judge, human, clusters, counts, clusters if folds is None else folds, weights=weights)
+    t = tallied(judge, human, clusters, counts, weights=weights)
     x, y, code, c = t.x, t.y, t.code, t.counts
-    fold = grouped_folds(code, counts=c) if folds is None else t.labels[0]
+    fold = grouped_folds(code, counts=c)
     if len(np.unique(fold)) < 2:
         raise RagnbError("the rows come from one cluster; recalibration needs two clusters or more")
     predicted, fixed = np.empty(len(x)), np.empty(len(x))
