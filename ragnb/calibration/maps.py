@@ -82,26 +82,16 @@ def _points(cells: Cells) -> Any:
 
 
 def rising(means: Array, weights: Array) -> Array:
-    """Return the weighted isotonic fit of each row: max over starts of min over ends of the mean between.
-
-    The min-max formula of isotonic regression (Barlow et al. 1972, theorem 1.4); exact, for few points.
+    """Return the weighted isotonic fit of each row.
 
     Examples
     --------
     >>> rising(np.array([[1.0, 3.0, 2.0]]), np.ones(3)).tolist()
     [[1.0, 2.5, 2.5]]
     """
-    k = means.shape[1]
-    zero = np.zeros((len(means), 1))
-    total = np.concatenate([zero, np.cumsum(means * weights, axis=1)], axis=1)
-    size = np.r_[0.0, np.cumsum(weights)]
-    start, stop = np.triu_indices(k)
-    between = np.full((len(means), k, k), np.inf)
-    between[:, start, stop] = (total[:, stop + 1] - total[:, start]) / (size[stop + 1] - size[start])
-    least = np.minimum.accumulate(between[:, :, ::-1], axis=2)[:, :, ::-1]
-    least[:, start, stop] = least[:, start, stop]
-    below = np.where(np.tri(k, dtype=bool).T[None], least, -np.inf)
-    return np.asarray(below.max(axis=1), dtype=float)
+    from scipy.optimize import isotonic_regression
+
+    return np.array([isotonic_regression(row, weights=weights).x for row in means])
 
 
 def _band(
