@@ -22,18 +22,16 @@ from ragnb.weights import nfc
 
 def frames_of(
     opened: Ratings, chosen: npt.NDArray[np.bool_], cells: Cells, settings: Settings
-) -> tuple[dict[str, pd.DataFrame], float]:
-    """Return the frames that rest on one row's cells, and the step to which counted scores are rounded."""
+) -> dict[str, pd.DataFrame]:
+    """Return the frames that rest on one row's cells."""
     tolerance, target, level = settings.tolerance, settings.target, settings.level
-    counts, step = maps.counted(cells, opened.scale)
-    found = {
+    return {
         "bands": pd.DataFrame(bands.bands(cells, opened.scale, tolerance, target, level)),
         "inflation": pd.DataFrame(bands.inflation(opened, chosen, cells, level)),
         "recalibration": pd.DataFrame(maps.recalibration(cells, opened.scale, settings), columns=maps.COLUMNS),
-        "counts": counts,
+        "counts": maps.counted(cells, opened.scale),
         "reliability": maps.reliability(cells, opened.scale, level, settings.resamples, settings.seed),
     }
-    return found, step
 
 
 def corrected(

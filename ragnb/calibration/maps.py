@@ -114,13 +114,14 @@ def _band(
     return np.asarray(low), np.asarray(high)
 
 
-def counted(cells: Cells, scale: tuple[float, float]) -> tuple[pd.DataFrame, float]:
-    """Return judge × human cells with their counts, and the step to which scores were rounded, 0 for none."""
+def counted(cells: Cells, scale: tuple[float, float]) -> pd.DataFrame:
+    """Return judge × human cells and their counts; ``attrs["step"]`` is what scores were rounded to, or 0."""
     step = 0.0
     x, y = cells.x, cells.y
     if len(np.unique(np.column_stack([x, y]), axis=0)) > MOST_CELLS:
         step = (scale[1] - scale[0]) / 100
         x, y = (np.round((v - scale[0]) / step) * step + scale[0] for v in (x, y))
-    frame = pd.DataFrame({"judge_score": x, "human_score": y, "n": cells.counts})
-    frame["n"] = frame["n"].astype("int64")
-    return frame.groupby(["judge_score", "human_score"], as_index=False)[["n"]].sum(), step
+    frame = pd.DataFrame({"judge_score": x, "human_score": y, "n": cells.counts.astype(np.int64)})
+    frame = frame.groupby(["judge_score", "human_score"], as_index=False)[["n"]].sum()
+    frame.attrs["step"] = step
+    return frame

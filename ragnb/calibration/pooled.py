@@ -46,9 +46,7 @@ def pooled(ratings: Any, judged: Any, judge: str, asked: Asked) -> tuple[pd.Data
     there = found[0].table.columns
     groups = [name for name in asked.keys if name in there]
     keys = [name for name in dict.fromkeys((asked.item, asked.system, *groups)) if name in there]
-    taken = list(
-        dict.fromkeys([*keys, *([] if asked.cluster is None or asked.cluster not in there else [asked.cluster])])
-    )
+    taken = [name for name in dict.fromkeys((*keys, asked.cluster)) if name in there]
     if judged is not None:
         alone = replace(asked, human=())
         found.append(scores_of(judged, judge, alone, rows=True, needs=taken, where="judged: "))

@@ -137,7 +137,14 @@ def signed(value: float) -> str:
     return written if not np.isfinite(value) or float(written) == 0 else f"{'+' if value > 0 else '−'}{written}"
 
 
-def opening(verdicts: pd.DataFrame, tolerance: float, lang: str) -> tuple[str, ...]:
+def summary(verdicts: pd.DataFrame, tolerance: float, lang: str) -> dict[str, Any]:
+    """Return what a card says of all its rows: the worst verdict, their side verdicts and the sentences."""
+    sides = tuple(side for side in verdict.SIDES if any(side in found for found in verdicts["sides"]))
+    reasons = _opening(verdicts, tolerance, lang)
+    return {"verdict": verdict.worst(verdicts["verdict"].tolist()), "sides": sides, "reasons": reasons}
+
+
+def _opening(verdicts: pd.DataFrame, tolerance: float, lang: str) -> tuple[str, ...]:
     """Return the card's sentences: those of its row, or a count of verdicts and the row nearest to the target."""
     rows = verdicts.to_dict("records")
     if len(rows) == 1:

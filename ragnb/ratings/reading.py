@@ -9,7 +9,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place, unknown
 from ragnb.ratings.beside import beside, is_sheet, sheet
-from ragnb.ratings.tables import Table, tidy
+from ragnb.ratings.tables import NAMES, Table, tidy
 from ragnb.readers import langfuse, phoenix
 from ragnb.readers.cells import as_id
 from ragnb.readers.contract import case_cells
@@ -20,35 +20,11 @@ from ragnb.readers.raw import Raw
 
 RATING_ALIASES: Mapping[str, tuple[str, ...]] = {
     **{name: aliases for name, aliases in CASE_ALIASES.items() if name != "sample_id"},
-    "item_id": (
-        "item", "sample_id", "qid", "query_id", "record_id", "trace_id", "traceId", "span_id", "context.span_id",
-        "example_id", "id", "样本", "编号", "样本编号", "问题编号", "题号", "編號",
-    ),
-    "dimension": (
-        "criterion", "criteria", "aspect", "metric", "annotation_name", "assessment_name", "维度",
-        "评分维度", "指标",
-    ),
-    "judge": (
-        "judge_score", "judge_rating", "llm_judge", "llm_score", "llm_rating", "评审", "评审评分", "模型评分",
-    ),
-    "human": (
-        "human_score", "human_rating", "human_label", "human_mean", "expert_score", "人工", "人工评分", "人工打分",
-        "专家评分",
-    ),
-    "rater": (
-        "annotator", "rater_id", "annotator_id", "annotator_name", "worker_id", "reviewer", "评分人", "标注员",
-    ),
-    "score": ("rating", "value", "grade", "评分", "得分", "分数"),
-    "cluster": ("cluster_id", "conversation", "conversation_id"),
-    "inclusion_probability": ("inclusion_prob", "sampling_probability", "入样概率", "抽样概率"),
-}  # fmt: skip
+    **{name: tuple(aliases) for name, aliases in NAMES["columns"].items()},
+}
 """Canonical columns of ratings and what files call them."""
 
-_SIDES = {
-    **dict.fromkeys(("human", "annotation", "annotator"), "human"),
-    **dict.fromkeys(("llm", "llm_judge", "ai_judge", "judge", "eval", "evaluator", "model"), "judge"),
-    **dict.fromkeys(("code", "api", "auto", "automatic"), ""),
-}
+_SIDES: dict[str, str] = NAMES["sides"]
 """Who gave a score, in the words of tools; neither people nor a judge where it is empty."""
 
 RATING_LAYOUTS = {"langfuse": langfuse, "phoenix": phoenix}
