@@ -17,9 +17,6 @@ from ragnb.calibration import (
     corrected_difference,
     corrected_mean,
     corrected_ways,
-    label_budget,
-    labels_needed,
-    labels_text,
 )
 from ragnb.errors import RagnbError
 
@@ -350,19 +347,17 @@ def test_labels_needed_are_those_of_the_flags():
     few, _ = draw(14, n=300, m=0)
     kind = few.assign(judge=few["human"] + (np.arange(300) % 12 == 0) * 3.0, dimension="kind")
     wrong = few.assign(judge=6 - few["human"], dimension="wrong")
-    table = labels_needed(pd.concat([kind, wrong]), target=0.8).set_index("dimension")
+    how = {"scale": (1, 8), "resamples": 1}
+    table = calibrate(pd.concat([kind, wrong]), target=0.8, **how).labels_needed.set_index("dimension")
     for name, part in (("kind", kind), ("wrong", wrong)):
         want = stats.labels_needed(stats.within(part["judge"], part["human"]), part["cluster"], target=0.8)
         row = table.loc[name]
         assert (None if pd.isna(row["total"]) else row["total"], row["reason"]) == (want.total, want.reason)
-        assert row["text"] == labels_text(want, 300, 0.8)
     assert "will not help" in table.loc["wrong", "text"]
-    assert "无济于事" in labels_needed(wrong, lang="zh")["text"].item()
-    strict = labels_needed(kind, tolerance=0, target=0.6, level=0.99, power=0.9).iloc[0]
+    assert "无济于事" in calibrate(wrong, lang="zh", **how).labels_needed["text"].item()
+    strict = calibrate(kind, tolerance=0, target=0.6, level=0.99, **how).labels_needed.iloc[0]
     flags = stats.within(kind["judge"], kind["human"], 0)
-    assert strict["total"] == stats.labels_needed(flags, kind["cluster"], target=0.6, alpha=0.01, power=0.9).total
-    with pytest.raises(RagnbError, match="no row has both"):
-        labels_needed(few.assign(human=np.nan))
+    assert strict["total"] == stats.labels_needed(flags, kind["cluster"], target=0.6, alpha=0.01).total
 
 
 def test_the_curve_reaches_80_percent_where_the_labels_needed_say():
@@ -394,17 +389,18 @@ def test_a_share_at_or_below_its_target_is_never_shown_by_more_labels():
 def test_the_budget_frame_is_the_curve_of_each_dimension():
     few, _ = draw(16, n=200, m=0)
     both = pd.concat([few.assign(dimension="x"), few.assign(dimension="y", judge=few["human"])])
-    table = label_budget(both, labels=[50, 100], tolerance=1, target=0.7, level=0.9)
-    assert table["dimension"].tolist() == ["x", "x", "y", "y"]
+    table = calibrate(both, target=0.7, level=0.9, resamples=1).budget
+    assert table["dimension"].unique().tolist() == ["x", "y"]
     curve = stats.label_budget(
-        stats.within(few["judge"], few["human"]), few["cluster"], target=0.7, alpha=0.1, level=0.9, sizes=[50, 100]
+        stats.within(few["judge"], few["human"]), few["cluster"], target=0.7, alpha=0.1, level=0.9
     )
     x = table[table["dimension"] == "x"]
+    assert x["labels"].tolist() == curve.labels.tolist()
     assert x["half_width"].to_numpy() == pytest.approx((curve.high - curve.low) / 2)
     assert x["probability"].to_numpy() == pytest.approx(curve.chance)
     assert x["cautious"].to_numpy() == pytest.approx(curve.cautious)
-    assert json.loads(table.to_json(orient="records"))[0]["labels"] == 50
-    assert len(label_budget(few)) > 30
+    assert json.loads(table.to_json(orient="records"))[0]["labels"] == 10
+    assert len(x) > 30
 
 
 WAYS = {
@@ -413,8 +409,8 @@ WAYS = {
         pd.concat([few.assign(system="a"), few.assign(system="b")]),
         judged=pd.concat([more.assign(system="a"), more.assign(system="b")]), baseline="a", **how,
     ),
-    "needed": lambda few, more, **how: labels_needed(few, **how),
-    "budget": lambda few, more, **how: label_budget(few, labels=[50], **how),
+    "needed": lambda few, more, **how: calibrate(few, resamples=1, **how).labels_needed,
+    "budget": lambda few, more, **how: calibrate(few, resamples=1, **how).budget,
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from ragnb.calibration.card import CalibrationCard
 from ragnb.calibration.cells import Cells, cells_of, fingerprint
 from ragnb.calibration.corrected import draw_text, not_random
 from ragnb.calibration.frames import corrected, frames_of, judged_rows
-from ragnb.calibration.labels import budget_curve, whole_labels
+from ragnb.calibration.labels import budget_curve
 from ragnb.calibration.measures import measure
 from ragnb.calibration.raters import PROBABILITY, Asked, Missing, Names, as_list
 from ragnb.calibration.ratings import Ratings, columns_of, group_columns, open_ratings
@@ -169,10 +169,9 @@ def _pieces(ratings: Any, judge: str, asked: Asked, judged: Any, settings: Setti
         flags = stats.within(cells.x, cells.y, settings.tolerance)
         needs = stats.labels_needed(flags, **cells.how, target=settings.target, alpha=1 - settings.level)
         text = words.labels(needs, row, settings)
-        frames["labels_needed"] = whole_labels([asdict(needs) | {"text": text}])
-        frames["budget"] = budget_curve(
-            flags, cells.cluster, settings.target, settings.level, counts=cells.counts, weights=cells.weights
-        )
+        whole = dict.fromkeys(("total", "more", "independent"), "Int64")
+        frames["labels_needed"] = pd.DataFrame([asdict(needs) | {"text": text}]).astype(whole)
+        frames["budget"] = budget_curve(flags, cells, settings)
         row["reasons"] = words.reasons(row, measured, frames, text, settings, opened.scale)
         for frame in frames.values():
             frame.insert(0, "dimension", head["dimension"])

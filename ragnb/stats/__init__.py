@@ -1,33 +1,13 @@
 """Arrays in, numbers out: the formulas, without frames, names or labels."""
 
-from ragnb.stats.agreement import (
-    best_constant,
-    chance_floor,
-    round_half_up,
-    within,
-    within_kappa,
-    within_share,
-)
+from ragnb.stats.agreement import best_constant, chance_floor, round_half_up, within, within_kappa, within_share
 from ragnb.stats.alpha import krippendorff_alpha
 from ragnb.stats.budget import LabelBudget, label_budget
-from ragnb.stats.closeness import (
-    Limits,
-    bias,
-    limits_of_agreement,
-    mae,
-    rmse,
-    slope_on_mean,
-)
+from ragnb.stats.closeness import Limits, bias, limits_of_agreement, mae, rmse, slope_on_mean
 from ragnb.stats.concordance import concordance, icc, quadratic_kappa
 from ragnb.stats.draw import DrawTest, draw_test
 from ragnb.stats.estimates import Estimate, clustered_mean, jackknife
-from ragnb.stats.means import (
-    jackknife_se,
-    kish,
-    mean_interval,
-    t_quantile,
-    wilson,
-)
+from ragnb.stats.means import jackknife_se, kish, mean_interval, t_quantile, wilson
 from ragnb.stats.power import (
     LabelsNeeded,
     anova_icc,
