@@ -45,17 +45,12 @@ def corrected(
     system = opened.keys.get("system")
     if system is not None and len(np.unique(system.codes[chosen])) > 1:
         for code, name in enumerate(system.names):
-            known = more is not None and "system" in more
-            inside = more[more["system"].map(nfc) == name] if more is not None and known else None
-            parts.append((name, chosen & (system.codes == code), inside))
-    found, draws = [], []
-    for name, rows, extra in parts:
-        if (rows & opened.both).any():
-            ways, draw = _ways(opened, rows, extra, settings)
-            found.append(ways.assign(system=name))
-            draws.append(draw)
-    frame = pd.concat(found, ignore_index=True)
-    return frame[["system", *(name for name in frame.columns if name != "system")]], draws[0]
+            known = None if more is None or "system" not in more else more[more["system"].map(nfc) == name]
+            parts.append((name, chosen & (system.codes == code), known))
+    found = [(n, *_ways(opened, rows, extra, settings)) for n, rows, extra in parts if (rows & opened.both).any()]
+    for name, ways, _ in found:
+        ways.insert(0, "system", name)
+    return pd.concat([ways for _, ways, _ in found], ignore_index=True), found[0][2]
 
 
 def _ways(

@@ -172,18 +172,11 @@ def recalibrate(
         predicted[held] = fit_map(x[~held], y[~held], kind, counts=c[~held])(x[held])
         fixed[held] = _median(y[~held], c[~held])
     how: dict[str, Any] = {"weights": t.weights, "counts": c, "level": level}
-    errors = [mae(scores, y, code, **how) for scores in (predicted, x, fixed)]
-    shares = [within_share(scores, y, code, tolerance=tolerance, **how) for scores in (predicted, x, fixed)]
-    return Recalibration(
-        kind=kind,
-        predicted=predicted,
-        mae=errors[0],
-        within=shares[0],
-        bias=clustered_mean(predicted - y, code, **how),
-        raw_mae=errors[1],
-        raw_within=shares[1],
-        constant_mae=errors[2],
-        constant_within=shares[2],
-        gain=clustered_mean(np.abs(x - y) - np.abs(predicted - y), code, **how),
-        helps=errors[0].value < min(errors[1].value, errors[2].value),
-    )
+    found = {}
+    for name, scores in (("", predicted), ("raw_", x), ("constant_", fixed)):
+        found[f"{name}mae"] = mae(scores, y, code, **how)
+        found[f"{name}within"] = within_share(scores, y, code, tolerance=tolerance, **how)
+    found["bias"] = clustered_mean(predicted - y, code, **how)
+    found["gain"] = clustered_mean(np.abs(x - y) - np.abs(predicted - y), code, **how)
+    helps = found["mae"].value < min(found["raw_mae"].value, found["constant_mae"].value)
+    return Recalibration(kind=kind, predicted=predicted, helps=helps, **found)
