@@ -120,7 +120,7 @@ def _card(
             said = piece.row["reasons"]
             piece.row["reasons"] = (*said[:2], draw_text(piece.row, settings.lang), *said[2:])
     parts = {key: [piece.frames[key] for piece in pieces] for key in FRAMES}
-    frames = {key: pd.concat(found, ignore_index=True) for key, found in parts.items()}
+    frames: dict[str, Any] = {key: pd.concat(found, ignore_index=True) for key, found in parts.items()}
     frames["counts"].attrs["step"] = max(found.attrs["step"] for found in parts["counts"])
     verdicts = pd.DataFrame([piece.row for piece in pieces])
     table = pd.DataFrame([piece.numbers for piece in pieces])

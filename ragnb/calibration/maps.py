@@ -30,10 +30,8 @@ def recalibration(cells: Cells, scale: tuple[float, float], settings: Settings) 
     how: dict[str, Any] = {**own.how, "tolerance": tolerance}
     found = {k: stats.recalibrate(own.x, own.y, kind=k, level=level, **how) for k in ("linear", "isotonic")}
     line = found["linear"]
-    rows = [
-        _map("raw", line.raw_mae, line.raw_within),
-        _map("constant", line.constant_mae, line.constant_within),
-    ]
+    rows = [_map("raw", line.raw_mae, line.raw_within)]
+    rows += [_map("constant", line.constant_mae, line.constant_within)]
     for kind, part in found.items():
         low = stats.within_share(part.predicted, own.y, level=2 * level - 1, **how).low
         passes = part.helps and low >= target and part.within.value > part.constant_within.value
@@ -58,16 +56,14 @@ def reliability(cells: Cells, scale: tuple[float, float], level: float, resample
         part = cells.where(place == k)
         found = stats.clustered_mean(part.y, **part.how, ends=scale, level=level)
         score = float(np.average(part.x, weights=part.sums["counts"]))
-        rows.append(
-            {"judge_score": score, "human": found.value, "low": found.low, "high": found.high, "n": found.n}
-            | {"n_clusters": found.n_clusters}
-        )
-    frame = pd.DataFrame(rows)
+        rows.append((score, found.value, found.low, found.high, found.n, found.n_clusters))
+    frame = pd.DataFrame(rows, columns=["judge_score", "human", "low", "high", "n", "n_clusters"])
+    human = frame["human"].to_numpy()
     weights = np.bincount(place, weights=cells.sums["counts"]).astype(float)
-    frame.insert(4, "isotonic", rising(frame["human"].to_numpy()[None, :], weights)[0])
-    low, high = _band(cells, place, frame["human"].to_numpy(), weights, level, resamples, seed)
-    frame.insert(5, "isotonic_low", low)
-    frame.insert(6, "isotonic_high", high)
+    low, high = _band(cells, place, human, weights, level, resamples, seed)
+    curves = {"isotonic": rising(human[None, :], weights)[0], "isotonic_low": low, "isotonic_high": high}
+    for at, (name, curve) in enumerate(curves.items(), 4):
+        frame.insert(at, name, curve)
     return frame
 
 
@@ -105,8 +101,8 @@ def _band(
         return np.full(k, np.nan), np.full(k, np.nan)
     key = own.cluster * k + own.group
     rows = own.sums["counts"]
-    size = np.bincount(key, weights=rows, minlength=units * k).reshape(units, k).astype(float)
-    sums = np.bincount(key, weights=rows * own.y, minlength=units * k).reshape(units, k).astype(float)
+    parts = (np.bincount(key, w, minlength=units * k) for w in (rows, rows * own.y))
+    size, sums = (part.reshape(units, k).astype(float) for part in parts)
     one = np.ones(units, dtype=np.int64)
     means = stats.resampled_means(one, size, sums, np.zeros_like(size), resamples=resamples, seed=seed)
     curves = rising(np.where(np.isnan(means), human, means), weights)

@@ -98,7 +98,7 @@ def _order(
     if system is not None:
         grouped = cells_of(ratings, chosen & (system.codes >= 0), system.codes)
         parts["_system"] = grouped, grouped.group
-    row = {}
+    row: dict[str, Estimate] = {}
     for kind in ("pearson", "spearman", "kendall"):
         row |= dict.fromkeys((kind, f"{kind}_within", f"{kind}_system"), NONE)
         for name, (part, within) in parts.items():

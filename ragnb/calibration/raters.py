@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count, takewhile
 
 import numpy as np
 import numpy.typing as npt
@@ -54,9 +55,7 @@ def raters_of(columns: Sequence[str], human: Names) -> list[str]:
     """
     if not isinstance(human, str):
         return list(human) if len(human) > 1 else []
-    found: list[str] = []
-    while f"{human}{len(found) + 1}" in columns:
-        found.append(f"{human}{len(found) + 1}")
+    found = list(takewhile(columns.__contains__, (f"{human}{k}" for k in count(1))))
     return found if len(found) > 1 else []
 
 

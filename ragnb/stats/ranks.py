@@ -14,8 +14,6 @@ from ragnb.stats.estimates import NONE, Codes, Counts, Estimate, Labels, Values,
 from ragnb.stats.means import Array
 from ragnb.stats.tally import Tally, tallied
 
-KINDS = ("pearson", "spearman", "kendall")
-
 
 def _split(group: Codes, values: Array, of: Array) -> tuple[Array, Array, Array]:
     """Σ of_k over the rows k of i's group with v_k < v_i, with v_k = v_i, with v_k > v_i, in O(n log n)."""
@@ -166,7 +164,7 @@ def correlation(
     1.0
     """
     if kind not in _PARTS:
-        raise unknown("kind", kind, KINDS)
+        raise unknown("kind", kind, tuple(_PARTS))
     t = tallied(judge, human, clusters, counts, within)
     x, y = (t.x, t.y) if digits is None else (np.round(t.x, digits), np.round(t.y, digits))
     group = t.group
