@@ -126,8 +126,25 @@ def at_hand(d: Drawn) -> Ends:
 
 def familiar_humans(d: Drawn) -> Ends:
     g = len(np.unique(d.of))
-    se = stats.familiar_cluster_se(d.y, d.of) if g > 1 else np.nan
+    sums = np.bincount(np.unique(d.of, return_inverse=True)[1], weights=d.y - d.y.mean())
+    se = float(np.sqrt(g / (g - 1) * np.sum(sums**2))) / len(d.y) if g > 1 else np.nan
     return t_interval(float(d.y.mean()), se, g - 1, 0.95)
+
+
+def familiar(d: Drawn, *, clustered: bool = True) -> stats.Corrected:
+    """Return the corrected mean with its familiar interval: the sandwich by cluster, λ taken as known."""
+    y, f, more, n, m = d.y, d.f, d.more, len(d.y), len(d.more)
+    spread = float(np.concatenate([f, more]).var(ddof=1))
+    cov = float(np.mean((y - y.mean()) * (f - f.mean())))
+    lam = float(np.clip(cov / ((1 + n / m) * spread), 0.0, 1.0)) if spread > 0 else 0.0
+    error, of = y - lam * f, np.concatenate([d.of, d.of_more]) if clustered else np.arange(n + m)
+    parts = np.concatenate([(error - error.mean()) / n, lam * (more - more.mean()) / m])
+    if lam == 0:  # rows that the estimate does not use are no clusters of it
+        parts, of = parts[:n], of[:n]
+    sums = np.bincount(np.unique(of, return_inverse=True)[1], weights=parts)
+    g, value = len(sums), float(y.mean()) + lam * float(more.mean() - f.mean())
+    se = float(np.sqrt(g / (g - 1) * np.sum(sums**2))) if g > 1 else np.nan
+    return stats.Corrected(value, *t_interval(value, se, g - 1, 0.95), se, lam, n, m, g)
 
 
 def judge_alone(d: Drawn) -> Ends:
@@ -137,7 +154,7 @@ def judge_alone(d: Drawn) -> Ends:
 
 def contributions(d: Drawn) -> tuple[stats.Corrected, np.ndarray, np.ndarray]:
     """Return the familiar estimate, the sums of its linear contributions by cluster, and each one's leverage."""
-    found = stats.ppi_mean(*d.rows)
+    found = familiar(d)
     e = d.y - found.weight * d.f
     code = np.unique(np.concatenate([d.of, d.of_more]), return_inverse=True)[1]
     parts = np.concatenate([(e - e.mean()) / len(e), found.weight * (d.more - d.more.mean()) / len(d.more)])
@@ -171,8 +188,8 @@ WAYS: dict[str, Callable[[Drawn], Ends]] = {
     "judge only": judge_alone,
     "humans, familiar": familiar_humans,
     "humans": lambda d: ends_of(stats.clustered_mean(d.y, d.of, ends=d.scale)),
-    "i.i.d.": lambda d: ends_of(stats.ppi_mean(d.y, d.f, d.more)),
-    "familiar": lambda d: ends_of(stats.ppi_mean(*d.rows)),
+    "i.i.d.": lambda d: ends_of(familiar(d, clustered=False)),
+    "familiar": lambda d: ends_of(familiar(d)),
     "corrected": lambda d: ends_of(stats.ppi_jackknife(*d.rows, ends=d.scale)),
     "scale unknown": lambda d: ends_of(stats.ppi_jackknife(*d.rows, ends=at_hand(d))),
 }

@@ -1,9 +1,12 @@
-"""Ratings as hypothesis draws them, and the jackknife of any statistic by hand."""
+"""Ratings as hypothesis draws them, the jackknife of any statistic by hand, and the familiar standard errors."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 from hypothesis import strategies as st
+from scipy import stats as scipy_stats
 
 
 @st.composite
@@ -21,3 +24,30 @@ def by_hand(statistic, judge, human, cluster):
     keep = [cluster != g for g in np.unique(cluster)]
     without = np.array([statistic(judge[rows], human[rows]) for rows in keep])
     return value, np.sqrt((len(keep) - 1) / len(keep) * np.sum((without - value) ** 2))
+
+
+def familiar_se(values, clusters):
+    """The cluster-robust standard error of a mean, G/(G−1) Σu² / n²."""
+    x = np.asarray(values, dtype=float)
+    sums = np.bincount(np.unique(np.asarray(clusters), return_inverse=True)[1], weights=x - x.mean())
+    return np.sqrt(len(sums) / (len(sums) - 1) * np.sum(sums**2)) / len(x)
+
+
+def familiar_ppi(y, f, more, of, of_more, weight=None):
+    """The corrected mean written out as in its paper, row by row: value, sandwich's se, t-interval, λ."""
+    y, f, more = (np.asarray(part, dtype=float) for part in (y, f, more))
+    n, m = len(y), len(more)
+    lam = weight
+    if weight is None:
+        cov = np.mean((y - y.mean()) * (f - f.mean()))
+        lam = np.clip(cov / ((1 + n / m) * np.var([*f, *more], ddof=1)), 0, 1)
+    error = y - lam * f
+    sums = dict.fromkeys([*of, *of_more], 0.0)
+    for e, g in zip(error, of, strict=True):
+        sums[g] += (e - error.mean()) / n
+    for b, g in zip(more, of_more, strict=True):
+        sums[g] += lam * (b - more.mean()) / m
+    g = len(sums)
+    se = np.sqrt(g / (g - 1) * sum(s**2 for s in sums.values()))
+    value, half = y.mean() + lam * (more.mean() - f.mean()), scipy_stats.t.ppf(0.975, g - 1) * se
+    return SimpleNamespace(value=value, se=se, low=value - half, high=value + half, weight=lam, n_clusters=g)

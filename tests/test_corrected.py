@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jackknifed import familiar_ppi
 from scipy import stats as scipy_stats
 
 from ragnb import stats
@@ -16,9 +17,6 @@ from ragnb.calibration import (
     corrected_difference,
     corrected_mean,
     corrected_ways,
-    label_budget,
-    labels_needed,
-    labels_text,
 )
 from ragnb.errors import RagnbError
 
@@ -73,7 +71,7 @@ def test_the_interval_is_that_of_rows_taken_out_cluster_by_cluster(seed, weight)
     ends = stats.mean_interval(*map(np.array, (value, se, g_eff, 30.0)), (np.array(1.0), np.array(5.0)), level=0.9)
     bounded = stats.ppi_jackknife(*args, weight=weight, ends=SCALE, level=0.9)
     assert (bounded.low, bounded.high) == pytest.approx([float(end) for end in ends], rel=1e-9)
-    assert bounded.value == pytest.approx(stats.ppi_mean(*args, weight=weight).value)
+    assert bounded.value == pytest.approx(familiar_ppi(*args, weight=weight).value)
 
 
 @given(st.integers(0, 10_000))
@@ -111,7 +109,7 @@ def test_with_many_clusters_of_one_size_it_is_the_familiar_interval():
     truth = 3 + 0.5 * rng.normal(size=2000)[of] + rng.normal(size=10_000)
     judge, mine = truth + 0.4 + rng.normal(scale=0.6, size=10_000), np.arange(10_000) % 5 < 2
     args = truth[mine], judge[mine], judge[~mine], of[mine], of[~mine]
-    new, old = stats.ppi_jackknife(*args, ends=(-20, 30)), stats.ppi_mean(*args)
+    new, old = stats.ppi_jackknife(*args, ends=(-20, 30)), familiar_ppi(*args)
     assert new.value == pytest.approx(old.value)
     assert new.weight == pytest.approx(old.weight)
     assert new.se == pytest.approx(old.se, rel=2e-3)
@@ -134,7 +132,7 @@ def test_moving_and_stretching_the_scale_moves_and_stretches_the_result(seed, sh
 
 def test_the_interval_stays_on_the_scale_where_the_familiar_one_leaves_it():
     human, judge, more = [5, 5, 5, 5, 4, 5, 5, 5], [5, 5, 5, 5, 3, 5, 5, 5], [5] * 40
-    left = stats.ppi_mean(human, judge, more)
+    left = familiar_ppi(human, judge, more, range(8), range(8, 48))
     found = stats.ppi_jackknife(human, judge, more, ends=SCALE)
     assert left.high > 5 >= found.high
     assert found.low < found.value <= 5
@@ -142,7 +140,7 @@ def test_the_interval_stays_on_the_scale_where_the_familiar_one_leaves_it():
 
 def test_it_covers_at_its_level_where_the_familiar_interval_does_not():
     """Ten clusters of very different sizes, scores piled up at the top; the judge is half a point too kind."""
-    rng, draws, level = np.random.default_rng(3), 600, 0.95
+    rng, draws = np.random.default_rng(3), 600
     hits = dict.fromkeys(("familiar", "corrected"), 0)
     truth = np.clip(np.round(4.6 + rng.normal(size=400_000) * np.sqrt(1.2)), 1, 5).mean()
     for _ in range(draws):
@@ -152,8 +150,8 @@ def test_it_covers_at_its_level_where_the_familiar_interval_does_not():
         human, mine = np.clip(np.round(y), 1, 5), rng.random(len(of)) < 0.3
         args = human[mine], judge[mine], judge[~mine], of[mine], of[~mine]
         for name, found in (
-            ("familiar", stats.ppi_mean(*args, level=level)),
-            ("corrected", stats.ppi_jackknife(*args, ends=SCALE, level=level)),
+            ("familiar", familiar_ppi(*args)),
+            ("corrected", stats.ppi_jackknife(*args, ends=SCALE)),
         ):
             hits[name] += found.low <= truth <= found.high
     assert hits["familiar"] / draws < 0.92
@@ -349,19 +347,17 @@ def test_labels_needed_are_those_of_the_flags():
     few, _ = draw(14, n=300, m=0)
     kind = few.assign(judge=few["human"] + (np.arange(300) % 12 == 0) * 3.0, dimension="kind")
     wrong = few.assign(judge=6 - few["human"], dimension="wrong")
-    table = labels_needed(pd.concat([kind, wrong]), target=0.8).set_index("dimension")
+    how = {"scale": (1, 8), "resamples": 1}
+    table = calibrate(pd.concat([kind, wrong]), target=0.8, **how).labels_needed.set_index("dimension")
     for name, part in (("kind", kind), ("wrong", wrong)):
         want = stats.labels_needed(stats.within(part["judge"], part["human"]), part["cluster"], target=0.8)
         row = table.loc[name]
         assert (None if pd.isna(row["total"]) else row["total"], row["reason"]) == (want.total, want.reason)
-        assert row["text"] == labels_text(want, 300, 0.8)
     assert "will not help" in table.loc["wrong", "text"]
-    assert "无济于事" in labels_needed(wrong, lang="zh")["text"].item()
-    strict = labels_needed(kind, tolerance=0, target=0.6, level=0.99, power=0.9).iloc[0]
+    assert "无济于事" in calibrate(wrong, lang="zh", **how).labels_needed["text"].item()
+    strict = calibrate(kind, tolerance=0, target=0.6, level=0.99, **how).labels_needed.iloc[0]
     flags = stats.within(kind["judge"], kind["human"], 0)
-    assert strict["total"] == stats.labels_needed(flags, kind["cluster"], target=0.6, alpha=0.01, power=0.9).total
-    with pytest.raises(RagnbError, match="no row has both"):
-        labels_needed(few.assign(human=np.nan))
+    assert strict["total"] == stats.labels_needed(flags, kind["cluster"], target=0.6, alpha=0.01).total
 
 
 def test_the_curve_reaches_80_percent_where_the_labels_needed_say():
@@ -393,17 +389,18 @@ def test_a_share_at_or_below_its_target_is_never_shown_by_more_labels():
 def test_the_budget_frame_is_the_curve_of_each_dimension():
     few, _ = draw(16, n=200, m=0)
     both = pd.concat([few.assign(dimension="x"), few.assign(dimension="y", judge=few["human"])])
-    table = label_budget(both, labels=[50, 100], tolerance=1, target=0.7, level=0.9)
-    assert table["dimension"].tolist() == ["x", "x", "y", "y"]
+    table = calibrate(both, target=0.7, level=0.9, resamples=1).budget
+    assert table["dimension"].unique().tolist() == ["x", "y"]
     curve = stats.label_budget(
-        stats.within(few["judge"], few["human"]), few["cluster"], target=0.7, alpha=0.1, level=0.9, sizes=[50, 100]
+        stats.within(few["judge"], few["human"]), few["cluster"], target=0.7, alpha=0.1, level=0.9
     )
     x = table[table["dimension"] == "x"]
+    assert x["labels"].tolist() == curve.labels.tolist()
     assert x["half_width"].to_numpy() == pytest.approx((curve.high - curve.low) / 2)
     assert x["probability"].to_numpy() == pytest.approx(curve.chance)
     assert x["cautious"].to_numpy() == pytest.approx(curve.cautious)
-    assert json.loads(table.to_json(orient="records"))[0]["labels"] == 50
-    assert len(label_budget(few)) > 30
+    assert json.loads(table.to_json(orient="records"))[0]["labels"] == 10
+    assert len(x) > 30
 
 
 WAYS = {
@@ -412,8 +409,8 @@ WAYS = {
         pd.concat([few.assign(system="a"), few.assign(system="b")]),
         judged=pd.concat([more.assign(system="a"), more.assign(system="b")]), baseline="a", **how,
     ),
-    "needed": lambda few, more, **how: labels_needed(few, **how),
-    "budget": lambda few, more, **how: label_budget(few, labels=[50], **how),
+    "needed": lambda few, more, **how: calibrate(few, resamples=1, **how).labels_needed,
+    "budget": lambda few, more, **how: calibrate(few, resamples=1, **how).budget,
 }  # fmt: skip
 
 

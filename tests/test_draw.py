@@ -15,8 +15,6 @@ from ragnb.calibration import (
     calibrate,
     corrected_difference,
     corrected_mean,
-    label_budget,
-    labels_needed,
 )
 from ragnb.errors import RagnbError
 
@@ -217,6 +215,7 @@ def test_a_weight_of_two_is_the_share_of_two_rows():
         np.testing.assert_allclose(left, right)
     assert one.labels_needed["seen"].item() == pytest.approx(two.labels_needed["seen"].item())
     assert one.budget["share"].iloc[0] == pytest.approx(two.budget["share"].iloc[0])
+    assert one.labels_needed["seen"].item() == pytest.approx(one.table["within"].item())
     assert one.labels_needed["deff"].item() != two.labels_needed["deff"].item()
 
 
@@ -240,14 +239,6 @@ def test_engines_weigh_as_pandas_does(engine, clustered):
     one, two = (calibrate(part, scale=(1, 5), resamples=20) for part in (table, engine(table)))
     for name in ("table", "verdicts", "bands", "recalibration", "reliability", "corrected"):
         pd.testing.assert_frame_equal(getattr(one, name), getattr(two, name), check_dtype=False, rtol=1e-9)
-
-
-def test_weights_serve_labels_needed_and_budgets():
-    low = toward_low(answers(n=300))
-    table = labelled(answers(n=300), low).assign(**{CHANCE: low}).dropna()
-    want = agreement(table, scale=(1, 5))["within"].item()
-    assert labels_needed(table)["seen"].item() == pytest.approx(want)
-    assert label_budget(table)["share"].iloc[0] == pytest.approx(want)
 
 
 @pytest.mark.parametrize("value", [0.0, 1.5, -0.1, np.nan])
@@ -360,7 +351,7 @@ def test_ratings_keep_a_recorded_chance_whatever_its_name():
 RATED = {
     "rn.calibrate": rn.calibrate, "rn.agreement": rn.agreement, "rn.corrected_mean": rn.corrected_mean,
     "corrected_difference": lambda path: corrected_difference(path, baseline="a"),
-    "labels_needed": labels_needed, "label_budget": label_budget, "check_golden": ratings.check_golden,
+    "check_golden": ratings.check_golden,
     "unrated": lambda path: ratings.unrated(answers(), path),
     "judged": lambda path: rn.corrected_mean(answers(), judged=path),
     "judged of a card": lambda path: rn.calibrate(answers(), judged=path),
@@ -384,7 +375,7 @@ def test_ratings_in_place_of_scores_name_what_takes_them(function):
 @pytest.mark.parametrize(
     "function",
     [rn.agreement, rn.calibrate, rn.corrected_mean, rn.read_ratings, ratings.draw_labels, ratings.read_judged,
-     ratings.check_golden, calibration.corrected_difference, calibration.labels_needed, calibration.label_budget],
+     ratings.check_golden, calibration.corrected_difference],
 )  # fmt: skip
 def test_the_frame_comes_first_and_all_else_by_keyword(function):
     first, *rest = inspect.signature(function).parameters.values()

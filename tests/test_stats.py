@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jackknifed import familiar_se
 from scipy import stats as scipy_stats
 from statsmodels.stats.proportion import proportion_confint
 
@@ -46,7 +47,7 @@ def test_jackknife_is_the_familiar_form_when_clusters_are_alike(values, groups):
     u = np.bincount(codes, weights=x - x.mean())
     inflated = np.sum((u / (1 - 1 / groups)) ** 2)
     got = stats.jackknife_se(np.array(float(len(x))), np.array(float(groups)), np.array(inflated))
-    assert float(got) == pytest.approx(stats.familiar_cluster_se(x, codes), abs=1e-12)
+    assert float(got) == pytest.approx(familiar_se(x, codes), abs=1e-12)
 
 
 def test_one_cluster_has_no_standard_error():

@@ -16,7 +16,6 @@ TAKES_COUNTS = {
     "mae": lambda j, h, g, **k: stats.mae(j, h, g, scale=(1, 5), **k),
     "rmse": lambda j, h, g, **k: stats.rmse(j, h, g, **k),
     "slope_on_mean": lambda j, h, g, **k: stats.slope_on_mean(j, h, g, **k),
-    "slope_on_human": lambda j, h, g, **k: stats.slope_on_human(j, h, g, **k),
     "limit": lambda j, h, g, **k: stats.limits_of_agreement(j, h, g, **k).low,
     "sd": lambda j, h, g, **k: stats.limits_of_agreement(j, h, g, **k).sd,
     "outside": lambda j, h, g, **k: stats.limits_of_agreement(j, h, g, **k).outside,
@@ -24,7 +23,7 @@ TAKES_COUNTS = {
     "quadratic_kappa": lambda j, h, g, **k: stats.quadratic_kappa(j, h, (1, 5), g, **k),
     **{
         form: lambda j, h, g, form=form, **k: stats.icc(np.stack([j, h], axis=1), g, **k)[form]
-        for form in ("ICC(1)", "ICC(A,1)", "ICC(C,1)", "ICC(A,k)")
+        for form in ("ICC(A,1)", "ICC(C,1)")
     },
     **{
         f"{kind} {where}": lambda j, h, g, kind=kind, where=where, **k: stats.correlation(

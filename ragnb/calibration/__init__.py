@@ -7,17 +7,6 @@ stands beside chance, the best constant judge and the humans' own ceiling, with 
 from ragnb.calibration.card import CalibrationCard
 from ragnb.calibration.corrected import corrected_difference, corrected_mean, corrected_ways
 from ragnb.calibration.deciding import calibrate
-from ragnb.calibration.labels import label_budget, labels_needed, labels_text
 from ragnb.calibration.table import agreement
 
-__all__ = [
-    "CalibrationCard",
-    "agreement",
-    "calibrate",
-    "corrected_difference",
-    "corrected_mean",
-    "corrected_ways",
-    "label_budget",
-    "labels_needed",
-    "labels_text",
-]
+__all__ = ["CalibrationCard", "agreement", "calibrate", "corrected_difference", "corrected_mean", "corrected_ways"]

@@ -13,7 +13,7 @@ from ragnb.calibration.cells import Cells, cells_of, spread
 from ragnb.calibration.raters import Array
 from ragnb.calibration.ratings import Ratings
 from ragnb.stats import Estimate
-from ragnb.stats.estimates import sums_by
+from ragnb.stats.estimates import NONE, sums_by
 
 LEAST_CLUSTERS = 5
 WIDEST = 20  # a scale with more whole labels is cut into ten bands
@@ -39,7 +39,7 @@ def band_of(x: Array, scale: tuple[float, float]) -> tuple[npt.NDArray[np.int64]
     return code, {int(c): f"{low + c * step:g}–{low + (c + 1) * step:g}" for c in np.unique(code)}
 
 
-def decided(share: Estimate, target: float, level: float) -> tuple[str, float]:
+def decided(share: Estimate, target: float) -> tuple[str, float]:
     """Return TRUST, REJECT or NOT PROVEN for a share, and the one-sided p-value in the direction seen."""
     above = stats.p_above(share, target, share=True)
     if np.isnan(above):
@@ -57,13 +57,11 @@ def bands(
         part = cells.where(code == band)
         how: dict[str, Any] = {**part.how, "level": level}
         share = stats.within_share(part.x, part.y, tolerance=tolerance, **how)
-        toward, p = decided(share, target, level)
-        few = part.n_clusters < LEAST_CLUSTERS
+        toward, p = (TOO_FEW, np.nan) if part.n_clusters < LEAST_CLUSTERS else decided(share, target)
         row = {"band": name, "start": float(part.x.min()), "end": float(part.x.max())}
         row |= {"share": share.value, "low": share.low, "high": share.high}
         row |= spread("bias", stats.bias(part.x, part.y, **how))
-        row |= {"n": part.n, "n_clusters": part.n_clusters}
-        rows.append(row | {"p": np.nan if few else p, "verdict": TOO_FEW if few else toward})
+        rows.append(row | {"n": part.n, "n_clusters": part.n_clusters, "p": p, "verdict": toward})
     for row, p in zip(rows, stats.holm([row["p"] for row in rows]), strict=True):
         proven = row["verdict"] == TOO_FEW or p <= 1 - level
         row |= {"p": float(p), "verdict": row["verdict"] if proven else "NOT PROVEN"}
@@ -73,7 +71,7 @@ def bands(
 def inflation(ratings: Ratings, chosen: npt.NDArray[np.bool_], cells: Cells, level: float) -> list[dict[str, Any]]:
     """Return a row a group: the bias in it, its interval, and how far it lies from the bias elsewhere."""
     whole = stats.bias(cells.x, cells.y, **cells.how, level=level)
-    rows = [_biased("overall", "", whole, (np.nan, np.nan, np.nan))]
+    rows = [_biased("overall", "", whole, NONE)]
     for kind, codes, names in _groupings(ratings, chosen):
         split = cells_of(ratings, chosen & (codes >= 0), codes)
         groups = np.unique(split.group)
@@ -83,22 +81,21 @@ def inflation(ratings: Ratings, chosen: npt.NDArray[np.bool_], cells: Cells, lev
             part = split.where(split.group == group)
             found = stats.bias(part.x, part.y, **part.how, level=level)
             rows.append(_biased(kind, names[group], found, _beside(split, split.group == group, level)))
-    kinds = [row["kind"] for row in rows]
-    for kind in dict.fromkeys(kinds):
+    for kind in dict.fromkeys(row["kind"] for row in rows):
         own = [row for row in rows if row["kind"] == kind]
         for row, p in zip(own, stats.holm([row["p"] for row in own]), strict=True):
             row |= {"p": float(p), "inflated": bool(row["value"] > 0 and p <= 1 - level)}
     return rows
 
 
-def _biased(kind: str, group: str, found: Estimate, rest: tuple[float, float, float]) -> dict[str, Any]:
+def _biased(kind: str, group: str, found: Estimate, rest: Estimate) -> dict[str, Any]:
     one_sided = stats.p_above(found, 0.0)
     row = {"kind": kind, "group": group, "value": found.value, "low": found.low, "high": found.high}
-    row |= dict(zip(("beside", "beside_low", "beside_high"), rest, strict=True))
+    row |= spread("beside", rest)
     return row | {"p": 2 * min(one_sided, 1 - one_sided), "n": found.n, "n_clusters": found.n_clusters}
 
 
-def _beside(cells: Cells, inside: npt.NDArray[np.bool_], level: float) -> tuple[float, float, float]:
+def _beside(cells: Cells, inside: npt.NDArray[np.bool_], level: float) -> Estimate:
     """The bias in the group less the bias outside it, by the jackknife over clusters."""
     gap = cells.x - cells.y
     parts = cells.weights[:, None] * np.column_stack([inside, inside * gap, ~inside, ~inside * gap])
@@ -111,8 +108,7 @@ def _beside(cells: Cells, inside: npt.NDArray[np.bool_], level: float) -> tuple[
     def gap_of_means(s: Array) -> Array:
         return np.asarray(s[..., 1] / s[..., 0] - s[..., 3] / s[..., 2])
 
-    found = stats.jackknife(gap_of_means, sums, sums[:, 0] + sums[:, 2], times=times, level=level)
-    return found.value, found.low, found.high
+    return stats.jackknife(gap_of_means, sums, sums[:, 0] + sums[:, 2], times=times, level=level)
 
 
 def _groupings(

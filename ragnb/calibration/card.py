@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from ragnb.errors import unknown
@@ -125,8 +124,7 @@ class CalibrationCard:
         >>> calibrate(rows, scale=(1, 5)).only(dimension="x").verdicts["dimension"].tolist()
         ['x']
         """
-        from ragnb.calibration.verdict import SIDES, worst
-        from ragnb.calibration.words import opening
+        from ragnb.calibration.words import summary
 
         wanted = {name: value for name, value in (("judge", judge), ("dimension", dimension)) if value is not None}
         for name, value in wanted.items():
@@ -135,14 +133,9 @@ class CalibrationCard:
         frames: dict[str, Any] = {}
         for name, frame in vars(self).items():
             if isinstance(frame, pd.DataFrame) and name != "notes":
-                chosen = np.ones(len(frame), dtype=bool)
-                for column, value in wanted.items():
-                    chosen &= (frame[column] == value).to_numpy()
+                chosen = (frame[list(wanted)] == pd.Series(wanted)).all(axis=1)
                 frames[name] = frame[chosen].reset_index(drop=True)
-        rows = frames["verdicts"]
-        sides = tuple(side for side in SIDES if any(side in found for found in rows["sides"]))
-        words = opening(rows, self.tolerance, self.lang)
-        return replace(self, verdict=worst(rows["verdict"].tolist()), sides=sides, reasons=words, **frames)
+        return replace(self, **summary(frames["verdicts"], self.tolerance, self.lang), **frames)
 
     def _repr_html_(self) -> str:
         from ragnb.calibration.sheet import to_html

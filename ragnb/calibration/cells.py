@@ -52,12 +52,9 @@ class Cells:
         """How many clusters they come from."""
         return self.n if self.cluster is None else len(np.unique(self.cluster))
 
-    def where(self, chosen: npt.NDArray[np.bool_]) -> Cells:
-        """Return some of the cells."""
-        cluster = None if self.cluster is None else self.cluster[chosen]
-        return Cells(
-            self.x[chosen], self.y[chosen], cluster, self.counts[chosen], self.group[chosen], self.weights[chosen]
-        )
+    def where(self, chosen: Any) -> Cells:
+        """Return some of the cells, by flags or by places."""
+        return replace(self, **{name: part[chosen] for name, part in vars(self).items() if part is not None})
 
 
 def cells_of(ratings: Ratings, chosen: npt.NDArray[np.bool_], group: Codes | None = None) -> Cells:
@@ -72,35 +69,25 @@ def cells_of(ratings: Ratings, chosen: npt.NDArray[np.bool_], group: Codes | Non
     [1.0, 2.0]
     """
     rows = np.flatnonzero(chosen & ratings.both)
-    counts = ratings.counts[rows]
-    (jx, xs), (jy, ys), (jw, ws) = ratings.coded
-    parts = [jx[rows], jy[rows], jw[rows]]
-    sizes = [len(xs), len(ys), len(ws)]
+    counts, parts = ratings.counts[rows], [(codes[rows], size) for codes, size in ratings.coded]
     for codes in (ratings.cluster, group):
         own = np.zeros(len(rows), dtype=np.int64) if codes is None else codes[rows] - min(int(codes.min()), 0)
-        parts.append(own)
-        sizes.append(int(own.max(initial=0)) + 1)
-    key = np.zeros(len(rows), dtype=np.int64)
-    for part, size in zip(reversed(parts), reversed(sizes), strict=True):
-        key = key * max(size, 1) + part
-    space = int(np.prod([float(max(size, 1)) for size in sizes]))
+        parts.append((own, int(own.max(initial=0)) + 1))
+    key, space = np.zeros(len(rows), dtype=np.int64), 1.0
+    for own, size in parts:
+        key, space = key * max(size, 1) + own, space * max(size, 1)
     if space <= 4 * len(rows) + 4096:
         total = np.bincount(key, weights=counts, minlength=1)
-        cell = np.flatnonzero(total)
-        total = total[cell]
+        one = np.zeros(len(total), dtype=np.intp)
+        one[key] = np.arange(len(rows))  # any row of a cell shows what it holds
+        one, total = one[total > 0], total[total > 0]
     else:
-        cell, at = np.unique(key, return_inverse=True)
+        _, one, at = np.unique(key, return_index=True, return_inverse=True)
         total = np.bincount(at, weights=counts)
-    found = []
-    for size in sizes:
-        found.append(cell % max(size, 1))
-        cell = cell // max(size, 1)
-    x, y, w = (
-        values[code] if len(values) else np.zeros(0) for values, code in zip((xs, ys, ws), found, strict=False)
-    )
-    w, cluster, group = w * total.sum() / max(total @ w, 1e-300), found[3], found[4]
+    x, y, w = (values[rows[one]] for values in (ratings.x, ratings.y, ratings.weights))
+    w, cluster, group = w * total.sum() / max(total @ w, 1e-300), parts[3][0][one], parts[4][0][one]
     cells = Cells(x, y, None if ratings.cluster is None else cluster, total.astype(float), group, w)
-    return cells.where(np.lexsort((w, x, y, cluster, group)))  # type: ignore[arg-type]
+    return cells.where(np.lexsort((w, x, y, cluster, group)))
 
 
 def dealt(cells: Cells, seed: int) -> Cells:
@@ -119,12 +106,10 @@ def dealt(cells: Cells, seed: int) -> Cells:
     groups = int(min(DEALT, counts.sum()))
     if cells.n <= 50_000:
         at = np.repeat(np.arange(len(counts)), counts)
-        own = rng.permutation(len(at)) % groups
-        return Cells(cells.x[at], cells.y[at], own, np.ones(len(at)), cells.group[at], cells.weights[at])
+        return replace(cells.where(at), cluster=rng.permutation(len(at)) % groups, counts=np.ones(len(at)))
     drawn = rng.multinomial(counts, np.full(groups, 1 / groups))
     at, own = np.nonzero(drawn)
-    size = drawn[at, own].astype(float)
-    return Cells(cells.x[at], cells.y[at], own.astype(np.int64), size, cells.group[at], cells.weights[at])
+    return replace(cells.where(at), cluster=own.astype(np.int64), counts=drawn[at, own].astype(float))
 
 
 def fingerprint(parts: list[tuple[str, Cells]]) -> str:
@@ -132,9 +117,9 @@ def fingerprint(parts: list[tuple[str, Cells]]) -> str:
     digest = hashlib.sha256()
     for name, cells in parts:
         digest.update(name.encode())
-        columns = [cells.x, cells.y, np.zeros(0) if cells.cluster is None else cells.cluster, cells.counts]
-        for column in [*columns, cells.weights] if np.ptp(cells.weights) > 0 else columns:
-            digest.update(np.round(np.asarray(column, dtype="<f8"), 9).tobytes())
+        weights = cells.weights if np.ptp(cells.weights) > 0 else None
+        for column in (cells.x, cells.y, cells.cluster, cells.counts, weights):
+            digest.update(np.round(np.asarray([] if column is None else column, dtype="<f8"), 9).tobytes())
     return digest.hexdigest()
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb import stats
+from ragnb.calibration.cells import spread
 from ragnb.calibration.pooled import Scale, parts, pooled
 from ragnb.calibration.raters import Asked, Missing, Names
 from ragnb.errors import RagnbError, unknown
@@ -20,6 +21,9 @@ _FEW = 20
 WAYS = ("judge", "human", "corrected")
 DRAW = ("judge_labelled", "judge_rest", "draw_z", "draw_p")
 DRAW_LEVEL = 0.01
+_COLUMNS = [*_ESTIMATE, "se", "n", "n_judged", "n_clusters", "weight"]
+_COLUMNS += [f"{way}_{name}" for way in ("human", "judge") for name in _ESTIMATE]
+_COLUMNS += ["bias", "bias_low", "bias_high", *DRAW, "note"]
 
 
 def corrected_mean(
@@ -88,9 +92,7 @@ def corrected_mean(
     asked = Asked(human, by, scale, cluster, missing, item=item)
     table, groups = pooled(ratings, judged, judge, asked)
     _check(table, level)
-    rows = []
-    for head, part in parts(table, groups):
-        rows.append(head | _row(part, scale or _ends(part), level, lang))
+    rows = [head | _row(part, scale or _ends(part), level, lang) for head, part in parts(table, groups)]
     return _noted(rows, lang)
 
 
@@ -207,7 +209,7 @@ def _row(part: pd.DataFrame, ends: tuple[float, float], level: float, lang: str)
     counts = {"n": len(mine), "n_judged": len(more), "n_clusters": int(mine["cluster"].nunique())}
     unjudged = int((labelled & ~seen).sum())
     if len(mine) < 2:
-        return _ordered(counts | {"note": load(lang)("corrected.no_labels", n=len(mine))})
+        return counts | {"note": load(lang)("corrected.no_labels", n=len(mine))}
     judge, human = mine["judge"], mine["human"]
     how: dict[str, Any] = {"weights": mine["weight"], "level": level}
     found = stats.ppi_jackknife(human, judge, more["judge"], mine["cluster"], more["cluster"], ends=ends, **how)
@@ -219,28 +221,22 @@ def _row(part: pd.DataFrame, ends: tuple[float, float], level: float, lang: str)
     out = {"value": found.value, "low": found.low, "high": found.high, "se": found.se, "weight": found.weight}
     for way, estimate in (("judge", theirs), ("human", alone)):
         out |= {f"{way}_{name}": getattr(estimate, name) for name in _ESTIMATE}
-    out |= {"bias": bias.value, "bias_low": bias.low, "bias_high": bias.high}
+    out |= spread("bias", bias)
     if len(more) and np.ptp(mine["weight"]) == 0:
         drawn = stats.draw_test(judge, more["judge"], mine["cluster"], more["cluster"])
         out |= dict(zip(DRAW, (drawn.labelled, drawn.rest, drawn.z, drawn.p), strict=True))
-    counts["n_clusters"] = found.n_clusters
-    return _ordered(out | counts | {"note": _note(found, bias, mine["cluster"].nunique(), unjudged, lang)})
-
-
-def _ordered(row: dict[str, Any]) -> dict[str, Any]:
-    """The columns of a row in their order; nan for what it has not."""
-    sides = [f"{way}_{name}" for way in ("human", "judge") for name in _ESTIMATE]
-    names = [*_ESTIMATE, "se", "n", "n_judged", "n_clusters", "weight", *sides]
-    return {name: row.get(name, np.nan) for name in (*names, "bias", "bias_low", "bias_high", *DRAW, "note")}
+    note = _note(found, bias, counts["n_clusters"], unjudged, lang)
+    return out | counts | {"n_clusters": found.n_clusters, "note": note}
 
 
 def _noted(rows: list[dict[str, Any]], lang: str) -> pd.DataFrame:
     """Return the rows with Holm's p-values of their draws, those that do not look random told in their notes."""
-    for row, p in zip(rows, stats.holm([row["draw_p"] for row in rows]), strict=True):
+    for row, p in zip(rows, stats.holm([row.get("draw_p", np.nan) for row in rows]), strict=True):
         row["draw_p"] = float(p)
         if not_random(p):
             row["note"] = ("" if lang == "zh" else " ").join([row["note"], draw_text(row, lang)])
-    return pd.DataFrame(rows)
+    heads = [name for name in rows[0] if name not in _COLUMNS]
+    return pd.DataFrame(rows, columns=[*heads, *_COLUMNS])
 
 
 def not_random(p: float) -> bool:

@@ -15,10 +15,10 @@ from ragnb.calibration.card import CalibrationCard
 from ragnb.calibration.cells import Cells, cells_of, fingerprint
 from ragnb.calibration.corrected import draw_text, not_random
 from ragnb.calibration.frames import corrected, frames_of, judged_rows
-from ragnb.calibration.labels import budget_curve, whole_labels
+from ragnb.calibration.labels import budget_curve
 from ragnb.calibration.measures import measure
 from ragnb.calibration.raters import PROBABILITY, Asked, Missing, Names, as_list
-from ragnb.calibration.ratings import columns_of, group_columns, open_ratings
+from ragnb.calibration.ratings import Ratings, columns_of, group_columns, open_ratings
 from ragnb.calibration.table import ALL, blocks, check_tolerance
 from ragnb.calibration.verdict import Settings
 from ragnb.errors import RagnbError, unknown
@@ -35,10 +35,7 @@ class Piece:
     numbers: dict[str, Any]
     frames: dict[str, pd.DataFrame]
     cells: Cells
-    step: float
-    scale: tuple[float, float]
-    guessed: bool
-    clustered: bool
+    ratings: Ratings
 
 
 def calibrate(
@@ -120,26 +117,21 @@ def _card(
     for piece, p in zip(pieces, stats.holm([piece.row["draw_p"] for piece in pieces]), strict=True):
         piece.row["draw_p"] = float(p)
         if not_random(p):
-            first, second, *more = piece.row["reasons"]
-            piece.row["reasons"] = (first, second, draw_text(piece.row, settings.lang), *more)
+            said = piece.row["reasons"]
+            piece.row["reasons"] = (*said[:2], draw_text(piece.row, settings.lang), *said[2:])
     parts = {key: [piece.frames[key] for piece in pieces] for key in FRAMES}
-    frames = {key: pd.concat(found, ignore_index=True) for key, found in parts.items()}
-    frames["counts"].attrs["step"] = max(piece.step for piece in pieces)
+    frames: dict[str, Any] = {key: pd.concat(found, ignore_index=True) for key, found in parts.items()}
+    frames["counts"].attrs["step"] = max(found.attrs["step"] for found in parts["counts"])
     verdicts = pd.DataFrame([piece.row for piece in pieces])
     table = pd.DataFrame([piece.numbers for piece in pieces])
-    ends, guessed = pieces[0].scale, pieces[0].guessed
-    footer = _footer(about, pieces, recorded, settings)
-    if any(piece.scale != ends for piece in pieces):
-        ends = min(piece.scale[0] for piece in pieces), max(piece.scale[1] for piece in pieces)
-    table.attrs["scale"] = ends
+    lows, highs = zip(*(piece.ratings.scale for piece in pieces), strict=True)
+    table.attrs["scale"] = ends = min(lows), max(highs)
+    first, footer = pieces[0].ratings, _footer(about, pieces, recorded, settings)
     drawn, weighted = footer["drawn_at_random"], any(np.ptp(piece.cells.weights) > 0 for piece in pieces)
-    notes = words.notes(
-        table, verdicts, ends if guessed else None, pieces[0].clustered, drawn, weighted, settings.lang
-    )
+    guessed, clustered = ends if first.guessed else None, bool(first.cluster_names)
+    notes = words.notes(table, verdicts, guessed, clustered, drawn, weighted, settings.lang)
     return CalibrationCard(
-        verdict=verdict.worst(verdicts["verdict"].tolist()),
-        sides=tuple(side for side in verdict.SIDES if any(side in found for found in verdicts["sides"])),
-        reasons=words.opening(verdicts, settings.tolerance, settings.lang),
+        **words.summary(verdicts, settings.tolerance, settings.lang),
         verdicts=verdicts,
         table=table,
         **frames,
@@ -165,7 +157,7 @@ def _pieces(ratings: Any, judge: str, asked: Asked, judged: Any, settings: Setti
         if not cells.n:
             raise RagnbError(f"{head}: no row has both a judge's and a human's score; label some of its items")
         measured = head | measure(opened, chosen, settings.tolerance, settings.level)
-        frames, step = frames_of(opened, chosen, cells, settings)
+        frames = frames_of(opened, chosen, cells, settings)
         groups = frames["inflation"]
         row = head | verdict.verdict_row(cells, measured, groups, settings, opened.scale)
         if row["verdict"] == verdict.TRUST:  # then each of these biases is shown to be acceptable
@@ -177,16 +169,14 @@ def _pieces(ratings: Any, judge: str, asked: Asked, judged: Any, settings: Setti
         flags = stats.within(cells.x, cells.y, settings.tolerance)
         needs = stats.labels_needed(flags, **cells.how, target=settings.target, alpha=1 - settings.level)
         text = words.labels(needs, row, settings)
-        frames["labels_needed"] = whole_labels([asdict(needs) | {"text": text}])
-        frames["budget"] = budget_curve(
-            flags, cells.cluster, settings.target, settings.level, counts=cells.counts, weights=cells.weights
-        )
+        whole = dict.fromkeys(("total", "more", "independent"), "Int64")
+        frames["labels_needed"] = pd.DataFrame([asdict(needs) | {"text": text}]).astype(whole)
+        frames["budget"] = budget_curve(flags, cells, settings)
         row["reasons"] = words.reasons(row, measured, frames, text, settings, opened.scale)
         for frame in frames.values():
             frame.insert(0, "dimension", head["dimension"])
             frame.insert(0, "judge", judge)
-        clustered = bool(opened.cluster_names)
-        yield Piece(row, measured, frames, cells, step, opened.scale, opened.guessed, clustered)
+        yield Piece(row, measured, frames, cells, opened)
 
 
 def _check(settings: Settings, about: Mapping[str, Any] | None) -> None:

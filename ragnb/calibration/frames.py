@@ -22,18 +22,16 @@ from ragnb.weights import nfc
 
 def frames_of(
     opened: Ratings, chosen: npt.NDArray[np.bool_], cells: Cells, settings: Settings
-) -> tuple[dict[str, pd.DataFrame], float]:
-    """Return the frames that rest on one row's cells, and the step to which counted scores are rounded."""
+) -> dict[str, pd.DataFrame]:
+    """Return the frames that rest on one row's cells."""
     tolerance, target, level = settings.tolerance, settings.target, settings.level
-    counts, step = maps.counted(cells, opened.scale)
-    found = {
+    return {
         "bands": pd.DataFrame(bands.bands(cells, opened.scale, tolerance, target, level)),
         "inflation": pd.DataFrame(bands.inflation(opened, chosen, cells, level)),
         "recalibration": pd.DataFrame(maps.recalibration(cells, opened.scale, settings), columns=maps.COLUMNS),
-        "counts": counts,
+        "counts": maps.counted(cells, opened.scale),
         "reliability": maps.reliability(cells, opened.scale, level, settings.resamples, settings.seed),
     }
-    return found, step
 
 
 def corrected(
@@ -47,17 +45,12 @@ def corrected(
     system = opened.keys.get("system")
     if system is not None and len(np.unique(system.codes[chosen])) > 1:
         for code, name in enumerate(system.names):
-            known = more is not None and "system" in more
-            inside = more[more["system"].map(nfc) == name] if more is not None and known else None
-            parts.append((name, chosen & (system.codes == code), inside))
-    found, draws = [], []
-    for name, rows, extra in parts:
-        if (rows & opened.both).any():
-            ways, draw = _ways(opened, rows, extra, settings)
-            found.append(ways.assign(system=name))
-            draws.append(draw)
-    frame = pd.concat(found, ignore_index=True)
-    return frame[["system", *(name for name in frame.columns if name != "system")]], draws[0]
+            known = None if more is None or "system" not in more else more[more["system"].map(nfc) == name]
+            parts.append((name, chosen & (system.codes == code), known))
+    found = [(n, *_ways(opened, rows, extra, settings)) for n, rows, extra in parts if (rows & opened.both).any()]
+    for name, ways, _ in found:
+        ways.insert(0, "system", name)
+    return pd.concat([ways for _, ways, _ in found], ignore_index=True), found[0][2]
 
 
 def _ways(

@@ -30,10 +30,8 @@ def recalibration(cells: Cells, scale: tuple[float, float], settings: Settings) 
     how: dict[str, Any] = {**own.how, "tolerance": tolerance}
     found = {k: stats.recalibrate(own.x, own.y, kind=k, level=level, **how) for k in ("linear", "isotonic")}
     line = found["linear"]
-    rows = [
-        _map("raw", line.raw_mae, line.raw_within),
-        _map("constant", line.constant_mae, line.constant_within),
-    ]
+    rows = [_map("raw", line.raw_mae, line.raw_within)]
+    rows += [_map("constant", line.constant_mae, line.constant_within)]
     for kind, part in found.items():
         low = stats.within_share(part.predicted, own.y, level=2 * level - 1, **how).low
         passes = part.helps and low >= target and part.within.value > part.constant_within.value
@@ -58,16 +56,14 @@ def reliability(cells: Cells, scale: tuple[float, float], level: float, resample
         part = cells.where(place == k)
         found = stats.clustered_mean(part.y, **part.how, ends=scale, level=level)
         score = float(np.average(part.x, weights=part.sums["counts"]))
-        rows.append(
-            {"judge_score": score, "human": found.value, "low": found.low, "high": found.high, "n": found.n}
-            | {"n_clusters": found.n_clusters}
-        )
-    frame = pd.DataFrame(rows)
+        rows.append((score, found.value, found.low, found.high, found.n, found.n_clusters))
+    frame = pd.DataFrame(rows, columns=["judge_score", "human", "low", "high", "n", "n_clusters"])
+    human = frame["human"].to_numpy()
     weights = np.bincount(place, weights=cells.sums["counts"]).astype(float)
-    frame.insert(4, "isotonic", rising(frame["human"].to_numpy()[None, :], weights)[0])
-    low, high = _band(cells, place, frame["human"].to_numpy(), weights, level, resamples, seed)
-    frame.insert(5, "isotonic_low", low)
-    frame.insert(6, "isotonic_high", high)
+    low, high = _band(cells, place, human, weights, level, resamples, seed)
+    curves = {"isotonic": rising(human[None, :], weights)[0], "isotonic_low": low, "isotonic_high": high}
+    for at, (name, curve) in enumerate(curves.items(), 4):
+        frame.insert(at, name, curve)
     return frame
 
 
@@ -82,26 +78,16 @@ def _points(cells: Cells) -> Any:
 
 
 def rising(means: Array, weights: Array) -> Array:
-    """Return the weighted isotonic fit of each row: max over starts of min over ends of the mean between.
-
-    The min-max formula of isotonic regression (Barlow et al. 1972, theorem 1.4); exact, for few points.
+    """Return the weighted isotonic fit of each row.
 
     Examples
     --------
     >>> rising(np.array([[1.0, 3.0, 2.0]]), np.ones(3)).tolist()
     [[1.0, 2.5, 2.5]]
     """
-    k = means.shape[1]
-    zero = np.zeros((len(means), 1))
-    total = np.concatenate([zero, np.cumsum(means * weights, axis=1)], axis=1)
-    size = np.r_[0.0, np.cumsum(weights)]
-    start, stop = np.triu_indices(k)
-    between = np.full((len(means), k, k), np.inf)
-    between[:, start, stop] = (total[:, stop + 1] - total[:, start]) / (size[stop + 1] - size[start])
-    least = np.minimum.accumulate(between[:, :, ::-1], axis=2)[:, :, ::-1]
-    least[:, start, stop] = least[:, start, stop]
-    below = np.where(np.tri(k, dtype=bool).T[None], least, -np.inf)
-    return np.asarray(below.max(axis=1), dtype=float)
+    from scipy.optimize import isotonic_regression
+
+    return np.array([isotonic_regression(row, weights=weights).x for row in means])
 
 
 def _band(
@@ -115,8 +101,8 @@ def _band(
         return np.full(k, np.nan), np.full(k, np.nan)
     key = own.cluster * k + own.group
     rows = own.sums["counts"]
-    size = np.bincount(key, weights=rows, minlength=units * k).reshape(units, k).astype(float)
-    sums = np.bincount(key, weights=rows * own.y, minlength=units * k).reshape(units, k).astype(float)
+    parts = (np.bincount(key, w, minlength=units * k) for w in (rows, rows * own.y))
+    size, sums = (part.reshape(units, k).astype(float) for part in parts)
     one = np.ones(units, dtype=np.int64)
     means = stats.resampled_means(one, size, sums, np.zeros_like(size), resamples=resamples, seed=seed)
     curves = rising(np.where(np.isnan(means), human, means), weights)
@@ -124,13 +110,14 @@ def _band(
     return np.asarray(low), np.asarray(high)
 
 
-def counted(cells: Cells, scale: tuple[float, float]) -> tuple[pd.DataFrame, float]:
-    """Return judge × human cells with their counts, and the step to which scores were rounded, 0 for none."""
+def counted(cells: Cells, scale: tuple[float, float]) -> pd.DataFrame:
+    """Return judge × human cells and their counts; ``attrs["step"]`` is what scores were rounded to, or 0."""
     step = 0.0
     x, y = cells.x, cells.y
     if len(np.unique(np.column_stack([x, y]), axis=0)) > MOST_CELLS:
         step = (scale[1] - scale[0]) / 100
         x, y = (np.round((v - scale[0]) / step) * step + scale[0] for v in (x, y))
-    frame = pd.DataFrame({"judge_score": x, "human_score": y, "n": cells.counts})
-    frame["n"] = frame["n"].astype("int64")
-    return frame.groupby(["judge_score", "human_score"], as_index=False)[["n"]].sum(), step
+    frame = pd.DataFrame({"judge_score": x, "human_score": y, "n": cells.counts.astype(np.int64)})
+    frame = frame.groupby(["judge_score", "human_score"], as_index=False)[["n"]].sum()
+    frame.attrs["step"] = step
+    return frame

@@ -46,17 +46,13 @@ def pooled(ratings: Any, judged: Any, judge: str, asked: Asked) -> tuple[pd.Data
     there = found[0].table.columns
     groups = [name for name in asked.keys if name in there]
     keys = [name for name in dict.fromkeys((asked.item, asked.system, *groups)) if name in there]
-    taken = list(
-        dict.fromkeys([*keys, *([] if asked.cluster is None or asked.cluster not in there else [asked.cluster])])
-    )
+    taken = [name for name in dict.fromkeys((*keys, asked.cluster)) if name is not None and name in there]
     if judged is not None:
         alone = replace(asked, human=())
         found.append(scores_of(judged, judge, alone, rows=True, needs=taken, where="judged: "))
     parts = [part.table[taken].assign(judge=part.x, human=part.y, weight=part.weights) for part in found]
-    for part in parts if asked.item in keys else []:
-        _refuse_twice(part, keys)
-    if len(parts) == 2 and asked.item in keys:
-        _refuse_overlap(parts[0], parts[1], keys)
+    if asked.item in keys:
+        _refuse_twice(parts, keys)
     table = pd.concat(parts, ignore_index=True)
     codes = _codes(table[asked.cluster]) if asked.cluster in taken else np.arange(len(table))
     names = {asked.item: "item", asked.system: "system"}
@@ -85,21 +81,21 @@ def _codes(names: pd.Series[Any]) -> np.ndarray[Any, np.dtype[np.intp]]:
     return codes
 
 
-def _refuse_twice(part: pd.DataFrame, keys: list[str]) -> None:
-    again = part.duplicated(keys)
-    if again.any():
-        twice = part.loc[again, keys].iloc[0].to_dict()
-        raise RagnbError(
-            f"{twice} stands there twice; give one row an item, or a column 'rater' to tell them apart"
-        )
-
-
-def _refuse_overlap(labelled: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> None:
-    first, second = (pd.MultiIndex.from_frame(part[keys].astype(str)) for part in (labelled, others))
-    both = second.isin(first)
-    if both.any():
-        one = others.loc[both, keys].iloc[0].to_dict()
-        raise RagnbError(
-            f"{int(both.sum())} rows of judged are in ratings too, the first {one}: they would count twice; "
-            "leave in judged only what nobody labelled"
-        )
+def _refuse_twice(parts: list[pd.DataFrame], keys: list[str]) -> None:
+    """Refuse an item that stands twice in a frame, or in both the labelled rows and the others."""
+    for part in parts:
+        again = part.duplicated(keys)
+        if again.any():
+            twice = part.loc[again, keys].iloc[0].to_dict()
+            raise RagnbError(
+                f"{twice} stands there twice; give one row an item, or a column 'rater' to tell them apart"
+            )
+    for others in parts[1:]:
+        first, second = (pd.MultiIndex.from_frame(part[keys].astype(str)) for part in (parts[0], others))
+        both = second.isin(first)
+        if both.any():
+            one = others.loc[both, keys].iloc[0].to_dict()
+            raise RagnbError(
+                f"{int(both.sum())} rows of judged are in ratings too, the first {one}: they would count twice; "
+                "leave in judged only what nobody labelled"
+            )

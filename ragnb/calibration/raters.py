@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count, takewhile
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +37,7 @@ class Asked:
     @property
     def keys(self) -> list[str]:
         """The columns that group the rows, by name."""
-        return [] if self.by is None else [self.by] if isinstance(self.by, str) else list(self.by)
+        return [] if self.by is None else as_list(self.by)
 
 
 def as_list(names: Names) -> list[str]:
@@ -54,9 +55,7 @@ def raters_of(columns: Sequence[str], human: Names) -> list[str]:
     """
     if not isinstance(human, str):
         return list(human) if len(human) > 1 else []
-    found: list[str] = []
-    while f"{human}{len(found) + 1}" in columns:
-        found.append(f"{human}{len(found) + 1}")
+    found = list(takewhile(columns.__contains__, (f"{human}{k}" for k in count(1))))
     return found if len(found) > 1 else []
 
 
@@ -80,11 +79,10 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
             "a dimension and a rater"
         )
     for column in (judge, PROBABILITY) if PROBABILITY in table.columns else (judge,):
-        value = table[column].to_numpy(dtype=float, na_value=np.nan)
-        spread = pd.Series(value).groupby(item).agg(["min", "max"])
-        if (spread["max"] - spread["min"] > SLACK).any():
-            at = int(np.argmax((spread["max"] - spread["min"] > SLACK).to_numpy()))
-            name = table[asked.item].iloc[int(np.argmax(item == at))]
+        scores = pd.Series(table[column].to_numpy(dtype=float, na_value=np.nan)).groupby(item)
+        apart = scores.max() - scores.min() > SLACK
+        if apart.any():
+            name = table[asked.item].iloc[int(np.argmax(item == apart.idxmax()))]
             raise RagnbError(f"item {name} has several scores in column {column!r}; give one score an item")
     grid = np.full((int(item.max(initial=-1)) + 1, len(people)), np.nan)
     grid[item[raters >= 0], raters[raters >= 0]] = said[raters >= 0]
@@ -117,13 +115,6 @@ def sampling_weights(table: pd.DataFrame, rated: npt.NDArray[np.bool_], where: s
             "chance with which it was drawn, or leave the column out"
         )
     return np.where(rated, chance[rated].min(initial=1.0) / np.where(rated, chance, 1.0), 1.0)
-
-
-def mean_of(grid: Array) -> Array:
-    """Return the mean of the raters who rated, nan where none did."""
-    known = ~np.isnan(grid)
-    size = known.sum(axis=1)
-    return np.where(size > 0, np.where(known, grid, 0.0).sum(axis=1) / np.maximum(size, 1), np.nan)
 
 
 def numbers(table: pd.DataFrame, name: str, missing: Missing, where: str = "") -> Array:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,6 @@ from ragnb.calibration.raters import (
     Array,
     Asked,
     as_list,
-    mean_of,
     numbers,
     raters_of,
     sampling_weights,
@@ -50,7 +49,7 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Ratings:
+class Ratings(Scores):
     """One judge's scores beside the humans', a row each or a row for many.
 
     Attributes
@@ -59,39 +58,33 @@ class Ratings:
         The judge's and the humans' score, nan where there is none.
     raters : (n, k) float or None
         The single humans, where they are known.
-    counts : (n,) float
-        How many ratings a row stands for.
+    scale : (float, float)
+        The lowest and the highest label; `guessed` from what was seen where nobody gave it.
     weights : (n,) float
         1 / inclusion probability, the largest 1; all 1 where none is recorded.
+    counts : (n,) float
+        How many ratings a row stands for.
     keys : dict of column name to Labels
         The columns that group: dimension, system and others; `groups` are those whose bias is looked at.
+    sizes : dict of column name to (n,) float
+        Columns of numbers that are cut into groups, such as an answer's length.
     cluster : (n,) int or None
         What moves together; None where every rating stands alone. Lone ratings of unequal weights are their own
         clusters, without names.
-    sizes : dict of column name to (n,) float
-        Columns of numbers that are cut into groups, such as an answer's length.
-    scale : (float, float)
-        The lowest and the highest label; `guessed` from what was seen where nobody gave it.
     """
 
-    x: Array
-    y: Array
-    raters: Array | None
     counts: Array
     keys: dict[str, Labels]
+    groups: dict[str, Labels]
+    sizes: dict[str, Array]
     cluster: npt.NDArray[np.int64] | None
-    scale: tuple[float, float]
-    guessed: bool
-    cluster_names: tuple[str, ...] = ()
-    groups: dict[str, Labels] = field(default_factory=dict)
-    sizes: dict[str, Array] = field(default_factory=dict)
-    weights: Array = field(default_factory=lambda: np.ones(0))
+    cluster_names: tuple[str, ...]
 
     @cached_property
-    def coded(self) -> tuple[tuple[npt.NDArray[np.int64], Array], ...]:
-        """The judge's scores, the humans' and the weights as codes into distinct values, −1 for a gap."""
-        columns = self.x, self.y, self.weights
-        return tuple((codes.astype(np.int64), np.asarray(v)) for codes, v in map(pd.factorize, columns))
+    def coded(self) -> list[tuple[npt.NDArray[np.int64], int]]:
+        """The judge's scores, the humans' and the weights as codes, −1 for a gap, and how many distinct ones."""
+        found = map(pd.factorize, (self.x, self.y, self.weights))
+        return [(codes.astype(np.int64), len(values)) for codes, values in found]
 
     @cached_property
     def both(self) -> npt.NDArray[np.bool_]:
@@ -115,36 +108,26 @@ def open_ratings(frame: Any, judge: str, asked: Asked) -> Ratings:
     (2.0, 5.0)
     """
     found = scores_of(frame, judge, asked)
-    table, scale = found.table, found.scale
+    table = found.table
     counts = table[_COUNT].to_numpy(dtype=float) if _COUNT in table.columns else np.ones(len(table))
     cluster = labelled(table[asked.cluster], compose=True) if asked.cluster in table.columns else None
     if cluster is not None and (cluster.codes < 0).any():
         row = table.index[int(np.argmax(cluster.codes < 0))]
         raise RagnbError(f"column {asked.cluster!r} is empty in row {row!r}; every rating needs its cluster")
-    keys = {name: _labels(table, name) for name in dict.fromkeys([*asked.keys, *asked.groups, asked.system])}
-    sizes = {
-        name: table[name].to_numpy(dtype=float, na_value=np.nan)
-        for name in asked.groups
-        if name in table.columns and _is_amount(table[name])
-    }
-    labels = {name: found for name, found in keys.items() if found is not None}
-    groups = {name: labels[name] for name in asked.groups if name in labels and name not in sizes}
+    keys = dict.fromkeys([*asked.keys, *asked.groups, asked.system])
+    labels = {name: labelled(table[name]) for name in keys if name in table.columns}
+    amounts = [name for name in asked.groups if name in labels and _is_amount(table[name])]
     codes, names = (None, ()) if cluster is None else (cluster.codes, cluster.names)
     if cluster is None and len(table) and np.ptp(found.weights) > 0:
         codes = np.arange(len(table))
     return Ratings(
-        found.x,
-        found.y,
-        found.raters,
-        counts,
-        labels,
-        codes,
-        scale,
-        found.guessed,
-        names,
-        groups,
-        sizes,
-        found.weights,
+        **vars(found),
+        counts=counts,
+        keys=labels,
+        groups={name: labels[name] for name in asked.groups if name in labels and name not in amounts},
+        sizes={name: table[name].to_numpy(dtype=float, na_value=np.nan) for name in amounts},
+        cluster=codes,
+        cluster_names=names,
     )
 
 
@@ -180,8 +163,7 @@ def scores_of(
     array([ 4., nan])
     """
     columns = columns_of(frame)
-    people = as_list(asked.human)
-    raters = raters_of(columns, asked.human)
+    people, raters = as_list(asked.human), raters_of(columns, asked.human)
     human = people if isinstance(asked.human, str) and asked.human in columns else []
     long = asked.rater in columns and bool(people)
     keys = [*asked.keys, *([] if asked.cluster is None else [asked.cluster])]
@@ -206,9 +188,8 @@ def _pandas(frame: Any, used: list[str], *, counted: bool) -> pd.DataFrame:
     if isinstance(frame, pd.DataFrame):
         return frame[used]
     part = opened(frame).select(*used)
-    return as_pandas(
-        collected(swift(part).group_by(*used).agg(nw.len().alias(_COUNT)) if counted else part).to_native()
-    )
+    part = swift(part).group_by(*used).agg(nw.len().alias(_COUNT)) if counted else part
+    return as_pandas(collected(part).to_native())
 
 
 def _checked(
@@ -223,23 +204,18 @@ def _checked(
     if asked.missing == OUTSIDE:
         without_outside(named.values(), asked.scale)
     if y is None:
-        y = mean_of(np.empty((len(x), 0)) if grid is None else grid)
+        y = pd.DataFrame(grid, index=range(len(x))).mean(axis=1).to_numpy(dtype=float)
     scale, guessed = scale_of(named, table.index, asked.scale, where)
     weights = sampling_weights(table, ~(np.isnan(x) | np.isnan(y)), where)
     return Scores(table, x, y, grid, scale, guessed, weights)
 
 
 def _is_amount(column: pd.Series) -> bool:
-    if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
-        return False
-    return bool(column.nunique() > 6)
+    number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    return number and column.nunique() > 6
 
 
-def _labels(table: pd.DataFrame, name: str) -> Labels | None:
-    return labelled(table[name]) if name in table.columns else None
-
-
-def group_columns(columns: Iterable[str], groups: Sequence[str] | None) -> tuple[str, ...]:
+def group_columns(columns: Sequence[str], groups: Sequence[str] | None) -> tuple[str, ...]:
     """Return the columns by which bias is looked at: those asked for, or the usual ones that are there.
 
     Examples
@@ -247,11 +223,10 @@ def group_columns(columns: Iterable[str], groups: Sequence[str] | None) -> tuple
     >>> group_columns(["system", "response_words", "judge"], None)
     ('system', 'response_words')
     """
-    have = list(columns)
     if groups is None:
         usual = re.compile(r"system|answerab\w*|length|\w+_(?:words|length|tokens|chars)")
-        return tuple(name for name in have if usual.fullmatch(name))
+        return tuple(name for name in columns if usual.fullmatch(name))
     for name in groups:
-        if name not in have:
-            raise RagnbError(f"groups={list(groups)}: no column {name!r} (have: {listing(have)})")
+        if name not in columns:
+            raise RagnbError(f"groups={list(groups)}: no column {name!r} (have: {listing(columns)})")
     return tuple(groups)

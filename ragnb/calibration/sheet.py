@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,51 +19,38 @@ if TYPE_CHECKING:
     from ragnb.calibration.card import CalibrationCard
 
 TONES = {"TRUST": "good", "NOT PROVEN": "watch", "REJECT": "bad"}
-_SHARES = {"within", "floor", "constant", "over_constant", "within_rounded", "floor_rounded", "constant_rounded"}
-_SHARES |= {"ceiling", "exact", "outside"}
-_WHOLE = {"n", "n_clusters", "n_missing"}
+_LAYOUT: dict[str, Any] = tomllib.loads(Path(__file__).with_name("sheet.toml").read_text(encoding="utf-8"))
 Table = tuple[str, pd.DataFrame, dict[str, Column]]
 
 
 def tables(card: CalibrationCard) -> Iterator[Table]:
     """Yield the tables of a card in reading order: key of its title, frame, columns."""
     say = load(card.lang)
-    level = f"{card.level:.0%}"
-
-    def head(name: str, kind: Any = "text", digits: int = 3, **how: Any) -> Column:
-        label = say(f"calibration.column.{name}")
-        return Column(f"{label} [{level}]" if "interval" in kind else label, kind, digits=digits, **how)
-
-    both = {"judge": head("judge")} if card.verdicts["judge"].nunique() > 1 else {}
-    both |= {"dimension": head("dimension")} if card.verdicts["dimension"].nunique() > 1 else {}
-    size = {"n": head("n", "count"), "n_clusters": head("n_clusters", "count")}
-    share = {"share": head("share", "percent_interval")}
-    bias = {"bias": head("bias", "interval", 2, low="bias_low", high="bias_high")}
-    shown = card.verdicts.assign(sides=[", ".join(sides) for sides in card.verdicts["sides"]])
-    more = {"constant": head("constant", "percent"), **bias, "sides": head("sides")}
-    yield "verdicts", shown, {**both, "verdict": head("verdict"), **share, **more, **size}
-    bands = card.bands.replace({"verdict": {"too few": say("calibration.word.too_few")}})
-    yield "bands", bands, {**both, "band": head("band"), **share, **bias, "verdict": head("verdict"), **size}
-    named = card.inflation.replace({"kind": {"overall": say("calibration.word.overall")}})
-    beside = head("beside", "interval", 2, low="beside_low", high="beside_high")
-    groups = {"kind": head("kind"), "group": head("group"), "value": head("bias", "interval", 2)}
-    yield "inflation", named, {**both, **groups, "beside": beside, "p": head("p", "number"), **size}
-    if len(card.recalibration):
-        maps = card.recalibration.assign(map=_worded(card.recalibration["map"], say))
-        error = head("mae", "interval", low="mae_low", high="mae_high")
-        yield "recalibration", maps, {**both, "map": head("map"), "mae": error, **share}
-    ways = card.corrected.replace({"system": {"": say("calibration.word.overall")}})
-    ways = ways.assign(way=_worded(ways["way"], say))
-    several = {"system": head("group")} if ways["system"].nunique() > 1 else {}
-    means = {**several, "way": head("way"), "value": head("value", "interval", 2), "n": head("n", "count")}
-    yield "corrected", ways, {**both, **means, "n_judged": head("n_judged", "count")}
-    # A measure's value is written out, in its own way, with its interval.
-    measures = {"measure": head("measure"), "value": Column(head("value", "interval").label)}
-    yield "table", measured(card), {**both, **measures}
+    words: dict[str, str] = entry(card.lang, "calibration.word")
+    whole = words["overall"]
+    frames = {
+        "verdicts": card.verdicts.assign(sides=[", ".join(sides) for sides in card.verdicts["sides"]]),
+        "bands": card.bands.replace({"verdict": {"too few": words["too_few"]}}),
+        "inflation": card.inflation.replace({"kind": {"overall": whole}}),
+        "recalibration": card.recalibration.replace({"map": words}),
+        "corrected": card.corrected.replace({"system": {"": whole}, "way": words}),
+        "table": measured(card),
+    }
+    heads = {"judge": card.verdicts, "dimension": card.verdicts, "system": card.corrected}
+    alone = {name for name, frame in heads.items() if frame[name].nunique() < 2}
+    for key, columns in _LAYOUT["tables"].items():
+        if len(frames[key]):
+            named = {"judge": {}, "dimension": {}} | columns
+            shown = {n: _column(n, how, say, card.level) for n, how in named.items() if n not in alone}
+            yield key, frames[key], shown
 
 
-def _worded(names: pd.Series[Any], say: Callable[..., str]) -> list[str]:
-    return [say(f"calibration.word.{name}") for name in names]
+def _column(name: str, own: dict[str, Any], say: Callable[..., str], level: float) -> Column:
+    """Return a column under its heading, which tells an interval's level."""
+    how = {"label": name, "written": False} | _LAYOUT["columns"].get(name, {}) | own
+    label, written = say(f"calibration.column.{how.pop('label')}"), how.pop("written")
+    interval = written or "interval" in how.get("kind", "")
+    return Column(f"{label} [{level:.0%}]" if interval else label, **how)
 
 
 def measured(card: CalibrationCard) -> pd.DataFrame:
@@ -78,11 +67,12 @@ def measured(card: CalibrationCard) -> pd.DataFrame:
 
 
 def _written(name: str, value: float, low: float, high: float) -> str:
-    if name in _WHOLE:
+    if name in _LAYOUT["counts"]:
         return markup.count(value)
+    share = name in _LAYOUT["shares"]
     if np.isnan(low):
-        return markup.percent(value) if name in _SHARES else markup.number(value)
-    return markup.with_interval(value, low, high, percent=name in _SHARES)
+        return markup.percent(value) if share else markup.number(value)
+    return markup.with_interval(value, low, high, percent=share)
 
 
 def footer(card: CalibrationCard) -> list[tuple[str, str]]:

@@ -53,13 +53,9 @@ def verdict_row(
     beats = bool(above.low > 0)
     favoured = groups.loc[groups["inflated"] & (groups["kind"] == "system"), "high"].max()
     unbiased = bool(row["bias_low"] >= -delta and row["bias_high"] <= delta and not favoured > delta)
-    verdict = NOT_PROVEN
-    if share.low >= target and beats and unbiased:
-        verdict = TRUST
-    elif share.high < target:
-        verdict = REJECT
+    trusted = share.low >= target and beats and unbiased
     return {
-        "verdict": verdict,
+        "verdict": TRUST if trusted else REJECT if share.high < target else NOT_PROVEN,
         "share": share.value,
         "low": row["within_low"],
         "high": row["within_high"],

@@ -24,11 +24,8 @@ ROUGH = 20
 
 def what(row: Mapping[Any, Any], lang: str, *, alone: bool) -> str:
     """Return the judge in words: by its name where there are several."""
-    say = load(lang)
-    if not alone:
-        return say("calibration.what_both", judge=row["judge"], dimension=row["dimension"])
-    known = row["dimension"] != ALL
-    return say("calibration.what_dimension", dimension=row["dimension"]) if known else say("calibration.what_one")
+    key = "both" if not alone else "one" if row["dimension"] == ALL else "dimension"
+    return load(lang)(f"calibration.what_{key}", judge=row["judge"], dimension=row["dimension"])
 
 
 def _slug(word: str) -> str:
@@ -67,8 +64,7 @@ def reasons(
     """Return the sentences of one judge and dimension, the two that decide first."""
     lang, say = settings.lang, load(settings.lang)
     out = [say(f"calibration.headline_{_slug(row['verdict'])}", what=what(row, lang, alone=True))]
-    out += [share_line(row, settings.tolerance, lang)]
-    out += [_against_constant(row, table, lang), _bias(row, lang)]
+    out += [share_line(row, settings.tolerance, lang), _against_constant(row, table, lang), _bias(row, lang)]
     out += _beside(row, table, frames, lang)
     for word in (verdict.TRUST, verdict.REJECT):
         named = frames["bands"].loc[frames["bands"]["verdict"] == word, "band"]
@@ -87,12 +83,9 @@ def _ends(row: Mapping[Any, Any], name: str, write: Any) -> dict[str, str]:
 
 
 def _against_constant(row: Mapping[Any, Any], table: Mapping[str, Any], lang: str) -> str:
-    say = load(lang)
-    if row["beats_constant"] or table["over_constant"] > 0:
-        key = "beats" if row["beats_constant"] else "beats_open"
-        ends = _ends(table, "over_constant", percent)
-        return say(f"calibration.{key}", gain=percent(table["over_constant"]), **ends)
-    return say("calibration.beats_not")
+    key = "beats" if row["beats_constant"] else "beats_open" if table["over_constant"] > 0 else "beats_not"
+    ends = _ends(table, "over_constant", percent)
+    return load(lang)(f"calibration.{key}", gain=percent(table["over_constant"]), **ends)
 
 
 def _bias(row: Mapping[Any, Any], lang: str) -> str:
@@ -121,7 +114,7 @@ def _beside(
     for part in found.to_dict("records"):
         ends = {"bias": number(part["value"], 2), "low": signed(part["low"]), "high": signed(part["high"])}
         key = "inflated" if part["kind"] == "overall" else "inflated_system"
-        out.append(say(f"calibration.{key}", **ends, **({"system": part["group"]} if part["group"] else {})))
+        out.append(say(f"calibration.{key}", **ends, system=part["group"]))
     return out
 
 
@@ -137,7 +130,14 @@ def signed(value: float) -> str:
     return written if not np.isfinite(value) or float(written) == 0 else f"{'+' if value > 0 else '−'}{written}"
 
 
-def opening(verdicts: pd.DataFrame, tolerance: float, lang: str) -> tuple[str, ...]:
+def summary(verdicts: pd.DataFrame, tolerance: float, lang: str) -> dict[str, Any]:
+    """Return what a card says of all its rows: the worst verdict, their side verdicts and the sentences."""
+    sides = tuple(side for side in verdict.SIDES if any(side in found for found in verdicts["sides"]))
+    reasons = _opening(verdicts, tolerance, lang)
+    return {"verdict": verdict.worst(verdicts["verdict"].tolist()), "sides": sides, "reasons": reasons}
+
+
+def _opening(verdicts: pd.DataFrame, tolerance: float, lang: str) -> tuple[str, ...]:
     """Return the card's sentences: those of its row, or a count of verdicts and the row nearest to the target."""
     rows = verdicts.to_dict("records")
     if len(rows) == 1:
@@ -181,10 +181,9 @@ def notes(
     held = [(code, values) for code, holds, values in found if holds]
     rows = [note_row(code, "", say(f"calibration.note.{code}", **values)) for code, values in held]
     for row in tested:
-        name = what(row, lang, alone=alone)
-        text = draw_text(row, lang)
-        many = len(verdicts) > 1
-        rows.append(note_row("not_random", name, say("calibration.about", what=name, text=text) if many else text))
+        name, text = what(row, lang, alone=alone), draw_text(row, lang)
+        text = say("calibration.about", what=name, text=text) if len(verdicts) > 1 else text
+        rows.append(note_row("not_random", name, text))
     return note_frame(rows)
 
 

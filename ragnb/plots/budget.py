@@ -33,7 +33,7 @@ def label_budget(
     ----------
     card : CalibrationCard or DataFrame
         A card, or its ``budget``: ``[judge, dimension,] labels, share, low, high, probability``, optionally
-        ``cautious, target, n``, as ``calibration.label_budget`` returns it.
+        ``cautious, target, n``, as ``card.budget`` holds it.
     judge, dimension : str, optional
         Which, where there are several.
     ax : Axes, optional

@@ -15,8 +15,6 @@ from ragnb.errors import RagnbError, did_you_mean, not_a_frame
 from ragnb.schema import Rubric
 from ragnb.stats import within
 
-GOLDEN_KINDS = ("figure", "two_passages", "not_there")
-
 
 def golden_template(*, lang: str = "en", dimensions: Sequence[str] | None = None) -> pd.DataFrame:
     """Return the empty sheet of a golden set: three documents, a hard question to each, a row a dimension.
@@ -43,7 +41,7 @@ def golden_template(*, lang: str = "en", dimensions: Sequence[str] | None = None
     rows = [
         {"item_id": f"G{i}", "hint": texts.entry(lang, f"golden.{kind}"), "doc_name": None, "question": None,
          "answer": None, "dimension": dimension, "judge": None, "human": None, "comment": None}
-        for i, kind in enumerate(GOLDEN_KINDS, 1)
+        for i, kind in enumerate(("figure", "two_passages", "not_there"), 1)
         for dimension in dimensions or [one.name for one in Rubric().dimensions]
     ]  # fmt: skip
     return pd.DataFrame(rows, dtype=object)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place, unknown
 from ragnb.ratings.beside import beside, is_sheet, sheet
-from ragnb.ratings.tables import Table, tidy
+from ragnb.ratings.tables import NAMES, Table, tidy
 from ragnb.readers import langfuse, phoenix
 from ragnb.readers.cells import as_id
 from ragnb.readers.contract import case_cells
@@ -20,35 +20,11 @@ from ragnb.readers.raw import Raw
 
 RATING_ALIASES: Mapping[str, tuple[str, ...]] = {
     **{name: aliases for name, aliases in CASE_ALIASES.items() if name != "sample_id"},
-    "item_id": (
-        "item", "sample_id", "qid", "query_id", "record_id", "trace_id", "traceId", "span_id", "context.span_id",
-        "example_id", "id", "样本", "编号", "样本编号", "问题编号", "题号", "編號",
-    ),
-    "dimension": (
-        "criterion", "criteria", "aspect", "metric", "annotation_name", "assessment_name", "维度",
-        "评分维度", "指标",
-    ),
-    "judge": (
-        "judge_score", "judge_rating", "llm_judge", "llm_score", "llm_rating", "评审", "评审评分", "模型评分",
-    ),
-    "human": (
-        "human_score", "human_rating", "human_label", "human_mean", "expert_score", "人工", "人工评分", "人工打分",
-        "专家评分",
-    ),
-    "rater": (
-        "annotator", "rater_id", "annotator_id", "annotator_name", "worker_id", "reviewer", "评分人", "标注员",
-    ),
-    "score": ("rating", "value", "grade", "评分", "得分", "分数"),
-    "cluster": ("cluster_id", "conversation", "conversation_id"),
-    "inclusion_probability": ("inclusion_prob", "sampling_probability", "入样概率", "抽样概率"),
-}  # fmt: skip
+    **{name: tuple(aliases) for name, aliases in NAMES["columns"].items()},
+}
 """Canonical columns of ratings and what files call them."""
 
-_SIDES = {
-    **dict.fromkeys(("human", "annotation", "annotator"), "human"),
-    **dict.fromkeys(("llm", "llm_judge", "ai_judge", "judge", "eval", "evaluator", "model"), "judge"),
-    **dict.fromkeys(("code", "api", "auto", "automatic"), ""),
-}
+_SIDES: dict[str, str] = NAMES["sides"]
 """Who gave a score, in the words of tools; neither people nor a judge where it is empty."""
 
 RATING_LAYOUTS = {"langfuse": langfuse, "phoenix": phoenix}
@@ -117,18 +93,15 @@ def read_ratings(
     1       a    9.0    7.0  human2
     2       b    5.0    5.0  human1
     """
-    how: dict[str, Any] = {"missing": _listed(missing), "scale": scale}
-    files: dict[str, Any] = {"format": format, "strict": strict, "encoding": encoding}
-    judges = _listed(judge)
-    side = "" if judged is None else "human"
-    table, origin = _open(source, files, columns, [] if side else judges, _listed(human), how | {"side": side})
-    lossy = table.report.rows
+    how: dict[str, Any] = {"missing": missing, "scale": scale}
+    files: dict[str, Any] = {"format": format, "strict": strict, "encoding": encoding, "columns": columns}
     if judged is None:
-        frame = tidy(table)
+        table, origin = _open(source, judge, human, **files, **how)
+        frame, lossy = tidy(table), table.report.rows
     else:
-        other, told = _open(judged, {}, None, judges, [], how | {"side": "judge"})
-        frame = beside(table, other)
-        origin["judged"], lossy = told, lossy + other.report.rows
+        table, origin = _open(source, None, human, side="human", **files, **how)
+        other, origin["judged"] = _open(judged, judge, None, side="judge", **how)
+        frame, lossy = beside(table, other), table.report.rows + other.report.rows
         table.report.expect(other.report.lines, other.report.damaged)
         origin |= {"lines": table.report.lines, "damaged": table.report.damaged}
     if "human" not in frame or not frame["human"].notna().any():
@@ -173,8 +146,7 @@ def read_judged(
     0       a  accuracy    9.0
     1       a   clarity    7.0
     """
-    how: dict[str, Any] = {"missing": _listed(missing), "scale": scale, "side": "judge"}
-    table, origin = _open(source, {"encoding": encoding}, None, _listed(judge), [], how)
+    table, origin = _open(source, judge, None, side="judge", encoding=encoding, missing=missing, scale=scale)
     frame = sheet(table, dimensions) if is_sheet(table) else tidy(table)
     frame.attrs["lossy"], frame.attrs["source"] = table.report.rows, {**origin, "rows": len(frame)}
     return frame
@@ -188,9 +160,7 @@ def read_golden(source: Source, *, human: Names = None, **how: Any) -> pd.DataFr
     >>> read_golden([{"item_id": "G1", "judge": None, "human": None}])["human"].tolist()
     [nan]
     """
-    files = {"encoding": how.pop("encoding", None)}
-    how["missing"], judge = _listed(how.get("missing")), _listed(how.pop("judge", None))
-    table, _ = _open(source, files, None, judge, _listed(human), {"scale": None, **how})
+    table, _ = _open(source, how.pop("judge", None), human, **how)
     frame = tidy(table)
     if "human" not in frame:
         raise _without_people(table, frame, joined=False)
@@ -203,12 +173,13 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _open(
-    source: Source, files: Mapping[str, Any], columns: Mapping[str, str] | None, judges: list[str],
-    humans: list[str], how: Mapping[str, Any],
+    source: Source, judge: Names, human: Names, *, missing: Any = None, scale: tuple[float, float] | None = None,
+    side: str = "", format: str | None = None, strict: bool = False, encoding: str | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> tuple[Table, dict[str, object]]:  # fmt: skip
     """Return a table under canonical names, one that is asked for as ``judge`` or ``human`` included."""
-    report = Lossy()
-    raw, origin = load(source, report, **{"format": None, "strict": False, "encoding": None, **files})
+    report, judges, humans = Lossy(), _listed(judge), _listed(human)
+    raw, origin = load(source, report, format=format, strict=strict, encoding=encoding)
     origin["layout"] = "table"
     for name, layout in RATING_LAYOUTS.items():
         if layout.sniff(set(raw.columns)):
@@ -236,7 +207,7 @@ def _open(
         for name in asked:
             if name not in known:
                 raise unknown(role, name, sorted(map(str, known)))
-    return Table(raw, report, judges, humans, **how), origin
+    return Table(raw, report, judges, humans, _listed(missing), scale, side), origin
 
 
 def _told_apart(raw: Raw, report: Lossy) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,12 +22,9 @@ FIRST = ("item_id", "dimension", "judge", "human", "rater", "system", "cluster")
 KEYS = ("item_id", "dimension", "system")
 OUTSIDE = "outside"
 CHANCE = "inclusion_probability"
-_NUMBERED = re.compile(r"(human|rater|annotator|expert|reviewer|人工|评分人)[\s_-]*(\d{1,3})", re.IGNORECASE)
-_JUDGE = re.compile(r"(judge|评审)[\s_:-]*[^\s_:-].*", re.IGNORECASE)
-_JUDGE_RATER = re.compile(
-    r"((llm|ai|model|auto)[\s_-]*)?judge([\s_:-].*)?|llm|ai|model|auto(mat(ic|ed))?|eval(uator)?|api|code|评审.*",
-    re.IGNORECASE,
-)
+NAMES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
+_PATTERNS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in NAMES["patterns"].items()}
+_NUMBERED, _JUDGE = _PATTERNS["numbered"], _PATTERNS["judge"]
 _TEXTS = {*CASE_COLUMNS, "item_id", "dimension", "rater", "cluster"}
 
 
@@ -115,11 +115,8 @@ def looks_like_ratings(columns: Sequence[str]) -> bool:
     (True, False)
     """
     people = {"human", "rater", "score"} & set(columns) or any(_NUMBERED.fullmatch(name) for name in columns)
-    return bool(people) and ({"rater", "score"} <= set(columns) or any(_judge_like(name) for name in columns))
-
-
-def _judge_like(name: str) -> bool:
-    return name == "judge" or bool(_JUDGE.fullmatch(name))
+    judge = {"rater", "score"} <= set(columns) or any(n == "judge" or _JUDGE.fullmatch(n) for n in columns)
+    return bool(people) and judge
 
 
 def judge_columns(ratings: pd.DataFrame, named: Sequence[str] = ()) -> list[str]:
@@ -210,9 +207,7 @@ def _long(table: Table, judges: list[str]) -> pd.DataFrame:
             "columns={'…': 'rater'}; if a judge did, bring the table of people's scores with this one as judged="
         )
     frame = table.frame([*judges, "score"]).rename(columns={"score": side})
-    if side == "judge":
-        return frame
-    if judges:
+    if side == "judge" or judges:
         return frame
     if "rater" not in frame:
         frame["rater"] = pd.Series(None, index=frame.index, dtype=object)
@@ -222,7 +217,7 @@ def _long(table: Table, judges: list[str]) -> pd.DataFrame:
     elif table.judges:
         is_judge = raters.isin(table.judges).to_numpy()
     else:
-        is_judge = np.array([bool(_JUDGE_RATER.fullmatch(str(name))) for name in raters], dtype=bool)
+        is_judge = np.array([bool(_PATTERNS["judge_rater"].fullmatch(str(name))) for name in raters], dtype=bool)
     people, judged = frame[~is_judge].reset_index(drop=True), frame[is_judge]
     if table.humans:
         people = people[people["rater"].isin(table.humans)].reset_index(drop=True)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragnb.errors import RagnbError
-from ragnb.stats.estimates import Codes, Counts, Estimate, Labels, Values, clustered_mean, leave_out
+from ragnb.stats.estimates import NONE, Codes, Counts, Estimate, Labels, Values, clustered_mean, leave_out
 from ragnb.stats.means import Array
 from ragnb.stats.tally import tallied
 
@@ -26,7 +26,7 @@ def round_half_up(values: Values) -> Array:
     return rounded
 
 
-def within(judge: Values, human: Values, tolerance: float = 1.0, *, rounded: bool = False) -> Array:
+def within(judge: Values, human: Values, tolerance: float = 1.0) -> Array:
     """Return 1 where the judge lies within ±tolerance of the human, 0 where not, nan where one is missing.
 
     Parameters
@@ -34,22 +34,17 @@ def within(judge: Values, human: Values, tolerance: float = 1.0, *, rounded: boo
     judge, human : array, shape (n,)
         Ratings on one scale.
     tolerance : float
-        In points of the scale, ≥ 0; 1e-9 is added. 0 on rounded values is exact agreement.
-    rounded : bool
-        Round both half up first. The rule matters: it moves a share by ten points and more.
+        In points of the scale, ≥ 0; 1e-9 is added. 0 on rounded values is exact agreement. Whether both are
+        rounded first (`round_half_up`) moves a share by ten points and more.
 
     Examples
     --------
     >>> within([2.3333333333333335, 4.0], [1.3333333333333333, 2.5]).tolist()
     [1.0, 0.0]
-    >>> within([4.0], [2.5], rounded=True).tolist()
-    [1.0]
     """
     x, y = np.asarray(judge, dtype=float), np.asarray(human, dtype=float)
     if not tolerance >= 0:
         raise RagnbError(f"tolerance={tolerance} is negative; give points of the scale, such as 1.0")
-    if rounded:
-        x, y = round_half_up(x), round_half_up(y)
     return np.where(np.isnan(x) | np.isnan(y), np.nan, (np.abs(x - y) <= tolerance + SLACK).astype(float))
 
 
@@ -59,14 +54,13 @@ def within_share(
     clusters: Labels = None,
     *,
     tolerance: float = 1.0,
-    rounded: bool = False,
     weights: Labels = None,
     counts: Counts = None,
     level: float = 0.95,
 ) -> Estimate:
     """Return the share of rows within ±tolerance, with Wilson's interval at the clusters' effective size.
 
-    Exact agreement is ``tolerance=0, rounded=True``. `weights` as in `clustered_mean`.
+    Exact agreement is ``tolerance=0`` on rounded values. `weights` as in `clustered_mean`.
 
     Examples
     --------
@@ -74,7 +68,7 @@ def within_share(
     >>> share.value, share.n
     (0.75, 4)
     """
-    flags = within(judge, human, tolerance, rounded=rounded)
+    flags = within(judge, human, tolerance)
     return clustered_mean(
         flags, clusters, weights=weights, counts=counts, ends=(0.0, 1.0), binary=True, level=level
     )
@@ -136,7 +130,7 @@ def within_kappa(
     t = tallied(judge, human, clusters, counts)
     x, y, code, inside, all_rows = t.x, t.y, t.code, t.inside, t.counts
     if not len(x):
-        return Estimate(np.nan, np.nan, np.nan, np.nan, 0, 0)
+        return NONE
     one = np.zeros(len(x), dtype=np.intp)
     hits = np.bincount(code, weights=inside * within(x, y, tolerance))
     of_judge = _near(x, y, tolerance, one, one, all_rows)
@@ -162,7 +156,6 @@ def best_constant(
     *,
     tolerance: float = 1.0,
     levels: Labels = None,
-    rounded: bool = False,
     weights: Labels = None,
     counts: Counts = None,
     level: float = 0.95,
@@ -173,8 +166,6 @@ def best_constant(
     ----------
     levels : array, optional
         The scores such a judge may give; None lets it give any number between the humans' lowest and highest.
-    rounded : bool
-        Compare both rounded half up.
 
     Examples
     --------
@@ -188,15 +179,14 @@ def best_constant(
     y, size = raw[~np.isnan(raw)], size[~np.isnan(raw)]
     if not len(y):
         return np.nan, clustered_mean(raw, clusters, level=level)
-    y = round_half_up(y) if rounded else y
     order = np.argsort(y)
     y, running = y[order], np.r_[0.0, np.cumsum(size[order])]
     offered = np.minimum(y + tolerance, y[-1]) if levels is None else np.asarray(levels, dtype=float)
-    tried = np.unique(round_half_up(offered) if rounded else offered)
+    tried = np.unique(offered)
     reach = tolerance + SLACK
     met = running[np.searchsorted(y, tried + reach, "right")] - running[np.searchsorted(y, tried - reach, "left")]
     score = float(tried[int(np.argmax(met))])
     same = np.full(len(raw), score)
     return score, within_share(
-        same, raw, clusters, tolerance=tolerance, rounded=rounded, weights=weights, counts=counts, level=level
+        same, raw, clusters, tolerance=tolerance, weights=weights, counts=counts, level=level
     )

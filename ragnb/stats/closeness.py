@@ -14,9 +14,9 @@ from functools import partial
 
 import numpy as np
 
-from ragnb.stats.estimates import Counts, Estimate, Labels, Values, jackknife, sums_by, t_interval
+from ragnb.stats.estimates import Counts, Estimate, Labels, Values, jackknife, t_interval
 from ragnb.stats.means import Array
-from ragnb.stats.tally import Tally, tallied
+from ragnb.stats.tally import tallied
 
 
 def bias(
@@ -84,26 +84,6 @@ def rmse(
     return Estimate(value, low, high, se, square.n, square.n_clusters)
 
 
-def six_sums(judge: Values, human: Values, clusters: Labels = None) -> tuple[Array, float]:
-    """Return Σ1, Σj, Σh, Σj², Σh², Σjh by cluster, both less one origin, and that origin.
-
-    Examples
-    --------
-    >>> sums, origin = six_sums([1, 3], [2, 2], ["a", "a"])
-    >>> sums.tolist(), origin
-    ([[2.0, 0.0, 0.0, 2.0, 0.0, 0.0]], 2.0)
-    """
-    return six_sums_of(tallied(judge, human, clusters, None))
-
-
-def six_sums_of(t: Tally) -> tuple[Array, float]:
-    """Return `six_sums` of rows that stand for many, by cluster."""
-    origin = float(t.counts @ (t.x + t.y) / 2 / t.counts.sum()) if len(t.x) else 0.0
-    x, y = t.x - origin, t.y - origin
-    parts = np.stack([np.ones(len(x)), x, y, x * x, y * y, x * y], axis=1)
-    return sums_by(t.code, t.inside[:, None] * parts), origin
-
-
 def second_moments(s: Array) -> tuple[Array, ...]:
     """Return n, the two means, the two variances and the covariance (divisor n) of six sums.
 
@@ -127,11 +107,6 @@ def _slope(s: Array) -> Array:
     return slope
 
 
-def _regression(s: Array) -> Array:
-    _, _, _, _, vy, cov = second_moments(s)
-    return np.asarray(np.where(vy > 0, cov / vy, np.nan), dtype=float)
-
-
 def _limit(s: Array, factor: float) -> Array:
     """Mean + factor · sd (divisor n − 1) from Σ1, Σd, Σd²; nan for one row."""
     n, mean = s[..., 0], s[..., 1] / s[..., 0]
@@ -153,24 +128,7 @@ def slope_on_mean(
     >>> round(slope_on_mean([1, 3, 5], [2, 3, 4]).value, 4)
     0.6667
     """
-    t = tallied(judge, human, clusters, counts)
-    sums, _ = six_sums_of(t)
-    return jackknife(_slope, sums, sums[:, 0], times=t.times, level=level)
-
-
-def slope_on_human(
-    judge: Values, human: Values, clusters: Labels = None, *, counts: Counts = None, level: float = 0.95
-) -> Estimate:
-    """Return the least-squares slope of judge on human: what one human point adds to the judge's score.
-
-    Examples
-    --------
-    >>> slope_on_human([1, 3, 5], [2, 3, 4]).value
-    2.0
-    """
-    t = tallied(judge, human, clusters, counts)
-    sums, _ = six_sums_of(t)
-    return jackknife(_regression, sums, sums[:, 0], times=t.times, level=level)
+    return tallied(judge, human, clusters, counts).of_moments(_slope, level=level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +174,7 @@ def limits_of_agreement(
     n, d, c = round(float(t.counts.sum())), t.x - t.y, t.counts
     centre = float(c @ d / n) if n else np.nan
     sd = float(np.sqrt(c @ (d - centre) ** 2 / (n - 1))) if n > 1 else np.nan
-    parts = np.stack([np.ones(len(d)), d - centre, (d - centre) ** 2], axis=1)
-    sums = sums_by(t.code, t.inside[:, None] * parts)
+    sums = t.sums([np.ones(len(d)), d - centre, (d - centre) ** 2])
     ends = []
     for sign in (-factor, factor):
         value = centre + sign * sd

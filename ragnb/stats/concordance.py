@@ -8,8 +8,8 @@ import numpy as np
 
 from ragnb.errors import RagnbError
 from ragnb.stats.agreement import round_half_up
-from ragnb.stats.closeness import second_moments, six_sums_of
-from ragnb.stats.estimates import Counts, Estimate, Labels, Values, jackknife, sums_by, t_interval
+from ragnb.stats.closeness import second_moments
+from ragnb.stats.estimates import Counts, Estimate, Labels, Values, jackknife, t_interval
 from ragnb.stats.means import Array
 from ragnb.stats.tally import tallied
 
@@ -38,12 +38,11 @@ def concordance(
     0.7143
     """
     t = tallied(judge, human, clusters, counts)
-    sums, _ = six_sums_of(t)
-    found = jackknife(_concordance, sums, sums[:, 0], times=t.times, bounded=True, level=level)
+    found = t.of_moments(_concordance, bounded=True, level=level)
     if clusters is not None or found.n < 3 or not abs(found.value) < 1:
         return found
     with np.errstate(divide="ignore", invalid="ignore"):
-        n, mx, my, vx, vy, cov = (np.float64(part) for part in second_moments(t.times @ sums))
+        n, mx, my, vx, vy, cov = (np.float64(part) for part in second_moments(t.times @ t.moments()))
         r2, c = cov**2 / (vx * vy), np.float64(found.value)
         u2 = (mx - my) ** 2 / np.sqrt(vx * vy)
         r = np.sign(cov) * np.sqrt(r2)
@@ -84,46 +83,36 @@ def quadratic_kappa(
         outside = values[(values < scale[0]) | (values > scale[1])]
         if len(outside):
             raise RagnbError(f"{name} holds {outside[0]:g}, outside scale={scale}; give the scale the raters used")
-    t = tallied(x, y, clusters, counts)
-    sums, _ = six_sums_of(t)
-    return jackknife(_concordance, sums, sums[:, 0], times=t.times, bounded=True, level=level)
+    return tallied(x, y, clusters, counts).of_moments(_concordance, bounded=True, level=level)
 
 
-def _squares(s: Array) -> tuple[Array, Array, Array, Array, Array, int]:
-    """Mean squares of rows, columns, error and within, n and k, from sums of (1, row², all², each column)."""
+def _squares(s: Array) -> tuple[Array, Array, Array, Array, int]:
+    """Mean squares of rows, columns and error, n and k, from sums of (1, row², all², each column)."""
     k = s.shape[-1] - 3
     n, columns = s[..., 0], s[..., 3:]
     middle = columns.sum(axis=-1) ** 2 / (n * k)
     rows = s[..., 1] / k - middle
     between = np.sum(columns**2, axis=-1) / n - middle
     inside = s[..., 2] - s[..., 1] / k
-    msr, msc, msw = rows / (n - 1), between / (k - 1), inside / (n * (k - 1))
-    return msr, msc, np.maximum(inside - between, 0.0) / ((n - 1) * (k - 1)), msw, n, k
+    msr, msc = rows / (n - 1), between / (k - 1)
+    return msr, msc, np.maximum(inside - between, 0.0) / ((n - 1) * (k - 1)), n, k
 
 
 def _icc(s: Array, form: str) -> Array:
-    msr, msc, mse, msw, n, k = _squares(s)
-    forms = {
-        "ICC(1)": (msr - msw, msr + (k - 1) * msw),
-        "ICC(A,1)": (msr - mse, msr + (k - 1) * mse + k / n * (msc - mse)),
-        "ICC(C,1)": (msr - mse, msr + (k - 1) * mse),
-        "ICC(k)": (msr - msw, msr),
-        "ICC(A,k)": (msr - mse, msr + (msc - mse) / n),
-        "ICC(C,k)": (msr - mse, msr),
-    }
-    top, bottom = forms[form]
-    return np.asarray(np.where(bottom > 0, top / bottom, np.nan), dtype=float)
+    msr, msc, mse, n, k = _squares(s)
+    bottom = msr + (k - 1) * mse + (k / n * (msc - mse) if form == "ICC(A,1)" else 0.0)
+    return np.asarray(np.where(bottom > 0, (msr - mse) / bottom, np.nan), dtype=float)
 
 
 def _f_limits(s: Array, form: str, level: float) -> tuple[float, float]:
-    """Limits of one ICC of a single rating for independent items, from the F distribution."""
+    """Limits of an ICC for independent items, from the F distribution."""
     from scipy.special import fdtri
 
-    msr, msc, mse, msw, n, k = _squares(s)
+    msr, msc, mse, n, k = _squares(s)
     p = 0.5 + level / 2
-    if form != "ICC(A,1)":
-        noise, df = (msw, n * (k - 1)) if form == "ICC(1)" else (mse, (n - 1) * (k - 1))
-        low, high = msr / noise / fdtri(n - 1, df, p), msr / noise * fdtri(df, n - 1, p)
+    if form == "ICC(C,1)":
+        df = (n - 1) * (k - 1)
+        low, high = msr / mse / fdtri(n - 1, df, p), msr / mse * fdtri(df, n - 1, p)
         return float((low - 1) / (low + k - 1)), float((high - 1) / (high + k - 1))
     rho = float(_icc(s, form))
     raters, noise = k * rho * msc, (n * (1 + (k - 1) * rho) - k * rho) * mse
@@ -139,10 +128,10 @@ def _f_limits(s: Array, form: str, level: float) -> tuple[float, float]:
 def icc(
     ratings: Values, clusters: Labels = None, *, counts: Counts = None, level: float = 0.95
 ) -> dict[str, Estimate]:
-    """Return the six intraclass correlations of complete items × raters, in McGraw and Wong's names.
+    """Return two intraclass correlations of complete items × raters, in McGraw and Wong's names.
 
     ICC(A,1) counts a rater's constant bias as disagreement, ICC(C,1) does not: their gap is the bias that a
-    constant would remove. ICC(1) is the one-way form; k in place of 1 is for the mean of all raters.
+    constant would remove.
 
     Parameters
     ----------
@@ -150,18 +139,18 @@ def icc(
         Judge and human side by side, or several humans. Items with a nan are left out.
     clusters : array, shape (items,), optional
         Without clusters the intervals are those of the F distribution, for independent items; with clusters
-        the jackknife's (on Fisher's z for single ratings).
+        the jackknife's, on Fisher's z.
 
     Notes
     -----
-    Shrout and Fleiss (1979), Psychol. Bull. 86, 420–428: ICC(1), ICC(A,1), ICC(C,1) are their (1,1), (2,1),
-    (3,1); McGraw and Wong (1996), Psychol. Methods 1, 30–46.
+    Shrout and Fleiss (1979), Psychol. Bull. 86, 420–428: ICC(A,1) and ICC(C,1) are their (2,1) and (3,1);
+    McGraw and Wong (1996), Psychol. Methods 1, 30–46.
 
     Examples
     --------
     >>> judges = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
     >>> {form: round(found.value, 2) for form, found in icc(judges).items()}
-    {'ICC(1)': 0.17, 'ICC(A,1)': 0.29, 'ICC(C,1)': 0.71, 'ICC(k)': 0.44, 'ICC(A,k)': 0.62, 'ICC(C,k)': 0.91}
+    {'ICC(A,1)': 0.29, 'ICC(C,1)': 0.71}
     """
     grid = np.asarray(ratings, dtype=float)
     if grid.ndim != 2 or grid.shape[1] < 2:
@@ -171,16 +160,12 @@ def icc(
     grid, total = grid[~np.isnan(total)], t.x
     centre = float(t.counts @ total / t.counts.sum() / k) if len(grid) else 0.0
     grid, total = grid - centre, total - k * centre
-    parts = [np.ones(len(grid)), total**2, np.sum(grid**2, axis=1), *grid.T]
-    sums = sums_by(t.code, t.inside[:, None] * np.stack(parts, axis=1))
+    sums = t.sums([np.ones(len(grid)), total**2, np.sum(grid**2, axis=1), *grid.T])
     found = {}
-    for form in ("ICC(1)", "ICC(A,1)", "ICC(C,1)", "ICC(k)", "ICC(A,k)", "ICC(C,k)"):
-        single = form.endswith("1)")
-        one = jackknife(partial(_icc, form=form), sums, sums[:, 0], times=t.times, bounded=single, level=level)
+    for form in ("ICC(A,1)", "ICC(C,1)"):
+        one = jackknife(partial(_icc, form=form), sums, sums[:, 0], times=t.times, bounded=True, level=level)
         if clusters is None and np.isfinite(one.value) and one.value < 1:
-            low, high = _f_limits(t.times @ sums, form.replace("k", "1"), level)
-            if not single:
-                low, high = (k * end / (1 + (k - 1) * end) for end in (low, high))
+            low, high = _f_limits(t.times @ sums, form, level)
             one = Estimate(one.value, low, high, one.se, one.n, one.n_clusters)
         found[form] = one
     return found

@@ -40,6 +40,9 @@ class Estimate:
     n_eff: float = float("nan")
 
 
+NONE = Estimate(np.nan, np.nan, np.nan, np.nan, 0, 0)
+
+
 def cluster_codes(clusters: Labels, n: int) -> Codes:
     """Return clusters as codes 0 … G−1; None makes every row its own cluster.
 
@@ -70,16 +73,16 @@ def packed(names: npt.NDArray[Any]) -> Codes:
     return np.unique(names, return_inverse=True)[1].reshape(-1)
 
 
-def pairs(judge: Values, human: Values, *labels: Labels) -> tuple[Array, Array, list[Codes]]:
-    """Return the rows that both rated, with the codes of each column of labels (clusters, systems).
+def pairs(judge: Values, human: Values) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
+    """Return the rows that both rated, and which of the rows these are.
 
     A row where either is nan is left out, so that n counts what is compared. Infinite values and columns of
     different lengths raise RagnbError.
 
     Examples
     --------
-    >>> pairs([1, 2, float("nan")], [2, 2, 3], ["a", "a", "b"])
-    (array([1., 2.]), array([2., 2.]), [array([0, 0])])
+    >>> pairs([1, 2, float("nan")], [2, 2, 3])
+    (array([1., 2.]), array([2., 2.]), array([ True,  True, False]))
     """
     x, y = np.asarray(judge, dtype=float), np.asarray(human, dtype=float)
     if x.shape != y.shape or x.ndim != 1:
@@ -87,8 +90,7 @@ def pairs(judge: Values, human: Values, *labels: Labels) -> tuple[Array, Array, 
     if np.isinf(x).any() or np.isinf(y).any():
         raise RagnbError("judge or human holds an infinite value; a rating is a finite number or missing")
     seen = ~(np.isnan(x) | np.isnan(y))
-    codes = [cluster_codes(label, len(x)) for label in labels]
-    return x[seen], y[seen], [packed(code[seen]) for code in codes]
+    return x[seen], y[seen], seen
 
 
 def sums_by(codes: Codes, rows: Array) -> Array:
@@ -238,7 +240,7 @@ def clustered_mean(
     used = ~np.isnan(x) & (v > 0)
     x, v, c, code = x[used], v[used], c[used], packed(code[used])
     if not len(x):
-        return Estimate(np.nan, np.nan, np.nan, np.nan, 0, 0)
+        return NONE
     inside, times = (np.ones(len(x)), c) if clusters is None else (c, np.ones(int(code.max()) + 1))
     total, g = float(v @ c), float(times.sum())
     mean = float((v * c) @ x / total)

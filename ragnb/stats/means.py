@@ -72,23 +72,6 @@ def jackknife_se(total: Array, n_clusters: Array, inflated: Array) -> Array:
     return se
 
 
-def familiar_cluster_se(values: npt.ArrayLike, clusters: npt.ArrayLike) -> float:
-    """Return the familiar cluster-robust standard error of an unweighted mean, G/(G−1) Σu² / n².
-
-    It serves as a check of `jackknife_se`, which it equals when all clusters are of one size.
-
-    Examples
-    --------
-    >>> round(familiar_cluster_se([0.0, 1.0, 1.0, 0.0], [0, 1, 2, 3]), 4)
-    0.2887
-    """
-    x = np.asarray(values, dtype=float)
-    _, code = np.unique(np.asarray(clusters), return_inverse=True)
-    sums = np.bincount(code, weights=x - x.mean())
-    g = len(sums)
-    return float(np.sqrt(g / (g - 1) * np.sum(sums**2)) / len(x))
-
-
 def wilson(p: Array, n: Array, z: Array) -> tuple[Array, Array]:
     """Return Wilson's score bounds for a proportion `p` at (fractional) size `n` and quantile `z`.
 

@@ -1,9 +1,9 @@
-"""How many labels, or questions, a verdict needs before it can come out."""
+"""How many labels a verdict needs before it can come out."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, log, sqrt
+from math import ceil, sqrt
 
 import numpy as np
 
@@ -82,55 +82,6 @@ def sample_size_exact(target: float, share: float, *, alpha: float = 0.05, power
     sizes = np.arange(1, top + 1)
     weak = np.flatnonzero(binomial_power(sizes, target, share, alpha=alpha) < power)
     return int(sizes[weak[-1]]) + 1 if len(weak) else 1
-
-
-def zero_failure_size(target: float, *, confidence: float = 0.95) -> int:
-    """Return the rows that, all of them passing, show a share above `target`: the success-run theorem.
-
-    Examples
-    --------
-    >>> zero_failure_size(0.9)
-    29
-    """
-    _check(target=target, confidence=confidence)
-    return ceil(log(1 - confidence) / log(target) - 1e-12)
-
-
-def questions_needed(
-    delta: float,
-    between: float,
-    within_a: float = 0.0,
-    within_b: float = 0.0,
-    *,
-    repeats: tuple[int, int] = (1, 1),
-    alpha: float = 0.05,
-    power: float = 0.8,
-) -> float:
-    """Return the questions that detect a paired difference `delta` between two systems, two-sided.
-
-    n = (z₁₋α⸝₂ + z₁₋β)² (ω² + σ²_A/K_A + σ²_B/K_B) / δ², not rounded. Miller (2024), arXiv 2411.00640.
-
-    Parameters
-    ----------
-    delta : float
-        The difference of means to detect, > 0.
-    between : float
-        ω², the variance over questions of the difference of the systems' expected scores.
-    within_a, within_b : float
-        σ², the variance of one answer's score around its question's expectation.
-    repeats : (int, int)
-        Answers a question of each system.
-
-    Examples
-    --------
-    >>> round(questions_needed(0.03, 1 / 9, 1 / 6, 1 / 6), 1)
-    3876.0
-    """
-    if not delta > 0:
-        raise RagnbError(f"delta={delta} is not above 0; give the difference that matters, such as 0.03")
-    _check(alpha=alpha, power=power)
-    spread = between + within_a / repeats[0] + within_b / repeats[1]
-    return (_z(1 - alpha / 2) + _z(power)) ** 2 * spread / delta**2
 
 
 def anova_icc(values: Values, clusters: Labels, *, counts: Counts = None) -> float:

@@ -21,12 +21,18 @@ def ppi_jackknife(
     ends: tuple[float, float] = (-np.inf, np.inf),
     level: float = 0.95,
 ) -> Corrected:
-    """Return the mean of `ppi_mean` with an interval that holds with few clusters, of any sizes.
+    """Return the prediction-powered mean of what humans would say, with an interval that holds with few clusters.
 
     Parameters
     ----------
-    human, judge, judged, clusters, judged_clusters, weight
-        As in `ppi_mean`.
+    human, judge : array, shape (n,)
+        The rows with human labels, and the judge's scores on them.
+    judged : array, shape (N,)
+        The judge's scores on further rows, drawn from the same population. None there: the human mean alone.
+    clusters, judged_clusters : array, shapes (n,) and (N,), optional
+        One set of labels: a name in both is one cluster. Give both or neither.
+    weight : float, optional
+        λ; None chooses it. 0 ignores the judge, 1 is the classical form.
     weights : array, shape (n,), optional
         1 / inclusion probability of labelled rows that were drawn with unequal chances. All rows together are then
         what they were drawn from.
@@ -42,11 +48,13 @@ def ppi_jackknife(
 
     Notes
     -----
-    se is the delete-one-cluster jackknife, centred on the estimate, with λ found anew each time: the sandwich of
-    `ppi_mean` takes λ as known and leaves a heavy cluster's residual small. t has 1/Σh² − 1 degrees of freedom,
-    h_g = (s_e n_g/n + λ s_F N_g/N)/(s_e + λ s_F), s_e the standard deviation of Y − λF, s_F of F: a cluster's
-    part in the labelled and in the further rows, weighed by what each contributes to the error. Coverage beside
-    the sandwich's: benchmarks/calibration.py.
+    λ = clip(cov(Y, F) / ((1 + n/N) var F), 0, 1), cov with divisor n on the labelled rows, var with divisor n + N
+    − 1 on all: Angelopoulos, Duchi and Zrnic (2023), PPI++, arXiv 2311.01453. se is the delete-one-cluster
+    jackknife, centred on the estimate, with λ found anew each time: the familiar sandwich, G/(G−1) Σ_g (Σ_{i∈g}
+    c_i)² (Miller 2024, arXiv 2411.00640), takes λ as known and leaves a heavy cluster's residual small. t has
+    1/Σh² − 1 degrees of freedom, h_g = (s_e n_g/n + λ s_F N_g/N)/(s_e + λ s_F), s_e the standard deviation of Y −
+    λF, s_F of F: a cluster's part in the labelled and in the further rows, weighed by what each contributes to
+    the error. Coverage beside the sandwich's: benchmarks/calibration.py.
 
     The value is ȳ + λ (1 + n/N) (mean of F on all rows − f̄), which without weights is ȳ + λ (mean of F on the N −
     f̄). With weights ȳ, f̄ and the covariance in λ are Hájek's, Σwx/Σw (Särndal, Swensson and Wretman 1992, Model
@@ -58,10 +66,10 @@ def ppi_jackknife(
     >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
     (4.303, 2.993, 4.831)
     """
-    y, f, more, code = labelled_rows(human, judge, judged, clusters, judged_clusters)
+    y, f, more, code, w = labelled_rows(human, judge, judged, clusters, judged_clusters, weights)
     n, at = len(y), (float(y.mean()), float(np.concatenate([f, more]).mean()))
     y, f, more = y - at[0], f - at[1], more - at[1]
-    w, every = _sampling_weights(weights, human, judge, n), np.concatenate([f, more])
+    every = np.concatenate([f, more])
     table = np.zeros((len(code), 8))
     table[:n, :5] = np.stack([np.ones(n), w, w * f, w * y, w * y * f], axis=1)
     table[:, 5:] = np.stack([np.ones(len(code)), every, every**2], axis=1)
@@ -88,15 +96,6 @@ def ppi_jackknife(
         np.array(value), np.array(se), np.array(g_eff), kish(w.sum(), w @ w), edges, level=level
     )
     return Corrected(value, float(low), float(high), se, lam, n, len(more), g)
-
-
-def _sampling_weights(weights: Labels, human: Values, judge: Values, n: int) -> Array:
-    """Return the weights of the rows that have both scores."""
-    if weights is None:
-        return np.ones(n)
-    seen = ~(np.isnan(np.asarray(human, dtype=float)) | np.isnan(np.asarray(judge, dtype=float)))
-    found: Array = np.asarray(weights, dtype=float)[seen]
-    return found
 
 
 def _point(sums: Array, weight: float | None, noise: float) -> tuple[Array, Array]:

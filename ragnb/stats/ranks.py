@@ -10,24 +10,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ragnb.errors import unknown
-from ragnb.stats.estimates import Codes, Counts, Estimate, Labels, Values, leave_out, sums_by, t_interval
+from ragnb.stats.estimates import NONE, Codes, Counts, Estimate, Labels, Values, leave_out, sums_by
 from ragnb.stats.means import Array
 from ragnb.stats.tally import Tally, tallied
-
-KINDS = ("pearson", "spearman", "kendall")
-
-
-def fisher_interval(r: float, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Return Fisher's interval of a Pearson correlation of n independent pairs, tanh(atanh r ± z/√(n−3)).
-
-    Examples
-    --------
-    >>> [round(end, 3) for end in fisher_interval(0.5, 28)]
-    [0.156, 0.736]
-    """
-    if n <= 3:
-        return np.nan, np.nan
-    return t_interval(r, float((1 - r**2) / np.sqrt(n - 3)), np.inf, level, bounded=True)
 
 
 def _split(group: Codes, values: Array, of: Array) -> tuple[Array, Array, Array]:
@@ -179,21 +164,20 @@ def correlation(
     1.0
     """
     if kind not in _PARTS:
-        raise unknown("kind", kind, KINDS)
-    t = tallied(judge, human, clusters, counts, *([] if within is None else [within]))
+        raise unknown("kind", kind, tuple(_PARTS))
+    t = tallied(judge, human, clusters, counts, within)
     x, y = (t.x, t.y) if digits is None else (np.round(t.x, digits), np.round(t.y, digits))
-    unit = t.code
-    group = np.zeros(len(x), dtype=np.intp) if within is None else t.labels[0]
+    group = t.group
     if not len(x):
-        return Estimate(np.nan, np.nan, np.nan, np.nan, 0, 0)
-    cell, pair = np.unique(group * len(t.times) + unit, return_inverse=True)
+        return NONE
+    cell, pair = np.unique(group * len(t.times) + t.code, return_inverse=True)
     of_group, of_unit = cell // len(t.times), cell % len(t.times)
     rows, lost = _PARTS[kind](group, pair, t, x, y)
     whole = sums_by(group, t.counts[:, None] * rows)
     each = _coefficient(whole)
     used = np.isfinite(each)
     if not used.any():
-        return Estimate(np.nan, np.nan, np.nan, np.nan, 0, 0)
+        return NONE
     sizes, taken = np.bincount(pair, weights=t.inside), sums_by(pair, t.inside[:, None] * lost)
     with np.errstate(divide="ignore", invalid="ignore"):
         if kind == "spearman":  # of degree 3 in the rows: the average part goes, the rest is that of a mean

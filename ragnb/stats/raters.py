@@ -35,22 +35,6 @@ def leave_one_out(ratings: Values) -> tuple[Codes, Array, Array]:
     return item, own, (np.nansum(grid, axis=1)[item] - own) / (m[item] - 1)
 
 
-def rater_pairs(ratings: Values) -> tuple[Codes, Array, Array]:
-    """Return every pair of humans who rated the same item: the item's row, one rating, the other.
-
-    Examples
-    --------
-    >>> item, one, other = rater_pairs([[1, 2, 6]])
-    >>> one.tolist(), other.tolist()
-    ([1.0, 1.0, 2.0], [2.0, 6.0, 6.0])
-    """
-    grid = np.atleast_2d(np.asarray(ratings, dtype=float))
-    first, second = np.triu_indices(grid.shape[1], 1)
-    one, other = grid[:, first].ravel(), grid[:, second].ravel()
-    both = ~(np.isnan(one) | np.isnan(other))
-    return np.repeat(np.arange(len(grid)), len(first))[both], one[both], other[both]
-
-
 def human_ceiling(
     ratings: Values,
     clusters: Labels = None,

@@ -133,18 +133,15 @@ def recalibrate(
     *,
     kind: str = "isotonic",
     tolerance: float = 1.0,
-    folds: Values | None = None,
     weights: Labels = None,
     counts: Counts = None,
     level: float = 0.95,
 ) -> Recalibration:
-    """Fit a map on four fifths of the clusters, judge it on the fifth, in turn.
+    """Fit a map on four fifths of the clusters, judge it on the fifth, in turn (`grouped_folds`).
 
     Parameters
     ----------
     kind : {"linear", "isotonic"}
-    folds : array, shape (n,), optional
-        A fold a row; None takes `grouped_folds` of the clusters in 5.
     weights : array, shape (n,), optional
         Of the rows that judge a map, as in `clustered_mean`; it is fitted without them.
 
@@ -164,9 +161,9 @@ def recalibrate(
     >>> found.raw_mae.value, round(found.mae.value, 9), found.constant_mae.value
     (1.0, 0.0, 1.0)
     """
-    t = tallied(judge, human, clusters, counts, clusters if folds is None else folds, weights=weights)
+    t = tallied(judge, human, clusters, counts, weights=weights)
     x, y, code, c = t.x, t.y, t.code, t.counts
-    fold = grouped_folds(code, counts=c) if folds is None else t.labels[0]
+    fold = grouped_folds(code, counts=c)
     if len(np.unique(fold)) < 2:
         raise RagnbError("the rows come from one cluster; recalibration needs two clusters or more")
     predicted, fixed = np.empty(len(x)), np.empty(len(x))
@@ -175,18 +172,11 @@ def recalibrate(
         predicted[held] = fit_map(x[~held], y[~held], kind, counts=c[~held])(x[held])
         fixed[held] = _median(y[~held], c[~held])
     how: dict[str, Any] = {"weights": t.weights, "counts": c, "level": level}
-    errors = [mae(scores, y, code, **how) for scores in (predicted, x, fixed)]
-    shares = [within_share(scores, y, code, tolerance=tolerance, **how) for scores in (predicted, x, fixed)]
-    return Recalibration(
-        kind=kind,
-        predicted=predicted,
-        mae=errors[0],
-        within=shares[0],
-        bias=clustered_mean(predicted - y, code, **how),
-        raw_mae=errors[1],
-        raw_within=shares[1],
-        constant_mae=errors[2],
-        constant_within=shares[2],
-        gain=clustered_mean(np.abs(x - y) - np.abs(predicted - y), code, **how),
-        helps=errors[0].value < min(errors[1].value, errors[2].value),
-    )
+    found = {}
+    for name, scores in (("", predicted), ("raw_", x), ("constant_", fixed)):
+        found[f"{name}mae"] = mae(scores, y, code, **how)
+        found[f"{name}within"] = within_share(scores, y, code, tolerance=tolerance, **how)
+    found["bias"] = clustered_mean(predicted - y, code, **how)
+    found["gain"] = clustered_mean(np.abs(x - y) - np.abs(predicted - y), code, **how)
+    helps = found["mae"].value < min(found["raw_mae"].value, found["constant_mae"].value)
+    return Recalibration(kind=kind, predicted=predicted, helps=helps, **found)

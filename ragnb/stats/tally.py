@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ragnb.errors import RagnbError
-from ragnb.stats.estimates import Codes, Counts, Estimate, Labels, Values, clustered_mean, pairs
+from ragnb.stats.estimates import (
+    Codes,
+    Counts,
+    Estimate,
+    Labels,
+    Values,
+    cluster_codes,
+    clustered_mean,
+    jackknife,
+    packed,
+    pairs,
+    sums_by,
+)
 from ragnb.stats.means import Array
 
 
@@ -23,7 +36,7 @@ class Tally(NamedTuple):
     code: Codes
     inside: Array
     times: Array
-    labels: list[Codes]
+    group: Codes
     alone: bool
     weights: Array
 
@@ -37,9 +50,24 @@ class Tally(NamedTuple):
         clusters = None if self.alone else self.code
         return clustered_mean(values, clusters, weights=self.weights, counts=self.counts, **how)
 
+    def sums(self, columns: Sequence[Array]) -> Array:
+        """Return the sums of columns by cluster."""
+        return sums_by(self.code, self.inside[:, None] * np.stack(columns, axis=1))
+
+    def moments(self) -> Array:
+        """Return Σ1, Σj, Σh, Σj², Σh², Σjh by cluster, both less one origin."""
+        origin = float(self.counts @ (self.x + self.y) / 2 / self.counts.sum()) if len(self.x) else 0.0
+        x, y = self.x - origin, self.y - origin
+        return self.sums([np.ones(len(x)), x, y, x * x, y * y, x * y])
+
+    def of_moments(self, statistic: Callable[[Array], Array], **how: Any) -> Estimate:
+        """Return the jackknife of a function of `moments`."""
+        sums = self.moments()
+        return jackknife(statistic, sums, sums[:, 0], times=self.times, **how)
+
 
 def tallied(
-    judge: Values, human: Values, clusters: Labels, counts: Counts, *labels: Labels, weights: Labels = None
+    judge: Values, human: Values, clusters: Labels, counts: Counts, group: Labels = None, weights: Labels = None
 ) -> Tally:
     """Return the rows that both rated, by `pairs`, with what each stands for.
 
@@ -55,10 +83,11 @@ def tallied(
         raise RagnbError(
             "counts must be one number a row, 1 or more (above 0 in clusters): how many rows each row stands for"
         )
-    x, y, (code, *others) = pairs(judge, human, clusters, *labels)
-    seen = ~(np.isnan(np.asarray(judge, dtype=float)) | np.isnan(np.asarray(human, dtype=float)))
+    x, y, seen = pairs(judge, human)
+    code = packed(cluster_codes(clusters, len(seen))[seen])
+    own = np.zeros(len(x), dtype=np.intp) if group is None else packed(cluster_codes(group, len(seen))[seen])
     size, one = size[seen], np.ones(len(x))
     v = one if weights is None else np.asarray(weights, dtype=float)[seen]
     if clusters is None:
-        return Tally(x, y, code, one, size, others, True, v)
-    return Tally(x, y, code, size, np.ones(int(code.max(initial=-1)) + 1), others, False, v)
+        return Tally(x, y, code, one, size, own, True, v)
+    return Tally(x, y, code, size, np.ones(int(code.max(initial=-1)) + 1), own, False, v)

@@ -5,8 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ragnb import corrected_mean, stats
-from ragnb.calibration import corrected_difference, label_budget, labels_needed
+from ragnb import calibrate, corrected_mean, stats
+from ragnb.calibration import corrected_difference
 
 SETS = {
     "mtrag_faithfulness_10pt": (
@@ -69,10 +69,10 @@ def test_the_paired_difference_of_two_systems_is_the_references(tables, referenc
 
 
 def test_a_judge_of_mtrag_needs_more_than_labels(tables):
-    options = {"judge": "judge10", "human": "human10", "by": ["dimension"], "scale": (1, 10)}
-    table = labels_needed(tables["mtrag"], target=0.8, **options).set_index("dimension")
+    options = {"judge": "judge10", "human": "human10", "scale": (1, 10), "resamples": 1}
+    table = calibrate(tables["mtrag"], target=0.8, **options).labels_needed.set_index("dimension")
     assert table.loc["overall3", "seen"] == pytest.approx(0.516, abs=5e-4)
     assert set(table["reason"]) == {"share_at_or_below_target"}
-    kind = label_budget(tables["mtrag"], target=0.55, **options)
+    kind = calibrate(tables["mtrag"], target=0.55, **options).budget
     assert set(kind["dimension"]) == set(table.index)
     assert (kind.groupby("dimension")["half_width"].last() < kind.groupby("dimension")["half_width"].first()).all()

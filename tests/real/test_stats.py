@@ -6,17 +6,6 @@ import pandas as pd
 import pytest
 
 import ragnb as rn
-from ragnb import stats
-
-
-def test_familiar_cluster_se_is_the_references(shared, reference):
-    ratings = pd.read_csv(shared / "data" / "ratings" / "mtrag.csv")
-    ratings = ratings[ratings["dimension"] == "faithfulness"]
-    difference = ratings["judge10"] - ratings["human10"]
-    want = reference["mtrag_faithfulness_10pt"]["bias"]
-    assert difference.mean() == pytest.approx(want["mean"]["value"], abs=1e-9)
-    got = stats.familiar_cluster_se(difference, ratings["cluster"])
-    assert got == pytest.approx(want["cluster_se"]["value"], abs=1e-9)
 
 
 def test_the_one_estimator_gives_the_references_means_and_a_se_beside_its(shared, reference):
