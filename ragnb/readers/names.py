@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ragnb.errors import RagnbError, place, unknown
@@ -11,39 +13,8 @@ from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import absent
 from ragnb.schema import METRICS, Metric, SharedPicks
 
-CASE_ALIASES: Mapping[str, tuple[str, ...]] = {
-    "question": (
-        "user_input", "query", "input", "q", "questions", "chat_input", "问题", "用户问题", "提问", "問題",
-    ),
-    "answer": (
-        "response", "generated_answer", "output", "actualOutput", "actual_output", "predicted_answers",
-        "generated_texts", "Model answer", "responses", "答案", "回答", "模型答案", "模型回答", "系统回答",
-        "系統回答",
-    ),
-    "ground_truth_answer": (
-        "reference", "ground_truth", "ground_truths", "reference_answer", "gt_answer", "truth", "expectedOutput",
-        "expected_output", "true_answers", "ground_truth_answers", "generation_gt", "参考答案", "标准答案",
-        "正确答案", "真实答案", "參考答案", "標準答案",
-    ),
-    "retrieved_contexts": (
-        "contexts", "context", "retrieval_context", "retrievalContext", "retrieved_context",
-        "retrieved_contents", "passage", "上下文", "检索上下文", "检索结果", "检索内容", "召回内容", "檢索結果",
-    ),
-    "ground_truth_contexts": ("reference_contexts", "reference_context", "参考上下文", "參考上下文"),
-    "doc_name": (
-        "doc", "document", "source", "file", "filename", "source_document", "文档", "文档名", "文件",
-        "文档名称", "文件名", "来源", "文檔", "檔名", "來源",
-    ),
-    "sample_id": (
-        "id", "qid", "query_id", "record_id", "traceId", "Index", "context.span_id", "编号", "样本编号",
-        "问题编号", "题号", "編號",
-    ),
-    "persona": ("persona_name",),
-    "system": ("系统", "系統"),
-    "answerable": ("is_answerable", "可回答", "是否可回答"),
-    "gold_ids": ("gold_id", "gold_doc_ids", "gold_chunk_ids"),
-    "source_units": (), "generation_params": (),
-}  # fmt: skip
+WORDS = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
+CASE_ALIASES: Mapping[str, tuple[str, ...]] = {name: tuple(others) for name, others in WORDS["columns"].items()}
 """Canonical columns of cases, traces and gold, and what tools and people call them; other spellings of the same
 words count too."""
 
