@@ -6,6 +6,7 @@ import gzip
 import io
 import mmap
 import os
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -135,9 +136,8 @@ def _first_wide(data: bytes) -> int | None:
     Text of another encoding holds no such character by chance and is UTF-8 besides; two bytes of GBK may be.
     """
     with suppress(UnicodeError):
-        text = "" if b"\0" in data or data.isascii() else data.decode("utf-8")
-        found = next((i for i, character in enumerate(text) if character > "\u07ff"), None)
-        return None if found is None else text.count("\n", 0, found) + 1
+        found = None if b"\0" in data else re.search("[^\0-\u07ff]", data.decode("utf-8"))
+        return found.string.count("\n", 0, found.start()) + 1 if found else None
     return None
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Set
 from typing import Any
 
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import meanings
-from ragnb.readers.raw import Raw, absent
+from ragnb.readers.raw import Raw, absent, unpacked
 
 _SCORES = ("/value", "/v1/score")
 _REASONS = ("/rationale", "/v1/justification")
@@ -59,11 +58,7 @@ def _empty(cell: Any) -> bool:
 
 def _text(cell: Any, canonical: str) -> Any:
     """Return the text in an object of inputs or outputs: the one that is named so, or the only one."""
-    if isinstance(cell, str) and cell.lstrip().startswith("{"):
-        try:
-            cell = json.loads(cell)
-        except ValueError:
-            return cell
+    cell = unpacked(cell, r"\s*\{.*")
     if not isinstance(cell, Mapping):
         return cell
     named = meanings(cell).get(canonical, "expected_response")

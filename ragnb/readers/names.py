@@ -193,13 +193,19 @@ Distinct = Callable[..., int]
 """How many distinct rows some columns have."""
 
 
+def distinct_rows(columns: Mapping[str, list[Any]]) -> Distinct:
+    """Return what counts the distinct rows of some of these columns."""
+    return lambda *some: len({tuple(map(str, row)) for row in zip(*(columns[name] for name in some), strict=True)})
+
+
 def name_system(columns: dict[str, list[object]], report: Lossy) -> dict[str, list[object]]:
     """Call the one column that tells systems apart ``system``, and the one that counts runs ``repeat``."""
+
+    def is_count(name: str) -> bool:
+        return all(re.fullmatch(r"\d+(\.0)?", str(cell)) for cell in columns[name])
+
     size = len(next(iter(columns.values()), []))
-    names = system_names(
-        list(columns), size, lambda *some: _distinct(*(columns[name] for name in some)),
-        lambda name: _is_count(columns[name]), report,
-    )  # fmt: skip
+    names = system_names(list(columns), size, distinct_rows(columns), is_count, report)
     return apply_names(columns, names, report) if names else columns
 
 
@@ -233,22 +239,8 @@ def system_names(
     return names
 
 
-def _is_count(cells: list[object]) -> bool:
-    return all(re.fullmatch(r"\d+(\.0)?", str(cell)) for cell in cells)
-
-
-def _distinct(*columns: list[Any]) -> int:
-    return len({tuple(map(str, row)) for row in zip(*columns, strict=True)})
-
-
-def offer_repeat(columns: Mapping[str, list[object]], report: Lossy) -> None:
-    """Say how to name the column that tells rows of one sample apart, where none is known to."""
-    size = len(next(iter(columns.values()), []))
-    tell_repeats(list(columns), size, lambda *some: _distinct(*(columns[name] for name in some)), report)
-
-
 def tell_repeats(columns: Sequence[str], size: int, distinct: Distinct, report: Lossy) -> None:
-    """Do as `offer_repeat` does, for rows that are counted elsewhere."""
+    """Say how to name the column that tells rows of one sample apart, where none is known to."""
     if "sample_id" in columns:
         keys = [name for name in ("sample_id", "system", "repeat") if name in columns]
         step = "columns={'…': 'system'} or columns={'…': 'repeat'} names the column that tells the rows apart"

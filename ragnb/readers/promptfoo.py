@@ -30,7 +30,7 @@ def read(raw: Raw, report: Lossy) -> None:
     prompts = columns.get("promptIdx", [])
     if len(set(map(str, prompts))) > 1:
         taken["system"] = [f"{a} prompt {b}" for a, b in zip(taken["system"] or [""] * rows, prompts, strict=True)]
-    outputs = [_part(cell, "output") for cell in columns.pop("response", [])]
+    outputs = [cell.get("output") if isinstance(cell, dict) else cell for cell in columns.pop("response", [])]
     errors = columns.get("error", [None] * rows)
     failed = _errored(columns, errors, outputs, rows)
     spread = {name: _spread(columns.pop(name, [])) for name in ("vars", "namedScores")}
@@ -64,10 +64,6 @@ def _errored(columns: dict[str, list[Any]], errors: list[Any], outputs: list[Any
 
 def _name(cell: Any) -> Any:
     return cell.get("label") or cell.get("id") if isinstance(cell, dict) else cell
-
-
-def _part(cell: Any, key: str) -> Any:
-    return cell.get(key) if isinstance(cell, dict) else cell
 
 
 def _spread(cells: list[Any]) -> dict[str, list[Any]]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import json
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
@@ -143,6 +145,19 @@ def absent(value: object) -> bool:
     if value is None or value is pd.NA or value is pd.NaT:
         return True
     return isinstance(value, float) and math.isnan(value)
+
+
+def unpacked(cell: Any, form: str) -> Any:
+    r"""Return what the JSON in a text of some form holds; any other cell as it is.
+
+    Examples
+    --------
+    >>> unpacked('{"a": 1}', r"\{.*"), unpacked("{a}", r"\{.*"), unpacked(7, r"\{.*")
+    ({'a': 1}, '{a}', 7)
+    """
+    with suppress(ValueError):
+        return json.loads(cell) if isinstance(cell, str) and re.fullmatch(form, cell, re.DOTALL) else cell
+    return cell
 
 
 def check_width(names: Sized, file: object = None) -> None:

@@ -1,7 +1,7 @@
 """Read a scenario's YAML strictly: a stranger's file cannot surprise, and every value knows its line.
 
-The tree is built from the parser's events, as deep as its limit and without the constructors of the YAML library, so
-that nothing but text, numbers, true, false, lists and mappings can come out of a file.
+The tree is built from the parser's events, without the constructors of the YAML library, so that nothing but text,
+numbers, true, false, lists and mappings can come out of a file.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import apply_names, rename_map, system_names, tell_repeats
 from ragnb.readers.numbers import declared
 from ragnb.readers.raw import agree
-from ragnb.schema import METRICS, Metric, metric_list
+from ragnb.schema import Metric, metric_list
 from ragnb.streams.spilled import spill, spread
 from ragnb.streams.typed import typed
 
@@ -242,5 +242,4 @@ def _canonical(
         made = (pl.int_range(pl.len(), dtype=pl.Int64) + 1).cast(pl.String).alias("sample_id")
         frame, columns = frame.with_columns(made).select("sample_id", *columns), ["sample_id", *columns]
         report.add("made", "sample_id", "position of the row", stream.rows)
-    held = {metric.name: metric for metric in declared(metrics, columns, dict(METRICS))}
-    stream.frame = typed(frame, held, file, report)
+    stream.frame = typed(frame, declared(metrics, columns), file, report)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place
 from ragnb.readers.cells import MISSING_WORDS
-from ragnb.readers.contract import CONTEXTS, IDS, case_cells
+from ragnb.readers.contract import CONTEXTS, IDS, TEXTS, case_cells
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.numbers import ROUNDED, other_values
 from ragnb.readers.raw import Raw
@@ -18,7 +18,6 @@ from ragnb.schema import CLIP, Metric
 if TYPE_CHECKING:
     import polars as pl
 
-_TEXTS = ("question", "answer", "ground_truth_answer")
 _NUMBER = r"^[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d{1,4})?$"
 
 
@@ -56,7 +55,7 @@ def typed(frame: pl.LazyFrame, metrics: Mapping[str, Metric], file: str, report:
                 moved[name, high] = (value != high) & (value >= high - ROUNDED) & (value <= high + CLIP)
                 value = pl.when(moved[name, low]).then(low).when(moved[name, high]).then(high).otherwise(value)
             made.append(value.alias(name))
-        elif name in IDS or name in _TEXTS:
+        elif name in IDS or name in TEXTS:
             made.append((_id(name, kind) if name in IDS else _text(name, kind)).alias(name))
     for name in worded:
         lost = _number(name, pl.String()).is_null() & ~_word(name).is_in(list(MISSING_WORDS))
