@@ -52,5 +52,4 @@ def _load(file: Path) -> Scenario:
         source = read_source(file)
     except OSError as error:
         raise RagnbError(f"cannot read the scenario {str(file)!r}: {error.strerror}") from None
-    name = {} if source.data.get("name") is not None else {"name": file.stem}
-    return Scenario._made({**source.data, **name}, source, {"folder": folder})
+    return Scenario._of_file(source.data, source, file)

@@ -204,6 +204,16 @@ class Scenario(BaseModel):
         scenario._fill(settings, source, context)
         return scenario
 
+    @classmethod
+    def _of_file(cls, data: Mapping[str, Any], source: Source, file: Path) -> Scenario:
+        """Make the settings of a file, which lends its name; an error leaves the frames that hold its text behind."""
+        name = {} if data.get("name") is not None else {"name": file.stem}
+        try:
+            return cls._made({**data, **name}, source, {"folder": file.parent.resolve()})
+        except RagnbError as error:
+            message = str(error)
+        raise RagnbError(message)
+
     @property
     def path(self) -> Path | None:
         """The file it came from, absolute; None in memory."""
