@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ragnb.errors import RagnbError, did_you_mean, place
-from ragnb.files import digest, matched
+from ragnb.files import matched
 
 LARGEST_UNPACKED = 1 << 30
 LARGEST_RATIO = 200
@@ -55,11 +55,6 @@ class Document:
         """The extension that names the format, lower case, without ``.gz``."""
         name = self.path.name.lower()
         return Path(name.removesuffix(".gz")).suffix
-
-    @cached_property
-    def sha256(self) -> str:
-        """The hash of the bytes on disk."""
-        return digest([self.path])
 
     @cached_property
     def is_utf8(self) -> bool:

@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, place
+from ragnb.readers.lossy import Lossy
 from ragnb.schema import METRICS
 
 MOST_COLUMNS = 10_000
@@ -95,6 +96,14 @@ class Raw:
             self.lines = [self.lines[i] for i in chosen]
         if self.files is not None:
             self.files = [self.files[i] for i in chosen]
+
+    def rename(self, names: Mapping[str, str], report: Lossy, read: Callable[..., Any] | None = None) -> None:
+        """Call columns by names that are not taken; `read` makes a cell anew, given the new name."""
+        for name, ours in names.items():
+            if name in self.columns and ours not in self.columns:
+                cells = self.columns.pop(name)
+                self.columns[ours] = cells if read is None else [read(cell, ours) for cell in cells]
+                report.add("mapped", name, ours, len(cells))
 
 
 def stacked(raws: Sequence[Raw], file: str) -> Raw:

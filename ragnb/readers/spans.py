@@ -25,10 +25,7 @@ def sniff(columns: Set[str]) -> bool:
 
 def read(raw: Raw, report: Lossy) -> None:
     """Call documents of a row each passages, which `read_cases` folds to one row a span; name what spans hold."""
-    for name, ours in WORDS["spans"].items():
-        if name in raw.columns and ours not in raw.columns:
-            raw.columns[ours] = [_texts(cell) for cell in raw.columns.pop(name)]
-            report.add("mapped", name, ours, len(raw))
+    raw.rename(WORDS["spans"], report, lambda cell, _: _texts(cell))
 
 
 def _texts(cell: Any) -> Any:

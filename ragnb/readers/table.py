@@ -81,7 +81,8 @@ def _laid(document: Document, table: list[tuple[int, list[str]]], format: str, r
     if not named:
         raise RagnbError(f"{place(document.path, 1)}the first line names no column")
     refuse_twice(named, place(document.path, 1))
-    report.add("left_out", GUARD_COLUMN, "guards against formulas, taken off", len(filled) * (GUARD_COLUMN in header))
+    guarded = len(filled) * (GUARD_COLUMN in header)
+    report.add("left_out", GUARD_COLUMN, "guards against formulas, taken off", guarded)
     told = {f"\0{i}" if _UNNAMED.fullmatch(name) else name: i for i, name in enumerate(header)}
     columns = undo_guard({n: [row[i] if i < len(row) else "" for _, row in filled] for n, i in told.items()})
     _drop_unnamed(columns, report)
