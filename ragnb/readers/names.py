@@ -90,14 +90,9 @@ def rename_map(
     for name in picks:
         if name not in columns:
             raise unknown("columns", name, columns, "columns= maps a column of the file to the name it means.")
-    exact, near_case, near_metric = _tables(metrics, aliases)
-    if "context_relavency" in columns:  # a misspelling of ragas before August 2023, whose factuality is this
-        exact["factuality"] = near_metric["factuality"] = "faithfulness"
-    found: dict[str, str] = {}
-    for name in columns:
-        target = picks.get(name) or exact.get(name) or near_case.get(spaced(name)) or near_metric.get(loose(name))
-        if target is not None:
-            found[name] = target
+    look, near_metric = _lookup(metrics, aliases, old_ragas="context_relavency" in columns)
+    told = ((name, picks.get(name) or look(name)) for name in columns)
+    found = {name: target for name, target in told if target is not None}
     for name in columns:
         bare = near_metric.get(re.sub("(score|evaluator)$", "", loose(name)))
         if bare and name not in found and bare in _WITH_SCORE - set(found.values()):
@@ -143,24 +138,29 @@ def meanings(names: Iterable[str]) -> dict[str, str]:
     >>> meanings(["user_input", "style"])
     {'question': 'user_input'}
     """
-    exact, near_case, near_metric = _tables((), CASE_ALIASES)
-    told = ((exact.get(n) or near_case.get(spaced(n)) or near_metric.get(loose(n)), n) for n in names)
-    return {meant: name for meant, name in told if meant}
+    look, _ = _lookup((), CASE_ALIASES)
+    return {meant: name for name in names if (meant := look(name))}
 
 
-def _tables(
-    metrics: Iterable[Metric], aliases: Mapping[str, tuple[str, ...]]
-) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
-    exact: dict[str, str] = {}
-    for canonical, others in aliases.items():
-        exact.update(dict.fromkeys((canonical, *others), canonical))
+def _lookup(
+    metrics: Iterable[Metric], aliases: Mapping[str, tuple[str, ...]], old_ragas: bool = False
+) -> tuple[Callable[[str], str | None], dict[str, str]]:
+    """Return what finds the canonical name of a column, and the metrics by their names as `loose` folds them.
+
+    A misspelling tells ragas before August 2023, whose factuality is faithfulness.
+    """
+    exact = {name: canonical for canonical, others in aliases.items() for name in (canonical, *others)}
     near_case = {spaced(name): canonical for name, canonical in exact.items() if name != "Index"}
-    for metric in METRICS.values():
-        exact.update(dict.fromkeys((metric.name, *metric.aliases), metric.name))
+    exact |= {name: metric.name for metric in METRICS.values() for name in (metric.name, *metric.aliases)}
     near_metric = {loose(name): canonical for name, canonical in exact.items() if canonical in METRICS}
-    for metric in metrics:
-        exact.update(dict.fromkeys((metric.name, *metric.aliases), metric.name))
-    return exact, near_case, near_metric
+    exact |= {name: metric.name for metric in metrics for name in (metric.name, *metric.aliases)}
+    if old_ragas:
+        exact["factuality"] = near_metric["factuality"] = "faithfulness"
+
+    def look(name: str) -> str | None:
+        return exact.get(name) or near_case.get(spaced(name)) or near_metric.get(loose(name))
+
+    return look, near_metric
 
 
 def apply_names(

@@ -26,7 +26,8 @@ def read(raw: Raw, report: Lossy) -> None:
     The caller says which variable is the question, where its name does not: ``columns={"prompt": "question"}``.
     """
     columns, rows = raw.columns, len(raw)
-    taken = {"sample_id": columns.pop("testIdx"), "system": [_name(cell) for cell in columns.pop("provider", [])]}
+    named = [c.get("label") or c.get("id") if isinstance(c, dict) else c for c in columns.pop("provider", [])]
+    taken = {"sample_id": columns.pop("testIdx"), "system": named}
     prompts = columns.get("promptIdx", [])
     if len(set(map(str, prompts))) > 1:
         taken["system"] = [f"{a} prompt {b}" for a, b in zip(taken["system"] or [""] * rows, prompts, strict=True)]
@@ -60,10 +61,6 @@ def _errored(columns: dict[str, list[Any]], errors: list[Any], outputs: list[Any
         str(reason) in ("2", "2.0") or (absent(reason) and none and not absent(error) and error != "")
         for reason, error, none in zip(reasons, errors, silent, strict=True)
     ]
-
-
-def _name(cell: Any) -> Any:
-    return cell.get("label") or cell.get("id") if isinstance(cell, dict) else cell
 
 
 def _spread(cells: list[Any]) -> dict[str, list[Any]]:

@@ -26,6 +26,7 @@ _NULL = ("", "~", "null", "Null", "NULL")
 _BOOL = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)\.[0-9]*)(?:[eE][-+]?[0-9]+)?")
+_KEY = re.compile(r"[\s\-]{0,200}['\"]?([^\s:'\"{}\[\],#][^:'\"{}\[\],#]{0,80})['\"]?\s{0,20}:")
 _SPECIAL = re.compile(r"([-+]?)\.(inf|Inf|INF|nan|NaN|NAN)")
 # Numbers to one YAML reader, text or other numbers to the next.
 _UNCLEAR = re.compile(
@@ -45,19 +46,15 @@ class Source:
 
     def line(self, where: Where) -> int:
         """Return the line of a place, or of the nearest place above it."""
-        for end in range(len(where), 0, -1):
-            if where[:end] in self.lines:
-                return self.lines[where[:end]]
-        return 1
-
-
-def read_source(file: Path) -> Source:
-    """Read a YAML file into a tree with lines; whatever is not plain YAML 1.2 is refused."""
-    return read_text(_text(file), file)
+        places = (where[:end] for end in range(len(where), 0, -1))
+        return next((self.lines[above] for above in places if above in self.lines), 1)
 
 
 def read_text(text: str, file: Path) -> Source:
-    """Read YAML text as `read_source` does; messages name it by `file`, which need not exist."""
+    """Read YAML text into a tree with lines; whatever is not plain YAML 1.2 is refused.
+
+    Messages name it by `file`, which need not exist.
+    """
     tree = _Tree(file, text)
     error: tuple[int, str, bool] | None = None
     try:
@@ -74,7 +71,8 @@ def read_text(text: str, file: Path) -> Source:
     return Source(file, text, root, tree.lines)
 
 
-def _text(file: Path) -> str:
+def text_of(file: Path) -> str:
+    """Return the text of a file of settings, which must be UTF-8 and small."""
     with file.open("rb") as stream:
         raw = stream.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
@@ -120,11 +118,7 @@ def _problem(error: Exception, text: str) -> tuple[int, str, bool]:
 
 def _key_of_line(text: str, line: int, known: bool) -> str | None:
     rows = text.splitlines()
-    found = (
-        re.match(r"[\s\-]{0,200}['\"]?([^\s:'\"{}\[\],#][^:'\"{}\[\],#]{0,80})['\"]?\s{0,20}:", rows[line - 1])
-        if (known and line <= len(rows))
-        else None
-    )
+    found = _KEY.match(rows[line - 1]) if known and line <= len(rows) else None
     return masked(found.group(1).strip()) if found else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -46,7 +47,7 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> list[Pa
 def frames(document: Document, report: Lossy) -> Iterator[pl.DataFrame]:
     """Yield the records of a JSONL file block by block; bad lines are listed once all is read."""
     tally = jsonl.Tally(document.path)
-    for frame in in_parts(blocks(document), _swiftly, lambda *lines: _line_by_line(*lines, tally), tally):
+    for frame in in_parts(blocks(document), _swiftly, partial(_line_by_line, tally), tally):
         if len(frame):
             yield _flat(frame)
     jsonl.judge(tally, report, strict=False)
@@ -84,7 +85,7 @@ def _swiftly(block: bytes) -> pl.DataFrame | None:
         return None
 
 
-def _line_by_line(block: bytes, first: int, tally: jsonl.Tally) -> pl.DataFrame:
+def _line_by_line(tally: jsonl.Tally, block: bytes, first: int) -> pl.DataFrame:
     import polars as pl
 
     taken = (tally.take(first + number - 1, line) for number, line in jsonl.lines_of(block))
