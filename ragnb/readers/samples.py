@@ -130,10 +130,8 @@ def _read(
     origin["layout"] = lay_out(raw, report)
     spread_results(raw, report)
     own = [metric for metric in chosen or () if isinstance(metric, Metric)]
-    names = rename_map(
-        list(raw.columns), picks=columns, metrics=own, file=raw.file, alternate=alternating(raw.columns)
-    )
-    before = set(raw.columns)
+    before, alternate = set(raw.columns), alternating(raw.columns)
+    names = rename_map(list(raw.columns), picks=columns, metrics=own, file=raw.file, alternate=alternate)
     raw.columns = apply_names(raw.columns, names, report)
     check_samples(raw)
     passages.fold(raw, before, report, scores=not cases)

@@ -33,8 +33,7 @@ def word(error: ValidationError, owners: Mapping[str, type[Any]], source: Source
     lines: dict[str, None] = {}
     for item in error.errors(include_url=False):
         where = tuple(part for part in item["loc"] if not str(part).startswith("<"))
-        key_itself = where[-1:] == ("[key]",)
-        where = where[:-1] if key_itself else where
+        where = where[:-1] if where[-1:] == ("[key]",) else where
         where += tuple(item.get("ctx", {}).get("below", ()))
         file, line = (source.file, source.line(where)) if source else (None, None)
         lines[f"{place(file, line, dotted(where) or None)}{_reason(item, where, owners)}"] = None
