@@ -195,7 +195,7 @@ def test_of_a_file_that_grows_while_it_is_read_the_lines_it_had_count(tmp_path):
     had, path = b'{"q": "a"}\n{"q": "b"}\n', tmp_path / "traces.jsonl"
     path.write_bytes(had + b'{"q": "\\ud800"}\n')
     with path.open("rb") as file:
-        frame = blocks.Scan(had, file, {"q": pl.String}).frame()
+        frame = blocks.records(had, file, {"q": pl.String}, [], jsonl.Tally())
     assert frame["q"].to_list() == ["a", "b"]
 
 

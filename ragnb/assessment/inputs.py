@@ -165,17 +165,13 @@ def _kept(inputs: Inputs, role: str, scenario: Scenario, frame: pd.DataFrame) ->
             raise RagnbError(
                 f"where.{column}: no such column; {did_you_mean(column, [str(c) for c in frame.columns])}"
             )
-        fits = frame[column].astype(object).map(lambda cell, value=value: _equal(cell, value)).to_numpy(dtype=bool)
+        fits = _fits(frame, {column: value})
         if not fits.any():
             have = sorted({str(v) for v in frame[column].dropna()})
             raise RagnbError(f"where.{column}={value!r} keeps no row of the {role} (have: {listing(have)})")
         keep &= fits
     inputs.steps.append((f"kept_{role}", int(keep.sum())))
     return frame[keep].reset_index(drop=True)
-
-
-def _equal(cell: Any, value: Any) -> bool:
-    return bool(cell == value or str(cell) == str(value))
 
 
 def _labelled(inputs: Inputs, scenario: Scenario, read: pd.DataFrame, gold: pd.DataFrame | None) -> pd.DataFrame:
@@ -215,9 +211,8 @@ def _coverage(
 def _fits(frame: pd.DataFrame, where: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
     keep = np.ones(len(frame), dtype=bool)
     for column in set(where) & set(frame.columns):
-        keep &= (
-            frame[column].astype(object).map(lambda cell, v=where[column]: _equal(cell, v)).to_numpy(dtype=bool)
-        )
+        value, cells = where[column], frame[column].astype(object)
+        keep &= np.array([cell == value or str(cell) == str(value) for cell in cells], dtype=bool)
     return keep
 
 

@@ -6,6 +6,7 @@ import gzip
 import io
 import mmap
 import os
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ragnb.errors import RagnbError, did_you_mean, place
-from ragnb.files import digest, matched
+from ragnb.files import matched
 
 LARGEST_UNPACKED = 1 << 30
 LARGEST_RATIO = 200
@@ -54,11 +55,6 @@ class Document:
         """The extension that names the format, lower case, without ``.gz``."""
         name = self.path.name.lower()
         return Path(name.removesuffix(".gz")).suffix
-
-    @cached_property
-    def sha256(self) -> str:
-        """The hash of the bytes on disk."""
-        return digest([self.path])
 
     @cached_property
     def is_utf8(self) -> bool:
@@ -135,9 +131,8 @@ def _first_wide(data: bytes) -> int | None:
     Text of another encoding holds no such character by chance and is UTF-8 besides; two bytes of GBK may be.
     """
     with suppress(UnicodeError):
-        text = "" if b"\0" in data or data.isascii() else data.decode("utf-8")
-        found = next((i for i, character in enumerate(text) if character > "\u07ff"), None)
-        return None if found is None else text.count("\n", 0, found) + 1
+        found = None if b"\0" in data else re.search("[^\0-\u07ff]", data.decode("utf-8"))
+        return found.string.count("\n", 0, found.start()) + 1 if found else None
     return None
 
 

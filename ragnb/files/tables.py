@@ -116,10 +116,6 @@ def _guard(text: str) -> str:
 
 def _is_formula(text: str) -> bool:
     """Whether a spreadsheet may run the text: its first visible character, folded, starts a formula."""
-    if text[:1] in ("\t", "\r", "\n"):
-        return True
-    for character in text:
-        if unicodedata.category(character) in ("Cf", "Zs", "Cc", "Zl", "Zp"):
-            continue
-        return unicodedata.normalize("NFKC", character)[:1] in _FORMULA
-    return False
+    visible = (c for c in text if unicodedata.category(c) not in ("Cf", "Zs", "Cc", "Zl", "Zp"))
+    first = unicodedata.normalize("NFKC", next(visible, ""))[:1]
+    return text[:1] in ("\t", "\r", "\n") or (first != "" and first in _FORMULA)

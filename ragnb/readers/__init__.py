@@ -2,11 +2,8 @@
 
 from ragnb.files.tables import to_csv_text
 from ragnb.readers.formats import FORMATS, Format
-from ragnb.readers.layouts import LAYOUTS, Layout
+from ragnb.readers.layouts import LAYOUTS
 from ragnb.readers.samples import read_cases, read_scores
 from ragnb.readers.traces import read_gold, read_traces
 
-__all__ = [
-    "FORMATS", "LAYOUTS", "Format", "Layout", "read_cases", "read_gold", "read_scores", "read_traces",
-    "to_csv_text",
-]  # fmt: skip
+__all__ = ["FORMATS", "LAYOUTS", "Format", "read_cases", "read_gold", "read_scores", "read_traces", "to_csv_text"]

@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from mmap import mmap
 from typing import IO, TYPE_CHECKING, Any
 
@@ -26,9 +25,10 @@ _SURROGATE = re.compile(rb"\\u[dD]")
 _KEYS = r'"[^"\\]*"\s*:|\\[^"\\]*"\s*:|[{}]'
 
 
-@dataclass
-class Scan:
-    """One pass over the lines of a file: the type of each key, and the lines that hold no record.
+def records(
+    data: Bytes, file: IO[bytes] | None, schema: Mapping[str, Any], made: Sequence[pl.Expr], tally: jsonl.Tally
+) -> pl.DataFrame | None:
+    """Return the records of lines; None where a value is not of its key's type, or is not what is made of it.
 
     Parameters
     ----------
@@ -40,75 +40,64 @@ class Scan:
         What takes the place of a key as it is scanned.
     tally : Tally
         What becomes of the lines.
+
+    Raises
+    ------
+    RagnbError
+        For a key that a record holds twice.
     """
+    import polars as pl
 
-    data: Bytes
-    file: IO[bytes] | None
-    schema: Mapping[str, Any]
-    made: Sequence[pl.Expr] = ()
-    tally: jsonl.Tally = field(default_factory=jsonl.Tally)
-
-    def frame(self) -> pl.DataFrame | None:
-        """Return the records; None where a value is not of its key's type, or is not what is made of it.
-
-        Raises
-        ------
-        RagnbError
-            For a key that a record holds twice.
-        """
-        import polars as pl
-
-        whole = self._clean(self.data, self.file)
-        grown = self.file is not None and os.fstat(self.file.fileno()).st_size != len(self.data)
-        if whole is not None and not grown:
-            for line, block in self._blocks():
-                check_keys(block, line, self.tally)
-            self.tally.good = len(whole)
-            return whole
-        parts: list[pl.DataFrame] = []
-        for line, block in self._blocks():
-            part = self._clean(block)
-            if part is not None:
-                check_keys(block, line, self.tally)
-                self.tally.good += len(part)
-            else:
-                part = self._scanned(self._mended(block, line))
-            if part is None:
-                return None
-            parts.append(part)
-        return pl.concat(parts)
-
-    def _blocks(self) -> Iterator[tuple[int, bytes]]:
-        """Yield pieces of whole lines, each with the number of its first line."""
-        start, line = 0, 1
-        while start < len(self.data):
-            end = self.data.find(b"\n", start + BLOCK) + 1 or len(self.data)
-            block = self.data[start:end]
-            yield line, block
-            start, line = end, line + block.count(b"\n")
-
-    def _clean(self, block: Bytes, file: IO[bytes] | None = None) -> pl.DataFrame | None:
-        return None if has_surrogate(block) or has_long_line(block) else self._scanned(file or bytes(block))
-
-    def _scanned(self, block: bytes | IO[bytes]) -> pl.DataFrame | None:
-        import polars as pl
-
+    def scanned(block: bytes | IO[bytes]) -> pl.DataFrame | None:
         try:
-            records = pl.scan_ndjson(block, schema=dict(self.schema))
-            return records.with_columns(self.made).collect(engine="streaming")
+            return pl.scan_ndjson(block, schema=dict(schema)).with_columns(made).collect(engine="streaming")
         except (pl.exceptions.PolarsError, ValueError):
             return None
 
-    def _mended(self, block: bytes, first: int) -> bytes:
-        """Return the lines that hold a record, in a form that the scanner takes; note the others."""
+    def pieces() -> Iterator[tuple[int, bytes]]:
+        start, line = 0, 1
+        while start < len(data):
+            end = data.find(b"\n", start + BLOCK) + 1 or len(data)
+            yield line, data[start:end]
+            start, line = end, line + data[start:end].count(b"\n")
+
+    def mended(block: bytes, first: int) -> pl.DataFrame | None:
+        """Scan the lines that hold a record, in a form that the scanner takes; note the others."""
         good = []
         for number, line in jsonl.lines_of(block):
-            record = self.tally.take(first + number - 1, line)
-            if record is None:
-                continue
-            plain = line is not None and not _SURROGATE.search(line) and b"NaN" not in line
-            good.append(line if plain and line is not None else _written(record))
-        return b"\n".join(good)
+            record = tally.take(first + number - 1, line)
+            if record is not None and line is not None:
+                plain = not _SURROGATE.search(line) and b"NaN" not in line
+                good.append(line if plain else _written(record))
+        return scanned(b"\n".join(good))
+
+    whole = None if _is_odd(data) else scanned(file or bytes(data))
+    if whole is not None and (file is None or os.fstat(file.fileno()).st_size == len(data)):
+        for line, block in pieces():
+            check_keys(block, line, tally)
+        tally.good = len(whole)
+        return whole
+    parts: list[pl.DataFrame] = []
+    for part in in_parts(pieces(), scanned, mended, tally):
+        if part is None:
+            return None
+        parts.append(part)
+    return pl.concat(parts)
+
+
+def in_parts(
+    pieces: Iterable[tuple[int, bytes]], quick: Callable[[bytes], pl.DataFrame | None],
+    slow: Callable[[bytes, int], Any], tally: jsonl.Tally,
+) -> Iterator[Any]:  # fmt: skip
+    """Yield what a scanner makes of pieces of whole lines, each with its first line; `slow` takes the odd ones."""
+    for line, block in pieces:
+        part = None if _is_odd(block) else quick(block)
+        if part is None:
+            yield slow(block, line)
+        else:
+            check_keys(block, line, tally)
+            tally.good += len(part)
+            yield part
 
 
 def check_keys(block: bytes, first: int, tally: jsonl.Tally) -> None:
@@ -143,9 +132,9 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and value != value else value
 
 
-def has_surrogate(data: Bytes) -> bool:
-    """Whether the escape of half a surrogate pair may stand in the lines, which scanners turn into NUL."""
-    return _SURROGATE.search(data) is not None
+def _is_odd(data: Bytes) -> bool:
+    """Whether a scanner cannot be trusted with lines: it turns half a surrogate pair into NUL."""
+    return _SURROGATE.search(data) is not None or has_long_line(data)
 
 
 def has_long_line(data: Bytes) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ragnb.errors import RagnbError
 from ragnb.readers.lossy import Lossy
+from ragnb.readers.names import WORDS
 from ragnb.readers.raw import Raw, Values, absent
 
 MISSING_WORDS = {"", "nan", "none", "null", "na", "n/a", "<na>"}
@@ -22,11 +23,7 @@ NO_NUMBER = {*MISSING_WORDS, *"-–—/无無", "--", "#n/a", "#na", "n.a.", "-n
 _LITERAL = re.compile(r"""\[\s*(?:\]|[uUrRbB]?['"]|[\[{(\d]|None\b)""")
 _ODD_ESCAPE = re.compile(r"""\\(?![\n\\'"abfnrtvxuUN])""")
 _PRINTED = ("('", '("', "{'", '{"', "array(")
-_TEXT_KEYS = (
-    "text", "content", "pagecontent", "chunktext", "body", "snippet", "contentpreview", "chunk", "passage",
-)  # fmt: skip
-"""Where the text of a passage object is, by `_loose`; a chunk or passage may be a number, so they are last."""
-_DOC_KEYS = ("source", "filename", "file", "doc", "docname", "document", "docid", "documentid", "documentname")
+_TEXT_KEYS, _DOC_KEYS = WORDS["passage"]["text"], WORDS["passage"]["document"]
 _NAMES = {*_DOC_KEYS, "url", "uri", "link", "path", "filepath", "hash"} - {"document"}
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from ragnb.readers.cells import as_id, as_text, joined_texts, last_turns, parse_list, text_lists
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.raw import Raw, Values, absent
+from ragnb.readers.raw import Raw, Values, absent, unpacked
 
 CONTEXTS = ("retrieved_contexts", "ground_truth_contexts")
 IDS = ("sample_id", "doc_name", "system", "repeat", "persona", "cluster", "item_id")
 _OF_A_SCORE = {"score", "reason", "explanation", "status", "name", "label", "metadata", "kind", "direction"}
+TEXTS = ("question", "answer", "ground_truth_answer")
 LISTS = ("source_units", "generation_params", "chunks", "citations", "gold_ids", "passage_id")
 
 
@@ -42,13 +42,8 @@ def case_cells(raw: Raw, report: Lossy) -> None:
         last_turns(raw, "question", report)
     if "ground_truth_answer" in raw.columns:
         joined_texts(raw, "ground_truth_answer", report)
-    readers: dict[str, Callable[[Any], Any]] = dict.fromkeys(
-        ("question", "answer", "ground_truth_answer"), as_text
-    )
-    readers |= dict.fromkeys(IDS, as_id)
-    if not raw.typed:
-        readers |= dict.fromkeys(("question", "answer", "ground_truth_answer"), _text_of_csv)
-        readers |= dict.fromkeys(LISTS, _parsed)
+    readers: dict[str, Callable[[Any], Any]] = dict.fromkeys(TEXTS, as_text if raw.typed else _text_of_csv)
+    readers |= dict.fromkeys(IDS, as_id) | ({} if raw.typed else dict.fromkeys(LISTS, _parsed))
     for name, read in readers.items():
         if name in raw.columns:
             if name not in LISTS and {dict, list} & set(map(type, raw.columns[name])):
@@ -66,10 +61,7 @@ def _parsed(value: Any) -> Any:
     if not isinstance(value, str) or not value.strip():
         return None if absent(value) or isinstance(value, str) else value
     if value.lstrip().startswith("{"):
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
+        return unpacked(value, ".*")
     parsed = parse_list(value)
     return value if parsed is None else parsed
 

@@ -29,9 +29,7 @@ def sniff(columns: Set[str]) -> bool:
 def read(raw: Raw, report: Lossy) -> None:
     """Take ``context`` for the reference contexts, the name of a test case for its id, and spread its metrics."""
     columns = raw.columns
-    if "context" in columns and "ground_truth_contexts" not in columns:
-        columns["ground_truth_contexts"] = columns.pop("context")
-        report.add("mapped", "context", "ground_truth_contexts", len(raw))
+    raw.rename({"context": "ground_truth_contexts"}, report)
     name = next((name for name in _METRICS if name in columns), None)
     if name is None:
         return

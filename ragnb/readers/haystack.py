@@ -46,8 +46,5 @@ def read(raw: Raw, report: Lossy) -> None:
         report.add("mapped", name, f"{short[name]} of system {owner[name]}", rows)
     for name in shared:
         report.add("kept", name, "one column for every system", rows)
+    raw.keep([*range(rows)] * len(order))
     raw.columns = long
-    if raw.lines is not None:
-        raw.lines = raw.lines * len(order)
-    if raw.files is not None:
-        raw.files = raw.files * len(order)

@@ -271,31 +271,20 @@ def _record(line: bytes | None) -> tuple[dict[str, Any] | None, str, int]:
 
     if line is None:
         return None, f"longer than {LONGEST_LINE >> 20} MB", 0
-    surrogates = 0
     try:
-        value = from_json(line)
+        value, surrogates = from_json(line), 0
     except ValueError:
-        value, why, surrogates = _slowly(line)
-        if why:
-            return None, why, 0
-    if not isinstance(value, dict):
-        return None, f"found {type(value).__name__}", 0
-    return value, "", surrogates
+        try:  # again, for lone surrogates and deep nesting
+            value, surrogates = clean_text(json.loads(line.decode("utf-8"), parse_constant=constant))
+        except UnicodeDecodeError as error:
+            return None, f"byte {error.start} is not UTF-8", 0
+        except json.JSONDecodeError as error:
+            return None, f"no JSON at character {error.pos + 1} ({error.msg})", 0
+        except (ValueError, RecursionError) as error:
+            return None, f"no JSON that can be read ({str(error)[:80]})", 0
+    return (value, "", surrogates) if isinstance(value, dict) else (None, f"found {type(value).__name__}", 0)
 
 
-def _slowly(line: bytes) -> tuple[Any, str, int]:
-    """Parse what the fast parser refuses: lone surrogates and deep nesting; else say what is wrong."""
-    try:
-        text = line.decode("utf-8")
-        value, n = clean_text(json.loads(text, parse_constant=_constant))
-    except UnicodeDecodeError as error:
-        return None, f"byte {error.start} is not UTF-8", 0
-    except json.JSONDecodeError as error:
-        return None, f"no JSON at character {error.pos + 1} ({error.msg})", 0
-    except (ValueError, RecursionError) as error:
-        return None, f"no JSON that can be read ({str(error)[:80]})", 0
-    return value, "", n
-
-
-def _constant(word: str) -> float:
+def constant(word: str) -> float:
+    """Return the number of a word that stands for one in what is nearly JSON."""
     return math.nan if word == "NaN" else float(word)

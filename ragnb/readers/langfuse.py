@@ -6,7 +6,7 @@ from collections.abc import Set
 
 from ragnb.readers.cells import as_id
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.raw import Raw, absent
+from ragnb.readers.raw import Raw, Values, absent
 
 _KINDS = {"ANNOTATION": "human", "EVAL": "judge"}
 _NUMBERS = ("NUMERIC", "BOOLEAN")
@@ -23,6 +23,12 @@ def sniff(columns: Set[str]) -> bool:
     return {"name", "value", "source", "dataType"} <= columns
 
 
+def scored_ids(raw: Raw) -> Values:
+    """Return of each row the trace that was scored, and the observation in it, if any."""
+    traces, spans = (raw.columns.get(name, [None] * len(raw)) for name in ("traceId", "observationId"))
+    return [":".join(filter(None, map(as_id, pair))) for pair in zip(traces, spans, strict=True)]
+
+
 def read(raw: Raw, report: Lossy) -> None:
     """Take annotations for human scores and evaluators' for the judge's; text and API scores are left out."""
     sources, types = raw.columns["source"], raw.columns["dataType"]
@@ -32,15 +38,11 @@ def read(raw: Raw, report: Lossy) -> None:
     report.add("left_out", "dataType", "scores that are no numbers", len(said) - len(kept))
     raw.keep(kept)
     columns = raw.columns
-    traces = columns.get("traceId", [None] * len(raw))
-    spans = columns.get("observationId", [None] * len(raw))
+    authors = columns.get("authorUserId", [None] * len(raw))
     raw.columns = {
-        "item_id": [":".join(filter(None, map(as_id, pair))) for pair in zip(traces, spans, strict=True)],
+        "item_id": scored_ids(raw),
         "dimension": columns["name"],
-        "rater": [
-            "judge" if source == "EVAL" else as_id(author)
-            for source, author in zip(columns["source"], columns.get("authorUserId", traces), strict=True)
-        ],
+        "rater": ["judge" if s == "EVAL" else as_id(a) for s, a in zip(columns["source"], authors, strict=True)],
         "rater_kind": [_KINDS[source] for source in columns["source"]],
         "score": columns["value"],
         **{name: columns[name] for name in ("comment", "timestamp") if name in columns},

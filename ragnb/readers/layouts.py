@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
-from dataclasses import dataclass
-
 from ragnb.errors import RagnbError, listing, place
 from ragnb.readers import deepeval, haystack, long, mlflow, promptfoo, ragas, rgb, spans, trulens
 from ragnb.readers.cells import NO_NUMBER
@@ -17,25 +14,11 @@ _DUMPED = {"scores", "dataset", "binary_columns"}
 _CASE_ONLY = set(CASE_COLUMNS) - {"system"}
 
 
-@dataclass(frozen=True)
-class Layout:
-    """How a tool lays out its tables: `sniff` looks at the column names, `read` puts them in rows of samples.
-
-    Examples
-    --------
-    >>> [layout.name for layout in LAYOUTS]
-    ['haystack', 'trulens', 'mlflow', 'deepeval', 'promptfoo', 'spans', 'rgb', 'long', 'ragas']
-    """
-
-    name: str
-    sniff: Callable[[Set[str]], bool]
-    read: Callable[[Raw, Lossy], None]
-
-
-LAYOUTS = tuple(
-    Layout(tool.__name__.rpartition(".")[2], tool.sniff, tool.read)
+LAYOUTS = {
+    tool.__name__.rpartition(".")[2]: tool
     for tool in (haystack, trulens, mlflow, deepeval, promptfoo, spans, rgb, long, ragas)
-)
+}
+"""How tools lay out their tables: `sniff` looks at the column names, `read` puts them in rows of samples."""
 
 
 def lay_out(raw: Raw, report: Lossy) -> str:
@@ -48,10 +31,10 @@ def lay_out(raw: Raw, report: Lossy) -> str:
         )
     for name in [name for name in raw.columns if name == "..."]:
         report.add("left_out", name, "columns that a printed table elides", len(raw.columns.pop(name)))
-    for layout in LAYOUTS:
+    for name, layout in LAYOUTS.items():
         if layout.sniff(columns):
             layout.read(raw, report)
-            return layout.name
+            return name
     return "table"
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from ragnb.errors import RagnbError, listing
 from ragnb.readers import langfuse, phoenix
-from ragnb.readers.cells import as_id
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, meanings
 from ragnb.readers.raw import Raw, absent, clean_text
@@ -27,12 +26,9 @@ def sniff(columns: Set[str]) -> bool:
     >>> sniff({"sample_id", "metric", "score"}), sniff({"metric", "score"}), sniff({"question", "faithfulness"})
     (True, False, False)
     """
-    if _of_langfuse(columns) or _of_phoenix(columns):
-        return True
     told = set(meanings(columns))
-    return bool(columns & {*_NAMES} and columns & {*_SCORES} and told & {"sample_id", "question"}) and not (
-        told & set(METRICS)
-    )
+    named = columns & {*_NAMES} and columns & {*_SCORES} and told & {"sample_id", "question"}
+    return _of_langfuse(columns) or _of_phoenix(columns) or bool(named and not told & set(METRICS))
 
 
 def _of_langfuse(columns: Set[str]) -> bool:
@@ -97,9 +93,7 @@ def _of_a_tool(raw: Raw, report: Lossy) -> None:
         texts = [kind not in ("NUMERIC", "BOOLEAN") for kind in raw.columns["dataType"]]
         _keep(raw, report, "dataType", "scores that are no numbers", texts)
         columns = raw.columns
-        spans = columns.get("observationId", [None] * len(raw))
-        ids = [":".join(filter(None, map(as_id, pair))) for pair in zip(columns["traceId"], spans, strict=True)]
-        name, score, comment = "name", "value", "comment"
+        name, score, comment, ids = "name", "value", "comment", langfuse.scored_ids(raw)
     elif _of_phoenix(set(columns)):
         by_people = [str(kind).upper() == "HUMAN" for kind in columns["annotator_kind"]]
         _keep(raw, report, "annotator_kind", "annotations by people; read_ratings reads them", by_people)
@@ -110,12 +104,9 @@ def _of_a_tool(raw: Raw, report: Lossy) -> None:
     else:
         return
     report.add("mapped", name, "metric", len(raw))
-    raw.columns = {
-        "sample_id": ids,
-        "metric": columns[name],
-        "score": columns[score],
-        **({"comment": columns[comment]} if comment in columns else {}),
-    }
+    raw.columns = {"sample_id": ids, "metric": columns[name], "score": columns[score]}
+    if comment in columns:
+        raw.columns["comment"] = columns[comment]
 
 
 def _keep(raw: Raw, report: Lossy, column: str, why: str, out: Iterable[bool]) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Set
 from typing import Any
 
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import meanings
-from ragnb.readers.raw import Raw, absent
+from ragnb.readers.raw import Raw, absent, unpacked
 
 _SCORES = ("/value", "/v1/score")
 _REASONS = ("/rationale", "/v1/justification")
@@ -29,14 +28,8 @@ def sniff(columns: Set[str]) -> bool:
 
 def read(raw: Raw, report: Lossy) -> None:
     """Name the scorers' columns after them, yes is 1 and no is 0, and take texts out of inputs and outputs."""
-    for name, canonical in _SIDES.items():
-        if name in raw.columns and canonical not in raw.columns:
-            cells = raw.columns.pop(name)
-            raw.columns[canonical] = [_text(cell, canonical) for cell in cells]
-            report.add("mapped", name, canonical, len(cells))
-    if "request_id" in raw.columns and "sample_id" not in raw.columns:
-        raw.columns["sample_id"] = raw.columns.pop("request_id")
-        report.add("mapped", "request_id", "sample_id", len(raw))
+    raw.rename(_SIDES, report, _text)
+    raw.rename({"request_id": "sample_id"}, report)
     for name in [name for name in raw.columns if name.endswith(_SCORES)]:
         scorer = name.removesuffix(_SCORES[0]).removesuffix(_SCORES[1])
         cells = [_VERDICTS.get(str(cell).strip().casefold(), cell) for cell in raw.columns.pop(name)]
@@ -59,11 +52,7 @@ def _empty(cell: Any) -> bool:
 
 def _text(cell: Any, canonical: str) -> Any:
     """Return the text in an object of inputs or outputs: the one that is named so, or the only one."""
-    if isinstance(cell, str) and cell.lstrip().startswith("{"):
-        try:
-            cell = json.loads(cell)
-        except ValueError:
-            return cell
+    cell = unpacked(cell, r"\s*\{.*")
     if not isinstance(cell, Mapping):
         return cell
     named = meanings(cell).get(canonical, "expected_response")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ragnb.errors import RagnbError, place, unknown
@@ -11,39 +13,8 @@ from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import absent
 from ragnb.schema import METRICS, Metric, SharedPicks
 
-CASE_ALIASES: Mapping[str, tuple[str, ...]] = {
-    "question": (
-        "user_input", "query", "input", "q", "questions", "chat_input", "问题", "用户问题", "提问", "問題",
-    ),
-    "answer": (
-        "response", "generated_answer", "output", "actualOutput", "actual_output", "predicted_answers",
-        "generated_texts", "Model answer", "responses", "答案", "回答", "模型答案", "模型回答", "系统回答",
-        "系統回答",
-    ),
-    "ground_truth_answer": (
-        "reference", "ground_truth", "ground_truths", "reference_answer", "gt_answer", "truth", "expectedOutput",
-        "expected_output", "true_answers", "ground_truth_answers", "generation_gt", "参考答案", "标准答案",
-        "正确答案", "真实答案", "參考答案", "標準答案",
-    ),
-    "retrieved_contexts": (
-        "contexts", "context", "retrieval_context", "retrievalContext", "retrieved_context",
-        "retrieved_contents", "passage", "上下文", "检索上下文", "检索结果", "检索内容", "召回内容", "檢索結果",
-    ),
-    "ground_truth_contexts": ("reference_contexts", "reference_context", "参考上下文", "參考上下文"),
-    "doc_name": (
-        "doc", "document", "source", "file", "filename", "source_document", "文档", "文档名", "文件",
-        "文档名称", "文件名", "来源", "文檔", "檔名", "來源",
-    ),
-    "sample_id": (
-        "id", "qid", "query_id", "record_id", "traceId", "Index", "context.span_id", "编号", "样本编号",
-        "问题编号", "题号", "編號",
-    ),
-    "persona": ("persona_name",),
-    "system": ("系统", "系統"),
-    "answerable": ("is_answerable", "可回答", "是否可回答"),
-    "gold_ids": ("gold_id", "gold_doc_ids", "gold_chunk_ids"),
-    "source_units": (), "generation_params": (),
-}  # fmt: skip
+WORDS = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
+CASE_ALIASES: Mapping[str, tuple[str, ...]] = {name: tuple(others) for name, others in WORDS["columns"].items()}
 """Canonical columns of cases, traces and gold, and what tools and people call them; other spellings of the same
 words count too."""
 
@@ -119,14 +90,9 @@ def rename_map(
     for name in picks:
         if name not in columns:
             raise unknown("columns", name, columns, "columns= maps a column of the file to the name it means.")
-    exact, near_case, near_metric = _tables(metrics, aliases)
-    if "context_relavency" in columns:  # a misspelling of ragas before August 2023, whose factuality is this
-        exact["factuality"] = near_metric["factuality"] = "faithfulness"
-    found: dict[str, str] = {}
-    for name in columns:
-        target = picks.get(name) or exact.get(name) or near_case.get(spaced(name)) or near_metric.get(loose(name))
-        if target is not None:
-            found[name] = target
+    look, near_metric = _lookup(metrics, aliases, old_ragas="context_relavency" in columns)
+    told = ((name, picks.get(name) or look(name)) for name in columns)
+    found = {name: target for name, target in told if target is not None}
     for name in columns:
         bare = near_metric.get(re.sub("(score|evaluator)$", "", loose(name)))
         if bare and name not in found and bare in _WITH_SCORE - set(found.values()):
@@ -172,24 +138,29 @@ def meanings(names: Iterable[str]) -> dict[str, str]:
     >>> meanings(["user_input", "style"])
     {'question': 'user_input'}
     """
-    exact, near_case, near_metric = _tables((), CASE_ALIASES)
-    told = ((exact.get(n) or near_case.get(spaced(n)) or near_metric.get(loose(n)), n) for n in names)
-    return {meant: name for meant, name in told if meant}
+    look, _ = _lookup((), CASE_ALIASES)
+    return {meant: name for name in names if (meant := look(name))}
 
 
-def _tables(
-    metrics: Iterable[Metric], aliases: Mapping[str, tuple[str, ...]]
-) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
-    exact: dict[str, str] = {}
-    for canonical, others in aliases.items():
-        exact.update(dict.fromkeys((canonical, *others), canonical))
+def _lookup(
+    metrics: Iterable[Metric], aliases: Mapping[str, tuple[str, ...]], old_ragas: bool = False
+) -> tuple[Callable[[str], str | None], dict[str, str]]:
+    """Return what finds the canonical name of a column, and the metrics by their names as `loose` folds them.
+
+    A misspelling tells ragas before August 2023, whose factuality is faithfulness.
+    """
+    exact = {name: canonical for canonical, others in aliases.items() for name in (canonical, *others)}
     near_case = {spaced(name): canonical for name, canonical in exact.items() if name != "Index"}
-    for metric in METRICS.values():
-        exact.update(dict.fromkeys((metric.name, *metric.aliases), metric.name))
+    exact |= {name: metric.name for metric in METRICS.values() for name in (metric.name, *metric.aliases)}
     near_metric = {loose(name): canonical for name, canonical in exact.items() if canonical in METRICS}
-    for metric in metrics:
-        exact.update(dict.fromkeys((metric.name, *metric.aliases), metric.name))
-    return exact, near_case, near_metric
+    exact |= {name: metric.name for metric in metrics for name in (metric.name, *metric.aliases)}
+    if old_ragas:
+        exact["factuality"] = near_metric["factuality"] = "faithfulness"
+
+    def look(name: str) -> str | None:
+        return exact.get(name) or near_case.get(spaced(name)) or near_metric.get(loose(name))
+
+    return look, near_metric
 
 
 def apply_names(
@@ -222,13 +193,19 @@ Distinct = Callable[..., int]
 """How many distinct rows some columns have."""
 
 
+def distinct_rows(columns: Mapping[str, list[Any]]) -> Distinct:
+    """Return what counts the distinct rows of some of these columns."""
+    return lambda *some: len({tuple(map(str, row)) for row in zip(*(columns[name] for name in some), strict=True)})
+
+
 def name_system(columns: dict[str, list[object]], report: Lossy) -> dict[str, list[object]]:
     """Call the one column that tells systems apart ``system``, and the one that counts runs ``repeat``."""
+
+    def is_count(name: str) -> bool:
+        return all(re.fullmatch(r"\d+(\.0)?", str(cell)) for cell in columns[name])
+
     size = len(next(iter(columns.values()), []))
-    names = system_names(
-        list(columns), size, lambda *some: _distinct(*(columns[name] for name in some)),
-        lambda name: _is_count(columns[name]), report,
-    )  # fmt: skip
+    names = system_names(list(columns), size, distinct_rows(columns), is_count, report)
     return apply_names(columns, names, report) if names else columns
 
 
@@ -262,22 +239,8 @@ def system_names(
     return names
 
 
-def _is_count(cells: list[object]) -> bool:
-    return all(re.fullmatch(r"\d+(\.0)?", str(cell)) for cell in cells)
-
-
-def _distinct(*columns: list[Any]) -> int:
-    return len({tuple(map(str, row)) for row in zip(*columns, strict=True)})
-
-
-def offer_repeat(columns: Mapping[str, list[object]], report: Lossy) -> None:
-    """Say how to name the column that tells rows of one sample apart, where none is known to."""
-    size = len(next(iter(columns.values()), []))
-    tell_repeats(list(columns), size, lambda *some: _distinct(*(columns[name] for name in some)), report)
-
-
 def tell_repeats(columns: Sequence[str], size: int, distinct: Distinct, report: Lossy) -> None:
-    """Do as `offer_repeat` does, for rows that are counted elsewhere."""
+    """Say how to name the column that tells rows of one sample apart, where none is known to."""
     if "sample_id" in columns:
         keys = [name for name in ("sample_id", "system", "repeat") if name in columns]
         step = "columns={'…': 'system'} or columns={'…': 'repeat'} names the column that tells the rows apart"

@@ -17,7 +17,7 @@ from ragnb.errors import RagnbError, listing
 from ragnb.readers.cells import MISSING_WORDS, NO_NUMBER
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import Raw, Values, absent, settle
-from ragnb.schema import CLIP, Metric, declare_step
+from ragnb.schema import CLIP, METRICS, Metric, declare_step
 
 ROUNDED = 1e-9
 """How far below the high end of its range a value is taken for it: 0.9999999999 is a 1."""
@@ -137,22 +137,15 @@ def other_values(cells: Values, typed: bool) -> pd.Series[Any]:
     present = [word for word in words if word is not None]
     if present and all(word.casefold() in _TRUTH for word in present):
         return settle([None if word is None else word.casefold() == "true" for word in words])
-    if present and all(NUMBER.fullmatch(word) and not _is_code(word) for word in present):
-        if all(_WHOLE.fullmatch(word) for word in present):
-            return settle([None if word is None else int(word) for word in words])
-        return settle([None if word is None else float(word) for word in words])
+    if present and all(NUMBER.fullmatch(word) and not _CODE.match(word) for word in present):
+        kind = int if all(_WHOLE.fullmatch(word) for word in present) else float
+        return settle([None if word is None else kind(word) for word in words])
     return settle([None if cell.strip() in ("", "NaN", "<NA>") else cell for cell in cells])
 
 
-def _is_code(word: str) -> bool:
-    return bool(_CODE.match(word))
-
-
-def declared(
-    metrics: Sequence[Metric | str] | None, columns: Sequence[str], known: dict[str, Metric]
-) -> list[Metric]:
+def declared(metrics: Sequence[Metric | str] | None, columns: Sequence[str]) -> dict[str, Metric]:
     """Return the metrics whose columns are there: the caller's, and those that ragnb knows unless names select."""
     own = {m.name: m for m in metrics or () if isinstance(m, Metric)}
     named = [m for m in metrics or () if isinstance(m, str)]
-    pool = {name: known[name] for name in named if name in known} if named else known
-    return [metric for name, metric in {**pool, **own}.items() if name in columns]
+    pool = {name: METRICS[name] for name in named if name in METRICS} if named else METRICS
+    return {name: metric for name, metric in {**pool, **own}.items() if name in columns}

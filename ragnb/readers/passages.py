@@ -24,18 +24,14 @@ def fold(raw: Raw, source_names: set[str], report: Lossy, *, scores: bool) -> No
         groups.setdefault(tuple(map(str, key)), []).append(row)
     if len(groups) == len(raw):
         return
-    folded: dict[str, list[object]] = {name: [] for name in raw.columns}
-    listed = {"retrieved_contexts", "passage_id"}
+    folded: dict[str, list[object]] = {}
     for name, cells in raw.columns.items():
         held = [[cells[i] for i in rows if not absent(cells[i]) and cells[i] != ""] for rows in groups.values()]
-        if name in listed:
-            folded[name] = list(held)
-        elif any(len(set(map(str, values))) > 1 for values in held):
-            if scores or name in ("question", "answer", "ground_truth_answer", *METRICS):
-                return
-            folded[name] = list(held)
-        else:
-            folded[name] = [values[0] if values else None for values in held]
+        listed = name in ("retrieved_contexts", "passage_id")
+        differ = not listed and any(len(set(map(str, values))) > 1 for values in held)
+        if differ and (scores or name in ("question", "answer", "ground_truth_answer", *METRICS)):
+            return
+        folded[name] = [values if listed or differ else next(iter(values), None) for values in held]
     report.add("mapped", "retrieved_contexts", "one row a passage, folded to one row a sample", len(raw))
     raw.keep([rows[0] for rows in groups.values()])
     raw.columns = folded

@@ -26,11 +26,12 @@ def read(raw: Raw, report: Lossy) -> None:
     The caller says which variable is the question, where its name does not: ``columns={"prompt": "question"}``.
     """
     columns, rows = raw.columns, len(raw)
-    taken = {"sample_id": columns.pop("testIdx"), "system": [_name(cell) for cell in columns.pop("provider", [])]}
+    named = [c.get("label") or c.get("id") if isinstance(c, dict) else c for c in columns.pop("provider", [])]
+    taken = {"sample_id": columns.pop("testIdx"), "system": named}
     prompts = columns.get("promptIdx", [])
     if len(set(map(str, prompts))) > 1:
         taken["system"] = [f"{a} prompt {b}" for a, b in zip(taken["system"] or [""] * rows, prompts, strict=True)]
-    outputs = [_part(cell, "output") for cell in columns.pop("response", [])]
+    outputs = [cell.get("output") if isinstance(cell, dict) else cell for cell in columns.pop("response", [])]
     errors = columns.get("error", [None] * rows)
     failed = _errored(columns, errors, outputs, rows)
     spread = {name: _spread(columns.pop(name, [])) for name in ("vars", "namedScores")}
@@ -60,14 +61,6 @@ def _errored(columns: dict[str, list[Any]], errors: list[Any], outputs: list[Any
         str(reason) in ("2", "2.0") or (absent(reason) and none and not absent(error) and error != "")
         for reason, error, none in zip(reasons, errors, silent, strict=True)
     ]
-
-
-def _name(cell: Any) -> Any:
-    return cell.get("label") or cell.get("id") if isinstance(cell, dict) else cell
-
-
-def _part(cell: Any, key: str) -> Any:
-    return cell.get(key) if isinstance(cell, dict) else cell
 
 
 def _spread(cells: list[Any]) -> dict[str, list[Any]]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import json
 import math
+import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
@@ -15,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, place
+from ragnb.readers.lossy import Lossy
 from ragnb.schema import METRICS
 
 MOST_COLUMNS = 10_000
@@ -94,6 +97,14 @@ class Raw:
         if self.files is not None:
             self.files = [self.files[i] for i in chosen]
 
+    def rename(self, names: Mapping[str, str], report: Lossy, read: Callable[..., Any] | None = None) -> None:
+        """Call columns by names that are not taken; `read` makes a cell anew, given the new name."""
+        for name, ours in names.items():
+            if name in self.columns and ours not in self.columns:
+                cells = self.columns.pop(name)
+                self.columns[ours] = cells if read is None else [read(cell, ours) for cell in cells]
+                report.add("mapped", name, ours, len(cells))
+
 
 def stacked(raws: Sequence[Raw], file: str) -> Raw:
     """Return the tables of several files as one, called `file`.
@@ -143,6 +154,19 @@ def absent(value: object) -> bool:
     if value is None or value is pd.NA or value is pd.NaT:
         return True
     return isinstance(value, float) and math.isnan(value)
+
+
+def unpacked(cell: Any, form: str) -> Any:
+    r"""Return what the JSON in a text of some form holds; any other cell as it is.
+
+    Examples
+    --------
+    >>> unpacked('{"a": 1}', r"\{.*"), unpacked("{a}", r"\{.*"), unpacked(7, r"\{.*")
+    ({'a': 1}, '{a}', 7)
+    """
+    with suppress(ValueError):
+        return json.loads(cell) if isinstance(cell, str) and re.fullmatch(form, cell, re.DOTALL) else cell
+    return cell
 
 
 def check_width(names: Sized, file: object = None) -> None:

@@ -14,7 +14,7 @@ from ragnb.readers.contract import IDS, LISTS, case_cells, made_ids, spread_resu
 from ragnb.readers.formats import Source, load
 from ragnb.readers.layouts import check_samples, lay_out
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.names import alternating, apply_names, name_system, offer_repeat, rename_map
+from ragnb.readers.names import alternating, apply_names, distinct_rows, name_system, rename_map, tell_repeats
 from ragnb.readers.numbers import declared, metric_values, other_values
 from ragnb.readers.raw import Raw, absent, settle
 from ragnb.schema import CASE_COLUMNS, METRICS, Metric, metric_list, undeclared_columns
@@ -130,15 +130,13 @@ def _read(
     origin["layout"] = lay_out(raw, report)
     spread_results(raw, report)
     own = [metric for metric in chosen or () if isinstance(metric, Metric)]
-    names = rename_map(
-        list(raw.columns), picks=columns, metrics=own, file=raw.file, alternate=alternating(raw.columns)
-    )
-    before = set(raw.columns)
+    before, alternate = set(raw.columns), alternating(raw.columns)
+    names = rename_map(list(raw.columns), picks=columns, metrics=own, file=raw.file, alternate=alternate)
     raw.columns = apply_names(raw.columns, names, report)
     check_samples(raw)
     passages.fold(raw, before, report, scores=not cases)
     raw.columns = name_system(raw.columns, report)
-    offer_repeat(raw.columns, report)
+    tell_repeats(list(raw.columns), len(raw), distinct_rows(raw.columns), report)
     if "sample_id" not in raw.columns or all(as_id(v) is None for v in raw.columns["sample_id"]):
         raw.columns.pop("sample_id", None)
         raw.columns = {"sample_id": made_ids(raw), **raw.columns}
@@ -147,7 +145,7 @@ def _read(
     told = [raw.columns[name] for name in ("question", "answer", "retrieved_contexts") if name in raw.columns]
     bare = sum(all(map(absent, row)) for row in zip(*told, strict=True))
     report.add("kept", None, "rows with neither question nor answer: a mean or total?", bare * (bare < len(raw)))
-    held = {metric.name: metric for metric in declared(chosen, list(raw.columns), dict(METRICS))}
+    held = declared(chosen, list(raw.columns))
     frame = pd.DataFrame({name: _column(raw, name, held, report) for name in raw.columns})
     for name in undeclared_columns(frame):
         for near in near_names(name, [*METRICS], most=1, least=90):

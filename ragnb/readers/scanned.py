@@ -11,7 +11,7 @@ from ragnb.errors import RagnbWarning, place
 from ragnb.files import is_pattern
 from ragnb.files.document import Document, find_document
 from ragnb.readers import jsonl
-from ragnb.readers.blocks import Bytes, Scan
+from ragnb.readers.blocks import Bytes, records
 from ragnb.readers.cells import as_id, as_text
 from ragnb.readers.contract import IDS
 from ragnb.readers.lossy import Lossy
@@ -110,26 +110,20 @@ def _schema(data: Bytes, columns: Mapping[str, str] | None) -> dict[str, Any] | 
     names = rename_map([k for k, kind in kinds.items() if kind], picks=columns, alternate=lambda *_: True)
     if len({*names.values()}) < len(names):
         return None  # two keys of one name: whether they alternate, the cells tell
-    types: dict[frozenset[str], Any] = {
-        frozenset({"str"}): pl.String,
-        frozenset({"int"}): pl.Int64,
-        frozenset({"int", "float"}): pl.Float64,
-        frozenset({"float"}): pl.Float64,
-        frozenset({"bool"}): pl.Boolean,
-    }
-    lists = frozenset({"chunks", "citations"})
+    types = {"str": pl.String, "int": pl.Int64, "float": pl.Float64, "bool": pl.Boolean}
+    lists = ("chunks", "citations")
     default = {"citations": pl.List(pl.String), "chunks": pl.String, "ok": pl.Boolean}
     schema = {}
     for key, found in kinds.items():
-        name, kind = names.get(key, key), frozenset(found - {"none"})
+        name, kind = names.get(key, key), found - {"none"} - ({"int"} if "float" in found else set())
         if not kind:
             schema[key] = default.get(name, pl.String)
         elif name in lists and kind <= {"list", "ids"}:
             schema[key] = pl.List(pl.String)
         elif kind <= ({"list", "chunks"} if name == "chunks" else {"str", "int"} if name in TEXTS else set()):
             schema[key] = pl.String
-        elif kind in types and name not in lists:
-            schema[key] = types[kind]
+        elif len(kind) == 1 and kind <= {*types} and name not in lists:
+            schema[key] = types[min(kind)]
         else:
             return None
     return schema
@@ -161,17 +155,17 @@ def _records(
     # Nested values are scanned as text first, which is quick. It lacks escapes: where it had some it is no JSON.
     plain = pl.when(chunks.str.contains("\\", literal=True)).then(pl.lit("?")).otherwise(chunks)
     ids = pl.element().struct.field("id")
-    scans = [Scan(data, file, schema)]
+    scans: list[tuple[Mapping[str, Any], list[pl.Expr]]] = [(schema, [])]
     if schema.get("chunks") == pl.String:
         scans = [
-            Scan(data, file, schema, [plain.str.json_decode(objects).list.eval(ids).alias("chunks")]),
-            Scan(data, file, {**schema, "chunks": objects}, [chunks.list.eval(ids)]),
+            (schema, [plain.str.json_decode(objects).list.eval(ids).alias("chunks")]),
+            ({**schema, "chunks": objects}, [chunks.list.eval(ids)]),
         ]
-    for scanned in scans:
-        scanned.tally.path = document.path
-        frame = scanned.frame()
+    for types, made in scans:
+        tally = jsonl.Tally(document.path)
+        frame = records(data, file, types, made, tally)
         if frame is not None and len(frame):
-            return scanned.tally, frame
+            return tally, frame
     return None
 
 

@@ -7,15 +7,8 @@ from typing import Any
 
 from ragnb.readers.cells import parse_list
 from ragnb.readers.lossy import Lossy
+from ragnb.readers.names import WORDS
 from ragnb.readers.raw import Raw
-
-_NAMES = {
-    "document": "passage",
-    "document_position": "passage_id",
-    "attributes.input.value": "question",
-    "attributes.output.value": "answer",
-    "attributes.retrieval.documents": "retrieved_contexts",
-}
 
 
 def sniff(columns: Set[str]) -> bool:
@@ -32,10 +25,7 @@ def sniff(columns: Set[str]) -> bool:
 
 def read(raw: Raw, report: Lossy) -> None:
     """Call documents of a row each passages, which `read_cases` folds to one row a span; name what spans hold."""
-    for name, ours in _NAMES.items():
-        if name in raw.columns and ours not in raw.columns:
-            raw.columns[ours] = [_texts(cell) for cell in raw.columns.pop(name)]
-            report.add("mapped", name, ours, len(raw))
+    raw.rename(WORDS["spans"], report, lambda cell, _: _texts(cell))
 
 
 def _texts(cell: Any) -> Any:

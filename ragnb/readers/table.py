@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import re
+from functools import partial
+from itertools import dropwhile
 from typing import Any
 
 from ragnb.errors import RagnbError, listing, place
@@ -28,24 +29,19 @@ _SAMPLE = {"question", "answer"}
 _MEANS = {"average", "mean", "avg", "overall", "total", "平均", "平均值", "均值", "总计", "合计", "合計"}
 
 
-def read_csv(document: Document, report: Lossy, strict: bool) -> Raw:
-    """Read a comma-separated file, or one whose first line says that ``;``, tabs or ``|`` separate it."""
-    return _separated(document, ",;\t|", report)
-
-
-def read_tsv(document: Document, report: Lossy, strict: bool) -> Raw:
-    """Read a tab-separated file, or one whose first line says that it is separated otherwise."""
-    return _separated(document, "\t,;|", report)
-
-
-def _separated(document: Document, separators: str, report: Lossy) -> Raw:
+def _separated(separators: str, document: Document, report: Lossy, strict: bool) -> Raw:
+    """Read a file separated by the first of these, or by another that its first line tells of."""
     text = document.text()
     if said := _SAID.match(text):  # Excel writes such a line, and does not show it
         text, separators = text[said.end(1) :], said[1]
     head = re.sub(r'"[^"]*"', "", text[:HEAD]).lstrip("\r\n").splitlines()[:1] or [""]
     separator = max(separators, key=lambda s: (len(meanings(head[0].split(s))), head[0].count(s)))
-    rows, lines = _rows(document, text, separator, report)
-    return _laid(document, rows, lines, "tsv" if separator == "\t" else "csv", report)
+    rows = _rows(document, text, separator, report)
+    return _laid(document, rows, "tsv" if separator == "\t" else "csv", report)
+
+
+read_csv = partial(_separated, ",;\t|")
+read_tsv = partial(_separated, "\t,;|")
 
 
 def read_workbook(document: Document, report: Lossy, strict: bool) -> Raw:
@@ -62,42 +58,43 @@ def read_workbook(document: Document, report: Lossy, strict: bool) -> Raw:
     rows = [row if any(row) else [] for name in best for row in held[name]]
     cut = sum(len(cell) >= workbook.LONGEST_CELL for row in rows for cell in row)
     report.add("kept", None, f"cells of {workbook.LONGEST_CELL:,} characters, where Excel cuts", cut)
-    return _laid(document, rows, list(range(1, len(rows) + 1)), "excel", report)
+    return _laid(document, list(enumerate(rows, 1)), "excel", report)
 
 
-def _laid(document: Document, rows: list[list[str]], lines: list[int], format: str, report: Lossy) -> Raw:
-    """Return rows of texts as columns under the names of the first; what is no sample is left out."""
-    if not rows:
+def _laid(document: Document, table: list[tuple[int, list[str]]], format: str, report: Lossy) -> Raw:
+    """Return rows of texts, each with its line, as columns under the names of the first that is not blank."""
+    if not table:
         raise RagnbError(f"{place(document.path)}the file is empty")
-    blank = next((i for i, row in enumerate(rows) if row), 0)
-    rows, lines = rows[blank:], lines[blank:]
-    header, rows, lines = [name.strip() for name in rows[0]], rows[1:], lines[1:]
-    elided = {i for i, row in enumerate(rows) if row and set(row) <= {"...", "…"}}
-    report.add("left_out", None, "rows that a printed table elides", len(elided))
-    filled = [i for i, row in enumerate(rows) if i not in elided and any(cell.strip() for cell in row)]
-    report.add("left_out", None, "blank rows", sum(map(bool, rows)) - len(elided) - len(filled))
-    while len(filled) > 1 and _is_mean(rows[filled[-1]]):
-        report.add("left_out", None, f"line {lines[filled.pop()]}, which names no sample but a mean or total")
-    rows, lines = [rows[i] for i in filled], [lines[i] for i in filled]
-    if rows and (names := _index_names(header, rows[0])):
-        header = [names.get(i, name) for i, name in enumerate(header)]
+    (_, names), *rows = list(dropwhile(lambda row: not row[1], table)) or table
+    header = [name.strip() for name in names]
+    held = [row for row in rows if row[1] and not set(row[1]) <= {"...", "…"}]
+    report.add("left_out", None, "rows that a printed table elides", sum(bool(row) for _, row in rows) - len(held))
+    filled = [(line, row) for line, row in held if any(cell.strip() for cell in row)]
+    report.add("left_out", None, "blank rows", len(held) - len(filled))
+    while len(filled) > 1 and _is_mean(filled[-1][1]):
+        report.add("left_out", None, f"line {filled.pop()[0]}, which names no sample but a mean or total")
+    if filled and (index := _index_names(header, filled[0][1])):
+        header = [index.get(i, name) for i, name in enumerate(header)]
         report.add("left_out", None, "second header row", 1)
-        rows, lines = rows[1:], lines[1:]
-    _check_header(document, header)
-    guarded = len(rows) * (GUARD_COLUMN in header)
+        del filled[0]
+    named = [name for name in header if not _UNNAMED.fullmatch(name)]
+    if not named:
+        raise RagnbError(f"{place(document.path, 1)}the first line names no column")
+    refuse_twice(named, place(document.path, 1))
+    guarded = len(filled) * (GUARD_COLUMN in header)
     report.add("left_out", GUARD_COLUMN, "guards against formulas, taken off", guarded)
-    columns = undo_guard({n: [r[i] if i < len(r) else "" for r in rows] for i, n in enumerate(_named(header))})
+    told = {f"\0{i}" if _UNNAMED.fullmatch(name) else name: i for i, name in enumerate(header)}
+    columns = undo_guard({n: [row[i] if i < len(row) else "" for _, row in filled] for n, i in told.items()})
     _drop_unnamed(columns, report)
-    fits = [len(row) >= len(header) and not "".join(row[len(header) :]).strip() for row in rows]
-    uneven = [(line, len(row)) for line, row, fit in zip(lines, rows, fits, strict=True) if not fit]
-    return Raw(columns, format, str(document.path), lines, uneven, len(header), typed=False)
+    width = len(header)
+    uneven = [(line, len(row)) for line, row in filled if len(row) < width or "".join(row[width:]).strip()]
+    return Raw(columns, format, str(document.path), [line for line, _ in filled], uneven, width, typed=False)
 
 
-def _rows(document: Document, text: str, separator: str, report: Lossy) -> tuple[list[list[str]], list[int]]:
+def _rows(document: Document, text: str, separator: str, report: Lossy) -> list[tuple[int, list[str]]]:
     before = csv.field_size_limit(LONGEST_CELL)
     held = list(io.StringIO(text, newline=""))
-    rows: list[list[str]] = []
-    lines: list[int] = []
+    rows: list[tuple[int, list[str]]] = []
     at = early = 0
     try:
         while at < len(held):
@@ -106,8 +103,7 @@ def _rows(document: Document, text: str, separator: str, report: Lossy) -> tuple
             try:
                 for row in reader:
                     check_width(row, document.path)
-                    rows.append(row)
-                    lines.append(at + 1)
+                    rows.append((at + 1, row))
                     at = start + reader.line_num
             except csv.Error as error:
                 found = _closed_early(held[at].rstrip("\r\n")) if separator == "\t" else None
@@ -116,15 +112,13 @@ def _rows(document: Document, text: str, separator: str, report: Lossy) -> tuple
                         f"{place(document.path, at + 1)}the row that starts here is no CSV ({error}); look for a "
                         "quote that is not closed, or for one within a quoted cell, which is written twice"
                     ) from error
-                rows.append(found)
-                lines.append(at + 1)
                 at, early = at + 1, early + 1
+                rows.append((at, found))
     finally:
         csv.field_size_limit(before)
-    report.add(
-        "mapped", None, "rows with a quote that closes before its cell ends, read as pandas reads them", early
-    )
-    return rows, lines
+    why = "rows with a quote that closes before its cell ends, read as pandas reads them"
+    report.add("mapped", None, why, early)
+    return rows
 
 
 def _closed_early(line: str) -> list[str] | None:
@@ -166,17 +160,6 @@ def _index_names(header: list[str], first: list[str]) -> dict[int, str]:
     return {i: first[i] for i in filled} if words and filled <= unnamed and len(header) > len(filled) else {}
 
 
-def _check_header(document: Document, header: list[str]) -> None:
-    named = [name for name in header if not _UNNAMED.fullmatch(name)]
-    if not named:
-        raise RagnbError(f"{place(document.path, 1)}the first line names no column")
-    refuse_twice(named, place(document.path, 1))
-
-
-def _named(header: list[str]) -> list[str]:
-    return [f"\0{i}" if _UNNAMED.fullmatch(name) else name for i, name in enumerate(header)]
-
-
 def _drop_unnamed(columns: dict[str, Values], report: Lossy) -> None:
     """Drop index columns and empty ones; keep an unnamed column of texts under a made name."""
     for name in [name for name in columns if name.startswith("\0")]:
@@ -197,7 +180,7 @@ def read_json(document: Document, report: Lossy, strict: bool) -> Raw:
     if not text.strip():
         raise RagnbError(f"{place(document.path)}the file is empty")
     try:
-        value = json.loads(text, parse_constant=lambda word: math.nan if word == "NaN" else float(word))
+        value = json.loads(text, parse_constant=jsonl.constant)
     except json.JSONDecodeError as error:
         if error.msg == "Extra data" and text.lstrip().startswith("{") and "\n" in text.strip():
             return jsonl.read(document, report, strict)

@@ -210,14 +210,11 @@ def _chunks(value: Any) -> list[dict[str, Any]] | None:
     items = _listed(value)
     if items is None:
         return None
-    chunks = []
-    for item in items:
-        if isinstance(item, dict):
-            named = next((name for name in _CHUNK_IDS if not absent(item.get(name))), "id")
-            chunk = item if type(item.get("id")) is str else {**item, "id": as_id(item.get(named))}
-        elif isinstance(item, str | int):
-            chunk = {"id": as_id(item)}
-        else:
-            raise ValueError(value)
-        chunks.append(chunk)
-    return chunks
+    if not all(isinstance(item, dict | str | int) for item in items):
+        raise ValueError(value)
+    given = [item if isinstance(item, dict) else {"id": as_id(item)} for item in items]
+    return [chunk if type(chunk.get("id")) is str else {**chunk, "id": _chunk_id(chunk)} for chunk in given]
+
+
+def _chunk_id(chunk: Mapping[str, Any]) -> str | None:
+    return as_id(next((chunk[name] for name in _CHUNK_IDS if not absent(chunk.get(name))), None))

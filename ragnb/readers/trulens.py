@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Set
 from typing import Any
 
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.raw import Raw
+from ragnb.readers.raw import Raw, unpacked
 
 UNPARSABLE = -1.0
 
@@ -28,7 +27,7 @@ def read(raw: Raw, report: Lossy) -> None:
     """Take texts out of JSON quotes, versions of an app for systems, and -1, an unparsed reply, for failed."""
     for name in ("input", "output"):
         if name in raw.columns:
-            found, raw.columns[name] = raw.columns[name], [_unquoted(cell) for cell in raw.columns[name]]
+            found, raw.columns[name] = raw.columns[name], [unpacked(cell, '".*"') for cell in raw.columns[name]]
             n = sum(a is not b for a, b in zip(found, raw.columns[name], strict=True))
             report.add("mapped", name, "taken out of its JSON quotes", n)
     names, versions = raw.columns.get("app_name"), raw.columns.get("app_version")
@@ -43,15 +42,6 @@ def read(raw: Raw, report: Lossy) -> None:
             raw.columns[name] = [None if bad else cell for cell, bad in pairs]
             raw.columns[f"{name}__status"] = ["failed" if bad else None for bad in failed]
             report.add("mapped", name, "-1 is failed", sum(failed))
-
-
-def _unquoted(cell: Any) -> Any:
-    if not isinstance(cell, str) or not (cell.startswith('"') and cell.endswith('"')):
-        return cell
-    try:
-        return json.loads(cell)
-    except ValueError:
-        return cell
 
 
 def _is_sentinel(cell: Any) -> bool:

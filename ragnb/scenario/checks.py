@@ -6,7 +6,7 @@ import math
 import os
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,11 @@ from ragnb.schema import METRICS, Metric, masked, refuse
 from ragnb.texts import LANGUAGES
 
 
-def input_file(value: Any, info: ValidationInfo) -> Path:
-    """Resolve a path against the scenario's folder; what does not stand there is refused with near names."""
-    return _input(value, info, several=False)
+def input_file(value: Any, info: ValidationInfo, several: bool = False) -> Path:
+    """Resolve a path against the scenario's folder; what does not stand there is refused with near names.
 
-
-def input_files(value: Any, info: ValidationInfo) -> Path:
-    """Resolve a path, a pattern or a folder of several files of one kind as `input_file` does a path."""
-    return _input(value, info, several=True)
-
-
-def _input(value: Any, info: ValidationInfo, several: bool) -> Path:
+    `several` takes a pattern or a folder of several files of one kind, too.
+    """
     if isinstance(value, list | tuple | set):
         raise ValueError("is a list of files; name one file, or a pattern such as 'scores/*.parquet'")
     if not isinstance(value, str | Path) or not str(value).strip() or invisible(str(value)):
@@ -53,6 +47,11 @@ def _input(value: Any, info: ValidationInfo, several: bool) -> Path:
     if names is None:
         raise ValueError(f"no file at {given!r}, and no such folder (looked from {folder})")
     raise ValueError(f"no file at {given!r}; {did_you_mean(Path(value).name, names)}")
+
+
+def input_files(value: Any, info: ValidationInfo) -> Path:
+    """Resolve a path, a pattern or a folder as `input_file` does a path."""
+    return input_file(value, info, several=True)
 
 
 def _several(path: Path, given: str, allowed: bool, is_folder: bool, names: list[str] | None) -> Path:
@@ -128,9 +127,7 @@ def known_weights(weights: dict[str, float], info: ValidationInfo) -> dict[str, 
     """Take the weights of metrics that ragnb knows, that are declared or that are dimensions of the rubric."""
     if "rubric" not in info.data or "metrics" not in info.data:  # their refusal says enough
         return weights
-    rubric, metrics = info.data["rubric"], info.data["metrics"] or ()
-    own = [dimension.name for dimension in rubric.dimensions] if rubric is not None else []
-    own += [metric.name for metric in metrics if isinstance(metric, Metric)]
+    own = [*_judged(info), *_named(info.data["metrics"] or ())]
     once = (info.context or {}).get("declared", ())
     for name in weights:
         if name not in METRICS and name not in own and name not in once:
@@ -140,6 +137,15 @@ def known_weights(weights: dict[str, float], info: ValidationInfo) -> dict[str, 
                 name,
             )
     return weights
+
+
+def _judged(info: ValidationInfo) -> list[str]:
+    rubric = info.data.get("rubric")
+    return [] if rubric is None else [dimension.name for dimension in rubric.dimensions]
+
+
+def _named(metrics: Iterable[str | Metric]) -> list[str]:
+    return [metric.name for metric in metrics if isinstance(metric, Metric)]
 
 
 def plain_value(value: Any) -> str | int | bool | float:
@@ -173,9 +179,8 @@ def exact_numbers(value: Any) -> Any:
 
 def known_metrics(metrics: tuple[str | Metric, ...], info: ValidationInfo) -> tuple[str | Metric, ...]:
     """Take metrics that ragnb knows, that stand here declared or that are dimensions of the rubric, each once."""
-    rubric = info.data.get("rubric")
-    judged = [dimension.name for dimension in rubric.dimensions] if rubric is not None else []
-    own = [*judged, *(metric.name for metric in metrics if isinstance(metric, Metric))]
+    judged = _judged(info)
+    own = [*judged, *_named(metrics)]
     names = [metric if isinstance(metric, str) else metric.name for metric in metrics]
     for i, name in enumerate(names):
         if name in names[:i]:

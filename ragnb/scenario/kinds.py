@@ -12,6 +12,7 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    PlainValidator,
     Tag,
     model_validator,
 )
@@ -26,6 +27,8 @@ Weights = Annotated[dict[Text, Weight], AfterValidator(checks.distinct_keys)]
 File = Annotated[Path, BeforeValidator(checks.input_file)]
 Files = Annotated[Path, BeforeValidator(checks.input_files)]
 Pattern = Annotated[str, Field(strict=True), AfterValidator(checks.pattern)]
+Columns = Annotated[dict[Text, Text], AfterValidator(checks.one_target)]
+Where = dict[Text, Annotated[str | int | bool | float, PlainValidator(checks.plain_value)]]
 MetricWeights = Annotated[Weights, AfterValidator(checks.known_weights)]
 GateRow = Annotated[Gate, BeforeValidator(checks.exact_numbers)]
 MetricRow = Annotated[

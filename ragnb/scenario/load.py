@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ragnb.errors import RagnbError, did_you_mean
 from ragnb.scenario.model import Scenario
-from ragnb.scenario.source import read_source
+from ragnb.scenario.source import read_text, text_of
 
 
 def load_scenario(path: str | Path) -> Scenario:
@@ -45,12 +45,11 @@ def load_scenario(path: str | Path) -> Scenario:
 
 def _load(file: Path) -> Scenario:
     try:
-        folder = file.parent.resolve()
         if not file.is_file():
-            near = sorted(entry.name for entry in folder.iterdir() if entry.suffix in (".yaml", ".yml"))
+            beside = file.parent.resolve().iterdir()
+            near = sorted(entry.name for entry in beside if entry.suffix in (".yaml", ".yml"))
             raise RagnbError(f"no scenario at {str(file)!r}; {did_you_mean(file.name, near)}")
-        source = read_source(file)
+        source = read_text(text_of(file), file)
     except OSError as error:
         raise RagnbError(f"cannot read the scenario {str(file)!r}: {error.strerror}") from None
-    name = {} if source.data.get("name") is not None else {"name": file.stem}
-    return Scenario._made({**source.data, **name}, source, {"folder": folder})
+    return Scenario._of_file(source.data, source, file)

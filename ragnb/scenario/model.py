@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -12,7 +11,6 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    PlainValidator,
     PrivateAttr,
     StrictBool,
     ValidationError,
@@ -22,19 +20,6 @@ from pydantic import (
 
 from ragnb.errors import RagnbError, unknown
 from ragnb.scenario import checks, kinds, refusals
-from ragnb.scenario.kinds import (
-    Bands,
-    Damaged,
-    File,
-    GateRow,
-    MetricRow,
-    MetricWeights,
-    Number,
-    Pattern,
-    ProfileRow,
-    Text,
-    Weights,
-)
 from ragnb.scenario.snapshot import dump
 from ragnb.scenario.source import Source
 from ragnb.scenario.words import invisible
@@ -108,42 +93,40 @@ class Scenario(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-    name: Text = "scenario"
-    title: Text | None = None
+    name: kinds.Text = "scenario"
+    title: kinds.Text | None = None
     lang: Annotated[str, Field(strict=True), AfterValidator(checks.language)] = "en"
     scores: kinds.Files | None = None
     traces: kinds.Files | None = None
-    cases: File | None = None
-    ratings: File | None = None
-    gold: File | None = None
+    cases: kinds.File | None = None
+    ratings: kinds.File | None = None
+    gold: kinds.File | None = None
     encoding: Annotated[str, Field(strict=True), AfterValidator(checks.text_encoding)] = "utf-8"
-    columns: Annotated[dict[Text, Text], AfterValidator(checks.one_target)] = Field(default_factory=dict)
-    where: dict[Text, Annotated[str | int | bool | float, PlainValidator(checks.plain_value)]] = Field(
-        default_factory=dict
-    )
-    doc: Text = "doc_name"
-    cluster: Text | None = None
-    slices: tuple[Text, ...] | None = None
+    columns: kinds.Columns = Field(default_factory=dict)
+    where: kinds.Where = Field(default_factory=dict)
+    doc: kinds.Text = "doc_name"
+    cluster: kinds.Text | None = None
+    slices: tuple[kinds.Text, ...] | None = None
     rubric: Rubric | None = None
-    metrics: Annotated[tuple[MetricRow, ...], AfterValidator(checks.known_metrics)] | None = None
-    metric_weights: MetricWeights = Field(default_factory=dict)
-    doc_weights: Weights = Field(default_factory=dict)
+    metrics: Annotated[tuple[kinds.MetricRow, ...], AfterValidator(checks.known_metrics)] | None = None
+    metric_weights: kinds.MetricWeights = Field(default_factory=dict)
+    doc_weights: kinds.Weights = Field(default_factory=dict)
     orient: StrictBool = True
     rescale: StrictBool = False
-    level: Number = Field(default=0.95, gt=0, lt=1)
-    candidate: Text | None = None
-    damaged: Damaged = Damaged()
+    level: kinds.Number = Field(default=0.95, gt=0, lt=1)
+    candidate: kinds.Text | None = None
+    damaged: kinds.Damaged = kinds.Damaged()
     sample: StrictBool = False
-    gates: Annotated[tuple[GateRow, ...], AfterValidator(checks.distinct_gates)] | None = None
+    gates: Annotated[tuple[kinds.GateRow, ...], AfterValidator(checks.distinct_gates)] | None = None
     no_data: Literal["fail", "skip"] = "fail"
-    refusal: tuple[Text, ...] = ("not in context",)
-    patterns: tuple[Pattern, ...] = ()
-    partial: tuple[Pattern, ...] = ()
+    refusal: tuple[kinds.Text, ...] = ("not in context",)
+    patterns: tuple[kinds.Pattern, ...] = ()
+    partial: tuple[kinds.Pattern, ...] = ()
     split: Literal["space", "comma"] = "space"
     containment: Literal["auto", "latin"] = "auto"
     join: Literal["auto", "question"] = "auto"
-    bands: Bands = Bands()
-    llm_profiles: dict[Literal["judge", "answer", "dataset"], ProfileRow] = Field(default_factory=dict)
+    bands: kinds.Bands = kinds.Bands()
+    llm_profiles: dict[Literal["judge", "answer", "dataset"], kinds.ProfileRow] = Field(default_factory=dict)
     _source: Source | None = PrivateAttr(default=None)
     _context: Mapping[str, Any] = PrivateAttr(default_factory=dict)
 
@@ -203,6 +186,16 @@ class Scenario(BaseModel):
         scenario = cls.__new__(cls)
         scenario._fill(settings, source, context)
         return scenario
+
+    @classmethod
+    def _of_file(cls, data: Mapping[str, Any], source: Source, file: Path) -> Scenario:
+        """Make the settings of a file, which lends its name; an error leaves the frames with its text behind."""
+        name = {} if data.get("name") is not None else {"name": file.stem}
+        try:
+            return cls._made({**data, **name}, source, {"folder": file.parent.resolve()})
+        except RagnbError as error:
+            message = str(error)
+        raise RagnbError(message)
 
     @property
     def path(self) -> Path | None:
@@ -270,7 +263,8 @@ class Scenario(BaseModel):
         return dump(settings, folder.resolve())
 
 
-_OWNERS: Mapping[str, type[Any]] = MappingProxyType(
-    {"": Scenario, "metrics": Metric, "gates": Gate, "bands": Bands, "damaged": Damaged, "llm_profiles":
-    Profile, "rubric": Rubric} | {"rubric.dimensions": Dimension, "rubric.anchors": Anchor, "rubric.passing": Gate}
-)
+_OWNERS: Mapping[str, type[Any]] = {
+    "": Scenario, "metrics": Metric, "gates": Gate, "bands": kinds.Bands, "damaged": kinds.Damaged,
+    "llm_profiles": Profile, "rubric": Rubric, "rubric.dimensions": Dimension, "rubric.anchors": Anchor,
+    "rubric.passing": Gate,
+}  # fmt: skip

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ragnb.errors import RagnbError, place
 from ragnb.files import write_whole
-from ragnb.scenario.changes import Tree, Weights, comparable, different, merged, moved
+from ragnb.scenario.changes import Weights, comparable, different, merged, moved
 from ragnb.scenario.load import load_scenario
 from ragnb.scenario.model import Scenario
-from ragnb.scenario.source import Source, read_text
+from ragnb.scenario.source import read_text
 from ragnb.scenario.splice import splice
 from ragnb.scenario.words import dotted
 
@@ -59,7 +60,7 @@ class Patch:
             return []
         try:
             raw = self.file.read_bytes()
-            if _decoded(raw) != self.before:
+            if raw.decode("utf-8-sig", "replace") != self.before:
                 raise RagnbError(f"{place(self.file)}the file changed since it was read; load it again, then save")
             if self.to != self.file and self.to.exists():
                 raise RagnbError(f"{place(self.to)}a file of this name is there already; choose another name")
@@ -160,34 +161,15 @@ def plan_patch(
     if target.parent != file.parent:
         new |= moved(source.data, scenario, target.parent)
     changed = [dotted(where) for where in different(source.data, new)]
-    _checked(new, source, target)
+    Scenario._of_file(new, source, target)
     text = splice(source.text, source.data, new) if changed else source.text
-    try:
-        same = comparable(read_text(text, file).data) == comparable(new)
-    except RagnbError:
-        same = False
-    if not same:
-        raise RagnbError(f"{place(file)}cannot be patched in place; set {', '.join(changed)} by hand")
-    return Patch(file, target, source.text, text, changed)
-
-
-def _decoded(raw: bytes) -> str:
-    return raw.decode("utf-8-sig", "replace")
+    with suppress(RagnbError):
+        if comparable(read_text(text, file).data) == comparable(new):
+            return Patch(file, target, source.text, text, changed)
+    raise RagnbError(f"{place(file)}cannot be patched in place; set {', '.join(changed)} by hand")
 
 
 def _target(to: Path) -> Path:
     if to.suffix.lower() not in (".yaml", ".yml"):
         raise RagnbError(f"{str(to)!r} is no name for a scenario; let it end in .yaml")
     return to.parent.resolve() / to.name
-
-
-def _checked(new: Tree, source: Source, target: Path) -> None:
-    """Refuse what a scenario cannot hold, at the place in the file where it would stand."""
-    name = {} if new.get("name") is not None else {"name": target.stem}
-    message = ""
-    try:
-        Scenario._made({**new, **name}, source, {"folder": target.parent})
-    except RagnbError as error:
-        message = str(error)
-    if message:
-        raise RagnbError(message)  # anew: the first one's frames hold the file's text

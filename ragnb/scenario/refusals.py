@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,21 +16,7 @@ from ragnb.scenario.words import Where, dotted, shown
 from ragnb.schema import masked
 
 MOST = 10
-_NUMBER = "is not a number; write a plain number such as 0.35, without quotes"
-_MAPPING = "is not a mapping; write 'key: value' lines below the key"
-_WORDS = {
-    "float_type": _NUMBER,
-    "finite_number": "is not finite; write a plain number",
-    "bool_type": "is neither true nor false; write one of these without quotes",
-    "string_type": "is not text; write a word, or put it in quotes",
-    "string_unicode": "is not valid Unicode; type it anew",
-    "string_too_short": "is blank; write a word or leave the key out",
-    "tuple_type": "is not a list; write [first, second] or '- ' lines",
-    "dict_type": _MAPPING,
-    "dataclass_type": _MAPPING,
-    "model_type": _MAPPING,
-    "model_attributes_type": _MAPPING,
-}
+_WORDS = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))
 
 
 def word(error: ValidationError, owners: Mapping[str, type[Any]], source: Source | None) -> str:
@@ -45,8 +33,7 @@ def word(error: ValidationError, owners: Mapping[str, type[Any]], source: Source
     lines: dict[str, None] = {}
     for item in error.errors(include_url=False):
         where = tuple(part for part in item["loc"] if not str(part).startswith("<"))
-        key_itself = where[-1:] == ("[key]",)
-        where = where[:-1] if key_itself else where
+        where = where[:-1] if where[-1:] == ("[key]",) else where
         where += tuple(item.get("ctx", {}).get("below", ()))
         file, line = (source.file, source.line(where)) if source else (None, None)
         lines[f"{place(file, line, dotted(where) or None)}{_reason(item, where, owners)}"] = None
@@ -74,20 +61,7 @@ def _reason(item: Any, where: Where, owners: Mapping[str, type[Any]]) -> str:
         return f"{_value(item, where)}is not known; {masked(hint)}"
     if kind == "float_type" and isinstance(item["input"], int) and not isinstance(item["input"], bool):
         return "the number is too large"
-    return f"{_value(item, where)}{_WORDS.get(kind) or _bound(kind, context) or masked(item['msg'])}"
-
-
-def _bound(kind: str, context: Mapping[str, Any]) -> str:
-    words = {
-        "greater_than": ("must lie above", "gt"),
-        "greater_than_equal": ("must be at least", "ge"),
-        "less_than": ("must lie below", "lt"),
-        "less_than_equal": ("must be at most", "le"),
-    }
-    if kind not in words:
-        return ""
-    text, name = words[kind]
-    return f"{text} {context[name]:g}"
+    return f"{_value(item, where)}{_WORDS[kind].format(**context) if kind in _WORDS else masked(item['msg'])}"
 
 
 def _value(item: Any, where: Where) -> str:

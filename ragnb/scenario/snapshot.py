@@ -48,7 +48,10 @@ def dump(settings: Mapping[str, Any], folder: Path) -> str:
 
 def _plain(value: Any, folder: Path) -> Any:
     if isinstance(value, Path):
-        return _text(_relative(value, folder))
+        try:
+            return _text(Path(os.path.relpath(value, folder)).as_posix())
+        except ValueError:  # another drive
+            return _text(value.as_posix())
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, BaseModel):
@@ -76,13 +79,6 @@ def plain_number(value: float) -> str:
     if math.isinf(value):
         return text.replace("inf", ".inf")
     return text if "." in text else text.replace("e", ".0e")
-
-
-def _relative(path: Path, folder: Path) -> str:
-    try:
-        return Path(os.path.relpath(path, folder)).as_posix()
-    except ValueError:  # another drive
-        return path.as_posix()
 
 
 def _text(text: str) -> str:

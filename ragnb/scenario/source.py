@@ -1,15 +1,16 @@
 """Read a scenario's YAML strictly: a stranger's file cannot surprise, and every value knows its line.
 
-The tree is built from the parser's events, without recursion and without the constructors of the YAML library, so
-that nothing but text, numbers, true, false, lists and mappings can come out of a file.
+The tree is built from the parser's events, without the constructors of the YAML library, so that nothing but text,
+numbers, true, false, lists and mappings can come out of a file.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,13 @@ from ragnb.schema import masked
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 12
+_ENDS = ("MappingEndEvent", "SequenceEndEvent")
 
 _NULL = ("", "~", "null", "Null", "NULL")
 _BOOL = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)\.[0-9]*)(?:[eE][-+]?[0-9]+)?")
+_KEY = re.compile(r"[\s\-]{0,200}['\"]?([^\s:'\"{}\[\],#][^:'\"{}\[\],#]{0,80})['\"]?\s{0,20}:")
 _SPECIAL = re.compile(r"([-+]?)\.(inf|Inf|INF|nan|NaN|NAN)")
 # Numbers to one YAML reader, text or other numbers to the next.
 _UNCLEAR = re.compile(
@@ -43,23 +46,19 @@ class Source:
 
     def line(self, where: Where) -> int:
         """Return the line of a place, or of the nearest place above it."""
-        for end in range(len(where), 0, -1):
-            if where[:end] in self.lines:
-                return self.lines[where[:end]]
-        return 1
-
-
-def read_source(file: Path) -> Source:
-    """Read a YAML file into a tree with lines; whatever is not plain YAML 1.2 is refused."""
-    return read_text(_text(file), file)
+        places = (where[:end] for end in range(len(where), 0, -1))
+        return next((self.lines[above] for above in places if above in self.lines), 1)
 
 
 def read_text(text: str, file: Path) -> Source:
-    """Read YAML text as `read_source` does; messages name it by `file`, which need not exist."""
-    tree = _Tree(file)
+    """Read YAML text into a tree with lines; whatever is not plain YAML 1.2 is refused.
+
+    Messages name it by `file`, which need not exist.
+    """
+    tree = _Tree(file, text)
     error: tuple[int, str, bool] | None = None
     try:
-        tree.take(_events(text))
+        root = tree.root()
     except RagnbError:
         raise
     except Exception as problem:  # the parser lets ValueError, RecursionError and others out of broken text
@@ -67,12 +66,13 @@ def read_text(text: str, file: Path) -> Source:
     if error is not None:
         line, why, several = error
         raise RagnbError(f"{place(file, line, _key_of_line(text, line, several))}this is not valid YAML: {why}")
-    if not isinstance(tree.root, dict):
+    if not isinstance(root, dict):
         raise RagnbError(f"{place(file, 1)}a scenario is a mapping such as 'scores: my_scores.csv'")
-    return Source(file, text, tree.root, tree.lines)
+    return Source(file, text, root, tree.lines)
 
 
-def _text(file: Path) -> str:
+def text_of(file: Path) -> str:
+    """Return the text of a file of settings, which must be UTF-8 and small."""
     with file.open("rb") as stream:
         raw = stream.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
@@ -94,7 +94,7 @@ def _other_encoding(raw: bytes) -> str:
     return " (it may be GBK; 'encoding:' in a scenario is for the files it names, not for itself)"
 
 
-def _events(text: str) -> Iterable[Any]:
+def _events(text: str) -> Iterator[Any]:
     from ruamel.yaml import YAML
 
     return YAML(typ="safe", pure=True).parse(text)  # type: ignore[no-any-return]
@@ -118,109 +118,80 @@ def _problem(error: Exception, text: str) -> tuple[int, str, bool]:
 
 def _key_of_line(text: str, line: int, known: bool) -> str | None:
     rows = text.splitlines()
-    found = (
-        re.match(r"[\s\-]{0,200}['\"]?([^\s:'\"{}\[\],#][^:'\"{}\[\],#]{0,80})['\"]?\s{0,20}:", rows[line - 1])
-        if (known and line <= len(rows))
-        else None
-    )
+    found = _KEY.match(rows[line - 1]) if known and line <= len(rows) else None
     return masked(found.group(1).strip()) if found else None
 
 
-@dataclass
-class _Open:
-    """A list or mapping that is being filled."""
-
-    where: Where
-    value: dict[str, Any] | list[Any]
-    key: str | None = None
-    seen: set[str] = field(default_factory=set)
-
-    @property
-    def next(self) -> Where:
-        return (*self.where, len(self.value) if isinstance(self.value, list) else str(self.key))
-
-    def add(self, value: Any) -> None:
-        if isinstance(self.value, list):
-            self.value.append(value)
-        else:
-            self.value[str(self.key)] = value
-            self.key = None
-
-
 class _Tree:
-    """The tree as it grows from the parser's events."""
+    """The tree that the parser's events make, and the line of each place in it."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, text: str) -> None:
         self.file = file
-        self.root: Any = None
+        self.events = _events(text)
         self.lines: dict[Where, int] = {}
-        self.open: list[_Open] = []
-        self.documents = 0
 
     def refuse(self, line: int, where: Where, why: str) -> RagnbError:
         return RagnbError(f"{place(self.file, line, dotted(where) or None)}{why}")
 
-    def take(self, events: Iterable[Any]) -> None:
-        for event in events:
-            kind = type(event).__name__
-            line = event.start_mark.line + 1
-            if kind == "DocumentStartEvent":
-                self._document(event, line)
-            elif kind in ("MappingEndEvent", "SequenceEndEvent"):
-                self.open.pop()
-            elif kind in ("AliasEvent", "ScalarEvent", "MappingStartEvent", "SequenceStartEvent"):
-                self._node(event, kind, line)
+    def root(self) -> Any:
+        """Return what the one document holds, None for none."""
+        root, documents = None, 0
+        for event in self.events:
+            if type(event).__name__ != "DocumentStartEvent":
+                continue
+            line, documents = event.start_mark.line + 1, documents + 1
+            if documents > 1:
+                raise self.refuse(line, (), "a second document begins; a scenario file holds one")
+            if event.version or event.tags:
+                raise self.refuse(line, (), "directives (%YAML, %TAG) are not taken; remove the line")
+            root = self._value(next(self.events), ())
+        return root
 
-    def _document(self, event: Any, line: int) -> None:
-        self.documents += 1
-        if self.documents > 1:
-            raise self.refuse(line, (), "a second document begins; a scenario file holds one")
-        if event.version or event.tags:
-            raise self.refuse(line, (), "directives (%YAML, %TAG) are not taken; remove the line")
+    def _value(self, event: Any, where: Where) -> Any:
+        """Return what an event begins; a list or mapping takes all events up to its end."""
+        kind, line = self._plain(event, where)
+        self.lines.setdefault(where, line)
+        if kind == "ScalarEvent":
+            return self._scalar(event, where, line)
+        if len(where) >= MAX_DEPTH:
+            raise self.refuse(line, where[:3], f"nested deeper than {MAX_DEPTH} levels")
+        inside = takewhile(lambda inner: type(inner).__name__ not in _ENDS, self.events)
+        if kind == "SequenceStartEvent":
+            return [self._value(inner, (*where, i)) for i, inner in enumerate(inside)]
+        made: dict[str, Any] = {}
+        spelled: dict[str, int] = {}
+        for inner in inside:
+            key = self._key(inner, where, spelled)
+            made[key] = self._value(next(self.events), (*where, key))
+        return made
 
-    def _node(self, event: Any, kind: str, line: int) -> None:
-        top = self.open[-1] if self.open else None
-        is_key = top is not None and isinstance(top.value, dict) and top.key is None
-        where: Where = () if top is None else top.where if is_key else top.next
+    def _plain(self, event: Any, where: Where) -> tuple[str, int]:
+        """Return the kind and the line of what an event begins; refuse what only some YAML readers take."""
+        kind, line = type(event).__name__, event.start_mark.line + 1
         if kind == "AliasEvent" or event.anchor is not None:
             raise self.refuse(line, where, "anchors (&) and aliases (*) are not taken; write the value out")
         if event.tag is not None or (kind == "ScalarEvent" and event.implicit == (False, False)):
             raise self.refuse(line, where, "tags (!) are not taken; write the plain value")
-        if is_key and top is not None:
-            self._key(top, event, kind, line)
-            return
-        self.lines.setdefault(where, line)
-        value: Any = self._scalar(event, where, line) if kind == "ScalarEvent" else {} if kind[0] == "M" else []
-        if top is None:
-            self.root = value
-        else:
-            top.add(value)
-        if kind != "ScalarEvent":
-            self.open.append(_Open(where, value))
-            if len(self.open) > MAX_DEPTH:
-                raise self.refuse(line, where[:3], f"nested deeper than {MAX_DEPTH} levels")
+        return kind, line
 
-    def _key(self, top: _Open, event: Any, kind: str, line: int) -> None:
+    def _key(self, event: Any, above: Where, spelled: dict[str, int]) -> str:
+        """Return a key of a mapping, whose keys so far, normalised, stand on the lines `spelled`."""
+        kind, line = self._plain(event, above)
         if kind != "ScalarEvent" or not event.value.strip():
-            raise self.refuse(line, top.where, "a key must be a word, not empty, a list or a mapping")
+            raise self.refuse(line, above, "a key must be a word, not empty, a list or a mapping")
         key: str = event.value
-        where = (*top.where, key)
+        where = (*above, key)
         if key == "<<" and event.style is None:
             raise self.refuse(line, where, "merge keys are not taken; write the values out")
         if unseen := invisible(key):
             clean = "".join(c for c in key if not invisible(c))
-            raise self.refuse(
-                line,
-                (*top.where, clean),
-                f"the key holds invisible characters ({', '.join(unseen)}); type it anew",
-            )
+            why = f"the key holds invisible characters ({', '.join(unseen)}); type it anew"
+            raise self.refuse(line, (*above, clean), why)
         same = unicodedata.normalize("NFC", key)
-        if same in top.seen:
-            first = next(self.lines[(*top.where, k)] for k in top.value if unicodedata.normalize("NFC", k) == same)
-            raise self.refuse(line, where, f"the key stands here twice, first on line {first}; keep one")
-        top.seen.add(same)
-        top.key = key
-        self.lines[where] = line
+        if same in spelled:
+            raise self.refuse(line, where, f"the key stands here twice, first on line {spelled[same]}; keep one")
+        spelled[same] = self.lines[where] = line
+        return key
 
     def _scalar(self, event: Any, where: Where, line: int) -> Any:
         text: str = event.value

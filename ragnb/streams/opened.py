@@ -25,7 +25,7 @@ from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import apply_names, rename_map, system_names, tell_repeats
 from ragnb.readers.numbers import declared
 from ragnb.readers.raw import agree
-from ragnb.schema import METRICS, Metric, metric_list
+from ragnb.schema import Metric, metric_list
 from ragnb.streams.spilled import spill, spread
 from ragnb.streams.typed import typed
 
@@ -100,10 +100,10 @@ def stream_scores(
     >>> stream_scores([{"faithfulness": 0.5}]) is None
     True
     """
-    opened = _opened(source, encoding)
-    if opened is None:
+    report = Lossy()
+    stream = _opened(source, encoding, report)
+    if stream is None:
         return None
-    stream, report = opened
     chosen = metric_list(metrics)
     _canonical(stream, report, columns, chosen)
     stream.lossy += report.rows
@@ -112,21 +112,20 @@ def stream_scores(
     return stream
 
 
-def _opened(source: Any, encoding: str | None) -> tuple[Stream, Lossy] | None:
+def _opened(source: Any, encoding: str | None, report: Lossy) -> Stream | None:
     """Return a query over the rows as they stand, if they are too many to hold."""
-    report = Lossy()
     if not isinstance(source, str | os.PathLike):
         import polars as pl
 
         rows = _count(source) if isinstance(source, pl.LazyFrame) else 0
         origin = {"path": None, "sha256": None, "format": "frame", "rows": rows}
-        return (Stream(source, rows, origin), report) if rows > ROWS else None
+        return Stream(source, rows, origin) if rows > ROWS else None
     documents = find_documents(source, encoding)
     stream = large(documents, report)
-    if stream is None:
-        return None
-    stream.origin |= {"path": str(source), "sha256": digest([one.path for one in documents]), "rows": stream.rows}
-    return stream, report
+    if stream is not None:
+        sha256 = digest([one.path for one in documents])
+        stream.origin |= {"path": str(source), "sha256": sha256, "rows": stream.rows}
+    return stream
 
 
 def large(documents: Sequence[Document], report: Lossy) -> Stream | None:
@@ -136,12 +135,12 @@ def large(documents: Sequence[Document], report: Lossy) -> Stream | None:
     if not any(one.suffix in (".parquet", ".pq", ".jsonl", ".ndjson") for one in documents):
         return None
     format = format_of(list(documents), None).name
-    packed = any(one.path.name.lower().endswith(".gz") for one in documents)
-    if format == "parquet" and not packed:
+    grown = [8 if one.path.name.lower().endswith(".gz") else 1 for one in documents]
+    if format == "parquet" and max(grown) == 1:
         frame = scan_parquet([one.path for one in documents])
         rows = _count(frame)
         return Stream(frame, rows, {"format": format}) if rows > ROWS else None
-    size = sum(one.path.stat().st_size * (8 if one.path.name.lower().endswith(".gz") else 1) for one in documents)
+    size = sum(one.path.stat().st_size * times for one, times in zip(documents, grown, strict=True))
     if format != "jsonl" or size <= BYTES:
         return None
     folder = Path(tempfile.mkdtemp(prefix="ragnb-"))
@@ -181,10 +180,14 @@ def scan_parquet(paths: Sequence[Path]) -> pl.LazyFrame:
     return pl.concat(scans, how="diagonal_relaxed")
 
 
+def _item(frame: pl.LazyFrame, what: pl.Expr) -> Any:
+    return frame.select(what).collect(engine="streaming").item()
+
+
 def _count(frame: pl.LazyFrame) -> int:
     import polars as pl
 
-    return int(frame.select(pl.len()).collect(engine="streaming").item())
+    return int(_item(frame, pl.len()))
 
 
 def _canonical(
@@ -211,8 +214,7 @@ def _canonical(
         return cell.is_not_null() & (cell.str.strip_chars() != "" if kinds[name] == pl.String else pl.lit(True))
 
     def alternate(*some: str) -> bool:
-        both = pl.sum_horizontal(filled(name).cast(pl.Int8) for name in some).max()
-        return int(frame.select(both).collect(engine="streaming").item()) < 2
+        return int(_item(frame, pl.sum_horizontal(filled(name).cast(pl.Int8) for name in some).max())) < 2
 
     names = rename_map(have, picks=picks, metrics=own, file=file, alternate=alternate)
     for target in [target for target, n in Counter(names.values()).items() if n > 1]:
@@ -229,11 +231,11 @@ def _canonical(
     columns = list(named)
 
     def distinct(*some: str) -> int:
-        return int(frame.select(pl.struct(some).hash().n_unique()).collect(engine="streaming").item())
+        return int(_item(frame, pl.struct(some).hash().n_unique()))
 
     def is_count(name: str) -> bool:
         odd = ~pl.col(name).cast(pl.String).str.contains(r"^\d+(\.0)?$")
-        return not frame.select(odd.fill_null(True).any()).collect(engine="streaming").item()
+        return not _item(frame, odd.fill_null(True).any())
 
     told = system_names(columns, stream.rows, distinct, is_count, report)
     frame, columns = frame.rename(told), [told.get(name, name) for name in columns]
@@ -242,5 +244,4 @@ def _canonical(
         made = (pl.int_range(pl.len(), dtype=pl.Int64) + 1).cast(pl.String).alias("sample_id")
         frame, columns = frame.with_columns(made).select("sample_id", *columns), ["sample_id", *columns]
         report.add("made", "sample_id", "position of the row", stream.rows)
-    held = {metric.name: metric for metric in declared(metrics, columns, dict(METRICS))}
-    stream.frame = typed(frame, held, file, report)
+    stream.frame = typed(frame, declared(metrics, columns), file, report)

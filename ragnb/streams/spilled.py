@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ragnb.files.document import Document
 from ragnb.readers import jsonl
-from ragnb.readers.blocks import check_keys, has_long_line, has_surrogate
+from ragnb.readers.blocks import in_parts
 from ragnb.readers.cells import as_text
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import agree, from_records
@@ -46,13 +47,7 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> list[Pa
 def frames(document: Document, report: Lossy) -> Iterator[pl.DataFrame]:
     """Yield the records of a JSONL file block by block; bad lines are listed once all is read."""
     tally = jsonl.Tally(document.path)
-    for first, block in blocks(document):
-        frame = _swiftly(block)
-        if frame is None:
-            frame = _line_by_line(block, first, tally)
-        else:
-            check_keys(block, first, tally)
-            tally.good += len(frame)
+    for frame in in_parts(blocks(document), _swiftly, partial(_line_by_line, tally), tally):
         if len(frame):
             yield _flat(frame)
     jsonl.judge(tally, report, strict=False)
@@ -84,15 +79,13 @@ def _swiftly(block: bytes) -> pl.DataFrame | None:
     """Return the records by the scanner, which infers each key's type from all of them; None where it cannot."""
     import polars as pl
 
-    if block.isspace() or has_surrogate(block) or has_long_line(block):
-        return None
     try:
-        return pl.read_ndjson(block, infer_schema_length=None)
+        return None if block.isspace() else pl.read_ndjson(block, infer_schema_length=None)
     except (pl.exceptions.PolarsError, ValueError):
         return None
 
 
-def _line_by_line(block: bytes, first: int, tally: jsonl.Tally) -> pl.DataFrame:
+def _line_by_line(tally: jsonl.Tally, block: bytes, first: int) -> pl.DataFrame:
     import polars as pl
 
     taken = (tally.take(first + number - 1, line) for number, line in jsonl.lines_of(block))

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place
 from ragnb.readers.cells import MISSING_WORDS
-from ragnb.readers.contract import CONTEXTS, IDS, case_cells
+from ragnb.readers.contract import CONTEXTS, IDS, TEXTS, case_cells
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.numbers import ROUNDED, other_values
 from ragnb.readers.raw import Raw
@@ -18,7 +18,6 @@ from ragnb.schema import CLIP, Metric
 if TYPE_CHECKING:
     import polars as pl
 
-_TEXTS = ("question", "answer", "ground_truth_answer")
 _NUMBER = r"^[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d{1,4})?$"
 
 
@@ -56,8 +55,8 @@ def typed(frame: pl.LazyFrame, metrics: Mapping[str, Metric], file: str, report:
                 moved[name, high] = (value != high) & (value >= high - ROUNDED) & (value <= high + CLIP)
                 value = pl.when(moved[name, low]).then(low).when(moved[name, high]).then(high).otherwise(value)
             made.append(value.alias(name))
-        elif name in IDS or name in _TEXTS:
-            made.append((_id(name, kind) if name in IDS else _text(name, kind)).alias(name))
+        elif name in IDS or name in TEXTS:
+            made.append(_text(name, kind).alias(name))
     for name in worded:
         lost = _number(name, pl.String()).is_null() & ~_word(name).is_in(list(MISSING_WORDS))
         found = frame.filter(lost).select(name, "sample_id").head(1).collect(engine="streaming")
@@ -93,29 +92,21 @@ def _number(name: str, kind: pl.DataType) -> pl.Expr:
     return value
 
 
-def _id(name: str, kind: pl.DataType) -> pl.Expr:
+def _text(name: str, kind: pl.DataType) -> pl.Expr:
+    """Return a column of identifiers or texts as texts; null where a cell holds none."""
     import polars as pl
 
     value = pl.col(name)
-    if kind == pl.String:
-        return pl.when(value != "").then(value)
+    text = value if kind == pl.String else value.cast(pl.String)
+    if kind.is_nested():
+        joined = pl.when(value.list.len() > 0).then(value.list.join("\n"))
+        return joined if kind == pl.List(pl.String) and name in TEXTS else value
+    if name in TEXTS:
+        return pl.when(~text.str.contains(r"^\s*(?:NaN|<NA>)\s*$")).then(text)
     if kind.is_float():
         whole = value.cast(pl.Int64, strict=False).cast(pl.String)
-        text = pl.when(value == value.round()).then(whole).otherwise(value.cast(pl.String))
-        return pl.when(value.is_not_nan()).then(text)
-    return value if kind.is_nested() else value.cast(pl.String)
-
-
-def _text(name: str, kind: pl.DataType) -> pl.Expr:
-    import polars as pl
-
-    value = pl.col(name)
-    if kind == pl.List(pl.String):
-        return pl.when(value.list.len() > 0).then(value.list.join("\n"))
-    if kind.is_nested():
-        return value
-    text = value if kind == pl.String else value.cast(pl.String)
-    return pl.when(~text.str.contains(r"^\s*(?:NaN|<NA>)\s*$")).then(text)
+        return pl.when(value.is_not_nan()).then(pl.when(value == value.round()).then(whole).otherwise(text))
+    return pl.when(text != "").then(text) if kind == pl.String else text
 
 
 def shown_rows(rows: pl.DataFrame) -> pd.DataFrame:
