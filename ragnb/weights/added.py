@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
 from ragnb.schema import Metric
 from ragnb.weights.check import check_weights, nfc, warn_unused
@@ -25,6 +26,8 @@ from ragnb.weights.engines import (
     stays_lazy,
     swift,
 )
+
+_BLOCK = 2**14  # so many rows stay in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,20 @@ class Total:
             return nw.lit(None, dtype=nw.Float64)
         bottom = nw.sum_horizontal(*under)
         return nw.when(bottom > 0).then(nw.sum_horizontal(*over) / bottom)
+
+    def of(self, values: Sequence[Array], rows: int) -> Array:
+        """Return the weighted score of each row of columns, nan where nothing with a weight has a score."""
+        score = np.empty(rows)
+        for start in range(0, rows, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            over, under = np.zeros((2, len(score[block])))
+            for k in np.flatnonzero(self.weights):
+                x = values[k][block] * (self.weights[k] * self.slopes[k])
+                x += self.weights[k] * self.intercepts[k]
+                over += np.where(np.isnan(x), 0.0, x)
+                under += self.weights[k] * ~np.isnan(x)
+            np.divide(over, np.where(under > 0, under, np.nan), out=score[block])
+        return score
 
 
 @dataclass(frozen=True)
