@@ -39,11 +39,13 @@ class Total:
     slopes: Array
     intercepts: Array
 
+    def _way(self) -> tuple[list[float], list[float], list[float]]:
+        return self.weights.tolist(), self.slopes.tolist(), self.intercepts.tolist()
+
     def expression(self) -> nw.Expr:
         """Return the weighted score over ``__v0``, ``__v1`` …, null where nothing with a weight has a score."""
         over, under = [], []
-        columns = zip(self.weights.tolist(), self.slopes.tolist(), self.intercepts.tolist(), strict=True)
-        for k, (weight, slope, intercept) in enumerate(columns):
+        for k, (weight, slope, intercept) in enumerate(zip(*self._way(), strict=True)):
             if weight > 0:
                 value = nw.col(f"__v{k}")
                 gone = value.is_null()
@@ -60,11 +62,11 @@ class Total:
         for start in range(0, rows, _BLOCK):
             block = slice(start, start + _BLOCK)
             over, under = np.zeros((2, len(score[block])))
-            for k in np.flatnonzero(self.weights):
-                x = values[k][block] * (self.weights[k] * self.slopes[k])
-                x += self.weights[k] * self.intercepts[k]
-                over += np.where(np.isnan(x), 0.0, x)
-                under += self.weights[k] * ~np.isnan(x)
+            for column, weight, slope, intercept in zip(values, *self._way(), strict=True):
+                if weight > 0:
+                    x = column[block] * (weight * slope) + weight * intercept
+                    over += np.where(np.isnan(x), 0.0, x)
+                    under += weight * ~np.isnan(x)
             np.divide(over, np.where(under > 0, under, np.nan), out=score[block])
         return score
 
