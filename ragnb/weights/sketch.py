@@ -12,9 +12,9 @@ import pandas as pd
 
 from ragnb.errors import RagnbError
 from ragnb.schema import Metric
-from ragnb.weights.columns import Labels, coded, labels, score_columns
+from ragnb.weights.columns import coded, labels, score_columns
 from ragnb.weights.engines import BAD, explain, grouped, opened, patterned
-from ragnb.weights.grouped import with_nameless
+from ragnb.weights.grouped import grouped_by
 from ragnb.weights.reduced import MetricsArgument
 from ragnb.weights.scored import scored
 
@@ -82,8 +82,7 @@ Counts = tuple[tuple[str | None, ...], npt.NDArray[np.int64]]
 def _counts(frame: pd.DataFrame, metrics: Sequence[Metric], by: str | None, bins: int) -> Counts:
     """The groups, and groups × metrics × bins."""
     values, _ = score_columns(frame, metrics)
-    none = Labels(np.zeros(len(frame), dtype=np.int64), ("",))
-    group = none if by is None else with_nameless(labels(frame, by))
+    group = grouped_by(None if by is None else labels(frame, by), len(frame))
     size = len(group.names)
     counts = np.zeros((size, len(metrics), bins), dtype=np.int64)
     for k, (metric, x) in enumerate(zip(metrics, values, strict=True)):
@@ -100,7 +99,7 @@ def _counts_on_engine(scores: Any, metrics: Sequence[Metric], by: str | None, bi
     keys = [table["__k0"] if by is not None else np.zeros(len(table["__n"])) for table in tables]
     ends = np.cumsum([0, *map(len, keys)])
     every = np.concatenate(keys) if keys else np.empty(0)
-    group = with_nameless(coded(every)) if by is not None else Labels(np.zeros(len(every), dtype=np.int64), ("",))
+    group = grouped_by(None if by is None else coded(every), len(every))
     counts = np.zeros((len(group.names), len(metrics), bins), dtype=np.int64)
     for k, table in enumerate(tables):
         codes, place = group.codes[ends[k] : ends[k + 1]], table["__place"]
