@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -13,16 +13,15 @@ from ragnb.readers.frames import as_called, canonical
 from ragnb.readers.raw import collector_paused
 from ragnb.schema import METRICS
 from ragnb.traces import answers, columns, facts, outcomes
-from ragnb.traces.answers import FEW, Split
+from ragnb.traces.answers import Split
 from ragnb.traces.columns import Flags, Lists
-from ragnb.traces.engines import Made, as_brought, assemble, with_gold, workable
+from ragnb.traces.engines import as_brought, assemble, with_gold, workable
 from ragnb.traces.join import Met, match, report_of, warn_of_repeats
 from ragnb.traces.unanswerable import mark_unanswerable
 from ragnb.traces.wanted import Floats, Gold
 
 Join = Literal["auto", "question"]
 Frame = TypeVar("Frame")
-T = TypeVar("T")
 
 
 def label_traces(
@@ -94,7 +93,7 @@ def label_traces(
     frame: Any = workable(named)
     gold = gold if gold is None else canonical(gold, reader="read_gold")
     _check_options(frame, split, containment, join)
-    with collector_paused(), ThreadPoolExecutor() if len(frame) > FEW else _AtOnce() as pool:
+    with collector_paused(), ThreadPoolExecutor() as pool:
         trimmed = pool.submit(answers.trimmed, columns.texts(frame, "answer"))
         met = _meet(frame, gold, join)
         if met is not None:
@@ -112,7 +111,7 @@ def label_traces(
             "contained": contained.result(),
             "compliant": facts.compliant(predicted, said["refused"]),
         }
-        made = _made(wanted, done, retrieval.result(), predicted, flagged, failed)
+        made = _columns(wanted, done, retrieval.result(), (predicted, flagged), failed)
         told = report.result() | {
             "n_without_answer": texts.null_count(),
             "n_empty": int(((texts == "").fill_null(False).to_numpy() & (done["answered"] == 1)).sum()),
@@ -124,35 +123,24 @@ def label_traces(
         return out
 
 
-class _AtOnce(Executor):
-    """Runs what it is given on the spot: a thread costs more than the work of few rows."""
+def _columns(
+    wanted: Gold, done: Mapping[str, Floats], found: dict[str, Floats], cited: tuple[Lists, Flags], failed: Flags
+) -> dict[str, Any]:
+    """The columns of a labelled frame, as `assemble` takes them."""
+    import polars as pl
 
-    def submit(self, call: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        done: Future[T] = Future()
-        done.set_result(call(*args, **kwargs))
-        return done
-
-
-def _made(
-    wanted: Gold,
-    done: Mapping[str, Floats],
-    retrieval: dict[str, Floats],
-    predicted: Lists,
-    flagged: Flags,
-    failed: Flags,
-) -> Made:
     answerable = wanted.answerable_rows()
     label = outcomes.labels(done, answerable)
     # Where gold names no ids, answers have no label, and the share among refusals alone would mean nothing.
     outcome = outcomes.correct(label) if wanted.ids is not None else np.full(len(label), np.nan)
-    rates = {"correct_outcome": outcome} | outcomes.rates(done, answerable) | retrieval
+    rates = {"correct_outcome": outcome} | outcomes.rates(done, answerable) | found
     rates["compliance"] = np.where(wanted.row >= 0, rates["compliance"], np.nan)
-    words = {
-        "label": (label, outcomes.LABELS),
-        "miss": (outcomes.misses(label, rates["retrieval_hit"]), outcomes.MISSES),
-    }
+    new: dict[str, Any] = {name: pl.Series(fact, nan_to_null=True).cast(pl.Boolean) for name, fact in done.items()}
+    new |= {"label": (label, outcomes.LABELS)}
+    new |= {"miss": (outcomes.misses(label, rates["retrieval_hit"]), outcomes.MISSES)}
+    new |= {"citations_predicted": cited[0], "citations_flagged": cited[1]} | rates
     statuses = outcomes.statuses(rates, done, answerable, failed)
-    return Made(done, words, predicted, flagged, rates, statuses)
+    return new | {name: (codes, outcomes.STATUSES) for name, codes in statuses.items()}
 
 
 def join_report(traces: Any, *, gold: Any, join: Join = "auto") -> dict[str, Any]:
