@@ -91,14 +91,15 @@ def label_traces(
     """
     named = canonical(traces, reader="read_traces")
     frame: Any = workable(named)
-    gold = gold if gold is None else canonical(gold, reader="read_gold")
+    gold = gold if gold is None else workable(canonical(gold, reader="read_gold"))
     _check_options(frame, split, containment, join)
     with collector_paused(), ThreadPoolExecutor() as pool:
         trimmed = pool.submit(answers.trimmed, columns.texts(frame, "answer"))
         met = _meet(frame, gold, join)
         if met is not None:
             warn_of_repeats(met)
-        frame, wanted = _with_gold(frame, gold, met)
+            frame = with_gold(frame, gold, met.rows)
+        wanted = Gold.of(frame, np.arange(len(frame))) if met is None else Gold.of(gold, met.rows)
         (texts, odd), failed = trimmed.result(), _failed(frame)
         texts = facts.without_failed(texts, failed)
         contained = pool.submit(facts.contained, wanted, texts, odd, containment == "auto")
@@ -168,7 +169,7 @@ def join_report(traces: Any, *, gold: Any, join: Join = "auto") -> dict[str, Any
     (['z'], ['y'])
     """
     frame: Any = workable(canonical(traces, reader="read_traces"))
-    gold = gold if gold is None else canonical(gold, reader="read_gold")
+    gold = gold if gold is None else workable(canonical(gold, reader="read_gold"))
     return report_of(frame, _meet(frame, gold, join))
 
 
@@ -188,20 +189,11 @@ def _words(words: str | Sequence[str]) -> list[str]:
 def _meet(traces: Any, gold: Any, join: str) -> Met | None:
     if gold is None:
         return None
-    gold = workable(gold)
     if "answerable" not in gold.columns:
         raise RagnbError(f"gold has no column 'answerable'; {did_you_mean('answerable', list(gold.columns))}")
     if not any(key in traces.columns and key in gold.columns for key in ("sample_id", "question")):
         raise RagnbError("traces and gold share neither 'sample_id' nor 'question'; rename one in both")
     return match(traces, gold, join)
-
-
-def _with_gold(traces: Any, gold: Any, met: Met | None) -> tuple[Any, Gold]:
-    """Return the traces with gold's columns, and what gold wants of each."""
-    if met is None:
-        return traces, Gold.of(traces, np.arange(len(traces)))
-    gold = workable(gold)
-    return with_gold(traces, gold, met.rows), Gold.of(gold, met.rows)
 
 
 def _failed(frame: Any) -> Flags:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb.readers.frames import as_called, canonical
-from ragnb.weights.added import DocWeights, Total, add_columns
+from ragnb.weights.added import Total, add_columns
 from ragnb.weights.check import check_metric_weights, check_weights, refuse_all_zero, warn_unused
 from ragnb.weights.columns import labels, score_columns
 from ragnb.weights.effective import intercepts
@@ -108,7 +108,7 @@ def sample_weight(scores: Any, *, doc_weights: Mapping[str, float] | None = None
     """
     scores = canonical(scores, doc)
     if not isinstance(scores, pd.DataFrame):
-        return add_columns(scores, None, DocWeights(doc, doc_weights), only=True)
+        return add_columns(scores, None, (doc, doc_weights), only=True)
     checked = check_weights(doc_weights, "doc_weights")
     if not checked:
         labels(scores.iloc[:0], doc, optional=doc == "doc_name")  # refuses a column that is not there
@@ -149,7 +149,7 @@ def weigh(
     how: dict[str, Any] = {"orient": orient, "rescale": rescale}
     if not isinstance(scores, pd.DataFrame):
         frame, total = _total(scores, (doc,), metrics, metric_weights, **how)
-        return cast(Rows, as_called(add_columns(frame, total, DocWeights(doc, doc_weights)), frame, scores))
+        return cast(Rows, as_called(add_columns(frame, total, (doc, doc_weights)), frame, scores))
     total = weighted_score(scores, metrics=metrics, metric_weights=metric_weights, **how)
     weight = sample_weight(scores, doc_weights=doc_weights, doc=doc)
     return cast(Rows, scores.assign(weighted_score=total, sample_weight=weight))
