@@ -22,7 +22,7 @@ import ragnb as rn
 from ragnb.diagnostics import failure_summary
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.traces import outcome_counts
-from ragnb.weights import effective_weights, histogram, quantiles, sample_weight
+from ragnb.weights import histogram, sample_weight
 
 ENGINES = {
     "pandas": lambda table: table.to_pandas(),
@@ -395,14 +395,6 @@ def test_histograms_are_counted_as_a_loop_counts_them(engine, by):
         assert part["n"].tolist() == want
 
 
-def test_quantiles_and_shares_are_those_of_pandas(native):
-    columns = many()
-    got, want = (quantiles(on(e, columns), q=[0.1, 0.5], doc_weights={"b": 3}) for e in (native, "pandas"))
-    pd.testing.assert_frame_equal(got, want, rtol=1e-12, atol=1e-12)
-    got, want = (effective_weights(on(e, columns), {"faithfulness": 2}) for e in (native, "pandas"))
-    np.testing.assert_allclose(np.sort(got.score), np.sort(want.score), rtol=1e-12)
-
-
 def test_outcomes_are_counted_where_the_rows_are(engine):
     labels = ["OK", "OK", None, "HALLUCINATION", "ANS_NO_HIT", "OK"]
     found = outcome_counts(on(engine, {"label": labels})).set_index("label")
@@ -589,7 +581,6 @@ def test_a_frame_with_tools_names_gives_what_the_same_frame_gives_under_ours(eng
         rn.weighted_means,
         lambda frame, **how: rn.moments(frame, **how).means(),
         histogram,
-        quantiles,
     ):
         for metrics in (None, ["Faithfulness", "context_recall"], "上下文召回率"):
             want = average(
@@ -649,7 +640,7 @@ def test_a_frame_without_a_known_metric_is_refused_with_a_line_that_works(engine
     frame = on(engine, columns)
     calls = [
         rn.weighted_means, rn.moments, rn.weigh, rn.weighted_score, rn.diagnose, rn.failure_modes, failure_summary,
-        histogram, quantiles, effective_weights,
+        histogram,
     ]  # fmt: skip
     for call in calls:
         with pytest.raises(

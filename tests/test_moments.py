@@ -1,4 +1,4 @@
-"""Moments: merged, stored and resampled, against the rows they came from; histograms and quantiles of rows."""
+"""Moments: merged, stored and resampled, against the rows they came from; histograms of rows."""
 
 import dataclasses
 import hashlib
@@ -19,7 +19,7 @@ from scipy import stats as scipy_stats
 import ragnb as rn
 from ragnb import stats
 from ragnb.errors import RagnbError, RagnbWarning
-from ragnb.weights import Moments, histogram, moments, quantiles
+from ragnb.weights import Moments, histogram, moments
 
 NAMES = ["faithfulness", "answer_relevancy", "noise_sensitivity"]
 NUMBERS = ["value", "low", "high", "se", "n_eff"]
@@ -403,7 +403,7 @@ def test_one_cluster_has_no_bootstrap_interval_and_few_resamples_are_refused():
         moments(frame).bootstrap(resamples=50)
 
 
-# Histograms and quantiles
+# Histograms
 
 
 @given(st.lists(st.floats(0, 1), max_size=60), st.integers(1, 12))
@@ -447,61 +447,10 @@ def test_histograms_that_cannot_be_are_refused():
         histogram(frame, metrics=[rn.Metric("latency", 0, math.inf)])
     with pytest.raises(RagnbError, match="bins=0 must be"):
         histogram(frame, bins=0)
-    for call in (histogram, quantiles):
-        with pytest.raises(RagnbError, match="stands beside status 'failed'"):
-            call(frame.assign(faithfulness__status="failed"))
+    with pytest.raises(RagnbError, match="stands beside status 'failed'"):
+        histogram(frame.assign(faithfulness__status="failed"))
     assert histogram(frame[:0])["n"].tolist() == [0] * 10
     assert histogram(frame, metrics=[]).empty
-
-
-@given(
-    st.lists(st.tuples(cell, st.sampled_from(["a", "b", "文档", None])), max_size=40),
-    st.lists(st.floats(0.001, 0.999), min_size=1, max_size=4),
-    st.tuples(weight, weight),
-)
-def test_quantiles_are_numpys_weighted_inverse(rows, q, v):
-    frame = pd.DataFrame(rows, columns=["faithfulness", "source"]).astype({"faithfulness": float})
-    weights = {"a": v[0], "b": v[1], "文档": 0.5}
-    got = quiet(quantiles, frame, q=q, doc_weights=weights, doc="source")
-    w = frame["source"].map(lambda d: weights.get(d, 1.0) if isinstance(d, str) else 1.0).to_numpy(float)
-    keep = frame["faithfulness"].notna().to_numpy() & (w > 0)
-    x = frame["faithfulness"].to_numpy()[keep]
-    want = np.quantile(x, q, weights=w[keep], method="inverted_cdf") if len(x) else np.full(len(q), math.nan)
-    np.testing.assert_array_equal(got["value"], want)
-    assert (got["n"] == frame["faithfulness"].notna().sum()).all()
-    known = got.dropna()
-    assert ((known["low"] <= known["value"]) & (known["value"] <= known["high"])).all()
-
-
-def test_quantile_intervals_cover_at_their_level():
-    rng, hits, widths = np.random.default_rng(8), {0.8: [], 0.95: []}, {0.8: [], 0.95: []}
-    true = scipy_stats.norm.cdf(scipy_stats.norm.ppf([0.25, 0.5, 0.9]) * math.sqrt(1.5))
-    for _ in range(100):
-        doc = np.repeat(np.arange(40), rng.integers(3, 12, 40))
-        latent = rng.normal(0, math.sqrt(0.5), 40)[doc] + rng.normal(0, 1, len(doc))
-        frame = pd.DataFrame({"faithfulness": scipy_stats.norm.cdf(latent), "doc_name": doc})
-        for level, hit in hits.items():
-            got = quantiles(frame, q=[0.25, 0.5, 0.9], level=level)
-            hit += ((got["low"] <= true) & (true <= got["high"])).tolist()
-            widths[level] += (got["high"] - got["low"]).tolist()
-    assert 0.75 <= np.mean(hits[0.8]) <= 0.87
-    assert 0.92 <= np.mean(hits[0.95]) <= 0.985
-    assert np.mean(widths[0.8]) < 0.75 * np.mean(widths[0.95])
-
-
-def test_quantiles_without_clusters_have_no_interval_and_bad_ones_are_refused():
-    frame = pd.DataFrame({"faithfulness": [0.2, 0.4], "context_recall": [None, None], "doc_name": ["a", "a"]})
-    got = quantiles(frame)
-    assert got["q"].tolist() == [0.1, 0.5, 0.9] * 2
-    assert got["n_clusters"].tolist() == [1, 1, 1, 0, 0, 0]
-    assert got["value"].tolist()[:3] == [0.2, 0.2, 0.4]
-    assert got[["low", "high"]].isna().all(axis=None)
-    for q, level in ([0.0], 0.95), ([1.0], 0.95), ([math.nan], 0.95), ([0.5], 95):
-        with pytest.raises(RagnbError, match="must lie between 0 and 1"):
-            quantiles(frame, q=q, level=level)
-    with pytest.warns(RagnbWarning, match="doc_weights names 'aa'"):
-        quantiles(frame, doc_weights={"aa": 2})
-    assert quantiles(frame, metrics=[]).empty
 
 
 def test_documents_pooled_from_their_own_means_are_the_clusters_again():

@@ -124,7 +124,7 @@ def test_both_engines_read_and_label_a_file_alike(block, tmp_path, lines):
     same_cells(labelled, wanted, [f"{rate}__status" for rate in RATES])
     pd.testing.assert_frame_equal(refusal_metrics(labelled), refusal_metrics(wanted))
     pd.testing.assert_frame_equal(outcome_counts(labelled), outcome_counts(wanted))
-    assert quietly(lambda: join_report(ours, GOLD)).items() <= wanted.attrs["join"].items()
+    assert quietly(lambda: join_report(ours, gold=GOLD)).items() <= wanted.attrs["join"].items()
 
 
 GOOD = [json.dumps({"q": f"问题 {i}", "answer": f"- a{i}", "chunks": [{"id": "c"}]}) for i in range(997)]

@@ -15,7 +15,7 @@ from scipy import stats as scipy_stats
 import ragnb as rn
 from ragnb.cli import main
 from ragnb.errors import RagnbError, RagnbWarning
-from ragnb.weights import effective_weights, ledger, notes, sample_weight
+from ragnb.weights import ledger, notes, sample_weight
 from ragnb.widgets import WeightEditor
 
 NAMES = ["faithfulness", "answer_relevancy", "noise_sensitivity"]
@@ -555,10 +555,9 @@ def test_weigh_adds_two_columns_and_makes_old_ones_anew():
 
 def test_a_sample_is_spread_over_the_weight_of_the_scores_that_it_has():
     frame = pd.DataFrame({"faithfulness": [1.0, np.nan, np.nan], "context_recall": [0.5, 0.5, np.nan]})
-    parts = effective_weights(frame, {"faithfulness": 3.0})
-    assert (parts.scale / parts.scale[1]).tolist() == [4.0, 1.0, 0.0]
-    assert parts.score[:2].tolist() == [0.875, 0.5]
-    assert np.isnan(parts.score[2])
+    got = rn.weighted_score(frame, metric_weights={"faithfulness": 3.0})
+    assert got.tolist()[:2] == [0.875, 0.5]
+    assert np.isnan(got[2])
 
 
 def test_moments_show_what_they_hold():

@@ -222,16 +222,14 @@ def _decided_by(candidate: str | None, gates: pd.DataFrame) -> pd.DataFrame:
 
 def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[Any]) -> Overlap | None:
     """Return the means by system on their common questions; None where all answered the same ones."""
-    key, asked = streams.questions_by_system(frame, names)
-    shared = set.intersection(*asked.values()) if asked else set()
-    if all(own == shared for own in asked.values()):
+    asked, shared, rows = streams.common_questions(frame, names)
+    if all(n == shared for n in asked.values()):
         return None
     means = None
     if shared:
-        rows = streams.of_questions(frame, key, shared)
         found = moments(rows, metrics=metrics, doc=scenario.doc, cluster=scenario.cluster, by="system")
         means = found.means(**_settings(scenario, metrics, found.docs), level=scenario.level, strict=False)
-    return Overlap({name: len(own) for name, own in asked.items()}, len(shared), means)
+    return Overlap(asked, shared, means)
 
 
 def metrics_of(scenario: Scenario, frame: Any) -> list[Metric]:

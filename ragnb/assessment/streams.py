@@ -104,25 +104,26 @@ def of_system(frame: Any, name: Any) -> Any:
     return frame.filter(pl.col("system") == str(name))
 
 
-def questions_by_system(frame: Any, names: Sequence[Any]) -> tuple[str, dict[Any, set[Any]]]:
-    """Return the column that tells questions apart, and the questions of each system; nothing where none tells."""
+def common_questions(frame: Any, names: Sequence[Any]) -> tuple[dict[Any, int], int, Any]:
+    """Return how many questions each system answered and how many all did, and the rows of the latter.
+
+    Nothing is told where no column tells questions apart. Of a stream only counts leave the engine.
+    """
     key = next((name for name in QUESTIONS if name in column_names(frame)), None)
     if key is None or len(names) < 2:
-        return "", {}
+        return {}, 0, frame
     if isinstance(frame, pd.DataFrame):
         pairs = frame[[key, "system"]].dropna().drop_duplicates()
-    else:
-        pairs = frame.select(key, "system").drop_nulls().unique().collect(engine="streaming").to_pandas()
-    return key, {name: set(pairs.loc[pairs["system"] == name, key]) for name in names}
-
-
-def of_questions(frame: Any, key: str, wanted: set[Any]) -> Any:
-    """Return the rows of some questions."""
-    if isinstance(frame, pd.DataFrame):
-        return frame[frame[key].isin(wanted)]
+        answered, by = pairs["system"].value_counts().to_dict(), pairs[key].value_counts()
+        common = by.index[by == len(names)]
+        return {name: answered.get(name, 0) for name in names}, len(common), frame[frame[key].isin(common)]
     import polars as pl
 
-    return frame.filter(pl.col(key).is_in(list(wanted)))
+    lazy = frame.select(key, "system").drop_nulls().unique()
+    answered = dict(lazy.group_by("system").len().collect(engine="streaming").iter_rows())
+    wanted = lazy.group_by(key).len("systems").filter(pl.col("systems") == len(names)).select(key)
+    n = wanted.select(pl.len()).collect(engine="streaming").item()
+    return {name: answered.get(name, 0) for name in names}, n, frame.join(wanted, on=key, how="semi")
 
 
 def kept(frame: pl.LazyFrame, where: Mapping[str, Any], role: str) -> tuple[pl.LazyFrame, int]:

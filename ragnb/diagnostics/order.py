@@ -11,17 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb.diagnostics.rules import SLACK, past
+from ragnb.diagnostics.rules import SLACK, TABLE, past
 from ragnb.schema import Metric
 from ragnb.weights import score_columns
 
-READS: Mapping[str, tuple[str, ...]] = {
-    "retrieval_miss": ("context_recall",),
-    "noisy_retrieval": ("context_precision", "context_relevance", "noise_sensitivity"),
-    "unsupported_answer": ("faithfulness",),
-    "off_the_point": ("answer_relevancy",),
-    "faithful_but_wrong": ("answer_correctness", "factual_correctness"),
-}
+READS: Mapping[str, tuple[str, ...]] = {mode: tuple(names) for mode, names in TABLE["modes"].items()}
 """The metrics that a mode reads; a sample is of the first mode of which one metric is past its warning bar."""
 
 MODES = ("not_enough_scores", *READS, "fine")

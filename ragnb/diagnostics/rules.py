@@ -1,9 +1,11 @@
-"""The rules: which bar of which metric says what. A rule is a row here, its texts stand in the texts room."""
+"""The rules: which bar of which metric says what. The rules stand in a table, their texts in the texts room."""
 
 from __future__ import annotations
 
+import tomllib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files
 from typing import Any, Literal
 
 import numpy as np
@@ -11,32 +13,13 @@ import numpy.typing as npt
 
 from ragnb import texts
 from ragnb.errors import RagnbError, RagnbWarning
-from ragnb.schema import METRICS, Gate, Metric, Rule
+from ragnb.schema import METRICS, Metric, Rule
 
 SLACK = 1e-9
 """How far a value must be past a bar: the float mean of three 0.7s is not below 0.7."""
 
-RULES: tuple[Rule, ...] = (
-    Rule("faithfulness", 0.7, 0.5, example={"faithfulness": 0.45}),
-    Rule("answer_relevancy", 0.7, 0.5, example={"answer_relevancy": 0.6}),
-    Rule("context_recall", 0.7, 0.5, example={"context_recall": 0.3}),
-    Rule("context_precision", 0.6, 0.4, example={"context_precision": 0.5}),
-    Rule("noise_sensitivity", 0.3, 0.5, example={"noise_sensitivity": 0.6}),
-    Rule("factual_correctness", 0.6, 0.4, example={"factual_correctness": 0.55}),
-    Rule("semantic_similarity", 0.7, 0.5, example={"semantic_similarity": 0.65}),
-    Rule("context_relevance", 0.6, 0.4, example={"context_relevance": 0.35}),
-    Rule("answer_correctness", 0.6, 0.4, example={"answer_correctness": 0.5}),
-    Rule("citation_hit_rate", 0.75, 0.5, example={"citation_hit_rate": 0.6}),
-    Rule("under_refusal", 0.05, 0.15, example={"under_refusal": 0.2}),
-    Rule("over_refusal", 0.25, 0.5, example={"over_refusal": 0.3}),
-    Rule(
-        "citation_hit_rate",
-        0.75,
-        name="citations_off",
-        also=Gate("citations_off", "answer_precision", ">=", 0.8),
-        example={"citation_hit_rate": 0.6, "answer_precision": 0.9},
-    ),
-)
+TABLE = tomllib.loads(files(__package__).joinpath("rules.toml").read_text(encoding="utf-8"))
+RULES: tuple[Rule, ...] = tuple(Rule(**row) for row in TABLE["rule"])
 """Nine metric rules and four rate rules, each with means that fire it."""
 
 

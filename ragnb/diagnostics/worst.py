@@ -35,14 +35,14 @@ def worst_samples(
     >>> [r["sample_id"] for r in worst_samples(frame, frame, [Metric("faithfulness")], 2)[0]]
     ['c', 'a']
     """
+    there = column_names(scores)
+    shown = [*_SHOWN, *(name for name in _SHOWN_IF_THERE if name in there)]
+    have = [name for name in shown if name in there]
     if rows is None:
-        return [_on_engine(scores, metric, top) for metric in metrics]
+        return [_on_engine(scores, metric, top, shown, have) for metric in metrics]
     columns = [numeric(rows, metric) for metric in metrics]
     places = [_least(_badness(m, x), top).tolist() for m, x in zip(metrics, columns, strict=True)]
     every = [at for positions in places for at in positions]
-    there = column_names(scores)
-    have = [name for name in (*_SHOWN, *_SHOWN_IF_THERE) if name in there]
-    shown = [*_SHOWN, *(name for name in _SHOWN_IF_THERE if name in have)]
     few = nw.from_native(scores, eager_only=True)[every]
     cells = {"sample_id": rows.index[every].tolist()} | {name: few[name].to_list() for name in have}
     records = iter(zip(*(cells.get(name, [None] * len(every)) for name in shown), strict=True))
@@ -78,10 +78,10 @@ def _plain(cell: Any) -> Any:
     return cell.item() if isinstance(cell, np.generic) else cell
 
 
-def _on_engine(scores: Any, metric: Metric, top: int) -> list[dict[str, Any]]:
+def _on_engine(
+    scores: Any, metric: Metric, top: int, shown: Sequence[str], have: Sequence[str]
+) -> list[dict[str, Any]]:
     """Let the engine sort and take the head: a few rows leave it."""
-    there = column_names(scores)
-    have = [name for name in (*_SHOWN, *_SHOWN_IF_THERE) if name in there]
     rows, number = numbered(scores, [*have, metric.name])
     schema = rows.collect_schema()
     value = score_of(metric.name, schema[metric.name]).alias("__v0")
@@ -90,7 +90,6 @@ def _on_engine(scores: Any, metric: Metric, top: int) -> list[dict[str, Any]]:
     order = ["__v0"] if tie is None else ["__v0", tie]
     downwards = [metric.better == "lower", False][: len(order)]
     worst = scored.sort(*order, descending=downwards, nulls_last=True).head(top)
-    shown = [*_SHOWN, *(name for name in _SHOWN_IF_THERE if name in have)]
     records = []
     for row in collected(worst).rows(named=True):
         label = {} if number is None else {"sample_id": row[number]}

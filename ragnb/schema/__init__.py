@@ -16,9 +16,16 @@ from ragnb.schema.columns import (
     note_row,
     records,
 )
-from ragnb.schema.known import KNOWN_RATES, METRICS, metric_list, resolve_metrics, undeclared_columns
+from ragnb.schema.known import (
+    DEFAULT_GATES,
+    KNOWN_RATES,
+    METRICS,
+    metric_list,
+    resolve_metrics,
+    undeclared_columns,
+)
 from ragnb.schema.metric import CLIP, Metric, declare_step, scale_of
-from ragnb.schema.models import DEFAULT_GATES, Gate, Profile, Rule
+from ragnb.schema.models import Gate, Profile, Rule
 from ragnb.schema.picks import SharedPicks
 from ragnb.schema.rubric import Anchor, Dimension, Rubric, refuse
 from ragnb.schema.secrets import holds_secret, is_secret_name, masked, refuse_secrets, without_secrets

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import compress
+from operator import not_
 from typing import Any, Literal
 
 import narwhals as nw
@@ -115,16 +118,12 @@ def applicable_metrics(
         else [m for m in METRICS.values() if m.needs and m.family not in ("rubric", "wording")]
     )
     fields = sorted({field for metric in chosen for field in metric.needs})
-    present = pd.DataFrame({field: _present(frame, field) for field in fields}, index=frame.index)
+    present = {field: _present(frame, field).tolist() for field in fields}
     rows = []
     for metric in chosen:
-        needs = list(metric.needs)
-        counts = present[needs].value_counts(sort=False) if needs else pd.Series({(): len(frame)})
-        patterns: dict[tuple[str, ...], int] = {}
-        for key, count in counts.items():
-            flags = tuple(key) if isinstance(key, tuple) else (key,)
-            missing = tuple(f for f, ok in zip(needs, flags, strict=True) if not ok)
-            patterns[missing] = patterns.get(missing, 0) + int(count)
+        needs = metric.needs
+        flags = Counter(zip(*(present[field] for field in needs), strict=True)) if needs else {(): len(frame)}
+        patterns = {tuple(compress(needs, map(not_, there))): n for there, n in flags.items()}
         rows += [
             {"metric": metric.name, "missing_fields": missing, "n_cases": n, "applies": not missing}
             for missing, n in sorted(patterns.items(), key=lambda item: (len(item[0]), item[0]))

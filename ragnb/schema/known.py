@@ -2,90 +2,31 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.schema.columns import CASE_COLUMNS, DERIVED_COLUMNS, TRACE_COLUMNS
 from ragnb.schema.metric import Metric
+from ragnb.schema.models import Gate
 from ragnb.schema.rubric import RUBRIC, Rubric
 
-_A, _R, _G, _C = "answer", "retrieved_contexts", "ground_truth_answer", "ground_truth_contexts"
-_Q = "question"
-
-
-def _wording(name: str, variant: str) -> Metric:
-    return Metric(name, role="rate", family="wording", needs=(_A, _R), variant=variant)
-
-
-def _rate(
-    name: str, better: Literal["higher", "lower"] = "higher", family: str = "refusal", **more: str
-) -> Metric:
-    kind: Literal["continuous", "binary"] = "continuous" if more.get("kind") == "continuous" else "binary"
-    return Metric(name, 0.0, 1.0, better, kind, role="rate", family=family, variant=more.get("variant", ""))
-
-
-_ROWS = (
-    Metric("faithfulness", family="generation", needs=(_A, _R),
-           variant="supported statements / statements of the answer", aliases=(
-            "Faithfulness", "groundedness", "Groundedness", "nv_response_groundedness", "response_groundedness",
-            "faithfullness_evaluator", "answer_faithfulness",
-            "groundedness_measure_with_cot_reasons", "忠实度", "忠實度")),
-    Metric("answer_relevancy", family="generation", needs=(_A, _Q),
-           variant="how far the answer speaks to the question", aliases=(
-            "response_relevancy", "Answer Relevancy", "Answer Relevance", "answer_relevance", "relevancy",
-            "答案相关性", "答案相关度", "回答相关性", "答案相關性")),
-    Metric("context_recall", family="retrieval", needs=(_G, _R),
-           variant="supported statements / statements of the reference answer",
-           aliases=("Context Recall", "contextual_recall", "Contextual Recall", "上下文召回率", "上下文召回")),
-    Metric("context_precision", family="retrieval", needs=(_C, _R),
-           variant="average precision over ranks, against reference contexts or a reference answer", aliases=(
-            "llm_context_precision_with_reference", "context_precision_with_reference", "Context Precision",
-            "contextual_precision", "Contextual Precision", "上下文精确率", "上下文精确度", "上下文精確率")),
-    Metric("context_relevance", family="retrieval", needs=(_R, _Q),
-           variant="relevant passages / passages (the NVIDIA metric of ragas is a rating, not a share)", aliases=(
-            "nv_context_relevance", "Context Relevance", "contextual_relevancy", "Contextual Relevancy",
-            "context_relevance_with_cot_reasons", "上下文相关性", "上下文相關性")),
-    Metric("context_relevancy", family="retrieval",  # without needs: nobody computes it any more
-           variant="sentences that the answer needs / sentences of the passages (ragas of 2023)",
-           aliases=("context_ relevancy", "context_relavency")),
-    Metric("answer_correctness", family="end_to_end", needs=(_A, _G),
-           variant="agreement of the answer with the reference answer",
-           aliases=("Answer Correctness", "答案正确性", "答案正确度", "答案正確性")),
-    Metric("answer_accuracy", family="end_to_end", needs=(_A, _G), aliases=("nv_accuracy",),
-           variant="agreement with the reference answer, rated twice 0 / 0.5 / 1 (the NVIDIA metric of ragas)"),
-    Metric("noise_sensitivity", better="lower", family="generation", needs=(_A, _G, _R),
-           variant="false statements that retrieved passages led to / statements of the answer",
-           aliases=("noise_sensitivity(mode=relevant)", "噪声敏感度", "噪声敏感性")),
-    Metric("factual_correctness", family="end_to_end", needs=(_A, _G),
-           variant="F1 of the statements of answer and reference answer",
-           aliases=(
-            "factual_correctness(mode=f1)", "factual_correctness_f1", "factuality", "事实正确性", "事实正确度")),
-    Metric("semantic_similarity", low=-1.0, family="end_to_end", needs=(_A, _G),
-           variant="cosine of the embeddings of answer and reference answer",
-           aliases=("answer_similarity", "sas", "语义相似度", "語意相似度")),
-    *Rubric().metrics,
-    _wording("support_lexical", "wording of the answer that stands in the retrieved passages; not faithfulness"),
-    _wording("number_support", "figures of the answer that stand in the retrieved passages / its figures"),
-    _wording("name_support", "names of the answer that stand in the retrieved passages / its names"),
-    _rate("correct_outcome", variant="answered with a right citation, or rightly refused / labelled"),
-    _rate("answer_precision", variant="answered, answerable and hit / answered"),
-    _rate("over_refusal", "lower", variant="refused / answerable"),
-    _rate("under_refusal", "lower", variant="answered / unanswerable"),
-    _rate("citation_hit_rate", family="citation", variant="answered and hit / answerable"),
-    _rate("claim_containment", family="citation", variant="answer holds a phrase of the claim / answerable"),
-    _rate("compliance", family="citation", variant="has a citations list or is a refusal / all"),
-    _rate("retrieval_hit", family="retrieval", variant="some gold id among the chunks / answerable"),
-    _rate("retrieval_recall", family="retrieval", kind="continuous", variant="gold ids among the chunks"),
-    _rate("reciprocal_rank", family="retrieval", kind="continuous", variant="1 / rank of the first gold id"),
-)  # fmt: skip
+_TABLE = tomllib.loads(files(__package__).joinpath("known.toml").read_text(encoding="utf-8"))
+_RATES = [Metric(**row) for row in _TABLE["rate"]]
+_ROWS = (*(Metric(**row) for row in _TABLE["metric"]), *Rubric().metrics, *_RATES)
 
 METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in _ROWS})
-KNOWN_RATES = frozenset(metric.name for metric in _ROWS if metric.role == "rate")
 """The metrics that ragnb knows, by name."""
+
+KNOWN_RATES = frozenset(metric.name for metric in _RATES)
+
+DEFAULT_GATES: tuple[Gate, ...] = tuple(Gate(**row) for row in _TABLE["gate"])
+"""The five gates of a refusal and citation check."""
 
 MetricLike = str | Metric
 

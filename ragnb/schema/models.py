@@ -46,16 +46,6 @@ class Gate:
     advisory: bool = Field(default=False, strict=True)
 
 
-DEFAULT_GATES: tuple[Gate, ...] = (
-    Gate("G1", "answer_precision", ">=", 0.80),
-    Gate("G2", "under_refusal", "<=", 0.05),
-    Gate("G3", "over_refusal", "<=", 0.25),
-    Gate("G4", "citation_hit_rate", ">=", 0.75),
-    Gate("G5", "compliance", ">=", 0.98),
-)
-"""The five gates of a refusal and citation check."""
-
-
 @dataclass(frozen=True, config=_CONFIG)
 class Rule:
     """A diagnostic rule: the bars of one metric, and what they mean when they are passed.

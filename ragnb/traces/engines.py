@@ -4,31 +4,19 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
 
 from ragnb.readers.frames import native
-from ragnb.traces.columns import Flags, Lists, Positions, absent, column
-from ragnb.traces.outcomes import STATUSES, Codes
-from ragnb.traces.wanted import Floats
+from ragnb.traces.columns import Lists, Positions, absent, column
+
+if TYPE_CHECKING:
+    import polars as pl
 
 GOLD_COLUMNS = ("answerable", "gold_ids", "gold_claim")
-
-
-@dataclass(frozen=True)
-class Made:
-    """The columns that labelling makes, before an engine holds them."""
-
-    facts: Mapping[str, Floats]
-    words: Mapping[str, tuple[Codes, tuple[str, ...]]]
-    predicted: Lists
-    flagged: Flags
-    rates: Mapping[str, Floats]
-    statuses: Mapping[str, Codes]
 
 
 def workable(frame: Any) -> Any:
@@ -118,46 +106,39 @@ def _as_polars(frame: pd.DataFrame, name: str) -> Any:
         return pl.Series(name, [None if v is None else str(v) for v in values])
 
 
-def assemble(frame: Any, made: Made, report: dict[str, Any]) -> Any:
-    """Return the frame with the made columns in the place of those it had."""
+def assemble(frame: Any, new: Mapping[str, Any], report: dict[str, Any]) -> Any:
+    """Return the frame with new columns in the place of those it had.
+
+    A column is an array, a series, lists of ids, or codes and the words that they stand for.
+    """
+    import polars as pl
+
+    kept = frame[[c for c in frame.columns if c not in new]]
     if not isinstance(frame, pd.DataFrame):
-        return _assemble_polars(frame, made)
-    new: dict[str, Any] = {name: _nullable(fact) for name, fact in made.facts.items()}
-    for name, (codes, words) in made.words.items():
-        new[name] = pd.Series(_words(codes, words), frame.index, dtype=object)
-    new["citations_predicted"] = pd.Series(made.predicted.nested().to_list(), frame.index, dtype=object)
-    new |= {"citations_flagged": made.flagged} | dict(made.rates)
-    new |= {name: _words(codes, STATUSES) for name, codes in made.statuses.items()}
-    kept = frame[[c for c in frame if c not in new]]
-    out = pd.concat([kept, pd.DataFrame(new, frame.index)], axis=1)
+        return kept.with_columns(**{name: _as_series(values) for name, values in new.items()})
+    made: dict[str, Any] = {}
+    for name, values in new.items():
+        if isinstance(values, pl.Series):
+            gone = values.is_null().to_numpy()
+            made[name] = pd.arrays.BooleanArray(values.fill_null(False).to_numpy(writable=True), gone)
+        elif isinstance(values, Lists):
+            made[name] = pd.Series(values.nested().to_list(), frame.index, dtype=object)
+        elif isinstance(values, tuple):
+            words = np.array([*values[1], None], dtype=object)[values[0]]
+            made[name] = pd.Series(words, frame.index, dtype=None if name.endswith("__status") else object)
+        else:
+            made[name] = values
+    out = pd.concat([kept, pd.DataFrame(made, frame.index)], axis=1)
     out.attrs = {"join": report}
     return out
 
 
-def _nullable(fact: Floats) -> pd.arrays.BooleanArray:
-    gone = np.isnan(fact)
-    return pd.arrays.BooleanArray(np.where(gone, 0.0, fact).astype(bool), gone)
-
-
-def _words(codes: Codes, words: tuple[str, ...]) -> Any:
-    return np.array([*words, None], dtype=object)[codes]
-
-
-def _assemble_polars(frame: Any, made: Made) -> Any:
+def _as_series(values: Any) -> pl.Series:
     import polars as pl
 
-    new = [pl.Series(name, fact, nan_to_null=True).cast(pl.Boolean) for name, fact in made.facts.items()]
-    coded = dict(made.words) | {name: (codes, STATUSES) for name, codes in made.statuses.items()}
-    words = [_enum(name, codes, words) for name, (codes, words) in coded.items()]
-    new += [*words[:2], made.predicted.nested().alias("citations_predicted")]
-    new += [pl.Series("citations_flagged", made.flagged)]
-    new += [pl.Series(name, rate, nan_to_null=True) for name, rate in made.rates.items()] + words[2:]
-    names = {series.name for series in new}
-    return frame.select([c for c in frame.columns if c not in names]).with_columns(new)
-
-
-def _enum(name: str, codes: Codes, words: tuple[str, ...]) -> Any:
-    import polars as pl
-
-    places = pl.Series(codes, dtype=pl.Int64)
-    return pl.Series(words, dtype=pl.Enum(words)).gather(places.set(places < 0, None)).alias(name)
+    if isinstance(values, Lists):
+        return values.nested()
+    if isinstance(values, tuple):
+        places = pl.Series(values[0], dtype=pl.Int64)
+        return pl.Series(values[1], dtype=pl.Enum(values[1])).gather(places.set(places < 0, None))
+    return pl.Series(values, nan_to_null=True)

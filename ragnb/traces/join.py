@@ -92,10 +92,8 @@ def _share_ids(ours: pl.Series, theirs: pl.Series) -> bool:
     met = bool(ours.is_in(known.implode()).any())
     if not met and len(known) and ours.null_count() < len(ours):
         own, gold = (listing(sorted(ids.drop_nulls().unique()), 3) for ids in (ours, theirs))
-        _warn(
-            f"no sample_id of the traces ({own}) is in gold ({gold}); they are joined by question text",
-            stacklevel=6,
-        )
+        text = f"no sample_id of the traces ({own}) is in gold ({gold}); they are joined by question text"
+        warnings.warn(text, RagnbWarning, stacklevel=5)
     return met
 
 
@@ -104,10 +102,7 @@ def report_of(traces: Any, met: Met | None) -> dict[str, Any]:
     ours = Keys.of(traces, True) if met is None else met.ours
     names = ours.names()
     none: Mapping[str, Sequence[str] | pl.Series] = dict.fromkeys(_UNMET, ())
-    told = {
-        **(none if met is None else _unmet(met, names)),
-        "duplicate_traces": names.filter(_again(traces, names)),
-    }
+    told = {**(_unmet(met, names) if met else none), "duplicate_traces": names.filter(_again(traces, names))}
     counts: dict[str, Any] = {"by": met and met.by, "n_traces": len(names)}
     counts["n_gold"] = len(met.theirs.questions) if met else 0
     counts["n_matched"] = int(met.matched.sum()) if met else 0
@@ -124,14 +119,13 @@ def _unmet(met: Met, names: pl.Series) -> Mapping[str, Sequence[str] | pl.Series
     rows = np.where(met.matched, met.rows, 0)
     asked = met.theirs.questions.gather(rows) if len(gold_names) else met.ours.questions
     differs = (asked != met.ours.questions).fill_null(False).to_numpy() & met.matched
-    lists: list[Sequence[str] | pl.Series] = [
-        names.filter(~met.matched),
-        [name for name in gold_names.to_list() if name not in reached],
-        repeats(met.theirs.questions),
-        repeats(met.theirs.ids),
-        names.filter(differs),
-    ]
-    return dict(zip(_UNMET, lists, strict=True))
+    return {
+        "unmatched": names.filter(~met.matched),
+        "gold_without_trace": [name for name in gold_names.to_list() if name not in reached],
+        "repeated_questions": repeats(met.theirs.questions),
+        "repeated_ids": repeats(met.theirs.ids),
+        "question_differs": names.filter(differs),
+    }
 
 
 def repeats(items: pl.Series) -> list[str]:
@@ -168,12 +162,5 @@ def warn_of_repeats(met: Met) -> None:
         names = sorted(set(twice[what]) & set(reached.unique()))
         if names:
             step = "give traces and gold a sample_id" if what == "question" else "make every sample_id unique"
-            _warn(
-                f"gold holds {len(names)} {what}(s) more than once ({listing(names, 3)}); "
-                f"the last one wins: {step}",
-                stacklevel=4,
-            )
-
-
-def _warn(message: str, stacklevel: int) -> None:
-    warnings.warn(message, RagnbWarning, stacklevel=stacklevel)
+            found = f"gold holds {len(names)} {what}(s) more than once ({listing(names, 3)})"
+            warnings.warn(f"{found}; the last one wins: {step}", RagnbWarning, stacklevel=3)

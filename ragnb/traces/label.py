@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -13,16 +13,15 @@ from ragnb.readers.frames import as_called, canonical
 from ragnb.readers.raw import collector_paused
 from ragnb.schema import METRICS
 from ragnb.traces import answers, columns, facts, outcomes
-from ragnb.traces.answers import FEW, Split
+from ragnb.traces.answers import Split
 from ragnb.traces.columns import Flags, Lists
-from ragnb.traces.engines import Made, as_brought, assemble, with_gold, workable
+from ragnb.traces.engines import as_brought, assemble, with_gold, workable
 from ragnb.traces.join import Met, match, report_of, warn_of_repeats
 from ragnb.traces.unanswerable import mark_unanswerable
 from ragnb.traces.wanted import Floats, Gold
 
 Join = Literal["auto", "question"]
 Frame = TypeVar("Frame")
-T = TypeVar("T")
 
 
 def label_traces(
@@ -92,14 +91,15 @@ def label_traces(
     """
     named = canonical(traces, reader="read_traces")
     frame: Any = workable(named)
-    gold = gold if gold is None else canonical(gold, reader="read_gold")
+    gold = gold if gold is None else workable(canonical(gold, reader="read_gold"))
     _check_options(frame, split, containment, join)
-    with collector_paused(), ThreadPoolExecutor() if len(frame) > FEW else _AtOnce() as pool:
+    with collector_paused(), ThreadPoolExecutor() as pool:
         trimmed = pool.submit(answers.trimmed, columns.texts(frame, "answer"))
         met = _meet(frame, gold, join)
         if met is not None:
             warn_of_repeats(met)
-        frame, wanted = _with_gold(frame, gold, met)
+            frame = with_gold(frame, gold, met.rows)
+        wanted = Gold.of(frame, np.arange(len(frame))) if met is None else Gold.of(gold, met.rows)
         (texts, odd), failed = trimmed.result(), _failed(frame)
         texts = facts.without_failed(texts, failed)
         contained = pool.submit(facts.contained, wanted, texts, odd, containment == "auto")
@@ -112,7 +112,7 @@ def label_traces(
             "contained": contained.result(),
             "compliant": facts.compliant(predicted, said["refused"]),
         }
-        made = _made(wanted, done, retrieval.result(), predicted, flagged, failed)
+        made = _columns(wanted, done, retrieval.result(), (predicted, flagged), failed)
         told = report.result() | {
             "n_without_answer": texts.null_count(),
             "n_empty": int(((texts == "").fill_null(False).to_numpy() & (done["answered"] == 1)).sum()),
@@ -124,35 +124,24 @@ def label_traces(
         return out
 
 
-class _AtOnce(Executor):
-    """Runs what it is given on the spot: a thread costs more than the work of few rows."""
+def _columns(
+    wanted: Gold, done: Mapping[str, Floats], found: dict[str, Floats], cited: tuple[Lists, Flags], failed: Flags
+) -> dict[str, Any]:
+    """The columns of a labelled frame, as `assemble` takes them."""
+    import polars as pl
 
-    def submit(self, call: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        done: Future[T] = Future()
-        done.set_result(call(*args, **kwargs))
-        return done
-
-
-def _made(
-    wanted: Gold,
-    done: Mapping[str, Floats],
-    retrieval: dict[str, Floats],
-    predicted: Lists,
-    flagged: Flags,
-    failed: Flags,
-) -> Made:
     answerable = wanted.answerable_rows()
     label = outcomes.labels(done, answerable)
     # Where gold names no ids, answers have no label, and the share among refusals alone would mean nothing.
     outcome = outcomes.correct(label) if wanted.ids is not None else np.full(len(label), np.nan)
-    rates = {"correct_outcome": outcome} | outcomes.rates(done, answerable) | retrieval
+    rates = {"correct_outcome": outcome} | outcomes.rates(done, answerable) | found
     rates["compliance"] = np.where(wanted.row >= 0, rates["compliance"], np.nan)
-    words = {
-        "label": (label, outcomes.LABELS),
-        "miss": (outcomes.misses(label, rates["retrieval_hit"]), outcomes.MISSES),
-    }
+    new: dict[str, Any] = {name: pl.Series(fact, nan_to_null=True).cast(pl.Boolean) for name, fact in done.items()}
+    new |= {"label": (label, outcomes.LABELS)}
+    new |= {"miss": (outcomes.misses(label, rates["retrieval_hit"]), outcomes.MISSES)}
+    new |= {"citations_predicted": cited[0], "citations_flagged": cited[1]} | rates
     statuses = outcomes.statuses(rates, done, answerable, failed)
-    return Made(done, words, predicted, flagged, rates, statuses)
+    return new | {name: (codes, outcomes.STATUSES) for name, codes in statuses.items()}
 
 
 def join_report(traces: Any, *, gold: Any, join: Join = "auto") -> dict[str, Any]:
@@ -180,7 +169,7 @@ def join_report(traces: Any, *, gold: Any, join: Join = "auto") -> dict[str, Any
     (['z'], ['y'])
     """
     frame: Any = workable(canonical(traces, reader="read_traces"))
-    gold = gold if gold is None else canonical(gold, reader="read_gold")
+    gold = gold if gold is None else workable(canonical(gold, reader="read_gold"))
     return report_of(frame, _meet(frame, gold, join))
 
 
@@ -200,20 +189,11 @@ def _words(words: str | Sequence[str]) -> list[str]:
 def _meet(traces: Any, gold: Any, join: str) -> Met | None:
     if gold is None:
         return None
-    gold = workable(gold)
     if "answerable" not in gold.columns:
         raise RagnbError(f"gold has no column 'answerable'; {did_you_mean('answerable', list(gold.columns))}")
     if not any(key in traces.columns and key in gold.columns for key in ("sample_id", "question")):
         raise RagnbError("traces and gold share neither 'sample_id' nor 'question'; rename one in both")
     return match(traces, gold, join)
-
-
-def _with_gold(traces: Any, gold: Any, met: Met | None) -> tuple[Any, Gold]:
-    """Return the traces with gold's columns, and what gold wants of each."""
-    if met is None:
-        return traces, Gold.of(traces, np.arange(len(traces)))
-    gold = workable(gold)
-    return with_gold(traces, gold, met.rows), Gold.of(gold, met.rows)
 
 
 def _failed(frame: Any) -> Flags:

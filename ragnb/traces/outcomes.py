@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -16,16 +16,16 @@ MISSES = ("not retrieved", "retrieved, not cited")
 STATUSES = ("missing", "ok", "not_applicable", "failed")
 
 
-def coded(flags: Mapping[str, Flags], size: int) -> Codes:
-    """Return for each row the place of the word whose flag is set (the last of several), −1 for none.
+def coded(flags: Iterable[Flags], size: int) -> Codes:
+    """Return for each row the place of the flag that is set (the last of several), −1 for none.
 
     Examples
     --------
-    >>> coded({"a": np.array([True, False]), "b": np.array([True, False])}, 2)
+    >>> coded([np.array([True, False]), np.array([True, False])], 2)
     array([ 1, -1], dtype=int8)
     """
     out = np.full(size, -1, dtype=np.int8)
-    for place, flag in enumerate(flags.values()):
+    for place, flag in enumerate(flags):
         out[flag] = place
     return out
 
@@ -107,11 +107,10 @@ def labels(done: Mapping[str, Floats], answerable: Floats) -> Codes:
         "HALLUCINATION": no & (answered == 1),
         "ANS_NO_HIT": yes & (answered == 1) & (hit == 0),
     }
-    return coded({name: words[name] for name in LABELS}, len(answerable))
+    return coded((words[name] for name in LABELS), len(answerable))
 
 
 def misses(label: Codes, retrieved: Floats) -> Codes:
     """Return for each answer that hit nothing the place in MISSES of why, −1 for others and where unknown."""
     missed = label == LABELS.index("ANS_NO_HIT")
-    flags = [missed & (retrieved == 0), missed & (retrieved == 1)]
-    return coded(dict(zip(MISSES, flags, strict=True)), len(label))
+    return coded([missed & (retrieved == 0), missed & (retrieved == 1)], len(label))

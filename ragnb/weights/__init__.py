@@ -15,7 +15,6 @@ from ragnb.weights.added import add_label, indicators
 from ragnb.weights.check import check_weights, nfc, present_weights
 from ragnb.weights.clusters import question_columns
 from ragnb.weights.columns import as_pandas, numeric, score_columns
-from ragnb.weights.effective import effective_weights
 from ragnb.weights.engines import collected, column_names, numbered, opened, score_of
 from ragnb.weights.held import held
 from ragnb.weights.lifted import total_rises
@@ -23,13 +22,13 @@ from ragnb.weights.notes import ledger, notes, why_no_total
 from ragnb.weights.reduced import MetricsArgument, Moments, moments
 from ragnb.weights.rows import sample_weight, weigh, weighted_score
 from ragnb.weights.scored import scored
-from ragnb.weights.sketch import histogram, quantiles
+from ragnb.weights.sketch import histogram
 from ragnb.weights.table import plain_sums
 
 __all__ = [
     "MetricsArgument", "Moments", "add_label", "as_pandas", "check_weights", "collected", "column_names",
-    "effective_weights", "held", "histogram", "indicators", "ledger", "moments", "nfc", "notes", "numbered",
-    "numeric", "opened", "plain_sums", "present_weights", "quantiles", "question_columns", "sample_weight",
+    "held", "histogram", "indicators", "ledger", "moments", "nfc", "notes", "numbered",
+    "numeric", "opened", "plain_sums", "present_weights", "question_columns", "sample_weight",
     "score_columns", "score_of", "scored", "total_rises", "weigh", "weighted_means", "weighted_score",
     "why_no_total",
 ]  # fmt: skip

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
 from ragnb.schema import Metric
 from ragnb.weights.check import check_weights, nfc, warn_unused
@@ -26,6 +27,8 @@ from ragnb.weights.engines import (
     swift,
 )
 
+_BLOCK = 2**14  # so many rows stay in the processor's cache
+
 
 @dataclass(frozen=True)
 class Total:
@@ -36,11 +39,13 @@ class Total:
     slopes: Array
     intercepts: Array
 
+    def _way(self) -> tuple[list[float], list[float], list[float]]:
+        return self.weights.tolist(), self.slopes.tolist(), self.intercepts.tolist()
+
     def expression(self) -> nw.Expr:
         """Return the weighted score over ``__v0``, ``__v1`` …, null where nothing with a weight has a score."""
         over, under = [], []
-        columns = zip(self.weights.tolist(), self.slopes.tolist(), self.intercepts.tolist(), strict=True)
-        for k, (weight, slope, intercept) in enumerate(columns):
+        for k, (weight, slope, intercept) in enumerate(zip(*self._way(), strict=True)):
             if weight > 0:
                 value = nw.col(f"__v{k}")
                 gone = value.is_null()
@@ -51,40 +56,44 @@ class Total:
         bottom = nw.sum_horizontal(*under)
         return nw.when(bottom > 0).then(nw.sum_horizontal(*over) / bottom)
 
+    def of(self, values: Sequence[Array], rows: int) -> Array:
+        """Return the weighted score of each row of columns, nan where nothing with a weight has a score."""
+        score = np.empty(rows)
+        for start in range(0, rows, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            over, under = np.zeros((2, len(score[block])))
+            for column, weight, slope, intercept in zip(values, *self._way(), strict=True):
+                if weight > 0:
+                    x = column[block] * (weight * slope) + weight * intercept
+                    over += np.where(np.isnan(x), 0.0, x)
+                    under += weight * ~np.isnan(x)
+            np.divide(over, np.where(under > 0, under, np.nan), out=score[block])
+        return score
 
-@dataclass(frozen=True)
-class DocWeights:
-    """The documents' weights as the caller wrote them, and the column they are for."""
 
-    doc: str
-    weights: Mapping[str, float] | None
+DocWeights = tuple[str, Mapping[str, float] | None]
+"""The document column, and the documents' weights as the caller wrote them."""
 
-    def expression(self, frame: Frame, lazy: bool) -> nw.Expr:
-        """Return each row's document weight, 1.0 where none is named."""
-        checked = check_weights(self.weights, "doc_weights")
-        one = nw.lit(1.0)
-        if doc_there(frame, self.doc) is None:
-            warn_unused(checked, [], "doc_weights", stacklevel=5)
-            return one
-        key = key_of(frame, self.doc)
-        if not checked:
-            return one
-        spelt = self._as_written(checked) if lazy else _as_found(frame, key, checked)
-        if lazy and frame.collect_schema()[self.doc].is_float():
-            key = (
-                nw.when(key == key.round()).then(key.cast(nw.Int64).cast(nw.String)).otherwise(key.cast(nw.String))
-            )
-        elif lazy:
-            key = key.cast(nw.String)
-        names, weights = list(spelt), [spelt[name] for name in spelt]
-        return key.replace_strict(names, weights, default=1.0, return_dtype=nw.Float64) if names else one
 
-    def _as_written(self, checked: Mapping[str, float]) -> dict[Any, float]:
-        spelt: dict[Any, float] = {}
-        for name in self.weights or {}:
-            for form in (str(name), nfc(name), unicodedata.normalize("NFD", str(name))):
-                spelt[form] = checked[nfc(name)]
-        return spelt
+def _doc_weight(frame: Frame, doc: str, weights: Mapping[str, float] | None, lazy: bool) -> nw.Expr:
+    """Return each row's document weight, 1.0 where none is named."""
+    checked = check_weights(weights, "doc_weights")
+    if doc_there(frame, doc) is None:
+        warn_unused(checked, [], "doc_weights", stacklevel=5)
+        return nw.lit(1.0)
+    key = key_of(frame, doc)
+    spelt: dict[Any, float] = {}
+    if checked and lazy:
+        forms = {name: (str(name), nfc(name), unicodedata.normalize("NFD", str(name))) for name in weights or {}}
+        spelt = {form: checked[nfc(name)] for name, own in forms.items() for form in own}
+        text, digits = key.cast(nw.String), key.cast(nw.Int64).cast(nw.String)
+        floats = frame.collect_schema()[doc].is_float()
+        key = nw.when(key == key.round()).then(digits).otherwise(text) if floats else text
+    elif checked:
+        spelt = _as_found(frame, key, checked)
+    if not spelt:
+        return nw.lit(1.0)
+    return key.replace_strict(list(spelt), list(spelt.values()), default=1.0, return_dtype=nw.Float64)
 
 
 def _as_found(frame: Frame, key: nw.Expr, checked: Mapping[str, float]) -> dict[Any, float]:
@@ -106,14 +115,14 @@ def add_columns(scores: Any, total: Total | None, docs: DocWeights | None, *, on
     Examples
     --------
     >>> import polars as pl
-    >>> docs = DocWeights("doc_name", {"a": 2.0})
+    >>> docs = ("doc_name", {"a": 2.0})
     >>> add_columns(pl.DataFrame({"doc_name": ["a", "b"]}), None, docs, only=True)["sample_weight"].to_list()
     [2.0, 1.0]
     """
     metrics = () if total is None else total.metrics
     source = opened(scores)
     new = {} if total is None else {"weighted_score": total.expression()}
-    plain = {} if docs is None else {"sample_weight": docs.expression(source, stays_lazy(scores))}
+    plain = {} if docs is None else {"sample_weight": _doc_weight(source, *docs, stays_lazy(scores))}
     return _added(scores, metrics, new, plain, only)
 
 

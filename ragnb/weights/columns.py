@@ -140,15 +140,14 @@ def statuses(frame: pd.DataFrame, metrics: Sequence[Metric], values: Sequence[Ar
             continue
         label = coded(frame[name])
         places, words = label.codes, label.names
-        unknown = np.array([word not in STATUS_WORDS for word in words] + [False], dtype=bool)[places]
-        if unknown.any():
-            at = int(np.argmax(unknown))
+        told = {"ok": 0, "missing": 0, "failed": 1, "not_applicable": 2}
+        codes[:, k] = np.array([told.get(word, -1) for word in words] + [0], dtype=np.int8)[places]
+        if (codes[:, k] < 0).any():
+            at = int(np.argmin(codes[:, k]))
             raise RagnbError(
                 f"column {name!r}, row {frame.index[at]!r}: {words[places[at]]!r} is no status "
                 f"(have: {listing(STATUS_WORDS)})"
             )
-        told = {"ok": 0, "missing": 0, "failed": 1, "not_applicable": 2}
-        codes[:, k] = np.array([told[word] for word in words] + [0], dtype=np.int8)[places]
         clash = (codes[:, k] > 0) & ~np.isnan(values[k])
         if clash.any():
             row = int(np.argmax(clash))

@@ -233,16 +233,6 @@ def grouped(rows: nw.LazyFrame[Any], by: Sequence[str], sums: Sequence[str]) -> 
     return found
 
 
-def scored_columns(scores: Any, metrics: Sequence[Metric], *others: str) -> pd.DataFrame:
-    """Return the columns of scores and statuses, and `others`, as pandas; nothing else leaves the engine."""
-    if isinstance(scores, pd.DataFrame):
-        return scores
-    names = [*others, *(c for m in metrics for c in (m.name, f"{m.name}__status"))]
-    have = column_names(scores)
-    there = [name for name in dict.fromkeys(names) if name in have]
-    return as_pandas(collected(opened(scores).select(*there)).to_native()) if there else as_pandas(scores)
-
-
 def explain(scores: Any, metrics: Sequence[Metric]) -> None:
     """Refuse a frame that has a fault, or warn of scores that were clipped, in the words that pandas frames get.
 
@@ -258,7 +248,7 @@ def explain(scores: Any, metrics: Sequence[Metric]) -> None:
             raise RagnbError(f"column {metric.name!r} is of type {kind}, not a score; convert it to numbers")
     columns = [c for m in metrics for c in (m.name, f"{m.name}__status") if c in schema]
     if not stays_lazy(scores):
-        score_columns(scored_columns(scores, metrics), metrics)
+        score_columns(as_pandas(nw.from_native(scores).select(*columns).to_native()), metrics)
         return
     rows, faults = laid_out(opened(scores), metrics)
     chosen = [*columns, "sample_id"] if "sample_id" in schema else columns

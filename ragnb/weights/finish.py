@@ -31,10 +31,8 @@ class Plan:
         The total's own centre and range; nan low where there is no total.
     least : float
         The least that the total can be: below `low` where a cosine, which enters at its raw value, is negative.
-    why_not : str
-        Why there is no total, in words; empty where there is one.
     reason : str
-        The same as a code (``mixed``, ``unbounded``), a colon and its detail.
+        Why there is no total: a code (``mixed``, ``unbounded``), a colon and its detail; empty where there is one.
     """
 
     weights: Array
@@ -43,7 +41,6 @@ class Plan:
     low: float
     high: float
     least: float
-    why_not: str = ""
     reason: str = ""
 
 
@@ -132,7 +129,7 @@ def plan_total(
     slopes = np.where(lower, -1.0, 1.0) / width
     centre = (low + high) / 2 if np.isfinite(low) and np.isfinite(high) else 0.0
     shares = np.zeros(len(metrics)) if why else relative(weights)
-    return Plan(shares, slopes, centre, low, high, least, why, reason)
+    return Plan(shares, slopes, centre, low, high, least, reason)
 
 
 @dataclass(frozen=True)
@@ -181,10 +178,18 @@ def finish(
     inverse = np.divide(1.0, total, out=np.zeros_like(total), where=usable)
     theta = np.divide(_by(s, first, empty), total, out=np.zeros_like(total), where=usable)
     n_eff = stats.kish(total, _by(a2, first, empty))
-    parts = _clusters(group, cluster, a, s - theta[group] * a, inverse)
-    if len(squares):
-        parts = _add_single_rows(parts, cells, v, sums, counts, squares, theta, inverse)
-    g, h2, inflated, share, where = parts
+    known, alone = cluster >= 0, cells.cluster < 0
+    own, one, rows = cells.group[alone], v[alone], counts[alone]
+    (h, rest), (h1, rest1) = (_parts(a[known], inverse[group[known]]), _parts(one, inverse[own]))
+    inflated = ((s - theta[group] * a)[known] / rest) ** 2
+    squared = one**2 * _spread(sums[alone], rows, squares, theta[own]) / rest1**2
+    several, single = _runs(group[known], groups), _runs(own, groups)
+    pairs = [(a[known] > 0, rows * (one > 0)), (h**2, rows * h1**2), (inflated, squared)]
+    g, h2, inflated = (_by(x.astype(float), *several) + _by(y, *single) for x, y in pairs)
+    share = _by(h, *several, np.maximum)
+    where = np.full(share.shape, -1)
+    row, column = np.nonzero((h == share[group[known]]) & (h > 0))
+    where[group[known][row], column] = cluster[known][row]
     se = stats.jackknife_se(total, g, inflated)
     mid = np.append(cells.centre, total_centre(cells, plan))
     value = np.where(usable, theta + mid, np.nan)
@@ -261,55 +266,14 @@ def _runs(group: Codes, groups: int) -> tuple[Codes, Flags]:
     return first, np.searchsorted(group, np.arange(groups), side="right") == first
 
 
-Parts = tuple[Array, Array, Array, Array, Codes]
+def _parts(weight: Array, inverse: Array) -> tuple[Array, Array]:
+    """The share h of each cluster, and what is left without it."""
+    h = weight * inverse
+    return h, np.where(h < 1, 1 - h, 1.0)
 
 
-def _clusters(group: Codes, cluster: Codes, a: Array, u: Array, inverse: Array) -> Parts:
-    """G, Σh², Σ(u/(1−h))², the largest h and whose it is, over clusters of several rows."""
-    groups, width = inverse.shape
-    keep = cluster >= 0
-    group, cluster, a, u = group[keep], cluster[keep], a[keep], u[keep]
-    h = a * inverse[group]
-    rest = np.where(h < 1, 1 - h, 1.0)
-    first, empty = _runs(group, groups)
-    share = _by(h, first, empty, np.maximum)
-    largest = np.full((groups, width), -1)
-    row, column = np.nonzero((h == share[group]) & (h > 0))
-    largest[group[row], column] = cluster[row]
-    return (
-        _by((a > 0).astype(float), first, empty),
-        _by(h**2, first, empty),
-        _by((u / rest) ** 2, first, empty),
-        share,
-        largest,
-    )
-
-
-def _add_single_rows(
-    parts: Parts,
-    cells: Cells,
-    v: Array,
-    sums: Array,
-    counts: Array,
-    squares: Array,
-    theta: Array,
-    inverse: Array,
-) -> Parts:
-    """Add the rows that are clusters of their own: their Σ(u/(1−h))² follows from Σx and Σx²."""
-    alone = cells.cluster < 0
-    group, weight, n = cells.group[alone], v[alone], counts[alone]
-    centre = theta[group]
-    h = weight * inverse[group]
-    rest = np.where(h < 1, 1 - h, 1.0)
-    spread = squares - 2 * centre * sums[alone] + centre**2 * n
-    spread[spread < 1e-13 * (squares + centre**2 * n)] = 0.0  # what cancellation leaves of values all alike
-    squared = weight**2 * spread / rest**2
-    first, empty = _runs(group, len(inverse))
-    g, h2, inflated, share, where = parts
-    return (
-        g + _by(n * (weight > 0), first, empty),
-        h2 + _by(n * h**2, first, empty),
-        inflated + _by(squared, first, empty),
-        share,
-        where,
-    )
+def _spread(sums: Array, n: Array, squares: Array, centre: Array) -> Array:
+    """Σ(x − centre)² of rows that are clusters of their own, from their Σx and Σx²."""
+    found = squares - 2 * centre * sums + centre**2 * n
+    found[found < 1e-13 * (squares + centre**2 * n)] = 0.0  # what cancellation leaves of values all alike
+    return found

@@ -121,9 +121,7 @@ def _cells(
         own = np.where(asked.codes < 0, -1, asked.codes + len(clusters.names))
         own = np.where(clusters.codes < 0, own, clusters.codes)
         clusters = Labels(own, (*clusters.names, *asked.names))
-    group = (
-        with_nameless(coded(table[by], compose=by == doc)) if by else Labels(np.zeros(size, dtype=np.int64), ("",))
-    )
+    group = grouped_by(coded(table[by], compose=by == doc) if by else None, size)
     groups = len(group.names)
     alone = clusters.codes < 0
     cross = np.zeros((int(alone.sum()), width, width))
@@ -154,8 +152,10 @@ def pattern_of(table: Table, width: int) -> Codes:
     return np.column_stack([table[name] for name in words_of(width)]).astype(np.int64)
 
 
-def with_nameless(group: Labels) -> Labels:
-    """Return the groups with one more, the last, for the rows without a group's name."""
-    if not (group.codes < 0).any():
-        return group
-    return Labels(np.where(group.codes < 0, len(group.names), group.codes), (*group.names, None))
+def grouped_by(found: Labels | None, rows: int) -> Labels:
+    """Return the groups, all rows as one for None, with one more, the last, for rows without a group's name."""
+    if found is None:
+        return Labels(np.zeros(rows, dtype=np.int64), ("",))
+    if not (found.codes < 0).any():
+        return found
+    return Labels(np.where(found.codes < 0, len(found.names), found.codes), (*found.names, None))

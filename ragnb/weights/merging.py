@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations_with_replacement
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -71,17 +71,9 @@ def merge(self: Moments, other: Moments) -> Moments:
         own = np.where(c.cluster < len(part.clusters), c.cluster, -1)
         codes = (group[c.group], _recode(part.clusters, clusters)[own], _recode(part.docs, docs)[c.doc])
         moved.append((_recentred(c, centre), np.column_stack(codes)))
-    cells, questions = add_up(moved), told[0] if told else None
-    return replace(
-        self,
-        cells=cells,
-        groups=groups,
-        docs=docs,
-        clusters=clusters,
-        counts=counts,
-        rows=rows,
-        questions=questions,
-    )
+    names: dict[str, Any] = {"groups": groups, "docs": docs, "clusters": clusters}
+    names["questions"] = told[0] if told else None
+    return replace(self, cells=add_up(moved), counts=counts, rows=rows, **names)
 
 
 def _loose(part: Moments) -> bool:

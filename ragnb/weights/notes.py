@@ -33,30 +33,28 @@ def notes(means: pd.DataFrame, *, lang: str = "en") -> pd.DataFrame:
     table = records(means)
     unit = table[0]["cluster_unit"] if table else "row"
     scored = [row for row in table if not pd.isna(row["value"])]
-    rows = []
-    if unit == "row" and scored:
-        rows.append(note_row("rows_independent", "", say("note.rows_independent")))
-    if unit == "question":
-        rows.append(note_row("questions_independent", "", say("note.questions_independent")))
+    rows: list[dict[str, str]] = []
+
+    def add(code: str, about: str, **values: object) -> None:
+        rows.append(note_row(code, about, say(f"note.{code}", **values)))
+
+    if unit == "question" or (unit == "row" and scored):
+        add(f"{unit}s_independent", "")
     alike = ", ".join(str(row["metric"]) for row in scored if row["n_clusters"] >= 2 and pd.isna(row["low"]))
     if alike:
-        rows.append(note_row("all_alike", alike, say("note.all_alike", metrics=alike)))
+        add("all_alike", alike, metrics=alike)
     for code, names, values in _cluster_notes(scored, unit):
-        about = "" if len(names) == len(scored) else ", ".join(names)
-        rows.append(note_row(code, about, say(f"note.{code}", **values)))
+        add(code, "" if len(names) == len(scored) else ", ".join(names), **values)
     for row in table:
         total = int(row["n"] + row["n_failed"])
         if row["n_failed"] > _FAILED * total:
-            text = say("note.many_failed", metric=row["metric"], failed=int(row["n_failed"]), n=total)
-            rows.append(note_row("many_failed", str(row["metric"]), text))
+            add("many_failed", str(row["metric"]), metric=row["metric"], failed=int(row["n_failed"]), n=total)
     why = why_no_total(means, lang=lang)
     if why:
         rows.append(note_row("no_total", "weighted_score", why))
     turned = [str(row["metric"]) for row in table if row["better"] == "lower" and not pd.isna(row["weight"])]
     if turned:
-        rows.append(
-            note_row("lower_is_better", ", ".join(turned), say("note.lower_is_better", metrics=", ".join(turned)))
-        )
+        add("lower_is_better", ", ".join(turned), metrics=", ".join(turned))
     return note_frame(rows)
 
 

@@ -16,9 +16,9 @@ from ragnb.weights import merging, resampling, storing
 from ragnb.weights.cells import Cells, reduce_rows
 from ragnb.weights.check import check_metric_weights, check_weights, warn_unused
 from ragnb.weights.clusters import cluster_labels
-from ragnb.weights.columns import Labels, as_pandas, labels, score_columns
+from ragnb.weights.columns import labels, score_columns
 from ragnb.weights.finish import document_weights, finish, plan_total, weight_vector
-from ragnb.weights.grouped import Reduced, reduce_query, with_nameless
+from ragnb.weights.grouped import Reduced, grouped_by, reduce_query
 from ragnb.weights.held import held
 from ragnb.weights.scored import scored
 from ragnb.weights.table import result_table
@@ -126,16 +126,14 @@ class Moments:
             raise RagnbError(f"by={by!r}, but the rows were reduced by {self.by!r}; make moments(by={by!r})")
         if not 0 < level < 1:
             raise RagnbError(f"level={level!r} must lie between 0 and 1, such as 0.95")
-        pool = by is None and self.by is not None
-        source = self.pooled() if pool else self
+        source = self.pooled() if by is None and self.by is not None else self
         w = check_metric_weights(metric_weights, [m.name for m in self.metrics])
         v = check_weights(doc_weights, "doc_weights")
         warn_unused(v, self.docs, "doc_weights")
         vector = weight_vector(self.metrics, w)
         plan = plan_total(self.metrics, vector, orient=orient, rescale=rescale, strict=strict)
         doc_weight = document_weights(self.cells, self.docs, v)
-        size = len(source.rows)
-        found = finish(source.cells, size, self.metrics, plan, doc_weight, level)
+        found = finish(source.cells, len(source.rows), self.metrics, plan, doc_weight, level)
         return result_table(source, found, plan, vector, level)
 
     def pooled(self) -> Moments:
@@ -154,18 +152,11 @@ class Moments:
         order = np.argsort(cluster, kind="stable")
         alone = order[cluster[order] < 0]
         rank = np.cumsum(c.cluster < 0) - 1
-        cells = Cells(
-            np.zeros(c.size, dtype=np.int64),
-            c.doc[order],
-            cluster[order],
-            c.present[order],
-            c.n[order],
-            c.sums[order],
-            c.cross[rank[alone]],
-            c.centre,
-        )
+        moved: dict[str, Any] = {name: getattr(c, name)[order] for name in ("doc", "present", "n", "sums")}
+        moved |= {"group": np.zeros_like(c.group), "cluster": cluster[order], "cross": c.cross[rank[alone]]}
         rows = self.rows.sum(axis=0, keepdims=True)
         counts = self.counts.sum(axis=0, keepdims=True)
+        cells = replace(c, **moved)
         return replace(self, cells=cells, by=None, groups=(), clusters=clusters, counts=counts, rows=rows)
 
 
@@ -219,41 +210,20 @@ def moments(
     rows = scores if isinstance(scores, pd.DataFrame) else held(scores, chosen, doc, cluster, by)
     shape: dict[str, Any] = {"doc": doc, "cluster": cluster, "by": by}
     found = reduce_query(scores, chosen, **shape) if rows is None else _reduce_frame(rows, chosen, **shape)
-    return Moments(
-        chosen,
-        found.cells,
-        by,
-        doc,
-        cluster,
-        found.groups,
-        found.docs,
-        found.clusters,
-        found.counts,
-        found.rows,
-        found.questions,
-    )
+    return Moments(chosen, **shape, **found._asdict())
 
 
 def _reduce_frame(
-    scores: Any, metrics: tuple[Metric, ...], *, doc: str, cluster: str | None, by: str | None
+    frame: pd.DataFrame, metrics: tuple[Metric, ...], *, doc: str, cluster: str | None, by: str | None
 ) -> Reduced:
-    frame = as_pandas(scores)
     values, status = score_columns(frame, metrics)
     docs = labels(frame, doc, optional=doc == "doc_name", compose=True)
     clusters, questions = cluster_labels(frame, docs, cluster, within=by == doc)
-    group = Labels(np.zeros(len(frame), dtype=np.int64), ("",))
-    if by is not None:
-        group = with_nameless(labels(frame, by, compose=by == doc))
-    size = len(group.names)
-    return Reduced(
-        reduce_rows(values, metrics, group, docs, clusters),
-        () if by is None else group.names,
-        docs.names,
-        clusters.names,
-        _count(status, group.codes, size),
-        np.bincount(group.codes, minlength=size),
-        questions,
-    )
+    group = grouped_by(None if by is None else labels(frame, by, compose=by == doc), len(frame))
+    names, size = () if by is None else group.names, len(group.names)
+    cells, counts = reduce_rows(values, metrics, group, docs, clusters), _count(status, group.codes, size)
+    rows = np.bincount(group.codes, minlength=size)
+    return Reduced(cells, names, docs.names, clusters.names, counts, rows, questions)
 
 
 def _count(status: npt.NDArray[np.int8], group: npt.NDArray[np.int64], size: int) -> Counts:

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb.readers.frames import as_called, canonical
-from ragnb.weights.added import DocWeights, Total, add_columns
+from ragnb.weights.added import Total, add_columns
 from ragnb.weights.check import check_metric_weights, check_weights, refuse_all_zero, warn_unused
-from ragnb.weights.columns import labels
-from ragnb.weights.effective import effective_weights, intercepts
+from ragnb.weights.columns import labels, score_columns
+from ragnb.weights.effective import intercepts
 from ragnb.weights.finish import plan_total, weight_vector
 from ragnb.weights.reduced import MetricsArgument
 from ragnb.weights.scored import scored
@@ -64,24 +64,24 @@ def weighted_score(
     >>> weighted_score(scores, metric_weights={"faithfulness": 3}).tolist()
     [0.875, 0.25]
     """
-    if not isinstance(scores, pd.DataFrame):
-        frame, total = _total(scores, (), metric_weights, metrics=metrics, orient=orient, rescale=rescale)
+    frame, total = _total(scores, (), metrics, metric_weights, orient=orient, rescale=rescale)
+    if not isinstance(frame, pd.DataFrame):
         return add_columns(frame, total, None, only=True)
-    parts = effective_weights(scores, metric_weights, metrics=metrics, orient=orient, rescale=rescale)
-    return pd.Series(parts.score, index=scores.index, name="weighted_score")
+    values, _ = score_columns(frame, total.metrics)
+    return pd.Series(total.of(values, len(frame)), index=scores.index, name="weighted_score")
 
 
 def _total(
     scores: Any,
     kept: Sequence[str],
-    metric_weights: Mapping[str, float] | None,
-    *,
     metrics: MetricsArgument,
+    weights: Mapping[str, float] | None,
+    *,
     orient: bool,
     rescale: bool,
 ) -> tuple[Any, Total]:
     frame, chosen = scored(scores, metrics, *kept)
-    checked = check_metric_weights(metric_weights, [m.name for m in chosen], stacklevel=4)
+    checked = check_metric_weights(weights, [m.name for m in chosen], stacklevel=4)
     plan = plan_total(chosen, weight_vector(chosen, checked), orient=orient, rescale=rescale)
     return frame, Total(chosen, plan.weights, plan.slopes, intercepts(chosen, plan.slopes, rescale=rescale))
 
@@ -108,7 +108,7 @@ def sample_weight(scores: Any, *, doc_weights: Mapping[str, float] | None = None
     """
     scores = canonical(scores, doc)
     if not isinstance(scores, pd.DataFrame):
-        return add_columns(scores, None, DocWeights(doc, doc_weights), only=True)
+        return add_columns(scores, None, (doc, doc_weights), only=True)
     checked = check_weights(doc_weights, "doc_weights")
     if not checked:
         labels(scores.iloc[:0], doc, optional=doc == "doc_name")  # refuses a column that is not there
@@ -146,13 +146,10 @@ def weigh(
     >>> weigh(pd.DataFrame({"faithfulness": [0.5]}))[["weighted_score", "sample_weight"]].values.tolist()
     [[0.5, 1.0]]
     """
+    how: dict[str, Any] = {"orient": orient, "rescale": rescale}
     if not isinstance(scores, pd.DataFrame):
-        frame, total = _total(scores, (doc,), metric_weights, metrics=metrics, orient=orient, rescale=rescale)
-        return cast(Rows, as_called(add_columns(frame, total, DocWeights(doc, doc_weights)), frame, scores))
-    made = scores.assign(
-        weighted_score=weighted_score(
-            scores, metric_weights=metric_weights, metrics=metrics, orient=orient, rescale=rescale
-        ),
-        sample_weight=sample_weight(scores, doc_weights=doc_weights, doc=doc),
-    )
-    return cast(Rows, made)
+        frame, total = _total(scores, (doc,), metrics, metric_weights, **how)
+        return cast(Rows, as_called(add_columns(frame, total, (doc, doc_weights)), frame, scores))
+    total = weighted_score(scores, metrics=metrics, metric_weights=metric_weights, **how)
+    weight = sample_weight(scores, doc_weights=doc_weights, doc=doc)
+    return cast(Rows, scores.assign(weighted_score=total, sample_weight=weight))

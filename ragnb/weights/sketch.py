@@ -1,8 +1,8 @@
-"""How scores spread, for charts of any number of rows: counts by equal bins, and weighted quantiles."""
+"""How scores spread, for charts of any number of rows: counts by equal bins."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
@@ -10,15 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb import stats
 from ragnb.errors import RagnbError
 from ragnb.schema import Metric
-from ragnb.weights.cells import reduce_rows
-from ragnb.weights.check import check_weights, warn_unused
-from ragnb.weights.columns import Array, Labels, coded, labels, score_columns
-from ragnb.weights.engines import BAD, explain, grouped, opened, patterned, scored_columns
-from ragnb.weights.finish import finish, plan_total, relative
-from ragnb.weights.grouped import with_nameless
+from ragnb.weights.columns import coded, labels, score_columns
+from ragnb.weights.engines import BAD, explain, grouped, opened, patterned
+from ragnb.weights.grouped import grouped_by
 from ragnb.weights.reduced import MetricsArgument
 from ragnb.weights.scored import scored
 
@@ -86,8 +82,7 @@ Counts = tuple[tuple[str | None, ...], npt.NDArray[np.int64]]
 def _counts(frame: pd.DataFrame, metrics: Sequence[Metric], by: str | None, bins: int) -> Counts:
     """The groups, and groups × metrics × bins."""
     values, _ = score_columns(frame, metrics)
-    none = Labels(np.zeros(len(frame), dtype=np.int64), ("",))
-    group = none if by is None else with_nameless(labels(frame, by))
+    group = grouped_by(None if by is None else labels(frame, by), len(frame))
     size = len(group.names)
     counts = np.zeros((size, len(metrics), bins), dtype=np.int64)
     for k, (metric, x) in enumerate(zip(metrics, values, strict=True)):
@@ -104,7 +99,7 @@ def _counts_on_engine(scores: Any, metrics: Sequence[Metric], by: str | None, bi
     keys = [table["__k0"] if by is not None else np.zeros(len(table["__n"])) for table in tables]
     ends = np.cumsum([0, *map(len, keys)])
     every = np.concatenate(keys) if keys else np.empty(0)
-    group = with_nameless(coded(every)) if by is not None else Labels(np.zeros(len(every), dtype=np.int64), ("",))
+    group = grouped_by(None if by is None else coded(every), len(every))
     counts = np.zeros((len(group.names), len(metrics), bins), dtype=np.int64)
     for k, table in enumerate(tables):
         codes, place = group.codes[ends[k] : ends[k + 1]], table["__place"]
@@ -126,93 +121,3 @@ def _table_of(scores: Any, metric: Metric, by: str | None, bins: int) -> dict[st
     if table[BAD].any():
         explain(scores, [metric])
     return table
-
-
-def quantiles(
-    scores: Any,
-    *,
-    metrics: MetricsArgument = None,
-    q: Sequence[float] = (0.1, 0.5, 0.9),
-    doc_weights: Mapping[str, float] | None = None,
-    doc: str = "doc_name",
-    level: float = 0.95,
-) -> pd.DataFrame:
-    """Return document-weighted quantiles of each metric, with clustered intervals.
-
-    Parameters
-    ----------
-    scores : DataFrame
-        One row a sample, one column a metric, nan where there is no score; of pandas, Polars, PyArrow, DuckDB or
-        PySpark. The columns of scores and documents are sorted in memory, whatever engine holds them.
-    metrics : names or Metric objects, optional
-        None takes the columns that METRICS declares.
-    q : sequence of float
-        In (0, 1).
-    doc_weights : mapping of document to weight, optional
-    doc : str
-        The document column; documents are the clusters.
-    level : float
-        Of the intervals, in (0, 1).
-
-    Returns
-    -------
-    DataFrame
-        ``metric, q, value, low, high, n, n_clusters``. ``value`` is the inverse of the weighted distribution
-        function: the least score x with Σ v over scores ≤ x of at least q Σ v; nan where nothing is scored.
-
-    Raises
-    ------
-    RagnbError
-        For weights that are none, a q outside (0, 1), unknown metrics or columns, values outside their range.
-
-    Notes
-    -----
-    The interval is Woodruff's (1952), J. Am. Stat. Assoc. 47, 635–646: q ± what the share of scores ≤ x is
-    uncertain by (here Wilson's interval at its jackknife error), read off the distribution function again.
-
-    Examples
-    --------
-    >>> scores = pd.DataFrame({"faithfulness": [0.1, 0.2, 0.9], "doc_name": ["a", "b", "c"]})
-    >>> quantiles(scores, q=[0.5], doc_weights={"c": 3})[["metric", "q", "value", "n"]]
-             metric    q  value  n
-    0  faithfulness  0.5    0.9  3
-    """
-    shares = np.array(q, dtype=float)
-    if not ((shares > 0) & (shares < 1)).all() or not 0 < level < 1:
-        raise RagnbError(f"q={q!r} and level={level!r} must lie between 0 and 1, such as 0.5")
-    scores, chosen = scored(scores, metrics, doc)
-    frame = scored_columns(scores, chosen, doc)
-    values, _ = score_columns(frame, chosen)
-    docs = labels(frame, doc, optional=doc == "doc_name", compose=True)
-    v = check_weights(doc_weights, "doc_weights")
-    warn_unused(v, docs.names, "doc_weights")
-    weight = relative(np.array([v.get(name, 1.0) for name in docs.names] + [1.0]))
-    found = [_spread(x, docs, weight, shares, level) for x in values]
-    blocks = [part.assign(metric=m.name, q=shares) for m, part in zip(chosen, found, strict=True)]
-    columns = ["metric", "q", "value", "low", "high", "n", "n_clusters"]
-    return pd.concat(blocks, ignore_index=True)[columns] if blocks else pd.DataFrame(columns=columns)
-
-
-def _spread(x: Array, docs: Labels, weight: Array, shares: Array, level: float) -> pd.DataFrame:
-    """The quantiles of one metric, their intervals, n and clusters."""
-    used = ~np.isnan(x) & (weight[docs.codes] > 0)
-    order = np.argsort(x[used], kind="stable")
-    ordered, below = x[used][order], np.cumsum(weight[docs.codes][used][order])
-    below /= below[-1:]
-
-    def inverse(p: Array) -> Array:
-        known = ~np.isnan(p) & (len(ordered) > 0)
-        at = np.minimum(np.searchsorted(below, p), len(ordered) - 1)
-        return np.where(known, np.append(ordered, np.nan)[at], np.nan)
-
-    value = inverse(shares)
-    flags = [np.where(np.isnan(x), np.nan, x <= share) for share in value]
-    each = [Metric(f"share {j}") for j in range(len(shares))]
-    cells = reduce_rows(flags, each, Labels(np.zeros(len(x), dtype=np.int64), ()), docs, docs)
-    plan = plan_total(each, np.ones(len(shares)), orient=True, rescale=False)
-    got = finish(cells, 1, each, plan, weight, level)
-    se, g_eff, n_eff, n, g = (part[0, :-1] for part in (got.se, got.g_eff, got.n_eff, got.n, got.n_clusters))
-    ends = (np.zeros_like(se), np.ones_like(se))
-    low, high = stats.mean_interval(np.where(n > 0, shares, np.nan), se, g_eff, n_eff, ends, level=level)
-    whole = {"n": n.astype(np.int64), "n_clusters": g.astype(np.int64)}
-    return pd.DataFrame({"value": value, "low": inverse(low), "high": inverse(high), **whole})

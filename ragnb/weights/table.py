@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from ragnb.schema import ABOUT_COLUMNS, RESULT_COLUMNS
-from ragnb.weights.cells import Flags
 from ragnb.weights.columns import Array
 from ragnb.weights.finish import Estimates, Plan
 
@@ -20,11 +19,10 @@ def result_table(source: Moments, found: Estimates, plan: Plan, weights: Array, 
     """Return the frame of `weighted_means`; all that later functions need is a column."""
     names = [*(m.name for m in source.metrics), "weighted_score"]
     groups, width = found.value.shape
-    shown = np.append(np.where(weights > 0, weights, np.where(_in_total(source, weights), 0.0, np.nan)), np.nan)
+    counted = np.array([m.role == "quality" for m in source.metrics], dtype=bool) | (weights > 0)
+    shown = np.append(np.where(counted, weights, np.nan), np.nan)
     n = found.n.astype(np.int64)
-    zero = np.zeros((groups, 1), dtype=np.int64)
-    failed = np.hstack([source.counts[:, :, 0], zero])
-    absent = np.hstack([source.counts[:, :, 1], zero])
+    failed, absent = np.pad(source.counts, ((0, 0), (0, 1), (0, 0))).transpose(2, 0, 1)
     named = np.array([*source.clusters, ""], dtype=object)
     # Only a cluster that carries most of the weight is news; rows of their own have codes beyond the names.
     news = (found.top_share > 0.5 + 1e-9) & (found.top_cluster < len(source.clusters))
@@ -32,16 +30,12 @@ def result_table(source: Moments, found: Estimates, plan: Plan, weights: Array, 
     columns = {
         "metric": np.tile(np.array(names, dtype=object), groups),
         "weight": np.tile(shown, groups),
-        "value": found.value,
-        "low": found.low,
-        "high": found.high,
-        "se": found.se,
+        **{name: getattr(found, name) for name in ("value", "low", "high", "se", "n_eff")},
         "n": n,
         "n_missing": source.rows[:, None] - n - failed - absent,
         "n_failed": failed,
         "n_not_applicable": absent,
         "n_clusters": found.n_clusters.astype(np.int64),
-        "n_eff": found.n_eff,
         "df": found.g_eff - 1,
         "cluster_unit": np.full(n.size, source.unit, dtype=object),
         "range_low": np.tile([*(m.low for m in source.metrics), plan.low], groups),
@@ -59,12 +53,6 @@ def result_table(source: Moments, found: Estimates, plan: Plan, weights: Array, 
         table = table.rename(columns={source.by: f"metric_{source.by}"})
         table.insert(0, source.by, np.repeat(np.array(source.groups, dtype=object), width))
     return table
-
-
-
-
-def _in_total(source: Moments, weights: Array) -> Flags:
-    return np.array([m.role == "quality" for m in source.metrics], dtype=bool) | (weights > 0)
 
 
 def plain_sums(found: Moments) -> Array:
