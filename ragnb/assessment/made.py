@@ -14,19 +14,11 @@ from ragnb.markup import Column, Safe, element, join
 def made(w: Writer) -> Safe:
     """The settings and weights that were used, the files that were read, and where the rows went."""
     weights = [(f"{what}_weights", weight_rows(w, what)) for what in ("metric", "doc")]
-    rows = [
-        *settings(w),
-        *((key, "\n".join(f"{name}: {weight}" for name, weight in pairs)) for key, pairs in weights if pairs),
-    ]
-    frame = pd.DataFrame(rows, columns=["setting", "used"], dtype=object)
-    columns = {"setting": Column(w.say("column.setting")), "used": Column(w.say("column.used"))}
-    return w.section(
-        "made",
-        w.table(frame, columns),
-        _inputs(w),
-        _ledger(w),
-        paragraph(w.say("sheet.made_rest"), "rg-note"),
-    )
+    said = [(key, "\n".join(f"{name}: {weight}" for name, weight in pairs)) for key, pairs in weights if pairs]
+    frame = pd.DataFrame([*settings(w), *said], columns=["setting", "used"], dtype=object)
+    ledger = w.table(w.sheet.ledger, "step rows:count", w.say("sheet.ledger"))
+    rest = paragraph(w.say("sheet.made_rest"), "rg-note")
+    return w.section("made", w.table(frame, "setting used"), _inputs(w), ledger, rest)
 
 
 def settings(w: Writer) -> list[tuple[str, str]]:
@@ -58,23 +50,13 @@ def weight_rows(w: Writer, what: str) -> list[tuple[str, str]]:
 def _inputs(w: Writer) -> Safe:
     if not w.sheet.inputs:
         return Safe("")
-    columns = {
-        "role": Column(w.say("column.role")),
-        "path": Column(w.say("column.file")),
-        "rows": Column(w.say("column.rows"), "count"),
-        "sha256": Column("SHA-256"),
-    }
+    columns = w.columns("role path=file rows:count") | {"sha256": Column("SHA-256")}
     rows = [
         one | {"role": w.say(f"role.{one['role']}"), "sha256": element("code", f"{hash_[:16]}…", title=hash_)}
         for one in w.sheet.inputs
         for hash_ in [str(one["sha256"])]
     ]
     return w.table(rows, columns, w.say("sheet.inputs"))
-
-
-def _ledger(w: Writer) -> Safe:
-    columns = {"step": Column(w.say("column.step")), "rows": Column(w.say("column.rows"), "count")}
-    return w.table(w.sheet.ledger, columns, w.say("sheet.ledger"))
 
 
 def glossary(w: Writer) -> Safe:

@@ -10,7 +10,7 @@ import pandas as pd
 from ragnb import markup
 from ragnb.assessment.parts import Row, Writer, paragraph, shown
 from ragnb.diagnostics import RULES
-from ragnb.markup import Column, Safe, bullets, element, join, one_line
+from ragnb.markup import Safe, bullets, element, join, one_line
 from ragnb.markup.cells import is_missing
 
 _MOST_TEXT = 2000
@@ -93,9 +93,7 @@ def _sample(w: Writer, metric: str, sample: Row) -> Safe:
     rows = [(w.say(f"column.{key}"), shown(value, _MOST_TEXT)) for key, value in parts if _told(value)]
     bold = [element("strong", score) for score in w.score(metric, sample["score"])]
     head = join([*bold, *sample_names(sample)], " · ")
-    frame = pd.DataFrame(rows, columns=["part", "text"], dtype=object)
-    columns = {"part": Column(w.say("column.part")), "text": Column(w.say("column.text"))}
-    return markup.details(head, w.table(frame, columns))
+    return markup.details(head, w.table([{"part": part, "text": text} for part, text in rows], "part text"))
 
 
 def sample_names(sample: Row) -> list[str]:
@@ -133,20 +131,9 @@ def _modes(w: Writer) -> Safe:
     head = w.say("sheet.modes_costliest", mode=w.say(f"mode.{costliest}")) if costliest else w.say("sheet.modes")
     plain = {"fine": "good", "not_enough_scores": "none", costliest: "bad"}
     tones = [plain.get(mode, "watch") for mode in some["failure_mode"]]
-    frame = some.assign(mode=names)
-    columns = {
-        "mode": Column(w.term("mode")),
-        "n": Column(w.term("n"), "count"),
-        "share": Column(w.term("share"), "percent_interval"),
-        "cost": Column(w.term("cost"), "number"),
-    }
-    return join(
-        [
-            w.heading(head, level=3, anchor="modes"),
-            markup.stacked_svg(names, some["n"].tolist(), label=head, tones=tones),
-            w.table(frame, columns),
-        ]
-    )
+    picture = markup.stacked_svg(names, some["n"].tolist(), label=head, tones=tones)
+    table = w.table(some.assign(mode=names), "mode n:count share:percent_interval cost:number")
+    return join([w.heading(head, level=3, anchor="modes"), picture, table])
 
 
 def outcomes(w: Writer) -> Safe:
@@ -154,18 +141,10 @@ def outcomes(w: Writer) -> Safe:
     table = w.sheet.outcomes
     if table is None or not int(table["n"].sum()):
         return Safe("")
-    tones = [_LABEL_TONES[label] for label in table["label"]]
-    marks = [markup.badge(tone, label) for tone, label in zip(tones, table["label"], strict=True)]
+    some = table[table["n"] > 0]
+    tones = some["label"].map(_LABEL_TONES).tolist()
+    said = w.say("sheet.outcomes")
+    picture = markup.stacked_svg(some["label"].tolist(), some["n"].tolist(), label=said, tones=tones)
+    marks = [markup.badge(_LABEL_TONES[label], label) for label in table["label"]]
     marked = table.assign(label=pd.Series(marks, index=table.index, dtype=object))
-    columns = {
-        "label": Column(w.say("column.label")),
-        "meaning": Column(w.say("column.meaning")),
-        "n": Column(w.term("n"), "count"),
-        "share": Column(w.say("column.share"), "percent"),
-    }
-    some = table["n"] > 0
-    picture = markup.stacked_svg(
-        table.loc[some, "label"].tolist(), table.loc[some, "n"].tolist(), label=w.say("sheet.outcomes"),
-        tones=[tone for tone, there in zip(tones, some, strict=True) if there],
-    )  # fmt: skip
-    return w.section("outcomes", picture, w.table(marked, columns))
+    return w.section("outcomes", picture, w.table(marked, "label meaning n:count share:percent"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -138,26 +139,16 @@ class Writer:
         low, high = self.ranges[metric]
         return (low, high) if abs(low) < float("inf") and abs(high) < float("inf") else None
 
-    def thin(self, metric: str, row: Row, *, bars: list[float] | None = None) -> Safe:
-        """Draw a row's interval for a cell of a table."""
+    def drawn(self, metric: str, row: Row, *, width: int = 0, bars: list[float] | None = None) -> Safe:
+        """Draw a row's interval with its named thresholds; without a width, thin, for a cell of a table."""
         span = self.span(metric)
-        if span is None or pd.isna(row["value"]):
+        if span is None or (not width and pd.isna(row["value"])):
             return Safe("")
-        marks = [at for _, at in self.bars(metric)] if bars is None else bars
-        return markup.thin_svg(
-            row["value"], row["low"], row["high"], span=span, bars=marks,
-            label=self.name(metric), percent=metric in self.rates,
-        )  # fmt: skip
-
-    def drawn(self, metric: str, row: Row, *, width: int) -> Safe:
-        """Draw a row's interval with its named thresholds."""
-        span = self.span(metric)
-        if span is None:
-            return Safe("")
-        return markup.interval_svg(
-            row["value"], row["low"], row["high"], span=span, bars=self.bars(metric),
-            label=self.name(metric), percent=metric in self.rates, width=width,
-        )  # fmt: skip
+        ends = row["value"], row["low"], row["high"]
+        how: dict[str, Any] = {"span": span, "label": self.name(metric), "percent": metric in self.rates}
+        if width:
+            return markup.interval_svg(*ends, bars=self.bars(metric), width=width, **how)
+        return markup.thin_svg(*ends, bars=bars or [at for _, at in self.bars(metric)], **how)
 
     def counted(self, row: Row) -> str:
         """Write the n of a row and the documents it comes from."""
@@ -169,7 +160,7 @@ class Writer:
     def term(self, key: str, label: str | None = None) -> str:
         """Return a column's label; on a page it links to its sentence in the glossary."""
         said = self.say(f"column.{key}", level=self.level) if label is None else label
-        if not self.linked or key not in texts.entry(self.lang, "glossary"):
+        if not self.linked or not isinstance(texts.entry(self.lang, "glossary").get(key), str):
             return said
         return element("a", said, href=f"#term-{key}", title=self.say(f"glossary.{key}", level=self.level))
 
@@ -184,20 +175,22 @@ class Writer:
         inside = join(body)
         return join([self.heading(self.say(f"sheet.{key}"), anchor=key), inside]) if inside else Safe("")
 
-    def table(
-        self, rows: pd.DataFrame | list[dict[str, Any]], columns: Mapping[str, Column], caption: str | None = None
-    ) -> Safe:
+    def columns(self, said: str) -> dict[str, Column]:
+        """Return the columns of a table, said as ``name=label:kind``: the label where it is not the name."""
+        found = re.findall(r"(\w+)=?(\w*):?(\w*)", said)
+        return {name: Column(self.term(label or name), kind or "text") for name, label, kind in found}
+
+    def table(self, rows: Any, columns: Mapping[str, Column] | str, caption: str | None = None) -> Safe:
         """Return a frame or records as a table in the sheet's language."""
         frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, dtype=object)
-        return markup.html_table(frame, columns=columns, caption=caption, lang=self.lang)
+        shown = self.columns(columns) if isinstance(columns, str) else columns
+        return markup.html_table(frame, columns=shown, caption=caption, lang=self.lang)
 
     def why_missing(self, metric: str) -> str:
         """Say why a metric has no mean."""
         row = self.rows[metric]
         if metric == TOTAL:
-            return why_no_total(self.sheet.means, lang=self.sheet.scenario.lang) or self.say(
-                "sheet.nothing_to_add"
-            )
+            return why_no_total(self.sheet.means, lang=self.lang) or self.say("sheet.nothing_to_add")
         return self.kind_of_gap(row)
 
     def kind_of_gap(self, row: Row) -> str:
