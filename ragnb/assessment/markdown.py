@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -96,13 +97,13 @@ def _gates(w: Writer) -> str:
         }
         for row in w.gates.to_dict("records")
     ]
-    kinds: dict[str, Any] = {"n": "count"}
-    labels = {"seen": "mean"}
-    columns = {
-        key: Column(Safe(w.say(f"column.{labels.get(key, key)}", level=w.level)), kinds.get(key, "text"))
-        for key in ("gate", "asks", "seen", "n", "outcome", "more")
-    }
-    return markdown_table(pd.DataFrame(rows, dtype=object), columns=columns, lang=w.lang) if rows else ""
+    return _table(w, rows, "gate asks seen=mean n:count outcome more")
+
+
+def _table(w: Writer, rows: list[dict[str, Any]], columns: str, **own: Column) -> str:
+    """Return records as a table; the brackets in a header of ours open no link."""
+    ours = {key: replace(column, label=Safe(column.label)) for key, column in w.columns(columns).items()}
+    return markdown_table(pd.DataFrame(rows, dtype=object), columns=own | ours, lang=w.lang) if rows else ""
 
 
 def _diagnosis(w: Writer, row: Row) -> str:
@@ -122,9 +123,8 @@ def _diagnosis(w: Writer, row: Row) -> str:
 
 def _outcomes(w: Writer) -> str:
     """One line a label: how many answers, and which share of those with a label."""
-    table = w.sheet.outcomes
-    some = [] if table is None else table[table["n"] > 0].to_dict("records")
-    return _list([f"{r['label']}: {r['n']} ({markup.percent(r['share'])}) · {r['meaning']}" for r in some])
+    rows = [] if w.sheet.outcomes is None else w.sheet.outcomes.query("n > 0").to_dict("records")
+    return _list([f"{r['label']}: {r['n']} ({markup.percent(r['share'])}) · {r['meaning']}" for r in rows])
 
 
 def _slices(w: Writer) -> Iterator[str]:
@@ -138,12 +138,9 @@ def _groups(w: Writer, table: pd.DataFrame | None, head: str) -> Iterator[str]:
         return
     table = table.rename(columns={"system": "group"}).fillna({"group": markup.MISSING})
     groups = table["group"].unique()
-    some = table[table["group"].isin(groups[: tables.MOST_GROUPS]) & table["value"].notna()]
-    seen = [Safe(w.interval(str(row["metric"]), row)) for row in some.to_dict("records")]
-    some = some.assign(metric=some["metric"].map(w.name), seen=pd.Series(seen, some.index, dtype=object))
-    columns = {"group": Column(head), "metric": Column(w.say("column.metric"))}
-    columns |= {"seen": Column(Safe(w.term("mean"))), "n": Column(w.term("n"), "count")}
-    yield markdown_table(some, columns=columns, lang=w.lang) if seen else ""
+    some = table[table["group"].isin(groups[: tables.MOST_GROUPS]) & table["value"].notna()].to_dict("records")
+    rows = [row | {"metric": w.name(m), "seen": Safe(w.interval(m, row))} for row in some for m in [row["metric"]]]
+    yield _table(w, rows, "metric seen=mean n:count", group=Column(head))
     yield tables.rest(w, "slice_rest", len(groups) - tables.MOST_GROUPS)
 
 
@@ -162,8 +159,7 @@ def _questions(w: Writer) -> str:
         }
         for row in frame.to_dict("records")
     ]
-    columns = {key: Column(w.say(f"column.{key}")) for key in rows[0]} if rows else {}
-    table = markdown_table(pd.DataFrame(rows, dtype=object), columns=columns, lang=w.lang) if rows else ""
+    table = _table(w, rows, " ".join(rows[0]) if rows else "")
     if w.sheet.rows <= _MOST_ROWS:
         return table
     key = "questions_streamed" if w.sheet.streamed else "questions_first"
