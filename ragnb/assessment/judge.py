@@ -51,7 +51,7 @@ def markdown(w: Writer) -> list[str]:
             title = load(card.lang)(f"calibration.title.{key}")
             parts += [
                 f"### {markup.md_cell(title)}",
-                markup.markdown_table(frame, columns=columns, lang=card.lang),
+                markup.markdown_table(frame, columns=columns),
             ]
     return [*parts, w.say("sheet.judge_rest")]
 

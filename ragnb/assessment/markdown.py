@@ -103,7 +103,7 @@ def _gates(w: Writer) -> str:
 def _table(w: Writer, rows: list[dict[str, Any]], columns: str, **own: Column) -> str:
     """Return records as a table; the brackets in a header of ours open no link."""
     ours = {key: replace(column, label=Safe(column.label)) for key, column in w.columns(columns).items()}
-    return markdown_table(pd.DataFrame(rows, dtype=object), columns=own | ours, lang=w.lang) if rows else ""
+    return markdown_table(pd.DataFrame(rows, dtype=object), columns=own | ours) if rows else ""
 
 
 def _diagnosis(w: Writer, row: Row) -> str:

@@ -50,15 +50,14 @@ def radar_svg(
     Raises
     ------
     RagnbError
-        For no system or more than five, for values that do not pair with the metrics, and for a metric
-        without a finite range.
+        For no system or more than five, and for a metric without a finite range.
 
     Examples
     --------
     >>> 'role="img"' in radar_svg(["a", "b", "c"], {"mine": [0.5, None, 1.0]}, label="b is missing")
     True
     """
-    check_radar(metrics, systems)
+    check_radar(systems)
     spans, senses = ranges or {}, better or {}
     names = axis_names(metrics, systems, ranges=spans, better=senses, lang=lang)
     shown = [check_span(spans.get(metric, (0, 1))) for metric in metrics]

@@ -125,7 +125,7 @@ def index(made: Sequence[Made], out: str | os.PathLike[str], *, lang: str = "en"
     table = html_table(live, columns=columns | {"drawn": Column(say("column.on_scale"))}, lang=lang)
     title = say("index.title", n=len(made))
     body = join([heading(title, level=1), element("p", say("index.note"), class_="rg-note"), table])
-    text = f"# {title}\n\n{markdown_table(plain, columns=columns, lang=lang)}\n\n{say('index.note')}\n"
+    text = f"# {title}\n\n{markdown_table(plain, columns=columns)}\n\n{say('index.note')}\n"
     write_whole(folder / "index.md", text)
     return write_whole(folder / "index.html", page(title, body, lang=lang))
 
