@@ -49,7 +49,7 @@ def by_document(
 def by_slice(frame: Any, metrics: list[Metric], scenario: Scenario, finish: dict[str, Any]) -> pd.DataFrame | None:
     """Return the means by the groups of each slice; those nobody asked for only where they are few."""
     have = column_names(frame)
-    few = [c for c in _SLICES if c in have and 1 < streams.distinct(frame, c) <= _FEW_GROUPS]
+    few = [c for c in _SLICES if c in have and 1 < len(streams.distinct_values(frame, c)) <= _FEW_GROUPS]
     tables = []
     for column in few if scenario.slices is None else scenario.slices:
         by = moments(frame, metrics=metrics, by=column, doc=scenario.doc, cluster=scenario.cluster).means(**finish)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ragnb import markup
@@ -17,14 +15,12 @@ if TYPE_CHECKING:
 
 __all__ = ["sections", "to_html", "to_markdown"]
 
-_PARTS: Mapping[str, Callable[[Writer], Safe]] = MappingProxyType(
-    {
-        "verdict": front.verdict, "cards": front.cards, "notes": front.notes, "means": tables.means,
-        "gates": tables.gates, "diagnoses": mending.diagnoses, "outcomes": mending.outcomes,
-        "where": tables.where, "judge": judge.judge, "systems": tables.systems,
-        "questions": questions.questions, "made": made.made, "glossary": made.glossary,
-    }
-)  # fmt: skip
+_PARTS = {
+    "verdict": front.verdict, "cards": front.cards, "notes": front.notes, "means": tables.means,
+    "gates": tables.gates, "diagnoses": mending.diagnoses, "outcomes": mending.outcomes,
+    "where": tables.where, "judge": judge.judge, "systems": tables.systems,
+    "questions": questions.questions, "made": made.made, "glossary": made.glossary,
+}  # fmt: skip
 _COMPACT = ("verdict", "cards", "notes", "means", "gates", "diagnoses", "where", "systems")
 
 

@@ -51,14 +51,14 @@ def record_stage(stage: str, scenario: Scenario, table: Path) -> Path:
     path = Path("reports") / slug(scenario.name) / f"{stage}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     used = {name: value for name, value in _inputs(stage, scenario).items() if value is not None}
-    where = _relative(table.absolute(), path.parent.absolute())
-    record = {"stage": stage, "table": Path(where).as_posix(), "sha256": digest([table]), "inputs": used}
+    where = relative(table.absolute(), path.parent.absolute())
+    record = {"stage": stage, "table": where, "sha256": digest([table]), "inputs": used}
     return write_whole(path, json_text(record))
 
 
-def _relative(path: Path, folder: Path) -> str:
-    # There is no way from one drive of Windows to another.
-    return os.path.relpath(path, folder) if path.anchor == folder.anchor else str(path)
+def relative(path: Path, folder: Path) -> str:
+    """Return the way from a folder to a path, with slashes; there is none from one drive of Windows to another."""
+    return Path(os.path.relpath(path, folder) if path.anchor == folder.anchor else path).as_posix()
 
 
 def _inputs(stage: str, scenario: Scenario) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def join_stages(scenario: Scenario, inputs: Inputs) -> None:
 
 
 def _shown(path: Path) -> str:
-    return _relative(path.absolute(), _home())
+    return str(Path(relative(path.absolute(), _home())))
 
 
 def _join(scenario: Scenario, inputs: Inputs, found: StageTable, alone: bool) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import pandas as pd
 
 from ragnb.errors import RagnbError, did_you_mean
@@ -44,17 +45,6 @@ def head_of(frame: Any) -> pd.DataFrame:
     return pd.DataFrame({n: pd.Series(dtype="float64" if kind.is_numeric() else "object") for n, kind in kinds})
 
 
-def distinct(frame: Any, column: str) -> int:
-    """Return how many values a column holds.
-
-    Examples
-    --------
-    >>> distinct(pd.DataFrame({"a": ["x", "x", None]}), "a")
-    1
-    """
-    return len(distinct_values(frame, column))
-
-
 def distinct_values(frame: Any, column: str) -> list[Any]:
     """Return the values of a column in order, without the missing one.
 
@@ -63,11 +53,7 @@ def distinct_values(frame: Any, column: str) -> list[Any]:
     >>> distinct_values(pd.DataFrame({"a": ["y", "x", None]}), "a")
     ['x', 'y']
     """
-    if isinstance(frame, pd.DataFrame):
-        return sorted(frame[column].dropna().unique().tolist(), key=str)
-    import polars as pl
-
-    found = frame.select(pl.col(column).drop_nulls().unique()).collect(engine="streaming")
+    found = nw.from_native(frame).lazy().select(column).drop_nulls().unique().collect(engine="streaming")
     return sorted(found[column].to_list(), key=str)
 
 
@@ -95,13 +81,7 @@ def systems(frame: Any) -> tuple[Any, list[Any]]:
 
 def of_system(frame: Any, name: Any) -> Any:
     """Return the rows of one system, all of them for None."""
-    if name is None:
-        return frame
-    if isinstance(frame, pd.DataFrame):
-        return frame[(frame["system"] == name).to_numpy(dtype=bool)]
-    import polars as pl
-
-    return frame.filter(pl.col("system") == str(name))
+    return frame if name is None else nw.from_native(frame).filter(nw.col("system") == name).to_native()
 
 
 def questions_by_system(frame: Any, names: Sequence[Any]) -> tuple[str, dict[Any, set[Any]]]:
@@ -109,20 +89,16 @@ def questions_by_system(frame: Any, names: Sequence[Any]) -> tuple[str, dict[Any
     key = next((name for name in QUESTIONS if name in column_names(frame)), None)
     if key is None or len(names) < 2:
         return "", {}
-    if isinstance(frame, pd.DataFrame):
-        pairs = frame[[key, "system"]].dropna().drop_duplicates()
-    else:
-        pairs = frame.select(key, "system").drop_nulls().unique().collect(engine="streaming").to_pandas()
-    return key, {name: set(pairs.loc[pairs["system"] == name, key]) for name in names}
+    pairs = nw.from_native(frame).lazy().select("system", key).drop_nulls().unique().collect(engine="streaming")
+    asked: dict[Any, set[Any]] = {name: set() for name in names}
+    for name, question in pairs.iter_rows():
+        asked[name].add(question)
+    return key, asked
 
 
 def of_questions(frame: Any, key: str, wanted: set[Any]) -> Any:
     """Return the rows of some questions."""
-    if isinstance(frame, pd.DataFrame):
-        return frame[frame[key].isin(wanted)]
-    import polars as pl
-
-    return frame.filter(pl.col(key).is_in(list(wanted)))
+    return nw.from_native(frame).filter(nw.col(key).is_in(list(wanted))).to_native()
 
 
 def kept(frame: pl.LazyFrame, where: Mapping[str, Any], role: str) -> tuple[pl.LazyFrame, int]:
