@@ -95,7 +95,8 @@ def gather(scenario: Scenario, source: Any = None) -> Inputs:
     """Read what a scenario names, or take the frame `source` in the place of its file."""
     inputs = Inputs()
     picks = SharedPicks(scenario.columns)
-    options: dict[str, Any] = {"columns": picks or None, "encoding": _encoding(scenario)}
+    encoding = None if scenario.encoding == "utf-8" else scenario.encoding
+    options: dict[str, Any] = {"columns": picks or None, "encoding": encoding}
     traces: Any = scenario.traces
     scores: Any = scenario.scores
     if source is not None:
@@ -116,7 +117,7 @@ def gather(scenario: Scenario, source: Any = None) -> Inputs:
     if not frames:
         frames = [_only_cases(inputs, scenario, options)]
     if scenario.ratings is not None:
-        inputs.ratings = inputs.read("ratings", read_ratings, scenario.ratings, encoding=options["encoding"])
+        inputs.ratings = inputs.read("ratings", read_ratings, scenario.ratings, encoding=encoding)
     picks.need_all()
     inputs.frame = frames[0] if len(frames) == 1 else _joined(frames[0], frames[1])
     if inputs.stream is None:
@@ -137,10 +138,6 @@ def _scores(inputs: Inputs, scenario: Scenario, scores: Any, options: Mapping[st
     rows, inputs.rows = streams.kept(stream.frame, scenario.where, "scores")
     inputs.steps.append(("kept_scores", inputs.rows))
     return rows
-
-
-def _encoding(scenario: Scenario) -> str | None:
-    return None if scenario.encoding == "utf-8" else scenario.encoding
 
 
 def _only_cases(inputs: Inputs, scenario: Scenario, options: dict[str, Any]) -> pd.DataFrame:
@@ -239,5 +236,4 @@ def _joined(scores: Any, traces: Any) -> pd.DataFrame:
     left = scores.merge(traces.drop(columns=shared), on=keys, how="left", validate="1:1")
     known = pd.MultiIndex.from_frame(scores[keys])
     rest = traces[~pd.MultiIndex.from_frame(traces[keys]).isin(known)]
-    whole = pd.concat([left, rest], ignore_index=True) if len(rest) else left
-    return whole
+    return pd.concat([left, rest], ignore_index=True) if len(rest) else left

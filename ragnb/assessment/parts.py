@@ -53,16 +53,15 @@ class Writer:
         self.quality = [name for name in self.metrics if name != TOTAL and name not in self.rates]
         self.rules = {rule.metric: rule for rule in RULES if rule.also is None and self._fits(rule)}
         self.total = [TOTAL] if self.quality or not pd.isna(self.rows[TOTAL]["value"]) else []
+        # The metrics of a radar: those of quality, else the rates, whose ranges have ends.
+        self.axes = [name for name in self.quality or self.rates if self.span(name)]
+        self.unit = str(self.rows[TOTAL]["cluster_unit"])  # of the clusters: document, cluster or row
+        self.level = f"{100 * sheet.scenario.level:g} %"
 
     def _fits(self, rule: Rule) -> bool:
         """Bars of a rule mean nothing for a metric of that name on another scale."""
         known, name = METRICS[rule.metric], rule.metric
         return name in self.metrics and (self.scales[name], self.better[name]) == (known.scale, known.better)
-
-    @property
-    def axes(self) -> list[str]:
-        """The metrics of a radar: those of quality, else the rates, whose ranges have ends."""
-        return [name for name in self.quality or self.rates if self.span(name)]
 
     def of_shown(self, text: str) -> str:
         """Return a caption with the name of the one system of several that is shown in detail."""
@@ -73,16 +72,6 @@ class Writer:
         """The gates that are shown: input that came through whole is no news."""
         gates = self.sheet.gates
         return gates[(gates["role"] != "completeness") | ~(gates["value"] >= 1)]
-
-    @property
-    def unit(self) -> str:
-        """What the clusters of the means are: document, cluster or row."""
-        return str(self.rows[TOTAL]["cluster_unit"])
-
-    @property
-    def level(self) -> str:
-        """The level of the intervals, such as ``95 %``."""
-        return f"{100 * self.sheet.scenario.level:g} %"
 
     def name(self, metric: str) -> str:
         """Return what a metric is called here."""
@@ -130,9 +119,7 @@ class Writer:
             return ""
         good, bad = (bars[1], bars[0]) if metric == TOTAL else (bars[0], bars[-1])
         better: Any = self.better[metric]
-        if past(value, bad, better):
-            return "bad"
-        return "watch" if past(value, good, better) else "good"
+        return "bad" if past(value, bad, better) else "watch" if past(value, good, better) else "good"
 
     def span(self, metric: str) -> tuple[float, float] | None:
         """Return the whole range of a metric, where it has ends."""
@@ -188,10 +175,9 @@ class Writer:
 
     def why_missing(self, metric: str) -> str:
         """Say why a metric has no mean."""
-        row = self.rows[metric]
         if metric == TOTAL:
             return why_no_total(self.sheet.means, lang=self.lang) or self.say("sheet.nothing_to_add")
-        return self.kind_of_gap(row)
+        return self.kind_of_gap(self.rows[metric])
 
     def kind_of_gap(self, row: Row) -> str:
         """Say which kind of absence most of a row's samples have."""

@@ -142,11 +142,11 @@ def _listed(rows: list[dict[Any, Any]], rates: bool) -> str:
 
 
 def notes(
-    scenario: Scenario, inputs: Inputs, found: Mapping[str, Any], gates: pd.DataFrame, metrics: list[Metric],
+    scenario: Scenario, inputs: Inputs, means: pd.DataFrame, gates: pd.DataFrame, metrics: list[Metric],
     card: CalibrationCard | None, overlap: Overlap | None, docs: Collection[str],
 ) -> pd.DataFrame:  # fmt: skip
     """Return all notes of a run, the ones that change how numbers are read first."""
-    lang, means, say = scenario.lang, found["means"], load(scenario.lang)
+    lang, say = scenario.lang, load(scenario.lang)
     by_name = {
         name: [*records(weight_notes(part, lang=lang)), *least_set_note(part, metrics, lang=lang)]
         for name, part in by_system(means)
