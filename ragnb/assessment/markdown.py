@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -13,10 +13,8 @@ from ragnb import markup
 from ragnb.assessment import front, judge, made, mending, tables
 from ragnb.assessment.parts import TOTAL, Row, Writer
 from ragnb.assessment.questions import facts_said
+from ragnb.assessment.result import Assessment
 from ragnb.markup import Column, Safe, markdown_table, md_cell, one_line
-
-if TYPE_CHECKING:
-    from ragnb.assessment.result import Assessment
 
 _DIGITS, _MOST_ROWS = 4, 1000
 

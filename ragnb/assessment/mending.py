@@ -39,11 +39,10 @@ def by_cost(w: Writer) -> Sequence[Row]:
 
 def diagnosis_title(w: Writer, row: Row) -> str:
     """Say the finding in a few words."""
-    key = "high" if w.better[row["metric"]] == "lower" else "low"
-    rule = next((rule for rule in RULES if rule.name == row["rule"]), None)
-    if rule is not None and rule.also is not None:
-        return w.say("sheet.low_although", metric=row["metric"], other=rule.also.metric)
-    return w.say(f"sheet.{key}", metric=row["metric"])
+    also = next(rule.also for rule in RULES if rule.name == row["rule"])
+    if also is not None:
+        return w.say("sheet.low_although", metric=row["metric"], other=also.metric)
+    return w.say("sheet.high" if w.better[row["metric"]] == "lower" else "sheet.low", metric=row["metric"])
 
 
 def diagnosis_words(w: Writer, row: Row) -> str:
@@ -62,34 +61,24 @@ def _diagnosis(w: Writer, row: Row) -> Safe:
     tone = "bad" if row["severity"] == "critical" else "watch"
     mark = markup.badge(tone, w.say(f"severity.{row['severity']}"))
     head = join([diagnosis_title(w, row), " ", mark])
-    two = [_list(w, "causes", row["causes"]), _list(w, "actions", [_action(one) for one in row["actions"]])]
+    codes = [[" ", element("code", one["setting"])] if one["setting"] else [] for one in row["actions"]]
+    actions = [join([one["text"], *code]) for one, code in zip(row["actions"], codes, strict=True)]
+    two = [
+        element("div", element("h4", w.say(f"sheet.{key}")), bullets(items))
+        for key, items in (("causes", row["causes"]), ("actions", actions))
+    ]
+    heading = w.heading(head, level=3, anchor=f"diagnosis-{row['rule']}")
+    picture, said = w.drawn(row["metric"], row, width=480), paragraph(diagnosis_words(w, row))
     worst = [_sample(w, row["metric"], one) for one in row["worst"]]
-    return join(
-        [
-            w.heading(head, level=3, anchor=f"diagnosis-{row['rule']}"),
-            paragraph(diagnosis_words(w, row)),
-            w.drawn(row["metric"], row, width=480),
-            markup.cards(two),
-            join([element("h4", w.say("sheet.worst")), *worst]) if worst else "",
-        ]
-    )
-
-
-def _list(w: Writer, key: str, items: list[Any]) -> Safe:
-    return element("div", element("h4", w.say(f"sheet.{key}")), bullets(items))
-
-
-def _action(action: Row) -> Safe:
-    setting = action["setting"]
-    return join([action["text"], *([" ", element("code", setting)] if setting else [])])
+    samples = [element("h4", w.say("sheet.worst")), *worst] if worst else []
+    return join([heading, said, picture, markup.cards(two), *samples])
 
 
 def _sample(w: Writer, metric: str, sample: Row) -> Safe:
     """One bad sample, which unfolds to all that tells why."""
-    contexts = _contexts(w.sheet.scores, sample)
     parts = [(key, sample.get(key)) for key in ("question", "answer")]
-    parts += [("retrieved_contexts", item) for item in contexts] or []
-    parts += [("ground_truth_answer", sample.get("ground_truth_answer"))]
+    parts += [("retrieved_contexts", item) for item in _contexts(w.sheet.scores, sample)]
+    parts.append(("ground_truth_answer", sample.get("ground_truth_answer")))
     rows = [(w.say(f"column.{key}"), shown(value, _MOST_TEXT)) for key, value in parts if _told(value)]
     bold = [element("strong", score) for score in w.score(metric, sample["score"])]
     head = join([*bold, *sample_names(sample)], " · ")
@@ -124,13 +113,13 @@ def _modes(w: Writer) -> Safe:
     some = modes[modes["n"] > 0]
     if not len(some) or not any(name in w.rules for name in w.quality):
         return Safe("")
-    names = [w.say(f"mode.{mode}") for mode in some["failure_mode"]]
-    if some["failure_mode"].tolist() == ["not_enough_scores"]:
-        return join([w.heading(w.say("sheet.modes"), level=3, anchor="modes"), paragraph(w.say("sheet.no_modes"))])
+    found, head = some["failure_mode"].tolist(), w.say("sheet.modes")
+    if found == ["not_enough_scores"]:
+        return join([w.heading(head, level=3, anchor="modes"), paragraph(w.say("sheet.no_modes"))])
     costliest = next(iter(modes.loc[modes["costliest"], "failure_mode"]), None)
-    head = w.say("sheet.modes_costliest", mode=w.say(f"mode.{costliest}")) if costliest else w.say("sheet.modes")
+    head = w.say("sheet.modes_costliest", mode=w.say(f"mode.{costliest}")) if costliest else head
     plain = {"fine": "good", "not_enough_scores": "none", costliest: "bad"}
-    tones = [plain.get(mode, "watch") for mode in some["failure_mode"]]
+    names, tones = [w.say(f"mode.{mode}") for mode in found], [plain.get(mode, "watch") for mode in found]
     picture = markup.stacked_svg(names, some["n"].tolist(), label=head, tones=tones)
     table = w.table(some.assign(mode=names), "mode n:count share:percent_interval cost:number")
     return join([w.heading(head, level=3, anchor="modes"), picture, table])

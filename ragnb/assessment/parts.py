@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from ragnb import markup, texts
+from ragnb.assessment.result import Assessment
 from ragnb.diagnostics import RULES
 from ragnb.diagnostics.rules import past
 from ragnb.markup import MISSING, Column, Safe, element, join, one_line
 from ragnb.schema import METRICS, Rule, scale_of
 from ragnb.weights import why_no_total
-
-if TYPE_CHECKING:
-    from ragnb.assessment.result import Assessment
 
 TOTAL = "weighted_score"
 OUTCOME = "correct_outcome"

@@ -7,14 +7,12 @@ import platform
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ragnb.assessment.result import Assessment
 from ragnb.files import json_text, write_whole
 from ragnb.gates import gates_json, gates_junit
 from ragnb.readers import to_csv_text
-
-if TYPE_CHECKING:
-    from ragnb.assessment.result import Assessment
 
 _PACKAGES = ("numpy", "pandas", "scipy", "pydantic", "narwhals", "polars", "matplotlib", "papermill")
 

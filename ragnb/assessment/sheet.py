@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ragnb import markup
 from ragnb.assessment import front, judge, made, mending, questions, tables
 from ragnb.assessment.markdown import to_markdown
 from ragnb.assessment.parts import Writer
+from ragnb.assessment.result import Assessment
 from ragnb.markup import Safe, join
-
-if TYPE_CHECKING:
-    from ragnb.assessment.result import Assessment
 
 __all__ = ["sections", "to_html", "to_markdown"]
 

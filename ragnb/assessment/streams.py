@@ -67,8 +67,7 @@ def systems(frame: Any) -> tuple[Any, list[Any]]:
     >>> systems(pd.DataFrame({"system": ["b", "a", None]}))[1], systems(pd.DataFrame({"system": ["a", "a"]}))[1]
     (['a', 'b', '—'], [None])
     """
-    names = distinct_values(frame, "system") if "system" in column_names(frame) else []
-    if len(names) < 2:
+    if "system" not in column_names(frame) or len(distinct_values(frame, "system")) < 2:
         return frame, [None]
     if isinstance(frame, pd.DataFrame):
         named = frame.assign(system=frame["system"].astype(object).fillna(MISSING))
@@ -147,10 +146,12 @@ def worst_rows(rows: pl.LazyFrame, diagnoses: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with the worst weighted scores, then those of the diagnoses that are not among them."""
     import polars as pl
 
-    numbered = rows.with_row_index(_ROW)
-    keys = ["weighted_score", "__rank", _ROW]
+    numbered, keys, rank = rows.with_row_index(_ROW), ["weighted_score", "__rank", _ROW], pl.lit(0)
+    if "label" in rows.collect_schema():
+        places = {label: place for place, label in enumerate(BAD_FIRST)}
+        rank = pl.col("label").cast(pl.String).replace_strict(places, default=9)
     # Engines differ in the last bit of a sum: what is equal to twelve digits is equal, and stands in its order.
-    ranked = numbered.with_columns(_rank(rows).alias("__rank"), pl.col(keys[0]).round(DIGITS)).select(keys)
+    ranked = numbered.with_columns(rank.alias("__rank"), pl.col(keys[0]).round(DIGITS)).select(keys)
     worst = ranked.sort(keys, nulls_last=True).head(MOST_SHOWN).collect(engine="streaming")[_ROW]
     named = {one["sample_id"] for found in diagnoses["worst"] for one in found}
     wanted = pl.col(_ROW).is_in(worst.implode()) | pl.col("sample_id").is_in(list(named))
@@ -160,10 +161,3 @@ def worst_rows(rows: pl.LazyFrame, diagnoses: pd.DataFrame) -> pd.DataFrame:
     return shown_rows(found.drop(_ROW, "__order"))
 
 
-def _rank(rows: pl.LazyFrame) -> pl.Expr:
-    import polars as pl
-
-    if "label" not in rows.collect_schema():
-        return pl.lit(0)
-    places = list(range(len(BAD_FIRST)))
-    return pl.col("label").cast(pl.String).replace_strict(list(BAD_FIRST), places, default=9)

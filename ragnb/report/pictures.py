@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ragnb.assessment import Assessment
 from ragnb.assessment.judge import row_name
 from ragnb.assessment.parts import Writer
 from ragnb.markup import Safe, details, figure, join
 from ragnb.report.judged import card_pictures
-
-if TYPE_CHECKING:
-    from ragnb.assessment import Assessment
 
 
 def pictures(sheet: Assessment) -> dict[str, Safe]:
