@@ -97,11 +97,9 @@ def gather(scenario: Scenario, source: Any = None) -> Inputs:
     picks = SharedPicks(scenario.columns)
     encoding = None if scenario.encoding == "utf-8" else scenario.encoding
     options: dict[str, Any] = {"columns": picks or None, "encoding": encoding}
-    traces: Any = scenario.traces
-    scores: Any = scenario.scores
-    if source is not None:
-        traces, scores = (source, None) if scenario.gold is not None else (None, source)
-    frames = []
+    named = (scenario.traces, scenario.scores)
+    traces, scores = named if source is None else (source, None) if scenario.gold is not None else (None, source)
+    frames: list[Any] = []
     if scores is not None:
         frames.append(_scores(inputs, scenario, scores, options))
         have = column_names(frames[0])

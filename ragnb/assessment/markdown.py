@@ -84,18 +84,11 @@ def _mean(w: Writer, name: str) -> str:
 
 
 def _gates(w: Writer) -> str:
-    rows = [
-        {
-            "gate": row["gate"],
-            "asks": w.asks(row),
-            "seen": Safe(w.interval(str(row["metric"]), row)),
-            "n": row["n"],
-            "outcome": tables.outcome(w, row),
-            "more": tables.more(w, row),
-        }
-        for row in w.gates.to_dict("records")
-    ]
-    return _table(w, rows, "gate asks seen=mean n:count outcome more")
+    rows = w.gates.to_dict("records")
+    seen = [{"asks": w.asks(row), "seen": Safe(w.interval(str(row["metric"]), row))} for row in rows]
+    said = [{"outcome": tables.outcome(w, row), "more": tables.more(w, row)} for row in rows]
+    whole = [row | one | other for row, one, other in zip(rows, seen, said, strict=True)]
+    return _table(w, whole, "gate asks seen=mean n:count outcome more")
 
 
 def _table(w: Writer, rows: list[dict[str, Any]], columns: str, **own: Column) -> str:
@@ -147,17 +140,11 @@ def _questions(w: Writer) -> str:
     scores = w.sheet.scores
     if "label" not in scores:
         return ""
-    frame = facts_said(w, scores.head(_MOST_ROWS))
-    rows = [
-        {
-            "sample_id": row.get("sample_id"),
-            **({"system": row["system"]} if w.sheet.systems is not None else {}),
-            "question": one_line(row["question"], 80) if isinstance(row.get("question"), str) else None,
-            **{key: row[key] for key in ("answered", "hit", "refused", "label")},
-        }
-        for row in frame.to_dict("records")
-    ]
-    table = _table(w, rows, " ".join(rows[0]) if rows else "")
+    keys = f"sample_id {'' if w.sheet.systems is None else 'system'} question answered hit refused label"
+    frame = facts_said(w, scores.head(_MOST_ROWS)).reindex(columns=keys.split())
+    frame["question"] = frame["question"].map(lambda text: one_line(text, 80), na_action="ignore")
+    rows = frame.to_dict("records")
+    table = _table(w, rows, keys)
     if w.sheet.rows <= _MOST_ROWS:
         return table
     key = "questions_streamed" if w.sheet.streamed else "questions_first"

@@ -14,13 +14,7 @@ from ragnb.markup import Safe, bullets, element, join, one_line
 from ragnb.markup.cells import is_missing
 
 _MOST_TEXT = 2000
-_LABEL_TONES = {
-    "OK": "good",
-    "REFUSAL_OK": "good",
-    "ANS_NO_HIT": "watch",
-    "OVER_REFUSAL": "watch",
-    "HALLUCINATION": "bad",
-}
+_LABEL_TONES = {"HALLUCINATION": "bad", "OVER_REFUSAL": "watch", "ANS_NO_HIT": "watch"}  # the others are good
 
 
 def diagnoses(w: Writer) -> Safe:
@@ -131,9 +125,9 @@ def outcomes(w: Writer) -> Safe:
     if table is None or not int(table["n"].sum()):
         return Safe("")
     some = table[table["n"] > 0]
-    tones = some["label"].map(_LABEL_TONES).tolist()
+    tones = [_LABEL_TONES.get(label, "good") for label in some["label"]]
     said = w.say("sheet.outcomes")
     picture = markup.stacked_svg(some["label"].tolist(), some["n"].tolist(), label=said, tones=tones)
-    marks = [markup.badge(_LABEL_TONES[label], label) for label in table["label"]]
+    marks = [markup.badge(_LABEL_TONES.get(label, "good"), label) for label in table["label"]]
     marked = table.assign(label=pd.Series(marks, index=table.index, dtype=object))
     return w.section("outcomes", picture, w.table(marked, "label meaning n:count share:percent"))

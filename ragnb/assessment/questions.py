@@ -34,22 +34,16 @@ def questions(w: Writer) -> Safe:
     key = "questions_live" if len(live) == len(scores) else "questions_worst"
     key = "questions_streamed" if w.sheet.streamed else key
     said = w.say(f"sheet.{key}", n=markup.count(len(live)), all=markup.count(w.sheet.rows))
-    plain = _plain(w, live.head(MOST_PLAIN), heads, names, len(scores))
     special = dict.fromkeys((*_TAGS, doc), "tag") | {"question": "long"}
     kinds: dict[str, Any] = {heads[c]: special.get(c, "text") for c in text}
     kinds |= {w.name(name): "number" for name in names}
-    parts = [c for c in _UNFOLDED if c in scores]
     records, most = live.to_dict("records"), min(BYTES_A_ROW, BYTES_OF_ALL // len(live))
-    table = markup.browse(
-        kinds,
-        [[*_texts(row, text, min(160, most // 6)), *_numbers(w, row, names)] for row in records],
-        details=[*(w.say(f"column.{c}") for c in parts), w.say("column.reasons")],
-        unfolded=[
-            [*(_unfolded(row[c], most // _UNFOLDED[c]) for c in parts), _reasons(w, row, names)] for row in records
-        ],
-        plain=plain,
-        lang=w.lang,
-    )
+    rows = [[*_texts(row, text, min(160, most // 6)), *_numbers(w, row, names)] for row in records]
+    parts = {c: most // share for c, share in _UNFOLDED.items() if c in scores}
+    details = [w.say(f"column.{c}") for c in (*parts, "reasons")]
+    unfolded = [[*(_unfolded(row[c], n) for c, n in parts.items()), _reasons(w, row, names)] for row in records]
+    plain = _plain(w, live.head(MOST_PLAIN), heads, names, len(scores))
+    table = markup.browse(kinds, rows, details=details, unfolded=unfolded, plain=plain, lang=w.lang)
     return w.section("questions", markup.element("p", said, class_="rg-note"), table)
 
 

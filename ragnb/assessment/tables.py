@@ -14,7 +14,6 @@ from ragnb.markup import MISSING, TONES, Column, Safe, element, join, one_line
 MOST_DOCUMENTS = 30
 MOST_GROUPS = 8
 _GATE_TONES = {"pass": "good", "fail": "bad", "undecided": "watch", "no_data": "none"}
-_COUNTS = ("n_missing", "n_failed", "n_not_applicable")
 
 
 def means(w: Writer) -> Safe:
@@ -31,7 +30,7 @@ def _means_table(w: Writer, names: list[str], caption: str) -> Safe:
     weight = "" if all(row["weight"] is None for row in rows) else "weight:number"
     estimate = "estimate=rate:number" if names[0] in w.rates else "estimate=mean:number"
     clusters = "" if w.unit == "row" else f"n_clusters={w.unit}s:count"
-    absent = " ".join(f"{key}={key.removeprefix('n_')}:count" for key in _COUNTS)
+    absent = "n_missing=missing:count n_failed=failed:count n_not_applicable=not_applicable:count"
     return w.table(rows, f"metric {weight} {estimate} picture=on_scale n:count {clusters} {absent}", caption)
 
 
@@ -40,11 +39,11 @@ def _mean_row(w: Writer, name: str) -> dict[str, Any]:
     lower = [" ", element("span", w.say("chart.lower"), class_="rg-why")] if w.better[name] == "lower" else []
     missing = pd.isna(row["value"])
     return {
+        **row,
         "metric": join([element("strong" if name == TOTAL else "span", w.name(name), class_="rg-name"), *lower]),
         "weight": None if pd.isna(row["weight"]) else Safe(f"{row['weight']:g}"),
         "estimate": gap(w.why_missing(name), w.say("column.missing")) if missing else Safe(w.interval(name, row)),
         "picture": w.drawn(name, row),
-        **{key: row[key] for key in ("n", "n_clusters", *_COUNTS)},
     }
 
 
@@ -58,11 +57,11 @@ def gates(w: Writer) -> Safe:
 def _gate_row(w: Writer, metric: str, row: Row) -> dict[str, Any]:
     none = gap(w.say("outcome.no_data").strip())
     return {
+        **row,
         "gate": element("span", one_line(row["gate"], 40), class_="rg-name"),
         "asks": element("span", w.asks(row), class_="rg-name"),
         "seen": none if pd.isna(row["value"]) else Safe(w.interval(metric, row)),
         "picture": w.drawn(metric, row, bars=[row["threshold"]]) if metric in w.ranges else "",
-        "n": row["n"],
         "outcome": markup.badge(gate_tone(row), outcome(w, row)),
         "more": Safe(more(w, row)),
     }

@@ -18,7 +18,6 @@ from ragnb.markup.text import Safe, element
 
 CLASS = "rg-browse"
 Kind = Literal["text", "long", "tag", "number"]
-_WORDS = ("search", "all", "shown", "nothing", "back", "next", "unfold", "details", "table")
 
 
 @cache
@@ -87,7 +86,7 @@ def browse(
         "columns": [{"label": label, "kind": kind} for label, kind in columns.items()],
         "rows": [[*row, list(texts_)] for row, texts_ in zip(rows, unfolded, strict=True)],
         "details": list(details),
-        "say": {word: texts.entry(lang, f"browse.{word}") for word in _WORDS},
+        "say": texts.entry(lang, "browse"),
     }
     written = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     held = written.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

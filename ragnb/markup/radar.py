@@ -85,10 +85,9 @@ def axis_names(
 ) -> list[str]:
     """Name the axes: the metric, ``↓`` where lower is better, its range where ranges differ, and its gaps."""
     missing = str(texts.entry(lang, "word.missing"))
-    mixed = len({check_span(ranges.get(metric, (0, 1))) for metric in metrics}) > 1
-    names = []
-    for place, metric in enumerate(metrics):
-        low, high = check_span(ranges.get(metric, (0, 1)))
+    spans = [check_span(ranges.get(metric, (0, 1))) for metric in metrics]
+    mixed, names = len(set(spans)) > 1, []
+    for place, (metric, (low, high)) in enumerate(zip(metrics, spans, strict=True)):
         gaps = [str(system) for system, values in systems.items() if is_missing(values[place])]
         whose = "" if len(gaps) == len(systems) else ": " + ", ".join(gaps)
         words = [one_line(metric, 40)]
