@@ -216,6 +216,11 @@ def _fits(frame: pd.DataFrame, where: Mapping[str, Any]) -> npt.NDArray[np.bool_
     return keep
 
 
+def not_in(frame: pd.DataFrame, other: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Return the rows of another frame whose keys this one does not hold."""
+    return other[~pd.MultiIndex.from_frame(other[keys]).isin(pd.MultiIndex.from_frame(frame[keys]))]
+
+
 def _joined(scores: Any, traces: Any) -> pd.DataFrame:
     """One row a sample: the scores' columns first, gaps filled from the traces, then what only traces have."""
     if not (isinstance(scores, pd.DataFrame) and isinstance(traces, pd.DataFrame)):
@@ -232,6 +237,5 @@ def _joined(scores: Any, traces: Any) -> pd.DataFrame:
             )
     shared = [c for c in traces.columns if c in scores.columns and c not in keys]
     left = scores.merge(traces.drop(columns=shared), on=keys, how="left", validate="1:1")
-    known = pd.MultiIndex.from_frame(scores[keys])
-    rest = traces[~pd.MultiIndex.from_frame(traces[keys]).isin(known)]
+    rest = not_in(scores, traces, keys)
     return pd.concat([left, rest], ignore_index=True) if len(rest) else left

@@ -167,8 +167,8 @@ class Writer:
 
     def table(self, rows: Any, columns: Mapping[str, Column] | str, caption: str | None = None) -> Safe:
         """Return a frame or records as a table in the sheet's language."""
-        frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, dtype=object)
         shown = self.columns(columns) if isinstance(columns, str) else columns
+        frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=[*shown], dtype=object)
         return markup.html_table(frame, columns=shown, caption=caption, lang=self.lang)
 
     def why_missing(self, metric: str) -> str:

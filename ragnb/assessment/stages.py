@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.assessment.inputs import Inputs
+from ragnb.assessment.inputs import Inputs, not_in
 from ragnb.errors import RagnbError, listing
 from ragnb.files import digest, json_text, matched, slug, write_whole
 from ragnb.readers import read_scores
@@ -156,8 +156,7 @@ def _join(scenario: Scenario, inputs: Inputs, found: StageTable, alone: bool) ->
     new = [name for name in table if name not in frame]
     beside = frame[keys].merge(table, on=keys, how="left", validate="m:1").set_axis(frame.index)
     gaps = {name: _gaps(frame, beside, name, found) for name in scored if name in frame}
-    known = pd.MultiIndex.from_frame(frame[keys])
-    rest = table[:0] if alone else table[~pd.MultiIndex.from_frame(table[keys]).isin(known)]
+    rest = table[:0] if alone else not_in(frame, table, keys)
     if not new and rest.empty and not any(gap.any() for gap in gaps.values()):
         return False
     joined = pd.concat([frame, beside[new]], axis=1)

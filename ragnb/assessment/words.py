@@ -147,10 +147,11 @@ def notes(
 ) -> pd.DataFrame:  # fmt: skip
     """Return all notes of a run, the ones that change how numbers are read first."""
     lang, say = scenario.lang, load(scenario.lang)
-    by_name = {
-        name: [*records(weight_notes(part, lang=lang)), *least_set_note(part, metrics, lang=lang)]
-        for name, part in by_system(means)
-    }
+    parts = dict(iter(means.groupby("system", sort=False))) if "system" in means else {None: means}
+    by_name = {}
+    for name, part in parts.items():
+        own = part.drop(columns="system", errors="ignore").reset_index(drop=True)
+        by_name[name] = [*records(weight_notes(own, lang=lang)), *least_set_note(own, metrics, lang=lang)]
     return note_frame([
         *_system_notes(scenario, means, overlap, say),
         *_of_all_or_one(by_name),
@@ -163,15 +164,6 @@ def notes(
         *_reading_notes(inputs, say),
         *_column_notes(head_of(inputs.frame), metrics, say),
     ])  # fmt: skip
-
-
-def by_system(frame: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
-    """Yield the frame of each system; the whole frame for None where it holds one system."""
-    if "system" not in frame:
-        yield None, frame
-        return
-    for name, part in frame.groupby("system", sort=False):
-        yield name, part.drop(columns="system").reset_index(drop=True)
 
 
 def _note(say: Say, code: str, about: str, key: str = "", **values: object) -> Row:

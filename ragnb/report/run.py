@@ -13,7 +13,7 @@ from typing import Any
 from ragnb.assessment.build import scenario_of
 from ragnb.assessment.stages import HOME, relative
 from ragnb.errors import RagnbError
-from ragnb.files import json_text
+from ragnb.files import json_text, write_whole
 from ragnb.markup import one_line
 from ragnb.report.folders import INPUTS, RunFolder
 from ragnb.report.kernel import execute
@@ -134,13 +134,10 @@ def _fill(
     env = dict.fromkeys(keys, "") | {HOME: str(Path.cwd())}
     executed = execute(notebook_path(), here / "report.ipynb", parameters, env=env, progress=progress)
     warned = tidy(executed)
-    text: str = nbformat.writes(executed)  # type: ignore[no-untyped-call]
-    (here / "report.ipynb").write_text(text + "\n", encoding="utf-8", newline="\n")
-    html = assemble(executed, settings.title or settings.name, settings.lang)
-    (here / "report.html").write_text(html, encoding="utf-8", newline="\n")
+    write_whole(here / "report.ipynb", nbformat.writes(executed) + "\n")  # type: ignore[no-untyped-call]
+    write_whole(here / "report.html", assemble(executed, settings.title or settings.name, settings.lang))
     record = json.loads((here / "run.json").read_text(encoding="utf-8"))
-    record["command"] = _command(source, overrides)
-    (here / "run.json").write_text(json_text(record), encoding="utf-8")
+    write_whole(here / "run.json", json_text(record | {"command": _command(source, overrides)}))
     return warned
 
 
