@@ -30,11 +30,10 @@ def verdict_tone(w: Writer) -> str:
     """Bad where a gate blocks, watch where one is undecided, good where all hold; without gates the total's."""
     if w.sheet.blocked:
         return "bad"
-    gates = w.gates[w.gates["reason"] == ""]
-    if not len(gates):
+    seen = set(w.gates.loc[w.gates["reason"] == "", "outcome"])
+    if not seen:
         return w.tone(TOTAL, w.rows[TOTAL]["value"]) or "none"
-    seen = set(gates["outcome"]) - {"no_data"}
-    return "none" if not seen else "good" if seen == {"pass"} else "watch"
+    return "none" if seen == {"no_data"} else "good" if seen <= {"pass", "no_data"} else "watch"
 
 
 def cards(w: Writer) -> Safe:

@@ -85,8 +85,7 @@ class Inputs:
             self.files.append({"role": role, **{k: origin.get(k) for k in ("path", "sha256", "rows")}})
             self.files[-1]["path"] = str(self.files[-1]["path"]).replace("\\", "/").rsplit("/", 1)[-1]
         if origin.get("lines") is not None:
-            counts = {key: int(origin[key]) for key in ("lines", "damaged")}
-            self.lines.append({"role": role, **counts})
+            self.lines.append({"role": role, **{key: int(origin[key]) for key in ("lines", "damaged")}})
         self.lossy += [{"role": role, **row} for row in lossy]
         self.steps.append((f"read_{role}", rows))
 

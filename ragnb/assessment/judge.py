@@ -31,9 +31,8 @@ def calibrated(scenario: Scenario, ratings: pd.DataFrame | None) -> CalibrationC
             f"ratings: {scenario.ratings} holds no scores of a judge (columns: {listing(ratings.columns)}); "
             "join them first, and name what ragnb.read_ratings(…, judged=…) gives"
         )
-    named = scenario.declared
     names: list[str] = ratings["dimension"].unique().tolist() if "dimension" in ratings else []
-    known = [named.get(name) or METRICS.get(name) for name in names]
+    known = [scenario.declared.get(name) or METRICS.get(name) for name in names]
     ranges = {(metric.low, metric.high) if metric else None for metric in known}
     scale = ranges.pop() if len(ranges) == 1 else None
     cluster = scenario.cluster if scenario.cluster in ratings else "cluster"

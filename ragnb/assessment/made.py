@@ -28,16 +28,12 @@ def settings(w: Writer) -> list[tuple[str, str]]:
     rows += [("cluster", s.cluster or ""), ("where", ", ".join(f"{k} = {v}" for k, v in s.where.items()))]
     if (r := s.rubric) is not None:
         rows.append(("rubric", f"{r.low:g}–{r.high:g}, {r.passing.metric} ≥ {r.passing.threshold:g}"))
-    rows += [("orient", _yes(w, s.orient)), ("rescale", _yes(w, s.rescale)), ("no_data", s.no_data)]
+    yes = {True: w.say("column.yes"), False: w.say("column.no")}
+    rows += [("orient", yes[s.orient]), ("rescale", yes[s.rescale]), ("no_data", s.no_data)]
     if w.sheet.outcomes is not None:
-        rows += [("refusal", " | ".join(s.refusal)), ("patterns", " | ".join(s.patterns))]
-        rows += [("partial", " | ".join(s.partial))]
-        rows += [("split", s.split), ("containment", s.containment), ("join", s.join)]
+        rows += [(key, " | ".join(getattr(s, key))) for key in ("refusal", "patterns", "partial")]
+        rows += [(key, getattr(s, key)) for key in ("split", "containment", "join")]
     return [(name, value) for name, value in rows if value]
-
-
-def _yes(w: Writer, value: bool) -> str:
-    return w.say("column.yes" if value else "column.no")
 
 
 def weight_rows(w: Writer, what: str) -> list[tuple[str, str]]:
@@ -62,8 +58,7 @@ def _inputs(w: Writer) -> Safe:
 def glossary(w: Writer) -> Safe:
     """One sentence for each word that a reader may not know, and for each metric of this run."""
     known: dict[str, Any] = texts.entry(w.lang, "glossary")
-    unit = w.unit
-    skipped = {"documents", "clusters", "questions"} - {f"{unit}s"}
+    skipped = {"documents", "clusters", "questions"} - {f"{w.unit}s"}
     said = [key for key, text in known.items() if isinstance(text, str) and key not in skipped]
     rows = [
         _term(w.say(f"column.{key}", level=w.level), key, w.say(f"glossary.{key}", level=w.level)) for key in said

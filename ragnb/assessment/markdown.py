@@ -91,7 +91,7 @@ def _gates(w: Writer) -> str:
     return _table(w, whole, "gate asks seen=mean n:count outcome more")
 
 
-def _table(w: Writer, rows: list[dict[str, Any]], columns: str, **own: Column) -> str:
+def _table(w: Writer, rows: list[dict[Any, Any]], columns: str, **own: Column) -> str:
     """Return records as a table; the brackets in a header of ours open no link."""
     ours = {key: replace(column, label=Safe(column.label)) for key, column in w.columns(columns).items()}
     return markdown_table(pd.DataFrame(rows, dtype=object), columns=own | ours) if rows else ""
@@ -100,14 +100,8 @@ def _table(w: Writer, rows: list[dict[str, Any]], columns: str, **own: Column) -
 def _diagnosis(w: Writer, row: Row) -> str:
     severity = w.say(f"severity.{row['severity']}")
     actions = [f"{one['text']} ({one['setting']})" if one["setting"] else one["text"] for one in row["actions"]]
-    worst = [
-        " · ".join([*w.score(row["metric"], one["score"]), *mending.sample_names(one)]) for one in row["worst"]
-    ]
-    lists = [
-        f"{w.say(f'sheet.{key}')}\n\n{_list(items)}"
-        for key, items in (("causes", row["causes"]), ("actions", actions), ("worst", worst))
-        if items
-    ]
+    samples = ([*w.score(row["metric"], one["score"]), *mending.sample_names(one)] for one in row["worst"])
+    lists = _lists(w, causes=row["causes"], actions=actions, worst=[" · ".join(names) for names in samples])
     head = f"### {md_cell(mending.diagnosis_title(w, row))} ({severity})"
     return "\n\n".join([head, _sentence(mending.diagnosis_words(w, row)), *lists])
 
@@ -153,13 +147,15 @@ def _questions(w: Writer) -> str:
 
 
 def _made(w: Writer) -> list[str]:
-    pairs = [f"{name}: {value}" for name, value in made.settings(w)]
-    documents = [f"{name}: {weight}" for name, weight in made.weight_rows(w, "doc")]
+    pairs, documents = ([f"{k}: {v}" for k, v in some] for some in (made.settings(w), made.weight_rows(w, "doc")))
     files = [
-        f"{role}: {one['path']}, n = {markup.count(one['rows'])}, sha256 {one['sha256']}"
+        f"{w.say(key)}: {one['path']}, n = {markup.count(one['rows'])}, sha256 {one['sha256']}"
         for one in w.sheet.inputs
-        for role in [w.say(f"role.{one['role']}")]
+        for key in [f"role.{one['role']}"]
     ]
     steps = [f"{row['step']}: {markup.count(row['rows'])}" for row in w.sheet.ledger.to_dict("records")]
-    said = (("document_weights", documents), ("inputs", files), ("ledger", steps))
-    return [_list(pairs), *(f"{w.say(f'sheet.{key}')}\n\n{_list(items)}" for key, items in said if items)]
+    return [_list(pairs), *_lists(w, document_weights=documents, inputs=files, ledger=steps)]
+
+
+def _lists(w: Writer, **lists: list[str]) -> list[str]:
+    return [f"{w.say(f'sheet.{key}')}\n\n{_list(items)}" for key, items in lists.items() if items]

@@ -45,8 +45,8 @@ class Writer:
         }
         self.scales = {name: scale_of(name, *ends) for name, ends in self.ranges.items()}
         self.better: dict[str, str] = {name: row["better"] for name, row in self.rows.items()}
-        own = sheet.scenario.declared
-        self.metrics = {name: own.get(name) or METRICS.get(name) for name in sheet.means["metric"]}
+        known = {**METRICS, **sheet.scenario.declared}
+        self.metrics = {name: known.get(name) for name in sheet.means["metric"]}
         self.rates = [name for name, row in self.rows.items() if row["role"] == "rate"]
         self.quality = [name for name in self.metrics if name != TOTAL and name not in self.rates]
         self.rules = {rule.metric: rule for rule in RULES if rule.also is None and self._fits(rule)}
@@ -86,10 +86,9 @@ class Writer:
 
     def interval(self, metric: str, row: Row) -> str:
         """Write ``value [low, high]`` of a row."""
-        percent = metric in (*self.rates, *_SHARES)
         if pd.isna(row["low"]) and metric in _SHARES:
             return self.value(metric, row["value"])
-        return markup.with_interval(row["value"], row["low"], row["high"], percent)
+        return markup.with_interval(row["value"], row["low"], row["high"], metric in (*self.rates, *_SHARES))
 
     def asks(self, gate: Row) -> str:
         """Write what a gate asks, in the metric's own units."""
@@ -106,9 +105,8 @@ class Writer:
         if metric == TOTAL:
             (low, high), bands = self.ranges[TOTAL], self.sheet.scenario.bands
             return [(self.say(f"mark.{k}"), low + (high - low) * getattr(bands, k)) for k in ("watch", "good")]
-        rule = self.rules.get(metric)
-        named = (("warning", rule.warning), ("critical", rule.critical)) if rule else ()
-        return [(self.say(f"severity.{name}"), at) for name, at in named if at is not None]
+        found = ((key, getattr(self.rules.get(metric), key, None)) for key in ("warning", "critical"))
+        return [(self.say(f"severity.{key}"), at) for key, at in found if at is not None]
 
     def tone(self, metric: str, value: Any) -> str:
         """Return good, watch or bad by the bands (the total) or the rule's bars; nothing where there are none."""

@@ -89,10 +89,7 @@ def questions_by_system(frame: Any, names: Sequence[Any]) -> tuple[str, dict[Any
     if key is None or len(names) < 2:
         return "", {}
     pairs = nw.from_native(frame).lazy().select("system", key).drop_nulls().unique().collect(engine="streaming")
-    asked: dict[Any, set[Any]] = {name: set() for name in names}
-    for name, question in pairs.iter_rows():
-        asked[name].add(question)
-    return key, asked
+    return key, {name: {question for system, question in pairs.iter_rows() if system == name} for name in names}
 
 
 def of_questions(frame: Any, key: str, wanted: set[Any]) -> Any:

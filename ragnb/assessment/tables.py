@@ -197,10 +197,8 @@ def systems(w: Writer) -> Safe:
 def _estimate(w: Writer, name: str, row: Row) -> Safe:
     if pd.isna(row["value"]):
         return gap(w.kind_of_gap(row))
-    small = [
-        element("span", said, class_="rg-why")
-        for said in (w.ends(name, row), w.say("chart.n", n=markup.count(row["n"])))
-    ]
+    said = (w.ends(name, row), w.say("chart.n", n=markup.count(row["n"])))
+    small = [element("span", one, class_="rg-why") for one in said]
     return join([w.value(name, row["value"]), *small], Safe("<br>"))
 
 
@@ -209,7 +207,5 @@ def _radar(w: Writer, order: list[Any], cells: Mapping[Any, Row]) -> Safe:
         return Safe("")
     values = {str(one): [cells[one, name]["value"] for name in w.axes] for one in order}
     label = w.say("sheet.systems_radar", names=w.say("mode_note.join").join(map(str, order)))
-    picture = markup.radar_svg(
-        w.axes, values, label=label, ranges=w.scales, better=w.better, lang=w.lang, radius=110
-    )
-    return markup.figure(picture, label)
+    how: dict[str, Any] = {"ranges": w.scales, "better": w.better, "lang": w.lang}
+    return markup.figure(markup.radar_svg(w.axes, values, label=label, radius=110, **how), label)

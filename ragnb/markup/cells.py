@@ -130,7 +130,8 @@ _WRITE: Mapping[str, Callable[[Any, Any, Any, Column], str]] = {
 def cells(frame: pd.DataFrame, name: str, column: Column) -> list[str]:
     """Write one column of a frame, as many cells as it has rows: `Safe` where ragnb wrote the text."""
     ends = (column.low, column.high) if "interval" in column.kind else (name, name)
-    return [_cell(*found, column) for found in zip(*(frame[key].tolist() for key in (name, *ends)), strict=True)]
+    rows = zip(*(frame[key].tolist() for key in (name, *ends)), strict=True)
+    return [_cell(value, low, high, column) for value, low, high in rows]
 
 
 def _cell(value: Any, low: Any, high: Any, column: Column) -> str:

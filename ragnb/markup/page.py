@@ -13,7 +13,6 @@ from ragnb.markup.svg import TONES
 from ragnb.markup.text import Safe, element, one_line
 
 _CSP = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-_LIVE = f'<div class="{CLASS}"'
 _LANG = {"en": "en", "zh": "zh-CN"}
 
 
@@ -88,7 +87,7 @@ def page(title: str, body: str, *, lang: str = "en", contents: Iterable[tuple[st
     '<!doctype html><html lang="en">'
     """
     say = texts.load(lang)
-    live = _LIVE in body
+    live = f'<div class="{CLASS}"' in body
     policy = f"{_CSP}; script-src {script_source()}" if live else _CSP
     head = element(
         "head",

@@ -38,7 +38,7 @@ def stacked_svg(labels: Sequence[object], counts: Sequence[int], *, label: str, 
     """
     written = [f"{one_line(name, 40)} {size:g}" for name, size in zip(labels, counts, strict=True)]
     parts: list[Safe] = []
-    beside: list[tuple[str, dict[str, object]]] = []
+    beside: list[tuple[str, dict[str, str]]] = []
     start = 0.0
     for size, tone, name in zip(counts, tones, written, strict=True):
         wide, colour = _WIDTH * size / sum(counts), {"class_": f"rg-{tone}", "fill": _TONE_FILLS[tone]}
@@ -53,7 +53,7 @@ def stacked_svg(labels: Sequence[object], counts: Sequence[int], *, label: str, 
     return picture(_WIDTH, height, f"{label}: {', '.join(written)}", *parts, *listed)
 
 
-def _key(items: Sequence[tuple[str, dict[str, object]]], top: float) -> tuple[list[Safe], float]:
+def _key(items: Sequence[tuple[str, dict[str, str]]], top: float) -> tuple[list[Safe], float]:
     """List the parts that are narrower than their labels, each with a patch of its colour, in rows."""
     parts: list[Safe] = []
     x, y = 0.0, top
