@@ -79,7 +79,7 @@ def test_folder_name_is_utc_time_and_input_hash(quickstart):
 def test_result_says_what_gates_json_says(quickstart):
     gates = json.loads((quickstart.folder / "gates.json").read_text(encoding="utf-8"))
     assert quickstart.blocked is gates["blocked"] is True
-    assert quickstart.verdict in quickstart.markdown.read_text(encoding="utf-8")
+    assert quickstart.verdict in (quickstart.folder / "report.md").read_text(encoding="utf-8")
 
 
 def test_same_scenario_twice_gives_the_same_bytes(quickstart, out):
@@ -126,7 +126,7 @@ def test_no_file_holds_a_key_or_a_machine_path(quickstart, keyed):
 
 
 def test_executed_notebook_has_no_error_and_no_time(quickstart):
-    notebook = nbformat.read(quickstart.notebook, as_version=4)
+    notebook = nbformat.read(quickstart.folder / "report.ipynb", as_version=4)
     assert set(notebook.metadata.papermill) == {"parameters"}
     for cell in notebook.cells:
         assert not {"papermill", "execution"} & set(cell.metadata)
@@ -134,7 +134,7 @@ def test_executed_notebook_has_no_error_and_no_time(quickstart):
 
 
 def test_parameters_lead_from_the_run_folder_to_the_scenario(quickstart):
-    parameters = nbformat.read(quickstart.notebook, as_version=4).metadata.papermill.parameters
+    parameters = nbformat.read(quickstart.folder / "report.ipynb", as_version=4).metadata.papermill.parameters
     assert (quickstart.folder / parameters.scenario).resolve() == SCENARIOS / "quickstart.yaml"
     assert parameters.out == "."
 
@@ -227,7 +227,7 @@ def test_results_files_need_no_scenario(tmp_path, monkeypatch):
     assert result.folder.parent.name.startswith("traces")
     record = json.loads((result.folder / "run.json").read_text(encoding="utf-8"))
     assert [one["role"] for one in record["inputs"]] == ["gold", "traces"]
-    notebook = nbformat.read(result.notebook, as_version=4).metadata.papermill.parameters
+    notebook = nbformat.read(result.folder / "report.ipynb", as_version=4).metadata.papermill.parameters
     assert (result.folder / notebook.overrides.gold).resolve() == ROOT / "data" / "quickstart" / "gold.json"
 
 
@@ -297,7 +297,7 @@ def test_warnings_of_the_kernel_are_handed_on_without_their_place(small):
     small.write_text("scores: scores.csv\ngates:\n  - {name: G, metric: faithfullness_, op: '>=', at: 0.5}\n")
     result = report(small, out=small.parent / "reports")
     assert any("finds no metric 'faithfullness_'" in text for text in result.warnings)
-    assert str(ROOT) not in result.notebook.read_text(encoding="utf-8")
+    assert str(ROOT) not in (result.folder / "report.ipynb").read_text(encoding="utf-8")
 
 
 def test_notebook_that_shows_nothing_makes_no_page(small, monkeypatch, tmp_path):
@@ -373,8 +373,8 @@ def test_a_batch_goes_on_after_a_failure_and_its_index_compares_the_runs(tmp_pat
     assert "gone.csv" in found[paths[1]].error
     for path in (paths[0], paths[2]):
         alone = report(path, out=tmp_path / "alone")
-        text = found[path].result.markdown.read_text(encoding="utf-8")
-        assert text == alone.markdown.read_text(encoding="utf-8")
+        text = (found[path].result.folder / "report.md").read_text(encoding="utf-8")
+        assert text == (alone.folder / "report.md").read_text(encoding="utf-8")
     written = index([found[path] for path in paths], out)
     links = Links()
     links.feed(written.read_text(encoding="utf-8"))
@@ -387,11 +387,6 @@ def test_a_batch_goes_on_after_a_failure_and_its_index_compares_the_runs(tmp_pat
     assert ["good" in table[0], "gone.csv" in table[1], "弱" in table[2]] == [True] * 3
     means = rn.assess(tmp_path / "good.csv").means.set_index("metric").loc["weighted_score"]
     assert f"{means['value']:.3f} \\[{means['low']:.3f}, {means['high']:.3f}\\] (n = 24, 6 clusters)" in table[0]
-
-
-def test_a_batch_of_no_kernels_is_refused(tmp_path):
-    with pytest.raises(RagnbError, match="jobs=0"):
-        next(reports([tmp_path / "a.yaml", tmp_path / "b.yaml"], jobs=0))
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])

@@ -28,9 +28,9 @@ def unscored(frame: Any, reduced: Moments, outcomes: pd.DataFrame | None) -> int
 def spread(frame: Any, metrics: list[Metric], means: pd.DataFrame) -> pd.DataFrame:
     """Return how many rows score in each tenth, and how many have no score, by system where means are."""
     bounded = [metric for metric in metrics if metric.bounded and metric.role == "quality"]
-    by = [name for name in ("system",) if name in means]
-    table = histogram(frame, metrics=bounded, by=by[0] if by else None)
-    return table.merge(means[[*by, "metric", "n_missing", "n_failed", "n_not_applicable"]], on=[*by, "metric"])
+    keys = [name for name in ("system", "metric") if name in means]
+    table = histogram(frame, metrics=bounded, by="system" if "system" in means else None)
+    return table.merge(means[[*keys, "n_missing", "n_failed", "n_not_applicable"]], on=keys)
 
 
 def by_document(
@@ -49,7 +49,7 @@ def by_document(
 def by_slice(frame: Any, metrics: list[Metric], scenario: Scenario, finish: dict[str, Any]) -> pd.DataFrame | None:
     """Return the means by the groups of each slice; those nobody asked for only where they are few."""
     have = column_names(frame)
-    few = [c for c in _SLICES if c in have and 1 < streams.distinct(frame, c) <= _FEW_GROUPS]
+    few = [c for c in _SLICES if c in have and 1 < len(streams.distinct_values(frame, c)) <= _FEW_GROUPS]
     tables = []
     for column in few if scenario.slices is None else scenario.slices:
         by = moments(frame, metrics=metrics, by=column, doc=scenario.doc, cluster=scenario.cluster).means(**finish)

@@ -108,40 +108,29 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     asked = gates_of(scenario, metrics, inputs)
     parts = {name: _part(scenario, inputs, streams.of_system(frame, name), metrics) for name in names}
     docs = set().union(*(part.pop("docs") for part in parts.values()))
-    found = {
-        key: _stacked({name: part[key] for name, part in parts.items()}) for key in next(iter(parts.values()))
-    }
-    means = found["means"]
-    gates = check_gates(means, gates=asked, no_data=scenario.no_data)
-    allow = scenario.damaged.allow
-    input_gates = completeness(
-        means, lines=inputs.lines, coverage=inputs.coverage, allow=allow, no_data=scenario.no_data
-    )
-    gates = _decided_by(scenario.candidate, pd.concat([gates, input_gates], ignore_index=True))
+    unscored = sum(part.pop("unscored") for part in parts.values())
+    found = {key: _stacked({name: parts[name][key] for name in names}) for key in parts[names[0]]}
+    means, no_data = found["means"], scenario.no_data
+    gates = check_gates(means, gates=asked, no_data=no_data)
+    limits: dict[str, Any] = {"allow": scenario.damaged.allow, "no_data": no_data}
+    of_input = completeness(means, lines=inputs.lines, coverage=inputs.coverage, **limits)
+    gates = _decided_by(scenario.candidate, pd.concat([gates, of_input], ignore_index=True))
     shared = overlap(frame, metrics, scenario, names)
     card = judge.calibrated(scenario, inputs.ratings)
-    notes = words.notes(scenario, inputs, found, gates, metrics, card, shared, docs)
-    diagnoses = found["diagnoses"]
     settings = scenario.replace(**_settings(scenario, metrics, docs))
     weighed = streams.weighed(frame, settings, metrics, total=not means["reason"].any())
-    several = len(names) > 1
     return Assessment(
+        **found,
         scenario=scenario,
-        scores=weighed if inputs.stream is None else streams.worst_rows(weighed, diagnoses),
+        scores=weighed if inputs.stream is None else streams.worst_rows(weighed, found["diagnoses"]),
         rows=inputs.rows,
-        unscored=sum(part["unscored"] for part in parts.values()),
+        unscored=unscored,
         spread=breakdowns.spread(frame, metrics, means),
-        means=means,
-        systems=means if several else None,
+        systems=means if len(names) > 1 else None,
         common=None if shared is None else shared.means,
         common_questions=0 if shared is None else shared.common,
-        documents=found["documents"],
-        slices=found["slices"],
-        diagnoses=diagnoses,
-        modes=found["modes"],
-        outcomes=found["outcomes"],
         gates=gates,
-        notes=notes,
+        notes=words.notes(scenario, inputs, means, gates, metrics, card, shared, docs),
         ledger=words.ledger(inputs, means, scenario.lang),
         verdict=words.verdict(scenario, means, gates),
         inputs=inputs.files,
@@ -188,27 +177,22 @@ def _stacked(parts: Mapping[Any, Any]) -> Any:
     """Return the frames of several systems as one, with the column ``system``; that of a single one as it is."""
     if len(parts) == 1:
         return next(iter(parts.values()))
-    named = [
-        frame.assign(system=pd.Series(name, index=frame.index, dtype=object))
-        for name, frame in parts.items()
-        if isinstance(frame, pd.DataFrame)
-    ]
+    named = {name: frame for name, frame in parts.items() if frame is not None}
     if not named:
         return None
-    whole = pd.concat(named, ignore_index=True)
-    return whole[["system", *(column for column in whole if column != "system")]]
+    whole = pd.concat(named.values(), ignore_index=True)
+    names = pd.Index([*named], dtype=object).repeat([len(frame) for frame in named.values()])
+    whole.insert(0, "system", names)
+    return whole
 
 
 def _check_candidate(scenario: Scenario, names: list[Any], frame: Any) -> None:
     wanted = scenario.candidate
-    if wanted is None or wanted in names:
-        return
-    if names == [None]:
+    if wanted is not None and names == [None]:
         names = streams.distinct_values(frame, "system") if "system" in column_names(frame) else []
-        if wanted in names:
-            return
-    step = "" if names else "The rows name no system; leave candidate: out, or add a column 'system'."
-    raise unknown("candidate", wanted, [str(name) for name in names], step)
+    if wanted is not None and wanted not in names:
+        step = "" if names else "The rows name no system; leave candidate: out, or add a column 'system'."
+        raise unknown("candidate", wanted, [str(name) for name in names], step)
 
 
 def _decided_by(candidate: str | None, gates: pd.DataFrame) -> pd.DataFrame:

@@ -30,11 +30,10 @@ def verdict_tone(w: Writer) -> str:
     """Bad where a gate blocks, watch where one is undecided, good where all hold; without gates the total's."""
     if w.sheet.blocked:
         return "bad"
-    gates = w.gates[w.gates["reason"] == ""]
-    if not len(gates):
+    seen = set(w.gates.loc[w.gates["reason"] == "", "outcome"])
+    if not seen:
         return w.tone(TOTAL, w.rows[TOTAL]["value"]) or "none"
-    seen = set(gates["outcome"]) - {"no_data"}
-    return "none" if not seen else "good" if seen == {"pass"} else "watch"
+    return "none" if seen == {"no_data"} else "good" if seen <= {"pass", "no_data"} else "watch"
 
 
 def cards(w: Writer) -> Safe:
@@ -55,15 +54,10 @@ def _overall(w: Writer) -> Safe:
 
 def _mean_card(w: Writer, label: str, metric: str, note: str = "") -> Safe:
     row = w.rows[metric]
-    tone = w.tone(metric, row["value"])
-    said = [f"{w.ends(metric, row)} · {w.counted(row)}", *([Safe("<br>"), note] if note else [])]
-    return markup.card(
-        label,
-        w.value(metric, row["value"]),
-        mark=markup.badge(tone, lang=w.lang) if tone else "",
-        picture=w.drawn(metric, row, width=_CARD),
-        note=join(said),
-    )
+    tone, picture = w.tone(metric, row["value"]), w.drawn(metric, row, width=_CARD)
+    said = join([f"{w.ends(metric, row)} · {w.counted(row)}", *([Safe("<br>"), note] if note else [])])
+    mark = markup.badge(tone, lang=w.lang) if tone else ""
+    return markup.card(label, w.value(metric, row["value"]), mark=mark, picture=picture, note=said)
 
 
 def _gates(w: Writer) -> Safe:
@@ -72,18 +66,16 @@ def _gates(w: Writer) -> Safe:
         return markup.card(label, MISSING, note=w.say("sheet.no_gates"))
     said = w.say("sheet.of", n=int(gates["blocks"].sum()), all=len(gates))
     rows = gates.to_dict("records")
-    marks: list[object] = [
-        element("div", markup.badge(gate_tone(row), one_line(row["gate"], 24)), " ", _what(w, row))
-        for row in rows[:_MOST_BADGES]
-    ]
-    marks += [f"+ {len(rows) - _MOST_BADGES}"] if len(rows) > _MOST_BADGES else []
-    tone = verdict_tone(w)
-    return markup.card(label, said, mark=markup.badge(tone, lang=w.lang), note=join(marks))
+    marks = [_badge(w, row) for row in rows[:_MOST_BADGES]]
+    rest = f"+ {len(rows) - _MOST_BADGES}" if len(rows) > _MOST_BADGES else ""
+    mark = markup.badge(verdict_tone(w), lang=w.lang)
+    return markup.card(label, said, mark=mark, note=join([*marks, rest]))
 
 
-def _what(w: Writer, gate: Row) -> str:
+def _badge(w: Writer, gate: Row) -> Safe:
     what = "" if gate["gate"] == gate["metric"] else w.name(gate["metric"])
-    return what if gate["system"] is None else f"{what} ({one_line(gate['system'], 24)})".strip()
+    what = what if gate["system"] is None else f"{what} ({one_line(gate['system'], 24)})".strip()
+    return element("div", markup.badge(gate_tone(gate), one_line(gate["gate"], 24)), " ", what)
 
 
 def _weakest(w: Writer) -> Safe:
@@ -108,10 +100,8 @@ def _share(w: Writer, metric: str) -> float | None:
 
 def _unscored(w: Writer) -> Safe:
     cells = {k: sum(int(w.rows[m][f"n_{k}"]) for m in w.quality) for k in ("failed", "missing", "not_applicable")}
-    if w.quality:
-        note = w.say("sheet.cells", **{k: markup.count(n) for k, n in cells.items()})
-    else:
-        note = w.say("sheet.without_label")
+    said = w.say("sheet.cells", **{k: markup.count(n) for k, n in cells.items()})
+    note = said if w.quality else w.say("sheet.without_label")
     many = "many_failed" in set(w.sheet.notes["code"])
     tone = "bad" if many else "watch" if cells["failed"] + cells["missing"] else "good"
     value = w.say("sheet.of", n=markup.count(w.sheet.unscored), all=markup.count(w.sheet.rows))
@@ -120,9 +110,8 @@ def _unscored(w: Writer) -> Safe:
 
 def notes(w: Writer) -> Safe:
     """What a reader must know before believing the numbers; nothing where there is nothing to say."""
-    small = {about: join([" ", element("span", about, class_="rg-why")]) for _, about in _notes(w) if about}
-    items = [join([text, small.get(about, "")]) for text, about in _notes(w)]
-    return w.section("notes", bullets(items)) if items else Safe("")
+    small = [(text, [" ", element("span", about, class_="rg-why")] if about else []) for text, about in _notes(w)]
+    return w.section("notes", bullets(join([text, *more]) for text, more in small) if small else "")
 
 
 def said(w: Writer) -> list[str]:

@@ -85,8 +85,7 @@ class Inputs:
             self.files.append({"role": role, **{k: origin.get(k) for k in ("path", "sha256", "rows")}})
             self.files[-1]["path"] = str(self.files[-1]["path"]).replace("\\", "/").rsplit("/", 1)[-1]
         if origin.get("lines") is not None:
-            counts = {key: int(origin[key]) for key in ("lines", "damaged")}
-            self.lines.append({"role": role, **counts})
+            self.lines.append({"role": role, **{key: int(origin[key]) for key in ("lines", "damaged")}})
         self.lossy += [{"role": role, **row} for row in lossy]
         self.steps.append((f"read_{role}", rows))
 
@@ -95,12 +94,11 @@ def gather(scenario: Scenario, source: Any = None) -> Inputs:
     """Read what a scenario names, or take the frame `source` in the place of its file."""
     inputs = Inputs()
     picks = SharedPicks(scenario.columns)
-    options: dict[str, Any] = {"columns": picks or None, "encoding": _encoding(scenario)}
-    traces: Any = scenario.traces
-    scores: Any = scenario.scores
-    if source is not None:
-        traces, scores = (source, None) if scenario.gold is not None else (None, source)
-    frames = []
+    encoding = None if scenario.encoding == "utf-8" else scenario.encoding
+    options: dict[str, Any] = {"columns": picks or None, "encoding": encoding}
+    named = (scenario.traces, scenario.scores)
+    traces, scores = named if source is None else (source, None) if scenario.gold is not None else (None, source)
+    frames: list[Any] = []
     if scores is not None:
         frames.append(_scores(inputs, scenario, scores, options))
         have = column_names(frames[0])
@@ -116,7 +114,7 @@ def gather(scenario: Scenario, source: Any = None) -> Inputs:
     if not frames:
         frames = [_only_cases(inputs, scenario, options)]
     if scenario.ratings is not None:
-        inputs.ratings = inputs.read("ratings", read_ratings, scenario.ratings, encoding=options["encoding"])
+        inputs.ratings = inputs.read("ratings", read_ratings, scenario.ratings, encoding=encoding)
     picks.need_all()
     inputs.frame = frames[0] if len(frames) == 1 else _joined(frames[0], frames[1])
     if inputs.stream is None:
@@ -137,10 +135,6 @@ def _scores(inputs: Inputs, scenario: Scenario, scores: Any, options: Mapping[st
     rows, inputs.rows = streams.kept(stream.frame, scenario.where, "scores")
     inputs.steps.append(("kept_scores", inputs.rows))
     return rows
-
-
-def _encoding(scenario: Scenario) -> str | None:
-    return None if scenario.encoding == "utf-8" else scenario.encoding
 
 
 def _only_cases(inputs: Inputs, scenario: Scenario, options: dict[str, Any]) -> pd.DataFrame:
@@ -216,6 +210,11 @@ def _fits(frame: pd.DataFrame, where: Mapping[str, Any]) -> npt.NDArray[np.bool_
     return keep
 
 
+def not_in(frame: pd.DataFrame, other: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Return the rows of another frame whose keys this one does not hold."""
+    return other[~pd.MultiIndex.from_frame(other[keys]).isin(pd.MultiIndex.from_frame(frame[keys]))]
+
+
 def _joined(scores: Any, traces: Any) -> pd.DataFrame:
     """One row a sample: the scores' columns first, gaps filled from the traces, then what only traces have."""
     if not (isinstance(scores, pd.DataFrame) and isinstance(traces, pd.DataFrame)):
@@ -232,7 +231,5 @@ def _joined(scores: Any, traces: Any) -> pd.DataFrame:
             )
     shared = [c for c in traces.columns if c in scores.columns and c not in keys]
     left = scores.merge(traces.drop(columns=shared), on=keys, how="left", validate="1:1")
-    known = pd.MultiIndex.from_frame(scores[keys])
-    rest = traces[~pd.MultiIndex.from_frame(traces[keys]).isin(known)]
-    whole = pd.concat([left, rest], ignore_index=True) if len(rest) else left
-    return whole
+    rest = not_in(scores, traces, keys)
+    return pd.concat([left, rest], ignore_index=True) if len(rest) else left

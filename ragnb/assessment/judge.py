@@ -31,9 +31,8 @@ def calibrated(scenario: Scenario, ratings: pd.DataFrame | None) -> CalibrationC
             f"ratings: {scenario.ratings} holds no scores of a judge (columns: {listing(ratings.columns)}); "
             "join them first, and name what ragnb.read_ratings(…, judged=…) gives"
         )
-    named = scenario.declared
     names: list[str] = ratings["dimension"].unique().tolist() if "dimension" in ratings else []
-    known = [named.get(name) or METRICS.get(name) for name in names]
+    known = [scenario.declared.get(name) or METRICS.get(name) for name in names]
     ranges = {(metric.low, metric.high) if metric else None for metric in known}
     scale = ranges.pop() if len(ranges) == 1 else None
     cluster = scenario.cluster if scenario.cluster in ratings else "cluster"
@@ -48,11 +47,8 @@ def markdown(w: Writer) -> list[str]:
     parts = ["\n\n".join(markup.md_cell(line) for line in card.reasons)]
     for key, frame, columns in tables(card):
         if key in _FIRST and len(frame):
-            title = load(card.lang)(f"calibration.title.{key}")
-            parts += [
-                f"### {markup.md_cell(title)}",
-                markup.markdown_table(frame, columns=columns, lang=card.lang),
-            ]
+            title = markup.md_cell(load(card.lang)(f"calibration.title.{key}"))
+            parts.append(f"### {title}\n\n{markup.markdown_table(frame, columns=columns)}")
     return [*parts, w.say("sheet.judge_rest")]
 
 
@@ -64,7 +60,7 @@ def judge(w: Writer) -> Safe:
     rows = card.verdicts.to_dict("records")
     reasons = [markup.details(f"{row_name(row)}: {row['verdict']}", row_reasons(row)) for row in rows]
     rest = paragraph(w.say("sheet.judge_rest"), "rg-note")
-    bands = _table(card, "bands")
+    bands = _tables(card, "bands")
     if len(rows) > 1:
         bands = markup.details(w.say("calibration.title.bands"), bands)
     return w.section("judge", card_verdict(card), *(reasons if len(rows) > 1 else []), bands, rest)
@@ -75,7 +71,7 @@ def card_verdict(card: CalibrationCard) -> Safe:
     first, *rest = card.reasons
     sides = [part for side in card.sides for part in (" ", markup.badge("watch", side))]
     said = [lead(TONES[card.verdict], first, *sides), *map(paragraph, rest)]
-    return join([*said, _table(card, "verdicts")])
+    return join([*said, _tables(card, "verdicts")])
 
 
 def row_reasons(row: Mapping[Any, Any]) -> Safe:
@@ -92,15 +88,12 @@ def row_name(row: Mapping[Any, Any]) -> str:
 def card_numbers(card: CalibrationCard) -> Safe:
     """Return every table of the card below its verdicts, its notes, and what made it."""
     say = load(card.lang)
-    parts: list[object] = [_table(card, key) for key, _, _ in tables(card) if key != "verdicts"]
+    parts = [titled(card, *table) for table in tables(card) if table[0] != "verdicts" and len(table[1])]
     if len(card.notes):
         parts += [element("h3", say("calibration.title.notes")), bullets(card.notes["text"])]
     made = bullets(f"{label}: {value}" for label, value in footer(card))
     return join([*parts, element("h3", say("calibration.title.footer")), made])
 
 
-def _table(card: CalibrationCard, wanted: str) -> Safe:
-    for key, frame, columns in tables(card):
-        if key == wanted and len(frame):
-            return titled(card, key, frame, columns)
-    return Safe("")
+def _tables(card: CalibrationCard, wanted: str) -> Safe:
+    return join(titled(card, *table) for table in tables(card) if table[0] == wanted and len(table[1]))

@@ -14,19 +14,11 @@ from ragnb.markup import Column, Safe, element, join
 def made(w: Writer) -> Safe:
     """The settings and weights that were used, the files that were read, and where the rows went."""
     weights = [(f"{what}_weights", weight_rows(w, what)) for what in ("metric", "doc")]
-    rows = [
-        *settings(w),
-        *((key, "\n".join(f"{name}: {weight}" for name, weight in pairs)) for key, pairs in weights if pairs),
-    ]
-    frame = pd.DataFrame(rows, columns=["setting", "used"], dtype=object)
-    columns = {"setting": Column(w.say("column.setting")), "used": Column(w.say("column.used"))}
-    return w.section(
-        "made",
-        w.table(frame, columns),
-        _inputs(w),
-        _ledger(w),
-        paragraph(w.say("sheet.made_rest"), "rg-note"),
-    )
+    said = [(key, "\n".join(f"{name}: {weight}" for name, weight in pairs)) for key, pairs in weights if pairs]
+    frame = pd.DataFrame([*settings(w), *said], columns=["setting", "used"], dtype=object)
+    ledger = w.table(w.sheet.ledger, "step rows:count", w.say("sheet.ledger"))
+    rest = paragraph(w.say("sheet.made_rest"), "rg-note")
+    return w.section("made", w.table(frame, "setting used"), _inputs(w), ledger, rest)
 
 
 def settings(w: Writer) -> list[tuple[str, str]]:
@@ -36,16 +28,12 @@ def settings(w: Writer) -> list[tuple[str, str]]:
     rows += [("cluster", s.cluster or ""), ("where", ", ".join(f"{k} = {v}" for k, v in s.where.items()))]
     if (r := s.rubric) is not None:
         rows.append(("rubric", f"{r.low:g}–{r.high:g}, {r.passing.metric} ≥ {r.passing.threshold:g}"))
-    rows += [("orient", _yes(w, s.orient)), ("rescale", _yes(w, s.rescale)), ("no_data", s.no_data)]
+    yes = {True: w.say("column.yes"), False: w.say("column.no")}
+    rows += [("orient", yes[s.orient]), ("rescale", yes[s.rescale]), ("no_data", s.no_data)]
     if w.sheet.outcomes is not None:
-        rows += [("refusal", " | ".join(s.refusal)), ("patterns", " | ".join(s.patterns))]
-        rows += [("partial", " | ".join(s.partial))]
-        rows += [("split", s.split), ("containment", s.containment), ("join", s.join)]
+        rows += [(key, " | ".join(getattr(s, key))) for key in ("refusal", "patterns", "partial")]
+        rows += [(key, getattr(s, key)) for key in ("split", "containment", "join")]
     return [(name, value) for name, value in rows if value]
-
-
-def _yes(w: Writer, value: bool) -> str:
-    return w.say("column.yes" if value else "column.no")
 
 
 def weight_rows(w: Writer, what: str) -> list[tuple[str, str]]:
@@ -58,12 +46,7 @@ def weight_rows(w: Writer, what: str) -> list[tuple[str, str]]:
 def _inputs(w: Writer) -> Safe:
     if not w.sheet.inputs:
         return Safe("")
-    columns = {
-        "role": Column(w.say("column.role")),
-        "path": Column(w.say("column.file")),
-        "rows": Column(w.say("column.rows"), "count"),
-        "sha256": Column("SHA-256"),
-    }
+    columns = w.columns("role path=file rows:count") | {"sha256": Column("SHA-256")}
     rows = [
         one | {"role": w.say(f"role.{one['role']}"), "sha256": element("code", f"{hash_[:16]}…", title=hash_)}
         for one in w.sheet.inputs
@@ -72,16 +55,10 @@ def _inputs(w: Writer) -> Safe:
     return w.table(rows, columns, w.say("sheet.inputs"))
 
 
-def _ledger(w: Writer) -> Safe:
-    columns = {"step": Column(w.say("column.step")), "rows": Column(w.say("column.rows"), "count")}
-    return w.table(w.sheet.ledger, columns, w.say("sheet.ledger"))
-
-
 def glossary(w: Writer) -> Safe:
     """One sentence for each word that a reader may not know, and for each metric of this run."""
     known: dict[str, Any] = texts.entry(w.lang, "glossary")
-    unit = w.unit
-    skipped = {"documents", "clusters", "questions"} - {f"{unit}s"}
+    skipped = {"documents", "clusters", "questions"} - {f"{w.unit}s"}
     said = [key for key, text in known.items() if isinstance(text, str) and key not in skipped]
     rows = [
         _term(w.say(f"column.{key}", level=w.level), key, w.say(f"glossary.{key}", level=w.level)) for key in said

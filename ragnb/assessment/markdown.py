@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
@@ -12,10 +13,8 @@ from ragnb import markup
 from ragnb.assessment import front, judge, made, mending, tables
 from ragnb.assessment.parts import TOTAL, Row, Writer
 from ragnb.assessment.questions import facts_said
+from ragnb.assessment.result import Assessment
 from ragnb.markup import Column, Safe, markdown_table, md_cell, one_line
-
-if TYPE_CHECKING:
-    from ragnb.assessment.result import Assessment
 
 _DIGITS, _MOST_ROWS = 4, 1000
 
@@ -85,46 +84,32 @@ def _mean(w: Writer, name: str) -> str:
 
 
 def _gates(w: Writer) -> str:
-    rows = [
-        {
-            "gate": row["gate"],
-            "asks": w.asks(row),
-            "seen": Safe(w.interval(str(row["metric"]), row)),
-            "n": row["n"],
-            "outcome": tables.outcome(w, row),
-            "more": tables.more(w, row),
-        }
-        for row in w.gates.to_dict("records")
-    ]
-    kinds: dict[str, Any] = {"n": "count"}
-    labels = {"seen": "mean"}
-    columns = {
-        key: Column(Safe(w.say(f"column.{labels.get(key, key)}", level=w.level)), kinds.get(key, "text"))
-        for key in ("gate", "asks", "seen", "n", "outcome", "more")
-    }
-    return markdown_table(pd.DataFrame(rows, dtype=object), columns=columns, lang=w.lang) if rows else ""
+    rows = w.gates.to_dict("records")
+    seen = [{"asks": w.asks(row), "seen": Safe(w.interval(str(row["metric"]), row))} for row in rows]
+    said = [{"outcome": tables.outcome(w, row), "more": tables.more(w, row)} for row in rows]
+    whole = [row | one | other for row, one, other in zip(rows, seen, said, strict=True)]
+    return _table(w, whole, "gate asks seen=mean n:count outcome more")
+
+
+def _table(w: Writer, rows: list[dict[Any, Any]], columns: str, **own: Column) -> str:
+    """Return records as a table; the brackets in a header of ours open no link."""
+    ours = {key: replace(column, label=Safe(column.label)) for key, column in w.columns(columns).items()}
+    return markdown_table(pd.DataFrame(rows, dtype=object), columns=own | ours) if rows else ""
 
 
 def _diagnosis(w: Writer, row: Row) -> str:
     severity = w.say(f"severity.{row['severity']}")
     actions = [f"{one['text']} ({one['setting']})" if one["setting"] else one["text"] for one in row["actions"]]
-    worst = [
-        " · ".join([*w.score(row["metric"], one["score"]), *mending.sample_names(one)]) for one in row["worst"]
-    ]
-    lists = [
-        f"{w.say(f'sheet.{key}')}\n\n{_list(items)}"
-        for key, items in (("causes", row["causes"]), ("actions", actions), ("worst", worst))
-        if items
-    ]
+    samples = ([*w.score(row["metric"], one["score"]), *mending.sample_names(one)] for one in row["worst"])
+    lists = _lists(w, causes=row["causes"], actions=actions, worst=[" · ".join(names) for names in samples])
     head = f"### {md_cell(mending.diagnosis_title(w, row))} ({severity})"
     return "\n\n".join([head, _sentence(mending.diagnosis_words(w, row)), *lists])
 
 
 def _outcomes(w: Writer) -> str:
     """One line a label: how many answers, and which share of those with a label."""
-    table = w.sheet.outcomes
-    some = [] if table is None else table[table["n"] > 0].to_dict("records")
-    return _list([f"{r['label']}: {r['n']} ({markup.percent(r['share'])}) · {r['meaning']}" for r in some])
+    rows = [] if w.sheet.outcomes is None else w.sheet.outcomes.query("n > 0").to_dict("records")
+    return _list([f"{r['label']}: {r['n']} ({markup.percent(r['share'])}) · {r['meaning']}" for r in rows])
 
 
 def _slices(w: Writer) -> Iterator[str]:
@@ -138,12 +123,9 @@ def _groups(w: Writer, table: pd.DataFrame | None, head: str) -> Iterator[str]:
         return
     table = table.rename(columns={"system": "group"}).fillna({"group": markup.MISSING})
     groups = table["group"].unique()
-    some = table[table["group"].isin(groups[: tables.MOST_GROUPS]) & table["value"].notna()]
-    seen = [Safe(w.interval(str(row["metric"]), row)) for row in some.to_dict("records")]
-    some = some.assign(metric=some["metric"].map(w.name), seen=pd.Series(seen, some.index, dtype=object))
-    columns = {"group": Column(head), "metric": Column(w.say("column.metric"))}
-    columns |= {"seen": Column(Safe(w.term("mean"))), "n": Column(w.term("n"), "count")}
-    yield markdown_table(some, columns=columns, lang=w.lang) if seen else ""
+    some = table[table["group"].isin(groups[: tables.MOST_GROUPS]) & table["value"].notna()].to_dict("records")
+    rows = [row | {"metric": w.name(m), "seen": Safe(w.interval(m, row))} for row in some for m in [row["metric"]]]
+    yield _table(w, rows, "metric seen=mean n:count", group=Column(head))
     yield tables.rest(w, "slice_rest", len(groups) - tables.MOST_GROUPS)
 
 
@@ -152,18 +134,11 @@ def _questions(w: Writer) -> str:
     scores = w.sheet.scores
     if "label" not in scores:
         return ""
-    frame = facts_said(w, scores.head(_MOST_ROWS))
-    rows = [
-        {
-            "sample_id": row.get("sample_id"),
-            **({"system": row["system"]} if w.sheet.systems is not None else {}),
-            "question": one_line(row["question"], 80) if isinstance(row.get("question"), str) else None,
-            **{key: row[key] for key in ("answered", "hit", "refused", "label")},
-        }
-        for row in frame.to_dict("records")
-    ]
-    columns = {key: Column(w.say(f"column.{key}")) for key in rows[0]} if rows else {}
-    table = markdown_table(pd.DataFrame(rows, dtype=object), columns=columns, lang=w.lang) if rows else ""
+    keys = f"sample_id {'' if w.sheet.systems is None else 'system'} question answered hit refused label"
+    frame = facts_said(w, scores.head(_MOST_ROWS)).reindex(columns=keys.split())
+    frame["question"] = frame["question"].map(lambda text: one_line(text, 80), na_action="ignore")
+    rows = frame.to_dict("records")
+    table = _table(w, rows, keys)
     if w.sheet.rows <= _MOST_ROWS:
         return table
     key = "questions_streamed" if w.sheet.streamed else "questions_first"
@@ -172,13 +147,15 @@ def _questions(w: Writer) -> str:
 
 
 def _made(w: Writer) -> list[str]:
-    pairs = [f"{name}: {value}" for name, value in made.settings(w)]
-    documents = [f"{name}: {weight}" for name, weight in made.weight_rows(w, "doc")]
+    pairs, documents = ([f"{k}: {v}" for k, v in some] for some in (made.settings(w), made.weight_rows(w, "doc")))
     files = [
-        f"{role}: {one['path']}, n = {markup.count(one['rows'])}, sha256 {one['sha256']}"
+        f"{w.say(key)}: {one['path']}, n = {markup.count(one['rows'])}, sha256 {one['sha256']}"
         for one in w.sheet.inputs
-        for role in [w.say(f"role.{one['role']}")]
+        for key in [f"role.{one['role']}"]
     ]
     steps = [f"{row['step']}: {markup.count(row['rows'])}" for row in w.sheet.ledger.to_dict("records")]
-    said = (("document_weights", documents), ("inputs", files), ("ledger", steps))
-    return [_list(pairs), *(f"{w.say(f'sheet.{key}')}\n\n{_list(items)}" for key, items in said if items)]
+    return [_list(pairs), *_lists(w, document_weights=documents, inputs=files, ledger=steps)]
+
+
+def _lists(w: Writer, **lists: list[str]) -> list[str]:
+    return [f"{w.say(f'sheet.{key}')}\n\n{_list(items)}" for key, items in lists.items() if items]

@@ -10,17 +10,11 @@ import pandas as pd
 from ragnb import markup
 from ragnb.assessment.parts import Row, Writer, paragraph, shown
 from ragnb.diagnostics import RULES
-from ragnb.markup import Column, Safe, bullets, element, join, one_line
+from ragnb.markup import Safe, bullets, element, join, one_line
 from ragnb.markup.cells import is_missing
 
 _MOST_TEXT = 2000
-_LABEL_TONES = {
-    "OK": "good",
-    "REFUSAL_OK": "good",
-    "ANS_NO_HIT": "watch",
-    "OVER_REFUSAL": "watch",
-    "HALLUCINATION": "bad",
-}
+_LABEL_TONES = {"HALLUCINATION": "bad", "OVER_REFUSAL": "watch", "ANS_NO_HIT": "watch"}  # the others are good
 
 
 def diagnoses(w: Writer) -> Safe:
@@ -39,11 +33,10 @@ def by_cost(w: Writer) -> Sequence[Row]:
 
 def diagnosis_title(w: Writer, row: Row) -> str:
     """Say the finding in a few words."""
-    key = "high" if w.better[row["metric"]] == "lower" else "low"
-    rule = next((rule for rule in RULES if rule.name == row["rule"]), None)
-    if rule is not None and rule.also is not None:
-        return w.say("sheet.low_although", metric=row["metric"], other=rule.also.metric)
-    return w.say(f"sheet.{key}", metric=row["metric"])
+    also = next(rule.also for rule in RULES if rule.name == row["rule"])
+    if also is not None:
+        return w.say("sheet.low_although", metric=row["metric"], other=also.metric)
+    return w.say("sheet.high" if w.better[row["metric"]] == "lower" else "sheet.low", metric=row["metric"])
 
 
 def diagnosis_words(w: Writer, row: Row) -> str:
@@ -62,40 +55,28 @@ def _diagnosis(w: Writer, row: Row) -> Safe:
     tone = "bad" if row["severity"] == "critical" else "watch"
     mark = markup.badge(tone, w.say(f"severity.{row['severity']}"))
     head = join([diagnosis_title(w, row), " ", mark])
-    two = [_list(w, "causes", row["causes"]), _list(w, "actions", [_action(one) for one in row["actions"]])]
+    codes = [[" ", element("code", one["setting"])] if one["setting"] else [] for one in row["actions"]]
+    actions = [join([one["text"], *code]) for one, code in zip(row["actions"], codes, strict=True)]
+    two = [
+        element("div", element("h4", w.say(f"sheet.{key}")), bullets(items))
+        for key, items in (("causes", row["causes"]), ("actions", actions))
+    ]
+    heading = w.heading(head, level=3, anchor=f"diagnosis-{row['rule']}")
+    picture, said = w.drawn(row["metric"], row, width=480), paragraph(diagnosis_words(w, row))
     worst = [_sample(w, row["metric"], one) for one in row["worst"]]
-    return join(
-        [
-            w.heading(head, level=3, anchor=f"diagnosis-{row['rule']}"),
-            paragraph(diagnosis_words(w, row)),
-            w.drawn(row["metric"], row, width=480),
-            markup.cards(two),
-            join([element("h4", w.say("sheet.worst")), *worst]) if worst else "",
-        ]
-    )
-
-
-def _list(w: Writer, key: str, items: list[Any]) -> Safe:
-    return element("div", element("h4", w.say(f"sheet.{key}")), bullets(items))
-
-
-def _action(action: Row) -> Safe:
-    setting = action["setting"]
-    return join([action["text"], *([" ", element("code", setting)] if setting else [])])
+    samples = [element("h4", w.say("sheet.worst")), *worst] if worst else []
+    return join([heading, said, picture, markup.cards(two), *samples])
 
 
 def _sample(w: Writer, metric: str, sample: Row) -> Safe:
     """One bad sample, which unfolds to all that tells why."""
-    contexts = _contexts(w.sheet.scores, sample)
     parts = [(key, sample.get(key)) for key in ("question", "answer")]
-    parts += [("retrieved_contexts", item) for item in contexts] or []
-    parts += [("ground_truth_answer", sample.get("ground_truth_answer"))]
+    parts += [("retrieved_contexts", item) for item in _contexts(w.sheet.scores, sample)]
+    parts.append(("ground_truth_answer", sample.get("ground_truth_answer")))
     rows = [(w.say(f"column.{key}"), shown(value, _MOST_TEXT)) for key, value in parts if _told(value)]
     bold = [element("strong", score) for score in w.score(metric, sample["score"])]
     head = join([*bold, *sample_names(sample)], " · ")
-    frame = pd.DataFrame(rows, columns=["part", "text"], dtype=object)
-    columns = {"part": Column(w.say("column.part")), "text": Column(w.say("column.text"))}
-    return markup.details(head, w.table(frame, columns))
+    return markup.details(head, w.table([{"part": part, "text": text} for part, text in rows], "part text"))
 
 
 def sample_names(sample: Row) -> list[str]:
@@ -126,27 +107,16 @@ def _modes(w: Writer) -> Safe:
     some = modes[modes["n"] > 0]
     if not len(some) or not any(name in w.rules for name in w.quality):
         return Safe("")
-    names = [w.say(f"mode.{mode}") for mode in some["failure_mode"]]
-    if some["failure_mode"].tolist() == ["not_enough_scores"]:
-        return join([w.heading(w.say("sheet.modes"), level=3, anchor="modes"), paragraph(w.say("sheet.no_modes"))])
+    found, head = some["failure_mode"].tolist(), w.say("sheet.modes")
+    if found == ["not_enough_scores"]:
+        return join([w.heading(head, level=3, anchor="modes"), paragraph(w.say("sheet.no_modes"))])
     costliest = next(iter(modes.loc[modes["costliest"], "failure_mode"]), None)
-    head = w.say("sheet.modes_costliest", mode=w.say(f"mode.{costliest}")) if costliest else w.say("sheet.modes")
+    head = w.say("sheet.modes_costliest", mode=w.say(f"mode.{costliest}")) if costliest else head
     plain = {"fine": "good", "not_enough_scores": "none", costliest: "bad"}
-    tones = [plain.get(mode, "watch") for mode in some["failure_mode"]]
-    frame = some.assign(mode=names)
-    columns = {
-        "mode": Column(w.term("mode")),
-        "n": Column(w.term("n"), "count"),
-        "share": Column(w.term("share"), "percent_interval"),
-        "cost": Column(w.term("cost"), "number"),
-    }
-    return join(
-        [
-            w.heading(head, level=3, anchor="modes"),
-            markup.stacked_svg(names, some["n"].tolist(), label=head, tones=tones),
-            w.table(frame, columns),
-        ]
-    )
+    names, tones = [w.say(f"mode.{mode}") for mode in found], [plain.get(mode, "watch") for mode in found]
+    picture = markup.stacked_svg(names, some["n"].tolist(), label=head, tones=tones)
+    table = w.table(some.assign(mode=names), "mode n:count share:percent_interval cost:number")
+    return join([w.heading(head, level=3, anchor="modes"), picture, table])
 
 
 def outcomes(w: Writer) -> Safe:
@@ -154,18 +124,10 @@ def outcomes(w: Writer) -> Safe:
     table = w.sheet.outcomes
     if table is None or not int(table["n"].sum()):
         return Safe("")
-    tones = [_LABEL_TONES[label] for label in table["label"]]
-    marks = [markup.badge(tone, label) for tone, label in zip(tones, table["label"], strict=True)]
+    some = table[table["n"] > 0]
+    tones = [_LABEL_TONES.get(label, "good") for label in some["label"]]
+    said = w.say("sheet.outcomes")
+    picture = markup.stacked_svg(some["label"].tolist(), some["n"].tolist(), label=said, tones=tones)
+    marks = [markup.badge(_LABEL_TONES.get(label, "good"), label) for label in table["label"]]
     marked = table.assign(label=pd.Series(marks, index=table.index, dtype=object))
-    columns = {
-        "label": Column(w.say("column.label")),
-        "meaning": Column(w.say("column.meaning")),
-        "n": Column(w.term("n"), "count"),
-        "share": Column(w.say("column.share"), "percent"),
-    }
-    some = table["n"] > 0
-    picture = markup.stacked_svg(
-        table.loc[some, "label"].tolist(), table.loc[some, "n"].tolist(), label=w.say("sheet.outcomes"),
-        tones=[tone for tone, there in zip(tones, some, strict=True) if there],
-    )  # fmt: skip
-    return w.section("outcomes", picture, w.table(marked, columns))
+    return w.section("outcomes", picture, w.table(marked, "label meaning n:count share:percent"))

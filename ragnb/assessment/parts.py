@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from ragnb import markup, texts
+from ragnb.assessment.result import Assessment
 from ragnb.diagnostics import RULES
 from ragnb.diagnostics.rules import past
 from ragnb.markup import MISSING, Column, Safe, element, join, one_line
 from ragnb.schema import METRICS, Rule, scale_of
 from ragnb.weights import why_no_total
-
-if TYPE_CHECKING:
-    from ragnb.assessment.result import Assessment
 
 TOTAL = "weighted_score"
 OUTCOME = "correct_outcome"
@@ -46,22 +45,21 @@ class Writer:
         }
         self.scales = {name: scale_of(name, *ends) for name, ends in self.ranges.items()}
         self.better: dict[str, str] = {name: row["better"] for name, row in self.rows.items()}
-        own = sheet.scenario.declared
-        self.metrics = {name: own.get(name) or METRICS.get(name) for name in sheet.means["metric"]}
+        known = {**METRICS, **sheet.scenario.declared}
+        self.metrics = {name: known.get(name) for name in sheet.means["metric"]}
         self.rates = [name for name, row in self.rows.items() if row["role"] == "rate"]
         self.quality = [name for name in self.metrics if name != TOTAL and name not in self.rates]
         self.rules = {rule.metric: rule for rule in RULES if rule.also is None and self._fits(rule)}
         self.total = [TOTAL] if self.quality or not pd.isna(self.rows[TOTAL]["value"]) else []
+        # The metrics of a radar: those of quality, else the rates, whose ranges have ends.
+        self.axes = [name for name in self.quality or self.rates if self.span(name)]
+        self.unit = str(self.rows[TOTAL]["cluster_unit"])  # of the clusters: document, cluster or row
+        self.level = f"{100 * sheet.scenario.level:g} %"
 
     def _fits(self, rule: Rule) -> bool:
         """Bars of a rule mean nothing for a metric of that name on another scale."""
         known, name = METRICS[rule.metric], rule.metric
         return name in self.metrics and (self.scales[name], self.better[name]) == (known.scale, known.better)
-
-    @property
-    def axes(self) -> list[str]:
-        """The metrics of a radar: those of quality, else the rates, whose ranges have ends."""
-        return [name for name in self.quality or self.rates if self.span(name)]
 
     def of_shown(self, text: str) -> str:
         """Return a caption with the name of the one system of several that is shown in detail."""
@@ -72,16 +70,6 @@ class Writer:
         """The gates that are shown: input that came through whole is no news."""
         gates = self.sheet.gates
         return gates[(gates["role"] != "completeness") | ~(gates["value"] >= 1)]
-
-    @property
-    def unit(self) -> str:
-        """What the clusters of the means are: document, cluster or row."""
-        return str(self.rows[TOTAL]["cluster_unit"])
-
-    @property
-    def level(self) -> str:
-        """The level of the intervals, such as ``95 %``."""
-        return f"{100 * self.sheet.scenario.level:g} %"
 
     def name(self, metric: str) -> str:
         """Return what a metric is called here."""
@@ -98,10 +86,9 @@ class Writer:
 
     def interval(self, metric: str, row: Row) -> str:
         """Write ``value [low, high]`` of a row."""
-        percent = metric in (*self.rates, *_SHARES)
         if pd.isna(row["low"]) and metric in _SHARES:
             return self.value(metric, row["value"])
-        return markup.with_interval(row["value"], row["low"], row["high"], percent)
+        return markup.with_interval(row["value"], row["low"], row["high"], metric in (*self.rates, *_SHARES))
 
     def asks(self, gate: Row) -> str:
         """Write what a gate asks, in the metric's own units."""
@@ -118,9 +105,8 @@ class Writer:
         if metric == TOTAL:
             (low, high), bands = self.ranges[TOTAL], self.sheet.scenario.bands
             return [(self.say(f"mark.{k}"), low + (high - low) * getattr(bands, k)) for k in ("watch", "good")]
-        rule = self.rules.get(metric)
-        named = (("warning", rule.warning), ("critical", rule.critical)) if rule else ()
-        return [(self.say(f"severity.{name}"), at) for name, at in named if at is not None]
+        found = ((key, getattr(self.rules.get(metric), key, None)) for key in ("warning", "critical"))
+        return [(self.say(f"severity.{key}"), at) for key, at in found if at is not None]
 
     def tone(self, metric: str, value: Any) -> str:
         """Return good, watch or bad by the bands (the total) or the rule's bars; nothing where there are none."""
@@ -129,35 +115,23 @@ class Writer:
             return ""
         good, bad = (bars[1], bars[0]) if metric == TOTAL else (bars[0], bars[-1])
         better: Any = self.better[metric]
-        if past(value, bad, better):
-            return "bad"
-        return "watch" if past(value, good, better) else "good"
+        return "bad" if past(value, bad, better) else "watch" if past(value, good, better) else "good"
 
     def span(self, metric: str) -> tuple[float, float] | None:
         """Return the whole range of a metric, where it has ends."""
         low, high = self.ranges[metric]
         return (low, high) if abs(low) < float("inf") and abs(high) < float("inf") else None
 
-    def thin(self, metric: str, row: Row, *, bars: list[float] | None = None) -> Safe:
-        """Draw a row's interval for a cell of a table."""
+    def drawn(self, metric: str, row: Row, *, width: int = 0, bars: list[float] | None = None) -> Safe:
+        """Draw a row's interval with its named thresholds; without a width, thin, for a cell of a table."""
         span = self.span(metric)
-        if span is None or pd.isna(row["value"]):
+        if span is None or (not width and pd.isna(row["value"])):
             return Safe("")
-        marks = [at for _, at in self.bars(metric)] if bars is None else bars
-        return markup.thin_svg(
-            row["value"], row["low"], row["high"], span=span, bars=marks,
-            label=self.name(metric), percent=metric in self.rates,
-        )  # fmt: skip
-
-    def drawn(self, metric: str, row: Row, *, width: int) -> Safe:
-        """Draw a row's interval with its named thresholds."""
-        span = self.span(metric)
-        if span is None:
-            return Safe("")
-        return markup.interval_svg(
-            row["value"], row["low"], row["high"], span=span, bars=self.bars(metric),
-            label=self.name(metric), percent=metric in self.rates, width=width,
-        )  # fmt: skip
+        ends = row["value"], row["low"], row["high"]
+        how: dict[str, Any] = {"span": span, "label": self.name(metric), "percent": metric in self.rates}
+        if width:
+            return markup.interval_svg(*ends, bars=self.bars(metric), width=width, **how)
+        return markup.thin_svg(*ends, bars=bars or [at for _, at in self.bars(metric)], **how)
 
     def counted(self, row: Row) -> str:
         """Write the n of a row and the documents it comes from."""
@@ -169,7 +143,7 @@ class Writer:
     def term(self, key: str, label: str | None = None) -> str:
         """Return a column's label; on a page it links to its sentence in the glossary."""
         said = self.say(f"column.{key}", level=self.level) if label is None else label
-        if not self.linked or key not in texts.entry(self.lang, "glossary"):
+        if not self.linked or not isinstance(texts.entry(self.lang, "glossary").get(key), str):
             return said
         return element("a", said, href=f"#term-{key}", title=self.say(f"glossary.{key}", level=self.level))
 
@@ -184,21 +158,22 @@ class Writer:
         inside = join(body)
         return join([self.heading(self.say(f"sheet.{key}"), anchor=key), inside]) if inside else Safe("")
 
-    def table(
-        self, rows: pd.DataFrame | list[dict[str, Any]], columns: Mapping[str, Column], caption: str | None = None
-    ) -> Safe:
+    def columns(self, said: str) -> dict[str, Column]:
+        """Return the columns of a table, said as ``name=label:kind``: the label where it is not the name."""
+        found = re.findall(r"(\w+)=?(\w*):?(\w*)", said)
+        return {name: Column(self.term(label or name), kind or "text") for name, label, kind in found}
+
+    def table(self, rows: Any, columns: Mapping[str, Column] | str, caption: str | None = None) -> Safe:
         """Return a frame or records as a table in the sheet's language."""
-        frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, dtype=object)
-        return markup.html_table(frame, columns=columns, caption=caption, lang=self.lang)
+        shown = self.columns(columns) if isinstance(columns, str) else columns
+        frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=[*shown], dtype=object)
+        return markup.html_table(frame, columns=shown, caption=caption, lang=self.lang)
 
     def why_missing(self, metric: str) -> str:
         """Say why a metric has no mean."""
-        row = self.rows[metric]
         if metric == TOTAL:
-            return why_no_total(self.sheet.means, lang=self.sheet.scenario.lang) or self.say(
-                "sheet.nothing_to_add"
-            )
-        return self.kind_of_gap(row)
+            return why_no_total(self.sheet.means, lang=self.lang) or self.say("sheet.nothing_to_add")
+        return self.kind_of_gap(self.rows[metric])
 
     def kind_of_gap(self, row: Row) -> str:
         """Say which kind of absence most of a row's samples have."""

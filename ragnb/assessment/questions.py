@@ -34,23 +34,16 @@ def questions(w: Writer) -> Safe:
     key = "questions_live" if len(live) == len(scores) else "questions_worst"
     key = "questions_streamed" if w.sheet.streamed else key
     said = w.say(f"sheet.{key}", n=markup.count(len(live)), all=markup.count(w.sheet.rows))
-    plain = _plain(w, live.head(MOST_PLAIN), heads, names, len(scores))
     special = dict.fromkeys((*_TAGS, doc), "tag") | {"question": "long"}
     kinds: dict[str, Any] = {heads[c]: special.get(c, "text") for c in text}
     kinds |= {w.name(name): "number" for name in names}
-    parts = [c for c in _UNFOLDED if c in scores]
-    records = live.to_dict("records")
-    most = min(BYTES_A_ROW, BYTES_OF_ALL // len(records))
-    table = markup.browse(
-        kinds,
-        [[*_texts(row, text, min(160, most // 6)), *_numbers(w, row, names)] for row in records],
-        details=[*(w.say(f"column.{c}") for c in parts), w.say("column.reasons")],
-        unfolded=[
-            [*(_unfolded(row[c], most // _UNFOLDED[c]) for c in parts), _reasons(w, row, names)] for row in records
-        ],
-        plain=plain,
-        lang=w.lang,
-    )
+    records, most = live.to_dict("records"), min(BYTES_A_ROW, BYTES_OF_ALL // len(live))
+    rows = [[*_texts(row, text, min(160, most // 6)), *_numbers(w, row, names)] for row in records]
+    parts = {c: most // share for c, share in _UNFOLDED.items() if c in scores}
+    details = [w.say(f"column.{c}") for c in (*parts, "reasons")]
+    unfolded = [[*(_unfolded(row[c], n) for c, n in parts.items()), _reasons(w, row, names)] for row in records]
+    plain = _plain(w, live.head(MOST_PLAIN), heads, names, len(scores))
+    table = markup.browse(kinds, rows, details=details, unfolded=unfolded, plain=plain, lang=w.lang)
     return w.section("questions", markup.element("p", said, class_="rg-note"), table)
 
 
@@ -74,10 +67,8 @@ def facts_said(w: Writer, scores: pd.DataFrame) -> pd.DataFrame:
 def worst_first(w: Writer) -> pd.DataFrame:
     """Return the rows ordered by weighted score, then by label; those without either come last."""
     scores = w.sheet.scores
-    by_label = {label: place for place, label in enumerate(BAD_FIRST)}
-    label = scores["label"].map(by_label) if "label" in scores else pd.Series(np.nan, index=scores.index)
-    total = scores[TOTAL] if TOTAL in scores else pd.Series(np.nan, index=scores.index)
-    return scores.iloc[np.lexsort((label.fillna(9.0), total.round(DIGITS).fillna(np.inf)))]
+    label = scores.reindex(columns=["label"])["label"].map({name: i for i, name in enumerate(BAD_FIRST)})
+    return scores.iloc[np.lexsort((label.fillna(9.0), scores[TOTAL].round(DIGITS).fillna(np.inf)))]
 
 
 def _plain(w: Writer, shown: pd.DataFrame, heads: dict[str, str], names: list[str], n: int) -> Safe:
@@ -118,9 +109,8 @@ def _unfolded(value: Any, most: int) -> str | None:
 
 def why(w: Writer, name: str, row: Row) -> tuple[str, str]:
     """Return why a cell holds no score, and the word for that kind of absence."""
-    status = row.get(f"{name}__status")
-    word = w.say(f"column.{status}") if status in ("failed", "not_applicable") else w.say("column.missing")
-    reason = row.get(f"{name}__reason")
+    status, reason = (row.get(f"{name}__{what}") for what in ("status", "reason"))
+    word = w.say(f"column.{status if status in ('failed', 'not_applicable') else 'missing'}")
     return (word if is_missing(reason) or not str(reason).strip() else one_line(reason, 80)), word
 
 

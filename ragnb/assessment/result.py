@@ -136,8 +136,7 @@ class Assessment:
             raise unknown("system", name, names)
         own: dict[str, Any] = {}
         for field in ("means", "diagnoses", "modes", "outcomes", "documents", "slices"):
-            frame = getattr(self, field)
-            if frame is not None:
+            if (frame := getattr(self, field)) is not None:
                 own[field] = frame[frame["system"] == name].drop(columns="system").reset_index(drop=True)
         return replace(self, **own)
 

@@ -7,14 +7,12 @@ import platform
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ragnb.assessment.result import Assessment
 from ragnb.files import json_text, write_whole
 from ragnb.gates import gates_json, gates_junit
 from ragnb.readers import to_csv_text
-
-if TYPE_CHECKING:
-    from ragnb.assessment.result import Assessment
 
 _PACKAGES = ("numpy", "pandas", "scipy", "pydantic", "narwhals", "polars", "matplotlib", "papermill")
 
@@ -61,6 +59,6 @@ def _overall(sheet: Assessment) -> dict[str, Any]:
     means = sheet.means if shown is None else sheet.of_system(shown).means
     row = means[means["metric"] == "weighted_score"].iloc[-1]
     ends = float(row["range_low"]), float(row["range_high"])
-    numbers = {name: float(row[name]) if math.isfinite(row[name]) else None for name in ("value", "low", "high")}
-    counts = {name: int(row[name]) for name in ("n", "n_clusters")}
-    return numbers | counts | {"range": list(ends) if all(map(math.isfinite, ends)) else None}
+    found = {name: float(row[name]) if math.isfinite(row[name]) else None for name in ("value", "low", "high")}
+    span = list(ends) if all(map(math.isfinite, ends)) else None
+    return found | {"n": int(row["n"]), "n_clusters": int(row["n_clusters"]), "range": span}

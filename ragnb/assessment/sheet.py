@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import TYPE_CHECKING
-
 from ragnb import markup
 from ragnb.assessment import front, judge, made, mending, questions, tables
 from ragnb.assessment.markdown import to_markdown
 from ragnb.assessment.parts import Writer
+from ragnb.assessment.result import Assessment
 from ragnb.markup import Safe, join
-
-if TYPE_CHECKING:
-    from ragnb.assessment.result import Assessment
 
 __all__ = ["sections", "to_html", "to_markdown"]
 
-_PARTS: Mapping[str, Callable[[Writer], Safe]] = MappingProxyType(
-    {
-        "verdict": front.verdict, "cards": front.cards, "notes": front.notes, "means": tables.means,
-        "gates": tables.gates, "diagnoses": mending.diagnoses, "outcomes": mending.outcomes,
-        "where": tables.where, "judge": judge.judge, "systems": tables.systems,
-        "questions": questions.questions, "made": made.made, "glossary": made.glossary,
-    }
-)  # fmt: skip
+_PARTS = {
+    "verdict": front.verdict, "cards": front.cards, "notes": front.notes, "means": tables.means,
+    "gates": tables.gates, "diagnoses": mending.diagnoses, "outcomes": mending.outcomes,
+    "where": tables.where, "judge": judge.judge, "systems": tables.systems,
+    "questions": questions.questions, "made": made.made, "glossary": made.glossary,
+}  # fmt: skip
 _COMPACT = ("verdict", "cards", "notes", "means", "gates", "diagnoses", "where", "systems")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.assessment.inputs import Inputs
+from ragnb.assessment.inputs import Inputs, not_in
 from ragnb.errors import RagnbError, listing
 from ragnb.files import digest, json_text, matched, slug, write_whole
 from ragnb.readers import read_scores
@@ -51,14 +51,14 @@ def record_stage(stage: str, scenario: Scenario, table: Path) -> Path:
     path = Path("reports") / slug(scenario.name) / f"{stage}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     used = {name: value for name, value in _inputs(stage, scenario).items() if value is not None}
-    where = _relative(table.absolute(), path.parent.absolute())
-    record = {"stage": stage, "table": Path(where).as_posix(), "sha256": digest([table]), "inputs": used}
+    where = relative(table.absolute(), path.parent.absolute())
+    record = {"stage": stage, "table": where, "sha256": digest([table]), "inputs": used}
     return write_whole(path, json_text(record))
 
 
-def _relative(path: Path, folder: Path) -> str:
-    # There is no way from one drive of Windows to another.
-    return os.path.relpath(path, folder) if path.anchor == folder.anchor else str(path)
+def relative(path: Path, folder: Path) -> str:
+    """Return the way from a folder to a path, with slashes; there is none from one drive of Windows to another."""
+    return Path(os.path.relpath(path, folder) if path.anchor == folder.anchor else path).as_posix()
 
 
 def _inputs(stage: str, scenario: Scenario) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def join_stages(scenario: Scenario, inputs: Inputs) -> None:
 
 
 def _shown(path: Path) -> str:
-    return _relative(path.absolute(), _home())
+    return str(Path(relative(path.absolute(), _home())))
 
 
 def _join(scenario: Scenario, inputs: Inputs, found: StageTable, alone: bool) -> bool:
@@ -156,8 +156,7 @@ def _join(scenario: Scenario, inputs: Inputs, found: StageTable, alone: bool) ->
     new = [name for name in table if name not in frame]
     beside = frame[keys].merge(table, on=keys, how="left", validate="m:1").set_axis(frame.index)
     gaps = {name: _gaps(frame, beside, name, found) for name in scored if name in frame}
-    known = pd.MultiIndex.from_frame(frame[keys])
-    rest = table[:0] if alone else table[~pd.MultiIndex.from_frame(table[keys]).isin(known)]
+    rest = table[:0] if alone else not_in(frame, table, keys)
     if not new and rest.empty and not any(gap.any() for gap in gaps.values()):
         return False
     joined = pd.concat([frame, beside[new]], axis=1)

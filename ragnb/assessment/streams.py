@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import pandas as pd
 
 from ragnb.errors import RagnbError, did_you_mean
@@ -44,17 +45,6 @@ def head_of(frame: Any) -> pd.DataFrame:
     return pd.DataFrame({n: pd.Series(dtype="float64" if kind.is_numeric() else "object") for n, kind in kinds})
 
 
-def distinct(frame: Any, column: str) -> int:
-    """Return how many values a column holds.
-
-    Examples
-    --------
-    >>> distinct(pd.DataFrame({"a": ["x", "x", None]}), "a")
-    1
-    """
-    return len(distinct_values(frame, column))
-
-
 def distinct_values(frame: Any, column: str) -> list[Any]:
     """Return the values of a column in order, without the missing one.
 
@@ -63,11 +53,7 @@ def distinct_values(frame: Any, column: str) -> list[Any]:
     >>> distinct_values(pd.DataFrame({"a": ["y", "x", None]}), "a")
     ['x', 'y']
     """
-    if isinstance(frame, pd.DataFrame):
-        return sorted(frame[column].dropna().unique().tolist(), key=str)
-    import polars as pl
-
-    found = frame.select(pl.col(column).drop_nulls().unique()).collect(engine="streaming")
+    found = nw.from_native(frame).lazy().select(column).drop_nulls().unique().collect(engine="streaming")
     return sorted(found[column].to_list(), key=str)
 
 
@@ -81,8 +67,7 @@ def systems(frame: Any) -> tuple[Any, list[Any]]:
     >>> systems(pd.DataFrame({"system": ["b", "a", None]}))[1], systems(pd.DataFrame({"system": ["a", "a"]}))[1]
     (['a', 'b', '—'], [None])
     """
-    names = distinct_values(frame, "system") if "system" in column_names(frame) else []
-    if len(names) < 2:
+    if "system" not in column_names(frame) or len(distinct_values(frame, "system")) < 2:
         return frame, [None]
     if isinstance(frame, pd.DataFrame):
         named = frame.assign(system=frame["system"].astype(object).fillna(MISSING))
@@ -95,13 +80,7 @@ def systems(frame: Any) -> tuple[Any, list[Any]]:
 
 def of_system(frame: Any, name: Any) -> Any:
     """Return the rows of one system, all of them for None."""
-    if name is None:
-        return frame
-    if isinstance(frame, pd.DataFrame):
-        return frame[(frame["system"] == name).to_numpy(dtype=bool)]
-    import polars as pl
-
-    return frame.filter(pl.col("system") == str(name))
+    return frame if name is None else nw.from_native(frame).filter(nw.col("system") == name).to_native()
 
 
 def common_questions(frame: Any, names: Sequence[Any]) -> tuple[dict[Any, int], int, Any]:
@@ -172,10 +151,12 @@ def worst_rows(rows: pl.LazyFrame, diagnoses: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with the worst weighted scores, then those of the diagnoses that are not among them."""
     import polars as pl
 
-    numbered = rows.with_row_index(_ROW)
-    keys = ["weighted_score", "__rank", _ROW]
+    numbered, keys, rank = rows.with_row_index(_ROW), ["weighted_score", "__rank", _ROW], pl.lit(0)
+    if "label" in rows.collect_schema():
+        places = {label: place for place, label in enumerate(BAD_FIRST)}
+        rank = pl.col("label").cast(pl.String).replace_strict(places, default=9)
     # Engines differ in the last bit of a sum: what is equal to twelve digits is equal, and stands in its order.
-    ranked = numbered.with_columns(_rank(rows).alias("__rank"), pl.col(keys[0]).round(DIGITS)).select(keys)
+    ranked = numbered.with_columns(rank.alias("__rank"), pl.col(keys[0]).round(DIGITS)).select(keys)
     worst = ranked.sort(keys, nulls_last=True).head(MOST_SHOWN).collect(engine="streaming")[_ROW]
     named = {one["sample_id"] for found in diagnoses["worst"] for one in found}
     wanted = pl.col(_ROW).is_in(worst.implode()) | pl.col("sample_id").is_in(list(named))
@@ -185,10 +166,3 @@ def worst_rows(rows: pl.LazyFrame, diagnoses: pd.DataFrame) -> pd.DataFrame:
     return shown_rows(found.drop(_ROW, "__order"))
 
 
-def _rank(rows: pl.LazyFrame) -> pl.Expr:
-    import polars as pl
-
-    if "label" not in rows.collect_schema():
-        return pl.lit(0)
-    places = list(range(len(BAD_FIRST)))
-    return pl.col("label").cast(pl.String).replace_strict(list(BAD_FIRST), places, default=9)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -14,7 +14,6 @@ from ragnb.markup import MISSING, TONES, Column, Safe, element, join, one_line
 MOST_DOCUMENTS = 30
 MOST_GROUPS = 8
 _GATE_TONES = {"pass": "good", "fail": "bad", "undecided": "watch", "no_data": "none"}
-_COUNTS = ("n_missing", "n_failed", "n_not_applicable")
 
 
 def means(w: Writer) -> Safe:
@@ -28,68 +27,44 @@ def _means_table(w: Writer, names: list[str], caption: str) -> Safe:
     if not names:
         return Safe("")
     rows = [_mean_row(w, name) for name in names]
-    unit = w.unit
-    columns = {
-        "metric": Column(w.say("column.metric")),
-        "weight": Column(w.term("weight"), "number"),
-        "estimate": Column(w.term("rate" if names[0] in w.rates else "mean"), "number"),
-        "picture": Column(w.say("column.on_scale")),
-        "n": Column(w.term("n"), "count"),
-        "n_clusters": Column(w.term(f"{unit}s"), "count"),
-        **{key: Column(w.term(key.removeprefix("n_")), "count") for key in _COUNTS},
-    }
-    if all(row["weight"] is None for row in rows):
-        del columns["weight"]
-    if unit == "row":
-        del columns["n_clusters"]
-    return w.table(rows, columns, caption)
+    weight = "" if all(row["weight"] is None for row in rows) else "weight:number"
+    estimate = "estimate=rate:number" if names[0] in w.rates else "estimate=mean:number"
+    clusters = "" if w.unit == "row" else f"n_clusters={w.unit}s:count"
+    absent = "n_missing=missing:count n_failed=failed:count n_not_applicable=not_applicable:count"
+    return w.table(rows, f"metric {weight} {estimate} picture=on_scale n:count {clusters} {absent}", caption)
 
 
 def _mean_row(w: Writer, name: str) -> dict[str, Any]:
     row = w.rows[name]
-    lower = Safe("")
-    if w.better[name] == "lower":
-        lower = join([" ", element("span", w.say("chart.lower"), class_="rg-why")])
+    lower = [" ", element("span", w.say("chart.lower"), class_="rg-why")] if w.better[name] == "lower" else []
     missing = pd.isna(row["value"])
     return {
-        "metric": join([element("strong" if name == TOTAL else "span", w.name(name), class_="rg-name"), lower]),
+        **row,
+        "metric": join([element("strong" if name == TOTAL else "span", w.name(name), class_="rg-name"), *lower]),
         "weight": None if pd.isna(row["weight"]) else Safe(f"{row['weight']:g}"),
         "estimate": gap(w.why_missing(name), w.say("column.missing")) if missing else Safe(w.interval(name, row)),
-        "picture": w.thin(name, row),
-        **{key: row[key] for key in ("n", "n_clusters", *_COUNTS)},
+        "picture": w.drawn(name, row),
     }
 
 
 def gates(w: Writer) -> Safe:
     """Each gate: what it asks, what was seen, and what follows in words."""
-    table = w.gates
-    if not len(table):
-        return Safe("")
-    rows = [
-        {
-            "gate": element("span", one_line(row["gate"], 40), class_="rg-name"),
-            "asks": element("span", w.asks(row), class_="rg-name"),
-            "seen": gap(w.say("outcome.no_data").strip())
-            if pd.isna(row["value"])
-            else Safe(w.interval(metric, row)),
-            "picture": w.thin(metric, row, bars=[row["threshold"]]) if metric in w.ranges else "",
-            "n": row["n"],
-            "outcome": markup.badge(gate_tone(row), outcome(w, row)),
-            "more": Safe(more(w, row)),
-        }
-        for row in table.to_dict("records")
-        for metric in [str(row["metric"])]
-    ]
-    columns = {
-        "gate": Column(w.term("gate")),
-        "asks": Column(w.say("column.asks")),
-        "seen": Column(w.term("mean"), "number"),
-        "picture": Column(w.say("column.on_scale")),
-        "n": Column(w.term("n"), "count"),
-        "outcome": Column(w.term("outcome")),
-        "more": Column(w.term("more"), "number"),
+    rows = [_gate_row(w, str(row["metric"]), row) for row in w.gates.to_dict("records")]
+    columns = "gate asks seen=mean:number picture=on_scale n:count outcome more:number"
+    return w.section("gates", w.table(rows, columns) if rows else "")
+
+
+def _gate_row(w: Writer, metric: str, row: Row) -> dict[str, Any]:
+    none = gap(w.say("outcome.no_data").strip())
+    return {
+        **row,
+        "gate": element("span", one_line(row["gate"], 40), class_="rg-name"),
+        "asks": element("span", w.asks(row), class_="rg-name"),
+        "seen": none if pd.isna(row["value"]) else Safe(w.interval(metric, row)),
+        "picture": w.drawn(metric, row, bars=[row["threshold"]]) if metric in w.ranges else "",
+        "outcome": markup.badge(gate_tone(row), outcome(w, row)),
+        "more": Safe(more(w, row)),
     }
-    return w.section("gates", w.table(rows, columns))
 
 
 def gate_tone(row: Row) -> str:
@@ -125,22 +100,37 @@ def _documents(w: Writer) -> Safe:
     table = w.sheet.documents
     if table is None or table["document"].nunique() < 2:
         return Safe("")
-    names = [*w.total, *w.quality] or w.rates
-    cells = {(row["document"], row["metric"]): row for row in table.to_dict("records")}
-    names = [name for name in names if any(_has(cells, doc, name) for doc in table["document"].unique())]
-    order = _lowest_first(table, names)
-    rows = [
-        {"document": doc, **{name: _heat(w, name, cells[doc, name]) for name in names}}
-        for doc in order[:MOST_DOCUMENTS]
-    ]
-    columns = {"document": Column(w.say("column.document")), **metric_columns(w, names)}
+    names = _with_values(table, [*w.total, *w.quality] or w.rates)
+    # By their total, else by the first metric that is there; those without one come last.
+    column = table[table["metric"] == names[0]] if names else table.drop_duplicates("document")
+    order = column.sort_values("value", kind="stable", na_position="last")["document"].tolist()
+    marks = join([markup.badge(tone, lang=w.lang) for tone in ("good", "watch", "bad")], " ")
     parts = [
         paragraph(w.say("sheet.where_lowest", names=w.say("mode_note.join").join(map(str, order[:3])))),
-        paragraph(_legend(w), "rg-note"),
-        w.table(rows, columns),
+        paragraph(join([marks, " ", w.say("sheet.where_legend", level=w.level)]), "rg-note"),
+        _crossed(w, table, "document", order[:MOST_DOCUMENTS], names, _heat),
         paragraph(rest(w, "where_rest", len(order) - MOST_DOCUMENTS)),
     ]
     return join(parts)
+
+
+def _by_name(table: pd.DataFrame, by: str) -> dict[tuple[Any, str], Row]:
+    return {(row[by], row["metric"]): row for row in table.to_dict("records")}
+
+
+def _with_values(table: pd.DataFrame, names: list[str]) -> list[str]:
+    there = set(table.loc[table["value"].notna(), "metric"])
+    return [name for name in names if name in there]
+
+
+def _crossed(
+    w: Writer, table: pd.DataFrame, by: str, order: list[Any], names: list[str],
+    write: Callable[[Writer, str, Row], Safe], caption: str | None = None,
+) -> Safe:  # fmt: skip
+    """One row a document or system, one column a metric."""
+    cells = _by_name(table, by)
+    rows = [{by: one, **{name: write(w, name, cells[one, name]) for name in names}} for one in order]
+    return w.table(rows, w.columns(by) | metric_columns(w, names), caption)
 
 
 def _slices(w: Writer) -> Safe:
@@ -149,9 +139,8 @@ def _slices(w: Writer) -> Safe:
         return Safe("")
     tables = []
     for name, table in w.sheet.slices.fillna({"group": MISSING}).groupby("slice", sort=False):
-        cells = {(row["group"], row["metric"]): row for row in table.to_dict("records")}
-        groups = list(dict.fromkeys(table["group"]))[:MOST_GROUPS]
-        there = [m for m in (*w.total, *w.quality, *w.rates) if any(_has(cells, one, m) for one in groups)]
+        cells, groups = _by_name(table, "group"), table["group"].unique().tolist()[:MOST_GROUPS]
+        there = _with_values(table[table["group"].isin(groups)], [*w.total, *w.quality, *w.rates])
         rows = [{"metric": w.name(m), **{one: _estimate(w, m, cells[one, m]) for one in groups}} for m in there]
         columns = {"metric": Column(str(name)), **{one: Column(one, "number") for one in groups}}
         caption = w.say("sheet.slice_caption", name=name, level=w.level)
@@ -159,18 +148,6 @@ def _slices(w: Writer) -> Safe:
         more_groups = paragraph(rest(w, "slice_rest", table["group"].nunique() - MOST_GROUPS))
         tables.append(markup.details(caption, join([shown, more_groups])))
     return join(tables)
-
-
-def _has(cells: Mapping[Any, Row], doc: Any, name: str) -> bool:
-    return not pd.isna(cells[doc, name]["value"])
-
-
-def _lowest_first(table: pd.DataFrame, names: list[str]) -> list[Any]:
-    """Order documents by their total, else by the first metric that is there; those without one come last."""
-    if not names:
-        return list(table["document"].unique())
-    column = table[table["metric"] == names[0]]
-    return column.sort_values("value", kind="stable", na_position="last")["document"].tolist()
 
 
 def metric_columns(w: Writer, names: list[str]) -> dict[str, Column]:
@@ -184,19 +161,13 @@ def metric_columns(w: Writer, names: list[str]) -> dict[str, Column]:
 def _heat(w: Writer, name: str, row: Row) -> Safe:
     if pd.isna(row["value"]):
         return gap(w.kind_of_gap(row))
-    tone = w.tone(name, row["value"])
-    said = w.value(name, row["value"])
+    said, tone = w.value(name, row["value"]), w.tone(name, row["value"])
     title = f"{w.interval(name, row)}, n = {markup.count(row['n'])}"
     if not tone:
         return element("span", said, title=title)
     mark = element("span", TONES[tone], aria_hidden="true")
     word = element("span", w.say(f"mark.{tone}"), class_="rg-hidden")
     return element("span", mark, " ", word, " ", said, class_=f"rg-heat rg-{tone}", title=title)
-
-
-def _legend(w: Writer) -> Safe:
-    marks = join([markup.badge(tone, lang=w.lang) for tone in ("good", "watch", "bad")], " ")
-    return join([marks, " ", w.say("sheet.where_legend", level=w.level)])
 
 
 def rest(w: Writer, key: str, n: int) -> str:
@@ -214,33 +185,20 @@ def systems(w: Writer) -> Safe:
     ranked = table if common is None else common
     column = ranked[ranked["metric"] == names[0]].sort_values("value", ascending=False, kind="stable")
     order = column["system"].tolist()
-    tables = [_systems_table(w, table, order, names, w.say("sheet.systems_caption", level=w.level))]
-    if common is not None:
-        n = markup.count(w.sheet.common_questions)
-        tables.insert(
-            0, _systems_table(w, common, order, names, w.say("sheet.common_caption", n=n, level=w.level))
-        )
-    return w.section("systems", _radar(w, order, _by_name(ranked)), *tables)
-
-
-def _by_name(table: pd.DataFrame) -> dict[tuple[Any, Any], Row]:
-    return {(row["system"], row["metric"]): row for row in table.to_dict("records")}
-
-
-def _systems_table(w: Writer, table: pd.DataFrame, order: list[Any], names: list[str], caption: str) -> Safe:
-    cells = _by_name(table)
-    rows = [{"system": one, **{name: _estimate(w, name, cells[one, name]) for name in names}} for one in order]
-    columns = {"system": Column(w.say("column.system")), **metric_columns(w, names)}
-    return w.table(rows, columns, caption)
+    n = markup.count(w.sheet.common_questions)
+    tables = [
+        _crossed(w, rows, "system", order, names, _estimate, w.say(f"sheet.{key}_caption", n=n, level=w.level))
+        for key, rows in (("common", common), ("systems", table))
+        if rows is not None
+    ]
+    return w.section("systems", _radar(w, order, _by_name(ranked, "system")), *tables)
 
 
 def _estimate(w: Writer, name: str, row: Row) -> Safe:
     if pd.isna(row["value"]):
         return gap(w.kind_of_gap(row))
-    small = [
-        element("span", said, class_="rg-why")
-        for said in (w.ends(name, row), w.say("chart.n", n=markup.count(row["n"])))
-    ]
+    said = (w.ends(name, row), w.say("chart.n", n=markup.count(row["n"])))
+    small = [element("span", one, class_="rg-why") for one in said]
     return join([w.value(name, row["value"]), *small], Safe("<br>"))
 
 
@@ -249,7 +207,5 @@ def _radar(w: Writer, order: list[Any], cells: Mapping[Any, Row]) -> Safe:
         return Safe("")
     values = {str(one): [cells[one, name]["value"] for name in w.axes] for one in order}
     label = w.say("sheet.systems_radar", names=w.say("mode_note.join").join(map(str, order)))
-    picture = markup.radar_svg(
-        w.axes, values, label=label, ranges=w.scales, better=w.better, lang=w.lang, radius=110
-    )
-    return markup.figure(picture, label)
+    how: dict[str, Any] = {"ranges": w.scales, "better": w.better, "lang": w.lang}
+    return markup.figure(markup.radar_svg(w.axes, values, label=label, radius=110, **how), label)

@@ -24,6 +24,7 @@ from ragnb.weights import nfc
 from ragnb.weights import notes as weight_notes
 
 Row = dict[str, str]
+Say = Callable[..., str]
 _OF_TRACES = ("without_answer", "empty", "citations_flagged", "partial")
 _FEASIBLE = 100  # times the questions there are; beyond that, more of them is no advice
 _LOSSY_SAID = {"bad_line": "bad_lines", **{word: word for word in ("unparsed", "left_out", "kept", "clipped")}}
@@ -64,16 +65,16 @@ def verdict(scenario: Scenario, means: pd.DataFrame, gates: pd.DataFrame) -> str
     """Return the answer to "is it good enough?" in one sentence, with the headline, its n and documents."""
     say = load(scenario.lang)
     of_input = gates["role"] == "completeness"
-    lost = records(gates[of_input & gates["blocks"]])
-    imperfect = records(gates[of_input & ~gates["blocks"] & (gates["value"] < 1)])
+    lost, imperfect = (
+        [input_words(row, scenario.lang) for row in records(gates[of_input & rows])]
+        for rows in (gates["blocks"], ~gates["blocks"] & (gates["value"] < 1))
+    )
     if lost:
-        what = say("note.join").join(input_words(row, scenario.lang) for row in lost)
-        head = say("verdict.incomplete", what=what)
+        head = say("verdict.incomplete", what=say("note.join").join(lost))
     else:
         head = _gate_words(gates[~of_input], scenario.lang)
-    seen = "".join(f"{say('verdict.part')}{input_words(row, scenario.lang)}" for row in imperfect)
     tail = _headline(means, say) if "system" not in means else _headlines(means, say)
-    return head + seen + tail + say("verdict.end")
+    return say("verdict.part").join([head, *imperfect]) + tail + say("verdict.end")
 
 
 def _gate_words(gates: pd.DataFrame, lang: str) -> str:
@@ -81,24 +82,21 @@ def _gate_words(gates: pd.DataFrame, lang: str) -> str:
     deciding = gates[gates["reason"] == ""]
     blocking, open_ = deciding[deciding["blocks"]], int((deciding["outcome"] == "undecided").sum())
     skipped, n = int((deciding["outcome"] == "no_data").sum()), len(deciding)
-    systems = deciding["system"].dropna().unique()
     if not n:
         advisory = gates[gates["reason"] == "advisory"]
         missed = int((advisory["outcome"] == "fail").sum())
         return say("verdict.advisory", n=missed, all=len(advisory)) if missed else say("verdict.no_gates")
     if len(blocking):
-        words = _why_blocked(records(blocking)[0], lang)
-        if len(systems) < 2:
+        words, several = _why_blocked(records(blocking)[0], lang), deciding["system"].nunique()
+        if several < 2:
             return say("verdict.not_yet", blocking=len(blocking), gates=n, first=words)
         failing = blocking["system"].unique().tolist()
         names = listing(failing, most=4)
-        return say("verdict.systems_fail", n=len(failing), all=len(systems), names=names, first=words)
+        return say("verdict.systems_fail", n=len(failing), all=several, names=names, first=words)
     if open_:
         return say("verdict.undecided", undecided=open_, gates=n)
-    if skipped == n:
-        return say("verdict.no_data")
     if skipped:
-        return say("verdict.passed_some", n=n - skipped, gates=n)
+        return say("verdict.no_data" if skipped == n else "verdict.passed_some", n=n - skipped, gates=n)
     return counted(say, "verdict.passed", n)
 
 
@@ -112,7 +110,7 @@ def _why_blocked(row: Mapping[Any, Any], lang: str) -> str:
     return text if row["system"] is None else say("verdict.of_system", system=row["system"], text=text)
 
 
-def _headline(means: pd.DataFrame, say: Callable[..., str]) -> str:
+def _headline(means: pd.DataFrame, say: Say) -> str:
     """Say the share of correct outcomes where gold tells what is answerable, else the weighted score."""
     rows = {row["metric"]: row for row in records(means)}
     total, outcome = rows["weighted_score"], rows.get("correct_outcome")
@@ -123,106 +121,95 @@ def _headline(means: pd.DataFrame, say: Callable[..., str]) -> str:
     elif pd.isna(total["value"]):
         tail = counted(say, "verdict.without_total", int(widest["n"]))
     else:
-        tail = counted(say, "verdict.total", int(total["n"]), score=_scored(total, say))
+        score = with_interval(total["value"], total["low"], total["high"])
+        low, high = (f"{total[end]:g}" for end in ("range_low", "range_high"))
+        score += "" if (low, high) == ("0", "1") else say("verdict.scale", low=low, high=high)
+        tail = counted(say, "verdict.total", int(total["n"]), score=score)
     unit = total["cluster_unit"]
     return tail + (counted(say, f"verdict.{unit}s", int(widest["n_clusters"])) if unit != "row" else "")
 
 
-def _scored(total: Mapping[Any, Any], say: Callable[..., str]) -> str:
-    score = with_interval(total["value"], total["low"], total["high"])
-    low, high = float(total["range_low"]), float(total["range_high"])
-    return score if (low, high) == (0.0, 1.0) else score + say("verdict.scale", low=f"{low:g}", high=f"{high:g}")
-
-
-def _headlines(means: pd.DataFrame, say: Callable[..., str]) -> str:
+def _headlines(means: pd.DataFrame, say: Say) -> str:
     """Say the headline of each system; systems are never pooled."""
     outcomes = means[(means["metric"] == "correct_outcome") & means["value"].notna()]
     rows = records(outcomes if len(outcomes) else means[means["metric"] == "weighted_score"])
-    what = say("verdict.outcomes" if len(outcomes) else "verdict.totals")
-    return what + _listed(rows, say, percent=bool(len(outcomes)))
+    return say("verdict.outcomes" if len(outcomes) else "verdict.totals") + _listed(rows, bool(len(outcomes)))
 
 
-def _listed(rows: list[dict[Any, Any]], say: Callable[..., str], *, percent: bool) -> str:
-    told = [
-        f"{row['system']} {with_interval(row['value'], row['low'], row['high'], percent=percent)}" for row in rows
-    ]
+def _listed(rows: list[dict[Any, Any]], rates: bool) -> str:
+    told = (f"{row['system']} {with_interval(row['value'], row['low'], row['high'], rates)}" for row in rows)
     return listing(told, most=6)
 
 
 def notes(
-    scenario: Scenario, inputs: Inputs, found: Mapping[str, Any], gates: pd.DataFrame, metrics: list[Metric],
+    scenario: Scenario, inputs: Inputs, means: pd.DataFrame, gates: pd.DataFrame, metrics: list[Metric],
     card: CalibrationCard | None, overlap: Overlap | None, docs: Collection[str],
 ) -> pd.DataFrame:  # fmt: skip
     """Return all notes of a run, the ones that change how numbers are read first."""
-    lang, means = scenario.lang, found["means"]
-    rows: list[Row] = [*_system_notes(scenario, means, overlap)]
-    rows += _of_all_or_one({name: _mean_notes(part, metrics, lang) for name, part in by_system(means)})
-    rows += _judge_notes(card, metrics, lang)
-    rows += inputs.stages
-    rows += _unused_weights(scenario, metrics, docs)
-    rows += _setting_notes(scenario, inputs, metrics)
-    rows += _gate_notes(scenario, gates)
-    rows += _trace_notes(inputs, lang)
-    rows += _reading_notes(inputs, lang)
-    rows += _column_notes(head_of(inputs.frame), metrics, lang)
-    return note_frame(rows)
+    lang, say = scenario.lang, load(scenario.lang)
+    parts = dict(iter(means.groupby("system", sort=False))) if "system" in means else {None: means}
+    by_name = {}
+    for name, part in parts.items():
+        own = part.drop(columns="system", errors="ignore").reset_index(drop=True)
+        by_name[name] = [*records(weight_notes(own, lang=lang)), *least_set_note(own, metrics, lang=lang)]
+    return note_frame([
+        *_system_notes(scenario, means, overlap, say),
+        *_of_all_or_one(by_name),
+        *_judge_notes(card, metrics, say),
+        *inputs.stages,
+        *_unused_weights(scenario, metrics, docs, say),
+        *_setting_notes(scenario, inputs, metrics, say),
+        *_gate_notes(scenario, gates, say),
+        *_trace_notes(inputs, say),
+        *_reading_notes(inputs, say),
+        *_column_notes(head_of(inputs.frame), metrics, say),
+    ])  # fmt: skip
 
 
-def by_system(frame: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
-    """Yield the frame of each system; the whole frame for None where it holds one system."""
-    if "system" not in frame:
-        yield None, frame
-        return
-    for name, part in frame.groupby("system", sort=False):
-        yield name, part.drop(columns="system").reset_index(drop=True)
+def _note(say: Say, code: str, about: str, key: str = "", **values: object) -> Row:
+    """Return the note of a code; its text is that of the code, if not of another key."""
+    return note_row(code, about, say(f"note.{key or code}", **values))
 
 
-def _mean_notes(means: pd.DataFrame, metrics: list[Metric], lang: str) -> list[Row]:
-    return [*records(weight_notes(means, lang=lang)), *least_set_note(means, metrics, lang=lang)]
-
-
-def _of_all_or_one(parts: Mapping[Any, list[Row]]) -> list[Row]:
-    """Return the notes of several systems: once what holds for all, else after the name of the system."""
-    out = []
+def _of_all_or_one(parts: Mapping[Any, list[Row]]) -> Iterator[Row]:
+    """Yield the notes of several systems: once what holds for all, else after the name of the system."""
     for name, rows in parts.items():
         for row in rows:
             everywhere = all(row in others for others in parts.values())
-            out.append(row if everywhere else row | {"text": f"{name}: {row['text']}"})
-    return out
+            yield row if everywhere else row | {"text": f"{name}: {row['text']}"}
 
 
-def _system_notes(scenario: Scenario, means: pd.DataFrame, overlap: Overlap | None) -> Iterator[Row]:
+def _system_notes(
+    scenario: Scenario, means: pd.DataFrame, overlap: Overlap | None, say: Say
+) -> Iterator[Row]:
     if "system" not in means:
         return
-    say, names = load(scenario.lang), means["system"].unique()
     key = "systems" if scenario.candidate is None else "systems_candidate"
-    yield note_row("systems", "system", say(f"note.{key}", n=len(names), candidate=scenario.candidate))
+    yield _note(say, "systems", "system", key, n=means["system"].nunique(), candidate=scenario.candidate)
     if overlap is None:
         return
     asked = listing(f"{name} {count(n)}" for name, n in overlap.asked.items())
     if overlap.means is None:
-        yield note_row("no_common_questions", "system", say("note.no_common_questions", asked=asked))
+        yield _note(say, "no_common_questions", "system", asked=asked)
         return
     rows = records(overlap.means[overlap.means["metric"] == "weighted_score"])
     rates = all(pd.isna(row["value"]) for row in rows)
     if rates:
         rows = records(overlap.means[overlap.means["metric"] == "correct_outcome"])
-    told = _listed(sorted(rows, key=lambda row: -row["value"]), say, percent=rates)
-    text = say("note.different_questions", asked=asked, n=count(overlap.common), means=told)
-    yield note_row("different_questions", "system", text)
+    told = _listed(sorted(rows, key=lambda row: -row["value"]), rates)
+    yield _note(say, "different_questions", "system", asked=asked, n=count(overlap.common), means=told)
 
 
-def _judge_notes(card: CalibrationCard | None, metrics: list[Metric], lang: str) -> Iterator[Row]:
+def _judge_notes(card: CalibrationCard | None, metrics: list[Metric], say: Say) -> Iterator[Row]:
     """Say whether people would agree with the scores, unless they were shown to."""
     if card is None and any(metric.role == "quality" for metric in metrics):
-        yield note_row("no_ratings", "ratings", load(lang)("sheet.no_ratings"))
+        yield note_row("no_ratings", "ratings", say("sheet.no_ratings"))
     if card is not None and card.verdict != "TRUST":
-        yield note_row("judge_not_trusted", "judge", load(lang)("note.judge", reason=card.reasons[0]))
+        yield _note(say, "judge_not_trusted", "judge", "judge", reason=card.reasons[0])
 
 
-def _unused_weights(scenario: Scenario, metrics: list[Metric], docs: Collection[str]) -> Iterator[Row]:
+def _unused_weights(scenario: Scenario, metrics: list[Metric], docs: Collection[str], say: Say) -> Iterator[Row]:
     """Say which weights are for what does not occur, with the near names."""
-    say = load(scenario.lang)
     names = [metric.name for metric in metrics]
     absent = [("metric", name, names) for name in scenario.metric_weights if name not in names]
     absent += [("doc", name, sorted(docs)) for name in scenario.doc_weights if nfc(name) not in docs]
@@ -232,55 +219,43 @@ def _unused_weights(scenario: Scenario, metrics: list[Metric], docs: Collection[
         yield note_row(f"{what}_weight_absent", name, say(f"note.{what}_weight_absent", name=name) + hint)
 
 
-def _setting_notes(scenario: Scenario, inputs: Inputs, metrics: list[Metric]) -> Iterator[Row]:
-    say = load(scenario.lang)
+def _setting_notes(scenario: Scenario, inputs: Inputs, metrics: list[Metric], say: Say) -> Iterator[Row]:
     if inputs.stream is not None:
-        text = say("note.streamed", n=count(inputs.rows), shown=count(min(MOST_SHOWN, inputs.rows)))
-        yield note_row("streamed", "scores", text)
+        yield _note(say, "streamed", "scores", n=count(inputs.rows), shown=count(min(MOST_SHOWN, inputs.rows)))
     blind = [m.name for m in metrics if m.role == "quality" and not m.grades_refusals]
-    unanswerable = count_unanswerable(inputs.frame) if blind else 0
-    if unanswerable:
-        text = say("note.unanswerable", n=count(unanswerable), metrics=listing(blind))
-        yield note_row("unanswerable", ", ".join(blind), text)
+    if blind and (unanswerable := count_unanswerable(inputs.frame)):
+        yield _note(say, "unanswerable", ", ".join(blind), n=count(unanswerable), metrics=listing(blind))
     if scenario.doc_weights:
-        yield note_row("doc_weighted", scenario.doc, say("note.doc_weighted", n=len(scenario.doc_weights)))
+        yield _note(say, "doc_weighted", scenario.doc, n=len(scenario.doc_weights))
     if not scenario.orient:
-        yield note_row("not_oriented", "weighted_score", say("note.not_oriented"))
+        yield _note(say, "not_oriented", "weighted_score")
     if scenario.rescale:
-        yield note_row("rescaled", "weighted_score", say("note.rescaled"))
+        yield _note(say, "rescaled", "weighted_score")
 
 
-def _gate_notes(scenario: Scenario, gates: pd.DataFrame) -> Iterator[Row]:
-    say = load(scenario.lang)
+def _gate_notes(scenario: Scenario, gates: pd.DataFrame, say: Say) -> Iterator[Row]:
     if scenario.gates is None and len(gates):
-        yield note_row("default_gates", "gates", say("note.default_gates"))
+        yield _note(say, "default_gates", "gates")
     for row in records(gates[gates["reason"] == ""]):
-        more = row["more_needed"]
+        more, gate = row["more_needed"], str(row["gate"])
+        named = gate if gate == row["metric"] else f"{gate} ({row['metric']})"
+        named = named if row["system"] is None else f"{row['system']}: {named}"
         if row["outcome"] == "undecided" and not pd.isna(more) and more > 0:
-            key = "note.more_needed" if more <= _FEASIBLE * row["n"] else "note.on_the_bar"
-            text = say(key, gate=_called(row), more=count(more), n=count(row["n"]))
-            yield note_row("more_needed", str(row["gate"]), text)
+            key = "more_needed" if more <= _FEASIBLE * row["n"] else "on_the_bar"
+            yield _note(say, "more_needed", gate, key, gate=named, more=count(more), n=count(row["n"]))
         if row["outcome"] == "no_data":
-            key = "note.no_data_blocks" if row["blocks"] else "note.no_data_skipped"
-            yield note_row("no_data", str(row["gate"]), say(key, gate=_called(row)))
+            yield _note(say, "no_data", gate, "no_data_blocks" if row["blocks"] else "no_data_skipped", gate=named)
 
 
-def _called(row: Mapping[Any, Any]) -> str:
-    name = str(row["gate"]) if row["gate"] == row["metric"] else f"{row['gate']} ({row['metric']})"
-    return name if row["system"] is None else f"{row['system']}: {name}"
-
-
-def _trace_notes(inputs: Inputs, lang: str) -> Iterator[Row]:
-    say = load(lang)
+def _trace_notes(inputs: Inputs, say: Say) -> Iterator[Row]:
     if inputs.labelled and not inputs.with_gold:
-        yield note_row("no_gold", "traces", say("note.no_gold"))
+        yield _note(say, "no_gold", "traces")
     for row in inputs.gold:
         few = row["finding"] in ("questions", "answerable", "unanswerable")
         yield note_row(f"gold_{row['finding']}", "gold", row["text"] + ("" if few else _first(say, row["names"])))
     if inputs.repeated:
         told = (say("note.quoted", text=one_line(text, 60), n=count(n)) for text, n in inputs.repeated.items())
-        text = say("note.repeated_answers", answers=say("note.join").join(told))
-        yield note_row("repeated_answers", "traces", text)
+        yield _note(say, "repeated_answers", "traces", answers=say("note.join").join(told))
     keys = ("unmatched", "gold_without_trace", "duplicate_traces", "question_differs")
     for key in (*keys, *_OF_TRACES):
         n = int(inputs.join.get(f"n_{key}", 0))
@@ -288,46 +263,38 @@ def _trace_notes(inputs: Inputs, lang: str) -> Iterator[Row]:
             yield note_row(key, "traces", say(f"note.{key}", n=count(n)) + _first(say, inputs.join.get(key, ())))
 
 
-def _first(say: Callable[..., str], names: Sequence[str]) -> str:
+def _first(say: Say, names: Sequence[str]) -> str:
     """Name the first of what a note counts."""
     return say("note.first", names=", ".join(one_line(name, 60) for name in names[:3])) if names else ""
 
 
-def _reading_notes(inputs: Inputs, lang: str) -> Iterator[Row]:
+def _reading_notes(inputs: Inputs, say: Say) -> Iterator[Row]:
     """One note a kind of loss and column; harmless renames stay in the ledger of the readers."""
-    say = load(lang)
     found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for row in inputs.lossy:
         said = row["what"] in _LOSSY_SAID and (row["column"] or row["what"] == "bad_line")
         if said and (row["role"], row["what"]) != ("gold", "kept"):  # check_gold says it better
             found.setdefault((_LOSSY_SAID[row["what"]], row["role"], str(row["column"] or "")), []).append(row)
     for (code, role, column), rows in found.items():
-        count, details = sum(int(row["n"]) for row in rows), listing((row["detail"] for row in rows), most=5)
-        text = say(f"note.{code}", role=say(f"role.{role}"), column=column, n=count, detail=details)
-        yield note_row(code, column or role, text)
+        n, details = sum(int(row["n"]) for row in rows), listing((row["detail"] for row in rows), most=5)
+        yield _note(say, code, column or role, role=say(f"role.{role}"), column=column, n=n, detail=details)
 
 
-def _column_notes(frame: pd.DataFrame, metrics: list[Metric], lang: str) -> Iterator[Row]:
+def _column_notes(frame: pd.DataFrame, metrics: list[Metric], say: Say) -> Iterator[Row]:
     used = {metric.name for metric in metrics}
-    embedded = [name for name in used if name in METRICS and METRICS[name].family == "wording"]
+    embedded = sorted(name for name in used if name in METRICS and METRICS[name].family == "wording")
     if embedded:
-        names = ", ".join(sorted(embedded))
-        yield note_row("wording_only", names, load(lang)("note.wording_only", names=names))
+        yield _note(say, "wording_only", names := ", ".join(embedded), names=names)
     others = [name for name in undeclared_columns(frame) if name not in used]
     if others:
-        text = load(lang)("note.not_averaged", columns=listing(others))
-        yield note_row("not_averaged", ", ".join(others), text)
+        yield _note(say, "not_averaged", ", ".join(others), columns=listing(others))
 
 
 def ledger(inputs: Inputs, means: pd.DataFrame, lang: str) -> pd.DataFrame:
     """Return where the rows came from and where they went: ``step, rows``."""
-    say = load(lang)
-    steps = [(say(f"step.{code}"), rows) for code, rows in inputs.steps]
     total = means["role"] == "total"
-    steps += [(say("step.rows"), inputs.rows), (say("step.weighted"), int(means.loc[total, "n"].sum()))]
-    steps += [
-        (say("step.failed_cells"), int(means["n_failed"].sum())),
-        (say("step.not_applicable_cells"), int(means["n_not_applicable"].sum())),
-        (say("step.missing_cells"), int(means.loc[~total, "n_missing"].sum())),
-    ]
-    return pd.DataFrame(steps, columns=["step", "rows"])
+    steps = [*inputs.steps, ("rows", inputs.rows), ("weighted", means.loc[total, "n"].sum())]
+    steps += [(f"{kind}_cells", means[f"n_{kind}"].sum()) for kind in ("failed", "not_applicable")]
+    steps.append(("missing_cells", means.loc[~total, "n_missing"].sum()))
+    say = load(lang)
+    return pd.DataFrame([(say(f"step.{code}"), int(rows)) for code, rows in steps], columns=["step", "rows"])

@@ -123,7 +123,7 @@ def to_markdown(card: CalibrationCard) -> str:
     parts = [f"**{first}**", rest[0], *(["\n".join(f"- {line}" for line in rest[1:])] if rest[1:] else [])]
     for key, frame, columns in tables(card):
         parts.append(f"## {say(f'calibration.title.{key}')}")
-        parts.append(markup.markdown_table(frame, columns=columns, lang=card.lang))
+        parts.append(markup.markdown_table(frame, columns=columns))
     if len(card.notes):
         parts.append(f"## {say('calibration.title.notes')}")
         parts.append("\n".join(f"- {markup.md_cell(text)}" for text in card.notes["text"]))

@@ -14,12 +14,10 @@ from importlib.resources import files
 from typing import Any, Literal
 
 from ragnb import texts
-from ragnb.errors import RagnbError
 from ragnb.markup.text import Safe, element
 
 CLASS = "rg-browse"
 Kind = Literal["text", "long", "tag", "number"]
-_WORDS = ("search", "all", "shown", "nothing", "back", "next", "unfold", "details", "table")
 
 
 @cache
@@ -51,8 +49,8 @@ def browse(
     columns: Mapping[str, Kind],
     rows: Sequence[Sequence[str | float | None]],
     *,
-    details: Sequence[str] = (),
-    unfolded: Sequence[Sequence[str | None]] = (),
+    details: Sequence[str],
+    unfolded: Sequence[Sequence[str | None]],
     plain: str,
     lang: str = "en",
 ) -> Safe:
@@ -77,34 +75,20 @@ def browse(
     Safe
         A ``<div class="rg-browse">``; `ragnb.markup.page` adds the script.
 
-    Raises
-    ------
-    RagnbError
-        For a row that does not pair with the columns.
-
     Examples
     --------
-    >>> live = browse({"id": "text", "score": "number"}, [["<b>", 0.5]], plain="<table></table>")
+    >>> texts = {"details": ["answer"], "unfolded": [["fine"]], "plain": "<table></table>"}
+    >>> live = browse({"id": "text", "score": "number"}, [["<b>", 0.5]], **texts)
     >>> "\\\\u003cb>" in live, live.endswith("<table></table></div>")
     (True, True)
     """
-    if any(len(row) != len(columns) for row in rows) or (details and len(unfolded) != len(rows)):
-        raise RagnbError(f"a row does not have the {len(columns)} cells of the columns {', '.join(columns)}")
-    parts = unfolded if details else [[]] * len(rows)
-    say = texts.load(lang)
     data: dict[str, Any] = {
         "columns": [{"label": label, "kind": kind} for label, kind in columns.items()],
-        "rows": [[*row, list(texts_)] for row, texts_ in zip(rows, parts, strict=True)],
+        "rows": [[*row, list(texts_)] for row, texts_ in zip(rows, unfolded, strict=True)],
         "details": list(details),
-        "say": {word: texts.entry(lang, f"browse.{word}") for word in _WORDS},
+        "say": texts.entry(lang, "browse"),
     }
     written = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     held = written.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-    label = say("browse.table")
-    return element(
-        "div",
-        Safe(f'<script type="application/json">{held}</script>'),
-        Safe(plain),
-        class_=CLASS,
-        aria_label=label,
-    )
+    data_island = Safe(f'<script type="application/json">{held}</script>')
+    return element("div", data_island, Safe(plain), class_=CLASS, aria_label=data["say"]["table"])

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Literal, NamedTuple, SupportsFloat, get_args
+from typing import Any, Literal, SupportsFloat
 
-import numpy as np
 import pandas as pd
 
-from ragnb import texts
-from ragnb.errors import unknown
 from ragnb.markup.text import Safe
 
 MISSING = "—"
+GONE = Safe(MISSING)
 Kind = Literal["text", "number", "percent", "count", "interval", "percent_interval"]
 Number = SupportsFloat | None
 
@@ -32,12 +30,8 @@ class Column:
         How its cells are written; all but text are right-aligned. An interval reads two more columns.
     low, high : str
         The columns that hold the ends of the interval.
-    reason : str, optional
-        The column that says why a cell is missing.
     digits : int
         Decimals of a number or of an interval of numbers.
-    title : str
-        A sentence on the header, shown on hover.
 
     Examples
     --------
@@ -49,20 +43,7 @@ class Column:
     kind: Kind = "text"
     low: str = "low"
     high: str = "high"
-    reason: str | None = None
     digits: int = 3
-    title: str = ""
-
-    def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
-            raise unknown("kind", self.kind, get_args(Kind))
-
-
-class Cell(NamedTuple):
-    """A written cell: its text (`Safe` where ragnb wrote it), and why it is missing."""
-
-    text: str
-    reason: str | None
 
 
 def is_missing(value: Any) -> bool:
@@ -137,61 +118,27 @@ def with_interval(value: Number, low: Number, high: Number, percent: bool = Fals
 
 
 _percent = percent
+_WRITE: Mapping[str, Callable[[Any, Any, Any, Column], str]] = {
+    "number": lambda value, low, high, column: number(value, column.digits),
+    "percent": lambda value, low, high, column: percent(value),
+    "count": lambda value, low, high, column: count(value),
+    "interval": lambda value, low, high, column: with_interval(value, low, high, False, column.digits),
+    "percent_interval": lambda value, low, high, column: with_interval(value, low, high, True),
+}
 
 
-def _text(value: object) -> str:
-    if isinstance(value, list | tuple | np.ndarray):
-        return "\n".join(_text(item) for item in value)
-    return str(value)
+def cells(frame: pd.DataFrame, name: str, column: Column) -> list[str]:
+    """Write one column of a frame, as many cells as it has rows: `Safe` where ragnb wrote the text."""
+    ends = (column.low, column.high) if "interval" in column.kind else (name, name)
+    rows = zip(*(frame[key].tolist() for key in (name, *ends)), strict=True)
+    return [_cell(value, low, high, column) for value, low, high in rows]
 
 
-def _one(value: Any, low: Any, high: Any, column: Column) -> str:
+def _cell(value: Any, low: Any, high: Any, column: Column) -> str:
     if isinstance(value, Safe):
         return value
-    if column.kind == "text" or not isinstance(value, Real) or isinstance(value, bool | np.bool_):
-        return _text(value)
-    number_like: Any = value
-    if column.kind == "number":
-        return Safe(number(number_like, column.digits))
-    if column.kind == "percent":
-        return Safe(percent(number_like))
-    if column.kind == "count":
-        return Safe(count(number_like))
-    return Safe(with_interval(number_like, low, high, column.kind == "percent_interval", column.digits))
-
-
-def cells(frame: pd.DataFrame, name: object, column: Column, lang: str) -> list[Cell]:
-    """Write one column of a frame: as many cells as it has rows."""
-    missing = str(texts.entry(lang, "word.missing"))
-    wide = "interval" in column.kind
-    values = _values(frame, name)
-    lows = _values(frame, column.low) if wide else values
-    highs = _values(frame, column.high) if wide else values
-    reasons = _values(frame, column.reason) if column.reason else [None] * len(values)
-    written = []
-    for value, low, high, why in zip(values, lows, highs, reasons, strict=True):
-        gone = is_missing(value)
-        reason = (missing if is_missing(why) or not str(why).strip() else str(why)) if gone else None
-        written.append(Cell(Safe(MISSING) if gone else _one(value, low, high, column), reason))
-    return written
-
-
-def _values(frame: pd.DataFrame, name: object) -> Sequence[Any]:
-    if name not in frame.columns:
-        raise unknown("column", name, [str(column) for column in frame.columns])
-    found = frame.loc[:, name]  # type: ignore[index]
-    return (found.iloc[:, 0] if isinstance(found, pd.DataFrame) else found).tolist()
-
-
-def default_columns(frame: pd.DataFrame) -> dict[Any, Column]:
-    """Describe the columns of a frame by their types: floats are numbers, integers counts, the rest text."""
-    described = {}
-    for position, name in enumerate(frame.columns):
-        dtype = frame.dtypes.iloc[position]
-        kind: Kind = "text"
-        if pd.api.types.is_float_dtype(dtype):
-            kind = "number"
-        elif pd.api.types.is_integer_dtype(dtype):
-            kind = "count"
-        described[name] = Column(str(name), kind)
-    return described
+    if is_missing(value):
+        return GONE
+    if column.kind == "text" or not isinstance(value, Real) or isinstance(value, bool):
+        return str(value)
+    return Safe(_WRITE[column.kind](value, low, high, column))

@@ -70,17 +70,9 @@ def radar_runs(points: np.ndarray) -> list[tuple[list[int], bool]]:
     size = len(there)
     if there.all():
         return [(list(range(size)), True)] if size else []
-    runs: list[list[int]] = []
-    first_gap = int(np.flatnonzero(~there)[0])
-    for step in range(1, size + 1):
-        place = (first_gap + step) % size
-        if not there[place]:
-            continue
-        if runs and (runs[-1][-1] + 1) % size == place:
-            runs[-1].append(place)
-        else:
-            runs.append([place])
-    return [(run, False) for run in runs]
+    order = np.roll(np.arange(size), -int(np.argmin(there)))  # begins with a gap, and so does each of its parts
+    parts = np.split(order, np.flatnonzero(~there[order]))
+    return [(part[1:].tolist(), False) for part in parts if len(part) > 1]
 
 
 def axis_names(
@@ -93,10 +85,9 @@ def axis_names(
 ) -> list[str]:
     """Name the axes: the metric, ``↓`` where lower is better, its range where ranges differ, and its gaps."""
     missing = str(texts.entry(lang, "word.missing"))
-    mixed = len({check_span(ranges.get(metric, (0, 1))) for metric in metrics}) > 1
-    names = []
-    for place, metric in enumerate(metrics):
-        low, high = check_span(ranges.get(metric, (0, 1)))
+    spans = [check_span(ranges.get(metric, (0, 1))) for metric in metrics]
+    mixed, names = len(set(spans)) > 1, []
+    for place, (metric, (low, high)) in enumerate(zip(metrics, spans, strict=True)):
         gaps = [str(system) for system, values in systems.items() if is_missing(values[place])]
         whose = "" if len(gaps) == len(systems) else ": " + ", ".join(gaps)
         words = [one_line(metric, 40)]
@@ -107,15 +98,10 @@ def axis_names(
     return names
 
 
-def check_radar(metrics: Sequence[str], systems: Mapping[str, Sequence[Any]]) -> None:
-    """Refuse a radar of too many systems, or of values that do not pair with its axes."""
+def check_radar(systems: Mapping[str, Sequence[Any]]) -> None:
+    """Refuse a radar of too many systems."""
     if not 1 <= len(systems) <= MOST_SYSTEMS:
         raise RagnbError(
             f"a radar shows 1 to {MOST_SYSTEMS} systems and is given {len(systems)}; "
             "choose some, or draw intervals"
         )
-    for system, values in systems.items():
-        if len(values) != len(metrics):
-            raise RagnbError(
-                f"system={system!r} has {len(values)} values for {len(metrics)} metrics; give one a metric"
-            )

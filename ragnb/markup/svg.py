@@ -25,8 +25,6 @@ DASHES: tuple[tuple[float, ...], ...] = ((), (6, 3), (2, 2), (8, 3, 2, 3), (12, 
 TONES = {"good": "●", "watch": "▲", "bad": "■", "none": "○"}
 """The mark that stands beside each colour of judgement; ``none`` is grey: no evidence."""
 
-Bars = Iterable[tuple[str, float]]
-
 
 def picture(width: float, height: float, label: str, *children: object) -> Safe:
     """Return an ``<svg>`` that says what it shows, as wide as it is drawn and never wider than its place."""
@@ -85,7 +83,7 @@ def interval_svg(
     high: SupportsFloat | None,
     *,
     span: tuple[float, float] = (0, 1),
-    bars: Bars = (),
+    bars: Iterable[tuple[str, float]] = (),
     label: str = "",
     percent: bool = False,
     width: int = 260,

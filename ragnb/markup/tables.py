@@ -6,44 +6,13 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from ragnb.markup.cells import Cell, Column, cells, default_columns
-from ragnb.markup.text import Safe, element, join, md_cell
-
-
-def _headers(columns: Mapping[str, Column]) -> Safe:
-    return join(
-        element(
-            "th",
-            column.label,
-            scope="col",
-            class_=None if column.kind == "text" else "rg-num",
-            title=column.title or None,
-        )
-        for column in columns.values()
-    )
-
-
-def _cell(cell: Cell, column: Column, heads_row: bool) -> Safe:
-    content: object = cell.text
-    if cell.reason is not None:
-        # A reason of the frame's own is shown; the mere word is for those who hear the page or copy it.
-        shown = "rg-why" if column.reason else "rg-hidden"
-        content = element("span", cell.text, " ", element("span", cell.reason, class_=shown), title=cell.reason)
-    return element(
-        "th" if heads_row else "td",
-        content,
-        scope="row" if heads_row else None,
-        class_="rg-text" if column.kind == "text" else "rg-num",
-        dir="auto" if column.kind == "text" else None,
-    )
+from ragnb import texts
+from ragnb.markup.cells import GONE, MISSING, Column, cells
+from ragnb.markup.text import Safe, element, md_cell
 
 
 def html_table(
-    frame: pd.DataFrame,
-    *,
-    columns: Mapping[str, Column] | None = None,
-    caption: str | None = None,
-    lang: str = "en",
+    frame: pd.DataFrame, *, columns: Mapping[str, Column], caption: str | None = None, lang: str = "en"
 ) -> Safe:
     """Return a frame as an HTML table; every cell, header and the caption is escaped.
 
@@ -51,10 +20,10 @@ def html_table(
     ----------
     frame : DataFrame
         One row a row of the table; the index is not shown.
-    columns : mapping of column name to Column, optional
-        Which columns are shown, in which order and how; by default all, by their types. The first one heads
-        its row where it is text. A cell that is `Safe` is put in as it is (in a column of dtype object:
-        pandas' own string type makes a plain str of it, which is escaped).
+    columns : mapping of column name to Column
+        Which columns are shown, in which order and how. The first one heads its row where it is text. A cell that
+        is `Safe` is put in as it is (in a column of dtype object: pandas' own string type makes a plain str of
+        it, which is escaped).
     caption : str, optional
         What the table shows.
     lang : {"en", "zh"}
@@ -65,46 +34,35 @@ def html_table(
     Safe
         A ``<table>`` in a ``<div>`` that scrolls sideways.
 
-    Raises
-    ------
-    RagnbError
-        For a column that the frame does not have.
-
     Examples
     --------
-    >>> "&lt;b&gt;" in html_table(pd.DataFrame({"answer": ["<b>"], "score": [0.5]}))
+    >>> "&lt;b&gt;" in html_table(pd.DataFrame({"answer": ["<b>"]}), columns={"answer": Column("answer")})
     True
     """
-    shown = default_columns(frame) if columns is None else dict(columns)
-    written = [cells(frame, name, column, lang) for name, column in shown.items()]
-    kinds = list(shown.values())
-    rows = [
-        element(
-            "tr",
-            *(
-                _cell(cell, column, position == 0 and column.kind == "text")
-                for position, (cell, column) in enumerate(zip(row, kinds, strict=True))
-            ),
-        )
-        for row in zip(*written, strict=True)
-    ]
+    missing = texts.entry(lang, "word.missing")
+    # The mere word is for those who hear the page or copy it.
+    dash = element("span", MISSING, " ", element("span", missing, class_="rg-hidden"), title=missing)
+    heads, body = [], []
+    for place, (name, column) in enumerate(columns.items()):
+        wide = "rg-num" if column.kind != "text" else None
+        heads.append(element("th", column.label, scope="col", class_=wide))
+        how = {"class_": wide or "rg-text", "dir": None if wide else "auto"}
+        tag, scope = ("th", "row") if place == 0 and not wide else ("td", None)
+        # A dash is written for a missing cell alone: text of the frame that is one stays text.
+        written = (dash if cell is GONE else cell for cell in cells(frame, name, column))
+        body.append([element(tag, cell, scope=scope, **how) for cell in written])
     title = element("caption", caption) if caption is not None else ""
-    table = element(
-        "table",
-        title,
-        element("thead", element("tr", _headers(shown))),
-        element("tbody", *rows),
-        class_="rg-table",
-    )
-    return element("div", table, class_="rg-scroll")
+    head = element("thead", element("tr", *heads))
+    rows = element("tbody", *(element("tr", *row) for row in zip(*body, strict=True)))
+    return element("div", element("table", title, head, rows, class_="rg-table"), class_="rg-scroll")
 
 
-def markdown_table(frame: pd.DataFrame, *, columns: Mapping[str, Column] | None = None, lang: str = "en") -> str:
+def markdown_table(frame: pd.DataFrame, *, columns: Mapping[str, Column]) -> str:
     """Return a frame as a Markdown table: a header, a rule, and one line a record.
 
     Parameters
     ----------
-    frame, columns, lang
+    frame, columns
         As in `html_table`.
 
     Returns
@@ -112,26 +70,15 @@ def markdown_table(frame: pd.DataFrame, *, columns: Mapping[str, Column] | None 
     str
         ``len(frame) + 2`` lines, without a line break at the end.
 
-    Raises
-    ------
-    RagnbError
-        For a column that the frame does not have.
-
     Examples
     --------
-    >>> print(markdown_table(pd.DataFrame({"metric": ["context_recall"], "value": [0.5]})))
+    >>> columns = {"metric": Column("metric"), "value": Column("value", "number")}
+    >>> print(markdown_table(pd.DataFrame({"metric": ["context_recall"], "value": [0.5]}), columns=columns))
     | metric | value |
     | :--- | ---: |
     | context_recall | 0.500 |
     """
-    shown = default_columns(frame) if columns is None else dict(columns)
-    written = [[_md(cell, column) for cell in cells(frame, name, column, lang)] for name, column in shown.items()]
-    head = [md_cell(column.label) for column in shown.values()]
-    rule = [":---" if column.kind == "text" else "---:" for column in shown.values()]
+    written = [map(md_cell, cells(frame, name, column)) for name, column in columns.items()]
+    head = [md_cell(column.label) for column in columns.values()]
+    rule = [":---" if column.kind == "text" else "---:" for column in columns.values()]
     return "\n".join(f"| {' | '.join(row)} |" for row in [head, rule, *zip(*written, strict=True)])
-
-
-def _md(cell: Cell, column: Column) -> str:
-    if cell.reason is not None and column.reason:
-        return f"{cell.text} ({md_cell(cell.reason)})"
-    return md_cell(cell.text)

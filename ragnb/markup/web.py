@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ragnb.markup.cells import MISSING, is_missing, number
+from ragnb.markup.cells import is_missing, number
 from ragnb.markup.radar import Ranges, axis_names, check_radar, radar_points, radar_runs
 from ragnb.markup.svg import DASHES, SYSTEM_COLOURS, Scale, check_span, line, picture, svg_text
 from ragnb.markup.text import Safe, element, join, one_line, text_width
@@ -50,15 +50,14 @@ def radar_svg(
     Raises
     ------
     RagnbError
-        For no system or more than five, for values that do not pair with the metrics, and for a metric
-        without a finite range.
+        For no system or more than five, and for a metric without a finite range.
 
     Examples
     --------
     >>> 'role="img"' in radar_svg(["a", "b", "c"], {"mine": [0.5, None, 1.0]}, label="b is missing")
     True
     """
-    check_radar(metrics, systems)
+    check_radar(systems)
     spans, senses = ranges or {}, better or {}
     names = axis_names(metrics, systems, ranges=spans, better=senses, lang=lang)
     shown = [check_span(spans.get(metric, (0, 1))) for metric in metrics]
@@ -135,14 +134,10 @@ def _dots(
         parts.append(svg_text(side - 8, y + 4, name, "end"))
         parts.append(line(x.left, y, x.right, y, stroke_opacity=0.35))
         parts += [svg_text(x(edge), y + 16, f"{edge:g}", fill_opacity=0.8) for edge in span]
-        for place, values in enumerate(systems.values()):
-            if is_missing(values[row]):
-                continue
-            parts.append(element("circle", cx=x(float(values[row])), cy=y, r=5.0, fill=_ink(place)))
-            if len(systems) == 1:
-                parts.append(svg_text(x.right + 10, y + 4, number(values[row]), "start"))
-        if all(is_missing(values[row]) for values in systems.values()):
-            parts.append(svg_text(x.right + 10, y + 4, MISSING, "start"))
+        found = {k: float(values[row]) for k, values in enumerate(systems.values()) if not is_missing(values[row])}
+        parts += [element("circle", cx=x(value), cy=y, r=5.0, fill=_ink(k)) for k, value in found.items()]
+        if len(systems) == 1 or not found:
+            parts.append(svg_text(x.right + 10, y + 4, number(found.get(0)), "start"))
     height = 24.0 + 34 * len(names)
     if len(systems) > 1:
         parts.append(_legend(list(systems), side + 110, height + 8, dots=True))

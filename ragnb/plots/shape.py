@@ -74,7 +74,7 @@ def radar(
         shown = (*table.metrics, *table.endless)
         return intervals(means, metrics=shown, by=by, ax=ax, lang=lang, finding=finding)
     systems = {system: table.values(system) for system in table.systems}
-    check_radar(table.metrics, systems)
+    check_radar(systems)
     said = axis_names(table.metrics, systems, ranges=table.scales, better=table.better, lang=lang)
     names = [wrapped(name, 96) for name in said]
     say = texts.load(lang)

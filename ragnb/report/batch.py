@@ -16,27 +16,12 @@ from typing import Any
 
 import pandas as pd
 
-from ragnb import texts
+from ragnb import markup, texts
 from ragnb.errors import RagnbError, worded
 from ragnb.files import write_whole
-from ragnb.markup import (
-    MISSING,
-    Column,
-    Safe,
-    badge,
-    element,
-    heading,
-    html_table,
-    join,
-    markdown_table,
-    page,
-    thin_svg,
-    with_interval,
-)  # fmt: skip
+from ragnb.markup import MISSING, Column, Safe, element, join
 from ragnb.report.run import Overrides, ReportResult, report
 from ragnb.texts.errors import translated
-
-_TONES = {True: "bad", False: "good"}
 
 
 @dataclass(frozen=True)
@@ -70,14 +55,7 @@ def reports(
     ------
     Made
         ``scenario, result, error``. A run that fails or is refused does not stop the others.
-
-    Raises
-    ------
-    RagnbError
-        For ``jobs`` below 1.
     """
-    if jobs is not None and jobs < 1:
-        raise RagnbError(f"jobs={jobs} runs nothing; choose 1 or more")
     paths = [Path(scenario) for scenario in scenarios]
     most = min(jobs or os.cpu_count() or 1, len(paths))
     if most <= 1:
@@ -118,39 +96,36 @@ def index(made: Sequence[Made], out: str | os.PathLike[str], *, lang: str = "en"
         The page.
     """
     folder, say = Path(out), texts.load(lang)
-    rows = [_row(one, folder, lang) for one in made]
+    rows = zip(*(_row(one, folder, lang) for one in made), strict=True)
+    plain, live = (pd.DataFrame(list(some), dtype=object) for some in rows)
     columns = {name: Column(say(f"index.{name}")) for name in ("run", "verdict", "gates", "overall")}
-    plain = pd.DataFrame([row["plain"] for row in rows], dtype=object)
-    live = pd.DataFrame([row["live"] for row in rows], dtype=object)
-    table = html_table(live, columns=columns | {"drawn": Column(say("column.on_scale"))}, lang=lang)
-    title = say("index.title", n=len(made))
-    body = join([heading(title, level=1), element("p", say("index.note"), class_="rg-note"), table])
-    text = f"# {title}\n\n{markdown_table(plain, columns=columns, lang=lang)}\n\n{say('index.note')}\n"
+    drawn = {"drawn": Column(say("column.on_scale"))}
+    table = markup.html_table(live, columns=columns | drawn, lang=lang)
+    title, note = say("index.title", n=len(made)), say("index.note")
+    body = join([markup.heading(title, level=1), element("p", note, class_="rg-note"), table])
+    text = f"# {title}\n\n{markup.markdown_table(plain, columns=columns)}\n\n{note}\n"
     write_whole(folder / "index.md", text)
-    return write_whole(folder / "index.html", page(title, body, lang=lang))
+    return write_whole(folder / "index.html", markup.page(title, body, lang=lang))
 
 
-def _row(one: Made, folder: Path, lang: str) -> dict[str, dict[str, object]]:
+def _row(one: Made, folder: Path, lang: str) -> tuple[dict[str, object], dict[str, object]]:
+    """Return a row of the index as Markdown has it, and as the page does."""
     name, say = one.scenario.stem, texts.load(lang)
     if one.result is None:
-        failed: dict[str, object] = {"run": name, "verdict": translated(one.error, lang), "drawn": Safe("")}
+        failed: dict[str, object] = {"run": name, "verdict": translated(one.error, lang), "drawn": ""}
         failed |= dict.fromkeys(("gates", "overall"), MISSING)
-        return {"plain": failed, "live": failed | {"gates": badge("none", say("index.no_run"))}}
+        return failed, failed | {"gates": markup.badge("none", say("index.no_run"))}
     record = json.loads((one.result.folder / "run.json").read_text(encoding="utf-8"))
     gates = json.loads((one.result.folder / "gates.json").read_text(encoding="utf-8"))["gates"]
-    total = record["overall"]
-    blocks = sum(bool(gate["blocks"]) for gate in gates)
+    total, blocks = record["overall"], sum(bool(gate["blocks"]) for gate in gates)
     told = say("index.blocked" if blocks else "index.passed", n=blocks or len(gates), all=len(gates))
     link = os.path.relpath(one.result.html, folder).replace(os.sep, "/")
-    value = with_interval(total["value"], total["low"], total["high"])
+    ends = total["value"], total["low"], total["high"]
     counted = say("index.counted", n=total["n"], clusters=total["n_clusters"]) if total["n"] else ""
-    plain: dict[str, object] = {"run": name, "verdict": record["verdict"], "gates": told}
-    plain["overall"] = f"{value} {counted}".strip()
-    live = plain | {"run": element("a", name, href=link), "gates": badge(_TONES[blocks > 0], told)}
-    return {"plain": plain, "live": live | {"drawn": _drawn(total, name)}}
-
-
-def _drawn(total: dict[str, Any], name: str) -> Safe:
-    if total["value"] is None or total["range"] is None:
-        return Safe("")
-    return thin_svg(total["value"], total["low"], total["high"], span=tuple(total["range"]), label=name)
+    overall = f"{markup.with_interval(*ends)} {counted}".strip()
+    plain: dict[str, object] = {"run": name, "verdict": record["verdict"], "gates": told, "overall": overall}
+    drawn = Safe("")
+    if total["value"] is not None and total["range"] is not None:
+        drawn = markup.thin_svg(*ends, span=tuple(total["range"]), label=name)
+    badge = markup.badge("bad" if blocks else "good", told)
+    return plain, plain | {"run": element("a", name, href=link), "gates": badge, "drawn": drawn}

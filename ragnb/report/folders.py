@@ -20,8 +20,7 @@ def input_hash(scenario: Scenario) -> str:
     files = {role: path for role in INPUTS if (path := getattr(scenario, role)) is not None}
     home = scenario.path or next(iter(files.values()))
     parts = [scenario.snapshot_text(relative_to=home.parent)]
-    for role, path in files.items():
-        parts.append(f"{role} {digest(matched(path))}")
+    parts += [f"{role} {digest(matched(path))}" for role, path in files.items()]
     parts += [f"{found.stage} {digest([found.path])}" for found in stage_tables(scenario)]
     return short_hash("\n".join(parts))
 

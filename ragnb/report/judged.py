@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ragnb import texts
 from ragnb.markup import Safe, figure, join
 
-CHARTS: Mapping[str, str] = MappingProxyType(
-    {
-        "judge_human": "counts",
-        "band_shares": "bands",
-        "bias_by": "inflation",
-        "reliability": "reliability",
-        "bland_altman": "counts",
-        "corrected_means": "corrected",
-        "label_budget": "budget",
-    }
-)
+CHARTS = {
+    "judge_human": "counts",
+    "band_shares": "bands",
+    "bias_by": "inflation",
+    "reliability": "reliability",
+    "bland_altman": "counts",
+    "corrected_means": "corrected",
+    "label_budget": "budget",
+}
 """A function of `ragnb.plots` → the frame of the card that it draws, in reading order."""
 
 

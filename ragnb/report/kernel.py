@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
@@ -77,33 +76,22 @@ def _literal(path: Path) -> str:
 
 def _manager(folder: Path, env: Mapping[str, str]) -> Any:
     """Return a class of kernel managers that know one kernel: this Python, with its files in `folder`."""
-    from jupyter_client.kernelspec import KernelSpecManager
+    from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import AsyncKernelManager
 
-    home = folder / "kernels" / _NAME
-    home.mkdir(parents=True)
-    spec = {
-        "argv": [
-            sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--ignore-cwd",
-            "--HistoryManager.enabled=False",
-        ],
-        "display_name": _NAME,
-        "language": "python",
-        # Of its own: startup files of the user's profile would run in the report.
-        "env": {"IPYTHONDIR": str(folder / "ipython"), **env},
-    }  # fmt: skip
-    (home / "kernel.json").write_text(json.dumps(spec), encoding="utf-8")
+    words = "-m ipykernel_launcher -f {connection_file} --ignore-cwd --HistoryManager.enabled=False"
+    # A profile of its own: startup files of the user's would run in the report.
+    own = {"IPYTHONDIR": str(folder / "ipython"), **env}
     # Sockets in a folder that only this user opens; their paths must be short, and Windows has none.
     with_sockets = os.name == "posix" and len(str(folder)) <= _LONGEST_SOCKET
     where = {"transport": "ipc", "ip": str(folder / "k")} if with_sockets else {}
 
     class ThisPython(AsyncKernelManager):
         made: ClassVar[list[Any]] = []
+        kernel_spec = KernelSpec(argv=[sys.executable, *words.split()], language="python", env=own)
 
         def __init__(self, **settings: Any) -> None:
-            specs = KernelSpecManager(kernel_dirs=[str(folder / "kernels")])
-            settings |= {"kernel_spec_manager": specs, "connection_file": str(folder / "k.json"), **where}
-            super().__init__(**settings)
+            super().__init__(**settings, connection_file=str(folder / "k.json"), **where)
             self.made.append(self)
 
     return ThisPython

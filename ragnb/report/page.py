@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from ragnb.errors import RagnbError
@@ -34,17 +33,12 @@ def assemble(notebook: Any, title: str, lang: str) -> Safe:
     RagnbError
         For a notebook without any such output.
     """
-    body = Safe("".join(_ours(notebook)))
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    found = (inside(str(output.get("data", {}).get("text/html", ""))) for output in outputs)
+    body = Safe("".join(part for part in found if part))
     if not body:
         raise RagnbError(
             "the report notebook shows nothing of ragnb, so there is no page; is it the one of ragnb?"
         )
     contents = [(anchor, html.unescape(text)) for anchor, text in _HEADING.findall(body)]
     return page(title, body, lang=lang, contents=contents)
-
-
-def _ours(notebook: Any) -> Iterator[str]:
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            if part := inside(str(output.get("data", {}).get("text/html", ""))):
-                yield part

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ragnb.assessment import Assessment
 from ragnb.assessment.judge import row_name
 from ragnb.assessment.parts import Writer
 from ragnb.markup import Safe, details, figure, join
 from ragnb.report.judged import card_pictures
-
-if TYPE_CHECKING:
-    from ragnb.assessment import Assessment
 
 
 def pictures(sheet: Assessment) -> dict[str, Safe]:
@@ -60,11 +58,8 @@ def _judged(card: Any) -> Safe:
     """The ±1 heat map and the bands of every judge and dimension; several unfold one by one."""
     if card is None:
         return Safe("")
-    rows = card.verdicts.to_dict("records")
-    drawn = [
-        card_pictures(card, row["judge"], row["dimension"], charts=("judge_human", "band_shares")) for row in rows
-    ]
+    rows, charts = card.verdicts.to_dict("records"), ("judge_human", "band_shares")
+    drawn = [card_pictures(card, row["judge"], row["dimension"], charts=charts) for row in rows]
     if len(rows) == 1:
         return drawn[0]
-    named = enumerate(zip(rows, drawn, strict=True))
-    return join(details(row_name(row), picture, opened=not i) for i, (row, picture) in named)
+    return join(details(row_name(row), drawn[i], opened=not i) for i, row in enumerate(rows))

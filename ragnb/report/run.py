@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ragnb.assessment.build import scenario_of
-from ragnb.assessment.stages import HOME
+from ragnb.assessment.stages import HOME, relative
 from ragnb.errors import RagnbError
-from ragnb.files import json_text
+from ragnb.files import json_text, write_whole
 from ragnb.markup import one_line
 from ragnb.report.folders import INPUTS, RunFolder
 from ragnb.report.kernel import execute
@@ -52,16 +52,6 @@ class ReportResult:
     def html(self) -> Path:
         """The page."""
         return self.folder / "report.html"
-
-    @property
-    def markdown(self) -> Path:
-        """The same as text."""
-        return self.folder / "report.md"
-
-    @property
-    def notebook(self) -> Path:
-        """The executed notebook; it runs again where it lies."""
-        return self.folder / "report.ipynb"
 
 
 def report(
@@ -138,19 +128,16 @@ def _fill(
     here = folder.path
     keys = [name for profile in settings.llm_profiles.values() for name in profile.variables]
     # Relative to the run's folder, so that the executed notebook runs again where it lies.
-    files = {role: _relative(getattr(settings, role), here) for role in INPUTS if overrides.get(role)}
+    files = {role: relative(getattr(settings, role), here) for role in INPUTS if overrides.get(role)}
     used = overrides | (files if settings.path is None else {})
-    parameters = {"scenario": _relative(source, here), "out": ".", "overrides": used}
+    parameters = {"scenario": relative(source, here), "out": ".", "overrides": used}
     env = dict.fromkeys(keys, "") | {HOME: str(Path.cwd())}
     executed = execute(notebook_path(), here / "report.ipynb", parameters, env=env, progress=progress)
     warned = tidy(executed)
-    text: str = nbformat.writes(executed)  # type: ignore[no-untyped-call]
-    (here / "report.ipynb").write_text(text + "\n", encoding="utf-8", newline="\n")
-    html = assemble(executed, settings.title or settings.name, settings.lang)
-    (here / "report.html").write_text(html, encoding="utf-8", newline="\n")
+    write_whole(here / "report.ipynb", nbformat.writes(executed) + "\n")  # type: ignore[no-untyped-call]
+    write_whole(here / "report.html", assemble(executed, settings.title or settings.name, settings.lang))
     record = json.loads((here / "run.json").read_text(encoding="utf-8"))
-    record["command"] = _command(source, overrides)
-    (here / "run.json").write_text(json_text(record), encoding="utf-8")
+    write_whole(here / "run.json", json_text(record | {"command": _command(source, overrides)}))
     return warned
 
 
@@ -159,13 +146,6 @@ def notebook_path() -> Path:
     here = Path(__file__).resolve().parent
     found = [here / "report.ipynb", here.parents[1] / "notebooks" / "report.ipynb"]
     return next((path for path in found if path.is_file()), found[0])
-
-
-def _relative(path: Path, folder: Path) -> str:
-    try:
-        return Path(os.path.relpath(path, folder)).as_posix()
-    except ValueError:  # another drive
-        return path.as_posix()
 
 
 def _command(scenario: Path, overrides: Overrides) -> str:

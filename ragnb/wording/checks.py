@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
-from ragnb.errors import RagnbError
+from ragnb.wording.lexical import pair_of
 
 _LIST_MARK = re.compile(r"^\s{0,8}\(?\d{1,2}[.)、]\s{0,4}(?!\d)", re.MULTILINE)
 _CITATION = re.compile(r"\[[\d,\s]{1,40}\]")
@@ -106,14 +106,11 @@ def _share(
     find: Callable[[str], list[Found]],
     stands: Callable[[tuple[Any, ...], str, list[Found]], bool],
 ) -> tuple[float, list[str]]:
-    if isinstance(contexts, str):
-        raise RagnbError(f"contexts={contexts[:40]!r} is one string; pass a list of passages: [text, ...]")
-    if not isinstance(answer, str) or contexts is None or isinstance(contexts, float):
-        return math.nan, []
-    found = find(unicodedata.normalize("NFKC", answer))
+    given, texts = pair_of(answer, contexts)
+    found = find(unicodedata.normalize("NFKC", given))
     if not found:
         return math.nan, []
-    text = unicodedata.normalize("NFKC", "\n".join(part for part in contexts if isinstance(part, str)))
+    text = unicodedata.normalize("NFKC", "\n".join(texts))
     there = find(text)
     absent = [words for words, what in found if not stands(what, text, there)]
     return 1 - len(absent) / len(found), list(dict.fromkeys(absent))

@@ -62,18 +62,24 @@ def support_lexical(answer: str | None, contexts: Sequence[str] | None) -> float
     >>> support_lexical("Ask the vendor.", [])
     nan
     """
-    if isinstance(contexts, str):
-        raise RagnbError(f"contexts={contexts[:40]!r} is one string; pass a list of passages: [text, ...]")
-    if not isinstance(answer, str) or contexts is None or isinstance(contexts, float):
-        return math.nan
-    passages = [tokens for text in contexts if isinstance(text, str) and (tokens := _tokens(text))]
-    sentences = [tokens for part in _SENTENCE_END.split(answer) if (tokens := _tokens(part))]
+    given, texts = pair_of(answer, contexts)
+    passages = [tokens for text in texts if (tokens := _tokens(text))]
+    sentences = [tokens for part in _SENTENCE_END.split(given) if (tokens := _tokens(part))]
     if not passages or not sentences:
         return math.nan
     words = {token for passage in passages for token in passage}
-    pairs = {pair for passage in passages for pair in _pairs(passage)}
+    pairs = {pair for passage in passages for pair in pairwise(passage)}
     scores = [_sentence_support(sentence, passages, words, pairs) for sentence in sentences]
     return math.fsum(scores) / len(scores)
+
+
+def pair_of(answer: str | None, contexts: Sequence[str] | None) -> tuple[str, list[str]]:
+    """Return an answer and its passages, an empty answer where either is missing."""
+    if isinstance(contexts, str):
+        raise RagnbError(f"contexts={contexts[:40]!r} is one string; pass a list of passages: [text, ...]")
+    if not isinstance(answer, str) or contexts is None or isinstance(contexts, float):
+        return "", []
+    return answer, [text for text in contexts if isinstance(text, str)]
 
 
 def _sentence_support(
@@ -82,7 +88,7 @@ def _sentence_support(
     """Mean of token, pair and ROUGE-L precision of one sentence."""
     from rapidfuzz.distance import LCSseq
 
-    own = _pairs(sentence)
+    own = list(pairwise(sentence))
     parts = [sum(token in words for token in sentence) / len(sentence)]
     parts += [sum(pair in pairs for pair in own) / len(own)] if own else []
     parts.append(max(LCSseq.similarity(sentence, passage) for passage in passages) / len(sentence))
@@ -93,11 +99,5 @@ def _tokens(text: str) -> list[str]:
     folded = unicodedata.normalize("NFKC", text).casefold()
     tokens: list[str] = []
     for run, word in _RUN.findall(folded):
-        tokens += (
-            [word] if word else ([run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)])
-        )
+        tokens += [word] if word else [run[i : i + 2] for i in range(max(len(run) - 1, 1))]
     return tokens
-
-
-def _pairs(tokens: list[str]) -> list[tuple[str, str]]:
-    return list(pairwise(tokens))
