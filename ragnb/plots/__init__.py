@@ -19,21 +19,7 @@ from ragnb.plots.pairs import judge_human
 from ragnb.plots.shape import radar
 
 __all__ = [
-    "alt_text",
-    "band_shares",
-    "bias_by",
-    "bland_altman",
-    "by_weight",
-    "cjk_font",
-    "corrected_means",
-    "distribution",
-    "documents",
-    "intervals",
-    "judge_human",
-    "label_budget",
-    "outcomes",
-    "radar",
-    "reliability",
-    "save",
-    "svg",
-]
+    "alt_text", "band_shares", "bias_by", "bland_altman", "by_weight", "cjk_font", "corrected_means",
+    "distribution", "documents", "intervals", "judge_human", "label_budget", "outcomes", "radar", "reliability",
+    "save", "svg",
+]  # fmt: skip

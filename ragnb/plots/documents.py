@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from ragnb import texts
 from ragnb.errors import RagnbError, unknown
 from ragnb.markup import INK, count, number, text_width
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import WIDTH, canvas, describe, fitted
+from ragnb.plots.canvas import WIDTH, Look, canvas, fitted
 from ragnb.plots.heat import grid, heads, name_columns
 from ragnb.plots.means import TOTAL, Means, Metrics, read_means
 
@@ -23,16 +23,9 @@ ORDERS = ("worst", "frame")
 
 
 def documents(
-    means: pd.DataFrame,
-    *,
-    metrics: Metrics = None,
-    by: str = "document",
-    order: str = "worst",
-    most: int = 30,
-    ax: Axes | None = None,
-    lang: str = "en",
-    finding: str | None = None,
-) -> Axes:
+    means: pd.DataFrame, *, metrics: Metrics = None, by: str = "document", order: str = "worst", most: int = 30,
+    lang: str = "en", **look: Unpack[Look],
+) -> Axes:  # fmt: skip
     """Draw documents by metrics as a heat map, the worst document on top, the numbers in the cells.
 
     Parameters
@@ -85,15 +78,15 @@ def documents(
     room = (width * 72 - beside - 20) / max(len(titles), 1)
     named = heads(titles, room)
     tall = 0.9 + named.height / 72 + 0.26 * max(len(names), 1)
-    with canvas(ax, width, tall, [*labels, *titles, finding or "", say("chart.darker")]) as ax:
+    with canvas(tall, lang, width, **look) as (ax, tell):
         grid(ax, shades, written, cmap="YlOrBr", size=8.5 if room > 34 else 7.5)
-        ax.set_yticks(np.arange(len(names)) + 0.5, labels)
+        ax.set_yticklabels(labels)
         name_columns(ax, named)
         if table.metrics[-1:] == (TOTAL,) and len(titles) > 1:
             ax.axvline(len(titles) - 1, color=INK, linewidth=1.8, label="_total")
         ax.set_xlabel("; ".join([say("chart.darker"), *rest(say, every, names)]), fontsize=8.5)
         told = [f"{fitted(name)}: {_told(table, name)}" for name in names]
-        describe(ax, finding, _worst(table, names, say), "; ".join(told), lang)
+        tell(_worst(table, names, say), "; ".join(told))
     return ax
 
 

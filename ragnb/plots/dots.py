@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pandas as pd
 
@@ -11,9 +11,9 @@ from ragnb import texts
 from ragnb.errors import RagnbError
 from ragnb.markup import INK, SYSTEM_COLOURS
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import WIDTH, canvas, describe, fitted, legend_below
+from ragnb.plots.canvas import Look, beside, canvas, fitted, legend_below
 from ragnb.plots.means import TOTAL, Means, Metrics, below, read_means
-from ragnb.plots.rows import Row, draw_row, name_rows, whole
+from ragnb.plots.rows import draw_row, name_rows, whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,15 +24,9 @@ _LINES = ("--", ":", "-.", (0, (1, 3)))
 
 
 def intervals(
-    means: pd.DataFrame,
-    *,
-    metrics: Metrics = None,
-    by: str | None = None,
-    bars: Bars = (),
-    ax: Axes | None = None,
-    lang: str = "en",
-    finding: str | None = None,
-) -> Axes:
+    means: pd.DataFrame, *, metrics: Metrics = None, by: str | None = None, bars: Bars = (), lang: str = "en",
+    **look: Unpack[Look],
+) -> Axes:  # fmt: skip
     """Draw every mean as a dot with its interval on the whole range, the numbers and n beside it.
 
     Parameters
@@ -74,18 +68,17 @@ def intervals(
     say, many = texts.load(lang), len(table.systems)
     names = [_name(table, metric, say("chart.total")) for metric in table.metrics]
     rows = len(names) * (many + (many > 1) * 0.6)
-    words = [*names, *table.systems, finding or "", say("chart.lower")]
-    with canvas(ax, WIDTH, 0.9 + 0.3 * max(rows, 1) + 0.2 * (many > 1), words) as ax:
+    with canvas(0.9 + 0.3 * max(rows, 1) + 0.2 * (many > 1), lang, **look) as (ax, tell):
         for place, metric in enumerate(table.metrics):
             for number, system in enumerate(table.systems):
                 _row(ax, table, (system, metric), _height(place, number, many), number)
         middle = [_height(place, (many - 1) / 2, many) for place in range(len(names))]
-        name_rows(ax, middle, names, max(rows, 1) - 0.4 - 0.6 * (many > 1))
+        name_rows(ax, names, middle, max(rows, 1) - 0.4 - 0.6 * (many > 1))
         named = _bars(ax, table, bars, many)
         _scale(ax, table, say)
         if many > 1 or named:
             legend_below(ax)
-        describe(ax, finding, table.seen(), table.words(), lang)
+        tell(table.seen(), table.words())
     return ax
 
 
@@ -117,11 +110,10 @@ def _place(table: Means, metric: str, number: float) -> float:
 
 def _row(ax: Axes, table: Means, key: tuple[str, str], y: float, number: int) -> None:
     system, metric = key
-    ends = [table.get(system, metric, column) for column in ("value", "low", "high")]
     colour = SYSTEM_COLOURS[number] if len(table.systems) > 1 else INK
     label = fitted(system) if metric == table.metrics[0] and system else "_row"
-    value, low, high = (None if is_missing(x) else _place(table, metric, x) for x in ends)
-    draw_row(ax, Row(y, value, low, high, table.counted(system, metric), colour, label=label))
+    value, low, high = (None if is_missing(x) else _place(table, metric, x) for x in table.estimate(*key))
+    draw_row(ax, y, (value, low, high), table.counted(system, metric), colour, label=label)
 
 
 def _bars(ax: Axes, table: Means, bars: Bars, many: int) -> bool:
@@ -133,10 +125,7 @@ def _bars(ax: Axes, table: Means, bars: Bars, many: int) -> bool:
             ax.axvline(at, color=INK, linewidth=1, linestyle="--", label="_bar", zorder=1)
             # The lowest of several is named to the left of its line, the others to the right.
             side, shift = ("right", -3) if number == 0 and len(bars) > 1 else ("left", 3)
-            ax.annotate(
-                fitted(name), (at, 1), (shift, 0), xycoords=("data", "axes fraction"),
-                textcoords="offset points", va="top", ha=side, fontsize=8,
-            )  # fmt: skip
+            beside(ax, fitted(name), at, 1, xytext=(shift, 0), va="top", ha=side)
         if bars:
             ax.set_ylim(top=-1.1)
         return False

@@ -25,13 +25,17 @@ def grid(ax: Axes, shades: np.ndarray, written: Sequence[Sequence[str]], *, cmap
     A cell that says `MISSING` is hatched; an empty text leaves it bare. The first row is on top.
     """
     from matplotlib import colormaps
+    from matplotlib.colors import to_rgba
+    from matplotlib.patches import Rectangle
 
     colours, (rows, columns) = colormaps[cmap], shades.shape
     for (y, x), shade in np.ndenumerate(shades):
         gone, text = bool(np.isnan(shade)), written[y][x]
         # Not the darkest end of the map, so that a cell stands out from a dark page too.
         face = "none" if gone else colours(0.04 + 0.8 * shade)
-        _cell(ax, x, y, face, hatched=text == MISSING)
+        hatch, edge = ("////", GREY) if text == MISSING else (None, to_rgba(GREY, 0.4))
+        look: dict[str, Any] = {"facecolor": face, "edgecolor": edge, "linewidth": 0.5, "hatch": hatch}
+        ax.add_patch(Rectangle((x, y), 1, 1, label="_cell", **look))
         if text:
             ink: dict[str, Any] = {} if gone else {"color": LIGHT if _dark(face) else DARK}
             ax.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=size, **ink)
@@ -40,15 +44,6 @@ def grid(ax: Axes, shades: np.ndarray, written: Sequence[Sequence[str]], *, cmap
     ax.tick_params(length=0)
     ax.set_yticks(np.arange(rows) + 0.5)
     ax.set_xticks(np.arange(columns) + 0.5)
-
-
-def _cell(ax: Axes, x: float, y: float, face: Any, *, hatched: bool) -> None:
-    from matplotlib.colors import to_rgba
-    from matplotlib.patches import Rectangle
-
-    edge = to_rgba(GREY, 1.0 if hatched else 0.4)
-    look = {"facecolor": face, "edgecolor": edge, "linewidth": 0.5, "hatch": "////" if hatched else None}
-    ax.add_patch(Rectangle((x, y), 1, 1, label="_cell", **look))
 
 
 def _dark(face: Any) -> bool:

@@ -14,10 +14,12 @@ from ragnb.errors import RagnbError, listing, need_columns, unknown
 from ragnb.markup import MISSING, count, one_line, with_interval
 from ragnb.markup.cells import is_missing
 from ragnb.plots.canvas import fitted
-from ragnb.schema import KNOWN_RATES, METRICS, scale_of
+from ragnb.plots.rows import Estimate, estimate
+from ragnb.schema import METRICS, Metric, scale_of
 
 TOTAL = "weighted_score"
 GAPS = ("n_missing", "n_failed", "n_not_applicable")
+_UNKNOWN = Metric("unknown")
 Metrics = str | Iterable[str] | None
 
 
@@ -52,6 +54,10 @@ class Means:
         """Return one cell, None where the frame has no such row or column."""
         return self.rows.get((system, metric), {}).get(column)
 
+    def estimate(self, system: str, metric: str) -> Estimate:
+        """Return an estimate and the ends of its interval."""
+        return estimate(self.rows.get((system, metric), {}))
+
     def values(self, system: str) -> list[Any]:
         """Return the estimates of one system in the order of the metrics."""
         return [self.get(system, metric, "value") for metric in self.metrics]
@@ -59,7 +65,7 @@ class Means:
     def written(self, system: str, metric: str) -> str:
         """Write an estimate as every page writes it, or a dash with what is missing."""
         row = self.rows.get((system, metric), {})
-        said = with_interval(row.get("value"), row.get("low"), row.get("high"), percent=metric in self.rates)
+        said = with_interval(*estimate(row), percent=metric in self.rates)
         if said == MISSING:
             return f"{MISSING} {gaps(row, self.lang) or texts.entry(self.lang, 'word.missing')}"
         return said
@@ -155,7 +161,11 @@ def read_means(means: pd.DataFrame, metrics: Metrics, by: str | None, lang: str,
     chosen = _chosen(means, metrics, total)
     records = means.to_dict("records")
     about: dict[str, Mapping[Any, Any]] = {str(row["metric"]): row for row in records}
-    every = {name: _range(about[name], name) for name in chosen}
+    known = {name: METRICS.get(name, _UNKNOWN) for name in chosen}
+    every = {
+        name: (float(about[name].get("range_low", own.low)), float(about[name].get("range_high", own.high)))
+        for name, own in known.items()
+    }
     drawn = tuple(name for name in chosen if all(map(math.isfinite, every[name])))
     systems = tuple(dict.fromkeys(str(row[by]) for row in records)) if by else ("",)
     return Means(
@@ -166,8 +176,8 @@ def read_means(means: pd.DataFrame, metrics: Metrics, by: str | None, lang: str,
             for row in records
         },
         ranges={name: every[name] for name in drawn},
-        better={name: told.get("better") or _declared(name) for name in drawn for told in [about[name]]},
-        rates=frozenset(name for name in chosen if about[name].get("role", _known_role(name)) == "rate"),
+        better={name: about[name].get("better") or known[name].better for name in drawn},
+        rates=frozenset(name for name in chosen if about[name].get("role", known[name].role) == "rate"),
         endless=tuple(name for name in chosen if name not in drawn),
         lang=lang,
     )
@@ -185,16 +195,3 @@ def _chosen(means: pd.DataFrame, metrics: Metrics, total: bool) -> Sequence[str]
     weighed = set(means.loc[means["weight"].notna(), "metric"]) if "weight" in means else set()
     chosen = [name for name in plain if name in weighed] or plain
     return [*chosen, *([TOTAL] if total and TOTAL in here else [])]
-
-
-def _range(row: Mapping[Any, Any], name: str) -> tuple[float, float]:
-    low, high = (METRICS[name].low, METRICS[name].high) if name in METRICS else (0.0, 1.0)
-    return float(row.get("range_low", low)), float(row.get("range_high", high))
-
-
-def _known_role(name: str) -> str:
-    return "rate" if name in KNOWN_RATES else "quality"
-
-
-def _declared(name: str) -> str:
-    return METRICS[name].better if name in METRICS else "higher"
