@@ -14,7 +14,7 @@ from ragnb.markup import INK, count, number, text_width
 from ragnb.markup.cells import is_missing
 from ragnb.plots.canvas import WIDTH, Look, canvas, fitted
 from ragnb.plots.heat import grid, heads, name_columns
-from ragnb.plots.means import TOTAL, Means, Metrics, read_means
+from ragnb.plots.means import TOTAL, Means, Metrics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,7 +94,7 @@ def chosen(means: pd.DataFrame, metrics: Metrics, by: str, order: str, lang: str
     """Return the frame made ready, and its documents in the order asked for."""
     if order not in ORDERS:
         raise unknown("order", order, ORDERS)
-    table = read_means(means, metrics, by, lang, total=True)
+    table = Means(means, metrics, by, lang, total=True)
     if table.endless:
         raise RagnbError(f"{table.endless[0]!r} has no finite range to shade or to lay out; leave it out")
     names = list(table.systems)

@@ -12,7 +12,7 @@ from ragnb.errors import RagnbError
 from ragnb.markup import INK, SYSTEM_COLOURS
 from ragnb.markup.cells import is_missing
 from ragnb.plots.canvas import Look, beside, canvas, fitted, legend_below
-from ragnb.plots.means import TOTAL, Means, Metrics, below, read_means
+from ragnb.plots.means import TOTAL, Means, Metrics, below
 from ragnb.plots.rows import draw_row, name_rows, whole
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def intervals(
     >>> [text.get_text() for text in intervals(means).texts]
     ['0.500 [0.400, 0.600]  n = 9']
     """
-    table = read_means(means, metrics, by, lang, total=True)
+    table = Means(means, metrics, by, lang, total=True)
     check_systems(table.systems)
     say, many = texts.load(lang), len(table.systems)
     names = [_name(table, metric, say("chart.total")) for metric in table.metrics]
@@ -91,7 +91,7 @@ def check_systems(systems: Sequence[str]) -> None:
 
 
 def _height(place: int, number: float, many: int) -> float:
-    return place * (many + 0.6) + number if many > 1 else float(place)
+    return place * (many + 0.6 * (many > 1)) + number
 
 
 def _name(table: Means, metric: str, total: str) -> str:
@@ -113,14 +113,12 @@ def _row(ax: Axes, table: Means, key: tuple[str, str], y: float, number: int) ->
     colour = SYSTEM_COLOURS[number] if len(table.systems) > 1 else INK
     label = fitted(system) if metric == table.metrics[0] and system else "_row"
     value, low, high = (None if is_missing(x) else _place(table, metric, x) for x in table.estimate(*key))
-    draw_row(ax, y, (value, low, high), table.counted(system, metric), colour, label=label)
+    draw_row(ax, y, (value, low, high), table.counted(*key), colour, label=label)
 
 
 def _bars(ax: Axes, table: Means, bars: Bars, many: int) -> bool:
     """Draw the thresholds; say whether a legend has to name them."""
-    if not isinstance(bars, Mapping):
-        bars = dict.fromkeys(table.metrics, bars) if table.common is None else bars
-    if not isinstance(bars, Mapping):
+    if not isinstance(bars, Mapping) and table.common is not None:
         for number, (name, at) in enumerate(sorted(bars, key=lambda bar: bar[1])):
             ax.axvline(at, color=INK, linewidth=1, linestyle="--", label="_bar", zorder=1)
             # The lowest of several is named to the left of its line, the others to the right.
@@ -129,17 +127,15 @@ def _bars(ax: Axes, table: Means, bars: Bars, many: int) -> bool:
         if bars:
             ax.set_ylim(top=-1.1)
         return False
-    names = list(dict.fromkeys(name for metric in table.metrics for name, _ in bars.get(metric, ())))
-    drawn: set[str] = set()
+    own = bars if isinstance(bars, Mapping) else dict.fromkeys(table.metrics, bars)
+    drawn: list[str] = []
     for place, metric in enumerate(table.metrics):
-        for name, at in bars.get(metric, ()):
-            x, line = _place(table, metric, at), _LINES[names.index(name) % len(_LINES)]
-            ends = [_height(place, -0.42, many), _height(place, many - 1 + 0.42, many)]
-            if many == 1:
-                ends = [place - 0.42, place + 0.42]
+        for name, at in own.get(metric, ()):
             label = "_bar" if name in drawn else fitted(name)
+            drawn += [name] if name not in drawn else []
+            x, line = _place(table, metric, at), _LINES[drawn.index(name) % len(_LINES)]
+            ends = [_height(place, -0.42, many), _height(place, many - 1 + 0.42, many)]
             ax.plot([x, x], ends, color=INK, linewidth=1.2, linestyle=line, label=label, zorder=1)
-            drawn.add(name)
     return bool(drawn)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -23,26 +22,37 @@ _UNKNOWN = Metric("unknown")
 Metrics = str | Iterable[str] | None
 
 
-@dataclass(frozen=True)
 class Means:
-    """The rows of a means frame by system and metric.
+    """The rows of a means frame by system and metric, and the ranges and directions of its metrics.
 
-    `rows` holds one record a system and metric that is there; `endless` names metrics whose range has no end.
+    Without `metrics` come those that enter the weighted score (all, where the frame does not say or none does),
+    and the total where `total` is true. `endless` names metrics whose range has no end; they are not drawn.
     """
 
-    metrics: tuple[str, ...]
-    systems: tuple[str, ...]
-    rows: dict[tuple[str, str], dict[str, Any]]
-    ranges: dict[str, tuple[float, float]]
-    better: dict[str, str]
-    rates: frozenset[str]
-    endless: tuple[str, ...]
-    lang: str
-
-    @property
-    def scales(self) -> dict[str, tuple[float, float]]:
-        """The ends of each metric where several are shown beside each other."""
-        return {name: scale_of(name, *ends) for name, ends in self.ranges.items()}
+    def __init__(self, means: pd.DataFrame, metrics: Metrics, by: str | None, lang: str, *, total: bool) -> None:
+        keys = [by, "metric"] if by else ["metric"]
+        need_columns(means.columns, ("metric", "value", *keys[:-1]))
+        if means.duplicated(keys).any():
+            raise RagnbError(
+                f"means holds a metric more than once; say which column tells the systems apart: by=… (have: "
+                f"{listing(name for name in means.columns if name not in ('metric', 'value', 'low', 'high'))})"
+            )
+        records = [{str(key): value for key, value in row.items()} for row in means.to_dict("records")]
+        self.lang = lang
+        self.rows = {(str(row[by]) if by else "", str(row["metric"])): row for row in records}
+        self.systems = tuple(dict.fromkeys(system for system, _ in self.rows)) or ("",) * (not by)
+        self.ranges: dict[str, tuple[float, float]] = {}
+        self.better: dict[str, str] = {}
+        about, chosen = {metric: row for (_, metric), row in self.rows.items()}, _chosen(means, metrics, total)
+        for name in chosen:
+            row, known = about[name], METRICS.get(name, _UNKNOWN)
+            ends = float(row.get("range_low", known.low)), float(row.get("range_high", known.high))
+            if all(map(math.isfinite, ends)):
+                self.ranges[name], self.better[name] = ends, row.get("better") or known.better
+        self.metrics = tuple(name for name in chosen if name in self.ranges)
+        self.endless = [name for name in chosen if name not in self.ranges]
+        # Between its scale's ends a metric is shown beside others.
+        self.scales = {name: scale_of(name, *ends) for name, ends in self.ranges.items()}
 
     @property
     def common(self) -> tuple[float, float] | None:
@@ -58,14 +68,11 @@ class Means:
         """Return an estimate and the ends of its interval."""
         return estimate(self.rows.get((system, metric), {}))
 
-    def values(self, system: str) -> list[Any]:
-        """Return the estimates of one system in the order of the metrics."""
-        return [self.get(system, metric, "value") for metric in self.metrics]
-
     def written(self, system: str, metric: str) -> str:
         """Write an estimate as every page writes it, or a dash with what is missing."""
         row = self.rows.get((system, metric), {})
-        said = with_interval(*estimate(row), percent=metric in self.rates)
+        rate = row.get("role", METRICS.get(metric, _UNKNOWN).role) == "rate"
+        said = with_interval(*estimate(row), percent=rate)
         if said == MISSING:
             return f"{MISSING} {gaps(row, self.lang) or texts.entry(self.lang, 'word.missing')}"
         return said
@@ -143,44 +150,6 @@ def gaps(row: Mapping[Any, Any], lang: str) -> str:
     say = texts.load(lang)
     found = [(key, row.get(key)) for key in GAPS]
     return ", ".join(say(f"chart.{key}", n=int(n)) for key, n in found if n is not None and n == n and n > 0)
-
-
-def read_means(means: pd.DataFrame, metrics: Metrics, by: str | None, lang: str, total: bool) -> Means:
-    """Read a means frame.
-
-    Without `metrics` come those that enter the weighted score (all, where the frame does not say or none does),
-    and the total where `total` is true.
-    """
-    need_columns(means.columns, ("metric", "value", *([by] if by else [])))
-    keys = [by, "metric"] if by else ["metric"]
-    if means.duplicated(keys).any():
-        raise RagnbError(
-            f"means holds a metric more than once; say which column tells the systems apart: by=… (have: "
-            f"{listing(name for name in means.columns if name not in ('metric', 'value', 'low', 'high'))})"
-        )
-    chosen = _chosen(means, metrics, total)
-    records = means.to_dict("records")
-    about: dict[str, Mapping[Any, Any]] = {str(row["metric"]): row for row in records}
-    known = {name: METRICS.get(name, _UNKNOWN) for name in chosen}
-    every = {
-        name: (float(about[name].get("range_low", own.low)), float(about[name].get("range_high", own.high)))
-        for name, own in known.items()
-    }
-    drawn = tuple(name for name in chosen if all(map(math.isfinite, every[name])))
-    systems = tuple(dict.fromkeys(str(row[by]) for row in records)) if by else ("",)
-    return Means(
-        metrics=drawn,
-        systems=systems,
-        rows={
-            (str(row[by]) if by else "", str(row["metric"])): {str(k): v for k, v in row.items()}
-            for row in records
-        },
-        ranges={name: every[name] for name in drawn},
-        better={name: about[name].get("better") or known[name].better for name in drawn},
-        rates=frozenset(name for name in chosen if about[name].get("role", known[name].role) == "rate"),
-        endless=tuple(name for name in chosen if name not in drawn),
-        lang=lang,
-    )
 
 
 def _chosen(means: pd.DataFrame, metrics: Metrics, total: bool) -> Sequence[str]:

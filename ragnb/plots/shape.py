@@ -12,7 +12,7 @@ from ragnb.markup import DASHES, SYSTEM_COLOURS, radar_points, radar_runs, text_
 from ragnb.markup.radar import axis_names, check_radar
 from ragnb.plots.canvas import GREY, WIDTH, Look, canvas, fitted, legend_below, wrapped
 from ragnb.plots.dots import intervals
-from ragnb.plots.means import Means, Metrics, below, read_means
+from ragnb.plots.means import Means, Metrics, below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,12 +65,12 @@ def radar(
         raise RagnbError(
             "dots=True makes a figure of two charts; leave out ax, or draw plots.intervals beside it"
         )
-    table = read_means(means, metrics, by, lang, total=False)
+    table = Means(means, metrics, by, lang, total=False)
     if len(table.metrics) < 3:
         return intervals(means, metrics=(*table.metrics, *table.endless), by=by, lang=lang, **look)
     if dots:
         return _beside(table, means, metrics=metrics, by=by, lang=lang, **look)
-    systems = {system: table.values(system) for system in table.systems}
+    systems = {one: [table.get(one, m, "value") for m in table.metrics] for one in table.systems}
     check_radar(table.metrics, systems)
     said = axis_names(table.metrics, systems, ranges=table.scales, better=table.better, lang=lang)
     names = [wrapped(name, 96) for name in said]
