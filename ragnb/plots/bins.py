@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
@@ -11,13 +11,10 @@ import pandas as pd
 from ragnb import texts
 from ragnb.errors import RagnbError, unknown
 from ragnb.markup import one_line
-from ragnb.plots.canvas import Look, canvas, fitted
+from ragnb.plots.canvas import Axes, Look, canvas, fitted
 from ragnb.plots.heat import grid
 from ragnb.plots.means import below, gaps, split
 from ragnb.schema import CLIP, METRICS, Metric, metric_list, resolve_metrics
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 TENTHS = 10
 COUNTED = ("metric", "bin_low", "bin_high", "n")

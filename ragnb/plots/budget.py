@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from ragnb.markup import INK, SYSTEM_COLOURS, count, percent
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import beside, legend_below
+from ragnb.plots.canvas import Axes, beside, legend_below
 from ragnb.plots.card import OfCard, Part, part
 from ragnb.plots.rows import percents
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _CURVE = ("labels", "share", "low", "high", "probability")
 
@@ -75,11 +72,10 @@ def label_budget(card: Any, **look: Unpack[OfCard]) -> Axes:
             ax.axvline(float(n), color=INK, linewidth=1, linestyle=":", label="_now")
             beside(ax, say("chart.labels_now", n=count(n)), float(n), 0.06)
         _scales(ax, x)
-        ax.set_xlabel(say("chart.labels_axis"), fontsize=8.5)
         legend_below(ax, 36)
         some = records[:: max(len(records) // 5, 1)]
         told = [say("chart.budget_row", chance=percent(r["probability"]), **_ends(r)) for r in some]
-        tell(_seen(p, records), p.words(told))
+        tell(_seen(p, records), p.words(told), say("chart.labels_axis"))
     return ax
 
 

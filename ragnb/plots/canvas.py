@@ -7,14 +7,17 @@ import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypedDict
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any, TypedDict, get_type_hints
 
 from ragnb import texts
 from ragnb.errors import RagnbWarning
 from ragnb.markup import INK, one_line, text_width
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
+else:
+    Axes = Any
 
 CJK_FONTS = (
     "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "Source Han Sans CN", "PingFang SC",
@@ -81,11 +84,11 @@ def _warn_of_boxes(figure: Any) -> None:
 @contextmanager
 def canvas(
     height: float, lang: str, width: float = WIDTH, *, ax: Axes | None = None, finding: str | None = None
-) -> Iterator[tuple[Axes, Callable[[str, str], None]]]:
+) -> Iterator[tuple[Axes, Callable[..., None]]]:
     """Give Axes to draw in, those passed or those of a new figure, and what tells in words what is seen there.
 
-    Its title is the caller's finding, for None what is `seen`; an empty finding draws no title, as under a caption
-    that says it.
+    It takes what is seen, the values, and the labels of the axes. The title is the caller's finding, for None what
+    is seen; an empty finding draws no title, as under a caption that says it.
     """
     import matplotlib as mpl
     from matplotlib import pyplot as plt
@@ -95,7 +98,9 @@ def canvas(
     with mpl.rc_context(_SETTINGS):
         axes: Any = ax if figure is None else figure.subplots()
 
-        def tell(seen: str, values: str) -> None:
+        def tell(seen: str, values: str, *labels: str) -> None:
+            for axis, label in zip((axes.xaxis, axes.yaxis), labels, strict=False):
+                axis.set_label_text(label, fontsize=8.5)
             if title := seen if finding is None else finding:
                 axes.set_title(wrapped(one_line(title), room(axes), 10.5))
             said = (finding or seen).rstrip(".。 ")
@@ -125,6 +130,15 @@ def _set_fonts(ax: Axes) -> None:
     ax.tick_params(labelfontfamily=families)
     for text in written:
         text.set(fontfamily=families, parse_math=False)
+
+
+def show_keywords(chart: Any) -> None:
+    """Show in a chart's signature, where a notebook looks for them, the keywords that it shares with others."""
+    own = signature(chart).parameters
+    if "look" in own:
+        (look,) = get_type_hints(chart)["look"].__args__
+        more = [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in look.__annotations__]
+        chart.__signature__ = signature(chart).replace(parameters=[*list(own.values())[:-1], *more])
 
 
 _WORD = re.compile(r"\[[^\[\]\s]+, [^\[\]\s]+\]\s*|[(\[（《“「【]*(?:[^\s\u1100-\uffff]+|[\u1100-\uffff])\s*|\s+")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -13,10 +13,7 @@ import pandas as pd
 from ragnb import texts
 from ragnb.errors import RagnbError, listing, need_columns, unknown
 from ragnb.markup import count, one_line
-from ragnb.plots.canvas import Look, canvas
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ragnb.plots.canvas import Axes, Look, canvas
 
 _DEFAULTS: dict[str, Any] = {"tolerance": 1.0, "target": 0.8, "delta": None, "scale": None, "lang": "en"}
 
@@ -40,7 +37,7 @@ class Part:
     lang: str
     look: Look
 
-    def canvas(self, height: float) -> AbstractContextManager[tuple[Axes, Callable[[str, str], None]]]:
+    def canvas(self, height: float) -> AbstractContextManager[tuple[Axes, Callable[..., None]]]:
         """Give Axes to draw in, and what tells in words what is seen there."""
         return canvas(height, self.lang, **self.look)
 

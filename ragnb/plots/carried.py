@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 import pandas as pd
 
@@ -11,13 +11,10 @@ from ragnb import texts
 from ragnb.errors import unknown
 from ragnb.markup import INK, SYSTEM_COLOURS
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import Look, canvas, fitted
+from ragnb.plots.canvas import Axes, Look, canvas, fitted
 from ragnb.plots.documents import chosen, first, rest
 from ragnb.plots.means import TOTAL, Means
 from ragnb.plots.rows import draw_row, name_rows, whole
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def by_weight(
@@ -79,9 +76,9 @@ def by_weight(
                 ax.axhline(y - 0.5, color=INK, linewidth=0.6, alpha=0.5, label="_step")
         name_rows(ax, labels)
         whole(ax, *table.ranges[metric])
-        ax.set_xlabel("; ".join([axis, *rest(say, names, shown)]), fontsize=8.5)
+        below = "; ".join([axis, *rest(say, names, shown)])
         told = [f"{label} {table.written(name, metric)}" for label, name in zip(labels, shown, strict=True)]
-        tell(_heaviest(table, shown, weights, metric, say), "; ".join(told))
+        tell(_heaviest(table, shown, weights, metric, say), "; ".join(told), below)
     return ax
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 import pandas as pd
 
 from ragnb import texts
 from ragnb.errors import need_columns
 from ragnb.markup import SYSTEM_COLOURS, percent
-from ragnb.plots.canvas import Look, canvas, fitted, legend_below
+from ragnb.plots.canvas import Axes, Look, canvas, fitted, legend_below
 from ragnb.plots.dots import check_systems
 from ragnb.plots.means import split
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def outcomes(
@@ -81,10 +78,9 @@ def outcomes(
         ax.margins(x=0.12)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.tick_params(axis="y", length=0)
-        ax.set_xlabel(say("chart.count"), fontsize=8.5)
         if many > 1:
             legend_below(ax)
-        tell(_seen(label, systems, lang), "; ".join(said))
+        tell(_seen(label, systems, lang), "; ".join(said), say("chart.count"))
     return ax
 
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from ragnb.markup import INK, SYSTEM_COLOURS, count, percent, with_interval
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import GREY, beside, fitted, legend_below
+from ragnb.plots.canvas import GREY, Axes, beside, fitted, legend_below
 from ragnb.plots.card import OfCard, Part, part
 from ragnb.plots.rows import BAD, GOOD, WATCH, draw_row, estimate, name_rows, percents, points, whole
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _MEANS = ("judge_score", "human", "n")
 _BANDS = ("band", "share", "n")
@@ -80,12 +77,10 @@ def reliability(card: Any, *, scale: tuple[float, float] | None = None, **look: 
         ax.set_ylim(ends[0] - 2.2 * margin, ends[1] + margin)
         if marks:
             ax.set(xticks=marks, yticks=marks)
-        ax.set_xlabel(say("chart.judge_axis"), fontsize=8.5)
-        ax.set_ylabel(say("chart.human_axis"), fontsize=8.5)
         legend_below(ax, 36)
         rows = list(zip(x, human, low, high, n, strict=True))
         told = [f"{a:g}: {with_interval(b, c, d)} ({p.n(many)})" for a, b, c, d, many in rows]
-        tell(_furthest(rows, p), p.words(told))
+        tell(_furthest(rows, p), p.words(told), say("chart.judge_axis"), say("chart.human_axis"))
     return ax
 
 
@@ -153,9 +148,7 @@ def band_shares(
         whole(ax, 0.0, 1.0)
         percents(ax.xaxis)
         ax.axvline(bar, color=INK, linewidth=1.2, linestyle="--", label="_target", zorder=1)
-        ax.set_xlabel(axis, fontsize=8.5)
-        ax.set_ylabel(say("chart.judge_axis"), fontsize=8.5)
-        tell(_trusted(records, p), p.words(told))
+        tell(_trusted(records, p), p.words(told), axis, say("chart.judge_axis"))
     return ax
 
 

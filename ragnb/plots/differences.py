@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
 from ragnb.markup import INK, SYSTEM_COLOURS, count, with_interval
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import GREY
+from ragnb.plots.canvas import GREY, Axes
 from ragnb.plots.card import OfCard, Part, part
 from ragnb.plots.rows import BAD
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _COUNTS = ("judge_score", "human_score", "n")
 _LINES = ("loa_low", "bias", "loa_high")
@@ -76,11 +73,10 @@ def bland_altman(card: Any, *, table: pd.DataFrame | None = None, **look: Unpack
             said["slope"] = signed(row["slope"], row.get("slope_low"), row.get("slope_high"))
         notes = [say("chart.mean_axis"), say("chart.area")]
         notes += [say("chart.slope", value=said["slope"])] if "slope" in said else []
-        ax.set_xlabel("\n".join(notes), fontsize=8.5)
-        ax.set_ylabel(say("chart.difference_axis"), fontsize=8.5)
         seen = say("chart.off", value=said["bias"]) if "bias" in said else say("chart.not_summed")
         told = [say(f"chart.{name}", value=value) for name, value in said.items()]
-        tell(seen, p.words([p.n(p.rows["n"].sum()), *told]))
+        values = p.words([p.n(p.rows["n"].sum()), *told])
+        tell(seen, values, "\n".join(notes), say("chart.difference_axis"))
     return ax
 
 

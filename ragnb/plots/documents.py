@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 import numpy as np
 import pandas as pd
@@ -12,12 +12,9 @@ from ragnb import texts
 from ragnb.errors import RagnbError, unknown
 from ragnb.markup import INK, count, number, text_width
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import WIDTH, Look, canvas, fitted
+from ragnb.plots.canvas import WIDTH, Axes, Look, canvas, fitted
 from ragnb.plots.heat import grid, heads, name_columns
 from ragnb.plots.means import TOTAL, Means, Metrics
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 ORDERS = ("worst", "frame")
 
@@ -84,9 +81,9 @@ def documents(
         name_columns(ax, named)
         if table.metrics[-1:] == (TOTAL,) and len(titles) > 1:
             ax.axvline(len(titles) - 1, color=INK, linewidth=1.8, label="_total")
-        ax.set_xlabel("; ".join([say("chart.darker"), *rest(say, every, names)]), fontsize=8.5)
+        below = "; ".join([say("chart.darker"), *rest(say, every, names)])
         told = [f"{fitted(name)}: {_told(table, name)}" for name in names]
-        tell(_worst(table, names, say), "; ".join(told))
+        tell(_worst(table, names, say), "; ".join(told), below)
     return ax
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import pandas as pd
 
@@ -11,12 +11,9 @@ from ragnb import texts
 from ragnb.errors import RagnbError
 from ragnb.markup import INK, SYSTEM_COLOURS
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import Look, beside, canvas, fitted, legend_below
+from ragnb.plots.canvas import Axes, Look, beside, canvas, fitted, legend_below
 from ragnb.plots.means import TOTAL, Means, Metrics, below
 from ragnb.plots.rows import draw_row, name_rows, whole
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Bar = tuple[str, float]
 Bars = Mapping[str, Sequence[Bar]] | Sequence[Bar]
@@ -75,10 +72,10 @@ def intervals(
         middle = [_height(place, (many - 1) / 2, many) for place in range(len(names))]
         name_rows(ax, names, middle, max(rows, 1) - 0.4 - 0.6 * (many > 1))
         named = _bars(ax, table, bars, many)
-        _scale(ax, table, say)
+        notes = _scale(ax, table, say)
         if many > 1 or named:
             legend_below(ax)
-        tell(table.seen(), table.words())
+        tell(table.seen(), table.words(), "; ".join(notes))
     return ax
 
 
@@ -139,10 +136,10 @@ def _bars(ax: Axes, table: Means, bars: Bars, many: int) -> bool:
     return bool(drawn)
 
 
-def _scale(ax: Axes, table: Means, say: Any) -> None:
+def _scale(ax: Axes, table: Means, say: Any) -> list[str]:
+    """Show the range that all share, or that each has; return what has to be said of it."""
     low, high = table.common or (0.0, 1.0)
     drawn = [row["low"] for row in table.rows.values() if table.common and not is_missing(row.get("low"))]
     whole(ax, min([low, *drawn]), high)  # a cosine may lie below the others' 0
     notes = [say("chart.shares") if table.common is None else say("chart.range", low=f"{low:g}", high=f"{high:g}")]
-    notes += below(say, "chart.lower", "lower" in table.better.values(), table.endless)
-    ax.set_xlabel("; ".join(notes), fontsize=8.5)
+    return notes + below(say, "chart.lower", "lower" in table.better.values(), table.endless)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from ragnb.errors import unknown
 from ragnb.markup import INK, SYSTEM_COLOURS, TONES, count, number, with_interval
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import GREY, fitted, legend_below
+from ragnb.plots.canvas import GREY, Axes, fitted, legend_below
 from ragnb.plots.card import OfCard, Part, part
 from ragnb.plots.differences import signed
 from ragnb.plots.rows import BAD, draw_row, estimate, name_rows, whole
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 WAYS = ("judge", "human", "corrected")
 _LOOKS = dict(zip(WAYS, zip(SYSTEM_COLOURS[:3], "sDo", strict=True), strict=True))
@@ -81,9 +78,8 @@ def bias_by(card: Any, kind: str = "system", *, delta: float | None = None, **lo
             draw_row(ax, y, estimate(row), "  ".join(words), *((BAD, "^") if high else ()))
         name_rows(ax, names)
         shaded = "" if zone is None else say("chart.bias_zone", delta=f"{zone:.3g}")
-        ax.set_xlabel(say("chart.bias_axis") + shaded, fontsize=8.5)
         told = [f"{name} {words}" for name, words in zip(names, said, strict=True)]
-        tell(_kind_to(records, names, said, p), p.words(told))
+        tell(_kind_to(records, names, said, p), p.words(told), say("chart.bias_axis") + shaded)
     return ax
 
 
@@ -159,10 +155,9 @@ def corrected_means(card: Any, *, scale: tuple[float, float] | None = None, **lo
         held = p.set("scale", scale)
         if held is not None:
             whole(ax, float(held[0]), float(held[1]))
-        ax.set_xlabel(say("chart.mean_score"), fontsize=8.5)
         if names:
             legend_below(ax)
-        tell(_corrected(records, systems, names, p), p.words(told))
+        tell(_corrected(records, systems, names, p), p.words(told), say("chart.mean_score"))
     return ax
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ragnb.markup import MISSING, text_width
-from ragnb.plots.canvas import GREY, fitted, wrapped
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ragnb.plots.canvas import GREY, Axes, fitted, wrapped
 
 # Neither is the ink of the page, which turns light where the page is dark: cells keep their shade there.
 DARK, LIGHT = "#111111", "#ffffff"

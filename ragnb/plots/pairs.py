@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from ragnb.markup import count, text_width
-from ragnb.plots.canvas import WIDTH
+from ragnb.plots.canvas import WIDTH, Axes
 from ragnb.plots.card import OfCard, Part, part
 from ragnb.plots.heat import DARK, LIGHT, grid
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MOST_STEPS = 25
 _COUNTS = ("judge_score", "human_score", "n")
@@ -73,9 +70,8 @@ def judge_human(
         _cells(ax, table[::-1])
         _outline(ax, np.abs(up[::-1, None] - across) <= width + 1e-9)
         _ticks(ax, across, up, low, high)
-        ax.set_xlabel("; ".join(notes), fontsize=8.5)
-        ax.set_ylabel(p.say("chart.human_axis"), fontsize=8.5)
-        tell(_seen(p, x - y, n, width), ", ".join(filter(None, [p.name, p.n(n.sum())])))
+        values = ", ".join(filter(None, [p.name, p.n(n.sum())]))
+        tell(_seen(p, x - y, n, width), values, "; ".join(notes), p.say("chart.human_axis"))
     return ax
 
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ragnb.markup import INK
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import GREY
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
+from ragnb.plots.canvas import GREY, Axes
 
 GOOD, WATCH, BAD = "#009E73", "#E69F00", "#D55E00"
 """Okabe and Ito's green, orange and vermilion; never without a word or another shape beside them."""
@@ -63,6 +59,6 @@ def whole(ax: Axes, low: float, high: float) -> None:
     ax.spines.bottom.set_bounds(low, high)
 
 
-def percents(axis: Axis) -> None:
+def percents(axis: Any) -> None:
     """Write shares from 0 to 1 as percentages along an axis."""
     axis.set_ticks([k / 100 for k in range(0, 101, 20)], labels=[f"{k} %" for k in range(0, 101, 20)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import pandas as pd
 
@@ -10,12 +10,9 @@ from ragnb import texts
 from ragnb.errors import RagnbError
 from ragnb.markup import DASHES, SYSTEM_COLOURS, radar_points, radar_runs, text_width
 from ragnb.markup.radar import axis_names, check_radar
-from ragnb.plots.canvas import GREY, WIDTH, Look, canvas, fitted, legend_below, wrapped
+from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, wrapped
 from ragnb.plots.dots import intervals
 from ragnb.plots.means import Means, Metrics, below
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def radar(
@@ -86,10 +83,9 @@ def radar(
             points = radar_points(values, ranges=list(table.scales.values()), lower=lower)
             _outline(ax, points, place, fitted(system), filled=len(systems) < 3)
         notes = below(say, "chart.turned", any(lower), table.endless)
-        ax.set_xlabel("\n".join(notes), fontsize=8.5)
         if len(systems) > 1:
             legend_below(ax, 10 + 14 * len(notes))
-        tell(table.seen(), table.words())
+        tell(table.seen(), table.words(), "\n".join(notes))
     return ax
 
 

@@ -55,10 +55,9 @@ def radar(model: Weighing, w: Writer) -> Safe:
         parts = table.groupby(str(table.columns[0]), sort=False)
     values = {str(name): rows.set_index("metric")["value"][axes].tolist() for name, rows in parts}
     names = {name: f"{name} {percent(model.share(name))}" for name in axes}
-    ranges, better = ({names[n]: held[n] for n in axes} for held in (w.scales, w.better))
-    picture = markup.radar_svg(
-        list(names.values()), values, radius=105, lang=w.lang, ranges=ranges, better=better, label=label
-    )
+    about: Any = {"ranges": w.scales, "better": w.better}
+    about = {key: {names[name]: held[name] for name in axes} for key, held in about.items()}
+    picture = markup.radar_svg(list(names.values()), values, radius=105, lang=w.lang, label=label, **about)
     return markup.figure(picture, label)
 
 

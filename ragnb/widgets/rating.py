@@ -69,7 +69,7 @@ class Rating:
         self.file = Path(file).resolve()
         self.items = _items(items)
         random.Random(f"{seed} {self.rater}").shuffle(self.items)
-        self.done = self._taken_up()
+        self.done, self.marks = self._taken_up(), dict[str, int]()
         self._turn_to(self._next(-1))
 
     @property
@@ -116,7 +116,7 @@ class Rating:
 
     def _turn_to(self, at: int) -> None:
         self.at, self._turn, self.problem = at, 0, ""
-        self.marks: dict[str, int] = self.done.get(self.item.key, {}) if self.item else {}
+        self.marks = self.done.get(self.item.key, {}) if self.item else {}
 
     def _next(self, at: int) -> int:
         """The next item that is not done, from the beginning again after the last."""
