@@ -64,7 +64,7 @@ def documents(
     """
     table, every = chosen(means, metrics, by, order, lang)
     names, say = first(every, most), texts.load(lang)
-    titles = [_head(table, metric, say("chart.total")) for metric in table.metrics]
+    titles = [table.head(metric) for metric in table.metrics]
     labels = [f"{fitted(name)}  {_n(table, name)}" for name in names]
     shades = np.array([[1.0 - table.place(name, metric) for metric in table.metrics] for name in names])
     shades = shades.reshape(len(names), len(table.metrics))
@@ -73,12 +73,11 @@ def documents(
     # Three decimals a cell: a picture of many metrics is wider; names of a few stand across.
     width = min(max(WIDTH, (beside + (30.0 if len(titles) > 6 else 62.0) * len(titles) + 20) / 72), 12.0)
     room = (width * 72 - beside - 20) / max(len(titles), 1)
-    named = heads(titles, room)
-    tall = 0.9 + named.height / 72 + 0.26 * max(len(names), 1)
-    with canvas(tall, lang, width, **look) as (ax, tell):
+    *named, high = heads(titles, room)
+    with canvas(0.9 + high / 72 + 0.26 * max(len(names), 1), lang, width, **look) as (ax, tell):
         grid(ax, shades, written, cmap="YlOrBr", size=8.5 if room > 34 else 7.5)
         ax.set_yticklabels(labels)
-        name_columns(ax, named)
+        name_columns(ax, *named)
         if table.metrics[-1:] == (TOTAL,) and len(titles) > 1:
             ax.axvline(len(titles) - 1, color=INK, linewidth=1.8, label="_total")
         below = "; ".join([say("chart.darker"), *rest(say, every, names)])
@@ -98,13 +97,10 @@ def chosen(means: pd.DataFrame, metrics: Metrics, by: str, order: str, lang: str
     if order == "worst":
         total = {name: table.get(name, TOTAL, "value") for name in names}
         if all(map(is_missing, total.values())):
-            total = {name: min((at for at in _places(table, name) if at == at), default=None) for name in names}
+            places = {name: [table.place(name, metric) for metric in table.metrics] for name in names}
+            total = {name: min((at for at in places[name] if at == at), default=None) for name in names}
         names.sort(key=lambda name: float("inf") if is_missing(total[name]) else float(total[name]))
     return table, names
-
-
-def _places(table: Means, name: str) -> list[float]:
-    return [table.place(name, metric) for metric in table.metrics]
 
 
 def first(names: list[str], most: int) -> list[str]:
@@ -112,10 +108,6 @@ def first(names: list[str], most: int) -> list[str]:
     if most < 1:
         raise RagnbError(f"most={most} draws nothing; give the number of documents to draw, such as 30")
     return names[:most]
-
-
-def _head(table: Means, metric: str, total: str) -> str:
-    return (total if metric == TOTAL else fitted(metric)) + " ↓" * (table.better[metric] == "lower")
 
 
 def rest(say: Callable[..., str], names: list[str], shown: list[str]) -> list[str]:
@@ -142,5 +134,5 @@ def _worst(table: Means, names: list[str], say: Callable[..., str]) -> str:
     if not scored:
         return say("chart.nothing")
     _, name, metric = min([cell for cell in scored if cell[2] != TOTAL] or scored, key=lambda cell: cell[0])
-    what, value = _head(table, metric, say("chart.total")), table.written(name, metric)
-    return say("chart.worst", name=fitted(name), metric=what, value=value)
+    value = table.written(name, metric)
+    return say("chart.worst", name=fitted(name), metric=table.head(metric), value=value)

@@ -12,7 +12,7 @@ from ragnb.errors import RagnbError
 from ragnb.markup import INK, SYSTEM_COLOURS
 from ragnb.markup.cells import is_missing
 from ragnb.plots.canvas import Axes, Look, beside, canvas, fitted, legend_below
-from ragnb.plots.means import TOTAL, Means, Metrics, below
+from ragnb.plots.means import Means, Metrics, below
 from ragnb.plots.rows import draw_row, name_rows, whole
 
 Bar = tuple[str, float]
@@ -63,7 +63,10 @@ def intervals(
     table = Means(means, metrics, by, lang, total=True)
     check_systems(table.systems)
     say, many = texts.load(lang), len(table.systems)
-    names = [_name(table, metric, say("chart.total")) for metric in table.metrics]
+    names = [table.head(metric) for metric in table.metrics]
+    if table.common is None:
+        ends = (table.ranges[metric] for metric in table.metrics)
+        names = [f"{name} ({low:g}–{high:g})" for name, (low, high) in zip(names, ends, strict=True)]
     rows = len(names) * (many + (many > 1) * 0.6)
     with canvas(0.9 + 0.3 * max(rows, 1) + 0.2 * (many > 1), lang, **look) as (ax, tell):
         for place, metric in enumerate(table.metrics):
@@ -89,14 +92,6 @@ def check_systems(systems: Sequence[str]) -> None:
 
 def _height(place: int, number: float, many: int) -> float:
     return place * (many + 0.6 * (many > 1)) + number
-
-
-def _name(table: Means, metric: str, total: str) -> str:
-    low, high = table.ranges[metric]
-    words = [total if metric == TOTAL else fitted(metric)]
-    words += ["↓"] if table.better[metric] == "lower" else []
-    words += [f"({low:g}–{high:g})"] if table.common is None else []
-    return " ".join(words)
 
 
 def _place(table: Means, metric: str, number: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -49,34 +49,28 @@ def _dark(face: Any) -> bool:
     return float(np.dot([0.2126, 0.7152, 0.0722], linear)) < 0.179
 
 
-class Heads(NamedTuple):
-    """The names of columns, broken into lines; across or upright; how high they stand, in points."""
-
-    names: list[str]
-    upright: bool
-    height: float
-
-
-def heads(names: Sequence[str], points: float) -> Heads:
+def heads(names: Sequence[str], points: float) -> tuple[list[str], bool, float]:
     """Lay out names of columns that are `points` wide: across where three lines hold each, else upright.
+
+    Returns the names, broken into lines, whether they are upright, and how high they stand, in points.
 
     Examples
     --------
-    >>> heads(["context_recall"], 60.0).names, heads(["context_recall"], 20.0).upright
-    (['context_\\nrecall'], True)
+    >>> heads(["context_recall"], 60.0)
+    (['context_\\nrecall'], False, 22.0)
     """
     across = [wrapped(name, points - 4, _SIZE) for name in names]
     if all(len(name.splitlines()) <= MOST_LINES and _wide(name) <= points - 2 for name in across):
-        return Heads(across, False, 11.0 * max((len(name.splitlines()) for name in across), default=0))
+        return across, False, 11.0 * max((len(name.splitlines()) for name in across), default=0)
     upright = [fitted(name, 150.0, _SIZE) for name in names]
-    return Heads(upright, True, max(map(_wide, upright)))
+    return upright, True, max(map(_wide, upright))
 
 
-def name_columns(ax: Axes, named: Heads) -> None:
+def name_columns(ax: Axes, names: list[str], upright: bool) -> None:
     """Write the names above their columns."""
     ax.xaxis.tick_top()
-    turn: dict[str, Any] = {"rotation": 90, "va": "bottom"} if named.upright else {}
-    ax.set_xticklabels(named.names, fontsize=_SIZE, **turn)
+    turn: dict[str, Any] = {"rotation": 90, "va": "bottom"} if upright else {}
+    ax.set_xticklabels(names, fontsize=_SIZE, **turn)
     ax.xaxis.set_label_position("bottom")
 
 

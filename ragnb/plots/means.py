@@ -68,6 +68,11 @@ class Means:
         """Return an estimate and the ends of its interval."""
         return estimate(self.rows.get((system, metric), {}))
 
+    def head(self, metric: str) -> str:
+        """Return what a metric is called here, marked where lower is better."""
+        name = texts.load(self.lang)("chart.total") if metric == TOTAL else fitted(metric)
+        return name + " ↓" * (self.better[metric] == "lower")
+
     def written(self, system: str, metric: str) -> str:
         """Write an estimate as every page writes it, or a dash with what is missing."""
         row = self.rows.get((system, metric), {})
@@ -120,10 +125,8 @@ class Means:
         return weak if weak == strong else say("chart.ends", weak=weak, strong=strong)
 
     def _named(self, key: tuple[str, str]) -> str:
-        system, metric = key
-        name = fitted(metric) + " ↓" * (self.better[metric] == "lower")
-        name += f" ({fitted(system)})" if len(self.systems) > 1 else ""
-        return f"{name} {self.written(system, metric)}"
+        whose = f" ({fitted(key[0])})" if len(self.systems) > 1 else ""
+        return f"{self.head(key[1])}{whose} {self.written(*key)}"
 
 
 def split(frame: pd.DataFrame, by: str | None) -> dict[str, pd.DataFrame]:

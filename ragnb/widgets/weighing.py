@@ -183,13 +183,12 @@ class Weighing:
         self.now = self._compute()
         self._tell()
 
-    def observe(self, watcher: Callable[[Weighing], object]) -> Callable[[], None]:
-        """Call `watcher` with this after every change; the function returned ends that."""
+    def observe(self, watcher: Callable[[Weighing], object]) -> None:
+        """Call `watcher` with this after every change."""
         self._watchers.append(watcher)
-        return lambda: self._watchers.remove(watcher)
 
     def _tell(self) -> None:
-        for watcher in list(self._watchers):
+        for watcher in self._watchers:
             watcher(self)
 
     def _compute(self) -> Numbers:
