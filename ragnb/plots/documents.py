@@ -73,11 +73,11 @@ def documents(
     # Three decimals a cell: a picture of many metrics is wider; names of a few stand across.
     width = min(max(WIDTH, (beside + (30.0 if len(titles) > 6 else 62.0) * len(titles) + 20) / 72), 12.0)
     room = (width * 72 - beside - 20) / max(len(titles), 1)
-    *named, high = heads(titles, room)
+    heading, upright, high = heads(titles, room)
     with canvas(0.9 + high / 72 + 0.26 * max(len(names), 1), lang, width, **look) as (ax, tell):
         grid(ax, shades, written, cmap="YlOrBr", size=8.5 if room > 34 else 7.5)
         ax.set_yticklabels(labels)
-        name_columns(ax, *named)
+        name_columns(ax, heading, upright)
         if table.metrics[-1:] == (TOTAL,) and len(titles) > 1:
             ax.axvline(len(titles) - 1, color=INK, linewidth=1.8, label="_total")
         below = "; ".join([say("chart.darker"), *rest(say, every, names)])
