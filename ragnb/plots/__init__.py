@@ -6,7 +6,7 @@ matplotlib is changed.
 
 from ragnb.plots.bins import distribution
 from ragnb.plots.budget import label_budget
-from ragnb.plots.canvas import alt_text, cjk_font
+from ragnb.plots.canvas import alt_text, cjk_font, show_keywords
 from ragnb.plots.carried import by_weight
 from ragnb.plots.counts import outcomes
 from ragnb.plots.curves import band_shares, reliability
@@ -19,21 +19,10 @@ from ragnb.plots.pairs import judge_human
 from ragnb.plots.shape import radar
 
 __all__ = [
-    "alt_text",
-    "band_shares",
-    "bias_by",
-    "bland_altman",
-    "by_weight",
-    "cjk_font",
-    "corrected_means",
-    "distribution",
-    "documents",
-    "intervals",
-    "judge_human",
-    "label_budget",
-    "outcomes",
-    "radar",
-    "reliability",
-    "save",
-    "svg",
-]
+    "alt_text", "band_shares", "bias_by", "bland_altman", "by_weight", "cjk_font", "corrected_means",
+    "distribution", "documents", "intervals", "judge_human", "label_budget", "outcomes", "radar", "reliability",
+    "save", "svg",
+]  # fmt: skip
+
+for _name in __all__:
+    show_keywords(globals()[_name])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
@@ -12,28 +11,24 @@ import pandas as pd
 from ragnb import texts
 from ragnb.errors import RagnbError, unknown
 from ragnb.markup import one_line
-from ragnb.plots.canvas import WIDTH, canvas, describe, fitted
+from ragnb.plots.canvas import Axes, Look, canvas, fitted
 from ragnb.plots.heat import grid
 from ragnb.plots.means import below, gaps, split
 from ragnb.schema import CLIP, METRICS, Metric, metric_list, resolve_metrics
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 TENTHS = 10
 COUNTED = ("metric", "bin_low", "bin_high", "n")
 
 
-@dataclass(frozen=True)
-class _Row:
-    """One metric of one system: its counts, the ends of its range, and what its name adds."""
+class _Row(NamedTuple):
+    """One metric of one system: its counts, the ends of its range, and how many scores it lacks."""
 
     metric: str
     system: str
     counts: list[int]
     ends: tuple[float, float]
     lower: bool
-    gaps: str
+    lacks: Mapping[Any, Any]
 
     @property
     def name(self) -> str:
@@ -42,14 +37,9 @@ class _Row:
 
 
 def distribution(
-    scores: pd.DataFrame,
-    metrics: str | Metric | Iterable[str | Metric] | None = None,
-    *,
-    by: str | None = None,
-    ax: Axes | None = None,
-    lang: str = "en",
-    finding: str | None = None,
-) -> Axes:
+    scores: pd.DataFrame, metrics: str | Metric | Iterable[str | Metric] | None = None, *, by: str | None = None,
+    lang: str = "en", **look: Unpack[Look],
+) -> Axes:  # fmt: skip
     """Draw how many samples score in each part of a metric's range, one row a metric (and system).
 
     Parameters
@@ -88,65 +78,61 @@ def distribution(
     >>> [text.get_text() for text in axes.texts if text.get_text()]
     ['1', '2']
     """
-    say = texts.load(lang)
-    counted = set(COUNTED) <= set(map(str, scores.columns))
-    rows, endless = _from_counts(scores, metrics, by, lang) if counted else _from_scores(scores, metrics, by, lang)
+    say, endless = texts.load(lang), list[str]()
+    if counted := set(COUNTED) <= set(map(str, scores.columns)):
+        rows = list(_from_counts(scores, metrics, by))
+    else:
+        chosen = resolve_metrics(metrics, [str(name) for name in scores.columns])
+        endless = [metric.name for metric in chosen if not metric.bounded]
+        rows = list(_from_scores(scores, [metric for metric in chosen if metric.bounded], by))
+    if not rows and counted:
+        raise RagnbError("no counts to draw; weights.histogram(scores) makes some")
+    if not rows:
+        raise RagnbError("no metric with a finite range to draw; name some: metrics=[Metric('mine', 0, 1)]")
     parts = {len(row.counts) for row in rows}
     if len(parts) != 1:
         raise RagnbError(f"the metrics have different numbers of bins, {sorted(parts)}; count them alike")
-    names = [f"{row.name}\n{_how_many(row, lang)}" for row in rows]
-    with canvas(ax, WIDTH, 1.0 + 0.42 * len(rows), [*names, finding or "", say("chart.bins")]) as ax:
-        _draw(ax, rows, names)
-        notes = [say("chart.bins")] + ([] if _same(rows) else [say("chart.shares")])
+    said = [", ".join(filter(None, [say("chart.n", n=f"{sum(r.counts):,}"), gaps(r.lacks, lang)])) for r in rows]
+    names = [f"{row.name}\n{n}" for row, n in zip(rows, said, strict=True)]
+    alike = len({row.ends for row in rows}) == 1
+    with canvas(1.0 + 0.42 * len(rows), lang, **look) as (ax, tell):
+        _draw(ax, np.array([row.counts for row in rows]), *(rows[0].ends if alike else (0.0, 1.0)))
+        ax.set_yticklabels(names)
+        notes = [say("chart.bins")] + ([] if alike else [say("chart.shares")])
         notes += below(say, "chart.lower", any(row.lower for row in rows), endless)
         ax.set_xlabel("\n".join(notes), fontsize=8.5, loc="right")
-        said = [f"{one_line(n)}: {' '.join(map(str, row.counts))}" for n, row in zip(names, rows, strict=True)]
-        describe(ax, finding, _seen(rows, lang), "; ".join(said), lang)
+        told = [f"{one_line(n)}: {' '.join(map(str, row.counts))}" for n, row in zip(names, rows, strict=True)]
+        tell(_seen(rows, say), "; ".join(told))
     return ax
 
 
-def _from_scores(scores: pd.DataFrame, metrics: Any, by: str | None, lang: str) -> tuple[list[_Row], list[str]]:
-    chosen = resolve_metrics(metrics, [str(name) for name in scores.columns])
-    bounded = [metric for metric in chosen if metric.bounded]
-    if not bounded:
-        raise RagnbError("no metric with a finite range to draw; name some: metrics=[Metric('mine', 0, 1)]")
-    rows = [
-        _Row(
-            m.name, system, _counts(part[m.name], m), (m.low, m.high), m.better == "lower",
-            gaps(_gaps(part, m.name), lang),
-        )
-        for m in bounded
-        for system, part in split(scores, by).items()
-    ]  # fmt: skip
-    return rows, [metric.name for metric in chosen if not metric.bounded]
+def _from_scores(scores: pd.DataFrame, metrics: list[Metric], by: str | None) -> Iterator[_Row]:
+    for m in metrics:
+        for system, part in split(scores, by).items():
+            values = pd.to_numeric(part[m.name], errors="raise").to_numpy(dtype=float, na_value=np.nan)
+            there = values[~np.isnan(values)]
+            status = part.get(f"{m.name}__status", pd.Series("", index=part.index)).astype(str)[np.isnan(values)]
+            lacks = {f"n_{word}": int((status == word).sum()) for word in ("failed", "not_applicable")}
+            lacks["n_missing"] = len(status) - sum(lacks.values())
+            yield _Row(m.name, system, _counts(there, m), (m.low, m.high), m.better == "lower", lacks)
 
 
-def _from_counts(counts: pd.DataFrame, metrics: Any, by: str | None, lang: str) -> tuple[list[_Row], list[str]]:
+def _from_counts(counts: pd.DataFrame, metrics: Any, by: str | None) -> Iterator[_Row]:
     here = list(dict.fromkeys(map(str, counts["metric"])))
     named = metric_list(metrics)
-    rows = []
     for metric in here if named is None else named:
         name = metric.name if isinstance(metric, Metric) else metric
         if name not in here:
             raise unknown("metric", name, here)
         known = metric if isinstance(metric, Metric) else METRICS.get(name)
+        lower = known is not None and known.better == "lower"
         for system, part in split(counts[counts["metric"] == name], by).items():
             bins = part.sort_values("bin_low", kind="stable")
             ends = (bins["bin_low"].iloc[0], bins["bin_high"].iloc[-1])
-            lower, gone = known is not None and known.better == "lower", gaps(bins.iloc[0].to_dict(), lang)
-            rows.append(_Row(name, system, [int(n) for n in bins["n"]], ends, lower, gone))
-    if not rows:
-        raise RagnbError("no counts to draw; weights.histogram(scores) makes some")
-    return rows, []
+            yield _Row(name, system, [int(n) for n in bins["n"]], ends, lower, bins.iloc[0].to_dict())
 
 
-def _numbers(column: pd.Series[Any]) -> np.ndarray:
-    return pd.to_numeric(column, errors="raise").to_numpy(dtype=float, na_value=np.nan)
-
-
-def _counts(column: pd.Series[Any], metric: Metric) -> list[int]:
-    values = _numbers(column)
-    values = values[~np.isnan(values)]
+def _counts(values: np.ndarray, metric: Metric) -> list[int]:
     outside = values[(values < metric.low - CLIP) | (values > metric.high + CLIP)]
     if outside.size:
         raise RagnbError(
@@ -158,41 +144,19 @@ def _counts(column: pd.Series[Any], metric: Metric) -> list[int]:
     return [int(n) for n in np.bincount(np.clip(tenth, 0, TENTHS - 1), minlength=TENTHS)]
 
 
-def _gaps(part: pd.DataFrame, metric: str) -> dict[str, Any]:
-    empty = np.isnan(_numbers(part[metric]))
-    status = part.get(f"{metric}__status")
-    words = [""] * len(part) if status is None else [str(word) for word in status]
-    said = pd.Series([word for word, gone in zip(words, empty, strict=True) if gone], dtype=object)
-    row = {f"n_{word}": int((said == word).sum()) for word in ("failed", "not_applicable")}
-    return row | {"n_missing": len(said) - sum(row.values())}
-
-
-def _how_many(row: _Row, lang: str) -> str:
-    return ", ".join(filter(None, [texts.load(lang)("chart.n", n=f"{sum(row.counts):,}"), row.gaps]))
-
-
-def _same(rows: list[_Row]) -> bool:
-    return len({row.ends for row in rows}) == 1
-
-
-def _draw(ax: Axes, rows: list[_Row], names: list[str]) -> None:
-    table = np.array([row.counts for row in rows])
+def _draw(ax: Axes, table: np.ndarray, low: float, high: float) -> None:
     shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
-    written = [[f"{n:,}" if n else "" for n in row.counts] for row in rows]
+    written = [[f"{n:,}" if n else "" for n in row] for row in table.tolist()]
     longest = max(len(cell) for row in written for cell in row)
     grid(ax, np.where(table > 0, shares, np.nan), written, cmap="Blues", size=8.5 if longest < 7 else 6.5)
-    low, high = rows[0].ends if _same(rows) else (0.0, 1.0)
-    parts = table.shape[1]
-    ax.set_yticks(np.arange(len(rows)) + 0.5, names)
-    ax.set_xticks(range(parts + 1), [f"{low + (high - low) * step / parts:.3g}" for step in range(parts + 1)])
+    ends = np.linspace(low, high, table.shape[1] + 1)
+    ax.set_xticks(range(len(ends)), [f"{end:.3g}" for end in ends])
 
 
-def _seen(rows: list[_Row], lang: str) -> str:
+def _seen(rows: list[_Row], say: Callable[..., str]) -> str:
     """Say where most of a metric's scores lie at the bad end."""
-    say = texts.load(lang)
-    scored = [row for row in rows if sum(row.counts)]
-    if not scored:
+    ends = [(row.counts[-1 if row.lower else 0], sum(row.counts), row.name) for row in rows if sum(row.counts)]
+    if not ends:
         return say("chart.nothing")
-    worst = max(scored, key=lambda row: row.counts[-1 if row.lower else 0] / sum(row.counts))
-    k, n = worst.counts[-1 if worst.lower else 0], sum(worst.counts)
-    return say("chart.bad_end", name=worst.name, k=f"{k:,}", n=f"{n:,}") if k else say("chart.no_bad_end")
+    k, n, name = max(ends, key=lambda end: end[0] / end[1])
+    return say("chart.bad_end", name=name, k=f"{k:,}", n=f"{n:,}") if k else say("chart.no_bad_end")

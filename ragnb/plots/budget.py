@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from ragnb.markup import INK, SYSTEM_COLOURS, count, percent
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import WIDTH, canvas, describe, legend_below
-from ragnb.plots.card import Part, part
+from ragnb.plots.canvas import Axes, beside, legend_below
+from ragnb.plots.card import OfCard, Part, part
 from ragnb.plots.rows import percents
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _CURVE = ("labels", "share", "low", "high", "probability")
 
 
-def label_budget(
-    card: Any,
-    *,
-    judge: str | None = None,
-    dimension: str | None = None,
-    ax: Axes | None = None,
-    lang: str | None = None,
-    finding: str | None = None,
-) -> Axes:
+def label_budget(card: Any, **look: Unpack[OfCard]) -> Axes:
     """Draw, against the number of labels, the interval to expect and the chance to show the target.
 
     Parameters
@@ -64,40 +53,30 @@ def label_budget(
     >>> label_budget(curve).get_title(loc="left")
     '50 labels know the share to 78.0–96.0 %, 200 would to 85.0–94.0 %'
     """
-    p = part(card, "budget", _CURVE, judge=judge, dimension=dimension, lang=lang)
+    p = part(card, "budget", _CURVE, **look)
     curve, say = p.rows.sort_values("labels", kind="stable"), p.say
-    x = curve["labels"].to_numpy(dtype=float)
-    with canvas(ax, WIDTH, 3.8, [say("chart.labels_axis"), p.name, finding or ""]) as ax:
+    x, records = curve["labels"].to_numpy(dtype=float), curve.to_dict("records")
+    first: Any = records[0] if records else {}
+    with p.canvas(3.8) as (ax, tell):
         blue, orange = SYSTEM_COLOURS[:2]
-        ax.fill_between(
-            x, curve["low"].to_numpy(dtype=float), curve["high"].to_numpy(dtype=float), color=blue, alpha=0.2,
-            linewidth=0, label=say("chart.expected_interval"),
-        )  # fmt: skip
+        band: Any = {"color": blue, "alpha": 0.2, "linewidth": 0, "label": say("chart.expected_interval")}
+        ax.fill_between(x, curve["low"].astype(float), curve["high"].astype(float), **band)
         ax.plot(x, curve["share"], color=blue, linewidth=1.6, label=say("chart.share_seen"))
         ax.plot(x, curve["probability"], color=orange, linewidth=1.8, label=say("chart.chance"))
         if "cautious" in curve:
             ax.plot(x, curve["cautious"], color=orange, linewidth=1.4, linestyle="--", label=say("chart.cautious"))
-        bar = p.set("target", curve["target"].iloc[0] if "target" in curve and len(curve) else None)
+        bar = p.set("target", first.get("target"))
         ax.axhline(bar, color=INK, linewidth=1, linestyle="--", label=say("chart.target", target=percent(bar)))
-        _now(ax, p)
+        n = first.get("n")
+        if not is_missing(n):
+            ax.axvline(float(n), color=INK, linewidth=1, linestyle=":", label="_now")
+            beside(ax, say("chart.labels_now", n=count(n)), float(n), 0.06)
         _scales(ax, x)
-        ax.set_xlabel(say("chart.labels_axis"), fontsize=8.5)
         legend_below(ax, 36)
-        records = curve.to_dict("records")
         some = records[:: max(len(records) // 5, 1)]
         told = [say("chart.budget_row", chance=percent(r["probability"]), **_ends(r)) for r in some]
-        describe(ax, finding, _seen(p, records), p.words(told), p.lang)
+        tell(_seen(p, records), p.words(told), say("chart.labels_axis"))
     return ax
-
-
-def _now(ax: Axes, p: Part) -> None:
-    if "n" in p.rows and len(p.rows) and not is_missing(p.rows["n"].iloc[0]):
-        n = float(p.rows["n"].iloc[0])
-        ax.axvline(n, color=INK, linewidth=1, linestyle=":", label="_now")
-        ax.annotate(
-            p.say("chart.labels_now", n=count(n)), (n, 0.06), (3, 0), xycoords=("data", "axes fraction"),
-            textcoords="offset points", fontsize=8,
-        )  # fmt: skip
 
 
 def _scales(ax: Axes, x: np.ndarray) -> None:
@@ -106,7 +85,6 @@ def _scales(ax: Axes, x: np.ndarray) -> None:
 
     ax.set_ylim(-0.02, 1.02)
     percents(ax.yaxis)
-    ax.spines[["top", "right"]].set_visible(False)
     if len(x):
         low, high = x.min(), max(x.max(), x.min() * 1.01)
         ax.set_xscale("log")

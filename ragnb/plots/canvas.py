@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any, TypedDict, get_type_hints
 
 from ragnb import texts
 from ragnb.errors import RagnbWarning
 from ragnb.markup import INK, one_line, text_width
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
+else:
+    Axes = Any
 
 CJK_FONTS = (
     "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "Source Han Sans CN", "PingFang SC",
@@ -31,6 +34,24 @@ GREY = "#8c8c8c"
 """Of grids and of what is no evidence: 3 : 1 on white and on a dark page."""
 
 WIDTH = 7.2
+_SETTINGS: Any = {
+    **dict.fromkeys(["text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"], INK),
+    "axes.facecolor": "white",
+    "font.size": 9,
+    "axes.titlesize": 10.5,
+    "axes.titlelocation": "left",
+    "legend.frameon": False,
+    # A name with dollar signs is a name, not mathematics.
+    "text.parse_math": False,
+    "text.usetex": False,
+}
+
+
+class Look(TypedDict, total=False):
+    """What every chart takes: Axes to draw in, by default those of a new figure, and its finding in a sentence."""
+
+    ax: Axes | None
+    finding: str | None
 
 
 def cjk_font() -> str | None:
@@ -60,55 +81,64 @@ def _warn_of_boxes(figure: Any) -> None:
     connection = figure.canvas.mpl_connect("draw_event", warn)
 
 
-def _settings(families: list[str]) -> Any:
-    ink = dict.fromkeys(["text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"], INK)
-    return ink | {
-        "axes.facecolor": "white",
-        "font.family": families,
-        "font.size": 9,
-        "axes.titlesize": 10.5,
-        "axes.titlelocation": "left",
-        "axes.labelsize": 9,
-        "legend.frameon": False,
-        # A name with dollar signs is a name, not mathematics.
-        "text.parse_math": False,
-        "text.usetex": False,
-    }
-
-
 @contextmanager
-def canvas(ax: Axes | None, width: float, height: float, words: Iterable[object]) -> Iterator[Axes]:
-    """Give Axes to draw in: those passed, or those of a new figure of `width` by `height` inches.
+def canvas(
+    height: float, lang: str, width: float = WIDTH, *, ax: Axes | None = None, finding: str | None = None
+) -> Iterator[tuple[Axes, Callable[..., None]]]:
+    """Give Axes to draw in, those passed or those of a new figure, and what tells in words what is seen there.
 
-    `words` are the texts that will stand in the chart; they decide the fonts.
+    It takes what is seen, the values, and the labels of the axes. The title is the caller's finding, for None what
+    is seen; an empty finding draws no title, as under a caption that says it.
     """
     import matplotlib as mpl
     from matplotlib import pyplot as plt
-    from matplotlib.text import Text
 
-    wide = any(unicodedata.east_asian_width(char) in "WF" for word in words for char in str(word))
-    found = cjk_font() if wide else None
-    families = ["DejaVu Sans", *([found] if found else [])]
     # A figure is made outside the context: a notebook's backend loads with the first one, and sets itself up.
     figure = plt.figure(figsize=(width, height), facecolor="white", layout="constrained") if ax is None else None
-    with mpl.rc_context(_settings(families)):
-        if figure is not None:
-            ax = figure.subplots()
-        assert ax is not None
-        if wide and found is None:
-            _warn_of_boxes(ax.figure)
-        yield ax
+    with mpl.rc_context(_SETTINGS):
+        axes: Any = ax if figure is None else figure.subplots()
+
+        def tell(seen: str, values: str, *labels: str) -> None:
+            for axis, label in zip((axes.xaxis, axes.yaxis), labels, strict=False):
+                axis.set_label_text(label, fontsize=8.5)
+            if title := seen if finding is None else finding:
+                axes.set_title(wrapped(one_line(title), room(axes), 10.5))
+            said = (finding or seen).rstrip(".。 ")
+            axes.set_label(one_line(texts.load(lang)("chart.words", finding=said, values=values)))
+
+        axes.spines[["top", "right"]].set_visible(False)
+        yield axes, tell
         if figure is not None:
             # Further lines of title and legend are not taken from the picture.
-            legend, more = ax.get_legend(), ax.get_title(loc="left").count("\n")
+            legend, more = axes.get_legend(), axes.get_title(loc="left").count("\n")
             names = [] if legend is None else [text.get_text() for text in legend.get_texts()]
-            more += max(-(-len(names) // _columns(ax, names)) - 1, 0)
+            more += max(-(-len(names) // _columns(axes, names)) - 1, 0)
             figure.set_size_inches(width, height + 0.2 * more)
-        ax.tick_params(labelfontfamily=families)
-        for artist in ax.findobj(Text):
-            assert isinstance(artist, Text)
-            artist.set_fontfamily(families)
-            artist.set_parse_math(False)
+        _set_fonts(axes)
+
+
+def _set_fonts(ax: Axes) -> None:
+    """Set every text in a font that has its characters."""
+    from matplotlib.text import Text
+
+    written: Any = ax.findobj(Text)
+    wide = any(unicodedata.east_asian_width(char) in "WF" for text in written for char in text.get_text())
+    found = cjk_font() if wide else None
+    if wide and found is None:
+        _warn_of_boxes(ax.figure)
+    families = ["DejaVu Sans", *([found] if found else [])]
+    ax.tick_params(labelfontfamily=families)
+    for text in written:
+        text.set(fontfamily=families, parse_math=False)
+
+
+def show_keywords(chart: Any) -> None:
+    """Show in a chart's signature, where a notebook looks for them, the keywords that it shares with others."""
+    own = signature(chart).parameters
+    if "look" in own:
+        (look,) = get_type_hints(chart)["look"].__args__
+        more = [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in look.__annotations__]
+        chart.__signature__ = signature(chart).replace(parameters=[*list(own.values())[:-1], *more])
 
 
 _WORD = re.compile(r"\[[^\[\]\s]+, [^\[\]\s]+\]\s*|[(\[（《“「【]*(?:[^\s\u1100-\uffff]+|[\u1100-\uffff])\s*|\s+")
@@ -184,16 +214,10 @@ def _columns(ax: Axes, names: Sequence[str]) -> int:
     return max(1, min(3, int(room(ax) // (widest + 60))))
 
 
-def describe(ax: Axes, finding: str | None, seen: str, values: str, lang: str) -> None:
-    """Set the title and the words of a picture: the caller's finding, what is `seen` for None; the values.
-
-    An empty finding draws no title, as under a caption that says it.
-    """
-    title = seen if finding is None else finding
-    if title:
-        ax.set_title(wrapped(one_line(title), room(ax), 10.5))
-    said = (finding or seen).rstrip(".。 ")
-    ax.set_label(one_line(texts.load(lang)("chart.words", finding=said, values=values)))
+def beside(ax: Axes, text: str, x: float, height: float, **how: Any) -> None:
+    """Write at x on the scale and at a height from 0 to 1 of the Axes, by default a little to the right."""
+    look: Any = {"xytext": (3, 0), "textcoords": "offset points", "fontsize": 8, "label": "_note"} | how
+    ax.annotate(text, (x, height), xycoords=("data", "axes fraction"), **look)
 
 
 def alt_text(ax: Axes) -> str:

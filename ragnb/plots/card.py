@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,17 @@ import pandas as pd
 from ragnb import texts
 from ragnb.errors import RagnbError, listing, need_columns, unknown
 from ragnb.markup import count, one_line
+from ragnb.plots.canvas import Axes, Look, canvas
 
 _DEFAULTS: dict[str, Any] = {"tolerance": 1.0, "target": 0.8, "delta": None, "scale": None, "lang": "en"}
+
+
+class OfCard(Look, total=False):
+    """What a chart of a card takes besides: which judge and dimension, the language, by default the card's."""
+
+    judge: str | None
+    dimension: str | None
+    lang: str | None
 
 
 @dataclass(frozen=True)
@@ -25,6 +35,11 @@ class Part:
     judge: str
     dimension: str
     lang: str
+    look: Look
+
+    def canvas(self, height: float) -> AbstractContextManager[tuple[Axes, Callable[..., None]]]:
+        """Give Axes to draw in, and what tells in words what is seen there."""
+        return canvas(height, self.lang, **self.look)
 
     @property
     def say(self) -> Callable[..., str]:
@@ -38,7 +53,7 @@ class Part:
 
     def set(self, key: str, given: Any = None) -> Any:
         """Return a setting: the caller's, else the card's, else the library's."""
-        return setting(self.source, key, given)
+        return _setting(self.source, key, given)
 
     def ends(self, given: tuple[float, float] | None, *values: np.ndarray) -> tuple[float, float]:
         """Return the scale, the caller's or the card's; else the lowest and the highest of the values."""
@@ -65,8 +80,7 @@ class Part:
         return self.say("chart.n", n=count(number))
 
 
-def setting(source: Any, key: str, given: Any) -> Any:
-    """Return a setting of a card: the caller's, else the card's, else the library's."""
+def _setting(source: Any, key: str, given: Any) -> Any:
     if given is not None:
         return given
     held = source.attrs.get(key) if isinstance(source, pd.DataFrame) else getattr(source, key, None)
@@ -74,8 +88,9 @@ def setting(source: Any, key: str, given: Any) -> Any:
 
 
 def part(
-    source: Any, name: str, columns: Sequence[str], *, judge: str | None, dimension: str | None, lang: str | None
-) -> Part:
+    source: Any, name: str, columns: Sequence[str], *, judge: str | None = None, dimension: str | None = None,
+    lang: str | None = None, **look: Unpack[Look],
+) -> Part:  # fmt: skip
     """Take the frame `name` of a card, or a frame as it is, and the one judge and dimension of it to draw.
 
     Raises
@@ -96,7 +111,7 @@ def part(
             raise unknown(key, chosen, here)
         found[key] = chosen if chosen is not None else here[0] if here else ""
         frame = _only(frame, key, found[key])
-    return Part(frame.reset_index(drop=True), source, **found, lang=setting(source, "lang", lang))
+    return Part(frame.reset_index(drop=True), source, **found, lang=_setting(source, "lang", lang), look=look)
 
 
 def _only(frame: pd.DataFrame, key: str, chosen: str) -> pd.DataFrame:

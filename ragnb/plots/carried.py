@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import Unpack
 
 import pandas as pd
 
@@ -11,26 +11,16 @@ from ragnb import texts
 from ragnb.errors import unknown
 from ragnb.markup import INK, SYSTEM_COLOURS
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import WIDTH, canvas, describe, fitted
+from ragnb.plots.canvas import Axes, Look, canvas, fitted
 from ragnb.plots.documents import chosen, first, rest
 from ragnb.plots.means import TOTAL, Means
-from ragnb.plots.rows import Row, draw_row, name_rows, whole
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ragnb.plots.rows import draw_row, name_rows, whole
 
 
 def by_weight(
-    means: pd.DataFrame,
-    doc_weights: Mapping[str, float] | None = None,
-    *,
-    metric: str = TOTAL,
-    by: str = "document",
-    most: int = 30,
-    ax: Axes | None = None,
-    lang: str = "en",
-    finding: str | None = None,
-) -> Axes:
+    means: pd.DataFrame, doc_weights: Mapping[str, float] | None = None, *, metric: str = TOTAL,
+    by: str = "document", most: int = 30, lang: str = "en", **look: Unpack[Look],
+) -> Axes:  # fmt: skip
     """Draw each document's score against the weight it carries, the heaviest on top.
 
     Parameters
@@ -70,25 +60,25 @@ def by_weight(
     ('The heaviest document, b (×3), scores 0.400 [—, —]', ['×3  b', '×1  a'])
     """
     table, names = chosen(means, [metric], by, "worst", lang)
-    weights = dict(doc_weights or {})
-    for name in weights:
+    weights = dict.fromkeys(names, 1.0)
+    for name, weight in (doc_weights or {}).items():
         if name not in names:
             raise unknown("doc_weights", name, names)
-    names = sorted(names, key=lambda name: -weights.get(name, 1.0))
+        weights[name] = weight
+    names = sorted(names, key=lambda name: -weights[name])
     shown, say = first(names, most), texts.load(lang)
-    labels = [f"×{weights.get(name, 1.0):g}  {fitted(name)}" for name in shown]
+    labels = [f"×{weights[name]:g}  {fitted(name)}" for name in shown]
     axis = say("chart.by_weight", metric=say("chart.total") if metric == TOTAL else fitted(metric))
-    with canvas(ax, WIDTH, 1.0 + 0.27 * max(len(shown), 1), [*labels, axis, finding or ""]) as ax:
+    with canvas(1.0 + 0.27 * max(len(shown), 1), lang, **look) as (ax, tell):
         for y, name in enumerate(shown):
-            value, low, high = (table.get(name, metric, key) for key in ("value", "low", "high"))
-            draw_row(ax, Row(y, value, low, high, table.counted(name, metric), SYSTEM_COLOURS[0]))
-            if y and weights.get(name, 1.0) != weights.get(shown[y - 1], 1.0):
+            draw_row(ax, y, table.estimate(name, metric), table.counted(name, metric), SYSTEM_COLOURS[0])
+            if y and weights[name] != weights[shown[y - 1]]:
                 ax.axhline(y - 0.5, color=INK, linewidth=0.6, alpha=0.5, label="_step")
-        name_rows(ax, range(len(shown)), labels, max(len(shown), 1) - 0.4)
+        name_rows(ax, labels)
         whole(ax, *table.ranges[metric])
-        ax.set_xlabel("; ".join([axis, *rest(say, names, shown)]), fontsize=8.5)
+        below = "; ".join([axis, *rest(say, names, shown)])
         told = [f"{label} {table.written(name, metric)}" for label, name in zip(labels, shown, strict=True)]
-        describe(ax, finding, _heaviest(table, shown, weights, metric, say), "; ".join(told), lang)
+        tell(_heaviest(table, shown, weights, metric, say), "; ".join(told), below)
     return ax
 
 
@@ -99,7 +89,6 @@ def _heaviest(
     scored = [name for name in shown if not is_missing(table.get(name, metric, "value"))]
     if not scored:
         return say("chart.nothing")
-    each = {weights.get(name, 1.0) for name in shown}
-    key = "chart.heaviest" if len(each) > 1 else "chart.lowest"
-    weight = f"{weights.get(scored[0], 1.0):g}"
+    key = "chart.heaviest" if len({weights[name] for name in shown}) > 1 else "chart.lowest"
+    weight = f"{weights[scored[0]]:g}"
     return say(key, name=fitted(scored[0]), value=table.written(scored[0], metric), weight=weight)

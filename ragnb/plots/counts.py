@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Unpack
 
 import pandas as pd
 
 from ragnb import texts
 from ragnb.errors import need_columns
 from ragnb.markup import SYSTEM_COLOURS, percent
-from ragnb.plots.canvas import WIDTH, canvas, describe, fitted, legend_below
+from ragnb.plots.canvas import Axes, Look, canvas, fitted, legend_below
 from ragnb.plots.dots import check_systems
 from ragnb.plots.means import split
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 def outcomes(
-    outcomes: pd.DataFrame,
-    *,
-    label: str = "label",
-    by: str | None = None,
-    ax: Axes | None = None,
-    lang: str = "en",
-    finding: str | None = None,
+    outcomes: pd.DataFrame, *, label: str = "label", by: str | None = None, lang: str = "en", **look: Unpack[Look]
 ) -> Axes:
     """Draw counts as bars, one row a label, in the order of the frame.
 
@@ -59,47 +50,38 @@ def outcomes(
     >>> [float(bar.get_width()) for bar in axes.patches], [text.get_text() for text in axes.texts]
     ([3.0, 1.0], ['3 (75.0 %)', '1 (25.0 %)'])
     """
+    from matplotlib.ticker import MaxNLocator
+
     need_columns(outcomes.columns, (label, "n"))
     labels = list(dict.fromkeys(str(name) for name in outcomes[label]))
     systems = split(outcomes, by)
     check_systems(list(systems))
     names = [fitted(name) for name in labels]
     many, say, said = len(systems), texts.load(lang), []
-    words = [*names, *systems, finding or "", say("chart.count")]
-    with canvas(ax, WIDTH, 0.9 + 0.26 * max(len(labels), 1) * many + 0.2 * (many > 1), words) as ax:
+    with canvas(0.9 + 0.26 * max(len(labels), 1) * many + 0.2 * (many > 1), lang, **look) as (ax, tell):
         for number, (system, part) in enumerate(systems.items()):
             places = [labels.index(str(name)) for name in part[label]]
             heights = [place - 0.4 + 0.8 * (number + 0.5) / many for place in places]
-            bars = ax.barh(
-                heights, part["n"].to_numpy(dtype=float), 0.7 / many, color=SYSTEM_COLOURS[number],
-                label=fitted(system) or "_one",
-            )  # fmt: skip
+            colour, n = SYSTEM_COLOURS[number], part["n"].to_numpy(dtype=float)
+            bars = ax.barh(heights, n, 0.7 / many, color=colour, label=fitted(system) or "_one")
             shares = part["share"] if "share" in part else [None] * len(part)
             counts = [
-                f"{int(n)}" if share is None else f"{int(n)} ({percent(share)})"
-                for n, share in zip(part["n"], shares, strict=True)
+                f"{int(k)}" if share is None else f"{int(k)} ({percent(share)})"
+                for k, share in zip(part["n"], shares, strict=True)
             ]
             ax.bar_label(bars, counts, padding=4, fontsize=8.5)
             told = ", ".join(f"{names[place]} {count}" for place, count in zip(places, counts, strict=True))
             said.append(f"{fitted(system)}: {told}" if by else told)
-        _frame(ax, names, say("chart.count"))
+        ax.set_yticks(range(len(names)), names)
+        ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
+        ax.set_xlim(left=0)
+        ax.margins(x=0.12)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.tick_params(axis="y", length=0)
         if many > 1:
             legend_below(ax)
-        describe(ax, finding, _seen(label, systems, lang), "; ".join(said), lang)
+        tell(_seen(label, systems, lang), "; ".join(said), say("chart.count"))
     return ax
-
-
-def _frame(ax: Axes, names: list[str], unit: str) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    ax.set_yticks(range(len(names)), names)
-    ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
-    ax.set_xlim(left=0)
-    ax.margins(x=0.12)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.tick_params(axis="y", length=0)
-    ax.set_xlabel(unit, fontsize=8.5)
 
 
 def _seen(label: str, systems: dict[str, pd.DataFrame], lang: str) -> str:

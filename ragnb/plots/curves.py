@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from ragnb.markup import INK, SYSTEM_COLOURS, count, percent, with_interval
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import GREY, WIDTH, canvas, describe, fitted, legend_below
-from ragnb.plots.card import Part, part
-from ragnb.plots.rows import BAD, GOOD, WATCH, Row, draw_row, name_rows, percents, whole
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ragnb.plots.canvas import GREY, Axes, beside, fitted, legend_below
+from ragnb.plots.card import OfCard, Part, part
+from ragnb.plots.rows import BAD, GOOD, WATCH, draw_row, estimate, name_rows, percents, points, whole
 
 _MEANS = ("judge_score", "human", "n")
 _BANDS = ("band", "share", "n")
 _LOOKS = {"TRUST": (GOOD, "o"), "REJECT": (BAD, "s"), "NOT PROVEN": (WATCH, "^"), "too few": (GREY, "D")}
 
 
-def reliability(
-    card: Any,
-    *,
-    judge: str | None = None,
-    dimension: str | None = None,
-    scale: tuple[float, float] | None = None,
-    ax: Axes | None = None,
-    lang: str | None = None,
-    finding: str | None = None,
-) -> Axes:
+def reliability(card: Any, *, scale: tuple[float, float] | None = None, **look: Unpack[OfCard]) -> Axes:
     """Draw the mean of the humans where the judge gave each score, with its band and the isotonic curve.
 
     Parameters
@@ -67,11 +55,11 @@ def reliability(
     >>> reliability(curve).get_title(loc="left")
     'Where the judge says 1, humans say 1.500 [1.200, 1.800] on average'
     """
-    p = part(card, "reliability", _MEANS, judge=judge, dimension=dimension, lang=lang)
+    p = part(card, "reliability", _MEANS, **look)
     curve = p.rows.sort_values("judge_score", kind="stable").reindex(columns=[*_MEANS, "low", "high", "isotonic"])
     x, human, n, low, high, isotonic = (curve[name].to_numpy(dtype=float) for name in curve)
     say = p.say
-    with canvas(ax, WIDTH, 4.2, [say("chart.judge_axis"), p.name, finding or ""]) as ax:
+    with p.canvas(4.2) as (ax, tell):
         ends = p.ends(scale, x, human, low, high)
         ax.plot(ends, ends, color=GREY, linewidth=1, linestyle="--", label=say("chart.right_on_average"))
         ax.fill_between(x, low, high, color=SYSTEM_COLOURS[0], alpha=0.15, linewidth=0, label="_band")
@@ -80,36 +68,20 @@ def reliability(
         size = np.clip(90 * n / max(n.max(initial=1.0), 1.0), 14, None)
         ax.scatter(x, human, s=size, c=sure, edgecolors=SYSTEM_COLOURS[0], label=say("chart.human_mean"), zorder=3)
         ax.plot(x, isotonic, color=SYSTEM_COLOURS[1], linewidth=1.6, label=say("chart.isotonic"))
-        _counts(ax, x, n, p)
-        _square(ax, *ends)
-        ax.set_xlabel(say("chart.judge_axis"), fontsize=8.5)
-        ax.set_ylabel(say("chart.human_axis"), fontsize=8.5)
-        ax.spines[["top", "right"]].set_visible(False)
+        # Every second n where they would touch.
+        for k in range(0, len(x), 1 + len(x) // 12):
+            many = p.n(n[k]) if k == 0 and len(x) < 8 else count(n[k])
+            beside(ax, many, x[k], 0, xytext=(0, 3), ha="center", fontsize=7.5, label="_n")
+        margin, marks = 0.04 * (ends[1] - ends[0]), points(*ends)
+        ax.set_xlim(ends[0] - margin, ends[1] + margin)
+        ax.set_ylim(ends[0] - 2.2 * margin, ends[1] + margin)
+        if marks:
+            ax.set(xticks=marks, yticks=marks)
         legend_below(ax, 36)
         rows = list(zip(x, human, low, high, n, strict=True))
         told = [f"{a:g}: {with_interval(b, c, d)} ({p.n(many)})" for a, b, c, d, many in rows]
-        describe(ax, finding, _furthest(rows, p), p.words(told), p.lang)
+        tell(_furthest(rows, p), p.words(told), say("chart.judge_axis"), say("chart.human_axis"))
     return ax
-
-
-def _square(ax: Axes, low: float, high: float) -> None:
-    """Show the whole scale both ways, with room for n below."""
-    margin = 0.04 * (high - low)
-    ax.set(xlim=(low - margin, high + margin), ylim=(low - 2.2 * margin, high + margin))
-    if float(high - low).is_integer() and 3 <= high - low <= 12:
-        ax.set(xticks=np.arange(low, high + 1), yticks=np.arange(low, high + 1))
-
-
-def _counts(ax: Axes, x: np.ndarray, n: np.ndarray, p: Part) -> None:
-    """Write n under each point; every second one where they would touch."""
-    every = 1 + len(x) // 12
-    for k, (at, many) in enumerate(zip(x, n, strict=True)):
-        if k % every == 0:
-            said = p.n(many) if k == 0 and len(x) < 8 else count(many)
-            ax.annotate(
-                said, (at, 0), (0, 3), xycoords=("data", "axes fraction"), textcoords="offset points",
-                ha="center", fontsize=7.5, label="_n",
-            )  # fmt: skip
 
 
 def _furthest(rows: Sequence[tuple[float, ...]], p: Part) -> str:
@@ -122,15 +94,7 @@ def _furthest(rows: Sequence[tuple[float, ...]], p: Part) -> str:
 
 
 def band_shares(
-    card: Any,
-    *,
-    judge: str | None = None,
-    dimension: str | None = None,
-    target: float | None = None,
-    tolerance: float | None = None,
-    ax: Axes | None = None,
-    lang: str | None = None,
-    finding: str | None = None,
+    card: Any, *, target: float | None = None, tolerance: float | None = None, **look: Unpack[OfCard]
 ) -> Axes:
     """Draw the share within the tolerance by the judge's score, against the target.
 
@@ -166,28 +130,25 @@ def band_shares(
     >>> band_shares(bands.assign(verdict=["REJECT", "TRUST"])).get_title(loc="left")
     'The judge is trusted where it says 6-10; rejected where it says 1-5'
     """
-    p = part(card, "bands", _BANDS, judge=judge, dimension=dimension, lang=lang)
+    p = part(card, "bands", _BANDS, **look)
     rows = p.rows.iloc[::-1] if "start" not in p.rows else p.rows.sort_values("start", ascending=False)
     bar, width, say = p.set("target", target), p.set("tolerance", tolerance), p.say
     records = rows.to_dict("records")
     names = [fitted(row["band"]) for row in records]
     axis = say("chart.band_axis", tolerance=f"{width:g}", target=percent(bar))
-    with canvas(ax, WIDTH, 1.1 + 0.32 * max(len(names), 1), [*names, axis, finding or ""]) as ax:
+    with p.canvas(1.1 + 0.32 * max(len(names), 1)) as (ax, tell):
         told = []
         for y, row in enumerate(records):
-            verdict = str(row.get("verdict", ""))
-            colour, mark = _LOOKS.get(verdict, (INK, "o"))
-            said = [with_interval(row["share"], row.get("low"), row.get("high"), percent=True), p.n(row["n"])]
+            verdict, at = str(row.get("verdict", "")), estimate(row, "share")
+            said = [with_interval(*at, percent=True), p.n(row["n"])]
             said += [say(f"chart.verdict.{verdict.lower().replace(' ', '_')}")] if verdict in _LOOKS else []
-            draw_row(ax, Row(y, row["share"], row.get("low"), row.get("high"), "  ".join(said), colour, mark))
+            draw_row(ax, y, at, "  ".join(said), *_LOOKS.get(verdict, ()))
             told.append(f"{names[y]}: {', '.join(said)}")
-        name_rows(ax, range(len(names)), names, max(len(names), 1) - 0.4)
+        name_rows(ax, names)
         whole(ax, 0.0, 1.0)
         percents(ax.xaxis)
         ax.axvline(bar, color=INK, linewidth=1.2, linestyle="--", label="_target", zorder=1)
-        ax.set_xlabel(axis, fontsize=8.5)
-        ax.set_ylabel(say("chart.judge_axis"), fontsize=8.5)
-        describe(ax, finding, _trusted(records, p), p.words(told), p.lang)
+        tell(_trusted(records, p), p.words(told), axis, say("chart.judge_axis"))
     return ax
 
 

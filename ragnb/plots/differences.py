@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
 from ragnb.markup import INK, SYSTEM_COLOURS, count, with_interval
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import GREY, WIDTH, canvas, describe
-from ragnb.plots.card import Part, part
+from ragnb.plots.canvas import GREY, Axes
+from ragnb.plots.card import OfCard, Part, part
 from ragnb.plots.rows import BAD
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _COUNTS = ("judge_score", "human_score", "n")
 _LINES = ("loa_low", "bias", "loa_high")
@@ -23,16 +20,7 @@ _SLOPE = ("slope", "bias", "mean_judge", "mean_human")
 _RADIUS = 11.0
 
 
-def bland_altman(
-    card: Any,
-    *,
-    table: pd.DataFrame | None = None,
-    judge: str | None = None,
-    dimension: str | None = None,
-    ax: Axes | None = None,
-    lang: str | None = None,
-    finding: str | None = None,
-) -> Axes:
+def bland_altman(card: Any, *, table: pd.DataFrame | None = None, **look: Unpack[OfCard]) -> Axes:
     """Draw the differences judge − human against the mean of both, with bias, limits of agreement and slope.
 
     Parameters
@@ -73,11 +61,9 @@ def bland_altman(
     >>> ax.collections[0].get_offsets().tolist(), [text.get_text() for text in ax.texts]
     ([[2.5, 1.0], [4.0, 0.0]], ['5'])
     """
-    p = part(card, "counts", _COUNTS, judge=judge, dimension=dimension, lang=lang)
-    row = p.beside("table", table)
-    say = p.say
-    words = [say("chart.mean_axis"), p.name, finding or ""]
-    with canvas(ax, WIDTH, 4.2, words) as ax:
+    p = part(card, "counts", _COUNTS, **look)
+    row, say = p.beside("table", table), p.say
+    with p.canvas(4.2) as (ax, tell):
         _span(ax, row, p)
         _points(ax, p)
         said = _lines(ax, row, p)
@@ -87,12 +73,10 @@ def bland_altman(
             said["slope"] = signed(row["slope"], row.get("slope_low"), row.get("slope_high"))
         notes = [say("chart.mean_axis"), say("chart.area")]
         notes += [say("chart.slope", value=said["slope"])] if "slope" in said else []
-        ax.set_xlabel("\n".join(notes), fontsize=8.5)
-        ax.set_ylabel(say("chart.difference_axis"), fontsize=8.5)
-        ax.spines[["top", "right"]].set_visible(False)
         seen = say("chart.off", value=said["bias"]) if "bias" in said else say("chart.not_summed")
         told = [say(f"chart.{name}", value=value) for name, value in said.items()]
-        describe(ax, finding, seen, p.words([p.n(p.rows["n"].sum()), *told]), p.lang)
+        values = p.words([p.n(p.rows["n"].sum()), *told])
+        tell(seen, values, "\n".join(notes), say("chart.difference_axis"))
     return ax
 
 

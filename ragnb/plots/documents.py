@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Unpack
 
 import numpy as np
 import pandas as pd
@@ -12,27 +12,17 @@ from ragnb import texts
 from ragnb.errors import RagnbError, unknown
 from ragnb.markup import INK, count, number, text_width
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import WIDTH, canvas, describe, fitted
+from ragnb.plots.canvas import WIDTH, Axes, Look, canvas, fitted
 from ragnb.plots.heat import grid, heads, name_columns
-from ragnb.plots.means import TOTAL, Means, Metrics, read_means
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ragnb.plots.means import TOTAL, Means, Metrics
 
 ORDERS = ("worst", "frame")
 
 
 def documents(
-    means: pd.DataFrame,
-    *,
-    metrics: Metrics = None,
-    by: str = "document",
-    order: str = "worst",
-    most: int = 30,
-    ax: Axes | None = None,
-    lang: str = "en",
-    finding: str | None = None,
-) -> Axes:
+    means: pd.DataFrame, *, metrics: Metrics = None, by: str = "document", order: str = "worst", most: int = 30,
+    lang: str = "en", **look: Unpack[Look],
+) -> Axes:  # fmt: skip
     """Draw documents by metrics as a heat map, the worst document on top, the numbers in the cells.
 
     Parameters
@@ -74,7 +64,7 @@ def documents(
     """
     table, every = chosen(means, metrics, by, order, lang)
     names, say = first(every, most), texts.load(lang)
-    titles = [_head(table, metric, say("chart.total")) for metric in table.metrics]
+    titles = [table.head(metric) for metric in table.metrics]
     labels = [f"{fitted(name)}  {_n(table, name)}" for name in names]
     shades = np.array([[1.0 - table.place(name, metric) for metric in table.metrics] for name in names])
     shades = shades.reshape(len(names), len(table.metrics))
@@ -83,17 +73,16 @@ def documents(
     # Three decimals a cell: a picture of many metrics is wider; names of a few stand across.
     width = min(max(WIDTH, (beside + (30.0 if len(titles) > 6 else 62.0) * len(titles) + 20) / 72), 12.0)
     room = (width * 72 - beside - 20) / max(len(titles), 1)
-    named = heads(titles, room)
-    tall = 0.9 + named.height / 72 + 0.26 * max(len(names), 1)
-    with canvas(ax, width, tall, [*labels, *titles, finding or "", say("chart.darker")]) as ax:
+    heading, upright, high = heads(titles, room)
+    with canvas(0.9 + high / 72 + 0.26 * max(len(names), 1), lang, width, **look) as (ax, tell):
         grid(ax, shades, written, cmap="YlOrBr", size=8.5 if room > 34 else 7.5)
-        ax.set_yticks(np.arange(len(names)) + 0.5, labels)
-        name_columns(ax, named)
+        ax.set_yticklabels(labels)
+        name_columns(ax, heading, upright)
         if table.metrics[-1:] == (TOTAL,) and len(titles) > 1:
             ax.axvline(len(titles) - 1, color=INK, linewidth=1.8, label="_total")
-        ax.set_xlabel("; ".join([say("chart.darker"), *rest(say, every, names)]), fontsize=8.5)
+        below = "; ".join([say("chart.darker"), *rest(say, every, names)])
         told = [f"{fitted(name)}: {_told(table, name)}" for name in names]
-        describe(ax, finding, _worst(table, names, say), "; ".join(told), lang)
+        tell(_worst(table, names, say), "; ".join(told), below)
     return ax
 
 
@@ -101,20 +90,17 @@ def chosen(means: pd.DataFrame, metrics: Metrics, by: str, order: str, lang: str
     """Return the frame made ready, and its documents in the order asked for."""
     if order not in ORDERS:
         raise unknown("order", order, ORDERS)
-    table = read_means(means, metrics, by, lang, total=True)
+    table = Means(means, metrics, by, lang, total=True)
     if table.endless:
         raise RagnbError(f"{table.endless[0]!r} has no finite range to shade or to lay out; leave it out")
     names = list(table.systems)
     if order == "worst":
         total = {name: table.get(name, TOTAL, "value") for name in names}
         if all(map(is_missing, total.values())):
-            total = {name: min((at for at in _places(table, name) if at == at), default=None) for name in names}
+            places = {name: [table.place(name, metric) for metric in table.metrics] for name in names}
+            total = {name: min((at for at in places[name] if at == at), default=None) for name in names}
         names.sort(key=lambda name: float("inf") if is_missing(total[name]) else float(total[name]))
     return table, names
-
-
-def _places(table: Means, name: str) -> list[float]:
-    return [table.place(name, metric) for metric in table.metrics]
 
 
 def first(names: list[str], most: int) -> list[str]:
@@ -122,10 +108,6 @@ def first(names: list[str], most: int) -> list[str]:
     if most < 1:
         raise RagnbError(f"most={most} draws nothing; give the number of documents to draw, such as 30")
     return names[:most]
-
-
-def _head(table: Means, metric: str, total: str) -> str:
-    return (total if metric == TOTAL else fitted(metric)) + " ↓" * (table.better[metric] == "lower")
 
 
 def rest(say: Callable[..., str], names: list[str], shown: list[str]) -> list[str]:
@@ -152,5 +134,5 @@ def _worst(table: Means, names: list[str], say: Callable[..., str]) -> str:
     if not scored:
         return say("chart.nothing")
     _, name, metric = min([cell for cell in scored if cell[2] != TOTAL] or scored, key=lambda cell: cell[0])
-    what, value = _head(table, metric, say("chart.total")), table.written(name, metric)
-    return say("chart.worst", name=fitted(name), metric=what, value=value)
+    value = table.written(name, metric)
+    return say("chart.worst", name=fitted(name), metric=table.head(metric), value=value)

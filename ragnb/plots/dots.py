@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import pandas as pd
 
@@ -11,12 +11,9 @@ from ragnb import texts
 from ragnb.errors import RagnbError
 from ragnb.markup import INK, SYSTEM_COLOURS
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import WIDTH, canvas, describe, fitted, legend_below
-from ragnb.plots.means import TOTAL, Means, Metrics, below, read_means
-from ragnb.plots.rows import Row, draw_row, name_rows, whole
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ragnb.plots.canvas import Axes, Look, beside, canvas, fitted, legend_below
+from ragnb.plots.means import Means, Metrics, below
+from ragnb.plots.rows import draw_row, name_rows, whole
 
 Bar = tuple[str, float]
 Bars = Mapping[str, Sequence[Bar]] | Sequence[Bar]
@@ -24,15 +21,9 @@ _LINES = ("--", ":", "-.", (0, (1, 3)))
 
 
 def intervals(
-    means: pd.DataFrame,
-    *,
-    metrics: Metrics = None,
-    by: str | None = None,
-    bars: Bars = (),
-    ax: Axes | None = None,
-    lang: str = "en",
-    finding: str | None = None,
-) -> Axes:
+    means: pd.DataFrame, *, metrics: Metrics = None, by: str | None = None, bars: Bars = (), lang: str = "en",
+    **look: Unpack[Look],
+) -> Axes:  # fmt: skip
     """Draw every mean as a dot with its interval on the whole range, the numbers and n beside it.
 
     Parameters
@@ -69,23 +60,25 @@ def intervals(
     >>> [text.get_text() for text in intervals(means).texts]
     ['0.500 [0.400, 0.600]  n = 9']
     """
-    table = read_means(means, metrics, by, lang, total=True)
+    table = Means(means, metrics, by, lang, total=True)
     check_systems(table.systems)
     say, many = texts.load(lang), len(table.systems)
-    names = [_name(table, metric, say("chart.total")) for metric in table.metrics]
+    names = [table.head(metric) for metric in table.metrics]
+    if table.common is None:
+        ends = (table.ranges[metric] for metric in table.metrics)
+        names = [f"{name} ({low:g}–{high:g})" for name, (low, high) in zip(names, ends, strict=True)]
     rows = len(names) * (many + (many > 1) * 0.6)
-    words = [*names, *table.systems, finding or "", say("chart.lower")]
-    with canvas(ax, WIDTH, 0.9 + 0.3 * max(rows, 1) + 0.2 * (many > 1), words) as ax:
+    with canvas(0.9 + 0.3 * max(rows, 1) + 0.2 * (many > 1), lang, **look) as (ax, tell):
         for place, metric in enumerate(table.metrics):
             for number, system in enumerate(table.systems):
                 _row(ax, table, (system, metric), _height(place, number, many), number)
         middle = [_height(place, (many - 1) / 2, many) for place in range(len(names))]
-        name_rows(ax, middle, names, max(rows, 1) - 0.4 - 0.6 * (many > 1))
+        name_rows(ax, names, middle, max(rows, 1) - 0.4 - 0.6 * (many > 1))
         named = _bars(ax, table, bars, many)
-        _scale(ax, table, say)
+        notes = _scale(ax, table, say)
         if many > 1 or named:
             legend_below(ax)
-        describe(ax, finding, table.seen(), table.words(), lang)
+        tell(table.seen(), table.words(), "; ".join(notes))
     return ax
 
 
@@ -98,15 +91,7 @@ def check_systems(systems: Sequence[str]) -> None:
 
 
 def _height(place: int, number: float, many: int) -> float:
-    return place * (many + 0.6) + number if many > 1 else float(place)
-
-
-def _name(table: Means, metric: str, total: str) -> str:
-    low, high = table.ranges[metric]
-    words = [total if metric == TOTAL else fitted(metric)]
-    words += ["↓"] if table.better[metric] == "lower" else []
-    words += [f"({low:g}–{high:g})"] if table.common is None else []
-    return " ".join(words)
+    return place * (many + 0.6 * (many > 1)) + number
 
 
 def _place(table: Means, metric: str, number: float) -> float:
@@ -117,47 +102,39 @@ def _place(table: Means, metric: str, number: float) -> float:
 
 def _row(ax: Axes, table: Means, key: tuple[str, str], y: float, number: int) -> None:
     system, metric = key
-    ends = [table.get(system, metric, column) for column in ("value", "low", "high")]
     colour = SYSTEM_COLOURS[number] if len(table.systems) > 1 else INK
     label = fitted(system) if metric == table.metrics[0] and system else "_row"
-    value, low, high = (None if is_missing(x) else _place(table, metric, x) for x in ends)
-    draw_row(ax, Row(y, value, low, high, table.counted(system, metric), colour, label=label))
+    value, low, high = (None if is_missing(x) else _place(table, metric, x) for x in table.estimate(*key))
+    draw_row(ax, y, (value, low, high), table.counted(*key), colour, label=label)
 
 
 def _bars(ax: Axes, table: Means, bars: Bars, many: int) -> bool:
     """Draw the thresholds; say whether a legend has to name them."""
-    if not isinstance(bars, Mapping):
-        bars = dict.fromkeys(table.metrics, bars) if table.common is None else bars
-    if not isinstance(bars, Mapping):
+    if not isinstance(bars, Mapping) and table.common is not None:
         for number, (name, at) in enumerate(sorted(bars, key=lambda bar: bar[1])):
             ax.axvline(at, color=INK, linewidth=1, linestyle="--", label="_bar", zorder=1)
             # The lowest of several is named to the left of its line, the others to the right.
             side, shift = ("right", -3) if number == 0 and len(bars) > 1 else ("left", 3)
-            ax.annotate(
-                fitted(name), (at, 1), (shift, 0), xycoords=("data", "axes fraction"),
-                textcoords="offset points", va="top", ha=side, fontsize=8,
-            )  # fmt: skip
+            beside(ax, fitted(name), at, 1, xytext=(shift, 0), va="top", ha=side)
         if bars:
             ax.set_ylim(top=-1.1)
         return False
-    names = list(dict.fromkeys(name for metric in table.metrics for name, _ in bars.get(metric, ())))
-    drawn: set[str] = set()
+    own = bars if isinstance(bars, Mapping) else dict.fromkeys(table.metrics, bars)
+    drawn: list[str] = []
     for place, metric in enumerate(table.metrics):
-        for name, at in bars.get(metric, ()):
-            x, line = _place(table, metric, at), _LINES[names.index(name) % len(_LINES)]
-            ends = [_height(place, -0.42, many), _height(place, many - 1 + 0.42, many)]
-            if many == 1:
-                ends = [place - 0.42, place + 0.42]
+        for name, at in own.get(metric, ()):
             label = "_bar" if name in drawn else fitted(name)
+            drawn += [name] if name not in drawn else []
+            x, line = _place(table, metric, at), _LINES[drawn.index(name) % len(_LINES)]
+            ends = [_height(place, -0.42, many), _height(place, many - 1 + 0.42, many)]
             ax.plot([x, x], ends, color=INK, linewidth=1.2, linestyle=line, label=label, zorder=1)
-            drawn.add(name)
     return bool(drawn)
 
 
-def _scale(ax: Axes, table: Means, say: Any) -> None:
+def _scale(ax: Axes, table: Means, say: Any) -> list[str]:
+    """Show the range that all share, or that each has; return what has to be said of it."""
     low, high = table.common or (0.0, 1.0)
     drawn = [row["low"] for row in table.rows.values() if table.common and not is_missing(row.get("low"))]
     whole(ax, min([low, *drawn]), high)  # a cosine may lie below the others' 0
     notes = [say("chart.shares") if table.common is None else say("chart.range", low=f"{low:g}", high=f"{high:g}")]
-    notes += below(say, "chart.lower", "lower" in table.better.values(), table.endless)
-    ax.set_xlabel("; ".join(notes), fontsize=8.5)
+    return notes + below(say, "chart.lower", "lower" in table.better.values(), table.endless)

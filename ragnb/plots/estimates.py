@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 from ragnb.errors import unknown
 from ragnb.markup import INK, SYSTEM_COLOURS, TONES, count, number, with_interval
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import GREY, WIDTH, canvas, describe, fitted, legend_below
-from ragnb.plots.card import Part, part
+from ragnb.plots.canvas import GREY, Axes, fitted, legend_below
+from ragnb.plots.card import OfCard, Part, part
 from ragnb.plots.differences import signed
-from ragnb.plots.rows import BAD, Row, draw_row, name_rows, whole
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ragnb.plots.rows import BAD, draw_row, estimate, name_rows, whole
 
 WAYS = ("judge", "human", "corrected")
 _LOOKS = dict(zip(WAYS, zip(SYSTEM_COLOURS[:3], "sDo", strict=True), strict=True))
 
 
-def bias_by(
-    card: Any,
-    kind: str = "system",
-    *,
-    judge: str | None = None,
-    dimension: str | None = None,
-    delta: float | None = None,
-    ax: Axes | None = None,
-    lang: str | None = None,
-    finding: str | None = None,
-) -> Axes:
+def bias_by(card: Any, kind: str = "system", *, delta: float | None = None, **look: Unpack[OfCard]) -> Axes:
     """Draw by how much the judge is above the humans, overall and by system (or another kind of group).
 
     Parameters
@@ -71,7 +58,7 @@ def bias_by(
     >>> ax.get_title(loc="left"), [label.get_text() for label in ax.get_yticklabels()]
     ('Too kind: b +0.900 [0.600, 1.200]', ['b', 'a'])
     """
-    p = part(card, "inflation", ("kind", "group", "value", "n"), judge=judge, dimension=dimension, lang=lang)
+    p = part(card, "inflation", ("kind", "group", "value", "n"), **look)
     kinds = [str(name) for name in dict.fromkeys(p.rows["kind"]) if name != "overall"]
     if kind not in kinds and kinds:
         raise unknown("kind", kind, kinds)
@@ -80,21 +67,19 @@ def bias_by(
     records = sorted(rows.to_dict("records"), key=lambda row: row["kind"] != "overall")
     overall = say("calibration.word.overall")
     names = [overall if row["kind"] == "overall" else fitted(row["group"]) for row in records]
-    said = [signed(row["value"], row.get("low"), row.get("high")) for row in records]
-    with canvas(ax, WIDTH, 1.1 + 0.32 * max(len(names), 1), [*names, overall, finding or ""]) as ax:
+    said = [signed(*estimate(row)) for row in records]
+    with p.canvas(1.1 + 0.32 * max(len(names), 1)) as (ax, tell):
         if zone is not None:
             ax.axvspan(-zone, zone, color=GREY, alpha=0.2, linewidth=0, label="_delta", zorder=0)
         ax.axvline(0, color=INK, linewidth=1, label="_zero", zorder=1)
         for y, row in enumerate(records):
             high = bool(row.get("inflated"))
             words = [said[y], p.n(row["n"])] + ([f"{TONES['watch']} {say('chart.inflated')}"] if high else [])
-            look = (BAD, "^") if high else (INK, "o")
-            draw_row(ax, Row(y, row["value"], row.get("low"), row.get("high"), "  ".join(words), *look))
-        name_rows(ax, range(len(names)), names, max(len(names), 1) - 0.4)
+            draw_row(ax, y, estimate(row), "  ".join(words), *((BAD, "^") if high else ()))
+        name_rows(ax, names)
         shaded = "" if zone is None else say("chart.bias_zone", delta=f"{zone:.3g}")
-        ax.set_xlabel(say("chart.bias_axis") + shaded, fontsize=8.5)
         told = [f"{name} {words}" for name, words in zip(names, said, strict=True)]
-        describe(ax, finding, _kind_to(records, names, said, p), p.words(told), p.lang)
+        tell(_kind_to(records, names, said, p), p.words(told), say("chart.bias_axis") + shaded)
     return ax
 
 
@@ -108,16 +93,7 @@ def _kind_to(records: list[dict[Any, Any]], names: list[str], said: list[str], p
     return p.say("chart.not_too_kind", value=f"{names[0]} {said[0]}")
 
 
-def corrected_means(
-    card: Any,
-    *,
-    judge: str | None = None,
-    dimension: str | None = None,
-    scale: tuple[float, float] | None = None,
-    ax: Axes | None = None,
-    lang: str | None = None,
-    finding: str | None = None,
-) -> Axes:
+def corrected_means(card: Any, *, scale: tuple[float, float] | None = None, **look: Unpack[OfCard]) -> Axes:
     """Draw means by the judge alone, by the humans alone, and by the judge corrected by the humans.
 
     Parameters
@@ -155,7 +131,7 @@ def corrected_means(
     >>> corrected_means(means).get_title(loc="left")
     'Corrected mean of a: 7.100 [6.600, 7.600]; the judge alone says 8.000'
     """
-    p = part(card, "corrected", ("way", "value", "n"), judge=judge, dimension=dimension, lang=lang)
+    p = part(card, "corrected", ("way", "value", "n"), **look)
     say, rows = p.say, p.rows if "system" in p.rows else p.rows.assign(system="")
     systems = list(dict.fromkeys(map(str, rows["system"])))
     records = {(str(row["system"]), str(row["way"])): row for row in rows.to_dict("records")}
@@ -166,29 +142,27 @@ def corrected_means(
     names = [fitted(name) or say("chart.all_systems") for name in systems]
     space = len(ways) + 0.6
     bottom = max(space * len(names), 1.0) - 1.0
-    with canvas(ax, WIDTH, 1.3 + 0.28 * (bottom + 1), [*names, say("chart.way.judge"), finding or ""]) as ax:
+    with p.canvas(1.3 + 0.28 * (bottom + 1)) as (ax, tell):
         told = []
         for place, system in enumerate(systems):
             for step, way in enumerate(ways):
                 row = records.get((system, way), {})
                 words, label = _counted(row, p), say(f"chart.way.{way}") if place == 0 else "_row"
-                ends = row.get("value"), row.get("low"), row.get("high")
-                draw_row(ax, Row(place * space + step, *ends, words, *_LOOKS[way], label))
+                draw_row(ax, place * space + step, estimate(row), words, *_LOOKS[way], label)
                 told.append(f"{names[place]}, {say(f'chart.way.{way}')} {words}")
         middle = [place * space + (len(ways) - 1) / 2 for place in range(len(names))]
-        name_rows(ax, middle, names, bottom)
+        name_rows(ax, names, middle, bottom)
         held = p.set("scale", scale)
         if held is not None:
             whole(ax, float(held[0]), float(held[1]))
-        ax.set_xlabel(say("chart.mean_score"), fontsize=8.5)
         if names:
             legend_below(ax)
-        describe(ax, finding, _corrected(records, systems, names, p), p.words(told), p.lang)
+        tell(_corrected(records, systems, names, p), p.words(told), say("chart.mean_score"))
     return ax
 
 
 def _counted(row: Mapping[Any, Any], p: Part) -> str:
-    words = with_interval(row.get("value"), row.get("low"), row.get("high"))
+    words = with_interval(*estimate(row))
     if not is_missing(row.get("value")):
         words += "  " + p.n(row["n"])
         judged: Any = row.get("n_judged")
@@ -202,6 +176,6 @@ def _corrected(records: dict[Any, Any], systems: list[str], names: list[str], p:
     for system, name in zip(systems, names, strict=True):
         row, alone = records.get((system, "corrected"), {}), records.get((system, "judge"), {})
         if not is_missing(row.get("value")):
-            value = with_interval(row["value"], row.get("low"), row.get("high"))
+            value = with_interval(*estimate(row))
             return p.say("chart.corrected", system=name, value=value, judge=number(alone.get("value")))
     return p.say("chart.nothing")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ragnb.markup import MISSING, text_width
-from ragnb.plots.canvas import GREY, fitted, wrapped
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ragnb.plots.canvas import GREY, Axes, fitted, wrapped
 
 # Neither is the ink of the page, which turns light where the page is dark: cells keep their shade there.
 DARK, LIGHT = "#111111", "#ffffff"
@@ -25,13 +22,17 @@ def grid(ax: Axes, shades: np.ndarray, written: Sequence[Sequence[str]], *, cmap
     A cell that says `MISSING` is hatched; an empty text leaves it bare. The first row is on top.
     """
     from matplotlib import colormaps
+    from matplotlib.colors import to_rgba
+    from matplotlib.patches import Rectangle
 
     colours, (rows, columns) = colormaps[cmap], shades.shape
     for (y, x), shade in np.ndenumerate(shades):
         gone, text = bool(np.isnan(shade)), written[y][x]
         # Not the darkest end of the map, so that a cell stands out from a dark page too.
         face = "none" if gone else colours(0.04 + 0.8 * shade)
-        _cell(ax, x, y, face, hatched=text == MISSING)
+        hatch, edge = ("////", GREY) if text == MISSING else (None, to_rgba(GREY, 0.4))
+        look: dict[str, Any] = {"facecolor": face, "edgecolor": edge, "linewidth": 0.5, "hatch": hatch}
+        ax.add_patch(Rectangle((x, y), 1, 1, label="_cell", **look))
         if text:
             ink: dict[str, Any] = {} if gone else {"color": LIGHT if _dark(face) else DARK}
             ax.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=size, **ink)
@@ -42,49 +43,34 @@ def grid(ax: Axes, shades: np.ndarray, written: Sequence[Sequence[str]], *, cmap
     ax.set_xticks(np.arange(columns) + 0.5)
 
 
-def _cell(ax: Axes, x: float, y: float, face: Any, *, hatched: bool) -> None:
-    from matplotlib.colors import to_rgba
-    from matplotlib.patches import Rectangle
-
-    edge = to_rgba(GREY, 1.0 if hatched else 0.4)
-    look = {"facecolor": face, "edgecolor": edge, "linewidth": 0.5, "hatch": "////" if hatched else None}
-    ax.add_patch(Rectangle((x, y), 1, 1, label="_cell", **look))
-
-
 def _dark(face: Any) -> bool:
     """Whether white text stands out more than black from a colour, by WCAG's relative luminance."""
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in face[:3]]
     return float(np.dot([0.2126, 0.7152, 0.0722], linear)) < 0.179
 
 
-class Heads(NamedTuple):
-    """The names of columns, broken into lines; across or upright; how high they stand, in points."""
-
-    names: list[str]
-    upright: bool
-    height: float
-
-
-def heads(names: Sequence[str], points: float) -> Heads:
+def heads(names: Sequence[str], points: float) -> tuple[list[str], bool, float]:
     """Lay out names of columns that are `points` wide: across where three lines hold each, else upright.
+
+    Returns the names, broken into lines, whether they are upright, and how high they stand, in points.
 
     Examples
     --------
-    >>> heads(["context_recall"], 60.0).names, heads(["context_recall"], 20.0).upright
-    (['context_\\nrecall'], True)
+    >>> heads(["context_recall"], 60.0)
+    (['context_\\nrecall'], False, 22.0)
     """
     across = [wrapped(name, points - 4, _SIZE) for name in names]
     if all(len(name.splitlines()) <= MOST_LINES and _wide(name) <= points - 2 for name in across):
-        return Heads(across, False, 11.0 * max((len(name.splitlines()) for name in across), default=0))
+        return across, False, 11.0 * max((len(name.splitlines()) for name in across), default=0)
     upright = [fitted(name, 150.0, _SIZE) for name in names]
-    return Heads(upright, True, max(map(_wide, upright)))
+    return upright, True, max(map(_wide, upright))
 
 
-def name_columns(ax: Axes, named: Heads) -> None:
+def name_columns(ax: Axes, names: list[str], upright: bool) -> None:
     """Write the names above their columns."""
     ax.xaxis.tick_top()
-    turn: dict[str, Any] = {"rotation": 90, "va": "bottom"} if named.upright else {}
-    ax.set_xticklabels(named.names, fontsize=_SIZE, **turn)
+    turn: dict[str, Any] = {"rotation": 90, "va": "bottom"} if upright else {}
+    ax.set_xticklabels(names, fontsize=_SIZE, **turn)
     ax.xaxis.set_label_position("bottom")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -14,33 +13,46 @@ from ragnb.errors import RagnbError, listing, need_columns, unknown
 from ragnb.markup import MISSING, count, one_line, with_interval
 from ragnb.markup.cells import is_missing
 from ragnb.plots.canvas import fitted
-from ragnb.schema import KNOWN_RATES, METRICS, scale_of
+from ragnb.plots.rows import Estimate, estimate
+from ragnb.schema import METRICS, Metric, scale_of
 
 TOTAL = "weighted_score"
 GAPS = ("n_missing", "n_failed", "n_not_applicable")
+_UNKNOWN = Metric("unknown")
 Metrics = str | Iterable[str] | None
 
 
-@dataclass(frozen=True)
 class Means:
-    """The rows of a means frame by system and metric.
+    """The rows of a means frame by system and metric, and the ranges and directions of its metrics.
 
-    `rows` holds one record a system and metric that is there; `endless` names metrics whose range has no end.
+    Without `metrics` come those that enter the weighted score (all, where the frame does not say or none does),
+    and the total where `total` is true. `endless` names metrics whose range has no end; they are not drawn.
     """
 
-    metrics: tuple[str, ...]
-    systems: tuple[str, ...]
-    rows: dict[tuple[str, str], dict[str, Any]]
-    ranges: dict[str, tuple[float, float]]
-    better: dict[str, str]
-    rates: frozenset[str]
-    endless: tuple[str, ...]
-    lang: str
-
-    @property
-    def scales(self) -> dict[str, tuple[float, float]]:
-        """The ends of each metric where several are shown beside each other."""
-        return {name: scale_of(name, *ends) for name, ends in self.ranges.items()}
+    def __init__(self, means: pd.DataFrame, metrics: Metrics, by: str | None, lang: str, *, total: bool) -> None:
+        keys = [by, "metric"] if by else ["metric"]
+        need_columns(means.columns, ("metric", "value", *keys[:-1]))
+        if means.duplicated(keys).any():
+            raise RagnbError(
+                f"means holds a metric more than once; say which column tells the systems apart: by=… (have: "
+                f"{listing(name for name in means.columns if name not in ('metric', 'value', 'low', 'high'))})"
+            )
+        records = [{str(key): value for key, value in row.items()} for row in means.to_dict("records")]
+        self.lang = lang
+        self.rows = {(str(row[by]) if by else "", str(row["metric"])): row for row in records}
+        self.systems = tuple(dict.fromkeys(system for system, _ in self.rows)) or ("",) * (not by)
+        self.ranges: dict[str, tuple[float, float]] = {}
+        self.better: dict[str, str] = {}
+        about, chosen = {metric: row for (_, metric), row in self.rows.items()}, _chosen(means, metrics, total)
+        for name in chosen:
+            row, known = about[name], METRICS.get(name, _UNKNOWN)
+            ends = float(row.get("range_low", known.low)), float(row.get("range_high", known.high))
+            if all(map(math.isfinite, ends)):
+                self.ranges[name], self.better[name] = ends, row.get("better") or known.better
+        self.metrics = tuple(name for name in chosen if name in self.ranges)
+        self.endless = [name for name in chosen if name not in self.ranges]
+        # Between its scale's ends a metric is shown beside others.
+        self.scales = {name: scale_of(name, *ends) for name, ends in self.ranges.items()}
 
     @property
     def common(self) -> tuple[float, float] | None:
@@ -52,14 +64,20 @@ class Means:
         """Return one cell, None where the frame has no such row or column."""
         return self.rows.get((system, metric), {}).get(column)
 
-    def values(self, system: str) -> list[Any]:
-        """Return the estimates of one system in the order of the metrics."""
-        return [self.get(system, metric, "value") for metric in self.metrics]
+    def estimate(self, system: str, metric: str) -> Estimate:
+        """Return an estimate and the ends of its interval."""
+        return estimate(self.rows.get((system, metric), {}))
+
+    def head(self, metric: str) -> str:
+        """Return what a metric is called here, marked where lower is better."""
+        name = texts.load(self.lang)("chart.total") if metric == TOTAL else fitted(metric)
+        return name + " ↓" * (self.better[metric] == "lower")
 
     def written(self, system: str, metric: str) -> str:
         """Write an estimate as every page writes it, or a dash with what is missing."""
         row = self.rows.get((system, metric), {})
-        said = with_interval(row.get("value"), row.get("low"), row.get("high"), percent=metric in self.rates)
+        rate = row.get("role", METRICS.get(metric, _UNKNOWN).role) == "rate"
+        said = with_interval(*estimate(row), percent=rate)
         if said == MISSING:
             return f"{MISSING} {gaps(row, self.lang) or texts.entry(self.lang, 'word.missing')}"
         return said
@@ -107,10 +125,8 @@ class Means:
         return weak if weak == strong else say("chart.ends", weak=weak, strong=strong)
 
     def _named(self, key: tuple[str, str]) -> str:
-        system, metric = key
-        name = fitted(metric) + " ↓" * (self.better[metric] == "lower")
-        name += f" ({fitted(system)})" if len(self.systems) > 1 else ""
-        return f"{name} {self.written(system, metric)}"
+        whose = f" ({fitted(key[0])})" if len(self.systems) > 1 else ""
+        return f"{self.head(key[1])}{whose} {self.written(*key)}"
 
 
 def split(frame: pd.DataFrame, by: str | None) -> dict[str, pd.DataFrame]:
@@ -139,40 +155,6 @@ def gaps(row: Mapping[Any, Any], lang: str) -> str:
     return ", ".join(say(f"chart.{key}", n=int(n)) for key, n in found if n is not None and n == n and n > 0)
 
 
-def read_means(means: pd.DataFrame, metrics: Metrics, by: str | None, lang: str, total: bool) -> Means:
-    """Read a means frame.
-
-    Without `metrics` come those that enter the weighted score (all, where the frame does not say or none does),
-    and the total where `total` is true.
-    """
-    need_columns(means.columns, ("metric", "value", *([by] if by else [])))
-    keys = [by, "metric"] if by else ["metric"]
-    if means.duplicated(keys).any():
-        raise RagnbError(
-            f"means holds a metric more than once; say which column tells the systems apart: by=… (have: "
-            f"{listing(name for name in means.columns if name not in ('metric', 'value', 'low', 'high'))})"
-        )
-    chosen = _chosen(means, metrics, total)
-    records = means.to_dict("records")
-    about: dict[str, Mapping[Any, Any]] = {str(row["metric"]): row for row in records}
-    every = {name: _range(about[name], name) for name in chosen}
-    drawn = tuple(name for name in chosen if all(map(math.isfinite, every[name])))
-    systems = tuple(dict.fromkeys(str(row[by]) for row in records)) if by else ("",)
-    return Means(
-        metrics=drawn,
-        systems=systems,
-        rows={
-            (str(row[by]) if by else "", str(row["metric"])): {str(k): v for k, v in row.items()}
-            for row in records
-        },
-        ranges={name: every[name] for name in drawn},
-        better={name: told.get("better") or _declared(name) for name in drawn for told in [about[name]]},
-        rates=frozenset(name for name in chosen if about[name].get("role", _known_role(name)) == "rate"),
-        endless=tuple(name for name in chosen if name not in drawn),
-        lang=lang,
-    )
-
-
 def _chosen(means: pd.DataFrame, metrics: Metrics, total: bool) -> Sequence[str]:
     here = list(dict.fromkeys(str(name) for name in means["metric"]))
     if metrics is not None:
@@ -185,16 +167,3 @@ def _chosen(means: pd.DataFrame, metrics: Metrics, total: bool) -> Sequence[str]
     weighed = set(means.loc[means["weight"].notna(), "metric"]) if "weight" in means else set()
     chosen = [name for name in plain if name in weighed] or plain
     return [*chosen, *([TOTAL] if total and TOTAL in here else [])]
-
-
-def _range(row: Mapping[Any, Any], name: str) -> tuple[float, float]:
-    low, high = (METRICS[name].low, METRICS[name].high) if name in METRICS else (0.0, 1.0)
-    return float(row.get("range_low", low)), float(row.get("range_high", high))
-
-
-def _known_role(name: str) -> str:
-    return "rate" if name in KNOWN_RATES else "quality"
-
-
-def _declared(name: str) -> str:
-    return METRICS[name].better if name in METRICS else "higher"

@@ -120,13 +120,15 @@ def _svg(figure: Any) -> Safe:
         text.set_fontfamily(names)
     root = ElementTree.fromstring(written.getvalue().replace(f", '{_LAST}'", ""))
     _bare(root)
-    root.set("xmlns", "http://www.w3.org/2000/svg")
-    root.set("class", "rg-svg")
-    root.set("role", "img")
-    root.set("aria-label", " ".join(filter(None, map(alt_text, figure.axes))))
-    root.set("fill", "currentColor")
-    root.set("style", "max-width: 100%; height: auto; stroke-linejoin: round; stroke-linecap: butt")
     _own_ids(root)
+    root.attrib |= {
+        "xmlns": "http://www.w3.org/2000/svg",
+        "class": "rg-svg",
+        "role": "img",
+        "aria-label": " ".join(filter(None, map(alt_text, figure.axes))),
+        "fill": "currentColor",
+        "style": "max-width: 100%; height: auto; stroke-linejoin: round; stroke-linecap: butt",
+    }
     return Safe(ElementTree.tostring(root, encoding="unicode"))
 
 
@@ -148,20 +150,15 @@ def _bare(root: ElementTree.Element) -> None:
 
 def _own_ids(root: ElementTree.Element) -> None:
     """Drop ids that nothing refers to, and make the others the picture's own."""
-    pointer = re.compile(r"#(?=[mphci][0-9a-f]{10})([\w-]+)")
-    pointing = [
-        (node, key)
-        for node in root.iter()
-        for key, value in node.attrib.items()
-        if key == "href" or value.startswith("url(#") or "url(#" in (value if key == "style" else "")
-    ]
-    used = {name for node, key in pointing for name in re.findall(r"#([\w.-]+)", node.attrib[key])}
-    for node in root.iter():
+    pointer = re.compile(r"(?<=#)[\w.-]+")
+    nodes = list(root.iter())
+    pointed = {name for node in nodes for value in node.attrib.values() for name in pointer.findall(value)}
+    used = {name for node in nodes if (name := node.get("id")) in pointed}
+    for node in nodes:
         if node.get("id") not in used:
             node.attrib.pop("id", None)
     own = "r" + hashlib.sha256(ElementTree.tostring(root)).hexdigest()[:10]
-    for node in root.iter():
-        if "id" in node.attrib:
-            node.set("id", f"{own}-{node.attrib['id']}")
-    for node, key in pointing:
-        node.set(key, pointer.sub(rf"#{own}-\1", node.attrib[key]))
+    for node in nodes:
+        for key, value in node.items():
+            named = f"{own}-{value}" if key == "id" else value
+            node.set(key, pointer.sub(lambda m: f"{own}-{m[0]}" if m[0] in used else m[0], named))

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from ragnb.markup import count, text_width
-from ragnb.plots.canvas import WIDTH, canvas, describe
-from ragnb.plots.card import Part, part
+from ragnb.plots.canvas import WIDTH, Axes
+from ragnb.plots.card import OfCard, Part, part
 from ragnb.plots.heat import DARK, LIGHT, grid
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MOST_STEPS = 25
 _COUNTS = ("judge_score", "human_score", "n")
@@ -20,15 +17,7 @@ _PARTS_OF_A_POINT = (1, 2, 3, 4, 5, 6, 10, 20)
 
 
 def judge_human(
-    card: Any,
-    *,
-    judge: str | None = None,
-    dimension: str | None = None,
-    tolerance: float | None = None,
-    scale: tuple[float, float] | None = None,
-    ax: Axes | None = None,
-    lang: str | None = None,
-    finding: str | None = None,
+    card: Any, *, tolerance: float | None = None, scale: tuple[float, float] | None = None, **look: Unpack[OfCard]
 ) -> Axes:
     """Draw how often each judge's score met each human score, with the band within the tolerance outlined.
 
@@ -68,7 +57,7 @@ def judge_human(
     >>> judge_human(counts).get_title(loc="left")
     '6 of 7 pairs lie within ±1; the judge is further above in 1, further below in 0'
     """
-    p = part(card, "counts", _COUNTS, judge=judge, dimension=dimension, lang=lang)
+    p = part(card, "counts", _COUNTS, **look)
     x, y, n = (p.rows[name].to_numpy(dtype=float) for name in _COUNTS)
     width, (low, high) = p.set("tolerance", tolerance), p.ends(scale, x, y)
     (across, exact), (up, exact_too) = _ladder(x, low, high), _ladder(y, low, high)
@@ -77,13 +66,12 @@ def judge_human(
     notes = [p.say("chart.judge_axis"), p.say("chart.outlined", tolerance=f"{width:g}")]
     notes += [] if exact and exact_too and not p.rows.attrs.get("step") else [p.say("chart.rounded")]
     tall = min(max(0.34 * len(up), 2.2), 5.0)
-    with canvas(ax, WIDTH, tall + 0.9, [*notes, p.name, finding or ""]) as ax:
+    with p.canvas(tall + 0.9) as (ax, tell):
         _cells(ax, table[::-1])
         _outline(ax, np.abs(up[::-1, None] - across) <= width + 1e-9)
         _ticks(ax, across, up, low, high)
-        ax.set_xlabel("; ".join(notes), fontsize=8.5)
-        ax.set_ylabel(p.say("chart.human_axis"), fontsize=8.5)
-        describe(ax, finding, _pairs_seen(p, width), _about(p), p.lang)
+        values = ", ".join(filter(None, [p.name, p.n(n.sum())]))
+        tell(_seen(p, x - y, n, width), values, "; ".join(notes), p.say("chart.human_axis"))
     return ax
 
 
@@ -97,11 +85,10 @@ def _ladder(values: np.ndarray, low: float, high: float) -> tuple[np.ndarray, bo
     return low + (high - low) * (np.arange(MOST_STEPS) + 0.5) / MOST_STEPS, False
 
 
-def _rungs(values: np.ndarray, ladder: np.ndarray) -> np.ndarray:
+def _rungs(values: np.ndarray, ladder: np.ndarray) -> Any:
     step = ladder[1] - ladder[0] if len(ladder) > 1 else 1.0
     place = np.floor((values - ladder[0]) / step + 0.5 + 1e-9).astype(int)
-    inside: np.ndarray = np.clip(place, 0, len(ladder) - 1)
-    return inside
+    return place.clip(0, len(ladder) - 1)
 
 
 def _cells(ax: Axes, table: np.ndarray) -> None:
@@ -136,19 +123,11 @@ def _ticks(ax: Axes, across: np.ndarray, up: np.ndarray, low: float, high: float
         axis.set_ticks(list(places if axis is ax.xaxis else len(ladder) - places), [f"{mark:g}" for mark in marks])
 
 
-def _pairs_seen(p: Part, width: float) -> str:
-    x, y, n = (p.rows[name].to_numpy(dtype=float) for name in _COUNTS)
+def _seen(p: Part, gap: np.ndarray, n: np.ndarray, width: float) -> str:
+    """Say how many pairs lie within the tolerance, and on which side the others."""
     if not n.sum():
         return p.say("chart.no_pairs")
-    sides = {
-        "inside": np.abs(x - y) <= width + 1e-9,
-        "above": x - y > width + 1e-9,
-        "below": y - x > width + 1e-9,
-    }
+    slack = width + 1e-9
+    sides = {"inside": np.abs(gap) <= slack, "above": gap > slack, "below": -gap > slack}
     counted = {side: count(n[flag].sum()) for side, flag in sides.items()}
     return p.say("chart.pairs", tolerance=f"{width:g}", n=count(n.sum()), **counted)
-
-
-def _about(p: Part) -> str:
-    """Which judge and dimension, and on how many pairs."""
-    return ", ".join(filter(None, [p.name, p.n(p.rows["n"].sum())]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import pandas as pd
 
@@ -10,24 +10,15 @@ from ragnb import texts
 from ragnb.errors import RagnbError
 from ragnb.markup import DASHES, SYSTEM_COLOURS, radar_points, radar_runs, text_width
 from ragnb.markup.radar import axis_names, check_radar
-from ragnb.plots.canvas import WIDTH, canvas, describe, fitted, legend_below, wrapped
+from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, wrapped
 from ragnb.plots.dots import intervals
-from ragnb.plots.means import Metrics, below, read_means
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ragnb.plots.means import Means, Metrics, below
 
 
 def radar(
-    means: pd.DataFrame,
-    *,
-    metrics: Metrics = None,
-    by: str | None = None,
-    dots: bool = False,
-    ax: Axes | None = None,
-    lang: str = "en",
-    finding: str | None = None,
-) -> Axes:
+    means: pd.DataFrame, *, metrics: Metrics = None, by: str | None = None, dots: bool = False, lang: str = "en",
+    **look: Unpack[Look],
+) -> Axes:  # fmt: skip
     """Draw means as closed polygons, the first metric up; fewer than three metrics become dots with intervals.
 
     Parameters
@@ -67,52 +58,47 @@ def radar(
     >>> [text.get_text() for text in radar(means).texts][:3]
     ['a', 'b (missing)', 'c']
     """
-    if dots:
-        return _beside(means, ax, metrics=metrics, by=by, lang=lang, finding=finding)
-    table = read_means(means, metrics, by, lang, total=False)
+    if dots and look.get("ax") is not None:
+        raise RagnbError(
+            "dots=True makes a figure of two charts; leave out ax, or draw plots.intervals beside it"
+        )
+    table = Means(means, metrics, by, lang, total=False)
     if len(table.metrics) < 3:
-        shown = (*table.metrics, *table.endless)
-        return intervals(means, metrics=shown, by=by, ax=ax, lang=lang, finding=finding)
-    systems = {system: table.values(system) for system in table.systems}
+        return intervals(means, metrics=(*table.metrics, *table.endless), by=by, lang=lang, **look)
+    if dots:
+        return _beside(table, means, metrics=metrics, by=by, lang=lang, **look)
+    systems = {one: [table.get(one, m, "value") for m in table.metrics] for one in table.systems}
     check_radar(systems)
     said = axis_names(table.metrics, systems, ranges=table.scales, better=table.better, lang=lang)
     names = [wrapped(name, 96) for name in said]
     say = texts.load(lang)
-    words = [*names, *table.systems, finding or "", say("chart.turned")]
     # Inches: the widest name has its place beside the web, which shrinks where a page is too narrow for both.
     side = max(text_width(line, 9.0) for name in names for line in name.splitlines()) / 72 + 0.1
     radius = max(1.0, min(1.8, WIDTH / 2 - side))
     height = 2.4 * radius + 0.8 + 0.25 * (len(systems) > 1)
-    with canvas(ax, 2 * (1.1 * radius + side), height, words) as ax:
+    with canvas(height, lang, 2 * (1.1 * radius + side), **look) as (ax, tell):
         _web(ax, names, table.common, 1.1 + side / radius)
         lower = [table.better[metric] == "lower" for metric in table.metrics]
         for place, (system, values) in enumerate(systems.items()):
             points = radar_points(values, ranges=list(table.scales.values()), lower=lower)
             _outline(ax, points, place, fitted(system), filled=len(systems) < 3)
         notes = below(say, "chart.turned", any(lower), table.endless)
-        ax.set_xlabel("\n".join(notes), fontsize=8.5)
         if len(systems) > 1:
             legend_below(ax, 10 + 14 * len(notes))
-        describe(ax, finding, table.seen(), table.words(), lang)
+        tell(table.seen(), table.words(), "\n".join(notes))
     return ax
 
 
-def _beside(means: pd.DataFrame, ax: Axes | None, **how: Any) -> Axes:
-    """Draw the radar and, to its right, the dots; a radar that would be dots is drawn once."""
+def _beside(table: Means, means: pd.DataFrame, **how: Any) -> Axes:
+    """Draw the radar and, to its right, the dots."""
     from matplotlib import pyplot as plt
 
-    if ax is not None:
-        raise RagnbError("dots=True makes a figure of two charts; leave out ax, or draw plots.intervals beside it")
-    table = read_means(means, how["metrics"], how["by"], how["lang"], total=False)
-    if len(table.metrics) < 3:
-        return radar(means, **how)
     rows = (len(table.metrics) + 1) * (len(table.systems) + 0.6 * (len(table.systems) > 1))
     size = 1.9 * WIDTH, max(5.6 + 0.25 * len(table.systems), 1.2 + 0.3 * rows)
     figure = plt.figure(figsize=size, facecolor="white", layout="constrained")
     halves: Any = figure.subfigures(1, 2, width_ratios=[1, 1.1])
-    left: Axes = halves[0].subplots()
-    radar(means, ax=left, **how)
-    intervals(means, ax=halves[1].subplots(), **how | {"finding": ""})
+    left = radar(means, **how | {"ax": halves[0].subplots()})
+    intervals(means, **how | {"ax": halves[1].subplots(), "finding": ""})
     return left
 
 
@@ -122,9 +108,9 @@ def _web(ax: Axes, names: list[str], common: tuple[float, float] | None, wide: f
     ax.set(xlim=(-wide, wide), ylim=(-1.18, 1.18), aspect="equal", xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
     for ring in (0.25, 0.5, 0.75, 1.0):
-        ax.add_patch(Circle((0, 0), ring, fill=False, edgecolor="#8c8c8c", linewidth=0.6, alpha=0.7))
+        ax.add_patch(Circle((0, 0), ring, fill=False, edgecolor=GREY, linewidth=0.6, alpha=0.7))
     for name, (x, y) in zip(names, radar_points([1.0] * len(names)).tolist(), strict=True):
-        ax.plot([0, x], [0, y], color="#8c8c8c", linewidth=0.6, alpha=0.7, label="_spoke")
+        ax.plot([0, x], [0, y], color=GREY, linewidth=0.6, alpha=0.7, label="_spoke")
         side = "center" if abs(x) < 0.1 else "left" if x > 0 else "right"
         ax.text(1.08 * x, 1.09 * y, name, ha=side, va="center")
     if common is not None:
@@ -135,15 +121,9 @@ def _web(ax: Axes, names: list[str], common: tuple[float, float] | None, wide: f
 
 
 def _outline(ax: Axes, points: Any, place: int, system: str, filled: bool) -> None:
-    colour, dash = SYSTEM_COLOURS[place], DASHES[place]
-    style: dict[str, Any] = {
-        "color": colour,
-        "linewidth": 1.6,
-        "marker": "o",
-        "markersize": 4,
-        "linestyle": (0, dash) if dash else "-",
-    }
-    label = system or "_one"
+    colour, dash, label = SYSTEM_COLOURS[place], DASHES[place], system or "_one"
+    style: dict[str, Any] = {"color": colour, "linewidth": 1.6, "marker": "o", "markersize": 4}
+    style["linestyle"] = (0, dash) if dash else "-"
     for run, closed in radar_runs(points):
         path = points[[*run, run[0]] if closed else run]
         ax.plot(path[:, 0], path[:, 1], label=label, **style)

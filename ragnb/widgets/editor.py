@@ -11,7 +11,7 @@ import pandas as pd
 
 from ragnb.assessment.weighable import weighable
 from ragnb.errors import RagnbError
-from ragnb.markup import Safe, element, fragment
+from ragnb.markup import element, fragment
 from ragnb.texts.errors import translated
 from ragnb.widgets import pictures
 from ragnb.widgets.shown import Html, Twin
@@ -108,10 +108,8 @@ class WeightEditor:
     # In a notebook
 
     def __repr__(self) -> str:
-        row = self.means.iloc[-1]
-        return (
-            f"WeightEditor({self.model.scenario.name!r}: weighted_score={row['value']:.3f}, {self.metric_weights})"
-        )
+        name, total = self.model.scenario.name, self.means["value"].iloc[-1]
+        return f"WeightEditor({name!r}: weighted_score={total:.3f}, {self.metric_weights})"
 
     def _repr_html_(self) -> str:
         return fragment(pictures.static(self.model), lang=self.model.scenario.lang)
@@ -125,24 +123,21 @@ class WeightEditor:
         """The widgets, made when they are first asked for."""
         import ipywidgets as ipw
 
-        from ragnb.widgets.view import EditorView
-
         lang, say = self.model.scenario.lang, self.model.say
         style, self._title, self._wrong = Html(lang), Html(lang), Html(lang, live=True)
         style.show(self._twin.style())
-        self._place = ipw.VBox()
-        self._views = {id(self.model): EditorView(self.model)}
+        self._place, self._views = ipw.VBox(), dict[int, Any]()
         head = [style.widget, self._title.widget]
         if self._choices:
-            path = self.model.scenario.path
+            path = str(self.model.scenario.path)
             names = {file.name: str(file) for file in self._choices}
             self._chooser = ipw.Dropdown(
-                options=names, value=str(path), description=say("editor.scenario"),
+                options=names, value=path, description=say("editor.scenario"),
                 style={"description_width": "initial"}, layout={"width": "max-content"},
             )  # fmt: skip
             self._chooser.observe(lambda change: self._choose(change["new"]), "value")
             head.append(self._chooser)
-            self._models[str(path)] = self.model
+            self._models[path] = self.model
         self._show()
         box = ipw.VBox([*head, self._wrong.widget, self._place])
         box.add_class("rg-editor")
@@ -150,34 +145,33 @@ class WeightEditor:
 
     def _choose(self, path: str) -> None:
         """Turn to another scenario; what was changed in this one waits there."""
-        from ragnb.widgets.view import EditorView
-
         try:
-            self.model = self._models.get(path) or self._open(path)
+            self.model = self._models[path] = self._models.get(path) or self._open(path)
         except RagnbError as error:
             said = translated(str(error), self.model.scenario.lang)
-            self._wrong.show(element("p", said, class_="rg-bad", role="alert"))
+            self._wrong.warn(said, "rg-bad", role="alert")
             return
-        self._wrong.show(Safe(""))
-        self._models[path] = self.model
-        self._views.setdefault(id(self.model), EditorView(self.model))
+        self._wrong.warn("")
         self._show()
         self._tell(self.model)
 
     def _show(self) -> None:
+        from ragnb.widgets.view import EditorView
+
         self._title.show(element("h3", pictures.title(self.model)))
+        if id(self.model) not in self._views:
+            self._views[id(self.model)] = EditorView(self.model)
         self._place.children = (self._views[id(self.model)].box,)
 
 
 def _choices(source: Any) -> tuple[list[Path], Any]:
     """The scenarios to choose from, and the one to open first."""
-    if not isinstance(source, str | Path) or (
-        Path(source).suffix.lower() not in (".yaml", ".yml") and not Path(source).is_dir()
-    ):
+    kinds = (".yaml", ".yml")
+    if not isinstance(source, str | Path) or not (Path(source).suffix.lower() in kinds or Path(source).is_dir()):
         return [], source
     path = Path(source).resolve()
     folder = path if path.is_dir() else path.parent
-    found = sorted(entry for entry in folder.glob("*") if entry.suffix.lower() in (".yaml", ".yml"))
+    found = sorted(entry for entry in folder.glob("*") if entry.suffix.lower() in kinds)
     if path.is_dir() and not found:
         raise RagnbError(f"no scenario (.yaml) in {str(source)!r}; name a file, or another folder")
     return found, found[0] if path.is_dir() else path

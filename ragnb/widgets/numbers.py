@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -45,12 +46,8 @@ def numbers(
     [0.65, 0.65]
     """
     how: dict[str, Any] = {"level": settings.level, "orient": settings.orient, "rescale": settings.rescale}
-    means = pooled.means(metric_weights=metric_weights, doc_weights=doc_weights, strict=False, **how)
-    systems = (
-        by_system.means(metric_weights=metric_weights, doc_weights=doc_weights, strict=False, **how)
-        if by_system
-        else None
-    )
+    how |= {"metric_weights": metric_weights, "doc_weights": doc_weights, "strict": False}
+    means, systems = pooled.means(**how), by_system.means(**how) if by_system else None
     # Systems are never pooled into a decision.
     decided = check_gates(means if systems is None else systems, gates=gates, no_data=settings.no_data)
     return Numbers(means, systems, decided, notes(means, lang=settings.lang))
@@ -91,13 +88,11 @@ def read_entry(entry: str | float | None) -> tuple[float | None, str]:
     said = "" if entry is None else unicodedata.normalize("NFKC", str(entry)).strip()
     if not said:
         return None, ""
-    try:
-        value = float(said) if "_" not in said else math.nan
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        return None, "not_number"
-    return (value, "") if value >= 0 else (None, "negative")
+    with suppress(ValueError):
+        value = float(said.replace("_", "?"))
+        if math.isfinite(value):
+            return (value, "") if value >= 0 else (None, "negative")
+    return None, "not_number"
 
 
 def folded(text: str) -> str:

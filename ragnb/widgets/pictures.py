@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
 
 from ragnb import markup
-from ragnb.assessment import Assessment, tables
+from ragnb.assessment import tables
 from ragnb.assessment.parts import TOTAL, Writer
 from ragnb.markup import Column, Safe, element, join, one_line
-from ragnb.scenario import Scenario
 from ragnb.widgets.weighing import Weighing
 
-
-@dataclass(frozen=True)
-class _Run:
-    """As much of an assessment as its writer needs."""
-
-    scenario: Scenario
-    means: pd.DataFrame
+_KINDS: Any = {"weight": "number", "share": "number", "mean": "number", "n": "count"}
 
 
 def writer(model: Weighing) -> Writer:
     """Return what writes the model's numbers, the same as on the report."""
-    return Writer(cast(Assessment, _Run(model.scenario, model.now.means)), linked=False)
+    sheet: Any = SimpleNamespace(scenario=model.scenario, means=model.now.means)
+    return Writer(sheet, linked=False)
 
 
 def total(model: Weighing, w: Writer) -> Safe:
@@ -53,31 +47,31 @@ def total(model: Weighing, w: Writer) -> Safe:
 def radar(model: Weighing, w: Writer) -> Safe:
     """Means by metric, one outline a system; each axis says how much it counts."""
     axes = [name for name in model.metrics if w.span(name)]
-    table = model.now.systems
     if not axes:
         return Safe("")
-    names = {name: f"{name} {percent(model.share(name))}" for name in axes}
-    values: dict[str, list[Any]] = {}
+    parts: Any = [(model.say("editor.now"), model.now.means)]
+    table, label = model.now.systems, model.say("editor.radar")
     if table is not None and table[table.columns[0]].nunique() <= len(markup.SYSTEM_COLOURS):
-        by = str(table.columns[0])
-        for group, rows in table.groupby(by, sort=False):
-            found = rows.set_index("metric")["value"]
-            values[str(group)] = [found[name] for name in axes]
-    else:
-        values[model.say("editor.now")] = [w.rows[name]["value"] for name in axes]
-    return markup.figure(
-        markup.radar_svg(
-            list(names.values()), values, radius=105, lang=w.lang,
-            ranges={names[n]: w.scales[n] for n in axes}, better={names[n]: w.better[n] for n in axes},
-            label=model.say("editor.radar"),
-        ),
-        model.say("editor.radar"),
-    )  # fmt: skip
+        parts = table.groupby(str(table.columns[0]), sort=False)
+    values = {str(name): rows.set_index("metric")["value"][axes].tolist() for name, rows in parts}
+    names = {name: f"{name} {percent(model.share(name))}" for name in axes}
+    about: Any = {"ranges": w.scales, "better": w.better}
+    about = {key: {names[name]: held[name] for name in axes} for key, held in about.items()}
+    picture = markup.radar_svg(list(names.values()), values, radius=105, lang=w.lang, label=label, **about)
+    return markup.figure(picture, label)
 
 
 def percent(share: float) -> str:
     """Write a share of the total without decimals."""
     return markup.MISSING if math.isnan(share) else f"{100 * share:.0f} %"
+
+
+def _table(w: Writer, rows: list[dict[str, Any]]) -> Safe:
+    """Write records under the sheet's own names of their columns; no table for no records."""
+    if not rows:
+        return Safe("")
+    heads = {key: key if key == "#" else w.term(key) for key in rows[0]}
+    return w.table(rows, {key: Column(head, _KINDS.get(key, "text")) for key, head in heads.items()})
 
 
 def systems(model: Weighing, w: Writer) -> Safe:
@@ -87,20 +81,14 @@ def systems(model: Weighing, w: Writer) -> Safe:
     before = {name: place for place, (name, _) in enumerate(_order(model.base.systems), 1)}
     rows = [
         {
-            "place": join([str(place), _was(model, before[name], before[name] != place)]),
+            "#": join([str(place), _was(model, before[name], before[name] != place)]),
             "system": element("span", one_line(name, 60), class_="rg-name"),
-            "score": Safe(w.interval(TOTAL, row)),
+            "mean": Safe(w.interval(TOTAL, row)),
             "n": row["n"],
         }
         for place, (name, row) in enumerate(_order(model.now.systems), 1)
     ]
-    columns = {
-        "place": Column("#"),
-        "system": Column(w.say("column.system")),
-        "score": Column(w.say("column.mean", level=w.level), "number"),
-        "n": Column(w.say("column.n"), "count"),
-    }
-    return w.section("systems", w.table(rows, columns))
+    return w.section("systems", _table(w, rows))
 
 
 def _order(table: pd.DataFrame) -> list[tuple[str, Mapping[Any, Any]]]:
@@ -110,28 +98,18 @@ def _order(table: pd.DataFrame) -> list[tuple[str, Mapping[Any, Any]]]:
 
 def gates(model: Weighing, w: Writer) -> Safe:
     """Every gate with its outcome; one that these weights flip says what it was and comes first."""
-    now, before = model.now.gates.to_dict("records"), model.base.gates.to_dict("records")
     rows = []
-    for row, old in zip(now, before, strict=True):
+    for row, old in zip(model.now.gates.to_dict("records"), model.base.gates.to_dict("records"), strict=True):
         flips = (row["outcome"], row["blocks"]) != (old["outcome"], old["blocks"])
         outcome = markup.badge(tables.gate_tone(row), tables.outcome(w, row))
-        rows.append({
-            "asks": element("span", w.asks(row), class_="rg-name"),
-            "seen": Safe(w.interval(str(row["metric"]), row)),
+        shown = {
+            "gate": element("span", w.asks(row), class_="rg-name"),
+            "mean": Safe(w.interval(str(row["metric"]), row)),
             "n": row["n"],
             "outcome": join([outcome, _was(model, tables.outcome(w, old), flips)]),
-            "flips": flips,
-        })  # fmt: skip
-    if not rows:
-        return Safe("")
-    columns = {
-        "asks": Column(w.say("column.gate")),
-        "seen": Column(w.say("column.mean", level=w.level), "number"),
-        "n": Column(w.say("column.n"), "count"),
-        "outcome": Column(w.say("column.outcome")),
-    }
-    rows.sort(key=lambda row: not row["flips"])
-    return w.section("gates", w.table(rows, columns))
+        }
+        rows.append((not flips, shown))
+    return w.section("gates", _table(w, [shown for _, shown in sorted(rows, key=lambda row: row[0])]))
 
 
 def _was(model: Weighing, what: object, differs: bool) -> Safe:
@@ -142,23 +120,12 @@ def _was(model: Weighing, what: object, differs: bool) -> Safe:
 def weights(model: Weighing, w: Writer) -> Safe:
     """The weights as a table: what the editor is where nothing can be moved."""
     rows = [
-        {"name": name, "weight": Safe(f"{weight:g}"), "share": Safe(percent(model.share(name))),
+        {"metric": name, "weight": Safe(f"{weight:g}"), "share": Safe(percent(model.share(name))),
          "mean": Safe(w.interval(name, w.rows[name])), "n": w.rows[name]["n"]}
         for name, weight in model.metric_weights.items()
     ]  # fmt: skip
-    columns = {
-        "name": Column(w.say("column.metric")),
-        "weight": Column(w.say("column.weight"), "number"),
-        "share": Column(w.say("column.share"), "number"),
-        "mean": Column(w.say("column.mean", level=w.level), "number"),
-        "n": Column(w.say("column.n"), "count"),
-    }
-    parts = [w.table(rows, columns)]
-    if found := model.doc_weights:
-        docs = [{"name": name, "weight": Safe(f"{value:g}")} for name, value in found.items()]
-        named = {"name": Column(w.say("column.document")), "weight": Column(w.say("column.weight"), "number")}
-        parts.append(w.table(docs, named))
-    return join(parts)
+    docs = [{"document": name, "weight": Safe(f"{weight:g}")} for name, weight in model.doc_weights.items()]
+    return join([_table(w, rows), _table(w, docs)])
 
 
 def static(model: Weighing) -> Safe:

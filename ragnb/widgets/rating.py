@@ -6,13 +6,11 @@ The judge's scores and the names of the systems stay hidden: whoever sees them r
 from __future__ import annotations
 
 import json
-import os
 import random
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ragnb import texts
 from ragnb.errors import RagnbError, listing, place
@@ -23,13 +21,13 @@ from ragnb.readers import read_cases
 KEYS = {**{str(mark): mark for mark in range(1, 10)}, "0": 10}
 """What a key stands for."""
 Row = dict[str, Any]
+Key = tuple[str, str]
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(NamedTuple):
     """What is rated: an answer of one system to one question."""
 
-    key: tuple[str, str]
+    key: Key
     cluster: str
     question: str
     answer: str
@@ -60,15 +58,9 @@ class Rating:
     """
 
     def __init__(
-        self,
-        items: Any,
-        file: str | Path,
-        *,
-        rater: str,
-        dimensions: Sequence[str],
-        seed: int = 0,
+        self, items: Any, file: str | Path, *, rater: str, dimensions: Sequence[str], seed: int = 0,
         lang: str = "en",
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.rater, self.lang = rater.strip(), lang
         self.dimensions = tuple(dict.fromkeys(dimensions))
         if not self.rater or not self.dimensions:
@@ -77,11 +69,8 @@ class Rating:
         self.file = Path(file).resolve()
         self.items = _items(items)
         random.Random(f"{seed} {self.rater}").shuffle(self.items)
-        self.problem, self._turn = "", 0
-        self.marks: dict[str, int] = {}
-        self.done = self._taken_up()
-        self.at = self._next(-1)
-        self._load()
+        self.done, self.marks = self._taken_up(), dict[str, int]()
+        self._turn_to(self._next(-1))
 
     @property
     def item(self) -> Item | None:
@@ -113,60 +102,59 @@ class Rating:
         self._turn = self.dimensions.index(dimension) + 1
         if len(self.marks) < len(self.dimensions):
             return
-        self._save(item, fresh)
+        self._save(item)
         if fresh or self._turn == len(self.dimensions):
             self.skip()
 
     def skip(self) -> None:
         """Turn to the next item without all its marks; after the last one the skipped come again."""
-        self.at = self._next(self.at)
-        self._load()
+        self._turn_to(self._next(self.at))
 
     def back(self) -> None:
         """Turn to the item before, whose marks can be changed."""
-        self.at = (min(self.at, len(self.items)) - 1) % len(self.items)
-        self._load()
+        self._turn_to((self.at - 1) % len(self.items))
 
-    def _load(self) -> None:
-        item, self._turn, self.problem = self.item, 0, ""
-        self.marks = dict(self.done.get(item.key, {})) if item else {}
+    def _turn_to(self, at: int) -> None:
+        self.at, self._turn, self.problem = at, 0, ""
+        self.marks = self.done.get(self.item.key, {}) if self.item else {}
 
     def _next(self, at: int) -> int:
         """The next item that is not done, from the beginning again after the last."""
-        places = [*range(at + 1, len(self.items)), *range(min(at + 1, len(self.items)))]
+        places = [*range(at + 1, len(self.items)), *range(len(self.items))]
         return next((i for i in places if self.items[i].key not in self.done), len(self.items))
 
     # The file
 
-    def _save(self, item: Item, fresh: bool) -> None:
-        rows = [self._row(item, name) for name in self.dimensions]
-        if fresh:
-            _append(self.file, _written(rows).encode())
-        elif self.done[item.key] != self.marks:
-            kept = [row for row in _rows(self.file)[0] if not self._mine(row, item.key)]
-            write_whole(self.file, _written([*kept, *rows]))
-        self.done[item.key] = dict(self.marks)
-
-    def _row(self, item: Item, dimension: str) -> Row:
+    def _save(self, item: Item) -> None:
+        """Write the file anew, whole at any moment; what others wrote there stays."""
+        if self.done.get(item.key) == self.marks:
+            return
+        self.done[item.key] = self.marks
         more = {"system": item.key[1], "cluster": item.cluster}
-        row = {"item_id": item.key[0], "dimension": dimension, "rater": self.rater, "score": self.marks[dimension]}
-        return row | {name: text for name, text in more.items() if text}
+        about = {name: text for name, text in more.items() if text}
+        rows = [
+            {"item_id": item.key[0], "dimension": name, "rater": self.rater, "score": self.marks[name]} | about
+            for name in self.dimensions
+        ]
+        _write(self.file, [*(row for row in _rows(self.file)[0] if self._mine(row) != item.key), *rows])
 
-    def _mine(self, row: Row, key: tuple[str, str]) -> bool:
-        return (row["item_id"], row.get("system", ""), row["rater"]) == (*key, self.rater)
+    def _mine(self, row: Row) -> Key | None:
+        """Which item a row of this rater marks."""
+        return (row["item_id"], row.get("system", "")) if row["rater"] == self.rater else None
 
-    def _taken_up(self) -> dict[tuple[str, str], dict[str, int]]:
+    def _taken_up(self) -> dict[Key, dict[str, int]]:
         """What this rater has given; an item whose marks were cut off by a crash is rated again."""
         rows, torn = _rows(self.file)
-        found: dict[tuple[str, str], dict[str, int]] = {}
+        found: dict[Key, dict[str, int]] = {}
         for row in rows:
-            if row["rater"] == self.rater:
-                found.setdefault((row["item_id"], row.get("system", "")), {})[row["dimension"]] = row["score"]
-        whole = {key for key, marks in found.items() if set(self.dimensions) <= set(marks)}
-        kept = [r for r in rows if r["rater"] != self.rater or (r["item_id"], r.get("system", "")) in whole]
+            if key := self._mine(row):
+                found.setdefault(key, {})[row["dimension"]] = row["score"]
+        whole = {key: marks for key, marks in found.items() if set(self.dimensions) <= set(marks)}
+        done = {key: {name: marks[name] for name in self.dimensions} for key, marks in whole.items()}
+        kept = [row for row in rows if self._mine(row) in {None, *done}]
         if torn or len(kept) < len(rows):
-            write_whole(self.file, _written(kept))
-        return {key: {name: found[key][name] for name in self.dimensions} for key in whole}
+            _write(self.file, kept)
+        return done
 
 
 def _items(source: Any) -> list[Item]:
@@ -174,7 +162,14 @@ def _items(source: Any) -> list[Item]:
     text = [name for name in ("question", "answer") if name not in frame]
     if text or "sample_id" not in frame:
         raise RagnbError(f"the items lack {listing([*text, *['sample_id'] * ('sample_id' not in frame)])}")
-    items = [_item(row) for row in frame.to_dict("records") if _text(row["answer"])]
+    items = []
+    for row in frame.to_dict("records"):
+        names = ("sample_id", "system", "cluster", "doc_name", "question", "answer", "ground_truth_answer")
+        name, system, cluster, doc, question, answer, reference = (_text(row.get(key)) for key in names)
+        contexts = row.get("retrieved_contexts")
+        passages = tuple(map(str, contexts)) if isinstance(contexts, list | tuple) else ()
+        if answer:
+            items.append(Item((name, system), cluster or doc, question, answer, reference, passages))
     if not items:
         raise RagnbError("no item has an answer; there is nothing to rate")
     keys = [item.key for item in items]
@@ -183,28 +178,13 @@ def _items(source: Any) -> list[Item]:
     return items
 
 
-def _item(row: Mapping[Any, Any]) -> Item:
-    contexts = row.get("retrieved_contexts")
-    return Item(
-        (_text(row["sample_id"]), _text(row.get("system"))),
-        _text(row.get("cluster")) or _text(row.get("doc_name")),
-        _text(row["question"]),
-        _text(row["answer"]),
-        _text(row.get("ground_truth_answer")),
-        tuple(map(str, contexts)) if isinstance(contexts, list | tuple) else (),
-    )
-
-
 def _text(value: Any) -> str:
     return "" if is_missing(value) else str(value).strip()
 
 
 def _rows(file: Path) -> tuple[list[Row], bool]:
     """What a file of marks holds, and whether its last line was cut off."""
-    if not file.exists():
-        return [], False
-    raw = file.read_bytes()
-    lines = raw.split(b"\n")
+    lines = file.read_bytes().split(b"\n") if file.exists() else [b""]
     rows = []
     for number, line in enumerate(lines[:-1], 1):
         try:
@@ -218,16 +198,5 @@ def _rows(file: Path) -> tuple[list[Row], bool]:
     return rows, bool(lines[-1])
 
 
-def _written(rows: list[Row]) -> str:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-def _append(file: Path, data: bytes) -> None:
-    """One write and one sync an item: a crash leaves all of it or a cut last line, which the next start mends."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        os.write(handle, data)
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _write(file: Path, rows: list[Row]) -> None:
+    write_whole(file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

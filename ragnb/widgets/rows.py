@@ -6,10 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ragnb.markup import Safe, element
 from ragnb.widgets.numbers import GRID
 from ragnb.widgets.pictures import percent
-from ragnb.widgets.shown import Html
+from ragnb.widgets.shown import NAMED, Html
 from ragnb.widgets.weighing import METRIC, Weighing
 
 
@@ -33,11 +32,9 @@ class Row:
         import ipywidgets as ipw
 
         self.model, self.field, self.name, self._busy = model, field, name, False
-        say = model.say
         self.text = ipw.Text(
-            description=name, tooltip=name, continuous_update=False, style={"description_width": "170px"},
-            layout={"width": "250px"},
-        )  # fmt: skip
+            description=name, tooltip=name, continuous_update=False, style=NAMED, layout={"width": "250px"}
+        )
         self.slider = ipw.FloatSlider(
             min=0, max=top, step=GRID, readout=False, tooltip=name, layout={"width": "auto", "flex": "1 1 90px"}
         )
@@ -45,9 +42,9 @@ class Row:
         self.said = Html(model.scenario.lang, live=True)
         parts = [self.text, self.slider, self.share]
         if remove is not None:
-            button = ipw.Button(description="×", tooltip=say("editor.remove", name=name), layout={"width": "32px"})
-            button.on_click(lambda _: remove())
-            parts[-1] = button
+            hint = model.say("editor.remove", name=name)
+            parts[-1] = ipw.Button(description="×", tooltip=hint, layout={"width": "32px"})
+            parts[-1].on_click(lambda _: remove())
         line = ipw.HBox(parts, layout={"align_items": "center"})
         self.box = ipw.VBox([line, self.said.widget])
         self.box.add_class("rg-row")
@@ -81,5 +78,4 @@ class Row:
         if self.field == METRIC:
             self.share.value = percent(model.share(self.name))
         absent = self.field != METRIC and self.name not in model.documents
-        note = model.say("editor.absent") if absent else ""
-        self.said.show(element("div", wrong or note, class_="rg-said rg-bad") if wrong or note else Safe(""))
+        self.said.warn(wrong or (model.say("editor.absent") if absent else ""))

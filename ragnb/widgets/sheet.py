@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from ragnb.markup import Safe, details, element, fragment, join
 from ragnb.schema import Rubric
 from ragnb.widgets.rating import Item, Rating
-from ragnb.widgets.shown import Html, Twin, button
+from ragnb.widgets.shown import NAMED, Html, Twin, button
 
 
 class RatingSheet:
@@ -56,15 +56,9 @@ class RatingSheet:
     """
 
     def __init__(
-        self,
-        items: Any,
-        file: str | Path,
-        *,
-        rater: str,
-        dimensions: Sequence[str] | None = None,
-        seed: int = 0,
+        self, items: Any, file: str | Path, *, rater: str, dimensions: Sequence[str] | None = None, seed: int = 0,
         lang: str = "en",
-    ) -> None:
+    ) -> None:  # fmt: skip
         names = [one.name for one in Rubric().dimensions] if dimensions is None else list(dimensions)
         self.model = Rating(items, file, rater=rater, dimensions=names, seed=seed, lang=lang)
         self._twin = Twin()
@@ -75,13 +69,13 @@ class RatingSheet:
     def _repr_html_(self) -> str:
         return fragment(self._static(), lang=self.model.lang)
 
-    def _static(self) -> Safe:
-        say = self.model.say
-        return join([element("h3", say("rating.title", rater=self.model.rater)), element("p", self._progress()),
-                     element("p", say("rating.static"), class_="rg-note")])  # fmt: skip
+    def _head(self) -> list[Safe]:
+        say, done, n = self.model.say, len(self.model.done), len(self.model.items)
+        progress = element("p", say("rating.progress", done=done, n=n), class_="rg-note")
+        return [element("h3", say("rating.title", rater=self.model.rater)), progress]
 
-    def _progress(self) -> str:
-        return self.model.say("rating.progress", done=len(self.model.done), n=len(self.model.items))
+    def _static(self) -> Safe:
+        return join([*self._head(), element("p", self.model.say("rating.static"), class_="rg-note")])
 
     def _ipython_display_(self) -> None:
         self._twin.display(self.view, repr(self), self._static(), self.model.lang)
@@ -94,17 +88,16 @@ class RatingSheet:
         model, say = self.model, self.model.say
         style, self._item, self._said = Html(model.lang), Html(model.lang), Html(model.lang, live=True)
         style.show(self._twin.style())
-        self._keys = ipw.Text(
-            placeholder=say("rating.keys_hint"), continuous_update=True, style={"description_width": "170px"},
-            layout={"width": "330px"},
-        )  # fmt: skip
+        self._keys = ipw.Text(placeholder=say("rating.keys_hint"), style=NAMED, layout={"width": "330px"})
         self._keys.observe(lambda change: self._press(change["new"]), "value")
         self._marks = {name: self._row(name) for name in model.dimensions}
-        tools = [button(say(f"rating.{name}"), say(f"rating.{name}_hint"), act)
-                 for name, act in (("back", self._back), ("skip", self._skip))]  # fmt: skip
-        rows = ipw.VBox([self._keys, *self._marks.values(), ipw.HBox(tools)])
-        self._rows, self._busy, self._seen, self._cleared = rows, False, "", ""
-        box = ipw.VBox([style.widget, self._item.widget, rows, self._said.widget])
+        tools = [
+            button(say, "rating.back", lambda: self._do(model.back)),
+            button(say, "rating.skip", lambda: self._do(model.skip)),
+        ]
+        self._rows = ipw.VBox([self._keys, *self._marks.values(), ipw.HBox(tools)])
+        self._busy, self._seen, self._cleared = False, "", ""
+        box = ipw.VBox([style.widget, self._item.widget, self._rows, self._said.widget])
         box.add_class("rg-editor")
         self._refresh()
         return box
@@ -112,10 +105,10 @@ class RatingSheet:
     def _row(self, name: str) -> Any:
         import ipywidgets as ipw
 
+        options = [(str(mark), mark) for mark in range(1, 11)]
         marks = ipw.ToggleButtons(
-            options=[(str(mark), mark) for mark in range(1, 11)], value=None, description=name,
-            style={"button_width": "44px", "description_width": "170px"},
-        )  # fmt: skip
+            options=options, value=None, description=name, style={"button_width": "44px"} | NAMED
+        )
         marks.observe(lambda change: self._click(name, change["new"]), "value")
         marks.add_class("rg-row")
         return marks
@@ -134,24 +127,16 @@ class RatingSheet:
 
     def _click(self, name: str, mark: int | None) -> None:
         if not self._busy and mark is not None:
-            self.model.mark(name, mark)
-            self._refresh()
+            self._do(lambda: self.model.mark(name, mark))
 
-    def _back(self) -> None:
-        self.model.back()
-        self._refresh()
-
-    def _skip(self) -> None:
-        self.model.skip()
+    def _do(self, act: Callable[[], None]) -> None:
+        act()
         self._refresh()
 
     def _refresh(self, *, clear: bool = True) -> None:
         model, say, item = self.model, self.model.say, self.model.item
-        self._item.show(
-            _shown(item, self)
-            if item
-            else element("p", say("rating.done", n=len(model.items), file=model.file.name))
-        )
+        done = element("p", say("rating.done", n=len(model.items), file=model.file.name))
+        self._item.show(self._shown(item) if item else done)
         self._busy = True
         try:
             if clear:
@@ -162,26 +147,20 @@ class RatingSheet:
         finally:
             self._busy = False
         self._rows.layout.display = "flex" if item else "none"
-        self._said.show(
-            element("p", model.problem, class_="rg-said rg-bad", role="alert") if model.problem else Safe("")
-        )
+        self._said.warn(model.problem, role="alert")
         if item:
             self._keys.focus()
 
-
-def _shown(item: Item, sheet: RatingSheet) -> Safe:
-    say = sheet.model.say
-    parts = [
-        element("h3", say("rating.title", rater=sheet.model.rater)),
-        element("p", sheet._progress(), class_="rg-note"),
-    ]
-    parts += [element("h4", say("rating.question")), _prose(item.question)]
-    parts += [element("h4", say("rating.answer")), _prose(item.answer)]
-    if item.reference:
-        parts.append(details(say("rating.reference"), _prose(item.reference)))
-    passages = join([_prose(text) for text in item.contexts]) or _prose(say("rating.no_contexts"))
-    parts.append(details(say("rating.contexts", n=len(item.contexts)), passages, opened=True))
-    return join(parts)
+    def _shown(self, item: Item) -> Safe:
+        say = self.model.say
+        parts = self._head()
+        parts += [element("h4", say("rating.question")), _prose(item.question)]
+        parts += [element("h4", say("rating.answer")), _prose(item.answer)]
+        if item.reference:
+            parts.append(details(say("rating.reference"), _prose(item.reference)))
+        passages = join(map(_prose, item.contexts or [say("rating.no_contexts")]))
+        parts.append(details(say("rating.contexts", n=len(item.contexts)), passages, opened=True))
+        return join(parts)
 
 
 def _prose(text: str) -> Safe:

@@ -13,6 +13,8 @@ from ragnb.markup import Safe, element
 
 _numbers = count(1)
 _LANG = {"en": "en", "zh": "zh-CN"}
+NAMED = {"description_width": "170px"}
+"""The style of a widget whose description stands in the column of names."""
 
 
 @cache
@@ -20,11 +22,11 @@ def _file(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def button(text: str, hint: str, action: Callable[[], object], **more: Any) -> Any:
-    """Return a button as wide as its words."""
+def button(say: Callable[..., str], key: str, action: Callable[[], object], **more: Any) -> Any:
+    """Return a button as wide as its words, the text of a key and its hint."""
     import ipywidgets as ipw
 
-    made = ipw.Button(description=text, tooltip=hint, layout={"width": "auto"}, **more)
+    made = ipw.Button(description=say(key), tooltip=say(f"{key}_hint"), layout={"width": "auto"}, **more)
     made.on_click(lambda _: action())
     return made
 
@@ -51,6 +53,10 @@ class Html:
         """Show HTML of ours."""
         self.widget.value = element("div", html, class_="ragnb", lang=self.lang) if html else ""
         self.widget.layout.display = "block" if html else "none"
+
+    def warn(self, said: str, class_: str = "rg-said rg-bad", **more: str) -> None:
+        """Show what is wrong, or nothing."""
+        self.show(element("p", said, class_=class_, **more) if said else Safe(""))
 
 
 class Twin:

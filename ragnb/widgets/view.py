@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from ragnb.errors import RagnbError
-from ragnb.markup import Safe, element, join
+from ragnb.markup import element, join
 from ragnb.texts.errors import translated
 from ragnb.widgets import pictures
 from ragnb.widgets.rows import Row
-from ragnb.widgets.shown import Html, button
+from ragnb.widgets.shown import NAMED, Html, button
 from ragnb.widgets.weighing import DOC, METRIC, Weighing
 
 
@@ -31,16 +31,15 @@ class EditorView:
         self.radar, self.systems, self.gates, self.note = (Html(lang) for _ in range(4))
         self.metrics, self.documents = ipw.VBox(), ipw.VBox()
         self.pick = ipw.Combobox(
-            description=say("editor.document"), placeholder=say("editor.search"), continuous_update=True,
-            style={"description_width": "170px"}, layout={"width": "auto", "flex": "1 1 auto"},
+            description=say("editor.document"), placeholder=say("editor.search"), style=NAMED,
+            layout={"width": "auto", "flex": "1 1 auto"},
         )  # fmt: skip
         self.pick.observe(lambda change: self._search(change["new"]), "value")
-        adding = ipw.HBox([self.pick, button(say("editor.add"), say("editor.add_hint"), self._add)])
-        self.undo = button(say("editor.undo"), say("editor.undo_hint"), model.undo)
+        adding = ipw.HBox([self.pick, button(say, "editor.add", self._add)])
         self.saver = Saver(self)
-        names = [("reset", model.reset), ("equal", model.equal), ("normalise", model.normalise)]
-        tools = [self.undo, *(button(say(f"editor.{n}"), say(f"editor.{n}_hint"), act) for n, act in names)]
-        flow = {"flex_flow": "row wrap"}
+        acts = {"undo": model.undo, "reset": model.reset, "equal": model.equal, "normalise": model.normalise}
+        tools = [button(say, f"editor.{name}", act) for name, act in acts.items()]
+        self.undo, flow = tools[0], {"flex_flow": "row wrap"}
         left = [_head(model, "metrics"), self.metrics, _head(model, "documents"), self.documents, adding,
                 self.note.widget, ipw.HBox([*tools, self.saver.open], layout=flow), self.saver.box,
                 self.status.widget]  # fmt: skip
@@ -48,10 +47,10 @@ class EditorView:
         self.box = ipw.HBox(
             [ipw.VBox(left, layout={"flex": "1 1 430px", "min_width": "0", "max_width": "520px"}),
              ipw.VBox(right, layout={"flex": "1 1 380px", "min_width": "0"})],
-            layout={"flex_flow": "row wrap", "grid_gap": "8px 32px", "align_items": "flex-start"},
+            layout={**flow, "grid_gap": "8px 32px", "align_items": "flex-start"},
         )  # fmt: skip
         self.refresh(model)
-        self.close = model.observe(self.refresh)
+        model.observe(self.refresh)
 
     def refresh(self, model: Weighing) -> None:
         """Show what the model holds now, the numbers first."""
@@ -77,20 +76,18 @@ class EditorView:
                 box.children = boxes
 
     def _row(self, field: str, name: str) -> Row:
-        weights = [*self.model.metric_weights.values()] if field == METRIC else []
-        top = 1.0 if weights and max(weights) < 1 else 2.0
-        remove = (lambda: self.model.remove(name)) if field == DOC else None
-        return Row(self.model, field, name, top if field == METRIC else 4.0, remove)
+        if field == DOC:
+            return Row(self.model, field, name, 4.0, lambda: self.model.remove(name))
+        return Row(self.model, field, name, 1.0 if max(self.model.metric_weights.values()) < 1 else 2.0)
 
     def _search(self, text: str) -> None:
         self.pick.options = tuple(self.model.find(text))
 
     def _add(self) -> None:
-        if why := self.model.add(self.pick.value):
-            self.note.show(element("div", why, class_="rg-said rg-bad", role="alert"))
-            return
-        self.note.show(Safe(""))
-        self.pick.value = ""
+        why = self.model.add(self.pick.value)
+        self.note.warn(why, role="alert")
+        if not why:
+            self.pick.value = ""
 
     def say(self, text: str) -> None:
         """Say in one line what happened."""
@@ -112,16 +109,15 @@ class Saver:
 
         self.view, self.model = view, view.model
         say = self.model.say
-        self.open = button(say("editor.save"), say("editor.save_hint"), self.ask, button_style="primary")
+        self.open = button(say, "editor.save", self.ask, button_style="primary")
         self.diff = Html(self.model.scenario.lang, live=True)
         self.name = ipw.Text(
             description=say("editor.save_as"), placeholder=say("editor.save_as_hint"), continuous_update=False,
             style={"description_width": "initial"}, layout={"width": "auto"},
         )  # fmt: skip
-        self.write = button(say("editor.write"), say("editor.write_hint"), self._write, button_style="primary")
-        self.again = button(say("editor.reload"), say("editor.reload_hint"), self._reload)
-        cancel = button(say("editor.cancel"), say("editor.cancel_hint"), self.hide)
-        tools = ipw.HBox([self.write, self.again, cancel])
+        self.again = button(say, "editor.reload", self._reload)
+        write = button(say, "editor.write", self._write, button_style="primary")
+        tools = ipw.HBox([write, self.again, button(say, "editor.cancel", self.hide)])
         self.box = ipw.VBox([self.diff.widget, self.name, tools], layout={"display": "none"})
 
     def ask(self) -> None:
@@ -144,22 +140,19 @@ class Saver:
 
     def _refuse(self, error: RagnbError) -> None:
         said = translated(str(error), self.model.scenario.lang)
-        self.diff.show(element("p", said, class_="rg-bad", role="alert"))
+        self.diff.warn(said, "rg-bad", role="alert")
         self.again.layout.display = "inline-flex"
 
     def _write(self) -> None:
-        name = self.name.value.strip()
-        home = self.model.scenario.path
+        name, home = self.name.value.strip(), self.model.scenario.path
         try:
             changed = self.model.save(home.parent / Path(name) if name and home else None)
         except RagnbError as error:
             return self._refuse(error)
         self.hide()
-        self.name.value = ""
-        file = self.model.scenario.path
-        return self.view.say(
-            self.model.say("editor.saved", file=file.name if file else "", fields=", ".join(changed))
-        )
+        self.name.value, file = "", self.model.scenario.path
+        said = self.model.say("editor.saved", file=file.name if file else "", fields=", ".join(changed))
+        return self.view.say(said)
 
     def _reload(self) -> None:
         try:

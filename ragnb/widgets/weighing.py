@@ -30,8 +30,6 @@ class Weighing:
     ----------
     run : Weighable
         What is weighed.
-    clock : callable
-        Changes of one entry within a second of each other are one step of `undo`.
 
     Attributes
     ----------
@@ -41,8 +39,8 @@ class Weighing:
         What is wrong with an entry, in words; the last good value counts meanwhile.
     """
 
-    def __init__(self, run: Weighable, clock: Callable[[], float] = time.monotonic) -> None:
-        self.scenario, self.gates, self._clock = run.scenario, run.gates, clock
+    def __init__(self, run: Weighable) -> None:
+        self.scenario, self.gates, self._clock = run.scenario, run.gates, time.monotonic
         found = run.moments
         self._by = found if found.by is not None and len(found.groups) > 1 else None
         self._pooled = found if found.by is None else found.pooled()
@@ -57,14 +55,15 @@ class Weighing:
         self._usual = {m.name: m.weight if m.role == "quality" else 0.0 for m in own} | file.metric_weights
         self._file_docs = {nfc(name): weight for name, weight in file.doc_weights.items()}
         self.documents = tuple(self._pooled.docs)
-        self._entries: dict[str, Entries] = {
-            METRIC: dict.fromkeys(self.metrics),
-            DOC: dict.fromkeys(self._file_docs),
-        }
+        self._entries = self._blank()
         self._past: list[dict[str, Entries]] = []
+        # Changes of one entry within a second of each other are one step of undo.
         self._last: tuple[Place | None, float] = None, 0.0
         self.problems: dict[Place, str] = {}
         self.now = self.base = self._compute()
+
+    def _blank(self) -> dict[str, Entries]:
+        return {METRIC: dict.fromkeys(self.metrics), DOC: dict.fromkeys(self._file_docs)}
 
     @property
     def metric_weights(self) -> dict[str, float]:
@@ -96,9 +95,9 @@ class Weighing:
 
     def is_changed(self) -> bool:
         """Whether there is something to save."""
-        return any(v is not None for entries in self._entries.values() for v in entries.values()) or set(
-            self._entries[DOC]
-        ) != set(self._file_docs)
+        entries = self._entries
+        typed = any(value is not None for field in entries.values() for value in field.values())
+        return typed or entries[DOC].keys() != self._file_docs.keys()
 
     def set(self, field: str, name: str, entry: str | float | None) -> None:
         """Set one weight: a number, text that is one, or blank for the file's value.
@@ -124,10 +123,9 @@ class Weighing:
         """Give a document a row, and return why it has none, or nothing."""
         name = nfc(name.strip())
         if name not in self.documents:
-            near = self.find(name)
-            return self.say("editor.no_document", name=name[:80]) + (
-                self.say("editor.near", names=", ".join(near[:3])) if near else ""
-            )
+            near = ", ".join(self.find(name, 3))
+            said = self.say("editor.no_document", name=name[:80])
+            return said + (self.say("editor.near", names=near) if near else "")
         if name in self._entries[DOC]:
             return self.say("editor.has_row", name=name)
         self._keep()
@@ -151,52 +149,46 @@ class Weighing:
     def normalise(self) -> None:
         """Make the metric weights add up to 1, on the slider's grid."""
         if max(self.metric_weights.values(), default=0.0) > 0:
-            self._put_all(dict(normalised(self.metric_weights)))
+            self._put(self._entries | {METRIC: dict(normalised(self.metric_weights))})
 
     def equal(self) -> None:
         """Let every metric count 1."""
-        self._put_all(dict.fromkeys(self.metrics, 1.0))
+        self._put(self._entries | {METRIC: dict.fromkeys(self.metrics, 1.0)})
 
     def reset(self) -> None:
         """Go back to the file's weights."""
-        self._keep()
-        self._entries = {METRIC: dict.fromkeys(self.metrics), DOC: dict.fromkeys(self._file_docs)}
-        self._changed(clean=True)
+        self._put(self._blank())
 
     def undo(self) -> None:
         """Take the last change back."""
         if self._past:
-            self._entries = self._past.pop()
-            self._last = None, 0.0
-            self._changed(clean=True)
+            self._entries, self.problems, self._last = self._past.pop(), {}, (None, 0.0)
+            self._changed()
 
     @property
     def can_undo(self) -> bool:
         """Whether there is a change to take back."""
         return bool(self._past)
 
-    def _put_all(self, weights: Entries) -> None:
+    def _put(self, entries: dict[str, Entries]) -> None:
         self._keep()
-        self._entries[METRIC] = weights
-        self._changed(clean=True)
+        self._entries, self.problems = entries, {}
+        self._changed()
 
     def _keep(self) -> None:
         self._past.append({field: dict(entries) for field, entries in self._entries.items()})
         self._last = None, 0.0
 
-    def _changed(self, clean: bool = False) -> None:
-        if clean:
-            self.problems = {}
+    def _changed(self) -> None:
         self.now = self._compute()
         self._tell()
 
-    def observe(self, watcher: Callable[[Weighing], object]) -> Callable[[], None]:
-        """Call `watcher` with this after every change; the function returned ends that."""
+    def observe(self, watcher: Callable[[Weighing], object]) -> None:
+        """Call `watcher` with this after every change."""
         self._watchers.append(watcher)
-        return lambda: self._watchers.remove(watcher)
 
     def _tell(self) -> None:
-        for watcher in list(self._watchers):
+        for watcher in self._watchers:
             watcher(self)
 
     def _compute(self) -> Numbers:
