@@ -51,7 +51,7 @@ def test_a_strangers_ragas_table_with_one_metric_of_its_own(tmp_path, scores):
     assert len(sheet.diagnoses.iloc[0]["worst"]) == 3
     assert {"not_averaged", "few_clusters", "default_gates"} <= set(sheet.notes["code"])
     assert "latency" in sheet.notes.set_index("code").loc["not_averaged", "text"]
-    assert sheet.gates["gate"].tolist() == ["faithfulness", "noise_sensitivity", "scored_cells"]
+    assert sheet.gates["gate"].tolist() == ["faithfulness", "noise_sensitivity", "input_lines", "scored_cells"]
     assert not sheet.gates["blocks"].any()
     assert sheet.blocked == bool(sheet.gates["blocks"].any())
     assert sheet.inputs[0]["path"] == "my_ragas.csv"
@@ -80,10 +80,23 @@ def test_file_scenario_and_frame_give_the_same_sheet(tmp_path, scores):
         rn.assess(tmp_path / "s.csv", **settings),
         rn.assess(scores, **settings),
     ]
+    of_file = sheets[0].gates["gate"] == "input_lines"
     for sheet in sheets[1:]:
+        gates = sheets[0].gates if sheet.inputs else sheets[0].gates[~of_file].reset_index(drop=True)
         pd.testing.assert_frame_equal(sheet.means, sheets[0].means)
-        pd.testing.assert_frame_equal(sheet.gates, sheets[0].gates)
+        pd.testing.assert_frame_equal(sheet.gates, gates)
         assert sheet.verdict == sheets[0].verdict
+
+
+def test_a_frame_from_a_damaged_file_remembers_what_was_lost(tmp_path, scores):
+    lines = scores.drop(columns="tone").to_json(orient="records", lines=True, force_ascii=False)
+    (tmp_path / "s.jsonl").write_text(lines + '{"question": "cut', encoding="utf-8")
+    frame = rn.read_scores(tmp_path / "s.jsonl")
+    for source in (tmp_path / "s.jsonl", frame, frame.head(20)):
+        gate = rn.assess(source).gates.set_index("gate").loc["input_lines"]
+        assert (gate["value"], gate["n"], gate["reason"]) == (40 / 41, 41, "incomplete")
+        assert gate["blocks"]
+    assert "input_lines" not in set(rn.assess(pd.DataFrame(frame.to_dict("list"))).gates["gate"])
 
 
 def test_overrides_touch_no_file(tmp_path):
@@ -138,8 +151,7 @@ def test_traces_alone_and_without_gold():
     assert math.isnan(sheet.means.iloc[-1]["value"])
     frame = rn.read_traces(data / "traces.strong.jsonl")
     again = rn.assess(frame, gold=data / "gold.json", refusal=refusal)
-    of_file = sheet.gates["gate"] == "input_lines"
-    pd.testing.assert_frame_equal(sheet.gates[~of_file].reset_index(drop=True), again.gates)
+    pd.testing.assert_frame_equal(sheet.gates, again.gates)
     bare = rn.assess(rn.Scenario(traces=data / "traces.strong.jsonl"))
     assert "no_gold" in set(bare.notes["code"])
     assert not bare.means.set_index("metric").loc["compliance"].isna()["value"]

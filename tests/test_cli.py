@@ -49,7 +49,7 @@ def test_check_passes_with_0_and_blocks_with_1(run, scores):
 def test_check_prints_verdict_gates_and_notes(run, scores):
     code, out, err = run("check", scores(at=0.85))
     first, blank, head, row, *_ = out.splitlines()
-    assert first.startswith("Not yet: 1 of 1 gates block")
+    assert first.startswith("Not yet: the gate blocks")
     assert blank == ""
     assert head.split()[0] == "gate"
     assert row.startswith("✗  G     faithfulness ≥ 0.850  0.800 [")

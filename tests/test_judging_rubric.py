@@ -351,7 +351,8 @@ def test_the_example_scenario_judges_and_is_assessed(llm_server, tmp_path, capsy
     assert "- accuracy\n  10: every figure exact" in prompt
     assert prompt.count("\n→ ") == 1
     sheet = rn.assess(example, scores=tmp_path / "out" / "judged.csv", where={})
-    assert sheet.means.set_index("metric").loc["weighted_score", "value"] == pytest.approx(6.0)
+    total = sheet.means[sheet.means["metric"] == "weighted_score"].set_index("system")["value"]
+    assert total.to_dict() == pytest.approx({"strong": 6.0, "weak": 6.0})
 
 
 def test_a_dimension_keeps_its_name_where_readers_know_another(scenario, llm_server, tmp_path):
@@ -378,8 +379,8 @@ def test_what_is_sent_with_each_call_is_part_of_the_cell(scenario, llm_server, t
     capsys.readouterr()
     for words, why in (
         (["--send", "model=other"], "llm_profiles.judge"), (["--send", "seed"], "--send seed=1"),
-        (["--send", "a=1", "--send", "a=2"], "twice"), (["--send", "temperature=1"], "write --temperature"),
-        (["--temperature", "nan"], "neither a number"), (["--temperature", "hot"], "nor the word none"),
+        (["--send", "a=1", "--send", "a=2"], "出现了两次"), (["--send", "temperature=1"], "请用 --temperature"),
+        (["--temperature", "nan"], "既不是不小于 0 的数字"), (["--temperature", "hot"], "也不是 none"),
     ):  # fmt: skip
         assert run(path, tmp_path, *words) == 2
         assert why in capsys.readouterr().err

@@ -73,7 +73,7 @@ def test_radar_leaves_the_total_out_and_takes_named_metrics(means):
     assert words(plots.radar(means))[:4] == [*NAMES[:3], "noise_sensitivity ↓"]
     assert words(plots.radar(means, metrics=NAMES[2::-1]))[:3] == NAMES[2::-1]
     rated = pd.concat([means, means.assign(metric=["over_refusal", *list("abcd")], weight=np.nan)])
-    rated.attrs = means.attrs
+    rated.loc[rated["metric"] == "over_refusal", "better"] = "lower"
     assert "over_refusal ↓" not in words(plots.radar(rated))
     assert "over_refusal ↓" in words(plots.radar(rated, metrics=[*NAMES, "over_refusal"]))
 

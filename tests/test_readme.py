@@ -36,7 +36,7 @@ def test_the_scenario_loads_and_the_pictures_are_there(tmp_path):
     table = "sample_id,doc_name,faithfulness,context_recall,answer_correctness\n1,差旅报销制度.pdf,0.9,0.8,0.7\n"
     (tmp_path / "my_scores.csv").write_text(table, encoding="utf-8")
     (tmp_path / "my.yaml").write_text(text, encoding="utf-8")
-    assert rn.assess(tmp_path / "my.yaml").gates["gate"].tolist() == ["faithful", "scored_cells"]
+    assert rn.assess(tmp_path / "my.yaml").gates["gate"].tolist() == ["faithful", "input_lines", "scored_cells"]
     for target in re.findall(r"\]\(([^)#:]+)\)", README):
         assert (ROOT / target).exists(), target
 

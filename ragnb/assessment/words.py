@@ -89,7 +89,7 @@ def _gate_words(gates: pd.DataFrame, lang: str) -> str:
     if len(blocking):
         words, several = _why_blocked(records(blocking)[0], lang), deciding["system"].nunique()
         if several < 2:
-            return say("verdict.not_yet", blocking=len(blocking), gates=n, first=words)
+            return counted(say, "verdict.not_yet", n, blocking=len(blocking), first=words)
         failing = blocking["system"].unique().tolist()
         names = listing(failing, most=4)
         return say("verdict.systems_fail", n=len(failing), all=several, names=names, first=words)

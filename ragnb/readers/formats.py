@@ -63,7 +63,10 @@ def load(
             raise RagnbError(f"format={format!r} is for files; this source is a {type(source).__name__}")
         raw = Raw(_in_memory(source, report), "frame")
         origin = {"path": None, "sha256": None}
-        report.expect(len(raw))
+        # A frame that a reader of ours made remembers what its file lost; of any other nothing is known.
+        read = getattr(source, "attrs", {}).get("source")
+        if isinstance(read, Mapping):
+            report.expect(int(read.get("lines", 0)), int(read.get("damaged", 0)))
     check_width(raw.columns, raw.file)
     if not len(raw):
         raise RagnbError(f"{place(raw.file)}holds no rows (columns: {listing(raw.columns)})")
