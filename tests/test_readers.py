@@ -742,11 +742,13 @@ def test_of_several_files_the_one_with_the_largest_share_of_damage_is_told(tmp_p
     assert arrived(read_traces(str(tmp_path / "[ac].jsonl"))) == (90, 2)
 
 
-def test_what_arrived_is_counted_for_every_format_and_for_frames(tmp_path):
+def test_what_arrived_is_counted_for_every_format_and_remembered_by_frames(tmp_path):
     frame = read_scores(write(tmp_path, "a.csv", TABLE))
     frame.to_parquet(tmp_path / "a.parquet")
-    for source in (tmp_path / "a.csv", tmp_path / "a.parquet", frame, frame.to_dict("records")):
+    for source in (tmp_path / "a.csv", tmp_path / "a.parquet", frame, frame.head(1)):
         assert arrived(read_scores(source)) == (2, 0)
+    # Of rows that no file is known for, none can be said to have arrived whole.
+    assert arrived(read_scores(frame.to_dict("records"))) == (0, 0)
     text = json.dumps([{"question": f"q{i}", "faithfulness": 1, "note": "x"} for i in range(3)])
     assert arrived(read_scores(write(tmp_path, "a.json", text))) == (3, 0)
     text = text.replace("x", r"\ud800\ud801", 1)
