@@ -186,3 +186,25 @@ def test_scores_all_alike_without_a_range_have_no_interval_and_a_note(engine, va
 
 def test_bounded_scores_keep_the_middle_of_their_range():
     assert centres([rn.Metric("a", 1, 5)], [4.9]).tolist() == [3.0]
+
+
+def test_ids_that_a_reader_made_hide_no_repeated_question(tmp_path, engine):
+    """Repeats without ids are numbered by row; the question still tells what moves together."""
+    columns = {"user_input": [f"第{i // 5}个问题" for i in range(200)], "response": [str(i) for i in range(200)]}
+    columns["faithfulness"] = [(i // 5 * 7 % 11 + i % 3) / 13 for i in range(200)]
+    want = stats.clustered_mean(columns["faithfulness"], columns["user_input"], ends=(0, 1))
+    twice = pd.concat([pd.DataFrame(columns).assign(model=name) for name in ("m1", "m2")])
+    for frame, n in ((pd.DataFrame(columns), 200), (twice, 400)):
+        frame.to_csv(tmp_path / "s.csv", index=False)
+        read = rn.read_scores(tmp_path / "s.csv")
+        rows = rn.weighted_means(on(engine, read.to_dict("list"))).iloc[0]
+        assert (rows["n"], rows["n_clusters"], rows["cluster_unit"]) == (n, 40, "question")
+        assert rows["se"] == pytest.approx(want.se, rel=1e-9)
+    assert rn.assess(tmp_path / "s.csv").means["n_clusters"].eq(40).all()
+
+
+def test_ids_that_are_finer_than_texts_and_texts_that_are_finer_than_ids():
+    rows = {"sample_id": list("aabbcd"), "question": ["q1", "q1", "q2", "q2", "q2", "q3"], "faithfulness": [0.5] * 6}
+    assert rn.moments(pd.DataFrame(rows)).means()["n_clusters"].tolist() == [3, 3]
+    rows["question"] = [f"q{i}" for i in range(5)] + ["q0"]
+    assert rn.moments(pd.DataFrame(rows)).means()["n_clusters"].tolist() == [4, 4]

@@ -12,7 +12,7 @@ from ragnb.weights.columns import Labels, coded, labels
 from ragnb.weights.engines import Frame, collected, key_of
 
 QUESTIONS = ("sample_id", "question")
-"""What tells the rows of one question, the surer first."""
+"""What tells the rows of one question; the one with fewer values decides, as readers number unnamed samples."""
 
 
 def question_columns(names: Iterable[str], cluster: str | None) -> list[str]:
@@ -48,20 +48,27 @@ def cluster_labels(
     loose = base.codes < 0
     if not loose.any():
         return base, None
+    best, size, told = None, int(loose.sum()), 0
     for name in question_columns(map(str, frame.columns), cluster):
         questions = frame[name] if loose.all() else frame[name][loose]
         if pd.api.types.infer_dtype(questions, skipna=True) == "mixed":  # lists of turns
             questions = questions.map(str, na_action="ignore")
-        there = questions[questions.notna()]
-        if not len(there):
-            continue
-        if not there.is_unique:
-            found = coded(questions)
-            codes = base.codes.copy()
-            codes[loose] = np.where(found.codes < 0, -1, found.codes + len(base.names))
-            return Labels(codes, (*base.names, *found.names)), name
-        break
-    return base, None
+        distinct = int(questions.nunique())
+        apart = distinct + int(questions.isna().sum())
+        if apart < size and _tells(distinct, told):
+            best, size = (questions, name), apart
+        told = distinct
+    if best is None:
+        return base, None
+    found = coded(best[0])
+    codes = base.codes.copy()
+    codes[loose] = np.where(found.codes < 0, -1, found.codes + len(base.names))
+    return Labels(codes, (*base.names, *found.names)), best[1]
+
+
+def _tells(distinct: int, told: int) -> bool:
+    """Whether a column tells questions apart: one text on rows of different ids is a stand-in, no question."""
+    return distinct > 1 or told <= 1
 
 
 def repeated_question(frame: Frame) -> str | None:
@@ -73,12 +80,17 @@ def repeated_question(frame: Frame) -> str | None:
     'question'
     """
     schema = frame.collect_schema()
+    best, best_apart, told = None, 0, 0
     for name in question_columns(schema.names(), None):
         if schema[name].is_nested() or schema[name] in (nw.Object, nw.Unknown):
             continue
-        asked = frame.select(key_of(frame, name).alias("q")).filter(~nw.col("q").is_null())
-        counts = collected(asked.select(nw.len().alias("n"), nw.col("q").n_unique().alias("distinct")))
-        n, distinct = counts["n"].to_list()[0], counts["distinct"].to_list()[0]
-        if pd.notna(n) and n > 0:  # DuckDB counts nothing as null
-            return name if distinct < n else None
-    return None
+        asked = frame.select(key_of(frame, name).alias("q"))
+        known = asked.filter(~nw.col("q").is_null())
+        counts = collected(known.select(nw.len().alias("n"), nw.col("q").n_unique().alias("distinct")))
+        found = (counts[one].to_list()[0] for one in ("n", "distinct"))
+        known_n, distinct = (0 if pd.isna(one) else int(one) for one in found)  # DuckDB counts nothing as null
+        apart = distinct - known_n
+        if apart < best_apart and _tells(distinct, told):
+            best, best_apart = name, apart
+        told = distinct
+    return best
