@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import ragnb as rn
+from ragnb.cli import main
 
 QUICKSTART = Path(__file__).resolve().parents[1] / "data" / "quickstart"
 RATINGS, JUDGED = QUICKSTART / "ratings.csv", QUICKSTART / "judged_simulated.csv"
@@ -254,3 +255,10 @@ def test_help_says_exit_codes_and_examples(run):
     assert code == 0
     assert "3 NOT PROVEN" in out
     assert "--sample 120 judged.csv" in out
+
+
+def test_a_file_that_lost_ratings_is_no_ground_for_trust(tmp_path, capsys):
+    lines = [json.dumps({"item_id": str(i), "judge": i % 6 + 2, "human": i % 6 + 2}) for i in range(400)]
+    (tmp_path / "r.jsonl").write_text("\n".join(line[: 20 if i % 4 == 0 else 99] for i, line in enumerate(lines)))
+    assert main(["calibrate", str(tmp_path / "r.jsonl"), "--scale", "1", "10"]) == 2
+    assert "100 of 400 input lines are damaged or lost" in capsys.readouterr().err

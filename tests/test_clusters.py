@@ -204,7 +204,8 @@ def test_ids_that_a_reader_made_hide_no_repeated_question(tmp_path, engine):
 
 
 def test_ids_that_are_finer_than_texts_and_texts_that_are_finer_than_ids():
-    rows = {"sample_id": list("aabbcd"), "question": ["q1", "q1", "q2", "q2", "q2", "q3"], "faithfulness": [0.5] * 6}
+    rows = {"sample_id": list("aabbcd"), "question": ["q1", "q1", "q2", "q2", "q2", "q3"]}
+    rows["faithfulness"] = [0.5] * 6
     assert rn.moments(pd.DataFrame(rows)).means()["n_clusters"].tolist() == [3, 3]
     rows["question"] = [f"q{i}" for i in range(5)] + ["q0"]
     assert rn.moments(pd.DataFrame(rows)).means()["n_clusters"].tolist() == [4, 4]

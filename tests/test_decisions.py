@@ -265,3 +265,49 @@ def test_questions_that_gold_calls_unanswerable_are_never_listed_as_not_scored()
     assert sheet.unscored == 1
     assert sheet.means[["n", "n_missing", "n_not_applicable"]].to_numpy().tolist() == [[1, 1, 1]] * 2
     assert "unanswerable" in set(sheet.notes["code"])
+
+
+@pytest.mark.parametrize(("yes", "no"), [(True, False), ("yes", "no"), ("Y", "N"), ("是", "否"), (1.0, 0.0)])
+def test_answerable_is_read_in_words_too_and_nothing_else_is_guessed(yes, no):
+    rows = [{"doc_name": f"d{i % 16}", "answerable": yes if i % 3 else no} for i in range(48)]
+    frame = pd.DataFrame(rows).assign(faithfulness=[0.6 if i % 3 else 1.0 for i in range(48)])
+    row = rn.assess(frame).means.iloc[0]
+    assert (row["value"], row["n"], row["n_not_applicable"]) == (pytest.approx(0.6), 32, 16)
+    with pytest.raises(RagnbError, match="'answerable': found 'perhaps', expected true or false"):
+        rn.assess(frame.assign(answerable="perhaps"))
+
+
+def test_questions_without_a_score_are_not_common():
+    hard = [i >= 20 for i in range(40)]
+    a = pd.DataFrame({"system": "A", "faithfulness": [0.6 if h else 0.9 for h in hard]})
+    b = pd.DataFrame({"system": "B", "faithfulness": [np.nan if h else 0.85 for h in hard]})
+    frame = pd.concat([part.assign(sample_id=[f"q{i}" for i in range(40)]) for part in (a, b)])
+    sheet = rn.assess(frame)
+    assert sheet.common_questions == 20
+    text = sheet.notes.set_index("code").loc["different_questions", "text"]
+    assert "A 40, B 20" in text
+    assert "A 0.900" in text
+
+
+def test_a_system_that_only_the_scores_name_is_missing_from_the_traces(tmp_path):
+    asked = [{"q": f"question {i}?", "qid": f"q{i}", "answerable": True, "gold_ids": ["x"]} for i in range(20)]
+    (tmp_path / "gold.json").write_text(json.dumps(asked), encoding="utf-8")
+    lines = [{"qid": a["qid"], "q": a["q"], "system": "b", "answer": "A. citations: [x]"} for a in asked]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    scores = [{"sample_id": a["qid"], "system": s, "faithfulness": 0.9} for a in asked for s in "ab"]
+    pd.DataFrame(scores).to_csv(tmp_path / "s.csv", index=False)
+    scenario = rn.Scenario(
+        scores=tmp_path / "s.csv", traces=tmp_path / "t.jsonl", gold=tmp_path / "gold.json", candidate="a",
+        gates=[rn.Gate("F", "faithfulness", ">=", 0.7)],
+    )  # fmt: skip
+    gates = rn.assess(scenario).gates.query("gate == 'gold_coverage'").set_index("system")
+    assert gates["value"].to_dict() == {"b": 1.0, "a": 0.0}
+    assert gates["blocks"].to_dict() == {"b": False, "a": True}
+
+
+def test_the_verdict_names_a_failed_gate_before_an_undecided_one():
+    frame = pd.DataFrame({"faithfulness": [0, 1] * 20, "answer_relevancy": [0.1] * 40})
+    gates = [rn.Gate("open", "faithfulness", ">=", 0.52), rn.Gate("failed", "answer_relevancy", ">=", 0.9)]
+    sheet = rn.assess(frame, gates=gates)
+    assert sheet.gates["outcome"].tolist()[:2] == ["undecided", "fail"]
+    assert "(answer_relevancy 0.100, at least 0.900)" in sheet.verdict

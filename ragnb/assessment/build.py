@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
+import narwhals as nw
 import pandas as pd
 
 from ragnb.assessment import breakdowns, judge, streams, words
@@ -206,7 +207,10 @@ def _decided_by(candidate: str | None, gates: pd.DataFrame) -> pd.DataFrame:
 
 def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[Any]) -> Overlap | None:
     """Return the means by system on their common questions; None where all answered the same ones."""
-    asked, shared, rows = streams.common_questions(frame, names)
+    # A question without any score was not answered: it must not make the means look comparable.
+    some = [~nw.col(m.name).is_null() for m in metrics if m.name in column_names(frame)]
+    scored = nw.from_native(frame).filter(nw.any_horizontal(*some, ignore_nulls=True)) if some else None
+    asked, shared, rows = streams.common_questions(frame if scored is None else scored.to_native(), names)
     if all(n == shared for n in asked.values()):
         return None
     means = None

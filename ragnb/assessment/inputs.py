@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -110,7 +110,8 @@ def gather(scenario: Scenario, source: Any = None) -> Inputs:
             gold = inputs.read("gold", read_gold, scenario.gold, **options)
             inputs.gold = check_gold(gold, lang=scenario.lang).query("not fine").to_dict("records")
         frame = inputs.read("traces", read_traces, traces, **options)
-        frames.append(_labelled(inputs, scenario, frame, gold))
+        scored = streams.systems(frames[0])[1] if frames else []
+        frames.append(_labelled(inputs, scenario, frame, gold, scored))
     if not frames:
         frames = [_only_cases(inputs, scenario, options)]
     if scenario.ratings is not None:
@@ -168,7 +169,9 @@ def _kept(inputs: Inputs, role: str, scenario: Scenario, frame: pd.DataFrame) ->
     return frame[keep].reset_index(drop=True)
 
 
-def _labelled(inputs: Inputs, scenario: Scenario, read: pd.DataFrame, gold: pd.DataFrame | None) -> pd.DataFrame:
+def _labelled(
+    inputs: Inputs, scenario: Scenario, read: pd.DataFrame, gold: pd.DataFrame | None, scored: Sequence[Any]
+) -> pd.DataFrame:
     traces = _kept(inputs, "traces", scenario, read)
     frame = label_traces(
         traces, gold=gold, refusal=scenario.refusal, patterns=scenario.patterns, partial=scenario.partial,
@@ -177,19 +180,24 @@ def _labelled(inputs: Inputs, scenario: Scenario, read: pd.DataFrame, gold: pd.D
     inputs.labelled, inputs.with_gold, inputs.join = True, gold is not None, frame.attrs["join"]
     inputs.repeated = repeated_answers(frame)
     if gold is not None:
-        inputs.coverage = {} if scenario.sample else _coverage(scenario, read, traces, gold)
+        inputs.coverage = {} if scenario.sample else _coverage(scenario, read, traces, gold, scored)
         inputs.steps.append(("matched", int(inputs.join["n_matched"])))
     return frame
 
 
 def _coverage(
-    scenario: Scenario, read: pd.DataFrame, kept: pd.DataFrame, gold: pd.DataFrame
+    scenario: Scenario, read: pd.DataFrame, kept: pd.DataFrame, gold: pd.DataFrame, scored: Sequence[Any]
 ) -> dict[Any, tuple[int, int]]:
-    """Return for each system how many gold questions have a trace, of those that `where` does not leave out."""
+    """Return for each system how many gold questions have a trace, of those that `where` does not leave out.
+
+    The systems are those of the traces and those that the scores name, which may have no trace at all.
+    """
     of_system = {c: v for c, v in scenario.where.items() if c in ("system", "repeat")}
     expected = gold[_fits(gold, {c: v for c, v in scenario.where.items() if c not in of_system})]
     answered = read[_fits(read, of_system)]
-    names = kept["system"].drop_duplicates() if "system" in kept and kept["system"].nunique() > 1 else [None]
+    own_names = kept["system"].dropna().unique().tolist() if "system" in kept else []
+    names = list(dict.fromkeys([*own_names, *scored])) if own_names else [None]
+    names = names if len({*names} - {None}) > 1 else [None]
     out: dict[Any, tuple[int, int]] = {}
     for name in names:
         own, whole = (f if name is None else f[f["system"] == name] for f in (kept, answered))

@@ -87,6 +87,7 @@ def _gate_words(gates: pd.DataFrame, lang: str) -> str:
         missed = int((advisory["outcome"] == "fail").sum())
         return say("verdict.advisory", n=missed, all=len(advisory)) if missed else say("verdict.no_gates")
     if len(blocking):
+        blocking = blocking.sort_values("outcome", key=lambda words: words != "fail", kind="stable")
         words, several = _why_blocked(records(blocking)[0], lang), deciding["system"].nunique()
         if several < 2:
             return counted(say, "verdict.not_yet", n, blocking=len(blocking), first=words)

@@ -62,6 +62,12 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any]) -> int:
             "nothing to calibrate; name a file of ratings, or draw some labels: --sample 120 judged.csv"
         )
     frame, judges = _ratings(files, asked)
+    lost = frame.attrs.get("source", {})
+    if lost.get("damaged"):
+        raise RagnbError(
+            f"{lost['damaged']} of {lost['lines']} input lines are damaged or lost, and the judge may be wrong "
+            "just there; mend the file, or remove these lines from it"
+        )
     judged = None
     if asked["judged"] is not None:
         from ragnb.ratings import read_judged, unrated

@@ -8,10 +8,12 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import pandas as pd
 
+from ragnb.errors import RagnbError
 from ragnb.schema import Metric
 
 Frame = TypeVar("Frame")
-_NO = ("false", "0", "0.0", "否")
+_NO = ("false", "0", "0.0", "否", "no", "n", "f", "unanswerable", "不可回答", "无法回答")
+_YES = ("true", "1", "1.0", "是", "yes", "y", "t", "answerable", "可回答", "", "nan", "none", "null")
 
 
 def mark_unanswerable(frame: Frame, *, metrics: Iterable[Metric]) -> Frame:
@@ -74,13 +76,17 @@ def count_unanswerable(frame: Any) -> int:
 
 
 def _refusable(rows: pd.DataFrame) -> Any:
-    return rows["answerable"].astype(str).str.lower().isin(_NO).to_numpy()
+    cells = rows["answerable"].astype(object)
+    words = cells.where(cells.notna(), "").astype(str).str.strip().str.lower()
+    if len(other := words[~words.isin([*_NO, *_YES])]):
+        raise RagnbError(f"column 'answerable': found {other.iloc[0]!r}, expected true or false")
+    return words.isin(_NO).to_numpy()
 
 
 def _refusable_lazily() -> Any:
     import polars as pl
 
-    return pl.col("answerable").cast(pl.String).str.to_lowercase().is_in(_NO).fill_null(False)
+    return pl.col("answerable").cast(pl.String).str.strip_chars().str.to_lowercase().is_in(_NO).fill_null(False)
 
 
 def _marked_lazily(rows: Any, columns: list[str], blind: list[str]) -> Any:
