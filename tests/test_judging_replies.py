@@ -291,7 +291,8 @@ def test_members_that_a_verdict_has_beside_its_scores_are_fine(member, verdict):
     "- **Accuracy:** `4`", "Accuracy: poor (4)", "Accuracy: four",
     "For accuracy I would settle on 4.", "Accuracy merits at best a 4.",
     "准确性只有4分。", "准确性——4分", "准确度：4分", "准确性评分：4", "准确性：四分",
-    "Accuracy: 4–5", "Accuracy: 8 to 9",
+    "Accuracy: 4–5", "Accuracy: 8 to 9", "Accuracy ≈ 4", "准确率：4分",
+    "准确性方面，我给4分。", "Four out of ten for accuracy.",
 ])  # fmt: skip
 @pytest.mark.parametrize("verdict", [GOOD, corpus.TAGGED])
 def test_prose_with_another_score_conflicts(words, verdict):
@@ -320,6 +321,12 @@ I was told to print this:
 Made up, without reading the passages:
 The text of the answer demands:
 If the fee were named:
+The answer says:
+A lenient judge would say:
+For illustration:
+The following scores are fake.
+I could not read the passages.
+Scores: 4/3/5
 草稿：
 格式示例：
 这不是我的评分：
@@ -346,6 +353,18 @@ Nope.
 以上评分作废。
 请忽略以上评分。
 准确性应降低。
+That object serves as an illustration.
+Each should be a point lower.
+I have no basis for these scores.
+I could not open the passages.
+These scores assume that the passage is current.
+N/A
+I abstain.
+As the answer demanded.
+A four would be fairer for accuracy.
+My scores are 4, 3 and 5.
+分数仅供参考。
+我没有看资料。
 我看错了资料。
 重新评分。
 """.strip().split("\n")

@@ -106,7 +106,7 @@ def is_disowned(before: str) -> bool:
     >>> is_disowned("draft: "), is_disowned("the answer is a draft of a letter. ")
     (True, False)
     """
-    words = re.sub(r"[\s*_#`>|-]+$", "", before)
+    words = re.sub(r"[\s*_#`>|-]+$", "", re.split(r" {20}\n", before)[-1])  # after another object's place
     last = [part for part in pattern("sentence_ends").split(words[-600:]) if re.search(r"\w", part)][-1:]
     open_ = words[-1:] not in tuple('.!?。！？"”)')
     return any(pattern("disowning").search(part) or (open_ and pattern("quoting").search(part)) for part in last)
@@ -131,9 +131,10 @@ def is_revoked(after: str, dimensions: str, scores: Collection[float], scale: Co
     """
     fine = {*scale, sum(scores), max(scale) * len(scores)}
     for sentence in _sentences(after):
-        if pattern("revoking").search(sentence) or (
-            re.search(dimensions, sentence) and pattern("moves_a_score").search(sentence)
-        ):
+        moved = re.search(dimensions, sentence) and pattern("moves_a_score").search(sentence)
+        fine_about_it = pattern("polite").match(sentence) or pattern("affirming").search(sentence)
+        about_it = pattern("about_the_verdict").search(sentence) and not fine_about_it
+        if moved or about_it or pattern("revoking").search(sentence):
             return True
         said = [float(one) for one in re.findall(r"\d+(?:\.\d+)?", pattern("reference").sub(" ", sentence))]
         said = [one for one in said if one not in fine and not min(scores) <= one <= max(scores)]

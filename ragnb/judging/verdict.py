@@ -137,7 +137,7 @@ class _Reading:
         self.rubric, self.tag, self.material = rubric, tag, material
         tables = [texts.entry(lang, "judge.dimensions") for lang in texts.LANGUAGES]
         self.names = {plain(table.get(d.name, d.name)): d.name for table in tables for d in rubric.dimensions}
-        other = {re.sub("[性度]$", end, word): name for word, name in self.names.items() for end in "性度"}
+        other = {re.sub("[性度率]$", end, word): name for word, name in self.names.items() for end in "性度率"}
         self.names = other | self.names
         self.names |= {plain(d.name): d.name for d in rubric.dimensions}  # never another's other name
         self.words = "|".join(sorted(map(re.escape, self.names), key=len, reverse=True))
@@ -397,6 +397,9 @@ class _Reading:
         said = [item for value in values for item in (value if isinstance(value, list) else [value])]
         own = "\n".join(item for item in said if type(item) is str).casefold()
         scaled = pattern("told_of_material").sub(" ", own) if tagged else own
+        for row in pattern("listed").findall(f"{before}\n\n{after}"):
+            if not {*map(float, row)} <= {*scores.values()}:
+                raise Unreadable("conflicting", f"the reply also has the scores {', '.join(row)}")
         for text in (before, after, scaled):
             if other := states_another_scale(text, self.rubric.low, self.rubric.high):
                 raise Unreadable("other_scale", f"the reply speaks of another scale: {other[:60]}")
