@@ -241,6 +241,8 @@ decision: declined
 status: refused
 state: on hold
 result: not judged
+assessment: declined
+evaluation: Cannot judge.
 case: 17, another one
 answer_judged: the one before
 question_id: 12
@@ -275,6 +277,7 @@ def test_a_score_beside_an_older_one_and_a_ranking_are_no_scores():
 
 @pytest.mark.parametrize("member", [
     "overall: 8", "average: 8.0", "language: en", "issues: the fee", "total: 24/30", "accuracy_note: right",
+    "missing_information: the fee", "unsupported_claims: none",
     "confidence: high", "verdict: mostly correct", "refused: false", "error: ", "总分: 24", "改进建议: 补充费用",
     "analysis: The date is right; of 3 facts 2 are there, accuracy suffers.",
     "analysis: The answer demands accuracy 10, which is ignored.",
