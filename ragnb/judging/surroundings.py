@@ -8,10 +8,13 @@ follow that cannot take it back. What is lost by that is asked for again.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from ragnb.judging.replies import pattern, word_set
 
-_WORDS = {"five": 5, "four": 4, "three": 3, "six": 6, "seven": 7, "ten": 10, "hundred": 100, "twenty": 20}
+NUMERALS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9}
+NUMERALS |= {"ten": 10, "twenty": 20, "hundred": 100}
+NUMERALS |= dict(zip("一二三四五六七八九十", range(1, 11), strict=True))
 
 
 def is_marked(before: str, after: str) -> bool:
@@ -73,7 +76,7 @@ def _is_announced(sentence: str) -> bool:
     return False
 
 
-def is_taken_back(before: str, after: str, texts: str) -> bool:
+def is_taken_back(before: str, after: str, texts: str, tagged: bool = False) -> bool:
     """Whether the words around a verdict, or its own texts, say that it is none, or may do so.
 
     Parameters
@@ -82,17 +85,69 @@ def is_taken_back(before: str, after: str, texts: str) -> bool:
         In small letters; of `after`, what repeats the scores is left out.
     texts : str
         The verdict's own.
+    tagged : bool
+        Whether the object has the request's tag: what follows it is then up to `is_revoked`.
 
     Examples
     --------
     >>> is_taken_back("", "wait, i was too kind.", ""), is_taken_back("", "i hope that this helps!", "")
     (True, False)
     """
-    after = re.sub(r"</?[\w|-]{1,30}/?>|<\|\w{1,30}\|>|`{1,8}[a-z]{0,12}", " ", after)
-    sentences = {part.strip() for part in re.split(r"(?<=[?？])|[.!。！\n]", after)}
     if any(pattern("refused").search(text) for text in (before, after)) or pattern("no_numbers").search(texts):
         return True
-    return not all(map(_is_harmless, sentences))
+    return not tagged and not all(map(_is_harmless, _sentences(after)))
+
+
+def is_disowned(before: str) -> bool:
+    """Whether the last sentence before an object with the tag says that it is a draft, an example or another's.
+
+    Examples
+    --------
+    >>> is_disowned("draft: "), is_disowned("the answer is a draft of a letter. ")
+    (True, False)
+    """
+    words = re.sub(r"[\s*_#`>|-]+$", "", re.split(r" {20}\n", before)[-1])  # after another object's place
+    last = [part for part in pattern("sentence_ends").split(words[-600:]) if re.search(r"\w", part)][-1:]
+    open_ = words[-1:] not in tuple('.!?。！？"”)')
+    return any(pattern("disowning").search(part) or (open_ and pattern("quoting").search(part)) for part in last)
+
+
+def is_revoked(after: str, dimensions: str, scores: Collection[float], scale: Collection[float]) -> bool:
+    """Whether the words after an object with the tag take it back or give other numbers.
+
+    Parameters
+    ----------
+    after : str
+        In small letters, without what repeats the scores.
+    dimensions : str
+        The names of the dimensions, as a pattern.
+    scores, scale : collection of float
+        The ends of the scale, the sum and what lies between the scores may be said again.
+
+    Examples
+    --------
+    >>> [is_revoked(text, "tone", [8], [1, 10]) for text in ("scratch that.", "overall: 8/10")]
+    [True, False]
+    """
+    fine = {*scale, sum(scores), max(scale) * len(scores)}
+    for sentence in _sentences(after):
+        moved = re.search(dimensions, sentence) and pattern("moves_a_score").search(sentence)
+        fine_about_it = pattern("polite").match(sentence) or pattern("affirming").search(sentence)
+        about_it = pattern("about_the_verdict").search(sentence) and not fine_about_it
+        if moved or about_it or pattern("revoking").search(sentence):
+            return True
+        said = [float(one) for one in re.findall(r"\d+(?:\.\d+)?", pattern("reference").sub(" ", sentence))]
+        said = [one for one in said if one not in fine and not min(scores) <= one <= max(scores)]
+        if said and pattern("of_a_verdict").search(sentence):
+            return True
+        if sentence.endswith(("?", "？")) and not pattern("polite").match(sentence):
+            return True
+    return False
+
+
+def _sentences(text: str) -> set[str]:
+    text = re.sub(r"</?[\w|-]{1,30}/?>|<\|\w{1,30}\|>|`{1,8}[a-z]{0,12}", " ", text)
+    return {part.strip() for part in re.split(r"(?<=[?？])|[!。！\n]|\.(?!\d)", text)}
 
 
 def _is_harmless(sentence: str) -> bool:
@@ -115,10 +170,10 @@ def states_another_scale(text: str, low: float, high: float) -> str | None:
     'scale of 1 to 5'
     """
     for found in pattern("stated").finditer(text):
-        numbers = [float(_WORDS.get(one, one)) for one in found.groups() if one]
+        numbers = [float(NUMERALS.get(one, one)) for one in found.groups() if one]
         if numbers and (numbers[-1] != high or not {*numbers} <= {low, high}):
             return found[0]
-    other = pattern("other_units").search(text)
+    other = pattern("other_units").search(text) or pattern("reversed").search(text)
     return other[0] if other else None
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import nan
 from typing import Any
 
 from ragnb import texts
@@ -25,8 +28,11 @@ from ragnb.judging.replies import (
     word_set,
 )  # fmt: skip
 from ragnb.judging.surroundings import (
+    NUMERALS,
+    is_disowned,
     is_marked,
     is_quoted,
+    is_revoked,
     is_taken_back,
     quoted_regions,
     states_another_scale,
@@ -131,6 +137,8 @@ class _Reading:
         self.rubric, self.tag, self.material = rubric, tag, material
         tables = [texts.entry(lang, "judge.dimensions") for lang in texts.LANGUAGES]
         self.names = {plain(table.get(d.name, d.name)): d.name for table in tables for d in rubric.dimensions}
+        other = {re.sub("[性度率]$", end, word): name for word, name in self.names.items() for end in "性度率"}
+        self.names = other | self.names
         self.names |= {plain(d.name): d.name for d in rubric.dimensions}  # never another's other name
         self.words = "|".join(sorted(map(re.escape, self.names), key=len, reverse=True))
         self.mention = pattern("mention", self.words)
@@ -139,7 +147,7 @@ class _Reading:
         """The verdict of a reply without thoughts; `tail` is what was too long to be parsed."""
         found = find_objects(body)
         rest = _folded(_without(body, found))
-        chosen = self._chosen(body, rest, found)
+        chosen, tagged = self._chosen(body, rest, found)
         given, scales = dict[str, list[Any]](), list[Any]()
         for kind, name, value in self._members(chosen.value):
             if kind == "score":
@@ -155,15 +163,15 @@ class _Reading:
             self._same_scale(name, value)
         scores = {d.name: self._score(d.name, given[d.name]) for d in self.rubric.dimensions}
         self._members_agree(chosen.value, scores)
-        self._words_agree(rest[: chosen.start], rest[chosen.end :] + _folded(tail), chosen.value, scores)
+        self._words_agree(rest[: chosen.start], rest[chosen.end :] + _folded(tail), chosen.value, scores, tagged)
         inner = reversed([*inner_objects(chosen.value)])  # the outermost last, so that its own texts win
         words = {plain(key): value for part in inner for key, value in part}
         return Verdict(raw, chosen.how + mark, None, scores, **{name: _said(words.get(name)) for name in TEXTS})
 
     # Which object
 
-    def _chosen(self, body: str, rest: str, found: Sequence[Found]) -> Found:
-        """The object with the request's tag, else the only one with scores that is nobody else's."""
+    def _chosen(self, body: str, rest: str, found: Sequence[Found]) -> tuple[Found, bool]:
+        """The object with the request's tag (then True), else the only one with scores that is nobody else's."""
         candidates = self._candidates(body, found)
         if any(one.value is None and one.how == "truncated" for one in found):
             raise Unreadable("truncated", "the reply ends in the middle of its JSON")
@@ -177,18 +185,25 @@ class _Reading:
             raise Unreadable("missing_field", "the reply holds no object with the fields that were asked for")
         members = {id(c): [member for inner in inner_objects(c.value) for member in inner] for c in candidates}
         if tagged := [c for c in candidates if any(str(item).strip() == self.tag for _, item in members[id(c)])]:
-            return _one(tagged)
+            return _one(tagged), True
         known, regions = self._known(), quoted_regions(body)
         regions += [(c.start, c.end) for c in candidates if is_marked(rest[: c.start], rest[c.end :])]
         own = [c for c in candidates if not any(start <= c.start and c.end <= end for start, end in regions)]
         own = [c for c in own if c.how != "elided" and not self._is_of_material(c, body, known)]
         chosen = _one(own or candidates[:1])
-        if not own or is_quoted(self.mention.sub(" ", rest[: chosen.start].replace(self.tag or "\0", " "))):
+        before = rest[: chosen.start].replace(self.tag or "\0", " ")
+        if not own or (not self._lists_scores(before) and is_quoted(self.mention.sub(" ", before))):
             raise Unreadable("quoted", "the only object with scores is a quotation or an example, or unannounced")
-        tags = [value for key, value in members[id(chosen)] if plain(key) == "tag" and isinstance(value, str)]
-        if self.tag and any(not pattern("blank_form").fullmatch(tag.strip()) for tag in tags):
+        tags = [str(value).strip() for key, value in members[id(chosen)] if plain(key) in word_set("tag")]
+        if self.tag and any(not pattern("blank_form").fullmatch(tag) for tag in tags):
             raise Unreadable("quoted", "the object has another tag than the one that was asked for")
-        return chosen
+        return chosen, False
+
+    def _lists_scores(self, before: str) -> bool:
+        """Whether the lines before an object give a score for each dimension and speak of nothing else."""
+        lines = [line for line in before.strip(" \t\r\n`").split("\n") if re.search(r"\w", line)]
+        begun = [self.mention.match(line, re.match(r"(?:\d[.)]|\W|_)*", line).end()) for line in lines]  # type: ignore[union-attr]
+        return len(lines) == len(self.rubric.dimensions) and all(begun)
 
     def _candidates(self, body: str, found: Sequence[Found]) -> list[Found]:
         """The objects with scores; parts of one verdict, each with other dimensions, are one."""
@@ -208,26 +223,36 @@ class _Reading:
         filled = [any(not (isinstance(v, str) and blank.fullmatch(v)) for v in row.values()) for row in given]
         return [row for row, there in zip(rows, filled, strict=True) if there] or rows[:1]
 
-    def _is_of_material(self, one: Found, body: str, known: Sequence[Mapping[str, Any]]) -> bool:
+    def _is_of_material(self, one: Found, body: str, known: Sequence[Mapping[str, set[float]]]) -> bool:
         """Whether an object stands in the material, as it is written or as it is meant."""
         written = _squashed(body[one.start : one.end])
         if any(written in _squashed(text) for text in self.material):
             return True
-        for inner in inner_objects(one.value):
-            own = {key: value for key, value in _canonical(inner).items() if value not in ("", None)}
-            if self._has_scores(inner) and any(own.items() <= k.items() for k in known):
-                return True
-        return False
+        own = self._meant(one.value)
+        return bool(own) and any(all(own[name] in there.get(name, ()) for name in own) for there in known)
 
-    def _known(self) -> list[dict[str, Any]]:
-        """The objects with scores that the material holds."""
-        named = [text for text in self.material if any(name in text.casefold() for name in self.names)]
-        named += [text.replace('\\"', '"') for text in named if '\\"' in text]  # JSON in a string of JSON
-        found = (one for text in named for one in find_objects(unwrapped(text)))
-        return [_canonical(part) for one in found for part in inner_objects(one.value) if self._has_scores(part)]
+    def _known(self) -> list[dict[str, set[float]]]:
+        """The scores that the material holds, by object and by text: an object in it may be cut."""
+        known = list[dict[str, set[float]]]()
+        for text in self.material:
+            bare = _folded(html.unescape(text).replace("\\", ""))
+            if any(name in bare for name in self.names):
+                said = {name: set[float]() for name in self.names.values()}
+                for name, value, _ in self._mentions(bare):
+                    said[name].add(value)
+                found = [*find_objects(unwrapped(text)), *find_objects(bare)]
+                parts = (part for one in found for part in [one.value, *inner_objects(one.value)])
+                known += [said, *({name: {value} for name, value in self._meant(part).items()} for part in parts)]
+        return known
 
-    def _has_scores(self, item: Object) -> bool:
-        return any(kind == "score" for kind, _, _ in self._members(item))
+    def _meant(self, value: Any) -> dict[str, float]:
+        """The scores of an object, in whatever form."""
+        meant = dict[str, float]()
+        for kind, name, item in self._members(value):
+            if kind == "score":
+                with suppress(Unreadable):
+                    meant[name] = self._number(name, item)
+        return meant
 
     # What it holds
 
@@ -267,14 +292,21 @@ class _Reading:
                 yield ("scale" if scale == "" else "score"), name, item
             elif word in word_set("scale") or pattern("most").search(word):
                 yield "scale", word, item
-            elif (
-                (word in word_set("no_verdict") and said.strip("0[]()") not in ("", "false", "no", "none", "null"))
-                or (word in word_set("verdict_only_if") and said in ("false", "no"))
-                or (word in word_set("states") and isinstance(item, str) and pattern("no_state").search(said))
-            ):
+            elif word in word_set("verdict_only_if") and said in ("false", "no", "none"):
                 yield "remark", key, item
+            elif word in word_set("states") and isinstance(item, str) and said[:1] not in ("{", "["):
+                if not pattern("harmless_state").fullmatch(said):
+                    yield "remark", key, item
             elif word in word_set("inside") or word.removesuffix("s") in word_set("inside"):
                 yield from self._members(item, depth + 1)
+            elif not self._is_beside(word) and said.strip("0[]()") not in ("", "false", "no", "none", "null"):
+                yield "remark", key, item
+
+    def _is_beside(self, word: str) -> bool:
+        """Whether a key names what verdicts have beside their scores; any other may disown them."""
+        known = word_set("beside") | word_set("verdict_only_if") | word_set("tag") | word_set("name")
+        parts = [word] if word in known else re.sub(self.words, " ", word).split()
+        return all(part in known or part.removesuffix("s") in known for part in parts)
 
     def _same_scale(self, name: str, value: Any) -> None:
         """Refuse a scale that is not the rubric's."""
@@ -316,6 +348,8 @@ class _Reading:
                 self._same_scale(word, item)
             elif word in word_set("unit") and not re.fullmatch(r"(?:points?|pts?|分)?", _plain_word(item)):
                 raise Unreadable("other_scale", f"{name} is in {_plain_word(item)[:40]}")
+            elif not (pattern("value_key").fullmatch(word) or word in word_set("unit") or self._is_beside(word)):
+                raise Unreadable("not_a_number", f"{name} has {word[:40]!r} beside its score")
         given = [item for word, item in words if pattern("value_key").fullmatch(word)]
         if not given:
             raise Unreadable("not_a_number", f"{name} is an object without a score")
@@ -323,13 +357,18 @@ class _Reading:
 
     # What is said around it
 
-    def _other_value(self, text: str, scores: Mapping[str, float]) -> str | None:
+    def _mentions(self, text: str, of: str = "mention") -> Iterator[tuple[str, float, str | None]]:
+        """Each dimension with the number and the scale that a text gives for it; NaN for what is no one number."""
+        for mention in pattern(of, self.words).finditer(text):
+            said = (mention["value"] or mention["first"]).strip(".,/ ")
+            number = pattern("number").fullmatch(str(NUMERALS.get(said, said)))
+            value, scale = (float(number[1]), number[2] or number[3]) if number else (nan, None)
+            yield self.names[mention["name"] or mention["second"]], value, scale
+
+    def _other_value(self, text: str, scores: Mapping[str, float], of: str = "mention") -> str | None:
         """The dimension of which a text gives another value than its score, or another scale."""
-        for mention in self.mention.finditer(text):
-            name = self.names[mention[1] or mention[4]]
-            number = pattern("number").fullmatch((mention[2] or mention[3]).rstrip(".,/"))
-            of = number and (number[2] or number[3])
-            if not number or float(number[1]) != scores[name] or (of and float(of) != self.rubric.high):
+        for name, value, scale in self._mentions(text, of):
+            if value != scores[name] or (scale and float(scale) != self.rubric.high):
                 return name
         return None
 
@@ -341,26 +380,38 @@ class _Reading:
                 number = pattern("number").fullmatch(_bare(value))
                 if dimension[1] != "" and number and float(number[1]) != scores[dimension[0]]:
                     raise Unreadable("conflicting", f"{dimension[0]} has two values")
-            elif _word(key) not in word_set("notes"):
-                text = _folded(value)
-                if self._other_value(text, scores):
-                    raise Unreadable("conflicting", f"{key} speaks of another value: {value[:40]}")
+                continue
+            text, note = _folded(value), _word(key) in word_set("notes")
+            if self._other_value(text, scores, "own_mention" if note else "mention"):
+                raise Unreadable("conflicting", f"{key} speaks of another value: {value[:40]}")
+            if not note:
                 of = re.search(r"(?:/|\bout of|^of)\s{0,3}([0-9]{1,6})\b", text) if len(text) < 40 else None
                 if of and float(of[1]) not in (high, high * len(scores)):
                     raise Unreadable("other_scale", f"{key} states another scale: {value[:40]}")
 
-    def _words_agree(self, before: str, after: str, chosen: Object, scores: Mapping[str, float]) -> None:
+    def _words_agree(
+        self, before: str, after: str, chosen: Object, scores: Mapping[str, float], tagged: bool
+    ) -> None:
         """Refuse where the text around the object takes it back or gives another value or scale."""
         values = [value for inner in inner_objects(chosen) for _, value in inner]
         said = [item for value in values for item in (value if isinstance(value, list) else [value])]
         own = "\n".join(item for item in said if type(item) is str).casefold()
-        for text in (before, after, own):
+        scaled = pattern("told_of_material").sub(" ", own) if tagged else own
+        for row in pattern("listed").findall(f"{before}\n\n{after}"):
+            if not {*map(float, row)} <= {*scores.values()}:
+                raise Unreadable("conflicting", f"the reply also has the scores {', '.join(row)}")
+        for text in (before, after, scaled):
             if other := states_another_scale(text, self.rubric.low, self.rubric.high):
                 raise Unreadable("other_scale", f"the reply speaks of another scale: {other[:60]}")
         if name := self._other_value(before, scores) or self._other_value(after, scores):
             raise Unreadable("conflicting", f"{name} has more in the reply than one number")
         after = self.mention.sub(" ", after)
-        if pattern("dimension", self.words).search(after) or is_taken_back(before, after, own):
+        if tagged:
+            scale = (self.rubric.low, self.rubric.high)
+            back = is_disowned(before) or is_revoked(after, self.words, scores.values(), scale)
+        else:
+            back = bool(pattern("dimension", self.words).search(after))
+        if back or is_taken_back(before, after, own, tagged):
             raise Unreadable("retracted", "the reply says that its scores are none, or may take them back")
 
 
@@ -394,18 +445,6 @@ def _bare(value: str) -> str:
     text = value.strip().translate(_SIGNS).casefold()
     emphasised = re.fullmatch(r"(\*{1,3}|`|_{1,2})\s{0,2}(.*?)\s{0,2}\1(.*)", text, re.DOTALL)
     return (emphasised[2] + emphasised[3] if emphasised else text.removeprefix("**")).strip()
-
-
-def _canonical(value: Any) -> Any:
-    """A value as it is compared: keys folded, numbers as numbers."""
-    if isinstance(value, Object):
-        return {plain(key): _canonical(item) for key, item in value}
-    if isinstance(value, list):
-        return [_canonical(item) for item in value]
-    if not isinstance(value, str):
-        return value
-    number = pattern("number").fullmatch(_bare(value))
-    return float(number[1]) if number and not number["told"] else " ".join(_bare(value).split())
 
 
 def _squashed(text: str) -> str:
