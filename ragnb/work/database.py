@@ -32,7 +32,7 @@ class Database:
             if path.is_dir():
                 raise RagnbError(f"{path} is a folder; name a file for the store, such as {path / 'runs.sqlite'}")
             if not new and (not path.exists() or is_empty(path)):
-                raise no_store(path)
+                raise no_store(path, database=False)
             if path.exists():
                 refuse_damaged(path)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -49,7 +49,7 @@ class Database:
     def _prepare(self, new: bool) -> None:
         if not new:  # to be read, which leaves the file as it is
             if not self._file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                raise no_store(self.path, "database")
+                raise no_store(self.path)
             return
         if self.path is not None and self._pragma("journal_mode = WAL") != "wal":
             raise RagnbError(f"{self.path}: this file system cannot hold a store; put it on a local disk")

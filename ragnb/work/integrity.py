@@ -66,9 +66,11 @@ def is_empty(path: Path) -> bool:
     return not path.stat().st_size and not _logged(path)
 
 
-def no_store(path: Path | None, what: str = "file") -> RagnbError:
+def no_store(path: Path | None, *, database: bool = True) -> RagnbError:
     """Return the refusal of what ragnb has not made."""
-    return RagnbError(f"{path}: this {what} is no store of ragnb; name another file")
+    if database:
+        return RagnbError(f"{path}: this database is no store of ragnb; name another file")
+    return RagnbError(f"{path}: this file is no store of ragnb; name another file")
 
 
 def verified(path: Path) -> tuple[dict[str, int], list[str]]:
@@ -123,7 +125,7 @@ def _read(path: Path, *, slim: bool = False) -> tuple[dict[str, list[Row]], dict
         try:
             if not wrong:
                 if not file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                    raise no_store(path, "database")
+                    raise no_store(path)
                 return _rows(file, slim), dict.fromkeys(COLUMNS, 0), []
         except sqlite3.Error as error:
             wrong.append(str(error))
@@ -140,7 +142,7 @@ def _opened(path: Path) -> Iterator[tuple[sqlite3.Connection, Iterator[str]]]:
     wrong = []
     if not start.startswith(_MAGIC):
         if not (_OURS.search(start) if start else _logged(path)):
-            raise no_store(path)
+            raise no_store(path, database=False)
         wrong.append("its first page is overwritten" if start else "it is empty, and its write-ahead log is not")
     if _logged(path):
         image, torn = _image(path)
@@ -166,7 +168,7 @@ def _findings(path: Path, file: sqlite3.Connection) -> Iterator[str]:
             return
         if application != APPLICATION:
             if not names.issuperset(COLUMNS):
-                raise no_store(path, "database")
+                raise no_store(path)
             yield "its application id is overwritten"
         elif version != VERSION:
             raise RagnbError(
