@@ -7,6 +7,7 @@ import json
 import logging
 import random
 import string
+import time
 
 import pytest
 from judge_server import examiner
@@ -38,6 +39,10 @@ ORDINARY = [
     }}}},
     {"sort_key": "a", "monkey": "b", "keywords": ["key"], "keep_alive": "5m", "tokenizer": "mistral"},
     {"chat_template_kwargs": {"enable_thinking": False}, "guided_regex": "[0-9]{1,2}(\\.5)?", "bos_token": None},
+    {"tokens": [1, 2], "keyword": "a", "max_tokens": 7, "frequency_penalty": 0.1, "parallel_tool_calls": False},
+    {"stop": ["Token: ", "password:", "max_tokens=900", "key: value", "Basic understanding of tokens"]},
+    {"top_logprobs": 5, "min_p": 0.1, "repetition_penalty": 1, "truncate_prompt_tokens": 9, "session": "a"},
+    {"presence_penalty": 1, "service_tier": "auto", "verbosity": "low", "key_tokens": 1},
     {"stop": "差旅报销制度第三十二条补充说明", "provider": {"order": ["deepinfra/fp8"], "allow_fallbacks": False}},
 ]  # fmt: skip
 NAMES = [
@@ -47,6 +52,9 @@ NAMES = [
     "authorization", "Proxy-Authorization", "cookie", "Set-Cookie", "extra_headers", "default_headers", "headers",
     "Ocp-Apim-Subscription-Key", "private_key", "credentials", "bearer", "auth",
     "OPENAI_KEY", "x-functions-key", "masterKey", "jwt",
+    "key", "Key", "KEY", "pass", "passwd", "tokens", "密码", "口令", "令牌", "api密钥", "signature", "sig",
+    "session_id", "appkey", "app_key", "basic_auth", "connection_string", "dsn", "userpass",
+    "AccessKeyId", "ｔｏｋｅｎ",
 ]  # fmt: skip
 VALUES = [
     "sk-" + "abcdefgh12", "sk-proj-" + "A1b2" * 9, KEY, "Bearer abc.def-123", "bearer  x" + "1" * 9,
@@ -54,6 +62,10 @@ VALUES = [
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc",
     "0123456789abcdef" * 2, "q7Rk2ZpX9vB4mT6wY1cN8dL3", "https://me:pass@host/v1",
     "-----BEGIN RSA PRIVATE KEY-----",
+    "api_key=mine4711canary", '{"api_key": "mine4711canary"}', "https://h/?api_key=mine4711canary",
+    "Server=h;Password=mine4711canary", "x-api-key: mine4711canary", "Token mine4711canary", "x: token=mine4711",
+    "Basic bWluZTQ3MTFjYW5hcnk", "fw_3ZabcdEFGH1234567890", "csk-abcdefgh1234567890abcdefgh",
+    "tgp_v1_AbCdEfGh1234567890", "SG.abcdefgh1234567890", "ｓｋ-abcdefgh12345678",
 ]  # fmt: skip
 
 
@@ -106,6 +118,15 @@ def test_random_keys_of_32_characters_are_found(letters, least):
     assert found / 500 >= least
 
 
+@pytest.mark.parametrize(
+    "text", ["basic " + "g" * 200_000, "token " + "g" * 200_000, "1" * 200_000, "x='" * 60_000]
+)
+def test_a_long_text_is_looked_through_at_once(text):
+    started = time.process_time()
+    assert without_secrets({"x": text}) == {"x": text}
+    assert time.process_time() - started < 5
+
+
 # A gateway's headers
 
 
@@ -136,6 +157,33 @@ def chat(client, folder, **parameters):
     with Store(None) as store:
         run = run_cells([Cell("a", "b", {}, model=str(client.profile.headers_env))], work, store, clients=[client])
         return store.history(run.id).to_json()
+
+
+@pytest.mark.parametrize("given", [
+    *[{"base_url": f"https://host{rest}"} for rest in (
+        "/sk-abcdefgh12345678/v1", "/v1;key=mine4711", "/key=mine4711", "/token=mine", "/api_key/mine4711/v1",
+        "/accounts/q7Rk2ZpX9vB4mT6wY1cN8dL3", "/%73k-abcdefgh12345678", "?key=mine4711",
+    )],
+    {"model": "sk-abcdefgh12345678"}, {"api_key_env": "AKIAABCD1234ABCD1234"}, {"sk-abcdefgh12345678": 1},
+])  # fmt: skip
+def test_a_profile_refuses_a_key_wherever_it_stands(given):
+    with pytest.raises(ValueError, match="key") as caught:
+        Profile(**({"base_url": "http://h/v1", "model": "m"} | given))
+    assert not any(part in str(caught.value) for part in ("mine4711", "abcdefgh1234", "q7Rk2", "ABCD1234"))
+
+
+@pytest.mark.parametrize("rest", [
+    "", "/v1", "/openai/deployments/gpt-4o-2024-08-06", "/v1/projects/p-12345/locations/us-central1/openapi",
+    "/compatible-mode/v1", "/api/paas/v4", "/auth/openai-v1", "/token/v1", "/v1beta/openai/",
+])  # fmt: skip
+def test_an_ordinary_address_is_taken(rest):
+    assert Profile(base_url=f"https://host{rest}", model="org/model-7b").base_url.endswith(rest)
+
+
+@pytest.mark.parametrize("option", ["--temperature", "--peek", "--repeats"])
+def test_a_key_in_the_place_of_another_value_is_not_repeated(folder, llm_server, capsys, option):
+    assert main(["judge", str(scenario(folder, llm_server)), option, "sk-abcdefgh12345678"]) == 2
+    assert "sk-abc" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("headers", "words"), [

@@ -10,11 +10,12 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from judge_server import examiner
-from llm_server import Answer
+from llm_server import Answer, LlmServer
 
 from ragnb.cli import main
 from ragnb.errors import RagnbError, RagnbWarning
@@ -64,8 +65,8 @@ def test_a_claim_without_a_sign_of_life_holds_for_one_lease_whatever_its_date(tm
         assert 0.1 < time.monotonic() - started < 5
     texts = [str(one.message) for one in said]
     assert re.match(r"waiting for 3 cells that another process holds: process .+ on \S+ \(until ", texts[0])
-    if owner == ELSEWHERE:
-        assert "process 4711 on build-7" in texts[0]
+    who = {ELSEWHERE: "process 4711 on build-7", "some other name": "process ? on ?"}.get(owner, "process ")
+    assert all(who in text for text in texts[:2])
     assert re.search(r"gave no sign of life; its 3 cells are taken over", texts[1])
 
 
@@ -145,6 +146,9 @@ def test_claims_are_shown_by_process_and_host(tmp_path, capsys):
     assert re.search(rf"{os.getpid()} +\S+ +2 +20\d\d-\S+ +20\d\d-", said)
     assert rows.loc[4711, "cells"] == 3
     with Store(path) as store:
+        store._database._file.execute("UPDATE claims SET owner = 'some other name'")
+        assert main(["runs", str(path), "--claims"]) == 0
+        assert re.search(r"\? +\? +5 +— +2096", capsys.readouterr().out)
         store._database._file.execute("DELETE FROM claims")
     assert main(["runs", str(path), "--claims", "--lang", "zh"]) == 0
     assert "没有被占用" in capsys.readouterr().out
@@ -396,3 +400,86 @@ def test_a_store_whose_mark_is_overwritten_is_damaged_and_a_chain_of_pages_that_
     (tmp_path / "b.sqlite").write_bytes(looped)
     assert main(["runs", str(tmp_path / "b.sqlite"), "--export", str(tmp_path / "b.jsonl")]) == 2
     assert lines_of(tmp_path / "b.jsonl")[-1]["lost"]["attempts"] > 0
+
+
+@pytest.mark.parametrize("seed", [10, 12, 13])
+def test_any_bytes_in_a_store_are_reported_in_words(whole, tmp_path, capsys, seed):
+    draw, path = random.Random(seed), tmp_path / "a.sqlite"
+    for _ in range(4):
+        bad = bytearray(whole[0])
+        for _ in range(draw.choice([30, 400, 3000])):
+            bad[draw.choice([draw.randrange(100, 4096), draw.randrange(100, len(bad))])] = draw.randrange(256)
+        path.write_bytes(bad)
+        for more in (["--verify"], ["--export", str(tmp_path / "a.jsonl")], ["--claims"], []):
+            assert main(["runs", str(path), *more]) in (0, 2), more
+        assert "Traceback" not in capsys.readouterr().err
+    assert path.read_bytes() == bad
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory):
+    """A store of two judgements, and the words that judge with it again."""
+    folder = tmp_path_factory.mktemp("judged")
+    rows = [{"sample_id": n, "question": "How long?", "answer": f"{n} days."} for n in (1, 2)]
+    (folder / "cases.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    with LlmServer() as server:
+        server.script = examiner
+        judge = f"llm_profiles:\n  judge: {{base_url: '{server.base_url}', model: small}}\n"
+        (folder / "mine.yaml").write_text(f"cases: cases.jsonl\n{judge}", encoding="utf-8")
+        words = ["judge", str(folder / "mine.yaml"), "--no-probes", "--out", str(folder / "o.csv"), "--store"]
+        assert main([*words, str(folder / "a.sqlite")]) == 0
+        yield (folder / "a.sqlite").read_bytes(), words
+
+
+@pytest.mark.parametrize("change", [
+    *[f"update attempts set value = '{value}'" for value in ("{}", "[1]", '{"accuracy": "x"}', "NaN")],
+    f"update attempts set value = '{'[' * 99999}'", "update attempts set value = null",
+    "update attempts set seconds = 1e308 * 10", "update attempts set replies = '[1, 2]'",
+    "update attempts set tokens_in = 'x'",
+    "update runs set about = '3'", "insert into claims values ('k', 'nobody', 'zz')",
+    "update cells set attempt = 'x'", "update plan set position = 'x' where position = 1",
+])  # fmt: skip
+def test_rows_that_ragnb_never_writes_are_reported_and_refused(judged, tmp_path, capsys, change):
+    path, saved = tmp_path / "a.sqlite", tmp_path / "a.jsonl"
+    path.write_bytes(judged[0])
+    with closing(sqlite3.connect(path)) as file:
+        file.execute(change)
+        file.commit()
+    capsys.readouterr()
+    assert main(["runs", str(path), "--verify"]) == 2
+    assert "are not what was written" in capsys.readouterr().out
+    for words in (["runs", str(path)], ["runs", str(path), "--claims"], [*judged[1], str(path)]):
+        assert main(words) == 2
+        assert "--verify" in capsys.readouterr().err
+    assert main(["runs", str(path), "--export", str(saved)]) == (0 if "claims" in change else 2)
+
+
+@pytest.mark.parametrize(("part", "lost"), [
+    (0.5, r"Lost: 1 runs, 0 cells, 2 places .*, 5 pages of the file"), (100, r"Lost: .*, 9 pages of the file"),
+])  # fmt: skip
+def test_an_export_of_a_cut_file_says_what_is_lost(judged, tmp_path, capsys, part, lost):
+    path = tmp_path / "a.sqlite"
+    path.write_bytes(judged[0][: part if part > 1 else int(len(judged[0]) * part)])
+    assert main(["runs", str(path), "--export", str(tmp_path / "a.jsonl")]) == 2
+    assert re.search(lost, capsys.readouterr().out)
+    assert main(["runs", str(path), "--verify"]) == 2
+    assert re.search(r"the file is cut: its last \d pages are missing", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("database", [False, True])
+def test_what_reads_never_makes_a_store(tmp_path, capsys, database):
+    path = tmp_path / "a.sqlite"
+    path.touch()
+    if database:
+        with closing(sqlite3.connect(path)) as file:
+            file.execute("PRAGMA user_version = 0")
+            file.execute("CREATE TABLE x (y)")
+            file.execute("DROP TABLE x")
+    before = path.read_bytes()
+    for more in ([], ["--claims"], ["--verify"], ["--export", str(tmp_path / "a.jsonl")]):
+        assert main(["runs", str(path), *more]) == 2, more
+        assert "is no store of ragnb; name another file" in capsys.readouterr().err
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["a.sqlite"]
+    Store(path).close()
+    assert main(["runs", str(path)]) == 0

@@ -27,6 +27,7 @@ from ragnb.cli.terminal import (
     spoken,
 )
 from ragnb.errors import MissingExtraError, RagnbError
+from ragnb.schema import masked
 
 
 @click.group(
@@ -62,7 +63,8 @@ def main(args: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "ragnb"
-        click.echo(f"ragnb: {plain(spoken(error.format_message()))} {spoken('See')}: {path} --help", err=True)
+        said = masked(plain(spoken(error.format_message())))
+        click.echo(f"ragnb: {said} {spoken('See')}: {path} --help", err=True)
     except (RagnbError, MissingExtraError, OSError) as error:
         complain(error)
     except (KeyboardInterrupt, click.Abort) as stop:

@@ -61,7 +61,7 @@ def missing_mark(text: str) -> float | str:
 
 _TYPES = {
     "file": FILE, "language": click.Choice(LANGUAGES), "count": click.IntRange(min=1), "whole": int,
-    "number": float, "temperature": temperature, "mark": missing_mark,
+    "number": float, "temperature": temperature, "mark": missing_mark, "name": masked,
 }  # fmt: skip
 _OPTIONS = tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
 

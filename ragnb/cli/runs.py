@@ -61,7 +61,7 @@ def runs_command(
         return _exported(store, export, say)
     if len(runs) > 2:
         raise RagnbError(f"{len(runs)} runs are named; name none, one, or two to compare")
-    with Store(store) as opened:
+    with Store(store, new=False) as opened:
         if claims:
             click.echo("\n".join(_claimed(opened.claims(), say)))
             return PASSED
@@ -112,7 +112,7 @@ def _exported(store: Path, file: Path, say: Any) -> int:
     broken = rows[-1]["damaged"]
     if not any(lost.values()) and not broken:
         return PASSED
-    click.echo(say("runs.lost", damaged=broken, **{k: n for k, n in lost.items() if k != "claims"}))
+    click.echo(say("runs.lost", damaged=broken, **({"pages": 0} | lost)))
     return BAD_INPUT
 
 
@@ -121,7 +121,11 @@ def _claimed(claims: pd.DataFrame, say: Any) -> Iterator[str]:
         yield say("runs.unclaimed")
         return
     names = ["process", "host", "cells", "since", "until"]
-    rows = [[str(row[name] or "—").removesuffix("+00:00") for name in names] for row in claims.to_dict("records")]
+    unknown = {"process": "?"}
+    rows = [
+        [str(row[name] or unknown.get(name, "—")).removesuffix("+00:00") for name in names]
+        for row in claims.to_dict("records")
+    ]
     yield from text_table([[say(f"runs.{name}") for name in names], *rows])
 
 

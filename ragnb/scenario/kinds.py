@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from ragnb.scenario import checks
-from ragnb.schema import Gate, Metric, Profile, holds_secret
+from ragnb.schema import Gate, Metric, Profile
 
 Text = Annotated[str, Field(strict=True), AfterValidator(checks.visible)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
@@ -71,12 +71,4 @@ class Damaged(BaseModel):
     allow: Number = Field(default=0.0, ge=0, le=1)
 
 
-def _no_literal_key(profile: Profile) -> Profile:
-    if holds_secret(f"{profile.base_url} {profile.model}"):
-        raise ValueError(
-            "holds what looks like a key; put the key in an environment variable and its name in api_key_env"
-        )
-    return profile
-
-
-ProfileRow = Annotated[Profile, AfterValidator(_no_literal_key)]
+ProfileRow = Profile

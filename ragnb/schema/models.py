@@ -9,11 +9,12 @@ from typing import Any, Literal
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
-from ragnb.schema.secrets import holds_secret, is_secret_name, masked
+from ragnb.schema.secrets import holds_secret, is_secret_name, masked, url_holds_secret
 
 _CONFIG = ConfigDict(extra="forbid", hide_input_in_errors=True)
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 _OURS = ("host", "connection", "content-length", "content-type", "transfer-encoding", "accept-encoding")
+_LITERAL = "holds what looks like a key; put the key in an environment variable and its name in api_key_env"
 Operator = Literal[">=", "<="]
 
 
@@ -113,7 +114,9 @@ class Profile(BaseModel):
     def _no_key(cls, data: Any) -> Any:
         if isinstance(data, Mapping):
             literal = [
-                k for k in data if k not in cls.model_fields and (str(k) == "key" or is_secret_name(str(k)))
+                k
+                for k in data
+                if k not in cls.model_fields and (is_secret_name(str(k)) or holds_secret(str(k)))
             ]
             if literal:
                 raise ValueError(
@@ -127,12 +130,21 @@ class Profile(BaseModel):
     def _url_holds_no_key(cls, url: str) -> str:
         if not re.fullmatch(r"https?://[^/@\s?#]+(/[^?#\s]*)?", url):
             raise ValueError("base_url must be http(s)://host/… without a user, a key or a query in it")
+        if url_holds_secret(url):
+            raise ValueError(_LITERAL)
         return url
+
+    @field_validator("model")
+    @classmethod
+    def _model_is_no_key(cls, model: str) -> str:
+        if holds_secret(model):
+            raise ValueError(_LITERAL)
+        return model
 
     @field_validator("api_key_env")
     @classmethod
     def _is_a_name(cls, name: str | None) -> str | None:
-        if name is not None and not _VARIABLE.fullmatch(name):
+        if name is not None and (not _VARIABLE.fullmatch(name) or holds_secret(name)):
             raise ValueError("api_key_env must be an environment variable's name (A-Z, 0-9, _), not a key")
         return name
 
@@ -151,7 +163,7 @@ class Profile(BaseModel):
             if header.lower() in seen or header.lower() in _OURS:
                 why = "appears twice" if header.lower() in seen else "is sent by ragnb itself"
                 raise ValueError(f"headers_env.{header} {why}; leave it out")
-            if not _VARIABLE.fullmatch(variable):
+            if not _VARIABLE.fullmatch(variable) or holds_secret(variable):
                 raise ValueError(
                     f"headers_env.{header} must be an environment variable's name (A-Z, 0-9, _), not the value"
                 )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from ragnb.errors import RagnbError
 
@@ -24,7 +26,7 @@ def holds_secret(text: str) -> bool:
     >>> holds_secret("sk-" + "a1" * 8), holds_secret("task-force-report-2024.pdf")
     (True, False)
     """
-    return _SECRET.search(text) is not None
+    return _SECRET.search(_folded(text)) is not None
 
 
 def masked(text: str) -> str:
@@ -35,7 +37,27 @@ def masked(text: str) -> str:
     >>> masked("https://host/?k=sk-" + "a1" * 8)
     'https://host/?k=***'
     """
-    return _SECRET.sub("***", text)
+    return _SECRET.sub("***", text if _SECRET.search(text) else _folded(text) if holds_secret(text) else text)
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text)  # full-width letters are letters
+
+
+def url_holds_secret(url: str) -> bool:
+    """Whether the address of an endpoint holds a key: by its form, in a random part, or behind a name of a key.
+
+    Examples
+    --------
+    >>> url_holds_secret("https://host/v1;key=mine"), url_holds_secret("https://host/openai/v1")
+    (True, False)
+    """
+    text = _folded(unquote(url))
+    parts = re.split(r"([/;&])", text)
+    named = [name for name, sign, _ in (part.partition("=") for part in parts) if sign]
+    # A folder may be called auth; what follows a key's name there is one if it has digits.
+    named += [n for n, v in zip(parts, parts[2:], strict=False) if n != "auth" and re.match(r"(?=.*\d).{6}", v)]
+    return holds_secret(text) or any(map(is_random, parts[6:])) or any(map(is_secret_name, named))
 
 
 def is_secret_name(name: str) -> bool:
@@ -46,9 +68,10 @@ def is_secret_name(name: str) -> bool:
     >>> is_secret_name("x-goog-apiKey"), is_secret_name("pad_token")
     (True, False)
     """
+    name = _folded(name)
     flat = re.sub(r"[^a-z]", "", name.lower())
     named = _LOOKS["name"].search(flat) or (_LOOKS["key"].search(name) and not _LOOKS["of_a_row"].search(flat))
-    return bool(named) and _LOOKS["of_a_model"].search(flat) is None
+    return bool(named and not _LOOKS["of_a_model"].search(flat)) or bool(_LOOKS["chinese"].search(name))
 
 
 def refuse_secrets(sent: Mapping[str, Any], where: str) -> None:
@@ -103,9 +126,9 @@ def _cleaned(value: Any, path: tuple[str, ...], paths: list[tuple[str, ...]]) ->
         made = {}
         for name, item in value.items():
             here, clean = (*path, str(name)), _without_keys(str(name))
-            # A JSON schema may describe a field of any name; below the top, {"key": …} is an ordinary one.
+            # A JSON schema may describe a field of any name.
             described = path[-1:] and path[-1] in _SCHEMA and isinstance(item, Mapping | bool)
-            named = not described and (here == ("key",) or is_secret_name(str(name))) and _may_be_key(name, item)
+            named = not described and is_secret_name(str(name)) and _may_be_key(here, item)
             if named or clean != str(name):
                 paths.append(here)
             made[clean] = "***" if named else _cleaned(item, here, paths)
@@ -121,16 +144,21 @@ def _cleaned(value: Any, path: tuple[str, ...], paths: list[tuple[str, ...]]) ->
     return clean
 
 
-def _may_be_key(name: Any, value: Any) -> bool:
-    """Nothing, true and false are no key; nor is a number that is called a token."""
-    number = isinstance(value, int | float) and str(name).lower().endswith("token")
-    return not (value is None or value == "" or isinstance(value, bool) or number)
+def _may_be_key(path: tuple[str, ...], value: Any) -> bool:
+    """Nothing, true and false are no key; nor are numbers called tokens, nor words of a ``key`` below the top."""
+    name, numbers = path[-1].lower(), value if isinstance(value, list | tuple) else [value]
+    number = name.endswith(("token", "tokens")) and all(isinstance(one, int | float) for one in numbers)
+    word = name == "key" and path[1:] and re.fullmatch(r"[a-z_ ]{,12}", str(value))
+    return not (value is None or value == "" or isinstance(value, bool) or number or word)
 
 
 def _without_keys(text: str, *, random: bool = True) -> str:
+    made = _LOOKS["assigned"].sub(lambda run: f"{run[1]}=***" if is_secret_name(run[1]) else run[0], text)
     if not random:
-        return _LOOKS["marked"].sub("***", text)
-    return _LOOKS["unbroken"].sub(lambda run: "***" if is_random(run[0]) else run[0], masked(text))
+        return _LOOKS["marked"].sub("***", made)
+    made = _LOOKS["unbroken"].sub(lambda run: "***" if is_random(run[0]) else run[0], masked(made))
+    folded = _folded(text)
+    return _without_keys(folded) if made == text != folded and _without_keys(folded) != folded else made
 
 
 def is_random(text: str) -> bool:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ragnb.errors import RagnbError, RagnbWarning
-from ragnb.work.integrity import APPLICATION, PARTS, VERSION, damaged, refuse_damaged
+from ragnb.work.integrity import APPLICATION, PARTS, VERSION, damaged, is_empty, no_store, refuse_damaged
 from ragnb.work.owners import Holder
 
 
@@ -24,13 +24,15 @@ class Database:
         For a file that is no store, a damaged store, or one of another version. None is touched.
     """
 
-    def __init__(self, path: Path | None, patience: float = 60.0) -> None:
+    def __init__(self, path: Path | None, patience: float = 60.0, *, new: bool = True) -> None:
         self.path = path
         self.patience = patience
         self._lock = threading.RLock()
         if path is not None:
             if path.is_dir():
                 raise RagnbError(f"{path} is a folder; name a file for the store, such as {path / 'runs.sqlite'}")
+            if not new and (not path.exists() or is_empty(path)):
+                raise no_store(path, database=False)
             if path.exists():
                 refuse_damaged(path)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -39,12 +41,16 @@ class Database:
                 path or ":memory:", timeout=2, isolation_level=None, check_same_thread=False
             )
             try:
-                self._prepare()
+                self._prepare(new)
             except BaseException:
                 self._file.close()
                 raise
 
-    def _prepare(self) -> None:
+    def _prepare(self, new: bool) -> None:
+        if not new:  # to be read, which leaves the file as it is
+            if not self._file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                raise no_store(self.path)
+            return
         if self.path is not None and self._pragma("journal_mode = WAL") != "wal":
             raise RagnbError(f"{self.path}: this file system cannot hold a store; put it on a local disk")
         if self._file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 import sqlite3
 import struct
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ragnb.errors import RagnbError
-from ragnb.schema import without_secrets
+from ragnb.schema import METRICS, without_secrets
 from ragnb.work.cells import canonical, digest
 
 VERSION = 1
@@ -46,7 +47,7 @@ def damaged(path: Path | None, why: str) -> RagnbError:
 
 def refuse_damaged(path: Path) -> None:
     """Refuse a file that is no store or not a whole one, before it is opened to be written."""
-    if not path.stat().st_size and not _logged(path):
+    if is_empty(path):
         return
     for pause in (0.0, 0.3):  # a run that begins or ends at this moment leaves a whole store the next
         time.sleep(pause)
@@ -58,6 +59,18 @@ def refuse_damaged(path: Path) -> None:
         if wrong is None:
             return
     raise damaged(path, str(wrong))
+
+
+def is_empty(path: Path) -> bool:
+    """Whether a file holds nothing, nor does its log: a store can be made of it."""
+    return not path.stat().st_size and not _logged(path)
+
+
+def no_store(path: Path | None, *, database: bool = True) -> RagnbError:
+    """Return the refusal of what ragnb has not made."""
+    if database:
+        return RagnbError(f"{path}: this database is no store of ragnb; name another file")
+    return RagnbError(f"{path}: this file is no store of ragnb; name another file")
 
 
 def verified(path: Path) -> tuple[dict[str, int], list[str]]:
@@ -111,6 +124,8 @@ def _read(path: Path, *, slim: bool = False) -> tuple[dict[str, list[Row]], dict
         wrong = list(found)
         try:
             if not wrong:
+                if not file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                    raise no_store(path)
                 return _rows(file, slim), dict.fromkeys(COLUMNS, 0), []
         except sqlite3.Error as error:
             wrong.append(str(error))
@@ -127,7 +142,7 @@ def _opened(path: Path) -> Iterator[tuple[sqlite3.Connection, Iterator[str]]]:
     wrong = []
     if not start.startswith(_MAGIC):
         if not (_OURS.search(start) if start else _logged(path)):
-            raise RagnbError(f"{path}: this file is no store of ragnb; name another file")
+            raise no_store(path, database=False)
         wrong.append("its first page is overwritten" if start else "it is empty, and its write-ahead log is not")
     if _logged(path):
         image, torn = _image(path)
@@ -136,6 +151,8 @@ def _opened(path: Path) -> Iterator[tuple[sqlite3.Connection, Iterator[str]]]:
         wrong += torn
     else:  # opened so, SQLite makes no file and takes no lock
         file = sqlite3.connect(f"{path.resolve().as_uri()}?immutable=1", uri=True)
+        if gone := _cut(start, path.stat().st_size):
+            wrong.append(f"the file is cut: its last {gone} pages are missing")
     with closing(file):
         yield file, chain(wrong, _findings(path, file))
 
@@ -151,7 +168,7 @@ def _findings(path: Path, file: sqlite3.Connection) -> Iterator[str]:
             return
         if application != APPLICATION:
             if not names.issuperset(COLUMNS):
-                raise RagnbError(f"{path}: this database is no store of ragnb; name another file")
+                raise no_store(path)
             yield "its application id is overwritten"
         elif version != VERSION:
             raise RagnbError(
@@ -173,19 +190,21 @@ def _findings(path: Path, file: sqlite3.Connection) -> Iterator[str]:
         yield from (f"{n} rows of {table} are missing" for table, n in _lost(rows).items() if n)
     except sqlite3.Error as error:
         yield str(error)
+    except UnicodeDecodeError:  # of the names of tables and columns
+        yield "its tables are named by what is no text"
 
 
 def _rows(file: sqlite3.Connection, slim: bool) -> dict[str, list[Row]]:
     """All rows of a whole store; `slim`: without their long texts, of which a large store has too many to hold."""
     file.text_factory = bytes  # a text may not be UTF-8 any more
     long = ("about", "value", "replies") if slim else ()
-    return {
-        table: [
-            {name: value for name, value in _row(table, values).items() if name not in long}
-            for values in file.execute(f"SELECT * FROM {table}")
-        ]
-        for table in COLUMNS
-    }
+    asked: dict[Any, Sequence[str]] = {}
+    made: dict[str, list[Row]] = {table: [] for table in COLUMNS}
+    for table, rows in made.items():
+        for values in file.execute(f"SELECT * FROM {table}"):
+            row = _fitting(table, _row(table, values), asked)
+            rows.append({name: value for name, value in row.items() if name not in long})
+    return made
 
 
 def _row(table: str, values: Sequence[Any]) -> Row:
@@ -201,9 +220,49 @@ def _row(table: str, values: Sequence[Any]) -> Row:
         row["damaged"] |= row["status"] not in ("ok", "not_applicable", "failed")
     for name in PARTS["json"].get(table, ()):
         try:
-            row[name] = json.loads(row[name]) if isinstance(row[name], str) else row[name]
-        except ValueError:
+            row[name] = json.loads(row[name], parse_constant=_refused) if isinstance(row[name], str) else row[name]
+        except (ValueError, RecursionError):
             row["damaged"] = True
+    row["damaged"] |= not all(_KINDS[kind](row[name]) for name, kind in PARTS["kinds"][table].items())
+    return row
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(constant)  # NaN and infinity are never written
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "text": lambda value: isinstance(value, str),
+    "texts": lambda value: isinstance(value, list) and all(isinstance(text, str) for text in value),
+    "mapping": lambda value: isinstance(value, dict),
+    "count": lambda value: isinstance(value, int) and value >= 0,
+    "count or none": lambda value: value is None or (isinstance(value, int) and value >= 0),
+    "text or none": lambda value: value is None or isinstance(value, str),
+    "number": _is_number,
+    "number or none": lambda value: value is None or _is_number(value),  # as endpoints count tokens
+}
+
+
+def _fitting(table: str, row: Row, asked: dict[Any, Sequence[str]]) -> Row:
+    """Mark an attempt whose value is none of its cell's work; `asked` keeps what each cell asks for."""
+    if table == "cells" and isinstance(about := row["about"], dict):
+        what, parameters = str(row["what"]), about.get("parameters")
+        names = parameters.get("rubric") if isinstance(parameters, dict) else None
+        if what.startswith("rubric/") and isinstance(names, list):
+            asked[row["key"]] = [str(name) for name in names]
+        elif what in METRICS:
+            asked[row["key"]] = ()
+    if table == "attempts":
+        value, scores = row["value"], asked.get(row["key"])
+        fits = (row["status"] == "ok") == (value is not None)
+        if fits and value is not None and scores is not None:
+            parts = [value.get(name) for name in scores] if isinstance(value, dict) and value else [None]
+            fits = all(map(_is_number, parts)) or (not scores and _is_number(value))
+        row["damaged"] |= not fits
     return row
 
 
@@ -214,16 +273,18 @@ def _lost(rows: dict[str, list[Row]], last: int = 0) -> dict[str, int]:
     last = max([last, *ids, *(row["attempt"] for row in rows["cells"] if isinstance(row["attempt"], int))])
     planned: dict[str, dict[int, str]] = {row["run"]: {} for row in rows["runs"]}
     for row in rows["plan"]:
-        planned.setdefault(row["run"], {})[row["position"]] = row["key"]
+        if isinstance(row["position"], int):
+            planned.setdefault(row["run"], {})[row["position"]] = row["key"]
     holes = 0
     for run, places in planned.items():
         gone = max(places, default=-1) + 1 - len(places)
         whole = gone or digest(canonical([places[place] for place in sorted(places)]))[:8] == run
         holes += gone or (0 if whole else 1)  # one at least, behind those that are there
+    stray = len({row["key"] for row in rows["cells"]} - {row["key"] for row in rows["plan"]})  # no cell is without
     return {
-        "runs": len(planned) - len(rows["runs"]),
+        "runs": len(planned) - len(rows["runs"]) or int(stray > 0 and not planned),
         "cells": len(keys - {row["key"] for row in rows["cells"]}),
-        "plan": holes,
+        "plan": max(holes, stray),
         "attempts": last - len(ids),
         "claims": 0,
     }
@@ -271,6 +332,14 @@ def _image(path: Path) -> tuple[bytes, list[str]]:
     return main[:18] + b"\1\1" + main[20:] if len(main) >= 100 else main, wrong
 
 
+def _cut(start: bytes, length: int) -> int:
+    """How many pages the header of a file tells of that are not there."""
+    if not start.startswith(_MAGIC) or len(start) < 100 or start[24:28] != start[92:96]:
+        return 0
+    size = int.from_bytes(start[16:18], "big")
+    return max(0, int.from_bytes(start[28:32], "big") - length // (65536 if size == 1 else max(size, 512)))
+
+
 def _parts(path: Path) -> tuple[bytes, bytes]:
     """The bytes of a store and of its write-ahead log, of one moment."""
     files = [path, Path(f"{path}-wal")]
@@ -309,14 +378,17 @@ def _salvaged(image: bytes) -> tuple[dict[str, list[Row]], dict[str, int]]:
         # A page that was freed may hold an older copy.
         if key not in kept[table] or _newer(row) > _newer(kept[table][key]):
             kept[table][key] = row
-    rows = {table: list(found.values()) for table, found in kept.items()}
+    asked: dict[Any, Sequence[str]] = {}
+    rows = {t: [_fitting(t, row, asked) for row in found.values()] for t, found in kept.items()}
     rows["plan"].sort(key=lambda row: (row["run"], row["position"]))
     rows["attempts"].sort(key=lambda row: row["id"])
-    return rows, _lost(rows, last)
+    gone = _cut(image, len(image))
+    return rows, _lost(rows, last) | ({"pages": gone} if gone else {})
 
 
 def _newer(row: Row) -> tuple[bool, int]:
-    return not row["damaged"], row.get("attempt") or 0
+    number = row.get("attempt")
+    return not row["damaged"], number if isinstance(number, int) else 0
 
 
 def _found(image: bytes) -> Iterator[tuple[str, list[Any]]]:

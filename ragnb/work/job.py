@@ -193,7 +193,8 @@ class Job:
     def _waiting(self, n: int) -> str:
         """Say whom we wait for."""
         claims = self.store.claims()
-        names = listing(f"process {row.process} on {row.host} (until {row.until})" for row in claims.itertuples())
+        rows = claims.to_dict("records")
+        names = listing(f"process {row['process'] or '?'} on {row['host']} (until {row['until']})" for row in rows)
         return (
             f"waiting for {n} cells that another process holds: {names}. A holder that gives no sign of life for "
             f"{self.store.lease:g} s loses them to this run"

@@ -66,8 +66,8 @@ class Holder:
 
     @property
     def host(self) -> str:
-        """The name of its machine or container."""
-        return self.place.partition(" ")[0]
+        """The name of its machine or container; ``?`` where the name of the holder cannot be read."""
+        return self.place.partition(" ")[0] if self.process is not None else "?"
 
     @property
     def is_gone(self) -> bool:
@@ -76,7 +76,7 @@ class Holder:
         return self.place == _place() and self.process is not None and _born(self.process) != self.born
 
     def __str__(self) -> str:
-        return f"process {self.process or '?'} on {self.host or '?'}"
+        return f"process {self.process or '?'} on {self.host}"
 
 
 def _born(pid: int) -> float | None:

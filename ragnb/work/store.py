@@ -16,7 +16,7 @@ from ragnb.errors import RagnbError
 from ragnb.schema import without_secrets
 from ragnb.work.cells import Cell, Outcome, canonical, digest
 from ragnb.work.database import Database
-from ragnb.work.integrity import PARTS
+from ragnb.work.integrity import PARTS, is_empty
 from ragnb.work.owners import Holder, new_owner
 from ragnb.work.tables import OF_RUN, compared, refuse_systems, run_frame
 
@@ -39,6 +39,8 @@ class Store:
         The file, made where there is none; None keeps all in memory, for this process alone.
     lease : float
         Seconds.
+    new : bool
+        Whether a store is made of a file that is empty or not there; False to read only.
 
     Raises
     ------
@@ -58,14 +60,14 @@ class Store:
     1        s2  faithfulness       ok   0.5
     """
 
-    def __init__(self, path: str | Path | None, *, lease: float = 60.0) -> None:
+    def __init__(self, path: str | Path | None, *, lease: float = 60.0, new: bool = True) -> None:
         self.path = Path(path) if path is not None else None
         self.lease = lease
         self._owner = new_owner()
         # Of holders: the last sign of life, and until when it counts
         self._signs: dict[str, tuple[tuple[float, int], float]] = {}
         self.taken_over: list[str] = []  # of whom, for the run to tell
-        self._database = Database(self.path, lease)
+        self._database = Database(self.path, lease, new=new)
 
     def __enter__(self) -> Store:
         return self
@@ -291,8 +293,8 @@ def opened(store: StoreLike, *, new: bool = True) -> Iterator[Store]:
     if isinstance(store, Store):
         yield store
         return
-    there = store is not None and (new or Path(store).exists())
-    with Store(store if there else None) as kept:
+    there = store is not None and (new or (Path(store).exists() and not is_empty(Path(store))))
+    with Store(store if there else None, new=new or not there) as kept:
         yield kept
 
 
