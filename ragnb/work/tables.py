@@ -80,7 +80,8 @@ def refuse_systems(frame: pd.DataFrame, run: str, systems: Sequence[str]) -> Non
             f"mean says nothing of any of them. {_APART}"
         )
     if len(systems) > 1:
-        raise RagnbError(f"run={run!r} holds several systems: {listing(systems)}; compare one system with one. {_APART}")
+        names = listing(systems)
+        raise RagnbError(f"run={run!r} holds several systems: {names}; compare one system with one. {_APART}")
 
 
 def _scores(frame: pd.DataFrame) -> pd.DataFrame:
