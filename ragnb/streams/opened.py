@@ -213,12 +213,18 @@ def _canonical(
         cell = pl.col(name)
         return cell.is_not_null() & (cell.str.strip_chars() != "" if kinds[name] == pl.String else pl.lit(True))
 
-    def alternate(*some: str) -> bool:
-        return int(_item(frame, pl.sum_horizontal(filled(name).cast(pl.Int8) for name in some).max())) < 2
+    def clash(*some: str) -> str | None:
+        def text(name: str) -> pl.Expr:  # what is no text stands for its column, so that two such cells differ
+            known = kinds[name] in (pl.String, pl.Int64)
+            return pl.col(name).cast(pl.String).str.strip_chars() if known else pl.lit(name)
 
-    names = rename_map(have, picks=picks, metrics=own, file=file, alternate=alternate)
+        cells = [pl.when(filled(name)).then(text(name)) for name in some]
+        row = _item(frame, (pl.concat_list(cells).list.drop_nulls().list.n_unique() > 1).arg_true().first())
+        return None if row is None else f"{file}, row {row + 1}: "
+
+    names = rename_map(have, picks=picks, metrics=own, file=file, clash=clash)
     for target in [target for target, n in Counter(names.values()).items() if n > 1]:
-        first, *others = (name for name in have if names.get(name) == target)
+        first, *others = (name for name in names if names[name] == target)
         cells = pl.coalesce(pl.when(filled(name)).then(pl.col(name)) for name in (first, *others))
         frame = frame.with_columns(cells.alias(first)).drop(others)
         report.add("mapped", ", ".join(others), f"{target}, where {first!r} is empty", stream.rows)
