@@ -10,7 +10,7 @@ import narwhals as nw
 import pandas as pd
 
 from ragnb.errors import RagnbError
-from ragnb.readers.names import CASE_ALIASES, rename_map
+from ragnb.readers.names import CASE_ALIASES, REPEAT_NAMES, SYSTEM_NAMES, rename_map
 from ragnb.readers.raw import check_columns, refuse_twice
 from ragnb.schema import METRICS, Metric
 
@@ -55,7 +55,8 @@ def canonical(frame: Any, *kept: str | None, metrics: Iterable[Metric] = (), rea
     ----------
     frame : DataFrame of any engine
     *kept : str or None
-        Columns that the caller names; they stay what they are.
+        Columns that the caller names; they stay what they are. Where ``system`` is one and not there, the one
+        column that tells systems apart is it.
     metrics : Metric objects
         The caller's own; a column of such a name is that metric.
     reader : str
@@ -73,14 +74,18 @@ def canonical(frame: Any, *kept: str | None, metrics: Iterable[Metric] = (), rea
     """
     if not isinstance(frame, pd.DataFrame):
         found = native(frame, reader)
-        names = _names(found.collect_schema().names(), kept, metrics)
+        kinds = found.collect_schema()
+        counts = [name for name, kind in kinds.items() if name.casefold() in REPEAT_NAMES and kind.is_numeric()]
+        names = _names(kinds.names(), (*kept, *counts), metrics)
         return found.rename(names).to_native() if names else frame
     check_columns(frame)
     levels = [i for i, name in enumerate(frame.index.names) if name is not None and name not in frame.columns]
     if levels:
         index = frame.index
         frame = frame.assign(**{str(index.names[i]): index.get_level_values(i).to_numpy() for i in levels})
-    names = _names([name for name in frame.columns if isinstance(name, str)], kept, metrics)
+    texts = [name for name in frame.columns if isinstance(name, str)]
+    counts = [n for n in texts if n.casefold() in REPEAT_NAMES and pd.api.types.is_numeric_dtype(frame[n])]
+    names = _names(texts, (*kept, *counts), metrics)
     return frame.rename(columns=names) if names else frame
 
 
@@ -109,6 +114,9 @@ def _names(columns: list[str], kept: Iterable[str | None], metrics: Iterable[Met
     stay = {*METRICS, *CASE_ALIASES, *(metric.name for metric in own), *kept}
     try:
         names = rename_map(columns, picks={name: name for name in columns if name in stay}, metrics=own)
+        if "system" in kept and "system" not in {*columns, *names.values()}:
+            told = [name for name in columns if name.casefold() in SYSTEM_NAMES and name not in (*kept, *names)]
+            names |= dict.fromkeys(told, "system") if len(told) == 1 else {}
     except RagnbError as error:
         raise RagnbError(f"{str(error).partition('; pick one')[0]}; rename the one that is meant to it") from None
     for name in columns:

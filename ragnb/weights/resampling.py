@@ -73,7 +73,8 @@ def bootstrap(
     table = self.means(
         metric_weights=metric_weights, doc_weights=doc_weights, level=level, orient=orient, rescale=rescale
     )
-    vector = weight_vector(self.metrics, check_weights(metric_weights, "metric_weights"))
+    checked = check_weights(metric_weights, "metric_weights", names=[m.name for m in self.metrics])
+    vector = weight_vector(self.metrics, checked)
     plan = plan_total(self.metrics, vector, orient=orient, rescale=rescale)
     named = check_weights(doc_weights, "doc_weights")
     units = _units(self.cells, plan, document_weights(self.cells, self.docs, named))
@@ -81,6 +82,7 @@ def bootstrap(
     spans[-1, 0] = plan.least
     middles = np.append(self.cells.centre, total_centre(self.cells, plan))
     usable = table["n_clusters"].to_numpy().reshape(len(self.rows), len(spans)) >= 2
+    alike = table["low"].isna().to_numpy()  # without a range, scores that are all alike tell nothing of the spread
     found = np.full((*usable.shape, 3), np.nan)
     for g in range(len(self.rows)):
         sizes, *sums = (part[units[0] == g] for part in units[1:])
@@ -89,6 +91,7 @@ def bootstrap(
             own = np.clip(means[:, k] + middles[k], *spans[k])
             found[g, k] = [*np.nanquantile(own, [0.5 - level / 2, 0.5 + level / 2]), np.nanstd(own, ddof=1)]
     table[["low", "high", "se"]] = found.reshape(-1, 3)
+    table.loc[alike, ["low", "high"]] = np.nan
     return table
 
 
