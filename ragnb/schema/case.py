@@ -132,9 +132,16 @@ def applicable_metrics(
 
 
 def _case_frame(cases: Any) -> pd.DataFrame:
+    from ragnb.readers.raw import check_columns, refuse_twice  # readers read by the schema
+
     if isinstance(cases, pd.DataFrame):
+        check_columns(cases)
         return cases
-    found = nw.from_native(cases, pass_through=True)
+    try:
+        found = nw.from_native(cases, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        refuse_twice(map(str, getattr(cases, "column_names", cases.columns)))
+        raise
     if isinstance(found, nw.LazyFrame):
         found = found.collect()
     if isinstance(found, nw.DataFrame):
