@@ -111,8 +111,8 @@ def rename_map(
             )
     # Only a question: the answer beside the column that was picked may be the reference, or another system's.
     kept = {"question"} if clash else set()
-    told = ((name, target) for name, target in found.items() if target not in chosen - kept or name in picks)
-    return dict(sorted(told, key=lambda item: item[0] not in picks))
+    meant = {name: target for name, target in found.items() if target not in chosen - kept or name in picks}
+    return dict(sorted(meant.items(), key=lambda item: item[0] not in picks))
 
 
 def clashing(columns: Mapping[str, list[Any]], where: Callable[[int], str]) -> Callable[..., str | None]:
