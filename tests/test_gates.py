@@ -345,7 +345,7 @@ def test_a_brace_in_a_gates_name_stays_a_brace():
     [{"faithfulness": 0.7}, ["faithfulness >= 0.7"], [("faithfulness", ">=", 0.7)], None, 3, "x >= 0.7"],
 )
 def test_what_is_no_gate_is_refused_with_how_to_write_one(gates):
-    with pytest.raises(RagnbError, match=r"is no gate; write gates=\[rn\.Gate\(name, metric, '>=', threshold\)\]"):
+    with pytest.raises(RagnbError, match=r"is no gate; write gates=\[rn\.Gate\('G', 'faithfulness', '>='"):
         check_gates(row(0.5, 0.4, 0.6), gates=gates)
 
 

@@ -827,7 +827,7 @@ def test_any_settings_survive_their_snapshot(
 
 def test_weights_in_the_place_of_metrics_are_refused_with_their_key(tmp_path):
     (tmp_path / "s.csv").write_text("faithfulness\n0.5\n")
-    said = "a list of names, such as [faithfulness]; weights go into metric_weights"
+    said = "a list of names, such as ['faithfulness']; weights go into metric_weights"
     for weights in ({"faithfulness": 9}, pd.Series({"faithfulness": 9.0})):
         with pytest.raises(RagnbError, match=re.escape(said)):
             rn.assess(tmp_path / "s.csv", metrics=weights)

@@ -568,7 +568,7 @@ def test_moments_show_what_they_hold():
 def test_notes_of_a_table_that_lacks_columns_are_refused_by_their_names():
     means = rn.weighted_means(pd.DataFrame({"faithfulness": [0.1, 0.5]}))
     for name in ("df", "cluster_unit", "n_clusters", "better", "n", "role"):
-        with pytest.raises(RagnbError, match=f"lacks the columns {name}; pass what rn.weighted_means returns"):
+        with pytest.raises(RagnbError, match=f"need the columns {name}; pass the whole table of rn"):
             notes(means.drop(columns=name))
-    with pytest.raises(RagnbError, match="lacks the columns df, better"):
+    with pytest.raises(RagnbError, match="need the columns df, better"):
         notes(means.drop(columns=["df", "better"]))

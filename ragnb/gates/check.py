@@ -131,10 +131,7 @@ def gate_list(gates: Any) -> list[Gate]:
     found = list(gates) if isinstance(gates, Iterable) and not isinstance(gates, str | Mapping) else [gates]
     for gate in found:
         if not isinstance(gate, Gate):
-            raise RagnbError(
-                f"gates={gate!r} is no gate; write gates=[rn.Gate(name, metric, '>=', threshold)], such as "
-                "rn.Gate('faithful', 'faithfulness', '>=', 0.7)"
-            )
+            raise RagnbError(f"gates={gate!r} is no gate; write gates=[rn.Gate('G', 'faithfulness', '>=', 0.7)]")
     return found
 
 

@@ -110,8 +110,7 @@ def rename_map(
                 f"pick one, such as columns={{{names[0]!r}: {target!r}}}"
             )
     # Only a question: the answer beside the column that was picked may be the reference, or another system's.
-    kept = {"question"} if clash else set()
-    meant = {name: target for name, target in found.items() if target not in chosen - kept or name in picks}
+    meant = {n: t for n, t in found.items() if t not in chosen or n in picks or (clash and t == "question")}
     return dict(sorted(meant.items(), key=lambda item: item[0] not in picks))
 
 
@@ -135,9 +134,7 @@ def clashing(columns: Mapping[str, list[Any]], where: Callable[[int], str]) -> C
 
 def _differ(*cells: Any) -> bool:
     """Whether there are several cells, and they are not one text (or whole number)."""
-    return len(cells) > 1 and not (
-        all(isinstance(cell, str | int) for cell in cells) and len({str(cell).strip() for cell in cells}) == 1
-    )
+    return len({str(cell).strip() if isinstance(cell, str | int) else object() for cell in cells}) > 1
 
 
 def _filled(cell: Any) -> bool:
@@ -198,7 +195,7 @@ def apply_names(
             pairs = list(zip(*(out[target], cells)[:: 1 if best == first[target] else -1], strict=True))
             used = sum(_filled(b) and not _filled(a) for a, b in pairs)
             report.add("mapped", other, f"{target}, where {best!r} is empty", used)
-            lost = sum(_filled(a) and _filled(b) and _differ(a, b) for a, b in pairs)
+            lost = sum(_differ(*filter(_filled, pair)) for pair in pairs)
             report.add("left_out", other, f"another column was picked for {target}", lost)
             first[target], out[target] = best, [a if _filled(a) else b for a, b in pairs]
             continue

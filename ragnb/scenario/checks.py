@@ -181,8 +181,7 @@ def no_weights(metrics: Any) -> Any:
     """Refuse weights in the place of metrics: a mapping of names to numbers, or a pandas Series of numbers."""
     named = metrics if isinstance(metrics, Mapping) else getattr(metrics, "to_dict", dict)()
     if named and not any(isinstance(value, str) for value in named.values()):
-        names = ", ".join(masked(str(name)) for name in named)
-        raise ValueError(f"is a list of names, such as [{names}]; weights go into metric_weights")
+        raise ValueError(f"is a list of names, such as {masked(str(list(named)))}; weights go into metric_weights")
     return metrics
 
 

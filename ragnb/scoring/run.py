@@ -102,8 +102,7 @@ def evaluate(
     if any(scorer.by == "ragas" for scorer in plan.scorers):
         imported()  # what cannot be imported stops the run here, not each cell of it
     with opened(store) as kept:
-        about = {"metrics": [scorer.name for scorer in plan.scorers], "lang": lang}
-        about["systems"] = systems_of(plan.cases)
+        about = {"metrics": [s.name for s in plan.scorers], "lang": lang, "systems": systems_of(plan.cases)}
         run = run_cells(
             plan.cells(), _work(plan), kept, clients=plan.clients, name=name, about=about, progress=progress
         )

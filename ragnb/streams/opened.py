@@ -214,11 +214,8 @@ def _canonical(
         return cell.is_not_null() & (cell.str.strip_chars() != "" if kinds[name] == pl.String else pl.lit(True))
 
     def clash(*some: str) -> str | None:
-        def text(name: str) -> pl.Expr:  # what is no text stands for its column, so that two such cells differ
-            known = kinds[name] in (pl.String, pl.Int64)
-            return pl.col(name).cast(pl.String).str.strip_chars() if known else pl.lit(name)
-
-        cells = [pl.when(filled(name)).then(text(name)) for name in some]
+        text = {n: pl.col(n).cast(pl.String).str.strip_chars() for n in some if kinds[n] in (pl.String, pl.Int64)}
+        cells = [pl.when(filled(n)).then(text.get(n, pl.lit(n))) for n in some]  # two cells of no text differ
         row = _item(frame, (pl.concat_list(cells).list.drop_nulls().list.n_unique() > 1).arg_true().first())
         return None if row is None else f"{file}, row {row + 1}: "
 

@@ -11,10 +11,7 @@ from ragnb.schema import note_frame, note_row, records
 from ragnb.texts import load
 
 _FEW, _VERY_FEW, _FAILED = 20, 5, 0.05
-_READ = (
-    "metric", "weight", "value", "low", "n", "n_failed", "n_clusters", "df", "cluster_unit", "better", "role",
-    "top_share", "top_cluster", "reason",
-)  # fmt: skip
+_READ = "metric value low n n_failed n_clusters df cluster_unit better weight role reason top_share top_cluster"
 
 
 def notes(means: pd.DataFrame, *, lang: str = "en") -> pd.DataFrame:
@@ -40,11 +37,8 @@ def notes(means: pd.DataFrame, *, lang: str = "en") -> pd.DataFrame:
     ['few_clusters']
     """
     say = load(lang)
-    if lacks := [name for name in _READ if name not in means.columns]:
-        raise RagnbError(
-            f"notes read a table of means, which lacks the columns {listing(lacks)}; pass what rn.weighted_means "
-            "returns, with all its columns"
-        )
+    if lacks := [name for name in _READ.split() if name not in means.columns]:
+        raise RagnbError(f"notes need the columns {listing(lacks)}; pass the whole table of rn.weighted_means")
     table = records(means)
     unit = table[0]["cluster_unit"] if table else "row"
     scored = [row for row in table if not pd.isna(row["value"])]

@@ -82,7 +82,6 @@ def bootstrap(
     spans[-1, 0] = plan.least
     middles = np.append(self.cells.centre, total_centre(self.cells, plan))
     usable = table["n_clusters"].to_numpy().reshape(len(self.rows), len(spans)) >= 2
-    alike = table["low"].isna().to_numpy()  # without a range, scores that are all alike tell nothing of the spread
     found = np.full((*usable.shape, 3), np.nan)
     for g in range(len(self.rows)):
         sizes, *sums = (part[units[0] == g] for part in units[1:])
@@ -90,8 +89,9 @@ def bootstrap(
         for k in np.flatnonzero(usable[g]):
             own = np.clip(means[:, k] + middles[k], *spans[k])
             found[g, k] = [*np.nanquantile(own, [0.5 - level / 2, 0.5 + level / 2]), np.nanstd(own, ddof=1)]
+    # Without a range, scores that are all alike tell nothing of their spread.
+    found.reshape(-1, 3)[table["low"].isna().to_numpy(), :2] = np.nan
     table[["low", "high", "se"]] = found.reshape(-1, 3)
-    table.loc[alike, ["low", "high"]] = np.nan
     return table
 
 

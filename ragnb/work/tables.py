@@ -80,8 +80,7 @@ def refuse_systems(frame: pd.DataFrame, run: str, systems: Sequence[str]) -> Non
             f"mean says nothing of any of them. {_APART}"
         )
     if len(systems) > 1:
-        names = listing(systems)
-        raise RagnbError(f"run={run!r} holds several systems: {names}; compare one system with one. {_APART}")
+        raise RagnbError(f"run={run!r} holds several systems: {listing(systems)}; compare one with one. {_APART}")
 
 
 def _scores(frame: pd.DataFrame) -> pd.DataFrame:
