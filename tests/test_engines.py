@@ -635,6 +635,45 @@ def test_a_column_that_the_caller_names_and_one_under_our_name_stay_what_they_ar
         rn.weighted_means(frame)
 
 
+@pytest.mark.parametrize("name", ["model", "run", "app_name", "configuration", "store", "模型"])
+def test_the_one_column_that_tells_systems_apart_is_the_system_where_the_caller_asks_for_it(engine, name):
+    cells = {"faithfulness": [0.1, 0.2, 0.3, 0.4], "doc_name": list("aabb")}
+    want = rn.weighted_means(on(engine, {**cells, "system": list("xyxy")}), by="system")
+    pd.testing.assert_frame_equal(rn.weighted_means(on(engine, {**cells, name: list("xyxy")}), by="system"), want)
+    twice = on(engine, {**cells, name: list("xyxy"), "store" if name == "model" else "model": list("xyxy")})
+    for frame in (twice, on(engine, {**cells, "run": [1, 2, 1, 2]})):  # which of two, and a count of runs
+        with pytest.raises(RagnbError, match="'system'"):
+            rn.weighted_means(frame, by="system")
+
+
+def test_document_weights_that_leave_nothing_are_refused_in_every_eager_engine(engine):
+    frame = on(engine, {"faithfulness": [0.5, 0.25], "doc_name": ["a", "a"]})
+    if engine in LAZY:
+        return
+    for call in (rn.weigh, sample_weight):
+        with pytest.raises(RagnbError, match="doc_weights: all weights are 0"):
+            call(frame, doc_weights={"a": 0})
+    left = on(engine, {"faithfulness": [0.5, 0.25], "doc_name": ["a", None]})
+    assert sorted(row["sample_weight"] for row in rows_of(rn.weigh(left, doc_weights={"a": 0}))) == [0, 1]
+
+
+def test_metric_weights_take_the_header_of_the_frame(engine):
+    cells = {"context_recall": [0.5, 0.4, 0.3], "doc_name": list("abb")}
+    theirs, ours = ({**cells, name: [0.1, 0.2, 0.9]} for name in ("Groundedness", "faithfulness"))
+    for call in (rn.weighted_means, rn.diagnose, lambda frame, **how: rn.moments(frame).bootstrap(**how)):
+        found = call(on(engine, theirs), metric_weights={"Groundedness": 3})
+        want = call(on(engine, ours), metric_weights={"faithfulness": 3})
+        key = found.columns[0]
+        pd.testing.assert_frame_equal(
+            found.sort_values(key, ignore_index=True), want.sort_values(key, ignore_index=True), check_dtype=False
+        )
+    with pytest.raises(RagnbError, match="the name stands twice"):
+        rn.weighted_means(on(engine, theirs), metric_weights={"Groundedness": 3, "faithfulness": 3})
+    own = [rn.Metric("Groundedness", 0, 10)]
+    mine = rn.weighted_means(on(engine, theirs), metrics=own, metric_weights={"Groundedness": 3}, rescale=True)
+    assert mine["metric"].tolist()[-2:] == ["Groundedness", "weighted_score"]
+
+
 def test_a_frame_without_a_known_metric_is_refused_with_a_line_that_works(engine):
     columns = {"user_input": ["a", "b"], "latency": [0.2, 0.3], "gpt_groundedness": [2.0, 5.0]}
     frame = on(engine, columns)

@@ -338,3 +338,22 @@ def test_sentences_say_gate_value_and_outcome(lang):
 def test_a_brace_in_a_gates_name_stays_a_brace():
     found = check_gates(row(0.1, 0.0, 0.2), gates=[Gate("{n}", "compliance", ">=", 0.9)])
     assert gate_sentences(found)[0].startswith("{n}: ")
+
+
+@pytest.mark.parametrize(
+    "gates",
+    [{"faithfulness": 0.7}, ["faithfulness >= 0.7"], [("faithfulness", ">=", 0.7)], None, 3, "x >= 0.7"],
+)
+def test_what_is_no_gate_is_refused_with_how_to_write_one(gates):
+    with pytest.raises(RagnbError, match=r"is no gate; write gates=\[rn\.Gate\('G', 'faithfulness', '>='"):
+        check_gates(row(0.5, 0.4, 0.6), gates=gates)
+
+
+def test_a_frame_without_columns_holds_no_means():
+    with pytest.raises(RagnbError, match=r"gates compare means, not scores: need the columns metric, value"):
+        check_gates(pd.DataFrame())
+
+
+def test_a_gate_may_call_a_metric_as_a_tool_does():
+    found = check_gates(row(0.9, 0.8, 0.95, metric="faithfulness"), gates=[Gate("G", "Groundedness", ">=", 0.7)])
+    assert found[["metric", "outcome"]].values.tolist() == [["faithfulness", "pass"]]

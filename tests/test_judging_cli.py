@@ -89,6 +89,22 @@ def test_runs_of_several_systems_are_not_averaged_and_the_advice_gives_runs_of_o
     assert re.search(r"accuracy +9\.500 +2\.000 +-7\.500 ", capsys.readouterr().out)
 
 
+def test_a_run_of_two_systems_is_refused_also_where_they_share_no_sample(scenario, llm_server, capsys, tmp_path):
+    def judged(*systems):
+        path, words = tmp_path / "cases.jsonl", ["judge", str(scenario), "--store", str(tmp_path / "a.sqlite")]
+        cases = [{**CASES[0], "sample_id": f"q{n}", "system": name} for n, name in enumerate(systems)]
+        path.write_text("\n".join(map(json.dumps, cases)), encoding="utf-8")
+        assert main([*words, "--out", str(tmp_path / "out.csv"), "--no-probes"]) == 0
+        with Store(tmp_path / "a.sqlite") as opened:
+            return opened.runs()["run"].iloc[-1]
+
+    one, both = judged("bad"), judged("bad", "good", None)
+    for words in ((one, both), (both, one), (both, both)):
+        assert main(["runs", str(tmp_path / "a.sqlite"), *words]) == 2
+        assert f"run='{both}' holds several systems: bad, good" in capsys.readouterr().err
+    assert main(["runs", str(tmp_path / "a.sqlite"), one, judged("good", "good")]) == 0
+
+
 def test_repeats_of_one_system_are_compared_as_their_mean(scenario, tmp_path, capsys):
     store = str(tmp_path / "a.sqlite")
     for n in ("2", "3"):

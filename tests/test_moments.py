@@ -459,3 +459,14 @@ def test_documents_pooled_from_their_own_means_are_the_clusters_again():
     frame["doc_name"] = rng.choice(["甲", "b", "c", None], 400)
     for part in (frame, frame[:5]):  # cells that add rows up, and cells that are rows
         close(moments(part, by="doc_name").means(by=None), moments(part).means())
+
+
+@pytest.mark.parametrize(("low", "high"), [(-math.inf, math.inf), (0, math.inf)])
+def test_a_bootstrap_of_scores_all_alike_without_a_range_has_no_interval(low, high):
+    frame, metrics = pd.DataFrame({"g": [3.0] * 10}), [rn.Metric("g", low, high)]
+    found = moments(frame, metrics=metrics).bootstrap(resamples=100)
+    means = rn.weighted_means(frame, metrics=metrics)
+    assert found[["low", "high"]].isna().equals(means[["low", "high"]].isna())
+    assert found["low"].isna().all()
+    spread = moments(frame.assign(g=range(10)), metrics=metrics).bootstrap(resamples=100)
+    assert (spread["low"] < spread["high"]).all()

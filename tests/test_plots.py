@@ -252,17 +252,18 @@ def test_gaps_are_counted_by_their_words():
 
 
 def test_groups_are_rows_of_their_own(scores):
-    ax = plots.distribution(scores, ["faithfulness"], by="system")
+    ax = plots.distribution(scores, metrics=["faithfulness"], by="system")
     names = [label.get_text().splitlines()[0] for label in ax.get_yticklabels()]
     assert names == ["faithfulness · a", "faithfulness · b"]
 
 
 def test_own_ranges_and_names_select():
     frame = pd.DataFrame({"accuracy": [1, 10, 5.5], "mine": [0.0, 50.0, 100.0], "t": [1.0, 2.0, 3.0]})
-    ax = plots.distribution(frame, ["accuracy", rn.Metric("mine", 0, 100), rn.Metric("t", 0, float("inf"))])
+    chosen = ["accuracy", rn.Metric("mine", 0, 100), rn.Metric("t", 0, float("inf"))]
+    ax = plots.distribution(frame, metrics=chosen)
     assert [text.get_position()[0] for text in ax.texts if text.get_text()] == [0.5, 5.5, 9.5] * 2
     assert "t" in ax.get_xlabel()
-    edges = plots.distribution(frame, "accuracy").get_xticklabels()
+    edges = plots.distribution(frame, metrics="accuracy").get_xticklabels()
     assert (edges[0].get_text(), edges[-1].get_text()) == ("1", "10")
 
 
@@ -270,7 +271,7 @@ def test_scores_that_cannot_be_drawn_are_refused(scores):
     with pytest.raises(RagnbError, match="outside 0..1"):
         plots.distribution(pd.DataFrame({"faithfulness": [1.5]}))
     with pytest.raises(RagnbError, match="did you mean 'faithfulness'"):
-        plots.distribution(scores, "faithfullness")
+        plots.distribution(scores, metrics="faithfullness")
     with pytest.raises(RagnbError, match="did you mean 'system'"):
         plots.distribution(scores, by="sytem")
     with pytest.raises(RagnbError, match="no metric"):
@@ -369,7 +370,7 @@ def test_chinese_names_draw_without_a_warning(tmp_path, scores):
         for ax in [
             plots.radar(means, by="system", lang="zh", finding="召回率偏低"),
             plots.intervals(means, by="system", lang="zh", bars=[("警戒线", 0.7)]),
-            plots.distribution(frame, metrics, lang="zh"),
+            plots.distribution(frame, metrics=metrics, lang="zh"),
             plots.outcomes(counts, lang="zh"),
         ]:
             ax.figure.savefig(tmp_path / "x.png")
@@ -520,7 +521,7 @@ def test_without_a_total_the_worst_metric_orders_documents():
 
 
 def test_documents_stand_by_their_weight_the_heaviest_on_top(by_document):
-    ax = plots.by_weight(by_document, {"d2": 3.0, "d5": 0.5})
+    ax = plots.by_weight(by_document, doc_weights={"d2": 3.0, "d5": 0.5})
     labels = [label.get_text() for label in ax.get_yticklabels()]
     assert labels[0] == "×3  d2"
     assert labels[-1] == "×0.5  d5"
@@ -534,7 +535,7 @@ def test_documents_stand_by_their_weight_the_heaviest_on_top(by_document):
     assert plots.alt_text(ax).startswith("The heaviest document, d2 (×3), scores ")
     assert "all documents weigh ×1" in plots.alt_text(plots.by_weight(by_document))
     with pytest.raises(RagnbError, match="doc_weights='d99'"):
-        plots.by_weight(by_document, {"d99": 2.0})
+        plots.by_weight(by_document, doc_weights={"d99": 2.0})
     assert len(plots.by_weight(by_document, metric="faithfulness", most=2).get_yticklabels()) == 2
 
 
@@ -552,7 +553,7 @@ def test_counts_of_a_histogram_draw_as_the_scores_do(scores):
     with pytest.raises(RagnbError, match="different numbers of bins"):
         plots.distribution(pd.concat([many, rn.weights.histogram(scores, metrics="context_recall")]))
     with pytest.raises(RagnbError, match="did you mean 'faithfulness'"):
-        plots.distribution(many, "faithfullness")
+        plots.distribution(many, metrics="faithfullness")
 
 
 def test_dots_stand_beside_the_radar(means, by_system):
@@ -599,3 +600,16 @@ def test_distributions_say_how_many_lie_at_the_bad_end():
     assert plots.alt_text(plots.distribution(frame)).startswith(seen)
     fine = "No score lies at the bad end of a range"
     assert plots.alt_text(plots.distribution(pd.DataFrame({"faithfulness": [0.5]}))).startswith(fine)
+
+
+@pytest.mark.parametrize("plot", [plots.radar, plots.intervals])
+def test_weights_are_no_metrics_of_a_chart(plot):
+    means = rn.weighted_means(pd.DataFrame({"faithfulness": [0.1, 0.5], "context_recall": [0.5, 0.6]}))
+    with pytest.raises(RagnbError, match=r"is a mapping.*metric_weights="):
+        plot(means, metrics={"faithfulness": 9})
+
+
+@pytest.mark.parametrize("plot", [plots.distribution, plots.by_weight, plots.bias_by])
+def test_charts_take_one_table_by_position(plot):
+    with pytest.raises(TypeError, match="takes 1 positional argument"):
+        plot(None, None)

@@ -245,7 +245,7 @@ def test_bias_by_system_leaves_other_kinds_out(card):
     assert [line.get_xdata()[0] for line in dots(ax)] == [0.5, 0.9, -0.1]
     assert [line.get_marker() for line in dots(ax)] == ["^", "^", "o"]
     assert words(ax)[1] == "+0.900 [0.600, 1.200]  n = 150  ▲ inflated"
-    assert labels(plots.bias_by(card, "length")) == ["overall", "long"]
+    assert labels(plots.bias_by(card, kind="length")) == ["overall", "long"]
     with pytest.raises(RagnbError, match="kind='sistem'"):
         plots.bias_by(card, "sistem")
 

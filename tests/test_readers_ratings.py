@@ -146,11 +146,31 @@ def test_a_rater_called_judge_is_the_judge(name):
     assert rows(read_ratings(records), "judge", "human") == [(9, 8)]
 
 
+MODELS = """gpt-4o,GPT-4,GPT 4,chatgpt,claude-3-opus,claude-sonnet-4,gemini,qwen2.5-72b,deepseek-v3,llama-3,mistral
+o3-mini,meta-llama/Llama-3-8B,ragas,bot,machine,auto,自动,自动评分,大模型,通义千问""".replace("\n", ",").split(",")
+
+
+@pytest.mark.parametrize("key", ["rater", "annotator"])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_rater_that_is_a_model_is_the_judge_unless_called_a_person(name, key):
+    records = [{"id": "a", key: name, "score": 9}, {"id": "a", key: "ann", "score": 8}]
+    assert rows(read_ratings(records), "judge", "human") == [(9, 8)]
+    assert "judge" not in read_ratings(records, human=[name, "ann"])
+    refused(lambda: read_ratings(records[:1]), "holds no scores by people", "all scores in it are a judge's")
+
+
+@pytest.mark.parametrize(
+    "name", ["Claude", "Claude Monet", "Gemma", "Yi Wang", "Kimi", "Phil", "Botond", "Grok", "王自动"]
+)
+def test_a_rater_with_a_name_that_people_have_is_a_person(name):
+    assert "judge" not in read_ratings([{"id": "a", "rater": name, "score": 9}])
+
+
 def test_any_rater_can_be_named_the_judge():
-    records = [{**row, "rater": {"judge": "gpt-4o"}.get(row["rater"], row["rater"])} for row in LONG]
-    pd.testing.assert_frame_equal(read_ratings(records, judge="gpt-4o"), read_ratings(LONG))
+    records = [{**row, "rater": {"judge": "grader-4o"}.get(row["rater"], row["rater"])} for row in LONG]
+    pd.testing.assert_frame_equal(read_ratings(records, judge="grader-4o"), read_ratings(LONG))
     assert "judge" not in read_ratings(records)
-    refused(lambda: read_ratings(records, judge="gpt-4"), "judge='gpt-4'", "did you mean 'gpt-4o'")
+    refused(lambda: read_ratings(records, judge="grader-4"), "judge='grader-4'", "did you mean 'grader-4o'")
 
 
 def test_several_judges_among_the_raters_are_columns():

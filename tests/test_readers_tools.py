@@ -8,6 +8,7 @@ import io
 import json
 import math
 import random
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -663,6 +664,26 @@ def test_questions_under_two_names_are_one_column_where_no_record_fills_both(tmp
     assert rows(read_scores(path), "faithfulness") == [(1,), (0.5,), (None,)]
     both = [*records, {"q": "d", "question": "e", "answer": "u"}]
     refused(lambda: read_cases(both), "'q' and 'question'", "records fill both", "columns={'q': 'question'}")
+
+
+@pytest.mark.parametrize("engine", ["pandas", "polars"])
+def test_two_questions_of_a_record_clash_where_they_differ_and_the_advised_option_drops_none(tmp_path, engine):
+    both = [{"q": "a", "question": "A"}, {"question": "b", "q": " "}, {"q": "c"}, {"q": "d", "question": "d "}]
+
+    def path(records):
+        records = [{**record, "answer": "x", "faithfulness": 1} for record in records]
+        return write(tmp_path, "t.jsonl", "\n" + "\n".join(map(json.dumps, records)))
+
+    for read in (read_scores, read_cases, partial(read_traces, engine=engine)):
+        assert [text.strip() for text in read(path(both[1:]))["question"]] == ["b", "c", "d"]
+        refused(lambda read=read: read(path(both)), "t.jsonl, line 2: columns", "columns={'q': 'question'}")
+        assert list(read(path(both), columns={"q": "question"})["question"]) == ["a", "b", "c", "d"]
+        assert list(read(path(both), columns={"question": "question"})["question"]) == ["A", "b", "c", "d "]
+    found = told(read_scores(path(both), columns={"q": "question"}), "mapped", "left_out")
+    assert {("mapped", "question", 1), ("left_out", "question", 1)} <= {*found}
+    gold = [{"response": None, "answer": "the reference"}, {"response": "r", "answer": "another"}]
+    found = read_cases([{"q": "a", **row} for row in gold], columns={"response": "answer"})
+    assert rows(found, "answer") == [(None,), ("r",)], "what stands beside it may be the reference"
 
 
 def test_one_row_a_passage_is_folded_by_query_and_run(tmp_path):

@@ -8,12 +8,14 @@ import traceback
 import unicodedata
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+import ragnb as rn
 import ragnb.scenario
 from ragnb.errors import RagnbError
 from ragnb.scenario import Bands, Scenario, load_scenario, source
@@ -821,3 +823,14 @@ def test_any_settings_survive_their_snapshot(
     other = YAML(typ="safe", pure=True).load(io.StringIO(text))
     assert other["where"] == scenario.where or not scenario.where
     assert other["metric_weights"] == scenario.metric_weights
+
+
+def test_weights_in_the_place_of_metrics_are_refused_with_their_key(tmp_path):
+    (tmp_path / "s.csv").write_text("faithfulness\n0.5\n")
+    said = "a list of names, such as ['faithfulness']; weights go into metric_weights"
+    for weights in ({"faithfulness": 9}, pd.Series({"faithfulness": 9.0})):
+        with pytest.raises(RagnbError, match=re.escape(said)):
+            rn.assess(tmp_path / "s.csv", metrics=weights)
+    (tmp_path / "a.yaml").write_text("scores: s.csv\nmetrics:\n  faithfulness: 9\n")
+    with pytest.raises(RagnbError, match="line [23].*" + re.escape(said)):
+        load_scenario(tmp_path / "a.yaml")

@@ -3,6 +3,7 @@
 import math
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -215,3 +216,10 @@ def test_texts_are_there_in_both_languages_and_others_are_refused():
     with pytest.raises(errors.RagnbError, match="lang='fr'"):
         texts.load("fr")
     assert "{n}" in texts.load("en")("note.bad_lines", role="{n}", n=1, detail="x")
+
+
+def test_cases_with_two_columns_of_one_name_are_refused():
+    names = ["answer", "answer"]
+    for frame in (pd.DataFrame([["a", "b"]], columns=names), pa.Table.from_arrays([["a"], ["b"]], names)):
+        with pytest.raises(errors.RagnbError, match="column 'answer' appears twice; rename one of them"):
+            rn.applicable_metrics(frame)

@@ -187,6 +187,11 @@ def test_cosines_and_alternating_names_are_read_alike_in_a_stream(tmp_path, monk
     assert found["context_relevancy"].tolist() == [0.1, 0.2, 0.3, 0.4]
     lossy = found.attrs["lossy"] if stream is None else stream.lossy
     assert [(row["column"], row["n"]) for row in lossy if row["what"] == "clipped"] == [("semantic_similarity", 1)]
+    same = (stream_scores if large else rn.read_scores)(frame.with_columns(q="question").lazy())
+    assert (same.frame.collect() if large else same)["question"].to_list()[1:3] == ["b", "c"]
+    picked = frame.with_columns(q=pl.Series(["A", "", None, "D"])).lazy()
+    found = (stream_scores if large else rn.read_scores)(picked, columns={"q": "question"})
+    assert (found.frame.collect() if large else found)["question"].to_list() == ["A", "b", "c", "D"]
     both = frame.with_columns(q=pl.lit("x"))
     with pytest.raises(RagnbError, match="'q' and 'question' both mean 'question'; records fill both"):
         (stream_scores if large else rn.read_scores)(both.lazy())

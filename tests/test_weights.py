@@ -563,3 +563,12 @@ def test_a_sample_is_spread_over_the_weight_of_the_scores_that_it_has():
 def test_moments_show_what_they_hold():
     frame = pd.DataFrame({"faithfulness": [1.0] * 8, "doc_name": list("aabbccdd")})
     assert repr(rn.moments(frame)) == "Moments(8 rows in 4 cells: 1 metrics, 4 documents, 1 groups)"
+
+
+def test_notes_of_a_table_that_lacks_columns_are_refused_by_their_names():
+    means = rn.weighted_means(pd.DataFrame({"faithfulness": [0.1, 0.5]}))
+    for name in ("df", "cluster_unit", "n_clusters", "better", "n", "role"):
+        with pytest.raises(RagnbError, match=f"need the columns {name}; pass the whole table of rn"):
+            notes(means.drop(columns=name))
+    with pytest.raises(RagnbError, match="need the columns df, better"):
+        notes(means.drop(columns=["df", "better"]))

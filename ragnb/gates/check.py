@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ import pandas as pd
 from ragnb import stats
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, unknown
 from ragnb.schema import DEFAULT_GATES, KNOWN_RATES, METRICS, Gate, records
+from ragnb.weights.check import metric_name
 
 SLACK = 1e-9
 COLUMNS = (
@@ -76,7 +78,8 @@ def check_gates(
     if no_data not in ("fail", "skip"):
         raise unknown("no_data", no_data, ["fail", "skip"])
     _check_means(means)
-    asked = list(gates)
+    there = list(dict.fromkeys(means["metric"]))
+    asked = [replace(gate, metric=metric_name(gate.metric, there)) for gate in gate_list(gates)]
     by_system: dict[Any, dict[str, Mapping[Any, Any]]] = {}
     for row in records(means):
         own = by_system.setdefault(row.get("system"), {})
@@ -86,7 +89,6 @@ def check_gates(
                 "or name the groups' column 'system'"
             )
         own[str(row["metric"])] = row
-    there = list(dict.fromkeys(means["metric"]))
     for gate in asked:
         if gate.metric not in {*METRICS, "weighted_score", *there}:
             near = did_you_mean(gate.metric, there)
@@ -118,9 +120,25 @@ def gate_frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     )
 
 
+def gate_list(gates: Any) -> list[Gate]:
+    """Return gates as a list, or refuse what is none with how to write one.
+
+    Examples
+    --------
+    >>> gate_list([Gate("G", "faithfulness", ">=", 0.7)])[0].name
+    'G'
+    """
+    found = list(gates) if isinstance(gates, Iterable) and not isinstance(gates, str | Mapping) else [gates]
+    for gate in found:
+        if not isinstance(gate, Gate):
+            raise RagnbError(f"gates={gate!r} is no gate; write gates=[rn.Gate('G', 'faithfulness', '>=', 0.7)]")
+    return found
+
+
 def _check_means(means: Any) -> None:
     wanted = ("metric", "value", "low", "high", "n")
-    if not isinstance(means, pd.DataFrame) or (len(means.columns) > 1 and not set(wanted) <= set(means.columns)):
+    there = set(means.columns) if isinstance(means, pd.DataFrame) else set()
+    if not (set(wanted) <= there or there == {"metric"}):
         have = listing(means.columns) if isinstance(means, pd.DataFrame) else type(means).__name__
         raise RagnbError(
             f"gates compare means, not scores: need the columns {listing(wanted)} (have: {have}); pass "

@@ -15,6 +15,7 @@ from ragnb.judging.probes import ALARMS, probe_cells, probe_notes, probe_rows
 from ragnb.judging.verdict import TEXTS
 from ragnb.schema import Rubric
 from ragnb.work import Cell, Client, Estimate, Run, Store, StoreLike, estimate, opened, repeated, run_cells
+from ragnb.work.tables import systems_of
 
 
 def judge(
@@ -97,7 +98,7 @@ def judge(
             first = run_cells(probes, work, kept, clients=[client], name="probes", progress=progress)
             probed = probe_rows(first.frame, rubric, chosen.lang)
         about = {"model": client.profile.model, "options": chosen.about, "repeats": repeats}
-        about |= {"rubric": rubric.model_dump(mode="json")}
+        about |= {"rubric": rubric.model_dump(mode="json"), "systems": systems_of(frame)}
         run = run_cells(cells, work, kept, clients=[client], name=name, about=about, progress=progress)
         spent = _spent(kept, run)
     found = judged_frame(frame, tasks, run.frame, rubric)

@@ -37,7 +37,7 @@ class _Row(NamedTuple):
 
 
 def distribution(
-    scores: pd.DataFrame, metrics: str | Metric | Iterable[str | Metric] | None = None, *, by: str | None = None,
+    scores: pd.DataFrame, *, metrics: str | Metric | Iterable[str | Metric] | None = None, by: str | None = None,
     lang: str = "en", **look: Unpack[Look],
 ) -> Axes:  # fmt: skip
     """Draw how many samples score in each part of a metric's range, one row a metric (and system).

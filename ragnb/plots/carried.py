@@ -18,7 +18,7 @@ from ragnb.plots.rows import draw_row, name_rows, whole
 
 
 def by_weight(
-    means: pd.DataFrame, doc_weights: Mapping[str, float] | None = None, *, metric: str = TOTAL,
+    means: pd.DataFrame, *, doc_weights: Mapping[str, float] | None = None, metric: str = TOTAL,
     by: str = "document", most: int = 30, lang: str = "en", **look: Unpack[Look],
 ) -> Axes:  # fmt: skip
     """Draw each document's score against the weight it carries, the heaviest on top.
@@ -55,7 +55,7 @@ def by_weight(
     Examples
     --------
     >>> means = pd.DataFrame({"document": ["a", "b"], "metric": "weighted_score", "value": [0.9, 0.4], "n": 4})
-    >>> ax = by_weight(means, {"b": 3.0})
+    >>> ax = by_weight(means, doc_weights={"b": 3.0})
     >>> ax.get_title(loc="left"), [label.get_text() for label in ax.get_yticklabels()]
     ('The heaviest document, b (×3), scores 0.400 [—, —]', ['×3  b', '×1  a'])
     """

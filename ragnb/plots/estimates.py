@@ -17,7 +17,7 @@ WAYS = ("judge", "human", "corrected")
 _LOOKS = dict(zip(WAYS, zip(SYSTEM_COLOURS[:3], "sDo", strict=True), strict=True))
 
 
-def bias_by(card: Any, kind: str = "system", *, delta: float | None = None, **look: Unpack[OfCard]) -> Axes:
+def bias_by(card: Any, *, kind: str = "system", delta: float | None = None, **look: Unpack[OfCard]) -> Axes:
     """Draw by how much the judge is above the humans, overall and by system (or another kind of group).
 
     Parameters

@@ -14,7 +14,7 @@ from ragnb.markup import MISSING, count, one_line, with_interval
 from ragnb.markup.cells import is_missing
 from ragnb.plots.canvas import fitted
 from ragnb.plots.rows import Estimate, estimate
-from ragnb.schema import METRICS, Metric, scale_of
+from ragnb.schema import METRICS, Metric, metric_list, scale_of
 
 TOTAL = "weighted_score"
 GAPS = ("n_missing", "n_failed", "n_not_applicable")
@@ -158,7 +158,7 @@ def gaps(row: Mapping[Any, Any], lang: str) -> str:
 def _chosen(means: pd.DataFrame, metrics: Metrics, total: bool) -> Sequence[str]:
     here = list(dict.fromkeys(str(name) for name in means["metric"]))
     if metrics is not None:
-        named = [metrics] if isinstance(metrics, str) else list(metrics)
+        named = [item if isinstance(item, str) else item.name for item in metric_list(metrics) or ()]
         for name in named:
             if name not in here:
                 raise unknown("metric", name, here)

@@ -15,7 +15,7 @@ from ragnb.readers.cells import as_id
 from ragnb.readers.contract import case_cells
 from ragnb.readers.formats import Source, load
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.names import CASE_ALIASES, alternating, apply_names, name_system, rename_map
+from ragnb.readers.names import CASE_ALIASES, apply_names, clashing, name_system, rename_map
 from ragnb.readers.raw import Raw
 
 RATING_ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -192,8 +192,8 @@ def _open(
     for role, asked in (("judge", judges), ("human", humans)):
         if len(asked) == 1 and asked[0] in raw.columns:
             picks[asked[0]] = role
-    alternate = alternating(raw.columns)
-    names = rename_map(list(raw.columns), picks=picks, file=raw.file, aliases=RATING_ALIASES, alternate=alternate)
+    clash = clashing(raw.columns, raw.where)
+    names = rename_map(list(raw.columns), picks=picks, file=raw.file, aliases=RATING_ALIASES, clash=clash)
     raw.columns = name_system(apply_names(raw.columns, names, report), report)
     if raw.uneven:
         line, found = raw.uneven[0]

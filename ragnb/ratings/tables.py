@@ -218,6 +218,7 @@ def _long(table: Table, judges: list[str]) -> pd.DataFrame:
         is_judge = raters.isin(table.judges).to_numpy()
     else:
         is_judge = np.array([bool(_PATTERNS["judge_rater"].fullmatch(str(name))) for name in raters], dtype=bool)
+        is_judge &= ~raters.isin(table.humans).to_numpy(dtype=bool)  # whom the caller calls a person is one
     people, judged = frame[~is_judge].reset_index(drop=True), frame[is_judge]
     if table.humans:
         people = people[people["rater"].isin(table.humans)].reset_index(drop=True)

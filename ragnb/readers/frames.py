@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import narwhals as nw
 import pandas as pd
 
 from ragnb.errors import RagnbError
-from ragnb.readers.names import CASE_ALIASES, rename_map
+from ragnb.readers.names import CASE_ALIASES, REPEAT_NAMES, SYSTEM_NAMES, rename_map
 from ragnb.readers.raw import check_columns, refuse_twice
 from ragnb.schema import METRICS, Metric
 
@@ -55,7 +55,8 @@ def canonical(frame: Any, *kept: str | None, metrics: Iterable[Metric] = (), rea
     ----------
     frame : DataFrame of any engine
     *kept : str or None
-        Columns that the caller names; they stay what they are.
+        Columns that the caller names; they stay what they are. Where ``system`` is one and not there, the one
+        column that tells systems apart is it.
     metrics : Metric objects
         The caller's own; a column of such a name is that metric.
     reader : str
@@ -73,14 +74,16 @@ def canonical(frame: Any, *kept: str | None, metrics: Iterable[Metric] = (), rea
     """
     if not isinstance(frame, pd.DataFrame):
         found = native(frame, reader)
-        names = _names(found.collect_schema().names(), kept, metrics)
+        kinds = found.collect_schema()
+        names = _names(kinds.names(), kept, metrics, lambda name: kinds[name].is_numeric())
         return found.rename(names).to_native() if names else frame
     check_columns(frame)
     levels = [i for i, name in enumerate(frame.index.names) if name is not None and name not in frame.columns]
     if levels:
         index = frame.index
         frame = frame.assign(**{str(index.names[i]): index.get_level_values(i).to_numpy() for i in levels})
-    names = _names([name for name in frame.columns if isinstance(name, str)], kept, metrics)
+    texts = [name for name in frame.columns if isinstance(name, str)]
+    names = _names(texts, kept, metrics, lambda name: pd.api.types.is_numeric_dtype(frame[name]))
     return frame.rename(columns=names) if names else frame
 
 
@@ -103,12 +106,16 @@ def as_called(made: Any, frame: Any, called: Any) -> Any:
     return nw.from_native(made).rename(back).to_native() if back else made
 
 
-def _names(columns: list[str], kept: Iterable[str | None], metrics: Iterable[Metric]) -> dict[str, str]:
+def _names(columns: list[str], kept: Sequence[Any], metrics: Iterable[Metric], number: Any) -> dict[str, str]:
     """Return the new names of columns, ``<metric>__status`` with its metric."""
     own = list(metrics)
     stay = {*METRICS, *CASE_ALIASES, *(metric.name for metric in own), *kept}
     try:
         names = rename_map(columns, picks={name: name for name in columns if name in stay}, metrics=own)
+        if "system" in kept and "system" not in {*columns, *names.values()}:
+            told = [n for n in columns if n.casefold() in SYSTEM_NAMES and n not in (*kept, *names)]
+            told = [n for n in told if n.casefold() not in REPEAT_NAMES or not number(n)]  # it counts runs
+            names |= dict.fromkeys(told, "system") if len(told) == 1 else {}
     except RagnbError as error:
         raise RagnbError(f"{str(error).partition('; pick one')[0]}; rename the one that is meant to it") from None
     for name in columns:

@@ -57,9 +57,9 @@ def rename_map(
     metrics: Iterable[Metric] = (),
     file: str | None = None,
     aliases: Mapping[str, tuple[str, ...]] = CASE_ALIASES,
-    alternate: Callable[..., bool] | None = None,
+    clash: Callable[..., str | None] | None = None,
 ) -> dict[str, str]:
-    """Return the canonical name of every column that has one, in column order.
+    """Return the canonical name of every column that has one, in column order; those of `picks` come first.
 
     Parameters
     ----------
@@ -72,13 +72,14 @@ def rename_map(
         For messages.
     aliases : mapping of name to names
         What each canonical name is also called, besides the metrics.
-    alternate : function of column names, optional
-        Whether no record fills more than one of them; such columns are read as one.
+    clash : function of column names, optional
+        Where the first record is that fills several of them with different values, None where none does: such
+        columns are read as one. A question that is empty in the column that `picks` names is the other's.
 
     Raises
     ------
     RagnbError
-        If two columns mean one name, do not alternate, and `picks` names neither, or `picks` names a column that
+        If two columns mean one name, do clash, and `picks` names neither, or `picks` names a column that
         is not there.
 
     Examples
@@ -101,29 +102,39 @@ def rename_map(
     for target in dict.fromkeys(found.values()):
         pool = picks if target in chosen else found
         names = [name for name in columns if pool.get(name) == target]
-        if len(names) > 1 and not (alternate and target not in chosen and alternate(*names)):
-            both = "; records fill both" if alternate and target not in chosen else ""
+        at = clash(*names) if len(names) > 1 and clash and target not in chosen else ""
+        if len(names) > 1 and at is not None:
+            both = "; records fill both with different values" if at else ""
             raise RagnbError(
-                f"{place(file)}columns {' and '.join(map(repr, names))} both mean {target!r}{both}; "
+                f"{at or place(file)}columns {' and '.join(map(repr, names))} both mean {target!r}{both}; "
                 f"pick one, such as columns={{{names[0]!r}: {target!r}}}"
             )
-    return {name: target for name, target in found.items() if target not in chosen or name in picks}
+    # Only a question: the answer beside the column that was picked may be the reference, or another system's.
+    meant = {n: t for n, t in found.items() if t not in chosen or n in picks or (clash and t == "question")}
+    return dict(sorted(meant.items(), key=lambda item: item[0] not in picks))
 
 
-def alternating(columns: Mapping[str, list[Any]]) -> Callable[..., bool]:
-    """Return whether no record fills more than one of some columns: ``q`` on one line, ``question`` on the next.
+def clashing(columns: Mapping[str, list[Any]], where: Callable[[int], str]) -> Callable[..., str | None]:
+    """Return what finds the first record that fills several of some columns with different values.
 
     Examples
     --------
-    >>> alternate = alternating({"q": ["Who?", None], "question": ["", "When?"], "input": ["x", "y"]})
-    >>> alternate("q", "question"), alternate("q", "input")
-    (True, False)
+    >>> columns = {"q": ["Who?", None], "question": ["Who? ", "When?"], "input": ["x", "y"]}
+    >>> clash = clashing(columns, "row {}: ".format)
+    >>> clash("q", "question"), clash("question", "input")
+    (None, 'row 0: ')
     """
 
-    def alternate(*names: str) -> bool:
-        return all(sum(map(_filled, row)) < 2 for row in zip(*(columns[name] for name in names), strict=True))
+    def clash(*names: str) -> str | None:
+        rows = enumerate(zip(*(columns[name] for name in names), strict=True))
+        return next((where(i) for i, row in rows if _differ(*filter(_filled, row))), None)
 
-    return alternate
+    return clash
+
+
+def _differ(*cells: Any) -> bool:
+    """Whether there are several cells, and they are not one text (or whole number)."""
+    return len({str(cell).strip() if isinstance(cell, str | int) else object() for cell in cells}) > 1
 
 
 def _filled(cell: Any) -> bool:
@@ -168,9 +179,9 @@ def apply_names(
 ) -> dict[str, list[object]]:
     """Rename columns; ``<metric>__status`` follows its metric; a column whose name was picked away is left out.
 
-    Columns of one name, which alternate, become one.
+    Columns of one name become one; where several are filled, the cell of the first in `names` counts.
     """
-    taken = set(names.values())
+    taken, rank = set(names.values()), {name: nth for nth, name in enumerate(names)}
     first: dict[str, str] = {}
     out: dict[str, list[object]] = {}
     for name, cells in columns.items():
@@ -180,8 +191,13 @@ def apply_names(
             report.add("left_out", name, f"another column was picked for {target}", len(cells))
             continue
         if target in first:
-            report.add("mapped", name, f"{target}, where {first[target]!r} is empty", sum(map(_filled, cells)))
-            out[target] = [b if _filled(b) else a for a, b in zip(out[target], cells, strict=True)]
+            best, other = sorted((first[target], name), key=lambda one: rank.get(one, len(rank)))
+            pairs = list(zip(*(out[target], cells)[:: 1 if best == first[target] else -1], strict=True))
+            used = sum(_filled(b) and not _filled(a) for a, b in pairs)
+            report.add("mapped", other, f"{target}, where {best!r} is empty", used)
+            lost = sum(_differ(*filter(_filled, pair)) for pair in pairs)
+            report.add("left_out", other, f"another column was picked for {target}", lost)
+            first[target], out[target] = best, [a if _filled(a) else b for a, b in pairs]
             continue
         if target != name:
             report.add("mapped", name, target, len(cells))

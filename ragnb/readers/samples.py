@@ -14,7 +14,7 @@ from ragnb.readers.contract import IDS, LISTS, case_cells, made_ids, spread_resu
 from ragnb.readers.formats import Source, load
 from ragnb.readers.layouts import check_samples, lay_out
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.names import alternating, apply_names, distinct_rows, name_system, rename_map, tell_repeats
+from ragnb.readers.names import apply_names, clashing, distinct_rows, name_system, rename_map, tell_repeats
 from ragnb.readers.numbers import declared, metric_values, other_values
 from ragnb.readers.raw import Raw, absent, settle
 from ragnb.schema import CASE_COLUMNS, METRICS, Metric, metric_list, undeclared_columns
@@ -130,8 +130,8 @@ def _read(
     origin["layout"] = lay_out(raw, report)
     spread_results(raw, report)
     own = [metric for metric in chosen or () if isinstance(metric, Metric)]
-    before, alternate = set(raw.columns), alternating(raw.columns)
-    names = rename_map(list(raw.columns), picks=columns, metrics=own, file=raw.file, alternate=alternate)
+    before, clash = set(raw.columns), clashing(raw.columns, raw.where)
+    names = rename_map(list(raw.columns), picks=columns, metrics=own, file=raw.file, clash=clash)
     raw.columns = apply_names(raw.columns, names, report)
     check_samples(raw)
     passages.fold(raw, before, report, scores=not cases)

@@ -107,9 +107,9 @@ def _schema(data: Bytes, columns: Mapping[str, str] | None) -> dict[str, Any] | 
     for record in records:
         for key, value in record.items():
             kinds.setdefault(key, set()).add(_kind(value))
-    names = rename_map([k for k, kind in kinds.items() if kind], picks=columns, alternate=lambda *_: True)
+    names = rename_map([k for k, kind in kinds.items() if kind], picks=columns, clash=lambda *_: None)
     if len({*names.values()}) < len(names):
-        return None  # two keys of one name: whether they alternate, the cells tell
+        return None  # two keys of one name: whether they clash, the cells tell
     types = {"str": pl.String, "int": pl.Int64, "float": pl.Float64, "bool": pl.Boolean}
     lists = ("chunks", "citations")
     default = {"citations": pl.List(pl.String), "chunks": pl.String, "ok": pl.Boolean}

@@ -15,7 +15,7 @@ from ragnb.readers.cells import MISSING_WORDS, as_bool, as_id, as_text, each, pa
 from ragnb.readers.contract import LISTS, case_cells
 from ragnb.readers.formats import Source, load
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.names import alternating, apply_names, name_system, rename_map
+from ragnb.readers.names import apply_names, clashing, name_system, rename_map
 from ragnb.readers.numbers import other_values
 from ragnb.readers.raw import Raw, absent, collector_paused, settle
 from ragnb.readers.scanned import as_polars, scan
@@ -134,7 +134,7 @@ def read_gold(
 def _open(source: Source, columns: Mapping[str, str] | None, **how: Any) -> tuple[Raw, Lossy, dict[str, object]]:
     report = Lossy()
     raw, origin = load(source, report, **how)
-    names = rename_map(list(raw.columns), picks=columns, file=raw.file, alternate=alternating(raw.columns))
+    names = rename_map(list(raw.columns), picks=columns, file=raw.file, clash=clashing(raw.columns, raw.where))
     raw.columns = name_system(apply_names(raw.columns, names, report), report)
     if raw.uneven:
         line, found = raw.uneven[0]

@@ -177,6 +177,14 @@ def exact_numbers(value: Any) -> Any:
     return value
 
 
+def no_weights(metrics: Any) -> Any:
+    """Refuse weights in the place of metrics: a mapping of names to numbers, or a pandas Series of numbers."""
+    named = metrics if isinstance(metrics, Mapping) else getattr(metrics, "to_dict", dict)()
+    if named and not any(isinstance(value, str) for value in named.values()):
+        raise ValueError(f"is a list of names, such as {masked(str(list(named)))}; weights go into metric_weights")
+    return metrics
+
+
 def known_metrics(metrics: tuple[str | Metric, ...], info: ValidationInfo) -> tuple[str | Metric, ...]:
     """Take metrics that ragnb knows, that stand here declared or that are dimensions of the rubric, each once."""
     judged = _judged(info)

@@ -36,6 +36,7 @@ MetricRow = Annotated[
     | Annotated[Metric, BeforeValidator(checks.exact_numbers), Tag("<metric>")],
     Discriminator(lambda item: "<name>" if isinstance(item, str) else "<metric>"),
 ]
+Metrics = Annotated[tuple[MetricRow, ...], AfterValidator(checks.known_metrics)]
 
 
 class Bands(BaseModel):

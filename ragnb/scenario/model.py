@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     PrivateAttr,
@@ -108,7 +109,7 @@ class Scenario(BaseModel):
     cluster: kinds.Text | None = None
     slices: tuple[kinds.Text, ...] | None = None
     rubric: Rubric | None = None
-    metrics: Annotated[tuple[kinds.MetricRow, ...], AfterValidator(checks.known_metrics)] | None = None
+    metrics: Annotated[kinds.Metrics | None, BeforeValidator(checks.no_weights)] = None
     metric_weights: kinds.MetricWeights = Field(default_factory=dict)
     doc_weights: kinds.Weights = Field(default_factory=dict)
     orient: StrictBool = True

@@ -132,9 +132,13 @@ def applicable_metrics(
 
 
 def _case_frame(cases: Any) -> pd.DataFrame:
+    from ragnb.readers.frames import native  # readers read by the schema
+    from ragnb.readers.raw import check_columns
+
     if isinstance(cases, pd.DataFrame):
+        check_columns(cases)
         return cases
-    found = nw.from_native(cases, pass_through=True)
+    found = native(cases) if hasattr(cases, "column_names") else nw.from_native(cases, pass_through=True)
     if isinstance(found, nw.LazyFrame):
         found = found.collect()
     if isinstance(found, nw.DataFrame):

@@ -18,6 +18,7 @@ from ragnb.scoring.ragas import Embed, collected, imported
 from ragnb.scoring.relevance import relevance
 from ragnb.scoring.table import EMBEDDED, SCORERS, by_wording
 from ragnb.work import Cell, Client, Estimate, Outcome, Run, StoreLike, estimate, opened, run_cells
+from ragnb.work.tables import systems_of
 
 
 def evaluate(
@@ -101,7 +102,7 @@ def evaluate(
     if any(scorer.by == "ragas" for scorer in plan.scorers):
         imported()  # what cannot be imported stops the run here, not each cell of it
     with opened(store) as kept:
-        about = {"metrics": [scorer.name for scorer in plan.scorers], "lang": lang}
+        about = {"metrics": [s.name for s in plan.scorers], "lang": lang, "systems": systems_of(plan.cases)}
         run = run_cells(
             plan.cells(), _work(plan), kept, clients=plan.clients, name=name, about=about, progress=progress
         )

@@ -213,12 +213,15 @@ def _canonical(
         cell = pl.col(name)
         return cell.is_not_null() & (cell.str.strip_chars() != "" if kinds[name] == pl.String else pl.lit(True))
 
-    def alternate(*some: str) -> bool:
-        return int(_item(frame, pl.sum_horizontal(filled(name).cast(pl.Int8) for name in some).max())) < 2
+    def clash(*some: str) -> str | None:
+        text = {n: pl.col(n).cast(pl.String).str.strip_chars() for n in some if kinds[n] in (pl.String, pl.Int64)}
+        cells = [pl.when(filled(n)).then(text.get(n, pl.lit(n))) for n in some]  # two cells of no text differ
+        row = _item(frame, (pl.concat_list(cells).list.drop_nulls().list.n_unique() > 1).arg_true().first())
+        return None if row is None else f"{file}, row {row + 1}: "
 
-    names = rename_map(have, picks=picks, metrics=own, file=file, alternate=alternate)
+    names = rename_map(have, picks=picks, metrics=own, file=file, clash=clash)
     for target in [target for target, n in Counter(names.values()).items() if n > 1]:
-        first, *others = (name for name in have if names.get(name) == target)
+        first, *others = (name for name in names if names[name] == target)
         cells = pl.coalesce(pl.when(filled(name)).then(pl.col(name)) for name in (first, *others))
         frame = frame.with_columns(cells.alias(first)).drop(others)
         report.add("mapped", ", ".join(others), f"{target}, where {first!r} is empty", stream.rows)

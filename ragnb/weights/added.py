@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from ragnb.schema import Metric
-from ragnb.weights.check import check_weights, nfc, warn_unused
+from ragnb.weights.check import check_weights, nfc, refuse_all_zero, warn_unused
 from ragnb.weights.columns import Array
 from ragnb.weights.engines import (
     BAD,
@@ -101,6 +101,7 @@ def _as_found(frame: Frame, key: nw.Expr, checked: Mapping[str, float]) -> dict[
     found = collected(frame.select(key.alias("__k0")).unique())["__k0"].to_list()
     names = {name: nfc(name) for name in found if name is not None}
     warn_unused(checked, sorted(set(names.values())), "doc_weights", stacklevel=6)
+    refuse_all_zero(not found or any(checked.get(names.get(raw, ""), 1.0) for raw in found), "doc_weights")
     return {raw: checked[name] for raw, name in names.items() if name in checked}
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, place, unknown
+from ragnb.readers.names import rename_map
 from ragnb.schema import METRICS
 
 
@@ -38,7 +39,9 @@ def nfc(name: object) -> str:
     return unicodedata.normalize("NFC", spelt(name))
 
 
-def check_weights(weights: Mapping[str, Any] | None, what: str, *, source: object = None) -> dict[str, float]:
+def check_weights(
+    weights: Mapping[str, Any] | None, what: str, *, source: object = None, names: Collection[str] = ()
+) -> dict[str, float]:
     """Return the weights as floats, or refuse them.
 
     Parameters
@@ -50,6 +53,8 @@ def check_weights(weights: Mapping[str, Any] | None, what: str, *, source: objec
         ``metric_weights`` or ``doc_weights``, for the message.
     source : optional
         The file they come from, for the message.
+    names : collection of str
+        Metrics that are what they are called; what a tool calls another one is ragnb's name of it.
 
     Raises
     ------
@@ -71,11 +76,23 @@ def check_weights(weights: Mapping[str, Any] | None, what: str, *, source: objec
         number = _finite(value)
         if number is None or number < 0:
             raise RagnbError(f"{where}{value!r} is no weight; it must be finite and not negative")
-        key = nfc(name) if what == "doc_weights" else str(name)
+        key = nfc(name) if what == "doc_weights" else metric_name(str(name), names)
         if key in checked:
             raise RagnbError(f"{where}the name stands twice (equal in Unicode form NFC); keep one of them")
         checked[key] = number
     return checked
+
+
+def metric_name(name: str, names: Collection[str] = ()) -> str:
+    """Return ragnb's name of the metric that a frame's header means; any other name, and those of `names`, stay.
+
+    Examples
+    --------
+    >>> metric_name("Groundedness"), metric_name("Groundedness", ["Groundedness"]), metric_name("q")
+    ('faithfulness', 'Groundedness', 'q')
+    """
+    meant = name if name in names else rename_map([name]).get(name, name)
+    return meant if meant in METRICS else name
 
 
 def check_metric_weights(
@@ -88,7 +105,7 @@ def check_metric_weights(
     >>> check_metric_weights({"context_recall": 10}, ["context_recall"])
     {'context_recall': 10.0}
     """
-    checked = check_weights(weights, "metric_weights")
+    checked = check_weights(weights, "metric_weights", names=names)
     for name in checked:
         if name not in names and name not in METRICS:
             step = "A metric of your own is declared first: metrics=[Metric(name, low, high)]."

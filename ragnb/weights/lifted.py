@@ -90,7 +90,8 @@ def total_rises(
     checked = check_weights(doc_weights, "doc_weights")
     move = _moved if isinstance(scores, pd.DataFrame) else _moved_on_engine
     found = move(scores, metrics, lifts, checked, doc, part, parts)
-    vector = weight_vector(tuple(metrics), check_weights(metric_weights, "metric_weights"))
+    named = check_weights(metric_weights, "metric_weights", names=[m.name for m in metrics])
+    vector = weight_vector(tuple(metrics), named)
     plan = plan_total(metrics, vector, orient=orient, rescale=rescale, strict=False)
     share, weight = shares(found.present, plan.weights), relative(found.weight)
     total = float((weight * found.n)[share.sum(axis=1) > 0].sum())

@@ -6,10 +6,12 @@ from typing import Any
 
 import pandas as pd
 
+from ragnb.errors import RagnbError, listing
 from ragnb.schema import note_frame, note_row, records
 from ragnb.texts import load
 
 _FEW, _VERY_FEW, _FAILED = 20, 5, 0.05
+_READ = "metric value low n n_failed n_clusters df cluster_unit better weight role reason top_share top_cluster"
 
 
 def notes(means: pd.DataFrame, *, lang: str = "en") -> pd.DataFrame:
@@ -22,6 +24,11 @@ def notes(means: pd.DataFrame, *, lang: str = "en") -> pd.DataFrame:
         questions taken as independent, scores all alike without a range, failed cells, a weighted score that
         does not exist, a turned metric.
 
+    Raises
+    ------
+    RagnbError
+        For a table that lacks columns of `weighted_means`.
+
     Examples
     --------
     >>> from ragnb.weights import weighted_means
@@ -30,6 +37,8 @@ def notes(means: pd.DataFrame, *, lang: str = "en") -> pd.DataFrame:
     ['few_clusters']
     """
     say = load(lang)
+    if lacks := [name for name in _READ.split() if name not in means.columns]:
+        raise RagnbError(f"notes need the columns {listing(lacks)}; pass the whole table of rn.weighted_means")
     table = records(means)
     unit = table[0]["cluster_unit"] if table else "row"
     scored = [row for row in table if not pd.isna(row["value"])]

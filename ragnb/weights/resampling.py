@@ -73,7 +73,8 @@ def bootstrap(
     table = self.means(
         metric_weights=metric_weights, doc_weights=doc_weights, level=level, orient=orient, rescale=rescale
     )
-    vector = weight_vector(self.metrics, check_weights(metric_weights, "metric_weights"))
+    checked = check_weights(metric_weights, "metric_weights", names=[m.name for m in self.metrics])
+    vector = weight_vector(self.metrics, checked)
     plan = plan_total(self.metrics, vector, orient=orient, rescale=rescale)
     named = check_weights(doc_weights, "doc_weights")
     units = _units(self.cells, plan, document_weights(self.cells, self.docs, named))
@@ -88,6 +89,8 @@ def bootstrap(
         for k in np.flatnonzero(usable[g]):
             own = np.clip(means[:, k] + middles[k], *spans[k])
             found[g, k] = [*np.nanquantile(own, [0.5 - level / 2, 0.5 + level / 2]), np.nanstd(own, ddof=1)]
+    # Without a range, scores that are all alike tell nothing of their spread.
+    found.reshape(-1, 3)[table["low"].isna().to_numpy(), :2] = np.nan
     table[["low", "high", "se"]] = found.reshape(-1, 3)
     return table
 

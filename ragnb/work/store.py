@@ -272,11 +272,13 @@ class Store:
         Raises
         ------
         RagnbError
-            For a run that the store does not hold, and one with several answers to a sample.
+            For a run that the store does not hold, and one of several systems.
         """
         frames = self.frame(old), self.frame(new)
+        with self._database.reading() as file:
+            kept = {run: json.loads(about) for run, about in file.execute("SELECT run, about FROM runs")}
         for run, frame in zip((old, new), frames, strict=True):
-            refuse_systems(frame, run)
+            refuse_systems(frame, run, kept[run].get("systems", ()))
         return compared(*frames, level)
 
 

@@ -10,13 +10,17 @@ import numpy as np
 import pandas as pd
 
 from ragnb import stats
-from ragnb.errors import RagnbError, unknown
+from ragnb.errors import RagnbError, listing, unknown
 from ragnb.work.database import Database
 from ragnb.work.integrity import PARTS
 
 OF_RUN = (
     "FROM plan AS p JOIN cells AS c ON c.key = p.key LEFT JOIN attempts AS t ON t.id = c.attempt "
     "WHERE p.run = :run"
+)
+_APART = (
+    "Give each system a run of its own, such as by ragnb judge SCENARIO -p 'where={system: NAME}' with the same "
+    "--store (what is judged already is not judged again), and compare those runs"
 )
 _OF_HISTORY = OF_RUN.replace("t.id = c.attempt", "t.key = c.key").replace("LEFT JOIN", "JOIN")
 
@@ -60,18 +64,23 @@ def compared(old: pd.DataFrame, new: pd.DataFrame, level: float) -> pd.DataFrame
     return pd.DataFrame(rows, columns=columns)
 
 
-def refuse_systems(frame: pd.DataFrame, run: str) -> None:
-    """Refuse a run that holds several answers to one sample: a mean over systems says nothing of any of them."""
+def systems_of(cases: pd.DataFrame) -> list[str]:
+    """Return the names of the systems whose answers these are, as a run keeps them: its cells do not tell."""
+    return sorted({str(name) for name in cases.get("system", ()) if not pd.isna(name)})
+
+
+def refuse_systems(frame: pd.DataFrame, run: str, systems: Sequence[str]) -> None:
+    """Refuse a run of several systems, told of or seen by its answers: their mean says nothing of any of them."""
     task = frame["what"].str.partition("/")[0]  # rubric/contexts and rubric/alone judge the same
     answers = frame.groupby([frame["sample_id"].map(repr), task, "repeat"], sort=False)["key"].nunique()
     if (answers > 1).any():
         sample, what = answers.sort_values(ascending=False).index[0][:2]
         raise RagnbError(
             f"run={run!r} holds {answers.max()} answers to sample {sample} ({what}), as of several systems; their "
-            "mean says nothing of any of them. Give each system a run of its own, such as by ragnb judge SCENARIO "
-            "-p 'where={system: NAME}' with the same --store (what is judged already is not judged again), and "
-            "compare those runs"
+            f"mean says nothing of any of them. {_APART}"
         )
+    if len(systems) > 1:
+        raise RagnbError(f"run={run!r} holds several systems: {listing(systems)}; compare one with one. {_APART}")
 
 
 def _scores(frame: pd.DataFrame) -> pd.DataFrame:
