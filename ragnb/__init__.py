@@ -24,7 +24,7 @@ _ROOM_OF = {
     "Rule": "schema",
     "Scenario": "scenario",
     "agreement": "calibration",
-    "applicable_metrics": "schema",
+    "applicable_metrics": "readers",
     "assess": "assessment",
     "calibrate": "calibration",
     "check_gates": "gates",
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from ragnb.gates import check_gates as check_gates
     from ragnb.judging import judge as judge
     from ragnb.ratings import read_ratings as read_ratings
+    from ragnb.readers import applicable_metrics as applicable_metrics
     from ragnb.readers import read_cases as read_cases
     from ragnb.readers import read_gold as read_gold
     from ragnb.readers import read_scores as read_scores
@@ -77,7 +78,6 @@ if TYPE_CHECKING:
     from ragnb.schema import Metric as Metric
     from ragnb.schema import Rubric as Rubric
     from ragnb.schema import Rule as Rule
-    from ragnb.schema import applicable_metrics as applicable_metrics
     from ragnb.scoring import evaluate as evaluate
     from ragnb.traces import label_traces as label_traces
     from ragnb.traces import refusal_metrics as refusal_metrics

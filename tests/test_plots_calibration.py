@@ -247,7 +247,7 @@ def test_bias_by_system_leaves_other_kinds_out(card):
     assert words(ax)[1] == "+0.900 [0.600, 1.200]  n = 150  ▲ inflated"
     assert labels(plots.bias_by(card, kind="length")) == ["overall", "long"]
     with pytest.raises(RagnbError, match="kind='sistem'"):
-        plots.bias_by(card, "sistem")
+        plots.bias_by(card, kind="sistem")
 
 
 def test_the_zone_is_delta_wide(card):

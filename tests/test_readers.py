@@ -22,10 +22,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragnb.errors import RagnbError
-from ragnb.readers import FORMATS, jsonl, read_cases, read_gold, read_scores, read_traces, to_csv_text
+from ragnb.readers import (
+    FORMATS,
+    applicable_metrics,
+    jsonl,
+    read_cases,
+    read_gold,
+    read_scores,
+    read_traces,
+    to_csv_text,
+)
 from ragnb.readers.cells import as_bool, as_texts, parse_list
 from ragnb.readers.names import CASE_ALIASES, rename_map
-from ragnb.schema import METRICS, EvalCase, Metric, applicable_metrics
+from ragnb.schema import METRICS, EvalCase, Metric
 
 RECORDS = [
     {"user_input": "Who pays?", "retrieved_contexts": ["The buyer pays.", "It's \"late\"."],

@@ -3,7 +3,7 @@
 Frames are wide, one row a sample. A column name with ``__`` is never a metric.
 """
 
-from ragnb.schema.case import EvalCase, Result, applicable_metrics, missing_fields
+from ragnb.schema.case import EvalCase, Result, missing_fields
 from ragnb.schema.columns import (
     ABOUT_COLUMNS,
     CASE_COLUMNS,
@@ -20,6 +20,7 @@ from ragnb.schema.known import (
     DEFAULT_GATES,
     KNOWN_RATES,
     METRICS,
+    MetricLike,
     metric_list,
     resolve_metrics,
     undeclared_columns,
@@ -33,7 +34,7 @@ from ragnb.schema.secrets import holds_secret, is_secret_name, masked, refuse_se
 __all__ = [
     "ABOUT_COLUMNS", "CASE_COLUMNS", "CLIP", "DEFAULT_GATES", "DERIVED_COLUMNS", "KNOWN_RATES", "METRICS",
     "NOTE_COLUMNS", "RESULT_COLUMNS", "STATUS_WORDS", "TRACE_COLUMNS", "Anchor", "Dimension", "EvalCase",
-    "Gate", "Metric", "Profile", "Result", "Rubric", "Rule", "SharedPicks", "applicable_metrics",
+    "Gate", "Metric", "MetricLike", "Profile", "Result", "Rubric", "Rule", "SharedPicks",
     "declare_step", "holds_secret", "is_secret_name", "masked", "metric_list", "missing_fields", "note_frame",
     "note_row", "records", "refuse", "refuse_secrets", "resolve_metrics", "scale_of", "undeclared_columns",
     "without_secrets",
