@@ -22,7 +22,7 @@ import ragnb as rn
 from ragnb.diagnostics import failure_summary
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.traces import outcome_counts
-from ragnb.weights import histogram, sample_weight
+from ragnb.weights import batches, histogram, sample_weight
 
 ENGINES = {
     "pandas": lambda table: table.to_pandas(),
@@ -503,15 +503,32 @@ def test_weighing_a_lazy_frame_runs_nothing():
         rn.weigh(query).collect()
 
 
-def test_rows_that_change_between_two_queries_are_refused():
+def test_rows_are_read_once_so_a_stream_that_can_be_read_once_is_enough():
     table = pl.DataFrame({"faithfulness": [0.5, 1.0, 0.0], "doc_name": ["a", None, None]})
-    sizes = iter([3, 2])
-    frame = table.lazy().map_batches(lambda rows: rows.head(next(sizes)), schema=table.schema)
-    with pytest.raises(RagnbError, match="changed while they were read"):
-        rn.weighted_means(frame)
+    reads = []
+    query = table.lazy().map_batches(lambda rows: reads.append(1) or rows, schema=table.schema)
+    want = rn.weighted_means(table)
+    pd.testing.assert_frame_equal(rn.weighted_means(query), want)
+    assert len(reads) == 1
     once = duckdb.connect().from_arrow(table.to_arrow().to_reader())
-    with pytest.raises(duckdb.InvalidInputException, match="only once"):
-        rn.weighted_means(once)
+    pd.testing.assert_frame_equal(rn.weighted_means(once), want)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 64])
+def test_a_query_of_many_batches_gives_the_numbers_of_one(monkeypatch, native, rows):
+    columns = many(200) | {"question": [f"q{i % 60}" for i in range(200)], "latency": list(range(200))}
+    own = [*rn.METRICS, rn.Metric("latency", 0, math.inf, role="rate")]
+    options = {"metrics": [m for m in own if not isinstance(m, str) or m in columns]}
+    want = {call: call(on("pandas", columns), **options) for call in (rn.diagnose, failure_summary)}
+    means = {by: rn.weighted_means(on("pandas", columns), by=by, **options) for by in (None, "team", "doc_name")}
+    bins = histogram(on("pandas", columns), by="team")
+    monkeypatch.setattr(batches, "ROWS", rows)
+    frame = on(native, columns)
+    for by, table in means.items():
+        pd.testing.assert_frame_equal(rn.weighted_means(frame, by=by, **options), table, rtol=1e-10, atol=1e-10)
+    for call, table in want.items():
+        pd.testing.assert_frame_equal(call(frame, **options), table, rtol=1e-10, atol=1e-10)
+    pd.testing.assert_frame_equal(histogram(frame, by="team"), bins)
 
 
 if importlib.util.find_spec("pyspark"):  # the extra `spark`; half a minute, and Java

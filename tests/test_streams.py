@@ -17,6 +17,7 @@ from ragnb.assessment.sheet import sections
 from ragnb.errors import RagnbError
 from ragnb.report import pictures
 from ragnb.streams import opened, spilled, stream_scores
+from ragnb.weights import batches
 
 N = 10_000
 METRICS = ("faithfulness", "answer_relevancy", "context_recall", "noise_sensitivity")
@@ -287,7 +288,8 @@ def test_repeated_samples_are_told_in_a_stream(tmp_path):
     assert (row["column"], row["n"]) == ("sample_id", N // 2)
 
 
-def test_no_row_of_a_stream_is_collected_but_those_shown(table, tmp_path, monkeypatch):
+def test_no_more_rows_of_a_stream_are_held_at_once_than_a_batch_and_those_shown(table, tmp_path, monkeypatch):
+    monkeypatch.setattr(batches, "ROWS", 500)
     tallest = []
     collect = pl.LazyFrame.collect
 

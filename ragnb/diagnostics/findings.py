@@ -13,7 +13,7 @@ from ragnb.diagnostics.rules import RULES, SLACK, fitting, lift_bar, past, rule_
 from ragnb.diagnostics.worst import worst_samples
 from ragnb.errors import RagnbError
 from ragnb.schema import Gate, Metric, Rule, records
-from ragnb.weights import MetricsArgument, check_weights, held, moments, scored, total_rises
+from ragnb.weights import MetricsArgument, check_weights, moments_of, potential_gains, scored
 
 COLUMNS = (
     "metric", "severity", "value", "low", "high", "threshold", "certain", "n", "n_clusters", "cost",
@@ -92,8 +92,7 @@ def diagnose(
     if isinstance(top, bool) or not isinstance(top, int) or top < 0:
         raise RagnbError(f"top={top!r} must be a whole number, 0 or more")
     scores, chosen = scored(scores, metrics, doc, cluster)
-    rows = held(scores, chosen, doc, cluster)
-    reduced = moments(scores if rows is None else rows, metrics=chosen, doc=doc, cluster=cluster)
+    reduced = moments_of(scores, chosen, doc=doc, cluster=cluster)
     table = reduced.means(
         metric_weights=metric_weights,
         doc_weights=doc_weights,
@@ -106,10 +105,9 @@ def diagnose(
     fired = [(*pair, at) for pair in fitting(rules, chosen) if (at := _fired(*pair, means))]
     bars = [(chosen.index(metric), bar) for rule, metric, _ in fired if (bar := lift_bar(rule)) is not None]
     weighing: dict[str, Any] = {"metric_weights": metric_weights, "orient": orient, "rescale": rescale}
-    source = scores if rows is None else rows
-    costs = total_rises(source, chosen, bars, doc_weights=doc_weights, doc=doc, **weighing).tolist()
+    costs = potential_gains(scores, chosen, bars, doc_weights=doc_weights, doc=doc, **weighing).tolist()
     found: list[dict[str, Any]] = []
-    worst = worst_samples(scores, rows, [metric for _, metric, _ in fired], top)
+    worst = worst_samples(scores, [metric for _, metric, _ in fired], top)
     for (rule, metric, past_bar), cost, samples in zip(fired, costs, worst, strict=True):
         row = _finding(rule, metric, means, past_bar, cost)
         row["causes"], row["actions"] = rule_texts(rule, lang)

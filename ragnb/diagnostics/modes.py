@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.diagnostics.order import MODES, codes_of, first_mode
+from ragnb.diagnostics.order import MODES, mode_of
 from ragnb.diagnostics.rules import RULES, warning_bars
 from ragnb.readers.frames import as_called
 from ragnb.schema import Metric, Rule, note_row
 from ragnb.weights import (
+    Batch,
     MetricsArgument,
-    add_label,
-    column_names,
-    indicators,
-    moments,
+    add_columns,
+    evaluated,
+    moments_of,
     plain_sums,
-    question_columns,
+    potential_gains,
     scored,
-    total_rises,
 )
 
 Rows = TypeVar("Rows")
@@ -66,11 +64,12 @@ def failure_modes(scores: Rows, *, metrics: MetricsArgument = None, rules: Itera
     """
     frame, chosen = scored(scores, metrics)
     bars = warning_bars(rules, chosen)
-    if not isinstance(scores, pd.DataFrame):
-        label = first_mode(chosen, bars, list(map(nw.lit, MODES)))
-        return cast(Rows, as_called(add_label(frame, chosen, "failure_mode", label), frame, scores))
-    codes = codes_of(frame, chosen, bars)
-    return cast(Rows, scores.assign(failure_mode=np.array(MODES, dtype=object)[codes]))
+    mode = mode_of(chosen, bars, MODES)
+
+    def of_batch(batch: Batch) -> dict[str, Any]:
+        return {"failure_mode": evaluated(mode, batch, chosen)}
+
+    return cast(Rows, as_called(add_columns(frame, chosen, [], of_batch, {"failure_mode": mode}), frame, scores))
 
 
 def failure_summary(
@@ -127,14 +126,18 @@ def failure_summary(
     """
     scores, chosen = scored(scores, metrics, doc, cluster)
     bars = warning_bars(rules, chosen)
-    have = column_names(scores)
-    keys = [name for name in dict.fromkeys((doc, cluster, *question_columns(have, cluster))) if name in have]
-    code, frame = _flagged(scores, chosen, bars, keys)
+    code = mode_of(chosen, bars, range(len(MODES)))
     how: dict[str, Any] = {"metric_weights": metric_weights, "orient": orient, "rescale": rescale}
     how |= {"doc_weights": doc_weights, "doc": doc, "part": code, "parts": len(MODES)}
     lifted = [(k, bars.get(m.name, m.low if m.better == "higher" else m.high)) for k, m in enumerate(chosen)]
-    cost = total_rises(scores, chosen, lifted, **how).sum(axis=1).tolist()
-    shares = moments(frame, metrics=[Metric(mode, kind="binary") for mode in MODES], doc=doc, cluster=cluster)
+    cost = potential_gains(scores, chosen, lifted, **how).sum(axis=1).tolist()
+    flags = tuple(Metric(mode, kind="binary") for mode in MODES)
+
+    def flagged(batch: Batch) -> Batch:
+        codes = evaluated(code, batch, chosen)
+        return batch.with_values({flag: (codes == k).astype(float) for k, flag in enumerate(flags)})
+
+    shares = moments_of(scores, flags, doc=doc, cluster=cluster, reads=chosen, derive=flagged)
     means = shares.means(doc_weights=doc_weights, level=level).iloc[: len(MODES)]
     table = pd.DataFrame(
         {
@@ -148,18 +151,6 @@ def failure_summary(
 
 
 _SHARES = {"share": "value", "low": "low", "high": "high", "n_clusters": "n_clusters"}
-
-
-def _flagged(
-    scores: Any, metrics: Sequence[Metric], bars: Mapping[str, float], keys: list[str]
-) -> tuple[Any, Any]:
-    """The place of each row's mode in MODES, and a frame of the keys with a column of 0 and 1 a mode."""
-    if not isinstance(scores, pd.DataFrame):
-        place = first_mode(metrics, bars, [nw.lit(k, dtype=nw.Int64) for k in range(len(MODES))])
-        return place, indicators(scores, metrics, keys, place, MODES)
-    code = codes_of(scores, metrics, bars)
-    flags: dict[str, Any] = {mode: (code == k).astype(float) for k, mode in enumerate(MODES)}
-    return code, pd.DataFrame({name: scores[name] for name in keys} | flags, scores.index)
 
 
 def _costliest(cost: list[float]) -> str | None:

@@ -1,4 +1,4 @@
-"""The failure modes in the order in which they are tried, on arrays and as an expression for an engine."""
+"""The failure modes in the order in which they are tried."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ from functools import reduce
 from operator import or_
 
 import narwhals as nw
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
 
-from ragnb.diagnostics.rules import SLACK, TABLE, past
+from ragnb.diagnostics.rules import SLACK, TABLE
 from ragnb.schema import Metric
-from ragnb.weights import score_columns
 
 READS: Mapping[str, tuple[str, ...]] = {mode: tuple(names) for mode, names in TABLE["modes"].items()}
 """The metrics that a mode reads; a sample is of the first mode of which one metric is past its warning bar."""
@@ -24,41 +20,21 @@ MODES = ("not_enough_scores", *READS, "fine")
 NEEDED = ("faithfulness", "answer_relevancy")
 
 
-def codes_of(scores: pd.DataFrame, metrics: Sequence[Metric], bars: Mapping[str, float]) -> npt.NDArray[np.int64]:
-    """Return the position in MODES of each sample's mode.
-
-    Examples
-    --------
-    >>> codes_of(pd.DataFrame({"faithfulness": [None]}), [Metric("faithfulness")], {"faithfulness": 0.7})
-    array([0])
-    """
-    values, _ = score_columns(scores, metrics)
-    columns = {m.name: column for m, column in zip(metrics, values, strict=True)}
-    better = {m.name: m.better for m in metrics}
-    empty = np.full(len(scores), np.nan)
-    tests = [np.any([np.isnan(columns.get(name, empty)) for name in NEEDED], axis=0)]
-    for names in READS.values():
-        low = [past(columns[name], bars[name], better[name]) for name in names if name in bars]
-        tests.append(np.any(low, axis=0) if low else np.zeros(len(empty), dtype=bool))
-    tests.append(np.ones(len(empty), dtype=bool))
-    return np.asarray(np.argmax(tests, axis=0), dtype=np.int64)
-
-
-def first_mode(metrics: Sequence[Metric], bars: Mapping[str, float], words: Sequence[nw.Expr]) -> nw.Expr:
-    """Return each row's mode, one of `words`, read off the scores ``__v0``, ``__v1`` … as `codes_of` does."""
+def mode_of(metrics: Sequence[Metric], thresholds: Mapping[str, float], modes: Sequence[str | int]) -> nw.Expr:
+    """Return which of `modes`, in the order of MODES, each row is of, read off the scores ``__v0`` …  ."""
     places = {metric.name: k for k, metric in enumerate(metrics)}
 
-    def low(name: str) -> nw.Expr:
-        value, bar = nw.col(f"__v{places[name]}"), bars[name]
+    def violates(name: str) -> nw.Expr:
+        value, threshold = nw.col(f"__v{places[name]}"), thresholds[name]
         higher = metrics[places[name]].better == "higher"
-        return ~value.is_null() & (value < bar - SLACK if higher else value > bar + SLACK)
+        return ~value.is_null() & (value < threshold - SLACK if higher else value > threshold + SLACK)
 
     gone = [nw.col(f"__v{places[name]}").is_null() for name in NEEDED if name in places]
     if len(gone) < len(NEEDED):
-        return words[0]
-    tests = [[low(name) for name in names if name in bars] for names in READS.values()]
-    found = words[-1]
-    for any_of, word in reversed(list(zip([gone, *tests], words, strict=False))):
+        return nw.lit(modes[0])
+    tests = [gone, *([violates(name) for name in names if name in thresholds] for names in READS.values())]
+    found: nw.Expr = nw.lit(modes[-1])
+    for any_of, mode in reversed(list(zip(tests, modes, strict=False))):
         if any_of:
-            found = nw.when(reduce(or_, any_of)).then(word).otherwise(found)
+            found = nw.when(reduce(or_, any_of)).then(nw.lit(mode)).otherwise(found)
     return found

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb.schema import Metric
-from ragnb.weights import collected, column_names, numbered, numeric, score_of
+from ragnb.weights import Batch, collected, column_names, numbered, reduce_batches, score_of, stays_lazy
 
 _SHOWN = ("sample_id", "question", "answer", "ground_truth_answer")
 _SHOWN_IF_THERE = ("system", "doc_name")
@@ -19,32 +19,34 @@ _RUN = 1_000
 Array = npt.NDArray[np.float64]
 
 
-def worst_samples(
-    scores: Any, rows: pd.DataFrame | None, metrics: Sequence[Metric], top: int
-) -> list[list[dict[str, Any]]]:
+def worst_samples(scores: Any, metrics: Sequence[Metric], top: int) -> list[list[dict[str, Any]]]:
     """Return for each metric the `top` samples with the worst scores as records, none without a score.
 
     Of a yes or no, samples at the good end are not among them either: they are not worse than any.
-    `rows` are those of `held`, None for a query. Equal scores stand in input order; where rows have none (DuckDB,
+    Equal scores stand in input order; where rows have none (DuckDB,
     PySpark), by ``sample_id``. A frame without ``sample_id`` gives the row's label, or None where rows have no
     order.
 
     Examples
     --------
     >>> frame = pd.DataFrame({"sample_id": ["a", "b", "c"], "faithfulness": [0.5, None, 0.1]})
-    >>> [r["sample_id"] for r in worst_samples(frame, frame, [Metric("faithfulness")], 2)[0]]
+    >>> [r["sample_id"] for r in worst_samples(frame, [Metric("faithfulness")], 2)[0]]
     ['c', 'a']
     """
     there = column_names(scores)
     shown = [*_SHOWN, *(name for name in _SHOWN_IF_THERE if name in there)]
     have = [name for name in shown if name in there]
-    if rows is None:
+    if stays_lazy(scores):
         return [_on_engine(scores, metric, top, shown, have) for metric in metrics]
-    columns = [numeric(rows, metric) for metric in metrics]
+
+    def kernel(batch: Batch) -> tuple[pd.Index[Any], list[Array]]:
+        return batch.frame.index, [batch.values(metric) for metric in metrics]
+
+    ((index, columns),) = reduce_batches(scores, metrics, [], kernel)
     places = [_least(_badness(m, x), top).tolist() for m, x in zip(metrics, columns, strict=True)]
     every = [at for positions in places for at in positions]
     few = nw.from_native(scores, eager_only=True)[every]
-    cells = {"sample_id": rows.index[every].tolist()} | {name: few[name].to_list() for name in have}
+    cells = {"sample_id": index[every].tolist()} | {name: few[name].to_list() for name in have}
     records = iter(zip(*(cells.get(name, [None] * len(every)) for name in shown), strict=True))
     return [
         [dict(zip(shown, map(_plain, next(records)), strict=True)) | {"score": float(x[at])} for at in positions]

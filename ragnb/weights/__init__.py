@@ -11,25 +11,23 @@ from typing import Any
 
 import pandas as pd
 
-from ragnb.weights.added import add_label, indicators
+from ragnb.weights.batches import Batch, reduce_batches
 from ragnb.weights.check import check_weights, nfc, present_weights
-from ragnb.weights.clusters import question_columns
 from ragnb.weights.columns import as_pandas, numeric, score_columns
-from ragnb.weights.engines import collected, column_names, numbered, opened, score_of
-from ragnb.weights.held import held
-from ragnb.weights.lifted import total_rises
+from ragnb.weights.engines import collected, column_names, numbered, opened, score_of, stays_lazy
+from ragnb.weights.estimates import plain_sums
+from ragnb.weights.gain import potential_gains
+from ragnb.weights.histogram import histogram
 from ragnb.weights.notes import ledger, notes, why_no_total
-from ragnb.weights.reduced import MetricsArgument, Moments, moments
-from ragnb.weights.rows import sample_weight, weigh, weighted_score
-from ragnb.weights.scored import scored
-from ragnb.weights.sketch import histogram
-from ragnb.weights.table import plain_sums
+from ragnb.weights.reduction import Moments, moments, moments_of
+from ragnb.weights.scored import MetricsArgument, scored
+from ragnb.weights.weighing import add_columns, evaluated, sample_weight, weigh, weighted_score
 
 __all__ = [
-    "MetricsArgument", "Moments", "add_label", "as_pandas", "check_weights", "collected", "column_names",
-    "held", "histogram", "indicators", "ledger", "moments", "nfc", "notes", "numbered",
-    "numeric", "opened", "plain_sums", "present_weights", "question_columns", "sample_weight",
-    "score_columns", "score_of", "scored", "total_rises", "weigh", "weighted_means", "weighted_score",
+    "Batch", "MetricsArgument", "Moments", "add_columns", "as_pandas", "check_weights", "collected",
+    "column_names", "evaluated", "histogram", "ledger", "moments", "moments_of", "nfc", "notes", "numbered",
+    "numeric", "opened", "plain_sums", "potential_gains", "present_weights", "reduce_batches", "sample_weight",
+    "score_columns", "score_of", "scored", "stays_lazy", "weigh", "weighted_means", "weighted_score",
     "why_no_total",
 ]  # fmt: skip
 

@@ -1,10 +1,11 @@
-"""Rows → cells: one pass that leaves counts and sums by group × document × cluster × pattern of gaps."""
+"""Rows → cells: counts and sums by group × document × cluster × pattern of gaps; and cells added up."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -198,14 +199,51 @@ def _words(values: Sequence[Array], rows: int) -> list[Part]:
     return words
 
 
-def bits(words: Codes, width: int) -> Flags:
-    """Return which of `width` metrics a pattern's words say are there.
+def recentred(cells: Cells, centre: Array) -> Cells:
+    """Return the cells about another centre."""
+    moved = np.where(cells.present, cells.centre - centre, 0.0)
+    if not moved.any():
+        return replace(cells, centre=centre)
+    alone = cells.cluster < 0 if len(cells.cross) else slice(0)
+    d, s, n = moved[alone], cells.sums[alone], cells.n[alone]
+    both = np.einsum("ci,cj->cij", d, s)
+    cross = cells.cross + both + both.transpose(0, 2, 1) + n[:, None, None] * np.einsum("ci,cj->cij", d, d)
+    return replace(cells, sums=cells.sums + cells.n[:, None] * moved, cross=cross, centre=centre)
+
+
+def add_up(parts: Sequence[tuple[Cells, Codes]]) -> Cells:
+    """Add up the cells of equal codes (group, cluster, doc) and pattern, in that order.
 
     Examples
     --------
-    >>> bits(np.array([[5]]), 3)
-    array([[ True, False,  True]])
+    >>> one, none = np.ones((2, 1), dtype=bool), np.empty((0, 1, 1))
+    >>> codes = np.zeros((2, 3), dtype=int)
+    >>> sums, middle = np.array([[0.5], [0.25]]), np.array([0.5])
+    >>> cells = Cells(codes[:, 0], codes[:, 1], codes[:, 2], one, np.ones(2), sums, none, middle)
+    >>> add_up([(cells, codes)]).sums
+    array([[0.75]])
     """
-    places = np.arange(width)
-    found: Flags = (words[:, places // WORD] >> (places % WORD) & 1).astype(bool)
-    return found
+    present = np.vstack([cells.present for cells, _ in parts])
+    keys = np.hstack([np.vstack([codes for _, codes in parts]), np.packbits(present, axis=1)])
+    order = np.lexsort(keys.T[::-1])
+    keys = keys[order]
+    starts = np.flatnonzero(np.append(True, (np.diff(keys, axis=0) != 0).any(axis=1)))[: len(order)]
+
+    def total(columns: Iterable[Array]) -> Array:
+        summed: Array = np.add.reduceat(np.concatenate(list(columns))[order], starts, axis=0)
+        return summed
+
+    group, cluster, doc = keys[starts, :3].T.astype(np.int64)
+    alone, k = cluster < 0, present.shape[1]
+    cross = np.empty((int(alone.sum()), k, k))
+    for i, j in combinations_with_replacement(range(k if alone.any() else 0), 2):
+        cross[:, i, j] = cross[:, j, i] = total(_products(cells, i, j) for cells, _ in parts)[alone]
+    n, sums = total(cells.n for cells, _ in parts), total(cells.sums for cells, _ in parts)
+    return Cells(group, doc, cluster, present[order[starts]], n, sums, cross, parts[0][0].centre)
+
+
+def _products(cells: Cells, i: int, j: int) -> Array:
+    """Σxᵢxⱼ of cells without a cluster, and of cells that are one row; the others' are not used."""
+    products: Array = cells.sums[:, i] * cells.sums[:, j]
+    products[cells.cluster < 0] = cells.cross[:, i, j]
+    return products

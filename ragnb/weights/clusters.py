@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from ragnb.weights.columns import Labels, coded, labels
-from ragnb.weights.engines import Frame, collected, key_of
+from ragnb.weights.batches import Batch
+from ragnb.weights.columns import Labels, coded
+from ragnb.weights.engines import collected, key_of, opened
 
 QUESTIONS = ("sample_id", "question")
 """What tells the rows of one question; the one with fewer values decides, as readers number unnamed samples."""
@@ -21,76 +23,70 @@ def question_columns(names: Iterable[str], cluster: str | None) -> list[str]:
     return [name for name in QUESTIONS if cluster is None and name in have]
 
 
-def cluster_labels(
-    frame: pd.DataFrame, docs: Labels, cluster: str | None, *, within: bool
-) -> tuple[Labels, str | None]:
-    """Return the cluster of each row, −1 where it is one alone, and the column of questions where it decides.
+def question_clusters(batch: Batch, base: Labels, questions: str | None) -> Labels:
+    """Return the cluster of each row, −1 where it is one alone: its document, else its question.
 
     Parameters
     ----------
-    docs : Labels
-        The rows' documents; a row that has none goes by its question, if any question of such rows repeats.
-    cluster : str, optional
-        The caller's column, which decides alone.
-    within : bool
-        Whether the rows are grouped by document: then a document tells nothing.
+    base : Labels
+        The rows' documents.
+    questions : str, optional
+        The column of questions, where they repeat among rows without a document.
 
     Examples
     --------
-    >>> frame = pd.DataFrame({"question": ["a", "a", "b"]})
-    >>> none = Labels(np.array([-1, -1, -1]), ())
-    >>> cluster_labels(frame, none, None, within=False)
-    (Labels(codes=array([0, 0, 1]), names=('a', 'b')), 'question')
+    >>> batch = Batch(pd.DataFrame({"question": ["a", "a", "b"]}))
+    >>> question_clusters(batch, batch.labels(None), "question")
+    Labels(codes=array([0, 0, 1]), names=('a', 'b'))
     """
-    if cluster is not None:
-        return labels(frame, cluster), None
-    base = labels(frame, None) if within else docs
+    if questions is None:
+        return base
     loose = base.codes < 0
-    if not loose.any():
-        return base, None
-    best, size, told = None, int(loose.sum()), 0
-    for name in question_columns(map(str, frame.columns), cluster):
-        questions = frame[name] if loose.all() else frame[name][loose]
-        if pd.api.types.infer_dtype(questions, skipna=True) == "mixed":  # lists of turns
-            questions = questions.map(str, na_action="ignore")
-        distinct = int(questions.nunique())
-        apart = distinct + int(questions.isna().sum())
-        if apart < size and _tells(distinct, told):
-            best, size = (questions, name), apart
-        told = distinct
-    if best is None:
-        return base, None
-    found = coded(best[0])
+    asked = coded(_as_label(batch.frame[questions][loose]))
     codes = base.codes.copy()
-    codes[loose] = np.where(found.codes < 0, -1, found.codes + len(base.names))
-    return Labels(codes, (*base.names, *found.names)), best[1]
+    codes[loose] = np.where(asked.codes < 0, -1, asked.codes + len(base.names))
+    return Labels(codes, (*base.names, *asked.names))
 
 
-def _tells(distinct: int, told: int) -> bool:
-    """Whether a column tells questions apart: one text on rows of different ids is a stand-in, no question."""
-    return distinct > 1 or told <= 1
-
-
-def repeated_question(frame: Frame) -> str | None:
-    """Return the column of questions if one repeats, by a query that counts its distinct values.
+def repeated_question(frame: Any, columns: Sequence[str], *, without: str | None = None) -> str | None:
+    """Return the column of questions if one repeats, among all rows or those without a document.
 
     Examples
     --------
-    >>> repeated_question(nw.from_native(pd.DataFrame({"question": ["a", "a", "b"]})))
+    >>> repeated_question(pd.DataFrame({"question": ["a", "a", "b"]}), ["question"])
     'question'
     """
-    schema = frame.collect_schema()
-    best, best_apart, told = None, 0, 0
-    for name in question_columns(schema.names(), None):
-        if schema[name].is_nested() or schema[name] in (nw.Object, nw.Unknown):
+    best, best_apart, distinct_before = None, 0, 0
+    for name in columns:
+        counts = _counts(frame, name, without)
+        if counts is None:
             continue
-        asked = frame.select(key_of(frame, name).alias("q"))
-        known = asked.filter(~nw.col("q").is_null())
-        counts = collected(known.select(nw.len().alias("n"), nw.col("q").n_unique().alias("distinct")))
-        found = (counts[one].to_list()[0] for one in ("n", "distinct"))
-        known_n, distinct = (0 if pd.isna(one) else int(one) for one in found)  # DuckDB counts nothing as null
-        apart = distinct - known_n
-        if apart < best_apart and _tells(distinct, told):
-            best, best_apart = name, apart
-        told = distinct
+        known, distinct = counts
+        # One text on rows of different ids is a stand-in, no question.
+        if distinct - known < best_apart and (distinct > 1 or distinct_before <= 1):
+            best, best_apart = name, distinct - known
+        distinct_before = distinct
     return best
+
+
+def _counts(frame: Any, name: str, without: str | None) -> tuple[int, int] | None:
+    """How many rows have a question, and how many questions there are; None for a column of lists on an engine."""
+    if isinstance(frame, pd.DataFrame):
+        asked = _as_label(frame[name] if without is None else frame[name][frame[without].isna()])
+        return int(asked.notna().sum()), int(asked.nunique())
+    rows = opened(frame)
+    kind = rows.collect_schema()[name]
+    if kind.is_nested() or kind in (nw.Object, nw.Unknown):
+        return None
+    rows = rows if without is None else rows.filter(key_of(rows, without).is_null())
+    known = rows.select(key_of(rows, name).alias("q")).filter(~nw.col("q").is_null())
+    counts = collected(known.select(nw.len().alias("known"), nw.col("q").n_unique().alias("distinct")))
+    found = (counts[one].to_list()[0] for one in ("known", "distinct"))
+    known_n, distinct = (0 if pd.isna(one) else int(one) for one in found)  # DuckDB counts nothing as null
+    return known_n, distinct
+
+
+def _as_label(asked: pd.Series[Any]) -> pd.Series[Any]:
+    """Questions that are lists of turns as text."""
+    mixed = pd.api.types.infer_dtype(asked, skipna=True) == "mixed"
+    return asked.map(str, na_action="ignore") if mixed else asked

@@ -23,11 +23,12 @@ from ragnb.schema import (
 )
 from ragnb.weights.engines import column_names
 
+MetricsArgument = str | Metric | Iterable[str | Metric] | None
 _NO_SCORE = re.compile(r"(time|stamp|latency|duration|second|cost|price|token|index|id|count|length|rank)s?$")
 
 
 def scored(
-    scores: Any, metrics: str | Metric | Iterable[str | Metric] | None, *kept: str | None
+    scores: Any, metrics: MetricsArgument, *kept: str | None
 ) -> tuple[Any, tuple[Metric, ...]]:
     """Return a frame under canonical names, and the metrics that are chosen of it.
 

@@ -13,10 +13,10 @@ from ragnb.errors import RagnbError
 from ragnb.weights.cells import Cells
 from ragnb.weights.check import check_weights
 from ragnb.weights.columns import Array, Codes
-from ragnb.weights.finish import Plan, cell_columns, document_weights, plan_total, total_centre, weight_vector
+from ragnb.weights.estimates import Plan, cell_columns, document_weights, plan_total, total_centre, weight_vector
 
 if TYPE_CHECKING:
-    from ragnb.weights.reduced import Moments
+    from ragnb.weights.reduction import Moments
 
 _FEWEST = 100
 

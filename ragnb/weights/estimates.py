@@ -1,18 +1,23 @@
-"""Cells + weights → estimates: every mean, its clustered standard error and the weighted score, in NumPy."""
+"""Cells + weights → estimates: every mean, its clustered standard error and the weighted score, as a table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from ragnb import stats
 from ragnb.errors import RagnbError
-from ragnb.schema import Metric
+from ragnb.schema import ABOUT_COLUMNS, RESULT_COLUMNS, Metric
 from ragnb.weights.cells import Cells, Flags
 from ragnb.weights.check import refuse_all_zero
 from ragnb.weights.columns import Array, Codes
+
+if TYPE_CHECKING:
+    from ragnb.weights.reduction import Moments
 
 _LEAST, _VANISHING = 1e-300, 1e-140
 
@@ -277,3 +282,87 @@ def _spread(sums: Array, n: Array, squares: Array, centre: Array) -> Array:
     found = squares - 2 * centre * sums + centre**2 * n
     found[found < 1e-13 * (squares + centre**2 * n)] = 0.0  # what cancellation leaves of values all alike
     return found
+
+
+def shares(present: Flags, weights: Array) -> Array:
+    """Return each metric's part of the total of rows with these gaps: rows add up to 1, or to 0 without a total.
+
+    Examples
+    --------
+    >>> shares(np.array([[True, True], [True, False]]), np.array([1.0, 3.0])).tolist()
+    [[0.25, 0.75], [1.0, 0.0]]
+    """
+    weight = present * weights
+    scale = weight.sum(axis=1, keepdims=True)
+    share: Array = np.divide(weight, scale, out=np.zeros_like(weight), where=scale > 0)
+    return share
+
+
+def intercepts(metrics: Sequence[Metric], slopes: Array, *, rescale: bool) -> Array:
+    """Return what turning and rescaling add to each metric on its way into the total.
+
+    Examples
+    --------
+    >>> intercepts([Metric("a"), Metric("b")], np.array([-1.0, -1.0]), rescale=False).tolist()
+    [1.0, 1.0]
+    """
+    turned = np.array([sum(m.scale) if s < 0 else 0.0 for m, s in zip(metrics, slopes, strict=True)])
+    moved = np.array([m.scale[0] if rescale and m.bounded else 0.0 for m in metrics])
+    found: Array = np.where(turned != 0, turned * np.abs(slopes) - moved * np.abs(slopes), -moved * slopes)
+    return found
+
+
+def result_table(source: Moments, found: Estimates, plan: Plan, weights: Array, level: float) -> pd.DataFrame:
+    """Return the frame of `weighted_means`; all that later functions need is a column."""
+    names = [*(m.name for m in source.metrics), "weighted_score"]
+    groups, width = found.value.shape
+    counted = np.array([m.role == "quality" for m in source.metrics], dtype=bool) | (weights > 0)
+    shown = np.append(np.where(counted, weights, np.nan), np.nan)
+    n = found.n.astype(np.int64)
+    failed, absent = np.pad(source.counts, ((0, 0), (0, 1), (0, 0))).transpose(2, 0, 1)
+    named = np.array([*source.clusters, ""], dtype=object)
+    # Only a cluster that carries most of the weight is news; rows of their own have codes beyond the names.
+    news = (found.top_share > 0.5 + 1e-9) & (found.top_cluster < len(source.clusters))
+    top = np.where(news, found.top_cluster, -1)
+    columns = {
+        "metric": np.tile(np.array(names, dtype=object), groups),
+        "weight": np.tile(shown, groups),
+        **{name: getattr(found, name) for name in ("value", "low", "high", "se", "n_eff")},
+        "n": n,
+        "n_missing": source.rows[:, None] - n - failed - absent,
+        "n_failed": failed,
+        "n_not_applicable": absent,
+        "n_clusters": found.n_clusters.astype(np.int64),
+        "df": found.g_eff - 1,
+        "cluster_unit": np.full(n.size, source.unit, dtype=object),
+        "range_low": np.tile([*(m.low for m in source.metrics), plan.low], groups),
+        "range_high": np.tile([*(m.high for m in source.metrics), plan.high], groups),
+        "level": np.full(n.size, level),
+        "top_share": np.where(top >= 0, found.top_share, np.nan),
+        "top_cluster": named[top],
+    }
+    about = {"better": "higher", "kind": "continuous", "role": "total", "reason": plan.reason}
+    for name, total in about.items():
+        own = [getattr(metric, name, "") for metric in source.metrics]
+        columns[name] = np.tile(np.array([*own, total], dtype=object), groups)
+    table = pd.DataFrame({name: columns[name].ravel() for name in (*RESULT_COLUMNS, *ABOUT_COLUMNS)})
+    if source.by is not None:
+        table = table.rename(columns={source.by: f"metric_{source.by}"})
+        table.insert(0, source.by, np.repeat(np.array(source.groups, dtype=object), width))
+    return table
+
+
+def plain_sums(found: Moments) -> Array:
+    """Return Σx of the scores as they are, groups × metrics, without any weight.
+
+    Examples
+    --------
+    >>> from ragnb.weights import moments
+    >>> plain_sums(moments(pd.DataFrame({"faithfulness": [1.0, 0.25, None]}))).tolist()
+    [[1.25]]
+    """
+    c = found.cells
+    own = c.sums + c.n[:, None] * c.present * c.centre
+    sums: Array = np.zeros((len(found.rows), own.shape[1]))
+    np.add.at(sums, c.group, own)
+    return sums

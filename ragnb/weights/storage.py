@@ -16,7 +16,7 @@ from ragnb.schema import Metric
 from ragnb.weights.cells import Cells, centres
 
 if TYPE_CHECKING:
-    from ragnb.weights.reduced import Moments
+    from ragnb.weights.reduction import Moments
 
 VERSION = 2  # 1 had neither questions nor centres
 _COLUMNS, _NAMES = ("by", "doc", "cluster", "questions"), ("groups", "docs", "clusters")

@@ -1,0 +1,200 @@
+"""Rows of any engine, batch by batch: the columns that are reduced, as pandas columns that are read once."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ragnb.errors import RagnbError
+from ragnb.readers.frames import native
+from ragnb.schema import Metric
+from ragnb.weights.columns import Array, Labels, labels, numeric, statuses
+from ragnb.weights.engines import collected, column_names, is_number, score_of, stays_lazy
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ROWS = 1 << 20
+"""Rows of a batch: a query of any length is reduced in the memory that these take."""
+
+_TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Unknown)
+
+
+class Batch:
+    """Some rows of a frame: each metric's column is checked once, each label column coded once.
+
+    Examples
+    --------
+    >>> batch = Batch(pd.DataFrame({"faithfulness": [1.0, None]}))
+    >>> batch.values(Metric("faithfulness"))
+    array([ 1., nan])
+    """
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.frame = frame
+        self._values: dict[Metric, Array] = {}
+        self._labels: dict[tuple[str | None, bool], Labels] = {}
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def values(self, metric: Metric) -> Array:
+        """Return the scores of a metric, nan where there is none; see `numeric`."""
+        if metric not in self._values:
+            self._values[metric] = numeric(self.frame, metric)
+        return self._values[metric]
+
+    def with_values(self, values: Mapping[Metric, Array]) -> Batch:
+        """Return the batch with the scores of other metrics; its labels are shared."""
+        batch = Batch(self.frame)
+        batch._values, batch._labels = dict(values), self._labels
+        return batch
+
+    def statuses(self, metrics: Sequence[Metric]) -> npt.NDArray[np.int8]:
+        """Return the status of each row and metric; see `statuses`."""
+        return statuses(self.frame, metrics, [self.values(metric) for metric in metrics])
+
+    def labels(self, column: str | None, *, compose: bool = False) -> Labels:
+        """Return a column as codes into sorted names; without a column no row has a label."""
+        if (column, compose) not in self._labels:
+            self._labels[column, compose] = labels(self.frame, column, compose=compose)
+        return self._labels[column, compose]
+
+
+def reduce_batches(
+    scores: Any, metrics: Sequence[Metric], columns: Iterable[str | None], kernel: Callable[[Batch], Any]
+) -> list[Any]:
+    """Return what a kernel makes of each batch of the rows; PySpark runs it where the rows are.
+
+    Parameters
+    ----------
+    scores : DataFrame of any engine
+        An eager frame is one batch, whose columns are views.
+    metrics : Metric objects
+        Their columns and statuses are in the batches.
+    columns : str or None
+        The other columns that are wanted, where they are there.
+    kernel : function of a Batch
+
+    Raises
+    ------
+    RagnbError
+        As the kernel; of a query the row is named by its ``sample_id``.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> reduce_batches(pl.LazyFrame({"faithfulness": [0.5, 1.0]}), [Metric("faithfulness")], [], len)
+    [2]
+    """
+    have = column_names(scores)
+    wanted = [name for metric in metrics for name in (metric.name, f"{metric.name}__status")]
+    wanted = [name for name in dict.fromkeys([*wanted, *columns]) if name in have]
+    wanted = wanted or have[:1]  # rows without a column are not counted
+    try:
+        return _reduce(scores, metrics, wanted, kernel)
+    except RagnbError:
+        if stays_lazy(scores):  # a second look finds the row's name, which a first one does not carry along
+            more = [name for name in ("sample_id",) if name in have and name not in wanted]
+            _reduce(scores, metrics, [*wanted, *more], kernel, named=True)
+        raise
+
+
+def _reduce(
+    scores: Any,
+    metrics: Sequence[Metric],
+    wanted: Sequence[str],
+    kernel: Callable[[Batch], Any],
+    named: bool = False,
+) -> list[Any]:
+    """Run the kernel on every batch; with `named`, rows are told by their ``sample_id`` where there is one."""
+    if isinstance(scores, pd.DataFrame):
+        return [kernel(Batch(pd.DataFrame({name: scores[name] for name in wanted}, scores.index, copy=False)))]
+
+    def take(part: pd.DataFrame) -> Any:
+        if named:
+            part.index = pd.Index(part["sample_id"] if "sample_id" in part else ["?"] * len(part))
+        return kernel(Batch(part))
+
+    rows = _typed(native(scores), metrics, wanted)
+    if rows.implementation.is_pyspark():
+        return _on_executors(rows.to_native(), take)
+    with closing(_parts(rows)) as parts:
+        made = [take(_pandas(part)) for part in parts if len(part)]
+    return made or [take(_pandas(collected(rows.head(0)).to_polars()))]
+
+
+def _typed(
+    rows: nw.DataFrame[Any] | nw.LazyFrame[Any], metrics: Sequence[Metric], wanted: Sequence[str]
+) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
+    """Return the wanted columns, those of metrics as floats."""
+    schema = rows.collect_schema()
+    columns: dict[str, nw.Expr] = {name: nw.col(name) for name in wanted}
+    for metric in metrics:
+        kind = schema[metric.name]
+        if is_number(kind):
+            columns[metric.name] = score_of(metric.name, kind)
+        elif kind not in _TEXT:
+            raise RagnbError(f"column {metric.name!r} is of type {kind}, not a score; convert it to numbers")
+    return rows.select(**columns)
+
+
+def _parts(rows: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> Generator[pl.DataFrame]:
+    import polars as pl
+
+    if isinstance(rows, nw.DataFrame):
+        yield rows.to_polars()
+    elif rows.implementation.is_polars():
+        yield from rows.to_native().collect_batches(chunk_size=ROWS, maintain_order=True)
+    else:
+        relation = rows.to_native()
+        reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # its name before 2.0
+        with closing(reader(ROWS)) as stream:  # DuckDB runs no other query while one is open
+            yield from map(pl.from_arrow, stream)
+
+
+def _on_executors(frame: Any, kernel: Callable[[pd.DataFrame], Any]) -> list[Any]:
+    """Run the kernel on PySpark's executors, whose workers need ragnb, and return what it made."""
+
+    def run(parts: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for part in parts:
+            try:
+                made = kernel(part)
+            except RagnbError as error:  # raised there, its words would drown in a trace of the worker
+                made = error
+            yield pd.DataFrame({"made": [pickle.dumps(made)]})
+
+    made = [pickle.loads(row[0]) for row in frame.mapInPandas(run, "made binary").collect()]
+    refused = next((one for one in made if isinstance(one, RagnbError)), None)
+    if refused is not None:
+        raise refused
+    return made or [kernel(frame.limit(0).toPandas())]
+
+
+def _pandas(part: pl.DataFrame) -> pd.DataFrame:
+    """Return a batch of Polars as pandas columns: numbers shared, texts coded."""
+    return pd.DataFrame({name: _array(part[name]) for name in part.columns}, range(len(part)), copy=False)
+
+
+def _array(column: pl.Series) -> Any:
+    import polars as pl
+
+    if column.dtype.is_numeric():
+        whole = column.dtype.is_integer() and not column.null_count()
+        return column.to_numpy() if whole else column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return pd.Series(column.to_list(), dtype=object)
+    words = column.cast(pl.Categorical)
+    names = words.unique(maintain_order=True).drop_nulls()
+    own = names.to_physical().to_numpy()
+    codes = np.full(int(own.max(initial=0)) + 2, -1, dtype=np.int32)
+    codes[own] = np.arange(len(own))
+    places = codes.take(words.to_physical().fill_null(len(codes) - 1).to_numpy())
+    return pd.Categorical.from_codes(places, pd.Index(names.cast(pl.String).to_list(), dtype=object))
