@@ -146,7 +146,7 @@ def warn_unused(weights: Mapping[str, float], names: Collection[str], what: str,
     --------
     >>> warn_unused({"a": 1.0}, ["a", "b"], "doc_weights")
     """
-    have = set(names)
+    have = set(names) if weights else set()
     for name in weights:
         if name not in have:
             warnings.warn(

@@ -210,11 +210,33 @@ def coded(values: Any, *, compose: bool = False) -> Labels:
     if isinstance(values, pd.Series) and isinstance(values.dtype, pd.CategoricalDtype):
         codes, uniques = values.cat.codes.to_numpy(), values.cat.categories
         there = np.bincount(codes + np.int64(1), minlength=len(uniques) + 1)[1:] > 0
+        uniques, codes = uniques[there], np.append(np.cumsum(there) - 1, -1).take(codes)
     else:
         codes, uniques = factorized(values)
-        there = np.ones(len(uniques), dtype=bool)
-    names = [nfc(name) if compose else spelt(name) for name in uniques]
-    ordered = tuple(sorted({name for name, used in zip(names, there.tolist(), strict=True) if used}))
-    position = {name: index for index, name in enumerate(ordered)}
-    recode = np.array([position.get(name, -1) for name in names] + [-1], dtype=np.int64)
-    return Labels(recode.take(codes), ordered)
+    named = nfc if compose else spelt
+    plain = [name if type(name) is str and name.isascii() else named(name) for name in np.asarray(uniques, object)]
+    names, ranks = sorted_names(plain)
+    return Labels(np.append(ranks, -1).take(codes), names)
+
+
+def sorted_names(names: list[str]) -> tuple[tuple[str, ...], Codes]:
+    """Return the distinct names in order, and the place of each name among them.
+
+    Examples
+    --------
+    >>> sorted_names(["b", "a", "b"])
+    (('a', 'b'), array([1, 0, 1]))
+    """
+    import polars as pl
+
+    try:
+        text = pl.Series(names, dtype=pl.String)  # sorts by bytes of UTF-8, which is the order of code points
+    except UnicodeEncodeError:  # a half of a surrogate pair, which only Python holds
+        distinct, ranks = np.unique(np.array(names, dtype=object), return_inverse=True)
+        return tuple(distinct.tolist()), ranks.astype(np.int64)
+    order = text.arg_sort()
+    ordered = text.gather(order)
+    first = (ordered != ordered.shift()).fill_null(True)  # two spellings of one name are one
+    ranks = np.empty(len(names), dtype=np.int64)
+    ranks[order.to_numpy()] = np.cumsum(first.to_numpy()) - 1
+    return tuple(ordered.filter(first).to_list()), ranks

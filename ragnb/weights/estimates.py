@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -84,14 +85,16 @@ def relative(weights: Array) -> Array:
 
 
 def document_weights(cells: Cells, names: Sequence[str], weights: Mapping[str, float]) -> Array:
-    """Return the weight of each document as `relative` to the largest, last that of rows without one.
+    """Return the weight of each document (in order) as `relative` to the largest, last that of rows without one.
 
     Raises
     ------
     RagnbError
         For weights of 0 that leave out every row.
     """
-    own = np.array([weights.get(name, 1.0) for name in names] + [1.0])
+    own = np.ones(len(names) + 1)
+    for name in weights.keys() & set(names if weights else ()):
+        own[bisect_left(names, name)] = weights[name]
     used = np.bincount(cells.doc + 1, minlength=len(own)) > 0
     own[~np.roll(used, -1)] = 0.0
     refuse_all_zero(bool(own.any()) or not cells.size, "doc_weights")
