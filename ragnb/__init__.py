@@ -27,7 +27,7 @@ _ROOM_OF = {
     "applicable_metrics": "readers",
     "assess": "assessment",
     "calibrate": "calibration",
-    "check_gates": "gates",
+    "check_gates": "diagnostics",
     "corrected_mean": "calibration",
     "diagnose": "diagnostics",
     "evaluate": "scoring",
@@ -58,9 +58,9 @@ if TYPE_CHECKING:
     from ragnb.calibration import calibrate as calibrate
     from ragnb.calibration import corrected_mean as corrected_mean
     from ragnb.diagnostics import RULES as RULES
+    from ragnb.diagnostics import check_gates as check_gates
     from ragnb.diagnostics import diagnose as diagnose
     from ragnb.diagnostics import failure_modes as failure_modes
-    from ragnb.gates import check_gates as check_gates
     from ragnb.judging import judge as judge
     from ragnb.ratings import read_ratings as read_ratings
     from ragnb.readers import applicable_metrics as applicable_metrics

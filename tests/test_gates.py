@@ -14,8 +14,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
+from ragnb.diagnostics import check_gates, gate_sentences, gates_json, gates_junit
 from ragnb.errors import RagnbError, RagnbWarning
-from ragnb.gates import check_gates, gate_sentences, gates_json, gates_junit
 from ragnb.schema import DEFAULT_GATES, Gate
 from ragnb.traces import refusal_metrics
 from ragnb.weights import weighted_means

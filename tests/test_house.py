@@ -29,7 +29,7 @@ FLOORS = {
     "cli": 7,
     **dict.fromkeys(["report", "widgets"], 6),
     **dict.fromkeys(["assessment", "plots"], 5),
-    **dict.fromkeys(["streams", "diagnostics", "traces", "gates", "ratings"], 4),
+    **dict.fromkeys(["streams", "diagnostics", "traces", "ratings"], 4),
     **dict.fromkeys(["calibration", "comparison", "judging", "scoring"], 4),
     "weights": 3,
     **dict.fromkeys(["readers", "scenario", "work"], 2),
@@ -138,11 +138,11 @@ def test_top_level_imports_are_the_light_ones(path):
 
 def test_import_finder_sees_every_form_of_import():
     module = ast.parse(
-        "from ragnb import weights\nfrom . import plots\nfrom .. import gates\n"
+        "from ragnb import weights\nfrom . import plots\nfrom .. import diagnostics\n"
         "if TYPE_CHECKING:\n    import polars\n"
         "def f():\n    from ..stats.means import mean\n    import scipy.special\n"
     )
-    top = {"ragnb.weights", "ragnb.readers.plots", "ragnb.gates", "polars"}
+    top = {"ragnb.weights", "ragnb.readers.plots", "ragnb.diagnostics", "polars"}
     package = ["ragnb", "readers"]
     assert set(imports(module, package, deep=False)) == top
     assert set(imports(module, package, deep=False, typing_too=False)) == top - {"polars"}

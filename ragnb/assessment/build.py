@@ -15,10 +15,9 @@ from ragnb.assessment.inputs import Inputs, gather
 from ragnb.assessment.result import Assessment
 from ragnb.assessment.stages import join_stages
 from ragnb.assessment.words import Overlap
-from ragnb.diagnostics import RULES, diagnose, failure_summary
+from ragnb.diagnostics import RULES, check_gates, completeness, diagnose, failure_summary
 from ragnb.diagnostics.rules import warning_bars
 from ragnb.errors import RagnbError, unknown
-from ragnb.gates import check_gates, completeness
 from ragnb.scenario import Scenario, Settings, load_scenario
 from ragnb.schema import DEFAULT_GATES, METRICS, Gate, Metric, resolve_metrics
 from ragnb.traces import RATES, count_unanswerable, mark_unanswerable, outcome_counts

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ragnb.assessment.result import Assessment
+from ragnb.diagnostics import gates_json, gates_junit
 from ragnb.files import json_text, write_whole
-from ragnb.gates import gates_json, gates_junit
 from ragnb.readers import to_csv_text
 
 _PACKAGES = ("numpy", "pandas", "scipy", "pydantic", "narwhals", "polars", "matplotlib", "papermill")

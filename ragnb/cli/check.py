@@ -37,7 +37,7 @@ def check_command(
 
     Exit code: 0 passed, 1 blocked by a gate, 2 bad or incomplete input.
     """
-    from ragnb.gates import gates_json, gates_junit
+    from ragnb.diagnostics import gates_json, gates_junit
 
     # As typed, these are relative to the working directory; a scenario would take them from its own folder.
     files = {"gold": gold, "traces": traces, "scores": scores}
@@ -69,7 +69,7 @@ def _told(sheet: Assessment) -> Iterator[str]:
     from ragnb.assessment.front import said
     from ragnb.assessment.parts import Writer
     from ragnb.assessment.tables import more, outcome
-    from ragnb.gates import gate_mark
+    from ragnb.diagnostics import gate_mark
     from ragnb.markup import count
 
     w = Writer(sheet, linked=False)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any, TypeVar, cast
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.diagnostics.order import MODES, mode_of
-from ragnb.diagnostics.rules import RULES, warning_bars
+from ragnb.diagnostics.rules import RULES, SLACK, TABLE, warning_bars
 from ragnb.readers.frames import as_called
 from ragnb.schema import Metric, Rule, note_row
 from ragnb.weights import (
@@ -25,6 +27,14 @@ from ragnb.weights import (
 )
 
 Rows = TypeVar("Rows")
+
+READS: Mapping[str, tuple[str, ...]] = {mode: tuple(names) for mode, names in TABLE["modes"].items()}
+"""The metrics that a mode reads; a sample is of the first mode of which one metric is past its warning bar."""
+
+MODES = ("not_enough_scores", *READS, "fine")
+"""The failure modes, in the order in which they are tried."""
+
+NEEDED = ("faithfulness", "answer_relevancy")
 
 LEAST_SET = ("faithfulness", "context_relevance", "answer_relevancy")
 """The least set of metrics to read together."""
@@ -177,3 +187,23 @@ def least_set_note(means: pd.DataFrame, metrics: Sequence[Metric], *, lang: str 
     say = texts.load(lang)
     names = say("mode_note.join").join(absent)
     return [note_row("least_set", ", ".join(absent), say("mode_note.least_set", names=names))]
+
+
+def mode_of(metrics: Sequence[Metric], thresholds: Mapping[str, float], modes: Sequence[str | int]) -> nw.Expr:
+    """Return which of `modes`, in the order of MODES, each row is of, read off the scores ``__v0`` …  ."""
+    places = {metric.name: k for k, metric in enumerate(metrics)}
+
+    def violates(name: str) -> nw.Expr:
+        value, threshold = nw.col(f"__v{places[name]}"), thresholds[name]
+        higher = metrics[places[name]].better == "higher"
+        return ~value.is_null() & (value < threshold - SLACK if higher else value > threshold + SLACK)
+
+    gone = [nw.col(f"__v{places[name]}").is_null() for name in NEEDED if name in places]
+    if len(gone) < len(NEEDED):
+        return nw.lit(modes[0])
+    tests = [gone, *([violates(name) for name in names if name in thresholds] for names in READS.values())]
+    found: nw.Expr = nw.lit(modes[-1])
+    for any_of, mode in reversed(list(zip(tests, modes, strict=False))):
+        if any_of:
+            found = nw.when(reduce(or_, any_of)).then(nw.lit(mode)).otherwise(found)
+    return found

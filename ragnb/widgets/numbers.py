@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ragnb.gates import check_gates
+from ragnb.diagnostics import check_gates
 from ragnb.scenario import Scenario
 from ragnb.schema import Gate
 from ragnb.weights import Moments, notes

@@ -8,8 +8,8 @@ import json
 import pandas as pd
 import pytest
 
+from ragnb.diagnostics import check_gates
 from ragnb.errors import RagnbWarning
-from ragnb.gates import check_gates
 from ragnb.readers import read_gold, read_traces
 from ragnb.traces import label_traces, outcome_counts, refusal_metrics
 

@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 
 from ragnb import texts
+from ragnb.diagnostics.gates import COLUMNS
 from ragnb.files import json_text
-from ragnb.gates.check import COLUMNS
 from ragnb.markup import count, number, percent, with_interval
 from ragnb.schema import NOTE_COLUMNS
 
@@ -41,7 +41,7 @@ def gate_sentences(gates: pd.DataFrame, *, lang: str = "en") -> list[str]:
 
     Examples
     --------
-    >>> from ragnb.gates import check_gates
+    >>> from ragnb.diagnostics import check_gates
     >>> from ragnb.schema import Gate
     >>> gate_sentences(check_gates(pd.DataFrame({"metric": []}), gates=[Gate("G", "compliance", ">=", 0.9)]))
     ['G: compliance ≥ 90.0 %. No data. It blocks.']
@@ -92,7 +92,7 @@ def gates_json(gates: pd.DataFrame, *, notes: pd.DataFrame | None = None) -> str
     Examples
     --------
     >>> import json
-    >>> from ragnb.gates import check_gates
+    >>> from ragnb.diagnostics import check_gates
     >>> from ragnb.schema import Gate
     >>> gates = check_gates(pd.DataFrame({"metric": []}), gates=[Gate("G", "compliance", ">=", 0.9)])
     >>> json.loads(gates_json(gates))["blocked"]
@@ -116,7 +116,7 @@ def gates_junit(gates: pd.DataFrame, *, name: str = "ragnb gates", lang: str = "
 
     Examples
     --------
-    >>> from ragnb.gates import check_gates
+    >>> from ragnb.diagnostics import check_gates
     >>> from ragnb.schema import Gate
     >>> gates_junit(check_gates(pd.DataFrame({"metric": []}), gates=[Gate("<G>", "compliance", ">=", 0.9)]))[:22]
     '<?xml version="1.0" en'
