@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from ragnb.assessment import streams
 from ragnb.scenario import Scenario
-from ragnb.schema import Metric
 from ragnb.traces import count_unanswerable
-from ragnb.weights import Moments, column_names, histogram, moments
+from ragnb.weights import Moments, Weighing, column_names, need_columns
 
 _SLICES, _FEW_GROUPS = ("kind", "language"), 12
 
@@ -25,34 +26,35 @@ def unscored(frame: Any, reduced: Moments, outcomes: pd.DataFrame | None) -> int
     return int(reduced.rows.sum()) - (0 if outcomes is None else int(outcomes["n"].sum()))
 
 
-def spread(frame: Any, metrics: list[Metric], means: pd.DataFrame) -> pd.DataFrame:
-    """Return how many rows score in each tenth, and how many have no score, by system where means are."""
-    bounded = [metric for metric in metrics if metric.bounded and metric.role == "quality"]
-    keys = [name for name in ("system", "metric") if name in means]
-    table = histogram(frame, metrics=bounded, by="system" if "system" in means else None)
-    return table.merge(means[[*keys, "n_missing", "n_failed", "n_not_applicable"]], on=keys)
+def spread(table: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
+    """Return how many rows score in each tenth, and how many have no score."""
+    return table.merge(means[["metric", "n_missing", "n_failed", "n_not_applicable"]], on="metric")
 
 
-def by_document(
-    frame: Any, metrics: list[Metric], scenario: Scenario, finish: dict[str, Any]
-) -> pd.DataFrame | None:
+def by_document(found: Sequence[Moments], weighing: Weighing) -> pd.DataFrame | None:
     """Return the means by document, without the rows that have none."""
-    if scenario.doc not in column_names(frame):
-        return None
-    by = moments(frame, metrics=metrics, by=scenario.doc, doc=scenario.doc, cluster=scenario.cluster)
-    means = by.means(**(finish | {"doc_weights": None}))
-    named = means.dropna(subset=[scenario.doc], ignore_index=True)
-    named.columns = pd.Index(["document", *named.columns[1:]])
-    return named if len(named) else None
+    for one in found:
+        means = replace(weighing, doc_weights=None).means(one)
+        named = means.dropna(subset=[one.by], ignore_index=True)
+        named.columns = pd.Index(["document", *named.columns[1:]])
+        return named if len(named) else None
+    return None
 
 
-def by_slice(frame: Any, metrics: list[Metric], scenario: Scenario, finish: dict[str, Any]) -> pd.DataFrame | None:
-    """Return the means by the groups of each slice; those nobody asked for only where they are few."""
+def slices_of(frame: Any, scenario: Scenario) -> Sequence[str]:
+    """Return the columns of the slices; those nobody asked for only where their groups are few."""
     have = column_names(frame)
-    few = [c for c in _SLICES if c in have and 1 < len(streams.distinct_values(frame, c)) <= _FEW_GROUPS]
+    if scenario.slices is not None:
+        need_columns(have, *scenario.slices)
+        return scenario.slices
+    return [c for c in _SLICES if c in have and 1 < len(streams.distinct_values(frame, c)) <= _FEW_GROUPS]
+
+
+def by_slice(found: Sequence[Moments], weighing: Weighing) -> pd.DataFrame | None:
+    """Return the means by the groups of each slice."""
     tables = []
-    for column in few if scenario.slices is None else scenario.slices:
-        by = moments(frame, metrics=metrics, by=column, doc=scenario.doc, cluster=scenario.cluster).means(**finish)
-        tables.append(by.rename(columns={column: "group", f"metric_{column}": column}))
-        tables[-1].insert(0, "slice", column)
+    for one in found:
+        by = str(one.by)
+        tables.append(weighing.means(one).rename(columns={by: "group", f"metric_{by}": by}))
+        tables[-1].insert(0, "slice", by)
     return pd.concat(tables, ignore_index=True) if tables else None

@@ -15,13 +15,31 @@ from ragnb.assessment.inputs import Inputs, gather
 from ragnb.assessment.result import Assessment
 from ragnb.assessment.stages import join_stages
 from ragnb.assessment.words import Overlap
-from ragnb.diagnostics import RULES, check_gates, completeness, diagnose, failure_summary
-from ragnb.diagnostics.rules import warning_bars
+from ragnb.diagnostics import (
+    RULES,
+    check_gates,
+    completeness,
+    findings,
+    fitting,
+    mode_reductions,
+    mode_summary,
+    rule_gains,
+    warning_bars,
+)
 from ragnb.errors import RagnbError, unknown
 from ragnb.scenario import Scenario, Settings, load_scenario
 from ragnb.schema import DEFAULT_GATES, METRICS, Gate, Metric, resolve_metrics
 from ragnb.traces import RATES, count_unanswerable, mark_unanswerable, outcome_counts
-from ragnb.weights import column_names, moments, present_weights
+from ragnb.weights import (
+    Weighing,
+    column_names,
+    histogram_reduction,
+    moments,
+    moments_reduction,
+    present_weights,
+    question_of,
+    reduce_batches,
+)
 
 
 def assess(source: Any, **overrides: Unpack[Settings]) -> Assessment:
@@ -117,7 +135,8 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     gates = _decided_by(scenario.candidate, pd.concat([gates, of_input], ignore_index=True))
     shared = overlap(frame, metrics, scenario, names)
     card = judge.calibrated(scenario, inputs.ratings)
-    settings = scenario.replace(**_settings(scenario, metrics, docs))
+    weighing = _weighing(scenario, metrics, docs)
+    settings = scenario.replace(metric_weights=weighing.metric_weights, doc_weights=weighing.doc_weights)
     weighed = streams.weighed(frame, settings, metrics, total=not means["reason"].any())
     return Assessment(
         **found,
@@ -125,7 +144,6 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
         scores=weighed if inputs.stream is None else streams.worst_rows(weighed, found["diagnoses"]),
         rows=inputs.rows,
         unscored=unscored,
-        spread=breakdowns.spread(frame, metrics, means),
         systems=means if len(names) > 1 else None,
         common=None if shared is None else shared.means,
         common_questions=0 if shared is None else shared.common,
@@ -140,12 +158,28 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
 
 def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric]) -> dict[str, Any]:
     """Return the result frames of one system, or of a run that names none."""
-    reduced = moments(frame, metrics=metrics, doc=scenario.doc, cluster=scenario.cluster)
-    settings = _settings(scenario, metrics, reduced.docs)
-    finish: dict[str, Any] = settings | {"level": scenario.level, "strict": False}
-    reading = settings | {"doc": scenario.doc, "cluster": scenario.cluster, "level": scenario.level}
+    doc, cluster = scenario.doc, scenario.cluster
+    weighing = _weighing(scenario, metrics)
+    questions = question_of(frame, doc=doc, cluster=cluster)
+    pairs, slices = list(fitting(RULES, metrics)), breakdowns.slices_of(frame, scenario)
+    by_doc = [doc] if doc in column_names(frame) else []
+    bounded = [metric for metric in metrics if metric.bounded and metric.role == "quality"]
+    groups = [
+        moments_reduction(metrics, doc=doc, cluster=cluster, by=by, questions=question)
+        for by, question in [
+            (None, questions),
+            *((by, question_of(frame, doc=doc, cluster=cluster, by=by)) for by in by_doc),
+            *((by, questions) for by in slices),
+        ]
+    ]
+    modes = mode_reductions(metrics, warning_bars(RULES, metrics), weighing, questions)
+    found = reduce_batches(
+        frame, metrics, [rule_gains(pairs, metrics, weighing), *modes, histogram_reduction(bounded), *groups]
+    )
+    gains, mode_gains, shares, spread, reduced, *grouped = found
+    weighing = _weighing(scenario, metrics, reduced.docs)
     outcomes = outcome_counts(frame, lang=scenario.lang) if inputs.labelled else None
-    means = reduced.means(**finish)
+    means = weighing.means(reduced)
     if not any(metric.role == "quality" and metric.grades_refusals for metric in metrics):
         # A total of metrics that cannot grade a refusal does not apply to a question that has no answer.
         total, beside = means["role"] == "total", count_unanswerable(frame)
@@ -154,23 +188,28 @@ def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric])
     return {
         "docs": reduced.docs,
         "means": means,
-        "diagnoses": diagnose(frame, metrics=metrics, lang=scenario.lang, **reading),
-        "modes": failure_summary(frame, metrics=metrics, **reading),
+        "diagnoses": findings(frame, pairs, reduced, gains, weighing, top=3, lang=scenario.lang),
+        "modes": mode_summary(mode_gains, shares, weighing),
         "outcomes": outcomes,
-        "documents": breakdowns.by_document(frame, metrics, scenario, finish),
-        "slices": breakdowns.by_slice(frame, metrics, scenario, finish),
+        "documents": breakdowns.by_document(grouped[: len(by_doc)], weighing),
+        "slices": breakdowns.by_slice(grouped[len(by_doc) :], weighing),
+        "spread": breakdowns.spread(spread, means),
         "unscored": breakdowns.unscored(frame, reduced, outcomes),
     }
 
 
-def _settings(scenario: Scenario, metrics: list[Metric], docs: Collection[str]) -> dict[str, Any]:
+def _weighing(scenario: Scenario, metrics: list[Metric], docs: Collection[str] | None = None) -> Weighing:
     """Return how means are weighed, without the weights of what does not occur, which a note names."""
-    return {
-        "metric_weights": present_weights(scenario.metric_weights, [metric.name for metric in metrics]),
-        "doc_weights": present_weights(scenario.doc_weights, docs),
-        "orient": scenario.orient,
-        "rescale": scenario.rescale,
-    }
+    doc_weights = scenario.doc_weights
+    return Weighing(
+        present_weights(scenario.metric_weights, [metric.name for metric in metrics]),
+        doc_weights if docs is None else present_weights(doc_weights, docs),
+        scenario.doc,
+        scenario.cluster,
+        scenario.level,
+        scenario.orient,
+        scenario.rescale,
+    )
 
 
 def _stacked(parts: Mapping[Any, Any]) -> Any:
@@ -215,7 +254,7 @@ def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[A
     means = None
     if shared:
         found = moments(rows, metrics=metrics, doc=scenario.doc, cluster=scenario.cluster, by="system")
-        means = found.means(**_settings(scenario, metrics, found.docs), level=scenario.level, strict=False)
+        means = _weighing(scenario, metrics, found.docs).means(found)
     return Overlap(asked, shared, means)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,18 @@ from ragnb.diagnostics.rules import RULES, SLACK, fitting, lift_bar, past, rule_
 from ragnb.diagnostics.worst import worst_samples
 from ragnb.errors import RagnbError
 from ragnb.schema import Gate, Metric, Rule, records
-from ragnb.weights import MetricsArgument, check_weights, moments_of, potential_gains, scored
+from ragnb.weights import (
+    MetricsArgument,
+    Moments,
+    Reduction,
+    Weighing,
+    check_weights,
+    gains_reduction,
+    moments_reduction,
+    question_of,
+    reduce_batches,
+    scored,
+)
 
 COLUMNS = (
     "metric", "severity", "value", "low", "high", "threshold", "certain", "n", "n_clusters", "cost",
@@ -91,31 +102,46 @@ def diagnose(
     texts.table(lang)
     if isinstance(top, bool) or not isinstance(top, int) or top < 0:
         raise RagnbError(f"top={top!r} must be a whole number, 0 or more")
-    scores, chosen = scored(scores, metrics, doc, cluster)
-    reduced = moments_of(scores, chosen, doc=doc, cluster=cluster)
-    table = reduced.means(
-        metric_weights=metric_weights,
-        doc_weights=doc_weights,
-        level=level,
-        orient=orient,
-        rescale=rescale,
-        strict=False,
-    )
-    means: Means = {row["metric"]: row for row in records(table)}
-    fired = [(*pair, at) for pair in fitting(rules, chosen) if (at := _fired(*pair, means))]
-    bars = [(chosen.index(metric), bar) for rule, metric, _ in fired if (bar := lift_bar(rule)) is not None]
-    weighing: dict[str, Any] = {"metric_weights": metric_weights, "orient": orient, "rescale": rescale}
-    costs = potential_gains(scores, chosen, bars, doc_weights=doc_weights, doc=doc, **weighing).tolist()
+    frame, chosen = scored(scores, metrics, doc, cluster)
+    weighing = Weighing(metric_weights, doc_weights, doc, cluster, level, orient, rescale)
+    pairs = list(fitting(rules, chosen))
+    questions = question_of(frame, doc=doc, cluster=cluster)
+    reductions = [
+        moments_reduction(chosen, doc=doc, cluster=cluster, questions=questions),
+        rule_gains(pairs, chosen, weighing),
+    ]
+    reduced, gains = reduce_batches(frame, chosen, reductions)
+    return findings(frame, pairs, reduced, gains, weighing, top=top, lang=lang)
+
+
+Pairs = Sequence[tuple[Rule, Metric]]
+
+
+def rule_gains(pairs: Pairs, metrics: Sequence[Metric], weighing: Weighing) -> Reduction:
+    """Return the reduction to what each rule's metric would gain at its warning threshold."""
+    return gains_reduction(metrics, [(metrics.index(metric), lift_bar(rule)) for rule, metric in pairs], weighing)
+
+
+def findings(
+    frame: Any, pairs: Pairs, reduced: Moments, gains: Sequence[float], weighing: Weighing, *, top: int, lang: str
+) -> pd.DataFrame:
+    """Return the table of `diagnose` from what the rows were reduced to."""
+    means: Means = {row["metric"]: row for row in records(weighing.means(reduced))}
+    fired = [
+        (rule, metric, fired_at, gain)
+        for (rule, metric), gain in zip(pairs, gains, strict=True)
+        if (fired_at := _fired(rule, metric, means))
+    ]
+    worst = worst_samples(frame, [metric for _, metric, *_ in fired], top)
     found: list[dict[str, Any]] = []
-    worst = worst_samples(scores, [metric for _, metric, _ in fired], top)
-    for (rule, metric, past_bar), cost, samples in zip(fired, costs, worst, strict=True):
-        row = _finding(rule, metric, means, past_bar, cost)
+    for (rule, metric, fired_at, gain), samples in zip(fired, worst, strict=True):
+        row = _finding(rule, metric, means, fired_at, float(gain))
         row["causes"], row["actions"] = rule_texts(rule, lang)
         row["worst"] = samples
         found.append(row)
     found.sort(key=_urgency)
     diagnoses = pd.DataFrame(found, columns=list(COLUMNS))
-    weights = check_weights(doc_weights, "doc_weights")
+    weights = check_weights(weighing.doc_weights, "doc_weights")
     return diagnoses.assign(weighted=any(weights.get(name, 1.0) != 1 for name in reduced.docs))
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ragnb import texts
@@ -18,11 +19,16 @@ from ragnb.schema import Metric, Rule, note_row
 from ragnb.weights import (
     Batch,
     MetricsArgument,
+    Moments,
+    Reduction,
+    Weighing,
     add_columns,
     evaluated,
-    moments_of,
+    gains_reduction,
+    moments_reduction,
     plain_sums,
-    potential_gains,
+    question_of,
+    reduce_batches,
     scored,
 )
 
@@ -134,21 +140,38 @@ def failure_summary(
     4       off_the_point  1  0.333  0.083
     6                fine  1  0.333  0.000
     """
-    scores, chosen = scored(scores, metrics, doc, cluster)
-    bars = warning_bars(rules, chosen)
-    code = mode_of(chosen, bars, range(len(MODES)))
-    how: dict[str, Any] = {"metric_weights": metric_weights, "orient": orient, "rescale": rescale}
-    how |= {"doc_weights": doc_weights, "doc": doc, "part": code, "parts": len(MODES)}
-    lifted = [(k, bars.get(m.name, m.low if m.better == "higher" else m.high)) for k, m in enumerate(chosen)]
-    cost = potential_gains(scores, chosen, lifted, **how).sum(axis=1).tolist()
-    flags = tuple(Metric(mode, kind="binary") for mode in MODES)
+    frame, chosen = scored(scores, metrics, doc, cluster)
+    weighing = Weighing(metric_weights, doc_weights, doc, cluster, level, orient, rescale)
+    questions = question_of(frame, doc=doc, cluster=cluster)
+    reductions = mode_reductions(chosen, warning_bars(rules, chosen), weighing, questions)
+    gains, shares = reduce_batches(frame, chosen, reductions)
+    return mode_summary(gains, shares, weighing)
+
+
+def mode_reductions(
+    metrics: Sequence[Metric], thresholds: Mapping[str, float], weighing: Weighing, questions: str | None
+) -> list[Reduction]:
+    """Return the reductions to what each mode and metric would gain, and to each mode's share of the samples."""
+    code = mode_of(metrics, thresholds, range(len(MODES)))
+    lifts = [(k, thresholds.get(m.name, m.low if m.better == "higher" else m.high)) for k, m in enumerate(metrics)]
+    flags = [Metric(mode, kind="binary") for mode in MODES]
 
     def flagged(batch: Batch) -> Batch:
-        codes = evaluated(code, batch, chosen)
+        codes = evaluated(code, batch, metrics)
         return batch.with_values({flag: (codes == k).astype(float) for k, flag in enumerate(flags)})
 
-    shares = moments_of(scores, flags, doc=doc, cluster=cluster, reads=chosen, derive=flagged)
-    means = shares.means(doc_weights=doc_weights, level=level).iloc[: len(MODES)]
+    return [
+        gains_reduction(metrics, lifts, weighing, part=code, parts=len(MODES)),
+        moments_reduction(
+            flags, doc=weighing.doc, cluster=weighing.cluster, questions=questions, derive=flagged
+        ),
+    ]
+
+
+def mode_summary(gains: npt.NDArray[np.float64], shares: Moments, weighing: Weighing) -> pd.DataFrame:
+    """Return the table of `failure_summary` from what the rows were reduced to."""
+    cost = gains.sum(axis=1).tolist()
+    means = shares.means(doc_weights=weighing.doc_weights, level=weighing.level).iloc[: len(MODES)]
     table = pd.DataFrame(
         {
             "failure_mode": list(MODES),

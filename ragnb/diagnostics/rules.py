@@ -47,7 +47,7 @@ def past(values: npt.ArrayLike, bar: float | None, better: Literal["higher", "lo
 
 
 def fitting(rules: Iterable[Rule], metrics: Iterable[Metric]) -> Iterator[tuple[Rule, Metric]]:
-    """Yield each rule whose metrics are there, with the metric it reads.
+    """Yield each rule with a threshold whose metrics are there, with the metric it reads.
 
     A rule of `RULES` for a metric that the caller declares on another scale or direction is left out with a
     warning: its bars would mean nothing there.
@@ -65,7 +65,7 @@ def fitting(rules: Iterable[Rule], metrics: Iterable[Metric]) -> Iterator[tuple[
     have = {metric.name: metric for metric in metrics}
     for rule in rules:
         needed = [rule.metric] if rule.also is None else [rule.metric, rule.also.metric]
-        if not all(name in have for name in needed):
+        if not all(name in have for name in needed) or (rule.warning is None and rule.critical is None):
             continue
         metric = have[rule.metric]
         if rule in RULES and not all(_same_scale(have[name]) for name in needed):
@@ -100,15 +100,14 @@ def warning_bars(rules: Iterable[Rule], metrics: Iterable[Metric]) -> dict[str, 
     """
     bars: dict[str, float] = {}
     for rule, metric in fitting(rules, metrics):
-        bar = lift_bar(rule)
-        if rule.also is None and bar is not None:
-            bars.setdefault(metric.name, bar)
+        if rule.also is None:
+            bars.setdefault(metric.name, lift_bar(rule))
     return bars
 
 
-def lift_bar(rule: Rule) -> float | None:
+def lift_bar(rule: Rule) -> float:
     """Return the bar that a bad sample is lifted to: the warning, or the critical one where that is all."""
-    return rule.critical if rule.warning is None else rule.warning
+    return float(rule.critical if rule.warning is None else rule.warning)  # type: ignore[arg-type]
 
 
 def rule_texts(rule: Rule, lang: str) -> tuple[list[str], list[dict[str, str | None]]]:

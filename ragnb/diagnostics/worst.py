@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb.schema import Metric
-from ragnb.weights import Batch, collected, column_names, numbered, reduce_batches, score_of, stays_lazy
+from ragnb.weights import Batch, Reduction, collected, column_names, numbered, reduce_batches, score_of, stays_lazy
 
 _SHOWN = ("sample_id", "question", "answer", "ground_truth_answer")
 _SHOWN_IF_THERE = ("system", "doc_name")
@@ -42,7 +42,7 @@ def worst_samples(scores: Any, metrics: Sequence[Metric], top: int) -> list[list
     def kernel(batch: Batch) -> tuple[pd.Index[Any], list[Array]]:
         return batch.frame.index, [batch.values(metric) for metric in metrics]
 
-    ((index, columns),) = reduce_batches(scores, metrics, [], kernel)
+    index, columns = reduce_batches(scores, metrics, [Reduction(kernel)])[0][0]
     places = [_least(_badness(m, x), top).tolist() for m, x in zip(metrics, columns, strict=True)]
     every = [at for positions in places for at in positions]
     few = nw.from_native(scores, eager_only=True)[every]

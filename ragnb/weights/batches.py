@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -68,10 +69,25 @@ class Batch:
         return self._labels[column, compose]
 
 
-def reduce_batches(
-    scores: Any, metrics: Sequence[Metric], columns: Iterable[str | None], kernel: Callable[[Batch], Any]
-) -> list[Any]:
-    """Return what a kernel makes of each batch of the rows; PySpark runs it where the rows are.
+@dataclass(frozen=True)
+class Reduction:
+    """What one pass over the rows gives.
+
+    Attributes
+    ----------
+    kernel : function of a Batch
+    finish : function of the list of what the kernel made
+    columns : str or None
+        What the kernel reads beside the metrics, where it is there.
+    """
+
+    kernel: Callable[[Batch], Any]
+    finish: Callable[[list[Any]], Any] = list
+    columns: Sequence[str | None] = ()
+
+
+def reduce_batches(scores: Any, metrics: Sequence[Metric], reductions: Sequence[Reduction]) -> list[Any]:
+    """Return what several reductions make of the rows, which are read once; PySpark's stay where they are.
 
     Parameters
     ----------
@@ -79,50 +95,51 @@ def reduce_batches(
         An eager frame is one batch, whose columns are views.
     metrics : Metric objects
         Their columns and statuses are in the batches.
-    columns : str or None
-        The other columns that are wanted, where they are there.
-    kernel : function of a Batch
 
     Raises
     ------
     RagnbError
-        As the kernel; of a query the row is named by its ``sample_id``.
+        As the kernels; of a query the row is named by its ``sample_id``.
 
     Examples
     --------
     >>> import polars as pl
-    >>> reduce_batches(pl.LazyFrame({"faithfulness": [0.5, 1.0]}), [Metric("faithfulness")], [], len)
+    >>> reduce_batches(pl.LazyFrame({"faithfulness": [0.5, 1.0]}), [Metric("faithfulness")], [Reduction(len, sum)])
     [2]
     """
     have = column_names(scores)
     wanted = [name for metric in metrics for name in (metric.name, f"{metric.name}__status")]
-    wanted = [name for name in dict.fromkeys([*wanted, *columns]) if name in have]
+    wanted += [name for one in reductions for name in one.columns if name is not None]
+    wanted = [name for name in dict.fromkeys(wanted) if name in have]
     wanted = wanted or have[:1]  # rows without a column are not counted
+    kernels = [one.kernel for one in reductions]
     try:
-        return _reduce(scores, metrics, wanted, kernel)
+        parts = _reduce(scores, metrics, wanted, kernels)
     except RagnbError:
         if stays_lazy(scores):  # a second look finds the row's name, which a first one does not carry along
             more = [name for name in ("sample_id",) if name in have and name not in wanted]
-            _reduce(scores, metrics, [*wanted, *more], kernel, named=True)
+            _reduce(scores, metrics, [*wanted, *more], kernels, named=True)
         raise
+    return [one.finish([part[i] for part in parts]) for i, one in enumerate(reductions)]
 
 
 def _reduce(
     scores: Any,
     metrics: Sequence[Metric],
     wanted: Sequence[str],
-    kernel: Callable[[Batch], Any],
+    kernels: Sequence[Callable[[Batch], Any]],
     named: bool = False,
-) -> list[Any]:
-    """Run the kernel on every batch; with `named`, rows are told by their ``sample_id`` where there is one."""
-    if isinstance(scores, pd.DataFrame):
-        return [kernel(Batch(pd.DataFrame({name: scores[name] for name in wanted}, scores.index, copy=False)))]
+) -> list[list[Any]]:
+    """Run the kernels on every batch; with `named`, rows are told by their ``sample_id`` where there is one."""
 
-    def take(part: pd.DataFrame) -> Any:
+    def take(part: pd.DataFrame) -> list[Any]:
         if named:
             part.index = pd.Index(part["sample_id"] if "sample_id" in part else ["?"] * len(part))
-        return kernel(Batch(part))
+        batch = Batch(part)
+        return [kernel(batch) for kernel in kernels]
 
+    if isinstance(scores, pd.DataFrame):
+        return [take(pd.DataFrame({name: scores[name] for name in wanted}, scores.index, copy=False))]
     rows = _typed(native(scores), metrics, wanted)
     if rows.implementation.is_pyspark():
         return _on_executors(rows.to_native(), take)

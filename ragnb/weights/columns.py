@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, place
+from ragnb.errors import RagnbError, RagnbWarning, listing, place
 from ragnb.readers.frames import native
 from ragnb.schema import CLIP, STATUS_WORDS, Metric, declare_step
 from ragnb.weights.check import nfc, spelt
@@ -107,18 +107,6 @@ def _is_score(cell: Any) -> bool:
     return cell is None or (pd.api.types.is_scalar(cell) and bool(pd.isna(cell)))
 
 
-def score_columns(frame: pd.DataFrame, metrics: Sequence[Metric]) -> tuple[list[Array], npt.NDArray[np.int8]]:
-    """Return the metrics' columns, nan where there is no score, and their `statuses`; floats are not copied.
-
-    Examples
-    --------
-    >>> score_columns(pd.DataFrame({"faithfulness": [1.0]}), [Metric("faithfulness")])
-    ([array([1.])], array([[0]], dtype=int8))
-    """
-    values = [numeric(frame, metric) for metric in metrics]
-    return values, statuses(frame, metrics, values)
-
-
 def statuses(frame: pd.DataFrame, metrics: Sequence[Metric], values: Sequence[Array]) -> npt.NDArray[np.int8]:
     """Return for every row and metric 0 (ok or missing), 1 (failed) or 2 (not applicable).
 
@@ -177,10 +165,6 @@ def labels(frame: pd.DataFrame, column: str | None, *, optional: bool = False, c
     """
     if column is None or (optional and column not in frame.columns):
         return Labels(np.full(len(frame), -1, dtype=np.int64), ())
-    if column not in frame.columns:
-        raise RagnbError(
-            f"column={column!r} is not there; {did_you_mean(column, [str(c) for c in frame.columns])}"
-        )
     return coded(frame[column], compose=compose)
 
 

@@ -52,6 +52,18 @@ def column_names(frame: Any) -> list[str]:
     return opened(frame).collect_schema().names()
 
 
+def need_columns(have: Sequence[str], *names: str | None) -> None:
+    """Refuse a column that the caller names and that is not there.
+
+    Examples
+    --------
+    >>> need_columns(["a"], "a", None)
+    """
+    for name in names:
+        if name is not None and name not in have:
+            raise RagnbError(f"column={name!r} is not there; {did_you_mean(name, list(have))}")
+
+
 def collected(frame: Frame) -> nw.DataFrame[Any]:
     """Run a query; Polars streams its rows, and DuckDB's result comes as pandas, which needs no Arrow."""
     if isinstance(frame, nw.DataFrame):
@@ -84,8 +96,7 @@ def key_of(frame: Frame, column: str) -> nw.Expr:
         For a column that is not there.
     """
     schema = frame.collect_schema()
-    if column not in schema:
-        raise RagnbError(f"column={column!r} is not there; {did_you_mean(column, schema.names())}")
+    need_columns(schema.names(), column)
     key, kind = nw.col(column), schema[column]
     if kind == nw.Unknown:
         return nw.lit(None, dtype=nw.String)

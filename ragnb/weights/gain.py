@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
 from ragnb.schema import Metric
-from ragnb.weights.batches import Batch, reduce_batches
+from ragnb.weights.batches import Batch, Reduction
 from ragnb.weights.cells import Keys
 from ragnb.weights.check import check_weights
 from ragnb.weights.columns import Array, Codes
 from ragnb.weights.estimates import plan_total, relative, shares, weight_vector
+from ragnb.weights.reduction import Weighing
 from ragnb.weights.weighing import evaluated
 
 Lift = tuple[int, float]
 
 
-def potential_gains(
-    scores: Any,
+def gains_reduction(
     metrics: Sequence[Metric],
     lifts: Sequence[Lift],
+    weighing: Weighing,
     *,
-    metric_weights: Mapping[str, float] | None = None,
-    doc_weights: Mapping[str, float] | None = None,
-    doc: str = "doc_name",
-    orient: bool = True,
-    rescale: bool = False,
     part: nw.Expr | None = None,
     parts: int = 1,
-) -> Array:
-    """Return by how much the total would rise if a metric's scores beyond a threshold were lifted to it.
+) -> Reduction:
+    """Return the reduction to the rise of the total if a metric's scores beyond a threshold were lifted to it.
 
     The rows are summed by the weight of their document and the pattern of gaps, on which a lift's weight depends.
 
     Parameters
     ----------
-    scores : DataFrame
-        Of any engine.
     metrics : Metric objects
         All that are in the frame and count.
     lifts : pairs of (position of the metric, threshold)
@@ -49,9 +43,10 @@ def potential_gains(
 
     Returns
     -------
-    (L,) or, with `part`, (parts, L) float
+    Reduction
+        To a (L,) or, with `part`, (parts, L) array of float:
         Σ v · share · slope · (threshold − s) / Σ v over the rows that have a total; nan where none has one. Of a
-        part the upper sum is over its rows alone.
+        part the numerator is over its rows alone.
 
     Raises
     ------
@@ -61,14 +56,16 @@ def potential_gains(
     Examples
     --------
     >>> import polars as pl
+    >>> from ragnb.weights import reduce_batches
     >>> frame = pl.DataFrame({"faithfulness": [0.5, 1.0], "context_recall": [1.0, None]})
-    >>> potential_gains(frame, [Metric("faithfulness"), Metric("context_recall")], [(0, 0.7)]).round(3)
+    >>> metrics = [Metric("faithfulness"), Metric("context_recall")]
+    >>> reduce_batches(frame, metrics, [gains_reduction(metrics, [(0, 0.7)], Weighing())])[0].round(3)
     array([0.05])
     """
-    checked = check_weights(doc_weights, "doc_weights")
-    named = check_weights(metric_weights, "metric_weights", names=[m.name for m in metrics])
-    plan = plan_total(metrics, weight_vector(tuple(metrics), named), orient=orient, rescale=rescale, strict=False)
-    columns = [doc] if checked else []
+    doc, orient, rescale = weighing.doc, weighing.orient, weighing.rescale
+    checked = check_weights(weighing.doc_weights, "doc_weights")
+    named = check_weights(weighing.metric_weights, "metric_weights", names=[m.name for m in metrics])
+    plan = plan_total(metrics, weight_vector(metrics, named), orient=orient, rescale=rescale, strict=False)
 
     def kernel(batch: Batch) -> tuple[Array, Array, Array, Array, Codes]:
         """Rows, document weight, shares of metrics, Σ of what lacks to the thresholds, and part of each cell."""
@@ -87,12 +84,14 @@ def potential_gains(
             lacking[:, i] = key.sums(clip(way, 0.0, out=way))  # nan gives 0
         return key.n, each[kinds[key.row]], shares(key.present(values), plan.weights), lacking, place[key.row]
 
-    cells = reduce_batches(scores, metrics, columns, kernel)
-    n, doc_weight, share, lacking, place = (np.concatenate(column) for column in zip(*cells, strict=True))
-    weight = relative(doc_weight)
-    total = float((weight * n)[share.sum(axis=1) > 0].sum())
-    which = [k for k, _ in lifts]
-    rises: Array = np.zeros((parts, len(lifts)))
-    np.add.at(rises, place, weight[:, None] * lacking * share[:, which] * plan.slopes[which])
-    rises = rises / total if total > 0 else np.full_like(rises, np.nan)
-    return rises[0] if part is None else rises
+    def finish(cells: list[Any]) -> Array:
+        n, doc_weight, share, lacking, place = (np.concatenate(column) for column in zip(*cells, strict=True))
+        weight = relative(doc_weight)
+        total = float((weight * n)[share.sum(axis=1) > 0].sum())
+        which = [k for k, _ in lifts]
+        gains: Array = np.zeros((parts, len(lifts)))
+        np.add.at(gains, place, weight[:, None] * lacking * share[:, which] * plan.slopes[which])
+        gains = gains / total if total > 0 else np.full_like(gains, np.nan)
+        return gains[0] if part is None else gains
+
+    return Reduction(kernel, finish, [doc] if checked else [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb.errors import RagnbError
-from ragnb.weights.batches import Batch, reduce_batches
+from ragnb.schema import Metric
+from ragnb.weights.batches import Batch, Reduction, reduce_batches
 from ragnb.weights.reduction import with_unnamed
 from ragnb.weights.scored import MetricsArgument, scored
 
@@ -52,16 +54,28 @@ def histogram(
     if bins < 1:
         raise RagnbError(f"bins={bins!r} must be a number of bins, such as 10")
     frame, chosen = scored(scores, metrics, by)
-    endless = [metric.name for metric in chosen if not metric.bounded]
+    table: pd.DataFrame = reduce_batches(frame, chosen, [histogram_reduction(chosen, by=by, bins=bins)])[0]
+    return table
+
+
+def histogram_reduction(metrics: Sequence[Metric], *, by: str | None = None, bins: int = 10) -> Reduction:
+    """Return the reduction to the table of `histogram`.
+
+    Raises
+    ------
+    RagnbError
+        For a metric without a finite range.
+    """
+    endless = [metric.name for metric in metrics if not metric.bounded]
     if endless:
         raise RagnbError(f"{endless[0]!r} has no finite range to put in bins; declare one, or leave it out")
 
     def count(batch: Batch) -> dict[str | None, npt.NDArray[np.int64]]:
         """Each group's metrics × bins."""
         group = with_unnamed(None if by is None else batch.labels(by), len(batch))
-        counts = np.zeros((len(group.names), len(chosen), bins), dtype=np.int64)
-        batch.statuses(chosen)  # refuses a number whose status is failed
-        for k, metric in enumerate(chosen):
+        counts = np.zeros((len(group.names), len(metrics), bins), dtype=np.int64)
+        batch.statuses(metrics)  # refuses a number whose status is failed
+        for k, metric in enumerate(metrics):
             x = batch.values(metric)
             there = ~np.isnan(x)
             place = np.floor((x[there] - metric.low) / (metric.high - metric.low) * bins + _HAIR).astype(np.int64)
@@ -69,18 +83,20 @@ def histogram(
             counts[:, k] = np.bincount(cell, minlength=counts[:, k].size).reshape(-1, bins)
         return dict(zip(group.names, counts, strict=True))
 
-    parts = reduce_batches(frame, chosen, [by], count)
-    groups = sorted({name for part in parts for name in part}, key=lambda name: (name is None, name))
-    zero = np.zeros((len(chosen), bins), dtype=np.int64)
-    counts = [sum((part.get(name, zero) for part in parts), zero) for name in groups]
-    low, high = (np.array([getattr(m, end) for m in chosen], dtype=float)[:, None] for end in ("low", "high"))
-    edges = low + (high - low) * np.arange(bins + 1) / bins
-    columns = {
-        "metric": np.repeat(np.array([m.name for m in chosen], dtype=object), bins),
-        "bin_low": edges[:, :-1].ravel(),
-        "bin_high": edges[:, 1:].ravel(),
-    }
-    table = pd.DataFrame({name: np.tile(column, len(groups)) for name, column in columns.items()})
-    if by is not None:
-        table.insert(0, by, np.repeat(np.array(groups, dtype=object), len(chosen) * bins))
-    return table.assign(n=np.array(counts, dtype=np.int64).ravel())
+    def finish(parts: list[dict[str | None, npt.NDArray[np.int64]]]) -> pd.DataFrame:
+        groups = sorted({name for part in parts for name in part}, key=lambda name: (name is None, name))
+        zero = np.zeros((len(metrics), bins), dtype=np.int64)
+        counts = [sum((part.get(name, zero) for part in parts), zero) for name in groups]
+        low, high = (np.array([getattr(m, end) for m in metrics], dtype=float)[:, None] for end in ("low", "high"))
+        edges = low + (high - low) * np.arange(bins + 1) / bins
+        columns = {
+            "metric": np.repeat(np.array([m.name for m in metrics], dtype=object), bins),
+            "bin_low": edges[:, :-1].ravel(),
+            "bin_high": edges[:, 1:].ravel(),
+        }
+        table = pd.DataFrame({name: np.tile(column, len(groups)) for name, column in columns.items()})
+        if by is not None:
+            table.insert(0, by, np.repeat(np.array(groups, dtype=object), len(metrics) * bins))
+        return table.assign(n=np.array(counts, dtype=np.int64).ravel())
+
+    return Reduction(count, finish, [by])

@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb.errors import RagnbError, did_you_mean
+from ragnb.errors import RagnbError
 from ragnb.schema import RESULT_COLUMNS, Metric
 from ragnb.weights import bootstrap, storage
-from ragnb.weights.batches import Batch, reduce_batches
+from ragnb.weights.batches import Batch, Reduction, reduce_batches
 from ragnb.weights.cells import Cells, add_up, recentred, reduce_rows
 from ragnb.weights.check import check_metric_weights, check_weights, warn_unused
 from ragnb.weights.clusters import question_clusters, question_columns, repeated_question
 from ragnb.weights.columns import Array, Codes, Labels
-from ragnb.weights.engines import column_names
+from ragnb.weights.engines import column_names, need_columns
 from ragnb.weights.estimates import document_weights, finish, plan_total, result_table, weight_vector
 from ragnb.weights.scored import MetricsArgument, scored
 
@@ -106,7 +106,7 @@ class Moments:
                     f"moments of different {what} cannot be merged: {_shown(mine)} and {_shown(theirs)}; "
                     f"make both with moments(..., {what}=...) alike"
                 )
-        told = [part.questions for part in parts if part.questions or (part.has_single_rows and not part.cluster)]
+        told = [part.questions for part in parts if part.questions or (_single_rows(part) and not part.cluster)]
         if len(set(told)) > 1:
             key = next(name for name in told if name)
             raise RagnbError(
@@ -114,12 +114,6 @@ class Moments:
                 f"as questions repeat in one only; make both with moments(..., cluster={key!r})"
             )
         return replace(_combined(parts), questions=told[0] if told else None)
-
-    @property
-    def has_single_rows(self) -> bool:
-        """Whether a row is a cluster of its own."""
-        cluster = self.cells.cluster
-        return bool(((cluster < 0) | (cluster >= len(self.clusters))).any())
 
     def __repr__(self) -> str:
         return (
@@ -202,6 +196,37 @@ class Moments:
         return replace(self, cells=cells, by=None, groups=(), clusters=clusters, counts=counts, rows=rows)
 
 
+@dataclass(frozen=True)
+class Weighing:
+    """How means are weighed: the settings that every function of weighted means shares, see `weighted_means`.
+
+    Examples
+    --------
+    >>> found = moments(pd.DataFrame({"faithfulness": [1.0, 0.5], "doc_name": ["a", "b"]}))
+    >>> Weighing(doc_weights={"a": 3}).means(found).loc[0, "value"].item()
+    0.875
+    """
+
+    metric_weights: Mapping[str, float] | None = None
+    doc_weights: Mapping[str, float] | None = None
+    doc: str = "doc_name"
+    cluster: str | None = None
+    level: float = 0.95
+    orient: bool = True
+    rescale: bool = False
+
+    def means(self, found: Moments) -> pd.DataFrame:
+        """Return the table of means; metrics that do not add up leave the weighted score missing."""
+        return found.means(
+            metric_weights=self.metric_weights,
+            doc_weights=self.doc_weights,
+            level=self.level,
+            orient=self.orient,
+            rescale=self.rescale,
+            strict=False,
+        )
+
+
 def moments(
     scores: Any,
     *,
@@ -252,47 +277,60 @@ def moments(
 
 
 def moments_of(
-    frame: Any,
-    metrics: tuple[Metric, ...],
-    *,
-    doc: str,
-    cluster: str | None = None,
-    by: str | None = None,
-    reads: Sequence[Metric] | None = None,
-    derive: Callable[[Batch], Batch] = lambda batch: batch,
+    frame: Any, metrics: tuple[Metric, ...], *, doc: str, cluster: str | None = None, by: str | None = None
 ) -> Moments:
-    """Return the moments of a frame under canonical names, or of what a function derives from its batches.
-
-    Parameters
-    ----------
-    reads : Metric objects, optional
-        The columns that `derive` makes the metrics from; by default the metrics' own.
+    """Return the moments of a frame under canonical names.
 
     Examples
     --------
     >>> moments_of(pd.DataFrame({"faithfulness": [1.0]}), (Metric("faithfulness"),), doc="doc_name")
     Moments(1 rows in 1 cells: 1 metrics, 0 documents, 1 groups)
     """
-    have = column_names(frame)
-    by_document = None if by == doc else document_column(have, doc)  # within a document it tells nothing
-    for name in (cluster, by):
-        if name is not None and name not in have:
-            raise RagnbError(f"column={name!r} is not there; {did_you_mean(name, have)}")
-    maybe = question_columns(have, cluster)
-    shape: dict[str, Any] = {"metrics": metrics, "by": by, "doc": doc, "cluster": cluster}
-
-    def reduced(questions: str | None) -> Moments:
-        def kernel(batch: Batch) -> Moments:
-            return _of_batch(derive(batch), shape, questions)
-
-        columns = (by, doc, cluster, questions)
-        return _combined(reduce_batches(frame, metrics if reads is None else reads, columns, kernel))
-
-    found = reduced(repeated_question(frame, maybe) if maybe and by_document is None else None)
-    if maybe and by_document is not None and found.has_single_rows:
-        questions = repeated_question(frame, maybe, without=by_document)
-        found = found if questions is None else reduced(questions)
+    questions = question_of(frame, doc=doc, cluster=cluster, by=by)
+    shape: dict[str, Any] = {"doc": doc, "cluster": cluster, "by": by, "questions": questions}
+    found: Moments = reduce_batches(frame, metrics, [moments_reduction(metrics, **shape)])[0]
     return found
+
+
+def question_of(frame: Any, *, doc: str, cluster: str | None = None, by: str | None = None) -> str | None:
+    """Return the column of questions that are clusters, as they repeat among rows without a document.
+
+    Raises
+    ------
+    RagnbError
+        For a column that is not there.
+
+    Examples
+    --------
+    >>> question_of(pd.DataFrame({"question": ["a", "a", "b"]}), doc="doc_name")
+    'question'
+    """
+    have = column_names(frame)
+    document = document_column(have, doc)
+    need_columns(have, cluster, by)
+    return repeated_question(frame, question_columns(have, cluster), without=None if by == doc else document)
+
+
+def moments_reduction(
+    metrics: Sequence[Metric],
+    *,
+    doc: str,
+    cluster: str | None = None,
+    by: str | None = None,
+    questions: str | None = None,
+    derive: Callable[[Batch], Batch] = lambda batch: batch,
+) -> Reduction:
+    """Return the reduction to moments of metrics, which a function may derive from each batch.
+
+    Examples
+    --------
+    >>> metrics, frame = [Metric("faithfulness")], pd.DataFrame({"faithfulness": [1.0]})
+    >>> reduce_batches(frame, metrics, [moments_reduction(metrics, doc="doc_name")])
+    [Moments(1 rows in 1 cells: 1 metrics, 0 documents, 1 groups)]
+    """
+    shape: dict[str, Any] = {"metrics": tuple(metrics), "by": by, "doc": doc, "cluster": cluster}
+    shape["questions"] = questions
+    return Reduction(lambda batch: _of_batch(derive(batch), **shape), _combined, (by, doc, cluster, questions))
 
 
 def document_column(have: Sequence[str], doc: str) -> str | None:
@@ -308,13 +346,18 @@ def document_column(have: Sequence[str], doc: str) -> str | None:
     >>> document_column(["question"], "doc_name") is None
     True
     """
-    if doc not in have and doc != "doc_name":
-        raise RagnbError(f"column={doc!r} is not there; {did_you_mean(doc, list(have))}")
+    need_columns(have, None if doc == "doc_name" else doc)
     return doc if doc in have else None
 
 
-def _of_batch(batch: Batch, shape: Mapping[str, Any], questions: str | None) -> Moments:
-    metrics, by, doc, cluster = (shape[name] for name in ("metrics", "by", "doc", "cluster"))
+def _of_batch(
+    batch: Batch,
+    metrics: tuple[Metric, ...],
+    by: str | None,
+    doc: str,
+    cluster: str | None,
+    questions: str | None,
+) -> Moments:
     docs = batch.labels(doc if doc in batch.frame else None, compose=True)
     if cluster is not None:
         clusters = batch.labels(cluster)
@@ -328,8 +371,11 @@ def _of_batch(batch: Batch, shape: Mapping[str, Any], questions: str | None) -> 
         for word in (1, 2) if status.any() else ():
             counts[:, k, word - 1] = np.bincount(group.codes[status == word], minlength=size)
     return Moments(
-        **shape,
-        cells=reduce_rows(values, metrics, group, docs, clusters),
+        metrics,
+        reduce_rows(values, metrics, group, docs, clusters),
+        by,
+        doc,
+        cluster,
         groups=() if by is None else group.names,
         docs=docs.names,
         clusters=clusters.names,
@@ -376,6 +422,12 @@ def _combined(parts: Sequence[Moments]) -> Moments:
         moved.append((recentred(c, centre), np.column_stack(codes)))
     names: dict[str, Any] = {"groups": groups, "docs": docs, "clusters": clusters}
     return replace(first, cells=add_up(moved), counts=counts, rows=rows, **names)
+
+
+def _single_rows(part: Moments) -> bool:
+    """Whether a row is a cluster of its own."""
+    cluster = part.cells.cluster
+    return bool(((cluster < 0) | (cluster >= len(part.clusters))).any())
 
 
 def _middle(parts: Sequence[Moments]) -> Array:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from ragnb.readers.frames import as_called, canonical
 from ragnb.schema import Metric
-from ragnb.weights.batches import Batch, reduce_batches
+from ragnb.weights.batches import Batch, Reduction, reduce_batches
 from ragnb.weights.check import check_metric_weights, check_weights, nfc, refuse_all_zero, warn_unused
 from ragnb.weights.columns import Array
 from ragnb.weights.engines import Frame, column_names, key_of, laid_out, opened, stays_lazy
@@ -264,7 +264,7 @@ def add_columns(
     ['doc_name', 'rows']
     """
     if isinstance(frame, pd.DataFrame):
-        made = reduce_batches(frame, metrics, columns, of_batch)[0]
+        made = reduce_batches(frame, metrics, [Reduction(of_batch, columns=columns)])[0][0]
         return frame.assign(**made) if only is None else pd.Series(made[only], frame.index, name=only)
     rows = opened(frame)
     have = rows.collect_schema().names()
@@ -273,7 +273,7 @@ def add_columns(
         new = {name: _guarded(value, faults) for name, value in of_scores.items()} | of_query(rows)
         kept = list(dict.fromkeys([*have, *new])) if only is None else [only]
         return laid.with_columns(**new).select(*kept).to_native()
-    made = reduce_batches(frame, metrics, columns, of_batch)[0]
+    made = reduce_batches(frame, metrics, [Reduction(of_batch, columns=columns)])[0][0]
     eager = nw.from_native(frame, eager_only=True)
     series = [nw.new_series(name, values, backend=eager.implementation) for name, values in made.items()]
     gaps = [
