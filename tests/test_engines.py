@@ -22,7 +22,7 @@ import ragnb as rn
 from ragnb.diagnostics import failure_summary
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.traces import outcome_counts
-from ragnb.weights import batches, histogram, sample_weight
+from ragnb.weights import batches, histogram
 
 ENGINES = {
     "pandas": lambda table: table.to_pandas(),
@@ -247,10 +247,9 @@ def test_weighing_keeps_columns_and_the_kind_of_frame(native):
         {"weighted_score": 0.5, "faithfulness": 0.5, "doc_name": "a", "sample_weight": 2.0},
         {"weighted_score": None, "faithfulness": None, "doc_name": "b", "sample_weight": 1.0},
     ]
-    for call, name in ((rn.weighted_score, "weighted_score"), (sample_weight, "sample_weight")):
-        column = call(frame)
-        assert type(column) is type(frame)
-        assert [list(row) for row in rows_of(column)] == [[name]] * 2
+    column = rn.weighted_score(frame)
+    assert type(column) is type(frame)
+    assert [list(row) for row in rows_of(column)] == [["weighted_score"]] * 2
 
 
 def test_rescaled_ranges_add_up_alike(engine):
@@ -481,11 +480,10 @@ def test_a_weight_for_nothing_warns_where_the_documents_are_at_hand(native):
     if native in LAZY:
         assert rows_of(rn.weigh(frame, doc_weights={"甲,pdf": 2.0}))[0]["sample_weight"] == 1.0
         return
-    for call in (rn.weigh, sample_weight):
-        with pytest.warns(RagnbWarning, match="did you mean '甲.pdf'"):
-            call(frame, doc_weights={"甲,pdf": 2.0})
-        with pytest.warns(RagnbWarning, match="does not occur"):
-            call(on(native, {"faithfulness": [0.5]}), doc_weights={"甲.pdf": 2.0})
+    with pytest.warns(RagnbWarning, match="did you mean '甲.pdf'"):
+        rn.weigh(frame, doc_weights={"甲,pdf": 2.0})
+    with pytest.warns(RagnbWarning, match="does not occur"):
+        rn.weigh(on(native, {"faithfulness": [0.5]}), doc_weights={"甲.pdf": 2.0})
     with pytest.raises(RagnbError, match="did you mean 'faithfulness'"):
         rn.weigh(frame, metric_weights={"faithfullness": 2.0})
 
@@ -496,7 +494,7 @@ def test_weighing_a_lazy_frame_runs_nothing():
 
     frame = pl.LazyFrame({"faithfulness": [0.5], "doc_name": ["a"]})
     query = frame.map_batches(run, schema=frame.collect_schema())
-    for call in (rn.weigh, rn.weighted_score, sample_weight):
+    for call in (rn.weigh, rn.weighted_score):
         assert isinstance(call(query), pl.LazyFrame)
     rn.weigh(query, doc_weights={"a": 2.0})
     with pytest.raises(AssertionError, match="the query ran"):
@@ -667,9 +665,8 @@ def test_document_weights_that_leave_nothing_are_refused_in_every_eager_engine(e
     frame = on(engine, {"faithfulness": [0.5, 0.25], "doc_name": ["a", "a"]})
     if engine in LAZY:
         return
-    for call in (rn.weigh, sample_weight):
-        with pytest.raises(RagnbError, match="doc_weights: all weights are 0"):
-            call(frame, doc_weights={"a": 0})
+    with pytest.raises(RagnbError, match="doc_weights: all weights are 0"):
+        rn.weigh(frame, doc_weights={"a": 0})
     left = on(engine, {"faithfulness": [0.5, 0.25], "doc_name": ["a", None]})
     assert sorted(row["sample_weight"] for row in rows_of(rn.weigh(left, doc_weights={"a": 0}))) == [0, 1]
 

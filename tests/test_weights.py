@@ -15,7 +15,7 @@ from scipy import stats as scipy_stats
 import ragnb as rn
 from ragnb.cli import main
 from ragnb.errors import RagnbError, RagnbWarning
-from ragnb.weights import ledger, notes, sample_weight
+from ragnb.weights import ledger, notes
 from ragnb.widgets import WeightEditor
 
 NAMES = ["faithfulness", "answer_relevancy", "noise_sensitivity"]
@@ -215,7 +215,7 @@ def test_nfc_and_nfd_names_are_one_document():
     got = rn.weighted_means(frame, doc_weights={"re\u0301sume\u0301": 3}).iloc[0]
     assert got["n_clusters"] == 2
     assert got["value"] == pytest.approx((3 + 0 + 0.5) / 7)
-    assert sample_weight(frame, doc_weights={"r\u00e9sum\u00e9": 3}).tolist() == [3.0, 3.0, 1.0]
+    assert rn.weigh(frame, doc_weights={"r\u00e9sum\u00e9": 3})["sample_weight"].tolist() == [3.0, 3.0, 1.0]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "Float64", "object"])

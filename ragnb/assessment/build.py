@@ -39,6 +39,7 @@ from ragnb.weights import (
     present_weights,
     question_of,
     reduce_batches,
+    weigh,
 )
 
 
@@ -135,9 +136,17 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     gates = _decided_by(scenario.candidate, pd.concat([gates, of_input], ignore_index=True))
     shared = overlap(frame, metrics, scenario, names)
     card = judge.calibrated(scenario, inputs.ratings)
-    weighing = _weighing(scenario, metrics, docs)
-    settings = scenario.replace(metric_weights=weighing.metric_weights, doc_weights=weighing.doc_weights)
-    weighed = streams.weighed(frame, settings, metrics, total=not means["reason"].any())
+    settings = _weighing(scenario, metrics, docs)
+    weighed = weigh(
+        frame,
+        metrics=metrics,
+        metric_weights=settings.metric_weights,
+        doc_weights=settings.doc_weights,
+        doc=settings.doc,
+        orient=settings.orient,
+        rescale=settings.rescale,
+        strict=False,
+    )
     return Assessment(
         **found,
         scenario=scenario,

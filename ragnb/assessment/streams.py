@@ -10,10 +10,8 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, did_you_mean
 from ragnb.markup import MISSING
-from ragnb.scenario import Scenario
-from ragnb.schema import Metric
 from ragnb.streams import groups_listed, shown_rows
-from ragnb.weights import column_names, sample_weight, weigh
+from ragnb.weights import column_names
 
 if TYPE_CHECKING:
     import polars as pl
@@ -129,22 +127,6 @@ def kept(frame: pl.LazyFrame, where: Mapping[str, Any], role: str) -> tuple[pl.L
             raise RagnbError(f"where.{column}={value!r} keeps no row of the {role} (have: {have_values})")
         frame = narrow
     return frame, int(frame.select(pl.len()).collect(engine="streaming").item())
-
-
-def weighed(frame: Any, scenario: Scenario, metrics: Sequence[Metric], total: bool) -> Any:
-    """Return the rows with ``weighted_score`` and ``sample_weight``, the score missing where there is no total."""
-    if total:
-        return weigh(
-            frame, metric_weights=scenario.metric_weights, doc_weights=scenario.doc_weights, metrics=metrics,
-            doc=scenario.doc, orient=scenario.orient, rescale=scenario.rescale,
-        )  # fmt: skip
-    if isinstance(frame, pd.DataFrame):
-        weight = sample_weight(frame, doc_weights=scenario.doc_weights, doc=scenario.doc)
-        return frame.assign(weighted_score=float("nan"), sample_weight=weight)
-    import polars as pl
-
-    one = weigh(frame, doc_weights=scenario.doc_weights, metrics=metrics[:1], doc=scenario.doc)
-    return one.with_columns(weighted_score=pl.lit(None, dtype=pl.Float64))
 
 
 def worst_rows(rows: pl.LazyFrame, diagnoses: pd.DataFrame) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb.schema import Metric
-from ragnb.weights import Batch, Reduction, collected, column_names, numbered, reduce_batches, score_of, stays_lazy
+from ragnb.weights import Batch, Reduction, collected, column_names, opened, reduce_batches, score_of, stays_lazy
 
 _SHOWN = ("sample_id", "question", "answer", "ground_truth_answer")
 _SHOWN_IF_THERE = ("system", "doc_name")
@@ -84,8 +84,10 @@ def _on_engine(
     scores: Any, metric: Metric, top: int, shown: Sequence[str], have: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Let the engine sort and take the head: a few rows leave it."""
-    rows, number = numbered(scores, [*have, metric.name])
-    schema = rows.collect_schema()
+    rows = opened(scores).select(*have, metric.name)
+    schema, number = rows.collect_schema(), None
+    if rows.implementation.is_polars():  # DuckDB's and PySpark's rows have no order
+        rows, number = nw.from_native(rows.to_native().with_row_index("__row")), "__row"
     value = score_of(metric.name, schema[metric.name]).alias("__v0")
     scored = rows.with_columns(value).filter(~nw.col("__v0").is_null(), nw.col("__v0") != _good(metric))
     tie = number or ("sample_id" if "sample_id" in have else None)

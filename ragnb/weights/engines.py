@@ -13,7 +13,6 @@ from ragnb.readers.frames import native
 from ragnb.schema import CLIP, STATUS_WORDS, Metric
 
 Frame = nw.DataFrame[Any] | nw.LazyFrame[Any]
-_ROW = "__row"
 
 
 def opened(frame: Any) -> Frame:
@@ -77,14 +76,6 @@ def collected(frame: Frame) -> nw.DataFrame[Any]:
 def swift(frame: Frame) -> nw.LazyFrame[Any]:
     """Return a query over the rows; those of an eager frame go to Polars, which shares Arrow's numbers."""
     return nw.from_native(frame.to_polars()).lazy() if isinstance(frame, nw.DataFrame) else frame
-
-
-def numbered(frame: Any, columns: Sequence[str]) -> tuple[nw.LazyFrame[Any], str | None]:
-    """Return columns with the rows numbered, and the number's column; None where rows have no order."""
-    rows = swift(opened(frame).select(*columns))
-    if not rows.implementation.is_polars():
-        return rows, None
-    return nw.from_native(rows.to_native().with_row_index(_ROW)), _ROW
 
 
 def key_of(frame: Frame, column: str) -> nw.Expr:

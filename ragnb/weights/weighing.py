@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb.readers.frames import as_called, canonical
+from ragnb.readers.frames import as_called
 from ragnb.schema import Metric
 from ragnb.weights.batches import Batch, Reduction, reduce_batches
 from ragnb.weights.check import check_metric_weights, check_weights, nfc, refuse_all_zero, warn_unused
@@ -69,30 +69,7 @@ def weighted_score(
     [0.875, 0.25]
     """
     frame, total = _total(scores, (), metrics, metric_weights, orient=orient, rescale=rescale)
-    return _weighed(frame, total, only="weighted_score")
-
-
-def sample_weight(scores: Any, *, doc_weights: Mapping[str, float] | None = None, doc: str = "doc_name") -> Any:
-    """Return each sample's document weight, 1.0 for a document that is not named or a row without one.
-
-    Returns
-    -------
-    Series
-        Named ``sample_weight``; for another engine than pandas a frame of its kind, as `weighted_score`. On a
-        lazy frame no query is run: document names match in the Unicode forms NFC and NFD and as they are
-        written in `doc_weights`, and a weight for a document that does not occur brings no warning.
-
-    Raises
-    ------
-    RagnbError
-        For weights that are none.
-
-    Examples
-    --------
-    >>> sample_weight(pd.DataFrame({"doc_name": ["a.pdf", None]}), doc_weights={"a.pdf": 2}).tolist()
-    [2.0, 1.0]
-    """
-    return _weighed(canonical(scores, doc), None, doc, doc_weights, only="sample_weight")
+    return _weighed(frame, total)
 
 
 def weigh(
@@ -104,11 +81,24 @@ def weigh(
     doc: str = "doc_name",
     orient: bool = True,
     rescale: bool = False,
+    strict: bool = True,
 ) -> Rows:
     """Return the scores with two columns more, ``weighted_score`` and ``sample_weight``.
 
     Columns of these names that are there already are made anew. A frame of another engine than pandas comes
-    back as its kind, and a lazy one lazy: see `weighted_score` and `sample_weight`.
+    back as its kind, and a lazy one lazy, see `weighted_score`. ``sample_weight`` is 1.0 for a document that is
+    not named and a row without one. On a lazy frame no query is run: document names match in the Unicode forms
+    NFC and NFD and as they are written in `doc_weights`, and a weight for a document that does not occur brings
+    no warning.
+
+    Parameters
+    ----------
+    metrics, metric_weights, orient, rescale
+        As in `weighted_score`.
+    doc_weights, doc
+        As in `weighted_means`.
+    strict : bool
+        Whether metrics that cannot be added up raise; else there is no weighted score.
 
     Raises
     ------
@@ -120,7 +110,8 @@ def weigh(
     >>> weigh(pd.DataFrame({"faithfulness": [0.5]}))[["weighted_score", "sample_weight"]].values.tolist()
     [[0.5, 1.0]]
     """
-    frame, total = _total(scores, (doc,), metrics, metric_weights, orient=orient, rescale=rescale)
+    how = {"orient": orient, "rescale": rescale, "strict": strict}
+    frame, total = _total(scores, (doc,), metrics, metric_weights, **how)
     return cast(Rows, as_called(_weighed(frame, total, doc, doc_weights), frame, scores))
 
 
@@ -128,10 +119,10 @@ def weigh(
 class Total:
     """How the scores add up: Σ weight · (intercept + slope · score) / Σ weight over the scores that are there."""
 
-    metrics: tuple[Metric, ...] = ()
-    weights: Array | Sequence[float] = ()
-    slopes: Array | Sequence[float] = ()
-    intercepts: Array | Sequence[float] = ()
+    metrics: tuple[Metric, ...]
+    weights: Array
+    slopes: Array
+    intercepts: Array
 
     def expression(self) -> nw.Expr:
         """Return the weighted score over ``__v0``, ``__v1`` …, null where nothing with a weight has a score."""
@@ -157,28 +148,24 @@ def _total(
     *,
     orient: bool,
     rescale: bool,
+    strict: bool = True,
 ) -> tuple[Any, Total]:
     frame, chosen = scored(scores, metrics, *kept)
     checked = check_metric_weights(weights, [m.name for m in chosen], stacklevel=4)
-    plan = plan_total(chosen, weight_vector(chosen, checked), orient=orient, rescale=rescale)
+    plan = plan_total(chosen, weight_vector(chosen, checked), orient=orient, rescale=rescale, strict=strict)
     return frame, Total(chosen, plan.weights, plan.slopes, intercepts(chosen, plan.slopes, rescale=rescale))
 
 
 def _weighed(
-    frame: Any,
-    total: Total | None,
-    doc: str | None = None,
-    doc_weights: Mapping[str, float] | None = None,
-    *,
-    only: str | None = None,
+    frame: Any, total: Total, doc: str | None = None, doc_weights: Mapping[str, float] | None = None
 ) -> Any:
+    """Return the frame with both columns; without `doc` the weighted score alone."""
+    metrics, score = total.metrics, total.expression()
     column = None if doc is None else document_column(column_names(frame), doc)
     checked = check_weights(doc_weights, "doc_weights")
 
     def of_batch(batch: Batch) -> dict[str, Any]:
-        made = {}
-        if total is not None:
-            made["weighted_score"] = evaluated(total.expression(), batch, total.metrics)
+        made: dict[str, Any] = {"weighted_score": evaluated(score, batch, metrics)}
         if doc is not None:
             labels = batch.labels(column, compose=True)
             warn_unused(checked, labels.names, "doc_weights", stacklevel=8)
@@ -188,13 +175,10 @@ def _weighed(
         return made
 
     def of_query(rows: Frame) -> dict[str, nw.Expr]:
-        if doc is None:
-            return {}
-        return {"sample_weight": _weight_of_name(rows, column, doc_weights or {}, checked)}
+        return {"sample_weight": _weight_of_name(rows, column, doc_weights or {}, checked)} if doc else {}
 
-    scores_too = {} if total is None else {"weighted_score": total.expression()}
-    metrics = () if total is None else total.metrics
-    return add_columns(frame, metrics, [column], of_batch, scores_too, of_query, only=only)
+    only = "weighted_score" if doc is None else None
+    return add_columns(frame, metrics, [column], of_batch, {"weighted_score": score}, of_query, only=only)
 
 
 def _weight_of_name(
