@@ -150,37 +150,36 @@ def declared_metrics(rubric: Rubric | None, metrics: tuple[str | Metric, ...] | 
 
 def _known_metrics(metrics: tuple[str | Metric, ...], info: ValidationInfo) -> tuple[str | Metric, ...]:
     """Take metrics that ragnb knows, that are declared here or that are dimensions of the rubric, each once."""
-    dimensions = declared_metrics(info.data.get("rubric"), ())
-    declared = declared_metrics(info.data.get("rubric"), metrics)
+    rubric = info.data.get("rubric")
+    dimensions, declared = declared_metrics(rubric, ()), declared_metrics(rubric, metrics)
     names = [metric if isinstance(metric, str) else metric.name for metric in metrics]
     for i, name in enumerate(names):
         if name in names[:i]:
             raise refuse(f"{shown(name)} stands here twice; keep one", i)
         if name in dimensions and not isinstance(metrics[i], str):
             raise refuse(f"{shown(name)} is a dimension of the rubric, which holds its scale; name it alone", i)
-        if name not in METRICS and name not in declared and "rubric" in info.data:  # else its refusal says enough
-            raise refuse(
-                f"metric {shown(name)} is not known; {did_you_mean(masked(name), [*METRICS, *declared])}. "
-                "Declare a metric of your own: {name: …, low: 0, high: 1}",
-                i,
-            )
+        if "rubric" in info.data:  # else its refusal says enough
+            _need_known(name, [*METRICS, *declared], i)
     return metrics
 
 
 def _known_weights(weights: dict[str, float], info: ValidationInfo) -> dict[str, float]:
     """Take the weights of metrics that ragnb knows, that are declared or that are dimensions of the rubric."""
-    if not {"rubric", "metrics"} <= info.data.keys():  # their refusal says enough
-        return weights
-    declared = declared_metrics(info.data["rubric"], info.data["metrics"])
-    known = {*METRICS, *declared, *(info.context or {}).get("declared", ())}
-    for name in weights:
-        if name not in known:
-            raise refuse(
-                f"metric {shown(name)} is not known; {did_you_mean(masked(name), [*declared, *METRICS])}. "
-                "Declare a metric of your own below metrics: {name: …, low: 0, high: 1}",
-                name,
-            )
+    if {"rubric", "metrics"} <= info.data.keys():  # else their refusal says enough
+        declared = declared_metrics(info.data["rubric"], info.data["metrics"])
+        once = (info.context or {}).get("declared", ())
+        for name in (name for name in weights if name not in once):
+            _need_known(name, [*declared, *METRICS], name)
     return weights
+
+
+def _need_known(name: str, known: list[str], where: str | int) -> None:
+    if name not in known:
+        raise refuse(
+            f"metric {shown(name)} is not known; {did_you_mean(masked(name), known)}. "
+            "Declare a metric of your own below metrics: {name: …, low: 0, high: 1}",
+            where,
+        )
 
 
 Text = Annotated[str, Field(strict=True), AfterValidator(_visible)]

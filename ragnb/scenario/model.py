@@ -267,11 +267,11 @@ class Scenario(BaseModel):
         for key, value in overrides.items():
             if key not in self.__pydantic_fields__:
                 raise unknown("override", masked(key), list(self.__pydantic_fields__))
-            if _is_blank(value):
+            if is_blank(value):
                 continue
             if key.endswith("_weights") and isinstance(value, Mapping):
                 own = {k: v for k, v in getattr(self, key).items() if k in value}
-                value = own | {k: v for k, v in value.items() if not _is_blank(v)}
+                value = own | {k: v for k, v in value.items() if not is_blank(v)}
             settings[key] = value
         # The weight of a metric of the file stays where `metrics=` leaves the metric out.
         declared = {*self._context.get("declared", ()), *self.declared}
@@ -372,7 +372,8 @@ def input_name(path: str | Path) -> str:
     return re.sub(r"\[.*?\]|[*?]", "", plain).strip(" -_.") or re.sub(r"[*?\[\]]", "", path.parent.name)
 
 
-def _is_blank(value: object) -> bool:
+def is_blank(value: object) -> bool:
+    """Whether an override says nothing."""
     return value is None or (isinstance(value, str) and not value.strip())
 
 

@@ -21,14 +21,13 @@ from pydantic import BaseModel
 
 from ragnb.errors import RagnbError, place, unknown
 from ragnb.files import write_whole
-from ragnb.scenario.model import SOURCES, Scenario, load_scenario
+from ragnb.scenario.model import SOURCES, Scenario, is_blank, load_scenario
 from ragnb.scenario.yaml import compose, dotted, is_plain, nfc, plain_number, read_text
-from ragnb.schema import METRICS
+from ragnb.schema import METRICS, Metric
 
 Weights = Mapping[str, float | None]
 Tree = Mapping[str, Any]
 _BOM = b"\xef\xbb\xbf"
-_WEIGHTS = ("metric_weights", "doc_weights")
 _BREAK = re.compile(r"\r\n|\r|\n")
 _DOCUMENT_END = re.compile(r"^\.\.\.(?=\s|$)", re.MULTILINE)
 
@@ -203,47 +202,38 @@ def _merged(
     """Return the settings with what is given put in and what is dropped taken out."""
     new = dict(old)
     for name, values in given.items():
-        if values is None:
-            continue
-        if not isinstance(values, Mapping):
+        if not isinstance(values, Mapping | None):
             raise RagnbError(f"{name}={values!r} is no mapping; write {{name: value}}")
-        own = old.get(name) or {}
-        fresh = _weights(name, values, own, scenario) if name in _WEIGHTS else _profiles(values, own)
-        if fresh:
-            new[name] = {**own, **fresh}
+        metrics = {**METRICS, **scenario.declared} if name == "metric_weights" else {}
+        if fresh := _fresh(old.get(name) or {}, values or {}, metrics):
+            new[name] = {**(old.get(name) or {}), **fresh}
     for name, keys in drop.items():
-        if name not in (*_WEIGHTS, "llm_profiles"):
-            raise unknown("drop", name, [*_WEIGHTS, "llm_profiles"])
+        if name not in given:
+            raise unknown("drop", name, [*given])
         gone = {nfc(key) for key in keys}
         if new.get(name):
             new[name] = {key: value for key, value in new[name].items() if nfc(key) not in gone}
     return new
 
 
-def _weights(name: str, values: Weights, own: Tree, scenario: Scenario) -> Tree:
-    """Return the weights that say something: other than those that their names have anyway."""
-    spelled = {nfc(key): key for key in own}
-    weights: dict[str, Any] = {}
-    for key, value in values.items():
-        if value is None or (isinstance(value, str) and not value.strip()):
-            continue
-        metric = scenario.declared.get(key) or METRICS.get(key) if name == "metric_weights" else None
+def _fresh(old: Tree, values: Tree, metrics: Mapping[str, Metric]) -> Tree:
+    """Return the values that say something: not blank, and no weight that its name has without being written."""
+    spelled = {nfc(key): key for key in old}
+    fresh: dict[str, Any] = {}
+    for name, value in values.items():
+        key = spelled.get(nfc(name), name)
+        if isinstance(value, BaseModel):
+            value = value.model_dump()
+        if isinstance(value, Mapping):
+            inner = old.get(key) or {}
+            value = {**inner, **_fresh(inner, value, {})} or None
+        metric = metrics.get(key)
         usual = 1.0 if metric is None else metric.weight if metric.role == "quality" else None
-        if nfc(key) in spelled or isinstance(value, bool) or value != usual:
-            number = isinstance(value, Real) and not isinstance(value, bool | int)
-            weights[spelled.get(nfc(key), key)] = float(value) if number else value
-    return weights
-
-
-def _profiles(values: Mapping[str, Any], own: Tree) -> Tree:
-    profiles: dict[str, Any] = {}
-    for role, profile in values.items():
-        fields = profile.model_dump() if isinstance(profile, BaseModel) else profile or {}
-        if not isinstance(fields, Mapping):
-            raise RagnbError(f"llm_profiles.{role} is no profile; write base_url, model and api_key_env")
-        if given := {key: value for key, value in fields.items() if value not in (None, "")}:
-            profiles[role] = (own.get(role) or {}) | given
-    return profiles
+        if is_blank(value) or (key not in old and not isinstance(value, bool) and value == usual):
+            continue
+        number = isinstance(value, Real) and not isinstance(value, bool | int)
+        fresh[key] = float(value) if number else value
+    return fresh
 
 
 class _Edit(NamedTuple):
@@ -267,8 +257,10 @@ def _spliced(text: str, old: Tree, new: Tree) -> str:
         made += style.newline if edit.lines and made and not made.endswith(("\r", "\n")) else ""
         made, at = made + edit.text, edit.end
     text = made + text[at:]
-    for where in _gone(old, new):
-        text = _cut(text, compose(text), where)
+    for name, value in old.items():
+        for key in value if isinstance(value, Mapping) else ():
+            if key not in new[name]:
+                text = _cut(text, next(node for key, node in compose(text).value if key.value == name), key)
     return text
 
 
@@ -357,20 +349,10 @@ def _flow(value: Any, style: str | None = None) -> str:
     return value if style is None and is_plain(value) else json.dumps(value, ensure_ascii=False)
 
 
-def _gone(old: Tree, new: Tree) -> Iterator[tuple[str, ...]]:
-    for key, value in old.items():
-        if key not in new:
-            yield (key,)
-        elif isinstance(value, Mapping) and isinstance(new[key], Mapping):
-            yield from ((key, *rest) for rest in _gone(value, new[key]))
-
-
-def _cut(text: str, node: Any, where: tuple[str, ...]) -> str:
-    """Take one entry out: its whole lines, or its part of a list in braces."""
-    nth = next(i for i, (key, _) in enumerate(node.value) if key.value == where[0])
+def _cut(text: str, node: Any, name: str) -> str:
+    """Take an entry out of a mapping: its whole lines, or its part of a list in braces."""
+    nth = next(i for i, (key, _) in enumerate(node.value) if key.value == name)
     key, value = node.value[nth]
-    if len(where) > 1:
-        return _cut(text, value, where[1:])
     start, end = key.start_mark.index, _end(text, key, value)
     if not node.flow_style:
         start -= key.start_mark.column
