@@ -32,10 +32,10 @@ def near_names(name: str, choices: Iterable[str], most: int = 3, least: float = 
     """
     from rapidfuzz import fuzz, process, utils
 
-    found = process.extract(
+    near = process.extract(
         name, list(choices), scorer=fuzz.ratio, processor=utils.default_process, limit=most, score_cutoff=least
     )
-    return [str(choice) for choice, _, _ in found]
+    return [str(choice) for choice, _, _ in near]
 
 
 def listing(names: Iterable[object], most: int = 12) -> str:

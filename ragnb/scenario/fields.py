@@ -46,7 +46,7 @@ def _distinct_keys(values: dict[str, Any]) -> dict[str, Any]:
     first: dict[str, str] = {}
     for key in values:
         if first.setdefault(nfc(key), key) != key:
-            raise refuse("the name stands here twice, in two Unicode spellings; keep one", key)
+            raise refuse("the name appears twice, in two Unicode spellings; keep one", key)
     return values
 
 
@@ -155,7 +155,7 @@ def _known_metrics(metrics: tuple[str | Metric, ...], info: ValidationInfo) -> t
     names = [metric if isinstance(metric, str) else metric.name for metric in metrics]
     for i, name in enumerate(names):
         if name in names[:i]:
-            raise refuse(f"{shown(name)} stands here twice; keep one", i)
+            raise refuse(f"{shown(name)} appears twice; keep one", i)
         if name in dimensions and not isinstance(metrics[i], str):
             raise refuse(f"{shown(name)} is a dimension of the rubric, which holds its scale; name it alone", i)
         if "rubric" in info.data:  # else its refusal says enough

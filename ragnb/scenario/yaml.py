@@ -265,7 +265,7 @@ class Source:
             why = f"the key holds invisible characters ({', '.join(unseen)}); type it anew"
             raise self._refusal(node, (*above, clean), why)
         if nfc(key) in first:
-            why = f"the key stands here twice, first on line {first[nfc(key)]}; keep one"
+            why = f"the key appears twice, first on line {first[nfc(key)]}; keep one"
             raise self._refusal(node, (*above, key), why)
         first[nfc(key)] = self.lines[(*above, key)] = line
         return key

@@ -227,26 +227,24 @@ def resolve_metrics(
     given = metric_list(metrics)
     if given is None:
         return known
-    own = {metric.name: metric for metric in given if isinstance(metric, Metric)}
-    new = [m for m in own.values() if m.family != RUBRIC and METRICS.get(m.name) != m]
-    if own and len(new) == len(given):
-        given = [*(metric for metric in known if metric.name not in own), *given]
-    chosen = [_resolve_one(item, own, columns) for item in given]
+    declared = {metric.name: metric for metric in given if isinstance(metric, Metric)}
+    new = [m for m in declared.values() if m.family != RUBRIC and METRICS.get(m.name) != m]
+    if declared and len(new) == len(given):
+        given = [*(metric for metric in known if metric.name not in declared), *given]
+    chosen = []
+    for name in [item if isinstance(item, str) else item.name for item in given]:
+        metric = declared.get(name) or METRICS.get(name)
+        if metric is None:
+            step = f"Declare it: Metric({name!r}, low, high)" if name in columns else ""
+            raise unknown("metric", name, [*METRICS, *declared], step)
+        if name not in columns:
+            have = [column for column in columns if column in METRICS or column in declared]
+            raise unknown("metric", name, have, "It is not a column.")
+        chosen.append(metric)
     names = [metric.name for metric in chosen]
     if len(set(names)) < len(names):
         raise RagnbError(f"metrics={names!r} names one metric twice; name each once")
     return tuple(chosen)
-
-
-def _resolve_one(item: MetricLike, own: Mapping[str, Metric], columns: Sequence[str]) -> Metric:
-    name = item if isinstance(item, str) else item.name
-    metric = own.get(name) or METRICS.get(name)
-    if metric is None:
-        step = f"Declare it: Metric({name!r}, low, high)" if name in columns else ""
-        raise unknown("metric", name, [*METRICS, *own], step)
-    if name not in columns:
-        raise unknown("metric", name, [c for c in columns if c in METRICS or c in own], "It is not a column.")
-    return metric
 
 
 def undeclared_columns(frame: pd.DataFrame) -> list[str]:
@@ -258,11 +256,5 @@ def undeclared_columns(frame: pd.DataFrame) -> list[str]:
     ['latency']
     """
     skip = {*METRICS, *CASE_COLUMNS, *DERIVED_COLUMNS, *TRACE_COLUMNS}
-    return [
-        str(name)
-        for name in frame.columns
-        if name not in skip
-        and "__" not in str(name)
-        and pd.api.types.is_numeric_dtype(frame[name])
-        and not pd.api.types.is_bool_dtype(frame[name])
-    ]
+    numeric = frame.select_dtypes("number", exclude="timedelta").columns  # which leaves flags out
+    return [str(name) for name in numeric if name not in skip and "__" not in str(name)]

@@ -65,14 +65,14 @@ DEFAULT_GATES = tuple(Gate(**row) for row in TABLE["gate"])
 
 @dataclass(frozen=True, config=_CONFIG)
 class Rule:
-    """A diagnostic rule: the bars of one metric, and what they mean when they are passed.
+    """A diagnostic rule: the thresholds of one metric, and what it means to be below or above them.
 
     Parameters
     ----------
     metric : str
         The metric that is read.
     warning, critical : float or None
-        Strict bars in the metric's units; None where there is no such severity.
+        Strict thresholds in the metric's units; None where there is no such severity.
     name : str
         Key of the texts; the metric's name by default.
     also : Gate, optional
@@ -292,7 +292,7 @@ class Rubric(BaseModel):
         folded = [_folded(name) for name in names]
         for i, name in enumerate(folded):
             if name in folded[:i]:
-                raise refuse(f"{names[i]!r} stands here twice; name each dimension once", "dimensions", i, "name")
+                raise refuse(f"{names[i]!r} appears twice; name each dimension once", "dimensions", i, "name")
         gate = self.passing
         if gate.metric not in names:
             step = f"say from where on an answer passes: passing: {{metric: {names[0]}, op: '>=', threshold: …}}"
@@ -334,5 +334,5 @@ class Rubric(BaseModel):
         >>> [d.weight for d in Rubric().weighed({"clarity": 2.0, "faithfulness": 1.0}).dimensions]
         [0.5, 0.3, 2.0]
         """
-        own = [d.model_copy(update={"weight": weights.get(d.name, d.weight)}) for d in self.dimensions]
-        return self.model_copy(update={"dimensions": tuple(own)})
+        weighed = [d.model_copy(update={"weight": weights.get(d.name, d.weight)}) for d in self.dimensions]
+        return self.model_copy(update={"dimensions": tuple(weighed)})
