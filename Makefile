@@ -21,7 +21,7 @@ lint: $(READY)
 
 lock:  ## needs uv; the lock names no package index
 	$(UV) pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
-	  --group dev pyproject.toml -o requirements.lock
+	  --extra judge --extra notebook --extra ragas --extra readers --group dev pyproject.toml -o requirements.lock
 
 GALLERY := notebooks/00_quickstart.ipynb
 LANGUAGE := codemirror_mode file_extension mimetype nbconvert_exporter pygments_lexer version

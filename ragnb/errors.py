@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import re
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from os import PathLike
 from types import ModuleType
 
@@ -31,10 +32,10 @@ def near_names(name: str, choices: Iterable[str], most: int = 3, least: float = 
     """
     from rapidfuzz import fuzz, process, utils
 
-    found = process.extract(
+    near = process.extract(
         name, list(choices), scorer=fuzz.ratio, processor=utils.default_process, limit=most, score_cutoff=least
     )
-    return [str(choice) for choice, _, _ in found]
+    return [str(choice) for choice, _, _ in near]
 
 
 def listing(names: Iterable[object], most: int = 12) -> str:
@@ -130,9 +131,26 @@ def require(module: str, extra: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            f'{module} is not installed; it comes with: pip install "ragnb[{extra}]"'
-        ) from error
+        raise _not_installed(module, extra) from error
+
+
+def need_package(name: str, extra: str) -> None:
+    """Say which extra brings an optional package that is not installed, without importing one that is.
+
+    For the `__init__` of a room whose every part needs the package.
+
+    Examples
+    --------
+    >>> need_package("json", "notebook")
+    """
+    with suppress(ModuleNotFoundError):
+        if importlib.util.find_spec(name) is not None:
+            return
+    raise _not_installed(name, extra)
+
+
+def _not_installed(module: str, extra: str) -> MissingExtraError:
+    return MissingExtraError(f'{module} is not installed; it comes with: pip install "ragnb[{extra}]"')
 
 
 def worded(error: Exception) -> str:

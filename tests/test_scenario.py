@@ -18,7 +18,7 @@ from ruamel.yaml.error import YAMLError
 import ragnb as rn
 import ragnb.scenario
 from ragnb.errors import RagnbError
-from ragnb.scenario import Bands, Scenario, load_scenario, source
+from ragnb.scenario import Bands, Scenario, load_scenario, yaml
 from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubric, holds_secret, masked
 
 CANARY = "sk-canary-0123456789abcdefABCDEF"
@@ -362,8 +362,8 @@ def test_plain_numbers_are_numbers(folder, weight):
         ("metrics: [{name: m, low: 5, high: 1}]", "metrics[0]", "low must lie below high"),
         ("metrics: [{name: m, low: '1'}]", "metrics[0].low", "'1' is not a number"),
         ("metrics: [{name: m, high: true}]", "metrics[0].high", "true is not a number"),
-        ("metrics: [{name: m, weight: -1}]", "metrics[0].weight", "-1 is no weight"),
-        ("metrics: [{name: m, weight: .nan}]", "metrics[0].weight", "nan is no weight"),
+        ("metrics: [{name: m, weight: -1}]", "metrics[0].weight", "-1 must be at least 0"),
+        ("metrics: [{name: m, weight: .nan}]", "metrics[0].weight", "nan is not finite"),
         ("metrics: [{name: m, better: hgher}]", "metrics[0].better", "did you mean 'higher'?"),
         ("metrics: [{nme: m}]", "metrics[0].nme", "did you mean 'name'?"),
         ("metrics: [{low: 1}]", "metrics[0].name", "is needed"),
@@ -523,8 +523,8 @@ def test_patterns_that_hang_a_backtracking_engine_do_not_hang_this_one(folder):
         ("title: ! x\n", 1, "title", "tags"),
         ("where: !x {a: 1}\n", 1, "where", "tags"),
         ("doc_weights:\n  <<: {a: 1}\n", 2, "doc_weights.<<", "merge keys"),
-        ("%YAML 1.1\n---\nlang: en\n", 2, None, "directives"),
-        ("%TAG !e! tag:x\n---\nlang: en\n", 2, None, "directives"),
+        ("%YAML 1.1\n---\nlang: en\n", 1, None, "directives"),
+        ("# ours\n\n%TAG !e! tag:x\n---\nlang: en\n", 3, None, "directives"),
         ("lang: en\n---\nlang: zh\n", 2, None, "second document"),
         ("? [a]\n: 1\n", 1, None, "a key must be a word"),
         ("where: {? {a: 1} : 2}\n", 1, "where", "a key must be a word"),
@@ -547,9 +547,11 @@ def test_yaml_that_surprises_is_refused_with_file_line_and_key(folder, text, lin
     refused_at(folder, text, line, key, words)
 
 
-@pytest.mark.parametrize("text", ["where: " + "[" * 40, "[" * 100_000, "{a: " * 50_000, "- " * 100_000])
-def test_deep_nesting_is_refused_before_it_is_read(folder, text):
-    key = re.findall(r"key '([\w\[\].]+)'", refusal(folder, text))[0]
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [("where: " + "[" * 40, "where"), ("[" * 100_000, None), ("{a: " * 50_000, "a"), ("- " * 100_000, None)],
+)
+def test_deep_nesting_is_refused_before_it_is_read(folder, text, key):
     refused_at(folder, text, 1, key, "nested deeper than 12 levels")
 
 
@@ -608,7 +610,7 @@ def test_any_text_loads_or_is_refused_by_us(tmp_path_factory, text):
 @given(st.text(alphabet=st.sampled_from("abN~-+.0123eExXo_:infaultr"), max_size=8))
 def test_a_plain_word_is_what_yaml_1_2_makes_of_it(text):
     try:
-        found = source.read_text(f"v: {text}\n", Path("t.yaml")).data
+        found = yaml.read_text(f"v: {text}\n", Path("t.yaml")).data
         expected = YAML(typ="safe", pure=True).load(f"v: {text}\n")
     except (RagnbError, YAMLError, ValueError, IndexError):  # the library stumbles over "._"
         return
@@ -771,7 +773,7 @@ def test_a_snapshot_is_readable_ordered_and_names_no_machine_path(folder):
 def test_a_snapshot_of_memory_is_relative_to_the_working_directory(folder, monkeypatch):
     monkeypatch.chdir(folder)
     scenario = Scenario(scores="scores.csv")
-    assert 'scores: "scores.csv"' in scenario.snapshot_text()
+    assert "scores: scores.csv\n" in scenario.snapshot_text()
     assert load(folder, scenario.snapshot_text()).model_dump() == scenario.model_dump()
 
 

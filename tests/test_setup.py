@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import json
 import os
 import re
 import subprocess
@@ -42,12 +43,106 @@ def test_lock_names_no_index():
 
 
 def test_lock_holds_every_dependency_and_the_build_back_end():
+    extras = PYPROJECT["project"]["optional-dependencies"]
+    assert extras["all"] == [f"ragnb[{','.join(sorted(extras.keys() - {'all'}))}]"]
     wanted = [
         *PYPROJECT["project"]["dependencies"],
+        *(need for extra, needs in extras.items() if extra not in ("all", "spark") for need in needs),
         *PYPROJECT["dependency-groups"]["dev"],
         *PYPROJECT["build-system"]["requires"],
     ]
     assert {plain(name) for name in wanted} <= {plain(line) for line in requirements()}
+
+
+CORE_ALONE = """
+import importlib.metadata, json, re, sys, tomllib
+
+def plain(name):
+    return re.sub(r"[-_.]+", "-", re.split(r"[<>=!\\[~; (]", name)[0]).lower()
+
+core, left = set(), json.loads(sys.argv[1])
+installed = {plain(one.name) for one in importlib.metadata.distributions()}
+while left:
+    name = plain(left.pop())
+    if name in installed - core:
+        core.add(name)
+        left += [need for need in importlib.metadata.requires(name) or () if "extra ==" not in need]
+modules = importlib.metadata.packages_distributions()
+hidden = {name for name, owners in modules.items() if not core & set(map(plain, owners))} - {"ragnb"}
+hidden -= set(sys.stdlib_module_names)
+assert {"matplotlib", "papermill", "IPython", "openai", "ragas", "pyarrow"} <= hidden
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in hidden:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Hidden())
+import warnings
+warnings.simplefilter("ignore")
+import ragnb as rn
+from ragnb.cli import main
+"""
+
+
+def core_alone(code: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run code where only the packages of the core, and what they bring, can be imported."""
+    words = [sys.executable, "-c", CORE_ALONE + code, json.dumps(PYPROJECT["project"]["dependencies"])]
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(words, capture_output=True, text=True, cwd=cwd, env=env, check=False)
+
+
+def test_scores_are_checked_and_assessed_with_the_core_alone(tmp_path):
+    import pandas as pd
+
+    frame = pd.DataFrame({"faithfulness": [0.9, 0.8, 0.4] * 5, "doc_name": list("abcde") * 3})
+    frame.to_csv(tmp_path / "scores.csv")
+    frame.to_parquet(tmp_path / "scores.parquet")
+    done = core_alone(
+        f"""
+sheet = rn.assess("scores.csv")
+same = rn.assess("scores.parquet").means.equals(sheet.means)
+page = sheet._repr_html_()
+sheet.save("saved")
+code = main(["check", {str(ROOT / "scenarios" / "quickstart.yaml")!r}, "--markdown", "a.md", "--junit", "a.xml"])
+print(json.dumps([same, len(page) > 10_000, code, sheet.means["value"].iloc[0]]))
+""",
+        tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == [True, True, 1, pytest.approx(0.7)]
+
+
+@pytest.mark.parametrize(
+    ("code", "extra", "package"),
+    [
+        ("import ragnb.plots", "notebook", "matplotlib"),
+        ("import ragnb.widgets", "notebook", "ipywidgets"),
+        ("import ragnb.report", "notebook", "papermill"),
+        ("rn.read_scores('book.xlsx')", "readers", "python_calamine"),
+        ("from ragnb.scoring.ragas import imported; imported()", "ragas", "ragas"),
+    ],
+)
+def test_what_a_part_lacks_is_named_with_its_extra(tmp_path, code, extra, package):
+    (tmp_path / "book.xlsx").write_bytes(b"PK")
+    done = core_alone(f"try: {code}\nexcept ImportError as error: print(type(error).__name__, error)", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("MissingExtraError ")
+    assert f'pip install "ragnb[{extra}]"' in done.stdout
+    assert package in done.stdout
+
+
+def test_a_command_that_lacks_a_package_is_refused_in_one_line(tmp_path):
+    scenario = str(ROOT / "scenarios" / "quickstart.yaml")
+    done = core_alone(f"sys.exit(main(['report', {scenario!r}]))", tmp_path)
+    line = 'ragnb: papermill is not installed; it comes with: pip install "ragnb[notebook]"\n'
+    assert (done.returncode, done.stderr) == (2, line)
+
+
+def test_ragnb_runs_as_a_module():
+    words = [sys.executable, "-m", "ragnb", "--version"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"ragnb, version {ragnb.__version__}\n")
 
 
 def test_ci_script_is_executable_and_parses():
@@ -120,4 +215,4 @@ def test_the_example_of_a_ci_job_runs_step_by_step_and_uploads_no_store(ci_job, 
 
 def test_the_example_of_a_ci_job_installs_this_version_of_the_package(ci_job):
     (step,) = [step["run"] for step in ci_job["steps"] if step.get("run", "").startswith("pip ")]
-    assert step == f'pip install "ragnb=={ragnb.__version__}"'
+    assert step == f'pip install "ragnb[notebook]=={ragnb.__version__}"'

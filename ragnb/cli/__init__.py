@@ -63,8 +63,8 @@ def main(args: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "ragnb"
-        said = masked(plain(spoken(error.format_message())))
-        click.echo(f"ragnb: {said} {spoken('See')}: {path} --help", err=True)
+        message = masked(plain(spoken(error.format_message())))
+        click.echo(f"ragnb: {message} {spoken('See')}: {path} --help", err=True)
     except (RagnbError, MissingExtraError, OSError) as error:
         complain(error)
     except (KeyboardInterrupt, click.Abort) as stop:
@@ -72,7 +72,7 @@ def main(args: Sequence[str] | None = None) -> int:
         return STOPPED
     except Exception:
         traceback.print_exc()
-        told = "this is an error of ragnb, not of your input; please report the lines above"
-        click.echo(f"ragnb: {spoken(told)}", err=True)
+        message = "this is an error of ragnb, not of your input; please report the lines above"
+        click.echo(f"ragnb: {spoken(message)}", err=True)
         return OUR_ERROR
     return BAD_INPUT

@@ -37,13 +37,18 @@ def check_command(
 
     Exit code: 0 passed, 1 blocked by a gate, 2 bad or incomplete input.
     """
+    from ragnb.assessment import assess
     from ragnb.diagnostics import gates_json, gates_junit
+    from ragnb.scenario import Scenario
 
     # As typed, these are relative to the working directory; a scenario would take them from its own folder.
     files = {"gold": gold, "traces": traces, "scores": scores}
-    given = {role: path.absolute() for role, path in files.items() if path is not None}
-    sheet = _assessed(source, given, overrides(parameters) | ({"lang": lang} if lang else {}))
-    click.echo("\n".join(_told(sheet)))
+    given: dict[str, Any] = {role: path.absolute() for role, path in files.items() if path is not None}
+    if source is None and not given:
+        raise RagnbError("nothing to check; name a scenario, a results file, --traces with --gold, or --scores")
+    settings = overrides(parameters, lang)
+    sheet = assess(Scenario(**given), **settings) if source is None else assess(source, **given, **settings)
+    click.echo("\n".join(_lines(sheet)))
     if markdown is not None:
         write_whole(markdown, sheet.to_markdown())
     if json_file is not None:
@@ -53,19 +58,8 @@ def check_command(
     return BAD_INPUT if sheet.incomplete else BLOCKED if sheet.blocked else PASSED
 
 
-def _assessed(source: Path | None, files: dict[str, Any], settings: dict[str, Any]) -> Assessment:
-    from ragnb.assessment import assess
-    from ragnb.scenario import Scenario
-
-    if source is not None:
-        return assess(source, **files, **settings)
-    if not files:
-        raise RagnbError("nothing to check; name a scenario, a results file, --traces with --gold, or --scores")
-    return assess(Scenario(**files), **settings)
-
-
-def _told(sheet: Assessment) -> Iterator[str]:
-    """Say a sheet in lines: the verdict, the gates, the notes."""
+def _lines(sheet: Assessment) -> Iterator[str]:
+    """Yield a sheet in lines: the verdict, the gates, the notes."""
     from ragnb.assessment.front import said
     from ragnb.assessment.parts import Writer
     from ragnb.assessment.tables import more, outcome

@@ -70,10 +70,10 @@ def options(command: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Give a command the options that ``options.toml`` lists for it."""
 
     def give(function: Callable[..., int]) -> Callable[..., int]:
-        for flags, own in reversed(_OPTIONS[command].items()):
-            about = _OPTIONS["shared"].get(flags, {}) | own
-            shown = {"type": _TYPES.get(about.pop("type", "")), "show_default": "default" in about}
-            function = click.option(*flags.split(), **(shown | about))(function)
+        for flags, row in reversed(_OPTIONS[command].items()):
+            option = _OPTIONS["shared"].get(flags, {}) | row
+            usual = {"type": _TYPES.get(option.pop("type", "")), "show_default": "default" in option}
+            function = click.option(*flags.split(), **(usual | option))(function)
         return function
 
     return give
@@ -90,8 +90,8 @@ def as_options(text: str) -> str:
     return _ASSIGNED.sub(lambda m: f"--{m[1]} {' '.join(filter(None, m.groups()[1:]))}", text)
 
 
-def overrides(parameters: Iterable[str]) -> dict[str, Any]:
-    """Read ``key=value`` texts into fields of a scenario; the scenario checks their values.
+def overrides(parameters: Iterable[str], lang: str | None = None) -> dict[str, Any]:
+    """Read ``key=value`` texts, and what --lang says, into fields of a scenario; the scenario checks their values.
 
     Raises
     ------
@@ -105,7 +105,8 @@ def overrides(parameters: Iterable[str]) -> dict[str, Any]:
     """
     from ragnb.scenario import Scenario
 
-    return _pairs("-p", "level=0.9", parameters, lambda key: Scenario.without_files().replace(**{key: None}))
+    pairs = _pairs("-p", "level=0.9", parameters, lambda key: Scenario.without_files().replace(**{key: None}))
+    return pairs | ({"lang": lang} if lang else {})
 
 
 def sent(parameters: Iterable[str]) -> dict[str, Any]:
@@ -126,9 +127,9 @@ def sent(parameters: Iterable[str]) -> dict[str, Any]:
         if key in _OURS:
             raise RagnbError(f"--send {key}: {_OURS[key]}")
 
-    found = _pairs("--send", "seed=1", parameters, check)
-    refuse_secrets(found, "--send")
-    return {"extra_body": found} if found else {}
+    body = _pairs("--send", "seed=1", parameters, check)
+    refuse_secrets(body, "--send")
+    return {"extra_body": body} if body else {}
 
 
 def pair(flag: str, example: str, text: str) -> tuple[str, str]:
@@ -146,24 +147,19 @@ def pair(flag: str, example: str, text: str) -> tuple[str, str]:
 
 
 def _pairs(flag: str, example: str, texts: Iterable[str], check: Callable[[str], object]) -> dict[str, Any]:
-    from ragnb.scenario.source import read_text
+    from ragnb.scenario.yaml import read_text
 
-    found: dict[str, Any] = {}
+    pairs: dict[str, Any] = {}
     for text in texts:
         key, value = pair(flag, example, text)
         check(key)
-        if key in found:
-            raise RagnbError(f"{flag} {key} stands here twice; keep one")
+        if key in pairs:
+            raise RagnbError(f"{flag} {key} appears twice; keep one")
         read = read_text(f"{key}: {value}", Path(f"{flag} {key}=…")).data
         if set(read) != {key}:
             raise RagnbError(f"{flag} {key}: the value holds further keys; put it in quotes")
-        found[key] = _spaced(f"{flag} {key}", read[key])
-    return found
-
-
-def _spaced(where: str, value: Any) -> Any:
-    """Refuse ``{faithfulness:2}``, which to YAML is a long name without a value."""
-    for name, item in value.items() if isinstance(value, dict) else ():
-        if item is None and ":" in name:
-            raise RagnbError(f"{where}: {plain(name)!r} has no value; put a space after the colon")
-    return value
+        pairs[key] = read[key]
+        for name, item in read[key].items() if isinstance(read[key], dict) else ():
+            if item is None and ":" in name:  # {faithfulness:2} is a long name without a value to YAML
+                raise RagnbError(f"{flag} {key}: {plain(name)!r} has no value; put a space after the colon")
+    return pairs

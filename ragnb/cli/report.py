@@ -46,19 +46,19 @@ def report_command(
 
     from ragnb.report import index, reports
 
-    settings, many = overrides(parameters) | ({"lang": lang} if lang else {}), len(scenarios) > 1
-    found = {}
+    settings, many = overrides(parameters, lang), len(scenarios) > 1
+    made_of = {}
     bar = tqdm(total=len(scenarios), desc="Reports", unit="report", disable=None if many else True, leave=False)
     with bar:
         for made in reports(scenarios, out=out, overrides=settings, jobs=jobs):
             with bar.external_write_mode():
                 _tell(made, many)
             bar.update()
-            found[made.scenario] = made
+            made_of[made.scenario] = made
     if many:
-        in_order = [found[path] for path in dict.fromkeys(scenarios)]
+        in_order = [made_of[path] for path in dict.fromkeys(scenarios)]
         click.echo(f"Index: {index(in_order, out, lang=speaking())}")
-    return BAD_INPUT if any(made.result is None for made in found.values()) else PASSED
+    return BAD_INPUT if any(made.result is None for made in made_of.values()) else PASSED
 
 
 def _tell(made: Made, many: bool) -> None:

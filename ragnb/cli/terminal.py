@@ -90,8 +90,8 @@ def speak(args: Sequence[str]) -> None:
     for name in args if not asked else ():
         if name.lower().endswith((".yaml", ".yml")):
             with suppress(OSError), open(name, encoding="utf-8", errors="replace") as file:
-                found = re.search(r"(?m)^lang: *[\"']?(\w+)", file.read(100_000))
-                asked.add(found[1] if found else "en")
+                line = re.search(r"(?m)^lang: *[\"']?(\w+)", file.read(100_000))
+                asked.add(line[1] if line else "en")
     _SPOKEN[0] = asked.pop() if len(asked) == 1 and asked <= set(LANGUAGES) else "en"
 
 

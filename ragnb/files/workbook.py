@@ -7,7 +7,9 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from ragnb.errors import RagnbError, place
+from ragnb.errors import RagnbError, place, require
+
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, UnicodeError, RuntimeError)
 
 LONGEST_CELL = 32_767
 """The most characters that Excel keeps of a cell."""
@@ -21,7 +23,7 @@ def sheets(path: Path, most: int) -> dict[str, list[list[str]]]:
     RagnbError
         For a file that is no workbook, is locked by a password, or unpacks to more than `most` bytes.
     """
-    from python_calamine import CalamineError, CalamineWorkbook
+    calamine = require("python_calamine", extra="readers")
 
     if path.name.startswith("~$"):
         name = path.name.removeprefix("~$")
@@ -36,9 +38,9 @@ def sheets(path: Path, most: int) -> dict[str, list[list[str]]]:
                     )
                 if damaged := packed.testzip():  # calamine does not compare checksums
                     raise zipfile.BadZipFile(f"{damaged} has a wrong checksum")
-        book = CalamineWorkbook.from_path(path)
+        book = calamine.CalamineWorkbook.from_path(path)
         held = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names}
-    except (CalamineError, zipfile.BadZipFile, zlib.error, EOFError, OSError, UnicodeError, RuntimeError) as error:
+    except (*_DAMAGED, calamine.CalamineError) as error:
         raise RagnbError(
             f"{place(path)}is no workbook that can be read ({error}), or is damaged; open it in a spreadsheet and "
             "save it as CSV, or take another copy"

@@ -4,6 +4,7 @@ Each function takes the result frame first and ``ax=None`` and returns the Axes.
 matplotlib is changed.
 """
 
+from ragnb.errors import need_package
 from ragnb.plots.bins import distribution
 from ragnb.plots.budget import label_budget
 from ragnb.plots.canvas import alt_text, cjk_font, show_keywords
@@ -17,6 +18,8 @@ from ragnb.plots.estimates import bias_by, corrected_means
 from ragnb.plots.output import save, svg
 from ragnb.plots.pairs import judge_human
 from ragnb.plots.shape import radar
+
+need_package("matplotlib", extra="notebook")
 
 __all__ = [
     "alt_text", "band_shares", "bias_by", "bland_altman", "by_weight", "cjk_font", "corrected_means",

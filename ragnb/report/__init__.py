@@ -4,10 +4,13 @@ The page is put together from the outputs that are HTML of ours (`page.assemble`
 its template blocks would have to be replaced, and its default asks three hosts for scripts.
 """
 
+from ragnb.errors import need_package
 from ragnb.report.batch import Made, index, reports
 from ragnb.report.judged import card_pictures
 from ragnb.report.pictures import pictures
 from ragnb.report.run import ReportResult, report
 from ragnb.report.shown import shown
+
+need_package("papermill", extra="notebook")
 
 __all__ = ["Made", "ReportResult", "card_pictures", "index", "pictures", "report", "reports", "shown"]

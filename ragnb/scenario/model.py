@@ -1,36 +1,82 @@
-"""The settings of one run as one frozen model: each key with its check and its default."""
+"""The settings of one run as one frozen model: loaded, checked, replaced, and written down again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import io
+import os
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     PrivateAttr,
     StrictBool,
+    TypeAdapter,
     ValidationError,
     ValidationInfo,
     model_validator,
 )
 
-from ragnb.errors import RagnbError, unknown
-from ragnb.scenario import checks, kinds, refusals
-from ragnb.scenario.snapshot import dump
-from ragnb.scenario.source import Source
-from ragnb.scenario.words import invisible
+from ragnb.errors import RagnbError, did_you_mean, listing, place, unknown
+from ragnb.scenario import fields
+from ragnb.scenario.fields import Bands, Damaged
+from ragnb.scenario.yaml import Source, dotted, invisible, is_plain, plain_number, read_text, shown, text_of
 from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubric, masked
 
 SOURCES = ("scores", "traces", "cases", "ratings")
+_MOST_FINDINGS = 10
+_REASONS = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))
+_Path = str | os.PathLike[str] | None
+_Weights = Mapping[str, float | None] | None
+
+
+class Settings(TypedDict, total=False):
+    """What may be set for one run: each field of `Scenario`; None keeps the scenario's value."""
+
+    name: str | None
+    title: str | None
+    lang: str | None
+    scores: _Path
+    traces: _Path
+    cases: _Path
+    ratings: _Path
+    gold: _Path
+    encoding: str | None
+    columns: Mapping[str, str] | None
+    where: Mapping[str, str | int | bool | float] | None
+    doc: str | None
+    cluster: str | None
+    slices: Sequence[str] | None
+    rubric: Rubric | Mapping[str, object] | None
+    metrics: Sequence[str | Metric | Mapping[str, object]] | None
+    metric_weights: _Weights
+    doc_weights: _Weights
+    orient: bool | None
+    rescale: bool | None
+    level: float | None
+    candidate: str | None
+    damaged: Damaged | Mapping[str, float] | None
+    sample: bool | None
+    gates: Sequence[Gate | Mapping[str, object]] | None
+    no_data: str | None
+    refusal: Sequence[str] | None
+    patterns: Sequence[str] | None
+    partial: Sequence[str] | None
+    split: str | None
+    containment: str | None
+    join: str | None
+    bands: Bands | Mapping[str, float] | None
+    llm_profiles: Mapping[str, Profile | Mapping[str, object]] | None
 
 
 class Scenario(BaseModel):
-    """The settings of one run: which files, which metrics, which weights, which bars.
+    """The settings of one run: which files, which metrics, which weights, which thresholds.
 
     Built by `load_scenario` from a YAML file, or in memory; paths then are relative to the working directory.
 
@@ -94,64 +140,62 @@ class Scenario(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-    name: kinds.Text = "scenario"
-    title: kinds.Text | None = None
-    lang: Annotated[str, Field(strict=True), AfterValidator(checks.language)] = "en"
-    scores: kinds.Files | None = None
-    traces: kinds.Files | None = None
-    cases: kinds.File | None = None
-    ratings: kinds.File | None = None
-    gold: kinds.File | None = None
-    encoding: Annotated[str, Field(strict=True), AfterValidator(checks.text_encoding)] = "utf-8"
-    columns: kinds.Columns = Field(default_factory=dict)
-    where: kinds.Where = Field(default_factory=dict)
-    doc: kinds.Text = "doc_name"
-    cluster: kinds.Text | None = None
-    slices: tuple[kinds.Text, ...] | None = None
+    name: fields.Text = "scenario"
+    title: fields.Text | None = None
+    lang: Literal["en", "zh"] = "en"
+    scores: fields.File | None = None
+    traces: fields.File | None = None
+    cases: fields.File | None = None
+    ratings: fields.File | None = None
+    gold: fields.File | None = None
+    encoding: fields.Encoding = "utf-8"
+    columns: fields.Columns = Field(default_factory=dict)
+    where: fields.Where = Field(default_factory=dict)
+    doc: fields.Text = "doc_name"
+    cluster: fields.Text | None = None
+    slices: tuple[fields.Text, ...] | None = None
     rubric: Rubric | None = None
-    metrics: Annotated[kinds.Metrics | None, BeforeValidator(checks.no_weights)] = None
-    metric_weights: kinds.MetricWeights = Field(default_factory=dict)
-    doc_weights: kinds.Weights = Field(default_factory=dict)
+    metrics: fields.Metrics | None = None
+    metric_weights: fields.MetricWeights = Field(default_factory=dict)
+    doc_weights: fields.Weights = Field(default_factory=dict)
     orient: StrictBool = True
     rescale: StrictBool = False
-    level: kinds.Number = Field(default=0.95, gt=0, lt=1)
-    candidate: kinds.Text | None = None
-    damaged: kinds.Damaged = kinds.Damaged()
+    level: fields.Number = Field(default=0.95, gt=0, lt=1)
+    candidate: fields.Text | None = None
+    damaged: Damaged = Damaged()
     sample: StrictBool = False
-    gates: Annotated[tuple[kinds.GateRow, ...], AfterValidator(checks.distinct_gates)] | None = None
+    gates: Annotated[tuple[Gate, ...], fields.DistinctGates] | None = None
     no_data: Literal["fail", "skip"] = "fail"
-    refusal: tuple[kinds.Text, ...] = ("not in context",)
-    patterns: tuple[kinds.Pattern, ...] = ()
-    partial: tuple[kinds.Pattern, ...] = ()
+    refusal: tuple[fields.Text, ...] = ("not in context",)
+    patterns: tuple[fields.Pattern, ...] = ()
+    partial: tuple[fields.Pattern, ...] = ()
     split: Literal["space", "comma"] = "space"
     containment: Literal["auto", "latin"] = "auto"
     join: Literal["auto", "question"] = "auto"
-    bands: kinds.Bands = kinds.Bands()
-    llm_profiles: dict[Literal["judge", "answer", "dataset"], kinds.ProfileRow] = Field(default_factory=dict)
+    bands: Bands = Bands()
+    llm_profiles: dict[Literal["judge", "answer", "dataset"], Profile] = Field(default_factory=dict)
     _source: Source | None = PrivateAttr(default=None)
     _context: Mapping[str, Any] = PrivateAttr(default_factory=dict)
 
-    def __init__(self, **settings: Any) -> None:
-        self._fill(settings, None, {})
-
-    def _fill(self, settings: Mapping[str, Any], source: Source | None, context: Mapping[str, Any]) -> None:
-        """Validate into this object; what is refused leaves as one RagnbError that holds no input."""
+    def __init__(
+        self, _context: Mapping[str, Any] | None = None, _source: Source | None = None, /, **settings: Any
+    ) -> None:
         message = ""
         try:
-            self.__pydantic_validator__.validate_python(dict(settings), self_instance=self, context=context)
+            self.__pydantic_validator__.validate_python(settings, self_instance=self, context=_context)
         except ValidationError as error:
-            message = refusals.word(error, _OWNERS, source)
-        if message:
+            message = _findings(error, _source)
+        if message:  # raised anew: what pydantic raises holds the input, and with it perhaps a key
             raise RagnbError(message)
-        self._source, self._context = source, context
+        self._source, self._context = _source, _context or {}
 
     @model_validator(mode="before")
     @classmethod
     def _named(cls, data: dict[str, Any]) -> dict[str, Any]:
         """A key without a value is a key left out; the first input file lends its name."""
         given = {key: value for key, value in data.items() if value is not None}
-        first = next((given[key] for key in SOURCES if isinstance(given.get(key), str | Path)), None)
-        stem = checks.stem(first) if first is not None else ""
+        first = next((given[key] for key in SOURCES if isinstance(given.get(key), str | Path)), "")
+        stem = input_name(first)
         if stem.strip() and not invisible(stem):
             given.setdefault("name", stem)
         return given
@@ -168,8 +212,7 @@ class Scenario(BaseModel):
     @property
     def declared(self) -> dict[str, Metric]:
         """The metrics that it declares itself, by name: the dimensions of its rubric, and Metric objects."""
-        own = [m for m in self.metrics or () if isinstance(m, Metric)]
-        return {m.name: m for m in (*(self.rubric.metrics if self.rubric else ()), *own)}
+        return fields.declared_metrics(self.rubric, self.metrics)
 
     @classmethod
     def without_files(cls, **settings: Any) -> Scenario:
@@ -180,23 +223,14 @@ class Scenario(BaseModel):
         >>> Scenario.without_files(lang="zh").scores is None
         True
         """
-        return cls._made(settings, None, {"without_files": True})
+        return cls({"without_files": True}, **settings)
 
     @classmethod
-    def _made(cls, settings: Mapping[str, Any], source: Source | None, context: Mapping[str, Any]) -> Scenario:
-        scenario = cls.__new__(cls)
-        scenario._fill(settings, source, context)
-        return scenario
-
-    @classmethod
-    def _of_file(cls, data: Mapping[str, Any], source: Source, file: Path) -> Scenario:
-        """Make the settings of a file, which lends its name; an error leaves the frames with its text behind."""
+    def _of_file(cls, source: Source, data: Mapping[str, Any] | None = None, file: Path | None = None) -> Scenario:
+        """Return the settings of a file, which lends its name and its folder."""
+        data, file = data or source.data, file or source.file
         name = {} if data.get("name") is not None else {"name": file.stem}
-        try:
-            return cls._made({**data, **name}, source, {"folder": file.parent.resolve()})
-        except RagnbError as error:
-            message = str(error)
-        raise RagnbError(message)
+        return cls({"folder": file.parent.resolve()}, source, **{**data, **name})
 
     @property
     def path(self) -> Path | None:
@@ -233,13 +267,17 @@ class Scenario(BaseModel):
         for key, value in overrides.items():
             if key not in self.__pydantic_fields__:
                 raise unknown("override", masked(key), list(self.__pydantic_fields__))
-            if not checks.blank(value):
-                settings[key] = checks.filled(value, getattr(self, key)) if key.endswith("_weights") else value
+            if is_blank(value):
+                continue
+            if key.endswith("_weights") and isinstance(value, Mapping):
+                own = {k: v for k, v in getattr(self, key).items() if k in value}
+                value = own | {k: v for k, v in value.items() if not is_blank(v)}
+            settings[key] = value
         # The weight of a metric of the file stays where `metrics=` leaves the metric out.
-        once = {"declared": {*self._context.get("declared", ()), *self.declared}}
-        made = self._made(settings, None, {**self._context, **once})
-        made._source = self._source
-        return made
+        declared = {*self._context.get("declared", ()), *self.declared}
+        scenario = Scenario({**self._context, "declared": declared}, **settings)
+        scenario._source = self._source
+        return scenario
 
     def snapshot_text(self, relative_to: str | Path | None = None) -> str:
         """Return YAML that gives these settings again when it is loaded: all of them, in a fixed order.
@@ -257,15 +295,147 @@ class Scenario(BaseModel):
         title: 报告
         lang: zh
         """
+        from ruamel.yaml import YAML
+        from ruamel.yaml.representer import RoundTripRepresenter
+
+        class Plain(RoundTripRepresenter):
+            """Floats with a point, so that every reader takes ``1.0e-05`` for a number."""
+
+            def represent_float(self, data: float) -> Any:
+                return self.represent_scalar("tag:yaml.org,2002:float", plain_number(data))
+
+        Plain.add_representer(float, Plain.represent_float)
         folder = Path(relative_to) if relative_to is not None else self._context.get("folder") or Path.cwd()
-        settings = {key: getattr(self, key) for key in self.__pydantic_fields__}
+        settings = {key: value for key in self.__pydantic_fields__ if (value := getattr(self, key)) is not None}
         known = {*METRICS, *self.declared}
         settings["metric_weights"] = {k: v for k, v in self.metric_weights.items() if k in known}
-        return dump(settings, folder.resolve())
+        yaml = YAML()
+        yaml.Representer = Plain
+        yaml.width = 1 << 30
+        stream = io.StringIO()
+        yaml.dump(_written(settings, folder.resolve()), stream)
+        return stream.getvalue()
+
+
+def load_scenario(path: str | Path) -> Scenario:
+    """Read a scenario from its YAML file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A UTF-8 file of at most 1 MB. Paths in it are relative to its folder.
+
+    Returns
+    -------
+    Scenario
+
+    Raises
+    ------
+    RagnbError
+        For a file that is not there, is not plain YAML, or holds settings that are not understood; with
+        file, line and dotted key. The message never holds an endpoint's key.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "s.csv").write_text("faithfulness\\n0.5\\n")
+    ...     _ = Path(folder, "s.yaml").write_text("scores: s.csv\\nlevel: 0.9\\n")
+    ...     load_scenario(Path(folder, "s.yaml")).level
+    0.9
+    """
+    file = Path(path)
+    try:
+        if not file.is_file():
+            near = sorted(one.name for one in file.parent.resolve().iterdir() if one.suffix in (".yaml", ".yml"))
+            raise RagnbError(f"no scenario at {str(file)!r}; {did_you_mean(file.name, near)}")
+        return Scenario._of_file(read_text(text_of(file), file))
+    except OSError as error:
+        message = f"cannot read the scenario {str(file)!r}: {error.strerror}"
+    except RagnbError as error:
+        message = str(error)
+    raise RagnbError(message)  # anew: the first one's frames hold the file's text, and with it perhaps a key
+
+
+def input_name(path: str | Path) -> str:
+    """Return what an input is called; a pattern by what is plain in it, else by its folder.
+
+    Examples
+    --------
+    >>> input_name("a/traces-*.jsonl"), input_name("scores/*.parquet")
+    ('traces', 'scores')
+    """
+    path = Path(path)
+    plain = path.stem.split(".jsonl")[0] if path.suffix == ".gz" else path.stem
+    if not any(char in plain for char in "*?["):
+        return path.stem
+    return re.sub(r"\[.*?\]|[*?]", "", plain).strip(" -_.") or re.sub(r"[*?\[\]]", "", path.parent.name)
+
+
+def is_blank(value: object) -> bool:
+    """Whether an override says nothing."""
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _written(value: Any, folder: Path) -> Any:
+    """Return a setting as text, numbers, lists and mappings; paths are relative to `folder`."""
+    from ruamel.yaml.scalarstring import DoubleQuotedScalarString
+
+    if isinstance(value, Path):
+        with suppress(ValueError):  # on another drive
+            value = Path(os.path.relpath(value, folder))
+        value = value.as_posix()
+    if isinstance(value, str):
+        return str(value) if is_plain(value) else str.__new__(DoubleQuotedScalarString, value)
+    if isinstance(value, BaseModel):
+        value = value.model_dump(exclude_none=True)
+    if isinstance(value, Metric | Gate):
+        value = TypeAdapter(type(value)).dump_python(value, exclude_defaults=True)
+    if isinstance(value, Mapping):
+        return {_written(str(key), folder): _written(item, folder) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_written(item, folder) for item in value]
+    return float(value) if isinstance(value, float) else value  # numpy's floats are floats too
 
 
 _OWNERS: Mapping[str, type[Any]] = {
-    "": Scenario, "metrics": Metric, "gates": Gate, "bands": kinds.Bands, "damaged": kinds.Damaged,
+    "": Scenario, "metrics": Metric, "gates": Gate, "bands": Bands, "damaged": Damaged,
     "llm_profiles": Profile, "rubric": Rubric, "rubric.dimensions": Dimension, "rubric.anchors": Anchor,
     "rubric.passing": Gate,
 }  # fmt: skip
+"""The classes whose fields are the keys below a key."""
+
+
+def _findings(error: ValidationError, source: Source | None) -> str:
+    """Word all that a validation found, one line a finding, with the file, line and key where they are known."""
+    lines: dict[str, None] = {}
+    for item in error.errors(include_url=False):
+        where = tuple(part for part in item["loc"] if not str(part).startswith("<"))
+        where = where[:-1] if where[-1:] == ("[key]",) else where
+        where += tuple(item.get("ctx", {}).get("below", ()))
+        file, line = (source.file, source.line(where)) if source else (None, None)
+        lines[f"{place(file, line, dotted(where) or None)}{_reason(item, where)}"] = None
+    rest = [f"… and {len(lines) - _MOST_FINDINGS} more"] if len(lines) > _MOST_FINDINGS else []
+    return "\n".join([*list(lines)[:_MOST_FINDINGS], *rest])
+
+
+def _reason(item: Any, where: tuple[str | int, ...]) -> str:
+    kind, context, value = item["type"], item.get("ctx", {}), item["input"]
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        above = ".".join(part for part in where[:-1] if isinstance(part, str))
+        owner = _OWNERS.get(above) or _OWNERS.get(str(where[0]), Scenario)
+        return f"is not known; {did_you_mean(masked(str(where[-1])), list(owner.__pydantic_fields__))}"
+    if kind == "missing":
+        return "is needed and not there"
+    if kind in ("ragnb", "value_error"):
+        return masked(str(context["reason" if kind == "ragnb" else "error"]))
+    if kind == "float_type" and isinstance(value, int) and not isinstance(value, bool):
+        return "the number is too large"
+    if kind == "literal_error":
+        choices = re.findall(r"'([^']*)'", context["expected"])
+        hint = did_you_mean(value, choices) if isinstance(value, str) else f"(have: {listing(choices)})"
+        reason = f"is not known; {masked(hint)}"
+    else:
+        reason = _REASONS[kind].format(**context) if kind in _REASONS else masked(item["msg"])
+    # Below llm_profiles a key may have strayed.
+    return reason if where[:1] == ("llm_profiles",) else f"{shown(value)} {reason}"

@@ -1,24 +1,35 @@
-"""Settings back into a scenario file: what changed and not a byte more, whole or not at all."""
+"""Settings back into a scenario file: what changed and not a byte more, whole or not at all.
+
+Places come from the marks of the YAML library's nodes. What stands in the text is never written anew, because a
+dumped tree re-spaces lines that nobody touched.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ragnb.errors import RagnbError, place
+from pydantic import BaseModel
+
+from ragnb.errors import RagnbError, place, unknown
 from ragnb.files import write_whole
-from ragnb.scenario.changes import Weights, comparable, different, merged, moved
-from ragnb.scenario.load import load_scenario
-from ragnb.scenario.model import Scenario
-from ragnb.scenario.source import read_text
-from ragnb.scenario.splice import splice
-from ragnb.scenario.words import dotted
+from ragnb.scenario.model import SOURCES, Scenario, is_blank, load_scenario
+from ragnb.scenario.yaml import compose, dotted, is_plain, nfc, plain_number, read_text
+from ragnb.schema import METRICS, Metric
 
+Weights = Mapping[str, float | None]
+Tree = Mapping[str, Any]
 _BOM = b"\xef\xbb\xbf"
+_BREAK = re.compile(r"\r\n|\r|\n")
+_DOCUMENT_END = re.compile(r"^\.\.\.(?=\s|$)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -156,20 +167,199 @@ def plan_patch(
     file = Path(path).resolve()  # a link goes on pointing at its file
     if since is not None and since.text != source.text:
         raise RagnbError(f"{place(path)}the file changed since it was read; load it again, then save")
-    new = merged(source.data, given, drop or {}, scenario)
-    target = file if to is None else _target(Path(to))
+    new = _merged(source.data, given, drop or {}, scenario)
+    target = file if to is None else Path(to).parent.resolve() / Path(to).name
+    if target.suffix.lower() not in (".yaml", ".yml") and to is not None:
+        raise RagnbError(f"{str(to)!r} is no name for a scenario; let it end in .yaml")
     if target.parent != file.parent:
-        new |= moved(source.data, scenario, target.parent)
-    changed = [dotted(where) for where in different(source.data, new)]
-    Scenario._of_file(new, source, target)
-    text = splice(source.text, source.data, new) if changed else source.text
+        for key in (*SOURCES, "gold"):
+            if source.data.get(key) is not None and not Path(source.data[key]).is_absolute():
+                new[key] = Path(os.path.relpath(getattr(scenario, key), target.parent)).as_posix()
+    before, after = dict(_leaves(source.data)), dict(_leaves(new))
+    keys = list({**source.data, **new})
+    places = sorted({**before, **after}, key=lambda where: keys.index(where[0]))
+    changed = [dotted(where) for where in places if before.get(where) != after.get(where)]
+    Scenario._of_file(source, new, target)
+    text = _spliced(source.text, source.data, new) if changed else source.text
     with suppress(RagnbError):
-        if comparable(read_text(text, file).data) == comparable(new):
+        if dict(_leaves(read_text(text, file).data)) == after:
             return Patch(file, target, source.text, text, changed)
     raise RagnbError(f"{place(file)}cannot be patched in place; set {', '.join(changed)} by hand")
 
 
-def _target(to: Path) -> Path:
-    if to.suffix.lower() not in (".yaml", ".yml"):
-        raise RagnbError(f"{str(to)!r} is no name for a scenario; let it end in .yaml")
-    return to.parent.resolve() / to.name
+def _leaves(tree: Any, where: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the places that hold a value; a mapping without a key holds none."""
+    if isinstance(tree, Mapping):
+        for key, value in tree.items():
+            yield from _leaves(value, (*where, key))
+    elif tree is not None:
+        yield where, tree
+
+
+def _merged(
+    old: Tree, given: Mapping[str, Any], drop: Mapping[str, Iterable[str]], scenario: Scenario
+) -> dict[str, Any]:
+    """Return the settings with what is given put in and what is dropped taken out."""
+    new = dict(old)
+    for name, values in given.items():
+        if not isinstance(values, Mapping | None):
+            raise RagnbError(f"{name}={values!r} is no mapping; write {{name: value}}")
+        metrics = {**METRICS, **scenario.declared} if name == "metric_weights" else {}
+        if fresh := _fresh(old.get(name) or {}, values or {}, metrics):
+            new[name] = {**(old.get(name) or {}), **fresh}
+    for name, keys in drop.items():
+        if name not in given:
+            raise unknown("drop", name, [*given])
+        gone = {nfc(key) for key in keys}
+        if new.get(name):
+            new[name] = {key: value for key, value in new[name].items() if nfc(key) not in gone}
+    return new
+
+
+def _fresh(old: Tree, values: Tree, metrics: Mapping[str, Metric]) -> Tree:
+    """Return the values that say something: not blank, and no weight that its name has without being written."""
+    spelled = {nfc(key): key for key in old}
+    fresh: dict[str, Any] = {}
+    for name, value in values.items():
+        key = spelled.get(nfc(name), name)
+        if isinstance(value, BaseModel):
+            value = value.model_dump()
+        if isinstance(value, Mapping):
+            inner = old.get(key) or {}
+            value = {**inner, **_fresh(inner, value, {})} or None
+        metric = metrics.get(key)
+        usual = 1.0 if metric is None else metric.weight if metric.role == "quality" else None
+        if is_blank(value) or (key not in old and not isinstance(value, bool) and value == usual):
+            continue
+        number = isinstance(value, Real) and not isinstance(value, bool | int)
+        fresh[key] = float(value) if number else value
+    return fresh
+
+
+class _Edit(NamedTuple):
+    """Characters from `start` to `end` give way to `text`; `lines` start on a line of their own."""
+
+    start: int
+    end: int
+    text: str
+    lines: bool = False
+
+
+def _spliced(text: str, old: Tree, new: Tree) -> str:
+    """Return the text of the mapping `old` with as little changed as makes it say `new`.
+
+    Lists are the same in both. A mapping that loses its last key reads as None.
+    """
+    style = _Style(text)
+    made, at = "", 0
+    for edit in sorted(style.edits(compose(text), old, new, True), key=lambda edit: edit.start):
+        made += text[at : edit.start]
+        made += style.newline if edit.lines and made and not made.endswith(("\r", "\n")) else ""
+        made, at = made + edit.text, edit.end
+    text = made + text[at:]
+    for name, value in old.items():
+        for key in value if isinstance(value, Mapping) else ():
+            if key not in new[name]:
+                text = _cut(text, next(node for key, node in compose(text).value if key.value == name), key)
+    return text
+
+
+class _Style:
+    """How a file writes its entries: its line ends, and how far nested mappings are set in."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.newline = line_end[0] if (line_end := _BREAK.search(text)) else "\n"
+        self.step = next(_steps(compose(text)), 2)
+
+    def edits(self, node: Any, old: Tree, new: Tree, top: bool = False) -> Iterator[_Edit]:
+        """Yield what makes a mapping that says `old` say `new`, what is nested deeper first."""
+        for key, value in node.value:
+            before, after = old[key.value], new.get(key.value, old[key.value])
+            if value.id == "mapping" and isinstance(after, Mapping):
+                yield from self.edits(value, before, after)
+            elif after != before:
+                yield self._replaced(node, key, value, after)
+        fresh = {name: value for name, value in new.items() if name not in old}
+        if not fresh:
+            return
+        last = _end(self.text, *node.value[-1]) if node.value else node.start_mark.index + 1
+        if node.flow_style:
+            yield _Edit(last, last, (", " if node.value else "") + _flow(fresh)[1:-1])
+            return
+        at = _line_end(self.text, last)
+        if top:  # comments at the foot of a file belong to what stands above them
+            foot = _DOCUMENT_END.search(self.text, at)
+            at = foot.start() if foot else len(self.text)
+        yield _Edit(at, at, self._block(fresh, node.start_mark.column), True)
+
+    def _replaced(self, parent: Any, key: Any, value: Any, after: Any) -> _Edit:
+        start, end = value.start_mark.index, value.end_mark.index
+        if value.value == "" and value.style is None:  # nothing stands after the colon
+            colon = _end(self.text, key, value)
+            if isinstance(after, Mapping) and not parent.flow_style:
+                at = _line_end(self.text, colon)
+                return _Edit(at, at, self._block(after, key.start_mark.column + self.step), True)
+            return _Edit(colon, colon, f" {_flow(after)}")
+        line_end = self.newline if self.text[start:end].endswith("\n") else ""
+        return _Edit(start, end, _flow(after, value.style) + line_end)
+
+    def _block(self, tree: Tree, column: int) -> str:
+        lines = []
+        for name, value in tree.items():
+            nested = isinstance(value, Mapping) and bool(value)
+            lines.append(f"{' ' * column}{_flow(name)}:{'' if nested else f' {_flow(value)}'}{self.newline}")
+            lines += [self._block(value, column + self.step)] if nested else []
+        return "".join(lines)
+
+
+def _steps(node: Any) -> Iterator[int]:
+    for key, value in node.value if node.id == "mapping" and not node.flow_style else ():
+        if value.id == "mapping" and value.value and not value.flow_style:
+            yield value.start_mark.column - key.start_mark.column
+        yield from _steps(value)
+
+
+def _end(text: str, key: Any, value: Any) -> int:
+    """Where an entry ends: a block mapping's own mark lies past the comments that follow it."""
+    if value.value == "" and getattr(value, "style", "") is None:
+        return text.index(":", key.end_mark.index) + 1
+    if value.id != "scalar" and value.value and not value.flow_style:
+        last = value.value[-1]
+        return _end(text, *last) if value.id == "mapping" else _end(text, key, last)
+    return int(value.end_mark.index)
+
+
+def _line_end(text: str, at: int) -> int:
+    """The beginning of the next line."""
+    if text[at - 1 : at] in ("\r", "\n"):  # a block of text ends there already
+        return at
+    line_end = _BREAK.search(text, at)
+    return line_end.end() if line_end else len(text)
+
+
+def _flow(value: Any, style: str | None = None) -> str:
+    """Write a value on one line: text in the quotes that stood there, else bare where that is safe."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_flow(name)}: {_flow(item)}" for name, item in value.items()) + "}"
+    if not isinstance(value, str):
+        return plain_number(value)
+    if style == "'":
+        return "'" + value.replace("'", "''") + "'"
+    return value if style is None and is_plain(value) else json.dumps(value, ensure_ascii=False)
+
+
+def _cut(text: str, node: Any, name: str) -> str:
+    """Take an entry out of a mapping: its whole lines, or its part of a list in braces."""
+    nth = next(i for i, (key, _) in enumerate(node.value) if key.value == name)
+    key, value = node.value[nth]
+    start, end = key.start_mark.index, _end(text, key, value)
+    if not node.flow_style:
+        start -= key.start_mark.column
+        return text[:start] + text[_line_end(text, end) :]
+    comma = re.compile(r"\s*,[ \t]*").match(text, end)
+    if comma is not None:
+        return text[:start] + text[comma.end() :]
+    before = _end(text, *node.value[nth - 1]) if nth else start
+    between = re.fullmatch(r"\s*,\s*", text[before:start])  # a comment in between stays, and so does its comma
+    return text[: before if between else start] + text[end:]

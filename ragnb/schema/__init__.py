@@ -3,8 +3,7 @@
 Frames are wide, one row a sample. A column name with ``__`` is never a metric.
 """
 
-from ragnb.schema.case import EvalCase, Result, missing_fields
-from ragnb.schema.columns import (
+from ragnb.schema.frames import (
     ABOUT_COLUMNS,
     CASE_COLUMNS,
     DERIVED_COLUMNS,
@@ -12,23 +11,27 @@ from ragnb.schema.columns import (
     RESULT_COLUMNS,
     STATUS_WORDS,
     TRACE_COLUMNS,
+    EvalCase,
+    Result,
+    SharedPicks,
+    missing_fields,
     note_frame,
     note_row,
     records,
 )
-from ragnb.schema.known import (
-    DEFAULT_GATES,
+from ragnb.schema.metrics import (
+    CLIP,
     KNOWN_RATES,
     METRICS,
+    Metric,
     MetricLike,
+    declare_step,
     metric_list,
     resolve_metrics,
+    scale_of,
     undeclared_columns,
 )
-from ragnb.schema.metric import CLIP, Metric, declare_step, scale_of
-from ragnb.schema.models import Gate, Profile, Rule
-from ragnb.schema.picks import SharedPicks
-from ragnb.schema.rubric import Anchor, Dimension, Rubric, refuse
+from ragnb.schema.models import DEFAULT_GATES, Anchor, Dimension, Gate, Profile, Rubric, Rule, refuse
 from ragnb.schema.secrets import holds_secret, is_secret_name, masked, refuse_secrets, without_secrets
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The sentences that users read, one data file a language, so that no room holds prose of its own."""
+"""The sentences that users read, one data file a language, so that no room holds prose."""
 
 from __future__ import annotations
 

@@ -27,11 +27,17 @@ _PARTS = {
 
 
 @cache
-def _templates(lang: str) -> list[tuple[list[str], str]]:
-    """The templates of a language, in pieces around their values, the wordiest first."""
+def _templates(lang: str) -> list[tuple[int, re.Pattern[str], str]]:
+    """The templates of a language: how many characters of each are words, its pattern, the translation."""
     text = files(__package__).joinpath(f"errors.{lang}.toml").read_text(encoding="utf-8")
-    rows = [(english.split("{}"), other) for english, other in tomllib.loads(text).items()]
-    return sorted(rows, key=lambda row: -sum(map(len, row[0])))
+    rows = []
+    for english, other in tomllib.loads(text).items():
+        pieces = [re.escape(piece) for piece in english.split("{}")]
+        # Each piece at its first place, without a second try: no message can take long.
+        middle = "".join(f"(?>(.*?){piece})" for piece in pieces[1:-1])
+        pattern = "(.*)".join([pieces[0] + middle, *pieces[1:][-1:]])
+        rows.append((len(english.replace("{}", "")), re.compile(pattern, re.DOTALL), other))
+    return sorted(rows, key=lambda row: -row[0])
 
 
 def translated(message: str, lang: str) -> str:
@@ -53,37 +59,19 @@ def translated(message: str, lang: str) -> str:
 def _line(message: str, lang: str) -> str | None:
     """Return the translation of one message, before which may stand what it is about: a file, a line, a key."""
     starts = [0, *(colon.end() for colon in re.finditer(": ", message))]
-    found = [(*fit, start) for start in starts if (fit := _fitting(message[start:], lang)) is not None]
-    if not found:
+    fits = [(*fit, start) for start in starts if (fit := _fitting(message[start:], lang)) is not None]
+    if not fits:
         return None
-    _, text, start = max(found, key=lambda one: (one[0], one[2]))
+    _, text, start = max(fits, key=lambda fit: (fit[0], fit[2]))
     return (_part(message[:start], lang) if start else "") + text
 
 
 def _fitting(message: str, lang: str) -> tuple[int, str] | None:
     """Return the translation by the wordiest template that fits, and how many characters of it are words."""
-    for pieces, other in _templates(lang):
-        values = _values(message, pieces)
-        if values is not None:
-            return sum(map(len, pieces)), _filled(other, [_part(value, lang) for value in values])
+    for words, pattern, other in _templates(lang):
+        if fit := pattern.fullmatch(message):
+            return words, _filled(other, [_part(value, lang) for value in fit.groups()])
     return None
-
-
-def _values(message: str, pieces: list[str]) -> list[str] | None:
-    """Return what stands between the pieces, each piece at its first place; None where one is not there."""
-    if not message.startswith(pieces[0]) or not message.endswith(pieces[-1]):
-        return None
-    end = len(message) - len(pieces[-1])
-    at, values = len(pieces[0]), []
-    for piece in pieces[1:-1]:
-        found = message.find(piece, at, end)
-        if found < 0:
-            return None
-        values.append(message[at:found])
-        at = found + len(piece)
-    if len(pieces) == 1:
-        return [] if message == pieces[0] else None
-    return [*values, message[at:end]] if at <= end else None
 
 
 def _filled(text: str, values: list[str]) -> str:

@@ -1,0 +1,233 @@
+"""What the fields of a scenario take: files that are there, weights that are numbers, patterns that compile."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    Tag,
+    ValidationInfo,
+    model_validator,
+)
+
+from ragnb.errors import did_you_mean, near_names
+from ragnb.files import is_pattern, matched
+from ragnb.scenario.yaml import invisible, nfc, shown
+from ragnb.schema import METRICS, Metric, Rubric, masked, refuse
+
+
+def _visible(value: str) -> str:
+    if not value.strip():
+        raise ValueError("is blank; write a word or leave the key out")
+    if unseen := invisible(value):
+        raise ValueError(f"holds invisible characters ({', '.join(unseen)}); type it anew")
+    return value
+
+
+def _number(value: Any) -> Any:
+    return float(value) if isinstance(value, Decimal) and not value.is_snan() else value
+
+
+def _distinct_keys(values: dict[str, Any]) -> dict[str, Any]:
+    first: dict[str, str] = {}
+    for key in values:
+        if first.setdefault(nfc(key), key) != key:
+            raise refuse("the name appears twice, in two Unicode spellings; keep one", key)
+    return values
+
+
+def _distinct_targets(columns: dict[str, str]) -> dict[str, str]:
+    first: dict[str, str] = {}
+    for theirs, ours in columns.items():
+        if first.setdefault(ours, theirs) != theirs:
+            raise refuse(f"{shown(first[ours])} becomes {shown(ours)} too; pick one", theirs)
+    return columns
+
+
+def _distinct_gates(gates: tuple[Any, ...]) -> tuple[Any, ...]:
+    names = [gate.name for gate in gates]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise refuse(f"a second gate is named {shown(name)}; rename one", i, "name")
+    return gates
+
+
+def _comparable(value: Any) -> str | int | bool | float:
+    """Take what a column can be compared with."""
+    if isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise ValueError(f"{shown(value)} cannot be compared with a column; write text, a number, true or false")
+
+
+def _encoding(value: str) -> str:
+    """Take an encoding that this Python knows and that makes text."""
+    try:
+        "a".encode(value)
+    except (LookupError, ValueError):
+        near = near_names(value, ["utf-8", "gb18030", "gbk", "big5", "utf-16", "latin-1", "shift_jis"])
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "such as utf-8, gb18030 or utf-16"
+        raise ValueError(f"{shown(value)} is no text encoding; {hint}") from None
+    return value
+
+
+def _pattern(value: str) -> str:
+    """Take a regular expression of the linear-time engine that reads the answers: no pattern can hang it."""
+    import polars as pl
+
+    if not value.strip():
+        raise ValueError("is blank, which every answer matches; leave it out")
+    try:
+        pl.Series(["a"]).str.contains(f"(?i)(?:{value})")
+    except pl.exceptions.PolarsError as error:
+        reason = re.search(r"^(?:error: |regex error: (?!regex parse))(.*)$", str(error), re.MULTILINE)
+        why = reason[1] if reason else "it is no regular expression"
+        raise ValueError(
+            f"{shown(value)} is not taken ({why}); look-around, back-references and huge repeats are left out "
+            "so that no pattern can hang"
+        ) from None
+    return value
+
+
+def _input_file(value: Any, info: ValidationInfo) -> Path:
+    """Resolve a path against the scenario's folder; what is not there is refused with near names."""
+    if isinstance(value, list | tuple | set):
+        raise ValueError("is a list of files; name one file, or a pattern such as 'scores/*.parquet'")
+    if not isinstance(value, str | Path) or not str(value).strip() or invisible(str(value)):
+        raise ValueError(f"{shown(value)} is not a path; name one file, relative to the scenario's folder")
+    folder: Path = (info.context or {}).get("folder") or Path.cwd()
+    several = info.field_name in ("scores", "traces")
+    given, names, is_folder = masked(str(value)), None, False
+    path = folder / value
+    with suppress(OSError, RuntimeError):
+        path = path.parent.resolve() / path.name  # a link keeps its own name, which tells the format
+        if path.is_file() or (several and is_pattern(path) and matched(path)):
+            return path
+        is_folder = path.is_dir()
+        names = sorted(entry.name for entry in os.scandir(path if is_folder else path.parent))[:10_000]
+    if "://" in given:
+        raise ValueError(f"{given!r} is an address; save the file and name it here")
+    if is_pattern(path):
+        if not several:
+            step = "name one file; only scores and traces may be a pattern or a folder of files"
+            raise ValueError(f"{given!r} is a folder; {step}" if is_folder else f"{given!r} is a pattern; {step}")
+        have = did_you_mean("", names or [])
+        if is_folder:
+            raise ValueError(f"{given!r} is a folder without a Parquet or JSONL file; name one file in it {have}")
+        raise ValueError(f"no file fits the pattern {given!r} {have if names else ''}".rstrip())
+    if names is None:
+        raise ValueError(f"no file at {given!r}, and no such folder (looked from {folder})")
+    raise ValueError(f"no file at {given!r}; {did_you_mean(Path(value).name, names)}")
+
+
+def _no_weights(metrics: Any) -> Any:
+    """Refuse weights in the place of metrics: a mapping of names to numbers, or a pandas Series of numbers."""
+    weights = metrics if isinstance(metrics, Mapping) else getattr(metrics, "to_dict", dict)()
+    if weights and not any(isinstance(value, str) for value in weights.values()):
+        names = masked(str(list(weights)))
+        raise ValueError(f"is a list of names, such as {names}; weights go into metric_weights")
+    return metrics
+
+
+def declared_metrics(rubric: Rubric | None, metrics: tuple[str | Metric, ...] | None) -> dict[str, Metric]:
+    """Return the metrics that a scenario declares itself: the dimensions of its rubric, and Metric objects."""
+    objects = [metric for metric in metrics or () if isinstance(metric, Metric)]
+    return {metric.name: metric for metric in (*(rubric.metrics if rubric else ()), *objects)}
+
+
+def _known_metrics(metrics: tuple[str | Metric, ...], info: ValidationInfo) -> tuple[str | Metric, ...]:
+    """Take metrics that ragnb knows, that are declared here or that are dimensions of the rubric, each once."""
+    rubric = info.data.get("rubric")
+    dimensions, declared = declared_metrics(rubric, ()), declared_metrics(rubric, metrics)
+    names = [metric if isinstance(metric, str) else metric.name for metric in metrics]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise refuse(f"{shown(name)} appears twice; keep one", i)
+        if name in dimensions and not isinstance(metrics[i], str):
+            raise refuse(f"{shown(name)} is a dimension of the rubric, which holds its scale; name it alone", i)
+        if "rubric" in info.data:  # else its refusal says enough
+            _need_known(name, [*METRICS, *declared], i)
+    return metrics
+
+
+def _known_weights(weights: dict[str, float], info: ValidationInfo) -> dict[str, float]:
+    """Take the weights of metrics that ragnb knows, that are declared or that are dimensions of the rubric."""
+    if {"rubric", "metrics"} <= info.data.keys():  # else their refusal says enough
+        declared = declared_metrics(info.data["rubric"], info.data["metrics"])
+        once = (info.context or {}).get("declared", ())
+        for name in (name for name in weights if name not in once):
+            _need_known(name, [*declared, *METRICS], name)
+    return weights
+
+
+def _need_known(name: str, known: list[str], where: str | int) -> None:
+    if name not in known:
+        raise refuse(
+            f"metric {shown(name)} is not known; {did_you_mean(masked(name), known)}. "
+            "Declare a metric of your own below metrics: {name: …, low: 0, high: 1}",
+            where,
+        )
+
+
+Text = Annotated[str, Field(strict=True), AfterValidator(_visible)]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Encoding = Annotated[str, Field(strict=True), AfterValidator(_encoding)]
+Pattern = Annotated[str, Field(strict=True), AfterValidator(_pattern)]
+File = Annotated[Path, BeforeValidator(_input_file)]
+Columns = Annotated[dict[Text, Text], AfterValidator(_distinct_targets)]
+Where = dict[Text, Annotated[str | int | bool | float, PlainValidator(_comparable)]]
+Weight = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False), BeforeValidator(_number)]
+Weights = Annotated[dict[Text, Weight], AfterValidator(_distinct_keys)]
+MetricWeights = Annotated[Weights, AfterValidator(_known_weights)]
+_MetricRow = Annotated[
+    Annotated[str, Field(strict=True), Tag("<name>")] | Annotated[Metric, Tag("<metric>")],
+    Discriminator(lambda item: "<name>" if isinstance(item, str) else "<metric>"),
+]
+Metrics = Annotated[tuple[_MetricRow, ...], AfterValidator(_known_metrics), BeforeValidator(_no_weights)]
+DistinctGates = AfterValidator(_distinct_gates)
+
+
+class Bands(BaseModel):
+    """Where the weighted score, on 0–1, counts as good and where as one to watch; below that it is bad.
+
+    Examples
+    --------
+    >>> Bands().good
+    0.7
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    good: Number = Field(default=0.7, ge=0, le=1)
+    watch: Number = Field(default=0.5, ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Bands:
+        if not self.good > self.watch:
+            raise ValueError(f"good={self.good:g} must lie above watch={self.watch:g}")
+        return self
+
+
+class Damaged(BaseModel):
+    """Which share of the input lines may be damaged or lost before the input counts as incomplete.
+
+    Examples
+    --------
+    >>> Damaged(allow=0.01).allow
+    0.01
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    allow: Number = Field(default=0.0, ge=0, le=1)
