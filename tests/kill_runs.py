@@ -25,7 +25,7 @@ from typing import Any
 from llm_server import Answer, LlmServer, Request
 
 from ragnb.schema import Profile
-from ragnb.work import Cell, Client, Outcome, Store, run_cells
+from ragnb.store import Cell, Client, Outcome, Store, run_cells
 
 CELLS, CONCURRENCY = 24, 4
 STEADY = ["sample_id", "status", "value", "reason", "reply", "calls", "tokens_in", "tokens_out", "key"]

@@ -18,7 +18,7 @@ from ragnb.judging import Verdict, judge, parse_verdict, system_prompt
 from ragnb.markup import number
 from ragnb.report import report
 from ragnb.schema import Profile, Rubric
-from ragnb.work import Client, Store
+from ragnb.store import Client, Store
 
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.filterwarnings("default::ragnb.errors.RagnbWarning")

@@ -22,7 +22,7 @@ from ragnb.errors import MissingExtraError, RagnbError, RagnbWarning
 from ragnb.schema import EvalCase, Profile
 from ragnb.scoring import EMBEDDED, JUDGED, SCORERS, answer_cases, evaluate, expected
 from ragnb.scoring import ragas as door
-from ragnb.work import Client, Store
+from ragnb.store import Client, Store
 
 ROOT = Path(__file__).resolve().parents[1]
 fails = pytest.mark.filterwarnings("ignore:.*cells failed:ragnb.errors.RagnbWarning")

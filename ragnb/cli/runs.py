@@ -19,7 +19,7 @@ from ragnb.files import write_whole
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ragnb.work import Store
+    from ragnb.store import Store
 
 
 @click.command("runs")
@@ -48,7 +48,7 @@ def runs_command(
 
     Exit code: 0; 2 on bad input, for a damaged store, and for an export that is not whole.
     """
-    from ragnb.work import Store
+    from ragnb.store import Store
 
     say = texts.load(lang)
     if not store.exists():
@@ -88,7 +88,7 @@ def _found(asked: str, names: list[str]) -> str:
 
 
 def _verified(store: Path, say: Any) -> int:
-    from ragnb.work.integrity import VERSION, verified
+    from ragnb.store.integrity import VERSION, verified
 
     counts, wrong = verified(store)
     if not wrong:
@@ -101,7 +101,7 @@ def _verified(store: Path, say: Any) -> int:
 
 
 def _exported(store: Path, file: Path, say: Any) -> int:
-    from ragnb.work.integrity import exported
+    from ragnb.store.integrity import exported
 
     if file.exists() and file.samefile(store):
         raise RagnbError(f"{file}: this is the store itself; name another file")

@@ -17,8 +17,8 @@ from ragnb.judging.prompts import cut, evidence_rank, material, numbered, system
 from ragnb.judging.verdict import TEXTS, parse_verdict
 from ragnb.readers.cells import as_texts
 from ragnb.schema import EvalCase, Rubric
+from ragnb.store import Cell, Outcome, count_tokens
 from ragnb.weights import as_pandas
-from ragnb.work import Cell, Outcome, count_tokens
 
 REPLY_TOKENS = 400
 

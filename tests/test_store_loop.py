@@ -28,7 +28,7 @@ from scipy.stats import t as student
 from ragnb.cli import main
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.schema import Profile
-from ragnb.work import (
+from ragnb.store import (
     CallFailed,
     Cell,
     Client,
@@ -40,7 +40,7 @@ from ragnb.work import (
     repeated,
     run_cells,
 )
-from ragnb.work.faults import Redactor, retry_after
+from ragnb.store.faults import Redactor, retry_after
 
 ROOT = Path(__file__).resolve().parents[1]
 CANARY = "sk-canary/7f3b9c1e+d4a2 8%5"
@@ -349,7 +349,7 @@ def test_claims_are_exclusive_and_end_with_release_lease_or_process(tmp_path):
         assert other.claim(run, 2, mark=0) == [0, 1]
         other.release()
         assert one.claim(run, 9, mark=0) == [0, 1, 2, 3, 4, 5]
-    code = f"import os; from ragnb.work import Store; Store({str(path)!r}).claim({run!r}, 3, mark=0); os._exit(0)"
+    code = f"import os; from ragnb.store import Store; Store({str(path)!r}).claim({run!r}, 3, mark=0); os._exit(0)"
     with Store(path) as store:
         store.release()
         time.sleep(0.06)
@@ -732,7 +732,7 @@ def test_it_runs_inside_a_running_event_loop(llm_server, store):
 SCRIPT = """
 import sys, time
 from ragnb.schema import Profile
-from ragnb.work import Cell, Client, Outcome, Store, run_cells
+from ragnb.store import Cell, Client, Outcome, Store, run_cells
 client = Client(Profile(base_url=sys.argv[1], model="small"), concurrency=4)
 async def work(cell):
     reply = await client.chat([{"role": "user", "content": cell.inputs["text"]}])
@@ -785,7 +785,7 @@ def test_the_bar_counts_in_a_terminal(llm_server, store, capsys):
 
 NOTEBOOK = """
 from ragnb.schema import Profile
-from ragnb.work import Cell, Client, Outcome, Store, run_cells
+from ragnb.store import Cell, Client, Outcome, Store, run_cells
 client = Client(Profile(base_url={base_url!r}, model="small", api_key_env="JUDGE_KEY"), retries=0)
 async def work(cell):
     reply = await client.chat([{{"role": "user", "content": cell.inputs["text"]}}])
@@ -842,7 +842,7 @@ def filled(tmp_path):
 
 
 def test_runs_of_one_instant_stand_in_the_order_in_which_they_were_planned(tmp_path, monkeypatch):
-    monkeypatch.setattr("ragnb.work.store._now", lambda: "2026-01-01T00:00:00.000+00:00")
+    monkeypatch.setattr("ragnb.store.store._now", lambda: "2026-01-01T00:00:00.000+00:00")
     with Store(tmp_path / "runs.sqlite") as runs:
         planned = [runs.plan([Cell(f"s{i}", "faith", {}, model="m")]) for i in range(9)]
         assert runs.runs()["run"].tolist() == planned

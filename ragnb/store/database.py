@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ragnb.errors import RagnbError, RagnbWarning
-from ragnb.work.integrity import APPLICATION, PARTS, VERSION, damaged, is_empty, no_store, refuse_damaged
-from ragnb.work.owners import Holder
+from ragnb.store.integrity import APPLICATION, PARTS, VERSION, damaged, is_empty, no_store, refuse_damaged
+from ragnb.store.owners import Holder
 
 
 class Database:

@@ -11,8 +11,8 @@ import pandas as pd
 
 from ragnb import stats
 from ragnb.errors import RagnbError, listing, unknown
-from ragnb.work.database import Database
-from ragnb.work.integrity import PARTS
+from ragnb.store.database import Database
+from ragnb.store.integrity import PARTS
 
 OF_RUN = (
     "FROM plan AS p JOIN cells AS c ON c.key = p.key LEFT JOIN attempts AS t ON t.id = c.attempt "

@@ -14,11 +14,11 @@ import pandas as pd
 
 from ragnb.errors import RagnbError
 from ragnb.schema import without_secrets
-from ragnb.work.cells import Cell, Outcome, canonical, digest
-from ragnb.work.database import Database
-from ragnb.work.integrity import PARTS, is_empty
-from ragnb.work.owners import Holder, new_owner
-from ragnb.work.tables import OF_RUN, compared, refuse_systems, run_frame
+from ragnb.store.cells import Cell, Outcome, canonical, digest
+from ragnb.store.database import Database
+from ragnb.store.integrity import PARTS, is_empty
+from ragnb.store.owners import Holder, new_owner
+from ragnb.store.tables import OF_RUN, compared, refuse_systems, run_frame
 
 if TYPE_CHECKING:
     import sqlite3

@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import Any
 
 from ragnb.errors import listing
-from ragnb.work.cells import METER, CallFailed, Cell, Meter, Outcome, Stop
-from ragnb.work.client import Client
-from ragnb.work.store import Store
+from ragnb.store.cells import METER, CallFailed, Cell, Meter, Outcome, Stop
+from ragnb.store.client import Client
+from ragnb.store.store import Store
 
 Work = Callable[[Cell], Awaitable[Outcome]]
 _LOOK = 0.25  # seconds between looks at what another process holds

@@ -20,8 +20,8 @@ from llm_server import Answer, LlmServer
 from ragnb.cli import main
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.schema import Profile
-from ragnb.work import Cell, Client, Outcome, Store, run_cells
-from ragnb.work.owners import new_owner
+from ragnb.store import Cell, Client, Outcome, Store, run_cells
+from ragnb.store.owners import new_owner
 
 ROOT = Path(__file__).resolve().parents[1]
 ELSEWHERE = json.dumps(["build-7 ab12 0000 pid:[4]", 4711, 1.5, "f00d"])  # as the first version wrote it
@@ -55,7 +55,7 @@ def shouting(store, **more):
 @pytest.mark.parametrize("ahead", [86400, 60, 1e300])
 @pytest.mark.parametrize("owner", [ELSEWHERE, "some other name", new_owner()])
 def test_a_claim_without_a_sign_of_life_holds_for_one_lease_whatever_its_date(tmp_path, monkeypatch, owner, ahead):
-    monkeypatch.setattr("ragnb.work.job._QUIET", 0.1)
+    monkeypatch.setattr("ragnb.store.job._QUIET", 0.1)
     claimed(tmp_path / "a.sqlite", owner, time.time() + ahead)
     with Store(tmp_path / "a.sqlite", lease=0.6) as store:
         started = time.monotonic()
@@ -77,7 +77,7 @@ def test_a_step_of_the_clock_neither_ends_a_living_claim_nor_prolongs_a_dead_one
         run = one.plan(cells_of(2))
         assert one.claim(run, 2, mark=0) == [0, 1]
         assert other.claim(run, 2, mark=0) == []
-        monkeypatch.setattr("ragnb.work.store.time.time", lambda: real() + step)
+        monkeypatch.setattr("ragnb.store.store.time.time", lambda: real() + step)
         assert other.claim(run, 2, mark=0) == []
         for _ in range(4):
             time.sleep(0.2)
@@ -265,7 +265,7 @@ def killed(tmp_path):
     code = f"""
 import os, sys
 sys.path.insert(0, {str(ROOT)!r})
-from ragnb.work import Cell, Outcome, Store
+from ragnb.store import Cell, Outcome, Store
 store = Store({str(path)!r})
 cells = [Cell(f"s{{i}}", "echo", {{}}, model="small") for i in range(30)]
 store.plan(cells)

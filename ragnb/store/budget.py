@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ragnb.work.cells import Stop
+from ragnb.store.cells import Stop
 
 
 @dataclass

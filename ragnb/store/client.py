@@ -11,9 +11,9 @@ from typing import Any
 
 from ragnb.errors import RagnbError, require
 from ragnb.schema import Profile, refuse_secrets
-from ragnb.work.budget import Budget
-from ragnb.work.cells import METER, CallFailed, Meter, Stop
-from ragnb.work.faults import (
+from ragnb.store.budget import Budget
+from ragnb.store.cells import METER, CallFailed, Meter, Stop
+from ragnb.store.faults import (
     Again,
     Redactor,
     chat_fault,

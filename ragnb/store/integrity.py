@@ -20,7 +20,7 @@ import numpy as np
 
 from ragnb.errors import RagnbError
 from ragnb.schema import METRICS, without_secrets
-from ragnb.work.cells import canonical, digest
+from ragnb.store.cells import canonical, digest
 
 VERSION = 1
 APPLICATION = 0x7261676E  # "ragn"

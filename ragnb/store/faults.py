@@ -17,7 +17,7 @@ from pydantic import SecretStr
 
 from ragnb.errors import RagnbError, require
 from ragnb.schema import Profile
-from ragnb.work.cells import CallFailed, Stop
+from ragnb.store.cells import CallFailed, Stop
 
 _REFUSED = (401, 402)
 _REFUSED_AT_FIRST = (403, 404)

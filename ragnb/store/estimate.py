@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ragnb.work.cells import Cell
-from ragnb.work.store import Store
+from ragnb.store.cells import Cell
+from ragnb.store.store import Store
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ calls of a `Client`; `run_cells` does all that are not done yet and keeps each i
 another model, prompt or parameter is other work; what is ``ok`` or ``not_applicable`` is never done twice.
 """
 
-from ragnb.work.cells import CallFailed, Cell, Outcome, Stop, count_tokens, repeated
-from ragnb.work.client import Client, Reply
-from ragnb.work.estimate import Estimate, estimate
-from ragnb.work.loop import Run, Stopped, run_cells
-from ragnb.work.store import Store, StoreLike, opened
+from ragnb.store.cells import CallFailed, Cell, Outcome, Stop, count_tokens, repeated
+from ragnb.store.client import Client, Reply
+from ragnb.store.estimate import Estimate, estimate
+from ragnb.store.loop import Run, Stopped, run_cells
+from ragnb.store.store import Store, StoreLike, opened
 
 __all__ = [
     "CallFailed",

@@ -12,11 +12,11 @@ from typing import Any
 import pandas as pd
 
 from ragnb.errors import RagnbWarning
-from ragnb.work.bar import bar_of
-from ragnb.work.cells import Cell
-from ragnb.work.client import Client
-from ragnb.work.job import Job, Work
-from ragnb.work.store import Store
+from ragnb.store.bar import bar_of
+from ragnb.store.cells import Cell
+from ragnb.store.client import Client
+from ragnb.store.job import Job, Work
+from ragnb.store.store import Store
 
 
 class Stopped(KeyboardInterrupt):
@@ -100,7 +100,7 @@ def run_cells(
 
     Examples
     --------
-    >>> from ragnb.work import Outcome
+    >>> from ragnb.store import Outcome
     >>> async def shout(cell):
     ...     return Outcome.of(cell.inputs["text"].upper())
     >>> with Store(None) as store:
