@@ -40,10 +40,12 @@ class Telling(Store):
 
     tell = 1
 
-    def append(self, done: Any) -> None:
-        done = list(done)
-        super().append(done)
-        os.write(self.tell, "".join(f"{cell.sample_id}\n" for cell, _ in done).encode())
+    def put(self, items: Any, refused: Any = ()) -> list[int]:
+        items = list(items)
+        numbers = super().put(items, refused)
+        done = [item[0].sample_id for item in items if isinstance(item, tuple)]
+        os.write(self.tell, "".join(f"{name}\n" for name in done).encode())
+        return numbers
 
 
 def child(base_url: str, path: Path, number: int, pipe: int) -> None:

@@ -15,7 +15,7 @@ from ragnb.judging.probes import ALARMS, probe_cells, probe_notes, probe_rows
 from ragnb.judging.verdict import TEXTS
 from ragnb.schema import Rubric
 from ragnb.store import Cell, Client, Estimate, Run, Store, StoreLike, estimate, opened, repeated, run_cells
-from ragnb.store.tables import systems_of
+from ragnb.store.store import systems_of
 
 
 def judge(

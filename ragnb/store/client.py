@@ -11,8 +11,7 @@ from typing import Any
 
 from ragnb.errors import RagnbError, require
 from ragnb.schema import Profile, refuse_secrets
-from ragnb.store.budget import Budget
-from ragnb.store.cells import METER, CallFailed, Meter, Stop
+from ragnb.store.cells import METER, Call, CallFailed, Meter, Stop
 from ragnb.store.faults import (
     Again,
     Redactor,
@@ -30,6 +29,59 @@ class Reply:
     """The text of a reply."""
 
     text: str
+
+
+@dataclass
+class Budget:
+    """Calls and tokens: spent so far, and at most.
+
+    Examples
+    --------
+    >>> budget = Budget(max_calls=2)
+    >>> budget.calls += 2
+    >>> print(budget.full(1, 0))
+    the budget of 2 calls is used up: 2 of 2 calls and 0 tokens are used; run it again with a larger max_calls \
+(--max-calls) to go on
+    """
+
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    calls: int = 0
+    tokens: int = 0
+
+    def full(self, calls: int, tokens: int) -> UsedUp | None:
+        """Say why so many further calls and tokens do not fit in; None if they do."""
+        for what, used, further, most in (
+            ("calls", self.calls, calls, self.max_calls),
+            ("tokens", self.tokens, tokens, self.max_tokens),
+        ):
+            if most is not None and (used + further > most or used >= most):
+                return UsedUp(self, what, further)
+        return None
+
+
+class UsedUp(Stop):
+    """A budget has no room; the message gives the numbers of the moment when it is read.
+
+    Cells under way go on when a run stops, so that what is used is known only at its end.
+    """
+
+    def __init__(self, budget: Budget, what: str, further: int) -> None:
+        super().__init__(what)
+        self.budget, self.what, self.further = budget, what, further
+
+    def __str__(self) -> str:
+        used, most = getattr(self.budget, self.what), getattr(self.budget, f"max_{self.what}")
+        spent = " and ".join(
+            f"{getattr(self.budget, name):,}{'' if limit is None else f' of {limit:,}'} {name}"
+            for name, limit in (("calls", self.budget.max_calls), ("tokens", self.budget.max_tokens))
+        )
+        state = "is used up" if used >= most else "has no room for the next cell"
+        need = "" if used >= most else f", and it needs about {self.further:,} {self.what}"
+        return (
+            f"the budget of {most:,} {self.what} {state}: {spent} are used{need}; run it again with a larger "
+            f"max_{self.what} (--max-{self.what}) to go on"
+        )
 
 
 class Client:
@@ -138,25 +190,29 @@ class Client:
             When a budget is used up, the key or model is refused, the wait is longer than `patience`, or a
             parameter looks like a key.
         """
-        got = await self._paid(True, model=self.profile.model, messages=list(messages), **parameters)
-        return Reply(self.redact(got.choices[0].message.content))
+        return Reply(await self._paid(True, messages=list(messages), **parameters))
 
     async def embed(self, texts: Sequence[str], **parameters: Any) -> list[list[float]]:
         """Return one vector a text, in the order of the texts; it raises what `chat` raises."""
-        got = await self._paid(False, model=self.profile.model, input=list(texts), **parameters)
-        rows = sorted(got.data, key=lambda row: int(row.index))
-        if [row.index for row in rows] != list(range(len(texts))):
-            raise CallFailed(f"{len(rows)} embeddings came back for {len(texts)} texts")
-        return [list(row.embedding) for row in rows]
+        vectors: list[list[float]] = await self._paid(False, input=list(texts), **parameters)
+        return vectors
 
-    async def _paid(self, chat: bool, /, **asked: Any) -> Any:
-        """Call the SDK within our limits."""
+    async def _paid(self, chat: bool, /, **parameters: Any) -> Any:
+        """Return the reply to a request, from the store of the run where it is there already."""
         if self._sdk is None:
             raise RagnbError("the client is not open; use it in the work of run_cells, or within client.open()")
-        tenacity = require("tenacity", extra="judge")
-        if asked.get("stream"):
+        if parameters.get("stream"):
             raise CallFailed("streaming is not supported here; leave stream out")
-        self._refuse_keys(asked)
+        self._refuse_keys(parameters)
+        asked, meter = {"model": self.profile.model} | parameters, METER.get(Meter())
+        key = meter.key({"url": self.profile.base_url, **asked}, drawn=chat and parameters.get("temperature") != 0)
+        if meter.once is None:
+            return (await self._sent(key, chat, asked)).reply
+        return await meter.once(meter, key, lambda: self._sent(key, chat, asked))
+
+    async def _sent(self, key: str, chat: bool, asked: dict[str, Any]) -> Call:
+        """Send a request, and again where a fault may pass."""
+        tenacity = require("tenacity", extra="judge")
         tries = tenacity.AsyncRetrying(
             retry=tenacity.retry_if_exception_type(Again),
             stop=tenacity.stop_after_attempt(self.retries + 1),
@@ -164,14 +220,16 @@ class Client:
             reraise=True,
         )
         try:
-            return await tries(self._once, chat, asked)
+            reply, *tokens = await tries(self._once, chat, asked)
         except Again as again:
             fault = CallFailed(f"{again} ({self.retries + 1} tries)")
+        else:
+            return Call(key, self.redact(reply) if chat else reply, METER.get(Meter()).tag, *tokens)
         raise fault
 
     def _refuse_keys(self, asked: Mapping[str, Any]) -> None:
         """Stop the run before anything is sent that looks like a key."""
-        parameters = {k: v for k, v in asked.items() if k not in ("messages", "input", "model")}
+        parameters = {k: v for k, v in asked.items() if k not in ("messages", "input")}
         headers = parameters.pop("extra_headers", None) or {}  # the SDK's own way of sending a header
         try:
             refuse_secrets(parameters, "a parameter of the call,")
@@ -182,8 +240,8 @@ class Client:
             return
         raise self._stop(Stop(refused, refused=True))
 
-    async def _once(self, chat: bool, asked: dict[str, Any]) -> Any:
-        """One try: wait for a place, pay, and sort what comes back."""
+    async def _once(self, chat: bool, asked: dict[str, Any]) -> tuple[Any, int | None, int | None]:
+        """Try once: wait for a place, pay, and return the reply and its tokens."""
         async with self._places:
             while (rest := self._quiet_until - time.monotonic()) > 0:
                 await asyncio.sleep(rest)
@@ -202,15 +260,17 @@ class Client:
             except Exception as error:
                 fault = sorted_fault(error, self.redact, self.timeout, fresh=not self._answered)
             if fault is not None:
-                raise self._told(fault)
+                raise self._accounted(fault)
         self._answered = True
-        self._count(got, chat)
-        fault = chat_fault(got, self.redact) if chat else None
-        if fault is not None:
+        tokens = self._count(got, chat)
+        if not chat:
+            return _vectors(got, len(asked["input"])), *tokens
+        if fault := chat_fault(got, self.redact):
+            METER.get(Meter()).replies.append(raw_text(got))
             raise fault
-        return got
+        return got.choices[0].message.content, *tokens
 
-    def _told(self, fault: Exception) -> Exception:
+    def _accounted(self, fault: Exception) -> Exception:
         """Take account of a fault: a stop is remembered, a wait holds all calls, a call turned away is free."""
         if isinstance(fault, Again):
             if fault.free:
@@ -227,12 +287,19 @@ class Client:
         self.stopped = self.stopped or stop
         return stop
 
-    def _count(self, got: Any, chat: bool) -> None:
-        """Count a reply's tokens and keep its text."""
-        usage = getattr(got, "usage", None)
-        taken = (getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None if chat else 0))
-        meter = METER.get(Meter())
-        self.budget.tokens += meter.expected if None in taken else sum(filter(None, taken))
-        meter.add(*taken)
-        if chat:
-            meter.replies.append(raw_text(got))
+    def _count(self, got: Any, chat: bool) -> tuple[int | None, int | None]:
+        """Count and return the tokens of a prompt and its reply."""
+        usage, meter = getattr(got, "usage", None), METER.get(Meter())
+        prompt = getattr(usage, "prompt_tokens", None)
+        reply = getattr(usage, "completion_tokens", None) if chat else 0
+        self.budget.tokens += meter.expected if prompt is None or reply is None else prompt + reply
+        meter.add(prompt, reply)
+        return prompt, reply
+
+
+def _vectors(got: Any, n: int) -> list[list[float]]:
+    """Return the vectors of a reply in the order of their texts."""
+    rows = sorted(got.data, key=lambda row: int(row.index))
+    if [row.index for row in rows] != list(range(n)):
+        raise CallFailed(f"{len(rows)} embeddings came back for {n} texts")
+    return [list(row.embedding) for row in rows]

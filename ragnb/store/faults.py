@@ -9,7 +9,6 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
-from itertools import takewhile
 from typing import Any
 from urllib.parse import quote
 
@@ -62,7 +61,9 @@ class Redactor:
             for form in {json.dumps(key)[1:-1], quote(key, safe=""), quote(key)} - {key}:
                 text = text.replace(form, "[key]")
             head, *pieces = text.split(key[:8])
-            text = head + "".join(f"[key]{piece[_common(piece, key[8:]) :]}" for piece in pieces)
+            rest = [os.path.commonprefix([piece, key[8:]]) for piece in pieces]  # noqa: RUF071 - of characters
+            pieces = [piece.removeprefix(more) for piece, more in zip(pieces, rest, strict=True)]
+            text = "[key]".join([head, *pieces])
         return text
 
     def value(self, value: Any) -> Any:
@@ -72,11 +73,6 @@ class Redactor:
         if isinstance(value, list | tuple):
             return [self.value(item) for item in value]
         return self(value) if isinstance(value, str) else value
-
-
-def _common(one: str, other: str) -> int:
-    """How many characters two texts begin with in common."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def key_of(profile: Profile) -> SecretStr | None:
