@@ -41,7 +41,7 @@ from ragnb.store import (
     repeated,
     run_cells,
 )
-from ragnb.store.faults import Redactor, retry_after
+from ragnb.store.client import Redactor, retry_after
 
 ROOT = Path(__file__).resolve().parents[1]
 CANARY = "sk-canary/7f3b9c1e+d4a2 8%5"
@@ -504,7 +504,8 @@ def test_the_random_tag_is_no_part_of_a_calls_key_and_a_stored_reply_has_the_new
 
     async def work(cell):
         tags.append(new_tag())
-        reply = await client.chat([{"role": "user", "content": f"{tags[-1]} {cell.inputs['text']}"}], temperature=0)
+        message = {"role": "user", "content": f"{tags[-1]} {cell.inputs['text']}"}
+        reply = await client.chat([message], temperature=0)
         await client.chat([{"role": "user", "content": f"{new_tag()} more"}], temperature=0)
         if len(tags) == 1:
             raise CallFailed("once more")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 import traceback
 import warnings
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -97,16 +96,9 @@ class Run:
 
 
 def run_cells(
-    cells: Sequence[Cell],
-    work: Work,
-    store: Store,
-    *,
-    clients: Sequence[Client] = (),
-    concurrency: int | None = None,
-    name: str = "",
-    about: Mapping[str, Any] | None = None,
-    progress: bool | None = None,
-) -> Run:
+    cells: Sequence[Cell], work: Work, store: Store, *, clients: Sequence[Client] = (), name: str = "",
+    concurrency: int | None = None, about: Mapping[str, Any] | None = None, progress: bool | None = None,
+) -> Run:  # fmt: skip
     """Do the cells that are not done yet, keep each outcome durably, and return the run as it stands.
 
     It runs in a thread of its own, so that it can be called from a script and from a notebook alike. The first
@@ -165,25 +157,22 @@ def run_cells(
 
     most = concurrency or max((client.concurrency for client in clients), default=8)
     job = _Job(list(cells), work, store, tuple(clients), most, store.plan(cells, name=name, about=about))
-    thread = threading.Thread(target=job.main, name="ragnb-store", daemon=True)
     hidden = not progress if progress is not None else (False if issubclass(tqdm, tqdm_notebook) else None)
     interrupts = 0
-    with tqdm(total=job.open, disable=hidden, unit="cell", dynamic_ncols=True) as bar:
-        thread.start()
-        while thread.is_alive():
+    bar = tqdm(total=job.open, disable=hidden, unit="cell", dynamic_ncols=True)
+    with bar, ThreadPoolExecutor(1, "ragnb-run") as pool:
+        ending = pool.submit(asyncio.run, job.all())
+        while not ending.done():
             try:
-                job.ended.wait(0.1)
+                wait([ending], timeout=0.1)
                 bar.update(job.done - bar.n)
                 job.warn()
-                if job.ended.is_set():
-                    thread.join()
             except KeyboardInterrupt:
                 interrupts += 1
                 job.stop(at_once=interrupts > 1)
         bar.update(job.done - bar.n)
     job.warn()
-    if job.error is not None:
-        raise job.error
+    ending.result()
     run = Run(job.run, store.frame(job.run), str(job.stopping) if job.stopping else None)
     _report(run, store, interrupts)
     return run
@@ -199,12 +188,17 @@ def _report(run: Run, store: Store, interrupts: int) -> None:
     if counts["failed"]:
         reasons = Counter(run.frame.loc[run.frame["status"] == "failed", "reason"]).most_common(3)
         listed = "; ".join(f"{n} × {reason}" for reason, n in reasons)
-        warnings.warn(
-            f"{counts['failed']} of {len(run.frame)} cells failed ({listed}). Their replies are in the store; "
-            "run the same again to try them anew",
-            RagnbWarning,
-            stacklevel=3,
-        )
+        text = f"{counts['failed']} of {len(run.frame)} cells failed ({listed}). Their replies are in the store; "
+        warnings.warn(f"{text}run the same again to try them anew", RagnbWarning, stacklevel=3)
+
+
+@dataclass
+class _Item:
+    """Something to be kept, and its number once it is."""
+
+    what: Call | tuple[Cell, Outcome]
+    refused: tuple[int, ...]
+    number: int = 0
 
 
 class _Job:
@@ -219,26 +213,15 @@ class _Job:
         self.open = len({cells[position].key for position in store.pending(run, self.mark)})
         self.done = 0
         self.notices: deque[str] = deque()  # for the caller's thread, which warns
-        self.ended = threading.Event()
-        self.error: BaseException | None = None
         self.stopping: Stop | None = None
         self._taken: deque[int] = deque()
         self._next = 0
         self._under_way: dict[int, Meter] = {}
-        self._closing = self._given_up = False
-        self._unwritten: list[tuple[Call | tuple[Cell, Outcome], Iterable[int], asyncio.Future[int]]] = []
+        self._given_up = False
+        self._unwritten: deque[_Item] = deque()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._workers: list[asyncio.Task[None]] = []
-
-    def main(self) -> None:
-        """Run to the end in this thread; an error is left for the caller's."""
-        try:
-            asyncio.run(self._all())
-        except BaseException as error:
-            self.error = error
-        finally:
-            self.ended.set()
 
     def stop(self, *, at_once: bool) -> None:
         """Start no further cell; `at_once` gives up those under way too."""
@@ -257,20 +240,19 @@ class _Job:
                 self.stop(at_once=True)
                 raise
 
-    async def _all(self) -> None:
+    async def all(self) -> None:
+        """Run to the end."""
         self._loop = asyncio.get_running_loop()
         self._disk = ThreadPoolExecutor(1, "ragnb-store")
-        self._dealing, self._news, self._freed = asyncio.Lock(), asyncio.Event(), asyncio.Event()
+        self._dealing, self._freed = asyncio.Lock(), asyncio.Event()
         async with AsyncExitStack() as stack:
             for client in self.clients:
                 await stack.enter_async_context(client.open())
-            writer, renewer = asyncio.create_task(self._write()), asyncio.create_task(self._renew())
+            renewer = asyncio.create_task(self._renew())
             self._workers = [asyncio.create_task(self._worker()) for _ in range(min(self.most, len(self.cells)))]
             results = await asyncio.gather(*self._workers, return_exceptions=True)
             renewer.cancel()
-            self._closing = True
-            self._news.set()
-            await writer  # what was paid for is kept, also where its worker was given up
+            await self._on_disk(self._write)  # what was paid for is kept, also where its worker was given up
             await self._on_disk(self.store.release)
             self._disk.shutdown()
         for error in results:
@@ -296,9 +278,8 @@ class _Job:
                     outcome, replies=outcome.replies or tuple(meter.replies), calls=meter.calls,
                     tokens_in=meter.tokens_in, tokens_out=meter.tokens_out, seconds=time.perf_counter() - started,
                 )  # fmt: skip
-                for client in self.clients:  # an endpoint or a library may have echoed a key
-                    texts = client.redact.value([outcome.value, outcome.reason, outcome.replies])
-                    outcome = replace(outcome, value=texts[0], reason=texts[1], replies=tuple(texts[2]))
+                value, reason, replies = self._redacted([outcome.value, outcome.reason, outcome.replies])
+                outcome = replace(outcome, value=value, reason=reason, replies=tuple(replies))
                 await self._keep((cell, outcome), meter.latest.values() if outcome.status == "failed" else ())
                 self.done += 1
             finally:
@@ -410,8 +391,7 @@ class _Job:
             else:
                 call = await send()
                 if isinstance(call.reply, str):
-                    for client in self.clients:
-                        call = replace(call, reply=client.redact(call.reply))
+                    call = replace(call, reply=self._redacted(call.reply))
                 number = await self._keep(call)
         meter.latest[task] = number
         if not isinstance(call.reply, str):
@@ -419,30 +399,35 @@ class _Job:
         meter.replies.append(number)
         return call.reply.replace(call.tag, meter.tag) if call.tag and meter.tag else call.reply
 
-    async def _keep(self, item: Call | tuple[Cell, Outcome], refused: Iterable[int] = ()) -> int:
-        """Wait until something is on the disk, and return its number; only then it counts as done."""
-        written: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._unwritten.append((item, refused, written))
-        self._news.set()
-        return await asyncio.shield(written)
+    def _redacted(self, value: Any) -> Any:
+        """Take out the keys that an endpoint or a library may have echoed."""
+        for client in self.clients:
+            value = client.redact.value(value)
+        return value
 
-    async def _write(self) -> None:
+    async def _keep(self, what: Call | tuple[Cell, Outcome], refused: Iterable[int] = ()) -> int:
+        """Wait until something is on the disk, and return its number; only then it counts as done."""
+        item = _Item(what, tuple(refused))
+        self._unwritten.append(item)
+        try:
+            await asyncio.shield(self._on_disk(self._write))
+        except Exception:
+            self.stopping = self.stopping or Stop("the store cannot be written")
+            raise
+        return item.number
+
+    def _write(self) -> None:
         """Keep all that has come since the last commit in one commit."""
-        while self._unwritten or not self._closing:
-            await self._news.wait()
-            self._news.clear()
-            batch, self._unwritten = self._unwritten, []
-            refused = [number for _, numbers, _ in batch for number in numbers]
-            try:
-                numbers = await self._on_disk(self.store.put, [item for item, *_ in batch], refused)
-            except Exception as error:
-                self.stopping = self.stopping or Stop("the store cannot be written")
-                for *_, written in batch:
-                    written.set_exception(error)
-                    written.exception()  # seen, should its worker be gone
-                continue
-            for number, (*_, written) in zip(numbers, batch, strict=True):
-                written.set_result(number)
+        items = [self._unwritten.popleft() for _ in range(len(self._unwritten))]
+        if not items:
+            return
+        try:
+            numbers = self.store.put([item.what for item in items], [n for item in items for n in item.refused])
+        except BaseException:
+            self._unwritten.extendleft(reversed(items))  # so that each of them sees the fault
+            raise
+        for item, number in zip(items, numbers, strict=True):
+            item.number = number
 
     async def _renew(self) -> None:
         while True:
