@@ -226,7 +226,7 @@ def test_a_store_of_version_1_is_read_and_what_it_holds_is_not_done_again(first_
         assert main(["runs", str(path), *more]) == 0, more
     assert "1 runs, 6 cells in 6 places, 4 attempts, 0 calls, 1 claims" in capsys.readouterr().out
     kinds = [row["type"] for row in lines_of(tmp_path / "a.jsonl")]
-    assert kinds == ["run", *["cell"] * 6, *["attempt"] * 4, "export"]
+    assert kinds == ["run", *["cell"] * 6, *["plan"] * 6, *["attempt"] * 4, "export"]
     assert path.read_bytes() == before
     assert sorted(os.listdir(tmp_path)) == ["a.jsonl", "old.sqlite"]
     with Store(path) as store:
@@ -447,7 +447,7 @@ def test_an_export_holds_no_key_that_an_older_store_kept(tmp_path, capsys):
         assert canary not in text
     rows = lines_of(tmp_path / "a.jsonl")
     assert [row["key"] for row in rows if row["type"] in ("cell", "attempt")] == [key_of_cell] * 2
-    assert rows[2]["replies"] == ["as ***, you know", "plain"]
+    assert rows[3]["replies"] == ["as ***, you know", "plain"]
 
 
 def test_what_is_no_store_has_nothing_to_verify_or_export(tmp_path, capsys):

@@ -24,23 +24,6 @@ from ragnb.store.loop import Estimate, Run, Stopped, estimate, run_cells
 from ragnb.store.store import Store, StoreLike, opened, systems_of
 
 __all__ = [
-    "Call",
-    "CallFailed",
-    "Cell",
-    "Client",
-    "Estimate",
-    "Outcome",
-    "Reply",
-    "Run",
-    "Stop",
-    "Stopped",
-    "Store",
-    "StoreLike",
-    "count_tokens",
-    "estimate",
-    "new_tag",
-    "opened",
-    "repeated",
-    "run_cells",
-    "systems_of",
-]
+    "Call", "CallFailed", "Cell", "Client", "Estimate", "Outcome", "Reply", "Run", "Stop", "Stopped", "Store",
+    "StoreLike", "count_tokens", "estimate", "new_tag", "opened", "repeated", "run_cells", "systems_of",
+]  # fmt: skip

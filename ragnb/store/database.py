@@ -47,13 +47,11 @@ def open_store(path: Path | None, patience: float, new: bool, parts: ExitStack) 
             raise _no_store(path, "file")
         if path.exists():
             _refuse_damaged(path)
+        if not new:
+            file, _ = parts.enter_context(_examined(path))
+            file.text_factory = str
+            return file
         path.parent.mkdir(parents=True, exist_ok=True)
-    if path is not None and not new:
-        file, _ = parts.enter_context(_examined(path))
-        if not _is_filled(file):
-            raise _no_store(path, "database")
-        file.text_factory = str
-        return file
     file = parts.enter_context(closing(_connect(path or ":memory:", patience)))
     if path is not None and _pragma(file, "journal_mode = WAL") != "wal":
         raise RagnbError(f"{path}: this file system cannot hold a store; put it on a local disk")
@@ -161,14 +159,14 @@ def _refuse_damaged(path: Path) -> None:
         return
     for pause in (0.0, 0.3):  # a run that begins or ends at this moment leaves a whole store the next
         time.sleep(pause)
-        with _examined(path) as (_, wrong):
+        with _examined(path, empty=True) as (_, wrong):
             if not wrong:
                 return
     raise _damaged(path, wrong[0])
 
 
 @contextmanager
-def _examined(path: Path) -> Iterator[tuple[sqlite3.Connection, list[str]]]:
+def _examined(path: Path, *, empty: bool = False) -> Iterator[tuple[sqlite3.Connection, list[str]]]:
     """Open a store, in today's tables where it is whole, without changing its file, and list what is wrong."""
     if path.is_dir():
         raise RagnbError(f"{path} is a folder; name the file of the store")
@@ -182,9 +180,9 @@ def _examined(path: Path) -> Iterator[tuple[sqlite3.Connection, list[str]]]:
     elif not log and start[68:72] == _APPLICATION:  # https://www.sqlite.org/fileformat2.html
         gone = int.from_bytes(start[28:32], "big") - path.stat().st_size // int.from_bytes(start[16:18], "big")
         wrong += [f"the file is cut: its last {gone} pages are missing"] if gone > 0 else []
-    with tempfile.TemporaryDirectory(prefix="ragnb-") as folder, ExitStack() as parts:
+    with ExitStack() as parts:
         if wrong or log:
-            copy = _copy(path, Path(folder))
+            copy = _copy(path, Path(parts.enter_context(tempfile.TemporaryDirectory(prefix="ragnb-"))))
             if wrong and start:
                 _mend_first_page(copy, start)
             wrong += [] if wrong else _log_findings(copy)
@@ -192,6 +190,8 @@ def _examined(path: Path) -> Iterator[tuple[sqlite3.Connection, list[str]]]:
         else:  # opened so, SQLite makes no file and takes no lock
             file = parts.enter_context(closing(_connect(f"{path.resolve().as_uri()}?immutable=1", uri=True)))
         wrong += [] if wrong else _findings(path, file)
+        if not (wrong or empty or _is_filled(file)):
+            raise _no_store(path, "database")
         if not wrong and _pragma(file, "user_version") == 1:
             upgraded = parts.enter_context(closing(_connect(":memory:")))
             file.backup(upgraded)
@@ -237,7 +237,7 @@ def _findings(path: Path, file: sqlite3.Connection) -> Iterator[str]:
 def _log_findings(copy: Path) -> list[str]:
     """Return where a log is damaged before its end, and apply all of it: SQLite passes over what follows."""
     path = Path(f"{copy}-wal")
-    log = path.read_bytes()
+    log = path.read_bytes() if path.exists() else b""
     size, salts = int.from_bytes(log[8:12], "big"), log[16:24]
     frames = [log[start : start + 24 + size] for start in range(32, len(log) - size - 23, 24 + size)]
     # A frame that ends a commit holds the size of the file; those of an earlier round have other salts.
@@ -258,19 +258,14 @@ def _log_findings(copy: Path) -> list[str]:
 
 def _copy(path: Path, folder: Path) -> Path:
     """Copy a store and its log as they are at one moment; what is appended to the log meanwhile may be cut."""
-    copy, log = folder / "store.sqlite", Path(f"{path}-wal")
-
-    def state() -> tuple[int, bytes]:
-        with suppress(FileNotFoundError), log.open("rb") as file:
-            return path.stat().st_mtime_ns, file.read(32)
-        return path.stat().st_mtime_ns, b""
-
+    copy, log = folder / "store.sqlite", folder / "store.sqlite-wal"
     for _ in range(50):
-        before = state()
+        log.unlink(missing_ok=True)
+        written = path.stat().st_mtime_ns
         shutil.copyfile(path, copy)
         with suppress(FileNotFoundError):
-            shutil.copyfile(log, f"{copy}-wal")
-        if state() == before:
+            shutil.copyfile(f"{path}-wal", log)
+        if path.stat().st_mtime_ns == written:  # else the log has changed its meaning
             return copy
         time.sleep(0.05)
     raise RagnbError(f"{path}: a run is writing to it without a pause; look again when it has ended")
@@ -300,39 +295,26 @@ def verified(path: Path) -> tuple[dict[str, int], list[str]]:
         For a file that is no store, or a store of another version.
     """
     with _examined(path) as (file, wrong):
-        _refuse_empty(path, file, wrong)
-        counts = {table: sum(1 for _ in _rows(file, table)) for table in (*COLUMNS, "claims")}
-        return counts, wrong
+        return {table: sum(1 for _ in _rows(file, table)) for table in (*COLUMNS, "claims")}, wrong
 
 
 def exported(path: Path) -> Iterator[Row]:
-    """Yield all that can be read of a store, keys taken out: runs, cells, attempts at them, calls with replies.
+    """Yield all that can be read of a store, keys taken out: runs, cells, plan, attempts, calls with replies.
 
     The last row says how many of each there are, how many of them are not what was written (they are marked
     ``damaged``), how many are lost as far as the rest tells, and what else is wrong with the store.
     """
     with _examined(path) as (file, wrong):
-        _refuse_empty(path, file, wrong)
         counts, lost, damaged = dict[str, int](), dict[str, int](), 0
-        places: dict[str, list[Row]] = {}
-        for row in _rows(file, "plan"):
-            places.setdefault(row["key"], []).append({name: row[name] for name in ("run", "position", "cluster")})
         for table in COLUMNS:
             counts[table] = 0
             for row in _rows(file, table):
                 counts[table] += 1
                 damaged += "damaged" in row
-                more = {"runs": places.get(row["key"], [])} if table == "cells" else {}
-                if table != "plan":
-                    yield {"type": table.removesuffix("s")} | _without_keys(row) | more
+                yield {"type": table.removesuffix("s")} | _without_keys(row)
             lost[table] = max(0, (_last(file, table) or 0) - counts[table])
         end = {"type": "export", "store": path.name, "rows": counts}
         yield end | {"damaged": damaged, "lost": lost, "wrong": wrong}
-
-
-def _refuse_empty(path: Path, file: sqlite3.Connection, wrong: Sequence[str]) -> None:
-    if not wrong and not _is_filled(file):
-        raise _no_store(path, "database")
 
 
 def _without_keys(row: Row) -> Row:

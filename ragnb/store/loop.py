@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 import traceback
 import warnings
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -192,15 +193,6 @@ def _report(run: Run, store: Store, interrupts: int) -> None:
         warnings.warn(f"{text}run the same again to try them anew", RagnbWarning, stacklevel=3)
 
 
-@dataclass
-class _Item:
-    """Something to be kept, and its number once it is."""
-
-    what: Call | tuple[Cell, Outcome]
-    refused: tuple[int, ...]
-    number: int = 0
-
-
 class _Job:
     """One run while it is under way: workers take cells, one writer keeps what they bring."""
 
@@ -218,7 +210,7 @@ class _Job:
         self._next = 0
         self._under_way: dict[int, Meter] = {}
         self._given_up = False
-        self._unwritten: deque[_Item] = deque()
+        self._unwritten: deque[tuple[Call | tuple[Cell, Outcome], tuple[int, ...], Future[int]]] = deque()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._workers: list[asyncio.Task[None]] = []
@@ -252,8 +244,7 @@ class _Job:
             self._workers = [asyncio.create_task(self._worker()) for _ in range(min(self.most, len(self.cells)))]
             results = await asyncio.gather(*self._workers, return_exceptions=True)
             renewer.cancel()
-            await self._on_disk(self._write)  # what was paid for is kept, also where its worker was given up
-            await self._on_disk(self.store.release)
+            await self._on_disk(self.store.release)  # after what was paid for is kept, in this order
             self._disk.shutdown()
         for error in results:
             if isinstance(error, Exception):
@@ -334,15 +325,20 @@ class _Job:
 
     async def _claim(self) -> None:
         """Claim the next cells; at the end, wait for those that another process holds."""
-        begun, told = time.monotonic(), False
+        notice_at = time.monotonic() + _QUIET
         while self.stopping is None:
             claimed = await self._on_disk(self._claimed)
             self._taken.extend(claimed)
             if claimed or not (held := await self._on_disk(self._held)):
                 return
-            if not told and time.monotonic() - begun >= _QUIET:
-                told = True
-                self.notices.append(await self._on_disk(self._waiting, held))
+            if time.monotonic() >= notice_at:
+                notice_at = math.inf
+                rows = (await self._on_disk(self.store.claims)).to_dict("records")
+                names = (f"process {r['process'] or '?'} on {r['host']} (until {r['until']})" for r in rows)
+                self.notices.append(
+                    f"waiting for {held} cells that another process holds: {listing(names)}. A holder that gives "
+                    f"no sign of life for {self.store.lease:g} s loses them to this run"
+                )
             self._next = 0
             await asyncio.sleep(_LOOK)
 
@@ -357,15 +353,6 @@ class _Job:
         """Count the cells that are open and that none of our workers has under way."""
         ours = {meter.cell.key for meter in list(self._under_way.values()) if meter.cell}
         return sum(self.cells[place].key not in ours for place in self.store.pending(self.run, self.mark))
-
-    def _waiting(self, n: int) -> str:
-        """Say whom we wait for."""
-        rows = self.store.claims().to_dict("records")
-        names = listing(f"process {row['process'] or '?'} on {row['host']} (until {row['until']})" for row in rows)
-        return (
-            f"waiting for {n} cells that another process holds: {names}. A holder that gives no sign of life for "
-            f"{self.store.lease:g} s loses them to this run"
-        )
 
     def _full(self, cell: Cell, *, reserved: bool = False) -> Stop | None:
         """Whether a budget has no room for this cell, or none beside what those under way may still need."""
@@ -407,27 +394,23 @@ class _Job:
 
     async def _keep(self, what: Call | tuple[Cell, Outcome], refused: Iterable[int] = ()) -> int:
         """Wait until something is on the disk, and return its number; only then it counts as done."""
-        item = _Item(what, tuple(refused))
-        self._unwritten.append(item)
-        try:
-            await asyncio.shield(self._on_disk(self._write))
-        except Exception:
-            self.stopping = self.stopping or Stop("the store cannot be written")
-            raise
-        return item.number
+        kept: Future[int] = Future()
+        self._unwritten.append((what, tuple(refused), kept))
+        self._disk.submit(self._write)
+        return await asyncio.shield(asyncio.wrap_future(kept))
 
     def _write(self) -> None:
         """Keep all that has come since the last commit in one commit."""
         items = [self._unwritten.popleft() for _ in range(len(self._unwritten))]
-        if not items:
-            return
         try:
-            numbers = self.store.put([item.what for item in items], [n for item in items for n in item.refused])
-        except BaseException:
-            self._unwritten.extendleft(reversed(items))  # so that each of them sees the fault
-            raise
-        for item, number in zip(items, numbers, strict=True):
-            item.number = number
+            numbers = self.store.put([what for what, *_ in items], [n for _, refused, _ in items for n in refused])
+        except BaseException as error:
+            self.stopping = self.stopping or Stop("the store cannot be written")
+            for *_, kept in items:
+                kept.set_exception(error)
+        else:
+            for number, (*_, kept) in zip(numbers, items, strict=True):
+                kept.set_result(number)
 
     async def _renew(self) -> None:
         while True:
