@@ -20,7 +20,7 @@ from work import CONCURRENCY, SERVER
 
 from ragnb.schema import Profile
 from ragnb.scoring import evaluate
-from ragnb.work import Client
+from ragnb.store import Client
 
 REPLY = json.dumps({"classifications": [{"statement": "a", "reason": "r", "attributed": 1}]})
 ENDPOINT = SERVER.replace('"content": "ok"', f'"content": {json.dumps(REPLY)}')

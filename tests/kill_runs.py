@@ -25,7 +25,7 @@ from typing import Any
 from llm_server import Answer, LlmServer, Request
 
 from ragnb.schema import Profile
-from ragnb.work import Cell, Client, Outcome, Store, run_cells
+from ragnb.store import Cell, Client, Outcome, Store, run_cells
 
 CELLS, CONCURRENCY = 24, 4
 STEADY = ["sample_id", "status", "value", "reason", "reply", "calls", "tokens_in", "tokens_out", "key"]
@@ -40,10 +40,12 @@ class Telling(Store):
 
     tell = 1
 
-    def append(self, done: Any) -> None:
-        done = list(done)
-        super().append(done)
-        os.write(self.tell, "".join(f"{cell.sample_id}\n" for cell, _ in done).encode())
+    def put(self, items: Any, refused: Any = ()) -> list[int]:
+        items = list(items)
+        numbers = super().put(items, refused)
+        done = [item[0].sample_id for item in items if isinstance(item, tuple)]
+        os.write(self.tell, "".join(f"{name}\n" for name in done).encode())
+        return numbers
 
 
 def child(base_url: str, path: Path, number: int, pipe: int) -> None:

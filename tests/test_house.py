@@ -32,7 +32,7 @@ FLOORS = {
     **dict.fromkeys(["streams", "diagnostics", "traces", "ratings"], 4),
     **dict.fromkeys(["calibration", "comparison", "judging", "scoring"], 4),
     "weights": 3,
-    **dict.fromkeys(["readers", "scenario", "work"], 2),
+    **dict.fromkeys(["readers", "scenario", "store"], 2),
     **dict.fromkeys(["schema", "markup", "wording"], 1),
     **dict.fromkeys(["stats", "texts", "files"], 0),
     "errors": 0,

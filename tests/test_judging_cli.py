@@ -10,7 +10,7 @@ from judge_server import examiner
 
 import ragnb as rn
 from ragnb.cli import main
-from ragnb.work import Store
+from ragnb.store import Store
 
 pytestmark = pytest.mark.filterwarnings("default::ragnb.errors.RagnbWarning")
 SOURCE = ["The pump has a warranty of 730 days."]

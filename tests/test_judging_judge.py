@@ -22,7 +22,7 @@ from ragnb.judging.plan import weighted
 from ragnb.judging.probes import probe_cases
 from ragnb.judging.prompts import cut
 from ragnb.schema import Dimension, Profile, Rubric
-from ragnb.work import Client, Stop, Store, count_tokens
+from ragnb.store import Client, Stop, Store, count_tokens
 
 fails = pytest.mark.filterwarnings("ignore:.*cells failed:ragnb.errors.RagnbWarning")
 stops = pytest.mark.filterwarnings("ignore:.*cells are kept:ragnb.errors.RagnbWarning")

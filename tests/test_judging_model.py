@@ -23,7 +23,7 @@ import pytest
 
 import ragnb as rn
 from ragnb.schema import Profile
-from ragnb.work import Client, Store
+from ragnb.store import Client, Store
 
 CASES = Path(__file__).resolve().parents[1] / "data" / "quickstart" / "cases.jsonl"
 DIMENSIONS = ("accuracy", "completeness", "clarity")

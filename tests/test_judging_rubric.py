@@ -18,7 +18,7 @@ from ragnb.judging import Verdict, judge, parse_verdict, system_prompt
 from ragnb.markup import number
 from ragnb.report import report
 from ragnb.schema import Profile, Rubric
-from ragnb.work import Client, Store
+from ragnb.store import Client, Store
 
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.filterwarnings("default::ragnb.errors.RagnbWarning")
@@ -229,8 +229,7 @@ def test_a_run_keeps_the_rubric_that_it_was_judged_by(llm_server):
     client = Client(Profile(base_url=llm_server.base_url, model="small"))
     with Store(None) as store:
         judge(CASES, client=client, rubric=rubric, store=store, probes=False)
-        with store._database.reading() as file:
-            (about,) = file.execute("SELECT about FROM runs").fetchone()
+        ((about,),) = store._query("SELECT about FROM runs")
     assert Rubric(**json.loads(about)["rubric"]) == rubric
 
 

@@ -14,7 +14,7 @@ from ragnb.errors import RagnbError
 from ragnb.judging import arena, improve
 from ragnb.schema import Profile
 from ragnb.stats import clustered_mean
-from ragnb.work import Client, Store
+from ragnb.store import Client, Store
 
 same_judge = pytest.mark.filterwarnings("ignore:The same judge:ragnb.errors.RagnbWarning")
 fails = pytest.mark.filterwarnings("ignore:.*cells failed:ragnb.errors.RagnbWarning")

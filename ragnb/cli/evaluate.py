@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ragnb.scenario import Scenario
     from ragnb.schema import Metric
-    from ragnb.work import Client
+    from ragnb.store import Client
 
 _COUNTS = {"n": "ok", "n_not_applicable": "not_applicable", "n_failed": "failed", "n_missing": "missing"}
 
@@ -100,7 +100,7 @@ def cases_of(scenario: Scenario) -> pd.DataFrame:
 def _clients(
     scenario: Scenario, embeddings: str | None, limits: dict[str, Any]
 ) -> tuple[Client | None, Client | None]:
-    from ragnb.work import Client
+    from ragnb.store import Client
 
     profile = scenario.llm_profiles.get("judge")
     if profile is None:

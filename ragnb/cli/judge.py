@@ -50,7 +50,7 @@ def judge_command(
     from ragnb.judging import judge
     from ragnb.readers import to_csv_text
     from ragnb.schema import Rubric
-    from ragnb.work import Client
+    from ragnb.store import Client
 
     scenario = scenario_of(source, overrides(parameters) | ({"lang": lang} if lang else {}), "cases")
     say, profile = texts.load(scenario.lang), scenario.llm_profiles.get("judge")

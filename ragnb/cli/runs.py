@@ -19,7 +19,7 @@ from ragnb.files import write_whole
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ragnb.work import Store
+    from ragnb.store import Store
 
 
 @click.command("runs")
@@ -40,15 +40,15 @@ def runs_command(
       ragnb runs runs.sqlite 3fa1c2d4             one run: its cells by status, and why some failed
       ragnb runs runs.sqlite --claims             who holds cells, since when and until when
       ragnb runs runs.sqlite --verify             whether the store is whole; changes nothing
-      ragnb runs runs.sqlite --export all.jsonl   every run, cell, call and reply, without keys
+      ragnb runs runs.sqlite --export all.jsonl   every run, cell, attempt, call and reply, without keys
       ragnb runs runs.sqlite 3fa1c2d4 9b07aa10    what changed from the first to the second, with intervals
 
     Runs that are compared hold one system each. Of a damaged store, --export writes every row that can be read,
     and says how many are lost.
 
-    Exit code: 0; 2 on bad input, for a damaged store, and for an export that is not whole.
+    Exit code: 0; 2 on bad input and for a damaged store.
     """
-    from ragnb.work import Store
+    from ragnb.store import Store
 
     say = texts.load(lang)
     if not store.exists():
@@ -88,7 +88,7 @@ def _found(asked: str, names: list[str]) -> str:
 
 
 def _verified(store: Path, say: Any) -> int:
-    from ragnb.work.integrity import VERSION, verified
+    from ragnb.store.database import VERSION, verified
 
     counts, wrong = verified(store)
     if not wrong:
@@ -101,18 +101,18 @@ def _verified(store: Path, say: Any) -> int:
 
 
 def _exported(store: Path, file: Path, say: Any) -> int:
-    from ragnb.work.integrity import exported
+    from ragnb.store.database import exported
 
     if file.exists() and file.samefile(store):
         raise RagnbError(f"{file}: this is the store itself; name another file")
     rows = list(exported(store))
     write_whole(file, "".join(json.dumps(row, ensure_ascii=True) + "\n" for row in rows))
-    counts, lost = rows[-1]["rows"], rows[-1]["lost"]
-    click.echo(say("runs.exported", file=plain(file), **{k: n for k, n in counts.items() if k != "plan"}))
-    broken = rows[-1]["damaged"]
-    if not any(lost.values()) and not broken:
+    end = rows[-1]
+    click.echo(say("runs.exported", file=plain(file), **{k: n for k, n in end["rows"].items() if k != "plan"}))
+    if not end["wrong"]:
         return PASSED
-    click.echo(say("runs.lost", damaged=broken, **({"pages": 0} | lost)))
+    click.echo("\n".join(f"- {plain(finding)}" for finding in end["wrong"]))
+    click.echo(say("runs.lost", damaged=end["damaged"], **end["lost"]))
     return BAD_INPUT
 
 

@@ -1,7 +1,7 @@
 """What can be said of an answer by judging it: a model's scores by a rubric, from 1 to 10.
 
 `judge` scores answers and tells beside the scores what its probes found out about the judge. `improve` lets it
-steer the system, `arena` sets systems side by side. What is paid for is kept in a `ragnb.work.Store`.
+steer the system, `arena` sets systems side by side. What is paid for is kept in a `ragnb.store.Store`.
 `support_lexical`, of the room `wording`, needs no model and is no judgement.
 """
 

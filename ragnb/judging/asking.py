@@ -11,7 +11,7 @@ from ragnb import texts
 from ragnb.errors import RagnbError, unknown
 from ragnb.judging.prompts import Message
 from ragnb.judging.verdict import Verdict
-from ragnb.work import CallFailed, Client
+from ragnb.store import CallFailed, Client
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from ragnb.judging.run import judge
 from ragnb.judging.systems import System, answer_cell, answers_of
 from ragnb.markup import number, with_interval
 from ragnb.schema import Rubric, note_frame, note_row
-from ragnb.work import Client, Store, StoreLike, opened
+from ragnb.store import Client, Store, StoreLike, opened
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -17,8 +16,8 @@ from ragnb.judging.prompts import cut, evidence_rank, material, numbered, system
 from ragnb.judging.verdict import TEXTS, parse_verdict
 from ragnb.readers.cells import as_texts
 from ragnb.schema import EvalCase, Rubric
+from ragnb.store import Cell, Outcome, count_tokens, new_tag
 from ragnb.weights import as_pandas
-from ragnb.work import Cell, Outcome, count_tokens
 
 REPLY_TOKENS = 400
 
@@ -142,7 +141,7 @@ def rubric_work(judge: Judge, rubric: Rubric) -> Callable[[Cell], Awaitable[Outc
     schema = {"type": "object", "properties": parts, "required": list(parts), "additionalProperties": False}
 
     async def work(cell: Cell) -> Outcome:
-        tag = secrets.token_hex(8)
+        tag = new_tag()
         messages = [
             {"role": "system", "content": system_prompt(rubric, cell.what.removeprefix("rubric/"), lang)},
             {"role": "user", "content": material(cell.inputs, lang, tag)},

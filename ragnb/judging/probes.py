@@ -12,7 +12,7 @@ from ragnb.judging.asking import Options
 from ragnb.judging.plan import tasks_of
 from ragnb.markup import number
 from ragnb.schema import Rubric, note_row
-from ragnb.work import Cell
+from ragnb.store import Cell
 
 ALARMS = ("not_separated", "constant", "obeyed", "flat")
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from ragnb import texts
 from ragnb.schema import Anchor, Rubric
+from ragnb.store import count_tokens
 from ragnb.wording import support_lexical
-from ragnb.work import count_tokens
 
 Message = dict[str, str]
 

@@ -14,8 +14,8 @@ from ragnb.judging.plan import frame_of, rubric_work, tasks_of
 from ragnb.judging.probes import ALARMS, probe_cells, probe_notes, probe_rows
 from ragnb.judging.verdict import TEXTS
 from ragnb.schema import Rubric
-from ragnb.work import Cell, Client, Estimate, Run, Store, StoreLike, estimate, opened, repeated, run_cells
-from ragnb.work.tables import systems_of
+from ragnb.store import Cell, Client, Estimate, Run, Store, StoreLike, estimate, opened, repeated, run_cells
+from ragnb.store.store import systems_of
 
 
 def judge(
@@ -37,7 +37,7 @@ def judge(
         ``question``, ``answer``, and as far as they are there ``retrieved_contexts``, ``sample_id``, ``system``,
         ``doc_name``, ``ground_truth_answer``, ``ground_truth_contexts``. The judge sees the question, the passages
         and the answer; the reference is only used to say where the evidence stood.
-    client : ragnb.work.Client
+    client : ragnb.store.Client
         The judge's endpoint, with its limits and budgets.
     rubric : Rubric, optional
         By default accuracy .5, completeness .3, clarity .2; passing from accuracy 7 on.

@@ -13,7 +13,7 @@ from ragnb.errors import RagnbError, unknown
 from ragnb.judging.judged import Judged
 from ragnb.judging.plan import frame_of, passages_of, plain_id, text_of
 from ragnb.judging.run import judge
-from ragnb.work import Cell, Client, Outcome, Store, StoreLike, opened, run_cells
+from ragnb.store import Cell, Client, Outcome, Store, StoreLike, opened, run_cells
 
 System = Callable[..., Any]
 

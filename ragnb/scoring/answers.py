@@ -11,7 +11,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError
 from ragnb.scoring.plan import frame_of
-from ragnb.work import CallFailed, Cell, Client, Outcome, StoreLike, opened, run_cells
+from ragnb.store import CallFailed, Cell, Client, Outcome, StoreLike, opened, run_cells
 
 
 def answer_cases(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from ragnb.work import CallFailed, Client
+from ragnb.store import CallFailed, Client
 
 T = TypeVar("T")
 PARAMETERS: Mapping[str, Any] = {"temperature": 0.0, "response_format": {"type": "json_object"}}

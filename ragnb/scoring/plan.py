@@ -16,7 +16,7 @@ from ragnb.scoring import ragas
 from ragnb.scoring.asking import PARAMETERS
 from ragnb.scoring.relevance import prompt_of
 from ragnb.scoring.table import EMBEDDED, JUDGED, SCORERS, Scorer
-from ragnb.work import Cell, Client, count_tokens
+from ragnb.store import Cell, Client, count_tokens
 
 Local = Callable[[list[str]], Any]
 _PER_CALL, _WORDING = 1000, "ragnb wording 1"  # tokens of a prompt's own text and its reply, about

@@ -17,8 +17,7 @@ from ragnb.scoring.plan import Local, Plan, in_range, planned
 from ragnb.scoring.ragas import Embed, collected, imported
 from ragnb.scoring.relevance import relevance
 from ragnb.scoring.table import EMBEDDED, SCORERS, by_wording
-from ragnb.work import Cell, Client, Estimate, Outcome, Run, StoreLike, estimate, opened, run_cells
-from ragnb.work.tables import systems_of
+from ragnb.store import Cell, Client, Estimate, Outcome, Run, StoreLike, estimate, opened, run_cells, systems_of
 
 
 def evaluate(

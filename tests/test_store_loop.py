@@ -28,7 +28,7 @@ from scipy.stats import t as student
 from ragnb.cli import main
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.schema import Profile
-from ragnb.work import (
+from ragnb.store import (
     CallFailed,
     Cell,
     Client,
@@ -37,10 +37,11 @@ from ragnb.work import (
     Store,
     count_tokens,
     estimate,
+    new_tag,
     repeated,
     run_cells,
 )
-from ragnb.work.faults import Redactor, retry_after
+from ragnb.store.client import Redactor, retry_after
 
 ROOT = Path(__file__).resolve().parents[1]
 CANARY = "sk-canary/7f3b9c1e+d4a2 8%5"
@@ -298,7 +299,7 @@ def test_no_text_is_lost_that_was_paid_for(tmp_path):
     cell = Cell(odd, odd, {}, model=odd, cluster=odd)
     with Store(tmp_path / "a.sqlite") as store:
         run = store.plan([cell], name=odd, about={"note": odd})
-        store.append([(cell, Outcome("ok", {"text": odd}, odd, (odd, odd)))])
+        store.put([(cell, Outcome("ok", {"text": odd}, odd, (odd, odd)))])
         row = store.frame(run).iloc[0]
         assert (row["sample_id"], row["what"], row["value"], row["reply"]) == (odd, odd, {"text": odd}, odd)
         assert row["reason"] == odd.replace("\ud800", "\\ud800")
@@ -310,8 +311,8 @@ def test_the_store_writes_json_and_commits_to_the_disk(tmp_path):
     with Store(path) as store:
         cell = cells_of(1)[0]
         store.plan([cell])
-        store.append([(cell, Outcome.of({"score": 0.5}))])
-        assert store._database._pragma("synchronous") == 2, "FULL"
+        store.put([(cell, Outcome.of({"score": 0.5}))])
+        assert store._file.execute("PRAGMA synchronous").fetchone() == (2,), "FULL"
         file = sqlite3.connect(path)
         assert file.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         for column in ("value", "replies"):
@@ -322,7 +323,7 @@ def test_the_store_writes_json_and_commits_to_the_disk(tmp_path):
 def test_a_cell_that_was_never_planned_is_refused_and_the_whole_write_with_it(store):
     run = store.plan(cells_of(2))
     with pytest.raises(RagnbError, match="belongs to no run"):
-        store.append([(cells_of(1)[0], Outcome.of(1)), (Cell("x", "y", {}), Outcome.of(1))])
+        store.put([(cells_of(1)[0], Outcome.of(1)), (Cell("x", "y", {}), Outcome.of(1))])
     assert set(store.frame(run)["status"]) == {"pending"}
     with pytest.raises(RagnbError, match="run='nothing' is not known"):
         store.frame("nothing")
@@ -332,7 +333,7 @@ def test_the_first_good_value_stands(store):
     cell = cells_of(1)[0]
     run = store.plan([cell])
     for outcome in (Outcome.failed("a"), Outcome.of(1), Outcome.of(2), Outcome.failed("b")):
-        store.append([(cell, outcome)])
+        store.put([(cell, outcome)])
     assert store.frame(run)["value"].tolist() == [1]
     assert len(store.history(run)) == 4
 
@@ -349,12 +350,12 @@ def test_claims_are_exclusive_and_end_with_release_lease_or_process(tmp_path):
         assert other.claim(run, 2, mark=0) == [0, 1]
         other.release()
         assert one.claim(run, 9, mark=0) == [0, 1, 2, 3, 4, 5]
-    code = f"import os; from ragnb.work import Store; Store({str(path)!r}).claim({run!r}, 3, mark=0); os._exit(0)"
+    code = f"import os; from ragnb.store import Store; Store({str(path)!r}).claim({run!r}, 3, mark=0); os._exit(0)"
     with Store(path) as store:
         store.release()
         time.sleep(0.06)
         subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
-        assert store._database._file.execute("SELECT count(*) FROM claims").fetchone() == (3,)
+        assert store._file.execute("SELECT count(*) FROM claims").fetchone() == (3,)
         assert store.claim(run, 9, mark=0) == [0, 1, 2, 3, 4, 5]
 
 
@@ -394,6 +395,126 @@ def test_a_cell_that_failed_while_we_ran_is_not_tried_again_by_the_other(llm_ser
     for thread in threads:
         thread.join()
     assert len(llm_server.log) == 8
+
+
+# Calls
+
+
+def steps(client, n, **parameters):
+    """Work of n calls, one after the other; the value is their replies."""
+
+    async def work(cell):
+        replies = []
+        for step in range(n):
+            message = {"role": "user", "content": f"{cell.inputs['text']} step {step}"}
+            replies.append((await client.chat([message], **parameters)).text)
+        return Outcome.of(replies)
+
+    return work
+
+
+@stops
+@pytest.mark.parametrize("parameters", [{}, {"temperature": 0}])
+def test_a_cell_of_several_calls_resumes_at_its_first_missing_one(llm_server, tmp_path, parameters):
+    llm_server.script = lambda request: Answer(request.prompt.upper(), usage=(5, 1))
+    for budget in (2, 3, 4, 5, 50):
+        client = client_of(llm_server, concurrency=2, max_calls=budget)
+        with Store(tmp_path / "a.sqlite") as store:
+            run = run_cells(cells_of(6, calls=1), steps(client, 5, **parameters), store, clients=[client])
+    assert Counter(request.prompt for request in llm_server.log) == {
+        f"text {i} step {step}": 1 for i in range(6) for step in range(5)
+    }
+    assert run.frame["value"].tolist() == [[f"TEXT {i} STEP {step}" for step in range(5)] for i in range(6)]
+    assert run.frame["calls"].sum() <= 30, "what the store had is not counted as sent"
+    with Store(tmp_path / "a.sqlite") as store:
+        calls = store._query("SELECT reply FROM calls")
+    wanted = sorted(reply for value in run.frame["value"] for reply in value)
+    assert sorted(json.loads(reply) for (reply,) in calls) == wanted
+
+
+@fails
+def test_a_cell_that_failed_pays_again_for_its_last_call_alone_and_keeps_every_reply(llm_server, store):
+    bad = [Raw(500, "down"), "unreadable", "unreadable"]
+
+    def script(request):
+        return bad.pop() if bad and request.prompt.endswith("step 2") else request.prompt
+
+    llm_server.script = script
+    client = client_of(llm_server, retries=0)
+    plain = steps(client, 3, temperature=0)
+
+    async def work(cell):
+        outcome = await plain(cell)
+        if "unreadable" in outcome.value:
+            raise CallFailed("unreadable")
+        return outcome
+
+    cells = cells_of(1, calls=3)
+    for statuses in (["failed"], ["failed"] * 2, ["failed"] * 3, [*["failed"] * 3, "ok"]):
+        run = run_cells(cells, work, store, clients=[client])
+        history = store.history(run.id)
+        assert history["status"].tolist() == statuses
+    assert history["calls"].tolist() == [3, 1, 1, 1]
+    assert history["reply"].tolist() == ["unreadable", "unreadable", "text 0 step 1", "text 0 step 2"]
+    assert len(store._query("SELECT 1 FROM calls")) == 5
+
+
+def test_equal_requests_are_paid_once_but_for_repeats_and_at_a_temperature(llm_server, store):
+    llm_server.script = lambda request: Answer(f"reply {request.number}", seconds=0.02)
+    client = client_of(llm_server)
+    same = [Cell(f"s{i}", "echo", {"text": "the same"}, model="small") for i in range(4)]
+    run = run_cells(same, asking(client, temperature=0), store, clients=[client])
+    assert run.frame["value"].tolist() == ["reply 0"] * 4
+    assert sorted(run.frame["calls"]) == [0, 0, 0, 1]
+    other = [Cell("s1", "another", {"text": "the same"}, model="small")]
+    assert run_cells(other, asking(client, temperature=0), store, clients=[client]).counts["ok"] == 1
+    assert len(llm_server.log) == 1, "nor in another run"
+    run_cells(list(repeated(same, 3)), asking(client, temperature=0), store, clients=[client])
+    assert len(llm_server.log) == 3, "a repeat is another request"
+    drawn = [Cell(f"s{i}", "drawn", {"text": "the same"}, model="small", calls=2) for i in range(4)]
+
+    async def twice(cell):
+        message = [{"role": "user", "content": "the same"}]
+        return Outcome.of([(await client.chat(message, temperature=1)).text for _ in range(2)])
+
+    values = run_cells(drawn, twice, store, clients=[client]).frame["value"]
+    assert len(llm_server.log) == 3 + 8 == 3 + len({reply for value in values for reply in value})
+    for more in ({"seed": 2}, {"max_tokens": 9}):
+        cells = [Cell("s0", f"echo {more}", {"text": "the same"}, model="small")]
+        run_cells(cells, asking(client, temperature=0, **more), store, clients=[client])
+    assert len(llm_server.log) == 3 + 8 + 2
+
+
+def test_embeddings_are_paid_once(llm_server, store):
+    llm_server.embed = lambda text: [len(text) / 3, 0.1]
+    client = client_of(llm_server)
+
+    async def work(cell):
+        return Outcome.of(await client.embed(["a", "bbb"]))
+
+    run = run_cells(cells_of(3), work, store, clients=[client])
+    assert len(llm_server.log) == 1
+    assert np.array(run.frame["value"].tolist()) == pytest.approx(np.array([[[1 / 3, 0.1], [1.0, 0.1]]] * 3))
+
+
+@fails
+def test_the_random_tag_is_no_part_of_a_calls_key_and_a_stored_reply_has_the_new_one(llm_server, store):
+    llm_server.script = lambda request: f"the tag is {request.prompt.split()[0]}"
+    client, tags = client_of(llm_server), []
+
+    async def work(cell):
+        tags.append(new_tag())
+        message = {"role": "user", "content": f"{tags[-1]} {cell.inputs['text']}"}
+        reply = await client.chat([message], temperature=0)
+        await client.chat([{"role": "user", "content": f"{new_tag()} more"}], temperature=0)
+        if len(tags) == 1:
+            raise CallFailed("once more")
+        return Outcome.of(reply.text)
+
+    run_cells(cells_of(1), work, store, clients=[client])
+    value = run_cells(cells_of(1), work, store, clients=[client]).frame["value"][0]
+    assert value == f"the tag is {tags[1]}" != f"the tag is {tags[0]}"
+    assert len(llm_server.log) == 3
 
 
 # Faults of an endpoint
@@ -732,7 +853,7 @@ def test_it_runs_inside_a_running_event_loop(llm_server, store):
 SCRIPT = """
 import sys, time
 from ragnb.schema import Profile
-from ragnb.work import Cell, Client, Outcome, Store, run_cells
+from ragnb.store import Cell, Client, Outcome, Store, run_cells
 client = Client(Profile(base_url=sys.argv[1], model="small"), concurrency=4)
 async def work(cell):
     reply = await client.chat([{"role": "user", "content": cell.inputs["text"]}])
@@ -785,7 +906,7 @@ def test_the_bar_counts_in_a_terminal(llm_server, store, capsys):
 
 NOTEBOOK = """
 from ragnb.schema import Profile
-from ragnb.work import Cell, Client, Outcome, Store, run_cells
+from ragnb.store import Cell, Client, Outcome, Store, run_cells
 client = Client(Profile(base_url={base_url!r}, model="small", api_key_env="JUDGE_KEY"), retries=0)
 async def work(cell):
     reply = await client.chat([{{"role": "user", "content": cell.inputs["text"]}}])
@@ -833,16 +954,16 @@ def filled(tmp_path):
                 )
                 for i in range(12)
             ]
-            store.append(list(zip(cells, done, strict=True))[: 12 if better else 11])
+            store.put(list(zip(cells, done, strict=True))[: 12 if better else 11])
             failed = Cell("s9", "rubric", {}, model=model)
             store.plan([failed])
-            store.append([(failed, Outcome.failed("the reply has no content", "raw <b>reply</b>"))])
+            store.put([(failed, Outcome.failed("the reply has no content", "raw <b>reply</b>"))])
         runs = store.runs()
     return path, runs
 
 
 def test_runs_of_one_instant_stand_in_the_order_in_which_they_were_planned(tmp_path, monkeypatch):
-    monkeypatch.setattr("ragnb.work.store._now", lambda: "2026-01-01T00:00:00.000+00:00")
+    monkeypatch.setattr("ragnb.store.store._now", lambda: "2026-01-01T00:00:00.000+00:00")
     with Store(tmp_path / "runs.sqlite") as runs:
         planned = [runs.plan([Cell(f"s{i}", "faith", {}, model="m")]) for i in range(9)]
         assert runs.runs()["run"].tolist() == planned
@@ -884,7 +1005,7 @@ def test_mappings_are_compared_part_by_part_and_repeats_as_means(store):
     def planned(model, scores):
         cells = [Cell(i, "rubric", {}, model=model, repeat=r) for i in range(3) for r in range(2)]
         run = store.plan(cells)
-        store.append(
+        store.put(
             [(c, Outcome.of({"accuracy": s, "analysis": "x"})) for c, s in zip(cells, scores, strict=True)]
         )
         return run

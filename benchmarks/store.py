@@ -1,6 +1,6 @@
 """Overhead of the loop over paid cells, its throughput, and a hundred kills; prints a table and a line.
 
-python benchmarks/work.py [--cells 1000] [--runs 3] [--kills 100]
+python benchmarks/store.py [--cells 1000] [--runs 3] [--kills 100]
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from kill_runs import check
 
 from ragnb.schema import Profile
-from ragnb.work import Cell, Client, Outcome, Store, run_cells
+from ragnb.store import Cell, Client, Outcome, Store, run_cells
 
 CONCURRENCY = 16
 SERVER = r"""

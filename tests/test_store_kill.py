@@ -1,4 +1,4 @@
-"""A run that is killed loses only the calls under way: ``benchmarks/work.py`` kills a hundred times."""
+"""A run that is killed loses only the calls under way: ``benchmarks/store.py`` kills a hundred times."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ from llm_server import Answer, LlmServer
 from ragnb.cli import main
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.schema import Profile
-from ragnb.work import Cell, Client, Outcome, Store, run_cells
-from ragnb.work.owners import new_owner
+from ragnb.store import Cell, Client, Outcome, Store, run_cells
+from ragnb.store.cells import canonical, digest
 
 ROOT = Path(__file__).resolve().parents[1]
 ELSEWHERE = json.dumps(["build-7 ab12 0000 pid:[4]", 4711, 1.5, "f00d"])  # as the first version wrote it
@@ -36,7 +36,7 @@ def claimed(path, owner, until, n=3):
     """Plan six cells and have a holder claim some of them."""
     with Store(path) as store:
         run = store.plan(cells_of(6))
-        with store._database.writing() as file:
+        with store._writing() as file:
             rows = [(cell.key, owner, until) for cell in cells_of(n)]
             file.executemany("INSERT INTO claims VALUES (?, ?, ?)", rows)
     return run
@@ -53,9 +53,9 @@ def shouting(store, **more):
 
 
 @pytest.mark.parametrize("ahead", [86400, 60, 1e300])
-@pytest.mark.parametrize("owner", [ELSEWHERE, "some other name", new_owner()])
+@pytest.mark.parametrize("owner", [ELSEWHERE, "some other name", Store(None)._owner])
 def test_a_claim_without_a_sign_of_life_holds_for_one_lease_whatever_its_date(tmp_path, monkeypatch, owner, ahead):
-    monkeypatch.setattr("ragnb.work.job._QUIET", 0.1)
+    monkeypatch.setattr("ragnb.store.loop._QUIET", 0.1)
     claimed(tmp_path / "a.sqlite", owner, time.time() + ahead)
     with Store(tmp_path / "a.sqlite", lease=0.6) as store:
         started = time.monotonic()
@@ -77,7 +77,7 @@ def test_a_step_of_the_clock_neither_ends_a_living_claim_nor_prolongs_a_dead_one
         run = one.plan(cells_of(2))
         assert one.claim(run, 2, mark=0) == [0, 1]
         assert other.claim(run, 2, mark=0) == []
-        monkeypatch.setattr("ragnb.work.store.time.time", lambda: real() + step)
+        monkeypatch.setattr("ragnb.store.store.time.time", lambda: real() + step)
         assert other.claim(run, 2, mark=0) == []
         for _ in range(4):
             time.sleep(0.2)
@@ -100,8 +100,9 @@ def test_a_wait_is_told_on_stderr_by_name_before_the_lease_ends(tmp_path, llm_se
     assert main(words) == 0
     with sqlite3.connect(tmp_path / "a.sqlite") as file:
         keys = [key for (key,) in file.execute("SELECT key FROM cells")]
-        file.execute("UPDATE cells SET attempt = NULL")
-        file.execute("DELETE FROM attempts")
+        for table in ("attempts", "calls"):
+            file.execute(f"DELETE FROM {table}")
+            file.execute("DELETE FROM sqlite_sequence WHERE name = ?", [table])
         file.executemany(
             "INSERT INTO claims VALUES (?, ?, ?)", [(k, ELSEWHERE, time.time() + 86400) for k in keys]
         )
@@ -122,12 +123,8 @@ def test_a_store_that_another_process_writes_to_without_an_end_is_given_up_with_
     path = tmp_path / "a.sqlite"
     claimed(path, ELSEWHERE, time.time() + 86400)
     with sqlite3.connect(path, isolation_level=None) as other, Store(path, lease=0.5) as store:
-        store._database._file.execute("PRAGMA busy_timeout = 100")
         other.execute("BEGIN IMMEDIATE")
-        with (
-            pytest.warns(RagnbWarning, match="waiting until process 4711 on build-7 has written"),
-            pytest.raises(RagnbError, match=r"process 4711 on build-7 has been writing .* for 0\.5 s"),
-        ):
+        with pytest.raises(RagnbError, match=r"process 4711 on build-7 has been writing .* for 0\.5 s"):
             store.plan(cells_of(7))
         other.execute("ROLLBACK")
         assert store.plan(cells_of(7))
@@ -146,10 +143,10 @@ def test_claims_are_shown_by_process_and_host(tmp_path, capsys):
     assert re.search(rf"{os.getpid()} +\S+ +2 +20\d\d-\S+ +20\d\d-", said)
     assert rows.loc[4711, "cells"] == 3
     with Store(path) as store:
-        store._database._file.execute("UPDATE claims SET owner = 'some other name'")
+        store._file.execute("UPDATE claims SET owner = 'some other name'")
         assert main(["runs", str(path), "--claims"]) == 0
         assert re.search(r"\? +\? +5 +— +2096", capsys.readouterr().out)
-        store._database._file.execute("DELETE FROM claims")
+        store._file.execute("DELETE FROM claims")
     assert main(["runs", str(path), "--claims", "--lang", "zh"]) == 0
     assert "没有被占用" in capsys.readouterr().out
 
@@ -167,9 +164,109 @@ def whole(tmp_path_factory):
             store.plan(cells, name=f"with {model} sk-{'a1' * 8}", about={"model": model})
             replies = ["甲 reply " * draw.choice([1, 30, 600, 3000]) for _ in cells]
             done = [Outcome("ok", {"accuracy": i}, None, (text,)) for i, text in enumerate(replies)]
-            store.append(list(zip(cells, done, strict=True)))
+            store.put(list(zip(cells, done, strict=True)))
         frames = [store.frame(run).to_json() for run in store.runs()["run"]]
     return path.read_bytes(), frames
+
+
+VERSION_1 = """
+CREATE TABLE cells (
+  key TEXT PRIMARY KEY, sample_id TEXT NOT NULL, what TEXT NOT NULL, model TEXT NOT NULL, about TEXT NOT NULL,
+  attempt INTEGER REFERENCES attempts (id)
+) WITHOUT ROWID;
+CREATE TABLE attempts (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL REFERENCES cells (key), status TEXT NOT NULL, value TEXT,
+  reason TEXT, replies TEXT NOT NULL, calls INTEGER NOT NULL, tokens_in INTEGER, tokens_out INTEGER,
+  seconds REAL NOT NULL, at TEXT NOT NULL
+);
+CREATE INDEX attempts_key ON attempts (key);
+CREATE TABLE runs (run TEXT PRIMARY KEY, name TEXT NOT NULL, started TEXT NOT NULL, about TEXT NOT NULL);
+CREATE TABLE plan (
+  run TEXT NOT NULL REFERENCES runs (run), position INTEGER NOT NULL, key TEXT NOT NULL REFERENCES cells (key),
+  cluster TEXT, PRIMARY KEY (run, position)
+) WITHOUT ROWID;
+CREATE TABLE claims (key TEXT PRIMARY KEY REFERENCES cells (key), owner TEXT NOT NULL, until REAL NOT NULL)
+  WITHOUT ROWID;
+PRAGMA journal_mode = WAL;
+PRAGMA application_id = 1918986094;
+PRAGMA user_version = 1;
+"""  # as ragnb 0.1 made it
+
+
+@pytest.fixture
+def first_version(tmp_path):
+    """A store of version 1: of six cells one is ok, one was ok at the second attempt, one is not applicable."""
+    cells, path = cells_of(6), tmp_path / "old.sqlite"
+    run = digest(canonical([cell.key for cell in cells]))[:8]
+    attempts = [
+        (0, "ok", "0.5", None, '["raw \\ud800 one"]', 1, 7, 3), (1, "failed", None, "bad", '["x"]', 1, 1, None),
+        (1, "ok", '{"accuracy":7}', None, "[]", 2, 5, 5), (2, "not_applicable", None, "none", "[]", 0, 0, 0),
+    ]  # fmt: skip
+    with closing(sqlite3.connect(path)) as file:
+        file.executescript(VERSION_1)
+        about = [(c.key, json.dumps(c.sample_id), c.what, c.model, canonical(c.about)) for c in cells]
+        file.executemany("INSERT INTO cells VALUES (?, ?, ?, ?, ?, NULL)", about)
+        file.execute("INSERT INTO runs VALUES (?, 'first', '2026-01-01T00:00:00.000+00:00', '{\"n\":1}')", [run])
+        places = [(run, place, cell.key, "d") for place, cell in enumerate(cells)]
+        file.executemany("INSERT INTO plan VALUES (?, ?, ?, ?)", places)
+        for number, (place, *rest) in enumerate(attempts, 1):
+            row = [number, cells[place].key, *rest, 0.25, "2026-01-01T00:00:01.000+00:00"]
+            file.execute(f"INSERT INTO attempts VALUES ({', '.join('?' * 11)})", row)
+        for number, place in ((1, 0), (3, 1), (4, 2)):
+            file.execute("UPDATE cells SET attempt = ? WHERE key = ?", [number, cells[place].key])
+        file.execute("INSERT INTO claims VALUES (?, ?, ?)", [cells[3].key, ELSEWHERE, 1.5])
+        file.commit()
+    return path, run
+
+
+def test_a_store_of_version_1_is_read_and_what_it_holds_is_not_done_again(first_version, tmp_path, capsys):
+    path, run = first_version
+    before = path.read_bytes()
+    for more in ([], [run], ["--claims"], ["--verify"], ["--export", str(tmp_path / "a.jsonl")]):
+        assert main(["runs", str(path), *more]) == 0, more
+    assert "1 runs, 6 cells in 6 places, 4 attempts, 0 calls, 1 claims" in capsys.readouterr().out
+    kinds = [row["type"] for row in lines_of(tmp_path / "a.jsonl")]
+    assert kinds == ["run", *["cell"] * 6, *["plan"] * 6, *["attempt"] * 4, "export"]
+    assert path.read_bytes() == before
+    assert sorted(os.listdir(tmp_path)) == ["a.jsonl", "old.sqlite"]
+    with Store(path) as store:
+        frame, history = store.frame(run), store.history(run)
+        assert frame["value"].tolist() == [0.5, {"accuracy": 7}, None, None, None, None]
+        assert frame["reply"].tolist() == ["raw \ud800 one", None, None, None, None, None]
+        assert frame["status"].tolist() == ["ok", "ok", "not_applicable", *["pending"] * 3]
+        assert (frame["cluster"].unique().tolist(), frame["tokens_in"].sum()) == (["d"], 12)
+        assert history["status"].tolist() == ["ok", "failed", "ok", "not_applicable"]
+        assert store.runs().loc[0, ["run", "name", "cells", "calls"]].tolist() == [run, "first", 6, 4]
+        done = []
+
+        async def work(cell):
+            done.append(cell.sample_id)
+            return Outcome.of(1)
+
+        counts = run_cells(cells_of(6), work, store).counts
+        assert counts == {"ok": 5, "not_applicable": 1, "failed": 0, "pending": 0}
+    assert sorted(done) == ["s3", "s4", "s5"]
+    assert main(["runs", str(path), "--verify"]) == 0
+    assert "6 cells in 6 places, 7 attempts, 0 calls, 0 claims" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("change", [
+    "UPDATE attempts SET value = 'NaN' WHERE id = 1", "UPDATE attempts SET value = NULL", "DROP TABLE plan",
+    "UPDATE attempts SET status = 'fine'", "UPDATE runs SET about = '3'", "UPDATE claims SET until = 'x'",
+    "UPDATE attempts SET seconds = 1e999", "UPDATE attempts SET replies = CAST(x'5b22ff225d' AS TEXT)",
+])  # fmt: skip
+def test_a_damaged_store_of_version_1_is_refused_and_left_as_it_is(first_version, tmp_path, capsys, change):
+    path, _ = first_version
+    with closing(sqlite3.connect(path)) as file:
+        file.execute(change)
+        file.commit()
+    before = path.read_bytes()
+    with pytest.raises(RagnbError, match="this store is damaged"):
+        Store(path)
+    for more in ([], ["--claims"], ["--verify"], ["--export", str(tmp_path / "a.jsonl")]):
+        assert main(["runs", str(path), *more]) == 2, more
+    assert len(lines_of(tmp_path / "a.jsonl")) >= 11
+    assert path.read_bytes() == before
 
 
 def lines_of(path):
@@ -206,16 +303,15 @@ def test_a_damaged_store_is_refused_untouched_and_all_that_can_be_read_is_saved(
         assert main(["runs", str(path)]) == 2
         assert main(["runs", str(path), "--verify"]) == 2
         assert f"ragnb runs {path} --export saved.jsonl" in capsys.readouterr().out
-        code = main(["runs", str(path), "--export", str(saved)])
-        said = capsys.readouterr().out
+        assert main(["runs", str(path), "--export", str(saved)]) == 2
+        assert "Lost: " in capsys.readouterr().out
         rows = lines_of(saved)
         end = rows[-1]
-        calls = [row for row in rows if row["type"] == "call"]
-        assert len(calls) == end["rows"]["attempts"]
-        assert len(calls) + end["lost"]["attempts"] == 80
-        assert len(calls) > 50 or kind == "cut off"
-        assert (code == 2) == ("Lost: " in said) == bool(any(end["lost"].values()) or end["damaged"])
-        known = {row["id"]: row for row in calls if "damaged" not in row}
+        attempts = [row for row in rows if row["type"] == "attempt"]
+        assert len(attempts) == end["rows"]["attempts"]
+        assert len(attempts) + end["lost"]["attempts"] == 80
+        assert len(attempts) > 50 or kind == "cut off"
+        known = {row["id"]: row for row in attempts if "damaged" not in row}
         assert all(row["value"] == {"accuracy": (number - 1) % 40} for number, row in known.items())
         assert path.read_bytes() == bad
         assert sorted(os.listdir(tmp_path)) == sorted(
@@ -233,7 +329,7 @@ def test_texts_that_are_not_what_was_written_are_found_and_marked(whole, tmp_pat
     ):
         path, saved = tmp_path / f"{n}.sqlite", tmp_path / "saved.jsonl"
         path.write_bytes(whole[0].replace(old, new, 1))
-        with pytest.raises(RagnbError, match="1 of 80 rows of .* are not what was written"):
+        with pytest.raises(RagnbError, match=r"1 of \d+ rows of .* are not what was written"):
             Store(path)
         assert main(["runs", str(path), "--export", str(saved)]) == 2
         assert "1 rows, marked as damaged" in capsys.readouterr().out
@@ -265,12 +361,12 @@ def killed(tmp_path):
     code = f"""
 import os, sys
 sys.path.insert(0, {str(ROOT)!r})
-from ragnb.work import Cell, Outcome, Store
+from ragnb.store import Cell, Outcome, Store
 store = Store({str(path)!r})
 cells = [Cell(f"s{{i}}", "echo", {{}}, model="small") for i in range(30)]
 store.plan(cells)
 for cell in cells:
-    store.append([(cell, Outcome.of({{"accuracy": 7}}))])
+    store.put([(cell, Outcome.of({{"accuracy": 7}}))])
 os._exit(0)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -281,11 +377,11 @@ os._exit(0)
 def test_verify_and_export_change_nothing_and_see_what_lies_in_the_log(killed, tmp_path, capsys):
     before = {file.name: file.read_bytes() for file in killed.parent.iterdir()}
     assert main(["runs", str(killed), "--verify"]) == 0
-    assert "1 runs, 30 cells in 30 places, 30 attempts, 0 claims" in capsys.readouterr().out
+    assert "1 runs, 30 cells in 30 places, 30 attempts, 0 calls, 0 claims" in capsys.readouterr().out
     assert main(["runs", str(killed), "--export", str(tmp_path / "out" / "a.jsonl")]) == 0
     rows = lines_of(tmp_path / "out" / "a.jsonl")
-    assert sum(row["type"] == "call" for row in rows) == 30
-    assert rows[-1]["lost"] == {"runs": 0, "cells": 0, "plan": 0, "attempts": 0, "claims": 0}
+    assert sum(row["type"] == "attempt" for row in rows) == 30
+    assert rows[-1]["lost"] == {"runs": 0, "cells": 0, "plan": 0, "attempts": 0, "calls": 0}
     assert {name: (killed.parent / name).read_bytes() for name in before} == before
 
 
@@ -343,15 +439,15 @@ def test_an_export_holds_no_key_that_an_older_store_kept(tmp_path, capsys):
     cell.__dict__["about"] = cell.about | {"parameters": kept}
     with Store(path) as store:
         store.plan([cell])
-        store.append([(cell, Outcome("ok", {"said": key}, None, (f"as {key}, you know", "plain")))])
+        store.put([(cell, Outcome("ok", {"said": key}, None, (f"as {key}, you know", "plain")))])
         key_of_cell = cell.key
     assert main(["runs", str(path), "--export", str(tmp_path / "a.jsonl")]) == 0
     text = (tmp_path / "a.jsonl").read_text(encoding="utf-8")
     for canary in ("mine-4711", key, "5d1f0a77"):
         assert canary not in text
     rows = lines_of(tmp_path / "a.jsonl")
-    assert [row["key"] for row in rows if row["type"] in ("cell", "call")] == [key_of_cell] * 2
-    assert rows[2]["replies"] == ["as ***, you know", "plain"]
+    assert [row["key"] for row in rows if row["type"] in ("cell", "attempt")] == [key_of_cell] * 2
+    assert rows[3]["replies"] == ["as ***, you know", "plain"]
 
 
 def test_what_is_no_store_has_nothing_to_verify_or_export(tmp_path, capsys):
@@ -399,7 +495,7 @@ def test_a_store_whose_mark_is_overwritten_is_damaged_and_a_chain_of_pages_that_
             looped[number * 4096 : number * 4096 + 4] = (number + 1).to_bytes(4, "big")
     (tmp_path / "b.sqlite").write_bytes(looped)
     assert main(["runs", str(tmp_path / "b.sqlite"), "--export", str(tmp_path / "b.jsonl")]) == 2
-    assert lines_of(tmp_path / "b.jsonl")[-1]["lost"]["attempts"] > 0
+    assert lines_of(tmp_path / "b.jsonl")[-1]["damaged"] > 0
 
 
 @pytest.mark.parametrize("seed", [10, 12, 13])
@@ -437,33 +533,36 @@ def judged(tmp_path_factory):
     "update attempts set seconds = 1e308 * 10", "update attempts set replies = '[1, 2]'",
     "update attempts set tokens_in = 'x'",
     "update runs set about = '3'", "insert into claims values ('k', 'nobody', 'zz')",
-    "update cells set attempt = 'x'", "update plan set position = 'x' where position = 1",
+    "update attempts set value = replace(value, '9', '8')", "update calls set reply = '\"other\"'",
+    "update cells set model = 'other'", "update plan set position = 'x' where position = 1",
+    "delete from plan where position = 1", "delete from calls where id = 1",
 ])  # fmt: skip
 def test_rows_that_ragnb_never_writes_are_reported_and_refused(judged, tmp_path, capsys, change):
     path, saved = tmp_path / "a.sqlite", tmp_path / "a.jsonl"
     path.write_bytes(judged[0])
     with closing(sqlite3.connect(path)) as file:
-        file.execute(change)
+        file.execute("PRAGMA ignore_check_constraints = ON")
+        assert file.execute(change).rowcount
         file.commit()
     capsys.readouterr()
     assert main(["runs", str(path), "--verify"]) == 2
-    assert "are not what was written" in capsys.readouterr().out
+    assert re.search("are not what was written|are missing", capsys.readouterr().out)
     for words in (["runs", str(path)], ["runs", str(path), "--claims"], [*judged[1], str(path)]):
         assert main(words) == 2
         assert "--verify" in capsys.readouterr().err
-    assert main(["runs", str(path), "--export", str(saved)]) == (0 if "claims" in change else 2)
+    assert main(["runs", str(path), "--export", str(saved)]) == 2
 
 
-@pytest.mark.parametrize(("part", "lost"), [
-    (0.5, r"Lost: 1 runs, 0 cells, 2 places .*, 5 pages of the file"), (100, r"Lost: .*, 9 pages of the file"),
-])  # fmt: skip
-def test_an_export_of_a_cut_file_says_what_is_lost(judged, tmp_path, capsys, part, lost):
+@pytest.mark.parametrize("part", [0.5, 100])
+def test_an_export_of_a_cut_file_says_what_is_lost(judged, tmp_path, capsys, part):
     path = tmp_path / "a.sqlite"
     path.write_bytes(judged[0][: part if part > 1 else int(len(judged[0]) * part)])
     assert main(["runs", str(path), "--export", str(tmp_path / "a.jsonl")]) == 2
-    assert re.search(lost, capsys.readouterr().out)
+    said = capsys.readouterr().out
+    assert "Lost: " in said
     assert main(["runs", str(path), "--verify"]) == 2
-    assert re.search(r"the file is cut: its last \d pages are missing", capsys.readouterr().out)
+    for text in (said, capsys.readouterr().out):
+        assert re.search(r"the file is cut: its last \d+ pages are missing", text)
 
 
 @pytest.mark.parametrize("database", [False, True])

@@ -17,7 +17,7 @@ from ragnb.cli import main
 from ragnb.errors import RagnbError
 from ragnb.schema import Profile, is_secret_name, refuse_secrets, without_secrets
 from ragnb.scoring import evaluate
-from ragnb.work import Cell, Client, Outcome, Stop, Store, run_cells
+from ragnb.store import Cell, Client, Outcome, Stop, Store, run_cells
 
 pytestmark = pytest.mark.filterwarnings("default::ragnb.errors.RagnbWarning")
 KEY, HEADER, SHORT = "sk-canary/5d1f0a77+e8", "gw canary;77=41 x", "c4n4ry"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import secrets
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -182,8 +184,8 @@ class Outcome:
         Of an ``ok`` cell: a finite number, a text, or a list or mapping of such. None otherwise.
     reason : str, optional
         Why there is no value.
-    replies : tuple of str
-        The raw texts of all replies, in the order they came.
+    replies : tuple of str or int
+        The raw texts of all replies, in the order they came, or the numbers of their calls in the store.
     calls : int
         Calls that were sent, retries among them.
     tokens_in, tokens_out : int or None
@@ -200,7 +202,7 @@ class Outcome:
     status: Literal["ok", "not_applicable", "failed"]
     value: Any = None
     reason: str | None = None
-    replies: tuple[str, ...] = ()
+    replies: tuple[str | int, ...] = ()
     calls: int = 0
     tokens_in: int | None = 0
     tokens_out: int | None = 0
@@ -227,25 +229,90 @@ class Outcome:
         return cls("not_applicable", None, f"no {', '.join(missing)}")
 
 
+@dataclass(frozen=True)
+class Call:
+    """One request that was answered.
+
+    Parameters
+    ----------
+    key : str or None
+        Hash of the request, and of an ordinal where equal requests differ on purpose; see `Meter.key`.
+    reply : JSON value
+        The text, or the vectors of an embedding.
+    tag : str, optional
+        The random tag that the request held; see `new_tag`.
+    tokens_in, tokens_out : int or None
+        None where the endpoint did not say.
+    """
+
+    key: str | None
+    reply: Any
+    tag: str | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+
+
+Send = Callable[[], Awaitable[Call]]
+
+
 @dataclass
 class Meter:
-    """What the calls of one cell have taken so far; `expected` tokens of a call stand in for those not told."""
+    """What the calls of one cell have taken so far, and how they are made: once, where a run keeps them.
 
+    `expected` tokens of a call stand in for those not told. `replies` holds numbers of calls in the store, and
+    texts of replies that were none; `latest` the last call of each asyncio task, at fault if the cell fails.
+    """
+
+    cell: Cell | None = None
     expected: int = 0
+    once: Callable[[Meter, str, Send], Awaitable[Any]] | None = None
+    tag: str | None = None
     calls: int = 0
+    reused: int = 0
     tokens_in: int | None = 0
     tokens_out: int | None = 0
-    replies: list[str] = field(default_factory=list)
+    replies: list[str | int] = field(default_factory=list)
+    latest: dict[Any, int] = field(default_factory=dict)
+    _asked: Counter[str] = field(default_factory=Counter)
 
     def add(self, tokens_in: int | None, tokens_out: int | None) -> None:
         """Count the tokens of one reply; one that is not told makes the sum unknown."""
-        known = self.tokens_in is not None and tokens_in is not None
-        self.tokens_in = (self.tokens_in or 0) + (tokens_in or 0) if known else None
-        known = self.tokens_out is not None and tokens_out is not None
-        self.tokens_out = (self.tokens_out or 0) + (tokens_out or 0) if known else None
+        self.tokens_in = _sum(self.tokens_in, tokens_in)
+        self.tokens_out = _sum(self.tokens_out, tokens_out)
+
+    def key(self, request: Mapping[str, Any], *, drawn: bool) -> str:
+        """Return the key of a call: equal for requests that need to be paid for once.
+
+        The random tag is left out. Replies that are `drawn` (at a temperature) differ on purpose: the key tells
+        the cell and the ordinal among its equal requests. Others are shared by all cells of the same repeat.
+        """
+        text = canonical(request).replace(self.tag or "\0", "")
+        if self.cell is None or not drawn:
+            return digest(canonical([text, self.cell.repeat if self.cell else 0]))
+        self._asked[text] += 1
+        return digest(canonical([text, self.cell.key, self._asked[text]]))
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
 
 
 METER: ContextVar[Meter] = ContextVar("METER")
+
+
+def new_tag() -> str:
+    """Return a random tag for the requests of a cell, which tells its replies from the texts of strangers.
+
+    A call's key leaves it out, and a reply that the store holds is given with it in place of the one sent then.
+
+    Examples
+    --------
+    >>> len(new_tag())
+    16
+    """
+    meter = METER.get(Meter())
+    meter.tag = meter.tag or secrets.token_hex(8)
+    return meter.tag
 
 
 def count_tokens(text: str) -> int:

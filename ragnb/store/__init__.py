@@ -1,0 +1,29 @@
+"""Paid work that is never lost: cells and their calls, the store, the client that pays, the loop over them.
+
+What judging and scoring share. A `Cell` is one piece of work; an async function makes an `Outcome` of it, with the
+calls of a `Client`; `run_cells` does all that are not done yet and keeps each, and each call, in a `Store`::
+
+    client = Client(profile, max_calls=500)
+
+    async def work(cell):
+        reply = await client.chat([{"role": "user", "content": cell.inputs["question"]}], temperature=0)
+        return Outcome.of(parse(reply.text))     # or Outcome.failed(reason); CallFailed does the same by raising
+
+    with Store("runs.sqlite") as store:
+        run = run_cells(cells, work, store, clients=[client])
+    run.frame      # one row a cell, in their order
+
+`estimate` says before what it would need. The key of a cell leaves nothing out that may change its result, so that
+another model, prompt or parameter is other work; what is ``ok`` or ``not_applicable`` is never done twice. A call
+is keyed by its request: what was answered is not paid for again, whichever cell or run asks it.
+"""
+
+from ragnb.store.cells import Call, CallFailed, Cell, Outcome, Stop, count_tokens, new_tag, repeated
+from ragnb.store.client import Client, Reply
+from ragnb.store.loop import Estimate, Run, Stopped, estimate, run_cells
+from ragnb.store.store import Store, StoreLike, opened, systems_of
+
+__all__ = [
+    "Call", "CallFailed", "Cell", "Client", "Estimate", "Outcome", "Reply", "Run", "Stop", "Stopped", "Store",
+    "StoreLike", "count_tokens", "estimate", "new_tag", "opened", "repeated", "run_cells", "systems_of",
+]  # fmt: skip

@@ -1,0 +1,451 @@
+"""The one way to an OpenAI-compatible endpoint: keys, limits, retries and budgets around every paid call."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import SecretStr
+
+from ragnb.errors import RagnbError, require
+from ragnb.schema import Profile, refuse_secrets
+from ragnb.store.cells import METER, Call, CallFailed, Meter, Stop
+
+_REFUSED = (401, 402)
+_REFUSED_AT_FIRST = (403, 404)
+_PASSING = (408, 409, 425, 429)
+_SCHEME = re.compile(r"(?i)^(?:bearer|basic|token|key)\s+")
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The text of a reply."""
+
+    text: str
+
+
+@dataclass
+class Budget:
+    """Calls and tokens: spent so far, and at most.
+
+    Examples
+    --------
+    >>> budget = Budget(max_calls=2)
+    >>> budget.calls += 2
+    >>> print(budget.full(1, 0))
+    the budget of 2 calls is used up: 2 of 2 calls and 0 tokens are used; run it again with a larger max_calls \
+(--max-calls) to go on
+    """
+
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    calls: int = 0
+    tokens: int = 0
+
+    def full(self, calls: int, tokens: int) -> UsedUp | None:
+        """Say why so many further calls and tokens do not fit in; None if they do."""
+        for what, further in (("calls", calls), ("tokens", tokens)):
+            used, most = getattr(self, what), getattr(self, f"max_{what}")
+            if most is not None and (used + further > most or used >= most):
+                return UsedUp(self, what, further)
+        return None
+
+
+class UsedUp(Stop):
+    """A budget has no room; the message gives the numbers of the moment when it is read.
+
+    Cells under way go on when a run stops, so that what is used is known only at its end.
+    """
+
+    def __init__(self, budget: Budget, what: str, further: int) -> None:
+        super().__init__(what)
+        self.budget, self.what, self.further = budget, what, further
+
+    def __str__(self) -> str:
+        used, most = getattr(self.budget, self.what), getattr(self.budget, f"max_{self.what}")
+        spent = " and ".join(
+            f"{getattr(self.budget, name):,}{'' if limit is None else f' of {limit:,}'} {name}"
+            for name, limit in (("calls", self.budget.max_calls), ("tokens", self.budget.max_tokens))
+        )
+        state = "is used up" if used >= most else "has no room for the next cell"
+        need = "" if used >= most else f", and it needs about {self.further:,} {self.what}"
+        return (
+            f"the budget of {most:,} {self.what} {state}: {spent} are used{need}; run it again with a larger "
+            f"max_{self.what} (--max-{self.what}) to go on"
+        )
+
+
+class Client:
+    """An OpenAI-compatible endpoint, called with care for the bill.
+
+    Parameters
+    ----------
+    profile : Profile
+        Base URL, model, and the names of the environment variables that hold the key (None: no key is sent
+        but a placeholder, as local servers want) and a gateway's headers.
+    concurrency : int
+        Calls under way at a time.
+    timeout : float
+        Seconds for one call.
+    retries : int
+        Further tries of a call after 429, 5xx, a timeout or a lost connection, with waits that double from half
+        a second on, or as long as ``Retry-After`` asks.
+    patience : float
+        Seconds. An endpoint that asks for a longer wait stops the run.
+    max_calls, max_tokens : int, optional
+        Budgets of this client over all its runs. Calls that the endpoint turned away with 429 are free; all
+        others count, also those that got no answer. When a further cell would not fit in, the run stops, and
+        a client with a larger budget takes it up. `max_tokens` counts what the endpoint reports, or else what
+        the cells expect, so that calls under way may pass it by the error of that estimate.
+
+    Raises
+    ------
+    RagnbError
+        For settings that make no sense, and where a variable of the profile is not set.
+    MissingExtraError
+        Without the extra ``judge``.
+
+    Examples
+    --------
+    >>> local = Profile(base_url="http://127.0.0.1:8080/v1", model="small")
+    >>> Client(local, max_calls=500)
+    Client('small' at 'http://127.0.0.1:8080/v1', concurrency=8)
+    """
+
+    def __init__(
+        self, profile: Profile, *, concurrency: int = 8, timeout: float = 60.0, retries: int = 4,
+        patience: float = 60.0, max_calls: int | None = None, max_tokens: int | None = None,
+    ) -> None:  # fmt: skip
+        checks = (("concurrency", concurrency, 1), ("timeout", timeout, 0.001), ("retries", retries, 0))
+        for name, value, least in checks:
+            if not value >= least:
+                raise RagnbError(f"{name}={value!r}; give {least} or more")
+        self._openai = require("openai", extra="judge")  # two seconds, rather here than in the run's first cell
+        self.profile = profile
+        self.concurrency, self.timeout, self.retries, self.patience = concurrency, timeout, retries, patience
+        self.budget = Budget(max_calls, max_tokens)
+        self.stopped: Stop | None = None
+        self._key = None if profile.api_key_env is None else _variable("api_key_env", profile.api_key_env)
+        self._headers = _headers_of(profile)
+        self.redact = Redactor(self._key, *self._headers.values())
+        self._sdk: Any = None
+        self._places = asyncio.Semaphore(concurrency)
+        self._quiet_until = 0.0
+        self._answered = False
+
+    def __repr__(self) -> str:
+        return f"Client({self.profile.model!r} at {self.profile.base_url!r}, concurrency={self.concurrency})"
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Client]:
+        """Open the connections for the running event loop; `run_cells` does it."""
+        if self._sdk is not None:
+            raise RagnbError("the client is in use; a client serves one run at a time")
+        self.stopped = None
+        self._places = asyncio.Semaphore(self.concurrency)
+        key = self._key.get_secret_value() if self._key is not None else "no-key"
+        async with self._openai.AsyncOpenAI(
+            api_key=key, base_url=self.profile.base_url, max_retries=0, timeout=self.timeout,
+            default_headers={name: value.get_secret_value() for name, value in self._headers.items()},
+        ) as self._sdk:  # fmt: skip
+            try:
+                yield self
+            finally:
+                self._sdk = None
+
+    async def chat(self, messages: Sequence[Mapping[str, Any]], **parameters: Any) -> Reply:
+        """Send one chat completion and return its reply.
+
+        Parameters
+        ----------
+        messages : sequence of mappings
+            ``role`` and ``content``.
+        **parameters
+            As the endpoint takes them: temperature, seed, max_tokens, response_format, extra_body … Keys among
+            them are refused; they belong into the profile's `api_key_env` and `headers_env`.
+
+        Raises
+        ------
+        CallFailed
+            For a reply that is none: HTML, no choices, no content, cut off (``finish_reason=length``), refused
+            or filtered; for a request the endpoint calls wrong; when the last retry has failed. The loop keeps
+            the raw reply.
+        Stop
+            When a budget is used up, the key or model is refused, the wait is longer than `patience`, or a
+            parameter looks like a key.
+        """
+        return Reply(await self._paid(True, messages=list(messages), **parameters))
+
+    async def embed(self, texts: Sequence[str], **parameters: Any) -> list[list[float]]:
+        """Return one vector a text, in the order of the texts; it raises what `chat` raises."""
+        vectors: list[list[float]] = await self._paid(False, input=list(texts), **parameters)
+        return vectors
+
+    async def _paid(self, chat: bool, /, **parameters: Any) -> Any:
+        """Return the reply to a request, from the store of the run where it is there already."""
+        if self._sdk is None:
+            raise RagnbError("the client is not open; use it in the work of run_cells, or within client.open()")
+        if parameters.get("stream"):
+            raise CallFailed("streaming is not supported here; leave stream out")
+        self._refuse_keys(parameters)
+        asked, meter = {"model": self.profile.model} | parameters, METER.get(Meter())
+        key = meter.key({"url": self.profile.base_url, **asked}, drawn=chat and parameters.get("temperature") != 0)
+        if meter.once is None:
+            return (await self._sent(key, chat, asked)).reply
+        return await meter.once(meter, key, lambda: self._sent(key, chat, asked))
+
+    async def _sent(self, key: str, chat: bool, asked: dict[str, Any]) -> Call:
+        """Send a request, and again where a fault may pass."""
+        tenacity = require("tenacity", extra="judge")
+        again, stop = tenacity.retry_if_exception_type(Again), tenacity.stop_after_attempt(self.retries + 1)
+        try:
+            tries = tenacity.AsyncRetrying(retry=again, stop=stop, wait=_pause, reraise=True)
+            reply, *tokens = await tries(self._once, chat, asked)
+        except Again as fault:
+            failed = CallFailed(f"{fault} ({self.retries + 1} tries)")
+        else:
+            return Call(key, self.redact(reply) if chat else reply, METER.get(Meter()).tag, *tokens)
+        raise failed
+
+    def _refuse_keys(self, asked: Mapping[str, Any]) -> None:
+        """Stop the run before anything is sent that looks like a key."""
+        parameters = {k: v for k, v in asked.items() if k not in ("messages", "input")}
+        headers = parameters.pop("extra_headers", None) or {}  # the SDK's own way of sending a header
+        try:
+            refuse_secrets({**headers, **parameters}, "a parameter of the call,")
+        except RagnbError as error:
+            refused = Stop(str(error), refused=True)
+        else:
+            return
+        raise self._stop(refused)
+
+    async def _once(self, chat: bool, asked: dict[str, Any]) -> tuple[Any, int | None, int | None]:
+        """Try once: wait for a place, pay, and return the reply and its tokens."""
+        async with self._places:
+            while (rest := self._quiet_until - time.monotonic()) > 0:
+                await asyncio.sleep(rest)
+            if full := self.budget.full(1, 0):
+                raise self._stop(full)
+            self.budget.calls += 1
+            METER.get(Meter()).calls += 1
+            fault: Exception | None = None
+            try:
+                if self._headers and self._key is None and "Authorization" not in self._headers:
+                    # A gateway that takes a header of its own may refuse the placeholder.
+                    none = {"Authorization": self._openai.Omit()}
+                    asked = asked | {"extra_headers": none | dict(asked.get("extra_headers") or {})}
+                async with asyncio.timeout(self.timeout):
+                    got = await (self._sdk.chat.completions if chat else self._sdk.embeddings).create(**asked)
+            except Exception as error:
+                fault = _fault_of(error, self.redact, self.timeout, fresh=not self._answered)
+            if fault is not None:
+                raise self._accounted(fault)
+        self._answered = True
+        tokens = self._count(got, chat)
+        if not chat:
+            return _vectors(got, len(asked["input"])), *tokens
+        if fault := _chat_fault(got, self.redact):
+            METER.get(Meter()).replies.append(_raw_text(got))
+            raise fault
+        return got.choices[0].message.content, *tokens
+
+    def _accounted(self, fault: Exception) -> Exception:
+        """Take account of a fault: a stop is remembered, a wait holds all calls, a call turned away is free."""
+        if isinstance(fault, Again):
+            if fault.free:
+                self.budget.calls -= 1
+            if fault.wait > self.patience:
+                fault = Stop(f"the endpoint asks to wait {fault.wait:.0f} s ({fault}); run it again then to go on")
+            else:
+                self._quiet_until = max(self._quiet_until, time.monotonic() + fault.wait)
+        elif isinstance(fault, CallFailed) and fault.reply:
+            METER.get(Meter()).replies.append(fault.reply)
+        return self._stop(fault) if isinstance(fault, Stop) else fault
+
+    def _stop(self, stop: Stop) -> Stop:
+        self.stopped = self.stopped or stop
+        return stop
+
+    def _count(self, got: Any, chat: bool) -> tuple[int | None, int | None]:
+        """Count and return the tokens of a prompt and its reply."""
+        usage, meter = getattr(got, "usage", None), METER.get(Meter())
+        prompt = getattr(usage, "prompt_tokens", None)
+        reply = getattr(usage, "completion_tokens", None) if chat else 0
+        self.budget.tokens += meter.expected if prompt is None or reply is None else prompt + reply
+        meter.add(prompt, reply)
+        return prompt, reply
+
+
+def _vectors(got: Any, n: int) -> list[list[float]]:
+    """Return the vectors of a reply in the order of their texts."""
+    rows = sorted(got.data, key=lambda row: int(row.index))
+    if [row.index for row in rows] != list(range(n)):
+        raise CallFailed(f"{len(rows)} embeddings came back for {n} texts")
+    return [list(row.embedding) for row in rows]
+
+
+# Keys
+
+
+class Redactor:
+    """Takes keys out of texts: whole, as JSON or a URL writes them, and their beginnings of 8 characters and more.
+
+    A header's value of fewer than 8 characters is taken out where it stands as a word of its own.
+
+    Examples
+    --------
+    >>> Redactor(SecretStr("k-123456789"))("Incorrect API key: k-12345678***")
+    'Incorrect API key: [key]***'
+    """
+
+    def __init__(self, *keys: SecretStr | None) -> None:
+        # An endpoint may echo what follows "Bearer" alone. Longest first, as one key may begin another.
+        plain = {_SCHEME.sub("", key.get_secret_value()) for key in keys if key is not None}
+        self._keys = [SecretStr(key) for key in sorted(plain, key=len, reverse=True)]
+
+    def __call__(self, text: str) -> str:
+        """Return the text with ``[key]`` in the place of each key."""
+        for secret in self._keys:
+            key = secret.get_secret_value()
+            if len(key) < 8:
+                text = re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", "[key]", text)
+                continue
+            for form in {json.dumps(key)[1:-1], quote(key, safe=""), quote(key)} - {key}:
+                text = text.replace(form, "[key]")
+            head, *pieces = text.split(key[:8])
+            rest = [os.path.commonprefix([piece, key[8:]]) for piece in pieces]  # noqa: RUF071 - of characters
+            pieces = [piece.removeprefix(more) for piece, more in zip(pieces, rest, strict=True)]
+            text = "[key]".join([head, *pieces])
+        return text
+
+    def value(self, value: Any) -> Any:
+        """Return a JSON value with ``[key]`` in the place of each key in its texts."""
+        if isinstance(value, Mapping):
+            return {self(str(name)): self.value(item) for name, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.value(item) for item in value]
+        return self(value) if isinstance(value, str) else value
+
+
+def _headers_of(profile: Profile) -> dict[str, SecretStr]:
+    """Read the values of a gateway's headers from the environment."""
+    headers = {}
+    for name, variable in (profile.headers_env or {}).items():
+        where = f"headers_env.{name}"
+        value = _variable(where, variable)
+        if not re.fullmatch(r"[\x20-\x7e\t]+", value.get_secret_value()):
+            raise RagnbError(
+                f"{where}={variable!r}: the value of this environment variable holds a line break or characters "
+                "beyond ASCII, which no header can; set it anew"
+            )
+        # The SDK sends its own under this spelling, which ours must take the place of.
+        headers["Authorization" if name.lower() == "authorization" else name] = value
+    return headers
+
+
+def _variable(where: str, name: str) -> SecretStr:
+    value = os.environ.get(name, "").strip()
+    if not value:
+        raise RagnbError(
+            f"{where}={name!r}: this environment variable is not set; set it where ragnb runs "
+            f"(export {name}=…), and never write the key into a file"
+        )
+    return SecretStr(value)
+
+
+# Faults
+
+
+class Again(Exception):
+    """A fault that may pass.
+
+    `wait` is what the endpoint asks for, in seconds; `free` says that it turned the call away unpaid.
+    """
+
+    def __init__(self, message: str, wait: float = 0.0, *, free: bool = False) -> None:
+        super().__init__(message)
+        self.wait, self.free = wait, free
+
+
+def _fault_of(error: Exception, redact: Redactor, timeout: float, *, fresh: bool) -> Exception:
+    """Turn what the SDK raises into one of our three words, without its request, its key or its traceback.
+
+    `fresh`: nothing has been answered yet, so that what is forbidden or not found is so for every call.
+    """
+    openai, cause = require("openai", extra="judge"), error.__cause__ or error
+    text = redact(f"{type(cause).__name__}: {cause}")
+    if isinstance(error, openai.APITimeoutError | TimeoutError):
+        return Again(f"no reply within {timeout:g} s")
+    if isinstance(error, openai.APIConnectionError):
+        return Again(f"no connection: {text}")
+    if not isinstance(error, openai.APIStatusError):
+        known = isinstance(error, openai.APIError | ValueError)
+        return CallFailed(f"the reply is none of this API: {text[:300]}" if known else text[:300])
+    status, body = int(error.status_code), redact(error.response.text)
+    reason = f"HTTP {status}: {' '.join(body.split())[:300]}"
+    if status == 429 and "insufficient_quota" in body:
+        return Stop(f"{reason}. The account has no credit left; run it again when it has", refused=True)
+    if status in _PASSING or status >= 500:
+        return Again(reason, retry_after(error.response.headers), free=status == 429)
+    if status in _REFUSED or (fresh and status in _REFUSED_AT_FIRST):
+        return Stop(f"{reason}. Check the key, the account, the model and the base_url", refused=True)
+    return CallFailed(reason, body)
+
+
+def _pause(state: Any) -> float:
+    """Seconds before the next try: what the endpoint asks for, or doubling from half a second, with a jitter."""
+    doubling = require("tenacity", extra="judge").wait_random_exponential(0.5, 30, min=0.1)(state)
+    return float(max(state.outcome.exception().wait, doubling))
+
+
+def retry_after(headers: Any) -> float:
+    """Return how many seconds a reply asks to wait: ``Retry-After`` in seconds or as a date; 0 without.
+
+    Examples
+    --------
+    >>> retry_after({"retry-after": "2.5"}), retry_after({})
+    (2.5, 0.0)
+    """
+    text = headers.get("retry-after") or ""
+    with suppress(ValueError):
+        return max(0.0, float(headers["retry-after-ms"]) / 1000 if "retry-after-ms" in headers else float(text))
+    with suppress(ValueError, TypeError):
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    return 0.0
+
+
+def _chat_fault(got: Any, redact: Redactor) -> CallFailed | None:
+    """Say what is wrong with a chat completion that came with status 200; None if it is whole."""
+    if isinstance(got, str) or not hasattr(got, "choices"):
+        return CallFailed("the reply is no chat completion but text, perhaps a page of a proxy; check base_url")
+    if not got.choices:
+        return CallFailed("the reply has no choices")
+    choice = got.choices[0]
+    message = choice.message
+    if choice.finish_reason == "length":
+        return CallFailed("the reply is cut off (finish_reason=length); allow more max_tokens")
+    if choice.finish_reason == "content_filter":
+        return CallFailed("the endpoint's content filter held the reply back")
+    if getattr(message, "refusal", None):
+        return CallFailed(f"the model refused: {redact(message.refusal)[:300]}")
+    if message is None or message.content is None:
+        return CallFailed("the reply has no content")
+    return None
+
+
+def _raw_text(got: Any) -> str:
+    """Return the text of a reply as it came: the content, or else the whole reply as JSON."""
+    with suppress(AttributeError, IndexError, TypeError):
+        if isinstance(content := got.choices[0].message.content, str):
+            return content
+    whole = got.model_dump_json() if hasattr(got, "model_dump_json") else repr(got)
+    return got if isinstance(got, str) else str(whole)

@@ -1,0 +1,368 @@
+"""The file under the store: its tables, what is wrong with a file, and all that can be read of a damaged one."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import sqlite3
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from ragnb.errors import RagnbError
+from ragnb.schema import without_secrets
+from ragnb.store.cells import digest
+
+VERSION = 2
+PARTS = tomllib.loads(Path(__file__).with_name("store.toml").read_text(encoding="utf-8"))
+COLUMNS: dict[str, list[str]] = PARTS["columns"]
+_APPLICATION = b"ragn"
+_MAGIC = b"SQLite format 3\0"
+_OURS = re.compile(rb'CREATE TABLE attempts|\{"inputs":"[0-9a-f]{32}",')
+_UNREADABLE = (sqlite3.Error, UnicodeDecodeError)  # names of columns are texts, too
+Row = dict[str, Any]
+
+
+# Tables
+
+
+def open_store(path: Path | None, patience: float, new: bool, parts: ExitStack) -> sqlite3.Connection:
+    """Open a store until `parts` close: with `new` to be written, else to be read, which leaves the file as it is.
+
+    Raises
+    ------
+    RagnbError
+        For a file that is no store, a damaged store, or one of another version. None is touched.
+    """
+    if path is not None:
+        if path.is_dir():
+            raise RagnbError(f"{path} is a folder; name a file for the store, such as {path / 'runs.sqlite'}")
+        if not new and (not path.exists() or is_empty(path)):
+            raise _no_store(path, "file")
+        if path.exists():
+            _refuse_damaged(path)
+        if not new:
+            file, _ = parts.enter_context(_examined(path))
+            file.text_factory = str
+            return file
+        path.parent.mkdir(parents=True, exist_ok=True)
+    file = parts.enter_context(closing(_connect(path or ":memory:", patience)))
+    if path is not None and _pragma(file, "journal_mode = WAL") != "wal":
+        raise RagnbError(f"{path}: this file system cannot hold a store; put it on a local disk")
+    file.execute("PRAGMA synchronous = FULL")
+    if _pragma(file, "user_version") != VERSION:
+        file.execute("BEGIN IMMEDIATE")
+        with file:  # another process may have made it meanwhile
+            if not _is_filled(file):
+                _create(file)
+            elif _pragma(file, "user_version") == 1:
+                _upgrade(file)
+    return file
+
+
+def _connect(path: Path | str, patience: float = 2, *, uri: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False, uri=uri)
+
+
+def _pragma(file: sqlite3.Connection, words: str) -> Any:
+    return file.execute(f"PRAGMA {words}").fetchone()[0]
+
+
+def _is_filled(file: sqlite3.Connection) -> bool:
+    return bool(file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+
+
+def _create(file: sqlite3.Connection) -> None:
+    for statement in PARTS["tables"].split(";"):
+        file.execute(statement)
+    file.execute(f"PRAGMA application_id = {int.from_bytes(_APPLICATION, 'big')}")
+    file.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _upgrade(file: sqlite3.Connection) -> None:
+    """Bring a store of version 1 to the tables of today, whose conditions refuse what version 1 never wrote."""
+    tables = ["runs", "cells", "plan", "attempts", "claims"]
+    for table in tables:
+        file.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
+    _create(file)
+    for table in tables[:-1]:
+        columns = ", ".join(name for name in COLUMNS[table] if name != "checksum")
+        order = "rowid" if table in ("runs", "attempts") else "1, 2"  # the others have none
+        insert(file, table, file.execute(f"SELECT {columns} FROM old_{table} ORDER BY {order}"))
+    file.execute("INSERT INTO claims SELECT key, owner, until FROM old_claims")
+    for table in reversed(tables):
+        file.execute(f"DROP TABLE old_{table}")
+
+
+def insert(file: sqlite3.Connection, table: str, rows: Iterable[Sequence[Any]]) -> int:
+    """Add rows, given without their checksums, and return the id of the last."""
+    columns = COLUMNS[table]
+    place, last = columns.index("checksum"), 0
+    query = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+    for row in rows:
+        last = file.execute(query, [*row[:place], _checksum(row[:place]), *row[place:]]).lastrowid or 0
+    return last
+
+
+def _checksum(values: Sequence[Any]) -> str:
+    """Return what stands for the values of a row; texts count as bytes, as a damaged one may not be UTF-8."""
+    return digest(repr([value.encode() if isinstance(value, str) else value for value in values]))
+
+
+# What is wrong with a file
+
+
+def is_empty(path: Path) -> bool:
+    """Whether a file holds nothing, nor does its log: a store can be made of it."""
+    return not path.stat().st_size and not _log_size(path)
+
+
+def _log_size(path: Path) -> int:
+    log = Path(f"{path}-wal")
+    return log.stat().st_size if log.exists() else 0
+
+
+@contextmanager
+def in_words(path: Path | None) -> Iterator[None]:
+    """Refuse in words what SQLite cannot do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or "decode to UTF-8" in str(error):
+            raise _damaged(path, str(error)) from error
+        raise RagnbError(f"{path or 'the store in memory'}: {error}") from error
+
+
+def _damaged(path: Path | None, why: str) -> RagnbError:
+    name = shlex.quote(str(path))
+    return RagnbError(
+        f"{path}: this store is damaged ({why}) and left as it is. See what is wrong with ragnb runs {name} "
+        f"--verify, save what can be read with ragnb runs {name} --export saved.jsonl, and name another --store "
+        "for the next run"
+    )
+
+
+def _no_store(path: Path, what: str) -> RagnbError:
+    return RagnbError(f"{path}: this {what} is no store of ragnb; name another file")
+
+
+def _refuse_damaged(path: Path) -> None:
+    """Refuse a file that is no store or not a whole one, before it is opened to be written."""
+    if is_empty(path):
+        return
+    for pause in (0.0, 0.3):  # a run that begins or ends at this moment leaves a whole store the next
+        time.sleep(pause)
+        with _examined(path, empty=True) as (_, wrong):
+            if not wrong:
+                return
+    raise _damaged(path, wrong[0])
+
+
+@contextmanager
+def _examined(path: Path, *, empty: bool = False) -> Iterator[tuple[sqlite3.Connection, list[str]]]:
+    """Open a store, in today's tables where it is whole, without changing its file, and list what is wrong."""
+    if path.is_dir():
+        raise RagnbError(f"{path} is a folder; name the file of the store")
+    with path.open("rb") as main:
+        start = main.read(1 << 20)
+    wrong, log = list[str](), _log_size(path)
+    if not start.startswith(_MAGIC):
+        if not (_OURS.search(start) if start else log):
+            raise _no_store(path, "file")
+        wrong.append("its first page is overwritten" if start else "it is empty, and its write-ahead log is not")
+    elif not log and start[68:72] == _APPLICATION:  # https://www.sqlite.org/fileformat2.html
+        gone = int.from_bytes(start[28:32], "big") - path.stat().st_size // int.from_bytes(start[16:18], "big")
+        wrong += [f"the file is cut: its last {gone} pages are missing"] if gone > 0 else []
+    with ExitStack() as parts:
+        if wrong or log:
+            copy = _copy(path, Path(parts.enter_context(tempfile.TemporaryDirectory(prefix="ragnb-"))))
+            if wrong and start:
+                _mend_first_page(copy, start)
+            wrong += [] if wrong else _log_findings(copy)
+            file = parts.enter_context(closing(_connect(copy)))
+        else:  # opened so, SQLite makes no file and takes no lock
+            file = parts.enter_context(closing(_connect(f"{path.resolve().as_uri()}?immutable=1", uri=True)))
+        wrong += [] if wrong else _findings(path, file)
+        if not (wrong or empty or _is_filled(file)):
+            raise _no_store(path, "database")
+        if not wrong and _pragma(file, "user_version") == 1:
+            upgraded = parts.enter_context(closing(_connect(":memory:")))
+            file.backup(upgraded)
+            try:
+                _upgrade(upgraded)
+                file = upgraded
+            except sqlite3.Error as error:
+                wrong.append(f"rows are not what was written: {error}")
+        yield file, wrong
+
+
+def _findings(path: Path, file: sqlite3.Connection) -> Iterator[str]:
+    """Yield what is wrong with a store: its pages, its rows, and rows that are missing."""
+    try:
+        names = {name for (name,) in file.execute("SELECT name FROM sqlite_master")}
+        version = _pragma(file, "user_version")
+        if not names:
+            return
+        if _pragma(file, "application_id") != int.from_bytes(_APPLICATION, "big"):
+            if not names.issuperset(["runs", "cells", "plan", "attempts", "claims"]):
+                raise _no_store(path, "database")
+            yield "its application id is overwritten"
+        elif version not in (1, VERSION):
+            raise RagnbError(
+                f"{path}: a store of version {version}; this ragnb reads version {VERSION}. "
+                "Read it with the ragnb that wrote it, or name a new file"
+            )
+        for (finding,) in file.execute("PRAGMA integrity_check(3)"):
+            if finding != "ok":
+                yield " ".join(str(finding).split())
+        for table in COLUMNS if version == VERSION else ():
+            marks = ["damaged" in row for row in _rows(file, table)]
+            if any(marks):
+                yield f"{sum(marks)} of {len(marks)} rows of {table} are not what was written"
+            if gone := (_last(file, table) or 0) - len(marks):
+                yield f"{gone} rows of {table} are missing"
+        if odd := file.execute("SELECT count(*) FROM claims WHERE typeof(until) <> 'real'").fetchone()[0]:
+            yield f"{odd} rows of claims are not what was written"
+    except _UNREADABLE as error:
+        yield str(error)
+
+
+def _log_findings(copy: Path) -> list[str]:
+    """Return where a log is damaged before its end, and apply all of it: SQLite passes over what follows."""
+    path = Path(f"{copy}-wal")
+    log = path.read_bytes() if path.exists() else b""
+    size, salts = int.from_bytes(log[8:12], "big"), log[16:24]
+    frames = [log[start : start + 24 + size] for start in range(32, len(log) - size - 23, 24 + size)]
+    # A frame that ends a commit holds the size of the file; those of an earlier round have other salts.
+    commits = [n for n, frame in enumerate(frames, 1) if frame[4:8] != bytes(4) and frame[8:16] == salts]
+    with closing(_connect(copy)) as file:
+        applied = file.execute("PRAGMA wal_checkpoint").fetchone()[1]
+        if not commits or commits[-1] <= applied:
+            return []
+    with copy.open("r+b") as main:
+        for frame in frames[: commits[-1]]:
+            main.seek((int.from_bytes(frame[:4], "big") - 1) * size)
+            main.write(frame[24:])
+        main.seek(18)
+        main.write(b"\1\1")  # no log belongs to it any more
+    path.unlink(missing_ok=True)
+    return [f"its write-ahead log is damaged at frame {applied + 1}"]
+
+
+def _copy(path: Path, folder: Path) -> Path:
+    """Copy a store and its log as they are at one moment; what is appended to the log meanwhile may be cut."""
+    copy, log = folder / "store.sqlite", folder / "store.sqlite-wal"
+    for _ in range(50):
+        log.unlink(missing_ok=True)
+        written = path.stat().st_mtime_ns
+        shutil.copyfile(path, copy)
+        with suppress(FileNotFoundError):
+            shutil.copyfile(f"{path}-wal", log)
+        if path.stat().st_mtime_ns == written:  # else the log has changed its meaning
+            return copy
+        time.sleep(0.05)
+    raise RagnbError(f"{path}: a run is writing to it without a pause; look again when it has ended")
+
+
+def _mend_first_page(copy: Path, start: bytes) -> None:
+    """Have the pages counted anew; a new store's first page stands in for one that is overwritten."""
+    page = bytearray(start[:100])
+    if not start.startswith(_MAGIC):
+        with closing(_connect(":memory:")) as file:
+            _create(file)
+            page = bytearray(file.serialize()[:4096])
+    page[28:32] = bytes(4)
+    with copy.open("r+b") as main:
+        main.write(page)
+
+
+# What can be read of a store
+
+
+def verified(path: Path) -> tuple[dict[str, int], list[str]]:
+    """Count what a store holds, and list what is wrong with it; nothing is written, not even a lock.
+
+    Raises
+    ------
+    RagnbError
+        For a file that is no store, or a store of another version.
+    """
+    with _examined(path) as (file, wrong):
+        return {table: sum(1 for _ in _rows(file, table)) for table in (*COLUMNS, "claims")}, wrong
+
+
+def exported(path: Path) -> Iterator[Row]:
+    """Yield all that can be read of a store, keys taken out: runs, cells, plan, attempts, calls with replies.
+
+    The last row says how many of each there are, how many of them are not what was written (they are marked
+    ``damaged``), how many are lost as far as the rest tells, and what else is wrong with the store.
+    """
+    with _examined(path) as (file, wrong):
+        counts, lost, damaged = dict[str, int](), dict[str, int](), 0
+        for table in COLUMNS:
+            counts[table] = 0
+            for row in _rows(file, table):
+                counts[table] += 1
+                damaged += "damaged" in row
+                yield {"type": table.removesuffix("s")} | _without_keys(row)
+            lost[table] = max(0, (_last(file, table) or 0) - counts[table])
+        end = {"type": "export", "store": path.name, "rows": counts}
+        yield end | {"damaged": damaged, "lost": lost, "wrong": wrong}
+
+
+def _without_keys(row: Row) -> Row:
+    """Return a row without what looks like a key of an endpoint; its hashes are none."""
+    hashes: Row = {name: row[name] for name in ("key", "run") if name in row}
+    if isinstance(about := row.get("about"), dict) and "inputs" in about:
+        hashes["about"] = about | {"parameters": without_secrets(about.get("parameters"))}
+    cleaned = without_secrets({name: value for name, value in row.items() if name not in hashes})
+    return {name: hashes.get(name, cleaned.get(name)) for name in row}
+
+
+def _rows(file: sqlite3.Connection, table: str) -> Iterator[Row]:
+    """Yield the rows of a table that can be read, each one alone from where the table is damaged."""
+    file.text_factory = bytes  # a text may not be UTF-8 any more
+    last = 0
+    try:
+        for row in _selected(file, f"SELECT * FROM {table}"):
+            last = row.get("id", 0)
+            yield row
+    except _UNREADABLE:
+        most = _last(file, table)
+        with suppress(*_UNREADABLE):  # no row is smaller than 64 bytes
+            most = _pragma(file, "page_size") * _pragma(file, "page_count") // 64 if most is None else most
+        for number in range(last + 1, (most or 0) + 1):
+            with suppress(*_UNREADABLE):
+                yield from _selected(file, f"SELECT * FROM {table} WHERE id = {number}")
+
+
+def _selected(file: sqlite3.Connection, query: str) -> Iterator[Row]:
+    """Yield rows with their JSON read, marked as ``damaged`` where they are not what was written."""
+    cursor = file.execute(query)
+    names = [part[0] for part in cursor.description]
+    place = names.index("checksum") if "checksum" in names else 0
+    for values in cursor:
+        row: Row = {"damaged": True} if place and _checksum(values[1:place]).encode() != values[place] else {}
+        for name, value in zip(names, values, strict=True):
+            row[name] = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+            if name in ("about", "value", "replies", "reply"):
+                with suppress(ValueError, TypeError, RecursionError):
+                    row[name] = json.loads(row[name])
+        row.pop("checksum", None)
+        yield row
+
+
+def _last(file: sqlite3.Connection, table: str) -> int | None:
+    """Return the largest id that was given in a table; None where nothing tells."""
+    for query in (f"SELECT seq FROM sqlite_sequence WHERE name = '{table}'", f"SELECT max(id) FROM {table}"):
+        with suppress(*_UNREADABLE):
+            if (row := file.execute(query).fetchone()) and isinstance(row[0], int):
+                return int(row[0])
+    return None

@@ -1,0 +1,459 @@
+"""Where paid work is kept, so that it is never lost and never paid for twice: one SQLite file."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import socket
+import sqlite3
+import threading
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ragnb import stats
+from ragnb.errors import RagnbError, listing, unknown
+from ragnb.schema import without_secrets
+from ragnb.store.cells import Call, Cell, Outcome, canonical, digest
+from ragnb.store.database import PARTS, in_words, insert, is_empty, open_store
+
+_STANDING = PARTS["standing"]
+_OF_RUN = f"""FROM plan AS p JOIN cells AS c ON c.key = p.key LEFT JOIN attempts AS t ON t.id = {_STANDING}
+WHERE p.run = :run"""
+_OF_HISTORY = _OF_RUN.replace("LEFT JOIN", "JOIN").replace(f"t.id = {_STANDING}", "t.key = c.key")
+_OPEN = "(t.id IS NULL OR (t.status = 'failed' AND t.id <= :mark))"
+_APART = (
+    "Give each system a run of its own, such as by ragnb judge SCENARIO -p 'where={system: NAME}' with the same "
+    "--store (what is judged already is not judged again), and compare those runs"
+)
+
+
+class Store:
+    """Cells, the calls that they took and what came of them, in one file that survives ``kill -9``.
+
+    Several processes may work on one store at a time: a cell is claimed before it is paid for. A claim ends
+    with the process that holds it, at its date, or when it has given no sign of life for `lease` seconds on our
+    own clock, whatever its date. A store of version 1 is read, and brought to today's version to be written.
+
+    Parameters
+    ----------
+    path : str, Path or None
+        The file, made where there is none; None keeps all in memory, for this process alone.
+    lease : float
+        Seconds.
+    new : bool
+        Whether a store is made of a file that is empty or not there; False to read only.
+
+    Raises
+    ------
+    RagnbError
+        For a file that is no store or of another version (it is left as it is), or a file system without
+        write-ahead logging.
+
+    Examples
+    --------
+    >>> cells = [Cell("s1", "faithfulness", {"answer": "Yes."}), Cell("s2", "faithfulness", {"answer": "No."})]
+    >>> with Store(None) as store:
+    ...     run = store.plan(cells, name="first")
+    ...     _ = store.put([(cells[1], Outcome.of(0.5))])
+    ...     store.frame(run)[["sample_id", "what", "status", "value"]]
+      sample_id          what   status value
+    0        s1  faithfulness  pending  None
+    1        s2  faithfulness       ok   0.5
+    """
+
+    def __init__(self, path: str | Path | None, *, lease: float = 60.0, new: bool = True) -> None:
+        self.path = Path(path) if path is not None else None
+        self.lease = lease
+        self._owner = json.dumps([_place(), os.getpid(), None, uuid.uuid4().hex, time.time()])
+        # Of holders: the last sign of life, and until when it counts
+        self._signs: dict[str, tuple[tuple[float, int], float]] = {}
+        self.taken_over: list[str] = []  # of whom, for the run to tell
+        self._lock = threading.RLock()
+        with in_words(self.path), ExitStack() as parts:
+            self._file = open_store(self.path, lease, new, parts)
+            self._parts = parts.pop_all()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; closing twice is fine."""
+        with self._lock:
+            self._parts.close()
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.path) if self.path else None!r})"
+
+    def _query(self, query: str, **values: Any) -> list[Any]:
+        with self._lock, in_words(self.path):
+            return self._file.execute(query, values).fetchall()
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Write all or nothing; when the block has ended, what it wrote survives a crash."""
+        with self._lock, in_words(self.path):
+            try:
+                self._file.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+                # One of the holders of cells must be the writer; readers need no lock.
+                owners = self._file.execute("SELECT DISTINCT owner FROM claims")
+                raise RagnbError(
+                    f"{self.path}: {' or '.join(str(_holder(owner)) for (owner,) in owners) or 'another process'} "
+                    f"has been writing to this store for {self.lease:g} s; stop it, then run the same again"
+                ) from None
+            with self._file:
+                yield self._file
+
+    # Runs and their cells
+
+    def plan(self, cells: Sequence[Cell], *, name: str = "", about: Mapping[str, Any] | None = None) -> str:
+        """Write down what a run is made of, in order, and return its id (8 hexadecimal digits).
+
+        The same cells in the same order are the same run: planning them again takes it up. A cell that
+        another run has done is not done again. `about` is kept with the run, as JSON.
+        """
+        keys = [cell.key for cell in cells]
+        run, distinct = digest(canonical(keys))[:8], dict(zip(keys, cells, strict=True))
+        with self._writing() as file:
+            if file.execute("SELECT 1 FROM runs WHERE run = ?", [run]).fetchone():
+                if name:
+                    file.execute("UPDATE runs SET name = ? WHERE run = ?", [_clean(name), run])
+                return run
+            insert(file, "runs", [(run, _now(), canonical(without_secrets(dict(about or {}))), _clean(name))])
+            among = "SELECT key FROM cells WHERE key IN (SELECT value FROM json_each(?))"
+            known = {key for (key,) in file.execute(among, [json.dumps(keys)])}
+            rows = ((k, _clean(c.model), canonical(c.about)) for k, c in distinct.items() if k not in known)
+            insert(file, "cells", rows)
+            clusters = (None if cell.cluster is None else _clean(cell.cluster) for cell in cells)
+            places = enumerate(zip(keys, clusters, strict=True))
+            insert(file, "plan", ((run, place, key, cluster) for place, (key, cluster) in places))
+        return run
+
+    def settled(self, cells: Iterable[Cell]) -> set[str]:
+        """The keys of those cells that need no work: ``ok`` or ``not_applicable`` in any run."""
+        query = "SELECT key FROM attempts WHERE status <> 'failed' AND key IN (SELECT value FROM json_each(:keys))"
+        return {key for (key,) in self._query(query, keys=json.dumps([cell.key for cell in cells]))}
+
+    def mark(self) -> int:
+        """The number of the latest attempt; a cell that failed after it is not open again in the same run."""
+        return int(self._query("SELECT coalesce(max(id), 0) FROM attempts")[0][0])
+
+    def pending(self, run: str, mark: int | None = None) -> list[int]:
+        """The positions of the run's cells that have no outcome, or that failed (up to `mark`)."""
+        query = f"SELECT p.position {_OF_RUN} AND {_OPEN} ORDER BY p.position"
+        mark = self.mark() if mark is None else mark
+        return [position for (position,) in self._query(query, run=run, mark=mark)]
+
+    # Who works on what
+
+    def claim(self, run: str, most: int, *, mark: int, start: int = 0) -> list[int]:
+        """Claim up to `most` pending cells from position `start` on, and return their positions.
+
+        What another living process holds is passed over. A claimed cell is ours until `put` or `release`.
+        """
+        with self._writing() as file:
+            file.executemany("DELETE FROM claims WHERE owner = ?", [[owner] for owner in self._dead(file)])
+            rows = file.execute(
+                f"SELECT p.key, p.position {_OF_RUN} AND {_OPEN} AND p.position >= :start "
+                "AND p.key NOT IN (SELECT key FROM claims) ORDER BY p.position LIMIT :most",
+                {"run": run, "mark": mark, "start": start, "most": most},
+            ).fetchall()
+            first = dict(reversed(rows))  # of work that appears twice, the first place
+            claims = [(key, self._owner, time.time() + self.lease) for key in first]
+            file.executemany("INSERT INTO claims VALUES (?, ?, ?)", claims)
+        return sorted(first.values())
+
+    def _dead(self, file: sqlite3.Connection) -> list[str]:
+        """Holders whose claims are over.
+
+        A claim's date is of its holder's clock, which may differ from ours, and both may be set while we wait. So
+        it says only how long to wait from the moment when we first saw it, at most one lease.
+        """
+        dead, now = [], time.monotonic()
+        for owner, until, n in file.execute("SELECT owner, max(until), count(*) FROM claims GROUP BY owner"):
+            holder, sign, left = _holder(owner), (until, n), until - time.time()
+            if owner not in self._signs or self._signs[owner][0] != sign:
+                self._signs[owner] = sign, now + min(left, self.lease)
+            if holder.is_gone or (owner != self._owner and now >= self._signs[owner][1]):
+                dead.append(owner)
+                if left > 0 and not holder.is_gone:
+                    self.taken_over.append(f"{holder} gave no sign of life; its {n} cells are taken over")
+        return dead
+
+    def claims(self) -> pd.DataFrame:
+        """Return who holds cells of any run.
+
+        Returns
+        -------
+        DataFrame
+            One row a holder: ``process`` (its id), ``host, cells, since`` (when it opened the store; None where it
+            does not say) and ``until`` (when its claims end unless it renews them), both in UTC.
+        """
+        claims = self._query("SELECT owner, count(*), max(until) FROM claims GROUP BY owner")
+        rows = [(_holder(owner), n, until) for owner, n, until in claims]
+        return pd.DataFrame(
+            [(who.process, who.host, n, _date(who.since), _date(until)) for who, n, until in rows],
+            columns=["process", "host", "cells", "since", "until"], dtype=object,
+        )  # fmt: skip
+
+    def renew(self) -> None:
+        """Give a sign of life: our claims hold for another `lease` seconds."""
+        with self._writing() as file:
+            file.execute("UPDATE claims SET until = ? WHERE owner = ?", [time.time() + self.lease, self._owner])
+
+    def release(self) -> None:
+        """Give up all our claims."""
+        with self._writing() as file:
+            file.execute("DELETE FROM claims WHERE owner = ?", [self._owner])
+
+    # What was paid for
+
+    def put(self, items: Iterable[Call | tuple[Cell, Outcome]], refused: Iterable[int] = ()) -> list[int]:
+        """Write calls, and outcomes of planned cells, durably: when this returns, they survive a crash.
+
+        Every outcome is an attempt of its own, and none is ever overwritten. The first ``ok`` of a cell stands;
+        without one, the latest. Of calls that are `refused`, by their numbers, the replies are kept and not used
+        again, so that the same request is sent anew.
+
+        Returns
+        -------
+        list of int
+            The numbers of the calls and attempts.
+
+        Raises
+        ------
+        RagnbError
+            For a cell that no run has planned, and where the disk refuses.
+        """
+        with self._writing() as file:
+            file.executemany("UPDATE calls SET key = NULL WHERE id = ?", [[number] for number in refused])
+            return [self._put(file, item) for item in items]
+
+    def _put(self, file: sqlite3.Connection, item: Call | tuple[Cell, Outcome]) -> int:
+        if isinstance(item, Call):
+            row = (_text(item.reply), item.tag, item.tokens_in, item.tokens_out, _now(), item.key)
+            return insert(file, "calls", [row])
+        cell, outcome = item
+        if not file.execute("SELECT 1 FROM cells WHERE key = ?", [cell.key]).fetchone():
+            raise RagnbError(f"cell {cell.sample_id!r}, {cell.what!r} belongs to no run; plan it first")
+        file.execute("DELETE FROM claims WHERE key = ? AND owner = ?", [cell.key, self._owner])
+        return insert(file, "attempts", [(
+            cell.key, outcome.status, None if outcome.value is None else canonical(outcome.value),
+            None if outcome.reason is None else _clean(outcome.reason), _text(list(outcome.replies)),
+            outcome.calls, outcome.tokens_in, outcome.tokens_out, float(outcome.seconds), _now(),
+        )])  # fmt: skip
+
+    def get(self, key: str) -> tuple[int, Call] | None:
+        """Return the number and the latest call of a key that has a reply; None where there is none yet."""
+        query = "SELECT id, reply, tag, tokens_in, tokens_out FROM calls WHERE key = :key ORDER BY id DESC LIMIT 1"
+        for number, reply, *more in self._query(query, key=key):
+            return number, Call(key, json.loads(reply), *more)
+        return None
+
+    # Frames
+
+    def frame(self, run: str) -> pd.DataFrame:
+        """Return a run as it stands, one row a cell, in the order of its plan.
+
+        Returns
+        -------
+        DataFrame
+            ``sample_id, what, repeat, model, cluster, status, value, reason, reply, calls, tokens_in,
+            tokens_out, seconds, at, key``. `status` is ``ok``, ``not_applicable``, ``failed`` or ``pending``;
+            `value` is the JSON value (dtype object); `reply` the last raw reply. What is not there is None.
+
+        Raises
+        ------
+        RagnbError
+            For a run that the store does not hold.
+        """
+        return self._frame(run, f"{_OF_RUN} ORDER BY p.position")
+
+    def history(self, run: str) -> pd.DataFrame:
+        """Return every attempt at the cells of a run, oldest first, with the columns of `frame`."""
+        return self._frame(run, f"{_OF_HISTORY} GROUP BY t.id ORDER BY t.id")
+
+    def _frame(self, run: str, source: str) -> pd.DataFrame:
+        # The replies of an attempt are numbers of calls, and texts of those that were none.
+        last = "CASE json_type(t.replies, '$[#-1]') WHEN 'integer' THEN json_extract(t.replies, '$[#-1]') END"
+        columns = (
+            f"(SELECT reply FROM calls AS r WHERE r.id = {last}), t.replies, c.about, p.cluster, "
+            "coalesce(t.status, 'pending'), t.value, t.reason, t.calls, t.tokens_in, t.tokens_out, t.seconds, "
+            "t.at, c.key"
+        )
+        names = [name for (name,) in self._query("SELECT run FROM runs ORDER BY id DESC")]
+        if run not in names:
+            raise unknown("run", run, names)
+        rows = []
+        for reply, replies, about, cluster, status, value, reason, *rest in self._query(
+            f"SELECT {columns} {source}", run=run
+        ):
+            cell, texts = json.loads(about), [json.loads(reply)] if reply else json.loads(replies or "[]")
+            known = [cell["sample_id"], cell["what"], cell["repeat"], cell["model"], cluster, status]
+            rows.append(
+                [*known, json.loads(value) if value else None, reason, texts[-1] if texts else None, *rest]
+            )
+        return pd.DataFrame(rows, columns=PARTS["frames"]["run"], dtype=object)
+
+    def runs(self) -> pd.DataFrame:
+        """Return all runs, the oldest first.
+
+        Returns
+        -------
+        DataFrame
+            ``run, name, started, last`` (of its latest attempt), ``models, cells`` (distinct), ``ok,
+            not_applicable, failed, pending, calls, tokens_in, tokens_out, seconds``. What was spent counts every
+            attempt; a cell that two runs share counts in both. Tokens are None where an endpoint did not tell.
+        """
+        rows = self._query(PARTS["runs"].replace("{standing}", _STANDING))
+        return pd.DataFrame(rows, columns=PARTS["frames"]["runs"], dtype=object)
+
+    def compare(self, old: str, new: str, *, level: float = 0.95) -> pd.DataFrame:
+        """Return how the scores of one run differ from those of another, over the samples that both scored.
+
+        Returns
+        -------
+        DataFrame
+            One row a metric (for values that are mappings, ``what.part``): ``metric, old, new`` (means), ``value``
+            (mean of new − old) with its interval ``low, high``, ``n`` samples, ``n_clusters``, ``n_changed``.
+            Repeats enter as their mean; samples of one cluster count as alike, those without one as independent.
+
+        Raises
+        ------
+        RagnbError
+            For a run that the store does not hold, and one of several systems.
+        """
+        scores = []
+        for run in (old, new):
+            frame = self.frame(run)
+            about = json.loads(self._query("SELECT about FROM runs WHERE run = :run", run=run)[0][0])
+            _refuse_systems(frame, run, about.get("systems", ()))
+            scores.append(_scores(frame))
+        pairs = scores[0].merge(scores[1], on=["sample_id", "metric"], suffixes=("_old", "_new"))
+        rows = []
+        for metric, part in pairs.groupby("metric", sort=True):
+            before, after = part["value_old"].to_numpy(float), part["value_new"].to_numpy(float)
+            alone = part["sample_id"].map(lambda sample: ("", sample))
+            clusters = pd.factorize(part["cluster_new"].where(part["cluster_new"].notna(), alone))[0]
+            mean = stats.clustered_mean(after - before, clusters, level=level)
+            interval = (mean.low, mean.high) if mean.se > 0 else (np.nan, np.nan)  # no spread to judge by
+            changed = int(np.sum(~np.isclose(before, after, rtol=0, atol=1e-9)))
+            rows.append((
+                metric, before.mean(), after.mean(), mean.value, *interval, mean.n, mean.n_clusters, changed,
+            ))  # fmt: skip
+        columns = ["metric", "old", "new", "value", "low", "high", "n", "n_clusters", "n_changed"]
+        return pd.DataFrame(rows, columns=columns)
+
+
+class _Holder(NamedTuple):
+    """A process that holds cells; on this host and in this container it is known whether it `is_gone`."""
+
+    process: int | None
+    host: str
+    since: float | None = None
+    is_gone: bool = False
+
+    def __str__(self) -> str:
+        return f"process {self.process or '?'} on {self.host}"
+
+
+def _place() -> str:
+    """Return the name of the space in which process ids mean something: host and container."""
+    with suppress(OSError):
+        return f"{socket.gethostname()} {os.readlink('/proc/self/ns/pid')}"
+    return socket.gethostname()
+
+
+def _holder(owner: str) -> _Holder:
+    """Read the name of a holder; one of version 1 names its place otherwise, and may not say since when."""
+    try:
+        place, process, _, _, *since = json.loads(owner)
+        gone = place == _place() and not importlib.import_module("psutil").pid_exists(process)
+        return _Holder(int(process), place.partition(" ")[0], float(since[0]) if since else None, gone)
+    except (TypeError, ValueError, AttributeError):
+        return _Holder(None, "?")
+
+
+StoreLike = Store | str | Path | None
+
+
+@contextmanager
+def opened(store: StoreLike, *, new: bool = True) -> Iterator[Store]:
+    """Open a store by its path; one that is open already stays open, and without `new` no file is made."""
+    if isinstance(store, Store):
+        yield store
+        return
+    there = store is not None and (new or (Path(store).exists() and not is_empty(Path(store))))
+    with Store(store if there else None, new=new or not there) as kept:
+        yield kept
+
+
+def systems_of(cases: pd.DataFrame) -> list[str]:
+    """Return the names of the systems whose answers these are, as a run keeps them: its cells do not tell."""
+    return sorted({str(name) for name in cases.get("system", ()) if not pd.isna(name)})
+
+
+def _refuse_systems(frame: pd.DataFrame, run: str, systems: Sequence[str]) -> None:
+    """Refuse a run of several systems, named or seen by its answers: their mean says nothing of any of them."""
+    task = frame["what"].str.partition("/")[0]  # rubric/contexts and rubric/alone judge the same
+    answers = frame.groupby([frame["sample_id"].map(repr), task, "repeat"], sort=False)["key"].nunique()
+    if (answers > 1).any():
+        sample, what = answers.sort_values(ascending=False).index[0][:2]
+        raise RagnbError(
+            f"run={run!r} holds {answers.max()} answers to sample {sample} ({what}), as of several systems; their "
+            f"mean says nothing of any of them. {_APART}"
+        )
+    if len(systems) > 1:
+        raise RagnbError(f"run={run!r} holds several systems: {listing(systems)}; compare one with one. {_APART}")
+
+
+def _scores(frame: pd.DataFrame) -> pd.DataFrame:
+    """The numbers of the cells that are ok, one row a sample and metric, as means over repeats."""
+    rows = []
+    for cell in frame.loc[frame["status"] == "ok"].to_dict("records"):
+        parts = cell["value"] if isinstance(cell["value"], dict) else {None: cell["value"]}
+        for name, value in parts.items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                metric = cell["what"] if name is None else f"{cell['what']}.{name}"
+                rows.append((cell["sample_id"], metric, cell["cluster"], float(value)))
+    table = pd.DataFrame(rows, columns=["sample_id", "metric", "cluster", "value"])
+    return table.groupby(["sample_id", "metric"], as_index=False, sort=False).agg(
+        {"cluster": "first", "value": "mean"}
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _date(seconds: float | None) -> str | None:
+    """Seconds since 1970 as a date; what lies beyond the calendar as the number."""
+    if seconds is None:
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    except (OverflowError, ValueError, OSError):
+        return f"{seconds:g}"
+
+
+def _clean(text: str) -> str:
+    """A lone surrogate as ``\\udXXX``: SQLite takes only UTF-8, and what was paid for must be kept."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _text(value: Any) -> str:
+    return _clean(json.dumps(value, ensure_ascii=False))
