@@ -1,6 +1,6 @@
 """Hands on the numbers in a notebook: an editor of weights, and a sheet for people who rate answers."""
 
 from ragnb.widgets.editor import WeightEditor
-from ragnb.widgets.sheet import RatingSheet
+from ragnb.widgets.rating import RatingSheet
 
 __all__ = ["RatingSheet", "WeightEditor"]
