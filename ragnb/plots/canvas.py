@@ -25,6 +25,7 @@ CJK_FONTS = (
     "Source Han Sans TC", "Noto Sans CJK JP", "Droid Sans Fallback", "Heiti SC", "STHeiti", "SimHei", "SimSun",
     "Arial Unicode MS",
 )  # fmt: skip
+LAST_FONT = "Last Resort High-Efficiency"
 NO_FONT = (
     "no font with Chinese characters is installed, so a PNG shows boxes in their place; install one, such as "
     "'Noto Sans CJK SC' (Debian: fonts-noto-cjk or the smaller fonts-wqy-microhei) and restart the kernel. "
@@ -106,6 +107,7 @@ def canvas(
 
 def _set_fonts(ax: Axes) -> None:
     """Set every text in a font that has its characters; where there is none, warn once a PNG is drawn."""
+    from matplotlib import font_manager
     from matplotlib.backends.backend_agg import RendererAgg
     from matplotlib.text import Text
 
@@ -120,7 +122,9 @@ def _set_fonts(ax: Axes) -> None:
     font = cjk_font() if wide else None
     if wide and font is None:
         connection = cast(Any, ax.figure).canvas.mpl_connect("draw_event", warn)
-    families = ["DejaVu Sans", *([font] if font else [])]
+    # The last font has a box for every character (since matplotlib 3.11): named, it is used without a warning.
+    last = LAST_FONT if LAST_FONT in font_manager.fontManager.get_font_names() else None
+    families = ["DejaVu Sans", *filter(None, [font, last])]
     ax.tick_params(labelfontfamily=families)
     for text in written:
         text.set(fontfamily=families, parse_math=False)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -82,6 +81,7 @@ class Part:
             frame = self._only(frame)
         self.rows, self.look, self.lang = frame.reset_index(drop=True), look, self.set("lang", lang)
         self.say = texts.load(self.lang)
+        self.how: dict[str, Any] = {"lang": self.lang, "look": look, "about": self.words()}
 
     def _only(self, frame: pd.DataFrame) -> pd.DataFrame:
         for key, chosen in self._keys.items():
@@ -109,28 +109,14 @@ class Part:
         rows = [] if frame is None else self._only(frame).to_dict("records")
         return rows[0] if rows else {}
 
-    @property
-    def name(self) -> str:
-        """Which judge and dimension this is; empty where the frame does not say."""
-        return " · ".join(one_line(word, 40) for word in self._keys.values() if word)
-
     def words(self, *values: str) -> str:
-        """Join what a picture tells, after the judge and dimension."""
-        return "; ".join(filter(None, [self.name, *values]))
+        """Join what a picture tells, after the judge and dimension where the frame says which."""
+        keys = " · ".join(one_line(word, 40) for word in self._keys.values() if word)
+        return "; ".join(filter(None, [keys, *values]))
 
     def n(self, number: Any) -> str:
         """Write a number of ratings."""
         return self.say("chart.n", n=count(number))
-
-    def canvas(self, height: float) -> AbstractContextManager[tuple[Axes, Callable[..., None]]]:
-        """Give Axes to draw in, and what describes in words what is seen there."""
-        return canvas(height, self.lang, **self.look)
-
-    def dots(
-        self, names: Sequence[str], groups: Sequence[Sequence[Dot]], **how: Any
-    ) -> AbstractContextManager[Axes]:
-        """Give Axes with a row a dot, told in words."""
-        return dot_rows(names, groups, self.lang, self.look, about=self.name, **how)
 
 
 def judge_human(
@@ -189,7 +175,7 @@ def judge_human(
     widest = max((text_width(text, 8.0) for row in written for text in row), default=0.0)
     if widest > 0.85 * WIDTH * 72 / len(across) - 2:
         written = [[""] * len(across)] * len(up)
-    with p.canvas(min(max(0.34 * len(up), 2.2), 5.0) + 0.9) as (ax, describe):
+    with canvas(min(max(0.34 * len(up), 2.2), 5.0) + 0.9, p.lang, **p.look) as (ax, describe):
         # Roots, so that one crowded cell does not pale all the others.
         shades = np.where(table > 0, np.sqrt(table / max(table.max(), 1)), np.nan)
         grid(ax, shades, written, cmap="Blues", size=8.0)
@@ -282,7 +268,7 @@ def bland_altman(card: Any, *, table: pd.DataFrame | None = None, **look: Unpack
     row, say = p.beside("table", table), p.say
     lines: dict[str, float] = {name: row[name] for name in _LINES if not is_missing(row.get(name))}
     words = {name: signed(at, row.get(f"{name}_low"), row.get(f"{name}_high")) for name, at in lines.items()}
-    with p.canvas(4.2) as (ax, describe):
+    with canvas(4.2, p.lang, **p.look) as (ax, describe):
         _points(ax, p, list(lines.values()))
         for name, at in lines.items():
             ends: Any = [row.get(f"{name}_{end}") for end in ("low", "high")]
@@ -385,7 +371,7 @@ def reliability(card: Any, *, scale: tuple[float, float] | None = None, **look: 
     curve = p.rows.sort_values("judge_score", kind="stable").reindex(columns=[*_MEANS, "low", "high", "isotonic"])
     x, human, n, low, high, isotonic = (curve[name].to_numpy(dtype=float) for name in curve)
     say = p.say
-    with p.canvas(4.0) as (ax, describe):
+    with canvas(4.0, p.lang, **p.look) as (ax, describe):
         ends = p.ends(scale, x, human, low, high)
         ax.plot(ends, ends, color=GREY, linewidth=1, linestyle="--", label=say("chart.right_on_average"))
         ax.fill_between(x, low, high, color=BLUE, alpha=0.15, linewidth=0, label="_band")
@@ -466,7 +452,7 @@ def band_shares(
         words += [say(f"chart.verdict.{verdict.lower().replace(' ', '_')}")] if verdict in _VERDICTS else []
         groups.append([Dot(at, "  ".join(words), *_VERDICTS.get(verdict, ()))])
     labels = [say("chart.band_axis", tolerance=f"{width:g}", target=percent(threshold)), say("chart.judge_axis")]
-    with p.dots(names, groups, span=(0.0, 1.0), finding=_trusted(records, p), labels=labels) as ax:
+    with dot_rows(names, groups, **p.how, span=(0.0, 1.0), finding=_trusted(records, p), labels=labels) as ax:
         percents(ax.xaxis)
         ax.axvline(threshold, color=INK, linewidth=1.2, linestyle="--", label="_target", zorder=1)
     return ax
@@ -546,7 +532,7 @@ def bias_by(card: Any, *, kind: str = "system", delta: float | None = None, **lo
         values = [f"{name} {signed(*estimate(row))}" for name, row in zip(names, records, strict=True)]
         finding = say("chart.not_too_kind", value=values[0]) if values else say("chart.no_pairs")
     shaded = "" if zone is None else say("chart.bias_zone", delta=f"{zone:.3g}")
-    with p.dots(names, groups, finding=finding, labels=[say("chart.bias_axis") + shaded]) as ax:
+    with dot_rows(names, groups, **p.how, finding=finding, labels=[say("chart.bias_axis") + shaded]) as ax:
         if zone is not None:
             ax.axvspan(-zone, zone, color=GREY, alpha=0.2, linewidth=0, label="_delta", zorder=0)
         ax.axvline(0, color=INK, linewidth=1, label="_zero", zorder=1)
@@ -609,7 +595,7 @@ def corrected_means(card: Any, *, scale: tuple[float, float] | None = None, **lo
                 findings.append(say("chart.corrected", system=name, value=value, judge=number(alone)))
     names, finding = [fitted(system) or say("chart.all_systems") for system in groups], say("chart.nothing")
     words: Any = {"finding": findings[0] if findings else finding, "labels": [say("chart.mean_score")]}
-    with p.dots(names, list(groups.values()), span=p.set("scale", scale), **words) as ax:
+    with dot_rows(names, list(groups.values()), **p.how, span=p.set("scale", scale), **words) as ax:
         return ax
 
 
@@ -665,7 +651,7 @@ def label_budget(card: Any, **look: Unpack[OfCard]) -> Axes:
     curve, say = p.rows.sort_values("labels", kind="stable"), p.say
     x, records = curve["labels"].to_numpy(dtype=float), curve.to_dict("records")
     first: Any = records[0] if records else {}
-    with p.canvas(3.6) as (ax, describe):
+    with canvas(3.6, p.lang, **p.look) as (ax, describe):
         band: Any = {"color": BLUE, "alpha": 0.2, "linewidth": 0, "label": say("chart.expected_interval")}
         ax.fill_between(x, curve["low"].astype(float), curve["high"].astype(float), **band)
         ax.plot(x, curve["share"], color=BLUE, linewidth=1.6, label=say("chart.share_seen"))

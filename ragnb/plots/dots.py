@@ -34,8 +34,8 @@ class Dot(NamedTuple):
 
 @contextmanager
 def dot_rows(
-    names: Sequence[str], groups: Sequence[Sequence[Dot]], lang: str, look: Look, *, finding: str,
-    labels: Sequence[str], about: str = "", span: tuple[float, float] | None = None,
+    names: Sequence[str], groups: Sequence[Sequence[Dot]], *, finding: str, labels: Sequence[str], about: str = "",
+    span: tuple[float, float] | None = None, lang: str, look: Look,
 ) -> Iterator[Axes]:  # fmt: skip
     """Give Axes with a row a dot, under each name its group of rows, the first on top, told in words.
 
@@ -137,11 +137,14 @@ def intervals(
     own = table.common is None
     spans = [" ({:g}–{:g})".format(*table.ranges[metric]) if own else "" for metric in table.metrics]
     names = [table.head(metric) + span for metric, span in zip(table.metrics, spans, strict=True)]
-    looks = [(INK, "")]
+    looks = [(INK, "o", "")]
     if len(table.systems) > 1:
-        looks = [(colour, fitted(name)) for colour, name in zip(SYSTEM_COLOURS, table.systems, strict=False)]
+        looks = [(colour, "o", fitted(name)) for colour, name in zip(SYSTEM_COLOURS, table.systems, strict=False)]
     groups = [
-        [_dot(table, system, metric, *look) for system, look in zip(table.systems, looks, strict=True)]
+        [
+            Dot(_place(table, metric, *estimate(table.row(name, metric))), table.counted(name, metric), *look)
+            for name, look in zip(table.systems, looks, strict=True)
+        ]
         for metric in table.metrics
     ]
     low, high = table.common or (0.0, 1.0)
@@ -149,22 +152,16 @@ def intervals(
     notes += notes_below(table.say, "chart.lower", "lower" in table.better.values(), table.endless)
     lows = [] if own else [row["low"] for row in table.rows.values() if not is_missing(row.get("low"))]
     span = min([low, *lows]), high  # a cosine may lie below the others' 0
-    words: Any = {"finding": table.finding(), "labels": ["; ".join(notes)]}
-    with dot_rows(names, groups, lang, look, span=span, **words) as ax:
+    labels = ["; ".join(notes)]
+    with dot_rows(names, groups, finding=table.finding(), labels=labels, span=span, lang=lang, look=look) as ax:
         _thresholds(ax, table, bars)
     return ax
 
 
-def _dot(table: Means, system: str, metric: str, colour: str, label: str) -> Dot:
-    at = estimate(table.row(system, metric))
-    value, low, high = (None if is_missing(end) else _place(table, metric, end) for end in at)
-    return Dot((value, low, high), table.counted(system, metric), colour, label=label)
-
-
-def _place(table: Means, metric: str, number: float) -> float:
-    """Raw where all share a range, else the place in the metric's own."""
-    low, high = table.ranges[metric]
-    return number if table.common else (number - low) / (high - low)
+def _place(table: Means, metric: str, *numbers: Any) -> Any:
+    """Raw where all metrics share a range, else the places in the metric's own; None for what is missing."""
+    low, high = (0.0, 1.0) if table.common else table.ranges[metric]
+    return tuple(None if is_missing(number) else (number - low) / (high - low) for number in numbers)
 
 
 def _thresholds(ax: Axes, table: Means, bars: Thresholds) -> None:
@@ -184,7 +181,7 @@ def _thresholds(ax: Axes, table: Means, bars: Thresholds) -> None:
         for name, at in by_metric.get(metric, ()):
             label = "_bar" if name in drawn else fitted(name)
             drawn += [name] * (name not in drawn)
-            x, line = _place(table, metric, at), _LINES[drawn.index(name) % len(_LINES)]
+            (x,), line = _place(table, metric, at), _LINES[drawn.index(name) % len(_LINES)]
             look: Any = {"color": INK, "linewidth": 1.2, "linestyle": line, "zorder": 1}
             ax.plot([x, x], [middle - half, middle + half], label=label, **look)
 
@@ -238,7 +235,7 @@ def by_weight(
             raise unknown("doc_weights", name, names)
         weights[name] = weight
     shown, say = sorted(names, key=lambda name: -weights[name])[:most], table.say
-    labels = [f"×{weights[name]:g}  {fitted(name)}" for name in shown]
+    names = [f"×{weights[name]:g}  {fitted(name)}" for name in shown]
     groups = [
         [Dot(estimate(table.row(name, metric)), table.counted(name, metric), SYSTEM_COLOURS[0])] for name in shown
     ]
@@ -248,8 +245,8 @@ def by_weight(
         heaviest = {"name": fitted(scored[0]), "value": table.written(scored[0], metric)}
         finding = say(key, weight=f"{weights[scored[0]]:g}", **heaviest)
     axis = say("chart.by_weight", metric=say("chart.total") if metric == TOTAL else fitted(metric))
-    words: Any = {"finding": finding, "labels": ["; ".join([axis, *rest])]}
-    with dot_rows(labels, groups, lang, look, span=table.ranges[metric], **words) as ax:
+    how: Any = {"span": table.ranges[metric], "lang": lang, "look": look}
+    with dot_rows(names, groups, finding=finding, labels=["; ".join([axis, *rest])], **how) as ax:
         for y, (name, above) in enumerate(itertools.pairwise(shown)):
             if weights[name] != weights[above]:
                 ax.axhline(y + 0.5, color=INK, linewidth=0.6, alpha=0.5, label="_step")

@@ -7,19 +7,18 @@ import re
 from io import BytesIO, StringIO
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from xml.etree import ElementTree
 
 from ragnb.errors import unknown
 from ragnb.files import write_whole
 from ragnb.markup import INK, Safe
-from ragnb.plots.canvas import alt_text
+from ragnb.plots.canvas import LAST_FONT, alt_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 KINDS = (".svg", ".png")
-_LAST = "Last Resort High-Efficiency"
 _XLINK = "{http://www.w3.org/1999/xlink}"
 
 
@@ -50,7 +49,7 @@ def svg(ax: Axes) -> Safe:
     """
     from matplotlib import pyplot as plt
 
-    figure = _figure(ax)
+    figure: Any = ax.get_figure(root=True)
     picture = _svg(figure)
     plt.close(figure)
     return picture
@@ -85,7 +84,7 @@ def save(ax: Axes, path: str | PathLike[str]) -> Path:
     ...     [plots.save(ax, f"{folder}/counts.{kind}").name for kind in ("svg", "png")]
     ['counts.svg', 'counts.png']
     """
-    path, figure = Path(path), _figure(ax)
+    path, figure = Path(path), cast(Any, ax.get_figure(root=True))
     kind = path.suffix.lower()
     if kind not in KINDS:
         raise unknown("path", path.name, KINDS, "end it in one of these")
@@ -96,29 +95,15 @@ def save(ax: Axes, path: str | PathLike[str]) -> Path:
     return write_whole(path, drawn.getvalue())
 
 
-def _figure(ax: Axes) -> Any:
-    figure: Any = ax.figure
-    return figure.figure or figure
-
-
 def _svg(figure: Any) -> Safe:
     import matplotlib as mpl
-    from matplotlib import font_manager
-    from matplotlib.text import Text
 
     drawn, words = StringIO(), " ".join(filter(None, map(alt_text, figure.axes)))
-    # The text stays text, in fonts of the reader: here it is only measured, and matplotlib 3.11 brings a font that
-    # has a box for every character. Named, it is used without a warning.
-    last = [_LAST] if _LAST in font_manager.fontManager.get_font_names() else []
-    families = [(text, text.get_fontfamily()) for text in figure.findobj(Text)]
-    for text, names in families:
-        text.set_fontfamily([*names, *last])
+    # The text stays text, in fonts of the reader: here it is only measured.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "ragnb"}):
         nothing = dict.fromkeys(["Creator", "Date", "Format", "Type"])
         figure.savefig(drawn, format="svg", metadata=nothing, transparent=True)
-    for text, names in families:
-        text.set_fontfamily(names)
-    written = drawn.getvalue().replace(f", '{_LAST}'", "")
+    written = drawn.getvalue().replace(f", '{LAST_FONT}'", "")
     root = ElementTree.fromstring(written)
     _clean(root, "r" + hashlib.sha256(written.encode()).hexdigest()[:10])
     root.attrib |= {
