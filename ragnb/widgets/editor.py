@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +24,7 @@ from ragnb.widgets.weighing import DOC, GRID, METRIC, Weighing
 _KINDS: Any = {"weight": "number", "share": "number", "mean": "number", "n": "count"}
 
 
-class WeightEditor:
+class WeightEditor(Twin):
     """Turn the weights of metrics and documents, and see what follows while a slider moves.
 
     Shown as the last line of a cell. Without a running kernel it is a picture and tables.
@@ -63,7 +63,7 @@ class WeightEditor:
     """
 
     def __init__(self, source: Any, **overrides: Any) -> None:
-        self._overrides, self._twin = overrides, Twin()
+        self._overrides = overrides
         self._watchers: list[Callable[[WeightEditor], object]] = []
         self._choices, first = _choices(source)
         self._views: dict[str, EditorView] = {}
@@ -117,40 +117,40 @@ class WeightEditor:
         name, total = self.model.scenario.name, self.means["value"].iloc[-1]
         return f"WeightEditor({name!r}: weighted_score={total:.3f}, {self.metric_weights})"
 
-    def _repr_html_(self) -> str:
-        return markup.fragment(_static(self.model), lang=self.model.scenario.lang)
+    @property
+    def _lang(self) -> str:
+        return self.model.scenario.lang
 
-    def _ipython_display_(self) -> None:
-        self._twin.display(self.view, repr(self), _static(self.model), self.model.scenario.lang)
+    def _static(self) -> Safe:
+        """The editor as a picture and tables."""
+        model, w = self.model, _writer(self.model)
+        parts = [_total(model, w), _radar(model, w), _weights(model, w), _systems(model, w), _gates(model, w)]
+        hint = element("p", model.say("editor.static"), class_="rg-note")
+        return join([element("h3", _title(model)), hint, *parts])
 
     @cached_property
     def view(self) -> Any:
         """The widgets, made when they are first asked for."""
         import ipywidgets as ipw
 
-        lang, say, path = self.model.scenario.lang, self.model.say, str(self.model.scenario.path)
-        style, self._title, self._problem = Html(lang), Html(lang), Html(lang, live=True)
-        style.show(self._twin.style())
+        path, self._place = str(self.model.scenario.path), ipw.VBox()
+        self._title, self._problem = Html(self._lang), Html(self._lang, live=True)
         names = {file.name: str(file) for file in self._choices}
         self._chooser = ipw.Dropdown(
-            options=names, value=path if names else None, description=say("editor.scenario"),
+            options=names, value=path if names else None, description=self.model.say("editor.scenario"),
             style={"description_width": "initial"}, layout={"width": "max-content"},
         )  # fmt: skip
         self._chooser.observe(lambda change: self._choose(change["new"]), "value")
-        self._place = ipw.VBox()
         self._show(path, EditorView(self.model))
-        head = [style.widget, self._title.widget, *[self._chooser] * bool(names)]
-        box = ipw.VBox([*head, self._problem.widget, self._place])
-        box.add_class("rg-editor")
-        return box
+        head = [self._title.widget, *[self._chooser] * bool(names)]
+        return self._box(*head, self._problem.widget, self._place)
 
     def _choose(self, path: str) -> None:
         """Turn to another scenario; what was changed in this one waits there."""
         try:
             view = self._views.get(path) or EditorView(self._open(path))
         except RagnbError as error:
-            message = translated(str(error), self.model.scenario.lang)
-            self._problem.warn(message, "rg-bad", role="alert")
+            self._problem.warn(translated(str(error), self._lang), "rg-bad", role="alert")
             return
         self._problem.warn("")
         self._show(path, view)
@@ -196,13 +196,22 @@ class EditorView:
         )  # fmt: skip
         self.pick.observe(lambda change: self._search(change["new"]), "value")
         adding = ipw.HBox([self.pick, button(say, "editor.add", self._add)])
-        self.saver = Saver(self)
+        self.save = button(say, "editor.save", self._ask, button_style="primary")
+        self.diff = Html(lang, live=True)
+        self.name = ipw.Text(
+            description=say("editor.save_as"), placeholder=say("editor.save_as_hint"), continuous_update=False,
+            style={"description_width": "initial"}, layout={"width": "auto"},
+        )  # fmt: skip
+        self.again = button(say, "editor.reload", partial(self._attempt, self._reload))
+        write = button(say, "editor.write", partial(self._attempt, self._write), button_style="primary")
+        answers = ipw.HBox([write, self.again, button(say, "editor.cancel", self._hide)])
+        self.question = ipw.VBox([self.diff.widget, self.name, answers], layout={"display": "none"})
         acts = {"undo": model.undo, "reset": model.reset, "equal": model.equal, "normalise": model.normalise}
         tools = [button(say, f"editor.{name}", act) for name, act in acts.items()]
         self.undo = tools[0]
-        left = [_heading(model, "metrics"), self.metrics, _heading(model, "documents"), self.documents, adding,
-                self.note.widget, ipw.HBox([*tools, self.saver.open], layout=flow), self.saver.box,
-                self.status.widget]  # fmt: skip
+        weights = [_heading(model, "metrics"), self.metrics, _heading(model, "documents"), self.documents]
+        buttons = ipw.HBox([*tools, self.save], layout=flow)
+        left = [*weights, adding, self.note.widget, buttons, self.question, self.status.widget]
         right = [part.widget for part in (self.total, self.radar, self.systems, self.gates)]
         self.box = ipw.HBox(
             [ipw.VBox(left, layout={"flex": "1 1 430px", "min_width": "0", "max_width": "520px"}),
@@ -229,7 +238,7 @@ class EditorView:
         self.systems.show(_systems(model, w))
         self.gates.show(_gates(model, w))
         self.undo.disabled = not model.can_undo
-        self.saver.open.disabled = model.scenario.path is None or not model.is_changed()
+        self.save.disabled = model.scenario.path is None or not model.is_changed()
 
     def _search(self, text: str) -> None:
         self.pick.options = tuple(self.model.find(text))
@@ -240,8 +249,43 @@ class EditorView:
         if not problem:
             self.pick.value = ""
 
-    def say(self, text: str) -> None:
-        """Say in one line what happened."""
+    # Saving asks before it writes: the diff, another name, and what stands in the way.
+
+    def _ask(self) -> None:
+        self.question.layout.display = "flex"
+        self.again.layout.display = "none"
+        self._attempt(self._compare)
+
+    def _hide(self) -> None:
+        self.question.layout.display = "none"
+
+    def _attempt(self, act: Callable[[], None]) -> None:
+        """Do it, or say why not and offer to read the file again."""
+        try:
+            act()
+        except RagnbError as error:
+            self.diff.warn(translated(str(error), self.model.scenario.lang), "rg-bad", role="alert")
+            self.again.layout.display = "inline-flex"
+
+    def _compare(self) -> None:
+        patch, say = self.model.plan(), self.model.say
+        if not patch.changed:
+            return self._done(say("editor.same"))
+        text = say("editor.will_change", file=patch.file.name, n=len(patch.changed))
+        return self.diff.show(join([element("p", text), element("pre", patch.diff, class_="rg-diff", tabindex=0)]))
+
+    def _write(self) -> None:
+        name, home = self.name.value.strip(), self.model.scenario.path
+        changed = self.model.save(home.parent / Path(name) if name and home else None)
+        self.name.value, file = "", self.model.scenario.path
+        self._done(self.model.say("editor.saved", file=file.name if file else "", fields=", ".join(changed)))
+
+    def _reload(self) -> None:
+        self.model.reload()
+        self._ask()
+
+    def _done(self, text: str) -> None:
+        self._hide()
         self.status.show(element("p", text, class_="rg-said", role="status"))
 
 
@@ -315,62 +359,6 @@ class Row:
         self.said.warn(problem)
 
 
-class Saver:
-    """What asks before it writes: the diff, another name, and what stands in the way."""
-
-    def __init__(self, view: EditorView) -> None:
-        import ipywidgets as ipw
-
-        self.view, self.model, say = view, view.model, view.model.say
-        self.open = button(say, "editor.save", self.ask, button_style="primary")
-        self.diff = Html(self.model.scenario.lang, live=True)
-        self.name = ipw.Text(
-            description=say("editor.save_as"), placeholder=say("editor.save_as_hint"), continuous_update=False,
-            style={"description_width": "initial"}, layout={"width": "auto"},
-        )  # fmt: skip
-        self.again = button(say, "editor.reload", lambda: self._attempt(self._reload))
-        write = button(say, "editor.write", lambda: self._attempt(self._write), button_style="primary")
-        tools = ipw.HBox([write, self.again, button(say, "editor.cancel", self.hide)])
-        self.box = ipw.VBox([self.diff.widget, self.name, tools], layout={"display": "none"})
-
-    def ask(self) -> None:
-        """Show what saving would change."""
-        self.box.layout.display = "flex"
-        self.again.layout.display = "none"
-        self._attempt(self._compare)
-
-    def hide(self) -> None:
-        """Close the question."""
-        self.box.layout.display = "none"
-
-    def _attempt(self, act: Callable[[], None]) -> None:
-        """Do it, or say why not and offer to read the file again."""
-        try:
-            act()
-        except RagnbError as error:
-            self.diff.warn(translated(str(error), self.model.scenario.lang), "rg-bad", role="alert")
-            self.again.layout.display = "inline-flex"
-
-    def _compare(self) -> None:
-        patch = self.model.plan()
-        if not patch.changed:
-            self.hide()
-            return self.view.say(self.model.say("editor.same"))
-        text = self.model.say("editor.will_change", file=patch.file.name, n=len(patch.changed))
-        return self.diff.show(join([element("p", text), element("pre", patch.diff, class_="rg-diff", tabindex=0)]))
-
-    def _write(self) -> None:
-        name, home = self.name.value.strip(), self.model.scenario.path
-        changed = self.model.save(home.parent / Path(name) if name and home else None)
-        self.hide()
-        self.name.value, file = "", self.model.scenario.path
-        self.view.say(self.model.say("editor.saved", file=file.name if file else "", fields=", ".join(changed)))
-
-    def _reload(self) -> None:
-        self.model.reload()
-        self.ask()
-
-
 # What the editor shows, as HTML
 
 
@@ -382,13 +370,6 @@ def _writer(model: Weighing) -> Writer:
 
 def _title(model: Weighing) -> str:
     return model.say("editor.title", name=model.scenario.title or model.scenario.name)
-
-
-def _static(model: Weighing) -> Safe:
-    """The editor as a picture and tables, for where no kernel runs."""
-    w = _writer(model)
-    parts = [_total(model, w), _radar(model, w), _weights(model, w), _systems(model, w), _gates(model, w)]
-    return join([element("h3", _title(model)), element("p", model.say("editor.static"), class_="rg-note"), *parts])
 
 
 def _total(model: Weighing, w: Writer) -> Safe:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ragnb import texts
 from ragnb.errors import RagnbError, listing, place
 from ragnb.files import write_whole
-from ragnb.markup import Safe, details, element, fragment, join
+from ragnb.markup import Safe, details, element, join
 from ragnb.markup.cells import is_missing
 from ragnb.readers import read_cases
 from ragnb.schema import Rubric
@@ -203,7 +203,7 @@ def _write(file: Path, rows: list[Row]) -> None:
     write_whole(file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
-class RatingSheet:
+class RatingSheet(Twin):
     """A sheet on which a person marks answers from 1 to 10, blind to judge and system.
 
     Keys 1 to 9 and 0 (for 10) mark one dimension after the other; the last one saves the item and shows the
@@ -251,13 +251,13 @@ class RatingSheet:
     ) -> None:  # fmt: skip
         names = [one.name for one in Rubric().dimensions] if dimensions is None else list(dimensions)
         self.model = Rating(items, file, rater=rater, dimensions=names, seed=seed, lang=lang)
-        self._twin = Twin()
 
     def __repr__(self) -> str:
         return f"RatingSheet({self.model.rater!r}: {len(self.model.done)} of {len(self.model.items)})"
 
-    def _repr_html_(self) -> str:
-        return fragment(self._static(), lang=self.model.lang)
+    @property
+    def _lang(self) -> str:
+        return self.model.lang
 
     def _head(self) -> list[Safe]:
         say, done, n = self.model.say, len(self.model.done), len(self.model.items)
@@ -267,17 +267,13 @@ class RatingSheet:
     def _static(self) -> Safe:
         return join([*self._head(), element("p", self.model.say("rating.static"), class_="rg-note")])
 
-    def _ipython_display_(self) -> None:
-        self._twin.display(self.view, repr(self), self._static(), self.model.lang)
-
     @cached_property
     def view(self) -> Any:
         """The widgets, made when they are first asked for."""
         import ipywidgets as ipw
 
         model, say = self.model, self.model.say
-        style, self._item, self._said = Html(model.lang), Html(model.lang), Html(model.lang, live=True)
-        style.show(self._twin.style())
+        self._item, self._said = Html(model.lang), Html(model.lang, live=True)
         self._keys = ipw.Text(placeholder=say("rating.keys_hint"), style=NAMED, layout={"width": "330px"})
         self._keys.observe(lambda change: self._press(change["new"]), "value")
         self._marks: dict[str, Any] = {}
@@ -291,10 +287,8 @@ class RatingSheet:
         tools = ipw.HBox([button(say, key, partial(self._do, act)) for key, act in acts.items()])
         self._rows = ipw.VBox([self._keys, *self._marks.values(), tools])
         self._busy, self._seen, self._cleared = False, "", ""
-        box = ipw.VBox([style.widget, self._item.widget, self._rows, self._said.widget])
-        box.add_class("rg-editor")
         self._refresh()
-        return box
+        return self._box(self._item.widget, self._rows, self._said.widget)
 
     def _press(self, entry: str) -> None:
         if self._busy:
