@@ -17,9 +17,8 @@ import ragnb as rn
 from ragnb.errors import RagnbError
 from ragnb.texts import load
 from ragnb.widgets import RatingSheet, WeightEditor
-from ragnb.widgets.numbers import normalised
 from ragnb.widgets.rating import Rating
-from ragnb.widgets.weighing import DOC, METRIC
+from ragnb.widgets.weighing import DOC, METRIC, normalised
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ["差旅报销制度.pdf", "118_台式显微CT操作手册.pdf", "warranty.pdf", "Handbook Ａ.pdf"]
@@ -295,7 +294,7 @@ def test_static_picture_holds_the_numbers_and_escapes_names(lang):
 def test_widgets_follow_the_model_and_the_model_the_widgets(path):
     editor = WeightEditor(path)
     assert editor.view is editor.view
-    view = editor._views[id(editor.model)]
+    view = editor._views[str(path)]
     row = view._rows[METRIC, "faithfulness"]
     row.slider.value = 0.3
     assert editor.metric_weights["faithfulness"] == 0.3
@@ -321,7 +320,7 @@ def test_echo_of_a_slider_that_snaps_is_no_change(path):
     path.write_text(YAML.replace("faithfulness: 0.5", "faithfulness: 0.125"), encoding="utf-8")
     editor = WeightEditor(path)
     _ = editor.view
-    slider = editor._views[id(editor.model)]._rows[METRIC, "faithfulness"].slider
+    slider = editor._views[str(path)]._rows[METRIC, "faithfulness"].slider
     slider.value = 0.13
     assert editor.metric_weights["faithfulness"] == 0.125
     slider.value = 0.14
@@ -338,7 +337,7 @@ def test_another_scenario_is_chosen_and_what_was_changed_waits(path):
     editor._chooser.value = str(other)
     assert editor.metric_weights["faithfulness"] == 0.9
     editor._chooser.value = str(path.parent / "u.yaml")
-    assert "nowhere.csv" in editor._wrong.widget.value
+    assert "nowhere.csv" in editor._problem.widget.value
     editor._chooser.value = str(path)
     assert editor.metric_weights["faithfulness"] == 0.1
 

@@ -5,19 +5,21 @@ matplotlib is changed.
 """
 
 from ragnb.errors import need_package
-from ragnb.plots.bins import distribution
-from ragnb.plots.budget import label_budget
 from ragnb.plots.canvas import alt_text, cjk_font, show_keywords
-from ragnb.plots.carried import by_weight
-from ragnb.plots.counts import outcomes
-from ragnb.plots.curves import band_shares, reliability
-from ragnb.plots.differences import bland_altman
-from ragnb.plots.documents import documents
-from ragnb.plots.dots import intervals
-from ragnb.plots.estimates import bias_by, corrected_means
+from ragnb.plots.card import (
+    band_shares,
+    bias_by,
+    bland_altman,
+    corrected_means,
+    judge_human,
+    label_budget,
+    reliability,
+)  # fmt: skip
+from ragnb.plots.counts import distribution, outcomes
+from ragnb.plots.dots import by_weight, intervals
+from ragnb.plots.heat import documents
 from ragnb.plots.output import save, svg
-from ragnb.plots.pairs import judge_human
-from ragnb.plots.shape import radar
+from ragnb.plots.radar import radar
 
 need_package("matplotlib", extra="notebook")
 

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any, TypedDict, get_type_hints
+from typing import TYPE_CHECKING, Any, TypedDict, cast, get_type_hints
 
 from ragnb import texts
 from ragnb.errors import RagnbWarning
@@ -25,6 +25,7 @@ CJK_FONTS = (
     "Source Han Sans TC", "Noto Sans CJK JP", "Droid Sans Fallback", "Heiti SC", "STHeiti", "SimHei", "SimSun",
     "Arial Unicode MS",
 )  # fmt: skip
+LAST_FONT = "Last Resort High-Efficiency"
 NO_FONT = (
     "no font with Chinese characters is installed, so a PNG shows boxes in their place; install one, such as "
     "'Noto Sans CJK SC' (Debian: fonts-noto-cjk or the smaller fonts-wqy-microhei) and restart the kernel. "
@@ -65,27 +66,15 @@ def cjk_font() -> str | None:
     """
     from matplotlib import font_manager
 
-    here = set(font_manager.fontManager.get_font_names())
-    return next((name for name in CJK_FONTS if name in here), None)
-
-
-def _warn_of_boxes(figure: Any) -> None:
-    """Warn, once, when the figure is drawn as pixels; SVG keeps its text and needs no font of this machine."""
-    from matplotlib.backends.backend_agg import RendererAgg
-
-    def warn(event: Any) -> None:
-        if isinstance(event.renderer, RendererAgg):
-            event.canvas.mpl_disconnect(connection)
-            warnings.warn(NO_FONT, RagnbWarning, stacklevel=2)
-
-    connection = figure.canvas.mpl_connect("draw_event", warn)
+    installed = set(font_manager.fontManager.get_font_names())
+    return next((name for name in CJK_FONTS if name in installed), None)
 
 
 @contextmanager
 def canvas(
     height: float, lang: str, width: float = WIDTH, *, ax: Axes | None = None, finding: str | None = None
 ) -> Iterator[tuple[Axes, Callable[..., None]]]:
-    """Give Axes to draw in, those passed or those of a new figure, and what tells in words what is seen there.
+    """Give Axes to draw in, those passed or those of a new figure, and what describes in words what is seen there.
 
     It takes what is seen, the values, and the labels of the axes. The title is the caller's finding, for None what
     is seen; an empty finding draws no title, as under a caption that says it.
@@ -98,35 +87,44 @@ def canvas(
     with mpl.rc_context(_SETTINGS):
         axes: Any = ax if figure is None else figure.subplots()
 
-        def tell(seen: str, values: str, *labels: str) -> None:
+        def describe(seen: str, values: str, *labels: str) -> None:
             for axis, label in zip((axes.xaxis, axes.yaxis), labels, strict=False):
                 axis.set_label_text(label, fontsize=8.5)
             if title := seen if finding is None else finding:
-                axes.set_title(wrapped(one_line(title), room(axes), 10.5))
-            said = (finding or seen).rstrip(".。 ")
-            axes.set_label(one_line(texts.load(lang)("chart.words", finding=said, values=values)))
+                axes.set_title(wrapped(one_line(title), title_width(axes), 10.5))
+            sentence = (finding or seen).rstrip(".。 ")
+            axes.set_label(one_line(texts.load(lang)("chart.words", finding=sentence, values=values)))
 
         axes.spines[["top", "right"]].set_visible(False)
-        yield axes, tell
+        yield axes, describe
         if figure is not None:
             # Further lines of title and legend are not taken from the picture.
-            legend, more = axes.get_legend(), axes.get_title(loc="left").count("\n")
-            names = [] if legend is None else [text.get_text() for text in legend.get_texts()]
-            more += max(-(-len(names) // _columns(axes, names)) - 1, 0)
-            figure.set_size_inches(width, height + 0.2 * more)
+            names = axes.get_legend_handles_labels()[1] if axes.get_legend() else []
+            lines = axes.get_title(loc="left").count("\n") + -(-len(names) // _columns(axes, names))
+            figure.set_size_inches(width, height + 0.2 * lines)
         _set_fonts(axes)
 
 
 def _set_fonts(ax: Axes) -> None:
-    """Set every text in a font that has its characters."""
+    """Set every text in a font that has its characters; where there is none, warn once a PNG is drawn."""
+    from matplotlib import font_manager
+    from matplotlib.backends.backend_agg import RendererAgg
     from matplotlib.text import Text
+
+    def warn(event: Any) -> None:
+        # SVG keeps its text and needs no font of this machine.
+        if isinstance(event.renderer, RendererAgg):
+            event.canvas.mpl_disconnect(connection)
+            warnings.warn(NO_FONT, RagnbWarning, stacklevel=2)
 
     written: Any = ax.findobj(Text)
     wide = any(unicodedata.east_asian_width(char) in "WF" for text in written for char in text.get_text())
-    found = cjk_font() if wide else None
-    if wide and found is None:
-        _warn_of_boxes(ax.figure)
-    families = ["DejaVu Sans", *([found] if found else [])]
+    font = cjk_font() if wide else None
+    if wide and font is None:
+        connection = cast(Any, ax.figure).canvas.mpl_connect("draw_event", warn)
+    # The last font has a box for every character (since matplotlib 3.11): named, it is used without a warning.
+    last = LAST_FONT if LAST_FONT in font_manager.fontManager.get_font_names() else None
+    families = ["DejaVu Sans", *filter(None, [font, last])]
     ax.tick_params(labelfontfamily=families)
     for text in written:
         text.set(fontfamily=families, parse_math=False)
@@ -134,11 +132,11 @@ def _set_fonts(ax: Axes) -> None:
 
 def show_keywords(chart: Any) -> None:
     """Show in a chart's signature, where a notebook looks for them, the keywords that it shares with others."""
-    own = signature(chart).parameters
-    if "look" in own:
+    parameters = signature(chart).parameters
+    if "look" in parameters:
         (look,) = get_type_hints(chart)["look"].__args__
-        more = [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in look.__annotations__]
-        chart.__signature__ = signature(chart).replace(parameters=[*list(own.values())[:-1], *more])
+        shared = [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in look.__annotations__]
+        chart.__signature__ = signature(chart).replace(parameters=[*list(parameters.values())[:-1], *shared])
 
 
 _WORD = re.compile(r"\[[^\[\]\s]+, [^\[\]\s]+\]\s*|[(\[（《“「【]*(?:[^\s\u1100-\uffff]+|[\u1100-\uffff])\s*|\s+")
@@ -183,14 +181,14 @@ def fitted(name: object, points: float = 170.0, size: float = 9.0) -> str:
     return text.rstrip() + "…"
 
 
-def room(ax: Axes) -> float:
-    """The width of a title over these Axes, in points; what is laid out later is estimated from its labels."""
+def title_width(ax: Axes) -> float:
+    """Return the width of a title over these Axes, in points; what is laid out later is estimated."""
     figure: Any = ax.figure
     if figure.get_layout_engine() is None or len(figure.axes) > 1:
         return float(ax.get_window_extent().width / figure.dpi * 72)
     names = [line for label in ax.get_yticklabels() for line in label.get_text().splitlines()]
-    beside = max((text_width(name, 9.0) for name in names), default=0.0)
-    return float(figure.bbox.width / figure.dpi * 72 - 24 - beside)
+    margin = max((text_width(name, 9.0) for name in names), default=0.0)
+    return float(figure.bbox.width / figure.dpi * 72 - 24 - margin)
 
 
 def legend_below(ax: Axes, points: float = 34) -> None:
@@ -198,26 +196,21 @@ def legend_below(ax: Axes, points: float = 34) -> None:
     from matplotlib.transforms import ScaledTranslation
 
     figure: Any = ax.figure
-    shift = ScaledTranslation(0, -points / 72, figure.dpi_scale_trans)
-    ax.legend(
-        loc="upper left",
-        bbox_to_anchor=(0, 0),
-        bbox_transform=ax.transAxes + shift,
-        ncols=_columns(ax, ax.get_legend_handles_labels()[1]),
-        borderaxespad=0,
-        handlelength=4,
-    )
+    where = ax.transAxes + ScaledTranslation(0, -points / 72, figure.dpi_scale_trans)
+    columns = _columns(ax, ax.get_legend_handles_labels()[1])
+    place: Any = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": where, "borderaxespad": 0}
+    ax.legend(ncols=columns, handlelength=4, **place)
 
 
 def _columns(ax: Axes, names: Sequence[str]) -> int:
     widest = max((text_width(name, 9.0) for name in names), default=0.0)
-    return max(1, min(3, int(room(ax) // (widest + 60))))
+    return max(1, min(3, int(title_width(ax) // (widest + 60))))
 
 
-def beside(ax: Axes, text: str, x: float, height: float, **how: Any) -> None:
+def note(ax: Axes, text: str, x: float, height: float, **look: Any) -> None:
     """Write at x on the scale and at a height from 0 to 1 of the Axes, by default a little to the right."""
-    look: Any = {"xytext": (3, 0), "textcoords": "offset points", "fontsize": 8, "label": "_note"} | how
-    ax.annotate(text, (x, height), xycoords=("data", "axes fraction"), **look)
+    place: Any = {"xytext": (3, 0), "textcoords": "offset points", "fontsize": 8, "label": "_note"} | look
+    ax.annotate(text, (x, height), xycoords=("data", "axes fraction"), **place)
 
 
 def alt_text(ax: Axes) -> str:

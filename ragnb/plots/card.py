@@ -1,10 +1,8 @@
-"""One judge on one dimension out of a calibration card, or out of one of its frames."""
+"""The charts of a calibration card: one judge on one dimension, out of the card or out of one of its frames."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -12,10 +10,36 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.errors import RagnbError, listing, need_columns, unknown
-from ragnb.markup import count, one_line
-from ragnb.plots.canvas import Axes, Look, canvas
+from ragnb.markup import (
+    INK,
+    SYSTEM_COLOURS,
+    TONES,
+    count,
+    number,
+    one_line,
+    percent,
+    text_width,
+    with_interval,
+)  # fmt: skip
+from ragnb.markup.cells import is_missing
+from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, note
+from ragnb.plots.dots import Dot, dot_rows, percents, whole_points
+from ragnb.plots.heat import DARK, LIGHT, grid
+from ragnb.plots.means import estimate
 
+GOOD, WATCH, BAD = "#009E73", "#E69F00", "#D55E00"
+"""Okabe and Ito's green, orange and vermilion; never without a word or another shape beside them."""
+BLUE, ORANGE = SYSTEM_COLOURS[:2]
+MOST_STEPS = 25
+_VERDICTS = {"TRUST": (GOOD, "o"), "REJECT": (BAD, "s"), "NOT PROVEN": (WATCH, "^"), "too few": (GREY, "D")}
+_WAYS = dict(zip(("judge", "human", "corrected"), zip(SYSTEM_COLOURS, "sDo", strict=False), strict=True))
 _DEFAULTS: dict[str, Any] = {"tolerance": 1.0, "target": 0.8, "delta": None, "scale": None, "lang": "en"}
+_PAIRS = ("judge_score", "human_score", "n")
+_MEANS = ("judge_score", "human", "n")
+_BUDGET = ("labels", "share", "low", "high", "probability")
+_LINES = ("loa_low", "bias", "loa_high")
+_SLOPE = ("slope", "bias", "mean_judge", "mean_human")
+_RADIUS = 11.0
 
 
 class OfCard(Look, total=False):
@@ -26,93 +50,656 @@ class OfCard(Look, total=False):
     lang: str | None
 
 
-@dataclass(frozen=True)
 class Part:
-    """The rows of one judge and dimension in a frame of a card, and the card they came from, if any."""
+    """The rows of one judge and dimension in a frame of a card, and the card they came from, if any.
 
-    rows: pd.DataFrame
-    source: Any
-    judge: str
-    dimension: str
-    lang: str
-    look: Look
-
-    def canvas(self, height: float) -> AbstractContextManager[tuple[Axes, Callable[..., None]]]:
-        """Give Axes to draw in, and what tells in words what is seen there."""
-        return canvas(height, self.lang, **self.look)
-
-    @property
-    def say(self) -> Callable[..., str]:
-        """Fill a text of this picture's language."""
-        return texts.load(self.lang)
-
-    @property
-    def name(self) -> str:
-        """Which judge and dimension this is, for the corner of a picture; empty where the frame does not say."""
-        return " · ".join(one_line(word, 40) for word in (self.judge, self.dimension) if word)
-
-    def set(self, key: str, given: Any = None) -> Any:
-        """Return a setting: the caller's, else the card's, else the library's."""
-        return _setting(self.source, key, given)
-
-    def ends(self, given: tuple[float, float] | None, *values: np.ndarray) -> tuple[float, float]:
-        """Return the scale, the caller's or the card's; else the lowest and the highest of the values."""
-        held, seen = self.set("scale", given), np.concatenate(values)
-        if held is None:
-            held = (np.nanmin(seen), np.nanmax(seen)) if not np.isnan(seen).all() else (0.0, 1.0)
-        return float(held[0]), float(held[1])
-
-    def beside(self, name: str, given: pd.DataFrame | None = None) -> Mapping[Any, Any]:
-        """Return the row of this judge and dimension in another frame, the card's or a given one; or nothing."""
-        held = None if isinstance(self.source, pd.DataFrame) else getattr(self.source, name, None)
-        frame = held if given is None else given
-        if frame is None:
-            return {}
-        found = _only(_only(frame, "judge", self.judge), "dimension", self.dimension).to_dict("records")
-        return found[0] if found else {}
-
-    def words(self, told: Iterable[str]) -> str:
-        """Join what a picture tells, after the judge and dimension."""
-        return "; ".join(filter(None, [self.name, *told]))
-
-    def n(self, number: Any) -> str:
-        """Write a number of ratings."""
-        return self.say("chart.n", n=count(number))
-
-
-def _setting(source: Any, key: str, given: Any) -> Any:
-    if given is not None:
-        return given
-    held = source.attrs.get(key) if isinstance(source, pd.DataFrame) else getattr(source, key, None)
-    return _DEFAULTS[key] if held is None else held
-
-
-def part(
-    source: Any, name: str, columns: Sequence[str], *, judge: str | None = None, dimension: str | None = None,
-    lang: str | None = None, **look: Unpack[Look],
-) -> Part:  # fmt: skip
-    """Take the frame `name` of a card, or a frame as it is, and the one judge and dimension of it to draw.
+    It takes the frame `name` of a card, or a frame as it is.
 
     Raises
     ------
     RagnbError
         For what is neither, for a column that is not there, and for several judges or dimensions and no choice.
     """
-    frame = source if isinstance(source, pd.DataFrame) else getattr(source, name, None)
-    if not isinstance(frame, pd.DataFrame):
-        raise RagnbError(f"{type(source).__name__} is no CalibrationCard; pass one, or its frame: card.{name}")
-    need_columns(frame.columns, columns, f"card.{name} has it")
-    found = {}
-    for key, chosen in (("judge", judge), ("dimension", dimension)):
-        here = list(dict.fromkeys(map(str, frame[key]))) if key in frame else [""]
-        if chosen is None and len(here) > 1:
-            raise RagnbError(f"there are several {key}s; choose one: {key}={here[0]!r} (have: {listing(here)})")
-        if chosen is not None and chosen not in here:
-            raise unknown(key, chosen, here)
-        found[key] = chosen if chosen is not None else here[0] if here else ""
-        frame = _only(frame, key, found[key])
-    return Part(frame.reset_index(drop=True), source, **found, lang=_setting(source, "lang", lang), look=look)
+
+    def __init__(
+        self, source: Any, name: str, columns: Sequence[str], *, judge: str | None = None,
+        dimension: str | None = None, lang: str | None = None, **look: Unpack[Look],
+    ) -> None:  # fmt: skip
+        frame = source if isinstance(source, pd.DataFrame) else getattr(source, name, None)
+        if not isinstance(frame, pd.DataFrame):
+            raise RagnbError(f"{type(source).__name__} is no CalibrationCard; pass one, or its frame: card.{name}")
+        need_columns(frame.columns, columns, f"card.{name} has it")
+        self._card, self._keys = source, dict[str, str]()
+        for key, chosen in (("judge", judge), ("dimension", dimension)):
+            names = list(dict.fromkeys(map(str, frame[key]))) if key in frame else [""]
+            if chosen is None and len(names) > 1:
+                have = listing(names)
+                raise RagnbError(f"there are several {key}s; choose one: {key}={names[0]!r} (have: {have})")
+            if chosen is not None and chosen not in names:
+                raise unknown(key, chosen, names)
+            self._keys[key] = chosen if chosen is not None else names[0] if names else ""
+            frame = self._only(frame)
+        self.rows, self.look, self.lang = frame.reset_index(drop=True), look, self.set("lang", lang)
+        self.say = texts.load(self.lang)
+        self.how: dict[str, Any] = {"lang": self.lang, "look": look, "about": self.words()}
+
+    def _only(self, frame: pd.DataFrame) -> pd.DataFrame:
+        for key, chosen in self._keys.items():
+            frame = frame[frame[key].astype(str) == chosen] if key in frame and chosen else frame
+        return frame
+
+    def set(self, key: str, given: Any = None) -> Any:
+        """Return a setting: the caller's, else the card's, else the library's."""
+        if given is None:
+            is_frame = isinstance(self._card, pd.DataFrame)
+            given = self._card.attrs.get(key) if is_frame else getattr(self._card, key, None)
+        return _DEFAULTS[key] if given is None else given
+
+    def ends(self, given: tuple[float, float] | None, *values: np.ndarray) -> tuple[float, float]:
+        """Return the scale, the caller's or the card's; else the lowest and the highest of the values."""
+        scale, seen = self.set("scale", given), np.concatenate(values)
+        if scale is None:
+            scale = (np.nanmin(seen), np.nanmax(seen)) if not np.isnan(seen).all() else (0.0, 1.0)
+        return float(scale[0]), float(scale[1])
+
+    def beside(self, name: str, given: pd.DataFrame | None = None) -> Mapping[Any, Any]:
+        """Return the row of this judge and dimension in another frame, the card's or a given one; or nothing."""
+        held = None if isinstance(self._card, pd.DataFrame) else getattr(self._card, name, None)
+        frame = held if given is None else given
+        rows = [] if frame is None else self._only(frame).to_dict("records")
+        return rows[0] if rows else {}
+
+    def words(self, *values: str) -> str:
+        """Join what a picture tells, after the judge and dimension where the frame says which."""
+        keys = " · ".join(one_line(word, 40) for word in self._keys.values() if word)
+        return "; ".join(filter(None, [keys, *values]))
+
+    def n(self, number: Any) -> str:
+        """Write a number of ratings."""
+        return self.say("chart.n", n=count(number))
 
 
-def _only(frame: pd.DataFrame, key: str, chosen: str) -> pd.DataFrame:
-    return frame[frame[key].astype(str) == chosen] if key in frame and chosen else frame
+def judge_human(
+    card: Any, *, tolerance: float | None = None, scale: tuple[float, float] | None = None, **look: Unpack[OfCard]
+) -> Axes:
+    """Draw how often each judge's score met each human score, with the band within the tolerance outlined.
+
+    Parameters
+    ----------
+    card : CalibrationCard or DataFrame
+        A card, or its ``counts``: ``[judge, dimension,] judge_score, human_score, n``.
+    judge, dimension : str, optional
+        Which, where there are several.
+    tolerance : float, optional
+        In points of the scale; by default the card's, else 1.
+    scale : (low, high), optional
+        The whole scale, both axes; by default the card's, else from the lowest to the highest score.
+    ax : Axes, optional
+        By default those of a new figure.
+    lang : {"en", "zh"}, optional
+        By default the card's.
+    finding : str, optional
+        The title and the start of the words; by default how many pairs lie within the band. Empty for no title.
+
+    Returns
+    -------
+    Axes
+        A cell a pair of scores, the judge's to the right, the human's upwards, its number of pairs in it, an
+        empty one bare. Scores on more than 25 steps are put into 25 equal ones, and a note says so; what lies
+        within the band is still counted on the scores themselves.
+
+    Raises
+    ------
+    RagnbError
+        For several judges or dimensions and no choice, and for unknown ones.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> counts = pd.DataFrame({"judge_score": [1, 2, 3], "human_score": [1, 3, 1], "n": [4, 2, 1]})
+    >>> judge_human(counts).get_title(loc="left")
+    '6 of 7 pairs lie within ±1; the judge is further above in 1, further below in 0'
+    """
+    p = Part(card, "counts", _PAIRS, **look)
+    x, y, n = (p.rows[name].to_numpy(dtype=float) for name in _PAIRS)
+    width, (low, high) = p.set("tolerance", tolerance), p.ends(scale, x, y)
+    (across, exact), (up, exact_too) = _steps(x, low, high), _steps(y, low, high)
+    table = np.zeros((len(up), len(across)))
+    # The slack keeps a score in the cell that starts with it.
+    cells = [(_place(v, s) + 1e-9).astype(int).clip(0, len(s) - 1) for v, s in ((y, up), (x, across))]
+    np.add.at(table, tuple(cells), n)
+    table = table[::-1]
+    notes = [p.say("chart.judge_axis"), p.say("chart.outlined", tolerance=f"{width:g}")]
+    notes += [] if exact and exact_too and not p.rows.attrs.get("step") else [p.say("chart.rounded")]
+    written = [[count(n) if n else "" for n in row] for row in table.tolist()]
+    widest = max((text_width(text, 8.0) for row in written for text in row), default=0.0)
+    if widest > 0.85 * WIDTH * 72 / len(across) - 2:
+        written = [[""] * len(across)] * len(up)
+    with canvas(min(max(0.34 * len(up), 2.2), 5.0) + 0.9, p.lang, **p.look) as (ax, describe):
+        # Roots, so that one crowded cell does not pale all the others.
+        shades = np.where(table > 0, np.sqrt(table / max(table.max(), 1)), np.nan)
+        grid(ax, shades, written, cmap="Blues", size=8.0)
+        _outline(ax, np.abs(up[::-1, None] - across) <= width + 1e-9)
+        few = high - low <= 12 and float(high - low).is_integer()
+        marks = low + np.arange(int(high - low) + 1) if few else np.linspace(low, high, 5)
+        labels = [f"{mark:g}" for mark in marks]
+        ax.set_xticks(_place(marks, across), labels)
+        ax.set_yticks(len(up) - _place(marks, up), labels)
+        slack = width + 1e-9
+        sides = {"inside": abs(x - y) <= slack, "above": x - y > slack, "below": y - x > slack}
+        numbers = {side: count(n[where].sum()) for side, where in sides.items()}
+        pairs = p.say("chart.pairs", tolerance=f"{width:g}", n=count(n.sum()), **numbers)
+        finding = pairs if n.sum() else p.say("chart.no_pairs")
+        describe(finding, p.words(p.n(n.sum())), "; ".join(notes), p.say("chart.human_axis"))
+    return ax
+
+
+def _steps(values: Any, low: float, high: float) -> tuple[Any, bool]:
+    """The scores of an axis: the coarsest steps that hold every score, else 25 equal ones."""
+    for parts in (1, 2, 3, 4, 5, 6, 10, 20):
+        # Of the scale's length first, then of each score.
+        steps = np.array([high - low, *(values - low)]) * parts
+        if steps[0] < MOST_STEPS and (np.abs(steps - np.round(steps)) < 1e-6).all():
+            return low + np.arange(round(steps[0]) + 1) / parts, True
+    return low + (high - low) * (np.arange(MOST_STEPS) + 0.5) / MOST_STEPS, False
+
+
+def _place(scores: Any, steps: Any) -> Any:
+    """Where scores lie on an axis of cells that are 1 wide."""
+    width = steps[1] - steps[0] if len(steps) > 1 else 1.0
+    return (scores - steps[0]) / width + 0.5
+
+
+def _outline(ax: Axes, inside: np.ndarray) -> None:
+    """Draw the border between the cells within the tolerance and those outside."""
+    from matplotlib.collections import LineCollection
+
+    upright, level = inside[:, 1:] != inside[:, :-1], inside[1:] != inside[:-1]
+    lines = [[(x + 1, y), (x + 1, y + 1)] for y, x in np.argwhere(upright).tolist()]
+    lines += [[(x, y + 1), (x + 1, y + 1)] for y, x in np.argwhere(level).tolist()]
+    # Dark on a light edge: it is seen on pale cells, and between bare ones on a dark page.
+    for colour, width, label in ((LIGHT, 3.4, "_halo"), (DARK, 1.8, "_band")):
+        line = LineCollection(lines, colors=colour, linewidths=width, capstyle="projecting", label=label)
+        ax.add_collection(line)
+
+
+def bland_altman(card: Any, *, table: pd.DataFrame | None = None, **look: Unpack[OfCard]) -> Axes:
+    """Draw the differences judge − human against the mean of both, with bias, limits of agreement and slope.
+
+    Parameters
+    ----------
+    card : CalibrationCard or DataFrame
+        A card, or its ``counts``: ``[judge, dimension,] judge_score, human_score, n``.
+    table : DataFrame, optional
+        With a frame of counts: the card's ``table``, or one row of `agreement`, for the lines.
+    judge, dimension : str, optional
+        Which, where there are several.
+    ax : Axes, optional
+        By default those of a new figure.
+    lang : {"en", "zh"}, optional
+        By default the card's.
+    finding : str, optional
+        The title and the start of the words; by default the bias and the limits. Empty for no title.
+
+    Returns
+    -------
+    Axes
+        A point for each pair of scores, its area the number of pairs, which is written in it from two on. Lines
+        for the bias and the limits, with their intervals as bands and their numbers at the right; the slope as a
+        dotted line through the mean of all pairs. A line whose number is missing is not drawn.
+
+    Raises
+    ------
+    RagnbError
+        For several judges or dimensions and no choice, and for unknown ones.
+
+    Notes
+    -----
+    Bland and Altman (1986), Lancet i, 307–310.
+
+    Examples
+    --------
+    >>> counts = pd.DataFrame({"judge_score": [3, 4], "human_score": [2, 4], "n": [5, 1]})
+    >>> ax = bland_altman(counts)
+    >>> ax.collections[0].get_offsets().tolist(), [text.get_text() for text in ax.texts]
+    ([[2.5, 1.0], [4.0, 0.0]], ['5'])
+    """
+    p = Part(card, "counts", _PAIRS, **look)
+    row, say = p.beside("table", table), p.say
+    lines: dict[str, float] = {name: row[name] for name in _LINES if not is_missing(row.get(name))}
+    words = {name: signed(at, row.get(f"{name}_low"), row.get(f"{name}_high")) for name, at in lines.items()}
+    with canvas(4.2, p.lang, **p.look) as (ax, describe):
+        _points(ax, p, list(lines.values()))
+        for name, at in lines.items():
+            ends: Any = [row.get(f"{name}_{end}") for end in ("low", "high")]
+            if not any(map(is_missing, ends)):
+                ax.axhspan(*ends, color=GREY, alpha=0.25, linewidth=0, label="_span", zorder=0)
+            ax.axhline(at, color=INK, linewidth=1.4, linestyle="-" if name == "bias" else "--", label=f"_{name}")
+        low, high = ax.get_ylim()
+        for height, name in zip(_apart(list(lines.values()), 0.1 * (high - low)), lines, strict=True):
+            text = say(f"chart.{name}", value=words[name]).replace(" [", "\n[")
+            ax.text(1.01, height, text, transform=ax.get_yaxis_transform(), va="center", fontsize=8.5)
+        if not any(is_missing(row.get(name)) for name in _SLOPE):
+            middle = (row["mean_judge"] + row["mean_human"]) / 2, row["bias"]
+            ax.axline(middle, slope=row["slope"], color=BAD, linewidth=1.4, linestyle=":", label="_slope")
+            words["slope"] = signed(row["slope"], row.get("slope_low"), row.get("slope_high"))
+        notes = [say("chart.mean_axis"), say("chart.area")]
+        notes += [say("chart.slope", value=words["slope"])] if "slope" in words else []
+        finding = say("chart.off", value=words["bias"]) if "bias" in words else say("chart.not_summed")
+        values = [say(f"chart.{name}", value=value) for name, value in words.items()]
+        describe(finding, p.words(p.n(p.rows["n"].sum()), *values), "\n".join(notes), say("chart.difference_axis"))
+    return ax
+
+
+def signed(value: Any, low: Any, high: Any) -> str:
+    """Write a difference with its sign and its interval."""
+    return ("+" if value > 0 else "") + with_interval(value, low, high)
+
+
+def _apart(heights: list[float], least: float) -> Any:
+    """Push rising heights apart until neighbours are at least `least` from each other, about the same middle."""
+    steps = least * np.arange(len(heights))
+    apart = np.maximum.accumulate(np.array(heights) - steps) + steps
+    return apart + (np.mean(heights) - apart.mean() if heights else 0.0)
+
+
+def _points(ax: Axes, p: Part, lines: list[float]) -> None:
+    """Draw the pairs on the whole scale, their numbers where there is room, the largest first."""
+    rows = p.rows.sort_values("n", ascending=False, kind="stable")
+    x, y, n = (rows[name].to_numpy(dtype=float) for name in _PAIRS)
+    mean, gap, shown = (x + y) / 2, x - y, [0.0, *(x - y), *lines]
+    low, high = p.ends(None, mean)
+    margin, more = 0.04 * (high - low) or 0.5, 0.06 * (max(shown) - min(shown)) or 0.5
+    ax.set(xlim=(low - margin, high + margin), ylim=(min(shown) - more, max(shown) + more))
+    radius = np.maximum(_RADIUS * np.sqrt(n / max(n.max(initial=1.0), 1.0)), 1.8)
+    ax.axhline(0, color=GREY, linewidth=0.8, label="_zero", zorder=1)
+    ax.scatter(mean, gap, s=(2 * radius) ** 2, color=BLUE, alpha=0.65, linewidths=0, zorder=2)
+    dpi = ax.get_figure(root=True).dpi  # type: ignore[union-attr]
+    at = ax.transData.transform(np.column_stack([mean, gap])) * 72 / dpi
+    numbers: list[tuple[float, float, float]] = []
+    for k in np.flatnonzero(n > 1):
+        width = 5.0 * len(text := count(n[k]))
+        inside = 2 * radius[k] > 3 + width
+        middle = at[k] + [0.0 if inside else radius[k] + 1 + width / 2, 0.0]
+        # A point drawn before is larger: a number on it would be read as its own.
+        on_point = np.hypot(*(at[:k] - middle).T) <= radius[:k] + width / 2
+        on_number = [abs(x - middle[0]) < (w + width) / 2 and abs(y - middle[1]) < 9 for x, y, w in numbers]
+        if not on_point.any() and not any(on_number):
+            numbers.append((*middle, width))
+            place: Any = {"xytext": middle - at[k], "textcoords": "offset points", "ha": "center", "va": "center"}
+            ax.annotate(text, (mean[k], gap[k]), fontsize=7.5, zorder=4, **place)
+
+
+def reliability(card: Any, *, scale: tuple[float, float] | None = None, **look: Unpack[OfCard]) -> Axes:
+    """Draw the mean of the humans where the judge gave each score, with its band and the isotonic curve.
+
+    Parameters
+    ----------
+    card : CalibrationCard or DataFrame
+        A card, or its ``reliability``: ``[judge, dimension,] judge_score, human, low, high, isotonic, n``.
+    judge, dimension : str, optional
+        Which, where there are several.
+    scale : (low, high), optional
+        The whole scale, both axes; by default the card's, else from the lowest to the highest number.
+    ax : Axes, optional
+        By default those of a new figure.
+    lang : {"en", "zh"}, optional
+        By default the card's.
+    finding : str, optional
+        The title and the start of the words; by default the score whose humans' interval stands furthest from
+        it. Empty for no title.
+
+    Returns
+    -------
+    Axes
+        Points of E[human | judge], their intervals, clusters respected, joined to a band where neighbours have
+        both; the diagonal of a judge that is right on average; n along the bottom. A missing mean is a gap.
+
+    Raises
+    ------
+    RagnbError
+        For several judges or dimensions and no choice, and for unknown ones.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> curve = pd.DataFrame({"judge_score": [1, 2], "human": [1.5, 1.8], "low": 1.2, "high": [1.8, 2.2], "n": 9})
+    >>> reliability(curve).get_title(loc="left")
+    'Where the judge says 1, humans say 1.500 [1.200, 1.800] on average'
+    """
+    p = Part(card, "reliability", _MEANS, **look)
+    curve = p.rows.sort_values("judge_score", kind="stable").reindex(columns=[*_MEANS, "low", "high", "isotonic"])
+    x, human, n, low, high, isotonic = (curve[name].to_numpy(dtype=float) for name in curve)
+    say = p.say
+    with canvas(4.0, p.lang, **p.look) as (ax, describe):
+        ends = p.ends(scale, x, human, low, high)
+        ax.plot(ends, ends, color=GREY, linewidth=1, linestyle="--", label=say("chart.right_on_average"))
+        ax.fill_between(x, low, high, color=BLUE, alpha=0.15, linewidth=0, label="_band")
+        ax.vlines(x, low, high, color=BLUE, linewidth=1.6, label="_interval")
+        faces, sizes = np.where(np.isnan(low), "none", BLUE), np.maximum(90 * n / max(n.max(initial=1.0), 1.0), 14)
+        ax.scatter(x, human, s=sizes, c=faces, edgecolors=BLUE, label=say("chart.human_mean"), zorder=3)
+        ax.plot(x, isotonic, color=ORANGE, linewidth=1.6, label=say("chart.isotonic"))
+        # Every second n where they would touch.
+        for k in range(0, len(x), 1 + len(x) // 12):
+            many = p.n(n[k]) if k == 0 and len(x) < 8 else count(n[k])
+            note(ax, many, x[k], 0, xytext=(0, 3), ha="center", fontsize=7.5, label="_n")
+        margin, marks = 0.04 * (ends[1] - ends[0]), whole_points(*ends)
+        ax.set_xlim(ends[0] - margin, ends[1] + margin)
+        ax.set_ylim(ends[0] - 2.2 * margin, ends[1] + margin)
+        if marks:
+            ax.set(xticks=marks, yticks=marks)
+        legend_below(ax, 36)
+        rows = list(zip(x, human, low, high, n, strict=True))
+        values = [f"{a:g}: {with_interval(b, c, d)} ({p.n(many)})" for a, b, c, d, many in rows]
+        describe(_furthest(rows, p), p.words(*values), say("chart.judge_axis"), say("chart.human_axis"))
+    return ax
+
+
+def _furthest(rows: Sequence[tuple[float, ...]], p: Part) -> str:
+    """Say where an interval leaves the diagonal by most."""
+    off = [(max(low - x, x - high), x, human, low, high) for x, human, low, high, _ in rows if low > x or high < x]
+    if not off:
+        return p.say("chart.none_off" if any(not np.isnan(row[2]) for row in rows) else "chart.no_intervals")
+    _, x, human, low, high = max(off)
+    return p.say("chart.humans_say", score=f"{x:g}", value=with_interval(human, low, high))
+
+
+def band_shares(
+    card: Any, *, target: float | None = None, tolerance: float | None = None, **look: Unpack[OfCard]
+) -> Axes:
+    """Draw the share within the tolerance by the judge's score, against the target.
+
+    Parameters
+    ----------
+    card : CalibrationCard or DataFrame
+        A card, or its ``bands``: ``[judge, dimension,] band, share, low, high, n``, optionally ``start, verdict``.
+    judge, dimension : str, optional
+        Which, where there are several.
+    target, tolerance : float, optional
+        By default the card's, else 0.8 and 1.
+    ax : Axes, optional
+        By default those of a new figure.
+    lang : {"en", "zh"}, optional
+        By default the card's.
+    finding : str, optional
+        The title and the start of the words; by default the bands with a verdict. Empty for no title.
+
+    Returns
+    -------
+    Axes
+        A row a band, the highest on top: the share on its interval, its verdict by shape, colour and word.
+
+    Raises
+    ------
+    RagnbError
+        For several judges or dimensions and no choice, and for unknown ones.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> bands = pd.DataFrame({"band": ["1-5", "6-10"], "share": [0.4, 0.9], "n": 90})
+    >>> band_shares(bands.assign(verdict=["REJECT", "TRUST"])).get_title(loc="left")
+    'The judge is trusted where it says 6-10; rejected where it says 1-5'
+    """
+    p = Part(card, "bands", ("band", "share", "n"), **look)
+    rows = p.rows.iloc[::-1] if "start" not in p.rows else p.rows.sort_values("start", ascending=False)
+    threshold, width, say = p.set("target", target), p.set("tolerance", tolerance), p.say
+    records = rows.to_dict("records")
+    names, groups = [fitted(row["band"]) for row in records], []
+    for row in records:
+        verdict, at = str(row.get("verdict", "")), estimate(row, "share")
+        words = [with_interval(*at, percent=True), p.n(row["n"])]
+        words += [say(f"chart.verdict.{verdict.lower().replace(' ', '_')}")] if verdict in _VERDICTS else []
+        groups.append([Dot(at, "  ".join(words), *_VERDICTS.get(verdict, ()))])
+    labels = [say("chart.band_axis", tolerance=f"{width:g}", target=percent(threshold)), say("chart.judge_axis")]
+    with dot_rows(names, groups, **p.how, span=(0.0, 1.0), finding=_trusted(records, p), labels=labels) as ax:
+        percents(ax.xaxis)
+        ax.axvline(threshold, color=INK, linewidth=1.2, linestyle="--", label="_target", zorder=1)
+    return ax
+
+
+def _trusted(records: list[dict[Any, Any]], p: Part) -> str:
+    """Say where the judge is trusted and where it is rejected, from low to high."""
+    where = {
+        verdict: ", ".join(fitted(row["band"]) for row in records[::-1] if row.get("verdict") == verdict)
+        for verdict in ("TRUST", "REJECT")
+    }
+    found = [p.say(f"chart.bands.{key.lower()}", bands=bands) for key, bands in where.items() if bands]
+    if not any(not is_missing(row["share"]) for row in records):
+        return p.say("chart.no_pairs")
+    return p.say("chart.bands.all", found=p.say("chart.and").join(found)) if found else p.say("chart.bands.none")
+
+
+def bias_by(card: Any, *, kind: str = "system", delta: float | None = None, **look: Unpack[OfCard]) -> Axes:
+    """Draw by how much the judge is above the humans, overall and by system (or another kind of group).
+
+    Parameters
+    ----------
+    card : CalibrationCard or DataFrame
+        A card, or its ``inflation``: ``[judge, dimension,] kind, group, value, low, high, n``, optionally
+        ``inflated``.
+    kind : str
+        Which groups: ``system``, ``length``, ``answerability`` or any that the card was asked for.
+    judge, dimension : str, optional
+        Which, where there are several.
+    delta : float, optional
+        The acceptable bias, in points; by default the card's. A frame alone has none, and no zone.
+    ax : Axes, optional
+        By default those of a new figure.
+    lang : {"en", "zh"}, optional
+        By default the card's.
+    finding : str, optional
+        The title and the start of the words; by default the inflated groups. Empty for no title.
+
+    Returns
+    -------
+    Axes
+        A row a group, overall first, then the most inflated; the zone within ±delta shaded around 0. Inflated
+        groups have their own colour, shape and word.
+
+    Raises
+    ------
+    RagnbError
+        For several judges or dimensions and no choice, and for unknown ones or an unknown kind.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> found = pd.DataFrame({"kind": "system", "group": ["a", "b"], "value": [0.1, 0.9], "low": [-0.1, 0.6],
+    ...                       "high": [0.3, 1.2], "n": 50, "inflated": [False, True]})
+    >>> ax = bias_by(found)
+    >>> ax.get_title(loc="left"), [label.get_text() for label in ax.get_yticklabels()]
+    ('Too kind: b +0.900 [0.600, 1.200]', ['b', 'a'])
+    """
+    p = Part(card, "inflation", ("kind", "group", "value", "n"), **look)
+    kinds = [str(name) for name in dict.fromkeys(p.rows["kind"]) if name != "overall"]
+    if kind not in kinds and kinds:
+        raise unknown("kind", kind, kinds)
+    say, zone = p.say, p.set("delta", delta if delta is not None else p.beside("verdicts").get("delta"))
+    rows = p.rows[p.rows["kind"].isin(["overall", kind])].sort_values("value", ascending=False, kind="stable")
+    records = sorted(rows.to_dict("records"), key=lambda row: row["kind"] != "overall")
+    overall = say("calibration.word.overall")
+    names = [overall if row["kind"] == "overall" else fitted(row["group"]) for row in records]
+    groups, inflated = [], []
+    for name, row in zip(names, records, strict=True):
+        at, high = estimate(row), bool(row.get("inflated"))
+        words = [signed(*at), p.n(row["n"])] + [f"{TONES['watch']} {say('chart.inflated')}"] * high
+        inflated += [f"{name} {words[0]}"] * high
+        groups.append([Dot(at, "  ".join(words), *((BAD, "^") if high else ()))])
+    more = [f"+ {len(inflated) - 3}"] * (len(inflated) > 3)
+    finding = say("chart.too_kind", groups=say("chart.and").join(inflated[:3] + more))
+    if not inflated:
+        values = [f"{name} {signed(*estimate(row))}" for name, row in zip(names, records, strict=True)]
+        finding = say("chart.not_too_kind", value=values[0]) if values else say("chart.no_pairs")
+    shaded = "" if zone is None else say("chart.bias_zone", delta=f"{zone:.3g}")
+    with dot_rows(names, groups, **p.how, finding=finding, labels=[say("chart.bias_axis") + shaded]) as ax:
+        if zone is not None:
+            ax.axvspan(-zone, zone, color=GREY, alpha=0.2, linewidth=0, label="_delta", zorder=0)
+        ax.axvline(0, color=INK, linewidth=1, label="_zero", zorder=1)
+    return ax
+
+
+def corrected_means(card: Any, *, scale: tuple[float, float] | None = None, **look: Unpack[OfCard]) -> Axes:
+    """Draw means by the judge alone, by the humans alone, and by the judge corrected by the humans.
+
+    Parameters
+    ----------
+    card : CalibrationCard or DataFrame
+        A card, or its ``corrected``: ``[judge, dimension, system,] way, value, low, high, n``, optionally
+        ``n_judged``.
+    judge, dimension : str, optional
+        Which, where there are several.
+    scale : (low, high), optional
+        The whole scale; by default the card's, else what the intervals take.
+    ax : Axes, optional
+        By default those of a new figure.
+    lang : {"en", "zh"}, optional
+        By default the card's.
+    finding : str, optional
+        The title and the start of the words; by default the corrected mean beside the judge's. Empty for no
+        title.
+
+    Returns
+    -------
+    Axes
+        Three rows a system, in the order of the frame, one colour and shape a way.
+
+    Raises
+    ------
+    RagnbError
+        For several judges or dimensions and no choice, and for unknown ones or an unknown way.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> means = pd.DataFrame({"system": "a", "way": ["judge", "human", "corrected"], "value": [8.0, 7.0, 7.1],
+    ...                       "low": [7.8, 6.0, 6.6], "high": [8.2, 8.0, 7.6], "n": 40})
+    >>> corrected_means(means).get_title(loc="left")
+    'Corrected mean of a: 7.100 [6.600, 7.600]; the judge alone says 8.000'
+    """
+    p = Part(card, "corrected", ("way", "value", "n"), **look)
+    say, rows = p.say, p.rows if "system" in p.rows else p.rows.assign(system="")
+    records = {(str(row["system"]), str(row["way"])): row for row in rows.to_dict("records")}
+    used = {way for _, way in records}
+    if strangers := sorted(used - set(_WAYS)):
+        raise unknown("way", strangers[0], tuple(_WAYS))
+    ways = {way: say(f"chart.way.{way}") for way in _WAYS if way in used}
+    groups, findings = dict[str, list[Dot]](), []
+    for system in dict.fromkeys(system for system, _ in records):
+        name, groups[system] = fitted(system) or say("chart.all_systems"), []
+        for way, label in ways.items():
+            row = records.get((system, way), {})
+            groups[system].append(Dot(estimate(row), _counted(row, p), *_WAYS[way], label))
+            if way == "corrected" and not is_missing(row.get("value")):
+                alone, value = records.get((system, "judge"), {}).get("value"), with_interval(*estimate(row))
+                findings.append(say("chart.corrected", system=name, value=value, judge=number(alone)))
+    names, finding = [fitted(system) or say("chart.all_systems") for system in groups], say("chart.nothing")
+    words: Any = {"finding": findings[0] if findings else finding, "labels": [say("chart.mean_score")]}
+    with dot_rows(names, list(groups.values()), **p.how, span=p.set("scale", scale), **words) as ax:
+        return ax
+
+
+def _counted(row: Mapping[Any, Any], p: Part) -> str:
+    words = with_interval(*estimate(row))
+    if not is_missing(row.get("value")):
+        words += "  " + p.n(row["n"])
+        judged: Any = row.get("n_judged")
+        if row["way"] == "corrected" and not is_missing(judged) and judged > 0:
+            words += " + " + count(judged)
+    return words
+
+
+def label_budget(card: Any, **look: Unpack[OfCard]) -> Axes:
+    """Draw, against the number of labels, the interval to expect and the chance to show the target.
+
+    Parameters
+    ----------
+    card : CalibrationCard or DataFrame
+        A card, or its ``budget``: ``[judge, dimension,] labels, share, low, high, probability``, optionally
+        ``cautious, target, n``, as ``card.budget`` holds it.
+    judge, dimension : str, optional
+        Which, where there are several.
+    ax : Axes, optional
+        By default those of a new figure.
+    lang : {"en", "zh"}, optional
+        By default the card's.
+    finding : str, optional
+        The title and the start of the words; by default what the card says of the labels needed, else how far
+        the interval shrinks. Empty for no title.
+
+    Returns
+    -------
+    Axes
+        Shares on one scale from 0 to 100 %, labels on a logarithmic one: the interval as a band about the share
+        seen, the target as a dashed line, the chance to show it as lines (the seen share taken for true, and its
+        lower 80 % bound); the labels at hand as an upright line.
+
+    Raises
+    ------
+    RagnbError
+        For several judges or dimensions and no choice, and for unknown ones.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> curve = pd.DataFrame({"labels": [50, 200], "share": 0.9, "low": [0.78, 0.85], "high": [0.96, 0.94],
+    ...                       "probability": [0.5, 0.99], "target": 0.8, "n": 50})
+    >>> label_budget(curve).get_title(loc="left")
+    '50 labels know the share to 78.0–96.0 %, 200 would to 85.0–94.0 %'
+    """
+    p = Part(card, "budget", _BUDGET, **look)
+    curve, say = p.rows.sort_values("labels", kind="stable"), p.say
+    x, records = curve["labels"].to_numpy(dtype=float), curve.to_dict("records")
+    first: Any = records[0] if records else {}
+    with canvas(3.6, p.lang, **p.look) as (ax, describe):
+        band: Any = {"color": BLUE, "alpha": 0.2, "linewidth": 0, "label": say("chart.expected_interval")}
+        ax.fill_between(x, curve["low"].astype(float), curve["high"].astype(float), **band)
+        ax.plot(x, curve["share"], color=BLUE, linewidth=1.6, label=say("chart.share_seen"))
+        ax.plot(x, curve["probability"], color=ORANGE, linewidth=1.8, label=say("chart.chance"))
+        if "cautious" in curve:
+            ax.plot(x, curve["cautious"], color=ORANGE, linewidth=1.4, linestyle="--", label=say("chart.cautious"))
+        target = p.set("target", first.get("target"))
+        name = say("chart.target", target=percent(target))
+        ax.axhline(target, color=INK, linewidth=1, linestyle="--", label=name)
+        n = first.get("n")
+        if not is_missing(n):
+            ax.axvline(float(n), color=INK, linewidth=1, linestyle=":", label="_now")
+            note(ax, say("chart.labels_now", n=count(n)), float(n), 0.06)
+        ax.set_ylim(-0.02, 1.02)
+        percents(ax.yaxis)
+        if len(x):
+            _logarithmic(ax, x.min(), max(x.max(), x.min() * 1.01))
+        legend_below(ax, 36)
+        some = records[:: max(len(records) // 5, 1)]
+        values = [say("chart.budget_row", chance=percent(row["probability"]), **_ends(row)) for row in some]
+        describe(_shrinks(p, records), p.words(*values), say("chart.labels_axis"))
+    return ax
+
+
+def _logarithmic(ax: Axes, low: float, high: float) -> None:
+    """Set a logarithmic scale with plain numbers below."""
+    from matplotlib.ticker import NullLocator
+
+    ax.set_xscale("log")
+    ax.set_xlim(low, high)
+    marks = [k * 10.0**power for power in range(9) for k in (1, 2, 5) if low <= k * 10.0**power <= high] or [low]
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set_xticks(marks, [count(mark) for mark in marks])
+
+
+def _ends(row: Any) -> dict[str, str]:
+    low, high = (percent(row[end]) for end in ("low", "high"))
+    return {"labels": count(row["labels"]), "interval": f"{low.removesuffix(' %')}–{high}"}
+
+
+def _shrinks(p: Part, records: list[Any]) -> str:
+    """What the card says of the labels needed; else the interval with the labels at hand and with the most."""
+    text = p.beside("labels_needed").get("text")
+    if not is_missing(text):
+        return str(text)
+    if not records:
+        return p.say("chart.no_intervals")
+    n = records[0].get("n", records[0]["labels"])
+    near = min(records, key=lambda row: abs(row["labels"] - n))
+    far = _ends(records[-1])
+    return p.say("chart.shrinks", most=far["labels"], there=far["interval"], **_ends(near))

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from ragnb import texts
 from ragnb.errors import RagnbError, listing, need_columns, unknown
-from ragnb.markup import MISSING, count, one_line, with_interval
+from ragnb.markup import MISSING, SYSTEM_COLOURS, count, with_interval
 from ragnb.markup.cells import is_missing
 from ragnb.plots.canvas import fitted
-from ragnb.plots.rows import Estimate, estimate
 from ragnb.schema import METRICS, Metric, metric_list, scale_of
 
 TOTAL = "weighted_score"
-GAPS = ("n_missing", "n_failed", "n_not_applicable")
+ORDERS = ("worst", "frame")
 _UNKNOWN = Metric("unknown")
 Metrics = str | Iterable[str] | None
+Estimate = tuple[Any, Any, Any]
 
 
 class Means:
@@ -29,7 +29,9 @@ class Means:
     and the total where `total` is true. `endless` names metrics whose range has no end; they are not drawn.
     """
 
-    def __init__(self, means: pd.DataFrame, metrics: Metrics, by: str | None, lang: str, *, total: bool) -> None:
+    def __init__(
+        self, means: pd.DataFrame, metrics: Metrics, by: str | None, lang: str, *, total: bool = True
+    ) -> None:
         keys = [by, "metric"] if by else ["metric"]
         need_columns(means.columns, ("metric", "value", *keys[:-1]))
         if means.duplicated(keys).any():
@@ -37,96 +39,126 @@ class Means:
                 f"means holds a metric more than once; say which column tells the systems apart: by=… (have: "
                 f"{listing(name for name in means.columns if name not in ('metric', 'value', 'low', 'high'))})"
             )
-        records = [{str(key): value for key, value in row.items()} for row in means.to_dict("records")]
-        self.lang = lang
-        self.rows = {(str(row[by]) if by else "", str(row["metric"])): row for row in records}
+        self.say = texts.load(lang)
+        self.rows: dict[tuple[str, str], Mapping[Any, Any]] = {
+            (str(row[by]) if by else "", str(row["metric"])): row for row in means.to_dict("records")
+        }
         self.systems = tuple(dict.fromkeys(system for system, _ in self.rows)) or ("",) * (not by)
         self.ranges: dict[str, tuple[float, float]] = {}
         self.better: dict[str, str] = {}
-        about, chosen = {metric: row for (_, metric), row in self.rows.items()}, _chosen(means, metrics, total)
-        for name in chosen:
+        about, names = {metric: row for (_, metric), row in self.rows.items()}, _chosen(means, metrics, total)
+        for name in names:
             row, known = about[name], METRICS.get(name, _UNKNOWN)
             ends = float(row.get("range_low", known.low)), float(row.get("range_high", known.high))
             if all(map(math.isfinite, ends)):
                 self.ranges[name], self.better[name] = ends, row.get("better") or known.better
-        self.metrics = tuple(name for name in chosen if name in self.ranges)
-        self.endless = [name for name in chosen if name not in self.ranges]
+        self.metrics = tuple(self.ranges)
+        self.endless = [name for name in names if name not in self.ranges]
         # Between its scale's ends a metric is shown beside others.
         self.scales = {name: scale_of(name, *ends) for name, ends in self.ranges.items()}
+        scales = set(self.scales.values())
+        self.common = scales.pop() if len(scales) == 1 else None
 
-    @property
-    def common(self) -> tuple[float, float] | None:
-        """The scale that all metrics share, or None."""
-        found = set(self.scales.values())
-        return found.pop() if len(found) == 1 else None
-
-    def get(self, system: str, metric: str, column: str) -> Any:
-        """Return one cell, None where the frame has no such row or column."""
-        return self.rows.get((system, metric), {}).get(column)
-
-    def estimate(self, system: str, metric: str) -> Estimate:
-        """Return an estimate and the ends of its interval."""
-        return estimate(self.rows.get((system, metric), {}))
+    def row(self, system: str, metric: str) -> Mapping[Any, Any]:
+        """Return a row of the frame, empty where there is none."""
+        return self.rows.get((system, metric), {})
 
     def head(self, metric: str) -> str:
         """Return what a metric is called here, marked where lower is better."""
-        name = texts.load(self.lang)("chart.total") if metric == TOTAL else fitted(metric)
+        name = self.say("chart.total") if metric == TOTAL else fitted(metric)
         return name + " ↓" * (self.better[metric] == "lower")
 
     def written(self, system: str, metric: str) -> str:
         """Write an estimate as every page writes it, or a dash with what is missing."""
-        row = self.rows.get((system, metric), {})
+        row = self.row(system, metric)
+        if is_missing(row.get("value")):
+            return f"{MISSING} {gaps(row, self.say) or self.say('word.missing')}"
         rate = row.get("role", METRICS.get(metric, _UNKNOWN).role) == "rate"
-        said = with_interval(*estimate(row), percent=rate)
-        if said == MISSING:
-            return f"{MISSING} {gaps(row, self.lang) or texts.entry(self.lang, 'word.missing')}"
-        return said
+        return with_interval(*estimate(row), percent=rate)
 
     def counted(self, system: str, metric: str) -> str:
         """Write an estimate with its n after it."""
-        n = self.get(system, metric, "n")
-        said = self.written(system, metric)
-        if is_missing(n) or is_missing(self.get(system, metric, "value")):
-            return said
-        return f"{said}  {texts.load(self.lang)('chart.n', n=count(n))}"
+        row, words = self.row(system, metric), self.written(system, metric)
+        if is_missing(row.get("n")) or is_missing(row.get("value")):
+            return words
+        return f"{words}  {self.say('chart.n', n=count(row['n']))}"
 
-    def words(self) -> str:
-        """Say all numbers in one line."""
-        parts, total = [], texts.load(self.lang)("chart.total")
-        names = {m: total if m == TOTAL else one_line(m, 40) for m in self.metrics}
-        for system in self.systems:
-            numbers = ", ".join(f"{names[m]} {self.written(system, m)}" for m in self.metrics)
-            parts.append(f"{one_line(system, 40)}: {numbers}" if len(self.systems) > 1 else numbers)
-        return "; ".join(parts)
+    def words(self, system: str) -> str:
+        """Say all numbers of a system in one line."""
+        names = {name: self.say("chart.total") if name == TOTAL else fitted(name) for name in self.metrics}
+        return ", ".join(f"{name} {self.written(system, metric)}" for metric, name in names.items())
 
     def place(self, system: str, metric: str) -> float:
         """Return where an estimate stands in its range, 1 at the good end; nan where there is none."""
-        value, (low, high) = self.get(system, metric, "value"), self.scales[metric]
+        value: Any = self.row(system, metric).get("value")
+        low, high = self.scales[metric]
         if is_missing(value):
             return math.nan
         place = max((float(value) - low) / (high - low), 0.0)
         return 1.0 - place if self.better[metric] == "lower" else place
 
-    def seen(self) -> str:
+    def finding(self) -> str:
         """Say what stands out: the total, and the estimates nearest to the bad and the good end of their range."""
-        say = texts.load(self.lang)
-        keys = [(s, m) for s in self.systems for m in self.metrics if self.place(s, m) >= 0]
-        totals = sorted((key for key in keys if key[1] == TOTAL), key=lambda key: -self.place(*key))
+        keys = [(system, metric) for system in self.systems for metric in self.metrics]
+        places = {key: place for key in keys if (place := self.place(*key)) >= 0}
+        totals = sorted((key for key in places if key[1] == TOTAL), key=lambda key: -places[key])
         if len(self.systems) > 1 and totals:
             ends = dict.fromkeys([totals[0][0], totals[-1][0]])
-            values = ", ".join(f"{fitted(s)} {self.written(s, TOTAL)}" for s in ends)
-            return say("chart.total_is", values=values)
-        keys = [key for key in keys if key[1] != TOTAL]
+            values = ", ".join(f"{fitted(system)} {self.written(system, TOTAL)}" for system in ends)
+            return self.say("chart.total_is", values=values)
+        keys = [key for key in places if key[1] != TOTAL]
         if not keys:
-            return say("chart.nothing")
-        weak, strong = (self._named(end(keys, key=lambda key: self.place(*key))) for end in (min, max))
+            return self.say("chart.nothing")
+        weak, strong = (self._named(*end(keys, key=places.__getitem__)) for end in (min, max))
         if totals:
-            return say("chart.total_weak", total=self.written("", TOTAL), weak=weak)
-        return weak if weak == strong else say("chart.ends", weak=weak, strong=strong)
+            return self.say("chart.total_weak", total=self.written("", TOTAL), weak=weak)
+        return weak if weak == strong else self.say("chart.ends", weak=weak, strong=strong)
 
-    def _named(self, key: tuple[str, str]) -> str:
-        whose = f" ({fitted(key[0])})" if len(self.systems) > 1 else ""
-        return f"{self.head(key[1])}{whose} {self.written(*key)}"
+    def _named(self, system: str, metric: str) -> str:
+        whose = f" ({fitted(system)})" if len(self.systems) > 1 else ""
+        return f"{self.head(metric)}{whose} {self.written(system, metric)}"
+
+
+def _chosen(means: pd.DataFrame, metrics: Metrics, total: bool) -> Sequence[str]:
+    names = list(dict.fromkeys(map(str, means["metric"])))
+    if metrics is not None:
+        chosen = [item if isinstance(item, str) else item.name for item in metric_list(metrics) or ()]
+        if strangers := [name for name in chosen if name not in names]:
+            raise unknown("metric", strangers[0], names)
+        return chosen
+    plain = [name for name in names if name != TOTAL]
+    weighted = set(means.loc[means["weight"].notna(), "metric"]) if "weight" in means else set()
+    return ([name for name in plain if name in weighted] or plain) + [TOTAL] * (total and TOTAL in names)
+
+
+def rank_documents(
+    means: pd.DataFrame, metrics: Metrics, by: str, lang: str, *, most: int, order: str = "worst"
+) -> tuple[Means, list[str], list[str]]:
+    """Return a means frame made ready, its documents, the worst first, and a note on those that are not drawn."""
+    if order not in ORDERS:
+        raise unknown("order", order, ORDERS)
+    if most < 1:
+        raise RagnbError(f"most={most} draws nothing; give the number of documents to draw, such as 30")
+    table = Means(means, metrics, by, lang)
+    if table.endless:
+        raise RagnbError(f"{table.endless[0]!r} has no finite range to shade or to lay out; leave it out")
+    names = list(table.systems)
+    if order == "worst":
+        values: dict[str, Any] = {name: table.row(name, TOTAL).get("value") for name in names}
+        if all(map(is_missing, values.values())):
+            places = {name: [table.place(name, metric) for metric in table.metrics] for name in names}
+            values = {name: min((at for at in places[name] if at == at), default=None) for name in names}
+        names.sort(key=lambda name: math.inf if is_missing(values[name]) else float(values[name]))
+    rest = [table.say("chart.rest", n=count(len(names) - most))] * (len(names) > most)
+    return table, names, rest
+
+
+def check_systems(systems: Collection[str]) -> None:
+    """Refuse more systems than there are colours that can be told apart."""
+    if len(systems) > len(SYSTEM_COLOURS):
+        raise RagnbError(
+            f"a chart shows at most {len(SYSTEM_COLOURS)} systems and is given {len(systems)}; choose some"
+        )
 
 
 def split(frame: pd.DataFrame, by: str | None) -> dict[str, pd.DataFrame]:
@@ -137,33 +169,20 @@ def split(frame: pd.DataFrame, by: str | None) -> dict[str, pd.DataFrame]:
         raise unknown("by", by, [str(name) for name in frame.columns])
     # Not groupby: it loses rows without a name, and cannot hold a name with a lone surrogate.
     names = [MISSING if is_missing(name) else str(name) for name in frame[by]]
-    return {
-        name: frame.iloc[[row for row, other in enumerate(names) if other == name]]
-        for name in dict.fromkeys(names)
-    }
+    return {one: frame[[name == one for name in names]] for one in dict.fromkeys(names)}
 
 
-def below(say: Callable[..., str], lower: str, turned: bool, endless: Sequence[str]) -> list[str]:
+def estimate(row: Mapping[Any, Any], value: str = "value") -> Estimate:
+    """Return the value of a row and the ends of its interval, None for what is not there."""
+    return row.get(value), row.get("low"), row.get("high")
+
+
+def gaps(row: Mapping[Any, Any], say: Callable[..., str]) -> str:
+    """Say how many scores are missing, failed or not applicable; empty where none is."""
+    numbers = [(f"chart.{key}", row.get(key)) for key in ("n_missing", "n_failed", "n_not_applicable")]
+    return ", ".join(say(key, n=int(n)) for key, n in numbers if n is not None and n > 0)
+
+
+def notes_below(say: Callable[..., str], lower: str, turned: bool, endless: Sequence[str]) -> list[str]:
     """Say under a chart that lower is better somewhere (in the words of `lower`), and what is not drawn."""
     return [say(lower)] * turned + [say("chart.not_drawn", names=", ".join(endless))] * bool(endless)
-
-
-def gaps(row: Mapping[Any, Any], lang: str) -> str:
-    """Say how many scores are missing, failed or not applicable; empty where none is."""
-    say = texts.load(lang)
-    found = [(key, row.get(key)) for key in GAPS]
-    return ", ".join(say(f"chart.{key}", n=int(n)) for key, n in found if n is not None and n == n and n > 0)
-
-
-def _chosen(means: pd.DataFrame, metrics: Metrics, total: bool) -> Sequence[str]:
-    here = list(dict.fromkeys(str(name) for name in means["metric"]))
-    if metrics is not None:
-        named = [item if isinstance(item, str) else item.name for item in metric_list(metrics) or ()]
-        for name in named:
-            if name not in here:
-                raise unknown("metric", name, here)
-        return named
-    plain = [name for name in here if name != TOTAL]
-    weighed = set(means.loc[means["weight"].notna(), "metric"]) if "weight" in means else set()
-    chosen = [name for name in plain if name in weighed] or plain
-    return [*chosen, *([TOTAL] if total and TOTAL in here else [])]

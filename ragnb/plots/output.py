@@ -7,19 +7,18 @@ import re
 from io import BytesIO, StringIO
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from xml.etree import ElementTree
 
 from ragnb.errors import unknown
 from ragnb.files import write_whole
 from ragnb.markup import INK, Safe
-from ragnb.plots.canvas import alt_text
+from ragnb.plots.canvas import LAST_FONT, alt_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 KINDS = (".svg", ".png")
-_LAST = "Last Resort High-Efficiency"
 _XLINK = "{http://www.w3.org/1999/xlink}"
 
 
@@ -50,7 +49,7 @@ def svg(ax: Axes) -> Safe:
     """
     from matplotlib import pyplot as plt
 
-    figure = _figure(ax)
+    figure: Any = ax.get_figure(root=True)
     picture = _svg(figure)
     plt.close(figure)
     return picture
@@ -85,7 +84,7 @@ def save(ax: Axes, path: str | PathLike[str]) -> Path:
     ...     [plots.save(ax, f"{folder}/counts.{kind}").name for kind in ("svg", "png")]
     ['counts.svg', 'counts.png']
     """
-    path, figure = Path(path), _figure(ax)
+    path, figure = Path(path), cast(Any, ax.get_figure(root=True))
     kind = path.suffix.lower()
     if kind not in KINDS:
         raise unknown("path", path.name, KINDS, "end it in one of these")
@@ -96,69 +95,45 @@ def save(ax: Axes, path: str | PathLike[str]) -> Path:
     return write_whole(path, drawn.getvalue())
 
 
-def _figure(ax: Axes) -> Any:
-    figure: Any = ax.figure
-    return figure.figure or figure
-
-
 def _svg(figure: Any) -> Safe:
     import matplotlib as mpl
-    from matplotlib import font_manager
-    from matplotlib.text import Text
 
-    written = StringIO()
-    nothing = dict.fromkeys(["Creator", "Date", "Format", "Type"])
-    # The text stays text, in fonts of the reader: here it is only measured, and matplotlib 3.11 brings a font that
-    # has a box for every character. Named, it is used without a warning.
-    last = [_LAST] if _LAST in font_manager.fontManager.get_font_names() else []
-    families = [(text, text.get_fontfamily()) for text in figure.findobj(Text)]
-    for text, names in families:
-        text.set_fontfamily([*names, *last])
+    drawn, words = StringIO(), " ".join(filter(None, map(alt_text, figure.axes)))
+    # The text stays text, in fonts of the reader: here it is only measured.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "ragnb"}):
-        figure.savefig(written, format="svg", metadata=nothing, transparent=True)
-    for text, names in families:
-        text.set_fontfamily(names)
-    root = ElementTree.fromstring(written.getvalue().replace(f", '{_LAST}'", ""))
-    _bare(root)
-    _own_ids(root)
+        nothing = dict.fromkeys(["Creator", "Date", "Format", "Type"])
+        figure.savefig(drawn, format="svg", metadata=nothing, transparent=True)
+    written = drawn.getvalue().replace(f", '{LAST_FONT}'", "")
+    root = ElementTree.fromstring(written)
+    _clean(root, "r" + hashlib.sha256(written.encode()).hexdigest()[:10])
     root.attrib |= {
         "xmlns": "http://www.w3.org/2000/svg",
         "class": "rg-svg",
         "role": "img",
-        "aria-label": " ".join(filter(None, map(alt_text, figure.axes))),
+        "aria-label": words,
         "fill": "currentColor",
         "style": "max-width: 100%; height: auto; stroke-linejoin: round; stroke-linecap: butt",
     }
     return Safe(ElementTree.tostring(root, encoding="unicode"))
 
 
-def _bare(root: ElementTree.Element) -> None:
-    """Take off namespaces, the style rule that would reach the whole page, and the colour of ink."""
+def _clean(root: ElementTree.Element, name: str) -> None:
+    """Take off namespaces, ids of groups, the style rule that would reach the whole page, and the colour of ink.
+
+    The ids that something points to become the picture's own by its `name`.
+    """
     for parent in root.iter():
         for child in [child for child in parent if child.tag.endswith(("}style", "}metadata"))]:
             parent.remove(child)
     for node in root.iter():
         node.tag = node.tag.rpartition("}")[2]
+        if node.tag == "g":
+            node.attrib.pop("id", None)
+        for key, value in list(node.items()):
+            node.set(key, f"{name}-{value}" if key == "id" else value.replace("url(#", f"url(#{name}-"))
         if _XLINK + "href" in node.attrib:
-            node.set("href", node.attrib.pop(_XLINK + "href"))
+            node.set("href", node.attrib.pop(_XLINK + "href").replace("#", f"#{name}-"))
         if "d" in node.attrib:
             node.set("d", " ".join(node.attrib["d"].split()))
-        style = re.sub(f"{INK}|#000000", "currentColor", node.get("style", ""))
-        if style:
+        if style := re.sub(f"{INK}|#000000", "currentColor", node.get("style", "")):
             node.set("style", re.sub(r"(font-family: [^;]*)", r"\1, sans-serif", style))
-
-
-def _own_ids(root: ElementTree.Element) -> None:
-    """Drop ids that nothing refers to, and make the others the picture's own."""
-    pointer = re.compile(r"(?<=#)[\w.-]+")
-    nodes = list(root.iter())
-    pointed = {name for node in nodes for value in node.attrib.values() for name in pointer.findall(value)}
-    used = {name for node in nodes if (name := node.get("id")) in pointed}
-    for node in nodes:
-        if node.get("id") not in used:
-            node.attrib.pop("id", None)
-    own = "r" + hashlib.sha256(ElementTree.tostring(root)).hexdigest()[:10]
-    for node in nodes:
-        for key, value in node.items():
-            named = f"{own}-{value}" if key == "id" else value
-            node.set(key, pointer.sub(lambda m: f"{own}-{m[0]}" if m[0] in used else m[0], named))

@@ -2,7 +2,7 @@
 
 from ragnb.errors import need_package
 from ragnb.widgets.editor import WeightEditor
-from ragnb.widgets.sheet import RatingSheet
+from ragnb.widgets.rating import RatingSheet
 
 need_package("ipywidgets", extra="notebook")
 

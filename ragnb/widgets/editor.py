@@ -1,24 +1,30 @@
-"""The weight editor as a notebook sees it."""
+"""The weight editor as a notebook sees it: rows to type and to drag, the numbers beside them, and saving."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
+import math
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 
+from ragnb import markup
+from ragnb.assessment import tables
+from ragnb.assessment.parts import TOTAL, Writer
 from ragnb.assessment.weighable import weighable
 from ragnb.errors import RagnbError
-from ragnb.markup import element, fragment
+from ragnb.markup import Column, Safe, element, join, one_line
 from ragnb.texts.errors import translated
-from ragnb.widgets import pictures
-from ragnb.widgets.shown import Html, Twin
-from ragnb.widgets.weighing import Weighing
+from ragnb.widgets.shown import NAMED, Html, Twin, button
+from ragnb.widgets.weighing import DOC, GRID, METRIC, Weighing
+
+_KINDS: Any = {"weight": "number", "share": "number", "mean": "number", "n": "count"}
 
 
-class WeightEditor:
+class WeightEditor(Twin):
     """Turn the weights of metrics and documents, and see what follows while a slider moves.
 
     Shown as the last line of a cell. Without a running kernel it is a picture and tables.
@@ -57,10 +63,10 @@ class WeightEditor:
     """
 
     def __init__(self, source: Any, **overrides: Any) -> None:
-        self._overrides, self._twin = overrides, Twin()
+        self._overrides = overrides
         self._watchers: list[Callable[[WeightEditor], object]] = []
         self._choices, first = _choices(source)
-        self._models: dict[str, Weighing] = {}
+        self._views: dict[str, EditorView] = {}
         self.model = self._open(first)
 
     @property
@@ -98,10 +104,10 @@ class WeightEditor:
 
     def _open(self, source: Any) -> Weighing:
         model = Weighing(weighable(source, **self._overrides))
-        model.observe(self._tell)
+        model.observe(self._notify)
         return model
 
-    def _tell(self, model: Weighing) -> None:
+    def _notify(self, model: Weighing) -> None:
         for watcher in list(self._watchers) if model is self.model else ():
             watcher(self)
 
@@ -111,57 +117,48 @@ class WeightEditor:
         name, total = self.model.scenario.name, self.means["value"].iloc[-1]
         return f"WeightEditor({name!r}: weighted_score={total:.3f}, {self.metric_weights})"
 
-    def _repr_html_(self) -> str:
-        return fragment(pictures.static(self.model), lang=self.model.scenario.lang)
+    @property
+    def _lang(self) -> str:
+        return self.model.scenario.lang
 
-    def _ipython_display_(self) -> None:
-        model = self.model
-        self._twin.display(self.view, repr(self), pictures.static(model), model.scenario.lang)
+    def _static(self) -> Safe:
+        """The editor as a picture and tables."""
+        model, w = self.model, _writer(self.model)
+        parts = [_total(model, w), _radar(model, w), _weights(model, w), _systems(model, w), _gates(model, w)]
+        hint = element("p", model.say("editor.static"), class_="rg-note")
+        return join([element("h3", _title(model)), hint, *parts])
 
     @cached_property
     def view(self) -> Any:
         """The widgets, made when they are first asked for."""
         import ipywidgets as ipw
 
-        lang, say = self.model.scenario.lang, self.model.say
-        style, self._title, self._wrong = Html(lang), Html(lang), Html(lang, live=True)
-        style.show(self._twin.style())
-        self._place, self._views = ipw.VBox(), dict[int, Any]()
-        head = [style.widget, self._title.widget]
-        if self._choices:
-            path = str(self.model.scenario.path)
-            names = {file.name: str(file) for file in self._choices}
-            self._chooser = ipw.Dropdown(
-                options=names, value=path, description=say("editor.scenario"),
-                style={"description_width": "initial"}, layout={"width": "max-content"},
-            )  # fmt: skip
-            self._chooser.observe(lambda change: self._choose(change["new"]), "value")
-            head.append(self._chooser)
-            self._models[path] = self.model
-        self._show()
-        box = ipw.VBox([*head, self._wrong.widget, self._place])
-        box.add_class("rg-editor")
-        return box
+        path, self._place = str(self.model.scenario.path), ipw.VBox()
+        self._title, self._problem = Html(self._lang), Html(self._lang, live=True)
+        names = {file.name: str(file) for file in self._choices}
+        self._chooser = ipw.Dropdown(
+            options=names, value=path if names else None, description=self.model.say("editor.scenario"),
+            style={"description_width": "initial"}, layout={"width": "max-content"},
+        )  # fmt: skip
+        self._chooser.observe(lambda change: self._choose(change["new"]), "value")
+        self._show(path, EditorView(self.model))
+        head = [self._title.widget, *[self._chooser] * bool(names)]
+        return self._box(*head, self._problem.widget, self._place)
 
     def _choose(self, path: str) -> None:
         """Turn to another scenario; what was changed in this one waits there."""
         try:
-            self.model = self._models[path] = self._models.get(path) or self._open(path)
+            view = self._views.get(path) or EditorView(self._open(path))
         except RagnbError as error:
-            said = translated(str(error), self.model.scenario.lang)
-            self._wrong.warn(said, "rg-bad", role="alert")
+            self._problem.warn(translated(str(error), self._lang), "rg-bad", role="alert")
             return
-        self._wrong.warn("")
-        self._show()
-        self._tell(self.model)
+        self._problem.warn("")
+        self._show(path, view)
+        self._notify(self.model)
 
-    def _show(self) -> None:
-        from ragnb.widgets.view import EditorView
-
-        self._title.show(element("h3", pictures.title(self.model)))
-        if id(self.model) not in self._views:
-            self._views[id(self.model)] = EditorView(self.model)
-        self._place.children = (self._views[id(self.model)].box,)
+    def _show(self, path: str, view: EditorView) -> None:
+        self.model, self._views[path], self._place.children = view.model, view, (view.box,)
+        self._title.show(element("h3", _title(self.model)))
 
 
 def _choices(source: Any) -> tuple[list[Path], Any]:
@@ -171,7 +168,309 @@ def _choices(source: Any) -> tuple[list[Path], Any]:
         return [], source
     path = Path(source).resolve()
     folder = path if path.is_dir() else path.parent
-    found = sorted(entry for entry in folder.glob("*") if entry.suffix.lower() in kinds)
-    if path.is_dir() and not found:
+    files = sorted(entry for entry in folder.glob("*") if entry.suffix.lower() in kinds)
+    if path.is_dir() and not files:
         raise RagnbError(f"no scenario (.yaml) in {str(source)!r}; name a file, or another folder")
-    return found, found[0] if path.is_dir() else path
+    return files, files[0] if path.is_dir() else path
+
+
+class EditorView:
+    """The widgets of one model: they show it and pass on what a person does, no more.
+
+    Parameters
+    ----------
+    model : Weighing
+    """
+
+    def __init__(self, model: Weighing) -> None:
+        import ipywidgets as ipw
+
+        self.model, self._rows = model, dict[tuple[str, str], Row]()
+        lang, say, flow = model.scenario.lang, model.say, {"flex_flow": "row wrap"}
+        self.total, self.status = Html(lang, live=True), Html(lang, live=True)
+        self.radar, self.systems, self.gates, self.note = (Html(lang) for _ in range(4))
+        self.metrics, self.documents = ipw.VBox(), ipw.VBox()
+        self.pick = ipw.Combobox(
+            description=say("editor.document"), placeholder=say("editor.search"), style=NAMED,
+            layout={"width": "auto", "flex": "1 1 auto"},
+        )  # fmt: skip
+        self.pick.observe(lambda change: self._search(change["new"]), "value")
+        adding = ipw.HBox([self.pick, button(say, "editor.add", self._add)])
+        self.save = button(say, "editor.save", self._ask, button_style="primary")
+        self.diff = Html(lang, live=True)
+        self.name = ipw.Text(
+            description=say("editor.save_as"), placeholder=say("editor.save_as_hint"), continuous_update=False,
+            style={"description_width": "initial"}, layout={"width": "auto"},
+        )  # fmt: skip
+        self.again = button(say, "editor.reload", partial(self._attempt, self._reload))
+        write = button(say, "editor.write", partial(self._attempt, self._write), button_style="primary")
+        answers = ipw.HBox([write, self.again, button(say, "editor.cancel", self._hide)])
+        self.question = ipw.VBox([self.diff.widget, self.name, answers], layout={"display": "none"})
+        acts = {"undo": model.undo, "reset": model.reset, "equal": model.equal, "normalise": model.normalise}
+        tools = [button(say, f"editor.{name}", act) for name, act in acts.items()]
+        self.undo = tools[0]
+        weights = [_heading(model, "metrics"), self.metrics, _heading(model, "documents"), self.documents]
+        buttons = ipw.HBox([*tools, self.save], layout=flow)
+        left = [*weights, adding, self.note.widget, buttons, self.question, self.status.widget]
+        right = [part.widget for part in (self.total, self.radar, self.systems, self.gates)]
+        self.box = ipw.HBox(
+            [ipw.VBox(left, layout={"flex": "1 1 430px", "min_width": "0", "max_width": "520px"}),
+             ipw.VBox(right, layout={"flex": "1 1 380px", "min_width": "0"})],
+            layout={**flow, "grid_gap": "8px 32px", "align_items": "flex-start"},
+        )  # fmt: skip
+        self.refresh(model)
+        model.observe(self.refresh)
+
+    def refresh(self, model: Weighing) -> None:
+        """Show what the model holds now, the numbers first."""
+        w = _writer(model)
+        self.total.show(_total(model, w))
+        self.radar.show(_radar(model, w))
+        places = [(METRIC, name) for name in model.metrics] + [(DOC, name) for name in model.doc_weights]
+        # Rows that stay are not made anew.
+        self._rows = {place: self._rows.get(place) or Row(model, *place) for place in places}
+        for field, box in ((METRIC, self.metrics), (DOC, self.documents)):
+            boxes = tuple(row.box for (own, _), row in self._rows.items() if own == field)
+            if box.children != boxes:
+                box.children = boxes
+        for row in self._rows.values():
+            row.refresh()
+        self.systems.show(_systems(model, w))
+        self.gates.show(_gates(model, w))
+        self.undo.disabled = not model.can_undo
+        self.save.disabled = model.scenario.path is None or not model.is_changed()
+
+    def _search(self, text: str) -> None:
+        self.pick.options = tuple(self.model.find(text))
+
+    def _add(self) -> None:
+        problem = self.model.add(self.pick.value)
+        self.note.warn(problem, role="alert")
+        if not problem:
+            self.pick.value = ""
+
+    # Saving asks before it writes: the diff, another name, and what stands in the way.
+
+    def _ask(self) -> None:
+        self.question.layout.display = "flex"
+        self.again.layout.display = "none"
+        self._attempt(self._compare)
+
+    def _hide(self) -> None:
+        self.question.layout.display = "none"
+
+    def _attempt(self, act: Callable[[], None]) -> None:
+        """Do it, or say why not and offer to read the file again."""
+        try:
+            act()
+        except RagnbError as error:
+            self.diff.warn(translated(str(error), self.model.scenario.lang), "rg-bad", role="alert")
+            self.again.layout.display = "inline-flex"
+
+    def _compare(self) -> None:
+        patch, say = self.model.plan(), self.model.say
+        if not patch.changed:
+            return self._done(say("editor.same"))
+        text = say("editor.will_change", file=patch.file.name, n=len(patch.changed))
+        return self.diff.show(join([element("p", text), element("pre", patch.diff, class_="rg-diff", tabindex=0)]))
+
+    def _write(self) -> None:
+        name, home = self.name.value.strip(), self.model.scenario.path
+        changed = self.model.save(home.parent / Path(name) if name and home else None)
+        self.name.value, file = "", self.model.scenario.path
+        self._done(self.model.say("editor.saved", file=file.name if file else "", fields=", ".join(changed)))
+
+    def _reload(self) -> None:
+        self.model.reload()
+        self._ask()
+
+    def _done(self, text: str) -> None:
+        self._hide()
+        self.status.show(element("p", text, class_="rg-said", role="status"))
+
+
+def _heading(model: Weighing, key: str) -> Any:
+    made = Html(model.scenario.lang)
+    hint = element("p", model.say(f"editor.{key}_hint"), class_="rg-note")
+    made.show(join([element("h4", model.say(f"editor.{key}")), hint]))
+    return made.widget
+
+
+class Row:
+    """One weight as a row: a number to type, a slider to drag, its share, and what is wrong with it.
+
+    Parameters
+    ----------
+    model : Weighing
+    field, name : str
+        Which weight it shows.
+    """
+
+    def __init__(self, model: Weighing, field: str, name: str) -> None:
+        import ipywidgets as ipw
+
+        self.model, self.place, self._busy = model, (field, name), False
+        # The right end of the slider; it moves when a greater weight is typed.
+        top = 4.0 if field == DOC else 1.0 if max(model.metric_weights.values()) < 1 else 2.0
+        self.text = ipw.Text(
+            description=name, tooltip=name, continuous_update=False, style=NAMED, layout={"width": "250px"}
+        )
+        self.slider = ipw.FloatSlider(
+            min=0, max=top, step=GRID, readout=False, tooltip=name, layout={"width": "auto", "flex": "1 1 90px"}
+        )
+        self.last = ipw.Label(layout={"width": "46px", "display": "flex", "justify_content": "flex-end"})
+        if field == DOC:
+            hint = model.say("editor.remove", name=name)
+            self.last = ipw.Button(description="×", tooltip=hint, layout={"width": "32px"})
+            self.last.on_click(lambda _: model.remove(name))
+        self.said = Html(model.scenario.lang, live=True)
+        line = ipw.HBox([self.text, self.slider, self.last], layout={"align_items": "center"})
+        self.box = ipw.VBox([line, self.said.widget])
+        self.box.add_class("rg-row")
+        self.text.observe(self._typed, "value")
+        self.slider.observe(self._dragged, "value")
+
+    def _typed(self, change: Any) -> None:
+        if not self._busy:
+            self.model.set(*self.place, change["new"])
+
+    def _dragged(self, change: Any) -> None:
+        # A slider snaps what it is given to its grid and sends that back; only a person moves it further.
+        if not self._busy and abs(change["new"] - self.model.weight(*self.place)) > GRID / 2 + 1e-9:
+            self.model.set(*self.place, round(change["new"], 2))
+
+    def refresh(self) -> None:
+        """Show what the model holds."""
+        model, (field, name) = self.model, self.place
+        weight, problem = model.weight(field, name), model.problems.get(self.place, "")
+        self._busy = True
+        try:
+            self.text.placeholder = f"{weight:.12g}"
+            if not problem:
+                self.text.value = model.typed(field, name)
+            self.slider.max = max(self.slider.max, math.ceil(weight))
+            self.slider.value = weight
+        finally:
+            self._busy = False
+        if field == METRIC:
+            self.last.value = _percent(model.share(name))
+        elif name not in model.documents:
+            problem = problem or model.say("editor.absent")
+        self.said.warn(problem)
+
+
+# What the editor shows, as HTML
+
+
+def _writer(model: Weighing) -> Writer:
+    """Return what writes the model's numbers, the same as on the report."""
+    sheet: Any = SimpleNamespace(scenario=model.scenario, means=model.now.means)
+    return Writer(sheet, linked=False)
+
+
+def _title(model: Weighing) -> str:
+    return model.say("editor.title", name=model.scenario.title or model.scenario.name)
+
+
+def _total(model: Weighing, w: Writer) -> Safe:
+    """The weighted score with its interval, what the file's weights give, and the notes."""
+    say, row = model.say, w.rows[TOTAL]
+    tone = w.tone(TOTAL, row["value"])
+    before = model.base.means.iloc[-1].to_dict()
+    note = join([w.counted(row), element("br"), say("editor.before", value=w.interval(TOTAL, before))])
+    missing = pd.isna(row["value"])
+    card = markup.card(
+        say("sheet.overall"),
+        w.interval(TOTAL, row),
+        mark=markup.badge(tone, lang=w.lang) if tone else "",
+        picture="" if missing else w.drawn(TOTAL, row, width=260),
+        note=w.why_missing(TOTAL) if missing else note,
+    )
+    problems = [text for (_, name), text in model.problems.items() if not name]
+    lines = [element("p", text, role="alert", class_="rg-bad") for text in problems]
+    lines += [element("li", text) for text in model.now.notes["text"]]
+    return join([card, element("ul", *lines, class_="rg-notes") if lines else Safe("")])
+
+
+def _radar(model: Weighing, w: Writer) -> Safe:
+    """Means by metric, one outline a system; each axis says how much it counts."""
+    axes = [name for name in model.metrics if w.span(name)]
+    if not axes:
+        return Safe("")
+    parts: Any = [(model.say("editor.now"), model.now.means)]
+    table, label = model.now.systems, model.say("editor.radar")
+    if table is not None and table[table.columns[0]].nunique() <= len(markup.SYSTEM_COLOURS):
+        parts = table.groupby(str(table.columns[0]), sort=False)
+    values = {str(name): rows.set_index("metric")["value"][axes].tolist() for name, rows in parts}
+    names = {name: f"{name} {_percent(model.share(name))}" for name in axes}
+    about: Any = {"ranges": w.scales, "better": w.better}
+    about = {key: {names[name]: held[name] for name in axes} for key, held in about.items()}
+    picture = markup.radar_svg(list(names.values()), values, radius=105, lang=w.lang, label=label, **about)
+    return markup.figure(picture, label)
+
+
+def _percent(share: float) -> str:
+    """Write a share of the total without decimals."""
+    return markup.MISSING if math.isnan(share) else f"{100 * share:.0f} %"
+
+
+def _table(w: Writer, rows: list[dict[str, Any]]) -> Safe:
+    """Write records under the sheet's own names of their columns; no table for no records."""
+    if not rows:
+        return Safe("")
+    heads = {key: key if key == "#" else w.term(key) for key in rows[0]}
+    return w.table(rows, {key: Column(head, _KINDS.get(key, "text")) for key, head in heads.items()})
+
+
+def _systems(model: Weighing, w: Writer) -> Safe:
+    """Systems by their weighted score, the best first, with the place that the file's weights give."""
+    if model.now.systems is None or model.base.systems is None:
+        return Safe("")
+    before = {name: place for place, (name, _) in enumerate(_order(model.base.systems), 1)}
+    rows = [
+        {
+            "#": join([str(place), _was(model, before[name], before[name] != place)]),
+            "system": element("span", one_line(name, 60), class_="rg-name"),
+            "mean": Safe(w.interval(TOTAL, row)),
+            "n": row["n"],
+        }
+        for place, (name, row) in enumerate(_order(model.now.systems), 1)
+    ]
+    return w.section("systems", _table(w, rows))
+
+
+def _order(table: pd.DataFrame) -> list[tuple[str, Mapping[Any, Any]]]:
+    own = table[table["metric"] == TOTAL].sort_values("value", ascending=False, kind="stable", na_position="last")
+    return [(str(row[table.columns[0]]), row) for row in own.to_dict("records")]
+
+
+def _gates(model: Weighing, w: Writer) -> Safe:
+    """Every gate with its outcome; one that these weights flip says what it was and comes first."""
+    rows = []
+    for row, old in zip(model.now.gates.to_dict("records"), model.base.gates.to_dict("records"), strict=True):
+        flips = (row["outcome"], row["blocks"]) != (old["outcome"], old["blocks"])
+        outcome = markup.badge(tables.gate_tone(row), tables.outcome(w, row))
+        shown = {
+            "gate": element("span", w.asks(row), class_="rg-name"),
+            "mean": Safe(w.interval(str(row["metric"]), row)),
+            "n": row["n"],
+            "outcome": join([outcome, _was(model, tables.outcome(w, old), flips)]),
+        }
+        rows.append((not flips, shown))
+    return w.section("gates", _table(w, [shown for _, shown in sorted(rows, key=lambda row: row[0])]))
+
+
+def _was(model: Weighing, what: object, differs: bool) -> Safe:
+    """Say what the file's weights give, where that differs."""
+    return join([Safe("<br>"), element("strong", model.say("editor.was", what=what))]) if differs else Safe("")
+
+
+def _weights(model: Weighing, w: Writer) -> Safe:
+    """The weights as a table: what the editor is where nothing can be moved."""
+    rows = [
+        {"metric": name, "weight": Safe(f"{weight:g}"), "share": Safe(_percent(model.share(name))),
+         "mean": Safe(w.interval(name, w.rows[name])), "n": w.rows[name]["n"]}
+        for name, weight in model.metric_weights.items()
+    ]  # fmt: skip
+    docs = [{"document": name, "weight": Safe(f"{weight:g}")} for name, weight in model.doc_weights.items()]
+    return join([_table(w, rows), _table(w, docs)])

@@ -1,4 +1,4 @@
-"""Marks that a person gives to answers: which item is next, what was given, and a file that loses nothing.
+"""Marks that a person gives to answers: which item is next, a file that loses nothing, and the sheet of widgets.
 
 The judge's scores and the names of the systems stay hidden: whoever sees them rates them, not the answer.
 """
@@ -8,15 +8,19 @@ from __future__ import annotations
 import json
 import random
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragnb import texts
 from ragnb.errors import RagnbError, listing, place
 from ragnb.files import write_whole
+from ragnb.markup import Safe, details, element, join
 from ragnb.markup.cells import is_missing
 from ragnb.readers import read_cases
+from ragnb.schema import Rubric
+from ragnb.widgets.shown import NAMED, Html, Twin, button
 
 KEYS = {**{str(mark): mark for mark in range(1, 10)}, "0": 10}
 """What a key stands for."""
@@ -69,7 +73,7 @@ class Rating:
         self.file = Path(file).resolve()
         self.items = _items(items)
         random.Random(f"{seed} {self.rater}").shuffle(self.items)
-        self.done, self.marks = self._taken_up(), dict[str, int]()
+        self.done, self.marks = self._resume(), dict[str, int]()
         self._turn_to(self._next(-1))
 
     @property
@@ -130,46 +134,43 @@ class Rating:
         if self.done.get(item.key) == self.marks:
             return
         self.done[item.key] = self.marks
-        more = {"system": item.key[1], "cluster": item.cluster}
-        about = {name: text for name, text in more.items() if text}
+        rest = {name: text for name, text in (("system", item.key[1]), ("cluster", item.cluster)) if text}
         rows = [
-            {"item_id": item.key[0], "dimension": name, "rater": self.rater, "score": self.marks[name]} | about
+            {"item_id": item.key[0], "dimension": name, "rater": self.rater, "score": self.marks[name]} | rest
             for name in self.dimensions
         ]
-        _write(self.file, [*(row for row in _rows(self.file)[0] if self._mine(row) != item.key), *rows])
+        _write(self.file, [*(row for row in _read(self.file)[0] if self._mine(row) != item.key), *rows])
 
     def _mine(self, row: Row) -> Key | None:
         """Which item a row of this rater marks."""
         return (row["item_id"], row.get("system", "")) if row["rater"] == self.rater else None
 
-    def _taken_up(self) -> dict[Key, dict[str, int]]:
+    def _resume(self) -> dict[Key, dict[str, int]]:
         """What this rater has given; an item whose marks were cut off by a crash is rated again."""
-        rows, torn = _rows(self.file)
-        found: dict[Key, dict[str, int]] = {}
+        rows, torn = _read(self.file)
+        marks: dict[Key, dict[str, int]] = {}
         for row in rows:
             if key := self._mine(row):
-                found.setdefault(key, {})[row["dimension"]] = row["score"]
-        whole = {key: marks for key, marks in found.items() if set(self.dimensions) <= set(marks)}
-        done = {key: {name: marks[name] for name in self.dimensions} for key, marks in whole.items()}
-        kept = [row for row in rows if self._mine(row) in {None, *done}]
+                marks.setdefault(key, {})[row["dimension"]] = row["score"]
+        whole = {key: given for key, given in marks.items() if set(self.dimensions) <= set(given)}
+        kept = [row for row in rows if self._mine(row) in {None, *whole}]
         if torn or len(kept) < len(rows):
             _write(self.file, kept)
-        return done
+        return {key: {name: given[name] for name in self.dimensions} for key, given in whole.items()}
 
 
 def _items(source: Any) -> list[Item]:
     frame = read_cases(source)
-    text = [name for name in ("question", "answer") if name not in frame]
-    if text or "sample_id" not in frame:
-        raise RagnbError(f"the items lack {listing([*text, *['sample_id'] * ('sample_id' not in frame)])}")
+    if lacking := [name for name in ("question", "answer", "sample_id") if name not in frame]:
+        raise RagnbError(f"the items lack {listing(lacking)}")
+    names = ("sample_id", "system", "cluster", "doc_name", "question", "answer", "ground_truth_answer")
     items = []
     for row in frame.to_dict("records"):
-        names = ("sample_id", "system", "cluster", "doc_name", "question", "answer", "ground_truth_answer")
-        name, system, cluster, doc, question, answer, reference = (_text(row.get(key)) for key in names)
+        item_id, system, cluster, doc, question, answer, reference = (_text(row.get(name)) for name in names)
         contexts = row.get("retrieved_contexts")
         passages = tuple(map(str, contexts)) if isinstance(contexts, list | tuple) else ()
         if answer:
-            items.append(Item((name, system), cluster or doc, question, answer, reference, passages))
+            items.append(Item((item_id, system), cluster or doc, question, answer, reference, passages))
     if not items:
         raise RagnbError("no item has an answer; there is nothing to rate")
     keys = [item.key for item in items]
@@ -182,11 +183,11 @@ def _text(value: Any) -> str:
     return "" if is_missing(value) else str(value).strip()
 
 
-def _rows(file: Path) -> tuple[list[Row], bool]:
+def _read(file: Path) -> tuple[list[Row], bool]:
     """What a file of marks holds, and whether its last line was cut off."""
-    lines = file.read_bytes().split(b"\n") if file.exists() else [b""]
+    *lines, last = file.read_bytes().split(b"\n") if file.exists() else [b""]
     rows = []
-    for number, line in enumerate(lines[:-1], 1):
+    for number, line in enumerate(lines, 1):
         try:
             row = json.loads(line)
             assert {"item_id", "dimension", "rater", "score"} <= set(row)
@@ -195,8 +196,147 @@ def _rows(file: Path) -> tuple[list[Row], bool]:
                 f"{place(file, number)}this is no mark of a rating sheet; choose another file"
             ) from None
         rows.append(row)
-    return rows, bool(lines[-1])
+    return rows, bool(last)
 
 
 def _write(file: Path, rows: list[Row]) -> None:
     write_whole(file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
+class RatingSheet(Twin):
+    """A sheet on which a person marks answers from 1 to 10, blind to judge and system.
+
+    Keys 1 to 9 and 0 (for 10) mark one dimension after the other; the last one saves the item and shows the
+    next. Every item is on disk before the next appears, and the sheet goes on where it was left.
+
+    Parameters
+    ----------
+    items : path, frame or records
+        As `ragnb.read_cases` takes them: ``sample_id, question, answer`` and, where there are, contexts, a
+        reference answer, ``system`` and ``doc_name``.
+    file : path
+        Where the marks go, JSON Lines that `ragnb.read_ratings` reads; what stands there is taken up.
+    rater : str
+        Who rates.
+    dimensions : sequence of str, optional
+        By default those of `Rubric`.
+    seed : int
+        Of the order, which differs from rater to rater.
+    lang : {"en", "zh"}
+
+    Attributes
+    ----------
+    model : Rating
+        The state; it can be driven without a browser.
+
+    Raises
+    ------
+    RagnbError
+        For items without ids or answers, and for a file that holds something else.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     items = [{"sample_id": "a", "question": "Why?", "answer": "Because."}]
+    ...     sheet = RatingSheet(items, f"{folder}/marks.jsonl", rater="A", dimensions=["accuracy"])
+    ...     _ = sheet.model.press("8")
+    ...     print(Path(folder, "marks.jsonl").read_text(), end="")
+    {"item_id": "a", "dimension": "accuracy", "rater": "A", "score": 8}
+    """
+
+    def __init__(
+        self, items: Any, file: str | Path, *, rater: str, dimensions: Sequence[str] | None = None, seed: int = 0,
+        lang: str = "en",
+    ) -> None:  # fmt: skip
+        names = [one.name for one in Rubric().dimensions] if dimensions is None else list(dimensions)
+        self.model = Rating(items, file, rater=rater, dimensions=names, seed=seed, lang=lang)
+
+    def __repr__(self) -> str:
+        return f"RatingSheet({self.model.rater!r}: {len(self.model.done)} of {len(self.model.items)})"
+
+    @property
+    def _lang(self) -> str:
+        return self.model.lang
+
+    def _head(self) -> list[Safe]:
+        say, done, n = self.model.say, len(self.model.done), len(self.model.items)
+        progress = element("p", say("rating.progress", done=done, n=n), class_="rg-note")
+        return [element("h3", say("rating.title", rater=self.model.rater)), progress]
+
+    def _static(self) -> Safe:
+        return join([*self._head(), element("p", self.model.say("rating.static"), class_="rg-note")])
+
+    @cached_property
+    def view(self) -> Any:
+        """The widgets, made when they are first asked for."""
+        import ipywidgets as ipw
+
+        model, say = self.model, self.model.say
+        self._item, self._said = Html(model.lang), Html(model.lang, live=True)
+        self._keys = ipw.Text(placeholder=say("rating.keys_hint"), style=NAMED, layout={"width": "330px"})
+        self._keys.observe(lambda change: self._press(change["new"]), "value")
+        self._marks: dict[str, Any] = {}
+        for name in model.dimensions:
+            look = {"button_width": "44px"} | NAMED
+            marks = ipw.ToggleButtons(options=range(1, 11), value=None, description=name, style=look)
+            marks.observe(partial(self._click, name), "value")
+            marks.add_class("rg-row")
+            self._marks[name] = marks
+        acts = {"rating.back": model.back, "rating.skip": model.skip}
+        tools = ipw.HBox([button(say, key, partial(self._do, act)) for key, act in acts.items()])
+        self._rows = ipw.VBox([self._keys, *self._marks.values(), tools])
+        self._busy, self._seen, self._cleared = False, "", ""
+        self._refresh()
+        return self._box(self._item.widget, self._rows, self._said.widget)
+
+    def _press(self, entry: str) -> None:
+        if self._busy:
+            return
+        # Keys may come faster than answers to them: only what is new in the field counts, also past a clearing.
+        seen = self._seen or (self._cleared if entry.startswith(self._cleared) else "")
+        fresh = entry[len(seen) :] if entry.startswith(seen) else ""
+        self._seen = entry
+        item = self.model.item
+        for key in fresh:
+            self.model.press(key)
+        self._refresh(clear=self.model.item is not item)
+
+    def _click(self, name: str, change: Any) -> None:
+        if not self._busy and change["new"] is not None:
+            self._do(partial(self.model.mark, name, change["new"]))
+
+    def _do(self, act: Callable[[], None]) -> None:
+        act()
+        self._refresh()
+
+    def _refresh(self, *, clear: bool = True) -> None:
+        model, say, item = self.model, self.model.say, self.model.item
+        done = element("p", say("rating.done", n=len(model.items), file=model.file.name))
+        self._item.show(self._shown(item) if item else done)
+        self._busy = True
+        try:
+            if clear:
+                self._cleared, self._seen, self._keys.value = self._seen, "", ""
+            self._keys.description = say("rating.keys", dimension=model.dimension)
+            for name, row in self._marks.items():
+                row.value = model.marks.get(name)
+        finally:
+            self._busy = False
+        self._rows.layout.display = "flex" if item else "none"
+        self._said.warn(model.problem, role="alert")
+        if item:
+            self._keys.focus()
+
+    def _shown(self, item: Item) -> Safe:
+        say, parts = self.model.say, self._head()
+        for key, text in (("question", item.question), ("answer", item.answer)):
+            parts += [element("h4", say(f"rating.{key}")), _prose(text)]
+        if item.reference:
+            parts.append(details(say("rating.reference"), _prose(item.reference)))
+        passages = join(map(_prose, item.contexts or [say("rating.no_contexts")]))
+        return join([*parts, details(say("rating.contexts", n=len(item.contexts)), passages, opened=True)])
+
+
+def _prose(text: str) -> Safe:
+    return element("blockquote", text, class_="rg-prose", dir="auto")

@@ -54,30 +54,48 @@ class Html:
         self.widget.value = element("div", html, class_="ragnb", lang=self.lang) if html else ""
         self.widget.layout.display = "block" if html else "none"
 
-    def warn(self, said: str, class_: str = "rg-said rg-bad", **more: str) -> None:
+    def warn(self, text: str, class_: str = "rg-said rg-bad", **more: str) -> None:
         """Show what is wrong, or nothing."""
-        self.show(element("p", said, class_=class_, **more) if said else Safe(""))
+        self.show(element("p", text, class_=class_, **more) if text else Safe(""))
 
 
 class Twin:
-    """A widget beside a static twin: where the widget lives, a style of its own hides the twin."""
+    """A widget beside a static twin: where the widget lives, a style of its own hides the twin.
 
-    def __init__(self) -> None:
-        self.name = f"rg-twin-{next(_numbers)}"
+    Who inherits gives the `view`, what stands in its place without a kernel, and the language of both.
+    """
 
-    def style(self) -> Safe:
-        """Return the styles of a live widget."""
-        own = Safe(f"<style>{_file('editor.css')}\n.{self.name} {{ display: none; }}</style>")
-        return markup.join([markup.style(notebook=True), own])
+    view: Any
 
-    def display(self, view: Any, said: str, static: Safe, lang: str) -> None:
+    def _static(self) -> Safe:
+        raise TypeError(f"{type(self).__name__} has no static twin")
+
+    @property
+    def _lang(self) -> str:
+        return "en"
+
+    def _box(self, *children: Any) -> Any:
+        """Put widgets into a box with the styles of a live widget, which hide the twin."""
+        import ipywidgets
+
+        self._name, style = f"rg-twin-{next(_numbers)}", Html(self._lang)
+        own = Safe(f"<style>{_file('editor.css')}\n.{self._name} {{ display: none; }}</style>")
+        style.show(markup.join([markup.style(notebook=True), own]))
+        box = ipywidgets.VBox([style.widget, *children])
+        box.add_class("rg-editor")
+        return box
+
+    def _repr_html_(self) -> str:
+        return markup.fragment(self._static(), lang=self._lang)
+
+    def _ipython_display_(self) -> None:
         """Show the widget and its twin in a notebook."""
         from IPython import display as ipython
 
         display: Any = ipython.display
-        bundle = view._repr_mimebundle_()
+        bundle = self.view._repr_mimebundle_()
         data = bundle[0] if isinstance(bundle, tuple) else bundle
-        display({**data, "text/plain": said}, raw=True)
-        html = element("div", markup.fragment(static, lang=lang), class_=self.name)
+        display({**data, "text/plain": repr(self)}, raw=True)
+        html = element("div", Safe(self._repr_html_()), class_=self._name)
         display({"text/html": html, "text/plain": ""}, raw=True)
         display({"application/javascript": _file("names.js"), "text/plain": ""}, raw=True)

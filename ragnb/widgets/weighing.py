@@ -7,20 +7,36 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+import unicodedata
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from ragnb import texts
 from ragnb.assessment.weighable import Weighable
 from ragnb.errors import RagnbError
+from ragnb.diagnostics import check_gates
 from ragnb.scenario import Patch, load_scenario, plan_patch
-from ragnb.weights import nfc
-from ragnb.widgets.numbers import Numbers, folded, normalised, numbers, read_entry
+from ragnb.weights import nfc, notes
 
 METRIC, DOC = "metric_weights", "doc_weights"
+GRID = 0.01
+"""The step of a slider: normalised weights are multiples of it."""
 _ONE_DRAG = 1.0
 Place = tuple[str, str]
-Entries = dict[str, float | None]
+Entries = dict[str, dict[str, float | None]]
+
+
+class Numbers(NamedTuple):
+    """What follows from one set of weights: frames as `Moments.means`, `check_gates` and `notes` give them."""
+
+    means: pd.DataFrame
+    systems: pd.DataFrame | None
+    gates: pd.DataFrame
+    notes: pd.DataFrame
 
 
 class Weighing:
@@ -41,29 +57,29 @@ class Weighing:
 
     def __init__(self, run: Weighable) -> None:
         self.scenario, self.gates, self._clock = run.scenario, run.gates, time.monotonic
-        found = run.moments
-        self._by = found if found.by is not None and len(found.groups) > 1 else None
-        self._pooled = found if found.by is None else found.pooled()
+        grouped = run.moments.by is not None
+        self._by = run.moments if grouped and len(run.moments.groups) > 1 else None
+        self._pooled = run.moments.pooled() if grouped else run.moments
         self.say = texts.load(self.scenario.lang)
         self._watchers: list[Callable[[Weighing], object]] = []
         self._start()
 
     def _start(self) -> None:
-        file = self.scenario
-        own = self._pooled.metrics
-        self.metrics = [m.name for m in own if m.role == "quality" or m.name in file.metric_weights]
-        self._usual = {m.name: m.weight if m.role == "quality" else 0.0 for m in own} | file.metric_weights
-        self._file_docs = {nfc(name): weight for name, weight in file.doc_weights.items()}
+        named, metrics = self.scenario.metric_weights, self._pooled.metrics
+        self.metrics = [m.name for m in metrics if m.role == "quality" or m.name in named]
+        self._file: dict[str, dict[str, float]] = {
+            METRIC: {m.name: m.weight if m.role == "quality" else 0.0 for m in metrics} | named,
+            DOC: {nfc(name): weight for name, weight in self.scenario.doc_weights.items()},
+        }
         self.documents = tuple(self._pooled.docs)
-        self._entries = self._blank()
-        self._past: list[dict[str, Entries]] = []
+        self._entries, self._past = self._blank(), list[Entries]()
         # Changes of one entry within a second of each other are one step of undo.
         self._last: tuple[Place | None, float] = None, 0.0
         self.problems: dict[Place, str] = {}
         self.now = self.base = self._compute()
 
-    def _blank(self) -> dict[str, Entries]:
-        return {METRIC: dict.fromkeys(self.metrics), DOC: dict.fromkeys(self._file_docs)}
+    def _blank(self) -> Entries:
+        return {METRIC: dict.fromkeys(self.metrics), DOC: dict.fromkeys(self._file[DOC])}
 
     @property
     def metric_weights(self) -> dict[str, float]:
@@ -78,9 +94,7 @@ class Weighing:
     def weight(self, field: str, name: str) -> float:
         """Return what an entry counts: its value, where blank the file's, else the usual one."""
         value = self._entries[field].get(name)
-        if value is not None:
-            return value
-        return self._usual[name] if field == METRIC else self._file_docs.get(name, 1.0)
+        return self._file[field].get(name, 1.0) if value is None else value
 
     def share(self, name: str) -> float:
         """Return a metric's share of all metric weights; nan where they are all 0."""
@@ -95,24 +109,21 @@ class Weighing:
 
     def is_changed(self) -> bool:
         """Whether there is something to save."""
-        entries = self._entries
-        typed = any(value is not None for field in entries.values() for value in field.values())
-        return typed or entries[DOC].keys() != self._file_docs.keys()
+        return self._entries != self._blank()
 
     def set(self, field: str, name: str, entry: str | float | None) -> None:
         """Set one weight: a number, text that is one, or blank for the file's value.
 
         What is no weight leaves the last good value and a sentence in `problems`.
         """
-        value, wrong = read_entry(entry)
-        place = (field, name)
-        if wrong:
-            self.problems[place] = self.say(f"editor.{wrong}", entry=str(entry).strip()[:40])
-            return self._tell()
+        value, problem = read_entry(entry)
+        place, moment = (field, name), self._clock()
+        if problem:
+            self.problems[place] = self.say(f"editor.{problem}", entry=str(entry).strip()[:40])
+            return self._notify()
         self.problems.pop(place, None)
         if value == self._entries[field].get(name):
-            return self._tell()
-        moment = self._clock()
+            return self._notify()
         if self._last[0] != place or moment - self._last[1] > _ONE_DRAG:
             self._keep()
         self._last = place, moment
@@ -124,40 +135,37 @@ class Weighing:
         name = nfc(name.strip())
         if name not in self.documents:
             near = ", ".join(self.find(name, 3))
-            said = self.say("editor.no_document", name=name[:80])
-            return said + (self.say("editor.near", names=near) if near else "")
+            problem = self.say("editor.no_document", name=name[:80])
+            return problem + (self.say("editor.near", names=near) if near else "")
         if name in self._entries[DOC]:
             return self.say("editor.has_row", name=name)
-        self._keep()
-        self._entries[DOC][name] = None
-        self._changed()
+        self._put(self._entries | {DOC: self._entries[DOC] | {name: None}})
         return ""
 
     def remove(self, name: str) -> None:
         """Take a document's row away: it counts 1 again."""
-        self._keep()
-        del self._entries[DOC][name]
+        rest = {other: value for other, value in self._entries[DOC].items() if other != name}
         self.problems.pop((DOC, name), None)
-        self._changed()
+        self._put(self._entries | {DOC: rest})
 
     def find(self, text: str, most: int = 20) -> list[str]:
         """Return documents without a row whose name holds every word of `text`, in any case and width."""
-        words = folded(text).split()
+        words = _folded(text).split()
         free = (name for name in self.documents if name and name not in self._entries[DOC])
-        return [name for name in free if all(word in folded(name) for word in words)][:most]
+        return [name for name in free if all(word in _folded(name) for word in words)][:most]
 
     def normalise(self) -> None:
         """Make the metric weights add up to 1, on the slider's grid."""
         if max(self.metric_weights.values(), default=0.0) > 0:
-            self._put(self._entries | {METRIC: dict(normalised(self.metric_weights))})
+            self._put(self._entries | {METRIC: dict(normalised(self.metric_weights))}, clean=True)
 
     def equal(self) -> None:
         """Let every metric count 1."""
-        self._put(self._entries | {METRIC: dict.fromkeys(self.metrics, 1.0)})
+        self._put(self._entries | {METRIC: dict.fromkeys(self.metrics, 1.0)}, clean=True)
 
     def reset(self) -> None:
         """Go back to the file's weights."""
-        self._put(self._blank())
+        self._put(self._blank(), clean=True)
 
     def undo(self) -> None:
         """Take the last change back."""
@@ -170,42 +178,47 @@ class Weighing:
         """Whether there is a change to take back."""
         return bool(self._past)
 
-    def _put(self, entries: dict[str, Entries]) -> None:
+    def _put(self, entries: Entries, *, clean: bool = False) -> None:
         self._keep()
-        self._entries, self.problems = entries, {}
+        self._entries, self.problems = entries, {} if clean else self.problems
         self._changed()
 
     def _keep(self) -> None:
         self._past.append({field: dict(entries) for field, entries in self._entries.items()})
         self._last = None, 0.0
 
-    def _changed(self) -> None:
-        self.now = self._compute()
-        self._tell()
-
     def observe(self, watcher: Callable[[Weighing], object]) -> None:
         """Call `watcher` with this after every change."""
         self._watchers.append(watcher)
 
-    def _tell(self) -> None:
+    def _changed(self) -> None:
+        self.now = self._compute()
+        self._notify()
+
+    def _notify(self) -> None:
         for watcher in self._watchers:
             watcher(self)
 
     def _compute(self) -> Numbers:
         """The numbers at these weights; weights that are all 0 leave the last ones, with a problem."""
-        docs, metrics = self.doc_weights, self.metric_weights
+        docs, metrics, file = self.doc_weights, self.metric_weights, self.scenario
         nameless = bool((self._pooled.cells.doc < 0).any())
-        left = nameless or not self.documents or any(docs.get(name, 1.0) for name in self.documents)
-        for field, some in ((METRIC, not metrics or any(metrics.values())), (DOC, left)):
+        counts = nameless or not self.documents or any(docs.get(name, 1.0) for name in self.documents)
+        for field, some in ((METRIC, not metrics or any(metrics.values())), (DOC, counts)):
             self.problems.pop((field, ""), None)
             if not some:
                 self.problems[field, ""] = self.say(f"editor.all_zero_{field}")
-        if found := [text for (_, name), text in self.problems.items() if not name]:
+        if problems := [text for (_, name), text in self.problems.items() if not name]:
             if not hasattr(self, "now"):
-                raise RagnbError(found[0])
+                raise RagnbError(problems[0])
             return self.now
         docs = {name: weight for name, weight in docs.items() if name in self.documents}
-        return numbers(self._pooled, self._by, metrics, docs, self.scenario, self.gates)
+        how: dict[str, Any] = {"metric_weights": metrics, "doc_weights": docs, "strict": False}
+        how |= {"level": file.level, "orient": file.orient, "rescale": file.rescale}
+        means, systems = self._pooled.means(**how), self._by.means(**how) if self._by else None
+        # Systems are never pooled into a decision.
+        gates = check_gates(means if systems is None else systems, gates=self.gates, no_data=file.no_data)
+        return Numbers(means, systems, gates, notes(means, lang=file.lang))
 
     def plan(self, to: str | Path | None = None) -> Patch:
         """Return what saving would change in the file.
@@ -215,14 +228,13 @@ class Weighing:
         RagnbError
             Without a file, with weights that are none, and when the file changed since it was read.
         """
-        if self.scenario.path is None:
+        path = self.scenario.path
+        if path is None:
             raise RagnbError(self.say("editor.no_file"))
         if self.problems:
             raise RagnbError(" ".join(self.problems.values()))
-        gone = [name for name in self._file_docs if name not in self._entries[DOC]]
-        return plan_patch(
-            self.scenario.path, self._entries, drop={DOC: gone} if gone else None, since=self.scenario, to=to
-        )
+        gone = [name for name in self._file[DOC] if name not in self._entries[DOC]]
+        return plan_patch(path, self._entries, drop={DOC: gone} if gone else None, since=self.scenario, to=to)
 
     def save(self, to: str | Path | None = None) -> list[str]:
         """Write the weights into the file, or into a new one, and return the fields that changed."""
@@ -233,11 +245,57 @@ class Weighing:
 
     def reload(self, path: Path | None = None) -> None:
         """Read the file's weights again; entries stay as they are seen."""
-        before = {METRIC: self.metric_weights, DOC: self.doc_weights}
+        seen = {METRIC: self.metric_weights, DOC: self.doc_weights}
         assert self.scenario.path is not None
-        read = load_scenario(path or self.scenario.path)
-        self.scenario = read.replace(lang=self.scenario.lang)
+        self.scenario = load_scenario(path or self.scenario.path).replace(lang=self.scenario.lang)
         self._start()
-        for field, own in ((METRIC, self._usual), (DOC, self._file_docs)):
-            self._entries[field] = {name: None if own.get(name) == w else w for name, w in before[field].items()}
+        for field, weights in seen.items():
+            file = self._file[field]
+            self._entries[field] = {name: None if file.get(name) == w else w for name, w in weights.items()}
         self._changed()
+
+
+def normalised(weights: Mapping[str, float]) -> dict[str, float]:
+    """Return weights in the same proportions, multiples of 0.01 that add up to 1 exactly.
+
+    The largest remainders are rounded up; a weight above 0 keeps at least one hundredth where that is possible.
+
+    Examples
+    --------
+    >>> normalised({"a": 1, "b": 1, "c": 1})
+    {'a': 0.34, 'b': 0.33, 'c': 0.33}
+    """
+    units, top = round(1 / GRID), max(weights.values())
+    shares = {name: weight / top for name, weight in weights.items()}  # else a sum could overflow
+    total = math.fsum(shares.values())
+    least = 1 if sum(weight > 0 for weight in weights.values()) <= units else 0
+    exact = {name: units * share / total for name, share in shares.items()}
+    whole = {name: max(math.floor(x), least * (weights[name] > 0)) for name, x in exact.items()}
+    while (rest := units - sum(whole.values())) != 0:
+        step = 1 if rest > 0 else -1
+        free = [name for name, weight in weights.items() if weight > 0 and whole[name] + step >= least]
+        whole[max(free, key=lambda name: step * (exact[name] - whole[name]))] += step
+    return {name: count / units for name, count in whole.items()}
+
+
+def read_entry(entry: str | float | None) -> tuple[float | None, str]:
+    """Read a weight as a person types it, in any width: its value (None where blank), and what is wrong.
+
+    Examples
+    --------
+    >>> read_entry(" ０．５ "), read_entry(""), read_entry("-1"), read_entry("nan")
+    ((0.5, ''), (None, ''), (None, 'negative'), (None, 'not_number'))
+    """
+    text = "" if entry is None else unicodedata.normalize("NFKC", str(entry)).strip()
+    if not text:
+        return None, ""
+    with suppress(ValueError):
+        value = float(text.replace("_", "?"))
+        if math.isfinite(value):
+            return (value, "") if value >= 0 else (None, "negative")
+    return None, "not_number"
+
+
+def _folded(text: str) -> str:
+    """Return text without the differences of case and width."""
+    return unicodedata.normalize("NFKC", text).casefold()

@@ -6,13 +6,12 @@ from typing import Any, Unpack
 
 import pandas as pd
 
-from ragnb import texts
 from ragnb.errors import RagnbError
 from ragnb.markup import DASHES, SYSTEM_COLOURS, radar_points, radar_runs, text_width
 from ragnb.markup.radar import axis_names, check_radar
 from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, wrapped
 from ragnb.plots.dots import intervals
-from ragnb.plots.means import Means, Metrics, below
+from ragnb.plots.means import Means, Metrics, notes_below
 
 
 def radar(
@@ -66,30 +65,31 @@ def radar(
     if len(table.metrics) < 3:
         return intervals(means, metrics=(*table.metrics, *table.endless), by=by, lang=lang, **look)
     if dots:
-        return _beside(table, means, metrics=metrics, by=by, lang=lang, **look)
-    systems = {one: [table.get(one, m, "value") for m in table.metrics] for one in table.systems}
+        return _with_dots(table, means, metrics=metrics, by=by, lang=lang, **look)
+    systems: dict[str, list[Any]] = {
+        name: [table.row(name, metric).get("value") for metric in table.metrics] for name in table.systems
+    }
     check_radar(systems)
-    said = axis_names(table.metrics, systems, ranges=table.scales, better=table.better, lang=lang)
-    names = [wrapped(name, 96) for name in said]
-    say = texts.load(lang)
+    heads = axis_names(table.metrics, systems, ranges=table.scales, better=table.better, lang=lang)
+    names = [wrapped(name, 96) for name in heads]
     # Inches: the widest name has its place beside the web, which shrinks where a page is too narrow for both.
     side = max(text_width(line, 9.0) for name in names for line in name.splitlines()) / 72 + 0.1
     radius = max(1.0, min(1.8, WIDTH / 2 - side))
-    height = 2.4 * radius + 0.8 + 0.25 * (len(systems) > 1)
-    with canvas(height, lang, 2 * (1.1 * radius + side), **look) as (ax, tell):
+    with canvas(2.4 * radius + 0.8, lang, 2 * (1.1 * radius + side), **look) as (ax, describe):
         _web(ax, names, table.common, 1.1 + side / radius)
         lower = [table.better[metric] == "lower" for metric in table.metrics]
         for place, (system, values) in enumerate(systems.items()):
             points = radar_points(values, ranges=list(table.scales.values()), lower=lower)
             _outline(ax, points, place, fitted(system), filled=len(systems) < 3)
-        notes = below(say, "chart.turned", any(lower), table.endless)
+        notes = notes_below(table.say, "chart.turned", any(lower), table.endless)
         if len(systems) > 1:
             legend_below(ax, 10 + 14 * len(notes))
-        tell(table.seen(), table.words(), "\n".join(notes))
+        values = [f"{fitted(name)}: " * (len(systems) > 1) + table.words(name) for name in systems]
+        describe(table.finding(), "; ".join(values), "\n".join(notes))
     return ax
 
 
-def _beside(table: Means, means: pd.DataFrame, **how: Any) -> Axes:
+def _with_dots(table: Means, means: pd.DataFrame, **how: Any) -> Axes:
     """Draw the radar and, to its right, the dots."""
     from matplotlib import pyplot as plt
 
@@ -107,29 +107,27 @@ def _web(ax: Axes, names: list[str], common: tuple[float, float] | None, wide: f
 
     ax.set(xlim=(-wide, wide), ylim=(-1.18, 1.18), aspect="equal", xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
+    thin: Any = {"linewidth": 0.6, "alpha": 0.7}
     for ring in (0.25, 0.5, 0.75, 1.0):
-        ax.add_patch(Circle((0, 0), ring, fill=False, edgecolor=GREY, linewidth=0.6, alpha=0.7))
+        ax.add_patch(Circle((0, 0), ring, fill=False, edgecolor=GREY, **thin))
     for name, (x, y) in zip(names, radar_points([1.0] * len(names)).tolist(), strict=True):
-        ax.plot([0, x], [0, y], color=GREY, linewidth=0.6, alpha=0.7, label="_spoke")
+        ax.plot([0, x], [0, y], color=GREY, label="_spoke", **thin)
         side = "center" if abs(x) < 0.1 else "left" if x > 0 else "right"
         ax.text(1.08 * x, 1.09 * y, name, ha=side, va="center")
     if common is not None:
         low, high = common
         for ring in (0.5, 1.0):
-            said = f"{low + ring * (high - low):g}"
-            ax.text(0.02, ring - 0.02, said, ha="left", va="top", fontsize=8, label="_ring")
+            mark = f"{low + ring * (high - low):g}"
+            ax.text(0.02, ring - 0.02, mark, ha="left", va="top", fontsize=8, label="_ring")
 
 
 def _outline(ax: Axes, points: Any, place: int, system: str, filled: bool) -> None:
-    colour, dash, label = SYSTEM_COLOURS[place], DASHES[place], system or "_one"
+    colour, dash = SYSTEM_COLOURS[place], DASHES[place]
     style: dict[str, Any] = {"color": colour, "linewidth": 1.6, "marker": "o", "markersize": 4}
     style["linestyle"] = (0, dash) if dash else "-"
-    for run, closed in radar_runs(points):
-        path = points[[*run, run[0]] if closed else run]
-        ax.plot(path[:, 0], path[:, 1], label=label, **style)
-        label = "_more"
+    # A system without any score has no run, and is named in the legend too.
+    for number, (run, closed) in enumerate(radar_runs(points) or [([], False)]):
+        path = points[[*run, *run[:1]] if closed else run]
+        ax.plot(path[:, 0], path[:, 1], label="_more" if number else system or "_one", **style)
         if closed and filled:
             ax.fill(path[:, 0], path[:, 1], color=colour, alpha=0.07, linewidth=0)
-    if label != "_more" and system:
-        # A system without any score is named in the legend too.
-        ax.plot([], [], label=system, **style)
