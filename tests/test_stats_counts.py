@@ -9,29 +9,17 @@ from ragnb.errors import RagnbError
 TAKES_COUNTS = {
     "within_share": lambda j, h, g, **k: stats.within_share(j, h, g, **k),
     "chance_floor": lambda j, h, g, **k: stats.chance_floor(j, h, **k),
-    "within_kappa": lambda j, h, g, **k: stats.within_kappa(j, h, g, **k),
     "best_constant": lambda j, h, g, **k: stats.best_constant(h, g, levels=range(1, 6), **k)[1],
     "best_free_constant": lambda j, h, g, **k: stats.best_constant(h, g, **k)[1],
     "bias": lambda j, h, g, **k: stats.bias(j, h, g, **k),
     "mae": lambda j, h, g, **k: stats.mae(j, h, g, scale=(1, 5), **k),
-    "rmse": lambda j, h, g, **k: stats.rmse(j, h, g, **k),
     "slope_on_mean": lambda j, h, g, **k: stats.slope_on_mean(j, h, g, **k),
-    "limit": lambda j, h, g, **k: stats.limits_of_agreement(j, h, g, **k).low,
-    "sd": lambda j, h, g, **k: stats.limits_of_agreement(j, h, g, **k).sd,
-    "outside": lambda j, h, g, **k: stats.limits_of_agreement(j, h, g, **k).outside,
-    "concordance": lambda j, h, g, **k: stats.concordance(j, h, g, **k),
+    "low limit": lambda j, h, g, **k: stats.limits_of_agreement(j, h, g, **k)[0],
+    "high limit": lambda j, h, g, **k: stats.limits_of_agreement(j, h, g, **k)[1],
     "quadratic_kappa": lambda j, h, g, **k: stats.quadratic_kappa(j, h, (1, 5), g, **k),
-    **{
-        form: lambda j, h, g, form=form, **k: stats.icc(np.stack([j, h], axis=1), g, **k)[form]
-        for form in ("ICC(A,1)", "ICC(C,1)")
-    },
-    **{
-        f"{kind} {where}": lambda j, h, g, kind=kind, where=where, **k: stats.correlation(
-            j, h, kind, g, within=None if where == "pooled" else np.asarray(j) % 2, **k
-        )
-        for kind in ("pearson", "spearman", "kendall")
-        for where in ("pooled", "within")
-    },
+    "kendall": lambda j, h, g, **k: stats.kendall(j, h, g, **k),
+    "kendall_within": lambda j, h, g, **k: stats.kendall_within(j, h, np.asarray(j) % 2 if g is None else g, **k),
+    "kendall_of_means": lambda j, h, g, **k: stats.kendall_of_means(j, h, np.asarray(j) % 3, g, **k),
     "isotonic": lambda j, h, g, **k: stats.fit_map(j, h, **k)([1.5, 3.0, 4.0]),
     "linear": lambda j, h, g, **k: stats.fit_map(j, h, "linear", **k)([1.5, 3.0, 4.0]),
 }

@@ -10,7 +10,7 @@ import pandas as pd
 from ragnb import markup
 from ragnb.assessment.parts import Writer, lead, paragraph
 from ragnb.calibration import CalibrationCard, calibrate
-from ragnb.calibration.sheet import TONES, footer, tables, titled
+from ragnb.calibration.card import TONES, footer, tables, titled
 from ragnb.errors import RagnbError, listing
 from ragnb.markup import Safe, bullets, element, join
 from ragnb.ratings import judge_columns

@@ -6,7 +6,7 @@ stands beside chance, the best constant judge and the humans' own ceiling, with 
 
 from ragnb.calibration.card import CalibrationCard
 from ragnb.calibration.corrected import corrected_difference, corrected_mean, corrected_ways
-from ragnb.calibration.deciding import calibrate
-from ragnb.calibration.table import agreement
+from ragnb.calibration.measures import agreement
+from ragnb.calibration.verdict import calibrate
 
 __all__ = ["CalibrationCard", "agreement", "calibrate", "corrected_difference", "corrected_mean", "corrected_ways"]

@@ -63,12 +63,18 @@ class Part:
         return float(held[0]), float(held[1])
 
     def beside(self, name: str, given: pd.DataFrame | None = None) -> Mapping[Any, Any]:
-        """Return the row of this judge and dimension in another frame, the card's or a given one; or nothing."""
+        """Return the row of this judge and dimension in another frame, the card's or a given one; or nothing.
+
+        Of one row a measure: each measure's value, and its interval as ``<measure>_low, <measure>_high``.
+        """
         held = None if isinstance(self.source, pd.DataFrame) else getattr(self.source, name, None)
         frame = held if given is None else given
         if frame is None:
             return {}
         found = _only(_only(frame, "judge", self.judge), "dimension", self.dimension).to_dict("records")
+        if "measure" in frame:
+            ends = {"": "value", "_low": "low", "_high": "high"}
+            return {row["measure"] + end: row[name] for row in found for end, name in ends.items()}
         return found[0] if found else {}
 
     def words(self, told: Iterable[str]) -> str:

@@ -28,7 +28,7 @@ def bland_altman(card: Any, *, table: pd.DataFrame | None = None, **look: Unpack
     card : CalibrationCard or DataFrame
         A card, or its ``counts``: ``[judge, dimension,] judge_score, human_score, n``.
     table : DataFrame, optional
-        With a frame of counts: the card's ``table``, or one row of `agreement`, for the lines.
+        With a frame of counts: the card's ``table``, or what `agreement` gives, for the lines.
     judge, dimension : str, optional
         Which, where there are several.
     ax : Axes, optional
