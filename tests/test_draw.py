@@ -10,7 +10,7 @@ import pytest
 from jackknifed import wide
 
 import ragnb as rn
-from ragnb import calibration, ratings, stats
+from ragnb import calibration, stats
 from ragnb.calibration import (
     agreement,
     calibrate,
@@ -324,17 +324,17 @@ def test_a_pair_drawn_apart_has_no_chance_of_its_own():
 def test_drawn_labels_carry_their_chance_through_sheet_and_key(tmp_path):
     table = answers(n=90).rename(columns={"item_id": "sample_id", "judge": "accuracy"})
     table = table.drop(columns=["human", "cluster"]).assign(answer="so")
-    drawn = ratings.draw_labels(table, n=30, seed=2)
+    drawn = calibration.draw_labels(table, n=30, seed=2)
     assert drawn[CHANCE].tolist() == [pytest.approx(1 / 3)] * 30
-    sheet, key = ratings.write_labels(drawn, tmp_path / "labels.csv")
+    sheet, key = calibration.write_labels(drawn, tmp_path / "labels.csv")
     assert CHANCE in key.read_text(encoding="utf-8-sig").splitlines()[0]
     filled = pd.read_csv(sheet).assign(accuracy=4)
     filled.to_csv(tmp_path / "ann.csv", index=False)
-    back = ratings.read_labels(tmp_path / "ann.csv", key)
+    back = calibration.read_labels(tmp_path / "ann.csv", key)
     assert back[CHANCE].tolist() == pytest.approx([1 / 3] * 30)
     card = calibrate(back, scale=(1, 5), cluster=None, resamples=1)
     assert card.footer["drawn_at_random"] is True
-    rest = ratings.unrated(ratings.read_judged(table), back)
+    rest = calibration.unrated(calibration.read_judged(table), back)
     assert len(rest) == 60
     assert not set(rest["item_id"]) & set(back["sample_id"])
 
@@ -350,8 +350,8 @@ def test_ratings_keep_a_recorded_chance_whatever_its_name():
 RATED = {
     "rn.calibrate": rn.calibrate, "rn.agreement": rn.agreement, "rn.corrected_mean": rn.corrected_mean,
     "corrected_difference": lambda path: corrected_difference(path, baseline="a"),
-    "check_golden": ratings.check_golden,
-    "unrated": lambda path: ratings.unrated(answers(), path),
+    "check_golden": calibration.check_golden,
+    "unrated": lambda path: calibration.unrated(answers(), path),
     "judged": lambda path: rn.corrected_mean(answers(), judged=path),
     "judged of a card": lambda path: rn.calibrate(answers(), judged=path),
 }  # fmt: skip
@@ -373,8 +373,8 @@ def test_ratings_in_place_of_scores_name_what_takes_them(function):
 
 @pytest.mark.parametrize(
     "function",
-    [rn.agreement, rn.calibrate, rn.corrected_mean, rn.read_ratings, ratings.draw_labels, ratings.read_judged,
-     ratings.check_golden, calibration.corrected_difference],
+    [rn.agreement, rn.calibrate, rn.corrected_mean, rn.read_ratings, calibration.draw_labels,
+     calibration.read_judged, calibration.check_golden, calibration.corrected_difference],
 )  # fmt: skip
 def test_the_frame_comes_first_and_all_else_by_keyword(function):
     first, *rest = inspect.signature(function).parameters.values()

@@ -35,7 +35,8 @@ UNREACHED = {
     **dict.fromkeys(("slope_judge_on_human", "lin_ccc_n_minus_1", "/theta", "/ci95"), OTHER_NUMBER),
     **dict.fromkeys(("pair_exact", "pair_within1_on_4pt", "pair_mae_10pt"), OTHER_NUMBER),
     **dict.fromkeys(("/pearson", "/spearman", "/nominal", "/ordinal", "kripp_nominal"), OTHER_NUMBER),
-    **dict.fromkeys(("kripp_ordinal", "/rmse", "kappa_within1", "cohen_kappa_unweighted", "pct_outside_loa"), OTHER_NUMBER),
+    **dict.fromkeys(("kripp_ordinal", "/rmse", "kappa_within1", "cohen_kappa_unweighted"), OTHER_NUMBER),
+    "bland_altman/pct_outside_loa": OTHER_NUMBER,
     **dict.fromkeys(("icc21", "icc31", "icc21_ci95", "icc31_ci95", "corr_systems"), OTHER_NUMBER),
     **dict.fromkeys(("lin_ccc", "lin_Cb", "lin_ccc_ci95_fisher"), OTHER_NUMBER),
 }
