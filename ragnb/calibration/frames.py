@@ -171,20 +171,17 @@ def recalibration(cells: Cells, scale: tuple[float, float], settings: Settings) 
     if own.n_clusters < 2:
         return []
     how: dict[str, Any] = {**own.how, "tolerance": settings.tolerance}
-    maps = {kind: stats.recalibrate(own.x, own.y, kind=kind, level=level, **how) for kind in stats.MAPS}
-    line = maps["linear"]
-    found = [("raw", line.raw_mae, line.raw_within, NONE, False, False)]
-    found += [("constant", line.constant_mae, line.constant_within, NONE, False, False)]
-    for kind, part in maps.items():
+    maps = stats.recalibrate(own.x, own.y, level=level, **how)
+    rows = []
+    for name, part in maps.items():
         low = stats.within_share(part.predicted, own.y, level=2 * level - 1, **how).low
-        passes = part.helps and low >= target and part.within.value > part.constant_within.value
+        passes = part.helps and low >= target and part.within.value > maps["constant"].within.value
         passes = bool(passes and part.bias.low >= -delta and part.bias.high <= delta)
-        found.append((kind, part.mae, part.within, part.gain, part.helps, passes))
-    return [
-        {"map": kind, **with_ends("mae", mae), "share": share.value, "low": share.low, "high": share.high}
-        | with_ends("gain", gain) | {"helps": helps, "passes": passes}
-        for kind, mae, share, gain, helps, passes in found
-    ]  # fmt: skip
+        row = {"map": name, **with_ends("mae", part.mae), "share": part.within.value}
+        row |= {"low": part.within.low, "high": part.within.high}
+        row |= with_ends("gain", part.gain if name in stats.MAPS else NONE)
+        rows.append(row | {"helps": part.helps, "passes": passes})
+    return rows
 
 
 def reliability(cells: Cells, scale: tuple[float, float], settings: Settings) -> pd.DataFrame:

@@ -15,16 +15,7 @@ from ragnb.stats.agreement import (
     within,
     within_share,
 )
-from ragnb.stats.correction import (
-    MAPS,
-    Corrected,
-    Recalibration,
-    ScoreMap,
-    fit_map,
-    grouped_folds,
-    ppi_jackknife,
-    recalibrate,
-)
+from ragnb.stats.correction import MAPS, Corrected, fit_map, grouped_folds, ppi_jackknife, recalibrate
 from ragnb.stats.estimates import Estimate, clustered_mean, jackknife
 from ragnb.stats.means import jackknife_se, kish, mean_interval, resampled_means, t_quantile, wilson
 from ragnb.stats.power import (
@@ -38,52 +29,14 @@ from ragnb.stats.power import (
     sample_size_normal,
 )
 from ragnb.stats.ranks import kendall, kendall_of_means, kendall_within
-from ragnb.stats.significance import DrawTest, draw_test, holm, p_above
+from ragnb.stats.significance import draw_test, holm, p_above
 
 __all__ = [
-    "MAPS",
-    "Corrected",
-    "DrawTest",
-    "Estimate",
-    "LabelsNeeded",
-    "Recalibration",
-    "ScoreMap",
-    "anova_icc",
-    "best_constant",
-    "bias",
-    "binomial_power",
-    "chance_floor",
-    "clustered_mean",
-    "design_effect",
-    "draw_test",
-    "fit_map",
-    "grouped_folds",
-    "holm",
-    "human_ceiling",
-    "jackknife",
-    "jackknife_se",
-    "kendall",
-    "kendall_of_means",
-    "kendall_within",
-    "kish",
-    "krippendorff_alpha",
-    "label_budget",
-    "labels_needed",
-    "leave_one_out",
-    "limits_of_agreement",
-    "mae",
-    "mean_interval",
-    "p_above",
-    "ppi_jackknife",
-    "quadratic_kappa",
-    "recalibrate",
-    "resampled_means",
-    "round_half_up",
-    "sample_size_exact",
-    "sample_size_normal",
-    "slope_on_mean",
-    "t_quantile",
-    "wilson",
-    "within",
+    "MAPS", "Corrected", "Estimate", "LabelsNeeded", "anova_icc", "best_constant", "bias", "binomial_power",
+    "chance_floor", "clustered_mean", "design_effect", "draw_test", "fit_map", "grouped_folds", "holm",
+    "human_ceiling", "jackknife", "jackknife_se", "kendall", "kendall_of_means", "kendall_within", "kish",
+    "krippendorff_alpha", "label_budget", "labels_needed", "leave_one_out", "limits_of_agreement", "mae",
+    "mean_interval", "p_above", "ppi_jackknife", "quadratic_kappa", "recalibrate", "resampled_means",
+    "round_half_up", "sample_size_exact", "sample_size_normal", "slope_on_mean", "t_quantile", "wilson", "within",
     "within_share",
 ]  # fmt: skip

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ragnb.errors import RagnbError, unknown
-from ragnb.stats.agreement import mae, within_share
+from ragnb.stats.agreement import within_share
 from ragnb.stats.estimates import (
     Codes,
     Counts,
@@ -179,36 +180,16 @@ def labelled_rows(
     return y, f, more, cluster_codes(names, n + len(more)), w
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreMap:
-    """A map from the judge's score to the human's, linear between its knots and flat beyond them if isotonic.
-
-    Examples
-    --------
-    >>> ScoreMap("linear", np.array([0.0, 1.0]), np.array([1.0, 3.0]))([2.0]).tolist()
-    [5.0]
-    """
-
-    kind: str
-    x: Array
-    y: Array
-
-    def __call__(self, judge: Values) -> Array:
-        """Return the mapped scores, nan where the judge's is missing."""
-        score = np.asarray(judge, dtype=float)
-        if self.kind == "linear":
-            return np.asarray(self.y[0] + (score - self.x[0]) * (self.y[1] - self.y[0]) / (self.x[1] - self.x[0]))
-        return np.where(np.isnan(score), np.nan, np.interp(score, self.x, self.y))
-
-
-def fit_map(judge: Values, human: Values, kind: str = "isotonic", *, counts: Counts = None) -> ScoreMap:
-    """Fit E[human | judge] by least squares, on a line or on any rising curve.
+def fit_map(
+    judge: Values, human: Values, kind: str = "isotonic", *, counts: Counts = None
+) -> Callable[[Values], Array]:
+    """Fit E[human | judge] by least squares, on a line or on any rising curve; return the map of scores.
 
     Parameters
     ----------
     kind : {"linear", "isotonic"}
         Isotonic: pool-adjacent-violators on the means at each distinct judge's score (Barlow et al. 1972). A
-        judge that never varies gives the constant mean.
+        judge that never varies gives the constant mean. It is flat beyond the scores it was fitted on.
 
     Examples
     --------
@@ -223,16 +204,20 @@ def fit_map(judge: Values, human: Values, kind: str = "isotonic", *, counts: Cou
         raise RagnbError("no row has both a judge's and a human's score; a map needs some")
     if kind == "linear":
         centre, mean = float(c @ x / c.sum()), float(c @ y / c.sum())
-        spread = x - centre
-        slope = float((c * spread) @ y / ((c * spread) @ spread)) if np.ptp(x) > 0 else 0.0
-        return ScoreMap(kind, np.array([centre, centre + 1.0]), np.array([mean, mean + slope]))
+        slope = float((c * (x - centre)) @ y / ((c * (x - centre)) @ (x - centre))) if np.ptp(x) > 0 else 0.0
+        return lambda scores: mean + slope * (np.asarray(scores, dtype=float) - centre)
     from scipy.optimize import isotonic_regression
 
     # Means of raters that differ in the last bit are one score, not two knots with a cliff between them.
     knots, at = np.unique(np.round(x, 9), return_inverse=True)
     sizes = np.bincount(at, weights=c)
-    fitted = isotonic_regression(np.bincount(at, weights=c * y) / sizes, weights=sizes).x
-    return ScoreMap(kind, knots, np.asarray(fitted, dtype=float))
+    fitted = np.asarray(isotonic_regression(np.bincount(at, weights=c * y) / sizes, weights=sizes).x, dtype=float)
+
+    def curve(scores: Values) -> Array:
+        score = np.asarray(scores, dtype=float)
+        return np.where(np.isnan(score), np.nan, np.interp(score, knots, fitted))
+
+    return curve
 
 
 def grouped_folds(clusters: Values, k: int = 5, *, counts: Counts = None) -> Codes:
@@ -264,26 +249,22 @@ def _median(values: Array, counts: Array) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Recalibration:
-    """What a map does to clusters it has not seen, beside no map and a constant.
+    """What scores are worth on clusters that their map has not seen.
 
     `predicted` holds the out-of-fold scores of the rows that both rated; `gain` is the mean fall of the absolute
-    error against the raw judge, above 0 is better. `helps` says that the map's mae is below both others.
+    error against the raw judge, above 0 is better. `helps` says that a map's mae is below those of the raw judge
+    and of a constant.
 
     Examples
     --------
-    >>> recalibrate([1, 2, 3, 4] * 5, [2, 3, 4, 5] * 5, np.repeat(range(5), 4), kind="linear").helps
+    >>> recalibrate([1, 2, 3, 4] * 5, [2, 3, 4, 5] * 5, np.repeat(range(5), 4))["linear"].helps
     True
     """
 
-    kind: str
     predicted: Array
     mae: Estimate
     within: Estimate
     bias: Estimate
-    raw_mae: Estimate
-    raw_within: Estimate
-    constant_mae: Estimate
-    constant_within: Estimate
     gain: Estimate
     helps: bool
 
@@ -293,24 +274,23 @@ def recalibrate(
     human: Values,
     clusters: Values,
     *,
-    kind: str = "isotonic",
     tolerance: float = 1.0,
     weights: Labels = None,
     counts: Counts = None,
     level: float = 0.95,
-) -> Recalibration:
-    """Fit a map on four fifths of the clusters, judge it on the fifth, in turn (`grouped_folds`).
+) -> dict[str, Recalibration]:
+    """Fit maps on four fifths of the clusters, judge them on the fifth, in turn (`grouped_folds`).
 
     Parameters
     ----------
-    kind : {"linear", "isotonic"}
     weights : array, shape (n,), optional
         Of the rows that judge a map, as in `clustered_mean`; it is fitted without them.
 
     Returns
     -------
-    Recalibration
-        The constant is the humans' median on the other folds, which needs no judge at all.
+    dict of Recalibration
+        ``raw``, the judge's scores as they are; ``constant``, the humans' median on the other folds, which needs
+        no judge at all; ``linear, isotonic``, the maps of `fit_map`.
 
     Raises
     ------
@@ -319,26 +299,32 @@ def recalibrate(
 
     Examples
     --------
-    >>> found = recalibrate([1, 2, 3, 4] * 5, [2, 3, 4, 5] * 5, np.repeat(range(5), 4), kind="linear")
-    >>> found.raw_mae.value, round(found.mae.value, 9), found.constant_mae.value
-    (1.0, 0.0, 1.0)
+    >>> found = recalibrate([1, 2, 3, 4] * 5, [2, 3, 4, 5] * 5, np.repeat(range(5), 4))
+    >>> {name: round(one.mae.value, 9) for name, one in found.items()}
+    {'raw': 1.0, 'constant': 1.0, 'linear': 0.0, 'isotonic': 0.0}
     """
     rows = complete_rows([judge, human], clusters, counts, weights)
-    (x, y), code, c = rows.columns, rows.code, rows.counts
-    fold = grouped_folds(code, counts=c)
+    (x, y), c, fold = rows.columns, rows.counts, grouped_folds(rows.code, counts=rows.counts)
     if len(np.unique(fold)) < 2:
         raise RagnbError("the rows come from one cluster; recalibration needs two clusters or more")
-    predicted, fixed = np.empty(len(x)), np.empty(len(x))
+    predicted = {"raw": x, **{name: np.empty(len(x)) for name in ("constant", *MAPS)}}
     for f in np.unique(fold):
-        held = fold == f
-        predicted[held] = fit_map(x[~held], y[~held], kind, counts=c[~held])(x[held])
-        fixed[held] = _median(y[~held], c[~held])
-    how: dict[str, Any] = {"weights": rows.weights, "counts": c, "level": level}
-    found = {}
-    for name, scores in (("", predicted), ("raw_", x), ("constant_", fixed)):
-        found[f"{name}mae"] = mae(scores, y, code, **how)
-        found[f"{name}within"] = within_share(scores, y, code, tolerance=tolerance, **how)
-    found["bias"] = clustered_mean(predicted - y, code, **how)
-    found["gain"] = clustered_mean(np.abs(x - y) - np.abs(predicted - y), code, **how)
-    helps = found["mae"].value < min(found["raw_mae"].value, found["constant_mae"].value)
-    return Recalibration(kind=kind, predicted=predicted, helps=helps, **found)
+        held, rest = fold == f, fold != f
+        predicted["constant"][held] = _median(y[rest], c[rest])
+        for kind in MAPS:
+            predicted[kind][held] = fit_map(x[rest], y[rest], kind, counts=c[rest])(x[held])
+    how: dict[str, Any] = {"clusters": rows.code, "weights": rows.weights, "counts": c, "level": level}
+    errors = {name: np.abs(scores - y) for name, scores in predicted.items()}
+    means = {name: clustered_mean(error, **how) for name, error in errors.items()}
+    least = min(means["raw"].value, means["constant"].value)
+    return {
+        name: Recalibration(
+            predicted=scores,
+            mae=means[name],
+            within=within_share(scores, y, tolerance=tolerance, **how),
+            bias=clustered_mean(scores - y, **how),
+            gain=clustered_mean(errors["raw"] - errors[name], **how),
+            helps=name in MAPS and means[name].value < least,
+        )
+        for name, scores in predicted.items()
+    }

@@ -104,8 +104,8 @@ def limits(r):
     return stats.limits_of_agreement(r.judge, r.human)
 
 
-def recal(r, kind="linear"):
-    return stats.recalibrate(r.judge, r.human, r.cluster, kind=kind)
+def recal(r, kind):
+    return stats.recalibrate(r.judge, r.human, r.cluster)[kind]
 
 
 TABLE = {
@@ -138,14 +138,14 @@ TABLE = {
     "kripp_alpha_rounded/interval": lambda r: alpha(rounded(r)),
     "kripp_alpha_raw/interval": lambda r: alpha((r.judge, r.human)),
     "icc11": lambda r: stats.anova_icc(np.r_[r.judge, r.human], np.tile(np.arange(len(r.judge)), 2)),
-    "recal/mae_raw": lambda r: recal(r).raw_mae.value,
+    "recal/mae_raw": lambda r: recal(r, "raw").mae.value,
     "recal/mae_isotonic": lambda r: recal(r, "isotonic").mae.value,
-    "recal/mae_linear": lambda r: recal(r).mae.value,
-    "recal/mae_constant_median": lambda r: recal(r).constant_mae.value,
-    "recal/within_raw": lambda r: recal(r).raw_within.value,
+    "recal/mae_linear": lambda r: recal(r, "linear").mae.value,
+    "recal/mae_constant_median": lambda r: recal(r, "constant").mae.value,
+    "recal/within_raw": lambda r: recal(r, "raw").within.value,
     "recal/within_isotonic": lambda r: recal(r, "isotonic").within.value,
-    "recal/within_linear": lambda r: recal(r).within.value,
-    "recal/within_constant_median": lambda r: recal(r).constant_within.value,
+    "recal/within_linear": lambda r: recal(r, "linear").within.value,
+    "recal/within_constant_median": lambda r: recal(r, "constant").within.value,
     "recal/bias_isotonic": lambda r: recal(r, "isotonic").bias.value,
 }
 
