@@ -157,7 +157,7 @@ def test_a_mark_for_not_parsed_is_refused_unless_it_is_declared():
     frame.loc[[2, 7], "judge"] = -1
     with pytest.raises(RagnbError, match="missing=-1"):
         agreement(frame)
-    with pytest.raises(RagnbError, match=r"row 2: -1 lies outside scale=\(1, 10\)"):
+    with pytest.raises(RagnbError, match=r"row 2: column 'judge': -1 lies outside the scale 1 to 10 \(2 of 50"):
         agreement(frame, scale=(1, 10))
     declared = wide_table(agreement(frame, scale=(1, 10), missing=-1))
     cut = wide_table(agreement(frame.drop(index=[2, 7]), scale=(1, 10)))

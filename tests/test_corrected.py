@@ -279,8 +279,8 @@ def test_what_cannot_be_corrected_says_so():
         (lambda few, more: (few, more.assign(item_id=few["item_id"].iloc[0]), {}), "twice"),
         (lambda few, more: (few, more.iloc[:1].assign(item_id="q0"), {}), "1 rows of judged are in ratings"),
         (lambda few, more: (few.assign(human=np.nan), more, {}), "no row has a human's score"),
-        (lambda few, more: (few, more, {"scale": (1, 4)}), r"outside scale=\(1, 4\)"),
-        (lambda few, more: (few, more.assign(judge=-1), {}), "judged: column 'judge' holds −1"),
+        (lambda few, more: (few, more, {"scale": (1, 4)}), "outside the scale 1 to 4"),
+        (lambda few, more: (few, more.assign(judge=-1), {}), "judged: row 30: column 'judge': found -1"),
         (lambda few, more: (few.assign(judge="good"), more, {}), "'good' is text, not a score"),
         (lambda few, more: (few, more.assign(judge=np.inf), {}), "judged: column 'judge' holds an infinite"),
         (lambda few, more: (few, more, {"level": 95}), "level=95"),
@@ -450,5 +450,5 @@ def test_the_corrected_mean_of_a_card_takes_the_same_marks_as_its_ratings():
     for missing in (-1, "outside"):
         card = calibrate(few, judged=more.assign(judge=off.fillna(-1)), missing=missing, **how)
         pd.testing.assert_frame_equal(card.corrected, want.corrected)
-    with pytest.raises(RagnbError, match="judged: column 'judge'"):
+    with pytest.raises(RagnbError, match="judged: row 120: column 'judge'"):
         calibrate(few, judged=more.assign(judge=off.fillna(-1)), **how)

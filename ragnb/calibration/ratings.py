@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count, product, takewhile
@@ -26,7 +26,7 @@ from ragnb.weights.engines import opened, swift
 Codes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Names = str | Sequence[str]
-Missing = float | Sequence[float] | str | None
+Missing = float | str | Sequence[float | str] | None
 OUTSIDE = "outside"
 PROBABILITY = "inclusion_probability"
 ALL = "all"
@@ -268,8 +268,8 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
     """Return one row an item, its raters in columns ``__rater0`` …"""
     if asked.item not in table.columns:
         raise RagnbError(f"a {asked.rater!r} column needs {asked.item!r} beside it: which rows are one item?")
-    score, rated = numbers(table, human, asked.missing), table[asked.rater].notna().to_numpy()
-    nobody = ~rated & ~np.isnan(score)
+    score, rated = numbers(table, human), table[asked.rater].notna().to_numpy()
+    nobody = ~rated & ~np.isnan(without_marks(score, asked.missing))
     if nobody.any():
         raise RagnbError(f"column {asked.rater!r} is empty in row {table.index[int(np.argmax(nobody))]!r}")
     same = [c for c in (asked.item, asked.system, *asked.keys, asked.cluster) if c in table.columns]
@@ -296,24 +296,18 @@ def _checked(
     table: pd.DataFrame, judge: str, human: list[str], raters: list[str], asked: Asked, where: str
 ) -> Scores:
     """Return the table with its scores in their scale, and how the labelled rows are weighted."""
-    named = {judge: numbers(table, judge, asked.missing, where)}
     own = next(iter(human or as_list(asked.human)), "")
     alone = own in table.columns and bool(human or not raters)
-    named |= {name: numbers(table, name, asked.missing) for name in ([own] if alone else []) + raters}
-    if asked.missing == OUTSIDE:
-        if asked.scale is None:
-            raise RagnbError(
-                'missing="outside" needs the scale; give its lowest and highest label, such as (1, 5)'
-            )
-        for values in named.values():
-            values[(values < asked.scale[0] - SLACK) | (values > asked.scale[1] + SLACK)] = np.nan
+    named = {judge: numbers(table, judge, where)}
+    named |= {name: numbers(table, name) for name in ([own] if alone else []) + raters}
+    named = settled(named, asked.scale, asked.missing, lambda at: f"{where}row {table.index[at]!r}: ")
     grid = np.column_stack([named[name] for name in raters]) if raters else None
     x, y = named[judge], named.get(own)
     if y is None or not alone:
         y = pd.DataFrame(grid, range(len(x))).mean(axis=1).to_numpy(dtype=float)
-    scale, guessed = scale_of(named, table.index, asked.scale, where)
+    scale = asked.scale or _guess_scale(named)
     weights = sampling_weights(table, ~(np.isnan(x) | np.isnan(y)), where)
-    return Scores(table, x, y, grid, scale, guessed, weights)
+    return Scores(table, x, y, grid, (float(scale[0]), float(scale[1])), asked.scale is None, weights)
 
 
 def sampling_weights(table: pd.DataFrame, rated: Flags, where: str) -> Array:
@@ -332,7 +326,7 @@ def sampling_weights(table: pd.DataFrame, rated: Flags, where: str) -> Array:
     """
     if PROBABILITY not in table.columns:
         return np.ones(len(table))
-    chance = numbers(table, PROBABILITY, None, where)
+    chance = numbers(table, PROBABILITY, where)
     wrong = rated & ~((chance > 0) & (chance <= 1))
     if wrong.any():
         row, value = table.index[int(np.argmax(wrong))], chance[int(np.argmax(wrong))]
@@ -343,11 +337,8 @@ def sampling_weights(table: pd.DataFrame, rated: Flags, where: str) -> Array:
     return np.where(rated, chance[rated].min(initial=1.0) / np.where(rated, chance, 1.0), 1.0)
 
 
-def numbers(table: pd.DataFrame, name: str, missing: Missing, where: str = "") -> Array:
-    """Return a column of scores as floats, nan where there is none or where it holds a mark for missing.
-
-    Text and infinite values raise RagnbError.
-    """
+def numbers(table: pd.DataFrame, name: str, where: str = "") -> Array:
+    """Return a column of scores as floats, nan where there is none; text and infinite values raise RagnbError."""
     column = table[name]
     if not pd.api.types.is_numeric_dtype(column):
         text = np.array([isinstance(value, str) for value in column], dtype=bool)
@@ -358,46 +349,76 @@ def numbers(table: pd.DataFrame, name: str, missing: Missing, where: str = "") -
                 "read the file with rn.read_ratings, or convert the column to numbers"
             )
     values = np.array(column.to_numpy(dtype=float, na_value=np.nan), dtype=float)
-    for mark in [] if missing is None or missing == OUTSIDE else np.atleast_1d(np.asarray(missing, dtype=float)):
-        values[np.abs(values - mark) <= SLACK] = np.nan
     if np.isinf(values).any():
         raise RagnbError(f"{where}column {name!r} holds an infinite value; a rating is a finite number or missing")
     return values
 
 
-def scale_of(
-    named: Mapping[str, Array], index: pd.Index, scale: tuple[float, float] | None, where: str
-) -> tuple[tuple[float, float], bool]:
-    """Return the scale as given or as seen, and whether it is a guess; marks and what lies outside are refused."""
-    if scale is None:
-        _refuse_marks(named, where)
-        seen = np.concatenate([values[~np.isnan(values)] for values in named.values()])
-        low, high = (float(np.floor(seen.min())), float(np.ceil(seen.max()))) if len(seen) else (0.0, 1.0)
-        return (low, high if high > low else low + 1.0), True
-    low, high = float(scale[0]), float(scale[1])
-    if not low < high or not np.isfinite([low, high]).all():
+def without_marks(values: Array, missing: Missing) -> Array:
+    """Return scores with nan for the numbers that stand for no score."""
+    marks = [missing] if isinstance(missing, str | float | int) else list(missing or [])
+    for mark in marks:
+        if mark != OUTSIDE:
+            values = np.where(np.abs(values - float(mark)) <= SLACK, np.nan, values)
+    return values
+
+
+def settled(
+    named: Mapping[str, Array], scale: tuple[float, float] | None, missing: Missing, where: Callable[[int], str]
+) -> dict[str, Array]:
+    """Return columns of scores in their scale, nan for what is declared to be no score.
+
+    Parameters
+    ----------
+    missing : number or several, optional
+        Marks; ``"outside"`` among them is whatever lies outside the scale.
+    where : callable
+        The place of a row, in the words before a refusal.
+
+    Raises
+    ------
+    RagnbError
+        For what lies outside the scale, and for −1 as the only number below 0 without a word about it.
+
+    Examples
+    --------
+    >>> settled({"judge": np.array([4.0, -1.0])}, (1, 5), "outside", str)
+    {'judge': array([ 4., nan])}
+    """
+    low, high = (-np.inf, np.inf) if scale is None else scale
+    outside = missing == OUTSIDE or (not isinstance(missing, str | float | int) and OUTSIDE in (missing or []))
+    if outside and scale is None:
+        raise RagnbError('missing="outside" needs the scale, its lowest and highest score: scale=(1, 5)')
+    if scale is not None and not (low < high and np.isfinite([low, high]).all()):
         raise RagnbError(f"scale={scale} is no scale; give its lowest and highest label, such as (1, 5)")
-    for name, values in named.items():
-        wrong = (values < low - SLACK) | (values > high + SLACK)
-        if wrong.any():
-            at = int(np.argmax(wrong))
+    found = {name: without_marks(values, missing) for name, values in named.items()}
+    if outside:
+        found = {name: np.where(_off(values, low, high), np.nan, values) for name, values in found.items()}
+    unsaid = scale is None and all((values[values < 0] == -1).all() for values in found.values())
+    for name, values in found.items():
+        below, off = values < 0, _off(values, low, high)
+        if unsaid and below.any():
             raise RagnbError(
-                f"{where}column {name!r}, row {index[at]!r}: {values[at]:g} lies outside "
-                f"scale=({low:g}, {high:g}); if it marks an answer that could not be parsed, "
-                f"say missing={values[at]:g}; else widen the scale"
+                f"{where(int(np.argmax(below)))}column {name!r}: found -1 in {below.sum()} of {len(values)} rows, "
+                "and no other number below 0; say missing=-1 if it stands for a reply that could not be read, or "
+                "the scale, such as scale=(-1, 1), if it is a score"
             )
-    return (low, high), False
+        if off.any():
+            first = f"{values[off][0]:g}"
+            raise RagnbError(
+                f"{where(int(np.argmax(off)))}column {name!r}: {first} lies outside the scale {low:g} to {high:g} "
+                f"({off.sum()} of {(~np.isnan(values)).sum()} scores do); say missing={first} if it stands for no "
+                'score, missing="outside" if all of them do, or widen it'
+            )
+    return found
 
 
-def _refuse_marks(named: Mapping[str, Array], where: str) -> None:
-    """Refuse −1 as the only number below 0, and a judge on 0–1 beside humans on a longer scale."""
-    below = {name: values[values < 0] for name, values in named.items()}
-    for name, values in below.items():
-        if len(values) and all((part == -1).all() for part in below.values()):
-            raise RagnbError(
-                f"{where}column {name!r} holds −1 in {len(values)} rows and no other value below 0: a mark for an "
-                "answer that could not be parsed? Say missing=-1; or give scale=(-1, …) if −1 is a rating"
-            )
+def _off(values: Array, low: float, high: float) -> Flags:
+    return (values < low - SLACK) | (values > high + SLACK)
+
+
+def _guess_scale(named: Mapping[str, Array]) -> tuple[float, float]:
+    """Return the whole numbers around what is seen; a judge on 0–1 beside humans on a longer scale is refused."""
     judge, *others = named.values()
     top = max((float(np.nanmax(v)) for v in others if not np.isnan(v).all()), default=0.0)
     inner = judge[(judge > 0) & (judge < 1)]
@@ -406,6 +427,9 @@ def _refuse_marks(named: Mapping[str, Array], where: str) -> None:
             f"the judge's scores lie in 0..1 and the humans' go up to {top:g}: bring both onto one scale first "
             "(low + (high − low)·score), or give scale= if they already are"
         )
+    seen = np.concatenate([values[~np.isnan(values)] for values in named.values()])
+    low, high = (float(np.floor(seen.min())), float(np.ceil(seen.max()))) if len(seen) else (0.0, 1.0)
+    return low, high if high > low else low + 1.0
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ragnb.calibration.ratings import OUTSIDE, PROBABILITY
+from ragnb.calibration.ratings import OUTSIDE, PROBABILITY, settled
 from ragnb.errors import RagnbError, did_you_mean, listing, not_a_frame, place, unknown
 from ragnb.readers import langfuse, phoenix
 from ragnb.readers.cells import as_id
@@ -23,6 +23,7 @@ from ragnb.readers.names import CASE_ALIASES, apply_names, clashing, name_system
 from ragnb.readers.numbers import metric_values, other_values
 from ragnb.readers.raw import Raw, settle
 from ragnb.schema import CASE_COLUMNS, CLIP, Metric, Rubric
+from ragnb.stats.means import Array
 
 FIRST = ("item_id", "dimension", "judge", "human", "rater", "system", "cluster")
 KEYS = ("item_id", "dimension", "system")
@@ -277,41 +278,21 @@ class Table:
         RagnbError
             For what is no number, lies outside the scale, or is -1 and nobody said what that means.
         """
-        found = {}
         low, high = self.scale or (-np.inf, np.inf)
-        outside = OUTSIDE in self.missing
-        if outside and self.scale is None:
-            raise RagnbError('missing="outside" needs the scale, its lowest and highest score: scale=(1, 5)')
-        marks = [mark for mark in self.missing if mark != OUTSIDE]
-        said = listing([*(f"{mark:g}" for mark in marks), *(["what lies outside the scale"] if outside else [])])
+        found: dict[str, Array] = {}
         for name in names:
             values = metric_values(self.raw, Metric(name, -np.inf, np.inf), self.report)
             ends = values.clip(low, high)
             near = (values != ends) & ((values - ends).abs() <= CLIP)
             self.report.add("clipped", name, f"within {CLIP:g} of an end of the scale", near.sum())
-            values = values.mask(near, ends)
-            none = values.isin(marks) | (outside & ((values < low) | (values > high)))
-            self.report.add("mapped", name, f"{said} is missing", none.sum())
-            found[name] = values.mask(none)
-        negative = {name: values[values < 0] for name, values in found.items()}
-        unsaid = self.scale is None and all((values == -1).all() for values in negative.values())
-        for name, values in found.items():
-            if unsaid and len(negative[name]):
-                where, n = self.raw.where(negative[name].index[0]), len(negative[name])
-                raise RagnbError(
-                    f"{where}column {name!r}: found -1 in {n} of {len(values)} rows, and no other number below 0; "
-                    "say missing=-1 if it stands for a reply that could not be read, or the scale, such as "
-                    "scale=(-1, 1), if it is a score"
-                )
-            off = np.flatnonzero((values < low) | (values > high))
-            if len(off):
-                where, first, n = self.raw.where(off[0]), f"{values[off[0]]:g}", len(off)
-                raise RagnbError(
-                    f"{where}column {name!r}: {first} lies outside the scale {low:g} to {high:g} ({n} of "
-                    f"{values.count()} scores do); say missing={first} if it stands for no score, "
-                    'missing="outside" if all of them do, or widen it'
-                )
-        return found
+            found[name] = np.asarray(values.mask(near, ends), dtype=float)
+        kept = settled(found, self.scale, self.missing, self.raw.where)
+        marks = sorted(self.missing, key=lambda mark: mark == OUTSIDE)
+        said = listing("what lies outside the scale" if mark == OUTSIDE else f"{mark:g}" for mark in marks)
+        for name, scores in kept.items():
+            blanked = int((np.isnan(scores) & ~np.isnan(found[name])).sum())
+            self.report.add("mapped", name, f"{said} is missing", blanked)
+        return {name: pd.Series(scores) for name, scores in kept.items()}
 
     def frame(self, scored: list[str]) -> pd.DataFrame:
         """Return the table as a frame; the columns `scored` are numbers."""

@@ -143,7 +143,7 @@ def test_the_five_judges_of_hanna_stand_side_by_side_from_the_command_line(share
 
 
 def test_unparsed_runs_of_hannas_judges_are_refused_unless_declared(ratings):
-    with pytest.raises(ValueError, match="outside scale"):
+    with pytest.raises(ValueError, match="outside the scale"):
         agreement(ratings["hanna"], judge="judge_Mistral-7B", scale=(1, 5))
 
 
