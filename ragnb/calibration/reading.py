@@ -116,7 +116,7 @@ def read_ratings(
     else:
         table, origin = _open(source, None, human, side="human", **files, **how)
         other, origin["judged"] = _open(judged, judge, None, side="judge", **how)
-        frame, lossy = beside(table, other), table.report.rows + other.report.rows
+        frame, lossy = joined(table, other), table.report.rows + other.report.rows
         table.report.expect(other.report.lines, other.report.damaged)
         origin |= {"lines": table.report.lines, "damaged": table.report.damaged}
     if "human" not in frame or not frame["human"].notna().any():
@@ -178,7 +178,7 @@ def read_golden(source: Source, *, human: Names = None, **how: Any) -> pd.DataFr
     table, _ = _open(source, how.pop("judge", None), human, **how)
     frame = tidy(table)
     if "human" not in frame:
-        raise _without_people(table, frame, joined=False)
+        raise _without_people(table, frame, both=False)
     return frame
 
 
@@ -200,7 +200,7 @@ def _open(
         if layout.sniff(set(raw.columns)):
             layout.read(raw, report)
             origin["layout"] = name
-    _told_apart(raw, report)
+    _take_rater_kinds(raw, report)
     picks = dict(columns or {})
     if "item_id" in raw.columns and "item_id" not in picks.values():
         picks["item_id"] = "item_id"  # a sample_id beside it says of what the item was drawn
@@ -225,7 +225,7 @@ def _open(
     return Table(raw, report, judges, humans, _listed(missing), scale, side), origin
 
 
-def _told_apart(raw: Raw, report: Lossy) -> None:
+def _take_rater_kinds(raw: Raw, report: Lossy) -> None:
     """Take a column that says for each score whether a person gave it, such as ``source`` and ``source_type``."""
     for name in ("annotator_kind", "source", "source_type"):
         words = [str(cell).casefold() for cell in raw.columns.get(name, [])]
@@ -237,9 +237,9 @@ def _told_apart(raw: Raw, report: Lossy) -> None:
             raw.keep(kept)
 
 
-def _without_people(table: Table, frame: pd.DataFrame, joined: bool) -> RagnbError:
+def _without_people(table: Table, frame: pd.DataFrame, both: bool) -> RagnbError:
     have = listing(table.raw.columns)
-    if joined:
+    if both:
         step = "fill in people's scores under the dimensions that the judge's table has, or a column 'human'"
     elif "score" in table.raw.columns:
         step = "all scores in it are a judge's; bring the table of people's scores, with this one as judged=…"
@@ -342,7 +342,7 @@ def tidy(table: Table) -> pd.DataFrame:
     humans, judges = humans_of(table), judges_of(table)
     is_long = "score" in table.raw.columns and not humans
     frame = _long(table, judges) if is_long else _wide(table, humans, judges)
-    return finished(frame, table)
+    return finish(frame, table)
 
 
 def humans_of(table: Table) -> list[str]:
@@ -354,11 +354,11 @@ def humans_of(table: Table) -> list[str]:
         return ["human"]
     numbered: dict[str, list[tuple[int, str]]] = {}
     for name in columns:
-        if found := _NUMBERED.fullmatch(name):
-            numbered.setdefault(found[1].casefold(), []).append((int(found[2]), name))
-    for found_ in numbered.values():
-        if sorted(n for n, _ in found_) == list(range(1, len(found_) + 1)):
-            return [name for _, name in sorted(found_)]
+        if match := _NUMBERED.fullmatch(name):
+            numbered.setdefault(match[1].casefold(), []).append((int(match[2]), name))
+    for raters in numbered.values():
+        if sorted(n for n, _ in raters) == list(range(1, len(raters) + 1)):
+            return [name for _, name in sorted(raters)]
     return ["human"] if "human" in columns else []
 
 
@@ -387,10 +387,10 @@ def _wide(table: Table, humans: list[str], judges: list[str]) -> pd.DataFrame:
     given = frame[humans].notna().to_numpy(copy=True)
     given[~given.any(axis=1), 0] = True  # an item that nobody rated stays, as one row
     rows, raters = np.nonzero(given)
-    said = frame[humans].to_numpy()[rows, raters]
+    scores = frame[humans].to_numpy()[rows, raters]
     out = frame.drop(columns=[*humans, "human", "rater"], errors="ignore").iloc[rows].reset_index(drop=True)
     names = pd.Series(humans, dtype=object).to_numpy()[raters]
-    return out.assign(human=said, rater=pd.Series(names).where(~np.isnan(said), None))
+    return out.assign(human=scores, rater=pd.Series(names).where(~np.isnan(scores), None))
 
 
 def _long(table: Table, judges: list[str]) -> pd.DataFrame:
@@ -449,7 +449,7 @@ def _with_judges(people: pd.DataFrame, judged: pd.DataFrame, report: Lossy) -> p
     return whole.merge(means.rename_axis(columns=None), on=keys, how="left")
 
 
-def finished(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
+def finish(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
     """Put the columns in order, take documents for clusters, and refuse two scores of one rater on one item."""
     if "rater" in frame and frame["rater"].nunique() < 2:
         frame = frame.drop(columns="rater")
@@ -460,16 +460,16 @@ def finished(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
     again = frame.duplicated(keys, keep=False)
     if again.any():
         row = frame[again].iloc[0]
-        said = ", ".join(f"{key} {row[key]!r}" for key in keys)
+        place_of = ", ".join(f"{key} {row[key]!r}" for key in keys)
         raise RagnbError(
-            f"{place(table.raw.file)}{said} stands there more than once; a row is one rater's score of one item: "
-            "keep one of them, or name the column that tells them apart, such as columns={'…': 'rater'}"
+            f"{place(table.raw.file)}{place_of} stands there more than once; a row is one rater's score of one "
+            "item: keep one of them, or name the column that tells them apart, such as columns={'…': 'rater'}"
         )
     first = [c for c in (*FIRST[:2], *judge_columns(frame), *FIRST[3:]) if c in frame]
     return frame[[*first, *(c for c in frame if c not in first)]].reset_index(drop=True)
 
 
-def beside(people: Table, judged: Table) -> pd.DataFrame:
+def joined(people: Table, judged: Table) -> pd.DataFrame:
     """Return people's scores with the judge's of another table; items that nobody rated are left out.
 
     Either table may hold one column a dimension.
@@ -508,7 +508,7 @@ def beside(people: Table, judged: Table) -> pd.DataFrame:
     people.report.add("kept", "judge", "ratings of items that the judge did not score", alone)
     rated = pd.MultiIndex.from_frame(right[keys]).isin(pd.MultiIndex.from_frame(left[keys]))
     judged.report.add("left_out", "judge", "scores of items that nobody rated", int((~rated).sum()))
-    return finished(out, people)
+    return finish(out, people)
 
 
 def unrated(judged: pd.DataFrame, ratings: pd.DataFrame) -> pd.DataFrame:
@@ -543,12 +543,12 @@ def sheet(judged: Table, dimensions: Sequence[str] | None) -> pd.DataFrame:
     wanted = [d.name for d in Rubric().dimensions if d.name in columns] if dimensions is None else list(dimensions)
     absent = [name for name in wanted if name not in columns]
     if absent or not wanted:
-        said = f"dimension {absent[0]!r} is no column" if absent else "holds no score of a judge"
+        fault = f"dimension {absent[0]!r} is no column" if absent else "holds no score of a judge"
         raise RagnbError(
-            f"{place(judged.raw.file)}{said}; {did_you_mean(absent[0] if absent else 'judge', columns)}. Name the "
-            "column of its scores (judge), or the columns that are dimensions (dimensions)"
+            f"{place(judged.raw.file)}{fault}; {did_you_mean(absent[0] if absent else 'judge', columns)}. Name "
+            "the column of its scores (judge), or the columns that are dimensions (dimensions)"
         )
-    return finished(_melted(judged, wanted, "judge"), judged)
+    return finish(_melted(judged, wanted, "judge"), judged)
 
 
 def is_sheet(table: Table) -> bool:

@@ -330,9 +330,7 @@ def leave_one_out(ratings: Values) -> tuple[Codes, Array, Array]:
     return item, own, (np.nansum(grid, axis=1)[item] - own) / (m[item] - 1)
 
 
-def human_ceiling(
-    ratings: Values, clusters: Labels = None, *, weights: Labels = None, **options: Any
-) -> Estimate:
+def human_ceiling(ratings: Values, clusters: Labels = None, *, weights: Labels = None, **options: Any) -> Estimate:
     """Return the ±tolerance share of one human against the mean of the others: what a judge can hope for.
 
     Items are the clusters where none are given, because an item's ratings are compared with one another.

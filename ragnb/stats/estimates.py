@@ -280,8 +280,6 @@ def clustered_mean(
     found = jackknife(ratio, parts, parts[:, 0], times=rows.times, level=level)
     size, g_eff = kish(total, c @ v**2), kish(total, rows.times @ parts[:, 0] ** 2)
     edges = np.array(float(ends[0])), np.array(float(ends[1]))
-    low, high = mean_interval(
-        np.array(mean), np.array(found.se), g_eff, size, edges, binary=binary, level=level
-    )
+    low, high = mean_interval(np.array(mean), np.array(found.se), g_eff, size, edges, binary=binary, level=level)
     n, df = round(float(c.sum())), max(float(g_eff) - 1, 1.0)
     return Estimate(mean, float(low), float(high), found.se, n, found.n_clusters, df, float(size))

@@ -91,12 +91,7 @@ class DrawTest:
     p: float
 
 
-def draw_test(
-    labelled: Values,
-    rest: Values,
-    clusters: Labels = None,
-    rest_clusters: Labels = None,
-) -> DrawTest:
+def draw_test(labelled: Values, rest: Values, clusters: Labels = None, rest_clusters: Labels = None) -> DrawTest:
     """Test whether the labelled rows look like a random draw, by the judge's scores on them and on the rest.
 
     The null hypothesis is that the draw did not depend on the judge's score. A draw that moves the spread of the
