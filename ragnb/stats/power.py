@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, sqrt
+from typing import Any
 
 import numpy as np
 
 from ragnb.errors import RagnbError
-from ragnb.stats.estimates import Counts, Labels, Values, cluster_codes, clustered_mean, packed
+from ragnb.stats.estimates import Counts, Labels, Values, clustered_mean, complete_rows
 from ragnb.stats.means import Array, kish, mean_interval
 
 
@@ -95,10 +96,8 @@ def anova_icc(values: Values, clusters: Labels, *, counts: Counts = None) -> flo
     >>> anova_icc([1, 1, 0, 0, 1, 1], ["a", "a", "b", "b", "c", "c"])
     1.0
     """
-    x = np.asarray(values, dtype=float)
-    seen = ~np.isnan(x)
-    c = np.ones(int(seen.sum())) if counts is None else np.asarray(counts, dtype=float)[seen]
-    x, code = x[seen], packed(cluster_codes(clusters, len(x))[seen])
+    rows = complete_rows([values], clusters, counts)
+    x, c, code = rows.columns[0], rows.counts, rows.code
     m = np.bincount(code, weights=c).astype(float)
     n, g = m.sum(), len(m)
     if g < 2 or n == g:
@@ -184,15 +183,13 @@ def labels_needed(
     (57, 0, 'counted')
     """
     _check(target=target, alpha=alpha, power=power)
-    x = np.asarray(flags, dtype=float)
-    seen = ~np.isnan(x)
-    share = clustered_mean(x, clusters, weights=weights, counts=counts, ends=(0.0, 1.0), binary=True, level=0.6)
-    rho = anova_icc(x, clusters, counts=counts) if clusters is not None else float("nan")
-    many = np.ones(len(x)) if counts is None else np.asarray(counts, dtype=float)
-    sizes = np.bincount(cluster_codes(clusters, len(x))[seen], many[seen]) if seen.any() else np.ones(1)
-    v = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=float)
-    size = float(kish(many[seen] @ v[seen], many[seen] @ v[seen] ** 2))
-    deff, planned = design_effect(sizes, rho) * (many[seen].sum() / size if size else 1.0), share.low
+    rows = complete_rows([flags], clusters, counts, weights)
+    how: dict[str, Any] = {"weights": weights, "counts": counts, "ends": (0.0, 1.0), "binary": True}
+    share = clustered_mean(flags, clusters, **how, level=0.6)
+    rho = anova_icc(flags, clusters, counts=counts) if clusters is not None else float("nan")
+    c, v = rows.counts, rows.weights
+    size, planned = float(kish(c @ v, c @ v**2)), share.low
+    deff = design_effect(np.bincount(rows.code, c), rho) * (c.sum() / size if size else 1.0)
     if not planned > target + 1e-3:
         reason = "too_close_to_tell" if share.value > target else "share_at_or_below_target"
         return LabelsNeeded(None, None, None, deff, rho, share.value, planned, reason)
@@ -231,8 +228,8 @@ def label_budget(
     -------
     dict of array
         ``labels``; ``low, high``, the interval expected at so many; ``probability`` to show share > target, were
-        the seen share the true one, and ``cautious``, were its lower 80 % bound: each the least at that number of
-        labels or any larger one.
+        the seen share the true one, and ``cautious``, were its lower 80 % bound: each the least at that number
+        of labels or any larger one.
 
     Examples
     --------
@@ -241,20 +238,17 @@ def label_budget(
     ([0.51, 0.81, 0.99], [0.17, 0.12, 0.08])
     """
     need = labels_needed(flags, clusters, target=target, alpha=alpha, weights=weights, counts=counts)
-    x = np.asarray(flags, dtype=float)
-    seen = ~np.isnan(x)
-    many = np.ones(len(x)) if counts is None else np.asarray(counts, dtype=float)
-    n = round(float(many[seen].sum()))
-    names = cluster_codes(clusters, len(x))[seen]
-    per_label = 1.0 if clusters is None else float(kish(n, np.sum(np.bincount(names, many[seen]) ** 2.0))) / n
+    rows = complete_rows([flags], clusters, counts, weights)
+    n, sizes_seen = round(float(rows.counts.sum())), np.bincount(rows.code, rows.counts)
+    per_label = 1.0 if clusters is None else float(kish(n, np.sum(sizes_seen**2.0))) / n
     labels = _sizes(n, need.total) if sizes is None else np.asarray(sizes, dtype=float)
     share = np.full(len(labels), need.seen)
     se = np.sqrt(share * (1 - share) * need.deff / labels)
     g_eff = np.maximum(per_label * labels, 1.0)
     edges = np.zeros(len(labels)), np.ones(len(labels))
     low, high = mean_interval(share, se, g_eff, labels, edges, binary=True, level=level)
-    rows = np.maximum(np.floor(labels / need.deff), 1.0)
-    ahead = rows[:, None] + np.arange(61.0)  # a tooth of the exact test's power is shorter than that
+    independent = np.maximum(np.floor(labels / need.deff), 1.0)
+    ahead = independent[:, None] + np.arange(61.0)  # a tooth of the exact test's power is shorter than that
 
     def kept(true: float) -> Array:
         power = binomial_power(ahead.ravel(), target, min(true, 1 - 1e-9), alpha=alpha)
