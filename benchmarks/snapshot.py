@@ -33,7 +33,7 @@ NORTHWIND = [("gpt_groundedness", 1, 5), ("gpt_relevance", 1, 5)]
 
 KEYS = (
     "system", "slice", "group", "document", "doc_name", "metric", "gate", "rule", "label", "failure_mode", "judge",
-    "dimension", "band", "kind", "map", "way",
+    "dimension", "measure", "band", "kind", "map", "way",
 )  # fmt: skip
 
 Frames = dict[str, Any]

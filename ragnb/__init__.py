@@ -39,7 +39,7 @@ _ROOM_OF = {
     "patch_scenario": "scenario",
     "read_cases": "readers",
     "read_gold": "readers",
-    "read_ratings": "ratings",
+    "read_ratings": "calibration",
     "read_scores": "readers",
     "read_traces": "readers",
     "refusal_metrics": "traces",
@@ -57,12 +57,12 @@ if TYPE_CHECKING:
     from ragnb.calibration import agreement as agreement
     from ragnb.calibration import calibrate as calibrate
     from ragnb.calibration import corrected_mean as corrected_mean
+    from ragnb.calibration import read_ratings as read_ratings
     from ragnb.diagnostics import RULES as RULES
     from ragnb.diagnostics import check_gates as check_gates
     from ragnb.diagnostics import diagnose as diagnose
     from ragnb.diagnostics import failure_modes as failure_modes
     from ragnb.judging import judge as judge
-    from ragnb.ratings import read_ratings as read_ratings
     from ragnb.readers import applicable_metrics as applicable_metrics
     from ragnb.readers import read_cases as read_cases
     from ragnb.readers import read_gold as read_gold

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
@@ -51,3 +52,16 @@ def familiar_ppi(y, f, more, of, of_more, weight=None):
     se = np.sqrt(g / (g - 1) * sum(s**2 for s in sums.values()))
     value, half = y.mean() + lam * (more.mean() - f.mean()), scipy_stats.t.ppf(0.975, g - 1) * se
     return SimpleNamespace(value=value, se=se, low=value - half, high=value + half, weight=lam, n_clusters=g)
+
+
+def wide(table):
+    """One row a judge and group, of one row a measure: each value, its ends as ``_low, _high``, and n."""
+    heads = [name for name in table if name not in ("measure", "value", "low", "high", "n", "n_clusters")]
+    rows = []
+    for key, part in table.groupby(heads, sort=False, dropna=False):
+        row = dict(zip(heads, key, strict=True)) | part.iloc[0][["n", "n_clusters"]].to_dict()
+        for one in part.to_dict("records"):
+            ends = {f"{one['measure']}_{end}": one[end] for end in ("low", "high")}
+            row |= {one["measure"]: one["value"], **ends}
+        rows.append(row)
+    return pd.DataFrame(rows)

@@ -11,12 +11,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jackknifed import wide as wide_table
 from scipy import stats as scipy_stats
 from scipy.optimize import isotonic_regression
 
 from ragnb.calibration import agreement, calibrate
-from ragnb.calibration.maps import rising
+from ragnb.calibration.frames import rising
 from ragnb.errors import RagnbError
+from ragnb.plots import bland_altman
 from ragnb.stats import holm
 
 
@@ -41,7 +43,7 @@ def card_of(frame, **how):
 
 def test_every_share_and_bias_is_the_plain_loops():
     frame = made(noise=1.4)
-    row = agreement(frame, scale=(1, 10)).iloc[0]
+    row = wide_table(agreement(frame, scale=(1, 10))).iloc[0]
     pairs = list(zip(frame["judge"], frame["human"], strict=True))
     assert row["within"] == pytest.approx(sum(abs(j - h) <= 1 for j, h in pairs) / len(pairs))
     assert row["exact"] == pytest.approx(sum(j == h for j, h in pairs) / len(pairs))
@@ -51,19 +53,22 @@ def test_every_share_and_bias_is_the_plain_loops():
     best = max(sum(abs(c - h) <= 1 for _, h in pairs) for c in np.arange(1, 10.5, 0.5)) / len(pairs)
     assert row["constant"] == pytest.approx(best)
     assert row["over_constant"] == pytest.approx(row["within"] - best)
-    assert row["kappa_within"] == pytest.approx((row["within"] - floor) / (1 - floor))
-    for kind, theirs in (("pearson", "pearsonr"), ("spearman", "spearmanr"), ("kendall", "kendalltau")):
-        want = getattr(scipy_stats, theirs)(frame["judge"], frame["human"])[0]
-        assert row[kind] == pytest.approx(want)
-        inner = [
-            getattr(scipy_stats, theirs)(part["judge"], part["human"])[0] for _, part in frame.groupby("cluster")
-        ]
-        assert row[f"{kind}_within"] == pytest.approx(np.mean(inner))
+    assert row["kendall"] == pytest.approx(scipy_stats.kendalltau(frame["judge"], frame["human"])[0])
+
+
+def test_the_order_of_systems_is_that_of_their_means():
+    frame = pd.concat([made(seed, n=200).assign(system=f"s{seed}") for seed in range(5)], ignore_index=True)
+    frame["judge"] = (frame["judge"] + frame["system"].str[1].astype(int) / 4).clip(1, 10)
+    row = wide_table(agreement(frame, scale=(1, 10))).iloc[0]
+    means = frame.groupby("system")[["judge", "human"]].mean()
+    assert row["kendall_by_system"] == pytest.approx(scipy_stats.kendalltau(means["judge"], means["human"])[0])
+    assert row["kendall_by_system"] != pytest.approx(row["kendall"])
+    assert "kendall_by_system" not in wide_table(agreement(made().drop(columns="system"), scale=(1, 10)))
 
 
 def test_intervals_are_the_delete_one_cluster_jackknives():
     frame = made(noise=1.4, clusters=12)
-    row = agreement(frame, scale=(1, 10)).iloc[0]
+    row = wide_table(agreement(frame, scale=(1, 10))).iloc[0]
     names = sorted(frame["cluster"].unique())
     t = scipy_stats.t.ppf(0.975, 1 / sum((frame["cluster"] == g).mean() ** 2 for g in names) - 1)
     for column, value in (("bias", lambda f: (f["judge"] - f["human"]).mean()), ("slope", slope)):
@@ -92,7 +97,7 @@ def test_neither_the_order_of_rows_nor_the_names_of_clusters_change_a_number(clu
     if clustered:
         other["cluster"] = other["cluster"].map(lambda g: f"z{9 - g}")
     one, two = (agreement(f, scale=(1, 5)).drop(columns=["judge", "dimension"]) for f in (frame, other))
-    np.testing.assert_allclose(one.to_numpy(dtype=float), two.to_numpy(dtype=float), rtol=1e-6, atol=1e-7)
+    pd.testing.assert_frame_equal(one, two, rtol=1e-6, atol=1e-7)
 
 
 ENGINES = {
@@ -126,19 +131,20 @@ def test_raters_side_by_side_and_in_rows_are_the_same_ratings():
     one = agreement(wide, scale=(1, 10)).drop(columns=["judge"])
     two = agreement(long.sample(frac=1, random_state=0), scale=(1, 10)).drop(columns=["judge"])
     pd.testing.assert_frame_equal(one, two, rtol=1e-9)
-    assert one["n"].item() == 80
-    assert one["raters"].item() == pytest.approx(239 / 80)
-    assert np.isfinite(one[["ceiling", "alpha", "alpha_ordinal", "alpha_nominal"]].to_numpy(dtype=float)).all()
-    three = agreement(wide.drop(columns="human3"), human=["human1", "human2"], scale=(1, 10))
+    values = one.set_index("measure")["value"]
+    assert one.loc[one["measure"] == "within", "n"].item() == 80
+    assert values["raters"] == pytest.approx(239 / 80)
+    assert np.isfinite(values[["ceiling", "alpha"]]).all()
+    three = wide_table(agreement(wide.drop(columns="human3"), human=["human1", "human2"], scale=(1, 10)))
     assert three["mean_human"].item() == pytest.approx(wide[["human1", "human2"]].mean(axis=1).mean())
 
 
 def test_a_row_a_dimension_and_system_is_that_of_its_rows_alone():
     frame = pd.concat([made(seed).assign(dimension=name) for seed, name in enumerate(["fluent", "true"])])
-    table = agreement(frame, by=["dimension", "system"], scale=(1, 10))
+    table = wide_table(agreement(frame, by=["dimension", "system"], scale=(1, 10)))
     assert table[["dimension", "system"]].to_numpy().tolist() == [[d, s] for d in ("fluent", "true") for s in "ab"]
     own = frame[(frame["dimension"] == "true") & (frame["system"] == "a")]
-    alone = agreement(own.drop(columns="dimension"), scale=(1, 10))
+    alone = wide_table(agreement(own.drop(columns="dimension"), scale=(1, 10)))
     shared = [name for name in alone.columns if name not in ("dimension", "system")]
     pd.testing.assert_frame_equal(table.iloc[[2]][shared].reset_index(drop=True), alone[shared])
 
@@ -151,14 +157,14 @@ def test_a_mark_for_not_parsed_is_refused_unless_it_is_declared():
     frame.loc[[2, 7], "judge"] = -1
     with pytest.raises(RagnbError, match="missing=-1"):
         agreement(frame)
-    with pytest.raises(RagnbError, match=r"row 2: -1 lies outside scale=\(1, 10\)"):
+    with pytest.raises(RagnbError, match=r"row 2: column 'judge': -1 lies outside the scale 1 to 10 \(2 of 50"):
         agreement(frame, scale=(1, 10))
-    declared = agreement(frame, scale=(1, 10), missing=-1)
-    cut = agreement(frame.drop(index=[2, 7]), scale=(1, 10))
+    declared = wide_table(agreement(frame, scale=(1, 10), missing=-1))
+    cut = wide_table(agreement(frame.drop(index=[2, 7]), scale=(1, 10)))
     assert declared[["n", "n_missing"]].to_numpy().tolist() == [[48, 2]]
     assert declared["within"].item() == cut["within"].item()
-    assert agreement(frame, scale=(1, 10), missing="outside")["n"].item() == 48
-    assert agreement(frame.assign(judge=frame["judge"].clip(-1, 3)), scale=(-1, 10))["n"].item() == 50
+    assert agreement(frame, scale=(1, 10), missing="outside")["n"].iloc[0] == 48
+    assert agreement(frame.assign(judge=frame["judge"].clip(-1, 3)), scale=(-1, 10))["n"].iloc[0] == 50
 
 
 REFUSED = {
@@ -335,7 +341,7 @@ def test_a_scale_without_labels_is_cut_into_ten_bands():
     assert card.verdict == "TRUST"
     assert card.bands["band"].tolist()[0] == "0–0.1"
     assert len(card.bands) == 10
-    assert card.table[["qwk", "exact", "within_rounded"]].isna().all(axis=None)
+    assert not {"qwk", "exact", "within_rounded"} & set(card.table["measure"])
     assert len(card.reliability) == 20
 
 
@@ -404,6 +410,14 @@ def test_lengths_are_cut_into_thirds_and_words_are_groups():
         card_of(frame, groups=["langth"])
 
 
+def test_bland_altmans_lines_are_the_tables():
+    card = card_of(made(noise=1.5))
+    row, lines = wide_table(card.table).iloc[0], {line.get_label(): line for line in bland_altman(card).lines}
+    for name in ("bias", "loa_low", "loa_high"):
+        assert lines[f"_{name}"].get_ydata()[0] == row[name]
+    assert lines["_slope"].get_slope() == row["slope"]
+
+
 # The card as it is read
 
 
@@ -452,7 +466,6 @@ def test_ratings_standing_alone_are_clusters_of_their_own():
     one = card_of(frame.drop(columns="cluster"))
     two = card_of(frame.assign(cluster=np.arange(len(frame))))
     shared = ["n", "n_clusters", "within", "within_low", "within_high", "bias_low", "slope_high", "kendall_low"]
-    np.testing.assert_allclose(
-        one.table[shared].to_numpy(dtype=float), two.table[shared].to_numpy(dtype=float), rtol=1e-9
-    )
+    tables = [wide_table(card.table)[shared].to_numpy(dtype=float) for card in (one, two)]
+    np.testing.assert_allclose(*tables, rtol=1e-9)
     assert one.verdict == two.verdict

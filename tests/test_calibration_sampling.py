@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragnb.errors import RagnbError, RagnbWarning
-from ragnb.ratings import (
+from ragnb.calibration import (
     check_golden,
     draw_labels,
     golden_template,
@@ -22,7 +21,8 @@ from ragnb.ratings import (
     read_ratings,
     write_labels,
 )
-from ragnb.ratings.sampling import BANDS
+from ragnb.calibration.labels import BANDS
+from ragnb.errors import RagnbError, RagnbWarning
 
 QUICKSTART = Path(__file__).resolve().parents[1] / "data" / "quickstart" / "judged_simulated.csv"
 

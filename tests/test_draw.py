@@ -7,9 +7,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from jackknifed import wide
 
 import ragnb as rn
-from ragnb import calibration, ratings, stats
+from ragnb import calibration, stats
 from ragnb.calibration import (
     agreement,
     calibrate,
@@ -176,7 +177,7 @@ def hajek(values, weights, clusters):
 def test_every_mean_of_agreement_is_hajeks(clustered):
     table = labelled(answers(n=600), toward_low(answers(n=600))).assign(**{CHANCE: toward_low(answers(n=600))})
     table = table if clustered else table.drop(columns="cluster")
-    row = agreement(table, scale=(1, 5)).iloc[0]
+    row = wide(agreement(table, scale=(1, 5))).iloc[0]
     mine = table.dropna()
     w, gap = 1 / mine[CHANCE], mine["judge"] - mine["human"]
     of = mine["cluster"] if clustered else mine["item_id"]
@@ -192,9 +193,7 @@ def test_every_mean_of_agreement_is_hajeks(clustered):
     h = w.groupby(of).sum() / w.sum()
     t = stats.t_quantile(0.95, 1 / np.sum(h**2) - 1)
     assert row["bias_high"] - row["bias"] == pytest.approx(float(t) * se)
-    assert row["rmse"] == pytest.approx(hajek(gap**2, w, of)[0] ** 0.5)
     assert (row["loa_low"] + row["loa_high"]) / 2 == pytest.approx(row["bias"])
-    assert row["kappa_within"] == pytest.approx((row["within"] - row["floor"]) / (1 - row["floor"]))
     assert row["n"] == len(mine)
 
 
@@ -203,9 +202,9 @@ def test_a_weight_of_two_is_the_share_of_two_rows():
     twice = pd.concat([table, table[table.index % 2 == 0].assign(item_id=lambda f: f["item_id"] + "b")])
     one = calibrate(table.assign(**{CHANCE: np.where(table.index % 2 == 0, 0.1, 0.2)}), scale=(1, 5), resamples=1)
     two = calibrate(twice, scale=(1, 5), resamples=1)
-    names = ["within", "bias", "mae", "floor", "constant", "pearson", "spearman", "kendall", "qwk", "ccc", "slope"]
-    for name in names:
-        assert one.table[name].item() == pytest.approx(two.table[name].item()), name
+    first, second = (card.table.set_index("measure")["value"] for card in (one, two))
+    for name in ("within", "bias", "mae", "floor", "constant", "kendall", "qwk", "slope"):
+        assert first[name] == pytest.approx(second[name]), name
     for frame, columns in (
         ("bands", ["share", "bias"]),
         ("inflation", ["value"]),
@@ -215,7 +214,7 @@ def test_a_weight_of_two_is_the_share_of_two_rows():
         np.testing.assert_allclose(left, right)
     assert one.labels_needed["seen"].item() == pytest.approx(two.labels_needed["seen"].item())
     assert one.budget["share"].iloc[0] == pytest.approx(two.budget["share"].iloc[0])
-    assert one.labels_needed["seen"].item() == pytest.approx(one.table["within"].item())
+    assert one.labels_needed["seen"].item() == pytest.approx(first["within"])
     assert one.labels_needed["deff"].item() != two.labels_needed["deff"].item()
 
 
@@ -247,7 +246,7 @@ def test_a_labelled_row_needs_its_chance(value):
     table.loc[7, CHANCE] = value
     with pytest.raises(RagnbError, match=r"inclusion_probability', row 7: .*not in \(0, 1\]"):
         agreement(table)
-    assert agreement(table.assign(human=table["human"].where(table.index != 7)))["n"].item() == 59
+    assert agreement(table.assign(human=table["human"].where(table.index != 7)))["n"].iloc[0] == 59
 
 
 def test_raters_of_one_item_share_its_chance():
@@ -257,7 +256,7 @@ def test_raters_of_one_item_share_its_chance():
     wide = table.rename(columns={"human": "human1"}).assign(human2=table["human"] + 0.5)
     one, two = (agreement(part, scale=(1, 6)) for part in (long, wide))
     pd.testing.assert_frame_equal(one, two)
-    assert one["ceiling"].item() == 1
+    assert one.loc[one["measure"] == "ceiling", "value"].item() == 1
     long.iloc[0, long.columns.get_loc(CHANCE)] = 0.9
     with pytest.raises(RagnbError, match="several scores in column 'inclusion_probability'"):
         agreement(long)
@@ -325,17 +324,17 @@ def test_a_pair_drawn_apart_has_no_chance_of_its_own():
 def test_drawn_labels_carry_their_chance_through_sheet_and_key(tmp_path):
     table = answers(n=90).rename(columns={"item_id": "sample_id", "judge": "accuracy"})
     table = table.drop(columns=["human", "cluster"]).assign(answer="so")
-    drawn = ratings.draw_labels(table, n=30, seed=2)
+    drawn = calibration.draw_labels(table, n=30, seed=2)
     assert drawn[CHANCE].tolist() == [pytest.approx(1 / 3)] * 30
-    sheet, key = ratings.write_labels(drawn, tmp_path / "labels.csv")
+    sheet, key = calibration.write_labels(drawn, tmp_path / "labels.csv")
     assert CHANCE in key.read_text(encoding="utf-8-sig").splitlines()[0]
     filled = pd.read_csv(sheet).assign(accuracy=4)
     filled.to_csv(tmp_path / "ann.csv", index=False)
-    back = ratings.read_labels(tmp_path / "ann.csv", key)
+    back = calibration.read_labels(tmp_path / "ann.csv", key)
     assert back[CHANCE].tolist() == pytest.approx([1 / 3] * 30)
     card = calibrate(back, scale=(1, 5), cluster=None, resamples=1)
     assert card.footer["drawn_at_random"] is True
-    rest = ratings.unrated(ratings.read_judged(table), back)
+    rest = calibration.unrated(calibration.read_judged(table), back)
     assert len(rest) == 60
     assert not set(rest["item_id"]) & set(back["sample_id"])
 
@@ -351,8 +350,8 @@ def test_ratings_keep_a_recorded_chance_whatever_its_name():
 RATED = {
     "rn.calibrate": rn.calibrate, "rn.agreement": rn.agreement, "rn.corrected_mean": rn.corrected_mean,
     "corrected_difference": lambda path: corrected_difference(path, baseline="a"),
-    "check_golden": ratings.check_golden,
-    "unrated": lambda path: ratings.unrated(answers(), path),
+    "check_golden": calibration.check_golden,
+    "unrated": lambda path: calibration.unrated(answers(), path),
     "judged": lambda path: rn.corrected_mean(answers(), judged=path),
     "judged of a card": lambda path: rn.calibrate(answers(), judged=path),
 }  # fmt: skip
@@ -374,8 +373,8 @@ def test_ratings_in_place_of_scores_name_what_takes_them(function):
 
 @pytest.mark.parametrize(
     "function",
-    [rn.agreement, rn.calibrate, rn.corrected_mean, rn.read_ratings, ratings.draw_labels, ratings.read_judged,
-     ratings.check_golden, calibration.corrected_difference],
+    [rn.agreement, rn.calibrate, rn.corrected_mean, rn.read_ratings, calibration.draw_labels,
+     calibration.read_judged, calibration.check_golden, calibration.corrected_difference],
 )  # fmt: skip
 def test_the_frame_comes_first_and_all_else_by_keyword(function):
     first, *rest = inspect.signature(function).parameters.values()

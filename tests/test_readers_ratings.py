@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import ragnb as rn
+from ragnb.calibration import RATING_ALIASES, read_judged, read_ratings
 from ragnb.errors import RagnbError
-from ragnb.ratings import RATING_ALIASES, read_judged, read_ratings
 
 WIDE = [
     {"item_id": item, "system": system, "dimension": "accuracy", "judge": judge, "human1": one, "human2": two,

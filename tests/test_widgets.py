@@ -387,13 +387,13 @@ def test_marks_go_straight_into_read_ratings(tmp_path):
     assert set(found["cluster"]) == {"甲.pdf"}
     judged = pd.DataFrame(ITEMS).rename(columns={"sample_id": "item_id"})[["item_id", "system"]]
     judged = pd.concat([judged.assign(dimension=name, judge=8.0) for name in TWO])
-    from ragnb.ratings import read_ratings
+    from ragnb.calibration import read_ratings
 
     assert (read_ratings(tmp_path / "marks.jsonl", judged=judged)["judge"] == 8).all()
 
 
 def read(folder: Path) -> pd.DataFrame:
-    from ragnb.ratings import read_ratings
+    from ragnb.calibration import read_ratings
 
     return read_ratings(folder / "marks.jsonl")
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb.assessment import streams
+from ragnb.calibration import read_ratings
 from ragnb.errors import RagnbError, did_you_mean, listing
-from ragnb.ratings import read_ratings
 from ragnb.readers import read_cases, read_gold, read_scores, read_traces
 from ragnb.scenario import Scenario
 from ragnb.schema import SharedPicks

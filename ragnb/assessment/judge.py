@@ -9,11 +9,10 @@ import pandas as pd
 
 from ragnb import markup
 from ragnb.assessment.parts import Writer, lead, paragraph
-from ragnb.calibration import CalibrationCard, calibrate
-from ragnb.calibration.sheet import TONES, footer, tables, titled
+from ragnb.calibration import CalibrationCard, calibrate, judge_columns
+from ragnb.calibration.card import TONES, footer, tables, titled
 from ragnb.errors import RagnbError, listing
 from ragnb.markup import Safe, bullets, element, join
-from ragnb.ratings import judge_columns
 from ragnb.scenario import Scenario
 from ragnb.schema import METRICS
 from ragnb.texts import load

@@ -10,11 +10,10 @@ import pandas as pd
 
 from ragnb.assessment.inputs import Inputs
 from ragnb.assessment.streams import MOST_SHOWN, head_of
-from ragnb.calibration import CalibrationCard
+from ragnb.calibration import CalibrationCard, looks_like_ratings
 from ragnb.diagnostics import input_words, least_set_note
 from ragnb.errors import listing, near_names
 from ragnb.markup import count, number, one_line, percent, with_interval
-from ragnb.ratings import looks_like_ratings
 from ragnb.scenario import Scenario
 from ragnb.schema import METRICS, Metric, note_frame, note_row, records, undeclared_columns
 from ragnb.texts import counted, entry, load

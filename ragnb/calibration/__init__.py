@@ -6,7 +6,28 @@ stands beside chance, the best constant judge and the humans' own ceiling, with 
 
 from ragnb.calibration.card import CalibrationCard
 from ragnb.calibration.corrected import corrected_difference, corrected_mean, corrected_ways
-from ragnb.calibration.deciding import calibrate
-from ragnb.calibration.table import agreement
+from ragnb.calibration.labels import (
+    check_golden,
+    draw_labels,
+    golden_template,
+    read_labels,
+    write_golden,
+    write_labels,
+)
+from ragnb.calibration.measures import agreement
+from ragnb.calibration.reading import (
+    RATING_ALIASES,
+    judge_columns,
+    looks_like_ratings,
+    read_golden,
+    read_judged,
+    read_ratings,
+    unrated,
+)
+from ragnb.calibration.verdict import calibrate
 
-__all__ = ["CalibrationCard", "agreement", "calibrate", "corrected_difference", "corrected_mean", "corrected_ways"]
+__all__ = [
+    "RATING_ALIASES", "CalibrationCard", "agreement", "calibrate", "check_golden", "corrected_difference",
+    "corrected_mean", "corrected_ways", "draw_labels", "golden_template", "judge_columns", "looks_like_ratings",
+    "read_golden", "read_judged", "read_labels", "read_ratings", "unrated", "write_golden", "write_labels",
+]  # fmt: skip

@@ -1,13 +1,29 @@
-"""What `calibrate` returns: one card with everything a verdict on a judge rests on, and all that charts draw."""
+"""What `calibrate` returns: one card with everything a verdict on a judge rests on, as HTML and as Markdown."""
 
 from __future__ import annotations
 
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from ragnb.errors import unknown
+from ragnb import markup
+from ragnb.calibration.corrected import not_random
+from ragnb.calibration.ratings import ALL
+from ragnb.errors import listing, unknown
+from ragnb.markup import Column, Safe, bullets, element, join, number, percent
+from ragnb.texts import entry, load
+
+WORST_LAST = ("TRUST", "NOT PROVEN", "REJECT")
+SIDES = ("RECALIBRATE", "RANKING ONLY", "INFLATED")
+TONES = {"TRUST": "good", "NOT PROVEN": "watch", "REJECT": "bad"}
+_LAYOUT: dict[str, Any] = tomllib.loads(Path(__file__).with_name("card.toml").read_text(encoding="utf-8"))
+Table = tuple[str, pd.DataFrame, dict[str, Column]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,7 +52,7 @@ class CalibrationCard:
         n_clusters, judge_labelled, judge_rest, draw_z, draw_p``: the judge's means on labelled rows and on the
         rest, and the test of a random draw (`stats.draw_test`, Holm over the rows).
     table : DataFrame
-        What `agreement` gives: one row a judge and dimension, with limits of agreement, slope, kappa and so on.
+        What `agreement` gives: ``judge, dimension, measure, value, low, high, n, n_clusters``.
     bands : DataFrame
         By the judge's score: ``judge, dimension, band`` (label), ``start, end`` (both inside the band),
         ``share, low, high`` (within the tolerance), ``bias, bias_low, bias_high, n, n_clusters, p`` (Holm),
@@ -124,8 +140,6 @@ class CalibrationCard:
         >>> calibrate(rows, scale=(1, 5)).only(dimension="x").verdicts["dimension"].tolist()
         ['x']
         """
-        from ragnb.calibration.words import summary
-
         wanted = {name: value for name, value in (("judge", judge), ("dimension", dimension)) if value is not None}
         for name, value in wanted.items():
             if value not in set(self.verdicts[name]):
@@ -138,18 +152,160 @@ class CalibrationCard:
         return replace(self, **summary(frames["verdicts"], self.tolerance, self.lang), **frames)
 
     def _repr_html_(self) -> str:
-        from ragnb.calibration.sheet import to_html
-
         return to_html(self)
 
     def to_markdown(self) -> str:
         """Return the card as Markdown, without times and machine paths: equal input gives equal text."""
-        from ragnb.calibration.sheet import to_markdown
-
-        return to_markdown(self)
+        say = load(self.lang)
+        first, *rest = (markup.md_cell(line) for line in self.reasons)
+        parts = [f"**{first}**", rest[0], *(["\n".join(f"- {line}" for line in rest[1:])] if rest[1:] else [])]
+        for key, frame, columns in tables(self):
+            parts += [f"## {say(f'calibration.title.{key}')}", markup.markdown_table(frame, columns=columns)]
+        made = [f"{label}: {value}" for label, value in footer(self)]
+        for key, lines in {"notes": list(self.notes["text"]), "footer": made}.items():
+            if lines:
+                parts.append(f"## {say(f'calibration.title.{key}')}")
+                parts.append("\n".join(f"- {markup.md_cell(line)}" for line in lines))
+        return "\n\n".join(parts) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold: frames as lists of records, None where a value is missing."""
-        from ragnb.calibration.sheet import to_dict
+        out: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            if isinstance(value, pd.DataFrame):
+                out[name] = json.loads(value.to_json(orient="records", double_precision=12))
+            else:
+                out[name] = list(value) if isinstance(value, tuple) else value
+        return out
 
-        return to_dict(self)
+
+def tables(card: CalibrationCard) -> Iterator[Table]:
+    """Yield the tables of a card in reading order: key of its title, frame, columns."""
+    say, words = load(card.lang), entry(card.lang, "calibration.word")
+    whole = words["overall"]
+    frames = {
+        "verdicts": card.verdicts.assign(sides=[", ".join(sides) for sides in card.verdicts["sides"]]),
+        "bands": card.bands.replace({"verdict": {"too few": words["too_few"]}}),
+        "inflation": card.inflation.replace({"kind": {"overall": whole}}),
+        "recalibration": card.recalibration.replace({"map": words}),
+        "corrected": card.corrected.replace({"system": {"": whole}, "way": words}),
+        "table": _written(card),
+    }
+    heads = {"judge": card.verdicts, "dimension": card.verdicts, "system": card.corrected}
+    alone = {name for name, frame in heads.items() if frame[name].nunique() < 2}
+    for key, columns in _LAYOUT["tables"].items():
+        if len(frames[key]):
+            shown = {}
+            for name, own in ({"judge": {}, "dimension": {}} | columns).items():
+                how = {"label": name, "written": False} | _LAYOUT["columns"].get(name, {}) | own
+                label, written = say(f"calibration.column.{how.pop('label')}"), how.pop("written")
+                interval = written or "interval" in how.get("kind", "")
+                shown[name] = Column(f"{label} [{card.level:.0%}]" if interval else label, **how)
+            yield key, frames[key], {name: column for name, column in shown.items() if name not in alone}
+
+
+def _written(card: CalibrationCard) -> pd.DataFrame:
+    """Return the agreement table with its measures named and their values written out."""
+    rows = card.table[card.table["value"].notna()].to_dict("records")
+    for row in rows:
+        share, value = row["measure"] in _LAYOUT["shares"], row["value"]
+        if np.isfinite(row["low"]):
+            text = markup.with_interval(value, row["low"], row["high"], percent=share)
+        elif row["measure"] in _LAYOUT["counts"]:
+            text = markup.count(value)
+        else:
+            text = percent(value) if share else number(value)
+        row |= {"measure": entry(card.lang, "calibration.measure")[row["measure"]], "value": text}
+    return pd.DataFrame(rows)
+
+
+def footer(card: CalibrationCard) -> list[tuple[str, str]]:
+    """Return what made the card, label and value."""
+    say, out = load(card.lang), []
+    for name, label in entry(card.lang, "calibration.footer").items():
+        if name in card.footer:
+            value = card.footer[name]
+            if isinstance(value, bool):
+                value = say("column.yes" if value else "column.no")
+            out.append((label, say("calibration.footer.unsaid") if value is None else f"{value}"))
+    return out
+
+
+def to_html(card: CalibrationCard) -> Safe:
+    """Return the card for the output of a notebook cell."""
+    say, (first, second, *rest) = load(card.lang), card.reasons
+    badges = [markup.badge(TONES[card.verdict], card.verdict, lang=card.lang)]
+    badges += [Safe(f" {markup.badge('watch', side, lang=card.lang)}") for side in card.sides]
+    body: list[Any] = [element("p", *badges), element("p", element("strong", first)), element("p", second)]
+    body += [bullets(rest)] if rest else []
+    body += [titled(card, *table, folded=table[0] == "table") for table in tables(card)]
+    body += [element("h3", say("calibration.title.notes")), bullets(card.notes["text"])] if len(card.notes) else []
+    made = bullets(f"{label}: {value}" for label, value in footer(card))
+    return markup.fragment(join([*body, markup.details(say("calibration.title.footer"), made)]), lang=card.lang)
+
+
+def titled(
+    card: CalibrationCard, key: str, frame: pd.DataFrame, columns: dict[str, Column], *, folded: bool = False
+) -> Safe:
+    """Return one of `tables` as HTML under its title."""
+    title = load(card.lang)(f"calibration.title.{key}")
+    table = markup.html_table(frame, columns=columns, lang=card.lang)
+    return markup.details(title, table) if folded else join([element("h3", title), table])
+
+
+def summary(verdicts: pd.DataFrame, tolerance: float, lang: str) -> dict[str, Any]:
+    """Return what a card says of all its rows: the worst verdict, their side verdicts and the sentences."""
+    rows, words = verdicts.to_dict("records"), verdicts["verdict"]
+    verdict = worst(words)
+    sides = tuple(side for side in SIDES if any(side in row["sides"] for row in rows))
+    if len(rows) == 1:
+        return {"verdict": verdict, "sides": sides, "reasons": tuple(rows[0]["reasons"])}
+    say, alone = load(lang), verdicts["judge"].nunique() == 1
+    sums = ((words == word).sum() for word in WORST_LAST)
+    counts = dict(zip(("trust", "open", "reject"), sums, strict=True))
+    best = max(rows, key=lambda row: (-WORST_LAST.index(row["verdict"]), row["share"]))
+    nearest = say("calibration.best", what=name_of(best, lang, alone=alone))
+    drawn = [name_of(row, lang, alone=alone) for row in rows if not_random(row["draw_p"])]
+    first = say(f"calibration.many_{verdict.lower().replace(' ', '_')}", n=len(rows), **counts)
+    warned = [say("calibration.draws", what=listing(drawn))] if drawn else []
+    reasons = (first, " ".join([nearest, share_line(best, tolerance, lang)]), *warned)
+    return {"verdict": verdict, "sides": sides, "reasons": reasons}
+
+
+def worst(verdicts: Iterable[str]) -> str:
+    """Return the worst of the verdicts.
+
+    Examples
+    --------
+    >>> worst(["TRUST", "NOT PROVEN"])
+    'NOT PROVEN'
+    """
+    return max(verdicts, key=WORST_LAST.index)
+
+
+def name_of(row: Mapping[Any, Any], lang: str, *, alone: bool) -> str:
+    """Return the judge in words: by its name where there are several."""
+    key = "both" if not alone else "one" if row["dimension"] == ALL else "dimension"
+    return load(lang)(f"calibration.what_{key}", judge=row["judge"], dimension=row["dimension"])
+
+
+def share_line(row: Mapping[Any, Any], tolerance: float, lang: str) -> str:
+    """Return the share beside its target and the best constant, in one sentence."""
+    values = {"share": percent(row["share"]), "constant": percent(row["constant"])}
+    values |= {"tolerance": f"{tolerance:g}", "score": f"{row['constant_score']:.3g}"}
+    if not np.isfinite(row["low"]):
+        return load(lang)("calibration.no_interval", **values)
+    ends = {name: percent(row[name]) for name in ("low", "high", "target")}
+    return load(lang)("calibration.share", **values, **ends)
+
+
+def signed(value: float) -> str:
+    """Return a difference with its sign.
+
+    Examples
+    --------
+    >>> signed(0.594), signed(-0.405), signed(float("nan"))
+    ('+0.59', '−0.41', '—')
+    """
+    written = number(abs(value) if np.isfinite(value) else value, 2)
+    return written if not np.isfinite(value) or float(written) == 0 else f"{'+' if value > 0 else '−'}{written}"

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ragnb import stats
-from ragnb.calibration.cells import spread
-from ragnb.calibration.pooled import Scale, parts, pooled
-from ragnb.calibration.raters import Asked, Missing, Names
+from ragnb.calibration.ratings import Asked, Codes, Missing, Names, scores_of, with_ends
 from ragnb.errors import RagnbError, unknown
 from ragnb.markup import number
 from ragnb.texts import load
 
+Scale = tuple[float, float] | None
 _ESTIMATE = ("value", "low", "high")
 _FEW = 20
 WAYS = ("judge", "human", "corrected")
@@ -90,8 +90,7 @@ def corrected_mean(
     0   3.46  1.84  4.63     0.7  0.75
     """
     asked = Asked(human, by, scale, cluster, missing, item=item)
-    table, groups = pooled(ratings, judged, judge, asked)
-    _check(table, level)
+    table, groups = pooled(ratings, judged, judge, asked, level)
     rows = [head | _row(part, scale or _ends(part), level, lang) for head, part in parts(table, groups)]
     return _noted(rows, lang)
 
@@ -140,17 +139,15 @@ def corrected_difference(
     0      b    0.0          1.0  6         6
     """
     asked = Asked(human, by, scale, cluster, missing, item=item, system=system)
-    table, groups = pooled(ratings, judged, judge, asked)
+    table, groups = pooled(ratings, judged, judge, asked, level)
     groups = [name for name in groups if name != system]
-    named = {"item": item, system if system in table else "system": system}
-    for name, called in named.items():
+    table = table.rename(columns={system: "system"})
+    for name, called in {"item": item, "system": system}.items():
         if name not in table:
             raise RagnbError(f"no column {called!r}; a paired difference needs an item and a system a row")
-    table = table.rename(columns={system: "system"})
     systems = list(pd.unique(table["system"]))
     if baseline not in systems:
         raise unknown("baseline", baseline, list(map(str, systems)))
-    _check(table, level)
     rows = []
     for head, part in parts(table, groups):
         base = part[part["system"] == baseline].set_index("item")
@@ -178,22 +175,13 @@ def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
     """
     heads = list(means.columns[: means.columns.get_loc("value")])
     counts = ["weight", "n", "n_judged", "n_clusters"]
-    found = []
+    frames = []
     for way in WAYS:
-        names = _ESTIMATE if way == "corrected" else tuple(f"{way}_{name}" for name in _ESTIMATE)
-        part = means[[*heads, *names, *counts]].set_axis([*heads, *_ESTIMATE, *counts], axis=1)
+        names = {name if way == "corrected" else f"{way}_{name}": name for name in _ESTIMATE}
+        part = means[[*heads, *names, *counts]].rename(columns=names)
         part.insert(len(heads), "way", way)
-        found.append(part)
-    return pd.concat(found).sort_index(kind="stable").reset_index(drop=True)
-
-
-def _check(table: pd.DataFrame, level: float) -> None:
-    if not 0 < level < 1:
-        raise RagnbError(f"level={level} is not between 0 and 1; give a share such as 0.95")
-    if not table["human"].notna().any():
-        raise RagnbError(
-            "no row has a human's score: a judge's mean says nothing of its own bias; label some items"
-        )
+        frames.append(part)
+    return pd.concat(frames).sort_index(kind="stable", ignore_index=True)
 
 
 def _ends(part: pd.DataFrame) -> tuple[float, float]:
@@ -221,7 +209,7 @@ def _row(part: pd.DataFrame, ends: tuple[float, float], level: float, lang: str)
     out = {"value": found.value, "low": found.low, "high": found.high, "se": found.se, "weight": found.weight}
     for way, estimate in (("judge", theirs), ("human", alone)):
         out |= {f"{way}_{name}": getattr(estimate, name) for name in _ESTIMATE}
-    out |= spread("bias", bias)
+    out |= with_ends("bias", bias)
     if len(more) and np.ptp(mine["weight"]) == 0:
         drawn = stats.draw_test(judge, more["judge"], mine["cluster"], more["cluster"])
         out |= dict(zip(DRAW, (drawn.labelled, drawn.rest, drawn.z, drawn.p), strict=True))
@@ -280,3 +268,97 @@ def _note(found: stats.Corrected, bias: stats.Estimate, labelled: int, unjudged:
     if unjudged:
         words.append(say("corrected.unjudged", n=unjudged))
     return ("" if lang == "zh" else " ").join(words)
+
+
+def pooled(
+    ratings: Any, judged: Any, judge: str, asked: Asked, level: float = 0.95
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return one row an item with its human mean (nan where nobody labelled it), and the grouping columns.
+
+    Parameters
+    ----------
+    ratings, judged
+        As in `corrected_mean`.
+
+    Returns
+    -------
+    (DataFrame, list of str)
+        ``item, system`` where they are known, the groups, ``human, judge, weight`` (1 / inclusion probability),
+        and ``cluster`` as whole numbers; a row without a cluster is its own.
+
+    Raises
+    ------
+    RagnbError
+        As `agreement`; for a column that only one of the frames has, an item twice, an item in both frames, no
+        label at all.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"judge": [4, 5], "human": [3, None], "cluster": ["a", None]})
+    >>> table, groups = pooled(frame, None, "judge", Asked())
+    >>> table["cluster"].tolist(), groups
+    ([0, 1], [])
+    """
+    if not 0 < level < 1:
+        raise RagnbError(f"level={level} is not between 0 and 1; give a share such as 0.95")
+    found = [scores_of(ratings, judge, asked, rows=True)]
+    there = found[0].table.columns
+    groups = [name for name in asked.keys if name in there]
+    keys = [name for name in dict.fromkeys((asked.item, asked.system, *groups)) if name in there]
+    taken = [name for name in dict.fromkeys((*keys, asked.cluster)) if name is not None and name in there]
+    if judged is not None:
+        alone = replace(asked, human=())
+        found.append(scores_of(judged, judge, alone, rows=True, needs=taken, where="judged: "))
+    parts = [part.table[taken].assign(judge=part.x, human=part.y, weight=part.weights) for part in found]
+    if asked.item in keys:
+        _refuse_twice(parts, keys)
+    table = pd.concat(parts, ignore_index=True)
+    if not table["human"].notna().any():
+        raise RagnbError(
+            "no row has a human's score: a judge's mean says nothing of its own bias; label some items"
+        )
+    codes = _codes(table[asked.cluster]) if asked.cluster in taken else np.arange(len(table))
+    names = {asked.item: "item", asked.system: "system"}
+    return table.rename(columns={k: names[k] for k in keys if k not in groups}).assign(cluster=codes), groups
+
+
+def parts(table: pd.DataFrame, groups: list[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Yield each group's values by column, and its rows; all rows at once where nothing groups them.
+
+    Examples
+    --------
+    >>> [(head, len(part)) for head, part in parts(pd.DataFrame({"dimension": ["a", "b", "a"]}), ["dimension"])]
+    [({'dimension': 'a'}, 2), ({'dimension': 'b'}, 1)]
+    """
+    if not groups:
+        yield {}, table
+    for key, part in table.groupby(groups, sort=False, dropna=False) if groups else ():
+        yield dict(zip(groups, key, strict=True)), part
+
+
+def _codes(names: pd.Series[Any]) -> Codes:
+    """Return clusters as whole numbers; a row without a name is its own."""
+    codes = pd.factorize(names)[0].astype(np.int64)
+    lone = codes < 0
+    codes[lone] = codes.max(initial=-1) + 1 + np.arange(lone.sum())
+    return codes
+
+
+def _refuse_twice(parts: list[pd.DataFrame], keys: list[str]) -> None:
+    """Refuse an item that stands twice in a frame, or in both the labelled rows and the others."""
+    for part in parts:
+        again = part.duplicated(keys)
+        if again.any():
+            twice = part.loc[again, keys].iloc[0].to_dict()
+            raise RagnbError(
+                f"{twice} stands there twice; give one row an item, or a column 'rater' to tell them apart"
+            )
+    for others in parts[1:]:
+        first, second = (pd.MultiIndex.from_frame(part[keys].astype(str)) for part in (parts[0], others))
+        both = second.isin(first)
+        if both.any():
+            one = others.loc[both, keys].iloc[0].to_dict()
+            raise RagnbError(
+                f"{int(both.sum())} rows of judged are in ratings too, the first {one}: they would count twice; "
+                "leave in judged only what nobody labelled"
+            )

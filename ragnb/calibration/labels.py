@@ -1,54 +1,381 @@
-"""How many labels a verdict still needs, with the reason, and what a budget of labels would buy."""
+"""Which answers people should rate, the sheet they fill in without what the judge said, and a golden set.
+
+The judge's scores and the systems lie apart in a key, so that nobody rates with them in view. A golden set is
+three hard questions that every judge must get right, a quick check before a calibration: its nine numbers prove
+nothing about a judge, but one of them off by more than a point is reason enough to improve its prompt.
+"""
 
 from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ragnb import stats
-from ragnb.calibration.cells import Cells
-from ragnb.calibration.verdict import Settings
-from ragnb.markup import number, percent
-from ragnb.stats.means import Array
-from ragnb.texts import load
+from ragnb import texts
+from ragnb.calibration.ratings import PROBABILITY
+from ragnb.calibration.reading import read_ratings
+from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, not_a_frame
+from ragnb.files import write_whole
+from ragnb.readers import to_csv_text
+from ragnb.schema import Rubric
+from ragnb.stats import within
+
+BANDS = ("low", "middle", "high")
+SHOWN = ("question", "ground_truth_answer", "answer", "retrieved_contexts")
+_BOM = "\ufeff"  # without it a spreadsheet shows Chinese as rubbish
 
 
-def budget_curve(flags: Array, cells: Cells, settings: Settings) -> pd.DataFrame:
-    """Return a curve: with so many labels, so wide an interval, and so good a chance to show the target.
+def draw_labels(
+    judged: pd.DataFrame,
+    *,
+    n: int = 120,
+    dimensions: Sequence[str] | None = None,
+    judge: str = "judge",
+    cluster: str = "cluster",
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Draw the answers that people should rate, each with the same chance.
+
+    Parameters
+    ----------
+    judged : DataFrame
+        One row an answer with one column a dimension, as `judge` gives it; or one row an answer and dimension,
+        as `read_judged` gives it. ``system`` and the cluster (or ``doc_name``) are used where they are there.
+    n : int
+        How many answers.
+    dimensions : sequence of str, optional
+        The columns (or values of ``dimension``) to rate; by default those there of the rubric's.
+    judge : str
+        The column of the judge's score where a row is an answer and a dimension.
+    cluster : str
+        The column of answers that resemble each other; ``doc_name`` where it is absent.
+    seed : int
+        The same seed draws the same answers, in whatever order the rows come.
 
     Returns
     -------
     DataFrame
-        ``labels, share`` (seen now), ``low, high`` (its interval expected at so many labels), ``half_width,
-        probability`` (of showing the target, were the seen share the true one), ``cautious`` (were its lower 80 %
-        bound), ``target, n`` (labels now).
-    """
-    target, level = settings.target, settings.level
-    curve = stats.label_budget(flags, **cells.how, target=target, alpha=1 - level, level=level)
-    return pd.DataFrame(
-        {
-            "labels": curve.labels.astype(int),
-            "share": float(np.average(flags, weights=cells.sums["counts"])),
-            "low": curve.low,
-            "high": curve.high,
-            "half_width": (curve.high - curve.low) / 2,
-            "probability": curve.chance,
-            "cautious": curve.cautious,
-            "target": target,
-            "n": cells.n,
-        }
-    )
+        One row an answer, in the order in which raters see them: ``item_id`` (new, so that it tells a rater
+        nothing), ``sample_id, system, cluster, band`` (``low, middle, high``: thirds of the range of the judge's
+        mean over the dimensions), what raters read, the judge's score by dimension, and the
+        ``inclusion_probability``, n/N, by which estimates are weighted.
+        ``attrs["dimensions"]`` names those; ``attrs["population"]`` counts what was drawn from.
 
+    Raises
+    ------
+    RagnbError
+        Where no dimension is known, or an answer stands there more than once.
 
-def labels_text(need: stats.LabelsNeeded, n: int, target: float, lang: str = "en") -> str:
-    """Say how many labels are missing and why.
+    Warns
+    -----
+    RagnbWarning
+        Where there are fewer answers than `n`, or answers without a score are left out.
+
+    Notes
+    -----
+    Systematic sampling with a random start from the list ordered by system, band and (in random order) cluster:
+    every answer has the chance n/N, so a share over the labels is one of all answers; each system, band and
+    cluster gets its part of the labels, to the nearest one or two (Cochran, Sampling Techniques, 1977, ch. 8).
+    Rate all of them: answers left out, or picked, by their human score make every estimate wrong without a trace.
 
     Examples
     --------
-    >>> need = stats.labels_needed([1] * 7 + [0] * 3, target=0.8)
-    >>> labels_text(need, 10, 0.8)
-    'More labels will not help: 70.0 % of the ratings agree, and 80.0 % is asked for.'
+    >>> scores = pd.DataFrame({"sample_id": list("abcd"), "accuracy": [9.0, 2.0, 8.0, 3.0]})
+    >>> drawn = draw_labels(scores, n=2, seed=1)
+    >>> sorted(drawn["band"])
+    ['high', 'low']
     """
-    key = "enough" if need.more == 0 else need.reason
-    shares = {"seen": percent(need.seen), "planned": percent(need.planned), "target": percent(target)}
-    return load(lang)(f"labels.{key}", n=n, total=need.total, more=need.more, deff=number(need.deff, 2), **shares)
+    if not isinstance(judged, pd.DataFrame):
+        raise not_a_frame(judged, "ragnb.calibration.read_judged")
+    items, names = _items(judged, dimensions, judge, cluster)
+    mean = items[names].mean(axis=1)
+    unscored = int(mean.isna().sum())
+    if unscored:
+        warnings.warn(f"{unscored} answers without a judge's score are left out", RagnbWarning, stacklevel=2)
+    items, mean = items[mean.notna()], mean[mean.notna()]
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise RagnbError(f"n={n!r} must be a whole number of answers, 1 or more")
+    if n > len(items):
+        text = f"n={n}, but there are only {len(items)} judged answers; all are drawn"
+        warnings.warn(text, RagnbWarning, stacklevel=2)
+    span = float(mean.max() - mean.min()) if len(mean) else 0.0
+    thirds = np.clip(np.ceil(3 * (mean - mean.min()) / span) - 1, 0, 2).astype(int) if span else mean * 0
+    items = items.assign(band=[BANDS[int(third)] for third in thirds])
+    rng = np.random.default_rng(seed)
+    drawn = items.iloc[_systematic(items, min(n, len(items)), rng)]
+    drawn = drawn.assign(**{PROBABILITY: len(drawn) / len(items)})
+    drawn = drawn.iloc[rng.permutation(len(drawn))].reset_index(drop=True)
+    width = max(3, len(str(len(drawn))))
+    drawn.insert(0, "item_id", [f"L{i + 1:0{width}d}" for i in range(len(drawn))])
+    drawn.attrs = {"dimensions": names, "population": len(items), "seed": seed}
+    return drawn
+
+
+def _systematic(items: pd.DataFrame, n: int, rng: np.random.Generator) -> np.ndarray[Any, Any]:
+    """Return n positions with equal chances, each group of neighbours in the ordered list getting its part."""
+    place = {name: rank for rank, name in enumerate(rng.permutation(sorted(items["cluster"].unique())))}
+    at_random, cluster = rng.random(len(items)), items["cluster"].map(place).to_numpy()
+    band = items["band"].map(BANDS.index).to_numpy()
+    order = np.lexsort((at_random, cluster, band, pd.factorize(items["system"], sort=True)[0]))
+    steps = (np.arange(n) + rng.random()) * len(items) / max(n, 1)
+    chosen: np.ndarray[Any, Any] = order[np.minimum(steps.astype(int), len(items) - 1)]
+    return chosen
+
+
+def _items(
+    judged: pd.DataFrame, dimensions: Sequence[str] | None, judge: str, cluster: str
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return one row an answer in an order that the caller's does not change, and the dimensions."""
+    frame = judged.rename(columns={"item_id": "sample_id"} if "sample_id" not in judged else {})
+    if judge in frame:
+        frame, there = _spread(frame, judge)
+    else:
+        rubric = [d.name for d in Rubric().dimensions]
+        there = [c for c in (dimensions or rubric) if c in frame]
+    names = list(there if dimensions is None else dimensions)
+    missing = [name for name in names if name not in there]
+    if missing or not names or "sample_id" not in frame:
+        what = f"dimension {missing[0]!r} is not there" if missing else "there is no judge's score to draw by"
+        what = what if "sample_id" in frame else "no column says which answer a row is"
+        choices = [str(c) for c in (there if judge in judged else judged.columns)]
+        raise RagnbError(f"{what}; {did_you_mean(missing[0] if missing else judge, choices)}")
+    group = frame.get(cluster, frame.get("doc_name", frame["sample_id"]))
+    frame = frame.assign(
+        system=frame["system"].astype(str) if "system" in frame else "",
+        cluster=group.where(group.notna(), frame["sample_id"]).astype(str),
+    )
+    _once(frame, ["sample_id", "system"])
+    first = ["sample_id", "system", "cluster", *(c for c in SHOWN if c in frame)]
+    return frame.sort_values(["sample_id", "system"])[[*first, *names]].reset_index(drop=True), names
+
+
+def _spread(frame: pd.DataFrame, judge: str) -> tuple[pd.DataFrame, list[str]]:
+    """Turn one row a dimension (and rater) into one row an answer."""
+    if "dimension" not in frame:
+        frame = frame.assign(dimension="overall")
+    keys = [c for c in ("sample_id", "system") if c in frame]
+    if "rater" in frame:
+        frame = frame.drop_duplicates([*keys, "dimension"])
+    _once(frame, [*keys, "dimension"])
+    names = [str(name) for name in frame["dimension"].unique()]
+    wide = frame.set_index([*keys, "dimension"])[judge].unstack("dimension").reset_index()
+    about = frame.drop(columns=["dimension", judge, "human", "rater"], errors="ignore").drop_duplicates(keys)
+    return about.merge(wide.rename_axis(columns=None), on=keys), names
+
+
+def _once(frame: pd.DataFrame, keys: list[str]) -> None:
+    again = frame.duplicated(keys)
+    if again.any():
+        raise RagnbError(
+            f"answer {frame.loc[again, 'sample_id'].iloc[0]!r} stands there more than once; keep one row an "
+            "answer, or name the column 'system' that tells them apart"
+        )
+
+
+def write_labels(drawn: pd.DataFrame, path: str | PathLike[str]) -> tuple[Path, Path]:
+    """Write the sheet that raters fill in, and apart from it the key with the judge's scores.
+
+    Parameters
+    ----------
+    drawn : DataFrame
+        From `draw_labels`.
+    path : path
+        The raters' sheet, a ``.csv``: what they read, an empty column a dimension, ``rater`` and ``comment``. It
+        holds neither the judge's scores nor the system, and opens in a spreadsheet with Chinese intact.
+
+    Returns
+    -------
+    (Path, Path)
+        The sheet, and ``<name>.judge.csv`` beside it: ``item_id, sample_id, system, cluster, band,
+        inclusion_probability`` and the judge's scores. Raters do not get it; ``read_labels(sheet, key)`` joins
+        the two.
+
+    Raises
+    ------
+    RagnbError
+        Where a file of either name is there already: it may hold ratings.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from ragnb.calibration import draw_labels
+    >>> scores = pd.DataFrame({"sample_id": ["a"], "accuracy": [9.0], "answer": ["w"]})
+    >>> sheet, key = write_labels(draw_labels(scores, n=1), Path(tempfile.mkdtemp()) / "labels.csv")
+    >>> print(sheet.read_text(encoding="utf-8-sig"), key.name, end="")
+    item_id,answer,accuracy,rater,comment
+    L001,w,,,
+     labels.judge.csv
+    """
+    sheet, names = Path(path), drawn.attrs["dimensions"]
+    key = sheet.with_name(f"{sheet.stem}.judge.csv")
+    for file in (sheet, key):
+        _refuse_existing(file)
+    shown = drawn[["item_id", *(c for c in SHOWN if c in drawn)]].assign(
+        **dict.fromkeys([*names, "rater", "comment"], None)
+    )
+    if "retrieved_contexts" in shown:
+        shown["retrieved_contexts"] = shown["retrieved_contexts"].map(_numbered)
+    systems = ["system"] if drawn["system"].any() else []
+    hidden = drawn[["item_id", "sample_id", *systems, "cluster", "band", PROBABILITY, *names]]
+    write_whole(key, _BOM + to_csv_text(hidden))
+    return write_whole(sheet, _BOM + to_csv_text(shown)), key
+
+
+def write_golden(template: pd.DataFrame, path: str | PathLike[str]) -> Path:
+    """Write a golden set to fill in, as `write_labels` writes a sheet; a file that is there is not written over.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from ragnb.calibration import golden_template
+    >>> write_golden(golden_template(), Path(tempfile.mkdtemp()) / "golden.csv").name
+    'golden.csv'
+    """
+    _refuse_existing(Path(path))
+    return write_whole(Path(path), _BOM + to_csv_text(template))
+
+
+def _refuse_existing(file: Path) -> None:
+    if file.exists():
+        raise RagnbError(f"{file}: is there already and may hold ratings; name another file, or move it away")
+
+
+def _numbered(contexts: Any) -> Any:
+    """Write passages as a person reads them."""
+    if not isinstance(contexts, list | tuple | np.ndarray):
+        return contexts
+    return "\n\n".join(f"[{i}] {text}" for i, text in enumerate(contexts, 1))
+
+
+def read_labels(
+    sheets: str | PathLike[str] | Iterable[str | PathLike[str]], key: str | PathLike[str] | None, **options: Any
+) -> pd.DataFrame:
+    """Read filled-in sheets, one or one a rater, with the judge's scores of their key.
+
+    Parameters
+    ----------
+    sheets : path or several
+        Where the column ``rater`` is empty and there are several sheets, the name of the file is the rater's.
+    key : path or None
+        The file that `write_labels` left beside the sheet; None where the sheets hold the judge's scores.
+    **options
+        As `read_ratings` takes them, such as ``encoding="gb18030"``.
+
+    Returns
+    -------
+    DataFrame
+        As `read_ratings` returns.
+
+    Raises
+    ------
+    RagnbError
+        As `read_ratings`; and where two sheets are of one rater.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> files = {"ann.csv": "item_id,accuracy\\nL001,8\\n", "key.csv": "item_id,accuracy\\nL001,9\\n"}
+    >>> paths = [write_whole(folder / name, text) for name, text in files.items()]
+    >>> read_labels(*paths)
+      item_id dimension  judge  human
+    0    L001  accuracy    9.0    8.0
+    """
+    paths = [sheets] if isinstance(sheets, str | PathLike) else list(sheets)
+    frames = [read_ratings(path, judged=key, **options) for path in paths]
+    if len(frames) == 1:
+        return frames[0]
+    for path, frame in zip(paths, frames, strict=True):
+        if "rater" not in frame:
+            frame.insert(list(frame).index("human") + 1, "rater", Path(path).stem)
+    keys = ["item_id", *(c for c in ("dimension", "system") if all(c in f for f in frames)), "rater"]
+    whole = pd.concat(frames, ignore_index=True)
+    again = whole.duplicated(keys)
+    if again.any():
+        names = listing(whole.loc[again, "rater"].unique())
+        raise RagnbError(f"{listing(paths)}: rater {names} rated an item twice; fill in the column 'rater'")
+    whole.attrs = {
+        "lossy": [row for frame in frames for row in frame.attrs["lossy"]],
+        "source": {**frames[0].attrs["source"], "rows": len(whole)},
+    }
+    return whole
+
+
+def golden_template(*, lang: str = "en", dimensions: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return the empty sheet of a golden set: three documents, a hard question to each, a row a dimension.
+
+    Parameters
+    ----------
+    lang : {"en", "zh"}
+        The language of the hints.
+    dimensions : sequence of str, optional
+        By default those of `Rubric`.
+
+    Returns
+    -------
+    DataFrame
+        ``item_id, hint`` (what makes a question hard: a figure among others, two passages, no answer in the
+        document), ``doc_name, question, answer, dimension`` (of the rubric), ``judge, human, comment``; what is to
+        be filled in is empty.
+
+    Examples
+    --------
+    >>> golden_template()[["item_id", "dimension"]].shape, golden_template()["item_id"].nunique()
+    ((9, 2), 3)
+    """
+    columns = ("item_id", "hint", "doc_name", "question", "answer", "dimension", "judge", "human", "comment")
+    rows = [
+        {"item_id": f"G{i}", "hint": texts.entry(lang, f"golden.{kind}"), "dimension": dimension}
+        for i, kind in enumerate(("figure", "two_passages", "not_there"), 1)
+        for dimension in dimensions or [one.name for one in Rubric().dimensions]
+    ]
+    return pd.DataFrame(rows, columns=columns, dtype=object).replace({np.nan: None})
+
+
+def check_golden(
+    ratings: pd.DataFrame, *, judge: str = "judge", human: str = "human", tolerance: float = 1.0
+) -> pd.DataFrame:
+    """Say of every item of a golden set whether judge and people lie within the tolerance.
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        As `read_ratings` returns it; the scores of several raters are averaged.
+    judge, human : str
+        The columns of the scores.
+    tolerance : float
+        In points of the scale; 1e-9 is added.
+
+    Returns
+    -------
+    DataFrame
+        ``item_id, dimension, judge, human, difference`` (judge − human) and ``within``: nullable, missing where
+        a score is missing. All lie within the tolerance when ``within.all(skipna=False)`` is True.
+
+    Raises
+    ------
+    RagnbError
+        For a column that is not there.
+
+    Examples
+    --------
+    >>> golden = pd.DataFrame({"item_id": ["G1", "G2"], "judge": [9.0, 6.0], "human": [8.0, 4.0]})
+    >>> check_golden(golden)["within"].tolist()
+    [True, False]
+    """
+    if not isinstance(ratings, pd.DataFrame):
+        raise not_a_frame(ratings, "rn.read_ratings")
+    for name in (judge, human):
+        if name not in ratings:
+            raise RagnbError(f"column {name!r} is not there; {did_you_mean(name, [str(c) for c in ratings])}")
+    keys = [c for c in ("item_id", "dimension", "system") if c in ratings]
+    frame = ratings.groupby(keys, sort=False, dropna=False)[[judge, human]].mean().reset_index()
+    flags = within(frame[judge].to_numpy(float), frame[human].to_numpy(float), tolerance)
+    frame["difference"] = frame[judge] - frame[human]
+    frame["within"] = pd.Series(flags == 1, dtype="boolean").mask(np.isnan(flags))
+    return frame.rename(columns={judge: "judge", human: "human"})

@@ -70,7 +70,7 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any]) -> int:
         )
     judged = None
     if asked["judged"] is not None:
-        from ragnb.ratings import read_judged, unrated
+        from ragnb.calibration import read_judged, unrated
 
         names = list(dict.fromkeys(frame["dimension"])) if "dimension" in frame else None
         found = unrated(read_judged(asked["judged"], dimensions=names, **_reading(asked)), frame)
@@ -96,7 +96,7 @@ def _reading(asked: dict[str, Any]) -> dict[str, Any]:
 
 def _ratings(files: Sequence[Path], asked: dict[str, Any]) -> tuple[pd.DataFrame, list[str]]:
     """Return the ratings, and the columns of the judges in them."""
-    from ragnb.ratings import judge_columns, read_labels
+    from ragnb.calibration import judge_columns, read_labels
 
     human = list(asked["humans"]) or None
     frame = read_labels(files, asked["judged"], human=human, **_reading(asked))
@@ -142,7 +142,7 @@ def _write(card: CalibrationCard, asked: dict[str, Any]) -> None:
 
 
 def _sample(files: Sequence[Path], n: int, asked: dict[str, Any]) -> int:
-    from ragnb.ratings import draw_labels, read_judged, write_labels
+    from ragnb.calibration import draw_labels, read_judged, write_labels
 
     if len(files) != 1 or asked["out"] is None:
         raise RagnbError("--sample takes one table of judged answers and --out, the sheet to write: labels.csv")
@@ -161,7 +161,7 @@ def _sample(files: Sequence[Path], n: int, asked: dict[str, Any]) -> int:
 
 
 def _golden(files: Sequence[Path], asked: dict[str, Any]) -> int:
-    from ragnb.ratings import check_golden, golden_template, read_golden, write_golden
+    from ragnb.calibration import check_golden, golden_template, read_golden, write_golden
 
     say = texts.load(asked["lang"])
     if not files:

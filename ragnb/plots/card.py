@@ -103,10 +103,16 @@ class Part:
         return float(scale[0]), float(scale[1])
 
     def beside(self, name: str, given: pd.DataFrame | None = None) -> Mapping[Any, Any]:
-        """Return the row of this judge and dimension in another frame, the card's or a given one; or nothing."""
+        """Return the row of this judge and dimension in another frame, the card's or a given one; or nothing.
+
+        Of one row a measure: each measure's value, and its interval as ``<measure>_low, <measure>_high``.
+        """
         held = None if isinstance(self._card, pd.DataFrame) else getattr(self._card, name, None)
         frame = held if given is None else given
         rows = [] if frame is None else self._only(frame).to_dict("records")
+        if rows and "measure" in rows[0]:
+            ends = {"": "value", "_low": "low", "_high": "high"}
+            return {row["measure"] + end: row[column] for row in rows for end, column in ends.items()}
         return rows[0] if rows else {}
 
     def words(self, *values: str) -> str:
@@ -231,7 +237,7 @@ def bland_altman(card: Any, *, table: pd.DataFrame | None = None, **look: Unpack
     card : CalibrationCard or DataFrame
         A card, or its ``counts``: ``[judge, dimension,] judge_score, human_score, n``.
     table : DataFrame, optional
-        With a frame of counts: the card's ``table``, or one row of `agreement`, for the lines.
+        With a frame of counts: the card's ``table``, or what `agreement` gives, for the lines.
     judge, dimension : str, optional
         Which, where there are several.
     ax : Axes, optional

@@ -1,17 +1,36 @@
-"""How often and how closely a judge meets the humans, and what that is worth beside chance and a constant."""
+"""How often and how closely a judge meets the humans, beside chance, a constant, and the humans themselves.
+
+`options` are those of `clustered_mean`: ``weights``, ``counts`` and ``level``. Statistics of a pair are functions
+of Σ1, Σj, Σh, Σj², Σh², Σjh by cluster, so that leaving out each cluster in turn costs one array operation.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import numpy as np
-import numpy.typing as npt
 
 from ragnb.errors import RagnbError
-from ragnb.stats.estimates import NONE, Codes, Counts, Estimate, Labels, Values, clustered_mean, leave_out
+from ragnb.stats.estimates import (
+    Codes,
+    Counts,
+    Estimate,
+    Labels,
+    Rows,
+    Values,
+    checked,
+    cluster_codes,
+    clustered_mean,
+    complete_rows,
+    jackknife,
+    sums_by,
+    t_interval,
+)
 from ragnb.stats.means import Array
-from ragnb.stats.tally import tallied
 
 SLACK = 1e-9  # means of raters are thirds: a difference of exactly 1 may arrive as 1.0000000000000004
-Flags = npt.NDArray[np.bool_]
 
 
 def round_half_up(values: Values) -> Array:
@@ -42,25 +61,18 @@ def within(judge: Values, human: Values, tolerance: float = 1.0) -> Array:
     >>> within([2.3333333333333335, 4.0], [1.3333333333333333, 2.5]).tolist()
     [1.0, 0.0]
     """
-    x, y = np.asarray(judge, dtype=float), np.asarray(human, dtype=float)
+    x, y = checked(judge, human)
     if not tolerance >= 0:
         raise RagnbError(f"tolerance={tolerance} is negative; give points of the scale, such as 1.0")
-    return np.where(np.isnan(x) | np.isnan(y), np.nan, (np.abs(x - y) <= tolerance + SLACK).astype(float))
+    return np.where(np.isnan(x - y), np.nan, (np.abs(x - y) <= tolerance + SLACK).astype(float))
 
 
 def within_share(
-    judge: Values,
-    human: Values,
-    clusters: Labels = None,
-    *,
-    tolerance: float = 1.0,
-    weights: Labels = None,
-    counts: Counts = None,
-    level: float = 0.95,
+    judge: Values, human: Values, clusters: Labels = None, *, tolerance: float = 1.0, **options: Any
 ) -> Estimate:
     """Return the share of rows within ±tolerance, with Wilson's interval at the clusters' effective size.
 
-    Exact agreement is ``tolerance=0`` on rounded values. `weights` as in `clustered_mean`.
+    Exact agreement is ``tolerance=0`` on rounded values.
 
     Examples
     --------
@@ -68,21 +80,14 @@ def within_share(
     >>> share.value, share.n
     (0.75, 4)
     """
-    flags = within(judge, human, tolerance)
-    return clustered_mean(
-        flags, clusters, weights=weights, counts=counts, ends=(0.0, 1.0), binary=True, level=level
-    )
+    return clustered_mean(within(judge, human, tolerance), clusters, ends=(0.0, 1.0), binary=True, **options)
 
 
-def _near(values: Array, others: Array, tolerance: float, own: Codes, theirs: Codes, counts: Array) -> Array:
-    """Count, for each value, the others with the same code that lie within the tolerance."""
+def _sizes_near(values: Array, sizes: Array, at: Array, tolerance: float) -> Array:
+    """Sum the sizes of the values that lie within ±tolerance of each point."""
+    order = np.argsort(values)
+    line, running = values[order], np.r_[0.0, np.cumsum(sizes[order])]
     reach = tolerance + SLACK
-    low = float(min(values.min(), others.min()))
-    stride = float(max(values.max(), others.max())) - low + 4 * (reach + 1)
-    line = theirs * stride + (others - low)
-    order = np.argsort(line)
-    line, running = line[order], np.r_[0.0, np.cumsum(counts[order])]
-    at = own * stride + (values - low)
     last, first = np.searchsorted(line, at + reach, "right"), np.searchsorted(line, at - reach, "left")
     return np.asarray(running[last] - running[first], dtype=float)
 
@@ -97,57 +102,10 @@ def chance_floor(judge: Values, human: Values, *, tolerance: float = 1.0, counts
     >>> chance_floor([1, 5], [1, 5])
     0.5
     """
-    one = np.zeros(len(np.asarray(judge)), dtype=np.intp)
-    t = tallied(judge, human, one, counts)
-    if not len(t.x):
-        return float("nan")
-    return float(t.counts @ _near(t.x, t.y, tolerance, t.code, t.code, t.counts) / t.counts.sum() ** 2)
-
-
-def within_kappa(
-    judge: Values,
-    human: Values,
-    clusters: Labels = None,
-    *,
-    tolerance: float = 1.0,
-    counts: Counts = None,
-    level: float = 0.95,
-) -> Estimate:
-    """Return κ±tolerance = (share − floor) / (1 − floor), nan where the floor is 1.
-
-    0 is what chance gives with these marginals, 1 is perfect. The interval is value ± t·se with the exact
-    delete-one-cluster jackknife of share and floor together. Give rounded values for the rounded form.
-
-    Notes
-    -----
-    A weighted kappa (Cohen 1968) whose weights are 1 within the tolerance and 0 outside.
-
-    Examples
-    --------
-    >>> within_kappa([1, 5, 1, 5], [1, 5, 1, 5]).value
-    1.0
-    """
-    t = tallied(judge, human, clusters, counts)
-    x, y, code, inside, all_rows = t.x, t.y, t.code, t.inside, t.counts
-    if not len(x):
-        return NONE
-    one = np.zeros(len(x), dtype=np.intp)
-    hits = np.bincount(code, weights=inside * within(x, y, tolerance))
-    of_judge = _near(x, y, tolerance, one, one, all_rows)
-    crossed = np.bincount(code, weights=inside * (of_judge + _near(y, x, tolerance, one, one, all_rows)))
-    own = np.bincount(code, weights=inside * _near(x, y, tolerance, code, code, inside))
-    m, n = np.bincount(code, weights=inside).astype(float), float(all_rows.sum())
-    everything, met = float(all_rows @ of_judge), float(t.times @ hits)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = _beyond(met / n, everything / n**2)
-        floors = (everything - crossed + own) / (n - m) ** 2
-        without = _beyond((met - hits) / (n - m), floors)
-    return leave_out(float(value), without, m, times=t.times, level=level)
-
-
-def _beyond(share: Values, floor: Values) -> Array:
-    share, floor = np.asarray(share), np.asarray(floor)
-    return np.asarray(np.where(floor < 1 - 1e-12, (share - floor) / (1 - floor), np.nan), dtype=float)
+    rows = complete_rows([judge, human], np.zeros(np.shape(judge)), counts)
+    x, y = rows.columns
+    met, total = rows.counts @ _sizes_near(y, rows.counts, x, tolerance), rows.counts.sum()
+    return float(met / total**2) if total else float("nan")
 
 
 def best_constant(
@@ -156,8 +114,8 @@ def best_constant(
     *,
     tolerance: float = 1.0,
     levels: Labels = None,
-    weights: Labels = None,
     counts: Counts = None,
+    weights: Labels = None,
     level: float = 0.95,
 ) -> tuple[float, Estimate]:
     """Return the one score that would meet most humans, and the ±tolerance share of a judge that always gives it.
@@ -173,20 +131,259 @@ def best_constant(
     >>> float(score), share.value
     (4.0, 0.75)
     """
-    raw = np.asarray(human, dtype=float)
-    size = np.ones(len(raw)) if counts is None else np.asarray(counts, dtype=float)
-    size = size if weights is None else size * np.asarray(weights, dtype=float)
-    y, size = raw[~np.isnan(raw)], size[~np.isnan(raw)]
-    if not len(y):
-        return np.nan, clustered_mean(raw, clusters, level=level)
-    order = np.argsort(y)
-    y, running = y[order], np.r_[0.0, np.cumsum(size[order])]
-    offered = np.minimum(y + tolerance, y[-1]) if levels is None else np.asarray(levels, dtype=float)
-    tried = np.unique(offered)
-    reach = tolerance + SLACK
-    met = running[np.searchsorted(y, tried + reach, "right")] - running[np.searchsorted(y, tried - reach, "left")]
-    score = float(tried[int(np.argmax(met))])
-    same = np.full(len(raw), score)
-    return score, within_share(
-        same, raw, clusters, tolerance=tolerance, weights=weights, counts=counts, level=level
-    )
+    rows = complete_rows([human], clusters, counts, weights)
+    y, score = rows.columns[0], np.nan
+    if len(y):
+        offered = np.minimum(y + tolerance, y.max()) if levels is None else levels
+        tried = np.unique(np.asarray(offered, dtype=float))
+        score = float(tried[int(np.argmax(_sizes_near(y, rows.counts * rows.weights, tried, tolerance)))])
+    options: dict[str, Any] = {"counts": counts, "weights": weights, "level": level}
+    return score, within_share(np.full(np.shape(human), score), human, clusters, tolerance=tolerance, **options)
+
+
+def bias(judge: Values, human: Values, clusters: Labels = None, **options: Any) -> Estimate:
+    """Return mean(judge − human) with its clustered interval, value ± t·se; above 0 the judge is generous.
+
+    Examples
+    --------
+    >>> bias([4, 5, 3], [3, 5, 1]).value
+    1.0
+    """
+    x, y = checked(judge, human)
+    return clustered_mean(x - y, clusters, **options)
+
+
+def mae(
+    judge: Values,
+    human: Values,
+    clusters: Labels = None,
+    *,
+    scale: tuple[float, float] | None = None,
+    **options: Any,
+) -> Estimate:
+    """Return the mean absolute error; with a scale its interval stays between 0 and the scale's width.
+
+    Examples
+    --------
+    >>> mae([4, 5, 3], [3, 5, 5], scale=(1, 5)).value
+    1.0
+    """
+    x, y = checked(judge, human)
+    ends = (-np.inf, np.inf) if scale is None else (0.0, scale[1] - scale[0])
+    return clustered_mean(np.abs(x - y), clusters, ends=ends, **options)
+
+
+def limits_of_agreement(
+    judge: Values,
+    human: Values,
+    clusters: Labels = None,
+    *,
+    factor: float = 1.96,
+    counts: Counts = None,
+    level: float = 0.95,
+) -> tuple[Estimate, Estimate]:
+    """Return bias − factor·s and bias + factor·s, between which lie about 95 % of the differences judge − human.
+
+    Without clusters se² = s² (1/n + factor² / (2(n−1))) and t(n−1); with clusters the jackknife's.
+
+    Notes
+    -----
+    Bland and Altman (1986), Lancet i, 307–310; the standard error is that of 1999.
+
+    Examples
+    --------
+    >>> low, high = limits_of_agreement([4, 5, 3, 2], [3, 5, 4, 2])
+    >>> round(low.value, 2), round(high.value, 2)
+    (-1.6, 1.6)
+    """
+    rows = complete_rows([judge, human], clusters, counts)
+    gap, n = rows.columns[0] - rows.columns[1], round(float(rows.counts.sum()))
+    centre = float(rows.counts @ gap / n) if n else np.nan
+    parts = rows.sums(np.ones(len(gap)), gap - centre, (gap - centre) ** 2)
+    ends = []
+    for sign in (-factor, factor):
+        found = jackknife(partial(_limit, factor=sign), parts, parts[:, 0], times=rows.times, level=level)
+        value, low, high, se = found.value + centre, found.low + centre, found.high + centre, found.se
+        if clusters is None:
+            se = found.value / sign * float(np.sqrt(1 / max(n, 1) + factor**2 / (2 * max(n - 1, 1))))
+            low, high = t_interval(value, se, n - 1, level)
+        ends.append(Estimate(value, low, high, se, n, found.n_clusters))
+    return ends[0], ends[1]
+
+
+def _limit(s: Array, factor: float) -> Array:
+    """Return mean + factor·sd (divisor n − 1) from Σ1, Σd, Σd²; nan for one row."""
+    n, mean = s[..., 0], s[..., 1] / s[..., 0]
+    spread = np.maximum(s[..., 2] - n * mean**2, 0.0)
+    return np.asarray(mean + factor * np.sqrt(spread / np.where(n > 1, n - 1, np.nan)), dtype=float)
+
+
+def second_moments(s: Array) -> tuple[Array, ...]:
+    """Return n, the two means, the two variances and the covariance (divisor n) of six sums.
+
+    Examples
+    --------
+    >>> [float(part) for part in second_moments(np.array([2.0, 0.0, 0.0, 2.0, 0.0, 0.0]))]
+    [2.0, 0.0, 0.0, 1.0, 0.0, 0.0]
+    """
+    n = s[..., 0]
+    mx, my = s[..., 1] / n, s[..., 2] / n
+    vx, vy = s[..., 3] / n - mx**2, s[..., 4] / n - my**2
+    noise = 1e-11 * (s[..., 3] + s[..., 4]) / n
+    vx, vy = np.where(vx > noise, vx, 0.0), np.where(vy > noise, vy, 0.0)
+    return n, mx, my, vx, vy, np.where((vx > 0) & (vy > 0), s[..., 5] / n - mx * my, 0.0)
+
+
+def _of_moments(statistic: Callable[[Array], Array], rows: Rows, level: float, *, bounded: bool) -> Estimate:
+    """Return the jackknife of a function of Σ1, Σj, Σh, Σj², Σh², Σjh, both less one origin."""
+    x, y = rows.columns
+    origin = float(rows.counts @ (x + y) / 2 / rows.counts.sum()) if len(x) else 0.0
+    x, y = x - origin, y - origin
+    parts = rows.sums(np.ones(len(x)), x, y, x * x, y * y, x * y)
+    return jackknife(statistic, parts, parts[:, 0], times=rows.times, bounded=bounded, level=level)
+
+
+def slope_on_mean(
+    judge: Values, human: Values, clusters: Labels = None, *, counts: Counts = None, level: float = 0.95
+) -> Estimate:
+    """Return the slope of (judge − human) on their mean; above 0 the judge spreads its scores more than humans.
+
+    Notes
+    -----
+    Bland and Altman (1999), Stat. Methods Med. Res. 8, 135–160.
+
+    Examples
+    --------
+    >>> round(slope_on_mean([1, 3, 5], [2, 3, 4]).value, 4)
+    0.6667
+    """
+
+    def slope(s: Array) -> Array:
+        _, _, _, vx, vy, cov = second_moments(s)
+        of_mean = (vx + vy + 2 * cov) / 4
+        return np.asarray(np.where(of_mean > 1e-11 * (vx + vy), (vx - vy) / 2 / of_mean, np.nan))
+
+    return _of_moments(slope, complete_rows([judge, human], clusters, counts), level, bounded=False)
+
+
+def quadratic_kappa(
+    judge: Values,
+    human: Values,
+    scale: tuple[float, float],
+    clusters: Labels = None,
+    *,
+    counts: Counts = None,
+    level: float = 0.95,
+) -> Estimate:
+    """Return the quadratic weighted kappa of both, rounded half up, over the full label range.
+
+    Weights are distances between labels, so a label that nobody gave changes nothing; that makes this kappa
+    Lin's concordance 2·cov/(var j + var h + (mean j − mean h)²) of the rounded values. Rounded values outside the
+    scale raise RagnbError.
+
+    Notes
+    -----
+    Cohen (1968), Psychol. Bull. 70, 213–220; the identity is King and Chinchilli's (2001), Stat. Med. 20.
+
+    Examples
+    --------
+    >>> human, judge = [1, 1, 2, 2, 9, 9, 10, 10, 2, 9], [1, 2, 2, 9, 9, 10, 10, 10, 1, 9]
+    >>> round(quadratic_kappa(judge, human, (1, 10)).value, 4)
+    0.836
+    """
+    x, y = round_half_up(judge), round_half_up(human)
+    for name, values in (("judge", x), ("human", y)):
+        outside = values[(values < scale[0]) | (values > scale[1])]
+        if len(outside):
+            raise RagnbError(f"{name} holds {outside[0]:g}, outside scale={scale}; give the scale the raters used")
+
+    def concordance(s: Array) -> Array:
+        _, mx, my, vx, vy, cov = second_moments(s)
+        return np.asarray(2 * cov / (vx + vy + (mx - my) ** 2))
+
+    return _of_moments(concordance, complete_rows([x, y], clusters, counts), level, bounded=True)
+
+
+def leave_one_out(ratings: Values) -> tuple[Codes, Array, Array]:
+    """Set every human rating beside the mean of the other humans on its item.
+
+    Parameters
+    ----------
+    ratings : array, shape (items, raters)
+        nan where a rater did not rate; items with one rating have no other and are left out.
+
+    Returns
+    -------
+    (item, own, others)
+        One entry a rating: the item's row, the rating, the mean of the others.
+
+    Examples
+    --------
+    >>> item, own, others = leave_one_out([[1, 2, 6], [3, float("nan"), float("nan")]])
+    >>> item.tolist(), own.tolist(), others.tolist()
+    ([0, 0, 0], [1.0, 2.0, 6.0], [4.0, 3.5, 1.5])
+    """
+    grid = np.atleast_2d(np.asarray(ratings, dtype=float))
+    m = np.sum(~np.isnan(grid), axis=1)
+    item, rater = np.nonzero(~np.isnan(grid) & (m >= 2)[:, None])
+    own = grid[item, rater]
+    return item, own, (np.nansum(grid, axis=1)[item] - own) / (m[item] - 1)
+
+
+def human_ceiling(ratings: Values, clusters: Labels = None, *, weights: Labels = None, **options: Any) -> Estimate:
+    """Return the ±tolerance share of one human against the mean of the others: what a judge can hope for.
+
+    Items are the clusters where none are given, because an item's ratings are compared with one another.
+    `weights` are of the items; `options` are further ones of `within_share`.
+
+    Examples
+    --------
+    >>> human_ceiling([[4, 4, 5], [1, 1, 4]]).value
+    0.5
+    """
+    item, own, others = leave_one_out(ratings)
+    label = item if clusters is None else np.asarray(clusters)[item]
+    size = None if weights is None else np.asarray(weights, dtype=float)[item]
+    return within_share(own, others, label, weights=size, **options)
+
+
+def krippendorff_alpha(ratings: Values, clusters: Labels = None, *, level: float = 0.95) -> Estimate:
+    """Return Krippendorff's alpha of items × raters with gaps, for ratings whose differences have a meaning.
+
+    Parameters
+    ----------
+    ratings : array, shape (items, raters)
+        nan where a rater did not rate; items with one rating say nothing and are left out.
+    clusters : array, shape (items,), optional
+        Items are the clusters where none are given.
+
+    Returns
+    -------
+    Estimate
+        nan where all ratings are alike. n counts items with two ratings or more.
+
+    Notes
+    -----
+    Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, with the interval metric: sums of squares by
+    item serve, and no table of pairs is built.
+
+    Examples
+    --------
+    >>> no = float("nan")
+    >>> ratings = [[no, 1, no], [no, no, no], [no, 2, 2], [no, 1, 1], [no, 3, 3], [3, 3, 4], [4, 4, 4], [1, 3, no]]
+    >>> round(krippendorff_alpha(ratings).value, 3)
+    0.725
+    """
+    grid = np.asarray(ratings, dtype=float)
+    m = np.sum(~np.isnan(grid), axis=1).astype(float)
+    code = np.unique(cluster_codes(clusters, len(grid))[m >= 2], return_inverse=True)[1]
+    grid, m = grid[m >= 2], m[m >= 2]
+    points = grid - (np.nanmean(grid) if len(m) else 0.0)
+    first, second = np.nansum(points, axis=1), np.nansum(points**2, axis=1)
+    parts = sums_by(code, np.stack([m, (m * second - first**2) / (m - 1), second, first], axis=1))
+
+    def alpha(s: Array) -> Array:
+        expected = (s[..., 0] * s[..., 2] - s[..., 3] ** 2) / (s[..., 0] - 1)
+        return np.asarray(np.where(expected > 1e-12 * s[..., 2], 1 - s[..., 1] / expected, np.nan), dtype=float)
+
+    return jackknife(alpha, parts, np.bincount(code).astype(float), bounded=True, level=level)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ragnb.errors import RagnbError
-from ragnb.stats.means import Array, jackknife_se, kish, mean_interval, t_quantile
+from ragnb.stats.means import Array, kish, mean_interval, t_quantile
 
 Codes = npt.NDArray[np.intp]
+Flags = npt.NDArray[np.bool_]
 Values = npt.ArrayLike
 Labels = npt.ArrayLike | None
 Counts = npt.ArrayLike | None  # how many rows a row stands for, ≥ 1 (in clusters also a fraction); None is one
@@ -43,6 +44,75 @@ class Estimate:
 NONE = Estimate(np.nan, np.nan, np.nan, np.nan, 0, 0)
 
 
+class Rows(NamedTuple):
+    """Rows without gaps: a row stands for `inside` rows of a cluster, a cluster for `times` clusters.
+
+    Rows without a cluster are clusters of their own: a row that stands for 9 is 9 clusters of one row. So every
+    sum over rows is `times` @ (sums by `code`), and leaving out one cluster takes one of those sums away.
+    """
+
+    columns: list[Array]
+    code: Codes
+    inside: Array
+    times: Array
+    weights: Array
+    kept: Flags
+
+    @property
+    def counts(self) -> Array:
+        """How many rows a row stands for."""
+        return self.inside * self.times[self.code]
+
+    def sums(self, *columns: Array) -> Array:
+        """Return the sums of columns by cluster."""
+        return sums_by(self.code, self.inside[:, None] * np.stack(columns, axis=1))
+
+
+def complete_rows(
+    columns: Sequence[Values], clusters: Labels = None, counts: Counts = None, weights: Labels = None
+) -> Rows:
+    """Return the rows that have every value and a weight above 0, with what each stands for.
+
+    Columns of different lengths, infinite values, and clusters or counts of another length raise RagnbError.
+
+    Examples
+    --------
+    >>> complete_rows([[1, 2]], None, [3, 1]).times.tolist()
+    [3.0, 1.0]
+    >>> complete_rows([[1, 2]], ["a", "a"], [3, 1]).inside.tolist()
+    [3.0, 1.0]
+    """
+    values = checked(*columns)
+    first = values[0]
+    size = np.ones(len(first)) if counts is None else np.asarray(counts, dtype=float)
+    if size.shape != first.shape or not (size > 0).all() or (clusters is None and (size < 1).any()):
+        raise RagnbError(
+            "counts must be one number a row, 1 or more (above 0 in clusters): how many rows each row stands for"
+        )
+    weight = np.ones(len(first)) if weights is None else np.asarray(weights, dtype=float)
+    kept = (weight > 0) & ~np.any(np.isnan(values), axis=0)
+    code, size, one = packed(cluster_codes(clusters, len(first))[kept]), size[kept], np.ones(int(kept.sum()))
+    inside, times = (one, size) if clusters is None else (size, np.ones(int(code.max(initial=-1)) + 1))
+    return Rows([column[kept] for column in values], code, inside, times, weight[kept], kept)
+
+
+def checked(*columns: Values) -> list[Array]:
+    """Return columns as floats, of one length and finite where they are not missing.
+
+    Examples
+    --------
+    >>> checked([1, None], [2, 3])
+    [array([ 1., nan]), array([2., 3.])]
+    """
+    values = [np.asarray(column, dtype=float) for column in columns]
+    first, last = values[0], values[-1]
+    if first.shape != last.shape or first.ndim != 1:
+        raise RagnbError(f"judge has shape {first.shape}, human {last.shape}; give one value a row in both")
+    if any(np.isinf(column).any() for column in values):
+        raise RagnbError("judge or human holds an infinite value; a rating is a finite number or missing")
+    return values
+
+
 def cluster_codes(clusters: Labels, n: int) -> Codes:
     """Return clusters as codes 0 … G−1; None makes every row its own cluster.
 
@@ -71,26 +141,6 @@ def packed(names: npt.NDArray[Any]) -> Codes:
         there = np.bincount(names) > 0
         return np.asarray((np.cumsum(there) - 1)[names], dtype=np.intp)
     return np.unique(names, return_inverse=True)[1].reshape(-1)
-
-
-def pairs(judge: Values, human: Values) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
-    """Return the rows that both rated, and which of the rows these are.
-
-    A row where either is nan is left out, so that n counts what is compared. Infinite values and columns of
-    different lengths raise RagnbError.
-
-    Examples
-    --------
-    >>> pairs([1, 2, float("nan")], [2, 2, 3])
-    (array([1., 2.]), array([2., 2.]), array([ True,  True, False]))
-    """
-    x, y = np.asarray(judge, dtype=float), np.asarray(human, dtype=float)
-    if x.shape != y.shape or x.ndim != 1:
-        raise RagnbError(f"judge has shape {x.shape}, human {y.shape}; give one value a row in both")
-    if np.isinf(x).any() or np.isinf(y).any():
-        raise RagnbError("judge or human holds an infinite value; a rating is a finite number or missing")
-    seen = ~(np.isnan(x) | np.isnan(y))
-    return x[seen], y[seen], seen
 
 
 def sums_by(codes: Codes, rows: Array) -> Array:
@@ -126,78 +176,65 @@ def t_interval(value: float, se: float, df: float, level: float, *, bounded: boo
     return float(np.tanh(z - half)), float(np.tanh(z + half))
 
 
-def leave_out(
-    value: float,
-    without: Array,
-    sizes: Array,
-    *,
-    times: Array | None = None,
-    bounded: bool = False,
-    level: float = 0.95,
-) -> Estimate:
-    """Return the jackknife's estimate from the values found when each cluster is left out.
-
-    Parameters
-    ----------
-    value : float
-        The statistic on all rows.
-    without : array, shape (G,)
-        The statistic without cluster g. One nan leaves no interval.
-    sizes : array, shape (G,)
-        Rows a cluster; t has max(1/Σh² − 1, 1) degrees of freedom, h the shares of the rows.
-    times : array, shape (G,), optional
-        How many clusters each stands for; None is one.
-    bounded : bool
-        The statistic lies in (−1, 1): the interval is made on Fisher's z.
-
-    Notes
-    -----
-    se² = (G−1)/G · Σ (θ₍g₎ − θ)², centred on θ; for a mean it is `jackknife_se`. Efron and Tibshirani (1993),
-    An Introduction to the Bootstrap, chapter 11.
-
-    Examples
-    --------
-    >>> leave_out(0.5, np.array([2 / 3, 1 / 3, 2 / 3, 1 / 3]), np.ones(4)).se.__round__(4)
-    0.2887
-    """
-    many = np.ones(len(sizes)) if times is None else times
-    g, n = round(float(many.sum())), float(many @ sizes)
-    se = float(np.sqrt((g - 1) / g * (many @ (without - value) ** 2))) if g > 1 else np.nan
-    df = n**2 / float(many @ sizes**2) - 1 if n else 0.0
-    low, high = t_interval(value, se, df, level, bounded=bounded)
-    return Estimate(float(value), low, high, se if np.isfinite(se) else np.nan, round(n), g)
-
-
 def jackknife(
     statistic: Callable[[Array], Array],
-    sums: Array,
+    parts: Array,
     sizes: Array,
     *,
+    whole: Array | None = None,
     times: Array | None = None,
     bounded: bool = False,
     level: float = 0.95,
 ) -> Estimate:
-    """Return the delete-one-cluster jackknife of a function of column sums, with G extra evaluations at once.
+    """Return the delete-one-cluster jackknife of a function of sums, with G extra evaluations at once.
 
     Parameters
     ----------
     statistic : callable
         From sums (…, k) to values (…).
-    sums : array, shape (G, k)
-        The column sums of each cluster.
-    sizes, times, bounded, level
-        As in `leave_out`.
+    parts : array, shape (G, k)
+        What each cluster takes away from the sums when it is left out.
+    sizes : array, shape (G,)
+        Rows a cluster; t has max(1/Σh² − 1, 1) degrees of freedom, h the shares of the rows.
+    whole : array, shape (k,), optional
+        The sums over all rows, where they are not those of the parts: pairs of rows of two clusters are lost with
+        either of them.
+    times : array, shape (G,), optional
+        How many clusters each stands for; None is one.
+    bounded : bool
+        The statistic lies in (−1, 1): the interval is made on Fisher's z.
+
+    Returns
+    -------
+    Estimate
+        Without an interval where the statistic has no value without one of the clusters.
+
+    Notes
+    -----
+    se² = (G−1)/G · Σ (θ₍g₎ − θ)², centred on θ. Efron and Tibshirani (1993), An Introduction to the Bootstrap,
+    chapter 11.
 
     Examples
     --------
     >>> mean = lambda s: s[..., 1] / s[..., 0]
-    >>> jackknife(mean, np.array([[2.0, 1.0], [2.0, 2.0], [2.0, 0.0]]), np.full(3, 2.0)).value
-    0.5
+    >>> found = jackknife(mean, np.array([[2.0, 1.0], [2.0, 2.0], [2.0, 0.0]]), np.full(3, 2.0))
+    >>> found.value, round(found.se, 4)
+    (0.5, 0.2887)
     """
+    many = np.ones(len(sizes)) if times is None else times
     with np.errstate(divide="ignore", invalid="ignore"):
-        whole = sums.sum(axis=0) if times is None else times @ sums
-        value, without = float(statistic(whole)), statistic(whole - sums)
-    return leave_out(value, without, sizes, times=times, bounded=bounded, level=level)
+        sums = many @ parts if whole is None else whole
+        value, without = float(statistic(sums)), statistic(sums - parts)
+    g, n = round(float(many.sum())), float(many @ sizes)
+    se = float(np.sqrt((g - 1) / g * (many @ (without - value) ** 2))) if g > 1 else np.nan
+    df = n**2 / float(many @ sizes**2) - 1 if n else 0.0
+    low, high = t_interval(value, se, df, level, bounded=bounded)
+    return Estimate(value, low, high, se if np.isfinite(se) else np.nan, round(n), g)
+
+
+def ratio(sums: Array) -> Array:
+    """Return the second sum over the first: the mean."""
+    return np.asarray(sums[..., 1] / sums[..., 0])
 
 
 def clustered_mean(
@@ -219,7 +256,7 @@ def clustered_mean(
     clusters : array, shape (n,), optional
         Any labels; None makes every row its own cluster.
     weights : array, shape (n,), optional
-        Weights ≥ 0, not frequencies.
+        Weights ≥ 0, not frequencies; of rows drawn with unequal chances 1 / inclusion probability (Hájek's mean).
     counts : array, shape (n,), optional
         Frequencies: how many rows a row stands for; without clusters, that many clusters of one row.
     ends : (float, float)
@@ -233,22 +270,16 @@ def clustered_mean(
     >>> round(share.value, 3), round(share.low, 3), round(share.high, 3), share.n, share.n_clusters
     (0.667, 0.111, 0.97, 6, 3)
     """
-    x = np.asarray(values, dtype=float)
-    v = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=float)
-    c = np.ones(len(x)) if counts is None else np.asarray(counts, dtype=float)
-    code = cluster_codes(clusters, len(x))
-    used = ~np.isnan(x) & (v > 0)
-    x, v, c, code = x[used], v[used], c[used], packed(code[used])
+    rows = complete_rows([values], clusters, counts, weights)
+    x, v, c = rows.columns[0], rows.weights, rows.counts
     if not len(x):
         return NONE
-    inside, times = (np.ones(len(x)), c) if clusters is None else (c, np.ones(int(code.max()) + 1))
-    total, g = float(v @ c), float(times.sum())
+    total = float(v @ c)
     mean = float((v * c) @ x / total)
-    a, u = np.bincount(code, weights=v * inside), np.bincount(code, weights=v * inside * (x - mean))
-    inflated = times @ (u / (1 - a / total)) ** 2 if g > 1 else np.nan
-    se = jackknife_se(np.array(total), np.array(g), np.array(inflated))
-    size, g_eff = kish(total, c @ v**2), kish(total, times @ a**2)
+    parts = rows.sums(v, v * (x - mean))  # centred: the residuals of values all alike are 0
+    found = jackknife(ratio, parts, parts[:, 0], times=rows.times, level=level)
+    size, g_eff = kish(total, c @ v**2), kish(total, rows.times @ parts[:, 0] ** 2)
     edges = np.array(float(ends[0])), np.array(float(ends[1]))
-    low, high = mean_interval(np.array(mean), se, g_eff, size, edges, binary=binary, level=level)
+    low, high = mean_interval(np.array(mean), np.array(found.se), g_eff, size, edges, binary=binary, level=level)
     n, df = round(float(c.sum())), max(float(g_eff) - 1, 1.0)
-    return Estimate(mean, float(low), float(high), float(se), n, round(g), df, float(size))
+    return Estimate(mean, float(low), float(high), found.se, n, found.n_clusters, df, float(size))

@@ -1,4 +1,7 @@
-"""One formula for everything that is averaged: a clustered ratio mean, its standard error, its interval."""
+"""One formula for everything that is averaged: a clustered ratio mean, its standard error, its interval.
+
+The functions take arrays of many means at once, from sums that any engine can make.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 _NOISE = 1e-9  # a smaller standard error, as a share of the range, is rounding: the values are all alike
+_BLOCK = 2_000_000  # counts of the bootstrap held at once: 16 MB of resamples × units
 _ALIKE_ICC = 0.3  # the intra-cluster correlation supposed where values all alike show none
 
 
@@ -166,3 +170,57 @@ def mean_interval(
     high = np.where(finite, base + width * high, value + t * se)
     known = np.isfinite(value) & np.isfinite(se)
     return np.where(known, low, np.nan), np.where(known, high, np.nan)
+
+
+def resampled_means(
+    sizes: npt.NDArray[np.int64], weights: Array, sums: Array, variances: Array, *, resamples: int, seed: int
+) -> Array:
+    """Return bootstrap means: units drawn with replacement, as many as there are.
+
+    Parameters
+    ----------
+    sizes : (U,) int
+        1 for a cluster; for rows that are clusters of their own and share a unit, how many they are.
+    weights, sums, variances : (U, W) float
+        Σv, Σvx and Var(vx) of one draw from a unit; the variance of a cluster is 0, as it is drawn whole.
+    resamples : int
+    seed : int
+        The same seed gives the same numbers.
+
+    Returns
+    -------
+    (resamples, W) float
+        Σvx / Σv of each resample; nan where nothing with weight was drawn.
+
+    Notes
+    -----
+    The counts are multinomial, which is the bootstrap itself for clusters. What c draws from a unit of several
+    rows add up to is known by its mean and variance alone: it is drawn as normal, with c times both.
+
+    Examples
+    --------
+    >>> one, zero = np.ones((3, 1)), np.zeros((3, 1))
+    >>> resampled_means(np.array([1, 1, 1]), one, one / 2, zero, resamples=2, seed=0).tolist()
+    [[0.5], [0.5]]
+    """
+    rng = np.random.default_rng(seed)
+    means = np.full((resamples, weights.shape[1]), np.nan)
+    units, total = len(sizes), int(sizes.sum())
+    block = max(1, _BLOCK // max(units, 1))
+    for start in range(0, resamples if total else 0, block):
+        part = means[start : start + block]
+        drawn = _draws(rng, sizes, total, len(part))
+        bottom, top = drawn @ weights, drawn @ sums
+        if variances.any():
+            top += np.sqrt(drawn @ variances) * rng.standard_normal(part.shape)
+        np.divide(top, bottom, out=part, where=bottom > 0)
+    return means
+
+
+def _draws(rng: np.random.Generator, sizes: npt.NDArray[np.int64], total: int, resamples: int) -> Array:
+    """How often each unit is drawn in each resample: multinomial, drawn one by one where that is faster."""
+    units = len(sizes)
+    if total > units:
+        return rng.multinomial(total, sizes / total, size=resamples).astype(float)
+    drawn = rng.integers(0, units, (resamples, total)) + units * np.arange(resamples)[:, None]
+    return np.bincount(drawn.ravel(), minlength=resamples * units).reshape(resamples, units).astype(float)

@@ -1,15 +1,16 @@
-"""How many labels a verdict needs before it can come out."""
+"""How many labels a verdict needs before it can come out, and what more of them would buy."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, sqrt
+from typing import Any
 
 import numpy as np
 
 from ragnb.errors import RagnbError
-from ragnb.stats.estimates import Counts, Labels, Values, cluster_codes, clustered_mean, packed
-from ragnb.stats.means import Array, kish
+from ragnb.stats.estimates import Counts, Labels, Values, clustered_mean, complete_rows
+from ragnb.stats.means import Array, kish, mean_interval
 
 
 def _check(**rates: float) -> None:
@@ -95,10 +96,8 @@ def anova_icc(values: Values, clusters: Labels, *, counts: Counts = None) -> flo
     >>> anova_icc([1, 1, 0, 0, 1, 1], ["a", "a", "b", "b", "c", "c"])
     1.0
     """
-    x = np.asarray(values, dtype=float)
-    seen = ~np.isnan(x)
-    c = np.ones(int(seen.sum())) if counts is None else np.asarray(counts, dtype=float)[seen]
-    x, code = x[seen], packed(cluster_codes(clusters, len(x))[seen])
+    rows = complete_rows([values], clusters, counts)
+    x, c, code = rows.columns[0], rows.counts, rows.code
     m = np.bincount(code, weights=c).astype(float)
     n, g = m.sum(), len(m)
     if g < 2 or n == g:
@@ -184,18 +183,82 @@ def labels_needed(
     (57, 0, 'counted')
     """
     _check(target=target, alpha=alpha, power=power)
-    x = np.asarray(flags, dtype=float)
-    seen = ~np.isnan(x)
-    share = clustered_mean(x, clusters, weights=weights, counts=counts, ends=(0.0, 1.0), binary=True, level=0.6)
-    rho = anova_icc(x, clusters, counts=counts) if clusters is not None else float("nan")
-    many = np.ones(len(x)) if counts is None else np.asarray(counts, dtype=float)
-    sizes = np.bincount(cluster_codes(clusters, len(x))[seen], many[seen]) if seen.any() else np.ones(1)
-    v = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=float)
-    size = float(kish(many[seen] @ v[seen], many[seen] @ v[seen] ** 2))
-    deff, planned = design_effect(sizes, rho) * (many[seen].sum() / size if size else 1.0), share.low
+    rows = complete_rows([flags], clusters, counts, weights)
+    how: dict[str, Any] = {"weights": weights, "counts": counts, "ends": (0.0, 1.0), "binary": True}
+    share = clustered_mean(flags, clusters, **how, level=0.6)
+    rho = anova_icc(flags, clusters, counts=counts) if clusters is not None else float("nan")
+    c, v = rows.counts, rows.weights
+    size, planned = float(kish(c @ v, c @ v**2)), share.low
+    deff = design_effect(np.bincount(rows.code, c), rho) * (c.sum() / size if size else 1.0)
     if not planned > target + 1e-3:
         reason = "too_close_to_tell" if share.value > target else "share_at_or_below_target"
         return LabelsNeeded(None, None, None, deff, rho, share.value, planned, reason)
     independent = sample_size_exact(target, min(planned, 1 - 1e-9), alpha=alpha, power=power)
     total = ceil(deff * independent)
     return LabelsNeeded(total, max(total - share.n, 0), independent, deff, rho, share.value, planned, "counted")
+
+
+def label_budget(
+    flags: Values,
+    clusters: Labels = None,
+    *,
+    target: float = 0.8,
+    alpha: float = 0.05,
+    level: float = 0.95,
+    sizes: Values | None = None,
+    weights: Labels = None,
+    counts: Counts = None,
+) -> dict[str, Array]:
+    """Return what numbers of labels buy, if further ones are like those at hand: same share, same clusters.
+
+    Parameters
+    ----------
+    flags, clusters
+        As in `labels_needed`: 1 within the tolerance, 0 not, nan not rated.
+    target, alpha
+        The test: exact binomial, one-sided, on labels / design effect, as in `labels_needed`.
+    level : float
+        The level of ``low, high``, the interval of the share.
+    sizes : array, optional
+        The numbers of labels, each 1 or more; None lays some 40 from 10 past what is there and what is needed.
+    weights, counts : array, optional
+        As in `labels_needed`.
+
+    Returns
+    -------
+    dict of array
+        ``labels``; ``low, high``, the interval expected at so many; ``probability`` to show share > target, were
+        the seen share the true one, and ``cautious``, were its lower 80 % bound: each the least at that number
+        of labels or any larger one.
+
+    Examples
+    --------
+    >>> curve = label_budget([1] * 90 + [0] * 10, target=0.8, sizes=[50, 94, 200])
+    >>> curve["probability"].round(2).tolist(), (curve["high"] - curve["low"]).round(2).tolist()
+    ([0.51, 0.81, 0.99], [0.17, 0.12, 0.08])
+    """
+    need = labels_needed(flags, clusters, target=target, alpha=alpha, weights=weights, counts=counts)
+    rows = complete_rows([flags], clusters, counts, weights)
+    n, sizes_seen = round(float(rows.counts.sum())), np.bincount(rows.code, rows.counts)
+    per_label = 1.0 if clusters is None else float(kish(n, np.sum(sizes_seen**2.0))) / n
+    labels = _sizes(n, need.total) if sizes is None else np.asarray(sizes, dtype=float)
+    share = np.full(len(labels), need.seen)
+    se = np.sqrt(share * (1 - share) * need.deff / labels)
+    g_eff = np.maximum(per_label * labels, 1.0)
+    edges = np.zeros(len(labels)), np.ones(len(labels))
+    low, high = mean_interval(share, se, g_eff, labels, edges, binary=True, level=level)
+    independent = np.maximum(np.floor(labels / need.deff), 1.0)
+    ahead = independent[:, None] + np.arange(61.0)  # a tooth of the exact test's power is shorter than that
+
+    def kept(true: float) -> Array:
+        power = binomial_power(ahead.ravel(), target, min(true, 1 - 1e-9), alpha=alpha)
+        return np.asarray(power.reshape(ahead.shape).min(axis=1))
+
+    chances = {"probability": kept(need.seen), "cautious": kept(need.planned)}
+    return {"labels": labels, "low": low, "high": high, **chances}
+
+
+def _sizes(n: int, total: int | None) -> Array:
+    top = max(4 * n, 200, 0 if total is None else int(1.5 * total))
+    steps = np.unique(np.geomspace(10, top, 38).round())
+    return np.unique(np.concatenate([steps, [float(n)], [] if total is None else [float(total)]]))

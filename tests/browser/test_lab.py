@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import ragnb as rn
-from ragnb.ratings import read_ratings
+from ragnb.calibration import read_ratings
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).resolve().parents[2]

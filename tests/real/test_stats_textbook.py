@@ -29,17 +29,9 @@ def ends(estimate):
 
 
 @pytest.mark.parametrize("name", ["krippendorff_3coders_15units", "krippendorff_2011_4obs_12units"])
-@pytest.mark.parametrize("metric", ["nominal", "ordinal", "interval"])
-def test_alpha_is_krippendorffs(examples, name, metric):
+def test_alpha_is_krippendorffs(examples, name):
     grid = np.array(examples[name]["data"], dtype=float).T
-    same(examples[name], metric, stats.krippendorff_alpha(grid, metric).value)
-
-
-def test_nominal_alpha_is_fleiss_kappa_but_for_the_pairs_of_a_rating_with_itself(examples):
-    example = examples["fleiss_kappa_wikipedia"]
-    grid = np.array([np.repeat(np.arange(5), counts) for counts in example["data"]], dtype=float)
-    alpha = stats.krippendorff_alpha(grid, "nominal").value
-    same(example, "kappa", 1 - (1 - alpha) * grid.size / (grid.size - 1))
+    same(examples[name], "interval", stats.krippendorff_alpha(grid).value)
 
 
 def test_limits_of_agreement_are_bland_and_altmans(examples):
@@ -47,38 +39,27 @@ def test_limits_of_agreement_are_bland_and_altmans(examples):
     wright, mini = (np.array(example["data"][key]) for key in ("wright_first", "mini_first"))
     two, usual = stats.limits_of_agreement(wright, mini, factor=2), stats.limits_of_agreement(wright, mini)
     bias, n = stats.bias(wright, mini), len(wright)
-    se = np.sqrt(3 * two.sd**2 / n)  # their approximation of 1986; ours is that of 1999
+    sd = (two[1].value - two[0].value) / 4
+    se = np.sqrt(3 * sd**2 / n)  # their approximation of 1986; ours is that of 1999
     for key, got in {
         "mean_diff": bias.value,
-        "sd": usual.sd,
-        "loa_2sd": [two.low.value, two.high.value],
-        "loa_196": [usual.low.value, usual.high.value],
-        "r": stats.correlation(wright, mini).value,
+        "sd": (usual[1].value - usual[0].value) / 2 / 1.96,
+        "loa_2sd": [two[0].value, two[1].value],
+        "loa_196": [usual[0].value, usual[1].value],
         "se_mean": bias.se,
         "ci_mean": ends(bias),
         "se_loa": se,
-        "ci_lower_loa": list(t_interval(two.low.value, se, n - 1, 0.95)),
-        "ci_upper_loa": list(t_interval(two.high.value, se, n - 1, 0.95)),
+        "ci_lower_loa": list(t_interval(two[0].value, se, n - 1, 0.95)),
+        "ci_upper_loa": list(t_interval(two[1].value, se, n - 1, 0.95)),
     }.items():
         same(example, key, got)
-    assert two.low.se == pytest.approx(se, rel=0.03)
+    assert two[0].se == pytest.approx(se, rel=0.03)
 
 
-def test_concordance_is_lins(examples):
-    data = examples["bland_altman_1986_pefr"]["data"]
-    same(examples["lin_ccc_on_pefr"], "ccc", stats.concordance(data["wright_first"], data["mini_first"]).value)
-
-
-def test_intraclass_correlations_are_shrout_and_fleiss(examples):
+def test_the_analysis_of_variance_is_shrout_and_fleiss(examples):
     example = examples["shrout_fleiss_1979"]
-    found = stats.icc(example["data"])
-    for key, form in {"icc21": "ICC(A,1)", "icc31": "ICC(C,1)"}.items():
-        same(example, key, found[form].value)
     items, raters = np.shape(example["data"])
     same(example, "icc11", stats.anova_icc(np.ravel(example["data"]), np.repeat(np.arange(items), raters)))
-    # The intervals that the example's note quotes.
-    for form, want in {"ICC(A,1)": [0.02, 0.76], "ICC(C,1)": [0.34, 0.95]}.items():
-        assert ends(found[form]) == pytest.approx(want, abs=0.0051)
 
 
 def test_wilson_is_newcombes(examples):

@@ -1,0 +1,330 @@
+"""What few labels make of many scores: the prediction-powered mean, and maps of the judge's scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ragnb.errors import RagnbError, unknown
+from ragnb.stats.agreement import within_share
+from ragnb.stats.estimates import (
+    Codes,
+    Counts,
+    Estimate,
+    Labels,
+    Values,
+    checked,
+    cluster_codes,
+    clustered_mean,
+    complete_rows,
+    jackknife,
+    packed,
+    sums_by,
+    t_interval,
+)
+from ragnb.stats.means import Array, kish, mean_interval
+
+MAPS = ("linear", "isotonic")
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """A corrected mean with its interval; `weight` is λ, what the judge's scores were worth.
+
+    Examples
+    --------
+    >>> Corrected(3.9, 3.6, 4.2, 0.15, 0.5, 50, 400, 20).weight
+    0.5
+    """
+
+    value: float
+    low: float
+    high: float
+    se: float
+    weight: float
+    n: int
+    n_judged: int
+    n_clusters: int
+
+
+def ppi_jackknife(
+    human: Values,
+    judge: Values,
+    judged: Values,
+    clusters: Labels = None,
+    judged_clusters: Labels = None,
+    *,
+    weights: Labels = None,
+    weight: float | None = None,
+    ends: tuple[float, float] = (-np.inf, np.inf),
+    level: float = 0.95,
+) -> Corrected:
+    """Return the prediction-powered mean of what humans would say, with an interval that holds with few clusters.
+
+    Parameters
+    ----------
+    human, judge : array, shape (n,)
+        The rows with human labels, and the judge's scores on them.
+    judged : array, shape (N,)
+        The judge's scores on further rows, drawn from the same population. None there: the human mean alone.
+    clusters, judged_clusters : array, shapes (n,) and (N,), optional
+        One set of labels: a name in both is one cluster. Give both or neither.
+    weight : float, optional
+        λ; None chooses it. 0 ignores the judge, 1 is the classical form.
+    weights : array, shape (n,), optional
+        1 / inclusion probability of labelled rows that were drawn with unequal chances. All rows together are then
+        what they were drawn from.
+    ends : (float, float)
+        The ends of the scale. Finite: the mean stays on the scale, with Wilson's interval and its fewer degrees of
+        freedom near an end (`mean_interval`). Else: value ± t·se.
+
+    Returns
+    -------
+    Corrected
+        Without an interval (nan) where all labels lie in one cluster. With λ = 0 it is `clustered_mean` of the
+        humans' scores.
+
+    Notes
+    -----
+    λ = clip(cov(Y, F) / ((1 + n/N) var F), 0, 1), cov with divisor n on the labelled rows, var with divisor n + N
+    − 1 on all: Angelopoulos, Duchi and Zrnic (2023), PPI++, arXiv 2311.01453. se is the delete-one-cluster
+    jackknife, centred on the estimate, with λ found anew each time: the familiar sandwich, G/(G−1) Σ_g (Σ_{i∈g}
+    c_i)² (Miller 2024, arXiv 2411.00640), takes λ as known and leaves a heavy cluster's residual small. t has
+    1/Σh² − 1 degrees of freedom, h_g = (s_e n_g/n + λ s_F N_g/N)/(s_e + λ s_F), s_e the standard deviation of Y −
+    λF, s_F of F: a cluster's part in the labelled and in the further rows, weighed by what each contributes to
+    the error. Coverage beside the sandwich's: benchmarks/calibration.py.
+
+    The value is ȳ + λ (1 + n/N) (mean of F on all rows − f̄), which without weights is ȳ + λ (mean of F on the N −
+    f̄). With weights ȳ, f̄ and the covariance in λ are Hájek's, Σwx/Σw (Särndal, Swensson and Wretman 1992, Model
+    Assisted Survey Sampling, chapter 6), and n_g/n is w_g/Σw.
+
+    Examples
+    --------
+    >>> found = ppi_jackknife([3, 4, 5, 4], [2, 3, 5, 4], [4, 4, 5, 3, 4, 5], ends=(1, 5))
+    >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
+    (4.303, 2.993, 4.831)
+    """
+    y, f, more, code, w = labelled_rows(human, judge, judged, clusters, judged_clusters, weights)
+    n, at = len(y), (float(y.mean()), float(np.concatenate([f, more]).mean()))
+    y, f, more = y - at[0], f - at[1], more - at[1]
+    every = np.concatenate([f, more])
+    table = np.zeros((len(code), 8))
+    table[:n, :5] = np.stack([np.ones(n), w, w * f, w * y, w * y * f], axis=1)
+    table[:, 5:] = np.stack([np.ones(len(code)), every, every**2], axis=1)
+    sums = sums_by(code, table)
+    whole, noise = sums.sum(axis=0), 1e-12 * float(every.var())
+    centred, lam = (float(x) for x in _point(whole, weight, noise))
+    used = sums[(sums[:, 0] > 0) | (lam != 0)]
+    g, value = len(used), centred + at[0]
+    se = jackknife(lambda s: _point(s, weight, noise)[0], used, used[:, 5], whole=whole).se
+    error = y - lam * f
+    error = error - np.average(error, weights=w)
+    spread = float(np.sqrt(np.average(error**2, weights=w))), abs(lam) * float(every.std())
+    spread = spread if sum(spread) > 0 else (1.0, 0.0)
+    further = used[:, 5] - used[:, 0]
+    h = spread[0] * used[:, 1] / whole[1] + (spread[1] * further / len(more) if lam else 0.0)
+    g_eff = float(h.sum() ** 2 / np.sum(h**2))
+    if not np.isfinite(ends).all():
+        return Corrected(value, *t_interval(value, se, g_eff - 1, level), se, lam, n, len(more), g)
+    value = float(np.clip(value, *ends))
+    edges = np.array(float(ends[0])), np.array(float(ends[1]))
+    low, high = mean_interval(
+        np.array(value), np.array(se), np.array(g_eff), kish(w.sum(), w @ w), edges, level=level
+    )
+    return Corrected(value, float(low), float(high), se, lam, n, len(more), g)
+
+
+def _point(sums: Array, weight: float | None, noise: float) -> tuple[Array, Array]:
+    """Return the estimate and λ from sums (…, 8) of 1, w, wF, wY, wYF on labelled rows and of 1, F, F² on all."""
+    n, w, f, y, yf, rows, g, gg = np.moveaxis(sums, -1, 0)
+    more = rows - n
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = (gg - g**2 / rows) / (rows - 1)
+        best = np.clip((yf / w - y * f / w**2) / (rows / more * spread), 0.0, 1.0)
+        lam = np.where(spread > noise, best, 0.0) if weight is None else np.full_like(n, weight)
+        lam = np.where(more > 0, lam, 0.0)
+        value = y / w + np.where(lam != 0, lam * rows / more * (g / rows - f / w), 0.0)
+    return np.asarray(value, dtype=float), np.asarray(lam, dtype=float)
+
+
+def labelled_rows(
+    human: Values, judge: Values, judged: Values, clusters: Labels, judged_clusters: Labels, weights: Labels
+) -> tuple[Array, Array, Array, Codes, Array]:
+    """Return Y and F of the labelled rows, F of the further ones, the clusters of both, the labels' weights.
+
+    Rows with a gap are left out. Fewer than 2 labelled rows, infinite values and clusters of one kind only raise
+    RagnbError.
+
+    Examples
+    --------
+    >>> labelled_rows([3, 4, float("nan")], [2, 3, 4], [5], ["a", "b", "c"], ["b"], None)
+    (array([3., 4.]), array([2., 3.]), array([5.]), array([0, 1, 1]), array([1., 1.]))
+    """
+    if (clusters is None) != (judged_clusters is None):
+        raise RagnbError("clusters come for one kind of rows only; give clusters and judged_clusters, or neither")
+    y, f = checked(human, judge)
+    more = np.asarray(judged, dtype=float)
+    seen, extra = ~np.isnan(y - f), ~np.isnan(more)
+    y, f, more, n = y[seen], f[seen], more[extra], int(seen.sum())
+    if n < 2:
+        raise RagnbError(f"{n} rows have both a human and a judge's score; the correction needs 2 or more")
+    if np.isinf(more).any():
+        raise RagnbError("judged holds an infinite value; a score is a finite number or missing")
+    names = None
+    if clusters is not None and judged_clusters is not None:
+        names = np.concatenate([np.asarray(clusters)[seen], np.asarray(judged_clusters)[extra]])
+    w = np.ones(n) if weights is None else np.asarray(weights, dtype=float)[seen]
+    return y, f, more, cluster_codes(names, n + len(more)), w
+
+
+def fit_map(
+    judge: Values, human: Values, kind: str = "isotonic", *, counts: Counts = None
+) -> Callable[[Values], Array]:
+    """Fit E[human | judge] by least squares, on a line or on any rising curve; return the map of scores.
+
+    Parameters
+    ----------
+    kind : {"linear", "isotonic"}
+        Isotonic: pool-adjacent-violators on the means at each distinct judge's score (Barlow et al. 1972). A
+        judge that never varies gives the constant mean. It is flat beyond the scores it was fitted on.
+
+    Examples
+    --------
+    >>> fit_map([1, 2, 3, 4], [1, 3, 2, 4])([2.5, 9.0]).tolist()
+    [2.5, 4.0]
+    """
+    if kind not in MAPS:
+        raise unknown("kind", kind, MAPS)
+    rows = complete_rows([judge, human], None, counts)
+    (x, y), c = rows.columns, rows.counts
+    if not len(x):
+        raise RagnbError("no row has both a judge's and a human's score; a map needs some")
+    if kind == "linear":
+        centre, mean = float(c @ x / c.sum()), float(c @ y / c.sum())
+        slope = float((c * (x - centre)) @ y / ((c * (x - centre)) @ (x - centre))) if np.ptp(x) > 0 else 0.0
+        return lambda scores: mean + slope * (np.asarray(scores, dtype=float) - centre)
+    from scipy.optimize import isotonic_regression
+
+    # Means of raters that differ in the last bit are one score, not two knots with a cliff between them.
+    knots, at = np.unique(np.round(x, 9), return_inverse=True)
+    sizes = np.bincount(at, weights=c)
+    fitted = np.asarray(isotonic_regression(np.bincount(at, weights=c * y) / sizes, weights=sizes).x, dtype=float)
+
+    def curve(scores: Values) -> Array:
+        score = np.asarray(scores, dtype=float)
+        return np.where(np.isnan(score), np.nan, np.interp(score, knots, fitted))
+
+    return curve
+
+
+def grouped_folds(clusters: Values, k: int = 5, *, counts: Counts = None) -> Codes:
+    """Return a fold 0 … k−1 a row: clusters stay whole, the largest go first (of
+    equals the last name), each to the lightest fold, as in scikit-learn's GroupKFold.
+
+    Fewer clusters than k give as many folds as clusters.
+
+    Examples
+    --------
+    >>> grouped_folds(["a", "a", "a", "b", "c", "c"], 2).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+    code = packed(np.asarray(clusters))
+    sizes = np.bincount(code, weights=None if counts is None else np.asarray(counts, dtype=float))
+    load, fold = np.zeros(max(min(k, len(sizes)), 1)), np.zeros(len(sizes), dtype=np.intp)
+    for g in np.argsort(sizes, kind="stable")[::-1]:
+        fold[g] = np.argmin(load)
+        load[fold[g]] += sizes[g]
+    return fold[code]
+
+
+def _median(values: Array, counts: Array) -> float:
+    order = np.argsort(values)
+    upto = np.cumsum(counts[order])
+    middle = np.searchsorted(upto, [upto[-1] / 2, upto[-1] / 2 + 0.5])  # alike unless the count is even
+    return float(values[order][middle].mean())
+
+
+@dataclass(frozen=True, slots=True)
+class Recalibration:
+    """What scores are worth on clusters that their map has not seen.
+
+    `predicted` holds the out-of-fold scores of the rows that both rated; `gain` is the mean fall of the absolute
+    error against the raw judge, above 0 is better. `helps` says that a map's mae is below those of the raw judge
+    and of a constant.
+
+    Examples
+    --------
+    >>> recalibrate([1, 2, 3, 4] * 5, [2, 3, 4, 5] * 5, np.repeat(range(5), 4))["linear"].helps
+    True
+    """
+
+    predicted: Array
+    mae: Estimate
+    within: Estimate
+    bias: Estimate
+    gain: Estimate
+    helps: bool
+
+
+def recalibrate(
+    judge: Values,
+    human: Values,
+    clusters: Values,
+    *,
+    tolerance: float = 1.0,
+    weights: Labels = None,
+    counts: Counts = None,
+    level: float = 0.95,
+) -> dict[str, Recalibration]:
+    """Fit maps on four fifths of the clusters, judge them on the fifth, in turn (`grouped_folds`).
+
+    Parameters
+    ----------
+    weights : array, shape (n,), optional
+        Of the rows that judge a map, as in `clustered_mean`; it is fitted without them.
+
+    Returns
+    -------
+    dict of Recalibration
+        ``raw``, the judge's scores as they are; ``constant``, the humans' median on the other folds, which needs
+        no judge at all; ``linear, isotonic``, the maps of `fit_map`.
+
+    Raises
+    ------
+    RagnbError
+        Fewer than two folds.
+
+    Examples
+    --------
+    >>> found = recalibrate([1, 2, 3, 4] * 5, [2, 3, 4, 5] * 5, np.repeat(range(5), 4))
+    >>> {name: round(one.mae.value, 9) for name, one in found.items()}
+    {'raw': 1.0, 'constant': 1.0, 'linear': 0.0, 'isotonic': 0.0}
+    """
+    rows = complete_rows([judge, human], clusters, counts, weights)
+    (x, y), c, fold = rows.columns, rows.counts, grouped_folds(rows.code, counts=rows.counts)
+    if len(np.unique(fold)) < 2:
+        raise RagnbError("the rows come from one cluster; recalibration needs two clusters or more")
+    predicted = {"raw": x, **{name: np.empty(len(x)) for name in ("constant", *MAPS)}}
+    for f in np.unique(fold):
+        held, rest = fold == f, fold != f
+        predicted["constant"][held] = _median(y[rest], c[rest])
+        for kind in MAPS:
+            predicted[kind][held] = fit_map(x[rest], y[rest], kind, counts=c[rest])(x[held])
+    how: dict[str, Any] = {"clusters": rows.code, "weights": rows.weights, "counts": c, "level": level}
+    errors = {name: np.abs(scores - y) for name, scores in predicted.items()}
+    means = {name: clustered_mean(error, **how) for name, error in errors.items()}
+    least = min(means["raw"].value, means["constant"].value)
+    return {
+        name: Recalibration(
+            predicted=scores,
+            mae=means[name],
+            within=within_share(scores, y, tolerance=tolerance, **how),
+            bias=clustered_mean(scores - y, **how),
+            gain=clustered_mean(errors["raw"] - errors[name], **how),
+            helps=name in MAPS and means[name].value < least,
+        )
+        for name, scores in predicted.items()
+    }
