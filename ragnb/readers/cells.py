@@ -15,7 +15,7 @@ import numpy as np
 from ragnb.errors import RagnbError
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import WORDS
-from ragnb.readers.raw import Raw, Values, absent
+from ragnb.readers.raw import Column, Raw, Values, absent
 
 MISSING_WORDS = {"", "nan", "none", "null", "na", "n/a", "<na>"}
 NO_NUMBER = {*MISSING_WORDS, *"-–—/无無", "--", "#n/a", "#na", "n.a.", "-nan", "(null)", r"\n", "缺失"}
@@ -180,6 +180,8 @@ def _beside(fields: Mapping[str, Any], text: str) -> dict[str, Any]:
 
 def joined_texts(raw: Raw, name: str, report: Lossy) -> None:
     """Make a column of texts out of lists of texts: one element is the text, several are joined by line ends."""
+    if _no_lists(raw, name):
+        return
     joined = unparsed = 0
     for i, value in enumerate(raw.columns[name]):
         listed = isinstance(value, str) and value.lstrip().startswith("[")
@@ -194,8 +196,21 @@ def joined_texts(raw: Raw, name: str, report: Lossy) -> None:
     report.add("mapped", name, "several texts joined by line ends", joined)
 
 
+def _no_lists(raw: Raw, name: str) -> bool:
+    """Whether no cell of a column may hold a list; the cells of one that may are made a list."""
+    cells = raw.columns[name]
+    if not isinstance(cells, Column):
+        return False
+    if cells.is_text and cells.values.str.lstrip().str.startswith("[").any():
+        raw.columns[name] = list(cells)
+        return False
+    return True
+
+
 def last_turns(raw: Raw, name: str, report: Lossy) -> None:
     """Take the last turn of the user for a cell that holds a conversation."""
+    if _no_lists(raw, name):
+        return
     cells = raw.columns[name]
     found = {i: turn for i, cell in enumerate(cells) if (turn := _last_turn(cell)) is not None}
     for i, turn in found.items():

@@ -8,7 +8,7 @@ from typing import Any
 
 from ragnb.readers.cells import as_id, as_text, joined_texts, last_turns, parse_list, text_lists
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.raw import Raw, Values, absent, unpacked
+from ragnb.readers.raw import Column, Raw, Values, absent, unpacked
 
 CONTEXTS = ("retrieved_contexts", "ground_truth_contexts")
 IDS = ("sample_id", "doc_name", "system", "repeat", "persona", "cluster", "item_id")
@@ -45,11 +45,22 @@ def case_cells(raw: Raw, report: Lossy) -> None:
     readers: dict[str, Callable[[Any], Any]] = dict.fromkeys(TEXTS, as_text if raw.typed else _text_of_csv)
     readers |= dict.fromkeys(IDS, as_id) | ({} if raw.typed else dict.fromkeys(LISTS, _parsed))
     for name, read in readers.items():
-        if name in raw.columns:
+        cells = raw.columns.get(name)
+        if isinstance(cells, Column):
+            raw.columns[name] = cells if name in LISTS else _column(cells, read)
+        elif cells is not None:
             if name not in LISTS and {dict, list} & set(map(type, raw.columns[name])):
                 nested = sum(isinstance(value, dict | list) for value in raw.columns[name])
                 report.add("unparsed", name, "objects and lists, kept as their JSON text", nested)
             raw.columns[name] = [read(value) for value in raw.columns[name]]
+
+
+def _column(cells: Column, read: Callable[[Any], Any]) -> Values:
+    """Return a column as `read` makes its cells: of texts it changes few, and seldom any."""
+    if cells.is_text:
+        odd = cells.values == "" if read is as_id else cells.values.str.strip().isin(["NaN", "<NA>"])
+        return cells.mapped(read) if odd.any() else cells
+    return cells.mapped(read)
 
 
 def _text_of_csv(value: Any) -> str | None:
@@ -85,6 +96,8 @@ def spread_results(raw: Raw, report: Lossy) -> None:
 
 def _objects(cells: Values, fits: Callable[[Any], bool]) -> list[Any]:
     """Return cells as objects where all that hold something are such as fit, else none."""
+    if isinstance(cells, Column):
+        return []
     held = [{} if absent(c) else c for c in cells] if any(type(c) is dict and c for c in cells) else []
     return held if all(isinstance(c, Mapping) and (not c or fits(c)) for c in held) else []
 

@@ -7,7 +7,7 @@ from ragnb.readers import deepeval, haystack, long, mlflow, promptfoo, ragas, rg
 from ragnb.readers.cells import NO_NUMBER
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.numbers import NUMBER
-from ragnb.readers.raw import Raw, Values
+from ragnb.readers.raw import Column, Raw, Values
 from ragnb.schema import CASE_COLUMNS
 
 _DUMPED = {"scores", "dataset", "binary_columns"}
@@ -33,6 +33,7 @@ def lay_out(raw: Raw, report: Lossy) -> str:
         report.add("left_out", name, "columns that a printed table elides", len(raw.columns.pop(name)))
     for name, layout in LAYOUTS.items():
         if layout.sniff(columns):
+            raw.columns = {n: cells if name == "ragas" else list(cells) for n, cells in raw.columns.items()}
             layout.read(raw, report)
             return name
     return "table"
@@ -43,8 +44,9 @@ def check_samples(raw: Raw) -> None:
 
     A table is one of totals where no column tells of a sample and its texts name each row once.
     """
-    texts = [cells for name, cells in raw.columns.items() if name not in _CASE_ONLY and _is_text(cells)]
-    if not _CASE_ONLY & set(raw.columns) and texts:
+    known = _CASE_ONLY & set(raw.columns)
+    texts = [cells for cells in raw.columns.values() if not known and _is_text(cells)]
+    if texts:
         keys = {tuple(map(str, key)) for key in zip(*texts, strict=True)}
         if len(keys) == len(raw) or raw.uneven:
             raise RagnbError(
@@ -62,5 +64,7 @@ def check_samples(raw: Raw) -> None:
 
 
 def _is_text(cells: Values) -> bool:
+    if isinstance(cells, Column) and not cells.is_text:
+        return False
     words = {cell.strip().casefold() for cell in cells if isinstance(cell, str)}
     return not all(NUMBER.fullmatch(word) for word in words - NO_NUMBER)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, near_names, place
@@ -16,7 +17,7 @@ from ragnb.readers.layouts import check_samples, lay_out
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import apply_names, clashing, distinct_rows, name_system, rename_map, tell_repeats
 from ragnb.readers.numbers import declared, metric_values, other_values
-from ragnb.readers.raw import Raw, absent, settle
+from ragnb.readers.raw import Column, Raw, Values, holes, settle
 from ragnb.schema import CASE_COLUMNS, METRICS, Metric, metric_list, undeclared_columns
 
 MetricLike = str | Metric
@@ -137,13 +138,13 @@ def _read(
     passages.fold(raw, before, report, scores=not cases)
     raw.columns = name_system(raw.columns, report)
     tell_repeats(list(raw.columns), len(raw), distinct_rows(raw.columns), report)
-    if "sample_id" not in raw.columns or all(as_id(v) is None for v in raw.columns["sample_id"]):
+    if "sample_id" not in raw.columns or _without_ids(raw.columns["sample_id"]):
         raw.columns.pop("sample_id", None)
         raw.columns = {"sample_id": made_ids(raw), **raw.columns}
         report.add("made", "sample_id", "position of the question", len(raw))
     case_cells(raw, report)
     told = [raw.columns[name] for name in ("question", "answer", "retrieved_contexts") if name in raw.columns]
-    bare = sum(all(map(absent, row)) for row in zip(*told, strict=True))
+    bare = int(np.logical_and.reduce([holes(cells) for cells in told]).sum()) if told else 0
     report.add("kept", None, "rows with neither question nor answer: a mean or total?", bare * (bare < len(raw)))
     held = declared(chosen, list(raw.columns))
     frame = pd.DataFrame({name: _column(raw, name, held, report) for name in raw.columns})
@@ -154,6 +155,10 @@ def _read(
     frame.attrs["lossy"] = report.rows
     frame.attrs["source"] = {**origin, "rows": len(frame)}
     return frame
+
+
+def _without_ids(cells: Values) -> bool:
+    return bool(cells.empty.all()) if isinstance(cells, Column) else all(as_id(cell) is None for cell in cells)
 
 
 def _column(raw: Raw, name: str, metrics: Mapping[str, Metric], report: Lossy) -> pd.Series[Any]:
