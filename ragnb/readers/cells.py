@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import io
 import json
 import re
-import tokenize
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -22,6 +20,8 @@ NO_NUMBER = {*MISSING_WORDS, *"-–—/无無", "--", "#n/a", "#na", "n.a.", "-n
 """What people, spreadsheets and databases write where a number is missing; `MISSING_WORDS` where a text is."""
 _LITERAL = re.compile(r"""\[\s*(?:\]|[uUrRbB]?['"]|[\[{(\d]|None\b)""")
 _ODD_ESCAPE = re.compile(r"""\\(?![\n\\'"abfnrtvxuUN])""")
+_GLUED = re.compile(r"""['"]\s+[uUrR]?['"]""")
+_STRING = re.compile(r"""[uUrR]?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""", re.DOTALL)
 _PRINTED = ("('", '("', "{'", '{"', "array(")
 _TEXT_KEYS, _DOC_KEYS = WORDS["passage"]["text"], WORDS["passage"]["document"]
 _NAMES = {*_DOC_KEYS, "url", "uri", "link", "path", "filepath", "hash"} - {"document"}
@@ -40,31 +40,53 @@ def parse_list(text: str) -> list[Any] | None:
     text = text.strip()
     if not _LITERAL.match(text) or not text.endswith("]"):
         return None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        value = _parse_python(text)
+    value: Any = _plain_texts(text)
+    if value is None:
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            value = _parse_python(text)
     return value if isinstance(value, list) else None
 
 
+def _plain_texts(text: str) -> list[str] | None:
+    """Return the texts of a list without escapes, as JSON and ``repr`` write it; None for any other list.
+
+    Without a backslash a quote ends the text that it opened, so that a search for it finds the end.
+    """
+    if "\\" in text or "\n" in text or "\r" in text or "\0" in text or not _is_encodable(text):
+        return None
+    items: list[str] = []
+    start, last = 1, len(text) - 1
+    while (quote := text[start]) == "'" or quote == '"':
+        end = text.find(quote, start + 1)
+        items.append(text[start + 1 : end])
+        if end + 1 == last:
+            return items
+        if end < 0 or text[end + 1 : end + 3] != ", ":
+            return None
+        start = end + 3
+    return None
+
+
+def _is_encodable(text: str) -> bool:
+    """Whether a text holds no lone surrogate, at which Python's parser stops."""
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
 def _parse_python(text: str) -> Any:
+    """Return the value of a Python literal, None where it is none; texts without commas are a printed array."""
     if _ODD_ESCAPE.search(text.replace("\\\\", "")):
         return None
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
         return None
-    if re.search(r"""['"]\s+[uUrR]?['"]""", text) and isinstance(value, list):
-        return _unglued(text, value)
-    return value
-
-
-def _unglued(text: str, value: list[Any]) -> list[Any]:
-    """A printed array has no commas, so Python glues its texts together: take the texts one by one."""
-    tokens = [t for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.string.strip()]
-    words = [t for t in tokens if t.type == tokenize.STRING]
-    if len(words) > len(value) and len(words) == len(tokens) - 2:
-        return [ast.literal_eval(t.string) for t in words]
+    if _GLUED.search(text) and not _STRING.sub("", text[1:-1]).strip():
+        return [ast.literal_eval(word) for word in _STRING.findall(text)]
     return value
 
 
