@@ -135,6 +135,16 @@ def holes(cells: Values) -> npt.NDArray[np.bool_]:
     return np.fromiter(map(absent, cells), dtype=bool, count=len(cells))
 
 
+@dataclass(frozen=True)
+class Scale:
+    """What a layout knows of a metric: its range, which direction is better, and the threshold it was held to."""
+
+    low: float = 0.0
+    high: float = 1.0
+    better: str = "higher"
+    threshold: float | None = None
+
+
 @dataclass
 class Raw:
     """Columns of cells as they were found.
@@ -157,6 +167,8 @@ class Raw:
         Cells of the header.
     typed : bool
         False where every cell is text (CSV), so that numbers have to be read out of it.
+    scales : dict of column to Scale
+        What the layout of a tool knows of its metrics.
 
     Examples
     --------
@@ -172,6 +184,7 @@ class Raw:
     width: int = 0
     typed: bool = True
     files: list[str] | None = None
+    scales: dict[str, Scale] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), []))
@@ -193,6 +206,20 @@ class Raw:
             self.lines = [self.lines[i] for i in chosen]
         if self.files is not None:
             self.files = [self.files[i] for i in chosen]
+
+    def drop(self, out: Iterable[bool], column: str, why: str, report: Lossy, *, need: bool = False) -> None:
+        """Leave out rows and count them; where some have to stay, refuse a table without one."""
+        kept = [row for row, gone in enumerate(out) if not gone]
+        report.add("left_out", column, why, len(self) - len(kept))
+        if need and not kept:
+            raise RagnbError(f"{self.where()}holds no score but {why}")
+        self.keep(kept)
+
+    def check_even(self, step: str = "") -> None:
+        """Refuse a row that has more or fewer cells than the header."""
+        if self.uneven:
+            line, found = self.uneven[0]
+            raise RagnbError(f"{place(self.file, line)}found {found} cells, expected {self.width}{step}")
 
     def rename(self, names: Mapping[str, str], report: Lossy, read: Callable[..., Any] | None = None) -> None:
         """Call columns by names that are not taken; `read` makes a cell anew, given the new name."""
