@@ -16,6 +16,7 @@ from ragnb.readers.names import WORDS
 from ragnb.readers.raw import Column, Raw, Values, absent
 
 MISSING_WORDS = {"", "nan", "none", "null", "na", "n/a", "<na>"}
+_LONGEST_WORD = max(map(len, MISSING_WORDS))
 NO_NUMBER = {*MISSING_WORDS, *"-–—/无無", "--", "#n/a", "#na", "n.a.", "-nan", "(null)", r"\n", "缺失"}
 """What people, spreadsheets and databases write where a number is missing; `MISSING_WORDS` where a text is."""
 _LITERAL = re.compile(r"""\[\s*(?:\]|[uUrRbB]?['"]|[\[{(\d]|None\b)""")
@@ -100,33 +101,42 @@ def as_texts(value: Any) -> tuple[list[str] | None, bool]:
     >>> as_texts([{"chunk_text": "One passage.", "id": 7}]), as_texts({"id": 7})
     ((['One passage.'], True), (['{"id": 7}'], False))
     """
-    found, understood = _passages(value)
-    return None if found is None else [text for text, _ in found], understood
+    texts, _, understood = _passages(value)
+    return texts, understood
 
 
-Passage = tuple[str, Mapping[str, Any] | None]
-"""A text, and the object that holds it, if any."""
+Objects = list[Mapping[str, Any] | None]
 
 
-def _passages(value: Any) -> tuple[list[Passage] | None, bool]:
-    """Return the passages of a cell and whether all were understood; what is not stays as text or JSON."""
-    if absent(value):
-        return None, True
+def _passages(value: Any) -> tuple[list[str] | None, Objects, bool]:
+    """Return the texts of a cell, the objects that hold them if any do, and whether all were understood.
+
+    What is not understood stays as text or JSON.
+    """
     if isinstance(value, str):
-        if value.strip().casefold() in MISSING_WORDS:
-            return None, True
-        listed = value.lstrip().startswith("[")
-        parsed = parse_list(value) if listed else _object(value)
-        told = [passage for item in parsed or () if (passage := _passage(item)) is not None]
-        if parsed is not None and len(told) == len(parsed):
-            return told, True
-        printed = value.lstrip().startswith(_PRINTED) and value.rstrip().endswith((")", "}"))
-        return [(value, None)], not listed and not printed
+        text = value.strip()
+        if len(text) <= _LONGEST_WORD and text.casefold() in MISSING_WORDS:
+            return None, [], True
+        items = parse_list(text) if text.startswith("[") else _object(text)
+        if items is not None and set(map(type, items)) <= {str}:
+            return items, [], True
+        passages = None if items is None else list(map(_passage, items))
+        if passages is None or None in passages:
+            printed = text.startswith(_PRINTED) and text.endswith((")", "}"))
+            return [value], [], not text.startswith("[") and not printed
+        return [text for text, _ in passages], [fields for _, fields in passages], True
+    if absent(value):
+        return None, [], True
     items = value.tolist() if isinstance(value, np.ndarray) else value
     items = items if isinstance(items, list | tuple) else [items]
-    found = [(_passage(item), item) for item in items if not absent(item)]
-    texts = [passage or (json.dumps(item, ensure_ascii=False, default=str), None) for passage, item in found]
-    return texts, len(found) == len(items) and all(passage for passage, _ in found)
+    given = [item for item in items if not absent(item)]
+    found = list(map(_passage, given))
+    pairs = [
+        passage or (json.dumps(item, ensure_ascii=False, default=str), None)
+        for passage, item in zip(found, given, strict=True)
+    ]
+    understood = len(given) == len(items) and None not in found
+    return [text for text, _ in pairs], [fields for _, fields in pairs], understood
 
 
 def _object(text: str) -> list[Any] | None:
@@ -135,7 +145,7 @@ def _object(text: str) -> list[Any] | None:
     return found if found and isinstance(found[0], Mapping) and {*map(_loose, found[0])} & {*_TEXT_KEYS} else None
 
 
-def _passage(item: Any) -> Passage | None:
+def _passage(item: Any) -> Any:
     """Return the text of a passage and the object that holds it; None where there is none."""
     if isinstance(item, str):
         return item, None
@@ -183,17 +193,19 @@ def text_lists(raw: Raw, name: str, report: Lossy) -> None:
     What objects hold beside their text goes to two columns of lists, one entry a passage: the documents that they
     name, and the other fields.
     """
-    pairs = [_passages(value) for value in raw.columns[name]]
-    raw.columns[name] = [None if found is None else [text for text, _ in found] for found, _ in pairs]
-    report.add("unparsed", name, "kept as one text", sum(not understood for _, understood in pairs))
+    cells = [_passages(value) for value in raw.columns[name]]
+    raw.columns[name] = [texts for texts, _, _ in cells]
+    report.add("unparsed", name, "kept as one text", sum(not understood for _, _, understood in cells))
+    if not any(map(any, (objects for _, objects, _ in cells))):
+        return
     side = name.removesuffix("_contexts")
-    passages = [found or [] for found, _ in pairs]
-    docs = [[fields and _doc_of(fields, text) for text, fields in found] for found in passages]
-    rest = [[fields and _beside(fields, text) for text, fields in found] for found in passages]
-    for column, cells in ((f"{side}_doc_names", docs), (f"{side}_fields", rest)):
-        if any(map(any, cells)) and column not in raw.columns:
-            raw.columns[column] = [cell if any(cell) else None for cell in cells]
-            report.add("made", column, f"what objects in {name} hold beside their text", len(cells))
+    pairs = [list(zip(texts or (), objects, strict=False)) for texts, objects, _ in cells]
+    docs = [[fields and _doc_of(fields, text) for text, fields in row] for row in pairs]
+    rest = [[fields and _beside(fields, text) for text, fields in row] for row in pairs]
+    for column, made in ((f"{side}_doc_names", docs), (f"{side}_fields", rest)):
+        if any(map(any, made)) and column not in raw.columns:
+            raw.columns[column] = [row if any(row) else None for row in made]
+            report.add("made", column, f"what objects in {name} hold beside their text", len(made))
 
 
 def _beside(fields: Mapping[str, Any], text: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from ragnb.readers.layouts import check_samples, lay_out
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import apply_names, clashing, distinct_rows, name_system, rename_map, tell_repeats
 from ragnb.readers.numbers import declared, metric_values, other_values
-from ragnb.readers.raw import Column, Raw, Scale, Values, check_columns, holes, settle
+from ragnb.readers.raw import Column, Raw, Scale, Values, check_columns, collector_paused, holes, settle
 from ragnb.schema import (
     CASE_COLUMNS,
     METRICS,
@@ -65,9 +65,9 @@ def read_scores(
         ``"1"``, ``"2"``, … by position, the same for the same question of another ``system``.
         ``attrs["lossy"]`` lists what was changed or not understood (dicts of ``what, column, detail, n``),
         ``attrs["metrics"]``, where a tool's layout knows them, lists range, direction, threshold and number of
-        failures of its metrics. ``attrs["source"]`` is ``{path, sha256, format, layout, rows, lines, damaged}``: the
-        records that the file should hold, and how many of them do not parse, had bytes replaced or are lost; of
-        several files, those of the one with the largest share.
+        failures of its metrics. ``attrs["source"]`` is ``{path, sha256, format, layout, rows, lines, damaged}``:
+        the records that the file should hold, and how many of them do not parse, had bytes replaced or are lost;
+        of several files, those of the one with the largest share.
 
     Raises
     ------
@@ -82,7 +82,8 @@ def read_scores(
     >>> frame.columns.tolist(), frame["sample_id"].tolist()
     (['sample_id', 'question', 'answer', 'faithfulness'], ['1'])
     """
-    frame = _read(source, columns, metrics, format=format, strict=strict, encoding=encoding)
+    with collector_paused():
+        frame = _read(source, columns, metrics, format=format, strict=strict, encoding=encoding)
     if not any(pd.api.types.is_numeric_dtype(frame[name]) or "__" in name for name in frame.columns):
         raise _without(frame, "column of scores", "cases without scores are read by read_cases")
     return frame
@@ -118,7 +119,8 @@ def read_cases(
     >>> read_cases([{"q": "Who?", "contexts": "['Ann.', 'Bo.']"}])["retrieved_contexts"].tolist()
     [['Ann.', 'Bo.']]
     """
-    frame = _read(source, columns, metrics, cases=True, format=format, strict=strict, encoding=encoding)
+    with collector_paused():
+        frame = _read(source, columns, metrics, cases=True, format=format, strict=strict, encoding=encoding)
     if "question" not in frame.columns:
         raise _without(frame, "question", "say which column it is: columns={'…': 'question'}")
     return frame

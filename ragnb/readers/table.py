@@ -7,7 +7,7 @@ import io
 import json
 import re
 from functools import partial
-from itertools import dropwhile
+from itertools import dropwhile, zip_longest
 from typing import Any
 
 from ragnb.errors import RagnbError, listing, place
@@ -67,7 +67,7 @@ def _laid(document: Document, table: list[tuple[int, list[str]]], format: str, r
         raise RagnbError(f"{place(document.path)}the file is empty")
     (_, names), *rows = list(dropwhile(lambda row: not row[1], table)) or table
     header = [name.strip() for name in names]
-    held = [row for row in rows if row[1] and not set(row[1]) <= {"...", "…"}]
+    held = [row for row in rows if row[1] and not all(cell in ("...", "…") for cell in row[1])]
     report.add("left_out", None, "rows that a printed table elides", sum(bool(row) for _, row in rows) - len(held))
     filled = [(line, row) for line, row in held if any(cell.strip() for cell in row)]
     report.add("left_out", None, "blank rows", len(held) - len(filled))
@@ -84,14 +84,58 @@ def _laid(document: Document, table: list[tuple[int, list[str]]], format: str, r
     guarded = len(filled) * (GUARD_COLUMN in header)
     report.add("left_out", GUARD_COLUMN, "guards against formulas, taken off", guarded)
     told = {f"\0{i}" if _UNNAMED.fullmatch(name) else name: i for i, name in enumerate(header)}
-    columns = undo_guard({n: [row[i] if i < len(row) else "" for _, row in filled] for n, i in told.items()})
-    _drop_unnamed(columns, report)
     width = len(header)
+    cells = list(zip_longest(*(row for _, row in filled), fillvalue="")) or [()] * width
+    columns = undo_guard({name: list(cells[i]) for name, i in told.items()})
+    _drop_unnamed(columns, report)
     uneven = [(line, len(row)) for line, row in filled if len(row) < width or "".join(row[width:]).strip()]
     return Raw(columns, format, str(document.path), [line for line, _ in filled], uneven, width, typed=False)
 
 
+def _quick_rows(text: str, separator: str) -> list[tuple[int, list[str]]] | None:
+    """Return the lines and cells of rows found by their quotes; None for text that asks for a parser.
+
+    Every other piece between quotes is the inside of a cell. That holds where quotes stand at the ends of cells
+    only, and those written twice (NUL in the meantime, which no text holds) inside of cells only.
+
+    Examples
+    --------
+    >>> _quick_rows('a,b\\n"x, ""y""\\nz",1\\n\\n2,3', ",")
+    [(1, ['a', 'b']), (2, ['x, "y"\\nz', '1']), (4, []), (5, ['2', '3'])]
+    >>> _quick_rows('a\\n6" long', ",") is None
+    True
+    """
+    pieces = text.replace('""', "\0").split('"')
+    last, edge = len(pieces) - 1, (separator, "\n")
+    if last % 2 or "\r" in text or len(text) > LONGEST_CELL:
+        return None
+    rows: list[tuple[int, list[str]]] = []
+    cells: list[str] = []
+    line = start = 1
+    for at, piece in enumerate(pieces):
+        if at % 2:
+            cells.append(piece.replace("\0", '"'))
+            line += piece.count("\n")
+            continue
+        ends = (piece[:1] if at else "", piece[-1:] if at < last else "")
+        if "\0" in piece or any(end and end not in edge for end in ends):
+            return None
+        for nth, words in enumerate(piece.split("\n")):
+            if nth:
+                rows.append((start, [] if cells == [""] else cells))
+                cells, line = [], line + 1
+                start = line
+            cells += words.split(separator)[1 if at and not nth else 0 :]
+        if at < last:
+            cells.pop()  # what stands before an opening quote
+    return [*rows, (start, cells)] if cells != [""] else rows
+
+
 def _rows(document: Document, text: str, separator: str, report: Lossy) -> list[tuple[int, list[str]]]:
+    if (quick := _quick_rows(text, separator)) is not None:
+        for _, row in quick:
+            check_width(row, document.path)
+        return quick
     before = csv.field_size_limit(LONGEST_CELL)
     held = list(io.StringIO(text, newline=""))
     rows: list[tuple[int, list[str]]] = []
