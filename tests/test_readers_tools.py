@@ -18,8 +18,7 @@ import pytest
 import ragnb as rn
 from ragnb.cli import main
 from ragnb.errors import RagnbError
-from ragnb.files import document
-from ragnb.readers import read_cases, read_gold, read_scores, read_traces
+from ragnb.readers import document, read_cases, read_gold, read_scores, read_traces
 from ragnb.readers.names import CASE_ALIASES
 from ragnb.schema import METRICS
 

@@ -12,8 +12,8 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place, unknown
 from ragnb.files import digest
-from ragnb.files.document import Document, find_documents
 from ragnb.readers import jsonl, table
+from ragnb.readers.document import Document, find_documents
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import Column, Raw, Values, check_width, from_frame, from_records, stacked, text_series
 from ragnb.schema import EvalCase
