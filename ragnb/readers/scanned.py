@@ -7,7 +7,6 @@ scanner is told the types: it refuses a value of another one, which its own infe
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import warnings
@@ -189,6 +188,7 @@ def _scanned(
         For a key that a record holds twice.
     """
     import polars as pl
+    from pydantic_core import to_json
 
     def scan(block: bytes) -> pl.DataFrame | None:
         try:
@@ -210,7 +210,7 @@ def _scanned(
             record = tally.take(first + number - 1, line)
             if record is not None and line is not None:
                 plain = not _SURROGATE.search(line) and b"NaN" not in line
-                good.append(line if plain else json.dumps(_without_nan(record), ensure_ascii=False).encode())
+                good.append(line if plain else to_json(record, inf_nan_mode="null"))
         return scan(b"\n".join(good))
 
     parts: list[pl.DataFrame] = []
@@ -256,34 +256,11 @@ def check_keys(block: bytes, first: int, tally: jsonl.Tally) -> None:
             tally.refuse_repeated(first + at, lines[at], record)
 
 
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and value != value else value
-
-
-def _is_odd(data: bytes) -> bool:
-    """Whether a scanner cannot be trusted with lines: it turns half a surrogate pair into NUL."""
-    return _SURROGATE.search(data) is not None or has_long_line(data)
-
-
-def has_long_line(data: bytes) -> bool:
-    """Whether a line is longer than the reader takes, looked for by leaps.
-
-    Examples
-    --------
-    >>> has_long_line(b"a" * (jsonl.LONGEST_LINE + 1)), has_long_line(b"a\\n" * 9)
-    (True, False)
-    """
-    start = 0
-    while start + jsonl.LONGEST_LINE < len(data):
-        end = data.rfind(b"\n", start, start + jsonl.LONGEST_LINE + 1)
-        if end < 0:
-            return True
-        start = end + 1
-    return False
+def _is_odd(block: bytes) -> bool:
+    """Whether a scanner cannot be trusted with lines: half a surrogate pair, or a line longer than are read."""
+    if len(block) > jsonl.LONGEST_LINE and any(len(line) > jsonl.LONGEST_LINE for line in block.split(b"\n")):
+        return True
+    return _SURROGATE.search(block) is not None
 
 
 def _settled(frame: pl.DataFrame) -> pl.DataFrame:
