@@ -162,6 +162,37 @@ def test_frames_and_records_in_memory_are_read(kind):
     assert frame.attrs["source"]["path"] is None
 
 
+TYPED = {
+    "sample_id": ["007", "", "b", "007"], "question": ["Who?", " NaN ", '[{"role": "user", "content": "x"}]', "y"],
+    "answer": ["a", None, "<NA>", "b"], "doc_name": [1.0, 2.0, 2.5, math.nan], "persona": [7, 8, 8, 9],
+    "system": ["s", "s", "t", "t"], "run": [True, False, True, True], "note": [math.nan] * 4,
+    "faithfulness": [0.25, math.nan, 1.00000001, -1e-7], "context_recall": [True, False, True, True],
+    "answer_relevancy": [0, 1, 1, 0], "style": ["1", "", "NaN", "x"],
+}  # fmt: skip
+KINDS = {
+    "pandas": pd.DataFrame,
+    "objects": lambda cells: pd.DataFrame(cells, dtype=object),
+    "categories": lambda cells: pd.DataFrame(cells).astype("category"),
+    "reversed": lambda cells: pd.DataFrame(cells, index=[9, 8, 7, 6]),
+    "nullable": lambda cells: pd.DataFrame(cells).convert_dtypes(),
+    "polars": lambda cells: pl.DataFrame(cells, nan_to_null=True),
+    "arrow": lambda cells: pl.DataFrame(cells, nan_to_null=True).to_arrow(),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_of_one_type_are_read_as_their_cells_are(kind):
+    frame = KINDS[kind](TYPED)
+    cells = [dict(zip(TYPED, row, strict=True)) for row in zip(*TYPED.values(), strict=True)]
+    for read in (read_scores, read_cases):
+        ours, theirs = read(frame), read(cells)
+        pd.testing.assert_frame_equal(ours, theirs)
+        assert ours.attrs["lossy"] == theirs.attrs["lossy"]
+    for value in (1.5, math.inf):
+        bad = {**TYPED, "faithfulness": [0.5, 0.5, value, 0.5]}
+        assert "row 3: column 'faithfulness'" in refused(lambda bad=bad: read_scores(KINDS[kind](bad)))
+
+
 def test_a_frame_in_memory_is_not_changed():
     frame = pd.DataFrame(RECORDS)
     before = frame.copy(deep=True)

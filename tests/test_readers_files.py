@@ -20,8 +20,7 @@ import pytest
 
 import ragnb as rn
 from ragnb.errors import RagnbError, RagnbWarning
-from ragnb.files import document
-from ragnb.readers import raw, read_cases, read_gold, read_scores, read_traces, to_csv_text
+from ragnb.readers import document, raw, read_cases, read_gold, read_scores, read_traces, to_csv_text
 from ragnb.schema import METRICS
 
 

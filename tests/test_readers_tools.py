@@ -18,8 +18,7 @@ import pytest
 import ragnb as rn
 from ragnb.cli import main
 from ragnb.errors import RagnbError
-from ragnb.files import document
-from ragnb.readers import read_cases, read_gold, read_scores, read_traces
+from ragnb.readers import document, read_cases, read_gold, read_scores, read_traces
 from ragnb.readers.names import CASE_ALIASES
 from ragnb.schema import METRICS
 
@@ -85,6 +84,20 @@ def test_a_test_run_of_deepeval_is_its_cases_with_a_column_a_metric(tmp_path):
     )  # fmt: skip
     assert frame.attrs["source"]["layout"] == "deepeval"
     assert ("left_out", None, 4) in told(frame)
+
+
+def test_a_layout_hands_over_the_scale_and_the_failures_of_its_metrics(tmp_path):
+    lost = {"name": "Faithfulness", "threshold": 0.5, "error": "timeout"}
+    cases = [{"input": "q", "actualOutput": "a", "metricsData": [metric]} for metric in (METRIC_DATA, lost)]
+    assert read_scores(write(tmp_path, "run.json", {"testCases": cases})).attrs["metrics"] == [
+        {"metric": "faithfulness", "low": 0.0, "high": 1.0, "better": "higher", "threshold": 0.5, "n_failed": 1}
+    ]
+    record = {"record_id": "r", "input": "q", "output": "a", "app_id": "x", "Faithfulness": -1.0}
+    calls = [{**record, "Faithfulness_calls": "[]", "Faithfulness direction": word} for word in ("False", None)]
+    (handed,) = read_scores(calls[:1]).attrs["metrics"]
+    assert (handed["metric"], handed["better"], handed["n_failed"]) == ("faithfulness", "lower", 1)
+    assert read_scores(calls[1:]).attrs["metrics"][0]["better"] == "higher"
+    assert "metrics" not in read_scores([{"question": "q", "faithfulness": 1.0}]).attrs
 
 
 def test_a_data_set_of_deepeval_keeps_what_should_be_retrieved_apart_from_what_was():

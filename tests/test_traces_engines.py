@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import ragnb.readers
 import ragnb.traces
 from ragnb.errors import RagnbError, RagnbWarning
-from ragnb.readers import blocks, jsonl, read_traces, scanned
+from ragnb.readers import jsonl, read_traces, scanned
 from ragnb.traces import (
     RATES,
     join_report,
@@ -98,9 +98,9 @@ def same_cells(ours, theirs, columns):
         assert left == [plain(v) for v in theirs[column].tolist()], column
 
 
-@pytest.fixture(params=[2 << 20, 60], ids=["one block", "many blocks"])
+@pytest.fixture(params=[1 << 24, 60], ids=["one block", "many blocks"])
 def block(request, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK", request.param)
+    monkeypatch.setattr(scanned, "BLOCK", request.param)
 
 
 @settings(max_examples=60)
@@ -191,16 +191,8 @@ def test_what_the_scanner_would_turn_into_text_is_read_value_by_value(tmp_path):
     assert from_memory["question"].to_list() == ["q", "r"]
 
 
-def test_of_a_file_that_grows_while_it_is_read_the_lines_it_had_count(tmp_path):
-    had, path = b'{"q": "a"}\n{"q": "b"}\n', tmp_path / "traces.jsonl"
-    path.write_bytes(had + b'{"q": "\\ud800"}\n')
-    with path.open("rb") as file:
-        frame = blocks.records(had, file, {"q": pl.String}, [], jsonl.Tally())
-    assert frame["q"].to_list() == ["a", "b"]
-
-
 @pytest.mark.parametrize("shape", [bytes, lambda b: b"\xef\xbb\xbf" + b, gzip.compress, lambda b: b[:-1]])
-def test_the_bytes_of_a_plain_file_are_shared_and_those_of_another_unpacked(tmp_path, shape):
+def test_a_file_is_read_packed_or_not_with_a_mark_or_without(tmp_path, shape):
     lines, path = '{"q": "问", "answer": "答"}\n'.encode() * 3, tmp_path / "traces.jsonl"
     path.write_bytes(shape(lines))
     frames = [read_traces(path, engine=engine) for engine in ("polars", "pandas")]

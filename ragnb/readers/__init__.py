@@ -1,13 +1,12 @@
 """Files of any tool and frames of any engine → one canonical pandas frame, and a report of what was changed."""
 
-from ragnb.files.tables import to_csv_text
-from ragnb.readers.applicable import applicable_metrics
 from ragnb.readers.formats import FORMATS, Format
-from ragnb.readers.layouts import LAYOUTS
-from ragnb.readers.samples import read_cases, read_scores
+from ragnb.readers.layouts import LAYOUTS, haystack, langfuse, phoenix, trulens
+from ragnb.readers.samples import applicable_metrics, read_cases, read_scores
+from ragnb.readers.table import to_csv_text
 from ragnb.readers.traces import read_gold, read_traces
 
 __all__ = [
-    "FORMATS", "LAYOUTS", "Format", "applicable_metrics", "read_cases", "read_gold", "read_scores", "read_traces",
-    "to_csv_text",
+    "FORMATS", "LAYOUTS", "Format", "applicable_metrics", "haystack", "langfuse", "phoenix", "read_cases",
+    "read_gold", "read_scores", "read_traces", "to_csv_text", "trulens",
 ]  # fmt: skip

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import io
 import json
 import re
-import tokenize
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,13 +13,16 @@ import numpy as np
 from ragnb.errors import RagnbError
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import WORDS
-from ragnb.readers.raw import Raw, Values, absent
+from ragnb.readers.raw import Column, Raw, Values, absent
 
 MISSING_WORDS = {"", "nan", "none", "null", "na", "n/a", "<na>"}
+_LONGEST_WORD = max(map(len, MISSING_WORDS))
 NO_NUMBER = {*MISSING_WORDS, *"-–—/无無", "--", "#n/a", "#na", "n.a.", "-nan", "(null)", r"\n", "缺失"}
 """What people, spreadsheets and databases write where a number is missing; `MISSING_WORDS` where a text is."""
 _LITERAL = re.compile(r"""\[\s*(?:\]|[uUrRbB]?['"]|[\[{(\d]|None\b)""")
 _ODD_ESCAPE = re.compile(r"""\\(?![\n\\'"abfnrtvxuUN])""")
+_GLUED = re.compile(r"""['"]\s+[uUrR]?['"]""")
+_STRING = re.compile(r"""[uUrR]?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""", re.DOTALL)
 _PRINTED = ("('", '("', "{'", '{"', "array(")
 _TEXT_KEYS, _DOC_KEYS = WORDS["passage"]["text"], WORDS["passage"]["document"]
 _NAMES = {*_DOC_KEYS, "url", "uri", "link", "path", "filepath", "hash"} - {"document"}
@@ -40,31 +41,53 @@ def parse_list(text: str) -> list[Any] | None:
     text = text.strip()
     if not _LITERAL.match(text) or not text.endswith("]"):
         return None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        value = _parse_python(text)
+    value: Any = _plain_texts(text)
+    if value is None:
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            value = _parse_python(text)
     return value if isinstance(value, list) else None
 
 
+def _plain_texts(text: str) -> list[str] | None:
+    """Return the texts of a list without escapes, as JSON and ``repr`` write it; None for any other list.
+
+    Without a backslash a quote ends the text that it opened, so that a search for it finds the end.
+    """
+    if "\\" in text or "\n" in text or "\r" in text or "\0" in text or not _is_encodable(text):
+        return None
+    items: list[str] = []
+    start, last = 1, len(text) - 1
+    while (quote := text[start]) == "'" or quote == '"':
+        end = text.find(quote, start + 1)
+        items.append(text[start + 1 : end])
+        if end + 1 == last:
+            return items
+        if end < 0 or text[end + 1 : end + 3] != ", ":
+            return None
+        start = end + 3
+    return None
+
+
+def _is_encodable(text: str) -> bool:
+    """Whether a text holds no lone surrogate, at which Python's parser stops."""
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
 def _parse_python(text: str) -> Any:
+    """Return the value of a Python literal, None where it is none; texts without commas are a printed array."""
     if _ODD_ESCAPE.search(text.replace("\\\\", "")):
         return None
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
         return None
-    if re.search(r"""['"]\s+[uUrR]?['"]""", text) and isinstance(value, list):
-        return _unglued(text, value)
-    return value
-
-
-def _unglued(text: str, value: list[Any]) -> list[Any]:
-    """A printed array has no commas, so Python glues its texts together: take the texts one by one."""
-    tokens = [t for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.string.strip()]
-    words = [t for t in tokens if t.type == tokenize.STRING]
-    if len(words) > len(value) and len(words) == len(tokens) - 2:
-        return [ast.literal_eval(t.string) for t in words]
+    if _GLUED.search(text) and not _STRING.sub("", text[1:-1]).strip():
+        return [ast.literal_eval(word) for word in _STRING.findall(text)]
     return value
 
 
@@ -78,33 +101,42 @@ def as_texts(value: Any) -> tuple[list[str] | None, bool]:
     >>> as_texts([{"chunk_text": "One passage.", "id": 7}]), as_texts({"id": 7})
     ((['One passage.'], True), (['{"id": 7}'], False))
     """
-    found, understood = _passages(value)
-    return None if found is None else [text for text, _ in found], understood
+    texts, _, understood = _passages(value)
+    return texts, understood
 
 
-Passage = tuple[str, Mapping[str, Any] | None]
-"""A text, and the object that holds it, if any."""
+Objects = list[Mapping[str, Any] | None]
 
 
-def _passages(value: Any) -> tuple[list[Passage] | None, bool]:
-    """Return the passages of a cell and whether all were understood; what is not stays as text or JSON."""
-    if absent(value):
-        return None, True
+def _passages(value: Any) -> tuple[list[str] | None, Objects, bool]:
+    """Return the texts of a cell, the objects that hold them if any do, and whether all were understood.
+
+    What is not understood stays as text or JSON.
+    """
     if isinstance(value, str):
-        if value.strip().casefold() in MISSING_WORDS:
-            return None, True
-        listed = value.lstrip().startswith("[")
-        parsed = parse_list(value) if listed else _object(value)
-        told = [passage for item in parsed or () if (passage := _passage(item)) is not None]
-        if parsed is not None and len(told) == len(parsed):
-            return told, True
-        printed = value.lstrip().startswith(_PRINTED) and value.rstrip().endswith((")", "}"))
-        return [(value, None)], not listed and not printed
+        text = value.strip()
+        if len(text) <= _LONGEST_WORD and text.casefold() in MISSING_WORDS:
+            return None, [], True
+        items = parse_list(text) if text.startswith("[") else _object(text)
+        if items is not None and set(map(type, items)) <= {str}:
+            return items, [], True
+        passages = None if items is None else list(map(_passage, items))
+        if passages is None or None in passages:
+            printed = text.startswith(_PRINTED) and text.endswith((")", "}"))
+            return [value], [], not text.startswith("[") and not printed
+        return [text for text, _ in passages], [fields for _, fields in passages], True
+    if absent(value):
+        return None, [], True
     items = value.tolist() if isinstance(value, np.ndarray) else value
     items = items if isinstance(items, list | tuple) else [items]
-    found = [(_passage(item), item) for item in items if not absent(item)]
-    texts = [passage or (json.dumps(item, ensure_ascii=False, default=str), None) for passage, item in found]
-    return texts, len(found) == len(items) and all(passage for passage, _ in found)
+    given = [item for item in items if not absent(item)]
+    found = list(map(_passage, given))
+    pairs = [
+        passage or (json.dumps(item, ensure_ascii=False, default=str), None)
+        for passage, item in zip(found, given, strict=True)
+    ]
+    understood = len(given) == len(items) and None not in found
+    return [text for text, _ in pairs], [fields for _, fields in pairs], understood
 
 
 def _object(text: str) -> list[Any] | None:
@@ -113,7 +145,7 @@ def _object(text: str) -> list[Any] | None:
     return found if found and isinstance(found[0], Mapping) and {*map(_loose, found[0])} & {*_TEXT_KEYS} else None
 
 
-def _passage(item: Any) -> Passage | None:
+def _passage(item: Any) -> Any:
     """Return the text of a passage and the object that holds it; None where there is none."""
     if isinstance(item, str):
         return item, None
@@ -161,17 +193,19 @@ def text_lists(raw: Raw, name: str, report: Lossy) -> None:
     What objects hold beside their text goes to two columns of lists, one entry a passage: the documents that they
     name, and the other fields.
     """
-    pairs = [_passages(value) for value in raw.columns[name]]
-    raw.columns[name] = [None if found is None else [text for text, _ in found] for found, _ in pairs]
-    report.add("unparsed", name, "kept as one text", sum(not understood for _, understood in pairs))
+    cells = [_passages(value) for value in raw.columns[name]]
+    raw.columns[name] = [texts for texts, _, _ in cells]
+    report.add("unparsed", name, "kept as one text", sum(not understood for _, _, understood in cells))
+    if not any(map(any, (objects for _, objects, _ in cells))):
+        return
     side = name.removesuffix("_contexts")
-    passages = [found or [] for found, _ in pairs]
-    docs = [[fields and _doc_of(fields, text) for text, fields in found] for found in passages]
-    rest = [[fields and _beside(fields, text) for text, fields in found] for found in passages]
-    for column, cells in ((f"{side}_doc_names", docs), (f"{side}_fields", rest)):
-        if any(map(any, cells)) and column not in raw.columns:
-            raw.columns[column] = [cell if any(cell) else None for cell in cells]
-            report.add("made", column, f"what objects in {name} hold beside their text", len(cells))
+    pairs = [list(zip(texts or (), objects, strict=False)) for texts, objects, _ in cells]
+    docs = [[fields and _doc_of(fields, text) for text, fields in row] for row in pairs]
+    rest = [[fields and _beside(fields, text) for text, fields in row] for row in pairs]
+    for column, made in ((f"{side}_doc_names", docs), (f"{side}_fields", rest)):
+        if any(map(any, made)) and column not in raw.columns:
+            raw.columns[column] = [row if any(row) else None for row in made]
+            report.add("made", column, f"what objects in {name} hold beside their text", len(made))
 
 
 def _beside(fields: Mapping[str, Any], text: str) -> dict[str, Any]:
@@ -180,6 +214,8 @@ def _beside(fields: Mapping[str, Any], text: str) -> dict[str, Any]:
 
 def joined_texts(raw: Raw, name: str, report: Lossy) -> None:
     """Make a column of texts out of lists of texts: one element is the text, several are joined by line ends."""
+    if _no_lists(raw, name):
+        return
     joined = unparsed = 0
     for i, value in enumerate(raw.columns[name]):
         listed = isinstance(value, str) and value.lstrip().startswith("[")
@@ -194,8 +230,21 @@ def joined_texts(raw: Raw, name: str, report: Lossy) -> None:
     report.add("mapped", name, "several texts joined by line ends", joined)
 
 
+def _no_lists(raw: Raw, name: str) -> bool:
+    """Whether no cell of a column may hold a list; the cells of one that may are made a list."""
+    cells = raw.columns[name]
+    if not isinstance(cells, Column):
+        return False
+    if cells.is_text and cells.values.str.lstrip().str.startswith("[").any():
+        raw.columns[name] = list(cells)
+        return False
+    return True
+
+
 def last_turns(raw: Raw, name: str, report: Lossy) -> None:
     """Take the last turn of the user for a cell that holds a conversation."""
+    if _no_lists(raw, name):
+        return
     cells = raw.columns[name]
     found = {i: turn for i, cell in enumerate(cells) if (turn := _last_turn(cell)) is not None}
     for i, turn in found.items():

@@ -8,10 +8,13 @@ from typing import Any
 
 from ragnb.readers.cells import as_id, as_text, joined_texts, last_turns, parse_list, text_lists
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.raw import Raw, Values, absent, unpacked
+from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES
+from ragnb.readers.raw import Column, Raw, Values, absent, unpacked
+from ragnb.schema import METRICS
 
 CONTEXTS = ("retrieved_contexts", "ground_truth_contexts")
 IDS = ("sample_id", "doc_name", "system", "repeat", "persona", "cluster", "item_id")
+_PASSAGE_COLUMNS = {"passage", "passage_id"}
 _OF_A_SCORE = {"score", "reason", "explanation", "status", "name", "label", "metadata", "kind", "direction"}
 TEXTS = ("question", "answer", "ground_truth_answer")
 LISTS = ("source_units", "generation_params", "chunks", "citations", "gold_ids", "passage_id")
@@ -45,11 +48,22 @@ def case_cells(raw: Raw, report: Lossy) -> None:
     readers: dict[str, Callable[[Any], Any]] = dict.fromkeys(TEXTS, as_text if raw.typed else _text_of_csv)
     readers |= dict.fromkeys(IDS, as_id) | ({} if raw.typed else dict.fromkeys(LISTS, _parsed))
     for name, read in readers.items():
-        if name in raw.columns:
+        cells = raw.columns.get(name)
+        if isinstance(cells, Column):
+            raw.columns[name] = cells if name in LISTS else _column(cells, read)
+        elif cells is not None:
             if name not in LISTS and {dict, list} & set(map(type, raw.columns[name])):
                 nested = sum(isinstance(value, dict | list) for value in raw.columns[name])
                 report.add("unparsed", name, "objects and lists, kept as their JSON text", nested)
             raw.columns[name] = [read(value) for value in raw.columns[name]]
+
+
+def _column(cells: Column, read: Callable[[Any], Any]) -> Values:
+    """Return a column as `read` makes its cells: of texts it changes few, and seldom any."""
+    if cells.is_text:
+        odd = cells.values == "" if read is as_id else cells.values.str.strip().isin(["NaN", "<NA>"])
+        return cells.mapped(read) if odd.any() else cells
+    return cells.mapped(read)
 
 
 def _text_of_csv(value: Any) -> str | None:
@@ -85,6 +99,8 @@ def spread_results(raw: Raw, report: Lossy) -> None:
 
 def _objects(cells: Values, fits: Callable[[Any], bool]) -> list[Any]:
     """Return cells as objects where all that hold something are such as fit, else none."""
+    if isinstance(cells, Column):
+        return []
     held = [{} if absent(c) else c for c in cells] if any(type(c) is dict and c for c in cells) else []
     return held if all(isinstance(c, Mapping) and (not c or fits(c)) for c in held) else []
 
@@ -101,3 +117,30 @@ def _results(raw: Raw, metric: str, found: list[Any]) -> None:
         cells = [cell.get(end, cell.get(other)) for cell in found]
         if not all(map(absent, cells)):
             raw.columns[f"{metric}__{end}"] = cells
+
+
+def fold(raw: Raw, source_names: set[str], report: Lossy, *, scores: bool) -> None:
+    """Fold rows that repeat a ``sample_id`` (of one system and run), where the file has passages as rows.
+
+    Nothing is folded where question, answer or a metric differ within a sample; of scores, where any column does.
+    """
+    if not _PASSAGE_COLUMNS & source_names or not {"sample_id", "retrieved_contexts"} <= set(raw.columns):
+        return
+    groups: dict[tuple[object, ...], list[int]] = {}
+    of_a_run = {"sample_id", "system", "repeat", *SYSTEM_NAMES, *REPEAT_NAMES}
+    keys = [cells for name, cells in raw.columns.items() if name.casefold() in of_a_run]
+    for row, key in enumerate(zip(*keys, strict=True)):
+        groups.setdefault(tuple(map(str, key)), []).append(row)
+    if len(groups) == len(raw):
+        return
+    folded: dict[str, list[object]] = {}
+    for name, cells in raw.columns.items():
+        held = [[cells[i] for i in rows if not absent(cells[i]) and cells[i] != ""] for rows in groups.values()]
+        listed = name in ("retrieved_contexts", "passage_id")
+        differ = not listed and any(len(set(map(str, values))) > 1 for values in held)
+        if differ and (scores or name in ("question", "answer", "ground_truth_answer", *METRICS)):
+            return
+        folded[name] = [values if listed or differ else next(iter(values), None) for values in held]
+    report.add("mapped", "retrieved_contexts", "one row a passage, folded to one row a sample", len(raw))
+    raw.keep([rows[0] for rows in groups.values()])
+    raw.columns = folded

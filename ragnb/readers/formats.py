@@ -12,10 +12,10 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place, unknown
 from ragnb.files import digest
-from ragnb.files.document import Document, find_documents
 from ragnb.readers import jsonl, table
+from ragnb.readers.document import Document, find_documents
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.raw import Raw, check_width, from_frame, from_records, stacked
+from ragnb.readers.raw import Column, Raw, Values, check_width, from_frame, from_records, stacked, text_series
 from ragnb.schema import EvalCase
 
 
@@ -120,7 +120,7 @@ def _in_memory(source: Source, report: Lossy) -> dict[str, list[Any]]:
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     if isinstance(frame, nw.DataFrame):
-        return {str(name): list(cells) for name, cells in frame.to_dict(as_series=False).items()}
+        return {str(name): _cells(frame[name]) for name in frame.columns}
     if callable(getattr(source, "to_pandas", None)):
         return _in_memory(source.to_pandas(), report)
     if isinstance(source, Iterable) and not isinstance(source, Mapping | bytes):
@@ -131,3 +131,14 @@ def _in_memory(source: Source, report: Lossy) -> dict[str, list[Any]]:
         f"cannot read a {type(source).__name__}; expected a path, a frame, an object with to_pandas(), or a "
         "list of dicts or EvalCase"
     )
+
+
+def _cells(column: nw.Series[Any]) -> Values:
+    """Return a column of another engine than pandas: whole where it is of one simple type, else as cells."""
+    kind, values = column.dtype, None
+    if kind in (nw.String, nw.Categorical, nw.Enum):
+        values = text_series(column.cast(nw.String))
+    elif (kind.is_numeric() or kind == nw.Boolean) and kind != nw.Decimal and kind not in (nw.Int128, nw.UInt128):
+        values = pd.Series(column.to_numpy()) if kind.is_float() or not column.null_count() else None
+    made = None if values is None else Column.of(values, column.to_list)
+    return column.to_list() if made is None else made

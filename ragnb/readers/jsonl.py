@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from ragnb.errors import RagnbError, place
-from ragnb.files.document import Document, likely_encoding
+from ragnb.readers.document import Document, likely_encoding
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import Raw, clean_text, from_records
 
 LONGEST_LINE = 16 * 1024 * 1024
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 _LOOKED_AT, _MOST_TRIES = 1 << 20, 100  # bytes of a bad line, and places in it, so that none takes long
 _SPACE = re.compile(r"\s*")
 _DECODER = json.JSONDecoder()
@@ -256,7 +256,7 @@ def _lines(stream: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
     while line := stream.readline(LONGEST_LINE + 1):
         number += 1
         if number == 1:
-            line = line.removeprefix(_BOM)
+            line = line.removeprefix(BOM)
         if len(line) > LONGEST_LINE and not line.endswith(b"\n"):
             while (rest := stream.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
                 pass

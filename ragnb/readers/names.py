@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from ragnb.errors import RagnbError, place, unknown
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.raw import absent
+from ragnb.readers.raw import Column, absent
 from ragnb.schema import METRICS, Metric, SharedPicks
 
 WORDS = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
@@ -211,14 +214,25 @@ Distinct = Callable[..., int]
 
 def distinct_rows(columns: Mapping[str, list[Any]]) -> Distinct:
     """Return what counts the distinct rows of some of these columns."""
-    return lambda *some: len({tuple(map(str, row)) for row in zip(*(columns[name] for name in some), strict=True)})
+
+    @cache
+    def distinct(*some: str) -> int:
+        held: list[Any] = [columns[name] for name in some]
+        if all(isinstance(cells, Column) for cells in held):
+            values = [cells.values for cells in held]
+            if len(values) == 1:
+                return int(values[0].nunique(dropna=False))
+            return int((~pd.concat(values, axis=1, ignore_index=True).duplicated()).sum())
+        return len({tuple(map(str, row)) for row in zip(*held, strict=True)})
+
+    return distinct
 
 
 def name_system(columns: dict[str, list[object]], report: Lossy) -> dict[str, list[object]]:
     """Call the one column that tells systems apart ``system``, and the one that counts runs ``repeat``."""
 
     def is_count(name: str) -> bool:
-        return all(re.fullmatch(r"\d+(\.0)?", str(cell)) for cell in columns[name])
+        return all(re.fullmatch(r"\d+(\.0)?", cell) for cell in set(map(str, columns[name])))
 
     size = len(next(iter(columns.values()), []))
     names = system_names(list(columns), size, distinct_rows(columns), is_count, report)

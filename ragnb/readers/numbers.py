@@ -16,7 +16,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, listing
 from ragnb.readers.cells import MISSING_WORDS, NO_NUMBER
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.raw import Raw, Values, absent, settle
+from ragnb.readers.raw import Column, Raw, Values, absent, settle
 from ragnb.schema import CLIP, METRICS, Metric, declare_step
 
 ROUNDED = 1e-9
@@ -28,6 +28,7 @@ _WHOLE = re.compile(r"[-+]?\d{1,18}")
 _INFINITE = (math.inf, -math.inf)
 _TRUTH = {"true": 1.0, "false": 0.0}
 _VERDICTS = {**_TRUTH, "yes": 1.0, "no": 0.0, "是": 1.0, "否": 0.0}
+_SAID_TRUE = "True and yes are 1, False and no 0"
 _DECIMAL_COMMA = re.compile(r"[-+]?(0,\d{1,18}|\d{1,9},(?!\d{3}(?:\s{0,3}%)?$)\d{1,18})(\s{0,3}%)?")
 _PERCENT = re.compile(r"[-+]?(\d{1,9}(\.\d{0,18})?|\.\d{1,18})\s{0,3}%")
 
@@ -47,7 +48,10 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
     [0.5, 1.0, nan, 1.0]
     """
     cells = raw.columns[metric.name]
-    if set(map(type, cells)) <= {float, int, type(None)} and not any(c in _INFINITE for c in cells):
+    if isinstance(cells, Column) and not cells.is_text and not np.isinf(cells.values).any():
+        values = cells.values.to_numpy(dtype=float, copy=True)
+        report.add("mapped", metric.name, _SAID_TRUE, len(cells) * (cells.values.dtype == bool))
+    elif set(map(type, cells)) <= {float, int, type(None)} and not any(c in _INFINITE for c in cells):
         values = np.array(cells, dtype=float)
     elif set(map(type, cells)) == {str} and all(map(_SIMPLE.fullmatch, filter(None, cells))):
         values = np.array([float(cell or "nan") for cell in cells])
@@ -79,7 +83,7 @@ def _plain(raw: Raw, metric: Metric, report: Lossy) -> Values:
         cells[i] = cells[i].replace(",", ".")
     report.add("mapped", metric.name, "decimal commas", len(commas))
     words = [str(cell).casefold() if isinstance(cell, str | bool) else None for cell in cells]
-    report.add("mapped", metric.name, "True and yes are 1, False and no 0", sum(w in _VERDICTS for w in words))
+    report.add("mapped", metric.name, _SAID_TRUE, sum(w in _VERDICTS for w in words))
     marks = [word for word in words if word in NO_NUMBER - MISSING_WORDS]
     report.add("mapped", metric.name, f"missing: {listing(dict.fromkeys(marks))}", len(marks))
     held = [i for i, cell in enumerate(cells) if not absent(cell) and words[i] not in NO_NUMBER]

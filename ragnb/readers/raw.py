@@ -11,9 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ragnb.errors import RagnbError, place
@@ -22,8 +24,10 @@ from ragnb.schema import METRICS
 
 MOST_COLUMNS = 10_000
 _WITH_LINES = ("csv", "tsv", "jsonl")
-Values = list[Any]
+Values = Any
+"""The cells of a column: a list, or a `Column`, which makes one only where somebody asks for cells."""
 _PRESENT = {str, int, bool, list, dict}
+_TEXT = pd.Series(["a"]).dtype
 
 
 @contextmanager
@@ -36,6 +40,109 @@ def collector_paused() -> Iterator[None]:
     finally:
         if running:
             gc.enable()
+
+
+class Column(Sequence[Any]):
+    """A column of one type, worked on as a whole: ``float64``, ``int64`` or ``bool``, or text.
+
+    Parameters
+    ----------
+    values : Series
+        With a plain index; NaN where a cell is missing.
+    cells : function, optional
+        What makes the Python cells that `values` stands for.
+
+    Examples
+    --------
+    >>> column = Column.of(pd.Series([1, 2], dtype="int32"))
+    >>> str(column.values.dtype), list(column), Column.of(pd.Series([1, "a"])) is None
+    ('int64', [1, 2], True)
+    """
+
+    def __init__(self, values: pd.Series[Any], cells: Callable[[], list[Any]] | None = None) -> None:
+        self.values = values
+        self._cells = cells or values.tolist
+
+    @classmethod
+    def of(cls, values: pd.Series[Any], cells: Callable[[], list[Any]] | None = None) -> Column | None:
+        """Return the column of a series, None where its cells have to be looked at one by one."""
+        cells = cells or values.tolist
+        kind: Any = values.dtype
+        if isinstance(kind, pd.CategoricalDtype):
+            kind = kind.categories.dtype
+        masked = isinstance(kind, pd.api.extensions.ExtensionDtype) and getattr(kind, "numpy_dtype", None)
+        if masked and kind.kind in "iufb":  # NA has no place among whole numbers; among floats it is NaN
+            kind = None if kind.kind != "f" and values.isna().any() else masked
+        whole = getattr(kind, "kind", "") in "iu" and kind != np.uint64
+        target: Any = "int64" if whole else "bool" if kind == np.bool_ else None
+        target = "float64" if kind in (np.float32, np.float64) else target
+        with suppress(UnicodeEncodeError):  # a lone surrogate
+            if isinstance(kind, pd.StringDtype) or _only_texts(values, kind):
+                values = values.astype(_TEXT)
+            elif target is None or (target != "float64" and values.isna().any()):
+                return None
+            else:
+                values = values.astype(target)
+            return cls(values.reset_index(drop=True), cells)
+        return None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._listed[at]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._listed)
+
+    @cached_property
+    def _listed(self) -> list[Any]:
+        return self._cells()
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the cells are texts."""
+        return self.values.dtype == _TEXT
+
+    @property
+    def empty(self) -> npt.NDArray[np.bool_]:
+        """Which cells hold nothing, or an empty text."""
+        holes = self.values.isna()
+        return np.asarray(holes | (self.values == "") if self.is_text else holes, dtype=bool)
+
+    def mapped(self, read: Callable[[Any], Any]) -> Values:
+        """Return what `read` makes of the cells, called once for each distinct one."""
+        codes, distinct = pd.factorize(self.values, use_na_sentinel=False)
+        made = text_series([read(cell) for cell in distinct.tolist()])
+        return Column(made.take(codes).reset_index(drop=True))
+
+
+def _only_texts(values: pd.Series[Any], kind: Any) -> bool:
+    return kind == np.object_ and pd.api.types.infer_dtype(values, skipna=False) == "string"
+
+
+def text_series(cells: Any) -> pd.Series[Any]:
+    """Return texts, a list or a column that narwhals holds, as a pandas series; None is missing."""
+    if hasattr(cells, "to_arrow") and getattr(_TEXT, "storage", None) == "pyarrow":
+        return pd.Series(pd.array(cells.to_arrow(), dtype=_TEXT))
+    return pd.Series(np.array(list(cells), dtype=object), dtype=_TEXT)
+
+
+def holes(cells: Values) -> npt.NDArray[np.bool_]:
+    """Return which cells hold nothing."""
+    if isinstance(cells, Column):
+        return np.asarray(cells.values.isna(), dtype=bool)
+    return np.fromiter(map(absent, cells), dtype=bool, count=len(cells))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What a layout knows of a metric: its range, which direction is better, and the threshold it was held to."""
+
+    low: float = 0.0
+    high: float = 1.0
+    better: str = "higher"
+    threshold: float | None = None
 
 
 @dataclass
@@ -60,6 +167,8 @@ class Raw:
         Cells of the header.
     typed : bool
         False where every cell is text (CSV), so that numbers have to be read out of it.
+    scales : dict of column to Scale
+        What the layout of a tool knows of its metrics.
 
     Examples
     --------
@@ -75,6 +184,7 @@ class Raw:
     width: int = 0
     typed: bool = True
     files: list[str] | None = None
+    scales: dict[str, Scale] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), []))
@@ -96,6 +206,20 @@ class Raw:
             self.lines = [self.lines[i] for i in chosen]
         if self.files is not None:
             self.files = [self.files[i] for i in chosen]
+
+    def drop(self, out: Iterable[bool], column: str, why: str, report: Lossy, *, need: bool = False) -> None:
+        """Leave out rows and count them; where some have to stay, refuse a table without one."""
+        kept = [row for row, gone in enumerate(out) if not gone]
+        report.add("left_out", column, why, len(self) - len(kept))
+        if need and not kept:
+            raise RagnbError(f"{self.where()}holds no score but {why}")
+        self.keep(kept)
+
+    def check_even(self, step: str = "") -> None:
+        """Refuse a row that has more or fewer cells than the header."""
+        if self.uneven:
+            line, found = self.uneven[0]
+            raise RagnbError(f"{place(self.file, line)}found {found} cells, expected {self.width}{step}")
 
     def rename(self, names: Mapping[str, str], report: Lossy, read: Callable[..., Any] | None = None) -> None:
         """Call columns by names that are not taken; `read` makes a cell anew, given the new name."""
@@ -202,7 +326,8 @@ def from_frame(frame: pd.DataFrame) -> dict[str, Values]:
         frame = frame.reset_index([name for name in levels if name not in frame.columns])
     names = [str(name) for name in frame.columns]
     refuse_twice(names)
-    return {name: frame.iloc[:, i].tolist() for i, name in enumerate(names)}
+    columns = {name: frame.iloc[:, i] for i, name in enumerate(names)}
+    return {name: Column.of(values) or values.tolist() for name, values in columns.items()}
 
 
 def check_columns(frame: pd.DataFrame) -> None:
@@ -239,6 +364,8 @@ def settle(values: Values) -> pd.Series[Any]:
     >>> [str(settle(values).dtype) for values in ([True, None], [True], [1, 2], [1, None])]
     ['boolean', 'bool', 'int64', 'float64']
     """
+    if isinstance(values, Column) and values.values.notna().any():
+        return values.values
     if set(map(type, values)) <= {str, type(None)}:
         return _texts(values)
     full = set(map(type, values)) <= _PRESENT

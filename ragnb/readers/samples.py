@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
+import narwhals as nw
+import numpy as np
 import pandas as pd
 
-from ragnb.errors import RagnbError, listing, near_names, place
-from ragnb.readers import passages
+from ragnb.errors import RagnbError, listing, near_names, place, unknown
 from ragnb.readers.cells import as_id
-from ragnb.readers.contract import IDS, LISTS, case_cells, made_ids, spread_results
+from ragnb.readers.contract import IDS, LISTS, case_cells, fold, made_ids, spread_results
 from ragnb.readers.formats import Source, load
+from ragnb.readers.frames import native
 from ragnb.readers.layouts import check_samples, lay_out
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import apply_names, clashing, distinct_rows, name_system, rename_map, tell_repeats
 from ragnb.readers.numbers import declared, metric_values, other_values
-from ragnb.readers.raw import Raw, absent, settle
-from ragnb.schema import CASE_COLUMNS, METRICS, Metric, metric_list, undeclared_columns
-
-MetricLike = str | Metric
+from ragnb.readers.raw import Column, Raw, Scale, Values, check_columns, collector_paused, holes, settle
+from ragnb.schema import (
+    CASE_COLUMNS,
+    METRICS,
+    EvalCase,
+    Metric,
+    MetricLike,
+    metric_list,
+    missing_fields,
+    undeclared_columns,
+)
 
 
 def read_scores(
@@ -53,9 +64,10 @@ def read_scores(
         missing), other columns as they are, a plain index. ``sample_id`` is text; where there is none it is
         ``"1"``, ``"2"``, … by position, the same for the same question of another ``system``.
         ``attrs["lossy"]`` lists what was changed or not understood (dicts of ``what, column, detail, n``),
-        ``attrs["source"]`` is ``{path, sha256, format, layout, rows, lines, damaged}``: the records that the file
-        should hold, and how many of them do not parse, had bytes replaced or are lost; of several files, those
-        of the one with the largest share.
+        ``attrs["metrics"]``, where a tool's layout knows them, lists range, direction, threshold and number of
+        failures of its metrics. ``attrs["source"]`` is ``{path, sha256, format, layout, rows, lines, damaged}``:
+        the records that the file should hold, and how many of them do not parse, had bytes replaced or are lost;
+        of several files, those of the one with the largest share.
 
     Raises
     ------
@@ -70,7 +82,8 @@ def read_scores(
     >>> frame.columns.tolist(), frame["sample_id"].tolist()
     (['sample_id', 'question', 'answer', 'faithfulness'], ['1'])
     """
-    frame = _read(source, columns, metrics, format=format, strict=strict, encoding=encoding)
+    with collector_paused():
+        frame = _read(source, columns, metrics, format=format, strict=strict, encoding=encoding)
     if not any(pd.api.types.is_numeric_dtype(frame[name]) or "__" in name for name in frame.columns):
         raise _without(frame, "column of scores", "cases without scores are read by read_cases")
     return frame
@@ -106,7 +119,8 @@ def read_cases(
     >>> read_cases([{"q": "Who?", "contexts": "['Ann.', 'Bo.']"}])["retrieved_contexts"].tolist()
     [['Ann.', 'Bo.']]
     """
-    frame = _read(source, columns, metrics, cases=True, format=format, strict=strict, encoding=encoding)
+    with collector_paused():
+        frame = _read(source, columns, metrics, cases=True, format=format, strict=strict, encoding=encoding)
     if "question" not in frame.columns:
         raise _without(frame, "question", "say which column it is: columns={'…': 'question'}")
     return frame
@@ -134,16 +148,16 @@ def _read(
     names = rename_map(list(raw.columns), picks=columns, metrics=own, file=raw.file, clash=clash)
     raw.columns = apply_names(raw.columns, names, report)
     check_samples(raw)
-    passages.fold(raw, before, report, scores=not cases)
+    fold(raw, before, report, scores=not cases)
     raw.columns = name_system(raw.columns, report)
     tell_repeats(list(raw.columns), len(raw), distinct_rows(raw.columns), report)
-    if "sample_id" not in raw.columns or all(as_id(v) is None for v in raw.columns["sample_id"]):
+    if "sample_id" not in raw.columns or _without_ids(raw.columns["sample_id"]):
         raw.columns.pop("sample_id", None)
         raw.columns = {"sample_id": made_ids(raw), **raw.columns}
         report.add("made", "sample_id", "position of the question", len(raw))
     case_cells(raw, report)
     told = [raw.columns[name] for name in ("question", "answer", "retrieved_contexts") if name in raw.columns]
-    bare = sum(all(map(absent, row)) for row in zip(*told, strict=True))
+    bare = int(np.logical_and.reduce([holes(cells) for cells in told]).sum()) if told else 0
     report.add("kept", None, "rows with neither question nor answer: a mean or total?", bare * (bare < len(raw)))
     held = declared(chosen, list(raw.columns))
     frame = pd.DataFrame({name: _column(raw, name, held, report) for name in raw.columns})
@@ -153,7 +167,21 @@ def _read(
             report.add("kept", name, step, len(frame))
     frame.attrs["lossy"] = report.rows
     frame.attrs["source"] = {**origin, "rows": len(frame)}
+    if raw.scales:
+        scales = {names.get(name, name): scale for name, scale in raw.scales.items()}
+        frame.attrs["metrics"] = _metrics(frame, scales)
     return frame
+
+
+def _metrics(frame: pd.DataFrame, scales: Mapping[str, Scale]) -> list[dict[str, Any]]:
+    """Return what a layout hands over of its metrics, and how many of their cells are failures."""
+    status = {name: frame.get(f"{name}__status") for name in scales}
+    failed = {name: 0 if words is None else int((words == "failed").sum()) for name, words in status.items()}
+    return [{"metric": name, **asdict(scale), "n_failed": failed[name]} for name, scale in scales.items()]
+
+
+def _without_ids(cells: Values) -> bool:
+    return bool(cells.empty.all()) if isinstance(cells, Column) else all(as_id(cell) is None for cell in cells)
 
 
 def _column(raw: Raw, name: str, metrics: Mapping[str, Metric], report: Lossy) -> pd.Series[Any]:
@@ -162,3 +190,71 @@ def _column(raw: Raw, name: str, metrics: Mapping[str, Metric], report: Lossy) -
     if name in CASE_COLUMNS or name in IDS or name in LISTS:
         return settle(raw.columns[name])
     return other_values(raw.columns[name], raw.typed)
+
+
+def applicable_metrics(
+    cases: pd.DataFrame | Iterable[EvalCase], *, metrics: Iterable[MetricLike] | None = None
+) -> pd.DataFrame:
+    """Say which metrics the cases allow, and which fields are missing where one does not apply.
+
+    Parameters
+    ----------
+    cases : DataFrame or iterable of EvalCase
+        One row a case, canonical column names, of any engine.
+    metrics : iterable of str or Metric, optional
+        Which to look at; by default those of METRICS that need fields and are neither rubric dimensions nor
+        checks of wording.
+
+    Returns
+    -------
+    DataFrame
+        One row a metric and pattern of missing fields: ``metric, missing_fields`` (tuple, empty where it
+        applies), ``n_cases``, ``applies``.
+
+    Raises
+    ------
+    RagnbError
+        For a name that METRICS does not know, and for what holds no cases.
+
+    Examples
+    --------
+    >>> table = applicable_metrics([EvalCase(question="Who?", answer="Ann.", retrieved_contexts=["Ann."])])
+    >>> sorted(table.loc[table.applies, "metric"])
+    ['answer_relevancy', 'context_relevance', 'faithfulness']
+    """
+    frame = _case_frame(cases)
+    named = metric_list(metrics)
+    chosen = [m for m in METRICS.values() if m.needs and m.family not in ("rubric", "wording")]
+    if named is not None:
+        chosen = [item if isinstance(item, Metric) else _known(item) for item in named]
+    rows = [
+        {"metric": metric.name, "missing_fields": missing, "n_cases": n, "applies": not missing}
+        for metric in chosen
+        for missing, n in sorted(
+            Counter(missing_fields(frame, metric.needs)).items(), key=lambda item: (len(item[0]), item[0])
+        )
+    ]
+    return pd.DataFrame(rows, columns=["metric", "missing_fields", "n_cases", "applies"])
+
+
+def _case_frame(cases: Any) -> pd.DataFrame:
+    if isinstance(cases, pd.DataFrame):
+        check_columns(cases)
+        return cases
+    found = native(cases) if hasattr(cases, "column_names") else nw.from_native(cases, pass_through=True)
+    if isinstance(found, nw.DataFrame | nw.LazyFrame):
+        return pd.DataFrame(found.lazy().collect().to_dict(as_series=False))
+    rows = list(cases) if isinstance(cases, Iterable) and not isinstance(cases, str | Mapping) else [cases]
+    if not all(isinstance(row, EvalCase) for row in rows):
+        found, path = (repr(cases), repr(cases)) if isinstance(cases, str) else (type(cases).__name__, "path")
+        raise RagnbError(
+            f"{found} is neither a frame of cases nor a list of EvalCase; "
+            f"rn.read_cases({path}) makes a frame of a file, or of a list of records"
+        )
+    return pd.DataFrame([case.model_dump() for case in rows], columns=list(EvalCase.model_fields))
+
+
+def _known(name: str) -> Metric:
+    if name not in METRICS:
+        raise unknown("metric", name, list(METRICS))
+    return METRICS[name]

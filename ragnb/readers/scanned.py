@@ -1,19 +1,24 @@
-"""Traces of a JSONL file as a Polars frame: which keys it has, of which types, and what they are called."""
+"""Traces of a JSONL file as a Polars frame: which keys it has, of which types, and what they are called.
+
+Polars' scanner loses a block to one bad byte and turns half a surrogate pair into NUL. So a block that it does not
+take, or that holds the escape of a surrogate, is read line by line, and its good lines are scanned again. The
+scanner is told the types: it refuses a value of another one, which its own inference would make text in silence.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ragnb.errors import RagnbWarning, place
 from ragnb.files import is_pattern
-from ragnb.files.document import Document, find_document
 from ragnb.readers import jsonl
-from ragnb.readers.blocks import Bytes, records
 from ragnb.readers.cells import as_id, as_text
 from ragnb.readers.contract import IDS
+from ragnb.readers.document import Document, find_document
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import apply_names, name_system, rename_map
 from ragnb.readers.raw import Raw, absent
@@ -22,6 +27,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 SAMPLED = 500
+BLOCK = 1 << 24
+_SURROGATE = re.compile(rb"\\u[dD]")
+_KEYS = r'"[^"\\]*"\s*:|\\[^"\\]*"\s*:|[{}]'
 TEXTS = {"question", "answer", *IDS}
 EXPECTED = ("citations", "chunks", "ok", "system", "repeat", "qid")
 
@@ -39,9 +47,9 @@ def scan(
     lines = format == "jsonl" or (format is None and document.suffix in (".jsonl", ".ndjson"))
     if not lines or not document.is_utf8:
         return None
-    with document.shared() as (data, file):
-        schema = _schema(data, columns)
-        found = None if schema is None else _records(data, file, schema, document)
+    data = document.data().removeprefix(jsonl.BOM)
+    schema = _schema(data, columns)
+    found = None if schema is None else _records(data, schema, document)
     if found is None or len(found[0].bad) >= len(found[1]):
         return None
     tally, frame = found
@@ -98,7 +106,7 @@ def _tell(report: Lossy, where: Document | str) -> None:
         warnings.warn(f"{place(file)}{n} lines left out; {told}", RagnbWarning, stacklevel=4)
 
 
-def _schema(data: Bytes, columns: Mapping[str, str] | None) -> dict[str, Any] | None:
+def _schema(data: bytes, columns: Mapping[str, str] | None) -> dict[str, Any] | None:
     """Return the type of each key that a sample of lines holds, None where one has no single type."""
     import polars as pl
 
@@ -129,7 +137,7 @@ def _schema(data: Bytes, columns: Mapping[str, str] | None) -> dict[str, Any] | 
     return schema
 
 
-def _sampled(data: Bytes) -> list[bytes]:
+def _sampled(data: bytes) -> list[bytes]:
     head = data[: 1 << 22].split(b"\n", SAMPLED)[:SAMPLED]
     step = max(len(data) // SAMPLED, 1)
     starts = (data.find(b"\n", at) + 1 for at in range(0, len(data), step))
@@ -146,7 +154,7 @@ def _kind(value: Any) -> str:
 
 
 def _records(
-    data: Bytes, file: IO[bytes] | None, schema: Mapping[str, Any], document: Document
+    data: bytes, schema: Mapping[str, Any], document: Document
 ) -> tuple[jsonl.Tally, pl.DataFrame] | None:
     """Return the records, chunks as lists of ids; None where a value is not of its type, or there are none."""
     import polars as pl
@@ -163,10 +171,96 @@ def _records(
         ]
     for types, made in scans:
         tally = jsonl.Tally(document.path)
-        frame = records(data, file, types, made, tally)
+        frame = _scanned(data, types, made, tally)
         if frame is not None and len(frame):
             return tally, frame
     return None
+
+
+def _scanned(
+    data: bytes, schema: Mapping[str, Any], made: Sequence[pl.Expr], tally: jsonl.Tally
+) -> pl.DataFrame | None:
+    """Return the records of lines, `made` in the place of keys; None where a value is not of its key's type.
+
+    Raises
+    ------
+    RagnbError
+        For a key that a record holds twice.
+    """
+    import polars as pl
+    from pydantic_core import to_json
+
+    def scan(block: bytes) -> pl.DataFrame | None:
+        try:
+            return pl.scan_ndjson(block, schema=dict(schema)).with_columns(made).collect(engine="streaming")
+        except (pl.exceptions.PolarsError, ValueError):
+            return None
+
+    def pieces() -> Iterator[tuple[int, bytes]]:
+        start, line = 0, 1
+        while start < len(data):
+            end = data.find(b"\n", start + BLOCK) + 1 or len(data)
+            yield line, data[start:end]
+            start, line = end, line + data.count(b"\n", start, end)
+
+    def mended(block: bytes, first: int) -> pl.DataFrame | None:
+        """Scan the lines that hold a record, in a form that the scanner takes; note the others."""
+        good = []
+        for number, line in jsonl.lines_of(block):
+            record = tally.take(first + number - 1, line)
+            if record is not None and line is not None:
+                plain = not _SURROGATE.search(line) and b"NaN" not in line
+                good.append(line if plain else to_json(record, inf_nan_mode="null"))
+        return scan(b"\n".join(good))
+
+    parts: list[pl.DataFrame] = []
+    for part in in_parts(pieces(), scan, mended, tally):
+        if part is None:
+            return None
+        parts.append(part)
+    return pl.concat(parts) if parts else None
+
+
+def in_parts(
+    pieces: Iterable[tuple[int, bytes]], quick: Callable[[bytes], pl.DataFrame | None],
+    slow: Callable[[bytes, int], Any], tally: jsonl.Tally,
+) -> Iterator[Any]:  # fmt: skip
+    """Yield what a scanner makes of pieces of whole lines, each with its first line; `slow` takes the odd ones."""
+    for line, block in pieces:
+        part = None if _is_odd(block) else quick(block)
+        if part is None:
+            yield slow(block, line)
+        else:
+            check_keys(block, line, tally)
+            tally.good += len(part)
+            yield part
+
+
+def check_keys(block: bytes, first: int, tally: jsonl.Tally) -> None:
+    """Refuse a key that a record holds twice, in lines that a scanner took: it keeps one of the two in silence.
+
+    Lines with the same keys and braces in the same order are alike, so that one of each kind is looked at.
+
+    Raises
+    ------
+    RagnbError
+    """
+    import polars as pl
+
+    lines = block.split(b"\n")
+    keys = pl.Series("keys", lines).cast(pl.String).to_frame().lazy().select(pl.col("keys").str.extract_all(_KEYS))
+    kinds = keys.with_row_index("at").group_by(pl.col("keys").list.join("")).agg(pl.col("at").min())
+    for at in sorted(kinds.collect(engine="streaming")["at"].to_list()):
+        record = jsonl._record(lines[at].strip())[0]
+        if record is not None:
+            tally.refuse_repeated(first + at, lines[at], record)
+
+
+def _is_odd(block: bytes) -> bool:
+    """Whether a scanner cannot be trusted with lines: half a surrogate pair, or a line longer than are read."""
+    if len(block) > jsonl.LONGEST_LINE and any(len(line) > jsonl.LONGEST_LINE for line in block.split(b"\n")):
+        return True
+    return _SURROGATE.search(block) is not None
 
 
 def _settled(frame: pl.DataFrame) -> pl.DataFrame:

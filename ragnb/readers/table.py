@@ -1,20 +1,28 @@
-"""CSV, TSV, workbooks, JSON and Parquet as plain tables."""
+"""CSV, TSV, workbooks, JSON and Parquet as plain tables; and frames as CSV text that no spreadsheet runs.
+
+Texts that a spreadsheet would take for a formula are written with a ``'`` in front. A last column
+``ragnb__guarded`` says that this was done; a reader of ours takes the ``'`` away again and drops the column.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import math
 import re
+import unicodedata
+from collections.abc import Iterable
 from functools import partial
-from itertools import dropwhile
+from itertools import dropwhile, zip_longest
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from ragnb.errors import RagnbError, listing, place
-from ragnb.files import workbook
-from ragnb.files.document import Document
-from ragnb.files.tables import GUARD_COLUMN, undo_guard
-from ragnb.readers import jsonl
+from ragnb.readers import jsonl, workbook
+from ragnb.readers.document import Document
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import meanings
 from ragnb.readers.numbers import NUMBER
@@ -22,6 +30,9 @@ from ragnb.readers.raw import Raw, Values, check_width, clean_text, from_records
 
 LONGEST_CELL = 1 << 27
 HEAD = 1 << 16
+GUARD_COLUMN = "ragnb__guarded"
+_FORMULA = "=+-@\t\r\n"
+_NEEDS_QUOTES = re.compile(r'[",\r\n]|^\s|\s$')
 _UNNAMED = re.compile(r"\s*|Unnamed: \d+(_level_\d+)?")
 _SAID = re.compile(r"sep=([,;|\t])(?=[\r\n])")
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
@@ -67,7 +78,7 @@ def _laid(document: Document, table: list[tuple[int, list[str]]], format: str, r
         raise RagnbError(f"{place(document.path)}the file is empty")
     (_, names), *rows = list(dropwhile(lambda row: not row[1], table)) or table
     header = [name.strip() for name in names]
-    held = [row for row in rows if row[1] and not set(row[1]) <= {"...", "…"}]
+    held = [row for row in rows if row[1] and not all(cell in ("...", "…") for cell in row[1])]
     report.add("left_out", None, "rows that a printed table elides", sum(bool(row) for _, row in rows) - len(held))
     filled = [(line, row) for line, row in held if any(cell.strip() for cell in row)]
     report.add("left_out", None, "blank rows", len(held) - len(filled))
@@ -84,14 +95,58 @@ def _laid(document: Document, table: list[tuple[int, list[str]]], format: str, r
     guarded = len(filled) * (GUARD_COLUMN in header)
     report.add("left_out", GUARD_COLUMN, "guards against formulas, taken off", guarded)
     told = {f"\0{i}" if _UNNAMED.fullmatch(name) else name: i for i, name in enumerate(header)}
-    columns = undo_guard({n: [row[i] if i < len(row) else "" for _, row in filled] for n, i in told.items()})
-    _drop_unnamed(columns, report)
     width = len(header)
+    cells = list(zip_longest(*(row for _, row in filled), fillvalue="")) or [()] * width
+    columns = undo_guard({name: list(cells[i]) for name, i in told.items()})
+    _drop_unnamed(columns, report)
     uneven = [(line, len(row)) for line, row in filled if len(row) < width or "".join(row[width:]).strip()]
     return Raw(columns, format, str(document.path), [line for line, _ in filled], uneven, width, typed=False)
 
 
+def _quick_rows(text: str, separator: str) -> list[tuple[int, list[str]]] | None:
+    """Return the lines and cells of rows found by their quotes; None for text that asks for a parser.
+
+    Every other piece between quotes is the inside of a cell. That holds where quotes stand at the ends of cells
+    only, and those written twice (NUL in the meantime, which no text holds) inside of cells only.
+
+    Examples
+    --------
+    >>> _quick_rows('a,b\\n"x, ""y""\\nz",1\\n\\n2,3', ",")
+    [(1, ['a', 'b']), (2, ['x, "y"\\nz', '1']), (4, []), (5, ['2', '3'])]
+    >>> _quick_rows('a\\n6" long', ",") is None
+    True
+    """
+    pieces = text.replace('""', "\0").split('"')
+    last, edge = len(pieces) - 1, (separator, "\n")
+    if last % 2 or "\r" in text or len(text) > LONGEST_CELL:
+        return None
+    rows: list[tuple[int, list[str]]] = []
+    cells: list[str] = []
+    line = start = 1
+    for at, piece in enumerate(pieces):
+        if at % 2:
+            cells.append(piece.replace("\0", '"'))
+            line += piece.count("\n")
+            continue
+        ends = (piece[:1] if at else "", piece[-1:] if at < last else "")
+        if "\0" in piece or any(end and end not in edge for end in ends):
+            return None
+        for nth, words in enumerate(piece.split("\n")):
+            if nth:
+                rows.append((start, [] if cells == [""] else cells))
+                cells, line = [], line + 1
+                start = line
+            cells += words.split(separator)[1 if at and not nth else 0 :]
+        if at < last:
+            cells.pop()  # what stands before an opening quote
+    return [*rows, (start, cells)] if cells != [""] else rows
+
+
 def _rows(document: Document, text: str, separator: str, report: Lossy) -> list[tuple[int, list[str]]]:
+    if (quick := _quick_rows(text, separator)) is not None:
+        for _, row in quick:
+            check_width(row, document.path)
+        return quick
     before = csv.field_size_limit(LONGEST_CELL)
     held = list(io.StringIO(text, newline=""))
     rows: list[tuple[int, list[str]]] = []
@@ -266,3 +321,103 @@ def read_parquet(document: Document, report: Lossy, strict: bool) -> Raw:
     for name in [n for n in columns if re.fullmatch(r"__index_level_\d+__", n)]:
         report.add("left_out", name, "index", len(columns.pop(name)))
     return Raw(columns, "parquet", str(document.path))
+
+
+def to_csv_text(frame: pd.DataFrame) -> str:
+    """Write a frame as CSV text: UTF-8 characters, line feeds, 12 significant digits, lists as JSON.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The index is left out. Missing cells are empty; an empty text reads back as missing. A NUL, which no
+        CSV reader agrees about, becomes U+FFFD.
+
+    Returns
+    -------
+    str
+        The same text for the same frame.
+
+    Notes
+    -----
+    A text whose first visible character is, after NFKC, one of ``= + - @``, or that starts with a tab or a line
+    end, gets ``'`` in front, and so does one that starts with ``'``; numbers never do.
+
+    Examples
+    --------
+    >>> print(to_csv_text(pd.DataFrame({"a": ["=1+1", "x"], "b": [0.1 + 0.2, None]})), end="")
+    a,b,ragnb__guarded
+    '=1+1,0.3,1
+    x,,1
+    >>> print(to_csv_text(pd.DataFrame({"a": [["x", "y"]]})), end="")
+    a
+    "[""x"", ""y""]"
+    """
+    header = [str(name) for name in frame.columns]
+    cells = [[_plain(value) for value in frame.iloc[:, i].tolist()] for i in range(len(header))]
+    guarded = any(_is_formula(text) for text in header) or any(
+        isinstance(value, str) and _is_formula(value) for column in cells for value in column
+    )
+    names = [_guard(name) for name in header] if guarded else header
+    columns = [[_word(value, guarded) for value in column] for column in cells]
+    if guarded:
+        names, columns = [*names, GUARD_COLUMN], [*columns, ["1"] * len(frame)]
+    return "".join(f"{_line(row)}\n" for row in [names, *zip(*columns, strict=True)])
+
+
+def undo_guard(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Take the guards off the columns of a file that says it has them.
+
+    Examples
+    --------
+    >>> undo_guard({"a": ["'=1", "x"], "ragnb__guarded": ["1", "1"]})
+    {'a': ['=1', 'x']}
+    >>> undo_guard({"a": ["'=1"]})
+    {'a': ["'=1"]}
+    """
+    if GUARD_COLUMN not in columns:
+        return columns
+    return {
+        name.removeprefix("'"): [cell.removeprefix("'") if isinstance(cell, str) else cell for cell in cells]
+        for name, cells in columns.items()
+        if name != GUARD_COLUMN
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a cell as a text, a number, a bool or None; everything else as text."""
+    if isinstance(value, np.ndarray | set | frozenset):
+        value = sorted(value) if isinstance(value, set | frozenset) else value.tolist()
+    if isinstance(value, list | tuple | dict):
+        value = json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, bool | int | float):
+        return value
+    return str(value).encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
+
+
+def _word(value: Any, guarded: bool) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return format(value + 0.0, ".12g")
+    return _guard(value) if guarded and isinstance(value, str) else str(value)
+
+
+def _line(cells: Iterable[str]) -> str:
+    """Quote where needed: csv.writer leaves a lone carriage return bare."""
+    words = [f'"{cell.replace(chr(34), chr(34) * 2)}"' if _NEEDS_QUOTES.search(cell) else cell for cell in cells]
+    return ",".join(words) if words != [""] else '""'
+
+
+def _guard(text: str) -> str:
+    return f"'{text}" if text.startswith("'") or _is_formula(text) else text
+
+
+def _is_formula(text: str) -> bool:
+    """Whether a spreadsheet may run the text: its first visible character, folded, starts a formula."""
+    visible = (c for c in text if unicodedata.category(c) not in ("Cf", "Zs", "Cc", "Zl", "Zp"))
+    first = unicodedata.normalize("NFKC", next(visible, ""))[:1]
+    return text[:1] in ("\t", "\r", "\n") or (first != "" and first in _FORMULA)

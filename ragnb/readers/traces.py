@@ -136,9 +136,7 @@ def _open(source: Source, columns: Mapping[str, str] | None, **how: Any) -> tupl
     raw, origin = load(source, report, **how)
     names = rename_map(list(raw.columns), picks=columns, file=raw.file, clash=clashing(raw.columns, raw.where))
     raw.columns = name_system(apply_names(raw.columns, names, report), report)
-    if raw.uneven:
-        line, found = raw.uneven[0]
-        raise RagnbError(f"{place(raw.file, line)}found {found} cells, expected {raw.width}")
+    raw.check_even()
     return raw, report, origin
 
 

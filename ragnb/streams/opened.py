@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from ragnb.errors import RagnbError, place
 from ragnb.files import digest
-from ragnb.files.document import Document, find_documents
 from ragnb.readers import haystack, trulens
+from ragnb.readers.document import Document, find_documents
 from ragnb.readers.formats import format_of
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import apply_names, rename_map, system_names, tell_repeats

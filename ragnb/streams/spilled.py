@@ -7,13 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from ragnb.files.document import Document
 from ragnb.readers import jsonl
-from ragnb.readers.blocks import in_parts
 from ragnb.readers.cells import as_text
+from ragnb.readers.document import Document
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import agree, from_records
-from ragnb.readers.scanned import series
+from ragnb.readers.scanned import in_parts, series
 
 if TYPE_CHECKING:
     import polars as pl

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import mmap
 import os
 import re
 import zlib
@@ -85,19 +84,6 @@ class Document:
         """Return all unpacked bytes."""
         with self.open() as stream:
             return stream.read()
-
-    @contextmanager
-    def shared(self) -> Iterator[tuple[bytes | mmap.mmap, IO[bytes] | None]]:
-        """Yield the unpacked bytes without a byte order mark, and the open file where they are all that it holds.
-
-        The bytes of such a file stay with the system, which has them in memory already, and are not copied.
-        """
-        with self.path.open("rb") as file:
-            if file.peek(3)[:3].startswith((b"\x1f\x8b", b"\xef\xbb\xbf")):
-                yield self.data().removeprefix(b"\xef\xbb\xbf"), None
-                return
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                yield data, file
 
     def text(self) -> str:
         """Return the decoded text without a byte order mark; bytes of another encoding are refused."""
