@@ -17,8 +17,8 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.assessment.weighable import Weighable
-from ragnb.errors import RagnbError
 from ragnb.diagnostics import check_gates
+from ragnb.errors import RagnbError
 from ragnb.scenario import Patch, load_scenario, plan_patch
 from ragnb.weights import nfc, notes
 
