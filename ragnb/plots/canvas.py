@@ -31,8 +31,8 @@ NO_FONT = (
     "'Noto Sans CJK SC' (Debian: fonts-noto-cjk or the smaller fonts-wqy-microhei) and restart the kernel. "
     "plots.svg(ax) needs none: it uses the reader's fonts"
 )
+# Of grids and of what is no evidence: 3 : 1 on white and on a dark page.
 GREY = "#8c8c8c"
-"""Of grids and of what is no evidence: 3 : 1 on white and on a dark page."""
 
 WIDTH = 7.2
 _SETTINGS: Any = {

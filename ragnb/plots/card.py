@@ -27,8 +27,8 @@ from ragnb.plots.dots import Dot, dot_rows, percents, whole_points
 from ragnb.plots.heat import DARK, LIGHT, grid
 from ragnb.plots.means import estimate
 
+# Okabe and Ito's green, orange and vermilion; never without a word or another shape beside them.
 GOOD, WATCH, BAD = "#009E73", "#E69F00", "#D55E00"
-"""Okabe and Ito's green, orange and vermilion; never without a word or another shape beside them."""
 BLUE, ORANGE = SYSTEM_COLOURS[:2]
 MOST_STEPS = 25
 _VERDICTS = {"TRUST": (GOOD, "o"), "REJECT": (BAD, "s"), "NOT PROVEN": (WATCH, "^"), "too few": (GREY, "D")}

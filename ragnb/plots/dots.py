@@ -18,8 +18,8 @@ from ragnb.plots.means import TOTAL, Estimate, Means, Metrics, check_systems, es
 Threshold = tuple[str, float]
 Thresholds = Mapping[str, Sequence[Threshold]] | Sequence[Threshold]
 _LINES = ("--", ":", "-.", (0, (1, 3)))
+# Half the height of a row that a threshold takes.
 _STEP = 0.42
-"""Half the height of a row that a threshold takes."""
 
 
 class Dot(NamedTuple):

@@ -22,8 +22,8 @@ from ragnb.readers import read_cases
 from ragnb.schema import Rubric
 from ragnb.widgets.shown import NAMED, Html, Twin, button
 
+# What a key stands for.
 KEYS = {**{str(mark): mark for mark in range(1, 10)}, "0": 10}
-"""What a key stands for."""
 Row = dict[str, Any]
 Key = tuple[str, str]
 

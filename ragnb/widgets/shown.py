@@ -13,8 +13,8 @@ from ragnb.markup import Safe, element
 
 _numbers = count(1)
 _LANG = {"en": "en", "zh": "zh-CN"}
+# The style of a widget whose description stands in the column of names.
 NAMED = {"description_width": "170px"}
-"""The style of a widget whose description stands in the column of names."""
 
 
 @cache

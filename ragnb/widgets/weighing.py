@@ -23,8 +23,8 @@ from ragnb.scenario import Patch, load_scenario, plan_patch
 from ragnb.weights import nfc, notes
 
 METRIC, DOC = "metric_weights", "doc_weights"
+# The step of a slider: normalised weights are multiples of it.
 GRID = 0.01
-"""The step of a slider: normalised weights are multiples of it."""
 _ONE_DRAG = 1.0
 Place = tuple[str, str]
 Entries = dict[str, dict[str, float | None]]
