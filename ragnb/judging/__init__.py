@@ -11,7 +11,7 @@ from ragnb.judging.prompts import evidence_rank, material, system_prompt
 from ragnb.judging.run import dry_run, judge
 from ragnb.judging.systems import arena
 from ragnb.judging.verdict import Verdict, parse_verdict
-from ragnb.wording import support_lexical
+from ragnb.scoring import support_lexical
 
 __all__ = [
     "Improved",

@@ -10,7 +10,7 @@ from typing import Any
 
 from ragnb import texts
 from ragnb.schema import Anchor, Rubric
-from ragnb.wording import support_lexical
+from ragnb.scoring import support_lexical
 from ragnb.work import count_tokens
 
 Message = dict[str, str]

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from ragnb.errors import RagnbError
-from ragnb.scoring.plan import frame_of
+from ragnb.scoring.run import frame_of
 from ragnb.work import CallFailed, Cell, Client, Outcome, StoreLike, opened, run_cells
 
 
