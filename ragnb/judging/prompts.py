@@ -13,8 +13,6 @@ from ragnb.schema import Anchor, Rubric
 from ragnb.scoring import support_lexical
 from ragnb.work import count_tokens
 
-Message = dict[str, str]
-
 
 def system_prompt(rubric: Rubric, mode: str, lang: str = "en") -> str:
     """Return the instructions of a rubric: the same for every answer, and nothing of any answer in them.
