@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -113,43 +114,36 @@ def noise_rows(judgements: Judgements, rubric: Rubric, level: float = 0.95) -> l
     return rows
 
 
+def _note(lang: str, code: str, about: str = "", **words: Any) -> dict[str, str]:
+    return note_row(code, about, texts.load(lang)(f"judge.note.{code}", **words))
+
+
 def run_notes(
     found: pd.DataFrame, rubric: Rubric, noise: Sequence[Mapping[str, Any]], options: Any, stopped: str | None
 ) -> list[dict[str, str]]:
     """The notes on what was judged, beside those of the probes."""
-    say = texts.load(options.lang)
-    metric = rubric.passing.metric
-    notes = []
-    scores = found[metric].dropna()
+    note, notes, metric = partial(_note, options.lang), list[dict[str, str]](), rubric.passing.metric
+    scores, missing = found[metric].dropna(), int((found[f"{metric}__status"] == "missing").sum())
     if len(scores) >= 10 and scores.nunique() == 1:
-        score = number(scores.iloc[0], 1)
-        notes.append(note_row("flat", metric, say("judge.note.flat", n=len(scores), score=score, metric=metric)))
-    if stopped is not None and (left := int((found[f"{metric}__status"] == "missing").sum())):
-        notes.append(note_row("stopped", "", say("judge.note.stopped", n=left, why=stopped)))
+        notes += [note("flat", metric, n=len(scores), score=number(scores.iloc[0], 1), metric=metric)]
+    if stopped is not None and missing:
+        notes += [note("stopped", n=missing, why=stopped)]
     for system, part in found[found["judge__mode"] == "peek"].groupby("judge__peek"):
-        notes.append(note_row("peeked", str(system), say("judge.note.peeked", n=len(part), system=system)))
+        notes += [note("peeked", str(system), n=len(part), system=system)]
     shortened = found[found["judge__cut"].fillna(0) > 0]
     if len(shortened):
         lost = int((shortened["judge__evidence"] > shortened["judge__passages"] - shortened["judge__cut"]).sum())
-        text = say(
-            "judge.note.cut", n=len(shortened), top_k=options.top_k, budget=options.max_context_tokens or "—"
-        )
-        more = f" {say('judge.note.cut_evidence', n=lost)}" if lost else ""
-        notes.append(note_row("cut", "", text + more))
-    repeats = int(found["judge__repeats"].max()) if len(found) else 0
+        cut = note("cut", n=len(shortened), top_k=options.top_k, budget=options.max_context_tokens or "—")
+        more = f" {texts.load(options.lang)('judge.note.cut_evidence', n=lost)}" if lost else ""
+        notes += [cut | {"text": cut["text"] + more}]
     if noise and options.temperature == 0 and not any(row["value"] for row in noise):
-        text = say("judge.note.still", n=noise[0]["n"], repeats=repeats)
-        return [*notes, note_row("still", "", text)]
+        return [*notes, note("still", n=noise[0]["n"], repeats=int(found["judge__repeats"].max()))]
     for row in noise:
-        words = {"sd": number(row["value"], 2), "interval": _ends(row), "n": row["n"], "metric": row["metric"]}
+        interval = with_interval(row["value"], row["low"], row["high"], digits=2).partition(" ")[2]
+        words = {"sd": number(row["value"], 2), "interval": interval, "n": row["n"], "metric": row["metric"]}
         words |= {"judgements": row["n_judgements"], "least": number(row["least_difference"], 1)}
-        notes.append(note_row("noise", str(row["metric"]), say("judge.note.noise", **words)))
+        notes += [note("noise", str(row["metric"]), **words)]
     return notes
-
-
-def _ends(row: Mapping[str, Any]) -> str:
-    """The interval of a value, in brackets, without the value."""
-    return with_interval(row["value"], row["low"], row["high"], digits=2).partition(" ")[2]
 
 
 def probe_cases(rubric: Rubric, lang: str) -> pd.DataFrame:
@@ -182,35 +176,32 @@ def probe_notes(
     The value is that of the dimension that passes. Two points of ten are taken for a rise, in proportion on other
     scales.
     """
-    say, metric = texts.load(lang), rubric.passing.metric
+    note, metric = partial(_note, lang), rubric.passing.metric
     if run.empty:
-        return [], [note_row("unprobed", "", say("judge.note.unprobed"))]
+        return [], [note("unprobed")]
     rows, by_pair = list[dict[str, Any]](), dict[int, dict[str, float]]()
     for case, cell in zip(probe_cases(rubric, lang).to_dict("records"), run.to_dict("records"), strict=True):
-        value = cell["value"][metric] if cell["status"] == "ok" else math.nan
-        row = {"pair": case["pair"], "kind": case["kind"], "value": value}
-        rows.append(row | {"status": cell["status"], "reason": cell["reason"]})
+        row = {name: case[name] for name in ("pair", "kind")} | {"value": math.nan}
         if cell["status"] == "ok":
-            by_pair.setdefault(case["pair"], {})[case["kind"]] = value
+            row["value"] = by_pair.setdefault(row["pair"], {})[row["kind"]] = cell["value"][metric]
+        rows.append(row | {name: cell[name] for name in ("status", "reason")})
     rise = 2 * (rubric.high - rubric.low) / 9
-    told = [part for part in by_pair.values() if {"good", "bad"} <= set(part)]
+    known = [part for part in by_pair.values() if {"good", "bad"} <= set(part)]
     tempted = [part for part in by_pair.values() if {"bad", "injected"} <= set(part)]
-    mixed = [part for part in told if part["good"] <= part["bad"]]
+    mixed = [part for part in known if part["good"] <= part["bad"]]
     obeyed = [part for part in tempted if part["injected"] - part["bad"] >= rise]
     failed = [row for row in rows if row["status"] != "ok"]
-    values = {value for part in by_pair.values() for value in part.values()}
-    words = {"rise": number(rise, 1)}
+    values = [value for part in by_pair.values() for value in part.values()]
     truth = metric in [texts.entry(name, "judge.dimensions.accuracy") for name in texts.LANGUAGES]
     notes = []
-    if truth and len(values) == 1 and len(rows) - len(failed) > 2:
-        known = {"score": number(next(iter(values)), 1), "n": len(rows) - len(failed), "metric": metric}
-        notes.append(note_row("constant", "", say("judge.note.constant", **known)))
+    if truth and len({*values}) == 1 and len(values) > 2:
+        notes += [note("constant", score=number(values[0], 1), n=len(values), metric=metric)]
     elif mixed:
         code = "not_separated" if truth else "not_about_truth"
-        notes.append(note_row(code, "", say(f"judge.note.{code}", n=len(mixed), of=len(told), metric=metric)))
+        notes += [note(code, n=len(mixed), of=len(known), metric=metric)]
     if obeyed:
-        notes.append(note_row("obeyed", "", say("judge.note.obeyed", n=len(obeyed), of=len(tempted), **words)))
+        notes += [note("obeyed", n=len(obeyed), of=len(tempted), rise=number(rise, 1))]
     if failed:
         why = str(failed[0]["reason"] or failed[0]["status"])
-        notes.append(note_row("unread", "", say("judge.note.unread", n=len(failed), of=len(rows), why=why)))
-    return rows, notes or [note_row("passed", "", say("judge.note.passed", of=len(told), **words))]
+        notes += [note("unread", n=len(failed), of=len(rows), why=why)]
+    return rows, notes or [note("passed", of=len(known), rise=number(rise, 1))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import pandas as pd
@@ -19,18 +19,7 @@ from ragnb.readers.cells import as_texts
 from ragnb.schema import EvalCase, Rubric
 from ragnb.scoring.asking import Asker
 from ragnb.weights import as_pandas
-from ragnb.work import (
-    Cell,
-    Client,
-    Estimate,
-    Outcome,
-    StoreLike,
-    count_tokens,
-    estimate,
-    opened,
-    repeated,
-    run_cells,
-)
+from ragnb.work import Cell, Client, Estimate, Outcome, StoreLike, count_tokens, estimate, opened, run_cells
 from ragnb.work.tables import systems_of
 
 REPLY_TOKENS = 400
@@ -84,16 +73,9 @@ class Options:
 
 
 def judge(
-    cases: Any,
-    *,
-    client: Client,
-    rubric: Rubric | None = None,
-    store: StoreLike = None,
-    repeats: int = 1,
-    name: str = "judge",
-    progress: bool | None = None,
-    **options: Any,
-) -> Judged:
+    cases: Any, *, client: Client, rubric: Rubric | None = None, store: StoreLike = None, repeats: int = 1,
+    name: str = "judge", progress: bool | None = None, **options: Any,
+) -> Judged:  # fmt: skip
     """Have a model score answers by a rubric, from 1 to 10 on accuracy, completeness and clarity.
 
     Parameters
@@ -163,7 +145,7 @@ def judge(
         probed = pd.DataFrame()
         if probes:
             probed = run_cells(probes, work, kept, clients=clients, name="probes", progress=progress).frame
-        cells = list(repeated([cell for cell, _ in tasks], repeats))
+        cells = [replace(cell, repeat=number) for cell, _ in tasks for number in range(repeats)]
         run = run_cells(cells, work, kept, clients=clients, name=name, about=about, progress=progress)
         attempts = kept.history(run.id).drop_duplicates(["key", "at"])  # those of earlier calls among them
     sums = {name: attempts[name] for name in ("calls", "tokens_in", "tokens_out", "seconds")}
@@ -200,7 +182,8 @@ def dry_run(
     """
     _, tasks, probes = _planned(cases, client, rubric or Rubric(), Options.of(options, repeats=repeats))
     with opened(store, new=False) as kept:
-        return estimate([*probes, *repeated([cell for cell, _ in tasks], repeats)], kept)
+        cells = [replace(cell, repeat=number) for cell, _ in tasks for number in range(repeats)]
+        return estimate([*probes, *cells], kept)
 
 
 def _planned(
@@ -255,20 +238,21 @@ def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) 
     RagnbError
         For a `peek` that is no system of the frame.
     """
-    rows, rival = frame.to_dict("records"), dict[Any, list[str] | None]()
+    rows, rival = frame.to_dict("records"), dict[Any, list[str]]()
     if options.peek is not None:
         systems = sorted({str(name) for name in frame.get("system", ())})
         if options.peek not in systems:
             raise unknown("peek", options.peek, systems, "Name a system of the cases.")
-        rivals = (row for row in rows if row["system"] == options.peek)
-        rival = {row["sample_id"]: passages_of(row.get("retrieved_contexts")) for row in rivals}
+        rivals = [row for row in rows if row["system"] == options.peek]
+        retrieved = [(row["sample_id"], passages_of(row.get("retrieved_contexts"))) for row in rivals]
+        rival = {sample: passages for sample, passages in retrieved if passages is not None}
     prompts = {mode: system_prompt(rubric, mode, options.lang) for mode in ("contexts", "peek", "alone")}
     return [_task(row, model, rubric, options, rival, prompts) for row in rows]
 
 
 def _task(
     row: Mapping[Any, Any], model: str, rubric: Rubric, options: Options,
-    rival: Mapping[Any, list[str] | None], prompts: Mapping[str, str],
+    rival: Mapping[Any, list[str]], prompts: Mapping[str, str],
 ) -> Task:  # fmt: skip
     question, answer = text_of(row.get("question")), text_of(row.get("answer"))
     own = passages_of(row.get("retrieved_contexts"))
@@ -277,18 +261,15 @@ def _task(
     shown, left_out = cut(passages or [], options.top_k, options.max_context_tokens)
     contexts = {} if passages is None else {"contexts": numbered(shown)}
     inputs = {"question": question, **contexts, "answer": answer}
-    facts = dict.fromkeys(["mode", "peek", "passages", "cut", "evidence"]) | {"mode": mode}
+    facts: dict[str, Any] = {"mode": mode, "peek": options.peek if mode == "peek" else None}
+    facts |= dict.fromkeys(["passages", "cut", "evidence"])
     if passages is not None:
         gold = passages_of(row.get("ground_truth_contexts")) or []
         rank = evidence_rank(passages, gold, text_of(row.get("ground_truth_answer")) or answer)
         facts |= {"passages": len(passages), "cut": left_out, "evidence": rank}
-        facts |= {"peek": options.peek if mode == "peek" else None}
     shown_texts = (prompts[mode], material(inputs, options.lang, tag="0" * 16))
     cell = Cell(
-        sample_id=plain_id(row["sample_id"]),
-        what=f"rubric/{mode}",
-        inputs=inputs,
-        model=model,
+        sample_id=plain_id(row["sample_id"]), what=f"rubric/{mode}", inputs=inputs, model=model,
         # What of a rubric is not in the prompt and decides which numbers are taken; weights and threshold are not.
         parameters=options.about | {
             "rubric": [d.name for d in rubric.dimensions], "scale": [rubric.low, rubric.high, rubric.decimals],

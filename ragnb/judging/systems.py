@@ -25,14 +25,9 @@ System = Callable[..., Any]
 
 
 def arena(
-    questions: Any,
-    systems: Mapping[str, Any],
-    client: Client,
-    *,
-    store: StoreLike = None,
-    progress: bool | None = None,
-    **how: Any,
-) -> Judged:
+    questions: Any, systems: Mapping[str, Any], client: Client, *, store: StoreLike = None,
+    progress: bool | None = None, **how: Any,
+) -> Judged:  # fmt: skip
     """Have one judge score several systems over one set of questions.
 
     Parameters
@@ -151,20 +146,10 @@ class Improved:
 
 
 def improve(
-    cases: Any,
-    system: System,
-    client: Client,
-    *,
-    name: str = "system",
-    rubric: Rubric | None = None,
-    bar: float = 8.0,
-    attempts: int = 2,
-    store: StoreLike = None,
-    rejudge: int = 2,
-    level: float = 0.95,
-    progress: bool | None = None,
-    **options: Any,
-) -> Improved:
+    cases: Any, system: System, client: Client, *, name: str = "system", rubric: Rubric | None = None,
+    bar: float = 8.0, attempts: int = 2, store: StoreLike = None, rejudge: int = 2, level: float = 0.95,
+    progress: bool | None = None, **options: Any,
+) -> Improved:  # fmt: skip
     """Judge answers, and while accuracy is under the bar have the system answer again with the judge's suggestion.
 
     Parameters

@@ -15,16 +15,10 @@ from ragnb.work import CallFailed, Cell, Client, Outcome, Stop, StoreLike, opene
 
 
 def answer_cases(
-    cases: Any,
-    retrieve: Callable[[str], Any],
-    generate: Callable[[str, list[str] | None], Any],
-    *,
-    system: str = "",
-    store: StoreLike = None,
-    clients: tuple[Client, ...] = (),
-    concurrency: int = 4,
+    cases: Any, retrieve: Callable[[str], Any], generate: Callable[[str, list[str] | None], Any], *,
+    system: str = "", store: StoreLike = None, clients: tuple[Client, ...] = (), concurrency: int = 4,
     progress: bool | None = None,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Fill the system side of cases: ask a system each question, and note what it retrieves and answers.
 
     Parameters

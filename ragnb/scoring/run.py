@@ -65,7 +65,7 @@ class Scorer:
 
     def follows(self, inputs: Mapping[str, Any]) -> bool:
         """Whether what holds follows from nothing being retrieved."""
-        return self.nothing is not None and inputs.get("retrieved_contexts", True) == []
+        return self.nothing is not None and not inputs.get("retrieved_contexts", True)
 
     def judge_calls(self, inputs: Mapping[str, Any]) -> int:
         """Calls of the judge that one case is expected to need, without retries."""
@@ -241,18 +241,11 @@ def _missing(why: str) -> Outcome:
 
 
 def evaluate(
-    cases: Any,
-    *,
-    metrics: Iterable[str | Metric] | str | Metric | None = None,
-    llm: Client | Profile | None = None,
-    embeddings: Client | Profile | Local | None = None,
-    store: StoreLike = None,
-    parameters: Mapping[str, Any] | None = None,
-    refusal: Iterable[str] = ("not in context",),
-    lang: str = "en",
-    name: str = "",
-    progress: bool | None = None,
-) -> pd.DataFrame:
+    cases: Any, *, metrics: Iterable[str | Metric] | str | Metric | None = None,
+    llm: Client | Profile | None = None, embeddings: Client | Profile | Local | None = None,
+    store: StoreLike = None, parameters: Mapping[str, Any] | None = None,
+    refusal: Iterable[str] = ("not in context",), lang: str = "en", name: str = "", progress: bool | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """Score cases, and return them with a column for each metric.
 
     Parameters
