@@ -239,21 +239,16 @@ class _Reader:
 
     def _separate(self, closer: str) -> None:
         """Go to the next member, or to the bracket that closes."""
-        start, commas = self.place, 0
+        start = self.place
         self._skip()
         apart = start < self.place
-        while (sign := self._sign()) in (",", ";"):
-            commas += 1
-            self.mended = self.mended or commas > 1 or sign == ";"
-            self.place += 1
-            self._skip()
-        if self._sign() == closer:
-            self.mended = self.mended or commas > 0
-        elif not commas:  # left out: only where a blank and a key show that a member ended
-            key = pattern("any_key").match(self.text[self.place : self.place + 140])
-            if closer == "]" or not apart or not key:
-                raise _Broken
+        if commas := self._take("commas"):
+            alone = pattern("one_comma").fullmatch(commas[0]) and self._sign() != closer
+            self.mended = self.mended or not alone
+        elif self._sign() != closer:  # left out: only where a blank and a key show that a member ended
             self.mended = True
+            if closer == "]" or not apart or not pattern("any_key").match(self.text, self.place):
+                raise _Broken
 
     def _key(self) -> str:
         if self._sign() in _CLOSERS:
@@ -272,18 +267,19 @@ class _Reader:
         sign, start = self.text[self.place], self.place + 1
         self.mended = self.mended or sign in "'`"
         ends = _string_ends(self.text, _CLOSERS[sign])
-        end = ends[bisect_right(ends, self.place)] if ends and ends[-1] > self.place else None
-        self.place = len(self.text) if end is None else end + 1
-        if end is None:
+        end = ends[bisect_right(ends, self.place)]
+        self.place = end + 1
+        if end == len(self.text):
             raise _Broken
         return re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _unescaped, self.text[start:end], flags=re.DOTALL)
 
 
 @lru_cache(maxsize=16)
 def _string_ends(text: str, closers: str) -> list[int]:
-    """All places where such a quote would end a string: found once, so that time grows with the text."""
-    marks = re.finditer(rf"\\.|[{closers}]", text, re.DOTALL)
-    return [m.start() for m in marks if m[0] in closers and pattern("ends_a_string").match(text, m.end())]
+    """All places where such a quote would end a string, and the text's end; found once, for time in proportion."""
+    marks = [mark for mark in re.finditer(rf"\\.|[{closers}]", text, re.DOTALL) if mark[0] in closers]
+    ends = (mark.start() for mark in marks if pattern("ends_a_string").match(text, mark.end()))
+    return [*ends, len(text)]
 
 
 def _unescaped(found: re.Match[str]) -> str:

@@ -196,11 +196,9 @@ def name_support(answer: str | None, contexts: Sequence[str] | None) -> tuple[fl
 
 
 def _share(
-    answer: str | None,
-    contexts: Sequence[str] | None,
-    find: Callable[[str], list[Found]],
+    answer: str | None, contexts: Sequence[str] | None, find: Callable[[str], list[Found]],
     stands: Callable[[tuple[Any, ...], str, list[Found]], bool],
-) -> tuple[float, list[str]]:
+) -> tuple[float, list[str]]:  # fmt: skip
     given, texts = pair_of(answer, contexts)
     found = find(unicodedata.normalize("NFKC", given))
     if not found:

@@ -35,13 +35,13 @@ class Scorer:
     ----------
     name : str
         Its column; where METRICS knows the metric, its name there.
-    needs : tuple of str
+    needs : sequence of str
         Case columns; a case that lacks one is ``not_applicable``.
     by : {"ragas", "ours", "wording"}
         Who computes it: ragas' current collections, our own prompt, or no model at all.
     made_of : str
         The class in ``ragas.metrics.collections``, or the function in `ragnb.scoring.lexical`.
-    calls : tuple of int
+    calls : sequence of int
         Calls of the judge for one case: a fixed number, and a number for each retrieved passage.
     embeds : int
         Calls of the embeddings for one case.
@@ -56,10 +56,10 @@ class Scorer:
     """
 
     name: str
-    needs: tuple[str, ...]
+    needs: Sequence[str]
     by: Literal["ragas", "ours", "wording"]
     made_of: str
-    calls: tuple[int, ...] = (0, 0)
+    calls: Sequence[int] = (0, 0)
     embeds: int = 0
     nothing: float | str | None = None
 
@@ -74,17 +74,13 @@ class Scorer:
 
 
 _TABLE = tomllib.loads(files(__package__).joinpath("scorers.toml").read_text("utf-8"))
-_ROWS = [
-    Scorer(name, tuple(row.pop("needs")), calls=tuple(row.pop("calls", (0, 0))), **row)
-    for name, row in _TABLE.items()
-]
-SCORERS: Mapping[str, Scorer] = MappingProxyType({row.name: row for row in _ROWS})
+SCORERS: Mapping[str, Scorer] = MappingProxyType({name: Scorer(name, **row) for name, row in _TABLE.items()})
 """Every metric that `evaluate` computes, by name."""
 
-JUDGED = tuple(row.name for row in _ROWS if any(row.calls) or row.embeds)
+JUDGED = tuple(name for name, scorer in SCORERS.items() if any(scorer.calls) or scorer.embeds)
 """Those that a judge or embeddings compute: the default where there is a judge."""
 
-EMBEDDED = tuple(row.name for row in _ROWS if row.by == "wording")
+EMBEDDED = tuple(name for name, scorer in SCORERS.items() if scorer.by == "wording")
 """Those that need no model and no key: the default without a judge."""
 
 
@@ -108,13 +104,11 @@ class Plan:
         if strange := next((name for name in names if name not in SCORERS), None):
             raise unknown("metric", strange, list(SCORERS))
         self.scorers = [SCORERS[name] for name in names if name not in self.left_out]
-        for scorer in self.scorers:
+        for name, scorer in ((scorer.name, scorer) for scorer in self.scorers):
             if any(scorer.calls) and self.llm is None:
-                raise RagnbError(f"metric {scorer.name!r} needs a judge; pass llm=Profile(base_url=…, model=…)")
+                raise RagnbError(f"metric {name!r} needs a judge; pass llm=Profile(base_url=…, model=…)")
             if scorer.embeds and self.embeddings is None:
-                raise RagnbError(
-                    f"metric {scorer.name!r} needs embeddings; pass embeddings=Profile(…) or a function"
-                )
+                raise RagnbError(f"metric {name!r} needs embeddings; pass embeddings=Profile(…) or a function")
         self.lang, self.cases = lang, frame_of(cases)
         self.parameters = {k: v for k, v in {**PARAMETERS, **(parameters or {})}.items() if v is not None}
         refusals = [refusal] if isinstance(refusal, str) else refusal
@@ -378,11 +372,7 @@ def _read(row: Mapping[Any, Any]) -> tuple[float, str, str | None]:
 
 def _notes(plan: Plan) -> Iterator[dict[str, str]]:
     say = texts.load(plan.lang)
-    names = [scorer.name for scorer in plan.scorers]
-    embedded = [name for name in names if name in EMBEDDED]
-    if embedded:
-        told = ", ".join(embedded)
-        yield note_row("wording_only", told, say("note.wording_only", names=told))
-    if plan.left_out:
-        left = ", ".join(plan.left_out)
-        yield note_row("no_embeddings", left, say("note.no_embeddings", metrics=left))
+    if embedded := ", ".join(scorer.name for scorer in plan.scorers if scorer.by == "wording"):
+        yield note_row("wording_only", embedded, say("note.wording_only", names=embedded))
+    if left_out := ", ".join(plan.left_out):
+        yield note_row("no_embeddings", left_out, say("note.no_embeddings", metrics=left_out))
