@@ -89,7 +89,7 @@ def _row(facts: Mapping[str, Any], cells: Sequence[Mapping[Any, Any]], rubric: R
 
 
 def weighted(rubric: Rubric, scores: Mapping[str, float]) -> float:
-    """The weighted mean of the dimensions, to full precision; NaN where all of them weigh 0.
+    """Return the weighted mean of the dimensions, to full precision; NaN where all of them weigh 0.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def weighted(rubric: Rubric, scores: Mapping[str, float]) -> float:
 
 
 def noise_rows(judgements: Judgements, rubric: Rubric, level: float = 0.95) -> list[dict[str, Any]]:
-    """The pooled standard deviation of a judgement within its answer, with its interval by answers."""
+    """Return the pooled standard deviation of a judgement within its answer, with its interval by answers."""
     values = [[cell["value"] for cell in cells if cell["status"] == "ok"] for cells in judgements]
     repeated = [part for part in values if len(part) > 1]
     rows = []
@@ -121,7 +121,7 @@ def _note(lang: str, code: str, about: str = "", **words: Any) -> dict[str, str]
 def run_notes(
     found: pd.DataFrame, rubric: Rubric, noise: Sequence[Mapping[str, Any]], options: Any, stopped: str | None
 ) -> list[dict[str, str]]:
-    """The notes on what was judged, beside those of the probes."""
+    """Return the notes on what was judged, beside those of the probes."""
     note, notes, metric = partial(_note, options.lang), list[dict[str, str]](), rubric.passing.metric
     scores, missing = found[metric].dropna(), int((found[f"{metric}__status"] == "missing").sum())
     if len(scores) >= 10 and scores.nunique() == 1:

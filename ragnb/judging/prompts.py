@@ -50,7 +50,7 @@ def system_prompt(rubric: Rubric, mode: str, lang: str = "en") -> str:
 
 
 def _usual(rubric: Rubric) -> bool:
-    """Whether the texts that come with ragnb are about this scale."""
+    """Say whether the texts that come with ragnb are about this scale."""
     return (rubric.low, rubric.high) == (1, 10)
 
 
@@ -90,7 +90,7 @@ def anchors(rubric: Rubric, lang: str) -> Sequence[Anchor]:
 
 
 def _anchor_text(anchor: Anchor, names: Sequence[str]) -> str:
-    """An anchor in the very forms of the material and of the reply."""
+    """Return an anchor in the very forms of the material and of the reply."""
     contexts = {"contexts": numbered(anchor.contexts)} if anchor.contexts else {}
     given = {"question": anchor.question, **contexts, "answer": anchor.answer}
     known = {name: anchor.scores[name] for name in names if name in anchor.scores}

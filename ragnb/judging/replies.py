@@ -29,7 +29,7 @@ def _table(section: str) -> dict[str, str]:
 
 
 def _written(text: str, parts: Mapping[str, str]) -> str:
-    """A pattern with what it names in braces put in place."""
+    """Return a pattern with what it names in braces put in place."""
     return re.sub(r"\{([a-z_]+)\}", lambda part: _written(parts[part[1]], parts), re.sub(r"(?:^|\n) *", "", text))
 
 
@@ -129,7 +129,7 @@ def unwrapped(text: str) -> str:
 
 
 def _unfenced(text: str) -> str:
-    """The inside of a reply that is one fence."""
+    """Return the inside of a reply that is one fence."""
     fence = pattern("fence").match(text)
     return text[fence.end() :].rstrip().removesuffix(fence[1]) if fence else text
 
@@ -161,7 +161,7 @@ def find_objects(text: str) -> list[Found]:
 
 
 def _members_alone(text: str) -> list[Found]:
-    """The object of a text that is nothing but its members."""
+    """Return the object of a text that is nothing but its members."""
     body = _unfenced(text).strip()
     if not pattern("lines_alone").match(body):
         return []
@@ -221,7 +221,7 @@ class _Reader:
         return None if word == "null" else Raw(word)
 
     def _inside(self, depth: int, closer: str) -> Any:
-        """The members of an object, or the items of a list."""
+        """Return the members of an object, or the items of a list."""
         keys, values = list[str](), list[Any]()
         self.place += 1
         self._skip()
@@ -276,14 +276,14 @@ class _Reader:
 
 @lru_cache(maxsize=16)
 def _string_ends(text: str, closers: str) -> list[int]:
-    """All places where such a quote would end a string, and the text's end; found once, for time in proportion."""
+    """Return where such a quote would end a string, and the text's end; found once, so that time is linear."""
     marks = [mark for mark in re.finditer(rf"\\.|[{closers}]", text, re.DOTALL) if mark[0] in closers]
     ends = (mark.start() for mark in marks if pattern("ends_a_string").match(text, mark.end()))
     return [*ends, len(text)]
 
 
 def _unescaped(found: re.Match[str]) -> str:
-    """What an escape stands for."""
+    """Return what an escape stands for."""
     sign = found[1]
     if len(sign) == 5:
         return chr(int(sign[1:], 16))

@@ -189,7 +189,7 @@ def dry_run(
 def _planned(
     cases: Any, client: Client, rubric: Rubric, options: Options
 ) -> tuple[pd.DataFrame, list[Task], list[Cell]]:
-    """The cases, their tasks, and the cells of the probes."""
+    """Return the cases, their tasks, and the cells of the probes."""
     frame, model = frame_of(cases), client.profile.model
     made = [*(d.name for d in rubric.dimensions), "weighted_score", "is_passing", *TEXTS]
     if there := [column for column in made if column in frame.columns]:
@@ -220,12 +220,12 @@ def frame_of(cases: Any) -> pd.DataFrame:
 
 
 def text_of(value: Any) -> str | None:
-    """A text that says something, else None."""
+    """Return a text that says something, else None."""
     return value if isinstance(value, str) and value.strip() else None
 
 
 def passages_of(value: Any) -> list[str] | None:
-    """The passages of a case: None where the system has not run; a lone text is one passage."""
+    """Return the passages of a case: None where the system has not run; a lone text is one passage."""
     several = hasattr(value, "__iter__") and not isinstance(value, str | Mapping)
     return as_texts(list(value) if several else value)[0]
 
@@ -283,7 +283,7 @@ def _task(
 
 
 def plain_id(value: Any) -> str | int:
-    """A sample id as JSON holds it."""
+    """Return a sample id as JSON holds it."""
     value = value.item() if hasattr(value, "item") else value
     return value if isinstance(value, str | int) and not isinstance(value, bool) else str(value)
 

@@ -73,7 +73,7 @@ def arena(
 
 
 def _answered(asked: pd.DataFrame, name: str, system: Any, store: Store, progress: bool | None) -> pd.DataFrame:
-    """The questions with one system's answers and passages."""
+    """Return the questions with one system's answers and passages."""
     if callable(system):
         arguments = [[text_of(question)] for question in asked["question"]]
         answers: list[Any] = _answers_of(asked, name, arguments, system, store, progress)
@@ -90,7 +90,7 @@ def _answered(asked: pd.DataFrame, name: str, system: Any, store: Store, progres
 
 
 def _answer_of(reply: Any) -> dict[str, Any]:
-    """What a system replied, as an answer and its passages."""
+    """Return what a system replied, as an answer and its passages."""
     if not isinstance(reply, Mapping):
         if reply is not None and not isinstance(reply, str | float):
             raise RagnbError(f"a system returned a {type(reply).__name__}; return the answer, or {{'answer': …}}")
@@ -234,7 +234,7 @@ def improve(
 def _next_answers(
     asked: pd.DataFrame, low: pd.DataFrame, system: System, name: str, store: Store, progress: bool | None
 ) -> pd.DataFrame:
-    """The cases with the system's next answers; those it failed to answer are out."""
+    """Return the cases with the system's next answers; those it failed to answer are out."""
     hints = [text_of(hint) or "" for hint in low["suggestion"]]
     arguments = [list(row) for row in zip(asked["question"], asked["answer"], hints, strict=True)]
     answers = _answers_of(asked, name, arguments, system, store, progress)
@@ -248,7 +248,7 @@ def _next_answers(
 
 
 def _gain(attempts: pd.DataFrame, metric: str, level: float) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """All attempts with those that are kept, and the mean of what the kept ones gained."""
+    """Return all attempts with those that are kept, and the mean of what the kept ones gained."""
     attempts = attempts.sort_values(["case", "attempt"], kind="stable", ignore_index=True)
     best = attempts.sort_values(metric, ascending=False, kind="stable", na_position="last")
     attempts["kept"] = attempts.index.isin(best.drop_duplicates("case").index)

@@ -141,7 +141,7 @@ class _Reading:
         self.mention = pattern("mention", self.words)
 
     def verdict(self, raw: str, body: str, tail: str, mark: str) -> Verdict:
-        """The verdict of a reply without thoughts; `tail` is what was too long to be parsed."""
+        """Return the verdict of a reply without thoughts; `tail` is what was too long to be parsed."""
         found = find_objects(body)
         rest = _folded(_without(body, found))
         chosen, tagged = self._chosen(body, rest, found)
@@ -155,7 +155,7 @@ class _Reading:
     # Which object
 
     def _chosen(self, body: str, rest: str, found: Sequence[Found]) -> tuple[Found, bool]:
-        """The object with the request's tag (then True), else the only one with scores that is nobody else's."""
+        """Return the object with the request's tag (then True), else the judge's only one with scores."""
         candidates = self._candidates(body, found)
         if any(one.value is None and one.how == "truncated" for one in found):
             raise Unreadable("truncated", "the reply ends in the middle of its JSON")
@@ -183,13 +183,13 @@ class _Reading:
         return chosen, False
 
     def _lists_scores(self, before: str) -> bool:
-        """Whether the lines before an object give a score for each dimension and speak of nothing else."""
+        """Say whether the lines before an object give a score for each dimension and speak of nothing else."""
         lines = [line for line in before.strip(" \t\r\n`").split("\n") if re.search(r"\w", line)]
         begun = [self.mention.match(line, re.match(r"(?:\d[.)]|\W|_)*", line).end()) for line in lines]  # type: ignore[union-attr]
         return len(lines) == len(self.rubric.dimensions) and all(begun)
 
     def _candidates(self, body: str, found: Sequence[Found]) -> list[Found]:
-        """The objects with scores; parts of one verdict, each with other dimensions, are one."""
+        """Return the objects with scores; parts of one verdict, each with other dimensions, are one."""
         rows, given, blank = list[Found](), list[dict[str, Any]](), pattern("blank_form")
         for one in found:
             for item in one.value if isinstance(one.value, list) else [one.value]:
@@ -206,13 +206,13 @@ class _Reading:
         return [row for row, there in zip(rows, filled, strict=True) if there] or rows[:1]
 
     def _is_of_material(self, one: Found, body: str, known: Sequence[Mapping[str, set[float]]]) -> bool:
-        """Whether an object stands in the material, as it is written or as it is meant."""
+        """Say whether an object stands in the material, as it is written or as it is meant."""
         written, own = _squashed(body[one.start : one.end]), self._meant(one.value)
         meant = own and any(all(own[name] <= row.get(name, set()) for name in own) for row in known)
         return bool(meant) or any(written in _squashed(text) for text in self.material)
 
     def _known(self) -> list[dict[str, set[float]]]:
-        """The scores that the material holds, by object and by text: an object in it may be cut."""
+        """Return the scores that the material holds, by object and by text: an object in it may be cut."""
         known = list[dict[str, set[float]]]()
         for text in self.material:
             bare = _folded(html.unescape(text).replace("\\", ""))
@@ -225,7 +225,7 @@ class _Reading:
         return known
 
     def _meant(self, value: Any) -> dict[str, set[float]]:
-        """The scores of an object, in whatever form."""
+        """Return the scores of an object, in whatever form."""
         meant = dict[str, set[float]]()
         for kind, name, item in self._members(value):
             if kind == "score":
@@ -236,7 +236,7 @@ class _Reading:
     # What it holds
 
     def _dimension(self, key: str) -> tuple[str | None, str | None]:
-        """The dimension that a key names, and the scale that it states: '' where its value is the scale."""
+        """Return the dimension that a key names, and the scale that it states: '' where its value is the scale."""
         word = plain(key)
         scale, suffixed = pattern("scale_of").fullmatch(word), pattern("suffixed").fullmatch(word)
         if word in self.names:
@@ -248,7 +248,7 @@ class _Reading:
         return None, None
 
     def _members(self, value: Any, depth: int = 0) -> Iterator[tuple[str, str, Any]]:
-        """Each score, scale and remark against it, at the top or in objects of scores."""
+        """Return each score, scale and remark against it, at the top or in objects of scores."""
         if type(value) is str and depth and value.lstrip()[:1] in ("{", "｛", "["):
             inner = find_objects(value)
             value = inner[0].value if len(inner) == 1 else None
@@ -282,13 +282,13 @@ class _Reading:
                 yield "remark", key, item
 
     def _is_beside(self, word: str) -> bool:
-        """Whether a key names what verdicts have beside their scores; any other may disown them."""
+        """Say whether a key names what verdicts have beside their scores; any other may disown them."""
         known = word_set("beside") | word_set("verdict_only_if") | word_set("tag") | word_set("name")
         parts = [word] if word in known else re.sub(self.words, " ", word).split()
         return all(part in known or part.removesuffix("s") in known for part in parts)
 
     def _scores(self, value: Any) -> dict[str, float]:
-        """The one score of each dimension; a remark against them and another scale are refused."""
+        """Return the one score of each dimension; a remark against them and another scale are refused."""
         given: dict[str, list[Any]] = {d.name: [] for d in self.rubric.dimensions}
         for kind, name, item in self._members(value):
             if kind == "remark":
@@ -302,7 +302,7 @@ class _Reading:
         return {name: self._score(name, values) for name, values in given.items()}
 
     def _score(self, name: str, values: Sequence[Any]) -> float:
-        """The one number that all values of a dimension are."""
+        """Return the one number that all values of a dimension are."""
         numbers = {self._number(name, value) for value in values}
         if not numbers:
             raise Unreadable("not_a_number", f"{name} is an object without a score")
@@ -320,7 +320,7 @@ class _Reading:
             raise Unreadable("other_scale", why)
 
     def _number(self, name: str, value: Any) -> float:
-        """The number of a score as it is written; never of one that was repaired."""
+        """Return the number of a score as it is written; never of one that was repaired."""
         if isinstance(value, Object):
             return self._score(name, self._values_inside(name, value))
         number = pattern("number").fullmatch(_bare(value)) if isinstance(value, str) else None
@@ -336,7 +336,7 @@ class _Reading:
         return score
 
     def _values_inside(self, name: str, value: Object) -> list[Any]:
-        """What an object such as ``{"score": 8, "max": 10}`` gives for the score."""
+        """Return what an object such as ``{"score": 8, "max": 10}`` gives for the score."""
         values = list[Any]()
         for key, item in value:
             word, content = _word(key), _plain_word(item)
@@ -351,7 +351,7 @@ class _Reading:
     # What is said around it
 
     def _mentions(self, text: str, of: str = "mention") -> Iterator[tuple[str, float, str | None]]:
-        """Each dimension with the number and the scale that a text gives for it; NaN for what is no one number."""
+        """Return each dimension with the number and scale that a text gives; NaN for what is no one number."""
         for mention in pattern(of, self.words).finditer(text):
             written = (mention["value"] or mention["first"]).strip(".,/ ")
             number = pattern("number").fullmatch(str(_NUMERALS.get(written, written)))
@@ -359,7 +359,7 @@ class _Reading:
             yield self.names[mention["name"] or mention["second"]], value, scale
 
     def _other_value(self, text: str, scores: Mapping[str, float], of: str = "mention") -> str | None:
-        """The dimension of which a text gives another value than its score, or another scale."""
+        """Return the dimension of which a text gives another value than its score, or another scale."""
         for name, value, scale in self._mentions(text, of):
             if value != scores[name] or (scale and float(scale) != self.rubric.high):
                 return name
@@ -407,7 +407,7 @@ class _Reading:
             raise Unreadable("retracted", "the reply says that its scores are none, or may take them back")
 
     def _other_scale(self, text: str) -> str | None:
-        """The words by which a text names another scale."""
+        """Return the words by which a text names another scale."""
         low, high = self.rubric.low, self.rubric.high
         for stated in pattern("stated").finditer(text):
             numbers = [float(_NUMERALS.get(one, one)) for one in stated.groups() if one]
@@ -417,7 +417,7 @@ class _Reading:
         return other[0] if other else None
 
     def _revokes(self, sentence: str, scores: Collection[float]) -> bool:
-        """Whether a sentence after an object with the tag takes it back or gives other numbers.
+        """Say whether a sentence after an object with the tag takes it back or gives other numbers.
 
         The ends of the scale, the sum and what lies between the scores may be said again.
         """
@@ -433,7 +433,7 @@ class _Reading:
 
 
 def _has(name: str, text: str) -> bool:
-    """Whether a text holds what a pattern describes."""
+    """Say whether a text holds what a pattern describes."""
     return pattern(name).search(text) is not None
 
 
@@ -444,7 +444,7 @@ def _only(candidates: Sequence[Found]) -> Found:
 
 
 def _is_marked(before: str, after: str) -> bool:
-    """Whether the signs next to an object make it a quotation: a line that begins with ``>``, quotes, a strike."""
+    """Say whether the signs next to an object make it a quotation: a line with ``>``, quotes, a strike."""
     if _has("line_of_a_quotation", before[before.rfind("\n") + 1 :]):
         return True
     struck = before.rstrip().endswith("~~") and after.lstrip().startswith("~~")
@@ -452,7 +452,7 @@ def _is_marked(before: str, after: str) -> bool:
 
 
 def _quoted_regions(text: str) -> list[tuple[int, int]]:
-    """From where to where a text is marked as a quotation, an example, struck out or a comment."""
+    """Return from where to where a text is marked as a quotation, an example, struck out or a comment."""
     regions, opened = list[tuple[int, int]](), list[tuple[str, int]]()
     for mark in pattern("quotations").finditer(text):
         name = (mark[2] or "!").lower()
@@ -464,7 +464,7 @@ def _quoted_regions(text: str) -> list[tuple[int, int]]:
 
 
 def _is_quoted(before: str) -> bool:
-    """Whether the words before an object speak of a quotation, an example or a draft, or do not announce it."""
+    """Say whether the words before an object speak of a quotation, example or draft, or do not announce it."""
     gap: Any = pattern("gap").search(before, max(0, len(before) - 120))  # it may be empty
     words = re.sub(r"\{[^{}\n]{0,80}\}|<[^<>\n]{1,80}>", " ", before[: gap.start()]).lower()
     sentences = [part.strip(" \t*_#|-") for part in pattern("sentence_ends").split(words[-600:])]
@@ -482,7 +482,7 @@ def _is_quoted(before: str) -> bool:
 
 
 def _is_announced(sentence: str) -> bool:
-    """Whether a sentence has only words that announce a verdict; of one with a comma, its last clause."""
+    """Say whether a sentence has only words that announce a verdict; of one with a comma, its last clause."""
     named = pattern("gives").sub(" verdict ", pattern("about_it").sub(" json ", sentence))
     if _has("quoting", named) or _has("asks_or_refers", named):
         return False
@@ -497,7 +497,7 @@ def _is_announced(sentence: str) -> bool:
 
 
 def _is_disowned(before: str) -> bool:
-    """Whether the last sentence before an object with the tag says that it is a draft, an example or another's."""
+    """Say whether the last sentence before an object with the tag calls it a draft, an example or another's."""
     words = re.sub(r"[\s*_#`>|-]+$", "", re.split(r" {20}\n", before)[-1])  # after another object's place
     last = [part for part in pattern("sentence_ends").split(words[-600:]) if re.search(r"\w", part)][-1:]
     closed = words.endswith(tuple('.!?。！？"”)'))
@@ -505,7 +505,7 @@ def _is_disowned(before: str) -> bool:
 
 
 def _is_harmless(sentence: str) -> bool:
-    """Whether a sentence after a verdict cannot take it back: it is polite, or tells of the answer."""
+    """Say whether a sentence after a verdict cannot take it back: it is polite, or tells of the answer."""
     if not re.search(r"[\w?？]", sentence) or pattern("polite").match(sentence):
         return True
     of_it = _has("of_the_examination", sentence) and not pattern("labelled").match(sentence)
@@ -520,7 +520,7 @@ def _sentences(text: str) -> set[str]:
 
 
 def _all_members(value: Any, without: str = "") -> Iterator[tuple[str, Any]]:
-    """Each member of an object and of those within it, but for those under keys that fit a pattern."""
+    """Return each member of an object and of those within it, but for those under keys that fit a pattern."""
     for item in value if type(value) is list else ():
         yield from _all_members(item, without)
     for key, item in value if isinstance(value, Object) else ():
@@ -530,7 +530,7 @@ def _all_members(value: Any, without: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _word(key: str) -> str:
-    """A key as words in small letters: ``maxScore`` and ``max_score`` are ``max score``."""
+    """Return a key as words in small letters: ``maxScore`` and ``max_score`` are ``max score``."""
     return re.sub(r"[\s_\-]+", " ", plain(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key)))
 
 
@@ -539,19 +539,19 @@ def _plain_word(value: Any) -> str:
 
 
 def _bare(value: str) -> str:
-    """A number as it is read: full-width digits are digits, and emphasis is none of it."""
+    """Return a number as it is read: full-width digits are digits, and emphasis is none of it."""
     text = value.strip().translate(_SIGNS).casefold()
     emphasised = re.fullmatch(r"(\*{1,3}|`|_{1,2})\s{0,2}(.*?)\s{0,2}\1(.*)", text, re.DOTALL)
     return (emphasised[2] + emphasised[3] if emphasised else text.removeprefix("**")).strip()
 
 
 def _squashed(text: str) -> str:
-    """A text without blanks, quotes and escapes, to find it in another."""
+    """Return a text without blanks, quotes and escapes, to find it in another."""
     return re.sub(r"[\s\"'\\`]+", "", text).casefold()
 
 
 def _without(text: str, found: Sequence[Found]) -> str:
-    """A text with blanks and a line break for each object, every other sign in its place."""
+    """Return a text with blanks and a line break for each object, every other sign in its place."""
     for one in found:
         if one.value is not None:
             text = text[: one.start] + "\n".rjust(one.end - one.start) + text[one.end :]
@@ -567,12 +567,12 @@ def _folded(text: str) -> str:
 
 
 def _flat(value: Any) -> str:
-    """A stated scale as one text."""
+    """Return a stated scale as one text."""
     if isinstance(value, Object):
         return " ".join(_flat(item) for _, item in value)
     return " ".join(map(_flat, value)) if isinstance(value, list) else str(value)
 
 
 def _text_of(value: Any) -> str:
-    """A text of the reply; a list of texts is joined."""
+    """Return a text of the reply; a list of texts is joined."""
     return "\n".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)

@@ -210,7 +210,7 @@ def _share(
 
 
 def _numbers(text: str) -> list[Found]:
-    """Each figure as written, with its value and the unit that follows."""
+    """Return each figure as written, with its value and the unit that follows."""
     bare = _CITATION.sub(" ", _LIST_MARK.sub("\n", text))
     found: list[Found] = []
     for hit in _NUMBER.finditer(bare):

@@ -22,7 +22,7 @@ _VERDICTS = ("verdict", "attributed", "noncommittal")
 
 
 def installed() -> str:
-    """The version of ragas, which fixes its prompts: it enters the key of a cell.
+    """Return the version of ragas, which fixes its prompts: it enters the key of a cell.
 
     Raises
     ------

@@ -64,7 +64,7 @@ class Scorer:
     nothing: float | str | None = None
 
     def follows(self, inputs: Mapping[str, Any]) -> bool:
-        """Whether what holds follows from nothing being retrieved."""
+        """Say whether what holds follows from nothing being retrieved."""
         return self.nothing is not None and not inputs.get("retrieved_contexts", True)
 
     def judge_calls(self, inputs: Mapping[str, Any]) -> int:
@@ -151,7 +151,7 @@ class Plan:
         )  # fmt: skip
 
     def work(self) -> Callable[[Cell], Awaitable[Outcome]]:
-        """What one cell takes: with no passage what follows from that, else whoever computes the metric."""
+        """Return what one cell takes: with no passage what follows from that, else whoever computes the metric."""
         asker = None if self.llm is None else Asker(self.llm, self.parameters)
         embed = self.embeddings.embed if isinstance(self.embeddings, Client) else self._embed
 
@@ -179,7 +179,7 @@ class Plan:
         return work
 
     async def _embed(self, given: Sequence[str]) -> list[list[float]]:
-        """Vectors by the caller's function."""
+        """Return vectors by the caller's function."""
         function: Any = self.embeddings
         found = function(list(given))
         found = await found if inspect.isawaitable(found) else found
@@ -344,7 +344,7 @@ def expected(cases: Any, *, store: StoreLike = None, **options: Any) -> Estimate
 
 
 def _scores(plan: Plan, run: Run) -> pd.DataFrame:
-    """The cells beside their cases: one row a case, three columns a metric."""
+    """Return the cells beside their cases: one row a case, three columns a metric."""
     rows, width = run.frame.to_dict("records"), len(plan.scorers)
     added: dict[str, list[Any]] = {}
     for place, scorer in enumerate(plan.scorers):
