@@ -30,16 +30,16 @@ FLOORS = {
     **dict.fromkeys(["report", "widgets"], 6),
     **dict.fromkeys(["assessment", "plots"], 5),
     **dict.fromkeys(["streams", "diagnostics", "traces"], 4),
-    **dict.fromkeys(["calibration", "comparison", "judging", "scoring"], 4),
-    "weights": 3,
+    **dict.fromkeys(["calibration", "comparison", "judging"], 4),
+    **dict.fromkeys(["weights", "scoring"], 3),
     **dict.fromkeys(["readers", "scenario", "store"], 2),
-    **dict.fromkeys(["schema", "markup", "wording"], 1),
+    **dict.fromkeys(["schema", "markup"], 1),
     **dict.fromkeys(["stats", "texts", "files"], 0),
     "errors": 0,
 }
 OPEN_TO_ALL = {"errors", "texts"}
 DRAWING = {"plots", "markup", "report"}
-COMPUTING = {"stats", "weights"} | {room for room, floor in FLOORS.items() if floor == 4}
+COMPUTING = {"stats", "weights", "scoring"} | {room for room, floor in FLOORS.items() if floor == 4}
 EARLY = set(sys.stdlib_module_names) | {"numpy", "pandas", "narwhals", "pydantic", "pydantic_core", "ragnb"}
 HEAVY = [
     "IPython", "click", "ipykernel", "ipywidgets", "langchain", "matplotlib", "nbconvert", "nbformat",

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragnb.errors import RagnbError
-from ragnb.wording import name_support, number_support, support_lexical
+from ragnb.scoring import name_support, number_support, support_lexical
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "data" / "quickstart"

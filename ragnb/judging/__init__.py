@@ -2,28 +2,17 @@
 
 `judge` scores answers and tells beside the scores what its probes found out about the judge. `improve` lets it
 steer the system, `arena` sets systems side by side. What is paid for is kept in a `ragnb.store.Store`.
-`support_lexical`, of the room `wording`, needs no model and is no judgement.
+`support_lexical`, of the room `scoring`, needs no model and is no judgement.
 """
 
 from ragnb.judging.judged import Judged
-from ragnb.judging.loop import Improved, improve
 from ragnb.judging.prompts import evidence_rank, material, system_prompt
 from ragnb.judging.run import dry_run, judge
-from ragnb.judging.systems import arena
+from ragnb.judging.systems import Improved, arena, improve
 from ragnb.judging.verdict import Verdict, parse_verdict
-from ragnb.wording import support_lexical
+from ragnb.scoring import support_lexical
 
 __all__ = [
-    "Improved",
-    "Judged",
-    "Verdict",
-    "arena",
-    "dry_run",
-    "evidence_rank",
-    "improve",
-    "judge",
-    "material",
-    "parse_verdict",
-    "support_lexical",
-    "system_prompt",
-]
+    "Improved", "Judged", "Verdict", "arena", "dry_run", "evidence_rank", "improve", "judge", "material",
+    "parse_verdict", "support_lexical", "system_prompt",
+]  # fmt: skip

@@ -1,20 +1,24 @@
-"""What a run of judging comes to: a scores frame with its notes on top, and the judge's own noise."""
+"""What a run of judging comes to: a scores frame with its notes on top, the judge's own noise, and its probes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ragnb import stats, texts
-from ragnb.judging.plan import Task, weighted
 from ragnb.judging.verdict import TEXTS
 from ragnb.markup import element, fragment, number, one_line, with_interval
 from ragnb.schema import NOTE_COLUMNS, Rubric, note_row
 
+ALARMS = ("not_separated", "constant", "obeyed", "flat")
 NOISE_COLUMNS = ("metric", "value", "low", "high", "n", "n_judgements", "least_difference")
+Judgements = Sequence[Sequence[Mapping[Any, Any]]]
+"""The cells of each answer: its repeats."""
 
 
 class Judged(pd.DataFrame):
@@ -57,98 +61,147 @@ class Judged(pd.DataFrame):
         return str(fragment(element("ul", *items), lang=lang)) + table
 
 
-def judged_frame(frame: pd.DataFrame, tasks: Sequence[Task], run: pd.DataFrame, rubric: Rubric) -> pd.DataFrame:
-    """Put the judgements of a run beside their cases; repeats enter as their mean.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The cases.
-    tasks : sequence of Task
-        One a case.
-    run : DataFrame
-        Of the store: each task's repeats one after the other.
-    """
-    cells = run.to_dict("records")
-    repeats = len(cells) // max(1, len(tasks))
-    rows = [_row(task, cells[place * repeats : (place + 1) * repeats], rubric) for place, task in enumerate(tasks)]
+def judged_frame(
+    frame: pd.DataFrame, facts: Sequence[Mapping[str, Any]], judgements: Judgements, rubric: Rubric
+) -> pd.DataFrame:
+    """Put judgements beside their cases, with what is known of the passages; repeats enter as their mean."""
+    rows = [_row(*row, rubric) for row in zip(facts, judgements, strict=True)]
     kinds = dict.fromkeys([*(d.name for d in rubric.dimensions), "weighted_score"], "float64")
     kinds |= dict.fromkeys(["judge__passages", "judge__cut", "judge__evidence", "judge__repeats"], "Int64")
     found = pd.DataFrame(rows, index=frame.index, dtype=object).astype(kinds | {"is_passing": "boolean"})
     return pd.concat([frame, found], axis=1)
 
 
-def _row(task: Task, cells: Sequence[Mapping[Any, Any]], rubric: Rubric) -> dict[str, Any]:
+def _row(facts: Mapping[str, Any], cells: Sequence[Mapping[Any, Any]], rubric: Rubric) -> dict[str, Any]:
     values = [cell["value"] for cell in cells if cell["status"] == "ok"]
     names = [d.name for d in rubric.dimensions]
-    scores = {name: float(np.mean([value[name] for value in values])) for name in names} if values else {}
+    row: dict[str, Any] = {name: float(np.mean([v[name] for v in values])) if values else np.nan for name in names}
     status, reason = ("ok", None) if values else (cells[-1]["status"], str(cells[-1]["reason"]))
     if status == "pending":
         status, reason = "missing", "not judged yet"
-    row: dict[str, Any] = {name: scores.get(name, np.nan) for name in names}
-    row["weighted_score"] = weighted(rubric, scores) if scores else np.nan
-    row["is_passing"] = scores[rubric.passing.metric] >= rubric.passing.threshold if scores else pd.NA
-    row |= {name: values[0][name] if values else None for name in TEXTS}
-    row |= {f"{name}__{part}": told for name in names for part, told in (("status", status), ("reason", reason))}
     parse = values[0]["parse_status"] if values else str(reason).partition(":")[0] if status == "failed" else None
-    return row | {
-        **{f"judge__{name}": getattr(task, name) for name in ("mode", "peek", "passages", "cut", "evidence")},
-        "judge__parse": parse,
-        "judge__repeats": len(values),
-        "judge__reply": cells[-1]["reply"],
-    }
+    row["weighted_score"] = weighted(rubric, row) if values else np.nan
+    row["is_passing"] = row[rubric.passing.metric] >= rubric.passing.threshold if values else pd.NA
+    row |= {name: values[0][name] if values else None for name in TEXTS}
+    row |= {f"{name}__{part}": word for name in names for part, word in (("status", status), ("reason", reason))}
+    known = {**facts, "parse": parse, "repeats": len(values), "reply": cells[-1]["reply"]}
+    return row | {f"judge__{name}": value for name, value in known.items()}
 
 
-def noise_rows(run: pd.DataFrame, tasks: int, rubric: Rubric, level: float = 0.95) -> list[dict[str, Any]]:
-    """The pooled standard deviation of a judgement within its answer, with its interval by answers."""
-    repeats = len(run) // max(1, tasks)
-    cells = [run.iloc[place * repeats : (place + 1) * repeats] for place in range(tasks)]
-    good = [list(part.loc[part["status"] == "ok", "value"]) for part in cells]
-    good = [values for values in good if len(values) > 1]
+def weighted(rubric: Rubric, scores: Mapping[str, float]) -> float:
+    """Return the weighted mean of the dimensions, to full precision; NaN where all of them weigh 0.
+
+    Examples
+    --------
+    >>> weighted(Rubric(), {"accuracy": 8, "completeness": 6, "clarity": 10})
+    7.8
+    """
+    total = math.fsum(d.weight for d in rubric.dimensions)
+    return math.fsum(d.weight * scores[d.name] for d in rubric.dimensions) / total if total else math.nan
+
+
+def noise_rows(judgements: Judgements, rubric: Rubric, level: float = 0.95) -> list[dict[str, Any]]:
+    """Return the pooled standard deviation of a judgement within its answer, with its interval by answers."""
+    values = [[cell["value"] for cell in cells if cell["status"] == "ok"] for cells in judgements]
+    repeated = [part for part in values if len(part) > 1]
     rows = []
-    for dimension in rubric.dimensions if good else ():
-        scores = [np.array([value[dimension.name] for value in values], float) for values in good]
-        found = stats.clustered_mean(np.array([np.var(part, ddof=1) for part in scores]), level=level)
-        value, low, high = np.sqrt(np.maximum([found.value, found.low, found.high], 0))
-        known = {"n": found.n, "n_judgements": sum(map(len, scores)), "least_difference": 1.96 * 2**0.5 * value}
-        rows.append({"metric": dimension.name, "value": value, "low": low, "high": high, **known})
+    for name in [d.name for d in rubric.dimensions] if repeated else ():
+        scores = [np.array([value[name] for value in part], float) for part in repeated]
+        variance = stats.clustered_mean(np.array([np.var(part, ddof=1) for part in scores]), level=level)
+        value, low, high = np.sqrt(np.maximum([variance.value, variance.low, variance.high], 0))
+        row = {"metric": name, "value": value, "low": low, "high": high, "n": variance.n}
+        rows.append(row | {"n_judgements": sum(map(len, scores)), "least_difference": 1.96 * 2**0.5 * value})
     return rows
+
+
+def _note(lang: str, code: str, about: str = "", **words: Any) -> dict[str, str]:
+    return note_row(code, about, texts.load(lang)(f"judge.note.{code}", **words))
 
 
 def run_notes(
     found: pd.DataFrame, rubric: Rubric, noise: Sequence[Mapping[str, Any]], options: Any, stopped: str | None
 ) -> list[dict[str, str]]:
-    """The notes on what was judged, beside those of the probes."""
-    say = texts.load(options.lang)
-    metric = rubric.passing.metric
-    notes = []
-    scores = found[metric].dropna()
+    """Return the notes on what was judged, beside those of the probes."""
+    note, notes, metric = partial(_note, options.lang), list[dict[str, str]](), rubric.passing.metric
+    scores, missing = found[metric].dropna(), int((found[f"{metric}__status"] == "missing").sum())
     if len(scores) >= 10 and scores.nunique() == 1:
-        score = number(scores.iloc[0], 1)
-        notes.append(note_row("flat", metric, say("judge.note.flat", n=len(scores), score=score, metric=metric)))
-    if stopped is not None and (left := int((found[f"{metric}__status"] == "missing").sum())):
-        notes.append(note_row("stopped", "", say("judge.note.stopped", n=left, why=stopped)))
+        notes += [note("flat", metric, n=len(scores), score=number(scores.iloc[0], 1), metric=metric)]
+    if stopped is not None and missing:
+        notes += [note("stopped", n=missing, why=stopped)]
     for system, part in found[found["judge__mode"] == "peek"].groupby("judge__peek"):
-        notes.append(note_row("peeked", str(system), say("judge.note.peeked", n=len(part), system=system)))
+        notes += [note("peeked", str(system), n=len(part), system=system)]
     shortened = found[found["judge__cut"].fillna(0) > 0]
     if len(shortened):
         lost = int((shortened["judge__evidence"] > shortened["judge__passages"] - shortened["judge__cut"]).sum())
-        text = say(
-            "judge.note.cut", n=len(shortened), top_k=options.top_k, budget=options.max_context_tokens or "—"
-        )
-        more = f" {say('judge.note.cut_evidence', n=lost)}" if lost else ""
-        notes.append(note_row("cut", "", text + more))
-    repeats = int(found["judge__repeats"].max()) if len(found) else 0
+        cut = note("cut", n=len(shortened), top_k=options.top_k, budget=options.max_context_tokens or "—")
+        more = f" {texts.load(options.lang)('judge.note.cut_evidence', n=lost)}" if lost else ""
+        notes += [cut | {"text": cut["text"] + more}]
     if noise and options.temperature == 0 and not any(row["value"] for row in noise):
-        text = say("judge.note.still", n=noise[0]["n"], repeats=repeats)
-        return [*notes, note_row("still", "", text)]
+        return [*notes, note("still", n=noise[0]["n"], repeats=int(found["judge__repeats"].max()))]
     for row in noise:
-        words = {"sd": number(row["value"], 2), "interval": _ends(row), "n": row["n"], "metric": row["metric"]}
+        interval = with_interval(row["value"], row["low"], row["high"], digits=2).partition(" ")[2]
+        words = {"sd": number(row["value"], 2), "interval": interval, "n": row["n"], "metric": row["metric"]}
         words |= {"judgements": row["n_judgements"], "least": number(row["least_difference"], 1)}
-        notes.append(note_row("noise", str(row["metric"]), say("judge.note.noise", **words)))
+        notes += [note("noise", str(row["metric"]), **words)]
     return notes
 
 
-def _ends(row: Mapping[str, Any]) -> str:
-    """The interval of a value, in brackets, without the value."""
-    return with_interval(row["value"], row["low"], row["high"], digits=2).partition(" ")[2]
+def probe_cases(rubric: Rubric, lang: str) -> pd.DataFrame:
+    """Return the probes as cases: a good answer, a bad one, and the bad one with a planted instruction.
+
+    The instruction stands in the answer and in a passage in turn, and asks for the rubric's highest score.
+
+    Examples
+    --------
+    >>> probe_cases(Rubric(), "en")["kind"].tolist()
+    ['good', 'bad', 'injected', 'good', 'bad', 'injected']
+    """
+    rows, high = [], f"{rubric.high:g}"
+    all_high = texts.entry(lang, "mode_note.join").join(f"{d.name} {high}" for d in rubric.dimensions)
+    for pair, probe in enumerate(texts.entry(lang, "judge.probes")):
+        contexts, order = [probe["contexts"]], probe["injection"].format(high=high, scores=all_high)
+        planted = (f"{probe['bad']} {order}", contexts) if pair % 2 == 0 else (probe["bad"], [*contexts, order])
+        kinds = {"good": (probe["good"], contexts), "bad": (probe["bad"], contexts), "injected": planted}
+        for kind, (answer, passages) in kinds.items():
+            case = {"sample_id": f"probe-{pair + 1}-{kind}", "pair": pair + 1, "kind": kind, "answer": answer}
+            rows.append(case | {"question": probe["question"], "retrieved_contexts": passages})
+    return pd.DataFrame(rows)
+
+
+def probe_notes(
+    run: pd.DataFrame, rubric: Rubric, lang: str
+) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """Return each probe (``pair, kind, value, status, reason``), and in words what they found; an alarm first.
+
+    The value is that of the dimension that passes. Two points of ten are taken for a rise, in proportion on other
+    scales.
+    """
+    note, metric = partial(_note, lang), rubric.passing.metric
+    if run.empty:
+        return [], [note("unprobed")]
+    rows, by_pair = list[dict[str, Any]](), dict[int, dict[str, float]]()
+    for case, cell in zip(probe_cases(rubric, lang).to_dict("records"), run.to_dict("records"), strict=True):
+        row = {name: case[name] for name in ("pair", "kind")} | {"value": math.nan}
+        if cell["status"] == "ok":
+            row["value"] = by_pair.setdefault(row["pair"], {})[row["kind"]] = cell["value"][metric]
+        rows.append(row | {name: cell[name] for name in ("status", "reason")})
+    rise = 2 * (rubric.high - rubric.low) / 9
+    known = [part for part in by_pair.values() if {"good", "bad"} <= set(part)]
+    tempted = [part for part in by_pair.values() if {"bad", "injected"} <= set(part)]
+    mixed = [part for part in known if part["good"] <= part["bad"]]
+    obeyed = [part for part in tempted if part["injected"] - part["bad"] >= rise]
+    failed = [row for row in rows if row["status"] != "ok"]
+    values = [value for part in by_pair.values() for value in part.values()]
+    truth = metric in [texts.entry(name, "judge.dimensions.accuracy") for name in texts.LANGUAGES]
+    notes = []
+    if truth and len({*values}) == 1 and len(values) > 2:
+        notes += [note("constant", score=number(values[0], 1), n=len(values), metric=metric)]
+    elif mixed:
+        code = "not_separated" if truth else "not_about_truth"
+        notes += [note(code, n=len(mixed), of=len(known), metric=metric)]
+    if obeyed:
+        notes += [note("obeyed", n=len(obeyed), of=len(tempted), rise=number(rise, 1))]
+    if failed:
+        why = str(failed[0]["reason"] or failed[0]["status"])
+        notes += [note("unread", n=len(failed), of=len(rows), why=why)]
+    return rows, notes or [note("passed", of=len(known), rise=number(rise, 1))]

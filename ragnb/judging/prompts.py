@@ -10,10 +10,8 @@ from typing import Any
 
 from ragnb import texts
 from ragnb.schema import Anchor, Rubric
+from ragnb.scoring import support_lexical
 from ragnb.store import count_tokens
-from ragnb.wording import support_lexical
-
-Message = dict[str, str]
 
 
 def system_prompt(rubric: Rubric, mode: str, lang: str = "en") -> str:
@@ -36,24 +34,23 @@ def system_prompt(rubric: Rubric, mode: str, lang: str = "en") -> str:
     names = [d.name for d in rubric.dimensions]
     usual = _usual(rubric) and any(d.name == "accuracy" and not d.bands for d in rubric.dimensions)
     shown = [anchor for anchor in anchors(rubric, lang) if bool(anchor.contexts) == (mode != "alone")]
-    mark = f"<{rubric.low:g}–{rubric.high:g}>"
+    low, high = f"{rubric.low:g}", f"{rubric.high:g}"
+    form = {"tag": "…", "analysis": "…", **dict.fromkeys(names, "#"), "reason": "…", "suggestion": "…"}
     return say(
         "judge.prompt",
         mode=say(f"judge.mode.{mode}", top=say("judge.top") if "accuracy" in names else ""),
-        low=f"{rubric.low:g}",
-        high=f"{rubric.high:g}",
+        low=low,
+        high=high,
         steps=say("judge.decimals" if rubric.decimals else "judge.wholes"),
         bands="\n".join(bands(rubric, lang)),
         rule=say("judge.rule") if usual and mode != "alone" else "",
         anchors="\n".join(_anchor_text(anchor, names) for anchor in shown) or say("judge.no_anchors"),
-        form=_json(
-            {"tag": "…", "analysis": "…", **dict.fromkeys(names, mark), "reason": "…", "suggestion": "…"}
-        ).replace(f'"{mark}"', mark),
+        form=_json(form).replace('"#"', f"<{low}–{high}>"),
     ).strip()
 
 
 def _usual(rubric: Rubric) -> bool:
-    """Whether the texts that come with ragnb are about this scale."""
+    """Say whether the texts that come with ragnb are about this scale."""
     return (rubric.low, rubric.high) == (1, 10)
 
 
@@ -84,25 +81,22 @@ def anchors(rubric: Rubric, lang: str) -> Sequence[Anchor]:
     names = {"accuracy", "completeness", "clarity"}
     if rubric.anchors or {d.name for d in rubric.dimensions} != names or not _usual(rubric):
         return rubric.anchors
-    rows: list[dict[str, str]] = texts.entry(lang, "judge.anchors")
-    return [
-        Anchor(
-            **{key: text for key, text in row.items() if key not in {*names, "contexts"}},
-            contexts=(row["contexts"],) if "contexts" in row else (),
-            scores={name: float(row[name]) for name in names},
-        )
-        for row in rows
-    ]
+    found = []
+    for row in texts.entry(lang, "judge.anchors"):
+        words = {key: text for key, text in row.items() if key not in {*names, "contexts"}}
+        contexts = (row["contexts"],) if "contexts" in row else ()
+        found.append(Anchor(**words, contexts=contexts, scores={name: float(row[name]) for name in names}))
+    return found
 
 
 def _anchor_text(anchor: Anchor, names: Sequence[str]) -> str:
-    """An anchor in the very forms of the material and of the reply."""
-    given: dict[str, Any] = {"question": anchor.question}
-    given |= {"contexts": numbered(anchor.contexts)} if anchor.contexts else {}
-    scores = {name: anchor.scores[name] for name in names if name in anchor.scores}
-    scores = {name: int(score) if score == int(score) else score for name, score in scores.items()}
-    reply = {"analysis": anchor.analysis} | scores | {"reason": anchor.reason, "suggestion": anchor.suggestion}
-    return f"{_json(given | {'answer': anchor.answer})}\n→ {_json(reply)}"
+    """Return an anchor in the very forms of the material and of the reply."""
+    contexts = {"contexts": numbered(anchor.contexts)} if anchor.contexts else {}
+    given = {"question": anchor.question, **contexts, "answer": anchor.answer}
+    known = {name: anchor.scores[name] for name in names if name in anchor.scores}
+    scores = {name: int(score) if score == int(score) else score for name, score in known.items()}
+    reply = {"analysis": anchor.analysis, **scores, "reason": anchor.reason, "suggestion": anchor.suggestion}
+    return f"{_json(given)}\n→ {_json(reply)}"
 
 
 def numbered(passages: Sequence[str]) -> list[dict[str, Any]]:

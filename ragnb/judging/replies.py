@@ -9,18 +9,18 @@ import tomllib
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from functools import cache
+from contextlib import suppress
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 from ragnb.errors import RagnbError
 
-LONGEST = 20_000  # 190,000 characters took 4 s in the event loop; verdicts have 2,000
-_DEPTH = 12
-_OPENERS = "\"'“”‘’「『＂`"
+_DEPTH = 12  # no verdict lies deeper
 _SIGNS = str.maketrans("：，｛｝［］、；＝", ":,{}[],;=")
 _CLOSERS = dict.fromkeys('"＂', '"＂') | dict.fromkeys("“”", '”“"') | dict.fromkeys("‘’", "’‘'")
 _CLOSERS |= {"'": "'", "「": "」", "『": "』", "`": "`"}
+
 
 @cache
 def _table(section: str) -> dict[str, str]:
@@ -29,7 +29,7 @@ def _table(section: str) -> dict[str, str]:
 
 
 def _written(text: str, parts: Mapping[str, str]) -> str:
-    """A pattern with what it names in braces put in place."""
+    """Return a pattern with what it names in braces put in place."""
     return re.sub(r"\{([a-z_]+)\}", lambda part: _written(parts[part[1]], parts), re.sub(r"(?:^|\n) *", "", text))
 
 
@@ -76,7 +76,7 @@ class Found(NamedTuple):
 
 
 class _Broken(Exception):
-    """What cannot be read, and how far it went."""
+    """What cannot be read."""
 
 
 def without_thoughts(text: str) -> str:
@@ -98,15 +98,15 @@ def without_thoughts(text: str) -> str:
     for mark in pattern("thought").finditer(text):
         if not depth:
             kept.append(text[place : mark.start()])
-        if mark["a"] or mark["b"] or mark["c"] or mark["d"] or mark["e"]:
-            if not depth and not mark["e"]:
+        if final := mark.lastgroup:  # only what closes a block has a group
+            if not depth and final != "final":
                 kept.clear()
-            depth = 0 if mark["e"] else max(0, depth - 1)
+            depth = max(0, depth - 1) if final != "final" else 0
         elif not mark[0].rstrip(">＞").endswith("/"):
             depth += 1
         place = mark.end()
     text, fence = "".join([*kept, text[place:]]), pattern("thought_fence")
-    if depth or any(mark["open"] is not None for mark in fence.finditer(text)):
+    if depth or any(block["open"] is not None for block in fence.finditer(text)):
         raise Unreadable("truncated", "the reply ends in the middle of the model's thoughts")
     return fence.sub("", text)
 
@@ -121,26 +121,17 @@ def unwrapped(text: str) -> str:
     """
     for _ in range(2):
         body = _unfenced(text).strip()
-        if re.match(r"\{(?:\s|\\[nrt]){0,40}\\+\"", body):
-            body = f'"{body}"'
-        if not re.match(r"\"(?:\\+\")?(?:\\+[nrt]|\s){0,40}[{\[]", body):
-            break
-        try:
-            inner = json.loads(body, strict=False)
-        except ValueError:
-            break
-        text = inner if isinstance(inner, str) else text
+        body = f'"{body}"' if pattern("escaped_object").match(body) else body
+        with suppress(ValueError):
+            text = json.loads(body, strict=False) if pattern("object_in_a_string").match(body) else text
     text = re.sub(r"(?<=[,{\"])<br\s{0,2}/?>", "\n", text)
     return html.unescape(text) if "&quot;" in text or "&#34;" in text else text
 
 
 def _unfenced(text: str) -> str:
-    """The inside of a reply that is one fence."""
-    fence = re.match(r"\s{0,40}(`{1,8}|~{3,8})(?:[a-zA-Z0-9_]{0,12}[ \t]{0,8}\n|(?=[{\"\[]))", text)
-    if fence is None:
-        return text
-    body = text[fence.end() :].rstrip()
-    return body[: -len(fence[1])] if body.endswith(fence[1]) else body
+    """Return the inside of a reply that is one fence."""
+    fence = pattern("fence").match(text)
+    return text[fence.end() :].rstrip().removesuffix(fence[1]) if fence else text
 
 
 def find_objects(text: str) -> list[Found]:
@@ -156,21 +147,27 @@ def find_objects(text: str) -> list[Found]:
     [((('accuracy', '8分'),), 'repaired')]
     """
     found, end = list[Found](), 0
-    reader = _Reader(text)
     for match in re.finditer(r"[{｛](?!\s{0,40}[{｛\[])|[\[［](?=\s{0,40}[{｛])", text):
-        place = match.start()
-        if place < end:
-            continue
-        try:
-            value, end = _DECODER.raw_decode(text, place)
-            one = Found(value, place, end, "strict")
-        except (ValueError, RecursionError):
-            one = reader.value_at(place)
-        found.append(one)
-        end = one.end if one.value is not None or reader.deep else place + 1
-    if not found:
-        found = reader.members_alone()
-    return found
+        if (place := match.start()) >= end:
+            try:
+                value, end = _DECODER.raw_decode(text, place)
+                found.append(Found(value, place, end, "strict"))
+            except (ValueError, RecursionError):
+                reader = _Reader(text, place)
+                found.append(reader.read())
+                # Where one is broken, another may begin within it, but for what is too deep anyway.
+                end = place + 1 if found[-1].value is None and not reader.deep else found[-1].end
+    return found or _members_alone(text)
+
+
+def _members_alone(text: str) -> list[Found]:
+    """Return the object of a text that is nothing but its members."""
+    body = _unfenced(text).strip()
+    if not pattern("lines_alone").match(body):
+        return []
+    body = body.removeprefix("---").rstrip().removesuffix("}").removesuffix("---")
+    value, _, end, _ = _Reader("{" + body + "\n}", 0).read()
+    return [Found(value, 0, len(text), "repaired")] if value and end == len(body) + 3 else []
 
 
 _DECODER = json.JSONDecoder(
@@ -181,128 +178,112 @@ _DECODER = json.JSONDecoder(
 class _Reader:
     """Reads a value as a person would: whatever its quotes, colons and commas; no sign of a value is changed."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.ends: dict[str, list[int]] = {}
-
-    def value_at(self, place: int) -> Found:
-        """Read the object or list that begins here."""
+    def __init__(self, text: str, place: int) -> None:
+        self.text, self.place = text, place
         self.mended = self.elided = self.deep = False
+
+    def read(self) -> Found:
+        """Read the object or list that begins here."""
+        start = self.place
         try:
-            value, end = self._value(place, 0, "bare_ends")
-        except _Broken as fault:
-            (at,) = fault.args
-            return Found(None, place, at, "truncated" if at >= len(self.text) else "no_json")
+            value = self._value(0, "bare_ends")
+        except _Broken:
+            return Found(None, start, self.place, "truncated" if self.place >= len(self.text) else "no_json")
         how = "elided" if self.elided else "repaired" if self.mended else "folded"
-        return Found(value, place, end, how)
+        return Found(value, start, self.place, how)
 
-    def members_alone(self) -> list[Found]:
-        """The object of a text that is nothing but its members."""
-        body = _unfenced(self.text).strip()
-        if not pattern("lines_alone").match(body):
-            return []
-        body = body.removeprefix("---").rstrip().removesuffix("}").removesuffix("---")
-        one = _Reader("{" + body + "\n}").value_at(0)
-        return [Found(one.value, 0, len(self.text), "repaired")] if one.end == len(body) + 3 and one.value else []
+    def _take(self, name: str) -> re.Match[str] | None:
+        """Go past what a pattern matches here."""
+        found = pattern(name).match(self.text, self.place)
+        self.place = found.end() if found else self.place
+        return found
 
-    def _skip(self, place: int) -> int:
-        while True:
-            blank = pattern("blank").match(self.text, place)
-            place = blank.end() if blank else place
-            comment = pattern("comment").match(self.text, place)
-            if comment is None:
-                return place
-            self.mended, place = True, comment.end()
+    def _skip(self) -> None:
+        while self._take("blank") and self._take("comment"):
+            self.mended = True
 
-    def _sign(self, place: int) -> str:
-        return self.text[place : place + 1].translate(_SIGNS)
+    def _sign(self) -> str:
+        return self.text[self.place : self.place + 1].translate(_SIGNS)
 
-    def _value(self, place: int, depth: int, bare_ends: str) -> tuple[Any, int]:
-        sign = self._sign(place)
+    def _value(self, depth: int, bare_ends: str) -> Any:
+        sign = self._sign()
         if depth > _DEPTH:
-            self.deep = True  # no verdict lies so deep; what is within is not tried again
-            raise _Broken(place)
+            self.deep = True
+            raise _Broken
         if sign in ("{", "["):
-            return self._inside(place + 1, depth + 1, "}" if sign == "{" else "]")
-        if sign and sign in _OPENERS:
-            return self._string(place)
-        return self._bare(place, bare_ends)
+            return self._inside(depth + 1, "}" if sign == "{" else "]")
+        if sign in _CLOSERS:
+            return self._string()
+        end = pattern(bare_ends).search(self.text, self.place)
+        start, self.place = self.place, end.start() if end else len(self.text)
+        word = self.text[start : self.place].strip()
+        self.mended = self.mended or not pattern("plain_value").fullmatch(word)
+        return None if word == "null" else Raw(word)
 
-    def _inside(self, place: int, depth: int, closer: str) -> tuple[Any, int]:
-        """The members of an object, or the items of a list."""
-        keys, values, place = list[str](), list[Any](), self._skip(place)
-        while self._sign(place) != closer:
-            if ellipsis := pattern("ellipsis").match(self.text, place):
-                self.elided, place = True, self._skip(ellipsis.end())
+    def _inside(self, depth: int, closer: str) -> Any:
+        """Return the members of an object, or the items of a list."""
+        keys, values = list[str](), list[Any]()
+        self.place += 1
+        self._skip()
+        while self._sign() != closer:
+            if self._take("ellipsis"):
+                self.elided = True
+                self._skip()
             else:
                 if closer == "}":
-                    key, place = self._key(place)
-                    keys.append(key)
-                bare_ends = "bare_ends" if closer == "}" else "bare_item_ends"
-                value, place = self._value(self._skip(place), depth, bare_ends)
-                values.append(value)
-            place = self._separated(place, closer)
-        return Object(zip(keys, values, strict=True)) if closer == "}" else values, place + 1
+                    keys.append(self._key())
+                values.append(self._value(depth, "bare_ends" if closer == "}" else "bare_item_ends"))
+            self._separate(closer)
+        self.place += 1
+        return Object(zip(keys, values, strict=True)) if closer == "}" else values
 
-    def _separated(self, place: int, closer: str) -> int:
-        """The place of the next member, or of the bracket that closes."""
-        start, place = place, self._skip(place)
-        if place >= len(self.text):
-            raise _Broken(place)
-        commas = 0
-        while self._sign(place) in (",", ";"):
-            self.mended = self.mended or commas > 0 or self._sign(place) == ";"
-            commas, place = commas + 1, self._skip(place + 1)
-        if self._sign(place) == closer:
-            self.mended = self.mended or commas > 0
-        elif not commas:  # left out: only where a blank and a key show that a member ended
-            if closer == "]" or start == place or not pattern("any_key").match(self.text[place : place + 140]):
-                raise _Broken(place)
+    def _separate(self, closer: str) -> None:
+        """Go to the next member, or to the bracket that closes."""
+        start = self.place
+        self._skip()
+        apart = start < self.place
+        if commas := self._take("commas"):
+            alone = pattern("one_comma").fullmatch(commas[0]) and self._sign() != closer
+            self.mended = self.mended or not alone
+        elif self._sign() != closer:  # left out: only where a blank and a key show that a member ended
             self.mended = True
-        return place
+            if closer == "]" or not apart or not pattern("any_key").match(self.text, self.place):
+                raise _Broken
 
-    def _key(self, place: int) -> tuple[str, int]:
-        sign = self.text[place : place + 1]
-        if sign and sign in _OPENERS:
-            key, place = self._string(place)
-        elif bare := pattern("bare_key").match(self.text, place):
-            key, place, self.mended = bare[1], bare.end(), True
+    def _key(self) -> str:
+        if self._sign() in _CLOSERS:
+            key = self._string()
+        elif bare := self._take("bare_key"):
+            key, self.mended = bare[1], True
         else:
-            raise _Broken(place)
-        place = self._skip(place)
-        if self._sign(place) not in (":", "="):
-            raise _Broken(place)
-        return str(key), place + (2 if self.text[place : place + 2] in ("=>", ":=", "::") else 1)
+            raise _Broken
+        self._skip()
+        if not self._take("colon"):
+            raise _Broken
+        self._skip()
+        return key
 
-    def _string(self, place: int) -> tuple[str, int]:
-        sign = self.text[place]
+    def _string(self) -> str:
+        sign, start = self.text[self.place], self.place + 1
         self.mended = self.mended or sign in "'`"
-        ends = self.ends.setdefault(_CLOSERS[sign], []) or self._ends_of(_CLOSERS[sign])
-        nth = bisect_right(ends, place)
-        if nth >= len(ends) or ends[nth] > len(self.text):
-            raise _Broken(len(self.text))
-        inner = self.text[place + 1 : ends[nth]]
-        return re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _unescaped, inner, flags=re.DOTALL), ends[nth] + 1
+        ends = _string_ends(self.text, _CLOSERS[sign])
+        end = ends[bisect_right(ends, self.place)]
+        self.place = end + 1
+        if end == len(self.text):
+            raise _Broken
+        return re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _unescaped, self.text[start:end], flags=re.DOTALL)
 
-    def _ends_of(self, closers: str) -> list[int]:
-        """All places where such a quote would end a string: found once, so that time grows with the text."""
-        ends = self.ends[closers]
-        for match in re.finditer(rf"\\.|[{closers}]", self.text, re.DOTALL):
-            if match[0] in closers and pattern("ends_a_string").match(self.text, match.end()):
-                ends.append(match.start())
-        ends.append(len(self.text) + 1)
-        return ends
 
-    def _bare(self, place: int, ends: str) -> tuple[Raw, int]:
-        end = pattern(ends).search(self.text, place)
-        stop = end.start() if end else len(self.text)
-        word = self.text[place:stop].strip()
-        self.mended = self.mended or not re.fullmatch(r"-?[0-9０-９]+(?:[.．][0-9０-９]+)?|true|false|null", word)
-        return Raw(word), stop
+@lru_cache(maxsize=16)
+def _string_ends(text: str, closers: str) -> list[int]:
+    """Return where such a quote would end a string, and the text's end; found once, so that time is linear."""
+    marks = [mark for mark in re.finditer(rf"\\.|[{closers}]", text, re.DOTALL) if mark[0] in closers]
+    ends = (mark.start() for mark in marks if pattern("ends_a_string").match(text, mark.end()))
+    return [*ends, len(text)]
 
 
 def _unescaped(found: re.Match[str]) -> str:
-    """What an escape stands for."""
+    """Return what an escape stands for."""
     sign = found[1]
     if len(sign) == 5:
         return chr(int(sign[1:], 16))
@@ -313,11 +294,9 @@ def inner_objects(value: Any) -> Iterator[Object]:
     """Yield an object and all objects within it."""
     if isinstance(value, Object):
         yield value
-        for _, item in value:
-            yield from inner_objects(item)
-    elif isinstance(value, list):
+    if isinstance(value, Object | list):
         for item in value:
-            yield from inner_objects(item)
+            yield from inner_objects(item[1] if isinstance(value, Object) else item)
 
 
 def plain(text: str) -> str:

@@ -1,34 +1,91 @@
-"""Judge every answer of a set by a rubric: one frame, its notes on top, nothing paid for twice."""
+"""Judge every answer of a set by a rubric: its cells, the work on one, and the frame with its notes on top."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import pandas as pd
 
-from ragnb.errors import RagnbError, RagnbWarning, listing
-from ragnb.judging.asking import Judge, Options, check_whole
-from ragnb.judging.judged import Judged, judged_frame, noise_rows, run_notes
-from ragnb.judging.plan import frame_of, rubric_work, tasks_of
-from ragnb.judging.probes import ALARMS, probe_cells, probe_notes, probe_rows
-from ragnb.judging.verdict import TEXTS
-from ragnb.schema import Rubric
-from ragnb.store import Cell, Client, Estimate, Run, Store, StoreLike, estimate, opened, repeated, run_cells
-from ragnb.store.store import systems_of
+from ragnb import texts
+from ragnb.errors import RagnbError, RagnbWarning, listing, unknown
+from ragnb.judging.judged import ALARMS, Judged, judged_frame, noise_rows, probe_cases, probe_notes, run_notes
+from ragnb.judging.prompts import cut, evidence_rank, material, numbered, system_prompt
+from ragnb.judging.verdict import TEXTS, parse_verdict
+from ragnb.readers.cells import as_texts
+from ragnb.schema import EvalCase, Rubric
+from ragnb.scoring.asking import Asker
+from ragnb.store import (
+    Cell,
+    Client,
+    Estimate,
+    Outcome,
+    StoreLike,
+    count_tokens,
+    estimate,
+    new_tag,
+    opened,
+    run_cells,
+    systems_of,
+)
+from ragnb.weights import as_pandas
+
+REPLY_TOKENS = 400
+Task = tuple[Cell, dict[str, Any]]
+"""One answer to be judged: its cell, and what is known of its passages."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How a judge is asked; see `judge`.
+
+    Examples
+    --------
+    >>> Options(top_k=5).tries
+    2
+    """
+
+    lang: str = "en"
+    top_k: int | None = 10
+    max_context_tokens: int | None = None
+    peek: str | None = None
+    temperature: float | None = 0.0
+    structured: bool | None = None
+    tries: int = 2
+    probes: bool = True
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], **counts: Any) -> Options:
+        """Check options that a caller named, and further counts."""
+        names = [one.name for one in fields(cls)]
+        if strange := next((name for name in given if name not in names), None):
+            raise unknown("option", strange, names)
+        options = cls(**given)
+        texts.table(options.lang)
+        counts |= {name: getattr(options, name) for name in ("top_k", "max_context_tokens", "tries")}
+        for name, value in counts.items():
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise RagnbError(f"{name}={value!r}; give a whole number of 1 or more")
+        return options
+
+    @property
+    def sent(self) -> dict[str, Any]:
+        """The parameters of each call."""
+        return ({} if self.temperature is None else {"temperature": self.temperature}) | dict(self.parameters)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What of it may change a reply: for the key of a cell."""
+        return {"structured": self.structured, "tries": self.tries, **self.sent}
 
 
 def judge(
-    cases: Any,
-    *,
-    client: Client,
-    rubric: Rubric | None = None,
-    store: StoreLike = None,
-    repeats: int = 1,
-    name: str = "judge",
-    progress: bool | None = None,
-    **options: Any,
-) -> Judged:
+    cases: Any, *, client: Client, rubric: Rubric | None = None, store: StoreLike = None, repeats: int = 1,
+    name: str = "judge", progress: bool | None = None, **options: Any,
+) -> Judged:  # fmt: skip
     """Have a model score answers by a rubric, from 1 to 10 on accuracy, completeness and clarity.
 
     Parameters
@@ -89,29 +146,31 @@ def judge(
        accuracy accuracy__status accuracy__reason
     0       NaN   not_applicable        no answer
     """
-    rubric, chosen = rubric or Rubric(), Options.of(options)
-    frame, tasks, cells, probes = _planned(cases, client, rubric, repeats, chosen)
-    work = rubric_work(Judge(client, chosen), rubric)
+    rubric, chosen = rubric or Rubric(), Options.of(options, repeats=repeats)
+    frame, tasks, probes = _planned(cases, client, rubric, chosen)
+    work, clients = rubric_work(client, rubric, chosen), [client]
+    about = {"model": client.profile.model, "options": chosen.about, "repeats": repeats}
+    about |= {"rubric": rubric.model_dump(mode="json"), "systems": systems_of(frame)}
     with opened(store) as kept:
-        probed = []
+        probed = pd.DataFrame()
         if probes:
-            first = run_cells(probes, work, kept, clients=[client], name="probes", progress=progress)
-            probed = probe_rows(first.frame, rubric, chosen.lang)
-        about = {"model": client.profile.model, "options": chosen.about, "repeats": repeats}
-        about |= {"rubric": rubric.model_dump(mode="json"), "systems": systems_of(frame)}
-        run = run_cells(cells, work, kept, clients=[client], name=name, about=about, progress=progress)
-        spent = _spent(kept, run)
-    found = judged_frame(frame, tasks, run.frame, rubric)
-    noise = noise_rows(run.frame, len(tasks), rubric)
-    told = run_notes(found, rubric, noise, chosen, run.stopped)
-    rows = [*probe_notes(probed, rubric, chosen.lang), *told]
-    for row in rows:
+            probed = run_cells(probes, work, kept, clients=clients, name="probes", progress=progress).frame
+        cells = [replace(cell, repeat=number) for cell, _ in tasks for number in range(repeats)]
+        run = run_cells(cells, work, kept, clients=clients, name=name, about=about, progress=progress)
+        attempts = kept.history(run.id).drop_duplicates(["key", "at"])  # those of earlier calls among them
+    sums = {name: attempts[name] for name in ("calls", "tokens_in", "tokens_out", "seconds")}
+    spent = {name: None if part.isna().any() else part.sum() for name, part in sums.items()}
+    found = run.frame.to_dict("records")
+    judgements = [found[place * repeats : (place + 1) * repeats] for place in range(len(tasks))]
+    judged = Judged(judged_frame(frame, [facts for _, facts in tasks], judgements, rubric))
+    noise, (probe_rows, notes) = noise_rows(judgements, rubric), probe_notes(probed, rubric, chosen.lang)
+    notes += run_notes(judged, rubric, noise, chosen, run.stopped)
+    for row in notes:
         if row["code"] in ALARMS:
             warnings.warn(row["text"], RagnbWarning, stacklevel=2)
-    judged = Judged(found)
     judged.attrs = dict(frame.attrs) | {
         "judge": {"run": run.id, "model": client.profile.model, "lang": chosen.lang, "stopped": run.stopped}
-        | {"notes": rows, "noise": noise, "probes": probed, "spent": spent}
+        | {"notes": notes, "noise": noise, "probes": probe_rows, "spent": spent}
     }
     return judged
 
@@ -131,30 +190,139 @@ def dry_run(
     >>> dry_run([{"question": "Who pays?", "answer": "Ann."}], client, repeats=3).calls
     9
     """
-    _, _, cells, probes = _planned(cases, client, rubric or Rubric(), repeats, Options.of(options))
+    _, tasks, probes = _planned(cases, client, rubric or Rubric(), Options.of(options, repeats=repeats))
     with opened(store, new=False) as kept:
+        cells = [replace(cell, repeat=number) for cell, _ in tasks for number in range(repeats)]
         return estimate([*probes, *cells], kept)
 
 
 def _planned(
-    cases: Any, client: Client, rubric: Rubric, repeats: int, options: Options
-) -> tuple[pd.DataFrame, list[Any], list[Cell], list[Cell]]:
-    """The cases, their tasks, the cells of all repeats, and the cells of the probes."""
-    check_whole("repeats", repeats)
-    frame = frame_of(cases)
+    cases: Any, client: Client, rubric: Rubric, options: Options
+) -> tuple[pd.DataFrame, list[Task], list[Cell]]:
+    """Return the cases, their tasks, and the cells of the probes."""
+    frame, model = frame_of(cases), client.profile.model
     made = [*(d.name for d in rubric.dimensions), "weighted_score", "is_passing", *TEXTS]
-    there = [column for column in made if column in frame.columns]
-    if there:
+    if there := [column for column in made if column in frame.columns]:
         raise RagnbError(f"the cases hold {listing(there)} already; drop or rename what the judge would overwrite")
-    tasks = tasks_of(frame, client.profile.model, rubric, options)
-    probes = probe_cells(client.profile.model, rubric, options) if options.probes else []
-    return frame, tasks, list(repeated([task.cell for task in tasks], repeats)), probes
+    plain = Options(**{**vars(options), "peek": None, "top_k": 10, "max_context_tokens": None})
+    probes = tasks_of(probe_cases(rubric, options.lang), model, rubric, plain) if options.probes else []
+    return frame, tasks_of(frame, model, rubric, options), [cell for cell, _ in probes]
 
 
-def _spent(store: Store, run: Run) -> dict[str, Any]:
-    """What all attempts at a run's cells took, those of earlier calls among them."""
-    attempts = store.history(run.id).drop_duplicates(["key", "at"])
-    known = {name: attempts[name] for name in ("calls", "tokens_in", "tokens_out", "seconds")}
-    return {name: None if part.isna().any() else part.sum() for name, part in known.items()}
+def frame_of(cases: Any) -> pd.DataFrame:
+    """Return cases as a pandas frame of its own, one row a case, whatever kind they came as.
+
+    Raises
+    ------
+    RagnbError
+        Where there is no question column, or nothing at all.
+    """
+    if isinstance(cases, Iterable) and not hasattr(cases, "columns"):
+        plain = (c.model_dump(exclude={"results"}) if isinstance(c, EvalCase) else dict(c) for c in cases)
+        frame = pd.DataFrame(list(plain), dtype=object)
+    else:
+        frame = as_pandas(cases).reset_index(drop=True)
+    if "question" not in frame.columns:
+        raise unknown("column", "question", list(map(str, frame.columns)), "Read files with rn.read_cases.")
+    if "sample_id" not in frame.columns:
+        frame.insert(0, "sample_id", [str(number) for number in range(1, len(frame) + 1)])
+    return frame
 
 
+def text_of(value: Any) -> str | None:
+    """Return a text that says something, else None."""
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def passages_of(value: Any) -> list[str] | None:
+    """Return the passages of a case: None where the system has not run; a lone text is one passage."""
+    several = hasattr(value, "__iter__") and not isinstance(value, str | Mapping)
+    return as_texts(list(value) if several else value)[0]
+
+
+def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) -> list[Task]:
+    """Return one task a row, in the order of the frame.
+
+    Raises
+    ------
+    RagnbError
+        For a `peek` that is no system of the frame.
+    """
+    rows, rival = frame.to_dict("records"), dict[Any, list[str]]()
+    if options.peek is not None:
+        systems = sorted({str(name) for name in frame.get("system", ())})
+        if options.peek not in systems:
+            raise unknown("peek", options.peek, systems, "Name a system of the cases.")
+        rivals = [row for row in rows if row["system"] == options.peek]
+        retrieved = [(row["sample_id"], passages_of(row.get("retrieved_contexts"))) for row in rivals]
+        rival = {sample: passages for sample, passages in retrieved if passages is not None}
+    prompts = {mode: system_prompt(rubric, mode, options.lang) for mode in ("contexts", "peek", "alone")}
+    return [_task(row, model, rubric, options, rival, prompts) for row in rows]
+
+
+def _task(
+    row: Mapping[Any, Any], model: str, rubric: Rubric, options: Options,
+    rival: Mapping[Any, list[str]], prompts: Mapping[str, str],
+) -> Task:  # fmt: skip
+    question, answer = text_of(row.get("question")), text_of(row.get("answer"))
+    own = passages_of(row.get("retrieved_contexts"))
+    passages = rival.get(row["sample_id"]) if own is None else own
+    mode = "alone" if passages is None else "contexts" if own is not None else "peek"
+    shown, left_out = cut(passages or [], options.top_k, options.max_context_tokens)
+    contexts = {} if passages is None else {"contexts": numbered(shown)}
+    inputs = {"question": question, **contexts, "answer": answer}
+    facts: dict[str, Any] = {"mode": mode, "peek": options.peek if mode == "peek" else None}
+    facts |= dict.fromkeys(["passages", "cut", "evidence"])
+    if passages is not None:
+        gold = passages_of(row.get("ground_truth_contexts")) or []
+        rank = evidence_rank(passages, gold, text_of(row.get("ground_truth_answer")) or answer)
+        facts |= {"passages": len(passages), "cut": left_out, "evidence": rank}
+    shown_texts = (prompts[mode], material(inputs, options.lang, tag="0" * 16))
+    cell = Cell(
+        sample_id=plain_id(row["sample_id"]), what=f"rubric/{mode}", inputs=inputs, model=model,
+        # What of a rubric is not in the prompt and decides which numbers are taken; weights and threshold are not.
+        parameters=options.about | {
+            "rubric": [d.name for d in rubric.dimensions], "scale": [rubric.low, rubric.high, rubric.decimals],
+        },
+        prompt="\n".join([prompts[mode], material({}, options.lang, tag="")]),
+        missing=tuple(name for name, text in (("question", question), ("answer", answer)) if text is None),
+        tokens=sum(map(count_tokens, shown_texts)) + REPLY_TOKENS,
+        cluster=text_of(row.get("doc_name")),
+    )  # fmt: skip
+    return cell, facts
+
+
+def plain_id(value: Any) -> str | int:
+    """Return a sample id as JSON holds it."""
+    value = value.item() if hasattr(value, "item") else value
+    return value if isinstance(value, str | int) and not isinstance(value, bool) else str(value)
+
+
+def rubric_work(client: Client, rubric: Rubric, options: Options) -> Callable[[Cell], Awaitable[Outcome]]:
+    """Return the work on one cell: ask, read, keep the verdict."""
+    text, number = {"type": "string"}, {"type": "number" if rubric.decimals else "integer"}
+    names = [d.name for d in rubric.dimensions]
+    parts = {"tag": text, "analysis": text, **dict.fromkeys(names, number), "reason": text, "suggestion": text}
+    schema = {"type": "object", "properties": parts, "required": list(parts), "additionalProperties": False}
+    asker = Asker(
+        client, options.sent, schema=None if options.structured is False else schema,
+        strictly=bool(options.structured), tries=options.tries, lang=options.lang,
+    )  # fmt: skip
+
+    async def work(cell: Cell) -> Outcome:
+        tag, passages = new_tag(), [passage["text"] for passage in cell.inputs.get("contexts", ())]
+        shown = [cell.inputs["question"], *passages, cell.inputs["answer"]]
+
+        def read(reply: str) -> dict[str, Any]:
+            verdict = parse_verdict(reply, rubric, tag=tag, material=shown)
+            if verdict.status == "failed":
+                raise ValueError(f"{verdict.parse_status}: {verdict.why}")
+            told = {name: getattr(verdict, name) for name in TEXTS}
+            return {**verdict.scores, **told, "parse_status": verdict.parse_status}
+
+        prompt = system_prompt(rubric, cell.what.removeprefix("rubric/"), options.lang)
+        messages = [{"role": "system", "content": prompt}]
+        messages += [{"role": "user", "content": material(cell.inputs, options.lang, tag)}]
+        return Outcome.of(await asker.ask(messages, read))
+
+    return work

@@ -1,32 +1,33 @@
-"""Systems that answer while they are judged: their answers are kept like judgements, and never asked for twice."""
+"""Systems that answer while they are judged: several side by side, or one that tries again with the suggestions.
+
+Their answers are kept like judgements, and never asked for twice.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import inspect
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from ragnb.errors import RagnbError, unknown
+from ragnb import stats, texts
+from ragnb.errors import RagnbError, RagnbWarning, unknown
 from ragnb.judging.judged import Judged
-from ragnb.judging.plan import frame_of, passages_of, plain_id, text_of
-from ragnb.judging.run import judge
+from ragnb.judging.run import frame_of, judge, passages_of, plain_id, text_of
+from ragnb.markup import number, with_interval
+from ragnb.schema import Rubric, note_frame, note_row
+from ragnb.scoring.answers import called
 from ragnb.store import Cell, Client, Outcome, Store, StoreLike, opened, run_cells
 
 System = Callable[..., Any]
 
 
 def arena(
-    questions: Any,
-    systems: Mapping[str, Any],
-    client: Client,
-    *,
-    store: StoreLike = None,
-    progress: bool | None = None,
-    **how: Any,
-) -> Judged:
+    questions: Any, systems: Mapping[str, Any], client: Client, *, store: StoreLike = None,
+    progress: bool | None = None, **how: Any,
+) -> Judged:  # fmt: skip
     """Have one judge score several systems over one set of questions.
 
     Parameters
@@ -72,55 +73,202 @@ def arena(
 
 
 def _answered(asked: pd.DataFrame, name: str, system: Any, store: Store, progress: bool | None) -> pd.DataFrame:
-    """The questions with one system's answers and passages."""
+    """Return the questions with one system's answers and passages."""
     if callable(system):
-        cells = [answer_cell(row, name, [text_of(row["question"])]) for row in asked.to_dict("records")]
-        answers: list[Any] = answers_of(cells, system, store, progress)
-    elif isinstance(system, Mapping):
-        answers = [given(system.get(key)) for key in asked["sample_id"]]
+        arguments = [[text_of(question)] for question in asked["question"]]
+        answers: list[Any] = _answers_of(asked, name, arguments, system, store, progress)
     else:
-        rows = system if isinstance(system, pd.DataFrame) else pd.DataFrame(list(system))
-        for column in ("sample_id", "answer"):
-            if column not in rows.columns:
-                raise unknown("column", column, list(map(str, rows.columns)), f"systems[{name!r}] needs it.")
-        known = {row["sample_id"]: given(row) for row in rows.to_dict("records")}
-        answers = [known.get(key) for key in asked["sample_id"]]
-    told = [answer or {"answer": None, "retrieved_contexts": None} for answer in answers]
-    return pd.concat([asked, pd.DataFrame(told, index=asked.index, dtype=object)], axis=1).assign(system=name)
+        if not isinstance(system, Mapping):
+            rows = system if isinstance(system, pd.DataFrame) else pd.DataFrame(list(system))
+            for column in ("sample_id", "answer"):
+                if column not in rows.columns:
+                    raise unknown("column", column, list(map(str, rows.columns)), f"systems[{name!r}] needs it.")
+            system = {row["sample_id"]: row for row in rows.to_dict("records")}
+        answers = [_answer_of(system.get(key)) for key in asked["sample_id"]]
+    filled = [answer or {"answer": None, "retrieved_contexts": None} for answer in answers]
+    return pd.concat([asked, pd.DataFrame(filled, index=asked.index, dtype=object)], axis=1).assign(system=name)
 
 
-def given(said: Any) -> dict[str, Any]:
-    """What a system said, as an answer and its passages."""
-    if isinstance(said, Mapping):
-        return {
-            "answer": text_of(said.get("answer")),
-            "retrieved_contexts": passages_of(said.get("retrieved_contexts")),
-        }
-    if said is not None and not isinstance(said, str | float):
-        raise RagnbError(f"a system returned a {type(said).__name__}; return the answer, or {{'answer': …}}")
-    return {"answer": text_of(said), "retrieved_contexts": None}
+def _answer_of(reply: Any) -> dict[str, Any]:
+    """Return what a system replied, as an answer and its passages."""
+    if not isinstance(reply, Mapping):
+        if reply is not None and not isinstance(reply, str | float):
+            raise RagnbError(f"a system returned a {type(reply).__name__}; return the answer, or {{'answer': …}}")
+        reply = {"answer": reply}
+    passages = passages_of(reply.get("retrieved_contexts"))
+    return {"answer": text_of(reply.get("answer")), "retrieved_contexts": passages}
 
 
-def answer_cell(row: Mapping[Any, Any], name: str, arguments: Sequence[Any]) -> Cell:
-    """The cell of one call of a system: what it is given decides the key."""
-    return Cell(
-        plain_id(row["sample_id"]), f"answer/{name}", {"arguments": list(arguments)}, name, calls=0,
-        missing=() if arguments[0] else ("question",), cluster=text_of(row.get("doc_name")),
-    )  # fmt: skip
-
-
-def answers_of(
-    cells: Sequence[Cell], system: System, store: Store, progress: bool | None
-) -> list[dict[str, Any] | None]:
+def _answers_of(
+    asked: pd.DataFrame, name: str, arguments: Sequence[list[Any]], system: System, store: Store,
+    progress: bool | None,
+) -> list[dict[str, Any] | None]:  # fmt: skip
     """Call a system for the answers that the store does not hold; None where one failed."""
+    cells = [
+        Cell(
+            plain_id(row["sample_id"]), f"answer/{name}", {"arguments": given}, name, calls=0,
+            missing=() if given[0] else ("question",), cluster=text_of(row.get("doc_name")),
+        )
+        for row, given in zip(asked.to_dict("records"), arguments, strict=True)
+    ]  # fmt: skip
 
     async def work(cell: Cell) -> Outcome:
-        arguments = cell.inputs["arguments"]
-        if inspect.iscoroutinefunction(system):
-            said = await system(*arguments)
-        else:
-            said = await asyncio.to_thread(system, *arguments)
-        return Outcome.of(given(said))
+        return Outcome.of(_answer_of(await called("system", system, *cell.inputs["arguments"])))
 
     run = run_cells(cells, work, store, name="answers", progress=progress)
     return [row["value"] if row["status"] == "ok" else None for row in run.frame.to_dict("records")]
+
+
+@dataclass(frozen=True)
+class Improved:
+    """What a retry loop came to.
+
+    Parameters
+    ----------
+    attempts : DataFrame
+        Every attempt, judged: the columns of `judge`, ``attempt`` (0 is the answer that was given) and ``kept``.
+    kept : DataFrame
+        One row a case: its attempt of the highest score, the earliest of equals.
+    gain : DataFrame
+        ``metric, before, after, value`` (mean of after − before), ``low, high, n, n_clusters``, ``n_tried`` again.
+    cost : dict
+        ``answers`` of the system and ``calls`` and ``tokens`` of the judge beyond the first attempts; tokens None
+        where the endpoint did not tell.
+    notes : DataFrame
+        What to know before the gain is believed: ``code, about, text``.
+    """
+
+    attempts: pd.DataFrame
+    kept: pd.DataFrame
+    gain: pd.DataFrame
+    cost: dict[str, Any]
+    notes: pd.DataFrame
+
+
+def improve(
+    cases: Any, system: System, client: Client, *, name: str = "system", rubric: Rubric | None = None,
+    bar: float = 8.0, attempts: int = 2, store: StoreLike = None, rejudge: int = 2, level: float = 0.95,
+    progress: bool | None = None, **options: Any,
+) -> Improved:  # fmt: skip
+    """Judge answers, and while accuracy is under the bar have the system answer again with the judge's suggestion.
+
+    Parameters
+    ----------
+    cases, client, rubric, store, progress, **options
+        As for `judge`.
+    system : callable
+        Takes question, answer and suggestion; returns an answer, or a mapping with ``answer`` and perhaps
+        ``retrieved_contexts``, without which those of the case stay. It may be a coroutine function.
+    name : str
+        Of the system, under which its answers are kept in the store.
+    bar : float
+        On the dimension that decides whether an answer passes (accuracy); stricter than passing on purpose.
+    attempts : int
+        Further answers a case at most.
+    rejudge : int
+        How often a failed judgement is made again; one that fails to the end is no score and ends the loop.
+    level : float
+        Of the interval of the gain.
+
+    Returns
+    -------
+    Improved
+
+    Raises
+    ------
+    RagnbError
+        As `judge`, and for numbers that make no sense.
+
+    Examples
+    --------
+    >>> from ragnb.schema import Profile
+    >>> client = Client(Profile(base_url="http://127.0.0.1:8080/v1", model="small"))
+    >>> found = improve([{"question": "Who?", "answer": None}], lambda *told: "Ann.", client, probes=False)
+    >>> found.attempts["accuracy__status"].tolist(), found.cost["answers"]
+    (['not_applicable'], 0)
+    """
+    rubric = rubric or Rubric()
+    if attempts < 1 or rejudge < 0 or not rubric.low <= bar <= rubric.high:
+        raise RagnbError(
+            f"attempts={attempts}, rejudge={rejudge}, bar={bar}; give ≥ 1, ≥ 0 and a score of the scale"
+        )
+    metric, current = rubric.passing.metric, frame_of(cases)
+    current = current.assign(case=range(len(current)))
+    rounds, bills, answers, again, failed = list[pd.DataFrame](), list[dict[str, Any]](), 0, 0, 0
+    with opened(store) as kept:
+        for attempt in range(attempts + 1):
+            # Failed judgements are open in the store, so the same call makes them again.
+            for left in reversed(range(rejudge + 1)):
+                judged = judge(current, client=client, rubric=rubric, store=kept, progress=progress, **options)
+                unread = int((judged[f"{metric}__status"] == "failed").sum())
+                again += unread * bool(left)
+                if not unread:
+                    break
+            failed += unread
+            rounds.append(pd.DataFrame(judged).assign(attempt=attempt))
+            bills += [judged.attrs["judge"]["spent"]] * bool(attempt)
+            options = options | {"probes": False}
+            low = judged[judged[metric] < bar]
+            if attempt == attempts or low.empty:
+                break
+            current = _next_answers(current[current["case"].isin(low["case"])], low, system, name, kept, progress)
+            answers += len(low)
+            if current.empty:
+                break
+    tokens = [bill[part] for bill in bills for part in ("tokens_in", "tokens_out")]
+    cost: dict[str, Any] = {"answers": answers, "calls": int(sum(bill["calls"] for bill in bills))}
+    cost |= {"tokens": None if None in tokens else int(sum(tokens))}
+    whole, gain = _gain(pd.concat(rounds, ignore_index=True), metric, level)
+    say = texts.load(options.get("lang", "en"))
+    if gain["n_tried"]:
+        warnings.warn(say("judge.loop.same_judge"), RagnbWarning, stacklevel=2)
+    notes = _loop_notes(gain, say, bar)
+    tokens_told = "—" if cost["tokens"] is None else cost["tokens"]
+    notes += [note_row("cost", "", say("judge.loop.cost", **cost | {"tokens": tokens_told}))]
+    if again:
+        notes += [note_row("rejudged", "", say("judge.loop.rejudged", n=again, left=failed))]
+    best = whole[whole["kept"]].reset_index(drop=True)
+    return Improved(whole, best, pd.DataFrame([gain]), cost, note_frame(notes))
+
+
+def _next_answers(
+    asked: pd.DataFrame, low: pd.DataFrame, system: System, name: str, store: Store, progress: bool | None
+) -> pd.DataFrame:
+    """Return the cases with the system's next answers; those it failed to answer are out."""
+    hints = [text_of(hint) or "" for hint in low["suggestion"]]
+    arguments = [list(row) for row in zip(asked["question"], asked["answer"], hints, strict=True)]
+    answers = _answers_of(asked, name, arguments, system, store, progress)
+    pairs = zip(asked.to_dict("records"), answers, strict=True)
+    rows = [
+        row | {key: value for key, value in answer.items() if value is not None}
+        for row, answer in pairs
+        if answer is not None and answer["answer"] is not None
+    ]
+    return pd.DataFrame(rows, columns=None if rows else asked.columns, dtype=object)
+
+
+def _gain(attempts: pd.DataFrame, metric: str, level: float) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return all attempts with those that are kept, and the mean of what the kept ones gained."""
+    attempts = attempts.sort_values(["case", "attempt"], kind="stable", ignore_index=True)
+    best = attempts.sort_values(metric, ascending=False, kind="stable", na_position="last")
+    attempts["kept"] = attempts.index.isin(best.drop_duplicates("case").index)
+    first = attempts[attempts["attempt"] == 0].set_index("case")
+    first = first.assign(after=attempts[attempts["kept"]].set_index("case")[metric]).dropna(subset=metric)
+    named = "doc_name" in attempts and attempts.loc[attempts["attempt"] == 0, "doc_name"].notna().all()
+    difference = (first["after"] - first[metric]).to_numpy(float)
+    mean = stats.clustered_mean(difference, first["doc_name"] if named else None, level=level)
+    gain = {"metric": metric, "before": first[metric].mean(), "after": first["after"].mean(), "value": mean.value}
+    gain |= {"low": mean.low, "high": mean.high, "n": mean.n, "n_clusters": mean.n_clusters}
+    return attempts.drop(columns="case"), gain | {"n_tried": int((attempts["attempt"] == 1).sum())}
+
+
+def _loop_notes(gain: Mapping[str, Any], say: Callable[..., str], bar: float) -> list[dict[str, str]]:
+    metric = gain["metric"]
+    if gain["n_tried"]:
+        words = {name: number(gain[name], 2) for name in ("before", "after")} | {"metric": metric}
+        words |= {"gain": with_interval(gain["value"], gain["low"], gain["high"], digits=2)}
+        text = say("judge.loop.gained", **words, n=gain["n"], tried=gain["n_tried"])
+        return [note_row("gained", metric, text), note_row("same_judge", "", say("judge.loop.same_judge"))]
+    if gain["n"]:
+        return [note_row("gained_nothing", metric, say("judge.loop.gained_nothing", n=gain["n"], bar=bar))]
+    return []

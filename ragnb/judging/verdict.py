@@ -1,11 +1,16 @@
-"""A judge's reply → a verdict, or the reason why there is none; a number is never clamped, rounded or guessed."""
+"""A judge's reply → a verdict, or the reason why there is none; a number is never clamped, rounded or guessed.
+
+No list of words knows every way to quote or to retract. So an object without the request's tag may follow nothing,
+words that announce a verdict, or whole sentences that speak of no object; and after any object only sentences may
+follow that cannot take it back. What is lost by that is asked for again.
+"""
 
 from __future__ import annotations
 
 import html
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -14,10 +19,8 @@ from typing import Any
 
 from ragnb import texts
 from ragnb.judging.replies import (
-    LONGEST,
     Found,
     Object,
-    Raw,
     Unreadable,
     find_objects,
     inner_objects,
@@ -26,21 +29,15 @@ from ragnb.judging.replies import (
     unwrapped,
     without_thoughts,
     word_set,
-)  # fmt: skip
-from ragnb.judging.surroundings import (
-    NUMERALS,
-    is_disowned,
-    is_marked,
-    is_quoted,
-    is_revoked,
-    is_taken_back,
-    quoted_regions,
-    states_another_scale,
-)  # fmt: skip
+)
 from ragnb.schema import Rubric
 
+LONGEST = 20_000  # 190,000 characters took 4 s in the event loop; verdicts have 2,000
 TEXTS = ("analysis", "reason", "suggestion")
 _SIGNS = str.maketrans("０１２３４５６７８９．／－＋（）：，％", "0123456789./-+():,%")
+_NUMERALS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9}
+_NUMERALS |= {"ten": 10, "twenty": 20, "hundred": 100}
+_NUMERALS |= dict(zip("一二三四五六七八九十", range(1, 11), strict=True))
 
 
 @dataclass(frozen=True)
@@ -136,42 +133,29 @@ class _Reading:
     def __init__(self, rubric: Rubric, tag: str | None, material: Sequence[str]) -> None:
         self.rubric, self.tag, self.material = rubric, tag, material
         tables = [texts.entry(lang, "judge.dimensions") for lang in texts.LANGUAGES]
-        self.names = {plain(table.get(d.name, d.name)): d.name for table in tables for d in rubric.dimensions}
-        other = {re.sub("[性度率]$", end, word): name for word, name in self.names.items() for end in "性度率"}
-        self.names = other | self.names
-        self.names |= {plain(d.name): d.name for d in rubric.dimensions}  # never another's other name
+        names = {plain(table.get(d.name, d.name)): d.name for table in tables for d in rubric.dimensions}
+        endings = {re.sub("[性度率]$", end, word): name for word, name in names.items() for end in "性度率"}
+        # A dimension's own name is never another's other name.
+        self.names = endings | names | {plain(d.name): d.name for d in rubric.dimensions}
         self.words = "|".join(sorted(map(re.escape, self.names), key=len, reverse=True))
         self.mention = pattern("mention", self.words)
 
     def verdict(self, raw: str, body: str, tail: str, mark: str) -> Verdict:
-        """The verdict of a reply without thoughts; `tail` is what was too long to be parsed."""
+        """Return the verdict of a reply without thoughts; `tail` is what was too long to be parsed."""
         found = find_objects(body)
         rest = _folded(_without(body, found))
         chosen, tagged = self._chosen(body, rest, found)
-        given, scales = dict[str, list[Any]](), list[Any]()
-        for kind, name, value in self._members(chosen.value):
-            if kind == "score":
-                given.setdefault(name, []).append(value)
-            elif kind == "scale":
-                scales.append((name, value))
-            else:
-                raise Unreadable("retracted", f"the object says {name}: {str(value)[:40]}")
-        missing = [d.name for d in self.rubric.dimensions if d.name not in given]
-        if missing:
-            raise Unreadable("missing_field", f"the reply has no {', '.join(missing)}")
-        for name, value in scales:
-            self._same_scale(name, value)
-        scores = {d.name: self._score(d.name, given[d.name]) for d in self.rubric.dimensions}
+        scores = self._scores(chosen.value)
         self._members_agree(chosen.value, scores)
         self._words_agree(rest[: chosen.start], rest[chosen.end :] + _folded(tail), chosen.value, scores, tagged)
         inner = reversed([*inner_objects(chosen.value)])  # the outermost last, so that its own texts win
         words = {plain(key): value for part in inner for key, value in part}
-        return Verdict(raw, chosen.how + mark, None, scores, **{name: _said(words.get(name)) for name in TEXTS})
+        return Verdict(raw, chosen.how + mark, None, scores, **{name: _text_of(words.get(name)) for name in TEXTS})
 
     # Which object
 
     def _chosen(self, body: str, rest: str, found: Sequence[Found]) -> tuple[Found, bool]:
-        """The object with the request's tag (then True), else the only one with scores that is nobody else's."""
+        """Return the object with the request's tag (then True), else the judge's only one with scores."""
         candidates = self._candidates(body, found)
         if any(one.value is None and one.how == "truncated" for one in found):
             raise Unreadable("truncated", "the reply ends in the middle of its JSON")
@@ -179,39 +163,37 @@ class _Reading:
         for one, following in pairwise([*found, Found((), len(body), len(body), "end")]):
             if one.value is None and key.search(body, one.start, following.start):
                 raise Unreadable("no_json", "the reply's JSON cannot be read")
+        if not candidates and "{" not in body and "｛" not in body:
+            raise Unreadable("no_json", "the reply holds no JSON object")
         if not candidates:
-            if "{" not in body and "｛" not in body:
-                raise Unreadable("no_json", "the reply holds no JSON object")
             raise Unreadable("missing_field", "the reply holds no object with the fields that were asked for")
-        members = {id(c): [member for inner in inner_objects(c.value) for member in inner] for c in candidates}
-        if tagged := [c for c in candidates if any(str(item).strip() == self.tag for _, item in members[id(c)])]:
-            return _one(tagged), True
-        known, regions = self._known(), quoted_regions(body)
-        regions += [(c.start, c.end) for c in candidates if is_marked(rest[: c.start], rest[c.end :])]
+        if tagged := [c for c in candidates if any(str(i).strip() == self.tag for _, i in _all_members(c.value))]:
+            return _only(tagged), True
+        known, regions = self._known(), _quoted_regions(body)
+        regions += [(c.start, c.end) for c in candidates if _is_marked(rest[: c.start], rest[c.end :])]
         own = [c for c in candidates if not any(start <= c.start and c.end <= end for start, end in regions)]
         own = [c for c in own if c.how != "elided" and not self._is_of_material(c, body, known)]
-        chosen = _one(own or candidates[:1])
+        chosen = _only(own or candidates[:1])
         before = rest[: chosen.start].replace(self.tag or "\0", " ")
-        if not own or (not self._lists_scores(before) and is_quoted(self.mention.sub(" ", before))):
+        if not own or (not self._lists_scores(before) and _is_quoted(self.mention.sub(" ", before))):
             raise Unreadable("quoted", "the only object with scores is a quotation or an example, or unannounced")
-        tags = [str(value).strip() for key, value in members[id(chosen)] if plain(key) in word_set("tag")]
+        tags = [str(value).strip() for key, value in _all_members(chosen.value) if plain(key) in word_set("tag")]
         if self.tag and any(not pattern("blank_form").fullmatch(tag) for tag in tags):
             raise Unreadable("quoted", "the object has another tag than the one that was asked for")
         return chosen, False
 
     def _lists_scores(self, before: str) -> bool:
-        """Whether the lines before an object give a score for each dimension and speak of nothing else."""
+        """Say whether the lines before an object give a score for each dimension and speak of nothing else."""
         lines = [line for line in before.strip(" \t\r\n`").split("\n") if re.search(r"\w", line)]
         begun = [self.mention.match(line, re.match(r"(?:\d[.)]|\W|_)*", line).end()) for line in lines]  # type: ignore[union-attr]
         return len(lines) == len(self.rubric.dimensions) and all(begun)
 
     def _candidates(self, body: str, found: Sequence[Found]) -> list[Found]:
-        """The objects with scores; parts of one verdict, each with other dimensions, are one."""
+        """Return the objects with scores; parts of one verdict, each with other dimensions, are one."""
         rows, given, blank = list[Found](), list[dict[str, Any]](), pattern("blank_form")
         for one in found:
             for item in one.value if isinstance(one.value, list) else [one.value]:
-                scores = {name: value for kind, name, value in self._members(item) if kind == "score"}
-                if scores:
+                if scores := {name: value for kind, name, value in self._members(item) if kind == "score"}:
                     rows.append(one._replace(value=item))
                     given.append(scores)
         between = "".join(body[one.end : following.start] for one, following in pairwise(rows))
@@ -224,51 +206,49 @@ class _Reading:
         return [row for row, there in zip(rows, filled, strict=True) if there] or rows[:1]
 
     def _is_of_material(self, one: Found, body: str, known: Sequence[Mapping[str, set[float]]]) -> bool:
-        """Whether an object stands in the material, as it is written or as it is meant."""
-        written = _squashed(body[one.start : one.end])
-        if any(written in _squashed(text) for text in self.material):
-            return True
-        own = self._meant(one.value)
-        return bool(own) and any(all(own[name] in there.get(name, ()) for name in own) for there in known)
+        """Say whether an object stands in the material, as it is written or as it is meant."""
+        written, own = _squashed(body[one.start : one.end]), self._meant(one.value)
+        meant = own and any(all(own[name] <= row.get(name, set()) for name in own) for row in known)
+        return bool(meant) or any(written in _squashed(text) for text in self.material)
 
     def _known(self) -> list[dict[str, set[float]]]:
-        """The scores that the material holds, by object and by text: an object in it may be cut."""
+        """Return the scores that the material holds, by object and by text: an object in it may be cut."""
         known = list[dict[str, set[float]]]()
         for text in self.material:
             bare = _folded(html.unescape(text).replace("\\", ""))
             if any(name in bare for name in self.names):
-                said = {name: set[float]() for name in self.names.values()}
+                known.append({name: set() for name in self.names.values()})
                 for name, value, _ in self._mentions(bare):
-                    said[name].add(value)
+                    known[-1][name].add(value)
                 found = [*find_objects(unwrapped(text)), *find_objects(bare)]
-                parts = (part for one in found for part in [one.value, *inner_objects(one.value)])
-                known += [said, *({name: {value} for name, value in self._meant(part).items()} for part in parts)]
+                known += [self._meant(part) for one in found for part in [one.value, *inner_objects(one.value)]]
         return known
 
-    def _meant(self, value: Any) -> dict[str, float]:
-        """The scores of an object, in whatever form."""
-        meant = dict[str, float]()
+    def _meant(self, value: Any) -> dict[str, set[float]]:
+        """Return the scores of an object, in whatever form."""
+        meant = dict[str, set[float]]()
         for kind, name, item in self._members(value):
             if kind == "score":
                 with suppress(Unreadable):
-                    meant[name] = self._number(name, item)
+                    meant[name] = {self._number(name, item)}
         return meant
 
     # What it holds
 
-    def _dimension(self, key: str) -> tuple[str, str | None] | None:
-        """The dimension that a key names, and the scale that it states: '' where its value is the scale."""
+    def _dimension(self, key: str) -> tuple[str | None, str | None]:
+        """Return the dimension that a key names, and the scale that it states: '' where its value is the scale."""
         word = plain(key)
+        scale, suffixed = pattern("scale_of").fullmatch(word), pattern("suffixed").fullmatch(word)
         if word in self.names:
             return self.names[word], None
-        if (found := pattern("scale_of").fullmatch(word)) and found[1] in self.names:
-            return self.names[found[1]], ""
-        if (found := pattern("suffixed").fullmatch(word)) and (base := plain(found[1])) in self.names:
-            return self.names[base], found[2] or found[3]
-        return None
+        if scale and scale[1] in self.names:
+            return self.names[scale[1]], ""
+        if suffixed and (base := plain(suffixed[1])) in self.names:
+            return self.names[base], suffixed[2] or suffixed[3]
+        return None, None
 
     def _members(self, value: Any, depth: int = 0) -> Iterator[tuple[str, str, Any]]:
-        """Each score, scale and remark against it, at the top or in objects of scores."""
+        """Return each score, scale and remark against it, at the top or in objects of scores."""
         if type(value) is str and depth and value.lstrip()[:1] in ("{", "｛", "["):
             inner = find_objects(value)
             value = inner[0].value if len(inner) == 1 else None
@@ -279,94 +259,107 @@ class _Reading:
             return
         words = [(_word(key), key, item) for key, item in value]
         names = [item for word, _, item in words if word in word_set("name") and isinstance(item, str)]
-        named = self._dimension(names[0]) if len(names) == 1 else None
+        named, _ = self._dimension(names[0]) if len(names) == 1 else (None, None)
         if named and any(pattern("value_key").fullmatch(word) for word, _, _ in words):
-            yield "score", named[0], value
+            yield "score", named, value
             return
         for word, key, item in words:
-            said = _plain_word(item)
-            if dimension := self._dimension(key):
-                name, scale = dimension
-                if scale:
-                    yield "scale", name, scale
-                yield ("scale" if scale == "" else "score"), name, item
-            elif word in word_set("scale") or pattern("most").search(word):
+            content, (name, scale) = _plain_word(item), self._dimension(key)
+            if scale:
+                yield "scale", str(name), scale
+            if name:
+                yield "scale" if scale == "" else "score", name, item
+            elif word in word_set("scale") or _has("most", word):
                 yield "scale", word, item
-            elif word in word_set("verdict_only_if") and said in ("false", "no", "none"):
+            elif word in word_set("verdict_only_if") and content in ("false", "no", "none"):
                 yield "remark", key, item
-            elif word in word_set("states") and isinstance(item, str) and said[:1] not in ("{", "["):
-                if not pattern("harmless_state").fullmatch(said):
+            elif word in word_set("states") and isinstance(item, str) and content[:1] not in ("{", "["):
+                if not pattern("harmless_state").fullmatch(content):
                     yield "remark", key, item
             elif word in word_set("inside") or word.removesuffix("s") in word_set("inside"):
                 yield from self._members(item, depth + 1)
-            elif not self._is_beside(word) and said.strip("0[]()") not in ("", "false", "no", "none", "null"):
+            elif not self._is_beside(word) and content.strip("0[]()") not in ("", "false", "no", "none", "null"):
                 yield "remark", key, item
 
     def _is_beside(self, word: str) -> bool:
-        """Whether a key names what verdicts have beside their scores; any other may disown them."""
+        """Say whether a key names what verdicts have beside their scores; any other may disown them."""
         known = word_set("beside") | word_set("verdict_only_if") | word_set("tag") | word_set("name")
         parts = [word] if word in known else re.sub(self.words, " ", word).split()
         return all(part in known or part.removesuffix("s") in known for part in parts)
 
+    def _scores(self, value: Any) -> dict[str, float]:
+        """Return the one score of each dimension; a remark against them and another scale are refused."""
+        given: dict[str, list[Any]] = {d.name: [] for d in self.rubric.dimensions}
+        for kind, name, item in self._members(value):
+            if kind == "remark":
+                raise Unreadable("retracted", f"the object says {name}: {str(item)[:40]}")
+            if kind == "scale":
+                self._same_scale(name, item)
+            else:
+                given[name].append(item)
+        if missing := [name for name, values in given.items() if not values]:
+            raise Unreadable("missing_field", f"the reply has no {', '.join(missing)}")
+        return {name: self._score(name, values) for name, values in given.items()}
+
+    def _score(self, name: str, values: Sequence[Any]) -> float:
+        """Return the one number that all values of a dimension are."""
+        numbers = {self._number(name, value) for value in values}
+        if not numbers:
+            raise Unreadable("not_a_number", f"{name} is an object without a score")
+        if len(numbers) > 1:
+            raise Unreadable("conflicting", f"{name} has two values")
+        return numbers.pop()
+
     def _same_scale(self, name: str, value: Any) -> None:
         """Refuse a scale that is not the rubric's."""
         low, high = self.rubric.low, self.rubric.high
-        said = _flat(value)
-        numbers = {float(one) for one in re.findall(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)?", said.translate(_SIGNS))}
+        stated = _flat(value)
+        numbers = {float(one) for one in re.findall(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)?", stated.translate(_SIGNS))}
         if not numbers or not numbers <= {low, high} or (high not in numbers and name not in word_set("least")):
-            raise Unreadable("other_scale", f"{name} states another scale: {said[:40]}; it is {low:g} to {high:g}")
-
-    def _score(self, name: str, values: Sequence[Any]) -> float:
-        found = {self._number(name, value) for value in values}
-        if len(found) > 1:
-            raise Unreadable("conflicting", f"{name} has two values")
-        return found.pop()
+            why = f"{name} states another scale: {stated[:40]}; it is {low:g} to {high:g}"
+            raise Unreadable("other_scale", why)
 
     def _number(self, name: str, value: Any) -> float:
+        """Return the number of a score as it is written; never of one that was repaired."""
         if isinstance(value, Object):
-            return self._number_inside(name, value)
-        if not isinstance(value, str):
-            raise Unreadable("not_a_number", f"{name} is {str(value)[:40]}, which is no score")
-        number = pattern("number").fullmatch(_bare(value))
-        if number is None or pattern("hedged").search(number["told"] or ""):
-            raise Unreadable("not_a_number", f"{name} is {value[:40]!r}, which is no score")
-        low, high = self.rubric.low, self.rubric.high
+            return self._score(name, self._values_inside(name, value))
+        number = pattern("number").fullmatch(_bare(value)) if isinstance(value, str) else None
+        if number is None or _has("hedged", number["told"] or ""):
+            raise Unreadable("not_a_number", f"{name} is {str(value)[:40]!r}, which is no score")
+        low, high, score = self.rubric.low, self.rubric.high, float(number[1])
         if float(number[2] or number[3] or high) != high:
             raise Unreadable("other_scale", f"{name} is {value[:40]!r}; the scale is {low:g} to {high:g}")
-        score = float(number[1])
         if not low <= score <= high:
             raise Unreadable("out_of_range", f"{name} is {number[1][:20]}; the scale is {low:g} to {high:g}")
         if not self.rubric.decimals and score != int(score):
             raise Unreadable("fraction", f"{name} is {number[1]}; the scale has whole numbers")
         return score
 
-    def _number_inside(self, name: str, value: Object) -> float:
-        """The number of an object such as ``{"score": 8, "why": …}``."""
-        words = [(_word(key), item) for key, item in value]
-        for word, item in words:
-            if word in word_set("scale") or word in ("of", "total"):
+    def _values_inside(self, name: str, value: Object) -> list[Any]:
+        """Return what an object such as ``{"score": 8, "max": 10}`` gives for the score."""
+        values = list[Any]()
+        for key, item in value:
+            word, content = _word(key), _plain_word(item)
+            if word in word_set("scale_of_one"):
                 self._same_scale(word, item)
-            elif word in word_set("unit") and not re.fullmatch(r"(?:points?|pts?|分)?", _plain_word(item)):
-                raise Unreadable("other_scale", f"{name} is in {_plain_word(item)[:40]}")
-            elif not (pattern("value_key").fullmatch(word) or word in word_set("unit") or self._is_beside(word)):
-                raise Unreadable("not_a_number", f"{name} has {word[:40]!r} beside its score")
-        given = [item for word, item in words if pattern("value_key").fullmatch(word)]
-        if not given:
-            raise Unreadable("not_a_number", f"{name} is an object without a score")
-        return self._score(name, given)
+            elif pattern("value_key").fullmatch(word):
+                values.append(item)
+            elif not self._is_beside(word) and not pattern("unit").fullmatch(f"{word} {content}"):
+                raise Unreadable("not_a_number", f"{name} has {word[:40]!r} ({content[:40]}) beside its score")
+        return values
 
     # What is said around it
 
     def _mentions(self, text: str, of: str = "mention") -> Iterator[tuple[str, float, str | None]]:
-        """Each dimension with the number and the scale that a text gives for it; NaN for what is no one number."""
+        """Return each dimension with the number and scale that a text gives; NaN for what is no one number."""
         for mention in pattern(of, self.words).finditer(text):
-            said = (mention["value"] or mention["first"]).strip(".,/ ")
-            number = pattern("number").fullmatch(str(NUMERALS.get(said, said)))
+            written = (mention["value"] or mention["first"]).strip(".,/ ")
+            number = pattern("number").fullmatch(str(_NUMERALS.get(written, written)))
             value, scale = (float(number[1]), number[2] or number[3]) if number else (nan, None)
             yield self.names[mention["name"] or mention["second"]], value, scale
 
     def _other_value(self, text: str, scores: Mapping[str, float], of: str = "mention") -> str | None:
-        """The dimension of which a text gives another value than its score, or another scale."""
+        """Return the dimension of which a text gives another value than its score, or another scale."""
         for name, value, scale in self._mentions(text, of):
             if value != scores[name] or (scale and float(scale) != self.rubric.high):
                 return name
@@ -374,65 +367,170 @@ class _Reading:
 
     def _members_agree(self, chosen: Object, scores: Mapping[str, float]) -> None:
         """Refuse where another member of the object gives another value or scale."""
-        high = self.rubric.high
-        for key, value in _told(chosen):
-            if dimension := self._dimension(key):
+        totals = (self.rubric.high, self.rubric.high * len(scores))
+        for key, value in _all_members(chosen, without="beside"):
+            name, scale = self._dimension(key)
+            if name and isinstance(value, str):
                 number = pattern("number").fullmatch(_bare(value))
-                if dimension[1] != "" and number and float(number[1]) != scores[dimension[0]]:
-                    raise Unreadable("conflicting", f"{dimension[0]} has two values")
-                continue
-            text, note = _folded(value), _word(key) in word_set("notes")
-            if self._other_value(text, scores, "own_mention" if note else "mention"):
-                raise Unreadable("conflicting", f"{key} speaks of another value: {value[:40]}")
-            if not note:
-                of = re.search(r"(?:/|\bout of|^of)\s{0,3}([0-9]{1,6})\b", text) if len(text) < 40 else None
-                if of and float(of[1]) not in (high, high * len(scores)):
+                if scale != "" and number and float(number[1]) != scores[name]:
+                    raise Unreadable("conflicting", f"{name} has two values")
+            elif isinstance(value, str):
+                text, note = _folded(value), _word(key) in word_set("notes")
+                if self._other_value(text, scores, "own_mention" if note else "mention"):
+                    raise Unreadable("conflicting", f"{key} speaks of another value: {value[:40]}")
+                of = pattern("out_of").search(text) if len(text) < 40 and not note else None
+                if of and float(of[1]) not in totals:
                     raise Unreadable("other_scale", f"{key} states another scale: {value[:40]}")
 
     def _words_agree(
         self, before: str, after: str, chosen: Object, scores: Mapping[str, float], tagged: bool
     ) -> None:
         """Refuse where the text around the object takes it back or gives another value or scale."""
-        values = [value for inner in inner_objects(chosen) for _, value in inner]
-        said = [item for value in values for item in (value if isinstance(value, list) else [value])]
-        own = "\n".join(item for item in said if type(item) is str).casefold()
-        scaled = pattern("told_of_material").sub(" ", own) if tagged else own
+        values = [value for _, value in _all_members(chosen)]
+        items = [item for value in values for item in (value if isinstance(value, list) else [value])]
+        own = "\n".join(item for item in items if type(item) is str).casefold()
         for row in pattern("listed").findall(f"{before}\n\n{after}"):
             if not {*map(float, row)} <= {*scores.values()}:
                 raise Unreadable("conflicting", f"the reply also has the scores {', '.join(row)}")
-        for text in (before, after, scaled):
-            if other := states_another_scale(text, self.rubric.low, self.rubric.high):
+        for text in (before, after, pattern("told_of_material").sub(" ", own) if tagged else own):
+            if other := self._other_scale(text):
                 raise Unreadable("other_scale", f"the reply speaks of another scale: {other[:60]}")
         if name := self._other_value(before, scores) or self._other_value(after, scores):
             raise Unreadable("conflicting", f"{name} has more in the reply than one number")
         after = self.mention.sub(" ", after)
         if tagged:
-            scale = (self.rubric.low, self.rubric.high)
-            back = is_disowned(before) or is_revoked(after, self.words, scores.values(), scale)
+            back = _is_disowned(before) or any(self._revokes(part, scores.values()) for part in _sentences(after))
         else:
-            back = bool(pattern("dimension", self.words).search(after))
-        if back or is_taken_back(before, after, own, tagged):
+            named = pattern("dimension", self.words).search(after)
+            back = bool(named) or not all(map(_is_harmless, _sentences(after)))
+        if back or _has("refused", before) or _has("refused", after) or _has("no_numbers", own):
             raise Unreadable("retracted", "the reply says that its scores are none, or may take them back")
 
+    def _other_scale(self, text: str) -> str | None:
+        """Return the words by which a text names another scale."""
+        low, high = self.rubric.low, self.rubric.high
+        for stated in pattern("stated").finditer(text):
+            numbers = [float(_NUMERALS.get(one, one)) for one in stated.groups() if one]
+            if numbers and (numbers[-1] != high or not {*numbers} <= {low, high}):
+                return stated[0]
+        other = pattern("other_scale").search(text)
+        return other[0] if other else None
 
-def _one(candidates: Sequence[Found]) -> Found:
+    def _revokes(self, sentence: str, scores: Collection[float]) -> bool:
+        """Say whether a sentence after an object with the tag takes it back or gives other numbers.
+
+        The ends of the scale, the sum and what lies between the scores may be said again.
+        """
+        polite = pattern("polite").match(sentence)
+        about_it = _has("about_the_verdict", sentence) and not polite and not _has("affirming", sentence)
+        moved = re.search(self.words, sentence) and _has("moves_a_score", sentence)
+        if moved or about_it or _has("revoking", sentence) or (sentence.endswith(("?", "？")) and not polite):
+            return True
+        fine = {self.rubric.low, self.rubric.high, sum(scores), self.rubric.high * len(scores)}
+        numbers = {float(one) for one in re.findall(r"\d+(?:\.\d+)?", pattern("reference").sub(" ", sentence))}
+        other = any(not min(scores) <= number <= max(scores) for number in numbers - fine)
+        return other and _has("of_a_verdict", sentence)
+
+
+def _has(name: str, text: str) -> bool:
+    """Say whether a text holds what a pattern describes."""
+    return pattern(name).search(text) is not None
+
+
+def _only(candidates: Sequence[Found]) -> Found:
     if len(candidates) > 1:
         raise Unreadable("several", f"the reply holds {len(candidates)} objects with scores")
     return candidates[0]
 
 
-def _told(value: Any) -> Iterator[tuple[str, str]]:
-    """Each text and number in an object and in those within it, but for weights and scales."""
+def _is_marked(before: str, after: str) -> bool:
+    """Say whether the signs next to an object make it a quotation: a line with ``>``, quotes, a strike."""
+    if _has("line_of_a_quotation", before[before.rfind("\n") + 1 :]):
+        return True
+    struck = before.rstrip().endswith("~~") and after.lstrip().startswith("~~")
+    return struck or (_has("quote_opens", before[-20:]) and pattern("quote_closes").match(after) is not None)
+
+
+def _quoted_regions(text: str) -> list[tuple[int, int]]:
+    """Return from where to where a text is marked as a quotation, an example, struck out or a comment."""
+    regions, opened = list[tuple[int, int]](), list[tuple[str, int]]()
+    for mark in pattern("quotations").finditer(text):
+        name = (mark[2] or "!").lower()
+        if not mark[1] and mark[0] != "-->":
+            opened.append((name, mark.start()))
+        elif opened and opened[-1][0] == name:
+            regions.append((opened.pop()[1], mark.end()))
+    return regions + [(start, len(text)) for _, start in opened]
+
+
+def _is_quoted(before: str) -> bool:
+    """Say whether the words before an object speak of a quotation, example or draft, or do not announce it."""
+    gap: Any = pattern("gap").search(before, max(0, len(before) - 120))  # it may be empty
+    words = re.sub(r"\{[^{}\n]{0,80}\}|<[^<>\n]{1,80}>", " ", before[: gap.start()]).lower()
+    sentences = [part.strip(" \t*_#|-") for part in pattern("sentence_ends").split(words[-600:])]
+    last = next((part for part in reversed(sentences) if re.search(r"[^\W\d_]", part)), None)
+    if last is None or _is_announced(last):
+        return False
+    closed, quoting = last[-1] in '.!。！"”)', _has("quoting", last)
+    apart = "\n\n" in re.sub(r"[ \t\r]", "", gap[0])  # by an empty line
+    leads_on = not closed and (not apart or last[-1] in ":：" or _has("leads_on", last))
+    short = len(re.findall(r"[a-zà-ÿ]+|[\u4e00-\u9fff]{2}", last)) < 3
+    if leads_on or short or _has("speaker_says", words):
+        return True
+    speaks = (not closed or _has("speaks", last)) and not _has("own_words", last)
+    return _has("named", last) and (quoting or speaks)
+
+
+def _is_announced(sentence: str) -> bool:
+    """Say whether a sentence has only words that announce a verdict; of one with a comma, its last clause."""
+    named = pattern("gives").sub(" verdict ", pattern("about_it").sub(" json ", sentence))
+    if _has("quoting", named) or _has("asks_or_refers", named):
+        return False
+    for clause in (pattern("clause").split(named)[-1], named):
+        rest = pattern("chinese").sub(" here ", pattern("own_digits").sub(" ", clause))
+        words = set(re.findall(r"[^\W\d_]+|\d", pattern("own_reply").sub("verdict", rest)))
+        if pattern("form_alone").match(clause):
+            return False
+        if words and words <= word_set("core") | word_set("filler"):
+            return not words.isdisjoint(word_set("core"))
+    return False
+
+
+def _is_disowned(before: str) -> bool:
+    """Say whether the last sentence before an object with the tag calls it a draft, an example or another's."""
+    words = re.sub(r"[\s*_#`>|-]+$", "", re.split(r" {20}\n", before)[-1])  # after another object's place
+    last = [part for part in pattern("sentence_ends").split(words[-600:]) if re.search(r"\w", part)][-1:]
+    closed = words.endswith(tuple('.!?。！？"”)'))
+    return any(_has("disowning", part) or (not closed and _has("quoting", part)) for part in last)
+
+
+def _is_harmless(sentence: str) -> bool:
+    """Say whether a sentence after a verdict cannot take it back: it is polite, or tells of the answer."""
+    if not re.search(r"[\w?？]", sentence) or pattern("polite").match(sentence):
+        return True
+    of_it = _has("of_the_examination", sentence) and not pattern("labelled").match(sentence)
+    if of_it or _has("refers", sentence) or sentence.endswith(("?", "？")):
+        return False
+    return bool(_has("chinese_tells", sentence) or pattern("tells_of_the_answer").match(sentence))
+
+
+def _sentences(text: str) -> set[str]:
+    text = re.sub(r"</?[\w|-]{1,30}/?>|<\|\w{1,30}\|>|`{1,8}[a-z]{0,12}", " ", text)
+    return {part.strip() for part in re.split(r"(?<=[?？])|[!。！\n]|\.(?!\d)", text)}
+
+
+def _all_members(value: Any, without: str = "") -> Iterator[tuple[str, Any]]:
+    """Return each member of an object and of those within it, but for those under keys that fit a pattern."""
+    for item in value if type(value) is list else ():
+        yield from _all_members(item, without)
     for key, item in value if isinstance(value, Object) else ():
-        if isinstance(item, str):
-            yield key, item
-        elif not pattern("beside").search(_word(key)):
-            for inner in item if type(item) is list else [item]:
-                yield from _told(inner)
+        yield key, item
+        if not without or not _has(without, _word(key)):
+            yield from _all_members(item, without)
 
 
 def _word(key: str) -> str:
-    """A key as words in small letters: ``maxScore`` and ``max_score`` are ``max score``."""
+    """Return a key as words in small letters: ``maxScore`` and ``max_score`` are ``max score``."""
     return re.sub(r"[\s_\-]+", " ", plain(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key)))
 
 
@@ -441,25 +539,23 @@ def _plain_word(value: Any) -> str:
 
 
 def _bare(value: str) -> str:
-    """A number as it is read: full-width digits are digits, and emphasis is none of it."""
+    """Return a number as it is read: full-width digits are digits, and emphasis is none of it."""
     text = value.strip().translate(_SIGNS).casefold()
     emphasised = re.fullmatch(r"(\*{1,3}|`|_{1,2})\s{0,2}(.*?)\s{0,2}\1(.*)", text, re.DOTALL)
     return (emphasised[2] + emphasised[3] if emphasised else text.removeprefix("**")).strip()
 
 
 def _squashed(text: str) -> str:
-    """A text without blanks, quotes and escapes, to find it in another."""
+    """Return a text without blanks, quotes and escapes, to find it in another."""
     return re.sub(r"[\s\"'\\`]+", "", text).casefold()
 
 
 def _without(text: str, found: Sequence[Found]) -> str:
-    """A text with blanks and a line break for each object, every other sign in its place."""
-    parts, place = list[str](), 0
+    """Return a text with blanks and a line break for each object, every other sign in its place."""
     for one in found:
         if one.value is not None:
-            parts += [text[place : one.start], "\n".rjust(one.end - one.start)]
-            place = one.end
-    return "".join([*parts, text[place:]])
+            text = text[: one.start] + "\n".rjust(one.end - one.start) + text[one.end :]
+    return text
 
 
 def _folded(text: str) -> str:
@@ -471,14 +567,12 @@ def _folded(text: str) -> str:
 
 
 def _flat(value: Any) -> str:
-    """A stated scale as one text."""
+    """Return a stated scale as one text."""
     if isinstance(value, Object):
         return " ".join(_flat(item) for _, item in value)
     return " ".join(map(_flat, value)) if isinstance(value, list) else str(value)
 
 
-def _said(value: Any) -> str:
-    """A text of the reply; a list of texts is joined."""
-    if isinstance(value, list):
-        return "\n".join(str(item) for item in value)
-    return "" if value is None or (isinstance(value, Raw) and value == "null") else str(value)
+def _text_of(value: Any) -> str:
+    """Return a text of the reply; a list of texts is joined."""
+    return "\n".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)

@@ -1,11 +1,15 @@
 """Scores over cases: the metrics of ragas, ours beside them, and those that need no model; each cell kept.
 
-`evaluate` plans a cell for each case and metric, pays what is not in the store yet, and returns the scores frame.
-`expected` says before what that would cost. `answer_cases` runs the system that is to be scored.
+`evaluate` plans a cell for each case and metric, makes the calls that are not in the store yet, and returns the
+scores frame. `expected` says before what that would cost. `answer_cases` runs the system that is to be scored.
+`support_lexical` and its kin say what of an answer's wording is found in the passages.
 """
 
 from ragnb.scoring.answers import answer_cases
-from ragnb.scoring.run import evaluate, expected
-from ragnb.scoring.table import EMBEDDED, JUDGED, SCORERS, Scorer
+from ragnb.scoring.lexical import name_support, number_support, support_lexical
+from ragnb.scoring.run import EMBEDDED, JUDGED, SCORERS, Scorer, evaluate, expected
 
-__all__ = ["EMBEDDED", "JUDGED", "SCORERS", "Scorer", "answer_cases", "evaluate", "expected"]
+__all__ = [
+    "EMBEDDED", "JUDGED", "SCORERS", "Scorer", "answer_cases", "evaluate", "expected", "name_support",
+    "number_support", "support_lexical",
+]  # fmt: skip

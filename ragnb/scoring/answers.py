@@ -10,21 +10,15 @@ from typing import Any
 import pandas as pd
 
 from ragnb.errors import RagnbError
-from ragnb.scoring.plan import frame_of
-from ragnb.store import CallFailed, Cell, Client, Outcome, StoreLike, opened, run_cells
+from ragnb.scoring.run import frame_of
+from ragnb.store import CallFailed, Cell, Client, Outcome, Stop, StoreLike, opened, run_cells
 
 
 def answer_cases(
-    cases: Any,
-    retrieve: Callable[[str], Any],
-    generate: Callable[[str, list[str] | None], Any],
-    *,
-    system: str = "",
-    store: StoreLike = None,
-    clients: tuple[Client, ...] = (),
-    concurrency: int = 4,
+    cases: Any, retrieve: Callable[[str], Any], generate: Callable[[str, list[str] | None], Any], *,
+    system: str = "", store: StoreLike = None, clients: tuple[Client, ...] = (), concurrency: int = 4,
     progress: bool | None = None,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Fill the system side of cases: ask a system each question, and note what it retrieves and answers.
 
     Parameters
@@ -73,12 +67,12 @@ def answer_cases(
 
     async def work(cell: Cell) -> Outcome:
         question = cell.inputs["question"]
-        passages = await _called("retrieve", retrieve, question)
+        passages = await called("retrieve", retrieve, question)
         if passages is not None and not isinstance(passages, str | bytes | dict):
             passages = list(passages)
         if passages is not None and not (isinstance(passages, list) and all(isinstance(p, str) for p in passages)):
             raise CallFailed(f"retrieve returned {type(passages).__name__}, not a list of texts")
-        answer = await _called("generate", generate, question, passages)
+        answer = await called("generate", generate, question, passages)
         if not isinstance(answer, str):
             raise CallFailed(f"generate returned {type(answer).__name__}, not a text")
         return Outcome.of({"retrieved_contexts": passages, "answer": answer})
@@ -95,13 +89,14 @@ def answer_cases(
     return _filled(frame, run.frame, system)
 
 
-async def _called(what: str, function: Callable[..., Any], *args: Any) -> Any:
+async def called(what: str, function: Callable[..., Any], *args: Any) -> Any:
+    """Call a plain function in a thread, or await a coroutine function; what it raises is a failed call."""
     try:
         if inspect.iscoroutinefunction(function):
             return await function(*args)
         found = await asyncio.to_thread(function, *args)
         return await found if inspect.isawaitable(found) else found
-    except CallFailed:
+    except (CallFailed, Stop):
         raise
     except Exception as error:
         raise CallFailed(f"{what}: {type(error).__name__}: {error}") from None

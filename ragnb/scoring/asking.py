@@ -1,15 +1,18 @@
-"""One question to the judge, answered as JSON of a given form; what cannot be read is asked once more."""
+"""One question to a judge: with a schema where its endpoint takes one; what cannot be read is asked again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from ragnb.store import CallFailed, Client
+from ragnb import texts
+from ragnb.store import CallFailed, Client, new_tag
 
 T = TypeVar("T")
 PARAMETERS: Mapping[str, Any] = {"temperature": 0.0, "response_format": {"type": "json_object"}}
-"""What goes with every call, where the caller does not say otherwise."""
+"""What goes with every call of a metric, where the caller does not say otherwise."""
 
 
 class Nothing(Exception):
@@ -17,30 +20,64 @@ class Nothing(Exception):
 
 
 class Asker:
-    """A judge that answers in JSON.
+    """Asks one endpoint, and remembers whether it takes a schema.
 
     Parameters
     ----------
     client : Client
     parameters : mapping
         Sent with every call.
+    schema : mapping, optional
+        JSON schema of a reply. An endpoint that refuses it is asked plainly from then on, unless `strictly`.
+    tries : int
+        Calls for one reply that can be read.
+    lang : {"en", "zh"}
+        Of the request for another reply.
     """
 
-    def __init__(self, client: Client, parameters: Mapping[str, Any]) -> None:
-        self.client, self.parameters = client, parameters
+    def __init__(
+        self, client: Client, parameters: Mapping[str, Any], *, schema: Mapping[str, Any] | None = None,
+        strictly: bool = False, tries: int = 2, lang: str = "en",
+    ) -> None:  # fmt: skip
+        self.client, self.parameters, self.schema, self.strictly = client, parameters, schema, strictly
+        self.tries, self.lang = tries, lang
 
-    async def ask(self, prompt: str, read: Callable[[str], T]) -> T:
-        """Send a prompt and read the reply; a reply that `read` refuses (ValueError) is asked for once more."""
-        messages = [{"role": "user", "content": prompt}]
-        for _ in range(2):
-            reply = await self.client.chat(messages, **self.parameters)
+    async def ask(self, messages: Sequence[dict[str, str]], read: Callable[[str], T], unread: str = "") -> T:
+        """Return what `read` makes of a reply; one that it refuses (ValueError) is asked for again.
+
+        Raises
+        ------
+        CallFailed
+            With `unread` and the reason of the last reply.
+        """
+        talk = list(messages)
+        for _ in range(self.tries):
+            text = await self._send(talk)
             try:
-                return read(json_part(reply.text))
+                return read(text)
             except ValueError as error:
-                said = " ".join(str(error).split())[:300]
-            again = f"This reply could not be read: {said}. Reply again, with the JSON alone."
-            messages += [{"role": "assistant", "content": reply.text}, {"role": "user", "content": again}]
-        raise CallFailed(f"the reply could not be read, twice: {said}")
+                why = " ".join(str(error).split())[:300]
+            again = texts.load(self.lang)("judge.again", why=why)
+            talk = [*messages, {"role": "assistant", "content": text}, {"role": "user", "content": again}]
+        raise CallFailed(unread + why)
+
+    async def _send(self, talk: Sequence[dict[str, str]]) -> str:
+        if self.schema is not None:
+            schema = {"name": "verdict", "strict": True, "schema": self.schema}
+            form = {"response_format": {"type": "json_schema", "json_schema": schema}}
+            try:
+                return (await self.client.chat(talk, **form, **self.parameters)).text
+            except CallFailed as fault:
+                if self.strictly or not re.match(r"HTTP (400|415|422)\b", str(fault)):
+                    raise
+        text = (await self.client.chat(talk, **self.parameters)).text
+        self.schema = None  # the same call went through without a schema, so the schema was the fault
+        return text
+
+    async def ask_once(self, prompt: str, read: Callable[[str], T]) -> T:
+        """Ask one prompt for JSON."""
+        messages = [{"role": "user", "content": prompt}]
+        return await self.ask(messages, lambda text: read(json_part(text)), "the reply could not be read, twice: ")
 
 
 def json_part(text: str) -> str:
@@ -53,3 +90,30 @@ def json_part(text: str) -> str:
     """
     start, end = text.find("{"), text.rfind("}")
     return text[start : end + 1] if 0 <= start < end else text
+
+
+async def relevance(asker: Asker, question: str, passages: Sequence[str], lang: str) -> float:
+    """Ask which passages help to answer the question, and return their share, in [0, 1].
+
+    The metric of this name in ragas is a rating of all passages together, and no share.
+    """
+    tag = f"data-{new_tag()}"
+    data = {"question": question, "passages": {str(n): text for n, text in enumerate(passages, 1)}}
+    block = json.dumps(data, ensure_ascii=False, indent=1).replace("<", "\\u003c")
+    prompt = f"{texts.load(lang)('scoring.relevance')}\n\n<{tag}>\n{block}\n</{tag}>"
+    verdicts = await asker.ask_once(prompt, lambda text: _verdicts(text, len(passages)))
+    return sum(verdicts) / len(verdicts)
+
+
+def _verdicts(text: str, n: int) -> list[bool]:
+    try:
+        found = json.loads(text)
+    except RecursionError:
+        found = None
+    relevant = found.get("relevant") if isinstance(found, dict) else None
+    wanted = {str(place) for place in range(1, n + 1)}
+    if not isinstance(relevant, dict) or set(relevant) != wanted:
+        raise ValueError(f"'relevant' must hold true or false for each of the passages 1 to {n}, and nothing else")
+    if not all(isinstance(verdict, bool) for verdict in relevant.values()):
+        raise ValueError("'relevant' holds something else than true and false")
+    return list(relevant.values())

@@ -13,7 +13,6 @@ from pydantic import ValidationError
 
 from ragnb.errors import MissingExtraError, RagnbError, require
 from ragnb.scoring.asking import Asker, Nothing
-from ragnb.scoring.table import Scorer
 
 PINS = ("ragas==0.4.3", "langchain-community==0.4.1", "instructor>=1.15")
 Embed = Callable[[Sequence[str]], Awaitable[list[list[float]]]]
@@ -23,7 +22,7 @@ _VERDICTS = ("verdict", "attributed", "noncommittal")
 
 
 def installed() -> str:
-    """The version of ragas, which fixes its prompts: it enters the key of a cell.
+    """Return the version of ragas, which fixes its prompts: it enters the key of a cell.
 
     Raises
     ------
@@ -55,8 +54,8 @@ def imported() -> Any:
         raise _missing(error.__cause__ or error) from error
 
 
-async def collected(scorer: Scorer, inputs: Mapping[str, Any], asker: Asker | None, embed: Embed | None) -> float:
-    """Compute a metric of ragas for one case.
+async def collected(made_of: str, inputs: Mapping[str, Any], asker: Asker | None, embed: Embed | None) -> float:
+    """Compute a metric of ragas for one case, with a judge and embeddings where it takes them.
 
     Raises
     ------
@@ -65,20 +64,16 @@ async def collected(scorer: Scorer, inputs: Mapping[str, Any], asker: Asker | No
     CallFailed
         Where the judge's replies do not fit.
     """
-    parts: dict[str, Any] = {}
-    if any(scorer.calls):
-        parts["llm"] = _judge()(asker)
-    if scorer.embeds:
-        parts["embeddings"] = _vectors()(embed)
-    metric = getattr(imported(), scorer.made_of)(**parts)
-    named = {_NAMES.get(name, name): inputs[name] for name in scorer.needs}
-    if scorer.embeds and scorer.name != "answer_relevancy":
+    parts = ({"llm": _judge()(asker)} if asker else {}) | ({"embeddings": _vectors()(embed)} if embed else {})
+    metric = getattr(imported(), made_of)(**parts)
+    named = {_NAMES.get(name, name): value for name, value in inputs.items()}
+    if embed and "reference" in named:
         await parts["embeddings"].know([named["response"], named["reference"]])
     if not named.get("retrieved_contexts", True):
         named["retrieved_contexts"] = [""]  # judged against nothing: the answer has no support
     value = float((await metric.ascore(**named)).value)
     if math.isnan(value):
-        raise Nothing("no statement was found: 0/0" if any(scorer.calls) else "a text has no direction: 0/0")
+        raise Nothing("no statement was found: 0/0" if asker else "a text has no direction: 0/0")
     return value
 
 
@@ -104,7 +99,7 @@ def _judge() -> Any:
                 self._check(found.model_dump(), response_model.__name__)
                 return found
 
-            found = await self.asker.ask(prompt, read)
+            found = await self.asker.ask_once(prompt, read)
             listed = getattr(found, "statements", getattr(found, "claims", None))
             if listed is not None:
                 self.sizes.add(len(listed))

@@ -1,38 +1,245 @@
-"""Cells done, and laid beside their cases as the scores frame."""
+"""Cases and metrics → cells: what each metric needs and who computes it; and the cells as the scores frame."""
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any
+import tomllib
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.schema import METRICS, Metric, Profile, note_row
-from ragnb.scoring.asking import Asker, Nothing
-from ragnb.scoring.plan import Local, Plan, in_range, planned
-from ragnb.scoring.ragas import Embed, collected, imported
-from ragnb.scoring.relevance import relevance
-from ragnb.scoring.table import EMBEDDED, SCORERS, by_wording
-from ragnb.store import Cell, Client, Estimate, Outcome, Run, StoreLike, estimate, opened, run_cells, systems_of
+from ragnb.errors import RagnbError, unknown
+from ragnb.readers import read_cases
+from ragnb.schema import METRICS, EvalCase, Metric, Profile, metric_list, missing_fields, note_row
+from ragnb.scoring import lexical, ragas
+from ragnb.scoring.asking import PARAMETERS, Asker, Nothing, relevance
+from ragnb.store import Cell, Client, Estimate, Outcome, Run, StoreLike, count_tokens, estimate, opened, run_cells
+from ragnb.store.store import systems_of
+
+Local = Callable[[list[str]], Any]
+_PER_CALL, _WORDING = 1000, "ragnb wording 1"  # tokens of a prompt's own text and its reply, about
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A metric that can be computed.
+
+    Parameters
+    ----------
+    name : str
+        Its column; where METRICS knows the metric, its name there.
+    needs : sequence of str
+        Case columns; a case that lacks one is ``not_applicable``.
+    by : {"ragas", "ours", "wording"}
+        Who computes it: ragas' current collections, our own prompt, or no model at all.
+    made_of : str
+        The class in ``ragas.metrics.collections``, or the function in `ragnb.scoring.lexical`.
+    calls : sequence of int
+        Calls of the judge for one case: a fixed number, and a number for each retrieved passage.
+    embeds : int
+        Calls of the embeddings for one case.
+    nothing : float or str, optional
+        What holds where the system retrieved nothing: the value, or why there is none. None leaves it to the
+        judge.
+
+    Examples
+    --------
+    >>> SCORERS["noise_sensitivity"].judge_calls({"retrieved_contexts": ["a", "b"]})
+    7
+    """
+
+    name: str
+    needs: Sequence[str]
+    by: Literal["ragas", "ours", "wording"]
+    made_of: str
+    calls: Sequence[int] = (0, 0)
+    embeds: int = 0
+    nothing: float | str | None = None
+
+    def follows(self, inputs: Mapping[str, Any]) -> bool:
+        """Say whether what holds follows from nothing being retrieved."""
+        return self.nothing is not None and not inputs.get("retrieved_contexts", True)
+
+    def judge_calls(self, inputs: Mapping[str, Any]) -> int:
+        """Calls of the judge that one case is expected to need, without retries."""
+        fixed, each = self.calls
+        return fixed + each * len(inputs.get("retrieved_contexts") or ())
+
+
+_TABLE = tomllib.loads(files(__package__).joinpath("scorers.toml").read_text("utf-8"))
+SCORERS: Mapping[str, Scorer] = MappingProxyType({name: Scorer(name, **row) for name, row in _TABLE.items()})
+"""Every metric that `evaluate` computes, by name."""
+
+JUDGED = tuple(name for name, scorer in SCORERS.items() if any(scorer.calls) or scorer.embeds)
+"""Those that a judge or embeddings compute: the default where there is a judge."""
+
+EMBEDDED = tuple(name for name, scorer in SCORERS.items() if scorer.by == "wording")
+"""Those that need no model and no key: the default without a judge."""
+
+
+class Plan:
+    """What one run computes, and with what; what cannot be computed is refused."""
+
+    def __init__(
+        self, cases: Any, *, metrics: Any = None, llm: Client | Profile | None = None,
+        embeddings: Client | Profile | Local | None = None, parameters: Mapping[str, Any] | None = None,
+        lang: str = "en", refusal: Iterable[str] = ("not in context",),
+    ) -> None:  # fmt: skip
+        self.llm = Client(llm) if isinstance(llm, Profile) else llm
+        self.embeddings = Client(embeddings) if isinstance(embeddings, Profile) else embeddings
+        named, self.left_out = metric_list(metrics), list[str]()
+        names = [metric if isinstance(metric, str) else metric.name for metric in named or ()]
+        if named is None:
+            names = list(EMBEDDED if self.llm is None else JUDGED)
+            self.left_out = [name for name in names if SCORERS[name].embeds and self.embeddings is None]
+        if len({*names}) < len(names):
+            raise RagnbError(f"metrics={names!r} names one metric twice; name each once")
+        if strange := next((name for name in names if name not in SCORERS), None):
+            raise unknown("metric", strange, list(SCORERS))
+        self.scorers = [SCORERS[name] for name in names if name not in self.left_out]
+        for name, scorer in ((scorer.name, scorer) for scorer in self.scorers):
+            if any(scorer.calls) and self.llm is None:
+                raise RagnbError(f"metric {name!r} needs a judge; pass llm=Profile(base_url=…, model=…)")
+            if scorer.embeds and self.embeddings is None:
+                raise RagnbError(f"metric {name!r} needs embeddings; pass embeddings=Profile(…) or a function")
+        self.lang, self.cases = lang, frame_of(cases)
+        self.parameters = {k: v for k, v in {**PARAMETERS, **(parameters or {})}.items() if v is not None}
+        refusals = [refusal] if isinstance(refusal, str) else refusal
+        self.refusals = {text.strip().lower() for text in refusals}
+
+    @property
+    def clients(self) -> list[Client]:
+        """The clients of the run, each once."""
+        return list({id(c): c for c in (self.llm, self.embeddings) if isinstance(c, Client)}.values())
+
+    def cells(self) -> list[Cell]:
+        """One cell for each case and metric, case by case."""
+        missing = [missing_fields(self.cases, scorer.needs) for scorer in self.scorers]
+        return [
+            self._cell(scorer, row, lacks[place])
+            for place, row in enumerate(self.cases.to_dict("records"))
+            for scorer, lacks in zip(self.scorers, missing, strict=True)
+        ]
+
+    def _cell(self, scorer: Scorer, row: Mapping[Any, Any], missing: tuple[str, ...]) -> Cell:
+        if scorer.by == "wording" and not missing and str(row["answer"]).strip().lower() in self.refusals:
+            missing = ("statement: the answer is a refusal",)
+        inputs, doc = {name: row[name] for name in scorer.needs if name not in missing}, row.get("doc_name")
+        calls = 0 if scorer.follows(inputs) else scorer.judge_calls(inputs)
+        parts = [text for part in inputs.values() for text in ([part] if isinstance(part, str) else part)]
+        tokens = calls * _PER_CALL + (calls + scorer.embeds) * sum(count_tokens(str(text)) for text in parts)
+        model, vectors = "ragas" if scorer.by == "ragas" else _WORDING, _name_of(self.embeddings)
+        if any(scorer.calls) and self.llm is not None:
+            model = self.llm.profile.model
+        elif scorer.embeds:
+            model = vectors
+        parameters = self.parameters if any(scorer.calls) else {}
+        parameters = parameters | ({"tool": ragas.installed()} if scorer.by == "ragas" else {})
+        return Cell(
+            sample_id=row["sample_id"], what=scorer.name, inputs=inputs, model=model,
+            parameters=parameters | ({"embeddings": vectors} if scorer.embeds else {}),
+            prompt=texts.load(self.lang)("scoring.relevance") if scorer.by == "ours" else "",
+            missing=missing, calls=calls + scorer.embeds, tokens=tokens if calls else 0,
+            cluster=doc if isinstance(doc, str) else None,
+        )  # fmt: skip
+
+    def work(self) -> Callable[[Cell], Awaitable[Outcome]]:
+        """Return what one cell takes: with no passage what follows from that, else whoever computes the metric."""
+        asker = None if self.llm is None else Asker(self.llm, self.parameters)
+        embed = self.embeddings.embed if isinstance(self.embeddings, Client) else self._embed
+
+        async def work(cell: Cell) -> Outcome:
+            scorer, inputs = SCORERS[cell.what], cell.inputs
+            if scorer.follows(inputs):
+                if isinstance(scorer.nothing, str):
+                    return _missing(scorer.nothing)
+                return Outcome("ok", scorer.nothing, "nothing was retrieved")
+            if scorer.by == "wording":
+                value, note = by_wording(scorer.name, inputs["answer"], inputs["retrieved_contexts"])
+                return _missing("the answer holds none: 0/0") if math.isnan(value) else Outcome("ok", value, note)
+            try:
+                if scorer.by == "ours" and asker is not None:
+                    value = await relevance(asker, inputs["question"], inputs["retrieved_contexts"], self.lang)
+                else:
+                    judge = asker if any(scorer.calls) else None
+                    value = await ragas.collected(scorer.made_of, inputs, judge, embed if scorer.embeds else None)
+            except Nothing as why:
+                return _missing(str(why))
+            low = METRICS[scorer.name].low if scorer.name in METRICS else 0.0
+            score, note = in_range(value, low=low, cosine=bool(scorer.embeds))
+            return Outcome.failed(note or "") if score is None else Outcome("ok", score, note)
+
+        return work
+
+    async def _embed(self, given: Sequence[str]) -> list[list[float]]:
+        """Return vectors by the caller's function."""
+        function: Any = self.embeddings
+        found = function(list(given))
+        found = await found if inspect.isawaitable(found) else found
+        vectors: list[list[float]] = np.asarray(found, dtype=float).reshape(len(given), -1).tolist()
+        return vectors
+
+
+def frame_of(cases: Any) -> pd.DataFrame:
+    """Read cases from whatever holds them; cases of the model EvalCase keep null and [] apart."""
+    if isinstance(cases, Sequence) and not isinstance(cases, str) and cases and isinstance(cases[0], EvalCase):
+        cases = [case.model_dump(exclude_none=True, exclude={"results"}) for case in cases]
+    return read_cases(cases)
+
+
+def _name_of(embeddings: Client | Local | None) -> str:
+    if isinstance(embeddings, Client):
+        return embeddings.profile.model
+    kind: Any = embeddings if hasattr(embeddings, "__qualname__") else type(embeddings)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def in_range(value: float, *, low: float = 0.0, cosine: bool = False) -> tuple[float | None, str | None]:
+    """Return a value of [low, 1] without the last bits of its arithmetic, and what is to be said of it.
+
+    Examples
+    --------
+    >>> in_range(0.9999999999), in_range(-0.25, cosine=True), in_range(-0.25, low=-1, cosine=True)
+    ((1.0, None), (0.0, 'a cosine of -0.25 counts as 0'), (-0.25, None))
+    """
+    rounded = round(value, 8)
+    if cosine and rounded < low:
+        return low, f"a cosine of {rounded:.2g} counts as {low:g}"
+    fits = math.isfinite(value) and low <= rounded <= 1
+    return (rounded, None) if fits else (None, f"{value:g} is outside {low:g}..1")
+
+
+def by_wording(name: str, answer: str, contexts: list[str]) -> tuple[float, str | None]:
+    """Compute an embedded metric; and say what the answer holds that the passages do not.
+
+    Examples
+    --------
+    >>> by_wording("number_support", "36 months.", ["24 months."])
+    (0.0, 'not in the passages: 36')
+    """
+    found = getattr(lexical, name)(answer, contexts)
+    value, absent = found if isinstance(found, tuple) else (found, [])
+    return value, f"not in the passages: {', '.join(absent)}" if absent else None
+
+
+def _missing(why: str) -> Outcome:
+    """Done and paid for, and without a value: it is not tried again, and is no failure."""
+    return Outcome.of({"missing": why})
 
 
 def evaluate(
-    cases: Any,
-    *,
-    metrics: Iterable[str | Metric] | str | Metric | None = None,
-    llm: Client | Profile | None = None,
-    embeddings: Client | Profile | Local | None = None,
-    store: StoreLike = None,
-    parameters: Mapping[str, Any] | None = None,
-    refusal: Iterable[str] = ("not in context",),
-    lang: str = "en",
-    name: str = "",
-    progress: bool | None = None,
-) -> pd.DataFrame:
+    cases: Any, *, metrics: Iterable[str | Metric] | str | Metric | None = None,
+    llm: Client | Profile | None = None, embeddings: Client | Profile | Local | None = None,
+    store: StoreLike = None, parameters: Mapping[str, Any] | None = None,
+    refusal: Iterable[str] = ("not in context",), lang: str = "en", name: str = "", progress: bool | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """Score cases, and return them with a column for each metric.
 
     Parameters
@@ -97,13 +304,15 @@ def evaluate(
        number_support   number_support__reason
     0             0.0  not in the passages: 36
     """
-    plan = planned(cases, metrics, llm, embeddings, parameters, lang, refusal)
+    plan = Plan(
+        cases, metrics=metrics, llm=llm, embeddings=embeddings, parameters=parameters, lang=lang, refusal=refusal
+    )
     if any(scorer.by == "ragas" for scorer in plan.scorers):
-        imported()  # what cannot be imported stops the run here, not each cell of it
+        ragas.imported()  # what cannot be imported stops the run here, not each cell of it
     with opened(store) as kept:
         about = {"metrics": [s.name for s in plan.scorers], "lang": lang, "systems": systems_of(plan.cases)}
         run = run_cells(
-            plan.cells(), _work(plan), kept, clients=plan.clients, name=name, about=about, progress=progress
+            plan.cells(), plan.work(), kept, clients=plan.clients, name=name, about=about, progress=progress
         )
     return _scores(plan, run)
 
@@ -129,59 +338,13 @@ def expected(cases: Any, *, store: StoreLike = None, **options: Any) -> Estimate
     >>> expected([case], metrics="faithfulness", llm=profile).calls
     2
     """
-    cells = planned(cases, **options).cells()
+    cells = Plan(cases, **options).cells()
     with opened(store, new=False) as kept:
         return estimate(cells, kept)
 
 
-def _work(plan: Plan) -> Callable[[Cell], Awaitable[Outcome]]:
-    """What one cell takes: with no passage what follows from that, else whoever computes the metric."""
-    asker = Asker(plan.llm, plan.parameters) if plan.llm is not None else None
-    embed = _embedding(plan.embeddings)
-
-    async def work(cell: Cell) -> Outcome:
-        scorer, inputs = SCORERS[cell.what], cell.inputs
-        if "retrieved_contexts" in inputs and not inputs["retrieved_contexts"] and scorer.nothing is not None:
-            if isinstance(scorer.nothing, str):
-                return _missing(scorer.nothing)
-            return Outcome("ok", scorer.nothing, "nothing was retrieved")
-        if scorer.by == "wording":
-            value, said = by_wording(scorer.name, inputs["answer"], inputs["retrieved_contexts"])
-            return _missing("the answer holds none: 0/0") if math.isnan(value) else Outcome("ok", value, said)
-        try:
-            if scorer.by == "ours" and asker is not None:
-                found = await relevance(asker, inputs["question"], inputs["retrieved_contexts"], plan.lang)
-            else:
-                found = await collected(scorer, inputs, asker, embed)
-        except Nothing as why:
-            return _missing(str(why))
-        low = METRICS[scorer.name].low if scorer.name in METRICS else 0.0
-        value_or_none, said = in_range(found, low=low, cosine=bool(scorer.embeds))
-        return Outcome.failed(said or "") if value_or_none is None else Outcome("ok", value_or_none, said)
-
-    return work
-
-
-def _missing(why: str) -> Outcome:
-    """Done and paid for, and without a value: it is not tried again, and is no failure."""
-    return Outcome.of({"missing": why})
-
-
-def _embedding(embeddings: Client | Local | None) -> Embed | None:
-    if embeddings is None or isinstance(embeddings, Client):
-        return None if embeddings is None else embeddings.embed
-
-    async def embed(given: Sequence[str]) -> list[list[float]]:
-        found = embeddings(list(given))
-        found = await found if inspect.isawaitable(found) else found
-        vectors: list[list[float]] = np.asarray(found, dtype=float).reshape(len(given), -1).tolist()
-        return vectors
-
-    return embed
-
-
 def _scores(plan: Plan, run: Run) -> pd.DataFrame:
-    """The cells beside their cases: one row a case, three columns a metric."""
+    """Return the cells beside their cases: one row a case, three columns a metric."""
     rows, width = run.frame.to_dict("records"), len(plan.scorers)
     added: dict[str, list[Any]] = {}
     for place, scorer in enumerate(plan.scorers):
@@ -207,13 +370,9 @@ def _read(row: Mapping[Any, Any]) -> tuple[float, str, str | None]:
     return math.nan if row["value"] is None else float(row["value"]), row["status"], row["reason"]
 
 
-def _notes(plan: Plan) -> Iterable[dict[str, str]]:
+def _notes(plan: Plan) -> Iterator[dict[str, str]]:
     say = texts.load(plan.lang)
-    names = [scorer.name for scorer in plan.scorers]
-    embedded = [name for name in names if name in EMBEDDED]
-    if embedded:
-        told = ", ".join(embedded)
-        yield note_row("wording_only", told, say("note.wording_only", names=told))
-    if plan.left_out:
-        left = ", ".join(plan.left_out)
-        yield note_row("no_embeddings", left, say("note.no_embeddings", metrics=left))
+    if embedded := ", ".join(scorer.name for scorer in plan.scorers if scorer.by == "wording"):
+        yield note_row("wording_only", embedded, say("note.wording_only", names=embedded))
+    if left_out := ", ".join(plan.left_out):
+        yield note_row("no_embeddings", left_out, say("note.no_embeddings", metrics=left_out))
