@@ -265,6 +265,7 @@ def test_plan_shows_its_diff_and_writes_nothing(tmp_path):
     ]  # fmt: skip
     assert path.read_bytes().decode() == SCENARIO
     assert plan_patch(path, {}).diff == ""
+    assert plan_patch(path, {}, drop={"doc_weights": [CHINESE]}).changed == [f"doc_weights.{CHINESE}"]
 
 
 def test_new_file_reads_the_same_inputs_from_another_folder(tmp_path):

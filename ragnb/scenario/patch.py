@@ -28,6 +28,7 @@ from ragnb.schema import METRICS, Metric
 Weights = Mapping[str, float | None]
 Tree = Mapping[str, Any]
 _BOM = b"\xef\xbb\xbf"
+_PATCHED = ("metric_weights", "doc_weights", "llm_profiles")
 _BREAK = re.compile(r"\r\n|\r|\n")
 _DOCUMENT_END = re.compile(r"^\.\.\.(?=\s|$)", re.MULTILINE)
 
@@ -208,8 +209,8 @@ def _merged(
         if fresh := _fresh(old.get(name) or {}, values or {}, metrics):
             new[name] = {**(old.get(name) or {}), **fresh}
     for name, keys in drop.items():
-        if name not in given:
-            raise unknown("drop", name, [*given])
+        if name not in _PATCHED:
+            raise unknown("drop", name, _PATCHED)
         gone = {nfc(key) for key in keys}
         if new.get(name):
             new[name] = {key: value for key, value in new[name].items() if nfc(key) not in gone}
