@@ -202,6 +202,14 @@ def test_profiles_keep_their_quotes_and_gain_fields(tmp_path):
     assert load_scenario(path).llm_profiles["judge"].model == "large: one"
 
 
+def test_headers_of_a_profile_are_set_as_a_whole(tmp_path):
+    head = "scores: s.csv\nllm_profiles:\n  judge:\n    base_url: http://h/v1\n    model: m\n"
+    path = scenario(tmp_path, head + "    headers_env:\n      api-key: OLD  # before\n      x-team: TEAM\n")
+    changed = patch_scenario(path, llm_profiles={"judge": {"headers_env": {"x-org": "ORG", "x-team": "TEAM"}}})
+    assert changed == ["llm_profiles.judge.headers_env.api-key", "llm_profiles.judge.headers_env.x-org"]
+    assert path.read_text() == head + "    headers_env:\n      x-team: TEAM\n      x-org: ORG\n"
+
+
 def test_literal_key_of_a_profile_is_refused_and_not_repeated(tmp_path):
     path = scenario(tmp_path)
     key = "sk-" + "a1b2" * 8
@@ -257,6 +265,7 @@ def test_plan_shows_its_diff_and_writes_nothing(tmp_path):
     ]  # fmt: skip
     assert path.read_bytes().decode() == SCENARIO
     assert plan_patch(path, {}).diff == ""
+    assert plan_patch(path, {}, drop={"doc_weights": [CHINESE]}).changed == [f"doc_weights.{CHINESE}"]
 
 
 def test_new_file_reads_the_same_inputs_from_another_folder(tmp_path):

@@ -518,6 +518,8 @@ def test_patterns_that_hang_a_backtracking_engine_do_not_hang_this_one(folder):
         ("doc_weights:\n  café: 1\n  cafe\u0301: 2\n", 3, "doc_weights.cafe\u0301", "twice, first on line 2"),
         ("title: &a x\n", 1, "title", "aliases"),
         ("lang: en\ntitle: *a\n", 2, "title", "aliases"),
+        ("title: &a x\nname: &a y\n", 1, "title", "aliases"),
+        ("where: {a: .5e3}\n", 1, "where.a", "a number to one YAML reader"),
         ("title: !!python/object:os.system x\n", 1, "title", "tags"),
         ("title: !!str x\n", 1, "title", "tags"),
         ("title: ! x\n", 1, "title", "tags"),

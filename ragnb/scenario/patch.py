@@ -28,6 +28,7 @@ from ragnb.schema import METRICS, Metric
 Weights = Mapping[str, float | None]
 Tree = Mapping[str, Any]
 _BOM = b"\xef\xbb\xbf"
+_PATCHED = ("metric_weights", "doc_weights", "llm_profiles")
 _BREAK = re.compile(r"\r\n|\r|\n")
 _DOCUMENT_END = re.compile(r"^\.\.\.(?=\s|$)", re.MULTILINE)
 
@@ -208,8 +209,8 @@ def _merged(
         if fresh := _fresh(old.get(name) or {}, values or {}, metrics):
             new[name] = {**(old.get(name) or {}), **fresh}
     for name, keys in drop.items():
-        if name not in given:
-            raise unknown("drop", name, [*given])
+        if name not in _PATCHED:
+            raise unknown("drop", name, _PATCHED)
         gone = {nfc(key) for key in keys}
         if new.get(name):
             new[name] = {key: value for key, value in new[name].items() if nfc(key) not in gone}
@@ -225,8 +226,8 @@ def _fresh(old: Tree, values: Tree, metrics: Mapping[str, Metric]) -> Tree:
         if isinstance(value, BaseModel):
             value = value.model_dump()
         if isinstance(value, Mapping):
-            inner = old.get(key) or {}
-            value = {**inner, **_fresh(inner, value, {})} or None
+            fields = {field: given for field, given in value.items() if not is_blank(given)}
+            value = {**(old.get(key) or {}), **fields} or None
         metric = metrics.get(key)
         usual = 1.0 if metric is None else metric.weight if metric.role == "quality" else None
         if is_blank(value) or (key not in old and not isinstance(value, bool) and value == usual):
@@ -257,10 +258,8 @@ def _spliced(text: str, old: Tree, new: Tree) -> str:
         made += style.newline if edit.lines and made and not made.endswith(("\r", "\n")) else ""
         made, at = made + edit.text, edit.end
     text = made + text[at:]
-    for name, value in old.items():
-        for key in value if isinstance(value, Mapping) else ():
-            if key not in new[name]:
-                text = _cut(text, next(node for key, node in compose(text).value if key.value == name), key)
+    for where in _gone(old, new):
+        text = _cut(text, compose(text), where)
     return text
 
 
@@ -349,10 +348,20 @@ def _flow(value: Any, style: str | None = None) -> str:
     return value if style is None and is_plain(value) else json.dumps(value, ensure_ascii=False)
 
 
-def _cut(text: str, node: Any, name: str) -> str:
-    """Take an entry out of a mapping: its whole lines, or its part of a list in braces."""
-    nth = next(i for i, (key, _) in enumerate(node.value) if key.value == name)
+def _gone(old: Tree, new: Tree) -> Iterator[tuple[str, ...]]:
+    for key, value in old.items():
+        if key not in new:
+            yield (key,)
+        elif isinstance(value, Mapping) and isinstance(new[key], Mapping):
+            yield from ((key, *rest) for rest in _gone(value, new[key]))
+
+
+def _cut(text: str, node: Any, where: tuple[str, ...]) -> str:
+    """Take an entry out: its whole lines, or its part of a list in braces."""
+    nth = next(i for i, (key, _) in enumerate(node.value) if key.value == where[0])
     key, value = node.value[nth]
+    if len(where) > 1:
+        return _cut(text, value, where[1:])
     start, end = key.start_mark.index, _end(text, key, value)
     if not node.flow_style:
         start -= key.start_mark.column

@@ -176,6 +176,7 @@ def compose(text: str) -> Any:
 
     yaml = YAML(typ="safe", pure=True)
     yaml.max_depth = MAX_DEPTH + 1
+    yaml.composer.warn_double_anchors = False  # the warning quotes the file, and every anchor is refused
     return yaml.compose(text)
 
 
