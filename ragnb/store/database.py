@@ -185,7 +185,8 @@ def _examined(path: Path, *, empty: bool = False) -> Iterator[tuple[sqlite3.Conn
             copy = _copy(path, Path(parts.enter_context(tempfile.TemporaryDirectory(prefix="ragnb-"))))
             if wrong and start:
                 _mend_first_page(copy, start)
-            wrong += [] if wrong else _log_findings(copy)
+            else:
+                wrong += _log_findings(copy)
             file = parts.enter_context(closing(_connect(copy)))
         else:  # opened so, SQLite makes no file and takes no lock
             file = parts.enter_context(closing(_connect(f"{path.resolve().as_uri()}?immutable=1", uri=True)))
