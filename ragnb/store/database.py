@@ -150,7 +150,9 @@ def _damaged(path: Path | None, why: str) -> RagnbError:
 
 
 def _no_store(path: Path, what: str) -> RagnbError:
-    return RagnbError(f"{path}: this {what} is no store of ragnb; name another file")
+    if what == "database":
+        return RagnbError(f"{path}: this database is no store of ragnb; name another file")
+    return RagnbError(f"{path}: this file is no store of ragnb; name another file")
 
 
 def _refuse_damaged(path: Path) -> None:
