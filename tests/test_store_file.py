@@ -404,6 +404,8 @@ def test_an_empty_store_beside_a_full_log_is_damaged(killed):
     killed.write_bytes(b"")
     with pytest.raises(RagnbError, match="it is empty, and its write-ahead log is not"):
         Store(killed)
+    assert main(["runs", str(killed), "--export", str(killed.with_name("a.jsonl"))]) == 2
+    assert lines_of(killed.with_name("a.jsonl"))[-1]["rows"]["attempts"] == 30
 
 
 def test_a_torn_end_of_the_log_is_what_a_crash_leaves_and_no_damage(killed, capsys):

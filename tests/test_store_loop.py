@@ -706,6 +706,15 @@ def test_a_token_budget_counts_what_the_endpoint_says_and_reserves_what_cells_ex
     assert client.budget.tokens == 1000
 
 
+def test_tokens_that_are_no_whole_numbers_leave_a_whole_store(llm_server, tmp_path, capsys):
+    llm_server.script = lambda request: Answer("ok", usage=[(3.0, 2.5), ("7", "1")][request.number])
+    client = client_of(llm_server, concurrency=1)
+    with Store(tmp_path / "a.sqlite") as store:
+        run = run_cells(cells_of(2), asking(client), store, clients=[client])
+    assert run.frame["tokens_in"].tolist() == [3, 7]
+    assert main(["runs", str(tmp_path / "a.sqlite"), "--verify"]) == 0
+
+
 @stops
 def test_a_token_budget_holds_where_the_endpoint_tells_no_tokens(llm_server, store):
     llm_server.script = lambda request: Answer("ok", usage=None)

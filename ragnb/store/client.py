@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import re
 import time
@@ -278,8 +279,10 @@ class Client:
     def _count(self, got: Any, chat: bool) -> tuple[int | None, int | None]:
         """Count and return the tokens of a prompt and its reply."""
         usage, meter = getattr(got, "usage", None), METER.get(Meter())
-        prompt = getattr(usage, "prompt_tokens", None)
-        reply = getattr(usage, "completion_tokens", None) if chat else 0
+        counts = [getattr(usage, f"{name}_tokens", None) for name in ("prompt", "completion")]
+        # Some endpoints count in floats or texts, which the SDK lets pass.
+        prompt, reply = (int(n) if isinstance(n, int | float) and math.isfinite(n) else None for n in counts)
+        reply = reply if chat else 0
         self.budget.tokens += meter.expected if prompt is None or reply is None else prompt + reply
         meter.add(prompt, reply)
         return prompt, reply

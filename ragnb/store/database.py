@@ -150,7 +150,9 @@ def _damaged(path: Path | None, why: str) -> RagnbError:
 
 
 def _no_store(path: Path, what: str) -> RagnbError:
-    return RagnbError(f"{path}: this {what} is no store of ragnb; name another file")
+    if what == "database":
+        return RagnbError(f"{path}: this database is no store of ragnb; name another file")
+    return RagnbError(f"{path}: this file is no store of ragnb; name another file")
 
 
 def _refuse_damaged(path: Path) -> None:
@@ -185,7 +187,8 @@ def _examined(path: Path, *, empty: bool = False) -> Iterator[tuple[sqlite3.Conn
             copy = _copy(path, Path(parts.enter_context(tempfile.TemporaryDirectory(prefix="ragnb-"))))
             if wrong and start:
                 _mend_first_page(copy, start)
-            wrong += [] if wrong else _log_findings(copy)
+            else:
+                wrong += _log_findings(copy)
             file = parts.enter_context(closing(_connect(copy)))
         else:  # opened so, SQLite makes no file and takes no lock
             file = parts.enter_context(closing(_connect(f"{path.resolve().as_uri()}?immutable=1", uri=True)))

@@ -189,8 +189,10 @@ def _report(run: Run, store: Store, interrupts: int) -> None:
     if counts["failed"]:
         reasons = Counter(run.frame.loc[run.frame["status"] == "failed", "reason"]).most_common(3)
         listed = "; ".join(f"{n} × {reason}" for reason, n in reasons)
-        text = f"{counts['failed']} of {len(run.frame)} cells failed ({listed}). Their replies are in the store; "
-        warnings.warn(f"{text}run the same again to try them anew", RagnbWarning, stacklevel=3)
+        warnings.warn(
+            f"{counts['failed']} of {len(run.frame)} cells failed ({listed}). Their replies are in the store; "
+            "run the same again to try them anew", RagnbWarning, stacklevel=3,
+        )  # fmt: skip
 
 
 class _Job:

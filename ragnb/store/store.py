@@ -111,9 +111,10 @@ class Store:
                     raise
                 # One of the holders of cells must be the writer; readers need no lock.
                 owners = self._file.execute("SELECT DISTINCT owner FROM claims")
+                writers = " or ".join(str(_holder(owner)) for (owner,) in owners) or "another process"
                 raise RagnbError(
-                    f"{self.path}: {' or '.join(str(_holder(owner)) for (owner,) in owners) or 'another process'} "
-                    f"has been writing to this store for {self.lease:g} s; stop it, then run the same again"
+                    f"{self.path}: {writers} has been writing to this store for {self.lease:g} s; "
+                    "stop it, then run the same again"
                 ) from None
             with self._file:
                 yield self._file
