@@ -52,12 +52,12 @@ class Asked:
     @property
     def keys(self) -> list[str]:
         """The columns that group the rows, by name."""
-        return [] if self.by is None else as_list(self.by)
+        return as_list(self.by)
 
 
-def as_list(names: Names) -> list[str]:
-    """Return one name or several as a list."""
-    return [names] if isinstance(names, str) else list(names)
+def as_list(values: Any) -> list[Any]:
+    """Return one name or number, or several, as a list; None is none."""
+    return [] if values is None else [values] if np.ndim(values) == 0 else list(values)
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,7 @@ def scores_of(
     people, raters = as_list(asked.human), raters_of(columns, asked.human)
     human = people if isinstance(asked.human, str) and asked.human in columns else []
     long = asked.rater in columns and bool(people)
-    keys = [*asked.keys, *([] if asked.cluster is None else [asked.cluster])]
+    keys = [*asked.keys, *as_list(asked.cluster)]
     usual = [name for name in keys if name in columns or name not in {"dimension", "cluster"}]
     wanted = [judge, *(human or raters or people), *raters, *usual, *needs]
     for name in wanted:
@@ -356,8 +356,7 @@ def numbers(table: pd.DataFrame, name: str, where: str = "") -> Array:
 
 def without_marks(values: Array, missing: Missing) -> Array:
     """Return scores with nan for the numbers that stand for no score."""
-    marks = [missing] if isinstance(missing, str | float | int) else list(missing or [])
-    for mark in marks:
+    for mark in as_list(missing):
         if mark != OUTSIDE:
             values = np.where(np.abs(values - float(mark)) <= SLACK, np.nan, values)
     return values
@@ -386,7 +385,7 @@ def settled(
     {'judge': array([ 4., nan])}
     """
     low, high = (-np.inf, np.inf) if scale is None else scale
-    outside = missing == OUTSIDE or (not isinstance(missing, str | float | int) and OUTSIDE in (missing or []))
+    outside = OUTSIDE in as_list(missing)
     if outside and scale is None:
         raise RagnbError('missing="outside" needs the scale, its lowest and highest score: scale=(1, 5)')
     if scale is not None and not (low < high and np.isfinite([low, high]).all()):

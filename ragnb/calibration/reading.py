@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ragnb.calibration.ratings import OUTSIDE, PROBABILITY, settled
+from ragnb.calibration.ratings import OUTSIDE, PROBABILITY, as_list, settled
 from ragnb.errors import RagnbError, did_you_mean, listing, not_a_frame, place, unknown
 from ragnb.readers import langfuse, phoenix
 from ragnb.readers.cells import as_id
@@ -182,18 +182,13 @@ def read_golden(source: Source, *, human: Names = None, **how: Any) -> pd.DataFr
     return frame
 
 
-def _listed(value: Any) -> list[Any]:
-    """Return one value or several as a list; nothing is none."""
-    return [] if value is None else [value] if isinstance(value, str | float | int) else list(value)
-
-
 def _open(
     source: Source, judge: Names, human: Names, *, missing: Any = None, scale: tuple[float, float] | None = None,
     side: str = "", format: str | None = None, strict: bool = False, encoding: str | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> tuple[Table, dict[str, object]]:  # fmt: skip
     """Return a table under canonical names, one that is asked for as ``judge`` or ``human`` included."""
-    report, judges, humans = Lossy(), _listed(judge), _listed(human)
+    report, judges, humans = Lossy(), as_list(judge), as_list(human)
     raw, origin = load(source, report, format=format, strict=strict, encoding=encoding)
     origin["layout"] = "table"
     for name, layout in RATING_LAYOUTS.items():
@@ -222,7 +217,7 @@ def _open(
         for name in asked:
             if name not in known:
                 raise unknown(role, name, sorted(map(str, known)))
-    return Table(raw, report, judges, humans, _listed(missing), scale, side), origin
+    return Table(raw, report, judges, humans, as_list(missing), scale, side), origin
 
 
 def _take_rater_kinds(raw: Raw, report: Lossy) -> None:
