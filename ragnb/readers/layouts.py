@@ -414,6 +414,7 @@ trulens = Layout(
     and bool({"app_json", "record_json", "app_id"} & columns or any(name.endswith("_calls") for name in columns)),
     _read_trulens,
 )
+# The layouts of tools, in the order in which they are looked for.
 LAYOUTS = {
     layout.name: layout
     for layout in (
@@ -443,4 +444,3 @@ LAYOUTS = {
         ),
     )
 }
-"""The layouts of tools, in the order in which they are looked for."""

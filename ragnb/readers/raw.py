@@ -24,8 +24,8 @@ from ragnb.schema import METRICS
 
 MOST_COLUMNS = 10_000
 _WITH_LINES = ("csv", "tsv", "jsonl")
+# The cells of a column: a list, or a `Column`, which makes one only where somebody asks for cells.
 Values = Any
-"""The cells of a column: a list, or a `Column`, which makes one only where somebody asks for cells."""
 _PRESENT = {str, int, bool, list, dict}
 _TEXT = pd.Series(["a"]).dtype
 

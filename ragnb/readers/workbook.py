@@ -9,8 +9,8 @@ from typing import Any
 
 from ragnb.errors import RagnbError, place
 
+# The most characters that Excel keeps of a cell.
 LONGEST_CELL = 32_767
-"""The most characters that Excel keeps of a cell."""
 
 
 def sheets(path: Path, most: int) -> dict[str, list[list[str]]]:
