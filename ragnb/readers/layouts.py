@@ -84,7 +84,7 @@ def check_samples(raw: Raw) -> None:
                 "computed from, one row a sample; or, if these are samples, say which column is the question: "
                 "columns={'…': 'question'}"
             )
-    raw.check_even("; a cell with a comma in it needs quotes around it")
+    raw.check_even(commas=True)
 
 
 def _is_text(cells: Values) -> bool:
