@@ -12,8 +12,8 @@ import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
+# What counts as data in a folder that is named as an input.
 DATA_SUFFIXES = (".parquet", ".pq", ".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
-"""What counts as data in a folder that is named as an input."""
 _DEVICES = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)")
 
 

@@ -347,6 +347,8 @@ def test_rows_that_do_not_fit_the_header_are_refused_with_their_line(tmp_path):
     refused(lambda: read_scores(write(tmp_path, "a.csv", TABLE + "q3,a, b,1\n")), "line 4", "4 cells, expected 3")
     refused(lambda: read_scores(write(tmp_path, "b.csv", TABLE + "q3,a\n")), "line 4", "2 cells, expected 3")
     refused(lambda: read_traces(write(tmp_path, "c.csv", TABLE + "q3,a\n")), "line 4", "2 cells, expected 3")
+    short = "question,answer,faithfulness\nq1,a\n"
+    refused(lambda: read_scores(write(tmp_path, "d.csv", short)), "line 2", "2 cells, expected 3")
 
 
 def test_an_open_quote_is_told_with_the_line_it_starts_on(tmp_path):

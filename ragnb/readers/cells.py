@@ -17,8 +17,8 @@ from ragnb.readers.raw import Column, Raw, Values, absent
 
 MISSING_WORDS = {"", "nan", "none", "null", "na", "n/a", "<na>"}
 _LONGEST_WORD = max(map(len, MISSING_WORDS))
+# What people, spreadsheets and databases write where a number is missing; `MISSING_WORDS` where a text is.
 NO_NUMBER = {*MISSING_WORDS, *"-–—/无無", "--", "#n/a", "#na", "n.a.", "-nan", "(null)", r"\n", "缺失"}
-"""What people, spreadsheets and databases write where a number is missing; `MISSING_WORDS` where a text is."""
 _LITERAL = re.compile(r"""\[\s*(?:\]|[uUrRbB]?['"]|[\[{(\d]|None\b)""")
 _ODD_ESCAPE = re.compile(r"""\\(?![\n\\'"abfnrtvxuUN])""")
 _GLUED = re.compile(r"""['"]\s+[uUrR]?['"]""")

@@ -43,9 +43,9 @@ FORMATS: tuple[Format, ...] = (
     Format("parquet", (".parquet", ".pq"), table.read_parquet),
 )
 
+# A path (also a pattern or a folder of files of one format), a frame of any engine, an object with
+# ``to_pandas()``, or records (mappings or EvalCase).
 Source = Any
-"""A path (also a pattern or a folder of files of one format), a frame of any engine, an object with
-``to_pandas()``, or records (mappings or EvalCase)."""
 
 
 def load(

@@ -84,7 +84,7 @@ def check_samples(raw: Raw) -> None:
                 "computed from, one row a sample; or, if these are samples, say which column is the question: "
                 "columns={'…': 'question'}"
             )
-    raw.check_even("; a cell with a comma in it needs quotes around it")
+    raw.check_even(commas=True)
 
 
 def _is_text(cells: Values) -> bool:
@@ -414,6 +414,7 @@ trulens = Layout(
     and bool({"app_json", "record_json", "app_id"} & columns or any(name.endswith("_calls") for name in columns)),
     _read_trulens,
 )
+# The layouts of tools, in the order in which they are looked for.
 LAYOUTS = {
     layout.name: layout
     for layout in (
@@ -443,4 +444,3 @@ LAYOUTS = {
         ),
     )
 }
-"""The layouts of tools, in the order in which they are looked for."""

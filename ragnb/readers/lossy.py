@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+# mapped to a canonical name or value; made by the reader; taken for an end of its range, which it all but is;
+# kept as it was; text that no parser took, kept as text; left out; a line that holds no record.
 LOSSY_WORDS = ("mapped", "made", "clipped", "kept", "unparsed", "left_out", "bad_line")
-"""mapped to a canonical name or value; made by the reader; taken for an end of its range, which it all but is;
-kept as it was; text that no parser took, kept as text; left out; a line that holds no record."""
 
 LISTED_LINES = 100
 

@@ -17,18 +17,18 @@ from ragnb.readers.raw import Column, absent
 from ragnb.schema import METRICS, Metric, SharedPicks
 
 WORDS = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
+# Canonical columns of cases, traces and gold, and what tools and people call them; other spellings of the same
+# words count too.
 CASE_ALIASES: Mapping[str, tuple[str, ...]] = {name: tuple(others) for name, others in WORDS["columns"].items()}
-"""Canonical columns of cases, traces and gold, and what tools and people call them; other spellings of the same
-words count too."""
 
+# Columns that say which system answered, where there is no ``system`` and exactly one of them.
 SYSTEM_NAMES = ("model", "run", "app_name", "configuration", "store", "模型")
-"""Columns that say which system answered, where there is no ``system`` and exactly one of them."""
 
+# Columns that count the runs of one system over the same samples, where they hold whole numbers.
 REPEAT_NAMES = ("epoch", "trial", "attempt", "iteration", "repetition", "seed", "run", "query_run")
-"""Columns that count the runs of one system over the same samples, where they hold whole numbers."""
 
+# Metrics that a column may also be called with ``_score`` behind: an accuracy_score is no mark from 1 to 10.
 _WITH_SCORE = {metric.name for metric in METRICS.values() if metric.role == "quality" and metric.high == 1}
-"""Metrics that a column may also be called with ``_score`` behind: an accuracy_score is no mark from 1 to 10."""
 
 
 def loose(name: str) -> str:
@@ -208,8 +208,8 @@ def apply_names(
     return out
 
 
+# How many distinct rows some columns have.
 Distinct = Callable[..., int]
-"""How many distinct rows some columns have."""
 
 
 def distinct_rows(columns: Mapping[str, list[Any]]) -> Distinct:

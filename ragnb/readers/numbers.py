@@ -19,8 +19,8 @@ from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import Column, Raw, Values, absent, settle
 from ragnb.schema import CLIP, METRICS, Metric, declare_step
 
+# How far below the high end of its range a value is taken for it: 0.9999999999 is a 1.
 ROUNDED = 1e-9
-"""How far below the high end of its range a value is taken for it: 0.9999999999 is a 1."""
 NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,4})?")
 _SIMPLE = re.compile(r"-?\d{1,40}(\.\d{0,40})?(e-?\d\d)?")
 _CODE = re.compile(r"[-+]?(0\d|\d{19})")

@@ -24,8 +24,8 @@ from ragnb.schema import METRICS
 
 MOST_COLUMNS = 10_000
 _WITH_LINES = ("csv", "tsv", "jsonl")
+# The cells of a column: a list, or a `Column`, which makes one only where somebody asks for cells.
 Values = Any
-"""The cells of a column: a list, or a `Column`, which makes one only where somebody asks for cells."""
 _PRESENT = {str, int, bool, list, dict}
 _TEXT = pd.Series(["a"]).dtype
 
@@ -215,11 +215,17 @@ class Raw:
             raise RagnbError(f"{self.where()}holds no score but {why}")
         self.keep(kept)
 
-    def check_even(self, step: str = "") -> None:
+    def check_even(self, *, commas: bool = False) -> None:
         """Refuse a row that has more or fewer cells than the header."""
         if self.uneven:
             line, found = self.uneven[0]
-            raise RagnbError(f"{place(self.file, line)}found {found} cells, expected {self.width}{step}")
+            where = place(self.file, line)
+            if commas:
+                raise RagnbError(
+                    f"{where}found {found} cells, expected {self.width}; "
+                    "a cell with a comma in it needs quotes around it"
+                )
+            raise RagnbError(f"{where}found {found} cells, expected {self.width}")
 
     def rename(self, names: Mapping[str, str], report: Lossy, read: Callable[..., Any] | None = None) -> None:
         """Call columns by names that are not taken; `read` makes a cell anew, given the new name."""

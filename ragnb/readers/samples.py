@@ -132,12 +132,9 @@ def _without(frame: pd.DataFrame, what: str, step: str) -> RagnbError:
 
 
 def _read(
-    source: Source,
-    columns: Mapping[str, str] | None,
-    metrics: MetricLike | Iterable[MetricLike] | None,
-    cases: bool = False,
-    **how: Any,
-) -> pd.DataFrame:
+    source: Source, columns: Mapping[str, str] | None, metrics: MetricLike | Iterable[MetricLike] | None,
+    cases: bool = False, **how: Any,
+) -> pd.DataFrame:  # fmt: skip
     report = Lossy()
     chosen = metric_list(metrics)
     raw, origin = load(source, report, **how)

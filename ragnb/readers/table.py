@@ -96,8 +96,8 @@ def _laid(document: Document, table: list[tuple[int, list[str]]], format: str, r
     report.add("left_out", GUARD_COLUMN, "guards against formulas, taken off", guarded)
     told = {f"\0{i}" if _UNNAMED.fullmatch(name) else name: i for i, name in enumerate(header)}
     width = len(header)
-    cells = list(zip_longest(*(row for _, row in filled), fillvalue="")) or [()] * width
-    columns = undo_guard({name: list(cells[i]) for name, i in told.items()})
+    cells = list(zip_longest(header, *(row for _, row in filled), fillvalue=""))
+    columns = undo_guard({name: list(cells[i][1:]) for name, i in told.items()})
     _drop_unnamed(columns, report)
     uneven = [(line, len(row)) for line, row in filled if len(row) < width or "".join(row[width:]).strip()]
     return Raw(columns, format, str(document.path), [line for line, _ in filled], uneven, width, typed=False)

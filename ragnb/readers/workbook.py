@@ -11,8 +11,8 @@ from ragnb.errors import RagnbError, place, require
 
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, UnicodeError, RuntimeError)
 
+# The most characters that Excel keeps of a cell.
 LONGEST_CELL = 32_767
-"""The most characters that Excel keeps of a cell."""
 
 
 def sheets(path: Path, most: int) -> dict[str, list[list[str]]]:
