@@ -18,7 +18,12 @@ ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.filterwarnings("default::ragnb.errors.RagnbWarning")
 KEY = "sk-canary/5d1f0a77+e8"
 CASES = [
-    {"sample_id": f"s{n}", "question": "多久？", "answer": f"{n}个月。", "retrieved_contexts": ["24个月。", "=1"]}
+    {
+        "sample_id": f"s{n}",
+        "question": f"{n}？多久？",
+        "answer": f"{n}个月。",
+        "retrieved_contexts": ["24个月。", "=1"],
+    }
     for n in (24, 36)
 ]
 
