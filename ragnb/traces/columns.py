@@ -80,14 +80,23 @@ def column(frame: Any, name: str) -> pl.Series:
         return series
     if getattr(frame[name].dtype, "storage", None) == "pyarrow":
         return pl.Series(name, frame[name].array.__arrow_array__(), dtype=pl.String)
-    cells = frame[name].to_numpy(dtype=object).tolist()
-    kinds = set(map(type, cells)) - {type(None)}
+    values = cells(frame, name)
+    kinds = set(map(type, values)) - {type(None)}
     if kinds == {str}:
-        return as_series(cells).alias(name)
-    return pl.Series(name, cells, dtype=pl.Null if not kinds else pl.Boolean if kinds == {bool} else pl.Object)
+        return as_series(values).alias(name)
+    return pl.Series(name, values, dtype=pl.Null if not kinds else pl.Boolean if kinds == {bool} else pl.Object)
 
 
-def as_series(values: Sequence[Any], dtype: Any = None) -> pl.Series:
+def cells(frame: Any, name: str) -> list[Any]:
+    """Return a column as Python objects, all None where it is not there."""
+    if name not in frame.columns:
+        return [None] * len(frame)
+    pandas = isinstance(frame, pd.DataFrame)
+    out: list[Any] = frame[name].to_numpy(dtype=object).tolist() if pandas else frame[name].to_list()
+    return out
+
+
+def as_series(values: Sequence[str | None]) -> pl.Series:
     """Return texts as a Polars series; half a surrogate pair, which no engine can hold, becomes ``?``.
 
     Examples
@@ -97,15 +106,11 @@ def as_series(values: Sequence[Any], dtype: Any = None) -> pl.Series:
     """
     import polars as pl
 
-    def clean(value: Any) -> Any:
-        if isinstance(value, list):
-            return [clean(item) for item in value]
-        return value if value is None else value.encode("utf-8", "replace").decode("utf-8")
-
     try:
-        return pl.Series(values, dtype=dtype or pl.String)
+        return pl.Series(values, dtype=pl.String)
     except UnicodeEncodeError:
-        return pl.Series(clean(list(values)), dtype=dtype or pl.String)
+        clean = [v if v is None else v.encode("utf-8", "replace").decode("utf-8") for v in values]
+        return pl.Series(clean, dtype=pl.String)
 
 
 def texts(frame: Any, name: str) -> pl.Series:
@@ -152,22 +157,32 @@ def id_lists(frame: Any, name: str) -> pl.Series:
     """
     import polars as pl
 
-    series = column(frame, name)
-    inner = getattr(series.dtype, "inner", None)
-    if isinstance(inner, pl.Struct) and dict(inner).get("id") == pl.String:
-        series = series.list.eval(pl.element().struct.field("id"))
-    elif inner != pl.String:
-        cells = [None if absent(cell) else cell for cell in series.to_list()]
-        for row, cell in enumerate(cells):
-            if cell is not None and not isinstance(cell, list | tuple | np.ndarray):
-                raise RagnbError(
-                    f"column {name!r}, row {_label(frame, row)!r}: {str(cell)[:60]!r} is no list of ids; "
-                    "read the file with rn.read_traces or rn.read_gold"
-                )
-        lists = [cell if cell is None else [*map(_id_text, cell)] for cell in cells]
-        series = as_series(lists, pl.List(pl.String))
-    one_form = pl.element().map_batches(_one_form, return_dtype=pl.String, is_elementwise=True)
-    return series.list.eval(one_form).alias(name)
+    kind = None if isinstance(frame, pd.DataFrame) or name not in frame.columns else frame[name].dtype
+    inner = getattr(kind, "inner", None)
+    if inner == pl.String or (isinstance(inner, pl.Struct) and dict(inner).get("id") == pl.String):
+        entry = pl.element() if inner == pl.String else pl.element().struct.field("id")
+        one_form = pl.element().map_batches(_one_form, return_dtype=pl.String, is_elementwise=True)
+        series: pl.Series = frame[name].list.eval(entry).list.eval(one_form)
+        return series
+    lists = [None if absent(cell) else cell for cell in cells(frame, name)]
+    for row, cell in enumerate(lists):
+        if cell is not None and not isinstance(cell, list | tuple | np.ndarray):
+            raise RagnbError(
+                f"column {name!r}, row {_label(frame, row)!r}: {str(cell)[:60]!r} is no list of ids; "
+                "read the file with rn.read_traces or rn.read_gold"
+            )
+    # One flat column of all entries is made faster than a column of lists.
+    entries = [item for cell in lists if cell is not None for item in cell]
+    entries = [item["id"] if type(item) is dict and type(item.get("id")) is str else item for item in entries]
+    if not set(map(type, entries)) <= {str, type(None)}:
+        entries = [*map(_id_text, entries)]
+    rows = np.repeat(np.arange(len(lists)), [0 if cell is None else len(cell) for cell in lists])
+    flat = pl.DataFrame({"row": rows, name: _one_form(as_series(entries))})
+    there = pl.Series("there", [cell is not None for cell in lists], dtype=pl.Boolean)
+    nested = pl.DataFrame({"row": np.arange(len(lists)), "there": there}).join(
+        flat.group_by("row", maintain_order=True).agg(name), on="row", how="left", maintain_order="left"
+    )
+    return nested.select(pl.when("there").then(pl.col(name).fill_null(pl.lit([], pl.List(pl.String)))))[name]
 
 
 def distinct(lists: pl.Series) -> pl.Series:
@@ -207,12 +222,12 @@ def answerable(frame: Any) -> pl.Series:
     series = column(frame, "answerable")
     if series.dtype in (pl.Boolean, pl.Null):
         return series.cast(pl.Float64)
-    cells = [None if absent(cell) else cell for cell in series.to_list()]
-    for row, cell in enumerate(cells):
+    values = [None if absent(cell) else cell for cell in series.to_list()]
+    for row, cell in enumerate(values):
         if cell is not None and not (isinstance(cell, int | float | np.bool_ | np.number) and cell in (0, 1)):
             label = _label(frame, row)
             raise RagnbError(f"column 'answerable', row {label!r}: {cell!r} is neither true nor false")
-    return pl.Series([cell if cell is None else float(cell) for cell in cells], dtype=pl.Float64)
+    return pl.Series([cell if cell is None else float(cell) for cell in values], dtype=pl.Float64)
 
 
 def _label(frame: Any, row: int) -> Any:
@@ -260,11 +275,11 @@ def _typed(series: pl.Series) -> pl.Series:
 
     if series.dtype != pl.Object:
         return series
-    cells = [None if absent(cell) else cell for cell in series.to_list()]
+    values = [None if absent(cell) else cell for cell in series.to_list()]
     try:
-        return pl.Series(series.name, cells)
+        return pl.Series(series.name, values)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
-        return pl.Series(series.name, [None if cell is None else str(cell) for cell in cells])
+        return pl.Series(series.name, [None if cell is None else str(cell) for cell in values])
 
 
 def assemble(frame: Any, new: pl.DataFrame) -> Any:
