@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.traces import RATES, check_gold, label_traces, outcome_counts, refusal_metrics
-from ragnb.traces.answers import cited, occurs_whole, phrases_of
+from ragnb.traces.answers import cited, claim_texts, occurs_whole
 from ragnb.traces.columns import as_series
 from ragnb.weights import weighted_means
 
@@ -22,7 +22,12 @@ from ragnb.weights import weighted_means
 def citations_in(answer, split):
     """The ids of one answer's first list, and whether it could not be taken."""
     lists, flagged = cited(as_series([answer]), split)
-    return lists.distinct().nested().to_list()[0], bool(flagged[0])
+    return lists.to_list()[0], bool(flagged[0])
+
+
+def phrases_of(claim):
+    """The phrases of a claim."""
+    return claim_texts(as_series([claim]), whole=False)["text"].to_list()
 
 
 def one(answer, **gold):

@@ -29,10 +29,10 @@ from ragnb.traces import (
     label_traces,
     outcome_counts,
     refusal_metrics,
-    sample_by_hash,
+    sample_traces,
 )
+from ragnb.traces.answers import SETTLED, composed
 from ragnb.traces.columns import as_series
-from ragnb.traces.forms import _SETTLED, composed, lowered
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('"\\/\n,[]: é한'), max_size=12)
 IDS = st.lists(TEXT | st.sampled_from(["a", "b"]) | st.integers(0, 9), max_size=3)
@@ -293,7 +293,7 @@ def test_no_expression_takes_more_than_twice_as_long_on_twice_the_text(name, at_
 
 def test_characters_taken_for_settled_never_change_under_nfc():
     every = [chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000]
-    settled = set(pl.Series(every).filter(pl.Series(every).str.contains(f"^[{_SETTLED}]$")))
+    settled = set(pl.Series(every).filter(pl.Series(every).str.contains(f"^[{SETTLED}]$")))
     assert len(settled) > 40_000
     assert all(unicodedata.is_normalized("NFC", c) and not unicodedata.combining(c) for c in settled)
     seconds = set()
@@ -309,11 +309,6 @@ def test_characters_taken_for_settled_never_change_under_nfc():
 def test_composing_is_nfc(values):
     wanted = [v if v is None else unicodedata.normalize("NFC", v) for v in values]
     assert composed(as_series(values)).to_list() == wanted
-
-
-def test_every_character_that_lower_casing_changes_is_worked_on():
-    every = pl.Series([chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000])
-    assert lowered(every).equals(every.str.to_lowercase())
 
 
 # Partial refusals
@@ -350,8 +345,8 @@ def test_without_partial_patterns_nothing_refuses_in_part_and_no_answer_is_unkno
 # Samples
 
 
-def sampled(frame, *args, **kwargs):
-    return sample_by_hash(frame, *args, **kwargs)["sample_id"].tolist()
+def sampled(frame, share, **kwargs):
+    return sample_traces(frame, share=share, **kwargs)["sample_id"].tolist()
 
 
 @given(st.lists(st.integers(0, 10_000), unique=True, max_size=200), st.randoms(), st.floats(0, 1), st.floats(0, 1))
@@ -363,7 +358,7 @@ def test_a_sample_does_not_depend_on_order_or_piece_and_grows_with_its_share(num
     assert [*sampled(frame[:50], one), *sampled(frame[50:], one)] == kept
     small, large = sorted([one, other])
     assert set(sampled(frame, small)) <= set(sampled(frame, large))
-    ours = sample_by_hash(pl.from_pandas(frame), one)
+    ours = sample_traces(pl.from_pandas(frame), share=one)
     assert ours["sample_id"].to_list() == kept
 
 
@@ -371,10 +366,10 @@ def test_the_share_kept_is_binomial():
     frame = pd.DataFrame({"sample_id": [f"q{i}" for i in range(50_000)]})
     for share in (0.01, 0.2, 0.5):
         for salt in ("", "盐", "b"):
-            n = len(sample_by_hash(frame, share, salt=salt))
+            n = len(sample_traces(frame, share=share, salt=salt))
             assert abs(n - 50_000 * share) < 4 * (50_000 * share * (1 - share)) ** 0.5
     assert sampled(frame, 0.1, salt="a") != sampled(frame, 0.1, salt="b")
-    assert (len(sample_by_hash(frame, 0)), len(sample_by_hash(frame, 1))) == (0, 50_000)
+    assert (len(sample_traces(frame, share=0)), len(sample_traces(frame, share=1))) == (0, 50_000)
 
 
 def test_a_sample_is_drawn_by_the_hash_that_the_notes_tell():
@@ -391,19 +386,19 @@ def test_rows_without_an_id_are_sampled_by_their_question():
     ids, questions = ["a", None, None, None], ["x", "a", "y", None]
     frame = pd.DataFrame({"sample_id": ids, "question": questions})
     for share in np.linspace(0, 0.99, 12):
-        kept = set(sample_by_hash(frame, share).index)
+        kept = set(sample_traces(frame, share=share).index)
         assert 3 not in kept
         assert (0 in kept) == (1 in kept)
-        assert set(sample_by_hash(frame[["question"]], share).index) - {0} == kept - {0}
-    assert len(sample_by_hash(frame, 1.0)) == 4
+        assert set(sample_traces(frame[["question"]], share=share).index) - {0} == kept - {0}
+    assert len(sample_traces(frame, share=1.0)) == 4
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan"), True, "1%"])
 def test_a_share_that_is_none_is_refused(share):
     with pytest.raises(RagnbError, match="share="):
-        sample_by_hash(GOLD, share)
+        sample_traces(GOLD, share=share)
 
 
 def test_a_key_that_is_no_column_is_refused():
     with pytest.raises(RagnbError, match="did you mean 'answer'"):
-        sample_by_hash(pd.DataFrame({"answer": ["x"]}), key="answers")
+        sample_traces(pd.DataFrame({"answer": ["x"]}), key="answers")

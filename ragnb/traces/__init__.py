@@ -5,20 +5,17 @@ A labelled trace is a row of a scores frame, so its rates are means like any oth
 
 from ragnb.traces.gold import check_gold
 from ragnb.traces.label import join_report, label_traces
-from ragnb.traces.rates import RATES, outcome_counts, refusal_metrics
-from ragnb.traces.repeated import repeated_answers
-from ragnb.traces.sampling import sample_by_hash
-from ragnb.traces.unanswerable import count_unanswerable, mark_unanswerable
+from ragnb.traces.rates import (
+    RATES,
+    count_unanswerable,
+    mark_unanswerable,
+    outcome_counts,
+    refusal_metrics,
+    repeated_answers,
+    sample_traces,
+)
 
 __all__ = [
-    "RATES",
-    "check_gold",
-    "count_unanswerable",
-    "join_report",
-    "label_traces",
-    "mark_unanswerable",
-    "outcome_counts",
-    "refusal_metrics",
-    "repeated_answers",
-    "sample_by_hash",
-]
+    "RATES", "check_gold", "count_unanswerable", "join_report", "label_traces", "mark_unanswerable",
+    "outcome_counts", "refusal_metrics", "repeated_answers", "sample_traces",
+]  # fmt: skip

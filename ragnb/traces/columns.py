@@ -1,45 +1,94 @@
-"""Columns of a frame of either engine as Polars series: texts, ids, lists of ids laid out flat."""
+"""Columns of a frame of any engine as Polars series, and new columns back onto the caller's kind of frame."""
 
 from __future__ import annotations
 
-import unicodedata
+import importlib.util
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ragnb.errors import RagnbError
-from ragnb.traces.forms import composed
+from ragnb.readers.frames import native
+from ragnb.readers.raw import absent
+from ragnb.traces.answers import trimmed
 
 if TYPE_CHECKING:
     import polars as pl
 
-Flags = npt.NDArray[np.bool_]
-Positions = npt.NDArray[np.int64]
+GOLD_COLUMNS = ("answerable", "gold_ids", "gold_claim")
 
 
-def absent(value: Any) -> bool:
-    """Whether a cell holds nothing (None, NaN, NA); a list never does.
-
-    Examples
-    --------
-    >>> absent(float("nan")), absent([])
-    (True, False)
-    """
-    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and value != value)
-
-
-def column(frame: Any, name: str) -> list[Any]:
-    """Return a column as a list, all None where it is not there.
+def workable(frame: Any) -> Any:
+    """Return a pandas frame as it is, and a frame of another engine as a Polars one.
 
     Examples
     --------
-    >>> column(pd.DataFrame({"a": [1, 2]}), "b")
-    [None, None]
+    >>> workable(pd.DataFrame({"a": [1]})).shape
+    (1, 1)
     """
+    if isinstance(frame, pd.DataFrame):
+        return pd.DataFrame(frame)  # without attrs, which pandas copies deeply at every step
+    found = native(frame)
+    return (found.collect() if isinstance(found, nw.LazyFrame) else found).to_polars()
+
+
+def as_brought(made: Any, frame: Any, attrs: dict[Any, Any]) -> Any:
+    """Return a frame that was worked on in Polars as the kind of frame it was brought as; pandas gets `attrs` too.
+
+    A query is run for its rows, and comes back as one over them. DuckDB's rows come back by PyArrow, where that
+    is installed, on DuckDB's default connection; PySpark's stay Polars, as they have left the cluster.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> type(as_brought(pl.DataFrame({"a": [1]}), pl.LazyFrame({"a": [1]}), {})).__name__
+    'LazyFrame'
+    """
+    if isinstance(made, pd.DataFrame):
+        made.attrs = {**frame.attrs, **attrs}
+        return made
+    found = native(frame)
+    kind = found.implementation
+    if kind.is_polars():
+        return made.lazy() if isinstance(found, nw.LazyFrame) else made
+    if kind.is_pyarrow():
+        return made.to_arrow()
+    if kind.is_duckdb() and importlib.util.find_spec("pyarrow"):
+        import duckdb
+
+        return duckdb.from_arrow(made.to_arrow())
+    return made
+
+
+def column(frame: Any, name: str) -> pl.Series:
+    """Return a column as a Polars series, all null where it is not there; cells of several types stay objects.
+
+    Examples
+    --------
+    >>> column(pd.DataFrame({"a": ["x", None]}), "a").dtype, column(pd.DataFrame({"a": [1, "b"]}), "a").dtype
+    (String, Object)
+    """
+    import polars as pl
+
+    if name not in frame.columns:
+        return pl.Series(name, [None] * len(frame), dtype=pl.Null)
+    if not isinstance(frame, pd.DataFrame):
+        series: pl.Series = frame[name]
+        return series
+    if getattr(frame[name].dtype, "storage", None) == "pyarrow":
+        return pl.Series(name, frame[name].array.__arrow_array__(), dtype=pl.String)
+    values = cells(frame, name)
+    kinds = set(map(type, values)) - {type(None)}
+    if kinds == {str}:
+        return as_series(values).alias(name)
+    return pl.Series(name, values, dtype=pl.Null if not kinds else pl.Boolean if kinds == {bool} else pl.Object)
+
+
+def cells(frame: Any, name: str) -> list[Any]:
+    """Return a column as Python objects, all None where it is not there."""
     if name not in frame.columns:
         return [None] * len(frame)
     pandas = isinstance(frame, pd.DataFrame)
@@ -74,150 +123,183 @@ def texts(frame: Any, name: str) -> pl.Series:
     """
     import polars as pl
 
-    if not isinstance(frame, pd.DataFrame) and name in frame.columns and frame[name].dtype == pl.String:
-        series: pl.Series = frame[name]
-        return series
-    if name in frame.columns and getattr(frame[name].dtype, "storage", None) == "pyarrow":
-        return pl.Series(frame[name].array.__arrow_array__(), dtype=pl.String)
-    values = column(frame, name)
-    if set(map(type, values)) <= {str, type(None)}:
-        return as_series(values)
-    return as_series([None if absent(v) else str(v) for v in values])
+    series = column(frame, name)
+    if series.dtype in (pl.String, pl.Null) or series.dtype.is_integer():
+        return series.cast(pl.String)
+    return as_series([None if absent(cell) else str(cell) for cell in series.to_list()])
 
 
-def name_of(value: Any) -> str | None:
-    """Return an id as text in Unicode form NFC; a chunk gives its ``id``; None where there is none.
+def ids(frame: Any, name: str) -> pl.Series:
+    """Return a column of ids as texts in one form, null where there is none or it is blank.
 
     Examples
     --------
-    >>> name_of({"id": 12}), name_of(12.0), name_of(" a ")
-    ('12', '12', 'a')
+    >>> ids(pd.DataFrame({"a": [12, " a ", 3.0, ""]}), "a").to_list()
+    ['12', 'a', '3', None]
     """
+    series = column(frame, name)
+    known = series.dtype.is_integer() or str(series.dtype) in ("String", "Null")
+    return _one_form(texts(frame, name) if known else as_series([*map(_id_text, series.to_list())]))
+
+
+def id_lists(frame: Any, name: str) -> pl.Series:
+    """Return a column of lists of ids, or of chunks with an ``id``; an entry without an id is null.
+
+    Raises
+    ------
+    RagnbError
+        If a cell is no list.
+
+    Examples
+    --------
+    >>> id_lists(pd.DataFrame({"chunks": [[{"id": 7}, {"text": "x"}], [], None]}), "chunks").to_list()
+    [['7', None], [], None]
+    """
+    import polars as pl
+
+    kind = None if isinstance(frame, pd.DataFrame) or name not in frame.columns else frame[name].dtype
+    inner = getattr(kind, "inner", None)
+    if inner == pl.String or (isinstance(inner, pl.Struct) and dict(inner).get("id") == pl.String):
+        entry = pl.element() if inner == pl.String else pl.element().struct.field("id")
+        one_form = pl.element().map_batches(_one_form, return_dtype=pl.String, is_elementwise=True)
+        series: pl.Series = frame[name].list.eval(entry).list.eval(one_form)
+        return series
+    lists = [None if absent(cell) else cell for cell in cells(frame, name)]
+    for row, cell in enumerate(lists):
+        if cell is not None and not isinstance(cell, list | tuple | np.ndarray):
+            raise RagnbError(
+                f"column {name!r}, row {_label(frame, row)!r}: {str(cell)[:60]!r} is no list of ids; "
+                "read the file with rn.read_traces or rn.read_gold"
+            )
+    # One flat column of all entries is made faster than a column of lists.
+    entries = [item for cell in lists if cell is not None for item in cell]
+    entries = [item["id"] if type(item) is dict and type(item.get("id")) is str else item for item in entries]
+    if not set(map(type, entries)) <= {str, type(None)}:
+        entries = [*map(_id_text, entries)]
+    rows = np.repeat(np.arange(len(lists)), [0 if cell is None else len(cell) for cell in lists])
+    flat = pl.DataFrame({"row": rows, name: _one_form(as_series(entries))})
+    there = pl.Series("there", [cell is not None for cell in lists], dtype=pl.Boolean)
+    nested = pl.DataFrame({"row": np.arange(len(lists)), "there": there}).join(
+        flat.group_by("row", maintain_order=True).agg(name), on="row", how="left", maintain_order="left"
+    )
+    return nested.select(pl.when("there").then(pl.col(name).fill_null(pl.lit([], pl.List(pl.String)))))[name]
+
+
+def distinct(lists: pl.Series) -> pl.Series:
+    """Return lists with each id once, in their order, and nothing in the place of no id."""
+    return lists.list.drop_nulls().list.unique(maintain_order=True)
+
+
+def _one_form(names: pl.Series) -> pl.Series:
+    names = trimmed(names)
+    return names.set(names == "", None)
+
+
+def _id_text(value: Any) -> str | None:
     value = value.get("id") if isinstance(value, dict) else value
-    if isinstance(value, str):
-        return unicodedata.normalize("NFC", value).strip()
-    if absent(value):
-        return None
+    if value is None or isinstance(value, str):
+        return value
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return str(value)
+    return None if absent(value) else str(value)
 
 
-def names(values: Sequence[Any] | pl.Series) -> pl.Series:
-    """Return ids (or chunks) as `name_of` each, null where there is none or it is blank.
+def answerable(frame: Any) -> pl.Series:
+    """Return the column ``answerable`` as 1 and 0, null where a cell is absent.
+
+    Raises
+    ------
+    RagnbError
+        For a value that is not true or false.
 
     Examples
     --------
-    >>> names([{"id": 12}, " a ", None, ""]).to_list()
-    ['12', 'a', None, None]
+    >>> answerable(pd.DataFrame({"answerable": [True, 0, None]})).to_list()
+    [1.0, 0.0, None]
     """
     import polars as pl
 
-    if not isinstance(values, pl.Series):
-        values = [v.get("id") if type(v) is dict else v for v in values]
-        if not set(map(type, values)) <= {str, type(None)}:
-            values = [name_of(value) for value in values]
-        values = as_series(values)
-    stripped = composed(values.str.strip_chars())
-    return stripped.set(stripped == "", None)
+    series = column(frame, "answerable")
+    if series.dtype in (pl.Boolean, pl.Null):
+        return series.cast(pl.Float64)
+    values = [None if absent(cell) else cell for cell in series.to_list()]
+    for row, cell in enumerate(values):
+        if cell is not None and not (isinstance(cell, int | float | np.bool_ | np.number) and cell in (0, 1)):
+            label = _label(frame, row)
+            raise RagnbError(f"column 'answerable', row {label!r}: {cell!r} is neither true nor false")
+    return pl.Series([cell if cell is None else float(cell) for cell in values], dtype=pl.Float64)
 
 
-@dataclass(frozen=True)
-class Lists:
-    """A column of lists of ids, laid out flat.
+def _label(frame: Any, row: int) -> Any:
+    return frame.index[row] if isinstance(frame, pd.DataFrame) else row
 
-    Attributes
+
+def with_gold(traces: Any, gold: Any, rows: pl.Series) -> Any:
+    """Return the traces with gold's columns: gold owns its own, and fills the gaps of what both have.
+
+    Parameters
     ----------
-    there : (N,) bool
-        Which rows have a list, even an empty one.
-    rows : (F,) int
-        The row of each id, ascending.
-    names : (F,) series of str
-        Null where an entry has no id.
+    traces, gold : DataFrame of pandas or Polars
+    rows : (N,) series of int
+        The row of gold that each trace met, null for none.
     """
-
-    there: Flags
-    rows: Positions
-    names: pl.Series
-
-    @classmethod
-    def none(cls, size: int) -> Lists:
-        """Return lists that are all absent."""
-        return cls(np.zeros(size, dtype=bool), np.empty(0, dtype=np.int64), as_series([]))
-
-    @classmethod
-    def of(cls, frame: Any, name: str) -> Lists:
-        """Read a column of lists.
-
-        Raises
-        ------
-        RagnbError
-            If a cell is no list.
-
-        Examples
-        --------
-        >>> Lists.of(pd.DataFrame({"chunks": [[{"id": "a"}], None]}), "chunks").there
-        array([ True, False])
-        """
-        if name not in frame.columns:
-            return cls.none(len(frame))
-        if not isinstance(frame, pd.DataFrame) and (flat := _flat(frame[name])) is not None:
-            return cls.laid(frame[name].is_not_null().to_numpy(), frame[name].list.len(), flat)
-        values = column(frame, name)
-        lists = [v if type(v) is list else _listed(frame, name, at, v) for at, v in enumerate(values)]
-        there = np.fromiter((v is not None for v in lists), dtype=bool, count=len(lists))
-        flat = names([item for items in lists if items for item in items])
-        return cls.laid(there, [len(v) if v else 0 for v in lists], flat)
-
-    @classmethod
-    def laid(cls, there: Flags, lengths: Any, flat: pl.Series) -> Lists:
-        """Return lists from the length of each and all their names in a row."""
-        import polars as pl
-
-        counts = pl.Series(lengths, dtype=pl.Int64).fill_null(0).to_numpy()
-        return cls(there, np.repeat(np.arange(len(there)), counts), flat)
-
-    def distinct(self) -> Lists:
-        """Return the lists with each name once, in their order, and nothing in the place of no name."""
-        import polars as pl
-
-        pairs = pl.DataFrame({"row": self.rows, "name": self.names}).drop_nulls()
-        pairs = pairs.filter(pl.struct("row", "name").is_first_distinct())
-        return Lists(self.there, pairs["row"].to_numpy(), pairs["name"])
-
-    def nested(self) -> pl.Series:
-        """Return a series of lists, null where a row has none."""
-        import polars as pl
-
-        nothing = pl.Series("name", [[]], dtype=pl.List(pl.String))
-        held = pl.DataFrame({"row": self.rows, "name": self.names})
-        lists = held.group_by("row", maintain_order=True).agg("name")
-        place = np.where(self.there, len(lists), -1)
-        place[lists["row"].to_numpy()] = np.arange(len(lists))
-        taken = pl.Series(place)
-        return pl.concat([lists["name"], nothing]).gather(taken.set(taken < 0, None)).alias("names")
-
-
-def _flat(series: pl.Series) -> pl.Series | None:
-    """Return the names of a Polars column of lists of texts or of chunks with a text id; None for another."""
     import polars as pl
 
-    inner = getattr(series.dtype, "inner", None)
-    held = series.filter(series.list.len() > 0) if inner is not None else series
-    if inner == pl.String:
-        return names(held.explode())
-    if isinstance(inner, pl.Struct) and dict(inner).get("id") == pl.String:
-        return names(held.explode().struct.field("id"))
-    return None
+    frame = traces[[name for name in traces.columns if name not in GOLD_COLUMNS]]
+    if not isinstance(frame, pd.DataFrame):
+        theirs = pl.DataFrame([_typed(column(gold, name)).gather(rows) for name in gold.columns])
+        return frame.with_columns(**{series.name: _filled(frame, series) for series in theirs})
+    if not isinstance(gold, pd.DataFrame):
+        gold = pd.DataFrame({name: gold[name].to_list() for name in gold.columns})
+    theirs = gold.reset_index(drop=True).reindex(rows.fill_null(-1).to_numpy()).set_axis(frame.index)
+    return frame.assign(**{name: _filled(frame, theirs[name]) for name in theirs})
 
 
-def _listed(frame: Any, name: str, at: int, value: Any) -> Sequence[Any] | None:
-    if absent(value):
-        return None
-    if not isinstance(value, list | tuple | np.ndarray):
-        row = frame.index[at] if isinstance(frame, pd.DataFrame) else at
-        raise RagnbError(
-            f"column {name!r}, row {row!r}: {str(value)[:60]!r} is no list of ids; "
-            "read the file with rn.read_traces or rn.read_gold"
-        )
-    return list(value)
+def _filled(frame: Any, theirs: Any) -> Any:
+    """Return a column of a frame with its gaps filled, the other one where it has none of that name."""
+    import polars as pl
+
+    if theirs.name not in frame.columns:
+        return theirs
+    ours = frame[theirs.name]
+    if isinstance(ours, pd.Series):
+        return ours.astype(object).where(ours.notna(), theirs) if ours.isna().any() else ours
+    if ours.null_count() and ours.dtype != theirs.dtype:
+        ours, theirs = ours.cast(pl.String), theirs.cast(pl.String)
+    return ours.zip_with(ours.is_not_null(), theirs) if ours.null_count() else ours
+
+
+def _typed(series: pl.Series) -> pl.Series:
+    """Return objects as cells of one type, as text where they have several."""
+    import polars as pl
+
+    if series.dtype != pl.Object:
+        return series
+    values = [None if absent(cell) else cell for cell in series.to_list()]
+    try:
+        return pl.Series(series.name, values)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+        return pl.Series(series.name, [None if cell is None else str(cell) for cell in values])
+
+
+def assemble(frame: Any, new: pl.DataFrame) -> Any:
+    """Return the frame with new columns in the place of those it had."""
+    import polars as pl
+
+    kept = frame[[name for name in frame.columns if name not in new.columns]]
+    if not isinstance(frame, pd.DataFrame):
+        return kept.hstack(new)
+    made: dict[str, Any] = {}
+    for series in new:
+        if series.dtype == pl.Boolean and series.name != "citations_flagged":
+            gone = series.is_null().to_numpy()
+            made[series.name] = pd.arrays.BooleanArray(series.fill_null(False).to_numpy(writable=True), gone)
+        elif isinstance(series.dtype, pl.Enum):
+            words = np.array([*series.dtype.categories, None], dtype=object)
+            words = words[series.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()]
+            made[series.name] = pd.Series(words, frame.index, None if series.name.endswith("__status") else object)
+        elif isinstance(series.dtype, pl.List):
+            made[series.name] = pd.Series(series.to_list(), frame.index, dtype=object)
+        else:
+            made[series.name] = series.to_numpy()
+    return pd.concat([kept, pd.DataFrame(made, frame.index)], axis=1)

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal, TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ragnb.errors import RagnbError, did_you_mean, unknown
 from ragnb.readers.frames import as_called, canonical
-from ragnb.readers.raw import collector_paused
+from ragnb.readers.raw import absent, collector_paused
 from ragnb.schema import METRICS
-from ragnb.traces import answers, columns, facts, outcomes
+from ragnb.traces import answers, columns
 from ragnb.traces.answers import Split
-from ragnb.traces.columns import Flags, Lists
-from ragnb.traces.engines import as_brought, assemble, with_gold, workable
-from ragnb.traces.join import Met, match, report_of, warn_of_repeats
-from ragnb.traces.unanswerable import mark_unanswerable
-from ragnb.traces.wanted import Floats, Gold
+from ragnb.traces.gold import expectations, join_counts, match, warn_of_repeats
+from ragnb.traces.rates import LABELS, mark_unanswerable
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Join = Literal["auto", "question"]
 Frame = TypeVar("Frame")
+FACTS = ("answered", "refused", "partial", "hit", "contained", "compliant")
+MISSES = ("not retrieved", "retrieved, not cited")
+STATUSES = ("missing", "ok", "not_applicable", "failed")
 
 
 def label_traces(
@@ -89,59 +90,41 @@ def label_traces(
     0          OK                1.0            NaN
     1  REFUSAL_OK                NaN            0.0
     """
-    named = canonical(traces, reader="read_traces")
-    frame: Any = workable(named)
-    gold = gold if gold is None else workable(canonical(gold, reader="read_gold"))
-    _check_options(frame, split, containment, join)
-    with collector_paused(), ThreadPoolExecutor() as pool:
-        trimmed = pool.submit(answers.trimmed, columns.texts(frame, "answer"))
-        met = _meet(frame, gold, join)
-        if met is not None:
-            warn_of_repeats(met)
-            frame = with_gold(frame, gold, met.rows)
-        wanted = Gold.of(frame, np.arange(len(frame))) if met is None else Gold.of(gold, met.rows)
-        (texts, odd), failed = trimmed.result(), _failed(frame)
-        texts = facts.without_failed(texts, failed)
-        contained = pool.submit(facts.contained, wanted, texts, odd, containment == "auto")
-        retrieval = pool.submit(lambda: facts.retrieval(wanted, Lists.of(frame, "chunks")))
-        report = pool.submit(report_of, frame, met)
-        said = facts.spoken(texts, _words(refusal), _words(patterns), _words(partial))
-        predicted, flagged = facts.citations(frame, texts, split)
-        done = said | {
-            "hit": facts.hits(wanted, predicted),
-            "contained": contained.result(),
-            "compliant": facts.compliant(predicted, said["refused"]),
-        }
-        made = _columns(wanted, done, retrieval.result(), (predicted, flagged), failed)
-        told = report.result() | {
-            "n_without_answer": texts.null_count(),
-            "n_empty": int(((texts == "").fill_null(False).to_numpy() & (done["answered"] == 1)).sum()),
-            "n_citations_flagged": int(flagged.sum()),
-            "n_partial": int((done["partial"] == 1).sum()),
-        }
-        labelled = mark_unanswerable(assemble(frame, made, told), metrics=METRICS.values())
-        out: Frame = as_called(as_brought(labelled, traces), named, traces)
-        return out
-
-
-def _columns(
-    wanted: Gold, done: Mapping[str, Floats], found: dict[str, Floats], cited: tuple[Lists, Flags], failed: Flags
-) -> dict[str, Any]:
-    """The columns of a labelled frame, as `assemble` takes them."""
     import polars as pl
 
-    answerable = wanted.answerable_rows()
-    label = outcomes.labels(done, answerable)
-    # Where gold names no ids, answers have no label, and the share among refusals alone would mean nothing.
-    outcome = outcomes.correct(label) if wanted.ids is not None else np.full(len(label), np.nan)
-    rates = {"correct_outcome": outcome} | outcomes.rates(done, answerable) | found
-    rates["compliance"] = np.where(wanted.row >= 0, rates["compliance"], np.nan)
-    new: dict[str, Any] = {name: pl.Series(fact, nan_to_null=True).cast(pl.Boolean) for name, fact in done.items()}
-    new |= {"label": (label, outcomes.LABELS)}
-    new |= {"miss": (outcomes.misses(label, rates["retrieval_hit"]), outcomes.MISSES)}
-    new |= {"citations_predicted": cited[0], "citations_flagged": cited[1]} | rates
-    statuses = outcomes.statuses(rates, done, answerable, failed)
-    return new | {name: (codes, outcomes.STATUSES) for name, codes in statuses.items()}
+    named = canonical(traces, reader="read_traces")
+    frame: Any = columns.workable(named)
+    gold = gold if gold is None else columns.workable(canonical(gold, reader="read_gold"))
+    if "answer" not in frame.columns:
+        raise RagnbError(f"traces have no column 'answer'; {did_you_mean('answer', list(frame.columns))}")
+    options = {"split": (split, answers.SEPARATORS), "containment": (containment, ("auto", "latin"))}
+    for name, (value, choices) in (options | {"join": (join, ("auto", "question"))}).items():
+        if value not in choices:
+            raise unknown(name, value, list(choices))
+    with collector_paused(), ThreadPoolExecutor() as pool:
+        met = None if gold is None else match(frame, gold, join)
+        if met is None:
+            expected = expectations(frame)
+        else:
+            warn_of_repeats(met)
+            frame = columns.with_gold(frame, gold, met.rows)
+            expected = expectations(gold).select(pl.all().gather(met.rows))
+        counts = pool.submit(join_counts, frame, met)
+        rows = _answers(frame).hstack(expected)
+        contained = pool.submit(answers.holds, rows["lower"], rows["claim"], containment == "auto")
+        ranks = pool.submit(_ranks, rows)
+        rows = rows.with_columns(_refusals(_words(refusal), _words(patterns), _words(partial)))
+        rows = _with_citations(rows, split)
+        made = _outcomes(rows.with_columns(contained=contained.result(), rank=ranks.result()))
+        report = counts.result() | {
+            "n_without_answer": rows["answer"].null_count(),
+            "n_empty": int(((rows["answer"] == "") & rows["answered"]).sum()),
+            "n_citations_flagged": int(rows["citations_flagged"].sum()),
+            "n_partial": int(rows["partial"].sum()),
+        }
+        labelled = mark_unanswerable(columns.assemble(frame, made), metrics=METRICS.values())
+        out: Frame = as_called(columns.as_brought(labelled, traces, {"join": report}), named, traces)
+        return out
 
 
 def join_report(traces: Any, *, gold: Any, join: Join = "auto") -> dict[str, Any]:
@@ -168,36 +151,127 @@ def join_report(traces: Any, *, gold: Any, join: Join = "auto") -> dict[str, Any
     >>> report["unmatched"], report["gold_without_trace"]
     (['z'], ['y'])
     """
-    frame: Any = workable(canonical(traces, reader="read_traces"))
-    gold = gold if gold is None else workable(canonical(gold, reader="read_gold"))
-    return report_of(frame, _meet(frame, gold, join))
-
-
-def _check_options(traces: Any, split: str, containment: str, join: str) -> None:
-    if "answer" not in traces.columns:
-        raise RagnbError(f"traces have no column 'answer'; {did_you_mean('answer', list(traces.columns))}")
-    options = {"split": (split, answers.PARTING), "containment": (containment, ("auto", "latin"))}
-    for name, (value, choices) in (options | {"join": (join, ("auto", "question"))}).items():
-        if value not in choices:
-            raise unknown(name, value, list(choices))
+    frame: Any = columns.workable(canonical(traces, reader="read_traces"))
+    gold = gold if gold is None else columns.workable(canonical(gold, reader="read_gold"))
+    return join_counts(frame, None if gold is None else match(frame, gold, join))
 
 
 def _words(words: str | Sequence[str]) -> list[str]:
     return [words] if isinstance(words, str) else list(words)
 
 
-def _meet(traces: Any, gold: Any, join: str) -> Met | None:
-    if gold is None:
-        return None
-    if "answerable" not in gold.columns:
-        raise RagnbError(f"gold has no column 'answerable'; {did_you_mean('answerable', list(gold.columns))}")
-    if not any(key in traces.columns and key in gold.columns for key in ("sample_id", "question")):
-        raise RagnbError("traces and gold share neither 'sample_id' nor 'question'; rename one in both")
-    return match(traces, gold, join)
+def _answers(frame: Any) -> pl.DataFrame:
+    """Return ``answer`` (null where a call failed with an empty one), in ``lower`` case, ``failed``, ids."""
+    import polars as pl
 
-
-def _failed(frame: Any) -> Flags:
-    if str(getattr(frame, "schema", {}).get("ok")) == "Boolean":
-        return np.asarray(frame["ok"].not_().fill_null(False).to_numpy(), dtype=bool)
+    answer = answers.trimmed(columns.texts(frame, "answer"))
     ok = columns.column(frame, "ok")
-    return np.fromiter((not columns.absent(v) and not v for v in ok), dtype=bool, count=len(ok))
+    if ok.dtype not in (pl.Boolean, pl.Null):
+        ok = pl.Series([None if absent(cell) else bool(cell) for cell in ok.to_list()], dtype=pl.Boolean)
+    failed = ~ok.cast(pl.Boolean).fill_null(True)
+    answer = answer.set((answer == "") & failed, None)
+    lists = {name: columns.id_lists(frame, name) for name in ("citations", "chunks")}
+    return pl.DataFrame({"answer": answer, "lower": answer.str.to_lowercase(), "failed": failed, **lists})
+
+
+def _refusals(tokens: Sequence[str], patterns: Sequence[str], partial: Sequence[str]) -> list[pl.Expr]:
+    """Return who answered, who refused, and who refused in part (and so answered); null without an answer.
+
+    A whole answer that is a token is a refusal; else a partial pattern goes before a pattern of refusals.
+    """
+    import polars as pl
+
+    words = answers.trimmed(columns.as_series(tokens)).str.to_lowercase()
+    whole = pl.col("lower").is_in(words.implode())
+    part = answers.matches(partial, "partial") & ~whole
+    refused = whole | (answers.matches(patterns, "patterns") & ~part)
+    facts = {"answered": ~refused, "refused": refused, "partial": part}
+    return [pl.when(pl.col("answer").is_not_null()).then(fact).alias(name) for name, fact in facts.items()]
+
+
+def _with_citations(rows: pl.DataFrame, split: Split) -> pl.DataFrame:
+    """Return the rows with their cited ids, of the list field, else of the text, and which texts are not taken."""
+    field = rows["citations"]
+    lists, flagged = answers.cited(rows["answer"].set(field.is_not_null(), None), split)
+    return rows.with_columns(
+        citations_predicted=columns.distinct(field).zip_with(field.is_not_null(), lists), citations_flagged=flagged
+    )
+
+
+def _ranks(rows: pl.DataFrame) -> pl.Series:
+    """Return the rank of the first chunk that is a gold id of its row, null where none is."""
+    import polars as pl
+
+    rows = rows.select("chunks", "gold_ids").with_row_index("row")
+    ranks = pl.int_ranges(1, pl.col("chunks").list.len() + 1)
+    chunks = rows.select("row", id="chunks", rank=ranks).explode("id", "rank")
+    wanted = rows.select("row", id="gold_ids").explode("id")
+    first = chunks.join(wanted, on=["row", "id"], how="semi").group_by("row").agg(pl.col("rank").min())
+    return rows.select("row").join(first, on="row", how="left", maintain_order="left")["rank"]
+
+
+def _outcomes(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the new columns: facts, label, why nothing was hit, citations, rates, why a rate has no number."""
+    import polars as pl
+
+    answerable, gold_ids, chunks = pl.col("answerable"), pl.col("gold_ids"), pl.col("chunks")
+    refused, cited = pl.col("refused"), pl.col("citations_predicted")
+    hit = (cited.list.set_intersection(gold_ids).list.len() > 0).fill_null(False)
+    rows = rows.with_columns(
+        hit=pl.when(gold_ids.is_not_null()).then(hit),
+        compliant=pl.when(refused.is_not_null()).then(cited.is_not_null() | refused),
+    )
+    # As numbers, a product is null where a factor is.
+    answered, hit, contained = (pl.col(fact).cast(pl.Float64) for fact in ("answered", "hit", "contained"))
+    yes, no = answerable == 1, answerable == 0
+    of_answerable = pl.when(yes).then(1.0)
+    words = {
+        "OK": yes & (answered == 1) & (hit == 1),
+        "REFUSAL_OK": no & (answered == 0),
+        "OVER_REFUSAL": yes & (answered == 0),
+        "HALLUCINATION": no & (answered == 1),
+        "ANS_NO_HIT": yes & (answered == 1) & (hit == 0),
+    }
+    # Chunks of which none has an id say nothing about retrieval; an empty list says that nothing was retrieved.
+    measured = (chunks.list.len() == 0) | (chunks.list.drop_nulls().list.len() > 0)
+    retrieval = pl.when(measured & (gold_ids.list.len() > 0) & yes)
+    shared = chunks.list.set_intersection(gold_ids).list.len()
+    rates = {
+        # Where gold names no ids, answers have no label, and the share among refusals alone would mean nothing.
+        "correct_outcome": pl.when(pl.col("label").is_not_null() & gold_ids.is_not_null()).then(
+            pl.col("label").is_in(["OK", "REFUSAL_OK"])
+        ),
+        "answer_precision": pl.when(answered == 1).then(answerable * hit),
+        "over_refusal": of_answerable * refused.cast(pl.Float64),
+        "under_refusal": pl.when(no).then(answered),
+        "citation_hit_rate": of_answerable * answered * hit,
+        "claim_containment": of_answerable * answered * contained,
+        "compliance": pl.when(pl.col("matched")).then(pl.col("compliant")),
+        "retrieval_hit": retrieval.then(pl.col("rank").is_not_null()),
+        "retrieval_recall": retrieval.then(shared / gold_ids.list.len()),
+        "reciprocal_rank": retrieval.then((1 / pl.col("rank")).fill_null(0)),
+    }
+    outside = dict.fromkeys(rates, no) | {"answer_precision": refused, "under_refusal": yes}
+    outside |= dict.fromkeys(("correct_outcome", "compliance"), pl.lit(False))
+    rows = rows.with_columns(label=_first_word(words, LABELS))
+    rows = rows.with_columns(rate.cast(pl.Float64).alias(name) for name, rate in rates.items())
+    missed = pl.col("label") == "ANS_NO_HIT"
+    places = {"not retrieved": pl.col("retrieval_hit") == 0, "retrieved, not cited": pl.col("retrieval_hit") == 1}
+    failed = pl.col("failed") & refused.is_null()
+    statuses = [
+        _first_word(
+            {"ok": pl.col(name).is_not_null(), "not_applicable": outside[name], "failed": failed, "missing": True},
+            STATUSES,
+        ).alias(f"{name}__status")
+        for name in rates
+    ]
+    miss = _first_word({word: missed & place for word, place in places.items()}, MISSES)
+    found = ("label", miss.alias("miss"), "citations_predicted", "citations_flagged")
+    return rows.select(*FACTS, *found, *rates, *statuses)
+
+
+def _first_word(words: Mapping[str, Any], choices: Sequence[str]) -> pl.Expr:
+    """Return the first word whose condition is met, null where none is."""
+    import polars as pl
+
+    return pl.coalesce(pl.when(met).then(pl.lit(word)) for word, met in words.items()).cast(pl.Enum(choices))
