@@ -5,6 +5,7 @@ import importlib.util
 import math
 import os
 import shutil
+import sys
 import unicodedata
 import warnings
 from decimal import Decimal
@@ -535,6 +536,7 @@ if importlib.util.find_spec("pyspark"):  # the extra `spark`; half a minute, and
     def spark():
         if not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
             pytest.skip("no Java (looked for JAVA_HOME and java)")
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers need ragnb
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             from pyspark.sql import SparkSession

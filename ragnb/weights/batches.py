@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb.errors import RagnbError
+from ragnb.errors import RagnbError, require
 from ragnb.readers.frames import native
 from ragnb.schema import Metric
 from ragnb.weights.columns import Array, Labels, labels, numeric, statuses
@@ -171,6 +171,7 @@ def _parts(rows: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> Generator[pl.DataFram
     elif rows.implementation.is_polars():
         yield from rows.to_native().collect_batches(chunk_size=ROWS, maintain_order=True)
     else:
+        require("pyarrow", extra="duckdb")
         relation = rows.to_native()
         reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # its name before 2.0
         with closing(reader(ROWS)) as stream:  # DuckDB runs no other query while one is open
