@@ -29,7 +29,7 @@ FLOORS = {
     "cli": 7,
     **dict.fromkeys(["report", "widgets"], 6),
     **dict.fromkeys(["assessment", "plots"], 5),
-    **dict.fromkeys(["streams", "diagnostics", "traces"], 4),
+    **dict.fromkeys(["diagnostics", "traces"], 4),
     **dict.fromkeys(["calibration", "comparison", "judging"], 4),
     **dict.fromkeys(["weights", "scoring"], 3),
     **dict.fromkeys(["readers", "scenario", "store"], 2),

@@ -15,8 +15,9 @@ import pytest
 import ragnb as rn
 from ragnb.assessment.sheet import sections
 from ragnb.errors import RagnbError
+from ragnb.readers import streams
+from ragnb.readers.streams import stream_scores
 from ragnb.report import pictures
-from ragnb.streams import opened, spilled, stream_scores
 from ragnb.weights import batches
 
 N = 10_000
@@ -58,9 +59,9 @@ def table():
 @pytest.fixture(autouse=True)
 def small_is_large(monkeypatch):
     """What is held at most is so little here that the rows of these tests are streamed."""
-    monkeypatch.setattr(opened, "ROWS", N - 1)
-    monkeypatch.setattr(opened, "BYTES", 1000)
-    monkeypatch.setattr(spilled, "BLOCK", 1 << 18)
+    monkeypatch.setattr(streams, "ROWS", N - 1)
+    monkeypatch.setattr(streams, "BYTES", 1000)
+    monkeypatch.setattr(streams, "BLOCK", 1 << 18)
 
 
 def parts(table, k=3):
@@ -155,7 +156,7 @@ def test_rows_are_kept_as_in_memory(table, tmp_path):
 
 
 def test_a_few_files_are_read_as_one_table_in_memory(table, tmp_path, monkeypatch):
-    monkeypatch.setattr(opened, "ROWS", N)
+    monkeypatch.setattr(streams, "ROWS", N)
     whole = rn.read_scores(parquet_of(table, tmp_path, 3))
     one = rn.read_scores(csv_of(table, tmp_path))
     assert whole["sample_id"].tolist() == one["sample_id"].tolist()
@@ -169,8 +170,8 @@ def test_a_few_files_are_read_as_one_table_in_memory(table, tmp_path, monkeypatc
 @pytest.mark.parametrize("large", [True, False])
 @pytest.mark.parametrize("form", ["parquet", "jsonl", "query"])
 def test_cosines_and_alternating_names_are_read_alike_in_a_stream(tmp_path, monkeypatch, large, form):
-    monkeypatch.setattr(opened, "ROWS", 0 if large else 1 << 30)
-    monkeypatch.setattr(opened, "BYTES", 0 if large else 1 << 30)
+    monkeypatch.setattr(streams, "ROWS", 0 if large else 1 << 30)
+    monkeypatch.setattr(streams, "BYTES", 0 if large else 1 << 30)
     frame = pl.DataFrame({
         "q": ["a", None, "", "d"], "question": [None, "b", "c", ""], "sas": [1.00000011921, -0.25, 1.0, None],
         "context_relavency": [0.1, 0.2, 0.3, 0.4], "factuality": [1.0, 0.5, 0.0, 0.25],
@@ -200,7 +201,7 @@ def test_cosines_and_alternating_names_are_read_alike_in_a_stream(tmp_path, monk
 
 @pytest.mark.parametrize("large", [True, False])
 def test_a_file_with_other_columns_is_refused_by_name(table, tmp_path, monkeypatch, large):
-    monkeypatch.setattr(opened, "ROWS", 0 if large else 1 << 30)
+    monkeypatch.setattr(streams, "ROWS", 0 if large else 1 << 30)
     parquet_of(table, tmp_path, 3)
     table[:5].drop("context_recall").write_parquet(tmp_path / "part-1.parquet")
     with pytest.raises(

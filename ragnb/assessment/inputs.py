@@ -14,9 +14,9 @@ from ragnb.assessment import streams
 from ragnb.calibration import read_ratings
 from ragnb.errors import RagnbError, did_you_mean, listing
 from ragnb.readers import read_cases, read_gold, read_scores, read_traces
+from ragnb.readers.streams import Stream, stream_scores
 from ragnb.scenario import Scenario
 from ragnb.schema import SharedPicks
-from ragnb.streams import Stream, stream_scores
 from ragnb.traces import RATES, check_gold, join_report, label_traces, repeated_answers
 from ragnb.weights import column_names
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, did_you_mean
 from ragnb.markup import MISSING
-from ragnb.streams import groups_listed, shown_rows
+from ragnb.readers.streams import groups_listed, shown_rows
 from ragnb.weights import column_names
 
 if TYPE_CHECKING:

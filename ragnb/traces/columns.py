@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from ragnb.errors import RagnbError
+from ragnb.errors import RagnbError, require
 from ragnb.readers.frames import native
 from ragnb.readers.raw import absent
 from ragnb.traces.answers import trimmed
@@ -56,10 +55,9 @@ def as_brought(made: Any, frame: Any, attrs: dict[Any, Any]) -> Any:
         return made.lazy() if isinstance(found, nw.LazyFrame) else made
     if kind.is_pyarrow():
         return made.to_arrow()
-    if kind.is_duckdb() and importlib.util.find_spec("pyarrow"):
-        import duckdb
-
-        return duckdb.from_arrow(made.to_arrow())
+    if kind.is_duckdb():
+        require("pyarrow", extra="duckdb")
+        return require("duckdb", extra="duckdb").from_arrow(made.to_arrow())
     return made
 
 
