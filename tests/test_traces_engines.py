@@ -31,7 +31,7 @@ from ragnb.traces import (
     refusal_metrics,
     sample_traces,
 )
-from ragnb.traces.answers import SETTLED, composed
+from ragnb.traces.answers import SETTLED, composed, trimmed_and_lowered
 from ragnb.traces.columns import as_series
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('"\\/\n,[]: é한'), max_size=12)
@@ -309,6 +309,16 @@ def test_characters_taken_for_settled_never_change_under_nfc():
 def test_composing_is_nfc(values):
     wanted = [v if v is None else unicodedata.normalize("NFC", v) for v in values]
     assert composed(as_series(values)).to_list() == wanted
+    kept, lower = trimmed_and_lowered(as_series(values))
+    assert kept.equals(composed(as_series(values)).str.strip_chars())
+    assert lower.equals(kept.str.to_lowercase())
+
+
+def test_only_texts_that_lower_casing_leaves_alone_are_left_alone():
+    every = as_series([f"A{chr(c)}" for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000])
+    every = pl.concat([every, every.str.strip_prefix("A")])
+    kept, lower = trimmed_and_lowered(every)
+    assert lower.equals(kept.str.to_lowercase())
 
 
 # Partial refusals

@@ -30,6 +30,8 @@ SETTLED = (
     r"\x{2500}-\x{27BF}\x{3000}-\x{3029}\x{3031}-\x{3098}\x{309B}-\x{312F}\x{3400}-\x{4DBF}\x{4E00}-\x{9FFF}"
     r"\x{AC00}-\x{D7A3}\x{FF00}-\x{FFEF}\x{1F300}-\x{1FAFF}"
 )
+# What composing or lower-casing may change.
+CHANGEABLE = rf"[[^{SETTLED}]\p{{Changes_When_Lowercased}}]"
 
 
 def composed(texts: pl.Series) -> pl.Series:
@@ -51,6 +53,20 @@ def composed(texts: pl.Series) -> pl.Series:
 def trimmed(texts: pl.Series) -> pl.Series:
     """Return texts in Unicode form NFC, without white space at the ends."""
     return composed(texts).str.strip_chars()
+
+
+def trimmed_and_lowered(texts: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Return texts as `trimmed` does, and these in lower case: one scan finds the few that need work.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> [series.to_list() for series in trimmed_and_lowered(pl.Series([" No ", "資料", None]))]
+    [['No', '資料', None], ['no', '資料', None]]
+    """
+    rows = texts.str.contains(CHANGEABLE).fill_null(False).arg_true()
+    kept = texts.clone().scatter(rows, composed(texts.gather(rows))).str.strip_chars()
+    return kept, kept.clone().scatter(rows, kept.gather(rows).str.to_lowercase())
 
 
 def matches(patterns: Sequence[str], option: str) -> pl.Expr:
@@ -116,10 +132,14 @@ def cited(answers: pl.Series, split: Split) -> tuple[pl.Series, pl.Series]:
     # A second `]` on the line, with no `[` before it, means that an id holds a bracket.
     inner = after.str.ends_with("]") & (after.str.len_chars() <= FARTHEST_BRACKET + 1)
     whole = (closed == "]") & ~inner & (inside.str.len_chars() <= LONGEST_LIST)
-    parts = inside.set(~whole, None).str.replace_all(SEPARATORS[split], ",").str.split(",")
+    # Answers cite the same passages again and again: each list is taken apart once.
+    lists = pl.DataFrame({"inside": inside.set(~whole, None)})
+    parts = pl.col("inside").str.replace_all(SEPARATORS[split], ",").str.split(",")
     unquoted = pl.element().str.strip_chars().str.replace(QUOTED, "$1$2$3").str.strip_chars()
     ids = parts.list.eval(unquoted).list.eval(pl.element().filter(pl.element() != ""))
-    return ids.list.unique(maintain_order=True), inside.is_not_null() & ~whole.fill_null(False)
+    table = lists.unique().with_columns(ids=ids.list.unique(maintain_order=True))
+    lists = lists.join(table, on="inside", how="left", maintain_order="left")
+    return lists["ids"], inside.is_not_null() & ~whole.fill_null(False)
 
 
 def claim_texts(claims: pl.Series, whole: bool) -> pl.DataFrame:

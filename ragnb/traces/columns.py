@@ -86,9 +86,7 @@ def column(frame: Any, name: str) -> pl.Series:
 
 
 def cells(frame: Any, name: str) -> list[Any]:
-    """Return a column as Python objects, all None where it is not there."""
-    if name not in frame.columns:
-        return [None] * len(frame)
+    """Return a column as Python objects."""
     pandas = isinstance(frame, pd.DataFrame)
     out: list[Any] = frame[name].to_numpy(dtype=object).tolist() if pandas else frame[name].to_list()
     return out
@@ -155,7 +153,9 @@ def id_lists(frame: Any, name: str) -> pl.Series:
     """
     import polars as pl
 
-    kind = None if isinstance(frame, pd.DataFrame) or name not in frame.columns else frame[name].dtype
+    if name not in frame.columns:
+        return column(frame, name).cast(pl.List(pl.String))
+    kind = None if isinstance(frame, pd.DataFrame) else frame[name].dtype
     inner = getattr(kind, "inner", None)
     if inner == pl.String or (isinstance(inner, pl.Struct) and dict(inner).get("id") == pl.String):
         entry = pl.element() if inner == pl.String else pl.element().struct.field("id")

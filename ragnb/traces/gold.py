@@ -13,7 +13,7 @@ from ragnb import texts
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing
 from ragnb.readers.frames import canonical
 from ragnb.traces import columns
-from ragnb.traces.answers import trimmed
+from ragnb.traces.answers import trimmed_and_lowered
 from ragnb.weights import as_pandas
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def expectations(gold: Any) -> pl.DataFrame:
     ids, answerable = columns.distinct(columns.id_lists(gold, "gold_ids")), columns.answerable(gold)
     named = ids.list.len().sum() > 0 or (ids.is_not_null().any() and not (answerable == 1).any())
     ids = ids.fill_null(pl.Series([[]], dtype=ids.dtype)) if named else ids.clear(len(ids))
-    claims = trimmed(columns.texts(gold, "gold_claim")).str.to_lowercase()
+    claims = trimmed_and_lowered(columns.texts(gold, "gold_claim"))[1]
     expected = pl.DataFrame({"answerable": answerable, "gold_ids": ids, "claim": claims})
     return expected.with_columns(matched=pl.lit(True))
 

@@ -164,14 +164,14 @@ def _answers(frame: Any) -> pl.DataFrame:
     """Return ``answer`` (null where a call failed with an empty one), in ``lower`` case, ``failed``, ids."""
     import polars as pl
 
-    answer = answers.trimmed(columns.texts(frame, "answer"))
+    answer, lower = answers.trimmed_and_lowered(columns.texts(frame, "answer"))
     ok = columns.column(frame, "ok")
     if ok.dtype not in (pl.Boolean, pl.Null):
         ok = pl.Series([None if absent(cell) else bool(cell) for cell in ok.to_list()], dtype=pl.Boolean)
     failed = ~ok.cast(pl.Boolean).fill_null(True)
-    answer = answer.set((answer == "") & failed, None)
+    answer, lower = (texts.set((answer == "") & failed, None) for texts in (answer, lower))
     lists = {name: columns.id_lists(frame, name) for name in ("citations", "chunks")}
-    return pl.DataFrame({"answer": answer, "lower": answer.str.to_lowercase(), "failed": failed, **lists})
+    return pl.DataFrame({"answer": answer, "lower": lower, "failed": failed, **lists})
 
 
 def _refusals(tokens: Sequence[str], patterns: Sequence[str], partial: Sequence[str]) -> list[pl.Expr]:
@@ -181,7 +181,7 @@ def _refusals(tokens: Sequence[str], patterns: Sequence[str], partial: Sequence[
     """
     import polars as pl
 
-    words = answers.trimmed(columns.as_series(tokens)).str.to_lowercase()
+    words = answers.trimmed_and_lowered(columns.as_series(tokens))[1]
     whole = pl.col("lower").is_in(words.implode())
     part = answers.matches(partial, "partial") & ~whole
     refused = whole | (answers.matches(patterns, "patterns") & ~part)
@@ -233,7 +233,7 @@ def _outcomes(rows: pl.DataFrame) -> pl.DataFrame:
         "ANS_NO_HIT": yes & (answered == 1) & (hit == 0),
     }
     # Chunks of which none has an id say nothing about retrieval; an empty list says that nothing was retrieved.
-    measured = (chunks.list.len() == 0) | (chunks.list.drop_nulls().list.len() > 0)
+    measured = (chunks.list.len() == 0) | chunks.list.eval(pl.element().is_not_null()).list.any()
     retrieval = pl.when(measured & (gold_ids.list.len() > 0) & yes)
     shared = chunks.list.set_intersection(gold_ids).list.len()
     rates = {
@@ -274,4 +274,5 @@ def _first_word(words: Mapping[str, Any], choices: Sequence[str]) -> pl.Expr:
     """Return the first word whose condition is met, null where none is."""
     import polars as pl
 
-    return pl.coalesce(pl.when(met).then(pl.lit(word)) for word, met in words.items()).cast(pl.Enum(choices))
+    kind = pl.Enum(choices)
+    return pl.coalesce(pl.when(met).then(pl.lit(word, dtype=kind)) for word, met in words.items())
