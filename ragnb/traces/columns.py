@@ -76,7 +76,8 @@ def column(frame: Any, name: str) -> pl.Series:
     if not isinstance(frame, pd.DataFrame):
         series: pl.Series = frame[name]
         return series
-    if getattr(frame[name].dtype, "storage", None) == "pyarrow":
+    kind = frame[name].dtype
+    if isinstance(kind, pd.StringDtype) and kind.storage == "pyarrow":
         return pl.Series(name, frame[name].array.__arrow_array__(), dtype=pl.String)
     values = cells(frame, name)
     kinds = set(map(type, values)) - {type(None)}
