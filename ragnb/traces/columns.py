@@ -172,7 +172,7 @@ def id_lists(frame: Any, name: str) -> pl.Series:
             )
     # One flat column of all entries is made faster than a column of lists.
     entries = [item for cell in lists if cell is not None for item in cell]
-    entries = [item["id"] if type(item) is dict and type(item.get("id")) is str else item for item in entries]
+    entries = [item.get("id") if type(item) is dict else item for item in entries]
     if not set(map(type, entries)) <= {str, type(None)}:
         entries = [*map(_id_text, entries)]
     rows = np.repeat(np.arange(len(lists)), [0 if cell is None else len(cell) for cell in lists])

@@ -140,7 +140,7 @@ def warn_of_repeats(met: Match) -> None:
     by_id = (met.traces["id"].filter(met.rows.is_not_null()) == reached["id"]).fill_null(False)
     steps = {"question": "give traces and gold a sample_id", "id": "make every sample_id unique"}
     for key, used in (("question", reached.filter(~by_id)), ("id", reached.filter(by_id))):
-        names = sorted(set(repeats(met.gold[key])) & set(used[key]))
+        names = sorted(set(repeats(met.gold[key])) & set(used[key].unique()))
         if names:
             what = "sample_id" if key == "id" else key
             found = f"gold holds {len(names)} {what}(s) more than once ({listing(names, 3)})"
