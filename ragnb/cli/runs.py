@@ -12,9 +12,10 @@ import click
 
 from ragnb import texts
 from ragnb.cli.parameters import FILE, options
-from ragnb.cli.terminal import BAD_INPUT, PASSED, plain, text_table
+from ragnb.cli.terminal import BAD_INPUT, PASSED, text_table
 from ragnb.errors import RagnbError
 from ragnb.files import write_whole
+from ragnb.markup import count, number, one_line, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,7 +84,7 @@ def _found(asked: str, names: list[str]) -> str:
     if len(found) != 1:
         listed = ", ".join(found or names) or "none"
         what = "begins several runs" if found else "is no run of this store"
-        raise RagnbError(f"run={plain(asked)!r} {what} (have: {listed})")
+        raise RagnbError(f"run={one_line(asked)!r} {what} (have: {listed})")
     return found[0]
 
 
@@ -92,10 +93,10 @@ def _verified(store: Path, say: Any) -> int:
 
     counts, wrong = verified(store)
     if not wrong:
-        click.echo(say("runs.whole", store=plain(store), version=VERSION, **counts))
+        click.echo(say("runs.whole", store=one_line(store), version=VERSION, **counts))
         return PASSED
-    click.echo(say("runs.broken", store=plain(store), **{k: n for k, n in counts.items() if k != "claims"}))
-    click.echo("\n".join(f"- {plain(finding)}" for finding in wrong))
+    click.echo(say("runs.broken", store=one_line(store), **{k: n for k, n in counts.items() if k != "claims"}))
+    click.echo("\n".join(f"- {one_line(finding)}" for finding in wrong))
     click.echo(say("runs.save", command=f"ragnb runs {shlex.quote(str(store))} --export saved.jsonl"))
     return BAD_INPUT
 
@@ -108,10 +109,10 @@ def _exported(store: Path, file: Path, say: Any) -> int:
     rows = list(exported(store))
     write_whole(file, "".join(json.dumps(row, ensure_ascii=True) + "\n" for row in rows))
     end = rows[-1]
-    click.echo(say("runs.exported", file=plain(file), **{k: n for k, n in end["rows"].items() if k != "plan"}))
+    click.echo(say("runs.exported", file=one_line(file), **{k: n for k, n in end["rows"].items() if k != "plan"}))
     if not end["wrong"]:
         return PASSED
-    click.echo("\n".join(f"- {plain(finding)}" for finding in end["wrong"]))
+    click.echo("\n".join(f"- {one_line(finding)}" for finding in end["wrong"]))
     click.echo(say("runs.lost", damaged=end["damaged"], **end["lost"]))
     return BAD_INPUT
 
@@ -130,8 +131,6 @@ def _claimed(claims: pd.DataFrame, say: Any) -> Iterator[str]:
 
 
 def _listed(runs: pd.DataFrame, say: Any) -> Iterator[str]:
-    from ragnb.markup import count
-
     if runs.empty:
         yield say("runs.none")
         return
@@ -153,8 +152,6 @@ def _took(seconds: float) -> str:
 
 
 def _shown(frame: pd.DataFrame, say: Any) -> Iterator[str]:
-    from ragnb.markup import count, one_line
-
     statuses = ["ok", "not_applicable", "failed", "pending"]
     rows = [[say("runs.what"), *(say(f"runs.{status}") for status in statuses)]]
     for what, part in frame.groupby("what", sort=False):
@@ -170,8 +167,6 @@ def _shown(frame: pd.DataFrame, say: Any) -> Iterator[str]:
 
 
 def _compared(store: Store, old: str, new: str, say: Any) -> Iterator[str]:
-    from ragnb.markup import count, number, with_interval
-
     table = store.compare(old, new)
     if table.empty:
         yield say("runs.nothing_shared", old=old, new=new)
