@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import pandas as pd
 
 from ragnb import texts
 from ragnb.cli.parameters import FILE, options, overrides, sent
@@ -14,11 +15,9 @@ from ragnb.cli.terminal import BLOCKED, PASSED, note, text_table
 from ragnb.errors import RagnbError
 from ragnb.files import slug, write_whole
 from ragnb.markup import count, one_line, with_interval
+from ragnb.schema import METRICS, Metric, Rubric
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from ragnb.schema import Metric, Rubric
     from ragnb.store import Client
 
 _COUNTS = {"n": "ok", "n_not_applicable": "not_applicable", "n_failed": "failed", "n_missing": "missing"}
@@ -47,6 +46,7 @@ class Stage:
         self.say, self.profile = texts.load(self.scenario.lang), self.scenario.llm_profiles.get("judge")
         self.out: Path = asked.pop("out") or Path("reports") / slug(self.scenario.name) / table
         self.store: Path = asked.pop("store") or self.out.with_suffix(".sqlite")
+        self.dry_run: bool = asked.pop("dry_run")
         self._limits = {limit: asked.pop(limit) for limit in ("max_calls", "max_tokens", "concurrency")}
 
     def client(self, model: str | None = None) -> Client | None:
@@ -78,8 +78,8 @@ class Stage:
         write_whole(self.out, to_csv_text(scores))
         record_stage(self.name, self.scenario, self.out)
 
-    def show_means(self, scores: pd.DataFrame, metrics: Sequence[Metric], *total: str) -> None:
-        """Print a line a metric, and system where there are several: its mean with its interval, its cells."""
+    def means(self, scores: pd.DataFrame, metrics: Sequence[Metric], *total: str) -> Iterator[str]:
+        """Yield a line a metric, and system where there are several: its mean with its interval, its cells."""
         from ragnb.weights import weighted_means
 
         scenario, by = self.scenario, "system" if len(set(scores.get("system", ()))) > 1 else None
@@ -91,20 +91,17 @@ class Stage:
         for row in means[means["metric"].isin([*(m.name for m in metrics), *total])].to_dict("records"):
             mean = with_interval(row["value"], row["low"], row["high"])
             rows.append([*(str(row[key]) for key in keys), mean, *(count(row[name]) for name in _COUNTS)])
-        click.echo("\n".join(text_table(rows)))
+        return text_table(rows)
 
-    def show_written(self, text: str, spent: dict[str, Any]) -> None:
-        """Print where the scores and the paid cells lie, and how many calls they took."""
-        out, store = one_line(self.out), one_line(self.store)
-        click.echo(self.say(text, out=out, store=store, calls=spent["calls"]))
+    def places(self) -> dict[str, str]:
+        """Return where the scores and the paid cells lie, as a text puts it."""
+        return {"out": one_line(self.out), "store": one_line(self.store)}
 
 
 @click.command("evaluate")
 @click.argument("source", type=FILE)
 @options("evaluate")
-def evaluate_command(
-    source: Path, metrics: Sequence[str], embeddings: str | None, dry_run: bool, **asked: Any
-) -> int:
+def evaluate_command(source: Path, metrics: Sequence[str], embeddings: str | None, **asked: Any) -> int:
     """Score the cases of SOURCE and write the table of scores.
 
     SOURCE is a scenario (.yaml) that names cases, or a file of cases. With a judge among its llm_profiles, the
@@ -124,7 +121,6 @@ def evaluate_command(
     Exit code: 0 when every cell has its outcome, 1 when some failed or are still to be done, 2 on bad input, 130
     after Ctrl-C.
     """
-    from ragnb.schema import METRICS, Metric
     from ragnb.scoring import SCORERS, evaluate, expected
 
     stage = Stage("evaluate", source, "scores.csv", asked)
@@ -134,23 +130,22 @@ def evaluate_command(
     cases, chosen = stage.cases(), _metrics(stage, metrics, judge, vectors)
     how: dict[str, Any] = {"metrics": chosen, "llm": judge, "embeddings": vectors, "store": stage.store}
     how |= {"lang": stage.scenario.lang, "refusal": stage.scenario.refusal}
-    if dry_run:
+    if stage.dry_run:
         need = expected(cases, **how)
         click.echo(stage.say("evaluate.dry_run", **vars(need), out=need.not_applicable))
         return PASSED
-    stage.store.parent.mkdir(parents=True, exist_ok=True)
     scores = evaluate(cases, name=stage.scenario.name, **how)
     stage.write(scores)
     for row in scores.attrs["notes"]:
         note(row["text"])
-    stage.show_means(scores, [METRICS.get(name, Metric(name)) for name in SCORERS if f"{name}__status" in scores])
-    stage.show_written("evaluate.written", scores.attrs["spent"])
-    return BLOCKED if scores.attrs["failed"] or scores.attrs["spent"]["stopped"] else PASSED
+    computed = [METRICS.get(name, Metric(name)) for name in SCORERS if f"{name}__status" in scores]
+    spent = scores.attrs["spent"]
+    written = stage.say("evaluate.written", calls=spent["calls"], **stage.places())
+    click.echo("\n".join([*stage.means(scores, computed), written]))
+    return BLOCKED if scores.attrs["failed"] or spent["stopped"] else PASSED
 
 
-def _metrics(
-    stage: Stage, named: Sequence[str], judge: Client | None, vectors: Client | None
-) -> list[str] | None:
+def _metrics(stage: Stage, named: Sequence[str], judge: object, vectors: object) -> list[str] | None:
     """Return what was asked for; else those of the scenario that can be computed; else the default."""
     from ragnb.scoring import SCORERS
 
@@ -168,7 +163,7 @@ def _metrics(
 @click.command("judge")
 @click.argument("source", metavar="SCENARIO", type=FILE)
 @options("judge")
-def judge_command(source: Path, dry_run: bool, send: Sequence[str], **asked: Any) -> int:
+def judge_command(source: Path, send: Sequence[str], **asked: Any) -> int:
     """Score the answers of a SCENARIO by a rubric, with the model of its llm_profiles.judge.
 
     The rubric is the scenario's (rubric:), or else accuracy, completeness and clarity from 1 to 10; metric_weights
@@ -186,9 +181,7 @@ def judge_command(source: Path, dry_run: bool, send: Sequence[str], **asked: Any
 
     Exit code: 0 when every answer has its outcome, 1 when some failed or are still to be done, 2 on bad input.
     """
-    from ragnb.judging import dry_run as expected
-    from ragnb.judging import judge
-    from ragnb.schema import Rubric
+    from ragnb.judging import dry_run, judge
 
     stage = Stage("judge", source, "judged.csv", asked)
     scenario, say, client = stage.scenario, stage.say, stage.client()
@@ -197,21 +190,20 @@ def judge_command(source: Path, dry_run: bool, send: Sequence[str], **asked: Any
     rubric = (scenario.rubric or Rubric()).weighed(scenario.metric_weights)
     asked |= {"store": stage.store, "lang": scenario.lang, "rubric": rubric, "parameters": sent(send)}
     bar = {"metric": one_line(rubric.passing.metric), "at": f"{rubric.passing.threshold:g}"}
-    if dry_run:
+    if stage.dry_run:
         click.echo("\n".join(_rubric_lines(rubric, bar, scenario.lang)))
-        click.echo(say("judge.cli.need", **vars(expected(stage.cases(), client, **asked))))
+        click.echo(say("judge.cli.need", **vars(dry_run(stage.cases(), client, **asked))))
         return PASSED
-    stage.store.parent.mkdir(parents=True, exist_ok=True)
     scores = judge(stage.cases(), client=client, name=scenario.name, **asked)
     stage.write(scores)
     snapshot = scenario.snapshot_text(relative_to=stage.out.parent)
     write_whole(stage.out.with_suffix(".snapshot.yaml"), snapshot)
     click.echo("\n".join(f"- {one_line(text)}" for text in scores.notes["text"]))
-    stage.show_means(scores, rubric.metrics, "weighted_score")
     status, passing = scores[f"{rubric.passing.metric}__status"], int(scores["is_passing"].sum())
     numbers = {"ok": int((status == "ok").sum()), "n": len(scores), "passing": passing}
-    click.echo(say("judge.cli.judged", model=one_line(client.profile.model), **numbers, **bar))
-    stage.show_written("judge.cli.written", scores.attrs["judge"]["spent"])
+    judged = say("judge.cli.judged", model=one_line(client.profile.model), **numbers, **bar)
+    written = say("judge.cli.written", calls=scores.attrs["judge"]["spent"]["calls"], **stage.places())
+    click.echo("\n".join([*stage.means(scores, rubric.metrics, "weighted_score"), judged, written]))
     return BLOCKED if status.isin(["failed", "missing"]).any() else PASSED
 
 
