@@ -50,8 +50,7 @@ def main(args: Sequence[str] | None = None) -> int:
         with notes():
             return int(cli.main(args=args, prog_name="ragnb", standalone_mode=False) or PASSED)
     except click.ClickException as error:
-        context = getattr(error, "ctx", None)
-        path = context.command_path if context is not None else "ragnb"
+        path = getattr(getattr(error, "ctx", None), "command_path", "ragnb")
         on_stderr(f"{masked(one_line(spoken(error.format_message())))} {spoken('See')}: {path} --help")
     except (RagnbError, MissingExtraError, OSError) as error:
         complain(error)

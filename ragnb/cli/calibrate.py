@@ -10,7 +10,7 @@ import click
 import pandas as pd
 
 from ragnb import markup, texts
-from ragnb.cli.parameters import FILE, as_options, options, pair
+from ragnb.cli.parameters import as_options, command, pair
 from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, spoken, text_table, write_files
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.files import json_text
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 _CODES = {"TRUST": PASSED, "REJECT": BLOCKED, "NOT PROVEN": NOT_PROVEN}
 
 
-@click.command("calibrate")
-@click.argument("ratings", nargs=-1, type=FILE)
-@options("calibrate")
+@command("calibrate")
 def calibrate_command(ratings: tuple[Path, ...], sample: int | None, golden: bool, **asked: Any) -> int:
     """Hold a judge against human ratings: can its scores be trusted?
 

@@ -1,4 +1,4 @@
-"""Settings on the command line: ``-p key=value``, the value as YAML, read as strictly as a scenario."""
+"""The arguments, options and settings of a command; ``-p key=value`` is read as strictly as a scenario."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from ragnb.markup import one_line
 from ragnb.schema import masked, refuse_secrets
 from ragnb.texts import LANGUAGES
 
-FILE = click.Path(path_type=Path)
 _OURS = {
     "model": "the scenario names it, in llm_profiles.judge", "messages": "ragnb writes them",
     "temperature": "write --temperature", "response_format": "ragnb asks for the form that it reads",
@@ -56,23 +55,27 @@ def missing_mark(text: str) -> float | str:
 
 
 _TYPES = {
-    "file": FILE, "language": click.Choice(LANGUAGES), "count": click.IntRange(min=1), "whole": int,
-    "number": float, "temperature": temperature, "mark": missing_mark, "name": masked,
+    "file": click.Path(path_type=Path), "language": click.Choice(LANGUAGES), "count": click.IntRange(min=1),
+    "whole": int, "number": float, "temperature": temperature, "mark": missing_mark, "name": masked,
 }  # fmt: skip
 _OPTIONS = tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
 
 
-def options(command: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Give a command the options that ``options.toml`` lists for it."""
+def command(name: str) -> Callable[[Callable[..., int]], click.Command]:
+    """Make a function the command of that name, with the arguments and options that ``options.toml`` lists."""
 
-    def give(function: Callable[..., int]) -> Callable[..., int]:
-        for flags, row in reversed(_OPTIONS[command].items()):
-            option = _OPTIONS["shared"].get(flags, {}) | row
-            usual = {"type": _TYPES.get(option.pop("type", "")), "show_default": "default" in option}
-            function = click.option(*flags.split(), **(usual | option))(function)
-        return function
+    def make(function: Callable[..., int]) -> click.Command:
+        for flags, row in reversed(_OPTIONS[name].items()):
+            given = _OPTIONS["shared"].get(flags, {}) | row
+            given["type"] = _TYPES.get(given.get("type", ""))
+            if flags.startswith("-"):
+                shown = {"show_default": "default" in given}
+                function = click.option(*flags.split(), **(shown | given))(function)
+            else:
+                function = click.argument(flags, **given)(function)
+        return click.command(name)(function)
 
-    return give
+    return make
 
 
 def as_options(text: str, command: str = "") -> str:

@@ -12,17 +12,14 @@ import click
 import pandas as pd
 
 from ragnb import texts
-from ragnb.cli.parameters import FILE, options
+from ragnb.cli.parameters import command
 from ragnb.cli.terminal import BAD_INPUT, PASSED, text_table
 from ragnb.errors import RagnbError
 from ragnb.files import write_whole
 from ragnb.markup import count, number, one_line, with_interval
 
 
-@click.command("runs")
-@click.argument("store", type=FILE)
-@click.argument("runs", nargs=-1, metavar="[RUN [RUN]]")
-@options("runs")
+@command("runs")
 def runs_command(
     store: Path, runs: Sequence[str], lang: str, verify: bool, export: Path | None, claims: bool
 ) -> int:

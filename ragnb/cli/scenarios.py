@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ragnb import texts
-from ragnb.cli.parameters import FILE, options, overrides
+from ragnb.cli.parameters import command, overrides
 from ragnb.cli.terminal import BAD_INPUT, BLOCKED, PASSED, complain, note, speaking, text_table, write_files
 from ragnb.errors import RagnbError
 from ragnb.markup import count, one_line
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from ragnb.report import Made
 
 
-@click.command("report")
-@click.argument("scenarios", metavar="SCENARIO...", nargs=-1, required=True, type=FILE)
-@options("report")
+@command("report")
 def report_command(
     scenarios: Sequence[Path], parameters: Sequence[str], out: Path, jobs: int | None, lang: str | None
 ) -> int:
@@ -74,9 +72,7 @@ def _tell(made: Made, many: bool) -> None:
         click.echo(f"  {texts.load(made.result.lang)('cli.blocked')}")
 
 
-@click.command("check")
-@click.argument("source", required=False, type=FILE)
-@options("check")
+@command("check")
 def check_command(source: Path | None, parameters: Sequence[str], lang: str | None, **asked: Path | None) -> int:
     """Hold a run against its gates, without a kernel.
 

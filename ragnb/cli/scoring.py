@@ -10,7 +10,7 @@ import click
 import pandas as pd
 
 from ragnb import texts
-from ragnb.cli.parameters import FILE, options, overrides, sent
+from ragnb.cli.parameters import command, overrides, sent
 from ragnb.cli.terminal import BLOCKED, PASSED, note, text_table
 from ragnb.errors import RagnbError
 from ragnb.files import slug, write_whole
@@ -98,9 +98,7 @@ class Stage:
         return {"out": one_line(self.out), "store": one_line(self.store)}
 
 
-@click.command("evaluate")
-@click.argument("source", type=FILE)
-@options("evaluate")
+@command("evaluate")
 def evaluate_command(source: Path, metrics: Sequence[str], embeddings: str | None, **asked: Any) -> int:
     """Score the cases of SOURCE and write the table of scores.
 
@@ -160,9 +158,7 @@ def _metrics(stage: Stage, named: Sequence[str], judge: object, vectors: object)
     return fit or None
 
 
-@click.command("judge")
-@click.argument("source", metavar="SCENARIO", type=FILE)
-@options("judge")
+@command("judge")
 def judge_command(source: Path, send: Sequence[str], **asked: Any) -> int:
     """Score the answers of a SCENARIO by a rubric, with the model of its llm_profiles.judge.
 
