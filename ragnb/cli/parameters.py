@@ -78,8 +78,8 @@ def command(name: str) -> Callable[[Callable[..., int]], click.Command]:
     return make
 
 
-def as_options(text: str, command: str = "") -> str:
-    """Return a message that names arguments of Python with the options of a command, or the settings of any.
+def as_options(text: str, wording: str = "settings") -> str:
+    """Return a message that names arguments of Python with the options of a command, or the settings of all.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def as_options(text: str, command: str = "") -> str:
     >>> as_options("columns={'…': 'answer'}"), as_options("metrics=[rn.Metric('stars', 1, 5)]")
     ('-p "columns={…: answer}"', '-p "metrics=[{name: stars, low: 1, high: 5}]"')
     """
-    for pattern, written in _OPTIONS["wording"][command or "settings"].items():
+    for pattern, written in _OPTIONS["wording"][wording].items():
         text = re.sub(pattern, written, text)
     return text
 

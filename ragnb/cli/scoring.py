@@ -93,9 +93,9 @@ class Stage:
             rows.append([*(str(row[key]) for key in keys), mean, *(count(row[name]) for name in _COUNTS)])
         return text_table(rows)
 
-    def places(self) -> dict[str, str]:
-        """Return where the scores and the paid cells lie, as a text puts it."""
-        return {"out": one_line(self.out), "store": one_line(self.store)}
+    def written(self, text: str, spent: dict[str, Any]) -> str:
+        """Return where the scores and the paid cells lie, and how many calls they took."""
+        return self.say(text, out=one_line(self.out), store=one_line(self.store), calls=spent["calls"])
 
 
 @command("evaluate")
@@ -138,8 +138,7 @@ def evaluate_command(source: Path, metrics: Sequence[str], embeddings: str | Non
         note(row["text"])
     computed = [METRICS.get(name, Metric(name)) for name in SCORERS if f"{name}__status" in scores]
     spent = scores.attrs["spent"]
-    written = stage.say("evaluate.written", calls=spent["calls"], **stage.places())
-    click.echo("\n".join([*stage.means(scores, computed), written]))
+    click.echo("\n".join([*stage.means(scores, computed), stage.written("evaluate.written", spent)]))
     return BLOCKED if scores.attrs["failed"] or spent["stopped"] else PASSED
 
 
@@ -198,7 +197,7 @@ def judge_command(source: Path, send: Sequence[str], **asked: Any) -> int:
     status, passing = scores[f"{rubric.passing.metric}__status"], int(scores["is_passing"].sum())
     numbers = {"ok": int((status == "ok").sum()), "n": len(scores), "passing": passing}
     judged = say("judge.cli.judged", model=one_line(client.profile.model), **numbers, **bar)
-    written = say("judge.cli.written", calls=scores.attrs["judge"]["spent"]["calls"], **stage.places())
+    written = stage.written("judge.cli.written", scores.attrs["judge"]["spent"])
     click.echo("\n".join([*stage.means(scores, rubric.metrics, "weighted_score"), judged, written]))
     return BLOCKED if status.isin(["failed", "missing"]).any() else PASSED
 
