@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import re
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from os import PathLike
@@ -164,20 +163,3 @@ def worded(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}"
     return str(error)
-
-
-def as_settings(text: str) -> str:
-    """Return a message that names arguments of Python with the settings of the command line instead.
-
-    Examples
-    --------
-    >>> as_settings("pass encoding='gb18030'")
-    'pass -p encoding=gb18030 (encoding: gb18030 in a scenario)'
-    >>> as_settings("columns={'…': 'answer'}"), as_settings("metrics=[rn.Metric('stars', 1, 5)]")
-    ('-p "columns={…: answer}"', '-p "metrics=[{name: stars, low: 1, high: 5}]"')
-    """
-    text = re.sub(r"\bencoding='([\w-]+)'", r"-p encoding=\1 (encoding: \1 in a scenario)", text)
-    text = re.sub(r"\bcolumns=\{'([^']+)': '([^']+)'\}", r'-p "columns={\1: \2}"', text)
-    metric = r"\bmetrics=\[rn\.Metric\('([^']+)', ([^,)]+), ([^,)]+)\)\]"
-    text = re.sub(metric, r'-p "metrics=[{name: \1, low: \2, high: \3}]"', text)
-    return text.replace("low: low, high: high", "low: …, high: …")

@@ -10,23 +10,12 @@ import click
 
 from ragnb import __version__
 from ragnb.cli.calibrate import calibrate_command
-from ragnb.cli.check import check_command
-from ragnb.cli.evaluate import evaluate_command
-from ragnb.cli.judge import judge_command
-from ragnb.cli.report import report_command
 from ragnb.cli.runs import runs_command
-from ragnb.cli.terminal import (
-    BAD_INPUT,
-    OUR_ERROR,
-    PASSED,
-    STOPPED,
-    complain,
-    notes_on_stderr,
-    plain,
-    speak,
-    spoken,
-)
+from ragnb.cli.scenarios import check_command, report_command
+from ragnb.cli.scoring import evaluate_command, judge_command
+from ragnb.cli.terminal import BAD_INPUT, OUR_ERROR, PASSED, STOPPED, complain, notes, on_stderr, speak, spoken
 from ragnb.errors import MissingExtraError, RagnbError
+from ragnb.markup import one_line
 from ragnb.schema import masked
 
 
@@ -58,21 +47,18 @@ def main(args: Sequence[str] | None = None) -> int:
             stream.reconfigure(encoding="utf-8", errors="replace")
     speak(sys.argv[1:] if args is None else args)
     try:
-        with notes_on_stderr():
+        with notes():
             return int(cli.main(args=args, prog_name="ragnb", standalone_mode=False) or PASSED)
     except click.ClickException as error:
-        context = getattr(error, "ctx", None)
-        path = context.command_path if context is not None else "ragnb"
-        message = masked(plain(spoken(error.format_message())))
-        click.echo(f"ragnb: {message} {spoken('See')}: {path} --help", err=True)
+        path = getattr(getattr(error, "ctx", None), "command_path", "ragnb")
+        on_stderr(f"{masked(one_line(spoken(error.format_message())))} {spoken('See')}: {path} --help")
     except (RagnbError, MissingExtraError, OSError) as error:
         complain(error)
     except (KeyboardInterrupt, click.Abort) as stop:
-        click.echo(f"ragnb: {plain(spoken(str(stop.__cause__ or stop) or 'stopped'))}", err=True)
+        on_stderr(spoken(str(stop.__cause__ or stop) or "stopped"))
         return STOPPED
     except Exception:
         traceback.print_exc()
-        message = "this is an error of ragnb, not of your input; please report the lines above"
-        click.echo(f"ragnb: {spoken(message)}", err=True)
+        on_stderr(spoken("this is an error of ragnb, not of your input; please report the lines above"))
         return OUR_ERROR
     return BAD_INPUT

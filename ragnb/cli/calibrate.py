@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 import click
 import pandas as pd
 
-from ragnb import texts
-from ragnb.cli.parameters import FILE, as_options, options, pair
-from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, plain, spoken, text_table
+from ragnb import markup, texts
+from ragnb.cli.parameters import as_options, command, pair
+from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, spoken, text_table, write_files
 from ragnb.errors import RagnbError, listing, unknown
-from ragnb.files import json_text, write_whole
+from ragnb.files import json_text
+from ragnb.markup import one_line
 
 if TYPE_CHECKING:
     from ragnb.calibration import CalibrationCard
+    from ragnb.markup import Safe
 
 _CODES = {"TRUST": PASSED, "REJECT": BLOCKED, "NOT PROVEN": NOT_PROVEN}
 
 
-@click.command("calibrate")
-@click.argument("ratings", nargs=-1, type=FILE)
-@options("calibrate")
+@command("calibrate")
 def calibrate_command(ratings: tuple[Path, ...], sample: int | None, golden: bool, **asked: Any) -> int:
     """Hold a judge against human ratings: can its scores be trusted?
 
@@ -44,16 +44,18 @@ def calibrate_command(ratings: tuple[Path, ...], sample: int | None, golden: boo
     Exit code: 0 TRUST, 1 REJECT, 3 NOT PROVEN, 2 bad input. Of a golden set: 0 where all lie within the tolerance,
     1 where one does not, 3 where a score is missing, as in one that nobody has filled in yet.
     """
+    reading = {name: asked[name] for name in ("missing", "scale", "encoding", "judge")}
     try:
         if sample is not None:
-            return _sample(ratings, sample, asked)
-        return _golden(ratings, asked) if golden else _calibrate(ratings, asked)
+            return _sample(ratings, sample, asked, reading)
+        return _golden(ratings, asked, reading) if golden else _calibrate(ratings, asked, reading)
     except RagnbError as error:
-        raise RagnbError(as_options(spoken(str(error)))) from error
+        raise RagnbError(as_options(spoken(str(error)), "calibrate")) from error
 
 
-def _calibrate(files: Sequence[Path], asked: dict[str, Any]) -> int:
-    from ragnb.calibration import calibrate
+def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, Any]) -> int:
+    """Print or write the card of some ratings."""
+    from ragnb.calibration import calibrate, judge_columns, read_judged, read_labels, unrated
 
     if asked["out"] is not None:
         raise RagnbError("--out goes with --sample or --golden; a card is written by --markdown, --html or --json")
@@ -61,109 +63,100 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any]) -> int:
         raise RagnbError(
             "nothing to calibrate; name a file of ratings, or draw some labels: --sample 120 judged.csv"
         )
-    frame, judges = _ratings(files, asked)
-    lost = frame.attrs.get("source", {})
-    if lost.get("damaged"):
+    ratings = read_labels(files, asked["judged"], human=asked["human"], **reading)
+    judges = judge_columns(ratings, asked["judge"])
+    if not judges:
         raise RagnbError(
-            f"{lost['damaged']} of {lost['lines']} input lines are damaged or lost, and the judge may be wrong "
-            "just there; mend the file, or remove these lines from it"
+            f"{listing(files)}: holds no scores of a judge (columns: {listing(ratings.columns)}); name its column "
+            "with --judge, or bring its table with --judged"
+        )
+    ratings = _chosen(ratings, asked["dimensions"])
+    source = ratings.attrs.get("source", {})
+    if source.get("damaged"):
+        raise RagnbError(
+            f"{source['damaged']} of {source['lines']} input lines are damaged or lost, and the judge may be "
+            "wrong just there; mend the file, or remove these lines from it"
         )
     judged = None
     if asked["judged"] is not None:
-        from ragnb.calibration import read_judged, unrated
-
-        names = list(dict.fromkeys(frame["dimension"])) if "dimension" in frame else None
-        found = unrated(read_judged(asked["judged"], dimensions=names, **_reading(asked)), frame)
-        judged = found if len(found) else None
-    card = calibrate(
-        frame, judge=judges, judged=judged, tolerance=asked["tolerance"], target=asked["target"],
-        delta=asked["delta"], scale=asked["scale"] or None, cluster=asked["cluster"], level=asked["level"],
-        about=_about(asked["about"]), seed=asked["seed"], lang=asked["lang"],
-    )  # fmt: skip
-    _write(card, asked)
+        names = list(dict.fromkeys(ratings["dimension"])) if "dimension" in ratings else None
+        rest = unrated(read_judged(asked["judged"], dimensions=names, **reading), ratings)
+        judged = rest if len(rest) else None
+    how = ("tolerance", "target", "delta", "scale", "cluster", "level", "seed", "lang")
+    about = _about(asked["about"])
+    card = calibrate(ratings, judge=judges, judged=judged, about=about, **{name: asked[name] for name in how})
+    write_files(
+        (asked["markdown"], card.to_markdown),
+        (asked["html"], lambda: _page(card)),
+        (asked["json_file"], lambda: json_text(card.to_dict())),
+    )
+    if asked["markdown"] is None and asked["html"] is None:
+        click.echo(card.to_markdown(), nl=False)
+    else:
+        click.echo("\n".join(one_line(reason) for reason in card.reasons))
     return _CODES[card.verdict]
 
 
-def _reading(asked: dict[str, Any]) -> dict[str, Any]:
-    """How files are read: which numbers are none, the scale, and in what encoding."""
-    return {
-        "missing": list(asked["missing"]) or None,
-        "scale": asked["scale"] or None,
-        "encoding": asked["encoding"],
-        "judge": list(asked["judges"]) or None,
-    }
-
-
-def _ratings(files: Sequence[Path], asked: dict[str, Any]) -> tuple[pd.DataFrame, list[str]]:
-    """Return the ratings, and the columns of the judges in them."""
-    from ragnb.calibration import judge_columns, read_labels
-
-    human = list(asked["humans"]) or None
-    frame = read_labels(files, asked["judged"], human=human, **_reading(asked))
-    judges = judge_columns(frame, asked["judges"])
-    if not judges:
-        raise RagnbError(
-            f"{listing(files)}: holds no scores of a judge (columns: {listing(frame.columns)}); name its column "
-            "with --judge, or bring its table with --judged"
-        )
-    return _chosen(frame, asked), judges
-
-
-def _chosen(frame: pd.DataFrame, asked: dict[str, Any]) -> pd.DataFrame:
+def _chosen(frame: pd.DataFrame, dimensions: Sequence[str]) -> pd.DataFrame:
     """Keep the dimensions that were asked for."""
     have = [str(name) for name in frame["dimension"].unique()] if "dimension" in frame else []
-    for name in asked["dimensions"]:
+    for name in dimensions:
         if name not in have:
             raise unknown("dimension", name, have)
-    return frame[frame["dimension"].isin(asked["dimensions"])] if asked["dimensions"] else frame
+    return frame[frame["dimension"].isin(dimensions)] if dimensions else frame
 
 
 def _about(pairs: Sequence[str]) -> dict[str, Any] | None:
     """Read ``key=value`` texts for the footer; true and false are truth values."""
-    found = dict(pair("--about", "judge_id=small-8b", text) for text in pairs)
+    values = dict(pair("--about", "judge_id=small-8b", text) for text in pairs)
     truths = {"true": True, "false": False}
-    return {key: truths.get(value.strip().casefold(), value) for key, value in found.items()} or None
+    return {key: truths.get(value.strip().casefold(), value) for key, value in values.items()} or None
 
 
-def _write(card: CalibrationCard, asked: dict[str, Any]) -> None:
-    """Write what was asked for; with no file, print the card, else its first sentences."""
-    if asked["markdown"] is not None:
-        write_whole(asked["markdown"], card.to_markdown())
-    if asked["html"] is not None:
-        from ragnb.cli.card import card_page
+def _page(card: CalibrationCard) -> Safe:
+    """Return a card with its charts as a document that opens from a file, without network and without script."""
+    from ragnb.assessment.judge import card_numbers, card_verdict, row_name, row_reasons
+    from ragnb.report import card_pictures
 
-        write_whole(asked["html"], card_page(card))
-    if asked["json_file"] is not None:
-        write_whole(asked["json_file"], json_text(card.to_dict()))
-    if asked["markdown"] is None and asked["html"] is None:
-        click.echo(card.to_markdown(), nl=False)
-    else:
-        click.echo("\n".join(plain(reason) for reason in card.reasons))
+    say = texts.load(card.lang)
+    head = say("sheet.judge")
+    parts: list[object] = [markup.heading(head, level=1, anchor="verdict"), card_verdict(card)]
+    contents = [("verdict", head)]
+    rows = card.verdicts.to_dict("records")
+    for number, row in enumerate(rows, 1):
+        name = row_name(row) if len(rows) > 1 else say("sheet.charts")
+        parts += [markup.heading(name, anchor=f"part-{number}"), row_reasons(row) if len(rows) > 1 else ""]
+        parts.append(card_pictures(card, row["judge"], row["dimension"]))
+        contents.append((f"part-{number}", name))
+    parts += [markup.heading(say("sheet.numbers"), anchor="numbers"), card_numbers(card)]
+    contents.append(("numbers", say("sheet.numbers")))
+    return markup.page(head, markup.join(parts), lang=card.lang, contents=contents)
 
 
-def _sample(files: Sequence[Path], n: int, asked: dict[str, Any]) -> int:
+def _sample(files: Sequence[Path], n: int, asked: dict[str, Any], reading: dict[str, Any]) -> int:
+    """Draw answers for people to rate, and say what to do with the sheet."""
     from ragnb.calibration import draw_labels, read_judged, write_labels
 
     if len(files) != 1 or asked["out"] is None:
         raise RagnbError("--sample takes one table of judged answers and --out, the sheet to write: labels.csv")
-    dimensions = list(asked["dimensions"]) or None
-    judged = _chosen(read_judged(files[0], dimensions=dimensions, **_reading(asked)), asked)
+    dimensions = asked["dimensions"]
+    judged = _chosen(read_judged(files[0], dimensions=dimensions or None, **reading), dimensions)
     drawn = draw_labels(judged, n=n, cluster=asked["cluster"], seed=asked["seed"])
     sheet, key = write_labels(drawn, asked["out"])
     say = texts.load(asked["lang"])
-    clusters = drawn["cluster"].nunique()
-    said = {"n": len(drawn), "all": drawn.attrs["population"], "clusters": clusters, "seed": asked["seed"]}
-    click.echo(say("cli.drawn", **said))
+    of = {"all": drawn.attrs["population"], "clusters": drawn["cluster"].nunique()}
+    click.echo(say("cli.drawn", n=len(drawn), seed=asked["seed"], **of))
     click.echo(say("cli.sheet", file=sheet, dimensions=listing(drawn.attrs["dimensions"])))
     click.echo(say("cli.key", file=key))
     click.echo(say("cli.then", command=f"ragnb calibrate {sheet} --judged {key}"))
     return PASSED
 
 
-def _golden(files: Sequence[Path], asked: dict[str, Any]) -> int:
+def _golden(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, Any]) -> int:
+    """Write an empty golden set, or check a filled-in one."""
     from ragnb.calibration import check_golden, golden_template, read_golden, write_golden
 
-    say = texts.load(asked["lang"])
+    say, tolerance = texts.load(asked["lang"]), asked["tolerance"]
     if not files:
         if asked["out"] is None:
             raise RagnbError(
@@ -174,18 +167,16 @@ def _golden(files: Sequence[Path], asked: dict[str, Any]) -> int:
         return PASSED
     if len(files) > 1:
         raise RagnbError(f"--golden checks one file; found {listing(files)}")
-    reading = _reading(asked)
-    checked = check_golden(read_golden(files[0], human=list(asked["humans"]) or None, **reading),
-                           tolerance=asked["tolerance"])  # fmt: skip
+    checked = check_golden(read_golden(files[0], human=asked["human"], **reading), tolerance=tolerance)
     keys = [c for c in ("item_id", "dimension", "system") if c in checked]
-    rows = [["", *keys, *(say(f"golden.{name}") for name in ("judge", "human", "difference"))]]
+    numbers = {"judge": "{:g}", "human": "{:g}", "difference": "{:+.2f}"}
+    rows = [["", *keys, *(say(f"golden.{name}") for name in numbers)]]
     for row in checked.to_dict("records"):
         mark = "—" if pd.isna(row["within"]) else "✓" if row["within"] else "✗"
-        numbers = ["—" if pd.isna(row[c]) else f"{row[c]:+.2f}" if c == "difference" else f"{row[c]:g}"
-                   for c in ("judge", "human", "difference")]  # fmt: skip
-        rows.append([mark, *(str(row[key]) for key in keys), *numbers])
+        shown = ["—" if pd.isna(row[name]) else form.format(row[name]) for name, form in numbers.items()]
+        rows.append([mark, *(str(row[key]) for key in keys), *shown])
     click.echo("\n".join(text_table(rows)))
     off, open_ = int((~checked["within"]).sum()), int(checked["within"].isna().sum())
     verdict = "off" if off else "open" if open_ else "fine"
-    click.echo(say(f"golden.{verdict}", n=len(checked), off=off, open=open_, tolerance=f"{asked['tolerance']:g}"))
+    click.echo(say(f"golden.{verdict}", n=len(checked), off=off, open=open_, tolerance=f"{tolerance:g}"))
     return {"off": BLOCKED, "open": NOT_PROVEN, "fine": PASSED}[verdict]

@@ -1,4 +1,4 @@
-"""Settings on the command line: ``-p key=value``, the value as YAML, read as strictly as a scenario."""
+"""The arguments, options and settings of a command; ``-p key=value`` is read as strictly as a scenario."""
 
 from __future__ import annotations
 
@@ -11,15 +11,10 @@ from typing import Any
 
 import click
 
-from ragnb.cli.terminal import plain
 from ragnb.errors import RagnbError
+from ragnb.markup import one_line
 from ragnb.schema import masked, refuse_secrets
 from ragnb.texts import LANGUAGES
-
-FILE = click.Path(path_type=Path)
-_NAMES = "missing|scale|human|judged?|encoding"
-_ASSIGNED = re.compile(rf"""\b({_NAMES})=(?:\(([^\s,]+), ([^\s)]+)\)|["']?([^\s"';,]+)["']?)""")
-
 
 _OURS = {
     "model": "the scenario names it, in llm_profiles.judge", "messages": "ragnb writes them",
@@ -41,7 +36,7 @@ def temperature(text: str) -> float | None:
     except ValueError:
         value = math.nan
     if value is not None and not 0 <= value < math.inf:
-        raise click.BadParameter(f"{plain(text)!r} is neither a number of at least 0 nor the word none.")
+        raise click.BadParameter(f"{one_line(text)!r} is neither a number of at least 0 nor the word none.")
     return value
 
 
@@ -56,38 +51,48 @@ def missing_mark(text: str) -> float | str:
     try:
         return "outside" if text == "outside" else float(text)
     except ValueError:
-        raise click.BadParameter(f"{plain(text)!r} is neither a number nor the word outside.") from None
+        raise click.BadParameter(f"{one_line(text)!r} is neither a number nor the word outside.") from None
 
 
 _TYPES = {
-    "file": FILE, "language": click.Choice(LANGUAGES), "count": click.IntRange(min=1), "whole": int,
-    "number": float, "temperature": temperature, "mark": missing_mark, "name": masked,
+    "file": click.Path(path_type=Path), "language": click.Choice(LANGUAGES), "count": click.IntRange(min=1),
+    "whole": int, "number": float, "temperature": temperature, "mark": missing_mark, "name": masked,
 }  # fmt: skip
 _OPTIONS = tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
 
 
-def options(command: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Give a command the options that ``options.toml`` lists for it."""
+def command(name: str) -> Callable[[Callable[..., int]], click.Command]:
+    """Make a function the command of that name, with the arguments and options that ``options.toml`` lists."""
 
-    def give(function: Callable[..., int]) -> Callable[..., int]:
-        for flags, row in reversed(_OPTIONS[command].items()):
-            option = _OPTIONS["shared"].get(flags, {}) | row
-            usual = {"type": _TYPES.get(option.pop("type", "")), "show_default": "default" in option}
-            function = click.option(*flags.split(), **(usual | option))(function)
-        return function
+    def make(function: Callable[..., int]) -> click.Command:
+        for flags, row in reversed(_OPTIONS[name].items()):
+            given = _OPTIONS["shared"].get(flags, {}) | row
+            given["type"] = _TYPES.get(given.get("type", ""))
+            if flags.startswith("-"):
+                shown = {"show_default": "default" in given}
+                function = click.option(*flags.split(), **(shown | given))(function)
+            else:
+                function = click.argument(flags, **given)(function)
+        return click.command(name)(function)
 
-    return give
+    return make
 
 
-def as_options(text: str) -> str:
-    """Return a message that names arguments with the options of the command line instead.
+def as_options(text: str, wording: str = "settings") -> str:
+    """Return a message that names arguments of Python with the options of a command, or the settings of all.
 
     Examples
     --------
-    >>> as_options("say missing=-1, or scale=(-1, 1); human='…'")
+    >>> as_options("say missing=-1, or scale=(-1, 1); human='…'", "calibrate")
     'say --missing -1, or --scale -1 1; --human …'
+    >>> as_options("pass encoding='gb18030'")
+    'pass -p encoding=gb18030 (encoding: gb18030 in a scenario)'
+    >>> as_options("columns={'…': 'answer'}"), as_options("metrics=[rn.Metric('stars', 1, 5)]")
+    ('-p "columns={…: answer}"', '-p "metrics=[{name: stars, low: 1, high: 5}]"')
     """
-    return _ASSIGNED.sub(lambda m: f"--{m[1]} {' '.join(filter(None, m.groups()[1:]))}", text)
+    for pattern, written in _OPTIONS["wording"][wording].items():
+        text = re.sub(pattern, written, text)
+    return text
 
 
 def overrides(parameters: Iterable[str], lang: str | None = None) -> dict[str, Any]:
@@ -142,7 +147,8 @@ def pair(flag: str, example: str, text: str) -> tuple[str, str]:
     """
     key, sign, value = text.partition("=")
     if not sign:
-        raise RagnbError(f"{flag} {masked(plain(text))!r} is not KEY=VALUE; write, for example, {flag} {example}")
+        given = masked(one_line(text))
+        raise RagnbError(f"{flag} {given!r} is not KEY=VALUE; write, for example, {flag} {example}")
     return key, value
 
 
@@ -161,5 +167,5 @@ def _pairs(flag: str, example: str, texts: Iterable[str], check: Callable[[str],
         pairs[key] = read[key]
         for name, item in read[key].items() if isinstance(read[key], dict) else ():
             if item is None and ":" in name:  # {faithfulness:2} is a long name without a value to YAML
-                raise RagnbError(f"{flag} {key}: {plain(name)!r} has no value; put a space after the colon")
+                raise RagnbError(f"{flag} {key}: {one_line(name)!r} has no value; put a space after the colon")
     return pairs

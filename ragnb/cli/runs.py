@@ -6,26 +6,20 @@ import json
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import pandas as pd
 
 from ragnb import texts
-from ragnb.cli.parameters import FILE, options
-from ragnb.cli.terminal import BAD_INPUT, PASSED, plain, text_table
+from ragnb.cli.parameters import command
+from ragnb.cli.terminal import BAD_INPUT, PASSED, text_table
 from ragnb.errors import RagnbError
 from ragnb.files import write_whole
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ragnb.store import Store
+from ragnb.markup import count, number, one_line, with_interval
 
 
-@click.command("runs")
-@click.argument("store", type=FILE)
-@click.argument("runs", nargs=-1, metavar="[RUN [RUN]]")
-@options("runs")
+@command("runs")
 def runs_command(
     store: Path, runs: Sequence[str], lang: str, verify: bool, export: Path | None, claims: bool
 ) -> int:
@@ -63,41 +57,34 @@ def runs_command(
         raise RagnbError(f"{len(runs)} runs are named; name none, one, or two to compare")
     with Store(store, new=False) as opened:
         if claims:
-            click.echo("\n".join(_claimed(opened.claims(), say)))
-            return PASSED
-        known = opened.runs()
-        ids = [_found(run, [str(name) for name in known["run"]]) for run in runs]
-        if len(ids) == 2:
-            lines = _compared(opened, ids[0], ids[1], say)
-        elif ids:
-            lines = _shown(opened.frame(ids[0]), say)
+            lines = _claims(opened.claims(), say)
+        elif not runs:
+            lines = _runs(opened.runs(), say)
         else:
-            lines = _listed(known, say)
+            names = [str(name) for name in opened.runs()["run"]]
+            ids = [_named(run, names) for run in runs]
+            lines = _run(opened.frame(*ids), say) if len(ids) == 1 else _comparison(opened.compare(*ids), ids, say)
         click.echo("\n".join(lines))
     return PASSED
 
 
-def _found(asked: str, names: list[str]) -> str:
-    """The one run that begins with what was asked for."""
-    found = [name for name in names if name.startswith(asked)]
-    if len(found) != 1:
-        listed = ", ".join(found or names) or "none"
-        what = "begins several runs" if found else "is no run of this store"
-        raise RagnbError(f"run={plain(asked)!r} {what} (have: {listed})")
-    return found[0]
+def _named(start: str, names: list[str]) -> str:
+    """Return the one run whose name begins so."""
+    fits = [name for name in names if name.startswith(start)]
+    if len(fits) != 1:
+        listed = ", ".join(fits or names) or "none"
+        what = "begins several runs" if fits else "is no run of this store"
+        raise RagnbError(f"run={one_line(start)!r} {what} (have: {listed})")
+    return fits[0]
 
 
 def _verified(store: Path, say: Any) -> int:
     from ragnb.store.database import VERSION, verified
 
     counts, wrong = verified(store)
-    if not wrong:
-        click.echo(say("runs.whole", store=plain(store), version=VERSION, **counts))
-        return PASSED
-    click.echo(say("runs.broken", store=plain(store), **{k: n for k, n in counts.items() if k != "claims"}))
-    click.echo("\n".join(f"- {plain(finding)}" for finding in wrong))
-    click.echo(say("runs.save", command=f"ragnb runs {shlex.quote(str(store))} --export saved.jsonl"))
-    return BAD_INPUT
+    click.echo(say("runs.broken" if wrong else "runs.whole", store=one_line(store), version=VERSION, **counts))
+    save = f"ragnb runs {shlex.quote(str(store))} --export saved.jsonl"
+    return _outcome(wrong, say("runs.save", command=save))
 
 
 def _exported(store: Path, file: Path, say: Any) -> int:
@@ -108,76 +95,65 @@ def _exported(store: Path, file: Path, say: Any) -> int:
     rows = list(exported(store))
     write_whole(file, "".join(json.dumps(row, ensure_ascii=True) + "\n" for row in rows))
     end = rows[-1]
-    click.echo(say("runs.exported", file=plain(file), **{k: n for k, n in end["rows"].items() if k != "plan"}))
-    if not end["wrong"]:
+    click.echo(say("runs.exported", file=one_line(file), **end["rows"]))
+    return _outcome(end["wrong"], say("runs.lost", damaged=end["damaged"], **end["lost"]))
+
+
+def _outcome(wrong: Sequence[str], next_step: str) -> int:
+    """Print what is wrong with a store, and what follows from it."""
+    if not wrong:
         return PASSED
-    click.echo("\n".join(f"- {plain(finding)}" for finding in end["wrong"]))
-    click.echo(say("runs.lost", damaged=end["damaged"], **end["lost"]))
+    click.echo("\n".join([*(f"- {one_line(finding)}" for finding in wrong), next_step]))
     return BAD_INPUT
 
 
-def _claimed(claims: pd.DataFrame, say: Any) -> Iterator[str]:
+def _table(say: Any, words: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield a table in lines, its columns headed by texts of this command."""
+    return text_table([[say(f"runs.{word}") for word in words], *rows])
+
+
+def _claims(claims: pd.DataFrame, say: Any) -> Iterator[str]:
     if claims.empty:
-        yield say("runs.unclaimed")
-        return
-    names = ["process", "host", "cells", "since", "until"]
-    unknown = {"process": "?"}
-    rows = [
-        [str(row[name] or unknown.get(name, "—")).removesuffix("+00:00") for name in names]
-        for row in claims.to_dict("records")
-    ]
-    yield from text_table([[say(f"runs.{name}") for name in names], *rows])
+        return iter([say("runs.unclaimed")])
+    words = ["process", "host", "cells", "since", "until"]
+    known = claims.assign(process=[process or "?" for process in claims["process"]])
+    rows = [[str(cell or "—").removesuffix("+00:00") for cell in row] for row in known[words].to_numpy(object)]
+    return _table(say, words, rows)
 
 
-def _listed(runs: pd.DataFrame, say: Any) -> Iterator[str]:
-    from ragnb.markup import count
-
+def _runs(runs: pd.DataFrame, say: Any) -> Iterator[str]:
     if runs.empty:
-        yield say("runs.none")
-        return
-    words = ["run", "name", "cells", "ok", "not_applicable", "failed", "pending", "calls", "tokens", "took"]
-    rows = [[say(f"runs.{word}") for word in (*words, "models", "started", "last")]]
+        return iter([say("runs.none")])
+    counts = ["cells", "ok", "not_applicable", "failed", "pending", "calls"]
+    rows = []
     for run in runs.to_dict("records"):
-        numbers = [count(run[word]) for word in words[2:8]]
         tokens = " + ".join(count(run[word]) for word in ("tokens_in", "tokens_out"))
+        minutes, seconds = divmod(round(run["seconds"]), 60)
+        took = f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
         dates = [str(run[word] or "—")[:16].replace("T", " ") for word in ("started", "last")]
-        spent = [tokens, _took(run["seconds"])]
-        rows.append([run["run"], run["name"] or "—", *numbers, *spent, run["models"] or "—", *dates])
-    yield from text_table(rows)
+        numbers = [*(count(run[word]) for word in counts), tokens, took]
+        rows.append([run["run"], run["name"] or "—", *numbers, run["models"] or "—", *dates])
+    return _table(say, ["run", "name", *counts, "tokens", "took", "models", "started", "last"], rows)
 
 
-def _took(seconds: float) -> str:
-    """Seconds as hours, minutes and seconds."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
-
-
-def _shown(frame: pd.DataFrame, say: Any) -> Iterator[str]:
-    from ragnb.markup import count, one_line
-
-    statuses = ["ok", "not_applicable", "failed", "pending"]
-    rows = [[say("runs.what"), *(say(f"runs.{status}") for status in statuses)]]
-    for what, part in frame.groupby("what", sort=False):
-        found = part["status"].value_counts()
-        rows.append([str(what), *(count(found.get(status, 0)) for status in statuses)])
-    yield from text_table(rows)
-    failed = frame[frame["status"] == "failed"]
+def _run(cells: pd.DataFrame, say: Any) -> Iterator[str]:
+    statuses, words = ["ok", "not_applicable", "failed", "pending"], ["sample_id", "what", "reason", "reply"]
+    by_status = pd.crosstab(cells["what"], cells["status"])
+    by_status = by_status.reindex(index=cells["what"].unique(), columns=statuses, fill_value=0)
+    rows = [[str(what), *map(count, numbers)] for what, *numbers in by_status.itertuples()]
+    yield from _table(say, ["what", *statuses], rows)
+    failed = cells.loc[cells["status"] == "failed", words]
     if len(failed):
         yield ""
-        names = ["sample_id", "what", "reason", "reply"]
-        cells = [[one_line(cell[name] or "—", 100) for name in names] for cell in failed.to_dict("records")]
-        yield from text_table([[say(f"runs.{name}") for name in names], *cells])
+        rows = [[one_line(cell or "—", 100) for cell in row] for row in failed.to_numpy(object)]
+        yield from _table(say, words, rows)
 
 
-def _compared(store: Store, old: str, new: str, say: Any) -> Iterator[str]:
-    from ragnb.markup import count, number, with_interval
-
-    table = store.compare(old, new)
+def _comparison(table: pd.DataFrame, ids: Sequence[str], say: Any) -> Iterator[str]:
     if table.empty:
-        yield say("runs.nothing_shared", old=old, new=new)
-        return
-    rows = [[say(f"runs.{word}") for word in ("metric", "old", "new", "difference", "n", "clusters", "changed")]]
+        return iter([say("runs.nothing_shared", old=ids[0], new=ids[1])])
+    rows = []
     for row in table.to_dict("records"):
         means = [number(row["old"]), number(row["new"]), with_interval(row["value"], row["low"], row["high"])]
         rows.append([row["metric"], *means, *(count(row[word]) for word in ("n", "n_clusters", "n_changed"))])
-    yield from text_table(rows)
+    return _table(say, ["metric", "old", "new", "difference", "n", "clusters", "changed"], rows)

@@ -1,34 +1,25 @@
-"""What goes to a terminal: plain lines, aligned tables, and on stderr notes and refusals of one line."""
+"""What a command puts out: plain lines, aligned tables, files, and on stderr notes and refusals of one line."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import click
 
-from ragnb.errors import RagnbWarning, as_settings, worded
+from ragnb.cli.parameters import as_options
+from ragnb.errors import RagnbWarning, worded
+from ragnb.files import write_whole
+from ragnb.markup import one_line
 from ragnb.texts import LANGUAGES
 from ragnb.texts.errors import translated
 
 PASSED, BLOCKED, BAD_INPUT, NOT_PROVEN, OUR_ERROR, STOPPED = 0, 1, 2, 3, 70, 130
-
-
-def plain(text: object) -> str:
-    """Return text on one line, without characters that steer a terminal.
-
-    Examples
-    --------
-    >>> plain("two\\nlines")
-    'two lines'
-    """
-    from ragnb.markup import one_line
-
-    return one_line(text)
 
 
 def text_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -39,7 +30,7 @@ def text_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     >>> list(text_table([["召回率", "0.8"], ["recall", "0.7"]]))
     ['召回率  0.8', 'recall  0.7']
     """
-    cells = [[plain(cell) for cell in row] for row in rows]
+    cells = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(map(_places, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         padded = [cell + " " * (width - _places(cell)) for cell, width in zip(row, widths, strict=True)]
@@ -50,8 +41,15 @@ def _places(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
 
 
+def write_files(*files: tuple[Path | None, Callable[[], str]]) -> None:
+    """Write each file that was asked for; its folders are made, and a file of its name is replaced."""
+    for path, content in files:
+        if path is not None:
+            write_whole(path, content())
+
+
 @contextmanager
-def notes_on_stderr() -> Iterator[None]:
+def notes() -> Iterator[None]:
     """Print the warnings of ragnb as notes, each once, and leave all others as they are."""
     seen: set[str] = set()
     usual = warnings.showwarning
@@ -105,13 +103,18 @@ def spoken(message: str) -> str:
     return translated(message, _SPOKEN[0])
 
 
-def note(text: str) -> None:
-    """Print one note on stderr."""
-    click.echo(f"ragnb: {spoken('note')}: {plain(spoken(text))}", err=True)
-
-
 def complain(error: Exception, about: object = None) -> None:
     """Print why something was refused, in one line on stderr."""
-    words = as_settings(spoken(worded(error)))
+    words = as_options(spoken(worded(error)))
     where = f"{about}: " if about is not None and str(about) not in words else ""
-    click.echo(f"ragnb: {plain(where + words)}", err=True)
+    on_stderr(where + words)
+
+
+def note(text: str) -> None:
+    """Print one note on stderr."""
+    on_stderr(f"{spoken('note')}: {spoken(text)}")
+
+
+def on_stderr(text: str) -> None:
+    """Print text on stderr, as one line of ragnb's."""
+    click.echo(f"ragnb: {one_line(text)}", err=True)
