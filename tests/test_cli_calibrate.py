@@ -262,3 +262,12 @@ def test_a_file_that_lost_ratings_is_no_ground_for_trust(tmp_path, capsys):
     (tmp_path / "r.jsonl").write_text("\n".join(line[: 20 if i % 4 == 0 else 99] for i, line in enumerate(lines)))
     assert main(["calibrate", str(tmp_path / "r.jsonl"), "--scale", "1", "10"]) == 2
     assert "100 of 400 input lines are damaged or lost" in capsys.readouterr().err
+    frame = rn.read_ratings(tmp_path / "r.jsonl")
+    told = {"en": "100 of 400 input lines are damaged or lost", "zh": "400 行输入中有 100 行损坏或丢失"}
+    for lang, words in told.items():
+        card = rn.calibrate(frame, scale=(1, 10), lang=lang)
+        assert card.notes["code"].tolist()[0] == "damaged"
+        assert words in card.notes["text"][0]
+    whole = frame.assign(judge=frame["judge"])
+    whole.attrs = {}
+    assert "damaged" not in rn.calibrate(whole, scale=(1, 10)).notes["code"].tolist()

@@ -139,10 +139,11 @@ def calibrate(
     lows, highs = zip(*(piece.ratings.scale for piece in pieces), strict=True)
     frames["table"].attrs["scale"] = ends = min(lows), max(highs)
     verdicts = pd.DataFrame([piece.row for piece in pieces])
+    source = getattr(ratings, "attrs", {}).get("source") or {}  # of a frame that a reader made of a file
     footer = _footer(about, pieces, frames["table"], PROBABILITY in columns, settings)
     return CalibrationCard(
         **summary(verdicts, tolerance, lang), verdicts=verdicts, **frames,
-        notes=_notes(frames["table"], verdicts, pieces, footer["drawn_at_random"], lang), footer=footer,
+        notes=_notes(frames["table"], verdicts, pieces, footer["drawn_at_random"], source, lang), footer=footer,
         tolerance=tolerance, target=target, delta=settings.acceptable_bias(ends), level=level, scale=ends,
         lang=lang,
     )  # fmt: skip
@@ -323,14 +324,16 @@ def _footer(
 
 
 def _notes(
-    table: pd.DataFrame, verdicts: pd.DataFrame, pieces: Sequence[Piece], drawn: bool | None, lang: str
-) -> pd.DataFrame:
+    table: pd.DataFrame, verdicts: pd.DataFrame, pieces: Sequence[Piece], drawn: bool | None,
+    source: Mapping[str, Any], lang: str,
+) -> pd.DataFrame:  # fmt: skip
     """Return what a reader must know before believing the numbers."""
     say, first, (low, high) = texts.load(lang), pieces[0].ratings, table.attrs["scale"]
     fewest, missing = int(verdicts["n_clusters"].min()), table.loc[table["measure"] == "n_missing", "value"].sum()
     tested = [row for row in verdicts.to_dict("records") if not_random(row["draw_p"])]
     clustered, alone = bool(first.cluster_names), verdicts["judge"].nunique() == 1
     found: Sequence[tuple[str, bool, dict[str, Any]]] = [
+        ("damaged", bool(source.get("damaged")), {"n": source.get("damaged"), "lines": source.get("lines")}),
         ("rows_are_clusters", not clustered, {}),
         ("few_clusters", clustered and fewest < ROUGH, {"n": fewest}),
         ("guessed_scale", first.guessed, {"low": f"{low:g}", "high": f"{high:g}"}),
