@@ -137,16 +137,7 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     shared = overlap(frame, metrics, scenario, names)
     card = judge.calibrated(scenario, inputs.ratings)
     settings = _weighing(scenario, metrics, docs)
-    weighed = weigh(
-        frame,
-        metrics=metrics,
-        metric_weights=settings.metric_weights,
-        doc_weights=settings.doc_weights,
-        doc=settings.doc,
-        orient=settings.orient,
-        rescale=settings.rescale,
-        strict=False,
-    )
+    weighed = weigh(frame, metrics=metrics, doc=settings.doc, strict=False, **settings.of_total)
     return Assessment(
         **found,
         scenario=scenario,

@@ -29,7 +29,7 @@ _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Unknown)
 
 
 class Batch:
-    """Some rows of a frame: each metric's column is checked once, each label column coded once.
+    """Some rows of a frame: each metric's column and status is checked once, each label column coded once.
 
     Examples
     --------
@@ -41,6 +41,7 @@ class Batch:
     def __init__(self, frame: pd.DataFrame) -> None:
         self.frame = frame
         self._values: dict[Metric, Array] = {}
+        self._statuses: dict[Metric, npt.NDArray[np.int8]] = {}
         self._labels: dict[tuple[str | None, bool], Labels] = {}
 
     def __len__(self) -> int:
@@ -60,7 +61,11 @@ class Batch:
 
     def statuses(self, metrics: Sequence[Metric]) -> npt.NDArray[np.int8]:
         """Return the status of each row and metric; see `statuses`."""
-        return statuses(self.frame, metrics, [self.values(metric) for metric in metrics])
+        values = [self.values(metric) for metric in metrics]  # what is no score is refused before any status
+        for metric, column in zip(metrics, values, strict=True):
+            if metric not in self._statuses:
+                self._statuses[metric] = statuses(self.frame, [metric], [column])
+        return np.hstack([np.empty((len(self), 0), dtype=np.int8), *(self._statuses[m] for m in metrics)])
 
     def labels(self, column: str | None, *, compose: bool = False) -> Labels:
         """Return a column as codes into sorted names; without a column no row has a label."""

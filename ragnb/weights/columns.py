@@ -146,15 +146,13 @@ def statuses(frame: pd.DataFrame, metrics: Sequence[Metric], values: Sequence[Ar
     return codes
 
 
-def labels(frame: pd.DataFrame, column: str | None, *, optional: bool = False, compose: bool = False) -> Labels:
+def labels(frame: pd.DataFrame, column: str | None, *, compose: bool = False) -> Labels:
     """Return a column as codes into sorted names, −1 where it is empty.
 
     Parameters
     ----------
     column : str or None
         None means that no row has a label.
-    optional : bool
-        Whether a missing column means the same as None; else it raises.
     compose : bool
         Whether names are equal under Unicode form NFC.
 
@@ -163,7 +161,7 @@ def labels(frame: pd.DataFrame, column: str | None, *, optional: bool = False, c
     >>> labels(pd.DataFrame({"d": ["b", None, "a"]}), "d").codes.tolist()
     [1, -1, 0]
     """
-    if column is None or (optional and column not in frame.columns):
+    if column is None:
         return Labels(np.full(len(frame), -1, dtype=np.int64), ())
     return coded(frame[column], compose=compose)
 

@@ -217,14 +217,13 @@ class Weighing:
 
     def means(self, found: Moments) -> pd.DataFrame:
         """Return the table of means; metrics that do not add up leave the weighted score missing."""
-        return found.means(
-            metric_weights=self.metric_weights,
-            doc_weights=self.doc_weights,
-            level=self.level,
-            orient=self.orient,
-            rescale=self.rescale,
-            strict=False,
-        )
+        return found.means(**self.of_total, level=self.level, strict=False)
+
+    @property
+    def of_total(self) -> dict[str, Any]:
+        """The settings of the weighted score, as keywords of `Moments.means` and `weigh`."""
+        names = ("metric_weights", "doc_weights", "orient", "rescale")
+        return {name: getattr(self, name) for name in names}
 
 
 def moments(
