@@ -28,6 +28,7 @@ _ROOM_OF = {
     "assess": "assessment",
     "calibrate": "calibration",
     "check_gates": "diagnostics",
+    "compare": "comparison",
     "corrected_mean": "calibration",
     "diagnose": "diagnostics",
     "evaluate": "scoring",
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from ragnb.calibration import calibrate as calibrate
     from ragnb.calibration import corrected_mean as corrected_mean
     from ragnb.calibration import read_ratings as read_ratings
+    from ragnb.comparison import compare as compare
     from ragnb.diagnostics import RULES as RULES
     from ragnb.diagnostics import check_gates as check_gates
     from ragnb.diagnostics import diagnose as diagnose

@@ -26,11 +26,13 @@ SOURCE_IDS = [str(path.relative_to(LIBRARY)) for path in SOURCES]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 FLOORS = {
-    "cli": 7,
-    **dict.fromkeys(["report", "widgets"], 6),
-    **dict.fromkeys(["assessment", "plots"], 5),
+    "cli": 9,
+    **dict.fromkeys(["report", "widgets"], 8),
+    **dict.fromkeys(["assessment", "plots"], 7),
+    "comparison": 6,
+    "inputs": 5,
     **dict.fromkeys(["diagnostics", "traces"], 4),
-    **dict.fromkeys(["calibration", "comparison", "judging"], 4),
+    **dict.fromkeys(["calibration", "judging"], 4),
     **dict.fromkeys(["weights", "scoring"], 3),
     **dict.fromkeys(["readers", "scenario", "store"], 2),
     **dict.fromkeys(["schema", "markup"], 1),
@@ -39,7 +41,7 @@ FLOORS = {
 }
 OPEN_TO_ALL = {"errors", "texts"}
 DRAWING = {"plots", "markup", "report"}
-COMPUTING = {"stats", "weights", "scoring"} | {room for room, floor in FLOORS.items() if floor == 4}
+COMPUTING = {"stats", "weights", "scoring", "comparison"} | {room for room, floor in FLOORS.items() if floor == 4}
 EARLY = set(sys.stdlib_module_names) | {"numpy", "pandas", "narwhals", "pydantic", "pydantic_core", "ragnb"}
 HEAVY = [
     "IPython", "click", "ipykernel", "ipywidgets", "langchain", "matplotlib", "nbconvert", "nbformat",

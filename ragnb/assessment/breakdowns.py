@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from ragnb.assessment import streams
+from ragnb.inputs import streams
 from ragnb.scenario import Scenario
 from ragnb.traces import count_unanswerable
 from ragnb.weights import Moments, Weighing, column_names, need_columns

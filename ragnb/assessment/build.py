@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import Any, Unpack
 
 import narwhals as nw
 import pandas as pd
 
-from ragnb.assessment import breakdowns, judge, streams, words
-from ragnb.assessment.inputs import Inputs, gather
+from ragnb.assessment import breakdowns, judge, words
 from ragnb.assessment.result import Assessment
-from ragnb.assessment.stages import join_stages
 from ragnb.assessment.words import Overlap
 from ragnb.diagnostics import (
     RULES,
@@ -26,10 +22,11 @@ from ragnb.diagnostics import (
     rule_gains,
     warning_bars,
 )
-from ragnb.errors import RagnbError, unknown
-from ragnb.scenario import Scenario, Settings, load_scenario
-from ragnb.schema import DEFAULT_GATES, METRICS, Gate, Metric, resolve_metrics
-from ragnb.traces import RATES, count_unanswerable, mark_unanswerable, outcome_counts
+from ragnb.errors import unknown
+from ragnb.inputs import Inputs, gather, join_stages, opened, prepared, streams
+from ragnb.scenario import Scenario, Settings
+from ragnb.schema import DEFAULT_GATES, Gate, Metric
+from ragnb.traces import count_unanswerable, outcome_counts
 from ragnb.weights import (
     Weighing,
     column_names,
@@ -95,29 +92,6 @@ def assess(source: Any, **overrides: Unpack[Settings]) -> Assessment:
     finally:
         if inputs.stream is not None:
             inputs.stream.close()
-
-
-def opened(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, Any]:
-    if isinstance(source, Scenario):
-        return source.replace(**overrides), None
-    if isinstance(source, str | os.PathLike):
-        return scenario_of(Path(source), overrides), None
-    return Scenario.without_files().replace(**overrides), source
-
-
-def scenario_of(path: Path, overrides: Mapping[str, Any], role: str = "") -> Scenario:
-    """Return the scenario of a YAML file; of any other file one of it alone, as scores or, beside gold, traces."""
-    if path.suffix.lower() in (".yaml", ".yml"):
-        return load_scenario(path).replace(**overrides)
-    role = role or ("scores" if overrides.get("gold") is None else "traces")
-    return Scenario(**{role: path}).replace(**overrides)
-
-
-def prepared(scenario: Scenario, inputs: Inputs) -> list[Metric]:
-    """Return the metrics of a run; those that cannot grade a refusal lose the scores of unanswerable questions."""
-    metrics = metrics_of(scenario, inputs.frame)
-    inputs.frame = mark_unanswerable(inputs.frame, metrics=metrics)
-    return metrics
 
 
 def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
@@ -256,19 +230,6 @@ def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[A
         found = moments(rows, metrics=metrics, doc=scenario.doc, cluster=scenario.cluster, by="system")
         means = _weighing(scenario, metrics, found.docs).means(found)
     return Overlap(asked, shared, means)
-
-
-def metrics_of(scenario: Scenario, frame: Any) -> list[Metric]:
-    """The scenario's metrics, then the rates that the traces gave."""
-    columns, own, given = column_names(frame), scenario.declared, scenario.metrics
-    if given is None and scenario.rubric is not None:
-        given = tuple(name for name in {**METRICS, **own} if name in columns)
-    chosen = resolve_metrics(given and [own.get(m, m) if isinstance(m, str) else m for m in given], columns)
-    named = {metric.name for metric in chosen}
-    metrics = [*chosen, *(METRICS[name] for name in RATES if name in columns and name not in named)]
-    if not metrics:
-        raise RagnbError(words.nothing_to_average(streams.head_of(frame)))
-    return metrics
 
 
 def gates_of(scenario: Scenario, metrics: list[Metric], inputs: Inputs) -> tuple[Gate, ...]:

@@ -10,8 +10,8 @@ import pandas as pd
 
 from ragnb import markup
 from ragnb.assessment.parts import TOTAL, Row, Writer, gap
-from ragnb.assessment.streams import BAD_FIRST, DIGITS
 from ragnb.assessment.tables import metric_columns
+from ragnb.inputs.streams import BAD_FIRST, DIGITS
 from ragnb.markup import Column, Safe, one_line
 from ragnb.markup.cells import is_missing
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ragnb.assessment.build import gates_of, opened, prepared
-from ragnb.assessment.inputs import Inputs, gather
+from ragnb.assessment.build import gates_of
+from ragnb.inputs import Inputs, gather, opened, prepared
 from ragnb.scenario import Scenario
 from ragnb.schema import Gate
 from ragnb.weights import Moments, moments

@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from ragnb.assessment.inputs import Inputs
-from ragnb.assessment.streams import MOST_SHOWN, head_of
-from ragnb.calibration import CalibrationCard, looks_like_ratings
+from ragnb.calibration import CalibrationCard
 from ragnb.diagnostics import input_words, least_set_note
 from ragnb.errors import listing, near_names
+from ragnb.inputs.gather import Inputs
+from ragnb.inputs.streams import MOST_SHOWN, head_of
 from ragnb.markup import count, number, one_line, percent, with_interval
 from ragnb.scenario import Scenario
 from ragnb.schema import METRICS, Metric, note_frame, note_row, records, undeclared_columns
@@ -26,18 +26,6 @@ Say = Callable[..., str]
 _OF_TRACES = ("without_answer", "empty", "citations_flagged", "partial")
 _FEASIBLE = 100  # times the questions there are; beyond that, more of them is no advice
 _LOSSY_SAID = {"bad_line": "bad_lines", **{word: word for word in ("unparsed", "left_out", "kept", "clipped")}}
-
-
-def nothing_to_average(frame: pd.DataFrame) -> str:
-    """Word the refusal of a table in which no metric is known."""
-    if looks_like_ratings([str(c) for c in frame.columns]):
-        return (
-            f"these are ratings (columns: {listing(frame.columns)}), which say whether to trust a judge: run "
-            "ragnb calibrate on the file, or name it as ratings: in a scenario beside scores or traces"
-        )
-    numbers = undeclared_columns(frame)
-    step = f"declare one, such as metrics=[rn.Metric({numbers[0]!r}, low, high)]" if numbers else "score it first"
-    return f"no column is a metric that ragnb knows (numeric columns: {listing(numbers)}); {step}"
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class Stage:
     """
 
     def __init__(self, name: str, source: Path, table: str, asked: dict[str, Any]) -> None:
-        from ragnb.assessment.build import scenario_of
+        from ragnb.inputs import scenario_of
 
         self.name = name
         self.scenario = scenario_of(source, overrides(asked.pop("parameters"), asked.pop("lang")), "cases")
@@ -60,7 +60,7 @@ class Stage:
 
     def cases(self) -> pd.DataFrame:
         """Return the cases alone, kept where the scenario says: its scores and traces are not what is scored."""
-        from ragnb.assessment.inputs import gather
+        from ragnb.inputs import gather
         from ragnb.scenario import Scenario
 
         scenario = self.scenario
@@ -72,7 +72,7 @@ class Stage:
 
     def write(self, scores: pd.DataFrame) -> None:
         """Write the table of scores, and down where it lies, so that report and check find it."""
-        from ragnb.assessment.stages import record_stage
+        from ragnb.inputs import record_stage
         from ragnb.readers import to_csv_text
 
         write_whole(self.out, to_csv_text(scores))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ragnb.assessment.stages import stage_tables
 from ragnb.errors import RagnbError
 from ragnb.files import digest, matched, short_hash, slug, write_whole
+from ragnb.inputs import stage_tables
 from ragnb.scenario import Scenario
 
 INPUTS = ("scores", "traces", "gold", "cases", "ratings")

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ragnb.assessment.build import scenario_of
-from ragnb.assessment.stages import HOME, relative
 from ragnb.errors import RagnbError
 from ragnb.files import json_text, write_whole
+from ragnb.inputs import HOME, relative, scenario_of
 from ragnb.markup import one_line
 from ragnb.report.folders import INPUTS, RunFolder
 from ragnb.report.kernel import execute

@@ -61,6 +61,7 @@ class Settings(TypedDict, total=False):
     rescale: bool | None
     level: float | None
     candidate: str | None
+    baseline: str | None
     damaged: Damaged | Mapping[str, float] | None
     sample: bool | None
     gates: Sequence[Gate | Mapping[str, object]] | None
@@ -162,6 +163,7 @@ class Scenario(BaseModel):
     rescale: StrictBool = False
     level: fields.Number = Field(default=0.95, gt=0, lt=1)
     candidate: fields.Text | None = None
+    baseline: fields.Text | None = None
     damaged: Damaged = Damaged()
     sample: StrictBool = False
     gates: Annotated[tuple[Gate, ...], fields.DistinctGates] | None = None

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from ragnb import texts
-from ragnb.assessment.inputs import Inputs, not_in
 from ragnb.errors import RagnbError, listing
 from ragnb.files import digest, json_text, matched, slug, write_whole
+from ragnb.inputs.gather import Inputs, not_in
 from ragnb.readers import read_scores
 from ragnb.scenario import Scenario
 from ragnb.schema import METRICS, note_row

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb.assessment import streams
 from ragnb.calibration import read_ratings
 from ragnb.errors import RagnbError, did_you_mean, listing
+from ragnb.inputs import streams
 from ragnb.readers import read_cases, read_gold, read_scores, read_traces
 from ragnb.readers.streams import Stream, stream_scores
 from ragnb.scenario import Scenario

@@ -1,0 +1,408 @@
+"""Is the new system better? Paired differences on common questions, metric by metric, with a word for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+import numpy as np
+import pandas as pd
+
+from ragnb import stats
+from ragnb.comparison.estimate import all_questions, detectable, difference, outcome_of, p_value
+from ragnb.comparison.pairs import STATES, Pairs, pairs_of, rows_of
+from ragnb.comparison.source import Run, located, run_of
+from ragnb.comparison.total import Total
+from ragnb.errors import RagnbError, listing, unknown
+from ragnb.scenario import Scenario, Settings
+from ragnb.schema import Metric
+from ragnb.stats.estimates import NONE
+from ragnb.weights.columns import Array
+
+TOTAL = "weighted_score"
+_TIE = 1e-9
+_LITTLE_OVERLAP = 0.3
+_SAME_SHARE = 1 / 20
+Margin = float | Mapping[str, float] | None
+
+
+def compare(
+    scores: Any,
+    *,
+    baseline: Any = None,
+    candidate: str | None = None,
+    system: str = "system",
+    margin: Margin = None,
+    by: str | None = None,
+    on: str | None = None,
+    primary: str | None = None,
+    ratings: Any = None,
+    **settings: Unpack[Settings],
+) -> pd.DataFrame:
+    """Compare systems with a baseline on the questions that both were asked.
+
+    Parameters
+    ----------
+    scores : DataFrame, path or Scenario
+        Of one system or several (column `system`), on any engine: scores, labelled traces, or with ``gold=``
+        traces; a file, a scenario, the folder of a run, ``reports/<scenario>/latest``, a run of a store
+        (``runs.sqlite#3fa1c2d4``).
+    baseline : str, DataFrame or path
+        A system of `scores`, or another source of the same kinds. By default that of the scenario.
+    candidate : str, optional
+        The system to compare; by default every other one.
+    system : str
+        The column that names systems.
+    margin : float or mapping of metric to float, optional
+        *same* means that the whole interval lies within ± margin; by default a twentieth of a metric's range.
+    by : str, optional
+        A column, such as the document or a kind of question: one row a value of it and metric, and what the
+        difference is without it.
+    on : str, optional
+        The column that tells questions; by default ``sample_id``, or ``question`` where ids do not go together.
+    primary : str, optional
+        The metric that decides; by default the weighted score, else ``correct_outcome``, else the only metric.
+    ratings : DataFrame, optional
+        What people gave (``item_id, dimension, judge, human, system``): beside a metric stands their difference on
+        the questions they rated, and whether it bears out the judge's.
+    **settings
+        Fields of `Scenario`, such as ``metrics=``, ``metric_weights=``, ``doc_weights=``, ``level=``.
+
+    Returns
+    -------
+    DataFrame
+        One row a candidate and metric, then the weighted score: ``candidate, baseline, metric, outcome, value``
+        (candidate − baseline) with its interval ``low, high``, ``p`` and ``p_holm`` (over the metrics that are not
+        primary; `by` has ``p_bh``, Benjamini and Hochberg's over its values), both means on the common questions,
+        ``n_common``, ``n_only_candidate, n_only_baseline`` and ``left_out`` (why), ``wins, ties, losses``,
+        ``correlation``, the interval without pairing (``unpaired_low, unpaired_high``), ``detectable`` (the
+        difference that such a set shows at 80 % power), ``questions_needed`` (to show the difference seen),
+        ``worst_case`` (the difference if every score that one side lacks were the worst), ``noise`` (what repeats
+        alone differ by, 95 %) and ``below_noise``. ``outcome``: ``same`` where the interval lies within ± margin;
+        else ``better`` or ``worse`` where it excludes 0 and, but for the primary, ``p_holm`` < 1 − level; else
+        ``undecided``.
+
+    Raises
+    ------
+    RagnbError
+        For systems and columns that are not there, sources without a common question, and metrics of different
+        ranges on the two sides.
+
+    Notes
+    -----
+    A question enters where both systems have a score, so a failure of one never helps it. Documents are the
+    clusters, as in `weighted_means`; repeats of a question enter as their mean. The interval is value ± t·se with
+    the delete-one-document jackknife.
+
+    Examples
+    --------
+    >>> rows = {"sample_id": [*"abcdef"] * 2, "system": ["new"] * 6 + ["old"] * 6}
+    >>> scores = pd.DataFrame(rows | {"faithfulness": [.9, .8, .9, .7, .8, .9, .5, .6, .5, .4, .4, .5]})
+    >>> compare(scores, baseline="old")[["metric", "outcome", "value", "n_common"]].round(3)
+               metric outcome  value  n_common
+    0    faithfulness  better   0.35         6
+    1  weighted_score  better   0.35         6
+    """
+    scenario, pairs = paired(scores, baseline, candidate, system, on, by, settings)
+    tables = [compared(one, scenario, margin=margin, by=by, primary=primary) for one in pairs]
+    table = pd.concat(tables, ignore_index=True)
+    return table if ratings is None else _beside_people(table, pairs, ratings, scenario.level)
+
+
+def paired(
+    scores: Any, baseline: Any, candidate: str | None, system: str, on: str | None, by: str | None,
+    settings: Mapping[str, Any],
+) -> tuple[Scenario, list[Pairs]]:  # fmt: skip
+    """Read what is compared; bring each candidate and its baseline side by side."""
+    run = run_of(scores, system=system, settings=settings, name="candidate")
+    scenario = run.scenario
+    baseline = scenario.baseline if baseline is None else baseline
+    if baseline is None:
+        have = f"one of the systems {listing(run.systems)}, or another run" if run.systems else "another run"
+        raise RagnbError(f"compare needs a baseline: name {have}: baseline='…'")
+    inside = isinstance(baseline, str) and baseline in run.systems
+    if isinstance(baseline, str) and not inside and located(baseline.rpartition("#")[0] or baseline) is None:
+        raise unknown("baseline", baseline, list(run.systems), "It is no file or run either.")
+    other = run if inside else run_of(baseline, system=system, settings=settings, like=scenario, name="baseline")
+    metrics = _shared_metrics(run, other)
+    labels = ("sample_id", "question", on, scenario.doc, scenario.cluster, by, system)
+    new_rows = rows_of(run.frame, metrics, labels)
+    old_rows = new_rows if inside else rows_of(other.frame, metrics, labels)
+    shape: dict[str, Any] = {"on": on, "doc": scenario.doc, "cluster": scenario.cluster}
+    out = []
+    for new, old in _sides(run, other, baseline if inside else None, candidate or scenario.candidate):
+        names = new or run.name or "candidate", old or other.name or "baseline"
+        names = (f"{names[0]} (new)", f"{names[1]} (old)") if names[0] == names[1] else names
+        sides = {names[0]: _of(new_rows, system, new), names[1]: _of(old_rows, system, old)}
+        out.append(pairs_of(sides, metrics, doc_weights=scenario.doc_weights, **shape))
+    return scenario, out
+
+
+def _shared_metrics(run: Run, other: Run) -> list[Metric]:
+    theirs = {metric.name: metric for metric in other.metrics}
+    metrics = [metric for metric in run.metrics if metric.name in theirs]
+    if not metrics:
+        raise RagnbError(
+            f"the two sides share no metric ({listing(m.name for m in run.metrics)}; {listing(theirs)}); score "
+            "both by the same ones"
+        )
+    for metric in metrics:
+        low, high = theirs[metric.name].low, theirs[metric.name].high
+        if (low, high) != (metric.low, metric.high):
+            raise RagnbError(
+                f"{metric.name!r} goes from {metric.low:g} to {metric.high:g} on one side and from {low:g} to "
+                f"{high:g} on the other; declare one range for both"
+            )
+    return metrics
+
+
+def _sides(
+    run: Run, other: Run, inside: str | None, candidate: str | None
+) -> Iterable[tuple[str | None, str | None]]:
+    """Yield which systems are compared; None is a run that names none, or one only."""
+    if candidate is not None and candidate not in run.systems:
+        raise unknown("candidate", candidate, list(run.systems))
+    chosen: list[str | None] = [*run.systems] if candidate is None else [candidate]
+    if inside is not None:
+        others = [name for name in chosen if name != inside]
+        if not others:
+            raise RagnbError(
+                f"{inside!r} is compared with itself; name another system, or another run: baseline='…'"
+            )
+        return [(name, inside) for name in others]
+    if len(run.systems) < 2:
+        chosen = [None]
+    if len(other.systems) < 2:
+        return [(name, None) for name in chosen]
+    lacking = [name for name in chosen if name not in other.systems]
+    if lacking:
+        raise RagnbError(
+            f"the baseline holds the systems {listing(other.systems)}, none named {lacking[0]!r}; keep one of them "
+            "in a file of its own"
+        )
+    return [(name, name) for name in chosen]
+
+
+def _of(rows: pd.DataFrame, system: str, name: str | None) -> pd.DataFrame:
+    return (rows if name is None else rows[rows[system] == name]).drop(columns=system, errors="ignore")
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One metric of pairs, or their total: what a row of the table is made of."""
+
+    metric: str
+    scores: Array
+    own: Array
+    only: tuple[Array, Array]
+    left_out: str
+    filled: Array
+    noise: Array
+    low: float
+    high: float
+    better: str
+    kind: str
+    role: str
+    weight: float
+    reason: str = ""
+
+
+def columns_of(pairs: Pairs, total: Total) -> list[_Column]:
+    """Return the metrics of pairs and, last, their weighted score."""
+    there = ~np.isnan(pairs.scores)
+    both = there.all(axis=0)
+    ends = np.array([(m.low, m.high) if m.better == "higher" else (m.high, m.low) for m in pairs.metrics])
+    lacks = there.any(axis=0) & ~both & (pairs.states != 2).all(axis=0)
+    filled = np.where(~there & lacks, ends[:, 0], pairs.scores)
+    filled = np.where(np.isfinite(filled), filled, np.nan)
+    out = []
+    for k, metric in enumerate(pairs.metrics):
+        only = (there[0, :, k] & ~both[:, k], there[1, :, k] & ~both[:, k])
+        found = pairs.scores[:, :, k].copy()
+        found[:, ~both[:, k]] = np.nan
+        weight = float(total.weights[k]) if metric.role == "quality" or total.weights[k] > 0 else np.nan
+        out.append(_Column(
+            metric.name, found, pairs.scores[:, :, k], only, _left_out(pairs, k, only), filled[:, :, k], pairs.noise[:, :, k],
+            metric.low, metric.high, metric.better, metric.kind, metric.role, weight,
+        ))  # fmt: skip
+    plan = total.plan
+    whole, own = total.scores(pairs.scores, both), total.scores(pairs.scores, there)
+    lone = ~np.isnan(own) & np.isnan(whole[0])
+    scale = (both * plan.weights).sum(axis=1, keepdims=True)
+    share = np.divide(both * plan.weights, scale, out=np.zeros(both.shape), where=scale > 0)
+    noise = (np.nan_to_num(pairs.noise) * (share * plan.slopes) ** 2).sum(axis=-1)
+    noise[(np.isnan(pairs.noise) & (share > 0)).any(axis=-1)] = np.nan
+    out.append(_Column(
+        TOTAL, whole, own, (lone[0], lone[1]), "", total.scores(filled, ~np.isnan(filled).any(axis=0)), noise,
+        plan.low, plan.high, "higher", "continuous", "total", np.nan, plan.reason,
+    ))  # fmt: skip
+    return out
+
+
+def _left_out(pairs: Pairs, k: int, only: tuple[Array, Array]) -> str:
+    """Say why questions that one side scored are no pairs: the state of the other side's score, and how many."""
+    parts = []
+    for name, side, mask in ((pairs.candidate, 0, only[1]), (pairs.baseline, 1, only[0])):
+        counts = np.bincount(pairs.states[side, mask, k], minlength=len(STATES))
+        why = ", ".join(f"{n} {word}" for word, n in zip(STATES, counts, strict=True) if n)
+        parts += [f"{name}: {why}"] if why else []
+    return "; ".join(parts)
+
+
+def compared(
+    pairs: Pairs, scenario: Scenario, *, margin: Margin = None, by: str | None = None, primary: str | None = None
+) -> pd.DataFrame:
+    """Return the table of `compare` for one candidate."""
+    total = Total.of(pairs, scenario.metric_weights, orient=scenario.orient, rescale=scenario.rescale)
+    columns = columns_of(pairs, total)
+    level = scenario.level
+    if by is None:
+        rows = [_row(pairs, column, np.ones(len(pairs.weights), bool), level) for column in columns]
+        table = pd.DataFrame(rows)
+    else:
+        table = _by(pairs, columns, by, level)
+    decides = _primary(columns, primary)
+    table["primary"] = table["metric"] == decides
+    table["margin"] = _margins(columns, margin).reindex(table["metric"]).to_numpy()
+    table["level"] = level
+    if by is None:
+        family = ~table["primary"] & (table["metric"] != TOTAL)
+        table["p_holm"] = np.nan
+        table.loc[family, "p_holm"] = stats.holm(table.loc[family, "p"])
+        adjusted = table["p_holm"].where(family, table["p"])
+    else:
+        adjusted = table["p_bh"] = table.groupby("metric")["p"].transform(_false_discovery)
+    ends = zip(table["low"], table["high"], table["margin"], table["better"], adjusted, strict=True)
+    words = [
+        outcome_of(low, high, margin=m, better=better, p=p, alpha=1 - level) for low, high, m, better, p in ends
+    ]
+    table.insert(3, "outcome", words)
+    return table
+
+
+def _row(pairs: Pairs, column: _Column, kept: Array, level: float) -> dict[str, Any]:
+    """Return one row of the table, over the questions that are kept."""
+    v, clusters, width = pairs.weights[kept], pairs.clusters[kept], column.high - column.low
+    new, old = column.scores[:, kept]
+    d = new - old
+    plain = column.kind == "binary" and bool(np.isin(d[~np.isnan(d)] / width, (-1, 0, 1)).all())
+    found = difference(d, clusters, v, width=width, binary=plain, level=level)
+    apart = [stats.clustered_mean(side, clusters, weights=v, level=level) for side in column.own[:, kept]]
+    se = float(np.hypot(apart[0].se, apart[1].se))
+    half = float(stats.t_quantile(level, max(min(apart[0].df, apart[1].df), 1.0))) * se
+    unpaired = apart[0].value - apart[1].value
+    there = ~np.isnan(d) & (v > 0)
+    only = [int((one[kept] & (v > 0)).sum()) for one in column.only]
+    few = found.n < _LITTLE_OVERLAP * (found.n + sum(only))
+    everywhere = all_questions(*column.own[:, kept], clusters, v, level) if few else NONE
+    oriented = d[there] * (1 if column.better == "higher" else -1)
+    shown = detectable(found, level)
+    times = (shown / abs(found.value)) ** 2 if found.value else np.nan
+    noise = _noise(column.noise[:, kept][:, there], v[there], level)
+    filled = column.filled[0, kept] - column.filled[1, kept]
+    means = [float(np.average(side[there], weights=v[there])) if there.any() else np.nan for side in (new, old)]
+    return {
+        "candidate": pairs.candidate, "baseline": pairs.baseline, "metric": column.metric,
+        "value": found.value, "low": found.low, "high": found.high, "p": p_value(found),
+        "candidate_mean": means[0], "baseline_mean": means[1], "se": found.se, "df": found.df,
+        "n_common": found.n, "n_only_candidate": only[0], "n_only_baseline": only[1],
+        "n_left_out": sum(only), "left_out": column.left_out, "wins": int((oriented > _TIE).sum()),
+        "ties": int((np.abs(oriented) <= _TIE).sum()), "losses": int((oriented < -_TIE).sum()),
+        "correlation": _correlation(new[there], old[there]), "unpaired_value": unpaired, "unpaired_se": se,
+        "unpaired_low": unpaired - half, "unpaired_high": unpaired + half, "detectable": shown,
+        "questions_needed": np.ceil(found.n * times), "noise": noise, "below_noise": abs(found.value) < noise,
+        "worst_case": stats.clustered_mean(filled, weights=v).value, "all_value": everywhere.value,
+        "all_low": everywhere.low, "all_high": everywhere.high, "n_clusters": found.n_clusters,
+        "n_eff": found.n_eff, "cluster_unit": pairs.unit, "range_low": column.low, "range_high": column.high,
+        "better": column.better, "kind": column.kind, "role": column.role, "weight": column.weight,
+        "reason": column.reason,
+    }  # fmt: skip
+
+
+def _correlation(new: Array, old: Array) -> float:
+    constant = len(new) < 3 or np.ptp(new) < _TIE or np.ptp(old) < _TIE
+    return np.nan if constant else float(np.corrcoef(new, old)[0, 1])
+
+
+def _noise(variances: Array, weights: Array, level: float) -> float:
+    """Return what the mean difference would be within, at `level`, if repeats alone made the systems differ."""
+    from scipy.special import ndtri
+
+    of_question = variances.sum(axis=0)
+    repeated = ~np.isnan(of_question)
+    if not repeated.any():
+        return np.nan
+    # Questions that were not repeated are as noisy as those that were.
+    spread = np.where(repeated, of_question, of_question[repeated].mean())
+    return float(ndtri(0.5 + level / 2) * np.sqrt(weights**2 @ spread) / weights.sum())
+
+
+def _by(pairs: Pairs, columns: Sequence[_Column], by: str, level: float) -> pd.DataFrame:
+    """Return one row a value of a column and metric, and the difference over the other questions."""
+    if by not in pairs.labels:
+        raise unknown("by", by, [str(name) for name in pairs.labels], "Neither side has it.")
+    values = pairs.labels[by]
+    if values.isna().all():
+        raise RagnbError(f"by={by!r}: no question has a value in it")
+    rows = []
+    for value in sorted(values.dropna().unique(), key=str):
+        inside = (values == value).to_numpy()
+        for column in columns:
+            row, rest = (_row(pairs, column, kept, level) for kept in (inside, ~inside))
+            without = {f"{name}_without": rest[name] for name in ("value", "low", "high")}
+            rows.append({**dict(list(row.items())[:2]), by: value, **row, **without})
+    return pd.DataFrame(rows)
+
+
+def _primary(columns: Sequence[_Column], asked: str | None) -> str | None:
+    names = [column.metric for column in columns]
+    if asked is not None:
+        if asked not in names:
+            raise unknown("primary", asked, names)
+        return asked
+    if not columns[-1].reason and columns[-1].high > columns[-1].low:
+        return TOTAL
+    return "correct_outcome" if "correct_outcome" in names else names[0] if len(names) == 2 else None
+
+
+def _margins(columns: Sequence[_Column], asked: Margin) -> pd.Series[float]:
+    """Return the margin of each metric; nan where the range is endless and none is given."""
+    own = {c.metric: (c.high - c.low) * _SAME_SHARE if np.isfinite(c.high - c.low) else np.nan for c in columns}
+    given = asked if isinstance(asked, Mapping) else {} if asked is None else dict.fromkeys(own, asked)
+    for name, value in given.items():
+        if name not in own:
+            raise unknown("margin", name, list(own))
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < np.inf:
+            raise RagnbError(f"margin={value!r} for {name!r}; give a number above 0 in the metric's own units")
+    return pd.Series({**own, **given}, dtype=float)
+
+
+def _false_discovery(p: pd.Series[float]) -> pd.Series[float]:
+    """Return p-values adjusted as Benjamini and Hochberg do (1995, J. R. Stat. Soc. B 57, 289–300)."""
+    from scipy.stats import false_discovery_control
+
+    known = p.dropna()
+    return pd.Series(false_discovery_control(known), known.index).reindex(p.index) if len(known) else p
+
+
+def _beside_people(table: pd.DataFrame, pairs: Iterable[Pairs], ratings: Any, level: float) -> pd.DataFrame:
+    """Return the table with the difference in what people gave, and whether it bears out the judge's."""
+    rows = []
+    for one in pairs:
+        asked = pd.DataFrame({"cluster": one.clusters, "weight": one.weights}, one.labels.iloc[:, 0])
+        for metric in one.metrics:
+            people = ratings[ratings["dimension"] == metric.name] if "dimension" in ratings else ratings
+            given = people.groupby(["item_id", "system"])["human"].mean().unstack()
+            given = given.reindex(columns=[one.candidate, one.baseline]).dropna()
+            d = (given[one.candidate] - given[one.baseline]).to_frame("d").join(asked, how="inner")
+            code, width = d["cluster"].to_numpy(), metric.high - metric.low
+            shape = {"width": width, "level": level}
+            found = difference(d["d"].to_numpy(float), code, d["weight"].to_numpy(), **shape) if len(d) else NONE
+            human = {"human_value": found.value, "human_low": found.low, "human_high": found.high}
+            rows.append({"candidate": one.candidate, "metric": metric.name, **human, "n_human": found.n})
+    whole = table.merge(pd.DataFrame(rows), on=["candidate", "metric"], how="left")
+    seen = (whole["human_low"] > 0) | (whole["human_high"] < 0)
+    agree = seen & (np.sign(whole["human_value"]) == np.sign(whole["value"]))
+    whole["supported"] = pd.Series(np.where(whole["n_human"] > 0, agree, None), dtype=object)
+    return whole

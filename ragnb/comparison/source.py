@@ -1,0 +1,149 @@
+"""What is compared: a frame, a file, a scenario, the folder of a run, or a run of a store → its scores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ragnb.errors import RagnbError
+from ragnb.files import slug
+from ragnb.inputs import gather, join_stages, prepared, scenario_of, streams
+from ragnb.scenario import Scenario, load_scenario
+from ragnb.schema import Metric
+from ragnb.weights import column_names, scored
+
+REPORTS = Path("reports")
+_SHARED = (
+    "lang", "doc", "cluster", "rubric", "metrics", "metric_weights", "doc_weights", "orient", "rescale", "level",
+    "candidate", "baseline", "gates", "no_data",
+)  # fmt: skip
+"""What two runs of one evaluation have in common; files and columns are each run's own."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The scores of one run.
+
+    Attributes
+    ----------
+    name : str
+        Of its file or system.
+    scenario : Scenario
+        Its settings.
+    frame : DataFrame of any engine
+    metrics : tuple of Metric
+    systems : tuple of str
+        Those that its rows name.
+    """
+
+    name: str
+    scenario: Scenario
+    frame: Any
+    metrics: tuple[Metric, ...]
+    systems: tuple[str, ...]
+
+
+def run_of(
+    source: Any, *, system: str, settings: Mapping[str, Any], like: Scenario | None = None, name: str = ""
+) -> Run:
+    """Read one run.
+
+    Parameters
+    ----------
+    source : DataFrame, path or Scenario
+        See `ragnb.compare`.
+    settings : mapping
+        Fields of `Scenario` that apply to this call.
+    like : Scenario, optional
+        The settings of the run that it is compared with.
+    name : str
+        Of a frame whose rows name no single system.
+    """
+    shared = {key: getattr(like, key) for key in _SHARED if like is not None and key in like.model_fields_set}
+    settings = shared | dict(settings)
+    if isinstance(source, str | os.PathLike):
+        return _of_path(os.fspath(source), system, settings)
+    if isinstance(source, Scenario):
+        return _gathered(source.name, source.replace(**settings), None, system)
+    scenario = Scenario.without_files().replace(**settings)
+    if isinstance(source, pd.DataFrame | list):
+        found = _gathered("", scenario, pd.DataFrame(source), system)
+    else:
+        frame, metrics = scored(source, scenario.metrics, scenario.doc, scenario.cluster, system)
+        found = Run("", scenario, frame, metrics, _systems(frame, system))
+    alone = found.systems[0] if len(found.systems) == 1 else ""
+    return Run(alone or name, found.scenario, found.frame, found.metrics, found.systems)
+
+
+def located(path: str) -> Path | None:
+    """Return the file or folder that a path or the name of a scenario stands for, None where there is none.
+
+    ``latest`` is the newest run of all scenarios, ``reports/NAME/latest`` or ``NAME`` the newest of one.
+    """
+    found = Path(path)
+    if found.exists():
+        return found
+    if path == "latest":
+        pointers = sorted(REPORTS.glob("*/latest.txt"), key=lambda one: one.stat().st_mtime)
+        return _pointed(pointers[-1]) if pointers else None
+    for home in (found.parent if found.name == "latest" else found, REPORTS / slug(path)):
+        if (home / "latest.txt").is_file():
+            return _pointed(home / "latest.txt")
+    return None
+
+
+def _pointed(pointer: Path) -> Path:
+    return pointer.parent / pointer.read_text(encoding="utf-8").strip()
+
+
+def _of_path(path: str, system: str, settings: Mapping[str, Any]) -> Run:
+    file, sign, run = path.rpartition("#")
+    if sign and Path(file).is_file():
+        from ragnb.store import Store
+
+        with Store(file, new=False) as store:
+            run, frame = store.scores(run)
+        return _gathered(run, Scenario.without_files().replace(**settings), frame, system)
+    found = located(path)
+    if found is None:
+        raise RagnbError(
+            f"{path}: there is no such file, folder of a run or scenario with a run in {REPORTS}/; name a table "
+            "of scores, reports/NAME/latest, or store.sqlite#RUN"
+        )
+    if found.is_dir() and (found / "run.json").is_file():
+        return _of_folder(found, system, settings)
+    scenario = scenario_of(found, settings)
+    return _gathered(scenario.name if found.suffix in (".yaml", ".yml") else found.stem, scenario, None, system)
+
+
+def _of_folder(folder: Path, system: str, settings: Mapping[str, Any]) -> Run:
+    """Return the run that a folder of `ragnb report` holds, under the settings of its snapshot."""
+    table = folder / "scores.csv"
+    if not table.is_file():
+        raise RagnbError(
+            f"{folder}: the run was read in a stream and kept only its worst rows (worst.csv); compare the files "
+            "that it was made from"
+        )
+    snapshot = load_scenario(folder / "scenario.snapshot.yaml")
+    kept = {key: getattr(snapshot, key) for key in _SHARED if key in snapshot.model_fields_set}
+    scenario = Scenario(scores=table, name=snapshot.name, **kept).replace(**settings)
+    return _gathered(f"{snapshot.name} {folder.name.partition('-')[0]}", scenario, None, system)
+
+
+def _gathered(name: str, scenario: Scenario, frame: Any, system: str) -> Run:
+    inputs = gather(scenario, frame)
+    if frame is None:
+        join_stages(scenario, inputs)
+    metrics = prepared(scenario, inputs)
+    return Run(name, scenario, inputs.frame, tuple(metrics), _systems(inputs.frame, system))
+
+
+def _systems(frame: Any, system: str) -> tuple[str, ...]:
+    if system not in column_names(frame):
+        return ()
+    return tuple(str(name) for name in streams.distinct_values(frame, system))

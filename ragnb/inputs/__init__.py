@@ -1,0 +1,11 @@
+"""A scenario, a file or a frame → one scores frame: read, kept, labelled, joined, with what became of each row."""
+
+from ragnb.inputs import streams
+from ragnb.inputs.gather import Inputs, gather
+from ragnb.inputs.source import metrics_of, opened, prepared, scenario_of
+from ragnb.inputs.stages import HOME, join_stages, record_stage, relative, stage_tables
+
+__all__ = [
+    "HOME", "Inputs", "gather", "join_stages", "metrics_of", "opened", "prepared", "record_stage", "relative",
+    "scenario_of", "stage_tables", "streams",
+]  # fmt: skip
