@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
@@ -15,7 +16,7 @@ from ragnb.comparison.pairs import STATES, Pairs, pairs_of, rows_of
 from ragnb.comparison.source import Run, located, run_of
 from ragnb.comparison.total import Total
 from ragnb.errors import RagnbError, listing, unknown
-from ragnb.scenario import Scenario, Settings
+from ragnb.scenario import Scenario
 from ragnb.schema import Metric
 from ragnb.stats.estimates import NONE
 from ragnb.weights.columns import Array
@@ -24,6 +25,7 @@ TOTAL = "weighted_score"
 _TIE = 1e-9
 _LITTLE_OVERLAP = 0.3
 _SAME_SHARE = 1 / 20
+Flags = npt.NDArray[np.bool_]
 Margin = float | Mapping[str, float] | None
 
 
@@ -38,7 +40,7 @@ def compare(
     on: str | None = None,
     primary: str | None = None,
     ratings: Any = None,
-    **settings: Unpack[Settings],
+    **settings: Any,
 ) -> pd.DataFrame:
     """Compare systems with a baseline on the questions that both were asked.
 
@@ -195,7 +197,7 @@ class _Column:
     metric: str
     scores: Array
     own: Array
-    only: tuple[Array, Array]
+    only: Flags
     left_out: str
     filled: Array
     noise: Array
@@ -210,21 +212,21 @@ class _Column:
 
 def columns_of(pairs: Pairs, total: Total) -> list[_Column]:
     """Return the metrics of pairs and, last, their weighted score."""
-    there = ~np.isnan(pairs.scores)
-    both = there.all(axis=0)
+    there: Flags = ~np.isnan(pairs.scores)
+    both: Flags = np.logical_and(*there)
     ends = np.array([(m.low, m.high) if m.better == "higher" else (m.high, m.low) for m in pairs.metrics])
     lacks = there.any(axis=0) & ~both & (pairs.states != 2).all(axis=0)
     filled = np.where(~there & lacks, ends[:, 0], pairs.scores)
     filled = np.where(np.isfinite(filled), filled, np.nan)
     out = []
     for k, metric in enumerate(pairs.metrics):
-        only = (there[0, :, k] & ~both[:, k], there[1, :, k] & ~both[:, k])
+        only = there[:, :, k] & ~both[:, k]
         found = pairs.scores[:, :, k].copy()
         found[:, ~both[:, k]] = np.nan
         weight = float(total.weights[k]) if metric.role == "quality" or total.weights[k] > 0 else np.nan
         out.append(_Column(
-            metric.name, found, pairs.scores[:, :, k], only, _left_out(pairs, k, only), filled[:, :, k], pairs.noise[:, :, k],
-            metric.low, metric.high, metric.better, metric.kind, metric.role, weight,
+            metric.name, found, pairs.scores[:, :, k], only, _left_out(pairs, k, only), filled[:, :, k],
+            pairs.noise[:, :, k], metric.low, metric.high, metric.better, metric.kind, metric.role, weight,
         ))  # fmt: skip
     plan = total.plan
     whole, own = total.scores(pairs.scores, both), total.scores(pairs.scores, there)
@@ -234,13 +236,13 @@ def columns_of(pairs: Pairs, total: Total) -> list[_Column]:
     noise = (np.nan_to_num(pairs.noise) * (share * plan.slopes) ** 2).sum(axis=-1)
     noise[(np.isnan(pairs.noise) & (share > 0)).any(axis=-1)] = np.nan
     out.append(_Column(
-        TOTAL, whole, own, (lone[0], lone[1]), "", total.scores(filled, ~np.isnan(filled).any(axis=0)), noise,
+        TOTAL, whole, own, lone, "", total.scores(filled, ~np.isnan(filled).any(axis=0)), noise,
         plan.low, plan.high, "higher", "continuous", "total", np.nan, plan.reason,
     ))  # fmt: skip
     return out
 
 
-def _left_out(pairs: Pairs, k: int, only: tuple[Array, Array]) -> str:
+def _left_out(pairs: Pairs, k: int, only: Flags) -> str:
     """Say why questions that one side scored are no pairs: the state of the other side's score, and how many."""
     parts = []
     for name, side, mask in ((pairs.candidate, 0, only[1]), (pairs.baseline, 1, only[0])):
@@ -258,7 +260,7 @@ def compared(
     columns = columns_of(pairs, total)
     level = scenario.level
     if by is None:
-        rows = [_row(pairs, column, np.ones(len(pairs.weights), bool), level) for column in columns]
+        rows = [_row(pairs, column, np.ones(len(pairs.weights), dtype=bool), level) for column in columns]
         table = pd.DataFrame(rows)
     else:
         table = _by(pairs, columns, by, level)
@@ -281,7 +283,7 @@ def compared(
     return table
 
 
-def _row(pairs: Pairs, column: _Column, kept: Array, level: float) -> dict[str, Any]:
+def _row(pairs: Pairs, column: _Column, kept: Flags, level: float) -> dict[str, Any]:
     """Return one row of the table, over the questions that are kept."""
     v, clusters, width = pairs.weights[kept], pairs.clusters[kept], column.high - column.low
     new, old = column.scores[:, kept]
@@ -295,7 +297,7 @@ def _row(pairs: Pairs, column: _Column, kept: Array, level: float) -> dict[str, 
     there = ~np.isnan(d) & (v > 0)
     only = [int((one[kept] & (v > 0)).sum()) for one in column.only]
     few = found.n < _LITTLE_OVERLAP * (found.n + sum(only))
-    everywhere = all_questions(*column.own[:, kept], clusters, v, level) if few else NONE
+    everywhere = all_questions(column.own[0, kept], column.own[1, kept], clusters, v, level) if few else NONE
     oriented = d[there] * (1 if column.better == "higher" else -1)
     shown = detectable(found, level)
     times = (shown / abs(found.value)) ** 2 if found.value else np.nan
@@ -397,8 +399,8 @@ def _beside_people(table: pd.DataFrame, pairs: Iterable[Pairs], ratings: Any, le
             given = given.reindex(columns=[one.candidate, one.baseline]).dropna()
             d = (given[one.candidate] - given[one.baseline]).to_frame("d").join(asked, how="inner")
             code, width = d["cluster"].to_numpy(), metric.high - metric.low
-            shape = {"width": width, "level": level}
-            found = difference(d["d"].to_numpy(float), code, d["weight"].to_numpy(), **shape) if len(d) else NONE
+            v, x = d["weight"].to_numpy(), d["d"].to_numpy(float)
+            found = difference(x, code, v, width=width, level=level) if len(d) else NONE
             human = {"human_value": found.value, "human_low": found.low, "human_high": found.high}
             rows.append({"candidate": one.candidate, "metric": metric.name, **human, "n_human": found.n})
     whole = table.merge(pd.DataFrame(rows), on=["candidate", "metric"], how="left")

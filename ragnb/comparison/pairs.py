@@ -154,8 +154,8 @@ def pairs_of(
     own = check_weights(doc_weights, "doc_weights")
     weights = labels[doc].map(lambda name: own.get(name, 1.0)) if doc in labels else pd.Series(1.0, labels.index)
     return Pairs(
-        tuple(metrics), candidate, baseline, labels, scores, states, noise, clusters, unit,
-        weights.to_numpy(float), reworded,
+        tuple(metrics), candidate, baseline, labels, scores, states.astype(np.int8), noise, clusters, unit,
+        np.asarray(weights, dtype=float), reworded,
     )  # fmt: skip
 
 

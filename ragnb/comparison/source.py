@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from ragnb.errors import RagnbError
+from ragnb.errors import RagnbError, unknown
 from ragnb.files import slug
 from ragnb.inputs import gather, join_stages, prepared, scenario_of, streams
 from ragnb.scenario import Scenario, load_scenario
@@ -107,8 +107,11 @@ def _of_path(path: str, system: str, settings: Mapping[str, Any]) -> Run:
         from ragnb.store import Store
 
         with Store(file, new=False) as store:
-            run, frame = store.scores(run)
-        return _gathered(run, Scenario.without_files().replace(**settings), frame, system)
+            known = [str(name) for name in store.runs()["run"] if str(name).startswith(run)]
+            if len(known) != 1:
+                raise unknown("run", run, [str(name) for name in store.runs()["run"]])
+            frame = store.scores(known[0])
+        return _gathered(known[0], Scenario.without_files().replace(**settings), frame, system)
     found = located(path)
     if found is None:
         raise RagnbError(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ragnb.comparison.pairs import Pairs
 from ragnb.weights.check import check_metric_weights
@@ -43,7 +44,7 @@ class Total:
         """Of the total's range; nan where there is no total."""
         return self.plan.high - self.plan.low
 
-    def scores(self, scores: Array, present: Array) -> Array:
+    def scores(self, scores: Array, present: npt.NDArray[np.bool_]) -> Array:
         """Return the weighted score of each question over the metrics that are present, nan without any.
 
         Parameters

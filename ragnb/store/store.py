@@ -16,10 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
-from ragnb import stats
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.schema import without_secrets
 from ragnb.store.cells import Call, Cell, Outcome, canonical, digest
@@ -323,41 +321,18 @@ class Store:
         rows = self._query(PARTS["runs"].replace("{standing}", _STANDING))
         return pd.DataFrame(rows, columns=PARTS["frames"]["runs"], dtype=object)
 
-    def compare(self, old: str, new: str, *, level: float = 0.95) -> pd.DataFrame:
-        """Return how the scores of one run differ from those of another, over the samples that both scored.
-
-        Returns
-        -------
-        DataFrame
-            One row a metric (for values that are mappings, ``what.part``): ``metric, old, new`` (means), ``value``
-            (mean of new − old) with its interval ``low, high``, ``n`` samples, ``n_clusters``, ``n_changed``.
-            Repeats enter as their mean; samples of one cluster count as alike, those without one as independent.
+    def scores(self, run: str) -> pd.DataFrame:
+        """Return the scores of a run as a frame: one row a sample (and repeat), one column a metric.
 
         Raises
         ------
         RagnbError
             For a run that the store does not hold, and one of several systems.
         """
-        scores = []
-        for run in (old, new):
-            frame = self.frame(run)
-            about = json.loads(self._query("SELECT about FROM runs WHERE run = :run", run=run)[0][0])
-            _refuse_systems(frame, run, about.get("systems", ()))
-            scores.append(_scores(frame))
-        pairs = scores[0].merge(scores[1], on=["sample_id", "metric"], suffixes=("_old", "_new"))
-        rows = []
-        for metric, part in pairs.groupby("metric", sort=True):
-            before, after = part["value_old"].to_numpy(float), part["value_new"].to_numpy(float)
-            alone = part["sample_id"].map(lambda sample: ("", sample))
-            clusters = pd.factorize(part["cluster_new"].where(part["cluster_new"].notna(), alone))[0]
-            mean = stats.clustered_mean(after - before, clusters, level=level)
-            interval = (mean.low, mean.high) if mean.se > 0 else (np.nan, np.nan)  # no spread to judge by
-            changed = int(np.sum(~np.isclose(before, after, rtol=0, atol=1e-9)))
-            rows.append((
-                metric, before.mean(), after.mean(), mean.value, *interval, mean.n, mean.n_clusters, changed,
-            ))  # fmt: skip
-        columns = ["metric", "old", "new", "value", "low", "high", "n", "n_clusters", "n_changed"]
-        return pd.DataFrame(rows, columns=columns)
+        frame = self.frame(run)
+        about = json.loads(self._query("SELECT about FROM runs WHERE run = :run", run=run)[0][0])
+        _refuse_systems(frame, run, about.get("systems", ()))
+        return _scores(frame)
 
 
 class _Holder(NamedTuple):
@@ -423,18 +398,17 @@ def _refuse_systems(frame: pd.DataFrame, run: str, systems: Sequence[str]) -> No
 
 
 def _scores(frame: pd.DataFrame) -> pd.DataFrame:
-    """The numbers of the cells that are ok, one row a sample and metric, as means over repeats."""
-    rows = []
-    for cell in frame.loc[frame["status"] == "ok"].to_dict("records"):
-        parts = cell["value"] if isinstance(cell["value"], dict) else {None: cell["value"]}
-        for name, value in parts.items():
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                metric = cell["what"] if name is None else f"{cell['what']}.{name}"
-                rows.append((cell["sample_id"], metric, cell["cluster"], float(value)))
-    table = pd.DataFrame(rows, columns=["sample_id", "metric", "cluster", "value"])
-    return table.groupby(["sample_id", "metric"], as_index=False, sort=False).agg(
-        {"cluster": "first", "value": "mean"}
-    )
+    """The numbers of the cells, a column a metric, with the status of those that have none."""
+    rows: dict[tuple[Any, Any], dict[str, Any]] = {}
+    for cell in frame.to_dict("records"):
+        row = rows.setdefault((cell["sample_id"], cell["repeat"]), {"doc_name": cell["cluster"]})
+        if cell["status"] == "ok":
+            parts = cell["value"] if isinstance(cell["value"], dict) else {cell["what"]: cell["value"]}
+            numbers = {k: v for k, v in parts.items() if isinstance(v, int | float) and not isinstance(v, bool)}
+            row |= {str(name): float(value) for name, value in numbers.items()}
+    table = pd.DataFrame(list(rows.values()), dtype=object)
+    table.insert(0, "sample_id", [str(sample) for sample, _ in rows])
+    return table
 
 
 def _now() -> str:
