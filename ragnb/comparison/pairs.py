@@ -137,7 +137,7 @@ def pairs_of(
     coded = list(zip(asked, (codes[:split], codes[split:]), strict=True))
     parts = [_side(side, code, size, metrics) for side, code in coded]
     scores, states, noise = (np.stack(arrays) for arrays in zip(*parts, strict=True))
-    others = [c for side in asked for c in side if c != key and c not in _score_columns(metrics)]
+    others = [str(c) for side in asked for c in side if c != key and c not in _score_columns(metrics)]
     labels, reworded = pd.DataFrame({key: np.asarray(names, dtype=object)}), 0
     for column in dict.fromkeys(others):
         values = [_first(side, code, column, size) for side, code in coded]

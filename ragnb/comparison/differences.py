@@ -231,12 +231,13 @@ def columns_of(pairs: Pairs, total: Total) -> list[_Column]:
     plan = total.plan
     whole, own = total.scores(pairs.scores, both), total.scores(pairs.scores, there)
     lone = ~np.isnan(own) & np.isnan(whole[0])
+    known: Flags = np.logical_and(*~np.isnan(filled))
     scale = (both * plan.weights).sum(axis=1, keepdims=True)
     share = np.divide(both * plan.weights, scale, out=np.zeros(both.shape), where=scale > 0)
     noise = (np.nan_to_num(pairs.noise) * (share * plan.slopes) ** 2).sum(axis=-1)
     noise[(np.isnan(pairs.noise) & (share > 0)).any(axis=-1)] = np.nan
     out.append(_Column(
-        TOTAL, whole, own, lone, "", total.scores(filled, ~np.isnan(filled).any(axis=0)), noise,
+        TOTAL, whole, own, lone, "", total.scores(filled, known), noise,
         plan.low, plan.high, "higher", "continuous", "total", np.nan, plan.reason,
     ))  # fmt: skip
     return out
