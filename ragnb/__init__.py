@@ -45,6 +45,7 @@ _ROOM_OF = {
     "read_traces": "readers",
     "refusal_metrics": "traces",
     "weigh": "weights",
+    "weight_map": "comparison",
     "weighted_means": "weights",
     "weighted_score": "weights",
 }
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from ragnb.calibration import corrected_mean as corrected_mean
     from ragnb.calibration import read_ratings as read_ratings
     from ragnb.comparison import compare as compare
+    from ragnb.comparison import weight_map as weight_map
     from ragnb.diagnostics import RULES as RULES
     from ragnb.diagnostics import check_gates as check_gates
     from ragnb.diagnostics import diagnose as diagnose

@@ -180,8 +180,8 @@ def _sides(
     lacking = [name for name in chosen if name not in other.systems]
     if lacking:
         raise RagnbError(
-            f"the baseline holds the systems {listing(other.systems)}, none named {lacking[0]!r}; keep one of them "
-            "in a file of its own"
+            f"the baseline holds the systems {listing(other.systems)}, none named {lacking[0]!r}; keep one of "
+            "them in a file of its own"
         )
     return [(name, name) for name in chosen]
 
