@@ -109,7 +109,7 @@ def compare(
     scenario, pairs = paired(scores, baseline, candidate, system, on, by, settings)
     tables = [compared(one, scenario, margin=margin, by=by, primary=primary) for one in pairs]
     table = pd.concat(tables, ignore_index=True)
-    return table if ratings is None else _beside_people(table, pairs, ratings, scenario.level)
+    return table if ratings is None else beside_people(table, pairs, ratings, scenario.level)
 
 
 def paired(
@@ -389,7 +389,7 @@ def _false_discovery(p: pd.Series[float]) -> pd.Series[float]:
     return pd.Series(false_discovery_control(known), known.index).reindex(p.index) if len(known) else p
 
 
-def _beside_people(table: pd.DataFrame, pairs: Iterable[Pairs], ratings: Any, level: float) -> pd.DataFrame:
+def beside_people(table: pd.DataFrame, pairs: Iterable[Pairs], ratings: Any, level: float) -> pd.DataFrame:
     """Return the table with the difference in what people gave, and whether it bears out the judge's."""
     rows = []
     for one in pairs:
