@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -118,15 +119,29 @@ def paired(
 ) -> tuple[Scenario, list[Pairs]]:  # fmt: skip
     """Read what is compared; bring each candidate and its baseline side by side."""
     run = run_of(scores, system=system, settings=settings, name="candidate")
+    _, pairs = paired_runs(run, baseline, candidate, system, on, by, settings)
+    return run.scenario, pairs
+
+
+def paired_runs(
+    run: Run, baseline: Any = None, candidate: str | None = None, system: str = "system", on: str | None = None,
+    by: str | None = None, settings: Mapping[str, Any] | None = None,
+) -> tuple[Run, list[Pairs]]:  # fmt: skip
+    """Bring each candidate of a run and its baseline side by side; return the run that holds the baseline too."""
     scenario = run.scenario
     baseline = scenario.baseline if baseline is None else baseline
     if baseline is None:
         have = f"one of the systems {listing(run.systems)}, or another run" if run.systems else "another run"
         raise RagnbError(f"compare needs a baseline: name {have}: baseline='…'")
     inside = isinstance(baseline, str) and baseline in run.systems
-    if isinstance(baseline, str) and not inside and located(baseline.rpartition("#")[0] or baseline) is None:
-        raise unknown("baseline", baseline, list(run.systems), "It is no file or run either.")
-    other = run if inside else run_of(baseline, system=system, settings=settings, like=scenario, name="baseline")
+    if isinstance(baseline, str) and not inside:
+        home = Path() if scenario.path is None else scenario.path.parent
+        found = located(baseline, home)
+        if found is None:
+            raise unknown("baseline", baseline, list(run.systems), "It is no file or run either.")
+        baseline = found
+    shared: dict[str, Any] = {"system": system, "settings": settings or {}, "like": scenario, "name": "baseline"}
+    other = run if inside else run_of(baseline, **shared)
     metrics = _shared_metrics(run, other)
     labels = ("sample_id", "question", on, scenario.doc, scenario.cluster, by, system)
     new_rows = rows_of(run.frame, metrics, labels)
@@ -138,7 +153,7 @@ def paired(
         names = (f"{names[0]} (new)", f"{names[1]} (old)") if names[0] == names[1] else names
         sides = {names[0]: _of(new_rows, system, new), names[1]: _of(old_rows, system, old)}
         out.append(pairs_of(sides, metrics, doc_weights=scenario.doc_weights, **shape))
-    return scenario, out
+    return other, out
 
 
 def _shared_metrics(run: Run, other: Run) -> list[Metric]:
