@@ -295,23 +295,23 @@ def test_widgets_follow_the_model_and_the_model_the_widgets(path):
     editor = WeightEditor(path)
     assert editor.view is editor.view
     view = editor._views[str(path)]
-    row = view._rows[METRIC, "faithfulness"]
+    row, total = view._rows[METRIC, "faithfulness"], next(iter(view.parts.values()))
     row.slider.value = 0.3
     assert editor.metric_weights["faithfulness"] == 0.3
     assert row.text.value == "0.3"
     row.text.value = "7"
     assert (row.slider.value, row.slider.max) == (7, 7)
-    shown = view.total.widget.value
+    shown = total.widget.value
     row.text.value = "oops"
     assert load("en")("editor.not_number", entry="oops") in row.said.widget.value
-    assert view.total.widget.value == shown
+    assert total.widget.value == shown
     row.text.value = ""
     assert (row.slider.value, row.said.widget.value) == (0.5, "")
     view.pick.value = "报销"
     assert view.pick.options == (DOCS[0],)
     view.pick.value = DOCS[0]
     view._add()
-    assert len(view.documents.children) == 2
+    assert len(view.boxes[DOC].children) == 2
     view._rows[DOC, DOCS[0]].slider.value = 4
     assert editor.doc_weights[DOCS[0]] == 4
 

@@ -60,7 +60,7 @@ class Weighing:
         grouped = run.moments.by is not None
         self._by = run.moments if grouped and len(run.moments.groups) > 1 else None
         self._pooled = run.moments.pooled() if grouped else run.moments
-        self.say = texts.load(self.scenario.lang)
+        self.lang, self.say = self.scenario.lang, texts.load(self.scenario.lang)
         self._watchers: list[Callable[[Weighing], object]] = []
         self._start()
 
