@@ -630,24 +630,15 @@ def label_budget(card: Any, **look: Unpack[OfCard]) -> Axes:
             ax.xaxis.set_minor_locator(NullLocator())
             ax.xaxis.set_major_formatter("{x:,.0f}")
         legend_below(ax, 36)
-        some = records[:: max(len(records) // 5, 1)]
-        values = [say("chart.budget_row", chance=percent(row["probability"]), **_ends(row)) for row in some]
-        finding = p.beside("labels_needed").get("text")
-        if is_missing(finding):
-            finding = _shrinks(p, records)
-        describe(str(finding), [p.about, *values], say("chart.labels_axis"))
+        ends = [(percent(row["low"]).removesuffix(" %"), percent(row["high"])) for row in records]
+        rows = [{"labels": count(k), "interval": "–".join(pair)} for k, pair in zip(x, ends, strict=True)]
+        values = [
+            say("chart.budget_row", chance=percent(row["probability"]), **words)
+            for row, words in zip(records, rows, strict=True)
+        ]
+        finding = p.beside("labels_needed").get("text", say("chart.no_intervals"))
+        if is_missing(p.beside("labels_needed").get("text")) and records:
+            near = rows[int(np.abs(x - first.get("n", x[0])).argmin())]
+            finding = say("chart.shrinks", most=rows[-1]["labels"], there=rows[-1]["interval"], **near)
+        describe(finding, [p.about, *values[:: max(len(records) // 5, 1)]], say("chart.labels_axis"))
     return ax
-
-
-def _ends(row: Any) -> dict[str, str]:
-    low, high = (percent(row[end]) for end in ("low", "high"))
-    return {"labels": count(row["labels"]), "interval": f"{low.removesuffix(' %')}–{high}"}
-
-
-def _shrinks(p: Part, records: list[Any]) -> str:
-    """Say the interval with the labels at hand and with the most."""
-    if not records:
-        return p.say("chart.no_intervals")
-    n = records[0].get("n", records[0]["labels"])
-    near, far = min(records, key=lambda row: abs(row["labels"] - n)), _ends(records[-1])
-    return p.say("chart.shrinks", most=far["labels"], there=far["interval"], **_ends(near))

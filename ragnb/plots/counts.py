@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Unpack
+from collections.abc import Callable, Iterable
+from typing import Unpack
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,6 @@ from ragnb.plots.marks import check_systems, grid
 from ragnb.plots.means import gaps, notes_below
 from ragnb.schema import CLIP, METRICS, Metric, metric_list, resolve_metrics
 
-TENTHS = 10
 COUNTED = ("metric", "bin_low", "bin_high", "n")
 
 
@@ -115,16 +114,6 @@ def _split(frame: pd.DataFrame, by: str | None) -> dict[str, pd.DataFrame]:
     return {one: frame[[name == one for name in names]] for one in dict.fromkeys(names)}
 
 
-class _Row(NamedTuple):
-    """One metric of one system: its counts, the ends of its range, its direction, and its gaps."""
-
-    name: str
-    counts: list[int]
-    ends: tuple[float, float]
-    lower: bool
-    lacks: Mapping[Any, Any]
-
-
 def distribution(
     scores: pd.DataFrame, *, metrics: str | Metric | Iterable[str | Metric] | None = None, by: str | None = None,
     **look: Unpack[Look],
@@ -168,45 +157,57 @@ def distribution(
     ['1', '2']
     """
     say, endless = speaker(look), list[str]()
-    if set(COUNTED) <= set(map(str, scores.columns)):
-        rows = list(_from_counts(scores, metrics, by))
-        problem = "no counts to draw; weights.histogram(scores) makes some"
-    else:
+    problem = "no counts to draw; weights.histogram(scores) makes some"
+    if not set(COUNTED) <= set(map(str, scores.columns)):
         chosen = resolve_metrics(metrics, [str(name) for name in scores.columns])
         endless = [metric.name for metric in chosen if not metric.bounded]
-        rows = list(_from_scores(scores, [metric for metric in chosen if metric.bounded], by))
+        metrics = bounded = [metric for metric in chosen if metric.bounded]
+        scores = _tenths(scores, bounded, by)
         problem = "no metric with a finite range to draw; name some: metrics=[Metric('mine', 0, 1)]"
+    held, names, rows, lower = list(dict.fromkeys(map(str, scores["metric"]))), list[str](), [], list[bool]()
+    for metric in held if metrics is None else metric_list(metrics) or ():
+        name = metric if isinstance(metric, str) else metric.name
+        if name not in held:
+            raise unknown("metric", name, held)
+        known = METRICS.get(name) if isinstance(metric, str) else metric
+        for system, part in _split(scores[scores["metric"] == name], by).items():
+            rows.append(part.sort_values("bin_low", kind="stable"))
+            lower.append(known is not None and known.better == "lower")
+            names.append(fitted(name) + f" · {fitted(system)}" * bool(system) + " ↓" * lower[-1])
     if not rows:
         raise RagnbError(problem)
-    if len(parts := {len(row.counts) for row in rows}) > 1:
+    if len(parts := {len(bins) for bins in rows}) > 1:
         raise RagnbError(f"the metrics have different numbers of bins, {sorted(parts)}; count them alike")
-    table = np.array([row.counts for row in rows])
-    n = table.sum(axis=1, keepdims=True)
-    sizes = [[say("chart.n", n=count(sum(row.counts))), gaps(row.lacks, say)] for row in rows]
-    names = [f"{row.name}\n{', '.join(filter(None, size))}" for row, size in zip(rows, sizes, strict=True)]
-    alike = len({row.ends for row in rows}) == 1
+    table = np.array([bins["n"].to_numpy(dtype=int) for bins in rows])
+    n, spans = table.sum(axis=1), {(float(bins["bin_low"].min()), float(bins["bin_high"].max())) for bins in rows}
+    own = len(spans) > 1
+    sizes = [[say("chart.n", n=count(k)), gaps(dict(bins.iloc[0]), say)] for k, bins in zip(n, rows, strict=True)]
+    heads = [f"{name}\n{', '.join(filter(None, size))}" for name, size in zip(names, sizes, strict=True)]
     with canvas(look, 1.0 + 0.42 * len(rows)) as (ax, describe):
         written = [[count(cell) if cell else "" for cell in row] for row in table]
-        shares = np.where(table > 0, table / np.maximum(n, 1), np.nan)
+        shares = np.where(table > 0, table / np.maximum(n, 1)[:, None], np.nan)
         grid(ax, shares, written, "Blues", 8.5 if table.max() < 100_000 else 6.5)
-        ends = np.linspace(*(rows[0].ends if alike else (0.0, 1.0)), table.shape[1] + 1)
+        low, high = (0.0, 1.0) if own else spans.pop()
+        ends = np.linspace(low, high, table.shape[1] + 1)
         ax.set_xticks(range(len(ends)), [f"{end:.3g}" for end in ends])
-        ax.set_yticklabels(names)
-        notes = [say("chart.bins")] + ([] if alike else [say("chart.shares")])
-        notes += notes_below(say, "chart.lower", any(row.lower for row in rows), endless)
+        ax.set_yticklabels(heads)
+        notes = [say("chart.bins")] + [say("chart.shares")] * own
+        notes += notes_below(say, "chart.lower", any(lower), endless)
         ax.set_xlabel("\n".join(notes), fontsize=8.5, loc="right")
-        values = [f"{one_line(name)}: {' '.join(map(str, k))}" for name, k in zip(names, table, strict=True)]
-        bad = [row.counts[-1 if row.lower else 0] for row in rows]
-        worst = int(np.argmax(np.array(bad) / np.maximum(n[:, 0], 1)))
-        finding = say("chart.bad_end", name=rows[worst].name, k=count(bad[worst]), n=count(n[worst, 0]))
-        describe(finding if bad[worst] else say("chart.no_bad_end" if n.any() else "chart.nothing"), values)
+        bad = np.where(lower, table[:, -1], table[:, 0])
+        worst = int(np.argmax(bad / np.maximum(n, 1)))
+        finding = say("chart.bad_end", name=names[worst], k=count(bad[worst]), n=count(n[worst]))
+        finding = finding if bad.any() else say("chart.no_bad_end" if n.any() else "chart.nothing")
+        values = [f"{one_line(head)}: {' '.join(map(str, k))}" for head, k in zip(heads, table, strict=True)]
+        describe(finding, values)
     return ax
 
 
-def _from_scores(scores: pd.DataFrame, metrics: list[Metric], by: str | None) -> Iterator[_Row]:
-    """Count scores by tenths, as `weights.histogram` does."""
+def _tenths(scores: pd.DataFrame, metrics: list[Metric], by: str | None) -> pd.DataFrame:
+    """Count scores by tenths, as `weights.histogram` does, and those that are missing."""
+    parts = [pd.DataFrame(columns=COUNTED)]
     for metric in metrics:
-        low, high, lower = metric.low, metric.high, metric.better == "lower"
+        low, high = metric.low, metric.high
         for system, part in _split(scores, by).items():
             values = pd.to_numeric(part[metric.name], errors="raise").to_numpy(dtype=float, na_value=np.nan)
             missing = np.isnan(values)
@@ -220,25 +221,8 @@ def _from_scores(scores: pd.DataFrame, metrics: list[Metric], by: str | None) ->
             lacks = {f"n_{word}": int((status == word).sum()) for word in ("failed", "not_applicable")}
             lacks["n_missing"] = len(status) - sum(lacks.values())
             # The slack keeps 0.3 in the tenth that starts at 0.3, which floats put a hair above it.
-            inside = np.clip(values[~missing] + 1e-9 * (high - low), low, high)
-            counts = np.histogram(inside, TENTHS, (low, high))[0].tolist()
-            yield _Row(_named(metric.name, system, lower), counts, (low, high), lower, lacks)
-
-
-def _from_counts(counts: pd.DataFrame, metrics: Any, by: str | None) -> Iterator[_Row]:
-    names = list(dict.fromkeys(map(str, counts["metric"])))
-    chosen = metric_list(metrics)
-    for metric in names if chosen is None else chosen:
-        name = metric.name if isinstance(metric, Metric) else metric
-        if name not in names:
-            raise unknown("metric", name, names)
-        known = metric if isinstance(metric, Metric) else METRICS.get(name)
-        lower = known is not None and known.better == "lower"
-        for system, part in _split(counts[counts["metric"] == name], by).items():
-            bins = part.sort_values("bin_low", kind="stable")
-            ends, cells = (bins["bin_low"].iloc[0], bins["bin_high"].iloc[-1]), bins["n"].astype(int).tolist()
-            yield _Row(_named(name, system, lower), cells, ends, lower, dict(bins.iloc[0]))
-
-
-def _named(metric: str, system: str, lower: bool) -> str:
-    return fitted(metric) + f" · {fitted(system)}" * bool(system) + " ↓" * lower
+            inside, ends = np.clip(values[~missing] + 1e-9 * (high - low), low, high), np.linspace(low, high, 11)
+            bins = {"bin_low": ends[:-1], "bin_high": ends[1:], "n": np.histogram(inside, 10, (low, high))[0]}
+            parts.append(pd.DataFrame(bins).assign(metric=metric.name, **lacks))
+            parts[-1][by] = pd.Series([system] * 10, dtype=object)
+    return pd.concat(parts[len(parts) > 1 :])
