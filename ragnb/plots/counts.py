@@ -34,7 +34,7 @@ def outcomes(
         The column of systems, at most five: a bar for each, side by side.
     ax : Axes, optional
         By default those of a new figure.
-    lang : {"en", "zh"}
+    lang : {"en", "zh"}, optional
     finding : str, optional
         What the picture shows, in a sentence: its title, and the start of its words. By default what stands out
         in the frame; empty for no title.
@@ -132,7 +132,7 @@ def distribution(
         A column, such as ``system``: a row for each of its values.
     ax : Axes, optional
         By default those of a new figure.
-    lang : {"en", "zh"}
+    lang : {"en", "zh"}, optional
     finding : str, optional
         What the picture shows, in a sentence: its title, and the start of its words. By default the row with
         the largest share in the worst part of its range; empty for no title.

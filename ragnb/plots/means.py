@@ -175,7 +175,7 @@ def intervals(means: pd.DataFrame, *, bars: Thresholds = (), **look: Unpack[OfMe
         Thresholds, drawn as named lines: across all rows, or each in its metric's row. In raw units.
     ax : Axes, optional
         By default those of a new figure.
-    lang : {"en", "zh"}
+    lang : {"en", "zh"}, optional
     finding : str, optional
         What the picture shows, in a sentence: its title, and the start of its words. By default what stands out
         in the frame; empty for no title.
@@ -264,7 +264,7 @@ def by_weight(
         How many documents are drawn, the heaviest and of these the lowest first; the rest is counted below.
     ax : Axes, optional
         By default those of a new figure.
-    lang : {"en", "zh"}
+    lang : {"en", "zh"}, optional
     finding : str, optional
         The title and the start of the words; by default the heaviest document's score. Empty for no title.
 
@@ -350,7 +350,7 @@ def documents(
         How many documents are drawn; the rest is counted below.
     ax : Axes, optional
         By default those of a new figure.
-    lang : {"en", "zh"}
+    lang : {"en", "zh"}, optional
     finding : str, optional
         The title and the start of the words; by default the worst documents. Empty for no title.
 
@@ -446,7 +446,7 @@ def radar(means: pd.DataFrame, *, dots: bool = False, **look: Unpack[OfMeans]) -
         Put the same means as dots with intervals beside it, for reading values. Makes a figure of its own.
     ax : Axes, optional
         Plain ones; by default those of a new figure.
-    lang : {"en", "zh"}
+    lang : {"en", "zh"}, optional
     finding : str, optional
         What the picture shows, in a sentence: its title, and the start of its words. By default what stands out
         in the frame; empty for no title.

@@ -201,9 +201,8 @@ class EditorView:
         write = button(say, "editor.write", partial(self._ask, self._write), button_style="primary")
         answers = ipw.HBox([write, self.again, button(say, "editor.cancel", self._hide)])
         self.question = ipw.VBox([self.diff.widget, self.name, answers], layout={"display": "none"})
-        acts = {"undo": model.undo, "reset": model.reset, "equal": model.equal, "normalise": model.normalise}
-        tools = [button(say, f"editor.{name}", act) for name, act in acts.items()]
-        self.undo, left = tools[0], []
+        acts = {"reset": model.reset, "equal": model.equal, "normalise": model.normalise}
+        tools, left = [button(say, f"editor.{name}", act) for name, act in acts.items()], []
         for key, field in (("metrics", METRIC), ("documents", DOC)):
             heading, hint = Html(lang), element("p", say(f"editor.{key}_hint"), class_="rg-note")
             heading.show(join([element("h4", say(f"editor.{key}")), hint]))
@@ -233,7 +232,6 @@ class EditorView:
                 box.children = rows
         for row in self._rows.values():
             row.refresh()
-        self.undo.disabled = not model.can_undo
         self.save.disabled = model.scenario.path is None or not model.is_changed()
 
     def _search(self, text: str) -> None:

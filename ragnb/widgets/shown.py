@@ -68,9 +68,7 @@ class Twin:
 
     view: Any
     model: Any
-
-    def _static(self) -> Safe:
-        raise NotImplementedError
+    _static: Any
 
     def _box(self, *children: Any) -> Any:
         """Put widgets into a box with the styles of a live widget, which hide the twin."""
