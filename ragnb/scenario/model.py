@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import os
 import re
@@ -32,7 +31,7 @@ from pydantic import (
 
 from ragnb.errors import RagnbError, did_you_mean, listing, near_names, place, unknown
 from ragnb.files import is_pattern, matched
-from ragnb.scenario.yaml import Source, dotted, invisible, is_plain, nfc, plain_number, read_text, shown, text_of
+from ragnb.scenario.yaml import Source, block, dotted, invisible, nfc, read_text, shown, text_of
 from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubric, masked, refuse
 
 SOURCES = ("scores", "traces", "cases", "ratings")
@@ -507,43 +506,18 @@ class Scenario(_Strict):
         title: 报告
         lang: zh
         """
-        from ruamel.yaml import YAML
-        from ruamel.yaml.representer import RoundTripRepresenter
-
         folder = Path(relative_to) if relative_to is not None else self._context.get("folder") or Path.cwd()
-
-        class Plain(RoundTripRepresenter):
-            """Words and numbers that every YAML reader takes alike, and our own types as mappings."""
-
-        def path(writer: Any, path: Path) -> Any:
-            with suppress(ValueError):  # on another drive
-                path = Path(os.path.relpath(path, folder.resolve()))
-            return text(writer, path.as_posix())
-
-        def text(writer: Any, text: str) -> Any:
-            style = None if is_plain(text) else '"'
-            return writer.represent_scalar("tag:yaml.org,2002:str", str(text), style=style)
-
-        def number(writer: Any, value: float) -> Any:
-            return writer.represent_scalar("tag:yaml.org,2002:float", plain_number(float(value)))
-
-        def fields(writer: Any, value: Any) -> Any:
-            is_model, kind = isinstance(value, BaseModel), TypeAdapter(type(value))
-            return writer.represent_dict(kind.dump_python(value, exclude_none=True, exclude_defaults=not is_model))
-
-        # What serves a class serves those derived from it too, such as numpy's floats.
-        Plain.yaml_representers = {k: v for k, v in Plain.yaml_representers.items() if k not in (str, float)}
-        writers = {Path: path, str: text, float: number, Metric: fields, Gate: fields, BaseModel: fields}
-        for kind, write in writers.items():
-            Plain.add_multi_representer(kind, write)
-        Plain.add_representer(tuple, lambda writer, values: writer.represent_list(list(values)))
-        settings = {key: value for key in self.__pydantic_fields__ if (value := getattr(self, key)) is not None}
-        known = {*METRICS, *self.declared}
-        settings["metric_weights"] = {k: v for k, v in self.metric_weights.items() if k in known}
-        yaml, stream = YAML(), io.StringIO()
-        yaml.Representer, yaml.width = Plain, 1 << 30
-        yaml.dump(settings, stream)
-        return stream.getvalue()
+        tree, known = self.model_dump(exclude_none=True), {*METRICS, *self.declared}
+        tree["metric_weights"] = {name: weight for name, weight in self.metric_weights.items() if name in known}
+        for key, value in tree.items():
+            if isinstance(value, Path):
+                with suppress(ValueError):  # on another drive
+                    value = Path(os.path.relpath(value, folder.resolve()))
+                tree[key] = value.as_posix()
+            elif key in ("metrics", "gates"):
+                items = getattr(self, key)
+                tree[key] = [TypeAdapter(type(item)).dump_python(item, exclude_defaults=True) for item in items]
+        return block(tree)
 
 
 def load_scenario(path: str | Path) -> Scenario:

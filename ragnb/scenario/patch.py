@@ -7,7 +7,6 @@ dumped tree re-spaces lines that nobody touched.
 from __future__ import annotations
 
 import difflib
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +21,7 @@ from pydantic import BaseModel
 from ragnb.errors import RagnbError, place, unknown
 from ragnb.files import write_whole
 from ragnb.scenario.model import SOURCES, Scenario, is_blank, load_scenario
-from ragnb.scenario.yaml import compose, dotted, is_plain, nfc, plain_number, read_text
+from ragnb.scenario.yaml import block, compose, dotted, flow, nfc, read_text
 from ragnb.schema import METRICS
 
 Weights = Mapping[str, float | None]
@@ -257,32 +256,22 @@ def _edits(
             continue
         elif value.value or value.style is not None:
             start, end = value.start_mark.index, value.end_mark.index
-            yield start, end, _flow(after, value.style) + newline * text[start:end].endswith("\n")
+            yield start, end, flow(after, value.style) + newline * text[start:end].endswith("\n")
         elif isinstance(after, Mapping) and not node.flow_style:  # nothing stands after the colon
             at = _line_end(text, _end(text, key, value))
-            yield at, at, _block(after, key.start_mark.column + step, newline, step)
+            yield at, at, block(after, key.start_mark.column + step, newline, step)
         else:
             colon = _end(text, key, value)
-            yield colon, colon, f" {_flow(after)}"
+            yield colon, colon, f" {flow(after)}"
     fresh = {name: value for name, value in new.items() if name not in old}
     last = _end(text, *node.value[-1]) if node.value else node.start_mark.index + 1
     if fresh and node.flow_style:
-        yield last, last, ", " * bool(node.value) + _flow(fresh)[1:-1]
+        yield last, last, ", " * bool(node.value) + flow(fresh)[1:-1]
     elif fresh:
         # Comments at the foot of a file belong to what stands above them.
         foot = _DOCUMENT_END.search(text, last) if top else None
         at = foot.start() if foot else len(text) if top else _line_end(text, last)
-        yield at, at, _block(fresh, node.start_mark.column, newline, step)
-
-
-def _block(tree: Tree, column: int, newline: str, step: int) -> str:
-    """Write a mapping as lines that are set in by `column`."""
-    lines = []
-    for name, value in tree.items():
-        nested = isinstance(value, Mapping) and bool(value)
-        lines.append(f"{' ' * column}{_flow(name)}:{'' if nested else f' {_flow(value)}'}{newline}")
-        lines += [_block(value, column + step, newline, step)] if nested else []
-    return "".join(lines)
+        yield at, at, block(fresh, node.start_mark.column, newline, step)
 
 
 def _end(text: str, key: Any, value: Any) -> int:
@@ -301,17 +290,6 @@ def _line_end(text: str, at: int) -> int:
         return at
     line_end = _BREAK.search(text, at)
     return line_end.end() if line_end else len(text)
-
-
-def _flow(value: Any, style: str | None = None) -> str:
-    """Write a value on one line: text in the quotes that stood there, else bare where that is safe."""
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_flow(name)}: {_flow(item)}" for name, item in value.items()) + "}"
-    if not isinstance(value, str):
-        return plain_number(value)
-    if style == "'":
-        return "'" + value.replace("'", "''") + "'"
-    return value if style is None and is_plain(value) else json.dumps(value, ensure_ascii=False)
 
 
 def _gone(old: Tree, new: Tree) -> Iterator[tuple[str, ...]]:
