@@ -146,27 +146,26 @@ def judge_human(
     p = Part(card, "counts", _PAIRS, look)
     x, y, n = (p.rows[name].to_numpy(dtype=float) for name in _PAIRS)
     width, (low, high) = p.set("tolerance", tolerance), p.ends(scale, x, y)
-    (across, exact), (up, exact_too) = _steps(x, low, high), _steps(y, low, high)
-    table = np.zeros((len(up), len(across)))
+    (across, exact), (up, exact_too) = _edges(x, low, high), _edges(y, low, high)
     # The slack keeps a score in the cell that starts with it.
-    cells = [(_place(v, s) + 1e-9).astype(int).clip(0, len(s) - 1) for v, s in ((y, up), (x, across))]
-    np.add.at(table, tuple(cells), n)
-    table = table[::-1]
+    inside = [np.clip(scores + 1e-9, low, high) for scores in (y, x)]
+    table = np.histogram2d(inside[0], inside[1], bins=[up, across], weights=n)[0][::-1]
+    middles = [(edges[1:] + edges[:-1]) / 2 for edges in (up[::-1], across)]
     notes = [p.say("chart.judge_axis"), p.say("chart.outlined", tolerance=f"{width:g}")]
     notes += [] if exact and exact_too and not p.rows.attrs.get("step") else [p.say("chart.rounded")]
     written = [[count(n) if n else "" for n in row] for row in table.tolist()]
-    if max(text_width(text, 8.0) for row in written for text in row) > 0.85 * WIDTH * 72 / len(across) - 2:
-        written = [[""] * len(across)] * len(up)
-    with canvas(p.look, min(max(0.34 * len(up), 2.2), 5.0) + 0.9) as (ax, describe):
+    if max(text_width(text, 8.0) for row in written for text in row) > 0.85 * WIDTH * 72 / table.shape[1] - 2:
+        written = [[""] * table.shape[1]] * len(table)
+    with canvas(p.look, min(max(0.34 * len(table), 2.2), 5.0) + 0.9) as (ax, describe):
         # Roots, so that one crowded cell does not pale all the others.
         shades = np.where(table > 0, np.sqrt(table / max(table.max(), 1)), np.nan)
         grid(ax, shades, written, "Blues", 8.0)
-        _outline(ax, np.abs(up[::-1, None] - across) <= width + 1e-9)
+        _outline(ax, np.abs(middles[0][:, None] - middles[1]) <= width + 1e-9)
         few = high - low <= 12 and float(high - low).is_integer()
         marks = np.linspace(low, high, int(high - low) + 1 if few else 5)
         labels = [f"{mark:g}" for mark in marks]
-        ax.set_xticks(_place(marks, across), labels)
-        ax.set_yticks(len(up) - _place(marks, up), labels)
+        ax.set_xticks((marks - across[0]) / (across[1] - across[0]), labels)
+        ax.set_yticks(len(table) - (marks - up[0]) / (up[1] - up[0]), labels)
         sides = {"inside": abs(x - y), "above": x - y, "below": y - x}
         far = {side: n[gap > width + 1e-9].sum() for side, gap in sides.items()}
         far["inside"] = n.sum() - far["inside"]
@@ -177,20 +176,14 @@ def judge_human(
     return ax
 
 
-def _steps(values: Any, low: float, high: float) -> tuple[Any, bool]:
-    """The scores of an axis: the coarsest steps that hold every score, else 25 equal ones."""
+def _edges(values: Any, low: float, high: float) -> tuple[Any, bool]:
+    """The edges of an axis' cells: around the coarsest steps that hold every score, else of 25 equal parts."""
     for parts in (1, 2, 3, 4, 5, 6, 10, 20):
         # Of the scale's length first, then of each score.
         steps = np.array([high - low, *(values - low)]) * parts
         if steps[0] < MOST_STEPS and (np.abs(steps - np.round(steps)) < 1e-6).all():
-            return low + np.arange(round(steps[0]) + 1) / parts, True
-    return low + (high - low) * (np.arange(MOST_STEPS) + 0.5) / MOST_STEPS, False
-
-
-def _place(scores: Any, steps: Any) -> Any:
-    """Where scores lie on an axis of cells that are 1 wide."""
-    width = steps[1] - steps[0] if len(steps) > 1 else 1.0
-    return (scores - steps[0]) / width + 0.5
+            return low + (np.arange(round(steps[0]) + 2) - 0.5) / parts, True
+    return np.linspace(low, high, MOST_STEPS + 1), False
 
 
 def _outline(ax: Axes, inside: np.ndarray) -> None:
