@@ -41,7 +41,6 @@ _Path = str | os.PathLike[str] | None
 _Weights = Mapping[str, float | None] | None
 
 
-
 def _visible(value: str) -> str:
     if not value.strip():
         raise ValueError("is blank; write a word or leave the key out")
