@@ -16,7 +16,7 @@ from scipy import stats as scipy_stats
 from scipy.optimize import isotonic_regression
 
 from ragnb.calibration import agreement, calibrate
-from ragnb.calibration.frames import rising
+from ragnb.calibration.measures import rising
 from ragnb.errors import RagnbError
 from ragnb.plots import bland_altman
 from ragnb.stats import holm

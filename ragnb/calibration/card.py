@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,7 @@ from ragnb.texts import entry, load
 WORST_LAST = ("TRUST", "NOT PROVEN", "REJECT")
 SIDES = ("RECALIBRATE", "RANKING ONLY", "INFLATED")
 TONES = {"TRUST": "good", "NOT PROVEN": "watch", "REJECT": "bad"}
-_LAYOUT: dict[str, Any] = tomllib.loads(Path(__file__).with_name("card.toml").read_text(encoding="utf-8"))
-Table = tuple[str, pd.DataFrame, dict[str, Column]]
+LAYOUT: dict[str, Any] = tomllib.loads(Path(__file__).with_name("card.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, repr=False)
@@ -152,21 +151,20 @@ class CalibrationCard:
         return replace(self, **summary(frames["verdicts"], self.tolerance, self.lang), **frames)
 
     def _repr_html_(self) -> str:
-        return to_html(self)
+        first, second, *rest = self.reasons
+        badges = [markup.badge(TONES[self.verdict], self.verdict, lang=self.lang)]
+        badges += [Safe(f" {markup.badge('watch', side, lang=self.lang)}") for side in self.sides]
+        body: list[Any] = [element("p", *badges), element("p", element("strong", first)), element("p", second)]
+        body += [bullets(rest)] if rest else []
+        body += [part.html(self.lang, folded=part.key in ("table", "footer")) for part in parts(self)]
+        return markup.fragment(join(body), lang=self.lang)
 
     def to_markdown(self) -> str:
         """Return the card as Markdown, without times and machine paths: equal input gives equal text."""
-        say = load(self.lang)
-        first, *rest = (markup.md_cell(line) for line in self.reasons)
-        parts = [f"**{first}**", rest[0], *(["\n".join(f"- {line}" for line in rest[1:])] if rest[1:] else [])]
-        for key, frame, columns in tables(self):
-            parts += [f"## {say(f'calibration.title.{key}')}", markup.markdown_table(frame, columns=columns)]
-        made = [f"{label}: {value}" for label, value in footer(self)]
-        for key, lines in {"notes": list(self.notes["text"]), "footer": made}.items():
-            if lines:
-                parts.append(f"## {say(f'calibration.title.{key}')}")
-                parts.append("\n".join(f"- {markup.md_cell(line)}" for line in lines))
-        return "\n\n".join(parts) + "\n"
+        first, second, *rest = (markup.md_cell(line) for line in self.reasons)
+        blocks = [f"**{first}**", second, *(["\n".join(f"- {line}" for line in rest)] if rest else [])]
+        blocks += [f"## {part.title}\n\n{part.markdown()}" for part in parts(self)]
+        return "\n\n".join(blocks) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold: frames as lists of records, None where a value is missing."""
@@ -179,8 +177,30 @@ class CalibrationCard:
         return out
 
 
-def tables(card: CalibrationCard) -> Iterator[Table]:
-    """Yield the tables of a card in reading order: key of its title, frame, columns."""
+@dataclass(frozen=True)
+class Part:
+    """A table of a card, or a list of sentences, under its title."""
+
+    key: str
+    title: str
+    frame: pd.DataFrame = field(default_factory=pd.DataFrame)
+    columns: dict[str, Column] = field(default_factory=dict)
+    lines: tuple[str, ...] = ()
+
+    def markdown(self) -> str:
+        """Return the part without its title as Markdown."""
+        listed = "\n".join(f"- {markup.md_cell(line)}" for line in self.lines)
+        return listed or markup.markdown_table(self.frame, columns=self.columns)
+
+    def html(self, lang: str, *, folded: bool = False) -> Safe:
+        """Return the part under its title as HTML."""
+        lines, table = bullets(self.lines), markup.html_table(self.frame, columns=self.columns, lang=lang)
+        body = lines if self.lines else table
+        return markup.details(self.title, body) if folded else join([element("h3", self.title), body])
+
+
+def parts(card: CalibrationCard) -> Iterator[Part]:
+    """Yield the tables of a card that have rows in reading order, then its notes and its footer."""
     say, words = load(card.lang), entry(card.lang, "calibration.word")
     whole = words["overall"]
     frames = {
@@ -193,94 +213,63 @@ def tables(card: CalibrationCard) -> Iterator[Table]:
     }
     heads = {"judge": card.verdicts, "dimension": card.verdicts, "system": card.corrected}
     alone = {name for name, frame in heads.items() if frame[name].nunique() < 2}
-    for key, columns in _LAYOUT["tables"].items():
-        if len(frames[key]):
-            shown = {}
-            for name, own in ({"judge": {}, "dimension": {}} | columns).items():
-                how = {"label": name, "written": False} | _LAYOUT["columns"].get(name, {}) | own
-                label, written = say(f"calibration.column.{how.pop('label')}"), how.pop("written")
-                interval = written or "interval" in how.get("kind", "")
+    for key, columns in LAYOUT["tables"].items():
+        shown = {}
+        for name, own in ({"judge": {}, "dimension": {}} | columns).items():
+            how = {"label": name, "written": False} | LAYOUT["columns"].get(name, {}) | own
+            label, written = say(f"calibration.column.{how.pop('label')}"), how.pop("written")
+            interval = written or "interval" in how.get("kind", "")
+            if name not in alone:
                 shown[name] = Column(f"{label} [{card.level:.0%}]" if interval else label, **how)
-            yield key, frames[key], {name: column for name, column in shown.items() if name not in alone}
+        if len(frames[key]):
+            yield Part(key, say(f"calibration.title.{key}"), frames[key], shown)
+    for key, lines in {"notes": tuple(card.notes["text"]), "footer": tuple(_footer(card))}.items():
+        if lines:
+            yield Part(key, say(f"calibration.title.{key}"), lines=lines)
 
 
 def _written(card: CalibrationCard) -> pd.DataFrame:
     """Return the agreement table with its measures named and their values written out."""
     rows = card.table[card.table["value"].notna()].to_dict("records")
     for row in rows:
-        share, value = row["measure"] in _LAYOUT["shares"], row["value"]
+        share, value = row["measure"] in LAYOUT["shares"], row["value"]
         if np.isfinite(row["low"]):
             text = markup.with_interval(value, row["low"], row["high"], percent=share)
-        elif row["measure"] in _LAYOUT["counts"]:
-            text = markup.count(value)
         else:
-            text = percent(value) if share else number(value)
+            text = markup.count(value) if row["measure"] == "n_missing" else (percent if share else number)(value)
         row |= {"measure": entry(card.lang, "calibration.measure")[row["measure"]], "value": text}
     return pd.DataFrame(rows)
 
 
-def footer(card: CalibrationCard) -> list[tuple[str, str]]:
-    """Return what made the card, label and value."""
-    say, out = load(card.lang), []
+def _footer(card: CalibrationCard) -> Iterator[str]:
+    """Yield what made the card, label and value."""
+    say = load(card.lang)
     for name, label in entry(card.lang, "calibration.footer").items():
         if name in card.footer:
             value = card.footer[name]
             if isinstance(value, bool):
                 value = say("column.yes" if value else "column.no")
-            out.append((label, say("calibration.footer.unsaid") if value is None else f"{value}"))
-    return out
-
-
-def to_html(card: CalibrationCard) -> Safe:
-    """Return the card for the output of a notebook cell."""
-    say, (first, second, *rest) = load(card.lang), card.reasons
-    badges = [markup.badge(TONES[card.verdict], card.verdict, lang=card.lang)]
-    badges += [Safe(f" {markup.badge('watch', side, lang=card.lang)}") for side in card.sides]
-    body: list[Any] = [element("p", *badges), element("p", element("strong", first)), element("p", second)]
-    body += [bullets(rest)] if rest else []
-    body += [titled(card, *table, folded=table[0] == "table") for table in tables(card)]
-    body += [element("h3", say("calibration.title.notes")), bullets(card.notes["text"])] if len(card.notes) else []
-    made = bullets(f"{label}: {value}" for label, value in footer(card))
-    return markup.fragment(join([*body, markup.details(say("calibration.title.footer"), made)]), lang=card.lang)
-
-
-def titled(
-    card: CalibrationCard, key: str, frame: pd.DataFrame, columns: dict[str, Column], *, folded: bool = False
-) -> Safe:
-    """Return one of `tables` as HTML under its title."""
-    title = load(card.lang)(f"calibration.title.{key}")
-    table = markup.html_table(frame, columns=columns, lang=card.lang)
-    return markup.details(title, table) if folded else join([element("h3", title), table])
+            yield f"{label}: {say('calibration.footer.unsaid') if value is None else value}"
 
 
 def summary(verdicts: pd.DataFrame, tolerance: float, lang: str) -> dict[str, Any]:
     """Return what a card says of all its rows: the worst verdict, their side verdicts and the sentences."""
     rows, words = verdicts.to_dict("records"), verdicts["verdict"]
-    verdict = worst(words)
+    verdict, reasons = max(words, key=WORST_LAST.index), tuple(rows[0]["reasons"])
+    if len(rows) > 1:
+        say, alone = load(lang), verdicts["judge"].nunique() == 1
+        sums = ((words == word).sum() for word in WORST_LAST)
+        counts = dict(zip(("trust", "open", "reject"), sums, strict=True))
+        best = max(rows, key=lambda row: (-WORST_LAST.index(row["verdict"]), row["share"]))
+        nearest = say("calibration.best", what=name_of(best, lang, alone=alone))
+        drawn = [name_of(row, lang, alone=alone) for row in rows if not_random(row["draw_p"])]
+        reasons = (
+            say(f"calibration.many_{verdict.lower().replace(' ', '_')}", n=len(rows), **counts),
+            f"{nearest} {share_line(best, tolerance, lang)}",
+            *([say("calibration.draws", what=listing(drawn))] if drawn else []),
+        )
     sides = tuple(side for side in SIDES if any(side in row["sides"] for row in rows))
-    if len(rows) == 1:
-        return {"verdict": verdict, "sides": sides, "reasons": tuple(rows[0]["reasons"])}
-    say, alone = load(lang), verdicts["judge"].nunique() == 1
-    sums = ((words == word).sum() for word in WORST_LAST)
-    counts = dict(zip(("trust", "open", "reject"), sums, strict=True))
-    best = max(rows, key=lambda row: (-WORST_LAST.index(row["verdict"]), row["share"]))
-    nearest = say("calibration.best", what=name_of(best, lang, alone=alone))
-    drawn = [name_of(row, lang, alone=alone) for row in rows if not_random(row["draw_p"])]
-    first = say(f"calibration.many_{verdict.lower().replace(' ', '_')}", n=len(rows), **counts)
-    warned = [say("calibration.draws", what=listing(drawn))] if drawn else []
-    reasons = (first, " ".join([nearest, share_line(best, tolerance, lang)]), *warned)
     return {"verdict": verdict, "sides": sides, "reasons": reasons}
-
-
-def worst(verdicts: Iterable[str]) -> str:
-    """Return the worst of the verdicts.
-
-    Examples
-    --------
-    >>> worst(["TRUST", "NOT PROVEN"])
-    'NOT PROVEN'
-    """
-    return max(verdicts, key=WORST_LAST.index)
 
 
 def name_of(row: Mapping[Any, Any], lang: str, *, alone: bool) -> str:

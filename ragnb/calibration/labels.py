@@ -31,14 +31,9 @@ _BOM = "\ufeff"  # without it a spreadsheet shows Chinese as rubbish
 
 
 def draw_labels(
-    judged: pd.DataFrame,
-    *,
-    n: int = 120,
-    dimensions: Sequence[str] | None = None,
-    judge: str = "judge",
-    cluster: str = "cluster",
-    seed: int = 0,
-) -> pd.DataFrame:
+    judged: pd.DataFrame, *, n: int = 120, dimensions: Sequence[str] | None = None, judge: str = "judge",
+    cluster: str = "cluster", seed: int = 0,
+) -> pd.DataFrame:  # fmt: skip
     """Draw the answers that people should rate, each with the same chance.
 
     Parameters

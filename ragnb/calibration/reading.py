@@ -47,18 +47,10 @@ Marks = float | str | Sequence[float | str] | None
 
 
 def read_ratings(
-    source: Source,
-    *,
-    judge: Names = None,
-    human: Names = None,
-    judged: Source | None = None,
-    missing: Marks = None,
-    scale: tuple[float, float] | None = None,
-    format: str | None = None,
-    strict: bool = False,
-    columns: Mapping[str, str] | None = None,
-    encoding: str | None = None,
-) -> pd.DataFrame:
+    source: Source, *, judge: Names = None, human: Names = None, judged: Source | None = None,
+    missing: Marks = None, scale: tuple[float, float] | None = None, format: str | None = None,
+    strict: bool = False, columns: Mapping[str, str] | None = None, encoding: str | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """Read ratings: the scores that people gave to items, beside those of a judge.
 
     Parameters
@@ -127,14 +119,9 @@ def read_ratings(
 
 
 def read_judged(
-    source: Source,
-    *,
-    judge: Names = None,
-    dimensions: Sequence[str] | None = None,
-    missing: Marks = None,
-    scale: tuple[float, float] | None = None,
-    encoding: str | None = None,
-) -> pd.DataFrame:
+    source: Source, *, judge: Names = None, dimensions: Sequence[str] | None = None, missing: Marks = None,
+    scale: tuple[float, float] | None = None, encoding: str | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """Read what a judge scored, whether people rated it or not.
 
     Parameters

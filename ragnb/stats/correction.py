@@ -31,23 +31,17 @@ MAPS = ("linear", "isotonic")
 
 
 @dataclass(frozen=True, slots=True)
-class Corrected:
+class Corrected(Estimate):
     """A corrected mean with its interval; `weight` is λ, what the judge's scores were worth.
 
     Examples
     --------
-    >>> Corrected(3.9, 3.6, 4.2, 0.15, 0.5, 50, 400, 20).weight
+    >>> Corrected(3.9, 3.6, 4.2, 0.15, 50, 20, weight=0.5, n_judged=400).weight
     0.5
     """
 
-    value: float
-    low: float
-    high: float
-    se: float
-    weight: float
-    n: int
-    n_judged: int
-    n_clusters: int
+    weight: float = 0.0
+    n_judged: int = 0
 
 
 def ppi_jackknife(
@@ -127,14 +121,14 @@ def ppi_jackknife(
     further = used[:, 5] - used[:, 0]
     h = spread[0] * used[:, 1] / whole[1] + (spread[1] * further / len(more) if lam else 0.0)
     g_eff = float(h.sum() ** 2 / np.sum(h**2))
-    if not np.isfinite(ends).all():
-        return Corrected(value, *t_interval(value, se, g_eff - 1, level), se, lam, n, len(more), g)
-    value = float(np.clip(value, *ends))
-    edges = np.array(float(ends[0])), np.array(float(ends[1]))
-    low, high = mean_interval(
-        np.array(value), np.array(se), np.array(g_eff), kish(w.sum(), w @ w), edges, level=level
-    )
-    return Corrected(value, float(low), float(high), se, lam, n, len(more), g)
+    if np.isfinite(ends).all():
+        value = float(np.clip(value, *ends))
+        edges = np.array(float(ends[0])), np.array(float(ends[1]))
+        parts = np.array(value), np.array(se), np.array(g_eff), kish(w.sum(), w @ w)
+        low, high = map(float, mean_interval(*parts, edges, level=level))
+    else:
+        low, high = t_interval(value, se, g_eff - 1, level)
+    return Corrected(value, low, high, se, n, g, weight=lam, n_judged=len(more))
 
 
 def _point(sums: Array, weight: float | None, noise: float) -> tuple[Array, Array]:
