@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ragnb.errors import RagnbError
-from ragnb.stats.estimates import Counts, Labels, Values, clustered_mean, complete_rows
+from ragnb.stats.estimates import Labels, Values, clustered_mean, complete_rows
 from ragnb.stats.means import Array, kish, mean_interval
 
 
@@ -85,7 +85,7 @@ def sample_size_exact(target: float, share: float, *, alpha: float = 0.05, power
     return int(sizes[weak[-1]]) + 1 if len(weak) else 1
 
 
-def anova_icc(values: Values, clusters: Labels, *, counts: Counts = None) -> float:
+def anova_icc(values: Values, clusters: Labels, *, counts: Labels = None) -> float:
     """Return ρ, the intra-cluster correlation by one-way analysis of variance, for clusters of any sizes.
 
     ρ = (MSB − MSW) / (MSB + (m₀ − 1) MSW), m₀ = (n − Σm²/n)/(G − 1); nan with one cluster, with no cluster of
@@ -148,15 +148,9 @@ class LabelsNeeded:
 
 
 def labels_needed(
-    flags: Values,
-    clusters: Labels = None,
-    *,
-    target: float = 0.8,
-    alpha: float = 0.05,
-    power: float = 0.8,
-    weights: Labels = None,
-    counts: Counts = None,
-) -> LabelsNeeded:
+    flags: Values, clusters: Labels = None, *, target: float = 0.8, alpha: float = 0.05, power: float = 0.8,
+    weights: Labels = None, counts: Labels = None,
+) -> LabelsNeeded:  # fmt: skip
     """Return how many labels show that the share of flags exceeds the target, planned on its lower 80 % bound.
 
     Parameters
@@ -199,16 +193,9 @@ def labels_needed(
 
 
 def label_budget(
-    flags: Values,
-    clusters: Labels = None,
-    *,
-    target: float = 0.8,
-    alpha: float = 0.05,
-    level: float = 0.95,
-    sizes: Values | None = None,
-    weights: Labels = None,
-    counts: Counts = None,
-) -> dict[str, Array]:
+    flags: Values, clusters: Labels = None, *, target: float = 0.8, alpha: float = 0.05, level: float = 0.95,
+    sizes: Values | None = None, weights: Labels = None, counts: Labels = None,
+) -> dict[str, Array]:  # fmt: skip
     """Return what numbers of labels buy, if further ones are like those at hand: same share, same clusters.
 
     Parameters
