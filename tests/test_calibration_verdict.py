@@ -6,9 +6,8 @@ import pytest
 
 from ragnb import stats
 from ragnb.calibration import calibrate
-from ragnb.calibration.card import summary
+from ragnb.calibration.card import summary, verdict_row
 from ragnb.calibration.ratings import Asked, Cells
-from ragnb.calibration.verdict import verdict_row
 from ragnb.stats import Estimate
 
 TINY = 1e-9

@@ -24,7 +24,7 @@ from ragnb.calibration.ratings import (
     with_ends,
 )
 from ragnb.stats import Estimate
-from ragnb.stats.estimates import NONE, sums_by
+from ragnb.stats.estimates import NONE, complete_rows, ratio
 from ragnb.stats.means import Array
 
 LEAST_CLUSTERS = 5
@@ -146,7 +146,7 @@ def measure_rows(head: dict[str, Any], measures: dict[str, Estimate]) -> pd.Data
 
 def measured(rows: pd.DataFrame, cells: Cells, asked: Asked) -> dict[str, Estimate]:
     """Return every measure of one judge on one dimension that applies, by name."""
-    rows, x, y, scale = rows[~rows["further"]], cells.judge, cells.human, asked.ends
+    x, y, scale = cells.judge, cells.human, asked.ends
     how: dict[str, Any] = {**cells.how, "level": asked.level}
     sums: dict[str, Any] = {**cells.sums, "level": asked.level}
     near: dict[str, Any] = {**how, "tolerance": asked.tolerance}
@@ -203,14 +203,8 @@ def over_constant(cells: Cells, score: float, tolerance: float, level: float) ->
 
 def frames_of(rows: pd.DataFrame, cells: Cells, asked: Asked) -> dict[str, pd.DataFrame]:
     """Return the frames that rest on one judge's ratings on one dimension."""
-    return {
-        "bands": bands(cells, asked),
-        "inflation": inflation(rows[~rows["further"]], cells, asked),
-        "recalibration": pd.DataFrame(recalibration(cells, asked), columns=MAP_COLUMNS),
-        "counts": counted(cells, asked),
-        "reliability": reliability(cells, asked),
-        "budget": budget(cells, asked),
-    }
+    frames = {make.__name__: make(cells, asked) for make in (bands, recalibration, counts, reliability, budget)}
+    return frames | {"inflation": inflation(rows, cells, asked)}
 
 
 def _band_of(x: Array, low: float, high: float) -> tuple[Codes, dict[int, str]]:
@@ -267,16 +261,14 @@ def _biased(kind: str, group: str, cells: Cells, rest: Estimate, level: float) -
 
 def _beside(cells: Cells, inside: Any, level: float) -> Estimate:
     """Return the bias in the group less the bias outside it, by the jackknife over clusters."""
-    gap = cells.judge - cells.human
-    parts = cells.weights[:, None] * np.column_stack([inside, inside * gap, ~inside, ~inside * gap])
-    times = cells.counts if cells.cluster is None else None
-    if cells.cluster is not None:
-        parts = sums_by(np.unique(cells.cluster, return_inverse=True)[1], cells.counts[:, None] * parts)
+    rows = complete_rows([cells.judge - cells.human], **cells.how)
+    sides = [rows.weights * side for side in (inside, ~inside)]
+    parts = rows.sums(*(part for side in sides for part in (side, side * rows.columns[0])))
 
-    def gap_of_means(s: Array) -> Array:
-        return np.asarray(s[..., 1] / s[..., 0] - s[..., 3] / s[..., 2])
+    def gap(sums: Array) -> Array:
+        return ratio(sums[..., :2]) - ratio(sums[..., 2:])
 
-    return stats.jackknife(gap_of_means, parts, parts[:, 0] + parts[:, 2], times=times, level=level)
+    return stats.jackknife(gap, parts, parts[:, 0] + parts[:, 2], times=rows.times, level=level)
 
 
 def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[tuple[str, Any, Any]]:
@@ -286,24 +278,22 @@ def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[tuple[str, Any, Any
     for name in (name for name in columns if name not in amounts):
         yield name, columns[name].cat.codes.to_numpy(np.int64) - 1, columns[name].cat.categories[1:]
     for name, column in amounts.items():
-        seen = rows.assign(at=column).dropna(subset=["at", "judge", "human"]).sort_values("at", kind="stable")
-        if len(seen):
-            upto = seen["count"].cumsum().to_numpy()
-            thirds = np.searchsorted(upto, upto[-1] * np.array([1 / 3, 2 / 3]) - 1e-9)
-            low, high = seen["at"].to_numpy(dtype=float)[thirds]
-            values = column.to_numpy(dtype=float, na_value=np.nan)
+        values = column.to_numpy(dtype=float, na_value=np.nan)
+        seen = ~np.isnan(values) & rows[["judge", "human"]].notna().all(axis=1).to_numpy()
+        if seen.any():
+            thirds, weights = np.array([1, 2]) / 3 - 1e-12, rows["count"].to_numpy()[seen]
+            low, high = np.quantile(values[seen], thirds, weights=weights, method="inverted_cdf")
             codes = np.where(np.isnan(values), -1, (values > low).astype(np.int64) + (values > high))
             yield name, codes, [f"≤ {low:g}", f"{low:g} – {high:g}", f"> {high:g}"]
 
 
-def recalibration(cells: Cells, asked: Asked) -> list[dict[str, Any]]:
+def recalibration(cells: Cells, asked: Asked) -> pd.DataFrame:
     """Return raw scores, a constant, a line and a rising curve side by side, each judged out of fold."""
     own = cells if cells.cluster is not None else random_groups(cells, asked.seed)
-    if own.n_clusters < 2:
-        return []
     how: dict[str, Any] = {**own.how, "tolerance": asked.tolerance}
-    maps, delta = stats.recalibrate(own.judge, own.human, level=asked.level, **how), asked.acceptable_bias
-    rows = []
+    maps, rows, delta = {}, [], asked.acceptable_bias
+    if own.n_clusters > 1:
+        maps = stats.recalibrate(own.judge, own.human, level=asked.level, **how)
     for name, part in maps.items():
         low = stats.within_share(part.predicted, own.human, level=2 * asked.level - 1, **how).low
         passes = part.helps and low >= asked.target and part.within.value > maps["constant"].within.value
@@ -311,7 +301,7 @@ def recalibration(cells: Cells, asked: Asked) -> list[dict[str, Any]]:
         row = {"map": name, **with_ends(part.mae, "mae", "mae_"), **with_ends(part.within, "share")}
         row |= with_ends(part.gain if name in stats.MAPS else NONE, "gain", "gain_")
         rows.append(row | {"helps": part.helps, "passes": passes})
-    return rows
+    return pd.DataFrame(rows, columns=MAP_COLUMNS)
 
 
 def reliability(cells: Cells, asked: Asked) -> pd.DataFrame:
@@ -331,13 +321,10 @@ def reliability(cells: Cells, asked: Asked) -> pd.DataFrame:
         score = float(np.average(part.judge, weights=part.sums["counts"]))
         rows.append({"judge_score": score, **with_ends(mean, "human"), "n": mean.n, "n_clusters": mean.n_clusters})
     frame = pd.DataFrame(rows)
-    human = frame["human"].to_numpy()
-    weights = np.bincount(place, weights=cells.sums["counts"]).astype(float)
+    human, weights = frame["human"].to_numpy(), np.bincount(place, weights=cells.sums["counts"]).astype(float)
     low, high = _isotonic_band(cells, place, human, weights, asked)
-    curves = {"isotonic": rising(human[None, :], weights)[0], "isotonic_low": low, "isotonic_high": high}
-    for at, (name, curve) in enumerate(curves.items(), 4):
-        frame.insert(at, name, curve)
-    return frame
+    frame = frame.assign(isotonic=rising(human[None, :], weights)[0], isotonic_low=low, isotonic_high=high)
+    return frame[[*(name for name in frame if name not in ("n", "n_clusters")), "n", "n_clusters"]]
 
 
 def rising(means: Array, weights: Array) -> Array:
@@ -370,7 +357,7 @@ def _isotonic_band(cells: Cells, place: Codes, human: Array, weights: Array, ask
     return np.asarray(low), np.asarray(high)
 
 
-def counted(cells: Cells, asked: Asked) -> pd.DataFrame:
+def counts(cells: Cells, asked: Asked) -> pd.DataFrame:
     """Return judge × human cells and their counts; ``attrs["step"]`` is what scores were rounded to, or 0."""
     (low, high), step = asked.ends, 0.0
     frame = pd.DataFrame({"judge_score": cells.judge, "human_score": cells.human, "n": cells.counts.astype(int)})

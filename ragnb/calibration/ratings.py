@@ -31,6 +31,7 @@ ALL = "all"
 SLACK = 1e-9
 _COUNT = "__rows"
 MOST_CLUSTERS = 1000
+FEW_NUMBERS = 6  # a column of more numbers is an amount, such as a length, and no group
 
 
 @dataclass(frozen=True)
@@ -151,8 +152,10 @@ def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> Ra
     else:  # lone ratings of unequal weights are their own clusters
         table["cluster"] = np.arange(len(table)) if len(table) and np.ptp(table["weight"]) > 0 else -1
     if not asked.whole:
-        for name in table.filter(regex="^:"):
-            table[name] = _labels(table[name]) if name in by or not _is_amount(table[name]) else table[name]
+        for name, column in table.filter(regex="^:").items():
+            number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+            if name in by or not number or column.nunique() <= FEW_NUMBERS:
+                table[name] = _labels(column)
         table = _counted(table)
     return Ratings(table, replace(asked, scale=(low, high)), asked.scale is None, keys)
 
@@ -165,11 +168,6 @@ def _counted(table: pd.DataFrame) -> pd.DataFrame:
         key = pd.factorize(key * (codes.max(initial=0) + 2) + codes)[0]
     counts = np.bincount(key, weights=table["count"])
     return table[~pd.Series(key, table.index).duplicated()].assign(count=counts)
-
-
-def _is_amount(column: pd.Series) -> bool:
-    number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-    return number and column.nunique() > 6
 
 
 def _labels(column: pd.Series) -> Any:
@@ -222,7 +220,13 @@ def _checked(
     kept = [*asked.keys, asked.system, *asked.groups, *([asked.item] * asked.whole)]
     more = [*kept, *as_list(asked.cluster), *([PROBABILITY] * bool(people)), *([asked.rater, asked.item] * long)]
     used = list(dict.fromkeys([*wanted, *(name for name in more if name in columns)]))
-    table = _pandas(frame, used, counted=not (asked.whole or long or PROBABILITY in used))
+    if isinstance(frame, pd.DataFrame):
+        table = frame[used]
+    else:  # equal rows are counted where they are
+        part = opened(frame).select(*used)
+        if not (asked.whole or long or PROBABILITY in used):
+            part = swift(part).group_by(*used).agg(nw.len().alias(_COUNT))
+        table = as_pandas(collected(part).to_native())
     if long:
         table = side_by_side(table, judge, human[0], asked)
         human, raters = [], [name for name in table.columns if str(name).startswith("__rater")]
@@ -241,15 +245,6 @@ def _checked(
     rows["count"] = table[_COUNT].to_numpy(dtype=float) if _COUNT in table else 1.0
     rows["weight"] = _sampling_weights(table, rows[["judge", "human"]].notna().all(axis=1).to_numpy(), where)
     return rows.join(grid), scores
-
-
-def _pandas(frame: Any, used: list[str], *, counted: bool) -> pd.DataFrame:
-    """Return the columns as pandas; rows of another engine are counted there where that is asked for."""
-    if isinstance(frame, pd.DataFrame):
-        return frame[used]
-    part = opened(frame).select(*used)
-    part = swift(part).group_by(*used).agg(nw.len().alias(_COUNT)) if counted else part
-    return as_pandas(collected(part).to_native())
 
 
 def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> pd.DataFrame:
