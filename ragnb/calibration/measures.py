@@ -281,8 +281,9 @@ def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[tuple[str, Any, Any
         values = column.to_numpy(dtype=float, na_value=np.nan)
         seen = ~np.isnan(values) & rows[["judge", "human"]].notna().all(axis=1).to_numpy()
         if seen.any():
-            thirds, weights = np.array([1, 2]) / 3 - 1e-12, rows["count"].to_numpy()[seen]
-            low, high = np.quantile(values[seen], thirds, weights=weights, method="inverted_cdf")
+            order = np.flatnonzero(seen)[np.argsort(values[seen], kind="stable")]
+            upto = np.cumsum(rows["count"].to_numpy()[order])
+            low, high = values[order][np.searchsorted(upto, upto[-1] * np.array([1 / 3, 2 / 3]) - 1e-9)]
             codes = np.where(np.isnan(values), -1, (values > low).astype(np.int64) + (values > high))
             yield name, codes, [f"≤ {low:g}", f"{low:g} – {high:g}", f"> {high:g}"]
 

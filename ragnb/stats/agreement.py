@@ -187,10 +187,9 @@ def limits_of_agreement(
     rows = complete_rows([judge, human], clusters, counts)
     gap, n = rows.columns[0] - rows.columns[1], round(float(rows.counts.sum()))
     centre = float(rows.counts @ gap / n) if n else np.nan
-    parts = rows.sums(np.ones(len(gap)), gap - centre, (gap - centre) ** 2)
-    ends = []
+    columns, ends = (np.ones(len(gap)), gap - centre, (gap - centre) ** 2), []
     for sign in (-factor, factor):
-        found = jackknife(partial(_limit, factor=sign), parts, parts[:, 0], times=rows.times, level=level)
+        found = rows.jackknife(partial(_limit, factor=sign), *columns, level=level)
         value, low, high, se = found.value + centre, found.low + centre, found.high + centre, found.se
         if clusters is None:
             se = found.value / sign * float(np.sqrt(1 / max(n, 1) + factor**2 / (2 * max(n - 1, 1))))
@@ -227,8 +226,7 @@ def _of_moments(statistic: Callable[[Array], Array], rows: Rows, level: float, *
     x, y = rows.columns
     origin = float(rows.counts @ (x + y) / 2 / rows.counts.sum()) if len(x) else 0.0
     x, y = x - origin, y - origin
-    parts = rows.sums(np.ones(len(x)), x, y, x * x, y * y, x * y)
-    return jackknife(statistic, parts, parts[:, 0], times=rows.times, bounded=bounded, level=level)
+    return rows.jackknife(statistic, np.ones(len(x)), x, y, x * x, y * y, x * y, bounded=bounded, level=level)
 
 
 def slope_on_mean(
@@ -395,14 +393,14 @@ def kendall(
     >>> round(kendall([1, 2, 3, 4], [1, 3, 2, 4]).value, 4)
     0.6667
     """
-    rows, x, y = _rounded(judge, human, clusters, counts, digits)
+    rows = complete_rows([_rounded(judge, digits), _rounded(human, digits)], clusters, counts)
+    x, y = rows.columns
     if not len(x):
         return NONE
     pooled = _concordance(np.zeros(len(x), dtype=np.intp), x, y, rows.counts)
     inside = _concordance(rows.code, x, y, rows.inside)
-    parts, sizes = rows.sums(*(2 * pooled - inside).T), rows.sums(np.ones(len(x)))[:, 0]
-    whole = rows.counts @ pooled
-    found = jackknife(_tau, parts, sizes, whole=whole, times=rows.times, bounded=True, level=level)
+    lost = (2 * pooled - inside).T  # a pair of two clusters is lost with either, one within a cluster once
+    found = rows.jackknife(_tau, *lost, whole=rows.counts @ pooled, bounded=True, level=level)
     return found if np.isfinite(found.value) else NONE
 
 
@@ -424,7 +422,8 @@ def kendall_within(
     >>> kendall_within([1, 2, 5, 6], [1, 2, 1, 2], ["a", "a", "b", "b"]).value
     1.0
     """
-    rows, x, y = _rounded(judge, human, clusters, counts, digits)
+    rows = complete_rows([_rounded(judge, digits), _rounded(human, digits)], clusters, counts)
+    x, y = rows.columns
     if not len(x):
         return NONE
     each = _tau(rows.sums(*_concordance(rows.code, x, y, rows.inside).T))
@@ -453,8 +452,8 @@ def kendall_of_means(
     >>> kendall_of_means([1, 2, 3, 3, 4, 4], [1, 1, 3, 3, 5, 5], ["a", "a", "b", "b", "c", "c"]).value
     1.0
     """
-    rows, x, y = _rounded(judge, human, clusters, counts, None)
-    name = packed(np.asarray(system)[rows.kept])
+    rows = complete_rows([judge, human], clusters, counts)
+    (x, y), name = rows.columns, packed(np.asarray(system)[rows.kept])
     one = (name[:, None] == np.arange(name.max(initial=0) + 1)).astype(float).T
 
     def tau_of_means(s: Array) -> Array:
@@ -465,16 +464,11 @@ def kendall_of_means(
 
     if len(one) < 2:
         return NONE
-    parts, sizes = rows.sums(*one, *(one * x), *(one * y)), rows.sums(np.ones(len(x)))[:, 0]
-    return jackknife(tau_of_means, parts, sizes, times=rows.times, bounded=True, level=level)
+    return rows.jackknife(tau_of_means, *one, *(one * x), *(one * y), bounded=True, level=level)
 
 
-def _rounded(
-    judge: Values, human: Values, clusters: Labels, counts: Labels, digits: int | None
-) -> tuple[Rows, Array, Array]:
-    rows = complete_rows([judge, human], clusters, counts)
-    x, y = rows.columns if digits is None else (np.round(column, digits) for column in rows.columns)
-    return rows, x, y
+def _rounded(values: Values, digits: int | None) -> Values:
+    return values if digits is None else np.round(np.asarray(values, dtype=float), digits)
 
 
 def _tau(sums: Array) -> Array:

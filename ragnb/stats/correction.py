@@ -20,6 +20,7 @@ from ragnb.stats.estimates import (
     clustered_mean,
     complete_rows,
     jackknife,
+    mean_squares,
     packed,
     sums_by,
     t_interval,
@@ -359,17 +360,14 @@ def draw_test(labelled: Values, rest: Values, clusters: Labels = None, rest_clus
         return DrawTest(of_labelled, of_rest, np.nan, np.nan)
     code = cluster_codes(names, rows)
     centred, c = every - every.mean(), np.concatenate([np.full(n, 1 / n), np.full(m, -1 / m)])
-    sizes = np.bincount(code)
-    g, by_cluster = len(sizes), float(np.sum(np.bincount(code, weights=c) ** 2))
-    between = float(np.sum(np.bincount(code, weights=centred) ** 2 / sizes))
-    total = float(centred @ centred)
-    squares, df = [total / (rows - 1), total / (rows - 1)], np.array([rows - 1.0, rows - 1.0])
+    total, by_cluster = float(centred @ centred), np.bincount(code, weights=c)
+    g, typical = len(by_cluster), np.inf
+    squares, df = [total / (rows - 1)] * 2, np.array([rows - 1.0, rows - 1.0])
     if 1 < g < rows:
-        df = np.array([g - 1.0, rows - g])
-        inside = max(total - between, 0.0) / df[1]
-        squares = [max(between / df[0], inside), inside]
-    typical = (rows - np.sum(sizes**2) / rows) / (g - 1) if g > 1 else np.inf
-    parts = np.array([by_cluster / typical, float(c @ c) - by_cluster / typical]) * squares
+        between, inside, typical = mean_squares(every, code, np.ones(rows))
+        squares, df = [max(between, inside), inside], np.array([g - 1.0, rows - g])
+    of_clusters = float(by_cluster @ by_cluster) / typical
+    parts = np.array([of_clusters, float(c @ c) - of_clusters]) * squares
     variance, few = float(parts.sum()), float(parts.sum() ** 2 / np.sum(parts**2 / df))
     z = float(c @ centred) / variance**0.5
     third = float(np.mean(centred**3)) / float(np.mean(centred**2)) ** 1.5

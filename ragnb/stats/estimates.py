@@ -66,6 +66,11 @@ class Rows(NamedTuple):
         """Return the sums of columns by cluster."""
         return sums_by(self.code, self.inside[:, None] * np.stack(columns, axis=1))
 
+    def jackknife(self, statistic: Callable[[Array], Array], *columns: Array, **options: Any) -> Estimate:
+        """Return the jackknife of a function of the sums of columns; `options` are those of `jackknife`."""
+        sizes = self.sums(np.ones(len(self.code)))[:, 0]
+        return jackknife(statistic, self.sums(*columns), sizes, times=self.times, **options)
+
 
 def complete_rows(
     columns: Sequence[Values], clusters: Labels = None, counts: Labels = None, weights: Labels = None
@@ -152,6 +157,23 @@ def sums_by(codes: Codes, rows: Array) -> Array:
     """
     size = int(codes.max()) + 1 if len(codes) else 0
     return np.stack([np.bincount(codes, weights=column, minlength=size) for column in rows.T], axis=1)
+
+
+def mean_squares(x: Array, code: Codes, counts: Array) -> tuple[float, float, float]:
+    """Return the one-way analysis of variance: mean squares between and within clusters, and m₀, a typical size.
+
+    m₀ = (n − Σm²/n)/(G − 1). Donner and Koval (1980), Biometrics 36, 19–25.
+
+    Examples
+    --------
+    >>> mean_squares(np.array([1.0, 3.0, 2.0, 2.0]), np.array([0, 0, 1, 1]), np.ones(4))
+    (0.0, 1.0, 2.0)
+    """
+    m = np.bincount(code, weights=counts).astype(float)
+    n, g = float(m.sum()), len(m)
+    mean = np.bincount(code, weights=counts * x) / m
+    between, inside = float(m @ (mean - counts @ x / n) ** 2), float(counts @ (x - mean[code]) ** 2)
+    return between / (g - 1), inside / (n - g), (n - float(m @ m) / n) / (g - 1)
 
 
 def t_interval(value: float, se: float, df: float, level: float, *, bounded: bool = False) -> tuple[float, float]:
