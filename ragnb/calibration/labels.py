@@ -105,8 +105,8 @@ def draw_labels(
     order = np.lexsort((rng.random(len(items)), items["cluster"].map(place), third, system))
     steps = ((np.arange(size) + rng.random()) * len(items) / max(size, 1)).astype(int)
     items = items.assign(band=np.array(BANDS, dtype=object)[third])
-    drawn: pd.DataFrame = items.iloc[order[np.minimum(steps, len(items) - 1)]].assign(**{PROBABILITY: size / len(items)})
-    drawn = drawn.iloc[rng.permutation(size)].reset_index(drop=True)
+    drawn: pd.DataFrame = items.iloc[order[np.minimum(steps, len(items) - 1)]]
+    drawn = drawn.assign(**{PROBABILITY: size / len(items)}).iloc[rng.permutation(size)].reset_index(drop=True)
     width = max(3, len(str(len(drawn))))
     drawn.insert(0, "item_id", [f"L{i + 1:0{width}d}" for i in range(len(drawn))])
     drawn.attrs = {"dimensions": names, "population": len(items), "seed": seed}
