@@ -381,8 +381,8 @@ def calibrate(
     >>> card.verdict, card.verdicts["share"].tolist()
     ('TRUST', [1.0])
     """
-    limits = {"target": (target, 0.0, 1.0), "level": (level, 0.5, 1.0), "delta": (delta, 0.0, np.inf)}
-    for name, (value, low, high) in limits.items():
+    limits = ("target", target, 0.0, 1.0), ("level", level, 0.5, 1.0), ("delta", delta, 0.0, np.inf)
+    for name, value, low, high in limits:
         if value is not None and not low < value < high:
             raise RagnbError(f"{name}={value} is not between {low:g} and {high:g}")
     for name in about or {}:
@@ -434,9 +434,9 @@ def _piece(head: dict[str, Any], rows: pd.DataFrame, asked: Asked) -> Piece:
     if row["verdict"] == TRUST:  # then each of these biases is shown to be acceptable
         groups.loc[groups["kind"].isin(["overall", "system"]), "inflated"] = False
     frames["corrected"], draw = _corrected(rows, asked)
-    ranks = NONE if cells.cluster is None else stats.kendall_within(
-        cells.judge, cells.human, **cells.sums, digits=10, level=asked.level
-    )  # fmt: skip
+    ranks = NONE
+    if cells.cluster is not None:
+        ranks = stats.kendall_within(cells.judge, cells.human, **cells.sums, digits=10, level=asked.level)
     row |= draw | {"sides": _sides(row["verdict"], ranks, frames["recalibration"], groups)}
     flags = stats.within(cells.judge, cells.human, asked.tolerance)
     needs = stats.labels_needed(flags, **cells.how, target=asked.target, alpha=1 - asked.level)

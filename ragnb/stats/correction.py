@@ -186,12 +186,7 @@ def fit_map(
     knots, at = np.unique(np.round(x, 9), return_inverse=True)
     sizes = np.bincount(at, weights=c)
     fitted = np.asarray(isotonic_regression(np.bincount(at, weights=c * y) / sizes, weights=sizes).x, dtype=float)
-
-    def curve(scores: Values) -> Array:
-        score = np.asarray(scores, dtype=float)
-        return np.where(np.isnan(score), np.nan, np.interp(score, knots, fitted))
-
-    return curve
+    return lambda scores: np.asarray(np.interp(np.asarray(scores, dtype=float), knots, fitted))
 
 
 def grouped_folds(clusters: Values, k: int = 5, *, counts: Labels = None) -> Codes:
