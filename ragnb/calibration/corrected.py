@@ -16,6 +16,7 @@ from ragnb.calibration.ratings import (
     Names,
     Ratings,
     Scale,
+    as_list,
     cells_of,
     open_ratings,
     with_ends,
@@ -129,6 +130,7 @@ def corrected_difference(
       system  value  judge_value  n  n_judged
     0      b    0.0          1.0  6         6
     """
+    by = [name for name in as_list(by) if name != system]
     asked = Asked(human, by, scale, cluster, missing, item=item, system=system, whole=True, level=level, lang=lang)
     opened = _opened(ratings, judged, judge, asked)
     for name in (item, system):

@@ -468,7 +468,8 @@ def fingerprint(parts: list[tuple[str, Cells]]) -> str:
     for name, cells in parts:
         digest.update(name.encode())
         weights = cells.weights if np.ptp(cells.weights) > 0 else None
-        for column in (cells.judge, cells.human, cells.cluster, cells.counts, weights):
+        cluster = None if cells.cluster is None else np.unique(cells.cluster, return_inverse=True)[1]
+        for column in (cells.judge, cells.human, cluster, cells.counts, weights):
             digest.update(np.round(np.asarray([] if column is None else column, dtype="<f8"), 9).tobytes())
     return digest.hexdigest()
 
