@@ -122,8 +122,8 @@ def agreement(
     Examples
     --------
     >>> frame = pd.DataFrame({"judge": [4, 5, 2, 1], "human": [5, 5, 4, 1]})
-    >>> found = agreement(frame, scale=(1, 5)).set_index("measure")
-    >>> found.loc[["within", "constant", "bias"], "value"].tolist()
+    >>> table = agreement(frame, scale=(1, 5)).set_index("measure")
+    >>> table.loc[["within", "constant", "bias"], "value"].tolist()
     [0.75, 0.75, -0.75]
     """
     asked = Asked(human, by, scale, cluster, missing, rater, tolerance=tolerance, level=level, digits=digits)
@@ -156,7 +156,7 @@ def measured(rows: pd.DataFrame, cells: Cells, asked: Asked) -> dict[str, Estima
 
     score, constant = stats.best_constant(y, **near)
     low, high = stats.limits_of_agreement(x, y, **sums)
-    found = {
+    measures = {
         "within": stats.within_share(x, y, **near),
         "floor": plain(stats.chance_floor(x, y, tolerance=asked.tolerance, counts=sums["counts"])),
         "constant": constant,
@@ -174,24 +174,23 @@ def measured(rows: pd.DataFrame, cells: Cells, asked: Asked) -> dict[str, Estima
     }
     if scale[1] - scale[0] >= 2:
         rounded = stats.round_half_up(x), stats.round_half_up(y)
-        found["within_rounded"] = stats.within_share(*rounded, **near)
-        found["exact"] = stats.within_share(*rounded, **near | {"tolerance": 0})
-        found["qwk"] = stats.quadratic_kappa(x, y, (np.floor(scale[0]), np.ceil(scale[1])), **sums)
+        measures["within_rounded"] = stats.within_share(*rounded, **near)
+        measures["exact"] = stats.within_share(*rounded, **near | {"tolerance": 0})
+        measures["qwk"] = stats.quadratic_kappa(x, y, (np.floor(scale[0]), np.ceil(scale[1])), **sums)
     if ":system" in rows:
-        own = random_groups(cells_of(rows[rows[":system"] != ""], rows[":system"].cat.codes), seed=0)
-        if len(np.unique(own.group)) > 1:
-            found["kendall_by_system"] = stats.kendall_of_means(
-                own.judge, own.human, own.group, **own.sums, level=asked.level
-            )
+        few = random_groups(cells_of(rows[rows[":system"] != ""], rows[":system"].cat.codes), seed=0)
+        scores, system = (few.judge, few.human), few.group
+        if len(np.unique(system)) > 1:
+            measures["kendall_by_system"] = stats.kendall_of_means(*scores, system, **few.sums, level=asked.level)
     if "rater0" in rows:
         rows = rows.loc[rows.index.repeat(rows["count"].astype(int))]
         grid = rows.filter(regex="^rater").to_numpy()
         of = None if cells.cluster is None else rows["cluster"]
-        found["raters"] = plain(float(np.sum(~np.isnan(grid), axis=1).mean()))
+        measures["raters"] = plain(float(np.sum(~np.isnan(grid), axis=1).mean()))
         ceiling: dict[str, Any] = {"tolerance": asked.tolerance, "weights": rows["weight"], "level": asked.level}
-        found["ceiling"] = stats.human_ceiling(grid, of, **ceiling)
-        found["alpha"] = stats.krippendorff_alpha(grid, of, level=asked.level)
-    return {name: found[name] for name in MEASURES if name in found}
+        measures["ceiling"] = stats.human_ceiling(grid, of, **ceiling)
+        measures["alpha"] = stats.krippendorff_alpha(grid, of, level=asked.level)
+    return {name: measures[name] for name in MEASURES if name in measures}
 
 
 def over_constant(cells: Cells, score: float, tolerance: float, level: float) -> Estimate:
