@@ -16,7 +16,7 @@ from ragnb import stats
 from ragnb.diagnostics.rules import SLACK
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, unknown
 from ragnb.schema import DEFAULT_GATES, KNOWN_RATES, METRICS, Gate, records
-from ragnb.weights.check import metric_name
+from ragnb.weights import metric_name
 
 INPUT_LINES = "input_lines"
 GOLD_COVERAGE = Gate("gold_coverage", "gold_coverage", ">=", 0.95)

@@ -81,11 +81,7 @@ def failure_modes(scores: Rows, *, metrics: MetricsArgument = None, rules: Itera
     frame, chosen = scored(scores, metrics)
     bars = warning_bars(rules, chosen)
     mode = mode_of(chosen, bars, MODES)
-
-    def of_batch(batch: Batch) -> dict[str, Any]:
-        return {"failure_mode": evaluated(mode, batch, chosen)}
-
-    return cast(Rows, as_called(add_columns(frame, chosen, [], of_batch, {"failure_mode": mode}), frame, scores))
+    return cast(Rows, as_called(add_columns(frame, chosen, {"failure_mode": mode}), frame, scores))
 
 
 def failure_summary(

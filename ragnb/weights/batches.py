@@ -16,7 +16,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, require
 from ragnb.readers.frames import native
 from ragnb.schema import Metric
-from ragnb.weights.columns import Array, Labels, labels, numeric, statuses
+from ragnb.weights.columns import Array, Labels, coded, numeric, status_codes
 from ragnb.weights.engines import collected, column_names, is_number, score_of, stays_lazy
 
 if TYPE_CHECKING:
@@ -59,19 +59,34 @@ class Batch:
         batch._values, batch._labels = dict(values), self._labels
         return batch
 
-    def statuses(self, metrics: Sequence[Metric]) -> npt.NDArray[np.int8]:
-        """Return the status of each row and metric; see `statuses`."""
-        values = [self.values(metric) for metric in metrics]  # what is no score is refused before any status
-        for metric, column in zip(metrics, values, strict=True):
-            if metric not in self._statuses:
-                self._statuses[metric] = statuses(self.frame, [metric], [column])
-        return np.hstack([np.empty((len(self), 0), dtype=np.int8), *(self._statuses[m] for m in metrics)])
+    def status(self, metric: Metric) -> npt.NDArray[np.int8]:
+        """Return the status of each row; see `status_codes`."""
+        if metric not in self._statuses:
+            self._statuses[metric] = status_codes(self.frame, metric, self.values(metric))
+        return self._statuses[metric]
 
     def labels(self, column: str | None, *, compose: bool = False) -> Labels:
         """Return a column as codes into sorted names; without a column no row has a label."""
         if (column, compose) not in self._labels:
-            self._labels[column, compose] = labels(self.frame, column, compose=compose)
+            none = Labels(np.full(len(self), -1, dtype=np.int64), ())
+            made = coded(self.frame[column], compose=compose) if column in self.frame else none
+            self._labels[column, compose] = made
         return self._labels[column, compose]
+
+    def groups(self, column: str | None, *, compose: bool = False) -> Labels:
+        """Return a column as groups: rows without a name are one more, the last; without a column all are one.
+
+        Examples
+        --------
+        >>> Batch(pd.DataFrame({"system": ["a", None]})).groups("system")
+        Labels(codes=array([0, 1]), names=('a', None))
+        """
+        if column is None:
+            return Labels(np.zeros(len(self), dtype=np.int64), ("",))
+        named = self.labels(column, compose=compose)
+        if not (named.codes < 0).any():
+            return named
+        return Labels(np.where(named.codes < 0, len(named.names), named.codes), (*named.names, None))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -13,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb.errors import RagnbError, RagnbWarning, listing, place
+from ragnb.errors import RagnbError, RagnbWarning, listing, outside, place
 from ragnb.readers.frames import native
 from ragnb.schema import CLIP, STATUS_WORDS, Metric, declare_step
-from ragnb.weights.check import nfc, spelt
+from ragnb.weights.total import nfc, spelt
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
             f"column {metric.name!r}: {float(beyond)!r} and other values within {CLIP:g} of an end of "
             f"{metric.low:g}..{metric.high:g} are taken for that end",
             RagnbWarning,
-            stacklevel=2,
+            stacklevel=outside(),
         )
         values = np.clip(values, metric.low, metric.high)
     return values
@@ -107,8 +107,8 @@ def _is_score(cell: Any) -> bool:
     return cell is None or (pd.api.types.is_scalar(cell) and bool(pd.isna(cell)))
 
 
-def statuses(frame: pd.DataFrame, metrics: Sequence[Metric], values: Sequence[Array]) -> npt.NDArray[np.int8]:
-    """Return for every row and metric 0 (ok or missing), 1 (failed) or 2 (not applicable).
+def status_codes(frame: pd.DataFrame, metric: Metric, values: Array) -> npt.NDArray[np.int8]:
+    """Return for every row 0 (ok or missing), 1 (failed) or 2 (not applicable).
 
     Raises
     ------
@@ -118,52 +118,29 @@ def statuses(frame: pd.DataFrame, metrics: Sequence[Metric], values: Sequence[Ar
     Examples
     --------
     >>> frame = pd.DataFrame({"faithfulness": [None], "faithfulness__status": ["failed"]})
-    >>> statuses(frame, [Metric("faithfulness")], [np.array([np.nan])])
-    array([[1]], dtype=int8)
+    >>> status_codes(frame, Metric("faithfulness"), np.array([np.nan]))
+    array([1], dtype=int8)
     """
-    codes = np.zeros((len(frame), len(metrics)), dtype=np.int8, order="F")
-    for k, metric in enumerate(metrics):
-        name = f"{metric.name}__status"
-        if name not in frame.columns:
-            continue
-        label = coded(frame[name])
-        places, words = label.codes, label.names
-        told = {"ok": 0, "missing": 0, "failed": 1, "not_applicable": 2}
-        codes[:, k] = np.array([told.get(word, -1) for word in words] + [0], dtype=np.int8)[places]
-        if (codes[:, k] < 0).any():
-            at = int(np.argmin(codes[:, k]))
-            raise RagnbError(
-                f"column {name!r}, row {frame.index[at]!r}: {words[places[at]]!r} is no status "
-                f"(have: {listing(STATUS_WORDS)})"
-            )
-        clash = (codes[:, k] > 0) & ~np.isnan(values[k])
-        if clash.any():
-            row = int(np.argmax(clash))
-            raise RagnbError(
-                f"column {metric.name!r}, row {frame.index[row]!r}: {float(values[k][row])!r} stands beside "
-                f"status {frame[name].iloc[row]!r}; a score that failed or does not apply has no number"
-            )
+    name = f"{metric.name}__status"
+    if name not in frame.columns:
+        return np.zeros(len(frame), dtype=np.int8)
+    label = coded(frame[name])
+    meaning = {"ok": 0, "missing": 0, "failed": 1, "not_applicable": 2}
+    codes = np.array([meaning.get(word, -1) for word in label.names] + [0], dtype=np.int8)[label.codes]
+    if (codes < 0).any():
+        at = int(np.argmin(codes))
+        raise RagnbError(
+            f"column {name!r}, row {frame.index[at]!r}: {label.names[label.codes[at]]!r} is no status "
+            f"(have: {listing(STATUS_WORDS)})"
+        )
+    clash = (codes > 0) & ~np.isnan(values)
+    if clash.any():
+        at = int(np.argmax(clash))
+        raise RagnbError(
+            f"column {metric.name!r}, row {frame.index[at]!r}: {float(values[at])!r} stands beside "
+            f"status {frame[name].iloc[at]!r}; a score that failed or does not apply has no number"
+        )
     return codes
-
-
-def labels(frame: pd.DataFrame, column: str | None, *, compose: bool = False) -> Labels:
-    """Return a column as codes into sorted names, −1 where it is empty.
-
-    Parameters
-    ----------
-    column : str or None
-        None means that no row has a label.
-    compose : bool
-        Whether names are equal under Unicode form NFC.
-
-    Examples
-    --------
-    >>> labels(pd.DataFrame({"d": ["b", None, "a"]}), "d").codes.tolist()
-    [1, -1, 0]
-    """
-    if column is None:
-        return Labels(np.full(len(frame), -1, dtype=np.int64), ())
-    return coded(frame[column], compose=compose)
 
 
 def factorized(values: Any) -> tuple[npt.NDArray[np.intp], Any]:
