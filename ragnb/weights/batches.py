@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -17,15 +18,13 @@ from ragnb.errors import RagnbError, require
 from ragnb.readers.frames import native
 from ragnb.schema import Metric
 from ragnb.weights.columns import Array, Labels, coded, numeric, status_codes
-from ragnb.weights.engines import collected, column_names, is_number, score_of, stays_lazy
+from ragnb.weights.engines import collected, column_names, stays_lazy
 
 if TYPE_CHECKING:
     import polars as pl
 
 ROWS = 1 << 20
 """Rows of a batch: a query of any length is reduced in the memory that these take."""
-
-_TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Unknown)
 
 
 class Batch:
@@ -132,55 +131,33 @@ def reduce_batches(scores: Any, metrics: Sequence[Metric], reductions: Sequence[
     wanted += [name for one in reductions for name in one.columns if name is not None]
     wanted = [name for name in dict.fromkeys(wanted) if name in have]
     wanted = wanted or have[:1]  # rows without a column are not counted
-    kernels = [one.kernel for one in reductions]
-    try:
-        parts = _reduce(scores, metrics, wanted, kernels)
-    except RagnbError:
-        if stays_lazy(scores):  # a second look finds the row's name, which a first one does not carry along
-            more = [name for name in ("sample_id",) if name in have and name not in wanted]
-            _reduce(scores, metrics, [*wanted, *more], kernels, named=True)
-        raise
-    return [one.finish([part[i] for part in parts]) for i, one in enumerate(reductions)]
 
-
-def _reduce(
-    scores: Any,
-    metrics: Sequence[Metric],
-    wanted: Sequence[str],
-    kernels: Sequence[Callable[[Batch], Any]],
-    named: bool = False,
-) -> list[list[Any]]:
-    """Run the kernels on every batch; with `named`, rows are told by their ``sample_id`` where there is one."""
-
-    def take(part: pd.DataFrame) -> list[Any]:
+    def take(part: pd.DataFrame, named: bool = False) -> list[Any]:
         if named:
             part.index = pd.Index(part["sample_id"] if "sample_id" in part else ["?"] * len(part))
         batch = Batch(part)
-        return [kernel(batch) for kernel in kernels]
+        return [one.kernel(batch) for one in reductions]
 
+    try:
+        made = _of_parts(scores, wanted, take)
+    except RagnbError:
+        if stays_lazy(scores):  # a second look finds the row's name, which a first one does not carry along
+            named = dict.fromkeys([*wanted, *(name for name in have if name == "sample_id")])
+            _of_parts(scores, list(named), partial(take, named=True))
+        raise
+    return [one.finish([part[i] for part in made]) for i, one in enumerate(reductions)]
+
+
+def _of_parts(scores: Any, wanted: Sequence[str], take: Callable[[pd.DataFrame], Any]) -> list[Any]:
+    """Return what a function makes of the wanted columns, batch by batch."""
     if isinstance(scores, pd.DataFrame):
         return [take(pd.DataFrame({name: scores[name] for name in wanted}, scores.index, copy=False))]
-    rows = _typed(native(scores), metrics, wanted)
+    rows = native(scores).select(*wanted)
     if rows.implementation.is_pyspark():
         return _on_executors(rows.to_native(), take)
     with closing(_parts(rows)) as parts:
         made = [take(_pandas(part)) for part in parts if len(part)]
     return made or [take(_pandas(collected(rows.head(0)).to_polars()))]
-
-
-def _typed(
-    rows: nw.DataFrame[Any] | nw.LazyFrame[Any], metrics: Sequence[Metric], wanted: Sequence[str]
-) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
-    """Return the wanted columns, those of metrics as floats."""
-    schema = rows.collect_schema()
-    columns: dict[str, nw.Expr] = {name: nw.col(name) for name in wanted}
-    for metric in metrics:
-        kind = schema[metric.name]
-        if is_number(kind):
-            columns[metric.name] = score_of(metric.name, kind)
-        elif kind not in _TEXT:
-            raise RagnbError(f"column {metric.name!r} is of type {kind}, not a score; convert it to numbers")
-    return rows.select(**columns)
 
 
 def _parts(rows: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> Generator[pl.DataFrame]:
@@ -224,15 +201,12 @@ def _pandas(part: pl.DataFrame) -> pd.DataFrame:
 def _array(column: pl.Series) -> Any:
     import polars as pl
 
-    if column.dtype.is_numeric():
+    if column.dtype.is_numeric() or column.dtype == pl.Boolean:
         whole = column.dtype.is_integer() and not column.null_count()
         return column.to_numpy() if whole else column.cast(pl.Float64).fill_null(np.nan).to_numpy()
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return pd.Series(column.to_list(), dtype=object)
     words = column.cast(pl.Categorical)
-    names = words.unique(maintain_order=True).drop_nulls()
-    own = names.to_physical().to_numpy()
-    codes = np.full(int(own.max(initial=0)) + 2, -1, dtype=np.int32)
-    codes[own] = np.arange(len(own))
-    places = codes.take(words.to_physical().fill_null(len(codes) - 1).to_numpy())
-    return pd.Categorical.from_codes(places, pd.Index(names.cast(pl.String).to_list(), dtype=object))
+    codes, _ = pd.factorize(words.to_physical().to_numpy())  # in the order in which words appear, too
+    names = words.unique(maintain_order=True).drop_nulls().cast(pl.String)
+    return pd.Categorical.from_codes(codes, pd.Index(names.to_list(), dtype=object))
