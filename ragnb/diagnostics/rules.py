@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ragnb import texts
-from ragnb.errors import RagnbError, RagnbWarning
-from ragnb.schema import METRICS, Metric, Rule
+from ragnb.errors import RagnbError, RagnbWarning, outside
+from ragnb.schema import METRICS, Gate, Metric, Rule
 
 SLACK = 1e-9
 """How far a value must be past a bar: the float mean of three 0.7s is not below 0.7."""
@@ -46,6 +46,11 @@ def past(values: npt.ArrayLike, bar: float | None, better: Literal["higher", "lo
     return np.asarray((x < bar - SLACK) if better == "higher" else (x > bar + SLACK), dtype=bool)
 
 
+def meets(value: float, gate: Gate) -> bool:
+    """Return whether a value is on the good side of a gate's threshold, or less than `SLACK` from it."""
+    return bool(value == value and not past(value, gate.threshold, "higher" if gate.op == ">=" else "lower"))
+
+
 def fitting(rules: Iterable[Rule], metrics: Iterable[Metric]) -> Iterator[tuple[Rule, Metric]]:
     """Yield each rule with a threshold whose metrics are there, with the metric it reads.
 
@@ -74,7 +79,7 @@ def fitting(rules: Iterable[Rule], metrics: Iterable[Metric]) -> Iterator[tuple[
                 f"({metric.better} is better) and is left out; "
                 f"pass rules=[Rule({rule.metric!r}, warning, critical)]",
                 RagnbWarning,
-                stacklevel=3,
+                stacklevel=outside(),
             )
             continue
         if rule.warning is not None and past(rule.warning, rule.critical, metric.better):
