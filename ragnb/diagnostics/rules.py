@@ -131,18 +131,10 @@ def rule_texts(rule: Rule, lang: str) -> tuple[list[str], list[dict[str, str | N
     >>> rule_texts(RULES[0], "en")[1][1]
     {'text': 'Switch answer checking on.', 'setting': 'answer_check'}
     """
-    known = rule.name in texts.table(lang)["rules"]
-    stored: Mapping[str, Any] = texts.entry(lang, f"rules.{rule.name}") if known else {}
-    causes = _own(rule.causes, lang) or stored.get("causes", ())
-    actions = _own(rule.actions, lang) or stored.get("actions", ())
-    return list(causes), [_action(item) for item in actions]
-
-
-def _own(given: Mapping[str, tuple[str, ...]], lang: str) -> tuple[str, ...]:
-    return next((given[key] for key in (lang, "en", *given) if key in given), ())
-
-
-def _action(item: str | Mapping[str, str]) -> dict[str, str | None]:
-    if isinstance(item, str):
-        return {"text": item, "setting": None}
-    return {"text": item["text"], "setting": item.get("setting")}
+    stored: Mapping[str, Any] = texts.table(lang)["rules"].get(rule.name, {})
+    causes, actions = (
+        next((own[key] for key in (lang, "en", *own) if own.get(key)), ()) or stored.get(name, ())
+        for name, own in (("causes", rule.causes), ("actions", rule.actions))
+    )
+    items = [{"text": item} if isinstance(item, str) else item for item in actions]
+    return list(causes), [{"text": item["text"], "setting": item.get("setting")} for item in items]

@@ -41,6 +41,7 @@ class Batch:
         self.frame = frame
         self._values: dict[Metric, Array] = {}
         self._statuses: dict[Metric, npt.NDArray[np.int8]] = {}
+        self.made: dict[int, npt.NDArray[Any]] = {}
         self._labels: dict[tuple[str | None, bool], Labels] = {}
 
     def __len__(self) -> int:

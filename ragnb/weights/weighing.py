@@ -154,12 +154,14 @@ def evaluated(expression: nw.Expr, batch: Batch, metrics: Sequence[Metric]) -> n
     """
     import polars as pl
 
+    if id(expression) in batch.made:
+        return batch.made[id(expression)]
     for metric in metrics:
         batch.status(metric)
     values = {f"__v{k}": pl.Series(batch.values(metric)) for k, metric in enumerate(metrics)}
     rows = pl.LazyFrame({"__row": pl.Series(np.zeros(len(batch), np.int8)), **values}).fill_nan(None)
     made = nw.from_native(rows).select(made=nw.when(nw.col("__row") == 0).then(expression)).collect()
-    return made["made"].to_numpy()
+    return batch.made.setdefault(id(expression), made["made"].to_numpy())
 
 
 Beside = tuple[str | None, Callable[[Batch], Any], Callable[[Frame], nw.Expr]]
