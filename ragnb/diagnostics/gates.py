@@ -6,7 +6,7 @@ import math
 import re
 import warnings
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any, Literal
@@ -31,6 +31,7 @@ COLUMNS = (
     "role", "reason",
 )  # fmt: skip
 _MARKS = {"pass": "✓", "fail": "✗", "undecided": "?", "no_data": "—"}
+_OF_MEANS = ("metric", "value", "low", "high", "n")
 _DESIGN = ("se", "n_eff", "df", "kind", "level")
 _BETTER: Mapping[str, Literal["higher", "lower"]] = {">=": "higher", "<=": "lower"}
 Row = Mapping[Any, Any]
@@ -86,9 +87,20 @@ def check_gates(
     """
     if no_data not in ("fail", "skip"):
         raise unknown("no_data", no_data, ["fail", "skip"])
-    _check_means(means)
+    have = set(means.columns) if isinstance(means, pd.DataFrame) else set()
+    if not ({*_OF_MEANS} <= have or have == {"metric"}):
+        shown = listing(means.columns) if isinstance(means, pd.DataFrame) else type(means).__name__
+        raise RagnbError(
+            f"gates compare means, not scores: need the columns {listing(_OF_MEANS)} (have: {shown}); pass "
+            "rn.weighted_means(scores) or rn.refusal_metrics(labelled)"
+        )
     there = list(dict.fromkeys(means["metric"]))
-    asked = [replace(gate, metric=metric_name(gate.metric, there)) for gate in gate_list(gates)]
+    several = isinstance(gates, Iterable) and not isinstance(gates, str | Mapping)
+    asked: list[Any] = list(gates) if several else [gates]
+    for i, gate in enumerate(asked):
+        if not isinstance(gate, Gate):
+            raise RagnbError(f"gates={gate!r} is no gate; write gates=[rn.Gate('G', 'faithfulness', '>=', 0.7)]")
+        asked[i] = replace(gate, metric=metric_name(gate.metric, there))
     named = {gate.metric for gate in asked}
     rows: dict[tuple[Any, Any], Row] = {}
     for row in records(means):
@@ -126,32 +138,6 @@ def gate_frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(
         {name: pd.Series([row[name] for row in out], dtype=kinds.get(name, object)) for name in COLUMNS}
     )
-
-
-def gate_list(gates: Any) -> list[Gate]:
-    """Return gates as a list, or refuse what is none with how to write one.
-
-    Examples
-    --------
-    >>> gate_list([Gate("G", "faithfulness", ">=", 0.7)])[0].name
-    'G'
-    """
-    found = list(gates) if isinstance(gates, Iterable) and not isinstance(gates, str | Mapping) else [gates]
-    for gate in found:
-        if not isinstance(gate, Gate):
-            raise RagnbError(f"gates={gate!r} is no gate; write gates=[rn.Gate('G', 'faithfulness', '>=', 0.7)]")
-    return found
-
-
-def _check_means(means: Any) -> None:
-    wanted = ("metric", "value", "low", "high", "n")
-    there = set(means.columns) if isinstance(means, pd.DataFrame) else set()
-    if not (set(wanted) <= there or there == {"metric"}):
-        have = listing(means.columns) if isinstance(means, pd.DataFrame) else type(means).__name__
-        raise RagnbError(
-            f"gates compare means, not scores: need the columns {listing(wanted)} (have: {have}); pass "
-            "rn.weighted_means(scores) or rn.refusal_metrics(labelled)"
-        )
 
 
 def _range(gate: Gate, row: Row) -> tuple[float, float]:
@@ -324,31 +310,26 @@ def gate_sentences(gates: pd.DataFrame, *, lang: str = "en") -> list[str]:
     """
     say = texts.load(lang)
     out = []
-    for row in gates.to_dict("records"):
+    for row in records(gates):
         name = row["gate"] if row["system"] is None else f"{row['gate']} ({row['system']})"
+        rate, outcome = row["role"] == "rate", row["outcome"]
+        written = percent if rate else number
         if row["role"] == "completeness":
             words = [f"{name}: {input_words(row, lang)}. "]
         else:
-            words = _decision_words(row | {"gate": name}, say)
+            op = "≥" if row["op"] == ">=" else "≤"
+            words = [say("gate.asks", gate=name, metric=row["metric"], op=op, at=written(row["threshold"]))]
+            if outcome != "no_data":
+                known = not math.isnan(row["low"])
+                whole = with_interval(row["value"], row["low"], row["high"], percent=rate)
+                seen = whole if known else written(row["value"])
+                words.append(say("gate.seen" if known else "gate.no_interval", value=seen, n=count(row["n"])))
+            words.append(say(f"outcome.{outcome}"))
+            if outcome == "undecided" and not pd.isna(row["more_needed"]):
+                words.append(say("gate.more_needed", n=count(row["more_needed"])))
         words += [say("gate.blocks")] if row["blocks"] else []
         out.append("".join(words).rstrip())
     return out
-
-
-def _decision_words(row: Mapping[Any, Any], say: Callable[..., str]) -> list[str]:
-    rate = row["role"] == "rate"
-    written = percent if rate else number
-    asked = {"gate": row["gate"], "metric": row["metric"], "at": written(row["threshold"])}
-    words = [say("gate.asks", op="≥" if row["op"] == ">=" else "≤", **asked)]
-    if row["outcome"] != "no_data":
-        key = "gate.no_interval" if math.isnan(row["low"]) else "gate.seen"
-        whole = with_interval(row["value"], row["low"], row["high"], percent=rate)
-        seen = written(row["value"]) if math.isnan(row["low"]) else whole
-        words.append(say(key, value=seen, n=count(row["n"])))
-    words.append(say(f"outcome.{row['outcome']}"))
-    if row["outcome"] == "undecided" and not pd.isna(row["more_needed"]):
-        words.append(say("gate.more_needed", n=count(row["more_needed"])))
-    return words
 
 
 def input_words(row: Mapping[Any, Any], lang: str) -> str:

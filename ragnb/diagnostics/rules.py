@@ -131,7 +131,8 @@ def rule_texts(rule: Rule, lang: str) -> tuple[list[str], list[dict[str, str | N
     >>> rule_texts(RULES[0], "en")[1][1]
     {'text': 'Switch answer checking on.', 'setting': 'answer_check'}
     """
-    stored: Mapping[str, Any] = texts.table(lang)["rules"].get(rule.name, {})
+    known = rule.name in texts.table(lang)["rules"]
+    stored: Mapping[str, Any] = texts.entry(lang, f"rules.{rule.name}") if known else {}
     causes, actions = (
         next((own[key] for key in (lang, "en", *own) if own.get(key)), ()) or stored.get(name, ())
         for name, own in (("causes", rule.causes), ("actions", rule.actions))

@@ -196,18 +196,19 @@ def _on_executors(frame: Any, kernel: Callable[[pd.DataFrame], Any]) -> list[Any
 
 def _pandas(part: pl.DataFrame) -> pd.DataFrame:
     """Return a batch of Polars as pandas columns: numbers shared, texts coded."""
-    return pd.DataFrame({name: _array(part[name]) for name in part.columns}, range(len(part)), copy=False)
-
-
-def _array(column: pl.Series) -> Any:
     import polars as pl
 
-    if column.dtype.is_numeric() or column.dtype == pl.Boolean:
-        whole = column.dtype.is_integer() and not column.null_count()
-        return column.to_numpy() if whole else column.cast(pl.Float64).fill_null(np.nan).to_numpy()
-    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
-        return pd.Series(column.to_list(), dtype=object)
-    words = column.cast(pl.Categorical)
-    codes, _ = pd.factorize(words.to_physical().to_numpy())  # in the order in which words appear, too
-    names = words.unique(maintain_order=True).drop_nulls().cast(pl.String)
-    return pd.Categorical.from_codes(codes, pd.Index(names.to_list(), dtype=object))
+    made: dict[str, Any] = {}
+    for column in part:
+        if column.dtype.is_numeric() or column.dtype == pl.Boolean:
+            whole = column.dtype.is_integer() and not column.null_count()
+            numbers = column if whole else column.cast(pl.Float64).fill_null(np.nan)
+            made[column.name] = numbers.to_numpy()
+        elif column.dtype in (pl.String, pl.Categorical, pl.Enum):
+            words = column.cast(pl.Categorical)
+            codes, _ = pd.factorize(words.to_physical().to_numpy())  # in the order in which words appear, too
+            names = words.unique(maintain_order=True).drop_nulls().cast(pl.String).to_list()
+            made[column.name] = pd.Categorical.from_codes(codes, pd.Index(names, dtype=object))
+        else:
+            made[column.name] = pd.Series(column.to_list(), dtype=object)
+    return pd.DataFrame(made, range(len(part)), copy=False)

@@ -21,9 +21,8 @@ from ragnb.schema import RESULT_COLUMNS, Metric
 from ragnb.weights.batches import Batch, Reduction, reduce_batches
 from ragnb.weights.clusters import question_clusters, question_of
 from ragnb.weights.columns import Array, Codes, Flags, Labels
-from ragnb.weights.estimates import bootstrap, document_weights, means_table
+from ragnb.weights.estimates import bootstrap, checked_weights, means_table
 from ragnb.weights.scored import MetricsArgument, scored
-from ragnb.weights.total import Total, check_weights, total_of, warn_unused
 
 Counts = npt.NDArray[np.int64]
 SAME = "__same__"
@@ -352,25 +351,8 @@ class Moments:
         if by not in (SAME, self.by, None):
             raise RagnbError(f"by={by!r}, but the rows were reduced by {self.by!r}; make moments(by={by!r})")
         source = self.pooled() if by is None and self.by is not None else self
-        total, doc_weight = source.weighed(
-            metric_weights, doc_weights, level=level, orient=orient, rescale=rescale, strict=strict
-        )
-        return means_table(source, total, doc_weight, level)[0]
-
-    def weighed(
-        self,
-        metric_weights: Mapping[str, float] | None,
-        doc_weights: Mapping[str, float] | None,
-        *,
-        level: float,
-        **how: bool,
-    ) -> tuple[Total, Array]:
-        """Check the settings of `means`, and return how metrics add up and the weight of each document."""
-        if not 0 < level < 1:
-            raise RagnbError(f"level={level!r} must lie between 0 and 1, such as 0.95")
-        total, checked = total_of(self.metrics, metric_weights, **how), check_weights(doc_weights, "doc_weights")
-        warn_unused(checked, self.docs, "doc_weights")
-        return total, document_weights(self, checked)
+        how = {"orient": orient, "rescale": rescale, "strict": strict}
+        return means_table(source, *checked_weights(source, metric_weights, doc_weights, **how), level)[0]
 
     def pooled(self) -> Moments:
         """Return the moments of all groups together, as `means(by=None)` takes them.

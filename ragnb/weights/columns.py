@@ -143,59 +143,50 @@ def status_codes(frame: pd.DataFrame, metric: Metric, values: Array) -> npt.NDAr
     return codes
 
 
-def factorized(values: Any) -> tuple[npt.NDArray[np.intp], Any]:
-    """Return `pd.factorize` of a column of labels; one of lists or mappings is refused.
-
-    Examples
-    --------
-    >>> factorized(pd.Series(["b", None, "a"]))[0].tolist()
-    [0, -1, 1]
-    """
-    try:
-        return pd.factorize(values)
-    except TypeError:
-        where = place(key=getattr(values, "name", None))
-        raise RagnbError(f"{where}lists and mappings name no group, document or cluster; make them text") from None
-
-
 def coded(values: Any, *, compose: bool = False) -> Labels:
     """Return values as codes into their sorted names, −1 where there is none.
+
+    Parameters
+    ----------
+    values : array of labels
+    compose : bool
+        Whether names are equal under Unicode form NFC.
+
+    Raises
+    ------
+    RagnbError
+        For lists and mappings.
 
     Examples
     --------
     >>> coded(pd.Series(["b", None, "a"]))
     Labels(codes=array([ 1, -1,  0]), names=('a', 'b'))
     """
+    import polars as pl
+
     if isinstance(values, pd.Series) and isinstance(values.dtype, pd.CategoricalDtype):
         codes, uniques = values.cat.codes.to_numpy(), values.cat.categories
         there = np.bincount(codes + np.int64(1), minlength=len(uniques) + 1)[1:] > 0
         uniques, codes = uniques[there], np.append(np.cumsum(there) - 1, -1).take(codes)
     else:
-        codes, uniques = factorized(values)
+        try:
+            codes, uniques = pd.factorize(values)
+        except TypeError:
+            where = place(key=getattr(values, "name", None))
+            raise RagnbError(
+                f"{where}lists and mappings name no group, document or cluster; make them text"
+            ) from None
     named = nfc if compose else spelt
     plain = [name if type(name) is str and name.isascii() else named(name) for name in np.asarray(uniques, object)]
-    names, ranks = sorted_names(plain)
-    return Labels(np.append(ranks, -1).take(codes), names)
-
-
-def sorted_names(names: list[str]) -> tuple[tuple[str, ...], Codes]:
-    """Return the distinct names in order, and the place of each name among them.
-
-    Examples
-    --------
-    >>> sorted_names(["b", "a", "b"])
-    (('a', 'b'), array([1, 0, 1]))
-    """
-    import polars as pl
-
     try:
-        text = pl.Series(names, dtype=pl.String)  # sorts by bytes of UTF-8, which is the order of code points
+        text = pl.Series(plain, dtype=pl.String)  # sorts by bytes of UTF-8, which is the order of code points
     except UnicodeEncodeError:  # a half of a surrogate pair, which only Python holds
-        distinct, ranks = np.unique(np.array(names, dtype=object), return_inverse=True)
-        return tuple(distinct.tolist()), ranks.astype(np.int64)
-    order = text.arg_sort()
-    ordered = text.gather(order)
-    first = (ordered != ordered.shift()).fill_null(True)  # two spellings of one name are one
-    ranks = np.empty(len(names), dtype=np.int64)
-    ranks[order.to_numpy()] = np.cumsum(first.to_numpy()) - 1
-    return tuple(ordered.filter(first).to_list()), ranks
+        distinct, ranks = np.unique(np.array(plain, dtype=object), return_inverse=True)
+        names = distinct.tolist()
+    else:
+        order = text.arg_sort()
+        ordered = text.gather(order)
+        first = (ordered != ordered.shift()).fill_null(True)  # two spellings of one name are one
+        names, ranks = ordered.filter(first).to_list(), np.empty(len(plain), dtype=np.int64)
+        ranks[order.to_numpy()] = np.cumsum(first.to_numpy()) - 1
+    return Labels(np.append(ranks, -1).take(codes), tuple(names))

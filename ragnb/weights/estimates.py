@@ -14,7 +14,7 @@ from ragnb import stats
 from ragnb.errors import RagnbError
 from ragnb.schema import ABOUT_COLUMNS, RESULT_COLUMNS
 from ragnb.weights.columns import Array, Codes
-from ragnb.weights.total import Total, refuse_all_zero, relative
+from ragnb.weights.total import Total, check_weights, refuse_all_zero, relative, total_of, warn_unused
 
 if TYPE_CHECKING:
     from ragnb.weights.cells import Cells, Moments
@@ -22,21 +22,30 @@ if TYPE_CHECKING:
 _VANISHING, _FEWEST = 1e-140, 100
 
 
-def document_weights(found: Moments, weights: Mapping[str, float]) -> Array:
-    """Return the weight of each document (in order) as `relative` to the largest, last that of rows without one.
+def checked_weights(
+    found: Moments,
+    metric_weights: Mapping[str, float] | None,
+    doc_weights: Mapping[str, float] | None,
+    **how: bool,
+) -> tuple[Total, Array]:
+    """Return how metrics add up, and the weight of each document (in order), last that of rows without one.
+
+    Weights of documents are `relative` to the largest.
 
     Raises
     ------
     RagnbError
-        For weights of 0 that leave out every row.
+        As `total_of`, and for weights of 0 that leave out every row.
     """
-    own = np.ones(len(found.docs) + 1)
-    for name in weights.keys() & set(found.docs if weights else ()):
-        own[bisect_left(found.docs, name)] = weights[name]
-    used = np.bincount(found.cells.doc + 1, minlength=len(own)) > 0
-    own[~np.roll(used, -1)] = 0.0
-    refuse_all_zero(bool(own.any()) or not found.cells.size, "doc_weights")
-    return relative(own)
+    total, checked = total_of(found.metrics, metric_weights, **how), check_weights(doc_weights, "doc_weights")
+    warn_unused(checked, found.docs, "doc_weights")
+    weights = np.ones(len(found.docs) + 1)
+    for name in checked.keys() & set(found.docs if checked else ()):
+        weights[bisect_left(found.docs, name)] = checked[name]
+    used = np.bincount(found.cells.doc + 1, minlength=len(weights)) > 0
+    weights[~np.roll(used, -1)] = 0.0
+    refuse_all_zero(bool(weights.any()) or not found.cells.size, "doc_weights")
+    return total, relative(weights)
 
 
 @dataclass(frozen=True)
@@ -133,6 +142,8 @@ def means_table(found: Moments, total: Total, doc_weight: Array, level: float) -
     With a_g = Σ v over a cluster's scored rows, A = Σ a_g, θ = Σ v s / A and u_g = Σ v (s − θ), the variance is
     (G−1)/G · Σ (u_g / (1 − a_g/A))² / A².
     """
+    if not 0 < level < 1:
+        raise RagnbError(f"level={level!r} must lie between 0 and 1, such as 0.95")
     cells, metrics, groups, width = found.cells, found.metrics, len(found.rows), len(found.metrics) + 1
     columns = cell_columns(cells, total)
     v, counts, of_cells = doc_weight[cells.doc][:, None], columns[1], _by(cells.group, groups)
@@ -249,7 +260,7 @@ def bootstrap(
     """
     if resamples < _FEWEST:
         raise RagnbError(f"resamples={resamples!r} are too few for an interval; take at least {_FEWEST}")
-    total, doc_weight = self.weighed(metric_weights, doc_weights, level=level, orient=orient, rescale=rescale)
+    total, doc_weight = checked_weights(self, metric_weights, doc_weights, orient=orient, rescale=rescale)
     table, units = means_table(self, total, doc_weight, level)
     middles = np.append(self.cells.centre, total.centre(self.cells.centre))
     spans = np.array([[m.low, m.high] for m in self.metrics] + [[total.least, total.high]])

@@ -78,9 +78,7 @@ def gains_reduction(
         kinds, place = kind[docs.codes], np.zeros(len(batch), dtype=np.int64)
         if part is not None:
             place = evaluated(part, batch, metrics).astype(np.int64)
-        present = np.empty((len(batch), len(values)), dtype=bool, order="F")
-        for k, x in enumerate(values):
-            np.equal(x, x, out=present[:, k])
+        present = np.array([x == x for x in values], dtype=bool).reshape(len(values), len(batch)).T
         key = Keys.of([(kinds, len(each)), (place, parts)], present)
         lacking = np.empty((len(key.row), len(lifts)))
         for i, (k, threshold) in enumerate(lifts):
