@@ -23,7 +23,7 @@ from ragnb.weights.engines import collected, column_names, stays_lazy
 if TYPE_CHECKING:
     import polars as pl
 
-ROWS = 1 << 20
+ROWS = 1 << 19
 """Rows of a batch: a query of any length is reduced in the memory that these take."""
 
 
@@ -41,7 +41,7 @@ class Batch:
         self.frame = frame
         self._values: dict[Metric, Array] = {}
         self._statuses: dict[Metric, npt.NDArray[np.int8]] = {}
-        self.made: dict[int, npt.NDArray[Any]] = {}
+        self.made: dict[int, npt.NDArray[Any]] = {}  # columns by the id of the expression that gave them
         self._labels: dict[tuple[str | None, bool], Labels] = {}
 
     def __len__(self) -> int:
