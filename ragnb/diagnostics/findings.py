@@ -191,8 +191,8 @@ def worst_samples(scores: Any, metrics: Sequence[Metric], top: int) -> list[list
         return made
 
     rows = nw.from_native(scores, eager_only=True)
-    found = reduce_batches(scores, metrics, [Reduction(kernel)])[0][0]
-    return [list(map(record, rows[at].rows(named=True), labels, values)) for at, labels, values in found]
+    worst = reduce_batches(scores, metrics, [Reduction(kernel)])[0][0]
+    return [list(map(record, rows[at].rows(named=True), labels, values)) for at, labels, values in worst]
 
 
 def _good(metric: Metric) -> float:

@@ -356,8 +356,8 @@ def gates_json(gates: pd.DataFrame, *, notes: pd.DataFrame | None = None) -> str
     True
     """
     rows = [{name: _plain(row[name]) for name in COLUMNS} for row in gates.to_dict("records")]
-    told = {} if notes is None else {"notes": notes[list(NOTE_COLUMNS)].to_dict("records")}
-    return json_text({"blocked": bool(gates["blocks"].any()), "gates": rows} | told)
+    more = {} if notes is None else {"notes": notes[list(NOTE_COLUMNS)].to_dict("records")}
+    return json_text({"blocked": bool(gates["blocks"].any()), "gates": rows} | more)
 
 
 def _plain(value: Any) -> Any:
@@ -388,9 +388,9 @@ def gates_junit(gates: pd.DataFrame, *, name: str = "ragnb gates", lang: str = "
         title = f"{row['gate']}{system}: {row['metric']} {row['op']} {row['threshold']:g}"
         case = ET.SubElement(suite, "testcase", {"classname": _xml(name), "name": _xml(title)})
         kind = "failure" if row["blocks"] else "skipped" if skipped else "system-out"
-        told = {"type": row["outcome"], "message": _xml(sentence)} if kind != "system-out" else {}
+        attributes = {"type": row["outcome"], "message": _xml(sentence)} if kind != "system-out" else {}
         # Some readers show the message, others the text.
-        ET.SubElement(case, kind, told).text = _xml(sentence)
+        ET.SubElement(case, kind, attributes).text = _xml(sentence)
     ET.indent(suite)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suite, encoding="unicode") + "\n"
 

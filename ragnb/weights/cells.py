@@ -519,10 +519,10 @@ def moments_of(
     Moments(1 rows in 1 cells: 1 metrics, 0 documents, 1 groups)
     """
     questions = question_of(frame, doc=doc, cluster=cluster, by=by)
-    found: Moments = reduce_batches(
+    reduced: Moments = reduce_batches(
         frame, metrics, [moments_reduction(metrics, doc=doc, cluster=cluster, by=by, questions=questions)]
     )[0]
-    return found
+    return reduced
 
 
 def moments_reduction(
@@ -593,8 +593,8 @@ def _combined(parts: Sequence[Moments]) -> Moments:
         np.add.at(counts, group, part.counts)
         np.add.at(rows, group, part.rows)
         c = part.cells
-        own = np.where(c.cluster < len(part.clusters), c.cluster, -1)
-        codes.append((group[c.group], _recode(part.docs, docs)[c.doc], _recode(part.clusters, clusters)[own]))
+        named = np.where(c.cluster < len(part.clusters), c.cluster, -1)
+        codes.append((group[c.group], _recode(part.docs, docs)[c.doc], _recode(part.clusters, clusters)[named]))
     moved = [recentred(part.cells, centre) for part in parts]
     cells = add_up(moved, *map(np.concatenate, zip(*codes, strict=True)))
     return replace(first, cells=cells, counts=counts, rows=rows, groups=groups, docs=docs, clusters=clusters)
@@ -620,7 +620,7 @@ def _recode(names: Sequence[str | None], into: Sequence[str | None]) -> Codes:
     return np.array([position[name] for name in names] + [-1], dtype=np.int64)
 
 
-def plain_sums(found: Moments) -> Array:
+def plain_sums(reduced: Moments) -> Array:
     """Return Σx of the scores as they are, groups × metrics, without any weight.
 
     Examples
@@ -628,7 +628,7 @@ def plain_sums(found: Moments) -> Array:
     >>> plain_sums(moments(pd.DataFrame({"faithfulness": [1.0, 0.25, None]}))).tolist()
     [[1.25]]
     """
-    c = found.cells
-    sums: Array = np.zeros((len(found.rows), len(found.metrics)))
+    c = reduced.cells
+    sums: Array = np.zeros((len(reduced.rows), len(reduced.metrics)))
     np.add.at(sums, c.group, c.sums + c.n[:, None] * c.present * c.centre)
     return sums

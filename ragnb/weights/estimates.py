@@ -23,7 +23,7 @@ _VANISHING, _FEWEST = 1e-140, 100
 
 
 def checked_weights(
-    found: Moments,
+    source: Moments,
     metric_weights: Mapping[str, float] | None,
     doc_weights: Mapping[str, float] | None,
     **how: bool,
@@ -37,14 +37,14 @@ def checked_weights(
     RagnbError
         As `total_of`, and for weights of 0 that leave out every row.
     """
-    total, checked = total_of(found.metrics, metric_weights, **how), check_weights(doc_weights, "doc_weights")
-    warn_unused(checked, found.docs, "doc_weights")
-    weights = np.ones(len(found.docs) + 1)
-    for name in checked.keys() & set(found.docs if checked else ()):
-        weights[bisect_left(found.docs, name)] = checked[name]
-    used = np.bincount(found.cells.doc + 1, minlength=len(weights)) > 0
+    total, checked = total_of(source.metrics, metric_weights, **how), check_weights(doc_weights, "doc_weights")
+    warn_unused(checked, source.docs, "doc_weights")
+    weights = np.ones(len(source.docs) + 1)
+    for name in checked.keys() & set(source.docs if checked else ()):
+        weights[bisect_left(source.docs, name)] = checked[name]
+    used = np.bincount(source.cells.doc + 1, minlength=len(weights)) > 0
     weights[~np.roll(used, -1)] = 0.0
-    refuse_all_zero(bool(weights.any()) or not found.cells.size, "doc_weights")
+    refuse_all_zero(bool(weights.any()) or not source.cells.size, "doc_weights")
     return total, relative(weights)
 
 
@@ -111,8 +111,8 @@ def cell_columns(cells: Cells, total: Total) -> tuple[Array, Array, Array]:
     inner = there[single] * (total.weights * total.slopes) * share[single, None]
     squares = np.einsum("ci,cij,cj->c", inner, cells.cross, inner)
     squares += moved[single] * (2 * score[single] - n[single] * moved[single])
-    counts, own = np.column_stack([there, scale > 0]) * n[:, None], np.einsum("ckk->ck", cells.cross)
-    return np.column_stack([cells.sums, score]), counts, np.column_stack([own, squares])
+    counts, of_metrics = np.column_stack([there, scale > 0]) * n[:, None], np.einsum("ckk->ck", cells.cross)
+    return np.column_stack([cells.sums, score]), counts, np.column_stack([of_metrics, squares])
 
 
 def _by(group: Codes, groups: int) -> Callable[..., Array]:
@@ -129,7 +129,7 @@ def _by(group: Codes, groups: int) -> Callable[..., Array]:
     return reduce
 
 
-def means_table(found: Moments, total: Total, doc_weight: Array, level: float) -> tuple[pd.DataFrame, Units]:
+def means_table(source: Moments, total: Total, doc_weight: Array, level: float) -> tuple[pd.DataFrame, Units]:
     """Return the frame of `weighted_means` for one set of weights, and the units behind its intervals.
 
     Parameters
@@ -144,7 +144,7 @@ def means_table(found: Moments, total: Total, doc_weight: Array, level: float) -
     """
     if not 0 < level < 1:
         raise RagnbError(f"level={level!r} must lie between 0 and 1, such as 0.95")
-    cells, metrics, groups, width = found.cells, found.metrics, len(found.rows), len(found.metrics) + 1
+    cells, metrics, groups, width = source.cells, source.metrics, len(source.rows), len(source.metrics) + 1
     columns = cell_columns(cells, total)
     v, counts, of_cells = doc_weight[cells.doc][:, None], columns[1], _by(cells.group, groups)
     if len(v) and v[v > 0].min(initial=np.inf) <= _VANISHING:  # their squares would vanish
@@ -173,9 +173,9 @@ def means_table(found: Moments, total: Total, doc_weight: Array, level: float) -
     row, column = np.nonzero((known == share[group]) & (known > 0.5 + 1e-9))
     top = np.full(share.shape, -1)
     top[group[row], column] = units.cluster[row]
-    top[top >= len(found.clusters)] = -1
+    top[top >= len(source.clusters)] = -1
     n = of_cells(counts).astype(np.int64)
-    failed, absent = np.pad(found.counts, ((0, 0), (0, 1), (0, 0))).transpose(2, 0, 1)
+    failed, absent = np.pad(source.counts, ((0, 0), (0, 1), (0, 0))).transpose(2, 0, 1)
     quality = np.array([m.role == "quality" for m in metrics], dtype=bool)
     given = np.where(quality | (total.given > 0), total.given, np.nan)
     made: dict[str, Any] = {
@@ -186,18 +186,18 @@ def means_table(found: Moments, total: Total, doc_weight: Array, level: float) -
         "high": np.where(alike, np.nan, ends[1]),
         "se": se,
         "n": n,
-        "n_missing": found.rows[:, None] - n - failed - absent,
+        "n_missing": source.rows[:, None] - n - failed - absent,
         "n_failed": failed,
         "n_not_applicable": absent,
         "n_clusters": n_clusters.astype(np.int64),
         "n_eff": n_eff,
         "df": g_eff - 1,
-        "cluster_unit": [found.unit] * width,
+        "cluster_unit": [source.unit] * width,
         "range_low": [*(m.low for m in metrics), total.low],
         "range_high": high,
         "level": np.full(width, level),
         "top_share": np.where(top >= 0, share, np.nan),
-        "top_cluster": np.array([*found.clusters, ""], dtype=object)[top],
+        "top_cluster": np.array([*source.clusters, ""], dtype=object)[top],
     }
     about = {"better": "higher", "kind": "continuous", "role": "total", "reason": total.reason}
     made |= {name: [*(getattr(m, name, "") for m in metrics), last] for name, last in about.items()}
@@ -205,9 +205,9 @@ def means_table(found: Moments, total: Total, doc_weight: Array, level: float) -
         kind = object if isinstance(column, list) and isinstance(column[0], str) else None
         made[name] = np.broadcast_to(np.asarray(column, dtype=kind), (groups, width)).ravel()
     table = pd.DataFrame({name: made[name] for name in (*RESULT_COLUMNS, *ABOUT_COLUMNS)})
-    if found.by is not None:
-        table = table.rename(columns={found.by: f"metric_{found.by}"})
-        table.insert(0, found.by, np.repeat(np.array(found.groups, dtype=object), width))
+    if source.by is not None:
+        table = table.rename(columns={source.by: f"metric_{source.by}"})
+        table.insert(0, source.by, np.repeat(np.array(source.groups, dtype=object), width))
     return table, units
 
 
@@ -265,17 +265,17 @@ def bootstrap(
     middles = np.append(self.cells.centre, total.centre(self.cells.centre))
     spans = np.array([[m.low, m.high] for m in self.metrics] + [[total.least, total.high]])
     usable = table["n_clusters"].to_numpy().reshape(len(self.rows), len(spans)) >= 2
-    found = np.full((*usable.shape, 3), np.nan)
+    ends = np.full((*usable.shape, 3), np.nan)
     order = np.argsort(units.cluster < 0, kind="stable")
     for g in range(len(self.rows)):
-        drawn = order[units.group[order] == g]
-        sizes = units.size[drawn, 0].astype(np.int64)
-        parts = (part[drawn] for part in (units.weight, units.sum, units.variance))
+        chosen = order[units.group[order] == g]
+        sizes = units.size[chosen, 0].astype(np.int64)
+        parts = (part[chosen] for part in (units.weight, units.sum, units.variance))
         means = stats.resampled_means(sizes, *parts, resamples=resamples, seed=seed)
         for k in np.flatnonzero(usable[g]):
-            own = np.clip(means[:, k] + middles[k], *spans[k])
-            found[g, k] = [*np.nanquantile(own, [0.5 - level / 2, 0.5 + level / 2]), np.nanstd(own, ddof=1)]
+            drawn = np.clip(means[:, k] + middles[k], *spans[k])
+            ends[g, k] = [*np.nanquantile(drawn, [0.5 - level / 2, 0.5 + level / 2]), np.nanstd(drawn, ddof=1)]
     # Without a range, scores that are all alike tell nothing of their spread.
-    found.reshape(-1, 3)[table["low"].isna().to_numpy(), :2] = np.nan
-    table[["low", "high", "se"]] = found.reshape(-1, 3)
+    ends.reshape(-1, 3)[table["low"].isna().to_numpy(), :2] = np.nan
+    table[["low", "high", "se"]] = ends.reshape(-1, 3)
     return table

@@ -251,7 +251,7 @@ def total_of(
             raise unknown("metric_weights", name, list(dict.fromkeys([*names, *METRICS])), step)
     warn_unused(checked if known else {}, names, "metric_weights")
     default = [m.weight if m.role == "quality" else 0.0 for m in metrics]
-    given = np.array([checked.get(name, own) for name, own in zip(names, default, strict=True)], dtype=float)
+    given = np.array([checked.get(name, weight) for name, weight in zip(names, default, strict=True)], dtype=float)
     refuse_all_zero(bool(given.any()) or not any(default), "metric_weights")
     used = [m for m, weight in zip(metrics, given, strict=True) if weight > 0]
     spans = {(0.0, 1.0) if rescale and m.bounded else m.scale for m in used}
