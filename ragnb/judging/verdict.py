@@ -2,8 +2,8 @@
 
 The objects in a reply are read strictly, else with Chinese signs, else leniently. No list of words knows every way
 to quote or to retract. So an object without the request's tag may follow nothing, words that announce a verdict,
-or whole sentences that speak of no object; and after any object only sentences may follow that cannot take it back.
-What is lost by that is asked for again.
+or whole sentences that speak of no object; and after any object only sentences may follow that cannot take it
+back. What is lost by that is asked for again.
 """
 
 from __future__ import annotations
