@@ -17,6 +17,7 @@ from ragnb.schema import NOTE_COLUMNS, Rubric, note_row
 
 ALARMS = ("not_separated", "constant", "obeyed", "flat")
 NOISE_COLUMNS = ("metric", "value", "low", "high", "n", "n_judgements", "least_difference")
+_FACTS = ("mode", "peek", "passages", "cut", "evidence", "parse", "repeats", "reply")
 Judgements = Sequence[Sequence[Mapping[Any, Any]]]
 """The cells of each answer: its repeats."""
 
@@ -65,39 +66,27 @@ def judged_frame(
     frame: pd.DataFrame, facts: Sequence[Mapping[str, Any]], judgements: Judgements, rubric: Rubric
 ) -> pd.DataFrame:
     """Put judgements beside their cases, with what is known of the passages; repeats enter as their mean."""
-    rows = [_row(*row, rubric) for row in zip(facts, judgements, strict=True)]
-    kinds = dict.fromkeys([*(d.name for d in rubric.dimensions), "weighted_score"], "float64")
-    kinds |= dict.fromkeys(["judge__passages", "judge__cut", "judge__evidence", "judge__repeats"], "Int64")
-    found = pd.DataFrame(rows, index=frame.index, dtype=object).astype(kinds | {"is_passing": "boolean"})
-    return pd.concat([frame, found], axis=1)
-
-
-def _row(facts: Mapping[str, Any], cells: Sequence[Mapping[Any, Any]], rubric: Rubric) -> dict[str, Any]:
-    values = [cell["value"] for cell in cells if cell["status"] == "ok"]
     names = [d.name for d in rubric.dimensions]
-    row: dict[str, Any] = {name: float(np.mean([v[name] for v in values])) if values else np.nan for name in names}
-    status, reason = ("ok", None) if values else (cells[-1]["status"], str(cells[-1]["reason"]))
-    if status == "pending":
-        status, reason = "missing", "not judged yet"
-    parse = values[0]["parse_status"] if values else str(reason).partition(":")[0] if status == "failed" else None
-    row["weighted_score"] = weighted(rubric, row) if values else np.nan
-    row["is_passing"] = row[rubric.passing.metric] >= rubric.passing.threshold if values else pd.NA
-    row |= {name: values[0][name] if values else None for name in TEXTS}
-    row |= {f"{name}__{part}": word for name in names for part, word in (("status", status), ("reason", reason))}
-    known = {**facts, "parse": parse, "repeats": len(values), "reply": cells[-1]["reply"]}
-    return row | {f"judge__{name}": value for name, value in known.items()}
-
-
-def weighted(rubric: Rubric, scores: Mapping[str, float]) -> float:
-    """Return the weighted mean of the dimensions, to full precision; NaN where all of them weigh 0.
-
-    Examples
-    --------
-    >>> weighted(Rubric(), {"accuracy": 8, "completeness": 6, "clarity": 10})
-    7.8
-    """
-    total = math.fsum(d.weight for d in rubric.dimensions)
-    return math.fsum(d.weight * scores[d.name] for d in rubric.dimensions) / total if total else math.nan
+    weights, rows, means = np.array([d.weight for d in rubric.dimensions]), [], []
+    for known, cells in zip(facts, judgements, strict=True):
+        values, last = [cell["value"] for cell in cells if cell["status"] == "ok"], cells[-1]
+        status, reason = ("ok", None) if values else (last["status"], str(last["reason"]))
+        if status == "pending":
+            status, reason = "missing", "not judged yet"
+        parse = str(reason).partition(":")[0] if status == "failed" else None
+        first = values[0] if values else {"parse_status": parse}
+        row = {name: first.get(name) for name in TEXTS}
+        for name in names:
+            row |= {f"{name}__status": status, f"{name}__reason": reason}
+        known = {**known, "parse": first["parse_status"], "repeats": len(values), "reply": last["reply"]}
+        rows.append(row | {f"judge__{name}": known.get(name) for name in _FACTS})
+        means.append([np.mean([value[name] for value in values]) if values else np.nan for name in names])
+    scores = pd.DataFrame(means, index=frame.index, columns=names, dtype=float)
+    scores["weighted_score"] = scores @ weights / weights.sum()  # NaN where all of them weigh 0
+    passing = scores[rubric.passing.metric]
+    scores["is_passing"] = (passing >= rubric.passing.threshold).astype("boolean").mask(passing.isna())
+    kinds = dict.fromkeys(["judge__passages", "judge__cut", "judge__evidence", "judge__repeats"], "Int64")
+    return pd.concat([frame, scores, pd.DataFrame(rows, index=frame.index, dtype=object).astype(kinds)], axis=1)
 
 
 def noise_rows(judgements: Judgements, rubric: Rubric, level: float = 0.95) -> list[dict[str, Any]]:

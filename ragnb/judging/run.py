@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from ragnb import texts
-from ragnb.errors import RagnbError, RagnbWarning, listing, unknown
+from ragnb.errors import RagnbError, RagnbWarning, listing, need_columns, unknown
 from ragnb.judging.judged import ALARMS, Judged, judged_frame, noise_rows, probe_cases, probe_notes, run_notes
 from ragnb.judging.prompts import cut, evidence_rank, material, numbered, system_prompt
 from ragnb.judging.verdict import TEXTS, parse_verdict
@@ -147,7 +147,7 @@ def judge(
     0       NaN   not_applicable        no answer
     """
     rubric, chosen = rubric or Rubric(), Options.of(options, repeats=repeats)
-    frame, tasks, probes = _planned(cases, client, rubric, chosen)
+    frame, facts, cells, probes = _planned(cases, client, rubric, chosen, repeats)
     work, clients = rubric_work(client, rubric, chosen), [client]
     about = {"model": client.profile.model, "options": chosen.about, "repeats": repeats}
     about |= {"rubric": rubric.model_dump(mode="json"), "systems": systems_of(frame)}
@@ -155,14 +155,13 @@ def judge(
         probed = pd.DataFrame()
         if probes:
             probed = run_cells(probes, work, kept, clients=clients, name="probes", progress=progress).frame
-        cells = [replace(cell, repeat=number) for cell, _ in tasks for number in range(repeats)]
         run = run_cells(cells, work, kept, clients=clients, name=name, about=about, progress=progress)
         attempts = kept.history(run.id).drop_duplicates(["key", "at"])  # those of earlier calls among them
     sums = {name: attempts[name] for name in ("calls", "tokens_in", "tokens_out", "seconds")}
     spent = {name: None if part.isna().any() else part.sum() for name, part in sums.items()}
-    found = run.frame.to_dict("records")
-    judgements = [found[place * repeats : (place + 1) * repeats] for place in range(len(tasks))]
-    judged = Judged(judged_frame(frame, [facts for _, facts in tasks], judgements, rubric))
+    rows = run.frame.to_dict("records")
+    judgements = [rows[place : place + repeats] for place in range(0, len(rows), repeats)]
+    judged = Judged(judged_frame(frame, facts, judgements, rubric))
     noise, (probe_rows, notes) = noise_rows(judgements, rubric), probe_notes(probed, rubric, chosen.lang)
     notes += run_notes(judged, rubric, noise, chosen, run.stopped)
     for row in notes:
@@ -190,23 +189,25 @@ def dry_run(
     >>> dry_run([{"question": "Who pays?", "answer": "Ann."}], client, repeats=3).calls
     9
     """
-    _, tasks, probes = _planned(cases, client, rubric or Rubric(), Options.of(options, repeats=repeats))
+    chosen = Options.of(options, repeats=repeats)
+    *_, cells, probes = _planned(cases, client, rubric or Rubric(), chosen, repeats)
     with opened(store, new=False) as kept:
-        cells = [replace(cell, repeat=number) for cell, _ in tasks for number in range(repeats)]
         return estimate([*probes, *cells], kept)
 
 
 def _planned(
-    cases: Any, client: Client, rubric: Rubric, options: Options
-) -> tuple[pd.DataFrame, list[Task], list[Cell]]:
-    """Return the cases, their tasks, and the cells of the probes."""
+    cases: Any, client: Client, rubric: Rubric, options: Options, repeats: int
+) -> tuple[pd.DataFrame, list[dict[str, Any]], list[Cell], list[Cell]]:
+    """Return the cases, what is known of their passages, their cells with all repeats, and those of the probes."""
     frame, model = frame_of(cases), client.profile.model
     made = [*(d.name for d in rubric.dimensions), "weighted_score", "is_passing", *TEXTS]
     if there := [column for column in made if column in frame.columns]:
         raise RagnbError(f"the cases hold {listing(there)} already; drop or rename what the judge would overwrite")
-    plain = Options(**{**vars(options), "peek": None, "top_k": 10, "max_context_tokens": None})
+    plain = replace(options, peek=None, top_k=10, max_context_tokens=None)
     probes = tasks_of(probe_cases(rubric, options.lang), model, rubric, plain) if options.probes else []
-    return frame, tasks_of(frame, model, rubric, options), [cell for cell, _ in probes]
+    tasks = tasks_of(frame, model, rubric, options)
+    cells = [replace(cell, repeat=number) for cell, _ in tasks for number in range(repeats)]
+    return frame, [facts for _, facts in tasks], cells, [cell for cell, _ in probes]
 
 
 def frame_of(cases: Any) -> pd.DataFrame:
@@ -222,8 +223,7 @@ def frame_of(cases: Any) -> pd.DataFrame:
         frame = pd.DataFrame(list(plain), dtype=object)
     else:
         frame = as_pandas(cases).reset_index(drop=True)
-    if "question" not in frame.columns:
-        raise unknown("column", "question", list(map(str, frame.columns)), "Read files with rn.read_cases.")
+    need_columns(frame.columns, ["question"], "Read files with rn.read_cases.")
     if "sample_id" not in frame.columns:
         frame.insert(0, "sample_id", [str(number) for number in range(1, len(frame) + 1)])
     return frame
@@ -253,9 +253,10 @@ def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) 
         systems = sorted({str(name) for name in frame.get("system", ())})
         if options.peek not in systems:
             raise unknown("peek", options.peek, systems, "Name a system of the cases.")
-        rivals = [row for row in rows if row["system"] == options.peek]
-        retrieved = [(row["sample_id"], passages_of(row.get("retrieved_contexts"))) for row in rivals]
-        rival = {sample: passages for sample, passages in retrieved if passages is not None}
+        for row in rows:
+            passages = passages_of(row.get("retrieved_contexts"))
+            if row["system"] == options.peek and passages is not None:
+                rival[row["sample_id"]] = passages
     prompts = {mode: system_prompt(rubric, mode, options.lang) for mode in ("contexts", "peek", "alone")}
     return [_task(row, model, rubric, options, rival, prompts) for row in rows]
 
@@ -265,18 +266,17 @@ def _task(
     rival: Mapping[Any, list[str]], prompts: Mapping[str, str],
 ) -> Task:  # fmt: skip
     question, answer = text_of(row.get("question")), text_of(row.get("answer"))
-    own = passages_of(row.get("retrieved_contexts"))
-    passages = rival.get(row["sample_id"]) if own is None else own
-    mode = "alone" if passages is None else "contexts" if own is not None else "peek"
-    shown, left_out = cut(passages or [], options.top_k, options.max_context_tokens)
-    contexts = {} if passages is None else {"contexts": numbered(shown)}
-    inputs = {"question": question, **contexts, "answer": answer}
-    facts: dict[str, Any] = {"mode": mode, "peek": options.peek if mode == "peek" else None}
-    facts |= dict.fromkeys(["passages", "cut", "evidence"])
+    passages, mode, facts = passages_of(row.get("retrieved_contexts")), "contexts", dict[str, Any]()
+    if passages is None:
+        passages = rival.get(row["sample_id"])
+        mode = "alone" if passages is None else "peek"
+    inputs: dict[str, Any] = {"question": question, "answer": answer}
     if passages is not None:
+        shown, left_out = cut(passages, options.top_k, options.max_context_tokens)
+        inputs = {"question": question, "contexts": numbered(shown), "answer": answer}
         gold = passages_of(row.get("ground_truth_contexts")) or []
         rank = evidence_rank(passages, gold, text_of(row.get("ground_truth_answer")) or answer)
-        facts |= {"passages": len(passages), "cut": left_out, "evidence": rank}
+        facts = {"passages": len(passages), "cut": left_out, "evidence": rank}
     shown_texts = (prompts[mode], material(inputs, options.lang, tag="0" * 16))
     cell = Cell(
         sample_id=plain_id(row["sample_id"]), what=f"rubric/{mode}", inputs=inputs, model=model,
@@ -289,7 +289,7 @@ def _task(
         tokens=sum(map(count_tokens, shown_texts)) + REPLY_TOKENS,
         cluster=text_of(row.get("doc_name")),
     )  # fmt: skip
-    return cell, facts
+    return cell, facts | {"mode": mode, "peek": options.peek if mode == "peek" else None}
 
 
 def plain_id(value: Any) -> str | int:
