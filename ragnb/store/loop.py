@@ -170,12 +170,10 @@ def run_cells(
             try:
                 wait([ending], timeout=0.1)
                 bar.update(job.done - bar.n)
-                job.warn()
             except KeyboardInterrupt:
                 interrupts += 1
                 job.stop(at_once=interrupts > 1)
         bar.update(job.done - bar.n)
-    job.warn()
     ending.result()
     run = Run(plan, store.frame(plan), str(job.stopping) if job.stopping else None)
     _report(run, store, interrupts)
@@ -209,7 +207,6 @@ class _Job:
         done = store.settled(cells)
         self.open = deque({cell.key: cell for cell in cells if cell.key not in done}.values())
         self.total, self.done = len(self.open), 0
-        self.notices: deque[str] = deque()  # for the caller's thread, which warns
         self.stopping: Stop | None = None
         self._taken: deque[Cell] = deque()
         self._under_way: set[Meter] = set()
@@ -225,15 +222,6 @@ class _Job:
         for worker in self._workers if at_once else ():
             with suppress(RuntimeError):  # the loop has ended meanwhile
                 worker.get_loop().call_soon_threadsafe(worker.cancel)
-
-    def warn(self) -> None:
-        """Pass on what the job has to say while it runs; where a warning is an error, the run stops."""
-        while self.notices:
-            try:
-                warnings.warn(self.notices.popleft(), RagnbWarning, stacklevel=3)
-            except RagnbWarning:
-                self.stop(at_once=True)
-                raise
 
     async def all(self) -> None:
         """Run to the end."""
@@ -323,18 +311,19 @@ class _Job:
             claimed, held = await self._on_disk(self.store.claim, [cell.key for cell in batch], self.mark)
             self._taken.extend(cell for cell in batch if cell.key in claimed)
             self.open.extend(cell for cell in batch if cell.key in held)
-            self.notices.extend(self.store.taken_over)
-            self.store.taken_over.clear()
+            while self.store.taken_over:
+                warnings.warn(self.store.taken_over.pop(0), RagnbWarning, stacklevel=2)
             if claimed:
                 return True
             if held and time.monotonic() >= notice_at:
                 notice_at = math.inf
                 rows = (await self._on_disk(self.store.claims)).to_dict("records")
                 names = (f"process {r['process'] or '?'} on {r['host']} (until {r['until']})" for r in rows)
-                self.notices.append(
+                waiting = (
                     f"waiting for {len(self.open)} cells that another process holds: {listing(names)}. A holder "
                     f"that gives no sign of life for {self.store.lease:g} s loses them to this run"
                 )
+                warnings.warn(waiting, RagnbWarning, stacklevel=2)
             await asyncio.sleep(_LOOK if held else 0)
         return False
 
