@@ -14,8 +14,7 @@ import pandas as pd
 
 from ragnb import stats, texts
 from ragnb.errors import RagnbError, RagnbWarning, need_columns
-from ragnb.judging.judged import Judged
-from ragnb.judging.run import frame_of, judge, passages_of, plain_id, text_of
+from ragnb.judging.run import Judged, frame_of, judge, passages_of, plain_id, text_of
 from ragnb.markup import number, with_interval
 from ragnb.schema import Rubric, note_frame, note_row
 from ragnb.scoring.answers import called

@@ -183,6 +183,7 @@ def examined(path: Path, *, new: bool = False) -> tuple[sqlite3.Connection, list
     main[18:20] = b"\1\1"  # no log belongs to it any more
     file = _connect(":memory:")
     file.deserialize(main)
+    main.clear()
     try:
         names = {name for (name,) in file.execute("SELECT name FROM sqlite_master")}
         version = _pragma(file, "user_version")
