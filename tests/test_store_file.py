@@ -382,7 +382,7 @@ def test_verify_and_export_change_nothing_and_see_what_lies_in_the_log(killed, t
     assert main(["runs", str(killed), "--export", str(tmp_path / "out" / "a.jsonl")]) == 0
     rows = lines_of(tmp_path / "out" / "a.jsonl")
     assert sum(row["type"] == "attempt" for row in rows) == 30
-    assert rows[-1]["lost"] == {"runs": 0, "cells": 0, "plan": 0, "attempts": 0, "calls": 0}
+    assert rows[-1]["lost"] == dict.fromkeys(["runs", "cells", "plan", "attempts", "calls", "claims"], 0)
     assert {name: (killed.parent / name).read_bytes() for name in before} == before
 
 

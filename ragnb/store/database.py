@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ragnb.errors import RagnbError
 from ragnb.schema import without_secrets
@@ -45,17 +45,17 @@ def open_store(path: Path | None, patience: float, new: bool, parts: ExitStack) 
         if not new and not path.exists():
             raise _no_store(path)
         if not new or (path.exists() and not is_empty(path)):
-            file, wrong = examined(path, new=new)
-            if wrong:  # a run that begins or ends at this moment leaves a whole store the next
+            copy = examined(path, new=new)
+            if copy.wrong:  # a run that begins or ends at this moment leaves a whole store the next
                 time.sleep(0.3)
-                file, wrong = examined(path, new=new)
-            parts.enter_context(closing(file))
-            if wrong:
-                raise _damaged(path, wrong[0])
+                copy = examined(path, new=new)
+            parts.enter_context(closing(copy.file))
+            if copy.wrong:
+                raise _damaged(path, copy.wrong[0])
             if not new:
-                file.text_factory = str
-                return file
-            file.close()
+                copy.file.text_factory = str
+                return copy.file
+            copy.file.close()
         path.parent.mkdir(parents=True, exist_ok=True)
     file = parts.enter_context(closing(_connect(path or ":memory:", patience)))
     if path is not None and _pragma(file, "journal_mode = WAL") != "wal":
@@ -154,8 +154,18 @@ def _no_store(path: Path) -> RagnbError:
     return RagnbError(f"{path}: this file is no store of ragnb; name another file")
 
 
-def examined(path: Path, *, new: bool = False) -> tuple[sqlite3.Connection, list[str]]:
-    """Return a copy of a store in memory, in today's tables where it is whole, and what is wrong with it.
+class Examined(NamedTuple):
+    """A copy of a store in memory, what is wrong with it, and how many rows it has, has lost, has damaged."""
+
+    file: sqlite3.Connection
+    wrong: list[str]
+    rows: dict[str, int]
+    lost: dict[str, int]
+    damaged: int
+
+
+def examined(path: Path, *, new: bool = False) -> Examined:
+    """Look at a copy of a store, in today's tables where it is whole.
 
     With `new` a database without tables is fine.
 
@@ -202,19 +212,22 @@ def examined(path: Path, *, new: bool = False) -> tuple[sqlite3.Connection, list
             file.execute("BEGIN")
             with file:
                 _upgrade(file)
-        for table in COLUMNS if names else ():
-            marks = ["damaged" in row for row in _rows(file, table)]
-            if any(marks):
-                wrong.append(f"{sum(marks)} of {len(marks)} rows of {table} are not what was written")
-            if (gone := (_last(file, table) or 0) - len(marks)) > 0:
-                wrong.append(f"{gone} rows of {table} are missing")
-        if names and (odd := _count(file, "claims WHERE typeof(until) <> 'real'")):
+        if odd := _count(file, "claims WHERE typeof(until) <> 'real'") if names else 0:
             wrong.append(f"{odd} rows of claims are not what was written")
     except sqlite3.IntegrityError as error:
         wrong.append(f"rows are not what was written: {error}")
     except _UNREADABLE as error:
         wrong.append(str(error))
-    return file, wrong
+    rows, lost, damaged = dict[str, int](), dict[str, int](), 0
+    for table in (*COLUMNS, "claims"):
+        marks = ["damaged" in row for row in _rows(file, table)]
+        rows[table], lost[table] = len(marks), max(0, (_last(file, table) or 0) - len(marks))
+        damaged += sum(marks)
+        if any(marks):
+            wrong.append(f"{sum(marks)} of {len(marks)} rows of {table} are not what was written")
+        if lost[table]:
+            wrong.append(f"{lost[table]} rows of {table} are missing")
+    return Examined(file, wrong, rows, lost, damaged)
 
 
 def _snapshot(path: Path) -> tuple[bytearray, bytes]:
@@ -260,37 +273,19 @@ def _log_sums(data: bytes, order: str, sums: tuple[int, int]) -> tuple[int, int]
 # What can be read of a store
 
 
-def verified(path: Path) -> tuple[dict[str, int], list[str]]:
-    """Count what a store holds, and list what is wrong with it; nothing is written, not even a lock.
-
-    Raises
-    ------
-    RagnbError
-        For a file that is no store, or a store of another version.
-    """
-    file, wrong = examined(path)
-    with closing(file):
-        return {table: sum(1 for _ in _rows(file, table)) for table in (*COLUMNS, "claims")}, wrong
-
-
 def exported(path: Path) -> Iterator[Row]:
     """Yield all that can be read of a store, keys taken out: runs, cells, plan, attempts, calls with replies.
 
     The last row says how many of each there are, how many of them are not what was written (they are marked
     ``damaged``), how many are lost as far as the rest tells, and what else is wrong with the store.
     """
-    file, wrong = examined(path)
-    with closing(file):
-        counts, lost, damaged = dict[str, int](), dict[str, int](), 0
+    store = examined(path)
+    with closing(store.file):
         for table in COLUMNS:
-            counts[table] = 0
-            for row in _rows(file, table):
-                counts[table] += 1
-                damaged += "damaged" in row
+            for row in _rows(store.file, table):
                 yield {"type": table.removesuffix("s")} | _without_keys(row)
-            lost[table] = max(0, (_last(file, table) or 0) - counts[table])
-        end = {"type": "export", "store": path.name, "rows": counts}
-        yield end | {"damaged": damaged, "lost": lost, "wrong": wrong}
+    counts = {"rows": store.rows, "damaged": store.damaged, "lost": store.lost}
+    yield {"type": "export", "store": path.name} | counts | {"wrong": store.wrong}
 
 
 def _without_keys(row: Row) -> Row:
