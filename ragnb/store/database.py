@@ -72,7 +72,9 @@ def open_store(path: Path | None, patience: float, new: bool, parts: ExitStack) 
 
 
 def _connect(path: Path | str, patience: float = 2) -> sqlite3.Connection:
-    return sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
+    file = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
+    file.create_function("checksum", -1, lambda *values: _checksum(values))
+    return file
 
 
 def _pragma(file: sqlite3.Connection, words: str) -> Any:
@@ -84,25 +86,21 @@ def _count(file: sqlite3.Connection, rows: str) -> int:
 
 
 def _create(file: sqlite3.Connection) -> None:
-    for statement in PARTS["tables"].split(";"):
-        file.execute(statement)
+    _run(file, "tables")
     file.execute(f"PRAGMA application_id = {int.from_bytes(_APPLICATION, 'big')}")
     file.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def _upgrade(file: sqlite3.Connection) -> None:
     """Bring a store of version 1 to the tables of today, whose conditions refuse what version 1 never wrote."""
-    tables = ["runs", "cells", "plan", "attempts", "claims"]
-    for table in tables:
-        file.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
+    _run(file, "set_aside")
     _create(file)
-    for table in tables[:-1]:
-        columns = ", ".join(name for name in COLUMNS[table] if name != "checksum")
-        order = "rowid" if table in ("runs", "attempts") else "1, 2"  # the others have none
-        insert(file, table, file.execute(f"SELECT {columns} FROM old_{table} ORDER BY {order}"))
-    file.execute("INSERT INTO claims SELECT key, owner, until FROM old_claims")
-    for table in reversed(tables):
-        file.execute(f"DROP TABLE old_{table}")
+    _run(file, "upgrade")
+
+
+def _run(file: sqlite3.Connection, script: str) -> None:
+    for statement in PARTS[script].split(";"):
+        file.execute(statement)
 
 
 def insert(file: sqlite3.Connection, table: str, rows: Iterable[Sequence[Any]]) -> int:

@@ -176,24 +176,20 @@ def run_cells(
         bar.update(job.done - bar.n)
     ending.result()
     run = Run(plan, store.frame(plan), str(job.stopping) if job.stopping else None)
-    _report(run, store, interrupts)
-    return run
-
-
-def _report(run: Run, store: Store, interrupts: int) -> None:
-    counts = run.counts
-    where = f"{len(run.frame) - counts['pending']} of {len(run.frame)} cells are kept in {store.path or 'memory'}"
+    counts, n = run.counts, len(run.frame)
+    where = f"{n - counts['pending']} of {n} cells are kept in {store.path or 'memory'}"
     if interrupts:
         raise Stopped(f"stopped; {where}. Run the same again to go on")
     if run.stopped:
-        warnings.warn(f"{run.stopped}. {where}", RagnbWarning, stacklevel=3)
+        warnings.warn(f"{run.stopped}. {where}", RagnbWarning, stacklevel=2)
     if counts["failed"]:
         reasons = Counter(run.frame.loc[run.frame["status"] == "failed", "reason"]).most_common(3)
-        listed = "; ".join(f"{n} × {reason}" for reason, n in reasons)
+        listed = "; ".join(f"{count} × {reason}" for reason, count in reasons)
         warnings.warn(
-            f"{counts['failed']} of {len(run.frame)} cells failed ({listed}). Their replies are in the store; "
-            "run the same again to try them anew", RagnbWarning, stacklevel=3,
+            f"{counts['failed']} of {n} cells failed ({listed}). Their replies are in the store; "
+            "run the same again to try them anew", RagnbWarning, stacklevel=2,
         )  # fmt: skip
+    return run
 
 
 class _Job:
