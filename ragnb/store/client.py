@@ -43,8 +43,8 @@ class Budget:
     --------
     >>> budget = Budget(max_calls=2)
     >>> budget.calls += 2
-    >>> print(budget.full(1, 0))
-    the budget of 2 calls is used up: 2 of 2 calls and 0 tokens are used; run it again with a larger max_calls \
+    >>> print(f"{budget}: {budget.full(1, 0)}")
+    2 of 2 calls and 0 tokens: the budget of 2 calls is used up; run it again with a larger max_calls \
 (--max-calls) to go on
     """
 
@@ -53,37 +53,23 @@ class Budget:
     calls: int = 0
     tokens: int = 0
 
-    def full(self, calls: int, tokens: int) -> UsedUp | None:
+    def __str__(self) -> str:
+        used = ((self.calls, self.max_calls, "calls"), (self.tokens, self.max_tokens, "tokens"))
+        return " and ".join(f"{n:,}{'' if most is None else f' of {most:,}'} {what}" for n, most, what in used)
+
+    def full(self, calls: int, tokens: int) -> Stop | None:
         """Say why so many further calls and tokens do not fit in; None if they do."""
         for what, further in (("calls", calls), ("tokens", tokens)):
             used, most = getattr(self, what), getattr(self, f"max_{what}")
             if most is not None and (used + further > most or used >= most):
-                return UsedUp(self, what, further)
+                state = f"has no room for the next cell, which needs about {further:,}"
+                if used >= most:
+                    state = "is used up"
+                return Stop(
+                    f"the budget of {most:,} {what} {state}; run it again with a larger max_{what} "
+                    f"(--max-{what}) to go on"
+                )
         return None
-
-
-class UsedUp(Stop):
-    """A budget has no room; the message gives the numbers of the moment when it is read.
-
-    Cells under way go on when a run stops, so that what is used is known only at its end.
-    """
-
-    def __init__(self, budget: Budget, what: str, further: int) -> None:
-        super().__init__(what)
-        self.budget, self.what, self.further = budget, what, further
-
-    def __str__(self) -> str:
-        what, used, limits, spent = self.what, vars(self.budget), {}, []
-        for name in ("calls", "tokens"):
-            limits[name] = most = used[f"max_{name}"]
-            spent.append(f"{used[name]:,}{'' if most is None else f' of {most:,}'} {name}")
-        state, need = "is used up", ""
-        if used[what] < limits[what]:
-            state, need = "has no room for the next cell", f", and it needs about {self.further:,} {what}"
-        return (
-            f"the budget of {limits[what]:,} {what} {state}: {' and '.join(spent)} are used{need}; run it again "
-            f"with a larger max_{what} (--max-{what}) to go on"
-        )
 
 
 class Client:
@@ -401,20 +387,19 @@ def retry_after(headers: Any) -> float:
 
 def _text_of(got: Any) -> str:
     """Return the content of a chat completion that came with status 200, if it is whole."""
-    whole = got.model_dump_json() if hasattr(got, "model_dump_json") else str(got)
-    if not hasattr(got, "choices"):
-        why = "the reply is no chat completion but text, perhaps a page of a proxy; check base_url"
-        raise CallFailed(why, whole)
-    if not got.choices:
-        raise CallFailed("the reply has no choices", whole)
-    choice = got.choices[0]
-    content, refusal = (getattr(choice.message, name, None) for name in ("content", "refusal"))
+    choice = (getattr(got, "choices", None) or [None])[0]
+    message, finish = getattr(choice, "message", None), getattr(choice, "finish_reason", None)
+    content, refusal = getattr(message, "content", None), getattr(message, "refusal", None)
+    page = "the reply is no chat completion but text, perhaps a page of a proxy; check base_url"
     faults = {
-        "the reply is cut off (finish_reason=length); allow more max_tokens": choice.finish_reason == "length",
-        "the endpoint's content filter held the reply back": choice.finish_reason == "content_filter",
+        page: not hasattr(got, "choices"),
+        "the reply has no choices": choice is None,
+        "the reply is cut off (finish_reason=length); allow more max_tokens": finish == "length",
+        "the endpoint's content filter held the reply back": finish == "content_filter",
         f"the model refused: {str(refusal)[:300]}": refusal,
         "the reply has no content": content is None,
     }
     if fault := next((words for words, is_so in faults.items() if is_so), None):
+        whole = got.model_dump_json(warnings=False) if hasattr(got, "model_dump_json") else str(got)
         raise CallFailed(fault, content or whole)
     return str(content)

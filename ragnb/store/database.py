@@ -192,6 +192,7 @@ def examined(path: Path, *, new: bool = False) -> Examined:
     file = _connect(":memory:")
     file.deserialize(main)
     main.clear()
+    before = len(wrong)
     try:
         names = {name for (name,) in file.execute("SELECT name FROM sqlite_master")}
         version = _pragma(file, "user_version")
@@ -222,7 +223,7 @@ def examined(path: Path, *, new: bool = False) -> Examined:
         rows[table], lost[table] = len(marks), max(0, (_last(file, table) or 0) - len(marks))
         damaged += sum(marks)
         if any(marks):
-            wrong.append(f"{sum(marks)} of {len(marks)} rows of {table} are not what was written")
+            wrong.insert(before, f"{sum(marks)} of {len(marks)} rows of {table} are not what was written")
         if lost[table]:
             wrong.append(f"{lost[table]} rows of {table} are missing")
     return Examined(file, wrong, rows, lost, damaged)

@@ -175,7 +175,9 @@ def run_cells(
                 job.stop(at_once=interrupts > 1)
         bar.update(job.done - bar.n)
     ending.result()
-    run = Run(plan, store.frame(plan), str(job.stopping) if job.stopping else None)
+    # Cells under way go on when a run stops, so that what is used is known only here.
+    used = "; ".join(str(client.budget) for client in clients)
+    run = Run(plan, store.frame(plan), f"{job.stopping} (used: {used or 0})" if job.stopping else None)
     counts, n = run.counts, len(run.frame)
     where = f"{n - counts['pending']} of {n} cells are kept in {store.path or 'memory'}"
     if interrupts:
