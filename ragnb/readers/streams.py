@@ -11,26 +11,25 @@ import shutil
 import tempfile
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place
 from ragnb.files import digest
-from ragnb.readers import haystack, jsonl, trulens
+from ragnb.readers import jsonl
 from ragnb.readers.cells import MISSING_WORDS, as_text
 from ragnb.readers.contract import CONTEXTS, IDS, TEXTS, case_cells
 from ragnb.readers.document import Document, find_documents
 from ragnb.readers.formats import format_of
+from ragnb.readers.layouts import haystack, trulens
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import apply_names, rename_map, system_names, tell_repeats
 from ragnb.readers.numbers import ROUNDED, declared, other_values
-from ragnb.readers.raw import Raw, agree, from_records
-from ragnb.readers.scanned import in_parts, series
+from ragnb.readers.raw import Raw, agree
 from ragnb.schema import CLIP, Metric, metric_list
 
 if TYPE_CHECKING:
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
 
 # What is held in memory at most: rows of a query or of Parquet files, bytes of JSON lines.
 ROWS, BYTES = 200_000, 1 << 27
-BLOCK = 1 << 25
-_BOM = b"\xef\xbb\xbf"
 _NUMBER = r"^[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d{1,4})?$"
 
 
@@ -269,7 +266,7 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> list[Pa
     first: list[str] | None = None
     for document in documents:
         own, names = Lossy(), dict[str, None]()
-        for frame in frames(document, own):
+        for frame in map(_flat, jsonl.frames(document, own, {})):
             names.update(dict.fromkeys(frame.columns))
             parts.append(folder / f"{len(parts):06}.parquet")
             frame.write_parquet(parts[-1], compression="lz4")
@@ -277,55 +274,6 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> list[Pa
         first = list(names) if first is None else first
         agree(str(documents[0].path), first, str(document.path), list(names), "jsonl")
     return parts
-
-
-def frames(document: Document, report: Lossy) -> Iterator[pl.DataFrame]:
-    """Yield the records of a JSONL file block by block; bad lines are listed once all is read."""
-    tally = jsonl.Tally(document.path)
-    for frame in in_parts(blocks(document), _swiftly, partial(_line_by_line, tally), tally):
-        if len(frame):
-            yield _flat(frame)
-    jsonl.judge(tally, report, strict=False)
-
-
-def blocks(document: Document) -> Iterator[tuple[int, bytes]]:
-    """Yield pieces of whole lines, each with the number of its first line."""
-    line = 1
-    with jsonl._stream(document) as stream:
-        while block := stream.read(BLOCK):
-            if line == 1:
-                block = block.removeprefix(_BOM)
-            block += _rest_of_line(stream)
-            yield line, block
-            line += block.count(b"\n")
-
-
-def _rest_of_line(stream: IO[bytes]) -> bytes:
-    """Read on to the end of a line; of one that is too long only as much as shows that it is."""
-    rest = stream.readline(jsonl.LONGEST_LINE + 2)
-    if len(rest) > jsonl.LONGEST_LINE and not rest.endswith(b"\n"):
-        while (more := stream.readline(jsonl.LONGEST_LINE)) and not more.endswith(b"\n"):
-            pass
-        return rest + b"\n"
-    return rest
-
-
-def _swiftly(block: bytes) -> pl.DataFrame | None:
-    """Return the records by the scanner, which infers each key's type from all of them; None where it cannot."""
-    import polars as pl
-
-    try:
-        return None if block.isspace() else pl.read_ndjson(block, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, ValueError):
-        return None
-
-
-def _line_by_line(tally: jsonl.Tally, block: bytes, first: int) -> pl.DataFrame:
-    import polars as pl
-
-    taken = (tally.take(first + number - 1, line) for number, line in jsonl.lines_of(block))
-    columns = from_records(record for record in taken if record is not None)
-    return pl.DataFrame([series(name, cells) for name, cells in columns.items()])
 
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:
@@ -389,7 +337,7 @@ def typed(frame: pl.LazyFrame, metrics: Mapping[str, Metric], file: str, report:
                 value = pl.when(moved[name, low]).then(low).when(moved[name, high]).then(high).otherwise(value)
             made.append(value.alias(name))
         elif name in IDS or name in TEXTS:
-            made.append(_text(name, kind).alias(name))
+            made.append(text_cells(name, kind).alias(name))
     for name in worded:
         lost = _number(name, pl.String()).is_null() & ~_word(name).is_in(list(MISSING_WORDS))
         found = frame.filter(lost).select(name, "sample_id").head(1).collect(engine="streaming")
@@ -425,7 +373,7 @@ def _number(name: str, kind: pl.DataType) -> pl.Expr:
     return value
 
 
-def _text(name: str, kind: pl.DataType) -> pl.Expr:
+def text_cells(name: str, kind: pl.DataType) -> pl.Expr:
     """Return a column of identifiers or texts as texts; null where a cell holds none."""
     import polars as pl
 

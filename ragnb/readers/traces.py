@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import re
+import warnings
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from ragnb.errors import RagnbError, place, unknown
+from ragnb.errors import RagnbError, RagnbWarning, place, unknown
+from ragnb.files import is_pattern
+from ragnb.readers import jsonl
 from ragnb.readers.cells import MISSING_WORDS, as_bool, as_id, as_text, each, parse_list
-from ragnb.readers.contract import LISTS, case_cells
+from ragnb.readers.contract import IDS, LISTS, case_cells
+from ragnb.readers.document import find_document
 from ragnb.readers.formats import Source, load
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import apply_names, clashing, name_system, rename_map
 from ragnb.readers.numbers import other_values
 from ragnb.readers.raw import Raw, absent, collector_paused, settle
-from ragnb.readers.scanned import as_polars, scan
+from ragnb.readers.streams import text_cells
 from ragnb.schema import CASE_COLUMNS
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _CHUNK_IDS = ("id", "chunk_id", "passage_id", "doc_id", "document_id")
 _SEVERAL = re.compile(r"[,;|，；、]")
@@ -38,9 +46,7 @@ def read_traces(
         As for `read_scores`.
     engine : {"pandas", "polars"}
         What the frame is of. Polars is for many traces: a JSONL file is scanned block by block. Its ``chunks``
-        are lists of ids; a key other than those that labels depend on is seen where it stands in the first 500
-        lines or in 500 lines spread over the file. What pandas has in ``attrs["lossy"]`` about bad lines and
-        unparsed text is a warning.
+        are lists of ids. What pandas has in ``attrs["lossy"]`` about bad lines and unparsed text is a warning.
 
     Returns
     -------
@@ -65,7 +71,7 @@ def read_traces(
         raise unknown("engine", engine, ["pandas", "polars"])
     with collector_paused():
         if engine == "polars":
-            scanned = scan(source, format=format, strict=strict, columns=columns, encoding=encoding)
+            scanned = None if encoding else _scan(source, columns, format, strict)
             if scanned is not None:
                 return scanned
         raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
@@ -129,6 +135,68 @@ def read_gold(
     frame = _frame(raw, report, origin)
     frame["answerable"] = frame["answerable"].astype(bool)
     return frame
+
+
+def _scan(
+    source: Source, columns: Mapping[str, str] | None, format: str | None, strict: bool
+) -> pl.DataFrame | None:
+    """Return the traces of a JSONL file under their canonical names; None for what is read value by value."""
+    import polars as pl
+
+    if not isinstance(source, str | os.PathLike) or is_pattern(source):
+        return None
+    document, report = find_document(source, None), Lossy()
+    if (format or document.suffix.removeprefix(".")) not in ("jsonl", "ndjson"):
+        return None
+    picks = {"chunks": "chunks", "citations": "citations", **(columns or {})}
+    chunks = next(name for name, target in reversed(picks.items()) if target == "chunks")
+    objects, parts = pl.List(pl.Struct({"id": pl.String})), list[pl.DataFrame]()
+    try:
+        for part in jsonl.frames(document, report, {chunks: objects}, strict=strict):
+            if isinstance(getattr(part.schema.get(chunks), "inner", None), pl.Struct):
+                part = part.with_columns(pl.col(chunks).list.eval(pl.element().struct.field("id")))
+            lists = [name for name, kind in part.schema.items() if isinstance(kind, pl.List)]
+            part = part.with_columns(pl.col(lists).cast(pl.List(pl.String), strict=True))
+            if any(part[name].list.eval(pl.element().fill_null("") == "").list.any().any() for name in lists):
+                return None
+            if not {*lists} <= picks.keys() or any(isinstance(kind, pl.Struct) for kind in part.dtypes):
+                return None
+            parts.append(part)
+        frame = pl.concat(parts, how="diagonal_relaxed")
+    except (pl.exceptions.PolarsError, RagnbError):
+        return None  # whose records are looked at one by one, and refused in words
+    frame = frame.select([s for s in frame if s.null_count() < len(s)])
+    names = rename_map(frame.columns, picks=columns, clash=lambda *_: None)
+    kinds = {names.get(name, name): kind for name, kind in frame.schema.items()}
+    fits = {"ok": pl.Boolean, "chunks": pl.List, "citations": pl.List}
+    odd = any(not isinstance(kinds[name], kind) for name, kind in fits.items() if name in kinds)
+    if odd or len(kinds) < frame.width or "answer" not in kinds or not {"question", "sample_id"} & kinds.keys():
+        return None
+    _warn(report, document.path)
+    named = name_system(apply_names({name: [name] for name in frame.columns}, names, report), report)
+    frame = frame.select(pl.col(str(was[0])).alias(name) for name, was in named.items())
+    texts = [name for name in ("question", "answer", *IDS) if name in named]
+    return frame.with_columns(text_cells(name, frame.schema[name]).alias(name) for name in texts)
+
+
+def as_polars(raw: Raw, report: Lossy) -> pl.DataFrame:
+    """Return a raw table of traces as a Polars frame; a column of several types becomes text."""
+    import polars as pl
+
+    if "chunks" in raw.columns:
+        lists = raw.columns["chunks"]
+        raw.columns["chunks"] = [held and [chunk["id"] for chunk in held] for held in lists]
+    _warn(report, raw.file)
+    return pl.DataFrame([jsonl.series(name, cells) for name, cells in raw.columns.items()])
+
+
+def _warn(report: Lossy, file: object) -> None:
+    """Warn of what was lost: a Polars frame has no place for a report."""
+    lost = [row for row in report.rows if row["what"] in ("bad_line", "unparsed")]
+    if lost:
+        details = "; ".join(str(row["detail"]) for row in lost[:5]) + "; …" * (len(lost) > 5)
+        n = sum(int(str(row["n"])) for row in lost if row["what"] == "bad_line")
+        warnings.warn(f"{place(file)}{n} lines left out; {details}", RagnbWarning, stacklevel=4)
 
 
 def _open(source: Source, columns: Mapping[str, str] | None, **how: Any) -> tuple[Raw, Lossy, dict[str, object]]:
