@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ragnb.errors import RagnbError
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import WORDS
-from ragnb.readers.raw import Column, Raw, Values, absent
+from ragnb.readers.raw import Raw, Values, absent, is_text
 
 MISSING_WORDS = {"", "nan", "none", "null", "na", "n/a", "<na>"}
 _LONGEST_WORD = max(map(len, MISSING_WORDS))
@@ -233,12 +234,9 @@ def joined_texts(raw: Raw, name: str, report: Lossy) -> None:
 def _no_lists(raw: Raw, name: str) -> bool:
     """Whether no cell of a column may hold a list; the cells of one that may are made a list."""
     cells = raw.columns[name]
-    if not isinstance(cells, Column):
-        return False
-    if cells.is_text and cells.values.str.lstrip().str.startswith("[").any():
+    if is_text(cells) and cells.str.lstrip().str.startswith("[").any():
         raw.columns[name] = list(cells)
-        return False
-    return True
+    return isinstance(raw.columns[name], pd.Series)
 
 
 def last_turns(raw: Raw, name: str, report: Lossy) -> None:

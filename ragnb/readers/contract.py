@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pandas as pd
+
 from ragnb.readers.cells import as_id, as_text, joined_texts, last_turns, parse_list, text_lists
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES
-from ragnb.readers.raw import Column, Raw, Values, absent, unpacked
+from ragnb.readers.raw import TEXT, Raw, Values, absent, is_text, unpacked
 from ragnb.schema import METRICS
 
 CONTEXTS = ("retrieved_contexts", "ground_truth_contexts")
@@ -49,21 +51,22 @@ def case_cells(raw: Raw, report: Lossy) -> None:
     readers |= dict.fromkeys(IDS, as_id) | ({} if raw.typed else dict.fromkeys(LISTS, _parsed))
     for name, read in readers.items():
         cells = raw.columns.get(name)
-        if isinstance(cells, Column):
-            raw.columns[name] = cells if name in LISTS else _column(cells, read)
+        if isinstance(cells, pd.Series):
+            raw.columns[name] = cells if name in LISTS else _mapped(cells, read)
         elif cells is not None:
-            if name not in LISTS and {dict, list} & set(map(type, raw.columns[name])):
-                nested = sum(isinstance(value, dict | list) for value in raw.columns[name])
-                report.add("unparsed", name, "objects and lists, kept as their JSON text", nested)
-            raw.columns[name] = [read(value) for value in raw.columns[name]]
+            nested = 0 if name in LISTS else sum(isinstance(value, dict | list) for value in cells)
+            report.add("unparsed", name, "objects and lists, kept as their JSON text", nested)
+            raw.columns[name] = [read(value) for value in cells]
 
 
-def _column(cells: Column, read: Callable[[Any], Any]) -> Values:
-    """Return a column as `read` makes its cells: of texts it changes few, and seldom any."""
-    if cells.is_text:
-        odd = cells.values == "" if read is as_id else cells.values.str.strip().isin(["NaN", "<NA>"])
-        return cells.mapped(read) if odd.any() else cells
-    return cells.mapped(read)
+def _mapped(cells: pd.Series[Any], read: Callable[[Any], Any]) -> Values:
+    """Return what `read` makes of the cells, called once for each distinct one; of texts it changes few."""
+    odd = cells == "" if read is as_id else cells.astype(str).str.strip().isin(["NaN", "<NA>"])
+    if is_text(cells) and not odd.any():
+        return cells
+    codes, distinct = pd.factorize(cells, use_na_sentinel=False)
+    made = [read(cell) for cell in distinct.tolist()]
+    return pd.Series(made, dtype=TEXT).take(codes).reset_index(drop=True)
 
 
 def _text_of_csv(value: Any) -> str | None:
@@ -99,7 +102,7 @@ def spread_results(raw: Raw, report: Lossy) -> None:
 
 def _objects(cells: Values, fits: Callable[[Any], bool]) -> list[Any]:
     """Return cells as objects where all that hold something are such as fit, else none."""
-    if isinstance(cells, Column):
+    if isinstance(cells, pd.Series):
         return []
     held = [{} if absent(c) else c for c in cells] if any(type(c) is dict and c for c in cells) else []
     return held if all(isinstance(c, Mapping) and (not c or fits(c)) for c in held) else []

@@ -15,7 +15,7 @@ from ragnb.files import digest
 from ragnb.readers import jsonl, table
 from ragnb.readers.document import Document, find_documents
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.raw import Column, Raw, Values, check_width, from_frame, from_records, stacked, text_series
+from ragnb.readers.raw import Raw, Values, check_width, column, from_frame, from_records, stacked, text_series
 from ragnb.schema import EvalCase
 
 
@@ -133,12 +133,11 @@ def _in_memory(source: Source, report: Lossy) -> dict[str, list[Any]]:
     )
 
 
-def _cells(column: nw.Series[Any]) -> Values:
+def _cells(cells: nw.Series[Any]) -> Values:
     """Return a column of another engine than pandas: whole where it is of one simple type, else as cells."""
-    kind, values = column.dtype, None
+    kind, values = cells.dtype, None
     if kind in (nw.String, nw.Categorical, nw.Enum):
-        values = text_series(column.cast(nw.String))
+        values = text_series(cells.cast(nw.String))
     elif (kind.is_numeric() or kind == nw.Boolean) and kind != nw.Decimal and kind not in (nw.Int128, nw.UInt128):
-        values = pd.Series(column.to_numpy()) if kind.is_float() or not column.null_count() else None
-    made = None if values is None else Column.of(values, column.to_list)
-    return column.to_list() if made is None else made
+        values = pd.Series(cells.to_numpy()) if kind.is_float() or not cells.null_count() else None
+    return cells.to_list() if values is None else column(values)

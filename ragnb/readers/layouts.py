@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
+
 from ragnb.errors import RagnbError, listing, place
 from ragnb.readers.cells import NO_NUMBER, as_id, parse_list
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, WORDS, meanings
 from ragnb.readers.numbers import NUMBER
-from ragnb.readers.raw import Column, Raw, Scale, Values, absent, clean_text, unpacked
+from ragnb.readers.raw import Raw, Scale, Values, absent, clean_text, is_text, unpacked
 from ragnb.schema import CASE_COLUMNS, METRICS
 
 _CASE_ONLY = set(CASE_COLUMNS) - {"system"}
@@ -88,7 +90,7 @@ def check_samples(raw: Raw) -> None:
 
 
 def _is_text(cells: Values) -> bool:
-    if isinstance(cells, Column) and not cells.is_text:
+    if isinstance(cells, pd.Series) and not is_text(cells):
         return False
     words = {cell.strip().casefold() for cell in cells if isinstance(cell, str)}
     return not all(NUMBER.fullmatch(word) for word in words - NO_NUMBER)

@@ -13,7 +13,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, place, unknown
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.raw import Column, absent
+from ragnb.readers.raw import absent
 from ragnb.schema import METRICS, Metric, SharedPicks
 
 WORDS = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
@@ -217,13 +217,9 @@ def distinct_rows(columns: Mapping[str, list[Any]]) -> Distinct:
 
     @cache
     def distinct(*some: str) -> int:
-        held: list[Any] = [columns[name] for name in some]
-        if all(isinstance(cells, Column) for cells in held):
-            values = [cells.values for cells in held]
-            if len(values) == 1:
-                return int(values[0].nunique(dropna=False))
-            return int((~pd.concat(values, axis=1, ignore_index=True).duplicated()).sum())
-        return len({tuple(map(str, row)) for row in zip(*held, strict=True)})
+        held = {name: columns[name] for name in some}
+        keys = {n: cells if isinstance(cells, pd.Series) else list(map(str, cells)) for n, cells in held.items()}
+        return int((~pd.DataFrame(keys, dtype=object).duplicated()).sum())
 
     return distinct
 

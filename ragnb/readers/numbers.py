@@ -16,7 +16,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, listing
 from ragnb.readers.cells import MISSING_WORDS, NO_NUMBER
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.raw import Column, Raw, Values, absent, settle
+from ragnb.readers.raw import Raw, Values, absent, column, is_text, settle
 from ragnb.schema import CLIP, METRICS, Metric, declare_step
 
 # How far below the high end of its range a value is taken for it: 0.9999999999 is a 1.
@@ -25,7 +25,6 @@ NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,4})?")
 _SIMPLE = re.compile(r"-?\d{1,40}(\.\d{0,40})?(e-?\d\d)?")
 _CODE = re.compile(r"[-+]?(0\d|\d{19})")
 _WHOLE = re.compile(r"[-+]?\d{1,18}")
-_INFINITE = (math.inf, -math.inf)
 _TRUTH = {"true": 1.0, "false": 0.0}
 _VERDICTS = {**_TRUTH, "yes": 1.0, "no": 0.0, "是": 1.0, "否": 0.0}
 _SAID_TRUE = "True and yes are 1, False and no 0"
@@ -48,11 +47,10 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
     [0.5, 1.0, nan, 1.0]
     """
     cells = raw.columns[metric.name]
-    if isinstance(cells, Column) and not cells.is_text and not np.isinf(cells.values).any():
-        values = cells.values.to_numpy(dtype=float, copy=True)
-        report.add("mapped", metric.name, _SAID_TRUE, len(cells) * (cells.values.dtype == bool))
-    elif set(map(type, cells)) <= {float, int, type(None)} and not any(c in _INFINITE for c in cells):
-        values = np.array(cells, dtype=float)
+    whole = column(cells)
+    if isinstance(whole, pd.Series) and not is_text(whole) and not np.isinf(whole).any():
+        values = whole.to_numpy(dtype=float, copy=True)
+        report.add("mapped", metric.name, _SAID_TRUE, len(cells) * (whole.dtype == bool))
     elif set(map(type, cells)) == {str} and all(map(_SIMPLE.fullmatch, filter(None, cells))):
         values = np.array([float(cell or "nan") for cell in cells])
     else:

@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import date, datetime
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,10 +22,12 @@ from ragnb.schema import METRICS
 
 MOST_COLUMNS = 10_000
 _WITH_LINES = ("csv", "tsv", "jsonl")
-# The cells of a column: a list, or a `Column`, which makes one only where somebody asks for cells.
+# The cells of a column: a list, or a series of one simple type, which is worked on as a whole.
 Values = Any
 _PRESENT = {str, int, bool, list, dict}
-_TEXT = pd.Series(["a"]).dtype
+TEXT: Any = pd.Series(["a"]).dtype
+_SIMPLE = {"integer": "int64", "boolean": "bool", "string": TEXT}
+_SIMPLE |= dict.fromkeys(("floating", "mixed-integer-float"), "float64")
 
 
 @contextmanager
@@ -42,97 +42,41 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-class Column(Sequence[Any]):
-    """A column of one type, worked on as a whole: ``float64``, ``int64`` or ``bool``, or text.
-
-    Parameters
-    ----------
-    values : Series
-        With a plain index; NaN where a cell is missing.
-    cells : function, optional
-        What makes the Python cells that `values` stands for.
+def column(cells: Any) -> Values:
+    """Return cells of one type as a series of ``float64``, ``int64``, ``bool`` or text; any others as a list.
 
     Examples
     --------
-    >>> column = Column.of(pd.Series([1, 2], dtype="int32"))
-    >>> str(column.values.dtype), list(column), Column.of(pd.Series([1, "a"])) is None
-    ('int64', [1, 2], True)
+    >>> column(pd.Series([1, 2], dtype="int32")).dtype.name, column([None, 0.5]).tolist(), column([1, "a"])
+    ('int64', [nan, 0.5], [1, 'a'])
     """
-
-    def __init__(self, values: pd.Series[Any], cells: Callable[[], list[Any]] | None = None) -> None:
-        self.values = values
-        self._cells = cells or values.tolist
-
-    @classmethod
-    def of(cls, values: pd.Series[Any], cells: Callable[[], list[Any]] | None = None) -> Column | None:
-        """Return the column of a series, None where its cells have to be looked at one by one."""
-        cells = cells or values.tolist
-        kind: Any = values.dtype
-        if isinstance(kind, pd.CategoricalDtype):
-            kind = kind.categories.dtype
-        masked = isinstance(kind, pd.api.extensions.ExtensionDtype) and getattr(kind, "numpy_dtype", None)
-        if masked and kind.kind in "iufb":  # NA has no place among whole numbers; among floats it is NaN
-            kind = None if kind.kind != "f" and values.isna().any() else masked
-        whole = getattr(kind, "kind", "") in "iu" and kind != np.uint64
-        target: Any = "int64" if whole else "bool" if kind == np.bool_ else None
-        target = "float64" if kind in (np.float32, np.float64) else target
-        with suppress(UnicodeEncodeError):  # a lone surrogate
-            if isinstance(kind, pd.StringDtype) or _only_texts(values, kind):
-                values = values.astype(_TEXT)
-            elif target is None or (target != "float64" and values.isna().any()):
-                return None
-            else:
-                values = values.astype(target)
-            return cls(values.reset_index(drop=True), cells)
-        return None
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __getitem__(self, at: Any) -> Any:
-        return self._listed[at]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._listed)
-
-    @cached_property
-    def _listed(self) -> list[Any]:
-        return self._cells()
-
-    @property
-    def is_text(self) -> bool:
-        """Whether the cells are texts."""
-        return self.values.dtype == _TEXT
-
-    @property
-    def empty(self) -> npt.NDArray[np.bool_]:
-        """Which cells hold nothing, or an empty text."""
-        holes = self.values.isna()
-        return np.asarray(holes | (self.values == "") if self.is_text else holes, dtype=bool)
-
-    def mapped(self, read: Callable[[Any], Any]) -> Values:
-        """Return what `read` makes of the cells, called once for each distinct one."""
-        codes, distinct = pd.factorize(self.values, use_na_sentinel=False)
-        made = text_series([read(cell) for cell in distinct.tolist()])
-        return Column(made.take(codes).reset_index(drop=True))
+    values = cells if isinstance(cells, pd.Series) else pd.Series(cells, dtype=object)
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        values = values.astype(values.cat.categories.dtype)
+    texts = isinstance(values.dtype, pd.StringDtype)
+    kind = "string" if texts else pd.api.types.infer_dtype(values, skipna=True)
+    wraps = "uint64" in str(values.dtype).lower() or (kind == "boolean" and values.isna().any())
+    with suppress(ValueError, TypeError, OverflowError):  # gaps, large numbers, lone surrogates
+        if kind in _SIMPLE and not wraps:
+            return values.astype(_SIMPLE[kind]).reset_index(drop=True)
+    return list(cells)
 
 
-def _only_texts(values: pd.Series[Any], kind: Any) -> bool:
-    return kind == np.object_ and pd.api.types.infer_dtype(values, skipna=False) == "string"
+def is_text(cells: Values) -> bool:
+    """Whether the cells are a series of texts."""
+    return isinstance(cells, pd.Series) and cells.dtype == TEXT
 
 
-def text_series(cells: Any) -> pd.Series[Any]:
+def text_series(cells: Any) -> Any:
     """Return texts, a list or a column that narwhals holds, as a pandas series; None is missing."""
-    if hasattr(cells, "to_arrow") and getattr(_TEXT, "storage", None) == "pyarrow":
-        return pd.Series(pd.array(cells.to_arrow(), dtype=_TEXT))
-    return pd.Series(np.array(list(cells), dtype=object), dtype=_TEXT)
+    if hasattr(cells, "to_arrow") and getattr(TEXT, "storage", None) == "pyarrow":
+        return pd.Series(pd.array(cells.to_arrow(), dtype=TEXT))
+    return pd.Series(np.array(list(cells), dtype=object), dtype=TEXT)
 
 
 def holes(cells: Values) -> npt.NDArray[np.bool_]:
     """Return which cells hold nothing."""
-    if isinstance(cells, Column):
-        return np.asarray(cells.values.isna(), dtype=bool)
-    return np.fromiter(map(absent, cells), dtype=bool, count=len(cells))
+    return np.asarray(pd.Series(cells, dtype=object).isna(), dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -332,8 +276,7 @@ def from_frame(frame: pd.DataFrame) -> dict[str, Values]:
         frame = frame.reset_index([name for name in levels if name not in frame.columns])
     names = [str(name) for name in frame.columns]
     refuse_twice(names)
-    columns = {name: frame.iloc[:, i] for i, name in enumerate(names)}
-    return {name: Column.of(values) or values.tolist() for name, values in columns.items()}
+    return {name: column(frame.iloc[:, i]) for i, name in enumerate(names)}
 
 
 def check_columns(frame: pd.DataFrame) -> None:
@@ -370,31 +313,16 @@ def settle(values: Values) -> pd.Series[Any]:
     >>> [str(settle(values).dtype) for values in ([True, None], [True], [1, 2], [1, None])]
     ['boolean', 'bool', 'int64', 'float64']
     """
-    if isinstance(values, Column) and values.values.notna().any():
-        return values.values
-    if set(map(type, values)) <= {str, type(None)}:
-        return _texts(values)
-    full = set(map(type, values)) <= _PRESENT
-    holes = [] if full else [absent(value) for value in values]
-    cells = values if full else [None if hole else value for value, hole in zip(values, holes, strict=True)]
-    kinds = set(map(type, cells)) - {type(None)}
-    if kinds and all(issubclass(kind, bool | np.bool_) for kind in kinds):
-        return pd.Series(cells, dtype="boolean" if any(holes) else "bool")
-    if kinds and all(issubclass(kind, int | float | np.number) and kind is not bool for kind in kinds):
-        whole = not any(holes) and all(isinstance(v, int | np.integer) and abs(int(v)) < 2**63 for v in cells)
-        return pd.Series([math.nan if v is None else v for v in cells], dtype="int64" if whole else "float64")
-    if kinds == {str}:
-        return _texts(cells)
-    if kinds and all(issubclass(kind, datetime | date) for kind in kinds):
-        return pd.Series(values)
-    return pd.Series(cells, dtype=object)
-
-
-def _texts(cells: Values) -> pd.Series[Any]:
-    try:
-        return pd.Series(cells) if any(cell is not None for cell in cells) else pd.Series(cells, dtype=object)
-    except UnicodeEncodeError:
+    whole = column(values)
+    if isinstance(whole, pd.Series) and whole.notna().any():
+        return whole
+    cells = [None if absent(value) else value for value in whole]
+    kind = pd.api.types.infer_dtype(cells, skipna=True)
+    if kind == "string":
         return pd.Series([clean_text(cell)[0] for cell in cells])
+    if kind in ("date", "datetime", "datetime64"):
+        return pd.Series(values)
+    return pd.Series(cells, dtype={"boolean": "boolean", "integer": "float64"}.get(kind, object))
 
 
 def clean_text(value: Any) -> tuple[Any, int]:

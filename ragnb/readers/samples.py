@@ -20,7 +20,7 @@ from ragnb.readers.layouts import check_samples, lay_out
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import apply_names, clashing, distinct_rows, name_system, rename_map, tell_repeats
 from ragnb.readers.numbers import declared, metric_values, other_values
-from ragnb.readers.raw import Column, Raw, Scale, Values, check_columns, collector_paused, holes, settle
+from ragnb.readers.raw import Raw, Scale, Values, check_columns, collector_paused, holes, settle
 from ragnb.schema import (
     CASE_COLUMNS,
     METRICS,
@@ -178,7 +178,7 @@ def _metrics(frame: pd.DataFrame, scales: Mapping[str, Scale]) -> list[dict[str,
 
 
 def _without_ids(cells: Values) -> bool:
-    return bool(cells.empty.all()) if isinstance(cells, Column) else all(as_id(cell) is None for cell in cells)
+    return all(as_id(cell) is None for cell in cells)
 
 
 def _column(raw: Raw, name: str, metrics: Mapping[str, Metric], report: Lossy) -> pd.Series[Any]:
