@@ -99,8 +99,6 @@ class Tally:
 def read(document: Document, report: Lossy, strict: bool) -> Raw:
     """Read the records; bad lines are listed in the report, or raise where `strict`.
 
-    A file that begins as a JSON list, and in which lines are no records, is read as that list.
-
     Raises
     ------
     RagnbError
@@ -110,20 +108,13 @@ def read(document: Document, report: Lossy, strict: bool) -> Raw:
     tally = Tally(document.path)
     records: list[dict[str, Any]] = []
     lines: list[int] = []
-    listed = None
     for number, line in (one for first, block in blocks(document) for one in lines_of(block, first)):
-        listed = line is not None and line.startswith(b"[") if listed is None else listed
         record = tally.take(number, line)
         if record is not None:
             records.append(record)
             lines.append(number)
         elif strict:
             break
-    if listed and len(tally.bad) >= len(records):
-        from ragnb.readers import table
-
-        with suppress(RagnbError):
-            return table.read_json(document, report, strict)
     judge(tally, report, strict)
     return Raw(from_records(records), "jsonl", str(document.path), lines)
 
