@@ -193,7 +193,7 @@ def _open(
     origin["layout"] = "table"
     for name, layout in RATING_LAYOUTS.items():
         if layout.sniff(set(raw.columns)):
-            layout.read(raw, report)
+            layout.lay_out(raw, report)
             origin["layout"] = name
     _take_rater_kinds(raw, report)
     picks = dict(columns or {})

@@ -133,6 +133,10 @@ class Raw:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), []))
 
+    def cells(self, name: str) -> Values:
+        """Return the cells of a column, Nones where there is none."""
+        return self.columns.get(name, [None] * len(self))
+
     def where(self, row: int | None = None) -> str:
         """Word the file and the line (or row, counted from 1) for a message."""
         if row is None:
