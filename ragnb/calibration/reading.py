@@ -19,7 +19,7 @@ from ragnb.readers.cells import as_id
 from ragnb.readers.contract import case_cells
 from ragnb.readers.formats import Source, load
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.names import CASE_ALIASES, apply_names, clashing, name_system, rename_map
+from ragnb.readers.names import CASE_ALIASES, name_columns, name_system
 from ragnb.readers.numbers import metric_values, other_values
 from ragnb.readers.raw import Raw, settle
 from ragnb.schema import CASE_COLUMNS, CLIP, Metric, Rubric
@@ -202,12 +202,9 @@ def _open(
     for role, asked in (("judge", judges), ("human", humans)):
         if len(asked) == 1 and asked[0] in raw.columns:
             picks[asked[0]] = role
-    clash = clashing(raw.columns, raw.where)
-    names = rename_map(list(raw.columns), picks=picks, file=raw.file, aliases=RATING_ALIASES, clash=clash)
-    raw.columns = name_system(apply_names(raw.columns, names, report), report)
-    if raw.uneven:
-        line, found = raw.uneven[0]
-        raise RagnbError(f"{place(raw.file, line)}found {found} cells, expected {raw.width}")
+    name_columns(raw, report, picks=picks, aliases=RATING_ALIASES)
+    name_system(raw, report)
+    raw.check_even()
     case_cells(raw, report)
     for name in ("dimension", "rater"):
         if name in raw.columns:

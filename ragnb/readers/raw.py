@@ -133,6 +133,39 @@ class Raw:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), []))
 
+    def clash(self, *names: str) -> str | None:
+        """Return where the first record is that fills several columns with different values.
+
+        Examples
+        --------
+        >>> raw = Raw({"q": ["Who?", None], "question": ["Who? ", "When?"], "input": ["x", "y"]}, "frame")
+        >>> raw.clash("q", "question"), raw.clash("question", "input")
+        (None, 'the frame, row 1: ')
+        """
+        rows = enumerate(zip(*(self.columns[name] for name in names), strict=True))
+        return next((self.where(i) for i, row in rows if _differ(row)), None)
+
+    def distinct(self, *names: str) -> int:
+        """Count the distinct rows of some columns."""
+        cells = {name: self.columns[name] for name in names}
+        keys = {n: held if isinstance(held, pd.Series) else list(map(str, held)) for n, held in cells.items()}
+        return int((~pd.DataFrame(keys, dtype=object).duplicated()).sum())
+
+    def is_count(self, name: str) -> bool:
+        """Whether all cells of a column are whole numbers."""
+        return all(re.fullmatch(r"\d+(\.0)?", cell) for cell in set(map(str, self.columns[name])))
+
+    def merged(self, target: str, names: Sequence[str], report: Lossy) -> Values:
+        """Return the first cell of some columns that holds something, and count what is taken and what is not."""
+        cells = list(self.columns[names[0]])
+        for name in names[1:]:
+            pairs = list(zip(cells, self.columns[name], strict=True))
+            used = sum(_filled(other) and not _filled(cell) for cell, other in pairs)
+            report.add("mapped", name, f"{target}, where {names[0]!r} is empty", used)
+            report.add("left_out", name, f"another column was picked for {target}", sum(map(_differ, pairs)))
+            cells = [cell if _filled(cell) else other for cell, other in pairs]
+        return cells
+
     def cells(self, name: str) -> Values:
         """Return the cells of a column, Nones where there is none."""
         return self.columns.get(name, [None] * len(self))
@@ -232,6 +265,16 @@ def absent(value: object) -> bool:
     if value is None or value is pd.NA or value is pd.NaT:
         return True
     return isinstance(value, float) and math.isnan(value)
+
+
+def _filled(cell: Any) -> bool:
+    return not absent(cell) and not (isinstance(cell, str) and not cell.strip())
+
+
+def _differ(row: Iterable[Any]) -> bool:
+    """Whether several cells hold something, and they are not one text (or whole number)."""
+    given = filter(_filled, row)
+    return len({str(cell).strip() if isinstance(cell, str | int) else object() for cell in given}) > 1
 
 
 def unpacked(cell: Any, form: str) -> Any:

@@ -18,7 +18,7 @@ from ragnb.readers.formats import Source, load
 from ragnb.readers.frames import native
 from ragnb.readers.layouts import check_samples, lay_out
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.names import apply_names, clashing, distinct_rows, name_system, rename_map, tell_repeats
+from ragnb.readers.names import name_columns, name_system, tell_repeats
 from ragnb.readers.numbers import declared, metric_values, other_values
 from ragnb.readers.raw import Raw, Scale, Values, check_columns, collector_paused, holes, settle
 from ragnb.schema import (
@@ -141,13 +141,12 @@ def _read(
     origin["layout"] = lay_out(raw, report)
     spread_results(raw, report)
     own = [metric for metric in chosen or () if isinstance(metric, Metric)]
-    before, clash = set(raw.columns), clashing(raw.columns, raw.where)
-    names = rename_map(list(raw.columns), picks=columns, metrics=own, file=raw.file, clash=clash)
-    raw.columns = apply_names(raw.columns, names, report)
+    before = set(raw.columns)
+    names = name_columns(raw, report, picks=columns, metrics=own)
     check_samples(raw)
     fold(raw, before, report, scores=not cases)
-    raw.columns = name_system(raw.columns, report)
-    tell_repeats(list(raw.columns), len(raw), distinct_rows(raw.columns), report)
+    name_system(raw, report)
+    tell_repeats(raw, report)
     if "sample_id" not in raw.columns or _without_ids(raw.columns["sample_id"]):
         raw.columns.pop("sample_id", None)
         raw.columns = {"sample_id": made_ids(raw), **raw.columns}

@@ -20,10 +20,10 @@ from ragnb.readers.contract import IDS, LISTS, case_cells
 from ragnb.readers.document import find_document
 from ragnb.readers.formats import Source, load
 from ragnb.readers.lossy import Lossy
-from ragnb.readers.names import apply_names, clashing, name_system, rename_map
+from ragnb.readers.names import name_columns, name_system
 from ragnb.readers.numbers import other_values
 from ragnb.readers.raw import Raw, absent, collector_paused, settle
-from ragnb.readers.streams import text_cells
+from ragnb.readers.streams import Query, text_cells
 from ragnb.schema import CASE_COLUMNS
 
 if TYPE_CHECKING:
@@ -165,18 +165,19 @@ def _scan(
         frame = pl.concat(parts, how="diagonal_relaxed")
     except (pl.exceptions.PolarsError, RagnbError):
         return None  # whose records are looked at one by one, and refused in words
-    frame = frame.select([s for s in frame if s.null_count() < len(s)])
-    names = rename_map(frame.columns, picks=columns, clash=lambda *_: None)
-    kinds = {names.get(name, name): kind for name, kind in frame.schema.items()}
+    frame = frame.select(cells for cells in frame if cells.null_count() < len(cells))
+    query = Query(frame.lazy(), len(frame), str(document.path))
+    name_columns(query, report, picks=columns)
+    name_system(query, report)
+    frame = query.named().collect()
+    kinds = frame.schema
     fits = {"ok": pl.Boolean, "chunks": pl.List, "citations": pl.List}
     odd = any(not isinstance(kinds[name], kind) for name, kind in fits.items() if name in kinds)
-    if odd or len(kinds) < frame.width or "answer" not in kinds or not {"question", "sample_id"} & kinds.keys():
+    if odd or "answer" not in kinds or not {"question", "sample_id"} & kinds.keys():
         return None
     _warn(report, document.path)
-    named = name_system(apply_names({name: [name] for name in frame.columns}, names, report), report)
-    frame = frame.select(pl.col(str(was[0])).alias(name) for name, was in named.items())
-    texts = [name for name in ("question", "answer", *IDS) if name in named]
-    return frame.with_columns(text_cells(name, frame.schema[name]).alias(name) for name in texts)
+    texts = [name for name in ("question", "answer", *IDS) if name in kinds]
+    return frame.with_columns(text_cells(name, kinds[name]).alias(name) for name in texts)
 
 
 def as_polars(raw: Raw, report: Lossy) -> pl.DataFrame:
@@ -202,8 +203,8 @@ def _warn(report: Lossy, file: object) -> None:
 def _open(source: Source, columns: Mapping[str, str] | None, **how: Any) -> tuple[Raw, Lossy, dict[str, object]]:
     report = Lossy()
     raw, origin = load(source, report, **how)
-    names = rename_map(list(raw.columns), picks=columns, file=raw.file, clash=clashing(raw.columns, raw.where))
-    raw.columns = name_system(apply_names(raw.columns, names, report), report)
+    name_columns(raw, report, picks=columns)
+    name_system(raw, report)
     raw.check_even()
     return raw, report, origin
 
