@@ -15,8 +15,7 @@ import pandas as pd
 from ragnb.calibration.ratings import OUTSIDE, PROBABILITY, as_list, settled
 from ragnb.errors import RagnbError, did_you_mean, listing, not_a_frame, place, unknown
 from ragnb.readers import langfuse, phoenix
-from ragnb.readers.cells import as_id
-from ragnb.readers.contract import case_cells
+from ragnb.readers.cells import as_id, case_cells
 from ragnb.readers.formats import Source, load
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import CASE_ALIASES, name_columns, name_system

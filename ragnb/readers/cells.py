@@ -14,12 +14,16 @@ import pandas as pd
 from ragnb.errors import RagnbError
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import WORDS
-from ragnb.readers.raw import Raw, Values, absent, is_text
+from ragnb.readers.raw import TEXT, Raw, Values, absent, is_text, unpacked
 
 MISSING_WORDS = {"", "nan", "none", "null", "na", "n/a", "<na>"}
 _LONGEST_WORD = max(map(len, MISSING_WORDS))
 # What people, spreadsheets and databases write where a number is missing; `MISSING_WORDS` where a text is.
 NO_NUMBER = {*MISSING_WORDS, *"-–—/无無", "--", "#n/a", "#na", "n.a.", "-nan", "(null)", r"\n", "缺失"}
+CONTEXTS = ("retrieved_contexts", "ground_truth_contexts")
+IDS = ("sample_id", "doc_name", "system", "repeat", "persona", "cluster", "item_id")
+TEXTS = ("question", "answer", "ground_truth_answer")
+LISTS = ("source_units", "generation_params", "chunks", "citations", "gold_ids", "passage_id")
 _LITERAL = re.compile(r"""\[\s*(?:\]|[uUrRbB]?['"]|[\[{(\d]|None\b)""")
 _ODD_ESCAPE = re.compile(r"""\\(?![\n\\'"abfnrtvxuUN])""")
 _GLUED = re.compile(r"""['"]\s+[uUrR]?['"]""")
@@ -119,25 +123,25 @@ def _passages(value: Any) -> tuple[list[str] | None, Objects, bool]:
         if len(text) <= _LONGEST_WORD and text.casefold() in MISSING_WORDS:
             return None, [], True
         items = parse_list(text) if text.startswith("[") else _object(text)
-        if items is not None and set(map(type, items)) <= {str}:
-            return items, [], True
-        passages = None if items is None else list(map(_passage, items))
-        if passages is None or None in passages:
+        if items is None:
             printed = text.startswith(_PRINTED) and text.endswith((")", "}"))
             return [value], [], not text.startswith("[") and not printed
-        return [text for text, _ in passages], [fields for _, fields in passages], True
-    if absent(value):
+    elif absent(value):
         return None, [], True
-    items = value.tolist() if isinstance(value, np.ndarray) else value
-    items = items if isinstance(items, list | tuple) else [items]
-    given = [item for item in items if not absent(item)]
-    found = list(map(_passage, given))
-    pairs = [
+    else:
+        value = value.tolist() if isinstance(value, np.ndarray) else value
+        items = list(value) if isinstance(value, list | tuple) else [value]
+    if set(map(type, items)) <= {str}:
+        return items, [], True
+    passages = [_passage(item) for item in items]
+    if None in passages and isinstance(value, str):
+        return [value], [], False
+    given = [
         passage or (json.dumps(item, ensure_ascii=False, default=str), None)
-        for passage, item in zip(found, given, strict=True)
+        for passage, item in zip(passages, items, strict=True)
+        if not absent(item)
     ]
-    understood = len(given) == len(items) and None not in found
-    return [text for text, _ in pairs], [fields for _, fields in pairs], understood
+    return [text for text, _ in given], [fields for _, fields in given], None not in passages
 
 
 def _object(text: str) -> list[Any] | None:
@@ -334,3 +338,48 @@ def each(raw: Raw, name: str, read: Callable[[Any], Any], expected: str) -> None
                 f"{raw.where(i)}column {name!r}: found {shown[:80]}{'…' * (len(shown) > 80)}, expected {expected}"
             ) from error
     raw.columns[name] = out
+
+
+def case_cells(raw: Raw, report: Lossy) -> None:
+    """Make the cells of the case columns what the frame contract says: texts, identifiers, lists."""
+    for name in CONTEXTS:
+        if name in raw.columns:
+            text_lists(raw, name, report)
+    if "question" in raw.columns:
+        last_turns(raw, "question", report)
+    if "ground_truth_answer" in raw.columns:
+        joined_texts(raw, "ground_truth_answer", report)
+    readers: dict[str, Callable[[Any], Any]] = dict.fromkeys(TEXTS, as_text if raw.typed else _text_of_csv)
+    readers |= dict.fromkeys(IDS, as_id) | ({} if raw.typed else dict.fromkeys(LISTS, _parsed))
+    for name, read in readers.items():
+        cells = raw.columns.get(name)
+        if isinstance(cells, pd.Series):
+            raw.columns[name] = cells if name in LISTS else _mapped(cells, read)
+        elif cells is not None:
+            nested = 0 if name in LISTS else sum(isinstance(value, dict | list) for value in cells)
+            report.add("unparsed", name, "objects and lists, kept as their JSON text", nested)
+            raw.columns[name] = [read(value) for value in cells]
+
+
+def _mapped(cells: pd.Series[Any], read: Callable[[Any], Any]) -> Values:
+    """Return what `read` makes of the cells, called once for each distinct one; of texts it changes few."""
+    odd = cells == "" if read is as_id else cells.astype(str).str.strip().isin(["NaN", "<NA>"])
+    if is_text(cells) and not odd.any():
+        return cells
+    codes, distinct = pd.factorize(cells, use_na_sentinel=False)
+    made = [read(cell) for cell in distinct.tolist()]
+    return pd.Series(made, dtype=TEXT).take(codes).reset_index(drop=True)
+
+
+def _text_of_csv(value: Any) -> str | None:
+    return as_text(value) or None
+
+
+def _parsed(value: Any) -> Any:
+    """Return the list or object of a cell of text; other text as it is; None for an empty cell."""
+    if not isinstance(value, str) or not value.strip():
+        return None if absent(value) or isinstance(value, str) else value
+    if value.lstrip().startswith("{"):
+        return unpacked(value, ".*")
+    parsed = parse_list(value)
+    return value if parsed is None else parsed

@@ -5,25 +5,27 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing
-from ragnb.readers.cells import MISSING_WORDS, NO_NUMBER
+from ragnb.readers.cells import IDS, LISTS, MISSING_WORDS, NO_NUMBER
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.raw import Raw, Values, absent, column, is_text, settle
-from ragnb.schema import CLIP, METRICS, Metric, declare_step
+from ragnb.schema import CASE_COLUMNS, CLIP, METRICS, Metric, declare_step
 
 # How far below the high end of its range a value is taken for it: 0.9999999999 is a 1.
 ROUNDED = 1e-9
 NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,4})?")
 _SIMPLE = re.compile(r"-?\d{1,40}(\.\d{0,40})?(e-?\d\d)?")
 _CODE = re.compile(r"[-+]?(0\d|\d{19})")
+_SETTLED = {*CASE_COLUMNS, *IDS, *LISTS, "gold_claim", "raw_answer"}
 _WHOLE = re.compile(r"[-+]?\d{1,18}")
 _TRUTH = {"true": 1.0, "false": 0.0}
 _VERDICTS = {**_TRUTH, "yes": 1.0, "no": 0.0, "是": 1.0, "否": 0.0}
@@ -151,3 +153,18 @@ def declared(metrics: Sequence[Metric | str] | None, columns: Sequence[str]) -> 
     named = [m for m in metrics or () if isinstance(m, str)]
     pool = {name: METRICS[name] for name in named if name in METRICS} if named else METRICS
     return {name: metric for name, metric in {**pool, **own}.items() if name in columns}
+
+
+def to_frame(
+    raw: Raw, report: Lossy, origin: Mapping[str, object], metrics: Mapping[str, Metric] = MappingProxyType({})
+) -> pd.DataFrame:
+    """Return the columns as a frame that remembers where it came from and what became of it."""
+    columns = {
+        name: metric_values(raw, metrics[name], report) if name in metrics
+        else settle(cells) if name in _SETTLED
+        else other_values(cells, raw.typed)
+        for name, cells in raw.columns.items()
+    }  # fmt: skip
+    frame = pd.DataFrame(columns)
+    frame.attrs |= {"lossy": report.rows, "source": {**origin, "rows": len(frame)}}
+    return frame

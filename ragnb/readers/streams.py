@@ -20,8 +20,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, listing, place
 from ragnb.files import digest
 from ragnb.readers import jsonl
-from ragnb.readers.cells import MISSING_WORDS, as_text
-from ragnb.readers.contract import CONTEXTS, IDS, TEXTS, case_cells
+from ragnb.readers.cells import CONTEXTS, IDS, MISSING_WORDS, TEXTS, as_text, case_cells
 from ragnb.readers.document import Document, find_documents
 from ragnb.readers.formats import format_of
 from ragnb.readers.layouts import haystack, trulens

@@ -15,23 +15,20 @@ import pandas as pd
 from ragnb.errors import RagnbError, RagnbWarning, place, unknown
 from ragnb.files import is_pattern
 from ragnb.readers import jsonl
-from ragnb.readers.cells import MISSING_WORDS, as_bool, as_id, as_text, each, parse_list
-from ragnb.readers.contract import IDS, LISTS, case_cells
+from ragnb.readers.cells import IDS, MISSING_WORDS, as_bool, as_id, as_text, case_cells, each, parse_list
 from ragnb.readers.document import find_document
 from ragnb.readers.formats import Source, load
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import name_columns, name_system
-from ragnb.readers.numbers import other_values
-from ragnb.readers.raw import Raw, absent, collector_paused, settle
+from ragnb.readers.numbers import to_frame
+from ragnb.readers.raw import Raw, absent, collector_paused
 from ragnb.readers.streams import Query, text_cells
-from ragnb.schema import CASE_COLUMNS
 
 if TYPE_CHECKING:
     import polars as pl
 
 _CHUNK_IDS = ("id", "chunk_id", "passage_id", "doc_id", "document_id")
 _SEVERAL = re.compile(r"[,;|，；、]")
-_TEXTS = {*CASE_COLUMNS, *LISTS, "gold_claim", "raw_answer"}
 
 
 def read_traces(
@@ -84,7 +81,7 @@ def read_traces(
         if "citations" in raw.columns:
             each(raw, "citations", _ids, "a list of ids, or null")
         case_cells(raw, report)
-        return _frame(raw, report, origin) if engine == "pandas" else as_polars(raw, report)
+        return to_frame(raw, report, origin) if engine == "pandas" else as_polars(raw, report)
 
 
 def read_gold(
@@ -132,7 +129,7 @@ def read_gold(
     for name in ("question", "sample_id"):
         counts = Counter(value for value in raw.columns.get(name, []) if value is not None)
         report.add("kept", name, "values that occur more than once", sum(n > 1 for n in counts.values()))
-    frame = _frame(raw, report, origin)
+    frame = to_frame(raw, report, origin)
     frame["answerable"] = frame["answerable"].astype(bool)
     return frame
 
@@ -163,12 +160,12 @@ def _scan(
                 return None
             parts.append(part)
         frame = pl.concat(parts, how="diagonal_relaxed")
+        frame = frame.select(cells for cells in frame if cells.null_count() < len(cells))
+        query = Query(frame.lazy(), len(frame), str(document.path))
+        name_columns(query, report, picks=columns)
+        name_system(query, report)
     except (pl.exceptions.PolarsError, RagnbError):
         return None  # whose records are looked at one by one, and refused in words
-    frame = frame.select(cells for cells in frame if cells.null_count() < len(cells))
-    query = Query(frame.lazy(), len(frame), str(document.path))
-    name_columns(query, report, picks=columns)
-    name_system(query, report)
     frame = query.named().collect()
     kinds = frame.schema
     fits = {"ok": pl.Boolean, "chunks": pl.List, "citations": pl.List}
@@ -207,18 +204,6 @@ def _open(source: Source, columns: Mapping[str, str] | None, **how: Any) -> tupl
     name_system(raw, report)
     raw.check_even()
     return raw, report, origin
-
-
-def _frame(raw: Raw, report: Lossy, origin: dict[str, object]) -> pd.DataFrame:
-    frame = pd.DataFrame(
-        {
-            name: settle(cells) if name in _TEXTS else other_values(cells, raw.typed)
-            for name, cells in raw.columns.items()
-        }
-    )
-    frame.attrs["lossy"] = report.rows
-    frame.attrs["source"] = origin
-    return frame
 
 
 def _need(raw: Raw, name: str) -> None:
