@@ -311,28 +311,13 @@ def as_id(value: Any) -> str | None:
     return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)
 
 
-def as_bool(value: Any) -> bool | None:
-    """Return a strict truth value: true, false, 0 or 1 in any case; None for anything else.
-
-    Examples
-    --------
-    >>> as_bool("True"), as_bool(0), as_bool("yes") is None
-    (True, False, True)
-    """
-    if isinstance(value, str):
-        return {"true": True, "1": True, "false": False, "0": False}.get(value.strip().casefold())
-    if isinstance(value, bool | np.bool_) or value in (0, 1):
-        return bool(value)
-    return None
-
-
 def each(raw: Raw, name: str, read: Callable[[Any], Any], expected: str) -> None:
     """Apply a reader to a column; a ValueError names the place, what was found and what is expected."""
     out: Values = []
     for i, value in enumerate(raw.columns[name]):
         try:
             out.append(read(value))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, KeyError) as error:
             shown = repr(value)
             raise RagnbError(
                 f"{raw.where(i)}column {name!r}: found {shown[:80]}{'…' * (len(shown) > 80)}, expected {expected}"

@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 
 LONGEST_LINE = 16 * 1024 * 1024
 BLOCK = 1 << 24
-_LOOKED_AT, _MOST_TRIES = 1 << 20, 100  # bytes of a bad line, and places in it, so that none takes long
-_SPACE = re.compile(r"\s*")
-_DECODER = json.JSONDecoder()
+_LOOKED_AT, _MOST_PLACES = 1 << 20, 100  # bytes of a bad line, and places in it, so that none takes long
 _FIRST_KEY = re.compile(r'\{\s*"[^"\\]*"\s*:')
 _SPACED_COLON = re.compile(rb'"\s+:')
 _TOKEN = re.compile(r'(?P<key>"[^"\\]*(?:\\.[^"\\]*)*")\s*:|"[^"\\]*(?:\\.[^"\\]*)*"|[{}]', re.DOTALL)
@@ -151,37 +149,18 @@ def records_in(line: bytes) -> int:
     """
     text = line[:_LOOKED_AT].decode("utf-8", "replace")
     first = _FIRST_KEY.match(text)
-    again = re.escape(first[0]) if first else r'\{\s*"'
-    start = re.compile(rf"{again}|(?<=\}})\{{")
-    n = at = tries = 0
-    while at < len(text) and tries < _MOST_TRIES:
-        end = _end_of_object(text, at)
-        n += end is not None or text.find('"', at) >= 0
-        if end is None:
-            tries += 1
-            places = islice(start.finditer(text, at + 1), _MOST_TRIES)
-            end = next((found.start() for found in places if _begins_record(text, found)), len(text))
-        at = end
-    return max(n, 1)
+    start = re.compile(rf"{re.escape(first[0])}|(?<=\}})\s*\{{" if first else r"(?<=\})\s*\{")
+    return 1 + sum(_begins_record(text, place.start()) for place in islice(start.finditer(text, 1), _MOST_PLACES))
 
 
-def _begins_record(text: str, start: re.Match[str]) -> bool:
+def _begins_record(text: str, start: int) -> bool:
     """Whether a record begins in the midst of a line: after what cannot stand before a nested object, or whole."""
-    before = text[max(start.start() - 20, 0) : start.start()].rstrip()[-1:]
-    if start[0] != "{" and before not in (",", ":", "[", ""):
+    if text[max(start - 20, 0) : start].rstrip()[-1:] not in (",", ":", "[", ""):
         return True
-    end = _end_of_object(text, start.start())
-    return end is not None and text[end : end + 1] in ("", "{")
-
-
-def _end_of_object(text: str, start: int) -> int | None:
-    """Return where the next thing begins after the object that begins here; None where none does."""
-    try:
-        value, end = _DECODER.raw_decode(text, start)
-    except (ValueError, RecursionError):
-        return None
-    after = _SPACE.match(text, end)
-    return after.end() if after and isinstance(value, dict) else None
+    with suppress(ValueError, RecursionError):
+        end = json.JSONDecoder().raw_decode(text, start)[1]
+        return text[end:].lstrip()[:1] in ("", "{")
+    return False
 
 
 def repeated_key(text: bytes, value: Any) -> tuple[str, int] | None:

@@ -93,7 +93,7 @@ def check_samples(raw: Raw) -> None:
                 "computed from, one row a sample; or, if these are samples, say which column is the question: "
                 "columns={'…': 'question'}"
             )
-    raw.check_even(commas=True)
+    raw.check_even()
 
 
 def _is_text(cells: Values) -> bool:

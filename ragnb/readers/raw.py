@@ -196,17 +196,14 @@ class Raw:
             raise RagnbError(f"{self.where()}holds no score but {why}")
         self.keep(kept)
 
-    def check_even(self, *, commas: bool = False) -> None:
+    def check_even(self) -> None:
         """Refuse a row that has more or fewer cells than the header."""
         if self.uneven:
             line, found = self.uneven[0]
-            where = place(self.file, line)
-            if commas:
-                raise RagnbError(
-                    f"{where}found {found} cells, expected {self.width}; "
-                    "a cell with a comma in it needs quotes around it"
-                )
-            raise RagnbError(f"{where}found {found} cells, expected {self.width}")
+            raise RagnbError(
+                f"{place(self.file, line)}found {found} cells, expected {self.width}; "
+                "a cell with a comma in it needs quotes around it"
+            )
 
     def rename(self, names: Mapping[str, str], report: Lossy, read: Callable[..., Any] | None = None) -> None:
         """Call columns by names that are not taken; `read` makes a cell anew, given the new name."""

@@ -15,7 +15,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, RagnbWarning, place, unknown
 from ragnb.files import is_pattern
 from ragnb.readers import jsonl
-from ragnb.readers.cells import IDS, MISSING_WORDS, as_bool, as_id, as_text, case_cells, each, parse_list
+from ragnb.readers.cells import IDS, MISSING_WORDS, as_id, as_text, case_cells, each, parse_list
 from ragnb.readers.document import find_document
 from ragnb.readers.formats import Source, load
 from ragnb.readers.lossy import Lossy
@@ -215,10 +215,9 @@ def _need(raw: Raw, name: str) -> None:
 
 
 def _truth(value: Any) -> bool:
-    truth = as_bool(value)
-    if truth is None:
-        raise ValueError(value)
-    return truth
+    """Return a strict truth value: true, false, 0 or 1 in any case."""
+    word = str(value).strip().casefold().removesuffix(".0")
+    return {"true": True, "1": True, "false": False, "0": False}[word]
 
 
 def _listed(value: Any) -> list[Any] | None:
