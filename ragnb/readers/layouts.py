@@ -83,16 +83,14 @@ def lay_out(raw: Raw, report: Lossy) -> str:
 def check_samples(raw: Raw) -> None:
     """Refuse totals, one row a system or setting, and rows that do not fit the header."""
     known = ({*CASE_COLUMNS} - {"system"}) & raw.columns.keys()
-    texts = [cells for cells in raw.columns.values() if not known and _is_text(cells)]
-    if texts:
-        keys = {tuple(map(str, key)) for key in zip(*texts, strict=True)}
-        if len(keys) == len(raw) or raw.uneven:
-            raise RagnbError(
-                f"{place(raw.file)}is a table of totals, one row a system or setting (columns "
-                f"{listing(raw.columns)}), with no question and no sample id; bring the table they were "
-                "computed from, one row a sample; or, if these are samples, say which column is the question: "
-                "columns={'…': 'question'}"
-            )
+    texts = [name for name, cells in raw.columns.items() if not known and _is_text(cells)]
+    if texts and (raw.uneven or raw.distinct(*texts) == len(raw)):
+        raise RagnbError(
+            f"{place(raw.file)}is a table of totals, one row a system or setting (columns "
+            f"{listing(raw.columns)}), with no question and no sample id; bring the table they were "
+            "computed from, one row a sample; or, if these are samples, say which column is the question: "
+            "columns={'…': 'question'}"
+        )
     raw.check_even()
 
 

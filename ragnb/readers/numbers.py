@@ -56,8 +56,7 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
     elif set(map(type, cells)) == {str} and all(map(_SIMPLE.fullmatch, filter(None, cells))):
         values = np.array([float(cell or "nan") for cell in cells])
     else:
-        cells = _plain(raw, metric, report)
-        values = np.array([_number(raw, metric, i, cell) for i, cell in enumerate(cells)], dtype=float)
+        values = np.array(_numbers(raw, metric, report), dtype=float)
     below = (values < metric.low) & (values >= metric.low - CLIP)
     above = (values != metric.high) & (values >= metric.high - ROUNDED) & (values <= metric.high + CLIP)
     for near, end in ((below, metric.low), (above & math.isfinite(metric.high), metric.high)):
@@ -65,63 +64,48 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
         values[near] = end
     outside = (values < metric.low) | (values > metric.high)
     if outside.any():
-        raise _out_of_range(raw, metric, values, int(np.flatnonzero(outside)[0]), int(outside.sum()))
+        row, present = int(np.flatnonzero(outside)[0]), values[~np.isnan(values)]
+        raise RagnbError(
+            f"{raw.where(row)}column {metric.name!r}: {values[row]:.12g} lies outside "
+            f"{metric.low:g}..{metric.high:g} ({int(outside.sum())} of {len(present)} values do); "
+            f"{declare_step(metric.name, present.min(), present.max())}"
+        )
     return pd.Series(values)
 
 
-def _plain(raw: Raw, metric: Metric, report: Lossy) -> Values:
-    """Return cells with numbers as programs write them, and list what was understood otherwise.
+def _numbers(raw: Raw, metric: Metric, report: Lossy) -> list[float]:
+    """Return the numbers of cells, and list what is not written as programs write numbers.
 
     A comma is a decimal one only in a file of texts, and where it can set off no thousands. Percent signs count
     where every number has one, so that no column is of two scales.
     """
-    found = raw.columns[metric.name]
-    cells = [unicodedata.normalize("NFKC", cell).strip() if isinstance(cell, str) else cell for cell in found]
-    texts = [] if raw.typed else [i for i, cell in enumerate(cells) if isinstance(cell, str)]
-    commas = [i for i in texts if _DECIMAL_COMMA.fullmatch(cells[i])]
-    for i in commas:
+    name, given = metric.name, raw.columns[metric.name]
+    cells = [unicodedata.normalize("NFKC", cell).strip() if isinstance(cell, str) else cell for cell in given]
+    commas = [i for i, cell in enumerate(cells) if isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell)]
+    for i in commas * (not raw.typed):
         cells[i] = cells[i].replace(",", ".")
-    report.add("mapped", metric.name, "decimal commas", len(commas))
+    report.add("mapped", name, "decimal commas", len(commas) * (not raw.typed))
     words = [str(cell).casefold() if isinstance(cell, str | bool) else None for cell in cells]
-    report.add("mapped", metric.name, _SAID_TRUE, sum(w in _VERDICTS for w in words))
+    report.add("mapped", name, _SAID_TRUE, sum(w in _VERDICTS for w in words))
     marks = [word for word in words if word in NO_NUMBER - MISSING_WORDS]
-    report.add("mapped", metric.name, f"missing: {listing(dict.fromkeys(marks))}", len(marks))
-    held = [i for i, cell in enumerate(cells) if not absent(cell) and words[i] not in NO_NUMBER]
-    if metric.high in (1, 100) and all(_PERCENT.fullmatch(str(cells[i])) for i in held):
-        for i in held:
+    report.add("mapped", name, f"missing: {listing(dict.fromkeys(marks))}", len(marks))
+    present = [i for i, cell in enumerate(cells) if not absent(cell) and words[i] not in NO_NUMBER]
+    if metric.high in (1, 100) and all(_PERCENT.fullmatch(str(cells[i])) for i in present):
+        for i in present:
             cells[i] = float(Decimal(cells[i].rstrip("% ")) / (1 if metric.high == 100 else 100))
-        report.add("mapped", metric.name, f"percent signs, read as {metric.low:g} to {metric.high:g}", len(held))
-    return cells
-
-
-def _number(raw: Raw, metric: Metric, row: int, cell: Any) -> float:
-    if absent(cell):
-        return math.nan
-    value: float | None = None
-    if isinstance(cell, str):
-        word = cell.casefold()
-        if word in NO_NUMBER:
-            return math.nan
-        value = _VERDICTS.get(word, float(word) if NUMBER.fullmatch(word) else None)
-    elif isinstance(cell, Real | Decimal | np.bool_):
-        value = float(cell)
-    if value is None or math.isinf(value):
-        cell = raw.columns[metric.name][row]
-        shown = repr(cell)[:80]
-        percent = "; write 0.87 for 87%" if isinstance(cell, str) and cell.strip().endswith("%") else ""
-        raise RagnbError(
-            f"{raw.where(row)}column {metric.name!r}: found {shown}, expected a number or an empty cell{percent}"
-        )
-    return value
-
-
-def _out_of_range(raw: Raw, metric: Metric, values: Any, row: int, n: int) -> RagnbError:
-    present = values[~np.isnan(values)]
-    return RagnbError(
-        f"{raw.where(row)}column {metric.name!r}: {values[row]:.12g} lies outside "
-        f"{metric.low:g}..{metric.high:g} ({n} of {len(present)} values do); "
-        f"{declare_step(metric.name, present.min(), present.max())}"
-    )
+        report.add("mapped", name, f"percent signs, read as {metric.low:g} to {metric.high:g}", len(present))
+    values = [math.nan] * len(cells)
+    for i in present:
+        cell, word = cells[i], words[i]
+        number = isinstance(cell, Real | Decimal | np.bool_) or (word is not None and NUMBER.fullmatch(word))
+        values[i] = _VERDICTS[word] if word in _VERDICTS else float(cell) if number else math.inf
+        if math.isinf(values[i]):
+            percent = "; write 0.87 for 87%" if str(given[i]).strip().endswith("%") else ""
+            raise RagnbError(
+                f"{raw.where(i)}column {name!r}: found {repr(given[i])[:80]}, "
+                f"expected a number or an empty cell{percent}"
+            )
+    return values
 
 
 def other_values(cells: Values, typed: bool) -> pd.Series[Any]:

@@ -172,18 +172,12 @@ def _read(
 
 def made_ids(raw: Raw) -> Values:
     """Number the samples as they appear; the same question of another system or repeat is the same sample."""
-    runs = [raw.columns[name] for name in ("system", "repeat") if name in raw.columns]
-    if not runs:
+    keys = [name for name in ("system", "repeat") if name in raw.columns]
+    if not keys:
         return [str(i + 1) for i in range(len(raw))]
-    questions = raw.columns.get("question", [None] * len(raw))
-    asked: Counter[tuple[str, ...]] = Counter()
-    ids: dict[tuple[str, int], str] = {}
-    made: Values = []
-    for row in zip(questions, *runs, strict=True):
-        key = tuple(map(str, row))
-        asked[key] += 1
-        made.append(ids.setdefault((key[0], asked[key]), str(len(ids) + 1)))
-    return made
+    rows = pd.DataFrame({name: list(map(str, raw.cells(name))) for name in ("question", *keys)}, dtype=object)
+    nth = rows.groupby(["question", *keys], sort=False).cumcount()
+    return [str(i + 1) for i in rows.groupby([rows["question"], nth], sort=False).ngroup()]
 
 
 def spread_results(raw: Raw, report: Lossy) -> None:
