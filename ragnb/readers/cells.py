@@ -181,14 +181,12 @@ def _loose(key: object) -> str:
 
 def _doc_of(fields: Mapping[str, Any], text: str) -> str | None:
     """Return the document that a passage object names, itself or in its metadata."""
-    metadata = fields.get("metadata", fields.get("meta"))
-    for held in (fields, metadata if isinstance(metadata, Mapping) else {}):
-        near = {_loose(key): cell for key, cell in held.items() if cell != text}
-        found = next(
-            (near[key] for key in _DOC_KEYS if isinstance(near.get(key), str | int) and near[key] != ""), None
-        )
-        if found is not None:
-            return as_id(found)
+    for held in (fields, fields.get("metadata", fields.get("meta"))):
+        named = held if isinstance(held, Mapping) else {}
+        near = {_loose(key): cell for key, cell in named.items() if cell != text}
+        for key in _DOC_KEYS:
+            if isinstance(near.get(key), str | int) and near[key] != "":
+                return as_id(near[key])
     return None
 
 
@@ -206,27 +204,35 @@ def text_lists(raw: Raw, name: str, report: Lossy) -> None:
     side = name.removesuffix("_contexts")
     pairs = [list(zip(texts or (), objects, strict=False)) for texts, objects, _ in cells]
     docs = [[fields and _doc_of(fields, text) for text, fields in row] for row in pairs]
-    rest = [[fields and _beside(fields, text) for text, fields in row] for row in pairs]
+    rest = [
+        [fields and {str(key): cell for key, cell in fields.items() if cell != text} for text, fields in row]
+        for row in pairs
+    ]
     for column, made in ((f"{side}_doc_names", docs), (f"{side}_fields", rest)):
         if any(map(any, made)) and column not in raw.columns:
             raw.columns[column] = [row if any(row) else None for row in made]
             report.add("made", column, f"what objects in {name} hold beside their text", len(made))
 
 
-def _beside(fields: Mapping[str, Any], text: str) -> dict[str, Any]:
-    return {str(key): cell for key, cell in fields.items() if cell != text}
+def _nested(raw: Raw, name: str) -> dict[int, Any]:
+    """Return by row the cells of a column that hold a list or an object, or the text of a list."""
+    cells = raw.columns[name]
+    if isinstance(cells, pd.Series) and not (is_text(cells) and cells.str.lstrip().str.startswith("[").any()):
+        return {}
+    raw.columns[name] = cells = list(cells)
+    kinds = (list, tuple, np.ndarray, Mapping)
+    return {
+        i: cell
+        for i, cell in enumerate(cells)
+        if (cell.lstrip().startswith("[") if isinstance(cell, str) else isinstance(cell, kinds))
+    }
 
 
 def joined_texts(raw: Raw, name: str, report: Lossy) -> None:
     """Make a column of texts out of lists of texts: one element is the text, several are joined by line ends."""
-    if _no_lists(raw, name):
-        return
     joined = unparsed = 0
-    for i, value in enumerate(raw.columns[name]):
-        listed = isinstance(value, str) and value.lstrip().startswith("[")
-        if not listed and not isinstance(value, list | tuple | np.ndarray):
-            continue
-        texts, understood = as_texts(value)
+    for i, value in _nested(raw, name).items():
+        texts, understood = (None, True) if isinstance(value, Mapping) else as_texts(value)
         unparsed += not understood
         if understood and texts is not None:
             joined += len(texts) > 1
@@ -235,48 +241,29 @@ def joined_texts(raw: Raw, name: str, report: Lossy) -> None:
     report.add("mapped", name, "several texts joined by line ends", joined)
 
 
-def _no_lists(raw: Raw, name: str) -> bool:
-    """Whether no cell of a column may hold a list; the cells of one that may are made a list."""
-    cells = raw.columns[name]
-    if is_text(cells) and cells.str.lstrip().str.startswith("[").any():
-        raw.columns[name] = list(cells)
-    return isinstance(raw.columns[name], pd.Series)
-
-
 def last_turns(raw: Raw, name: str, report: Lossy) -> None:
     """Take the last turn of the user for a cell that holds a conversation."""
-    if _no_lists(raw, name):
-        return
-    cells = raw.columns[name]
-    found = {i: turn for i, cell in enumerate(cells) if (turn := _last_turn(cell)) is not None}
-    for i, turn in found.items():
-        cells[i] = turn
-    report.add("mapped", name, "last turn of the user in a conversation", len(found))
-    printed = sum(isinstance(cell, str) and cell.startswith("[HumanMessage(") for cell in cells)
+    cells = _nested(raw, name)
+    turns = {i: turn for i, cell in cells.items() if (turn := _last_turn(cell)) is not None}
+    for i, turn in turns.items():
+        raw.columns[name][i] = turn
+    report.add("mapped", name, "last turn of the user in a conversation", len(turns))
+    printed = sum(isinstance(cell, str) and cell.startswith("[HumanMessage(") for cell in cells.values())
     report.add("unparsed", name, "printed conversations, kept as text", printed)
 
 
 def _last_turn(cell: Any) -> str | None:
     """Return the text of the last turn of a user, None where the cell holds no conversation with one."""
-    if isinstance(cell, str):
-        cell = parse_list(cell) if cell.lstrip().startswith("[") else None
-    turns = cell.tolist() if isinstance(cell, np.ndarray) else [cell] if isinstance(cell, Mapping) else cell
-    if not isinstance(turns, list | tuple):
-        return None
-    by_user = [turn for turn in turns if isinstance(turn, Mapping) and _speaker(turn) in ("human", "user")]
-    return next((text for turn in reversed(by_user) if (text := _said(turn)) is not None), None)
-
-
-def _speaker(turn: Mapping[str, Any]) -> str:
-    return str(next((turn[key] for key in ("role", "type", "speaker", "from") if key in turn), "")).casefold()
-
-
-def _said(turn: Mapping[str, Any]) -> str | None:
-    """Return the text of a turn, whose content may be a list of parts."""
-    content = next((turn[key] for key in ("content", "text", "value") if key in turn), None)
-    if isinstance(content, list):
-        content = "\n".join(part["text"] for part in content if isinstance(part, Mapping) and "text" in part)
-    return content if isinstance(content, str) and content.strip() else None
+    turns = parse_list(cell) or [] if isinstance(cell, str) else [cell] if isinstance(cell, Mapping) else cell
+    for turn in reversed(list(turns)):
+        fields = turn if isinstance(turn, Mapping) else {}
+        speaker = next((fields[key] for key in ("role", "type", "speaker", "from") if key in fields), "")
+        content = next((fields[key] for key in ("content", "text", "value") if key in fields), None)
+        if isinstance(content, list):
+            content = "\n".join(part["text"] for part in content if isinstance(part, Mapping) and "text" in part)
+        if str(speaker).casefold() in ("human", "user") and isinstance(content, str) and content.strip():
+            return content
+    return None
 
 
 def as_text(value: Any) -> str | None:

@@ -338,7 +338,13 @@ def load(
         raise unknown("format", format, [row.name for row in FORMATS])
     if isinstance(source, str | os.PathLike):
         documents = find_documents(source, encoding)
-        raw = _read(documents, report, format, strict, str(source))
+        reader, raws = format_of(documents, format), []
+        for document in documents:
+            lossy = Lossy()
+            raws.append(reader.read(document, lossy, strict))
+            lossy.expect(0 if lossy.lines else len(raws[-1]))
+            report.of_file(document.path.name if len(documents) > 1 else None, lossy)
+        raw = stacked(raws, str(source)) if len(raws) > 1 else raws[0]
         origin: dict[str, object] = {"path": str(source), "sha256": digest([one.path for one in documents])}
     else:
         if format is not None:
@@ -356,40 +362,26 @@ def load(
     return raw, {**origin, **told}
 
 
-def _read(documents: list[Document], report: Lossy, format: str | None, strict: bool, file: str) -> Raw:
-    """Read one file, or several of one format as one table."""
-    one = format_of(documents, format)
-    raws = []
-    for document in documents:
-        own = Lossy()
-        raws.append(one.read(document, own, strict))
-        own.expect(0 if own.lines else len(raws[-1]))
-        report.of_file(document.path.name if len(documents) > 1 else None, own)
-    return stacked(raws, file) if len(raws) > 1 else raws[0]
-
-
 def format_of(documents: list[Document], name: str | None) -> Format:
     """Return the format of some documents, which must all be of one."""
-    formats = {one.name: (one, document) for document in documents for one in [_format_of(document, name)]}
+    formats: dict[Format, Document] = {}
+    for document in documents:
+        rows = [row for row in FORMATS if row.name == name or (name is None and document.suffix in row.suffixes)]
+        if not rows:
+            with document.open():  # tells a workbook or a database by its first bytes
+                known = listing(suffix for row in FORMATS for suffix in row.suffixes)
+            raise RagnbError(
+                f"{place(document.path)}files that end in {document.suffix or 'nothing'!r} are not read; ragnb "
+                f"reads {known} (each also .gz), or name the format: format='csv'"
+            )
+        formats.setdefault(rows[0], document)
     if len(formats) > 1:
-        (_, first), (_, second) = list(formats.values())[:2]
+        first, second, *_ = formats.values()
         raise RagnbError(
             f"{place(second.path)}is of another format than {first.path.name}; "
             "files read as one need the same, such as 'scores/*.parquet'"
         )
-    return next(iter(formats.values()))[0]
-
-
-def _format_of(document: Document, name: str | None) -> Format:
-    for row in FORMATS:
-        if row.name == name or (name is None and document.suffix in row.suffixes):
-            return row
-    with document.open():  # tells a workbook or a database by its first bytes
-        known = listing(suffix for row in FORMATS for suffix in row.suffixes)
-    raise RagnbError(
-        f"{place(document.path)}files that end in {document.suffix or 'nothing'!r} are not read; ragnb reads "
-        f"{known} (each also .gz), or name the format: format='csv'"
-    )
+    return next(iter(formats))
 
 
 def _in_memory(source: Source, report: Lossy) -> dict[str, list[Any]]:

@@ -19,7 +19,7 @@ from ragnb.readers.layouts import check_samples, lay_out
 from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, name_columns, name_system, tell_repeats
 from ragnb.readers.numbers import declared, to_frame
-from ragnb.readers.raw import Raw, Values, absent, check_columns, collector_paused, holes
+from ragnb.readers.raw import Raw, Values, absent, check_columns, collector_paused, from_records, holes
 from ragnb.schema import (
     METRICS,
     EvalCase,
@@ -184,13 +184,11 @@ def spread_results(raw: Raw, report: Lossy) -> None:
     """Turn objects into columns a metric: ``results``, ``metrics`` or ``scores`` (metric → number or score, status
     and reason), and a metric's own objects of a score and a reason."""
     for name in ("metrics", "scores", "results"):
-        held = _objects(raw.columns.get(name, []), lambda cell: all(map(_is_result, cell.values())))
-        if held:
+        if found := _objects(raw.columns.get(name, []), lambda cell: all(map(_is_result, cell.values()))):
             del raw.columns[name]
-            report.add("mapped", name, "a column a metric", len(held))
-        for metric in dict.fromkeys(key for cell in held for key in cell):
-            cells = [cell.get(metric) for cell in held]
-            _results(raw, str(metric), [c if isinstance(c, Mapping) else {"score": c} for c in cells])
+            report.add("mapped", name, "a column a metric", len(found))
+            for metric, cells in from_records(found).items():
+                _results(raw, metric, [cell if isinstance(cell, Mapping) else {"score": cell} for cell in cells])
     for name in list(raw.columns):
         if found := _objects(raw.columns[name], lambda cell: {"score"} <= set(cell) <= _OF_A_SCORE):
             _results(raw, name, found)
@@ -199,10 +197,10 @@ def spread_results(raw: Raw, report: Lossy) -> None:
 
 def _objects(cells: Values, fits: Callable[[Any], bool]) -> list[Any]:
     """Return cells as objects where all that hold something are such as fit, else none."""
-    if isinstance(cells, pd.Series):
+    if isinstance(cells, pd.Series) or not any(type(cell) is dict and cell for cell in cells):
         return []
-    held = [{} if absent(c) else c for c in cells] if any(type(c) is dict and c for c in cells) else []
-    return held if all(isinstance(c, Mapping) and (not c or fits(c)) for c in held) else []
+    objects = [{} if absent(cell) else cell for cell in cells]
+    return objects if all(isinstance(cell, Mapping) and (not cell or fits(cell)) for cell in objects) else []
 
 
 def _is_result(value: Any) -> bool:
@@ -211,10 +209,10 @@ def _is_result(value: Any) -> bool:
     return absent(value) or isinstance(value, int | float)
 
 
-def _results(raw: Raw, metric: str, found: list[Any]) -> None:
-    raw.columns[metric] = [cell.get("score") for cell in found]
+def _results(raw: Raw, metric: str, results: list[Any]) -> None:
+    raw.columns[metric] = [result.get("score") for result in results]
     for end, other in (("status", "status"), ("reason", "explanation")):
-        cells = [cell.get(end, cell.get(other)) for cell in found]
+        cells = [result.get(end, result.get(other)) for result in results]
         if not all(map(absent, cells)):
             raw.columns[f"{metric}__{end}"] = cells
 
