@@ -60,7 +60,7 @@ def _plain_texts(text: str) -> list[str] | None:
 
     Without a backslash a quote ends the text that it opened, so that a search for it finds the end.
     """
-    if "\\" in text or "\n" in text or "\r" in text or "\0" in text or not _is_encodable(text):
+    if "\\" in text or "\n" in text or "\r" in text or "\0" in text:
         return None
     items: list[str] = []
     start, last = 1, len(text) - 1
@@ -73,14 +73,6 @@ def _plain_texts(text: str) -> list[str] | None:
             return None
         start = end + 3
     return None
-
-
-def _is_encodable(text: str) -> bool:
-    """Whether a text holds no lone surrogate, at which Python's parser stops."""
-    try:
-        return text.isascii() or bool(text.encode())
-    except UnicodeEncodeError:
-        return False
 
 
 def _parse_python(text: str) -> Any:
@@ -321,7 +313,9 @@ def case_cells(raw: Raw, report: Lossy) -> None:
         last_turns(raw, "question", report)
     if "ground_truth_answer" in raw.columns:
         joined_texts(raw, "ground_truth_answer", report)
-    readers: dict[str, Callable[[Any], Any]] = dict.fromkeys(TEXTS, as_text if raw.typed else _text_of_csv)
+    # Of a file of texts an empty cell is missing.
+    readers: dict[str, Callable[[Any], Any]]
+    readers = dict.fromkeys(TEXTS, as_text if raw.typed else lambda cell: as_text(cell) or None)
     readers |= dict.fromkeys(IDS, as_id) | ({} if raw.typed else dict.fromkeys(LISTS, _parsed))
     for name, read in readers.items():
         cells = raw.columns.get(name)
@@ -341,10 +335,6 @@ def _mapped(cells: pd.Series[Any], read: Callable[[Any], Any]) -> Values:
     codes, distinct = pd.factorize(cells, use_na_sentinel=False)
     made = [read(cell) for cell in distinct.tolist()]
     return pd.Series(made, dtype=TEXT).take(codes).reset_index(drop=True)
-
-
-def _text_of_csv(value: Any) -> str | None:
-    return as_text(value) or None
 
 
 def _parsed(value: Any) -> Any:

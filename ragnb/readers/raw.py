@@ -245,12 +245,11 @@ def agree(file: str, columns: Collection[str], other: str, found: Collection[str
 same columns
     """
     known = {name for metric in METRICS.values() for name in (metric.name, *metric.aliases)}
-    held = [known & set(names) if format == "jsonl" else set(names) for names in (columns, found)]
-    for there, name in ((other, held[0] - held[1]), (file, held[1] - held[0])):
-        if name:
-            has = file if there == other else other
+    held = [known & set(some) if format == "jsonl" else set(some) for some in (columns, found)]
+    for there, has, names in ((other, file, held[0] - held[1]), (file, other, held[1] - held[0])):
+        if names:
             raise RagnbError(
-                f"{place(there)}has no column {min(name)!r}, which {has} has; "
+                f"{place(there)}has no column {min(names)!r}, which {has} has; "
                 "files read as one need the same columns"
             )
 

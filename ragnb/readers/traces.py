@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _CHUNK_IDS = ("id", "chunk_id", "passage_id", "doc_id", "document_id")
+_NO_ID = r"^$|^[{\[]|\.0$"  # ids that a scanner writes as text otherwise than `as_id`
 _SEVERAL = re.compile(r"[,;|，；、]")
 
 
@@ -154,7 +155,8 @@ def _scan(
                 part = part.with_columns(pl.col(chunks).list.eval(pl.element().struct.field("id")))
             lists = [name for name, kind in part.schema.items() if isinstance(kind, pl.List)]
             part = part.with_columns(pl.col(lists).cast(pl.List(pl.String), strict=True))
-            if any(part[name].list.eval(pl.element().fill_null("") == "").list.any().any() for name in lists):
+            unclear = pl.element().fill_null("").str.contains(_NO_ID)
+            if any(part[name].list.eval(unclear).list.any().any() for name in lists):
                 return None
             if not {*lists} <= picks.keys() or any(isinstance(kind, pl.Struct) for kind in part.dtypes):
                 return None
