@@ -15,12 +15,10 @@ import pandas as pd
 from ragnb.calibration.ratings import OUTSIDE, PROBABILITY, as_list, settled
 from ragnb.errors import RagnbError, did_you_mean, listing, not_a_frame, place, unknown
 from ragnb.readers import langfuse, phoenix
-from ragnb.readers.cells import as_id, case_cells
+from ragnb.readers.cells import as_id, case_cells, metric_values, other_values
 from ragnb.readers.formats import Source, load
-from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import CASE_ALIASES, name_columns, name_system
-from ragnb.readers.numbers import metric_values, other_values
-from ragnb.readers.raw import Raw, settle
+from ragnb.readers.raw import Lossy, Raw, settle
 from ragnb.schema import CASE_COLUMNS, CLIP, Metric, Rubric
 from ragnb.stats.means import Array
 

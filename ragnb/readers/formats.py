@@ -22,12 +22,12 @@ import pandas as pd
 from ragnb.errors import RagnbError, listing, place, require, unknown
 from ragnb.files import digest
 from ragnb.readers import jsonl
+from ragnb.readers.cells import NUMBER
 from ragnb.readers.document import Document, find_documents
 from ragnb.readers.export import GUARD_COLUMN
-from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import meanings
-from ragnb.readers.numbers import NUMBER
 from ragnb.readers.raw import (
+    Lossy,
     Raw,
     Values,
     check_width,

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any
 from ragnb.errors import RagnbError, place
 from ragnb.readers.cells import as_text
 from ragnb.readers.document import Document, likely_encoding
-from ragnb.readers.lossy import Lossy
-from ragnb.readers.raw import Raw, absent, clean_text, from_records
+from ragnb.readers.raw import Lossy, Raw, absent, clean_text, from_records
 
 if TYPE_CHECKING:
     import polars as pl

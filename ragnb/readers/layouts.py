@@ -14,11 +14,9 @@ from typing import Any
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place
-from ragnb.readers.cells import NO_NUMBER, as_id, parse_list
-from ragnb.readers.lossy import Lossy
+from ragnb.readers.cells import NO_NUMBER, NUMBER, as_id, parse_list
 from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, WORDS, meanings
-from ragnb.readers.numbers import NUMBER
-from ragnb.readers.raw import Raw, Scale, Values, absent, clean_text, from_records, is_text, unpacked
+from ragnb.readers.raw import Lossy, Raw, Scale, Values, absent, clean_text, from_records, is_text, unpacked
 from ragnb.schema import CASE_COLUMNS, METRICS
 
 _DUMPED = {"scores", "dataset", "binary_columns"}

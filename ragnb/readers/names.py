@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ragnb.errors import RagnbError, place, unknown
-from ragnb.readers.lossy import Lossy
+from ragnb.readers.raw import Lossy
 from ragnb.schema import METRICS, Metric, SharedPicks
 
 WORDS = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))

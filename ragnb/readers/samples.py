@@ -12,14 +12,12 @@ import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, near_names, place, unknown
-from ragnb.readers.cells import as_id, case_cells
+from ragnb.readers.cells import as_id, case_cells, declared, to_frame
 from ragnb.readers.formats import Source, load
 from ragnb.readers.frames import native
 from ragnb.readers.layouts import check_samples, lay_out
-from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, name_columns, name_system, tell_repeats
-from ragnb.readers.numbers import declared, to_frame
-from ragnb.readers.raw import Raw, Values, absent, check_columns, collector_paused, from_records, holes
+from ragnb.readers.raw import Lossy, Raw, Values, absent, check_columns, collector_paused, from_records, holes
 from ragnb.schema import (
     METRICS,
     EvalCase,

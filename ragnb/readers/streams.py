@@ -20,14 +20,12 @@ import pandas as pd
 from ragnb.errors import RagnbError, listing, place
 from ragnb.files import digest
 from ragnb.readers import jsonl
-from ragnb.readers.cells import CONTEXTS, IDS, MISSING_WORDS, TEXTS, as_text, case_cells
+from ragnb.readers.cells import IDS, MISSING_WORDS, ROUNDED, TEXTS, as_text, case_cells, declared, other_values
 from ragnb.readers.document import Document, find_documents
 from ragnb.readers.formats import format_of
 from ragnb.readers.layouts import haystack, trulens
-from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import name_columns, name_system, tell_repeats
-from ragnb.readers.numbers import ROUNDED, declared, other_values
-from ragnb.readers.raw import Raw, agree
+from ragnb.readers.raw import Lossy, Raw, agree
 from ragnb.schema import CLIP, Metric, metric_list
 
 if TYPE_CHECKING:
@@ -417,7 +415,7 @@ def shown_rows(rows: pl.DataFrame) -> pd.DataFrame:
     case_cells(raw, Lossy())
     frame = pd.DataFrame({name: other_values(cells, True) for name, cells in raw.columns.items()})
     for name, kind in rows.schema.items():
-        if kind.is_numeric() and name not in IDS and name not in CONTEXTS:
+        if kind.is_numeric() and name not in IDS:
             frame[name] = pd.to_numeric(frame[name])
     return frame
 

@@ -15,13 +15,11 @@ import pandas as pd
 from ragnb.errors import RagnbError, RagnbWarning, place, unknown
 from ragnb.files import is_pattern
 from ragnb.readers import jsonl
-from ragnb.readers.cells import IDS, MISSING_WORDS, as_id, as_text, case_cells, each, parse_list
+from ragnb.readers.cells import IDS, MISSING_WORDS, as_id, as_text, case_cells, each, parse_list, to_frame
 from ragnb.readers.document import find_document
 from ragnb.readers.formats import Source, load
-from ragnb.readers.lossy import Lossy
 from ragnb.readers.names import name_columns, name_system
-from ragnb.readers.numbers import to_frame
-from ragnb.readers.raw import Raw, absent, collector_paused
+from ragnb.readers.raw import Lossy, Raw, absent, collector_paused
 from ragnb.readers.streams import Query, text_cells
 
 if TYPE_CHECKING:
