@@ -153,17 +153,10 @@ def _read_trulens(raw: Raw, report: Lossy) -> None:
         columns["system"] = versions
         report.add("mapped", "app_version", "system, behind app_name", len(raw))
     for name in [name for name in columns if f"{name}_calls" in columns]:
-        failed = [_is_minus_one(cell) for cell in columns[name]]
+        failed = [str(cell).strip() in ("-1", "-1.0") for cell in columns[name]]
         better = {str(cell).casefold() for cell in columns.get(f"{name} direction", ())} - {"none", "nan"}
         scored(raw, name, columns[name], failed, scale=Scale(better="lower" if better == {"false"} else "higher"))
         report.add("mapped", name, "-1 is failed", sum(failed))
-
-
-def _is_minus_one(cell: Any) -> bool:
-    try:
-        return not isinstance(cell, bool) and float(cell) == -1
-    except (TypeError, ValueError):
-        return False
 
 
 def _read_mlflow(raw: Raw, report: Lossy) -> None:

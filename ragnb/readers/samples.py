@@ -274,9 +274,12 @@ def applicable_metrics(
     """
     frame = _case_frame(cases)
     named = metric_list(metrics)
+    for item in named or ():
+        if isinstance(item, str) and item not in METRICS:
+            raise unknown("metric", item, list(METRICS))
     chosen = [m for m in METRICS.values() if m.needs and m.family not in ("rubric", "wording")]
     if named is not None:
-        chosen = [item if isinstance(item, Metric) else _known(item) for item in named]
+        chosen = [item if isinstance(item, Metric) else METRICS[item] for item in named]
     rows = [
         {"metric": metric.name, "missing_fields": missing, "n_cases": n, "applies": not missing}
         for metric in chosen
@@ -302,9 +305,3 @@ def _case_frame(cases: Any) -> pd.DataFrame:
             f"rn.read_cases({path}) makes a frame of a file, or of a list of records"
         )
     return pd.DataFrame([case.model_dump() for case in rows], columns=list(EvalCase.model_fields))
-
-
-def _known(name: str) -> Metric:
-    if name not in METRICS:
-        raise unknown("metric", name, list(METRICS))
-    return METRICS[name]

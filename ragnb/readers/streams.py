@@ -215,19 +215,19 @@ def scan_parquet(paths: Sequence[Path]) -> pl.LazyFrame:
     """
     import polars as pl
 
-    scans: list[pl.LazyFrame] = []
+    first: dict[str, Any] = {}
+    kinds = set()
     for path in paths:
-        scan = pl.scan_parquet(path)
         try:
-            names = scan.collect_schema().names()
+            schema = pl.scan_parquet(path).collect_schema()
         except pl.exceptions.PolarsError as error:
             raise RagnbError(f"{place(path)}is no Parquet file ({str(error)[:120]})") from error
-        if scans:
-            agree(str(paths[0]), scans[0].collect_schema().names(), str(path), names, "parquet")
-        scans.append(scan)
-    if len({tuple(scan.collect_schema().items()) for scan in scans}) == 1:
+        first = first or dict(schema)
+        agree(str(paths[0]), first, str(path), schema, "parquet")
+        kinds.add(tuple(schema.items()))
+    if len(kinds) == 1:
         return pl.scan_parquet(list(paths))
-    return pl.concat(scans, how="diagonal_relaxed")
+    return pl.concat([pl.scan_parquet(path) for path in paths], how="diagonal_relaxed")
 
 
 def _item(frame: pl.LazyFrame, what: pl.Expr) -> Any:

@@ -224,13 +224,11 @@ def _listed(value: Any) -> list[Any] | None:
     """Return the list in a cell, None for a missing one."""
     if absent(value) or (isinstance(value, str) and value.strip().casefold() in MISSING_WORDS):
         return None
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, str):
-        value = parse_list(value)
-    if not isinstance(value, list | tuple):
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    items = parse_list(value) if isinstance(value, str) else value
+    if not isinstance(items, list | tuple):
         raise ValueError(value)
-    return list(value)
+    return list(items)
 
 
 def _ids(value: Any, bare: bool = False) -> list[str] | None:
@@ -259,13 +257,14 @@ def _chunks(value: Any) -> list[dict[str, Any]] | None:
     if type(value) is list and all(type(item) is dict and type(item.get("id")) is str for item in value):
         return value
     items = _listed(value)
-    if items is None:
-        return None
-    if not all(isinstance(item, dict | str | int) for item in items):
+    if items is not None and not all(isinstance(item, dict | str | int) for item in items):
         raise ValueError(value)
-    given = [item if isinstance(item, dict) else {"id": as_id(item)} for item in items]
-    return [chunk if type(chunk.get("id")) is str else {**chunk, "id": _chunk_id(chunk)} for chunk in given]
+    return None if items is None else [_chunk(item) for item in items]
 
 
-def _chunk_id(chunk: Mapping[str, Any]) -> str | None:
-    return as_id(next((chunk[name] for name in _CHUNK_IDS if not absent(chunk.get(name))), None))
+def _chunk(item: Any) -> dict[str, Any]:
+    """Return a passage with its id as a text."""
+    if not isinstance(item, dict):
+        return {"id": as_id(item)}
+    named = next((item[name] for name in _CHUNK_IDS if not absent(item.get(name))), None)
+    return item if type(item.get("id")) is str else {**item, "id": as_id(named)}
