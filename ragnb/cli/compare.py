@@ -110,10 +110,12 @@ def _margin(given: Sequence[str]) -> float | dict[str, float] | None:
     """Read the margins: one number for all metrics, or NAME=VALUE texts."""
     plain = len(given) == 1 and "=" not in given[0]
     pairs = {"": given[0]} if plain else dict(pair("--margin", "context_recall=0.02", text) for text in given)
-    try:
-        margins = {name: float(value) for name, value in pairs.items()}
-    except ValueError as error:
-        raise RagnbError(f"--margin: {error}; write a number such as 0.02, or context_recall=0.02") from None
+    margins = {}
+    for name, value in pairs.items():
+        try:
+            margins[name] = float(value)
+        except ValueError:
+            raise RagnbError(f"--margin {value!r} is not a number; write 0.02, or context_recall=0.02") from None
     return margins[""] if plain else margins or None
 
 
