@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,9 +34,8 @@ def beside_baseline(
     if scenario.baseline is None:
         return None, note_frame([])
     run = Run(scenario.name, scenario, frame, tuple(metrics), systems, judge_of(scenario))
-    say, baseline = texts.load(scenario.lang), scenario.baseline
-    home = Path() if scenario.path is None else scenario.path.parent
-    if baseline not in systems and located(baseline, home) is None:
+    say, baseline = texts.load(scenario.lang), str(scenario.baseline)
+    if baseline not in systems and located(baseline) is None:
         raise unknown("baseline", baseline, list(systems), "It is no file or run either.")
     try:
         other, pairs = paired_runs(run)

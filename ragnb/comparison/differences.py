@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -134,12 +133,8 @@ def paired_runs(
         have = f"one of the systems {listing(run.systems)}, or another run" if run.systems else "another run"
         raise RagnbError(f"compare needs a baseline: name {have}: baseline='…'")
     inside = isinstance(baseline, str) and baseline in run.systems
-    if isinstance(baseline, str) and not inside:
-        home = Path() if scenario.path is None else scenario.path.parent
-        found = located(baseline, home)
-        if found is None:
-            raise unknown("baseline", baseline, list(run.systems), "It is no file or run either.")
-        baseline = found
+    if isinstance(baseline, str) and not inside and located(baseline) is None:
+        raise unknown("baseline", baseline, list(run.systems), "It is no file or run either.")
     shared: dict[str, Any] = {"system": system, "settings": settings or {}, "like": scenario, "name": "baseline"}
     other = run if inside else run_of(baseline, **shared)
     metrics = _shared_metrics(run, other)

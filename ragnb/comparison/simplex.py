@@ -225,8 +225,8 @@ class WeightMap:
         """One metric's weight moved, the others kept in proportion: where the leader changes.
 
         ``metric``, its share ``today``, ``flip`` (the share nearest to today's at which the other system leads;
-        nan where none does), ``distance`` (of the two), and the difference with none of the weight (``without``) and
-        all of it (``alone``). The first row is the metric that matters most: the nearest flip, else the one that
+        nan where none does), ``distance`` (of the two), and the difference with none of the weight (``without``)
+        and all of it (``alone``). The first row is the metric that matters most: the nearest flip, else the one that
         moves the difference most.
         """
         rows = []

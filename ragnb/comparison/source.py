@@ -83,18 +83,15 @@ def run_of(
     return replace(found, name=alone or name)
 
 
-def located(path: str, home: Path = Path()) -> str | None:
+def located(path: str) -> str | None:
     """Return the file or folder that a path or the name of a scenario stands for, None where there is none.
 
     ``latest`` is the newest run of all scenarios, ``reports/NAME/latest`` or ``NAME`` the newest of one;
-    ``store.sqlite#RUN`` is a run of a store. `home` is the folder that paths are relative to, besides here.
+    ``store.sqlite#RUN`` is a run of a store.
     """
-    file, sign, run = path.rpartition("#")
-    if sign and (store := next((one for one in (home / file, Path(file)) if one.is_file()), None)):
-        return f"{store}#{run}"
-    found = next((one for one in (home / path, Path(path)) if one.exists()), None)
-    if found is not None:
-        return str(found)
+    file, sign, _ = path.rpartition("#")
+    if (sign and Path(file).is_file()) or Path(path).exists():
+        return path
     pointers = [Path(path).with_name("latest.txt")] if Path(path).name == "latest" else []
     pointers += [Path(path) / "latest.txt", REPORTS / slug(path) / "latest.txt"]
     if path == "latest":
