@@ -159,7 +159,8 @@ def _shown(
         })  # fmt: skip
     one = len(pairs) == 1
     labels = [] if one else [("candidate", say("compare.candidate"))]
-    labels += [("metric", say("column.metric")) if by is None else (by, by), ("outcome", say("column.outcome"))]
+    head = by if f"by_{by}" not in table else f"by_{by}"
+    labels += [("metric", say("column.metric")) if by is None else (head, by), ("outcome", say("column.outcome"))]
     numbers = {
         "value": say("compare.difference", level=f"{100 * table['level'].iloc[0]:g} %"), "p": "p",
         adjusted: say(f"compare.{adjusted}"),
@@ -257,9 +258,11 @@ class _View:
             metrics = [markup.Safe(markup.escape(cell).replace("_", "_<wbr>")) for cell in frame["metric"]]
             words = zip(frame["word"], frame["outcome"], strict=True)
             marks = [markup.badge(_TONES[word], text) for word, text in words]
-            cells = pd.DataFrame({"metric": metrics, "outcome": marks}, dtype=object)
+            # Why questions are left out stands in the notes; here it would push the table off the page.
+            cells = pd.DataFrame({"metric": metrics, "outcome": marks, "left_out": frame["n_left_out"]}, dtype=object)
             written = pd.concat([frame.drop(columns=[*cells]), cells], axis=1)
-            parts += [markup.heading(name), markup.html_table(written, columns=columns, lang=self.lang)]
+            shown = columns | {"left_out": replace(columns["left_out"], kind="count")}
+            parts += [markup.heading(name), markup.html_table(written, columns=shown, lang=self.lang)]
         parts += [markup.heading(say("compare.notes")), markup.bullets(self.notes)] if self.notes else []
         return markup.page(self.title, markup.join(parts), lang=self.lang)
 
