@@ -1,4 +1,4 @@
-"""`ragnb compare` as a user runs it: files, systems, run folders and stores in; a word, files and an exit code out."""
+"""`ragnb compare` as a user runs it: runs in; a word, files and an exit code out."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ def table(shift=0.0, noise=0.05, seed=0, **columns):
     """Return one metric on 48 questions of 12 documents."""
     rng = np.random.default_rng(seed)
     hard = np.linspace(0.3, 0.7, QUESTIONS)
-    ids = {"sample_id": [f"q{n}" for n in range(QUESTIONS)], "doc_name": [f"d{n % 12}" for n in range(QUESTIONS)]}
-    return pd.DataFrame(ids | {"faithfulness": (hard + shift + rng.normal(0, noise, QUESTIONS)).round(4)} | columns)
+    scores = (hard + shift + rng.normal(0, noise, QUESTIONS)).round(4)
+    places = range(QUESTIONS)
+    ids = {"sample_id": [f"q{n}" for n in places], "doc_name": [f"d{n % 12}" for n in places]}
+    return pd.DataFrame(ids | {"faithfulness": scores} | columns)
 
 
 @pytest.fixture
@@ -92,7 +94,8 @@ def test_a_margin_for_all_metrics_or_for_one(run, folder):
 def test_failures_of_one_side_are_named_with_the_worst_case(run, folder):
     new = table(0.2, seed=2)
     new.loc[:9, "faithfulness"] = np.nan
-    new.assign(faithfulness__status=np.where(new["faithfulness"].isna(), "failed", "ok")).to_csv("n.csv", index=False)
+    new["faithfulness__status"] = np.where(new["faithfulness"].isna(), "failed", "ok")
+    new.to_csv("n.csv", index=False)
     out = run("compare", "n.csv", "base.csv")[1]
     worst = rn.compare("n.csv", baseline="base.csv").iloc[-1]["worst_case"]
     assert "faithfulness 10 (n: 10 failed)" in out
@@ -245,9 +248,11 @@ def test_the_folder_of_a_run_is_a_baseline(run, folder):
 def test_two_runs_of_a_store(run, folder):
     with Store("runs.sqlite") as store:
         for model, shift in (("old", 0.0), ("new", 0.2)):
-            cells = [Cell(f"q{n}", "faithfulness", {}, model=model, cluster=f"d{n % 12}") for n in range(QUESTIONS)]
+            rows = table(shift)
+            names = zip(rows["sample_id"], rows["doc_name"], strict=True)
+            cells = [Cell(name, "faithfulness", {}, model=model, cluster=doc) for name, doc in names]
             store.plan(cells, name=model)
-            store.put([(c, Outcome.of(x)) for c, x in zip(cells, table(shift)["faithfulness"], strict=True)])
+            store.put([(c, Outcome.of(x)) for c, x in zip(cells, rows["faithfulness"], strict=True)])
         old, new = store.runs()["run"]
     code, out, _ = run("compare", f"runs.sqlite#{new}", f"runs.sqlite#{old[:6]}", "--gate")
     assert code == 0

@@ -159,8 +159,11 @@ def _shown(
         })  # fmt: skip
     one = len(pairs) == 1
     labels = [] if one else [("candidate", say("compare.candidate"))]
-    head = by if f"by_{by}" not in table else f"by_{by}"
-    labels += [("metric", say("column.metric")) if by is None else (head, by), ("outcome", say("column.outcome"))]
+    if by is None:
+        labels.append(("metric", say("column.metric")))
+    else:
+        labels.append((f"by_{by}" if f"by_{by}" in table else by, by))
+    labels.append(("outcome", say("column.outcome")))
     numbers = {
         "value": say("compare.difference", level=f"{100 * table['level'].iloc[0]:g} %"), "p": "p",
         adjusted: say(f"compare.{adjusted}"),
@@ -259,8 +262,8 @@ class _View:
             words = zip(frame["word"], frame["outcome"], strict=True)
             marks = [markup.badge(_TONES[word], text) for word, text in words]
             # Why questions are left out stands in the notes; here it would push the table off the page.
-            cells = pd.DataFrame({"metric": metrics, "outcome": marks, "left_out": frame["n_left_out"]}, dtype=object)
-            written = pd.concat([frame.drop(columns=[*cells]), cells], axis=1)
+            cells = {"metric": metrics, "outcome": marks, "left_out": frame["n_left_out"]}
+            written = pd.concat([frame.drop(columns=[*cells]), pd.DataFrame(cells, dtype=object)], axis=1)
             shown = columns | {"left_out": replace(columns["left_out"], kind="count")}
             parts += [markup.heading(name), markup.html_table(written, columns=shown, lang=self.lang)]
         parts += [markup.heading(say("compare.notes")), markup.bullets(self.notes)] if self.notes else []
