@@ -19,13 +19,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from llm_server import DROP, Answer, Raw
 from scipy.stats import t as student
 
+import ragnb as rn
 from ragnb.cli import main
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.schema import Profile
@@ -995,7 +995,7 @@ def test_runs_of_one_instant_stand_in_the_order_in_which_they_were_planned(tmp_p
         assert runs.runs()["run"].tolist() == planned
 
 
-def test_runs_are_listed_shown_and_compared(filled, capsys):
+def test_runs_are_listed_and_shown(filled, capsys):
     path, runs = filled
     small, lost, large = runs["run"][:3]
     assert main(["runs", str(path)]) == 0
@@ -1003,44 +1003,44 @@ def test_runs_are_listed_shown_and_compared(filled, capsys):
     assert re.search(rf"{small} +with small +12 +11 +0 +0 +1 ", said)
     assert main(["runs", str(path), lost[:6]]) == 0
     assert "the reply has no content" in capsys.readouterr().out
-    assert main(["runs", str(path), small, large]) == 0
-    said = capsys.readouterr().out
-    assert re.search(r"faith +0\.250 +0\.341 +0\.091 \[0\.0\d+, 0\.1\d+\] +11 +4 +10", said)
-    assert main(["runs", str(path), small, lost, "--lang", "zh"]) == 0
-    assert "无从比较" in capsys.readouterr().out
     assert main(["runs", str(path), "zz"]) == 2
-    assert main(["runs", str(path), small, lost, large]) == 2
+    assert main(["runs", str(path), small, large]) == 2
+    assert f"ragnb compare {path}#{large} {path}#{small}" in capsys.readouterr().err
     assert main(["runs", str(path) + "x"]) == 2
     assert not Path(str(path) + "x").exists()
 
 
+FAITH = {"metrics": [rn.Metric("faith", 0, 1)]}
+
+
 def test_a_comparison_of_runs_is_the_paired_mean_with_its_clustered_interval(filled):
     path, runs = filled
-    with Store(path) as store:
-        row = store.compare(runs["run"][0], runs["run"][2]).iloc[0]
+    small, lost, large = (f"{path}#{run}" for run in runs["run"][:3])
+    row = rn.compare(large, baseline=small, **FAITH).iloc[0]
     difference, groups = np.array([0.1] * 10 + [0.0]), np.arange(11) % 4
     assert row["value"] == pytest.approx(difference.mean())
-    assert (row["n"], row["n_clusters"], row["n_changed"]) == (11, 4, 10)
+    assert (row["n_common"], row["n_clusters"], row["wins"], row["ties"]) == (11, 4, 10, 1)
     without = np.array([difference[groups != g].mean() for g in range(4)])
     se = np.sqrt(3 / 4 * np.sum((without - difference.mean()) ** 2))
     df = 11**2 / np.sum(np.bincount(groups) ** 2) - 1
     assert (row["high"] - row["low"]) / 2 == pytest.approx(student.ppf(0.975, df) * se)
+    with pytest.raises(RagnbError):
+        rn.compare(small, baseline=lost, **FAITH)
 
 
-def test_mappings_are_compared_part_by_part_and_repeats_as_means(store):
-    def planned(model, scores):
+def test_mappings_are_compared_part_by_part_and_repeats_as_means(tmp_path):
+    def planned(store, model, scores):
         cells = [Cell(i, "rubric", {}, model=model, repeat=r) for i in range(3) for r in range(2)]
         run = store.plan(cells)
         store.put(
             [(c, Outcome.of({"accuracy": s, "analysis": "x"})) for c, s in zip(cells, scores, strict=True)]
         )
-        return run
+        return f"{tmp_path / 'a.sqlite'}#{run}"
 
-    old, new = planned("a", [1, 3, 5, 5, 2, 4]), planned("b", [2, 4, 5, 5, 3, 5])
-    table = store.compare(old, new)
-    assert table["metric"].tolist() == ["rubric.accuracy"]
-    assert table["value"].tolist() == pytest.approx([2 / 3])
-    assert table["n"].tolist() == [3]
-    same = store.compare(old, old)
-    assert same["n_changed"].tolist() == [0]
-    assert pd.isna(same["low"]).all()
+    with Store(tmp_path / "a.sqlite") as store:
+        old, new = planned(store, "a", [1, 3, 5, 5, 2, 4]), planned(store, "b", [2, 4, 5, 5, 3, 5])
+    table = rn.compare(new, baseline=old)
+    assert table["metric"].tolist() == ["accuracy", "weighted_score"]
+    assert table["value"].tolist() == pytest.approx([2 / 3] * 2)
+    assert table["n_common"].tolist() == [3, 3]
+    assert rn.compare(old, baseline=old)["ties"].tolist() == [3, 3]

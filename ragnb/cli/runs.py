@@ -54,8 +54,10 @@ def runs_command(
     if export is not None:
         return _exported(store, export, say)
     if len(runs) > 1:
-        two = f"ragnb compare {store}#{runs[1]} {store}#{runs[0]}"
-        raise RagnbError(f"{len(runs)} runs are named; name one, or compare two: {two}")
+        raise RagnbError(
+            f"{len(runs)} runs are named; name one, or compare two: "
+            f"ragnb compare {store}#{runs[-1]} {store}#{runs[0]}"
+        )
     with Store(store, new=False) as opened:
         if claims:
             lines = _claims(opened.claims(), say)

@@ -60,7 +60,7 @@ def compare(
         *same* means that the whole interval lies within ± margin; by default a twentieth of a metric's range.
     by : str, optional
         A column, such as the document or a kind of question: one row a value of it and metric, and what the
-        difference is without it.
+        difference is without it. One that has the name of a column below is there as ``by_<name>``.
     on : str, optional
         The column that tells questions; by default ``sample_id``, or ``question`` where ids do not go together.
     primary : str, optional
@@ -383,7 +383,9 @@ def _by(pairs: Pairs, columns: Sequence[_Column], by: str, level: float) -> pd.D
         for column in columns:
             row, rest = (_row(pairs, column, kept, level) for kept in (inside, ~inside))
             without = {f"{name}_without": rest[name] for name in ("value", "low", "high")}
-            rows.append({**dict(list(row.items())[:2]), by: value, **row, **without})
+            # A column of the table, such as kind, keeps its name.
+            name = f"by_{by}" if by in row else by
+            rows.append({**dict(list(row.items())[:2]), name: value, **row, **without})
     return pd.DataFrame(rows)
 
 
