@@ -14,7 +14,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from ragnb.diagnostics import check_gates, gate_sentences, gates_json, gates_junit
+import ragnb as rn
+from ragnb.diagnostics import check_differences, check_gates, gate_sentences, gates_json, gates_junit
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.schema import DEFAULT_GATES, Gate
 from ragnb.traces import refusal_metrics
@@ -354,3 +355,61 @@ def test_a_frame_without_columns_holds_no_means():
 def test_a_gate_may_call_a_metric_as_a_tool_does():
     found = check_gates(row(0.9, 0.8, 0.95, metric="faithfulness"), gates=[Gate("G", "Groundedness", ">=", 0.7)])
     assert found[["metric", "outcome"]].values.tolist() == [["faithfulness", "pass"]]
+
+
+# Differences from a baseline
+
+
+def compared(low, high, better="higher", value=None):
+    value = (low + high) / 2 if value is None else value
+    row = {"candidate": "new", "metric": "recall", "value": value, "low": low, "high": high, "n_common": 90}
+    return pd.DataFrame([row | {"better": better, "range_low": 0.0, "range_high": 1.0}])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "better", "outcome", "blocks"),
+    [
+        (-0.02, 0.03, "higher", "pass", False),
+        (-0.0200001, 0.03, "higher", "undecided", False),
+        (-0.05, -0.0200001, "higher", "fail", True),
+        (-0.05, -0.02, "higher", "undecided", True),
+        (-0.03, 0.02, "lower", "pass", False),
+        (0.0200001, 0.05, "lower", "fail", True),
+    ],
+)
+def test_not_worse_than_is_decided_at_its_bound(low, high, better, outcome, blocks):
+    gate = Gate("recall", "recall", not_worse_than="baseline", by=0.02)
+    row = check_differences(compared(low, high, better), gates=[gate]).iloc[0]
+    assert (row["outcome"], row["blocks"], row["role"]) == (outcome, blocks, "difference")
+
+
+def test_a_gate_without_a_baseline_has_no_data_and_blocks():
+    gate = Gate("recall", "recall", not_worse_than="baseline", by=0.02)
+    assert check_differences(None, gates=[gate])[["outcome", "blocks"]].to_numpy().tolist() == [["no_data", True]]
+    with pytest.raises(RagnbError, match="ragnb compare NEW BASE --gate"):
+        check_gates(pd.DataFrame({"metric": []}), gates=[gate])
+
+
+@pytest.mark.parametrize("settings", [{"op": ">="}, {"threshold": 0.5}, {}, {"op": ">=", "threshold": 0.5, "by": 0.1}])
+def test_a_gate_asks_for_a_threshold_or_for_a_baseline(settings):
+    with pytest.raises(ValueError, match="needs op and threshold, or not_worse_than: baseline"):
+        Gate("recall", "recall", **settings)
+
+
+def test_a_run_is_held_against_its_baseline(tmp_path):
+    rng = np.random.default_rng(0)
+    base = pd.DataFrame({"sample_id": range(60), "context_recall": rng.random(60), "faithfulness": rng.random(60)})
+    new = base.assign(faithfulness=base["faithfulness"] * 0.7)
+    new["context_recall"] = (base["context_recall"] + rng.normal(0, 0.01, 60)).clip(0, 1)
+    base.to_csv(tmp_path / "base.csv", index=False)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    gates = [{"name": name, "metric": name, "not_worse_than": "baseline", "by": 0.02}
+             for name in ("context_recall", "faithfulness")]  # fmt: skip
+    sheet = rn.assess(tmp_path / "new.csv", baseline=tmp_path / "base.csv", gates=gates)
+    found = sheet.gates.set_index("gate")
+    assert found.loc[["context_recall", "faithfulness"], "outcome"].tolist() == ["pass", "fail"]
+    difference = (new["faithfulness"] - base["faithfulness"]).mean()
+    assert found.loc["faithfulness", "value"] == pytest.approx(difference, abs=1e-4)
+    assert "faithfulness − baseline ≥ -0.020" in sheet.to_markdown()
+    with pytest.raises(RagnbError, match="the scenario names none"):
+        rn.assess(tmp_path / "new.csv", gates=gates)

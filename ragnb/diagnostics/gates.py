@@ -101,6 +101,11 @@ def check_gates(
         if not isinstance(gate, Gate):
             raise RagnbError(f"gates={gate!r} is no gate; write gates=[rn.Gate('G', 'faithfulness', '>=', 0.7)]")
         asked[i] = replace(gate, metric=metric_name(gate.metric, there))
+        if gate.not_worse_than is not None:
+            raise RagnbError(
+                f"gate {gate.name!r} compares with a baseline, and means are of one run; name the baseline in the "
+                "scenario, or run ragnb compare NEW BASE --gate"
+            )
     named = {gate.metric for gate in asked}
     rows: dict[tuple[Any, Any], Row] = {}
     for row in records(means):
@@ -122,6 +127,51 @@ def check_gates(
         for system in systems
         for gate in asked
     )
+
+
+def check_differences(
+    compared: pd.DataFrame | None, *, gates: Iterable[Gate], no_data: Literal["fail", "skip"] = "fail"
+) -> pd.DataFrame:
+    """Compare differences from a baseline with what gates accept.
+
+    Parameters
+    ----------
+    compared : DataFrame or None
+        What `ragnb.compare` returns; None where there was nothing to compare with.
+    gates : iterable of Gate
+        With ``not_worse_than``: passes where the whole interval of candidate − baseline lies above −`by` (of a
+        lower-is-better metric below +`by`), fails where it lies on the other side.
+    no_data : {"fail", "skip"}
+
+    Returns
+    -------
+    DataFrame
+        The columns of `check_gates`: ``value, low, high`` of the difference, its bound as ``threshold``.
+
+    Examples
+    --------
+    >>> row = {"candidate": ["new"], "metric": ["recall"], "value": [0.01], "low": [-0.01], "high": [0.03]}
+    >>> row |= {"n_common": [90], "better": ["higher"], "range_low": [0.0], "range_high": [1.0]}
+    >>> gate = Gate("recall", "recall", not_worse_than="baseline", by=0.02)
+    >>> check_differences(pd.DataFrame(row), gates=[gate])[["op", "threshold", "outcome", "blocks"]]
+       op  threshold outcome  blocks
+    0  >=      -0.02    pass   False
+    """
+    table = [] if compared is None else records(compared)
+    systems = list(dict.fromkeys(row["candidate"] for row in table)) or [None]
+    out = []
+    for system in systems:
+        own = {row["metric"]: row for row in table if row["candidate"] == system}
+        for gate in gates:
+            row = own.get(gate.metric, {})
+            lower = row.get("better") == "lower"
+            width = row.get("range_high", math.inf) - row.get("range_low", 0.0)
+            bound = gate.by if lower else -gate.by or 0.0
+            plain = Gate(gate.name, gate.metric, "<=" if lower else ">=", bound, gate.advisory)
+            ends = {"range_low": -width, "range_high": width, "n": row.get("n_common", 0), "role": "difference"}
+            found = {name: row.get(name) for name in ("value", "low", "high")} | ends
+            out.append(_decide(plain, found, no_data) | {"system": system if len(systems) > 1 else None})
+    return gate_frame(out)
 
 
 def gate_frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
