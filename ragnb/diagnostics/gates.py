@@ -100,12 +100,12 @@ def check_gates(
     for i, gate in enumerate(asked):
         if not isinstance(gate, Gate):
             raise RagnbError(f"gates={gate!r} is no gate; write gates=[rn.Gate('G', 'faithfulness', '>=', 0.7)]")
-        asked[i] = replace(gate, metric=metric_name(gate.metric, there))
         if gate.not_worse_than is not None:
             raise RagnbError(
                 f"gate {gate.name!r} compares with a baseline, and means are of one run; name the baseline in the "
                 "scenario, or run ragnb compare NEW BASE --gate"
             )
+        asked[i] = replace(gate, metric=metric_name(gate.metric, there))
     named = {gate.metric for gate in asked}
     rows: dict[tuple[Any, Any], Row] = {}
     for row in records(means):
