@@ -112,11 +112,28 @@ def compare(
     return table if ratings is None else _beside_people(table, pairs, ratings, scenario.level)
 
 
+@dataclass(frozen=True)
+class Side:
+    """Where the rows of one of two compared systems are: a run, and its system; None is a run of one system."""
+
+    run: Run
+    system: str | None
+
+
 def paired(
     scores: Any, baseline: Any, candidate: str | None, system: str, on: str | None, by: str | None,
     settings: Mapping[str, Any],
 ) -> tuple[Scenario, list[Pairs]]:  # fmt: skip
     """Read what is compared; bring each candidate and its baseline side by side."""
+    scenario, found = paired_sides(scores, baseline, candidate, system, on, by, settings)
+    return scenario, [pairs for pairs, _ in found]
+
+
+def paired_sides(
+    scores: Any, baseline: Any, candidate: str | None, system: str, on: str | None, by: str | None,
+    settings: Mapping[str, Any],
+) -> tuple[Scenario, list[tuple[Pairs, tuple[Side, Side]]]]:  # fmt: skip
+    """Return what `paired` does, and where the rows of each candidate and its baseline are."""
     run = run_of(scores, system=system, settings=settings, name="candidate")
     scenario = run.scenario
     baseline = scenario.baseline if baseline is None else baseline
@@ -137,7 +154,8 @@ def paired(
         names = new or run.name or "candidate", old or other.name or "baseline"
         names = (f"{names[0]} (new)", f"{names[1]} (old)") if names[0] == names[1] else names
         sides = {names[0]: _of(new_rows, system, new), names[1]: _of(old_rows, system, old)}
-        out.append(pairs_of(sides, metrics, doc_weights=scenario.doc_weights, **shape))
+        pairs = pairs_of(sides, metrics, doc_weights=scenario.doc_weights, **shape)
+        out.append((pairs, (Side(run, new), Side(other, old))))
     return scenario, out
 
 
@@ -213,7 +231,7 @@ class _Column:
 def columns_of(pairs: Pairs, total: Total) -> list[_Column]:
     """Return the metrics of pairs and, last, their weighted score."""
     there: Flags = ~np.isnan(pairs.scores)
-    both: Flags = np.logical_and(*there)
+    both: Flags = np.all(there, axis=0)
     ends = np.array([(m.low, m.high) if m.better == "higher" else (m.high, m.low) for m in pairs.metrics])
     lacks = there.any(axis=0) & ~both & (pairs.states != 2).all(axis=0)
     filled = np.where(~there & lacks, ends[:, 0], pairs.scores)
@@ -265,7 +283,7 @@ def compared(
         table = pd.DataFrame(rows)
     else:
         table = _by(pairs, columns, by, level)
-    decides = _primary(columns, primary)
+    decides = primary_of(columns, primary)
     table["primary"] = table["metric"] == decides
     table["margin"] = _margins(columns, margin).reindex(table["metric"]).to_numpy()
     table["level"] = level
@@ -358,7 +376,8 @@ def _by(pairs: Pairs, columns: Sequence[_Column], by: str, level: float) -> pd.D
     return pd.DataFrame(rows)
 
 
-def _primary(columns: Sequence[_Column], asked: str | None) -> str | None:
+def primary_of(columns: Sequence[_Column], asked: str | None) -> str | None:
+    """Return the metric that decides: the one asked for, the total, ``correct_outcome`` or the only one."""
     names = [column.metric for column in columns]
     if asked is not None:
         if asked not in names:
