@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ragnb.comparison.differences import Flags, Side, columns_of, paired_sides, primary_of
@@ -15,6 +16,7 @@ from ragnb.diagnostics import failure_modes
 from ragnb.diagnostics.modes import MODES, NEEDED
 from ragnb.errors import RagnbError, listing
 from ragnb.scenario import Scenario
+from ragnb.schema import METRICS
 from ragnb.weights import Batch, Reduction, column_names, reduce_batches
 
 CHANGES = ("fixed", "broken", "better", "worse")
@@ -97,13 +99,11 @@ def _changed(
     column = next(one for one in columns if one.metric == decides)
     new, old = column.scores
     gain = np.nan_to_num(new - old) * (1 if column.better == "higher" else -1) * (pairs.weights > 0)
-    order = np.argsort(-np.abs(gain), kind="stable")
+    key, asked = str(pairs.labels.columns[0]), pairs.labels.iloc[:, 0].astype(str)
+    order = np.lexsort([asked, -np.abs(gain).round(9)])  # of equal changes by name: rows of a query have no order
     moved = [order[sign * gain[order] > _TIE][:n] for sign in (1, -1)]
     at = np.array([k for k in order if k in {*moved[0], *moved[1]}], dtype=np.intp)
-    key, labels = str(pairs.labels.columns[0]), pairs.labels.iloc[at].reset_index(drop=True)
-    modes = None
-    if {*NEEDED} <= {m.name for m in pairs.metrics}:
-        modes = np.stack([_modes(side, pairs) for side in pairs.scores[:, at]])
+    labels, modes = pairs.labels.iloc[at].reset_index(drop=True), _modes(pairs, at)
     turned = np.zeros(len(at), dtype=bool)
     if column.kind == "binary":
         turned = np.abs(gain[at]) >= column.high - column.low - _TIE
@@ -123,9 +123,16 @@ def _changed(
     return table
 
 
-def _modes(scores: Any, pairs: Pairs) -> Any:
-    frame = pd.DataFrame(scores, columns=[metric.name for metric in pairs.metrics])
-    return failure_modes(frame, metrics=pairs.metrics)["failure_mode"].to_numpy(object)
+def _modes(pairs: Pairs, at: npt.NDArray[np.intp]) -> Any:
+    """Return the failure modes of some questions, of the candidate and the baseline; None where none applies."""
+    # The rules' thresholds mean nothing on a scale of the caller's own.
+    known = [(metric, METRICS[metric.name]) for metric in pairs.metrics if metric.name in METRICS]
+    own = [m for m, ours in known if (m.scale, m.better) == (ours.scale, ours.better)]
+    if not {*NEEDED} <= {metric.name for metric in own}:
+        return None
+    names = [metric.name for metric in pairs.metrics]
+    frames = [pd.DataFrame(side[at], columns=names) for side in pairs.scores]
+    return np.stack([failure_modes(one, metrics=own)["failure_mode"].to_numpy(object) for one in frames])
 
 
 def _words(better: Flags, turned: Flags, modes: Any) -> list[str]:

@@ -16,9 +16,11 @@ from ragnb.comparison.pairs import STATES, Pairs, pairs_of, rows_of
 from ragnb.comparison.source import Run, located, run_of
 from ragnb.comparison.total import Total
 from ragnb.errors import RagnbError, listing, unknown
+from ragnb.readers.names import rename_map
 from ragnb.scenario import Scenario
 from ragnb.schema import Metric
 from ragnb.stats.estimates import NONE
+from ragnb.weights import column_names
 from ragnb.weights.columns import Array
 
 TOTAL = "weighted_score"
@@ -145,6 +147,7 @@ def paired_sides(
         raise unknown("baseline", baseline, list(run.systems), "It is no file or run either.")
     other = run if inside else run_of(baseline, system=system, settings=settings, like=scenario, name="baseline")
     metrics = _shared_metrics(run, other)
+    on, by = (_label(option, column, (run, other)) for option, column in (("on", on), ("by", by)))
     labels = ("sample_id", "question", on, scenario.doc, scenario.cluster, by, system)
     new_rows = rows_of(run.frame, metrics, labels)
     old_rows = new_rows if inside else rows_of(other.frame, metrics, labels)
@@ -157,6 +160,17 @@ def paired_sides(
         pairs = pairs_of(sides, metrics, doc_weights=scenario.doc_weights, **shape)
         out.append((pairs, (Side(run, new), Side(other, old))))
     return scenario, out
+
+
+def _label(option: str, column: str | None, runs: Iterable[Run]) -> str | None:
+    """Return the column that an option names, under the name that it was read as."""
+    have = list(dict.fromkeys(name for run in runs for name in column_names(run.frame)))
+    if column is None or column in have:
+        return column
+    read_as = rename_map([column]).get(column, column)
+    if read_as not in have:
+        raise unknown(option, column, have, "Neither side has it.")
+    return read_as
 
 
 def _shared_metrics(run: Run, other: Run) -> list[Metric]:
