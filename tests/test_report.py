@@ -82,11 +82,20 @@ def test_result_says_what_gates_json_says(quickstart):
     assert quickstart.verdict in (quickstart.folder / "report.md").read_text(encoding="utf-8")
 
 
-def test_same_scenario_twice_gives_the_same_bytes(quickstart, out):
-    again = report(SCENARIOS / "quickstart.yaml", out=out)
+def test_same_scenario_twice_gives_the_same_bytes(quickstart, tmp_path):
+    """Elsewhere: beside an earlier run the report says what changed since then."""
+    again = report(SCENARIOS / "quickstart.yaml", out=tmp_path)
     assert again.folder != quickstart.folder
     for name in SAME_BYTES:
         assert (again.folder / name).read_bytes() == (quickstart.folder / name).read_bytes(), name
+
+
+def test_a_second_run_is_compared_with_the_first(quickstart, out):
+    again = report(SCENARIOS / "quickstart.yaml", out=out)
+    assert load_scenario(again.folder / "scenario.snapshot.yaml").baseline
+    text = (again.folder / "report.md").read_text(encoding="utf-8")
+    row = next(line for line in text.splitlines() if line.startswith("| quickstart | weighted score"))
+    assert "| inconclusive | 0.000" in row or "| same | 0.000" in row, row
 
 
 def test_overrides_reach_the_run_and_its_record_but_not_the_file(keyed):

@@ -82,6 +82,7 @@ def test_every_default_is_the_documented_one(folder):
         "rescale": False,
         "level": 0.95,
         "candidate": None,
+        "baseline": None,
         "damaged": {"allow": 0.0},
         "sample": False,
         "gates": None,
@@ -138,6 +139,7 @@ orient: false
 rescale: true
 level: 0.9
 candidate: strong
+baseline: scores.csv
 damaged: {allow: 0.01}
 sample: true
 gates:
@@ -192,6 +194,7 @@ def test_every_option_is_read(folder):
     assert got.metric_weights == {"faithfulness": 2.0, "gpt_relevance": 0.5}
     assert got.doc_weights == {"322_双源CT成像技术.pdf": 0.25, "0123": 0.001}
     assert (got.orient, got.rescale, got.level, got.no_data) == (False, True, 0.9, "skip")
+    assert (got.candidate, got.baseline) == ("strong", folder / "scores.csv")
     assert got.gates == (Gate("G1", "faithfulness", ">=", 0.8),)
     assert got.refusal == ("资料中没有", "NO")
     assert got.patterns == ("抱歉.{0,20}无法",)

@@ -11,6 +11,7 @@ import pandas as pd
 from ragnb.assessment import breakdowns, judge, words
 from ragnb.assessment.result import Assessment
 from ragnb.assessment.words import Overlap
+from ragnb.comparison.baseline import beside_baseline
 from ragnb.diagnostics import (
     RULES,
     check_gates,
@@ -110,6 +111,9 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     gates = _decided_by(scenario.candidate, pd.concat([gates, of_input], ignore_index=True))
     shared = overlap(frame, metrics, scenario, names)
     card = judge.calibrated(scenario, inputs.ratings)
+    systems = () if names == [None] else tuple(map(str, names))
+    comparison, changed = beside_baseline(scenario, frame, metrics, systems)
+    said = words.notes(scenario, inputs, means, gates, metrics, card, shared, docs)
     settings = _weighing(scenario, metrics, docs)
     weighed = weigh(frame, metrics=metrics, doc=settings.doc, strict=False, **settings.of_total)
     return Assessment(
@@ -122,11 +126,12 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
         common=None if shared is None else shared.means,
         common_questions=0 if shared is None else shared.common,
         gates=gates,
-        notes=words.notes(scenario, inputs, means, gates, metrics, card, shared, docs),
+        notes=pd.concat([changed, said], ignore_index=True),
         ledger=words.ledger(inputs, means, scenario.lang),
         verdict=words.verdict(scenario, means, gates),
         inputs=inputs.files,
         calibration=card,
+        comparison=comparison,
     )
 
 

@@ -50,6 +50,7 @@ def to_markdown(sheet: Assessment) -> str:
         _section(w, "judge", *judge.markdown(w)),
         _section(w, "systems", *_groups(w, sheet.systems, w.say("column.system"))),
         _section(w, "common", *_groups(w, sheet.common, w.say("column.system"))),
+        _section(w, "comparison", _table(w, tables.compared(w), tables.COMPARED)),
         _section(w, "questions", _questions(w)),
         _section(w, "made", *_made(w)),
     ]

@@ -51,6 +51,9 @@ class Assessment:
         ``gates.completeness``).
     calibration : CalibrationCard or None
         Of the scenario's ratings; None without.
+    comparison : DataFrame or None
+        Beside the scenario's ``baseline``, as `compare` gives it; `report` names the previous run where the
+        scenario names none.
     notes : DataFrame
         ``code, about, text``: what a reader must know before believing the numbers.
     ledger : DataFrame
@@ -88,6 +91,7 @@ class Assessment:
     verdict: str
     inputs: list[dict[str, Any]]
     calibration: CalibrationCard | None = None
+    comparison: pd.DataFrame | None = None
 
     @property
     def streamed(self) -> bool:

@@ -175,11 +175,36 @@ def rest(w: Writer, key: str, n: int) -> str:
     return w.say(f"sheet.{key}", n=markup.count(n)) if n > 0 else ""
 
 
+COMPARED = "candidate metric outcome difference=difference p common:count wins"
+"""The columns of the table of differences."""
+
+
+def compared(w: Writer) -> list[dict[Any, Any]]:
+    """Return the rows of the table of differences in words; none without a baseline."""
+    rows = [] if w.sheet.comparison is None else w.sheet.comparison.to_dict("records")
+    return [
+        row | {
+            "metric": w.name(row["metric"]), "outcome": w.say(f"compared.{row['outcome']}"),
+            "difference": Safe(markup.with_interval(row["value"], row["low"], row["high"])),
+            "p": _p(row["p"] if pd.isna(row["p_holm"]) else row["p_holm"]), "common": row["n_common"],
+            "wins": f"{row['wins']} / {row['ties']} / {row['losses']}",
+        }
+        for row in rows if row["n_common"]
+    ]  # fmt: skip
+
+
+def _p(p: float) -> str:
+    return "< 0.001" if p < 0.001 else markup.number(p)
+
+
 def systems(w: Writer) -> Safe:
-    """Systems side by side, the best total first, and their shape as a radar."""
-    table, common = w.sheet.systems, w.sheet.common
+    """Systems side by side, the best total first, and their shape as a radar; what changed since the baseline."""
+    table, common, changed = w.sheet.systems, w.sheet.common, Safe("")
+    if rows := compared(w):
+        title = element("h3", w.say("sheet.comparison"))
+        changed = join([title, w.table(rows, COMPARED, w.say("sheet.comparison_caption", level=w.level))])
     if table is None:
-        return Safe("")
+        return w.section("systems", changed) if changed else changed
     names = [*w.total, *w.quality, *w.rates]
     # Systems that answered different questions are ranked by those that all of them answered.
     ranked = table if common is None else common
@@ -191,7 +216,7 @@ def systems(w: Writer) -> Safe:
         for key, rows in (("common", common), ("systems", table))
         if rows is not None
     ]
-    return w.section("systems", _radar(w, order, _by_name(ranked, "system")), *tables)
+    return w.section("systems", _radar(w, order, _by_name(ranked, "system")), *tables, changed)
 
 
 def _estimate(w: Writer, name: str, row: Row) -> Safe:

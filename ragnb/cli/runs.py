@@ -1,4 +1,4 @@
-"""`ragnb runs`: what a store of paid work holds, and how two of its runs differ."""
+"""`ragnb runs`: what a store holds: its runs, their cells, and who works on them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ragnb.cli.parameters import command
 from ragnb.cli.terminal import BAD_INPUT, PASSED, text_table
 from ragnb.errors import RagnbError
 from ragnb.files import write_whole
-from ragnb.markup import count, number, one_line, with_interval
+from ragnb.markup import count, one_line
 
 
 @command("runs")
 def runs_command(
     store: Path, runs: Sequence[str], lang: str, verify: bool, export: Path | None, claims: bool
 ) -> int:
-    """List the runs of paid work in a store, look into one, or compare two.
+    """List the runs in a store, or look into one.
 
     STORE is the file that judging and scoring keep their cells in. A run is named by its id, or the beginning
     of it.
@@ -35,10 +35,10 @@ def runs_command(
       ragnb runs runs.sqlite --claims             who holds cells, since when and until when
       ragnb runs runs.sqlite --verify             whether the store is whole; changes nothing
       ragnb runs runs.sqlite --export all.jsonl   every run, cell, attempt, call and reply, without keys
-      ragnb runs runs.sqlite 3fa1c2d4 9b07aa10    what changed from the first to the second, with intervals
 
-    Runs that are compared hold one system each. Of a damaged store, --export writes every row that can be read,
-    and says how many are lost.
+    Two runs are compared by ragnb compare runs.sqlite#9b07aa10 runs.sqlite#3fa1c2d4.
+
+    Of a damaged store, --export writes every row that can be read, and says how many are lost.
 
     Exit code: 0; 2 on bad input and for a damaged store.
     """
@@ -53,17 +53,16 @@ def runs_command(
         return _verified(store, say)
     if export is not None:
         return _exported(store, export, say)
-    if len(runs) > 2:
-        raise RagnbError(f"{len(runs)} runs are named; name none, one, or two to compare")
+    if len(runs) > 1:
+        two = f"ragnb compare {store}#{runs[1]} {store}#{runs[0]}"
+        raise RagnbError(f"{len(runs)} runs are named; name one, or compare two: {two}")
     with Store(store, new=False) as opened:
         if claims:
             lines = _claims(opened.claims(), say)
         elif not runs:
             lines = _runs(opened.runs(), say)
         else:
-            names = [str(name) for name in opened.runs()["run"]]
-            ids = [_named(run, names) for run in runs]
-            lines = _run(opened.frame(*ids), say) if len(ids) == 1 else _comparison(opened.compare(*ids), ids, say)
+            lines = _run(opened.frame(_named(runs[0], [str(name) for name in opened.runs()["run"]])), say)
         click.echo("\n".join(lines))
     return PASSED
 
@@ -147,13 +146,3 @@ def _run(cells: pd.DataFrame, say: Any) -> Iterator[str]:
         yield ""
         rows = [[one_line(cell or "—", 100) for cell in row] for row in failed.to_numpy(object)]
         yield from _table(say, words, rows)
-
-
-def _comparison(table: pd.DataFrame, ids: Sequence[str], say: Any) -> Iterator[str]:
-    if table.empty:
-        return iter([say("runs.nothing_shared", old=ids[0], new=ids[1])])
-    rows = []
-    for row in table.to_dict("records"):
-        means = [number(row["old"]), number(row["new"]), with_interval(row["value"], row["low"], row["high"])]
-        rows.append([row["metric"], *means, *(count(row[word]) for word in ("n", "n_clusters", "n_changed"))])
-    return _table(say, ["metric", "old", "new", "difference", "n", "clusters", "changed"], rows)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from ragnb.comparison.differences import Flags, Side, columns_of, paired_sides, primary_of
 from ragnb.comparison.pairs import Pairs
+from ragnb.comparison.source import run_of
 from ragnb.comparison.total import Total
 from ragnb.diagnostics import failure_modes
 from ragnb.diagnostics.modes import MODES, NEEDED
@@ -81,8 +82,9 @@ def changed_questions(
     """
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise RagnbError(f"n={n!r}: give the number of questions to show of each direction, 1 or more")
-    scenario, found = paired_sides(scores, baseline, candidate, system, on, None, settings)
-    tables = [_changed(pairs, sides, scenario, metric, n, system) for pairs, sides in found]
+    run = run_of(scores, system=system, settings=settings, name="candidate")
+    _, found = paired_sides(run, baseline, candidate, system, on, None, settings)
+    tables = [_changed(pairs, sides, run.scenario, metric, n, system) for pairs, sides in found]
     return pd.concat(tables, ignore_index=True)
 
 

@@ -111,7 +111,7 @@ def compare(
     scenario, pairs = paired(scores, baseline, candidate, system, on, by, settings)
     tables = [compared(one, scenario, margin=margin, by=by, primary=primary) for one in pairs]
     table = pd.concat(tables, ignore_index=True)
-    return table if ratings is None else _beside_people(table, pairs, ratings, scenario.level)
+    return table if ratings is None else beside_people(table, pairs, ratings, scenario.level)
 
 
 @dataclass(frozen=True)
@@ -127,25 +127,35 @@ def paired(
     settings: Mapping[str, Any],
 ) -> tuple[Scenario, list[Pairs]]:  # fmt: skip
     """Read what is compared; bring each candidate and its baseline side by side."""
-    scenario, found = paired_sides(scores, baseline, candidate, system, on, by, settings)
-    return scenario, [pairs for pairs, _ in found]
+    run = run_of(scores, system=system, settings=settings, name="candidate")
+    _, pairs = paired_runs(run, baseline, candidate, system, on, by, settings)
+    return run.scenario, pairs
+
+
+def paired_runs(
+    run: Run, baseline: Any = None, candidate: str | None = None, system: str = "system", on: str | None = None,
+    by: str | None = None, settings: Mapping[str, Any] | None = None,
+) -> tuple[Run, list[Pairs]]:  # fmt: skip
+    """Bring each candidate of a run and its baseline side by side; return the run that holds the baseline too."""
+    other, found = paired_sides(run, baseline, candidate, system, on, by, settings)
+    return other, [pairs for pairs, _ in found]
 
 
 def paired_sides(
-    scores: Any, baseline: Any, candidate: str | None, system: str, on: str | None, by: str | None,
-    settings: Mapping[str, Any],
-) -> tuple[Scenario, list[tuple[Pairs, tuple[Side, Side]]]]:  # fmt: skip
-    """Return what `paired` does, and where the rows of each candidate and its baseline are."""
-    run = run_of(scores, system=system, settings=settings, name="candidate")
+    run: Run, baseline: Any, candidate: str | None, system: str, on: str | None, by: str | None,
+    settings: Mapping[str, Any] | None,
+) -> tuple[Run, list[tuple[Pairs, tuple[Side, Side]]]]:  # fmt: skip
+    """Return what `paired_runs` does, and with all pairs where the rows of both systems are."""
     scenario = run.scenario
     baseline = scenario.baseline if baseline is None else baseline
     if baseline is None:
         have = f"one of the systems {listing(run.systems)}, or another run" if run.systems else "another run"
         raise RagnbError(f"compare needs a baseline: name {have}: baseline='…'")
     inside = isinstance(baseline, str) and baseline in run.systems
-    if isinstance(baseline, str) and not inside and located(baseline.rpartition("#")[0] or baseline) is None:
+    if isinstance(baseline, str) and not inside and located(baseline) is None:
         raise unknown("baseline", baseline, list(run.systems), "It is no file or run either.")
-    other = run if inside else run_of(baseline, system=system, settings=settings, like=scenario, name="baseline")
+    shared: dict[str, Any] = {"system": system, "settings": settings or {}, "like": scenario, "name": "baseline"}
+    other = run if inside else run_of(baseline, **shared)
     metrics = _shared_metrics(run, other)
     on, by = (_label(option, column, (run, other)) for option, column in (("on", on), ("by", by)))
     labels = ("sample_id", "question", on, scenario.doc, scenario.cluster, by, system)
@@ -159,7 +169,7 @@ def paired_sides(
         sides = {names[0]: _of(new_rows, system, new), names[1]: _of(old_rows, system, old)}
         pairs = pairs_of(sides, metrics, doc_weights=scenario.doc_weights, **shape)
         out.append((pairs, (Side(run, new), Side(other, old))))
-    return scenario, out
+    return other, out
 
 
 def _label(option: str, column: str | None, runs: Iterable[Run]) -> str | None:
@@ -422,7 +432,7 @@ def _false_discovery(p: pd.Series[float]) -> pd.Series[float]:
     return pd.Series(false_discovery_control(known), known.index).reindex(p.index) if len(known) else p
 
 
-def _beside_people(table: pd.DataFrame, pairs: Iterable[Pairs], ratings: Any, level: float) -> pd.DataFrame:
+def beside_people(table: pd.DataFrame, pairs: Iterable[Pairs], ratings: Any, level: float) -> pd.DataFrame:
     """Return the table with the difference in what people gave, and whether it bears out the judge's."""
     rows = []
     for one in pairs:

@@ -132,7 +132,7 @@ class WeightMap:
         present, of = self._patterns
         g, p = int(self.clusters.max()) + 1, len(present)
         cell, v = self.clusters * p + of, self.weights
-        counts = np.bincount(cell, v, g * p).reshape(g, p)
+        counts = np.asarray(np.bincount(cell, v, g * p).reshape(g, p), dtype=float)
         columns = [np.bincount(cell, v * np.nan_to_num(x), g * p).reshape(g, p) for x in self.differences.T]
         return counts, np.stack(columns, axis=2)
 
@@ -224,10 +224,10 @@ class WeightMap:
     def flips(self) -> pd.DataFrame:
         """One metric's weight moved, the others kept in proportion: where the leader changes.
 
-        ``metric``, its share ``today``, ``flip`` (the share nearest to today's at which the other system leads; nan
-        where none does), ``distance`` (of the two), and the difference with none of the weight (``without``) and
-        all of it (``alone``). The first row is the metric that matters most: the nearest flip, else the one that
-        moves the difference most.
+        ``metric``, its share ``today``, ``flip`` (the share nearest to today's at which the other system leads;
+        nan where none does), ``distance`` (of the two), and the difference with none of the weight (``without``)
+        and all of it (``alone``). The first row is the metric that matters most: the nearest flip, else the one
+        that moves the difference most.
         """
         rows = []
         for k, name in enumerate(self.metrics):
@@ -280,8 +280,8 @@ class WeightMap:
     def nearest_flip(self) -> dict[str, Any] | None:
         """Return the weights nearest to today's at which the other system leads; None where it never does.
 
-        ``weights`` (shares) and ``distance``, the share of all weight that moves. Found among the fixed points, the
-        single metrics and the transfers from one metric to another, each drawn to the very border.
+        ``weights`` (shares) and ``distance``, the share of all weight that moves. Found among the fixed points,
+        the single metrics and the transfers from one metric to another, each drawn to the very border.
         """
         now = float(self.at(self.today)["value"].iloc[0])
         if not now:
@@ -314,4 +314,5 @@ class WeightMap:
         words = f"{name} leads for {shares[leader]:.0%} of all weightings, conclusively for "
         words += f"{shares[f'{leader}_conclusive']:.0%}"
         flip = self.nearest_flip
-        return f"WeightMap({words}" + (f"; flips when {flip['distance']:.0%} of the weight moves)" if flip else ")")
+        flips = f"; flips when {flip['distance']:.0%} of the weight moves" if flip else ""
+        return f"WeightMap({words}{flips})"

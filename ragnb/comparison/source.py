@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,8 @@ class Run:
     metrics : tuple of Metric
     systems : tuple of str
         Those that its rows name.
+    judge : str
+        The judge and its rubric, as its own settings name them; empty where they name none.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Run:
     frame: Any
     metrics: tuple[Metric, ...]
     systems: tuple[str, ...]
+    judge: str = ""
 
 
 def run_of(
@@ -77,24 +80,23 @@ def run_of(
         frame, metrics = scored(source, scenario.metrics, scenario.doc, scenario.cluster, system)
         found = Run("", scenario, frame, metrics, _systems(frame, system))
     alone = found.systems[0] if len(found.systems) == 1 else ""
-    return Run(alone or name, found.scenario, found.frame, found.metrics, found.systems)
+    return replace(found, name=alone or name)
 
 
-def located(path: str) -> Path | None:
+def located(path: str) -> str | None:
     """Return the file or folder that a path or the name of a scenario stands for, None where there is none.
 
-    ``latest`` is the newest run of all scenarios, ``reports/NAME/latest`` or ``NAME`` the newest of one.
+    ``latest`` is the newest run of all scenarios, ``reports/NAME/latest`` or ``NAME`` the newest of one;
+    ``store.sqlite#RUN`` is a run of a store.
     """
-    found = Path(path)
-    if found.exists():
-        return found
+    file, sign, _ = path.rpartition("#")
+    if (sign and Path(file).is_file()) or Path(path).exists():
+        return path
+    pointers = [Path(path).with_name("latest.txt")] if Path(path).name == "latest" else []
+    pointers += [Path(path) / "latest.txt", REPORTS / slug(path) / "latest.txt"]
     if path == "latest":
-        pointers = sorted(REPORTS.glob("*/latest.txt"), key=lambda one: one.stat().st_mtime)
-        return _pointed(pointers[-1]) if pointers else None
-    for home in (found.parent if found.name == "latest" else found, REPORTS / slug(path)):
-        if (home / "latest.txt").is_file():
-            return _pointed(home / "latest.txt")
-    return None
+        pointers = sorted(REPORTS.glob("*/latest.txt"), key=lambda one: one.stat().st_mtime, reverse=True)
+    return next((str(_pointed(one)) for one in pointers if one.is_file()), None)
 
 
 def _pointed(pointer: Path) -> Path:
@@ -102,7 +104,13 @@ def _pointed(pointer: Path) -> Path:
 
 
 def _of_path(path: str, system: str, settings: Mapping[str, Any]) -> Run:
-    file, sign, run = path.rpartition("#")
+    place = located(path)
+    if place is None:
+        raise RagnbError(
+            f"{path}: there is no such file, folder of a run or scenario with a run in {REPORTS}/; name a table "
+            "of scores, reports/NAME/latest, or store.sqlite#RUN"
+        )
+    file, sign, run = place.rpartition("#")
     if sign and Path(file).is_file():
         from ragnb.store import Store
 
@@ -112,12 +120,7 @@ def _of_path(path: str, system: str, settings: Mapping[str, Any]) -> Run:
                 raise unknown("run", run, [str(name) for name in store.runs()["run"]])
             frame = store.scores(known[0])
         return _gathered(known[0], Scenario.without_files().replace(**settings), frame, system)
-    found = located(path)
-    if found is None:
-        raise RagnbError(
-            f"{path}: there is no such file, folder of a run or scenario with a run in {REPORTS}/; name a table "
-            "of scores, reports/NAME/latest, or store.sqlite#RUN"
-        )
+    found = Path(place)
     if found.is_dir() and (found / "run.json").is_file():
         return _of_folder(found, system, settings)
     scenario = scenario_of(found, settings)
@@ -135,7 +138,8 @@ def _of_folder(folder: Path, system: str, settings: Mapping[str, Any]) -> Run:
     snapshot = load_scenario(folder / "scenario.snapshot.yaml")
     kept = {key: getattr(snapshot, key) for key in _SHARED if key in snapshot.model_fields_set}
     scenario = Scenario(scores=table, name=snapshot.name, **kept).replace(**settings)
-    return _gathered(f"{snapshot.name} {folder.name.partition('-')[0]}", scenario, None, system)
+    found = _gathered(f"{snapshot.name} {folder.name.partition('-')[0]}", scenario, None, system)
+    return replace(found, judge=judge_of(snapshot))
 
 
 def _gathered(name: str, scenario: Scenario, frame: Any, system: str) -> Run:
@@ -143,7 +147,16 @@ def _gathered(name: str, scenario: Scenario, frame: Any, system: str) -> Run:
     if frame is None:
         join_stages(scenario, inputs)
     metrics = prepared(scenario, inputs)
-    return Run(name, scenario, inputs.frame, tuple(metrics), _systems(inputs.frame, system))
+    return Run(
+        name, scenario, inputs.frame, tuple(metrics), _systems(inputs.frame, system), judge_of(scenario)
+    )
+
+
+def judge_of(scenario: Scenario) -> str:
+    """Return what decides a judge's scores, as one text."""
+    profile, rubric = scenario.llm_profiles.get("judge"), scenario.rubric
+    who = f"{profile.model} at {profile.base_url}" if profile else ""
+    return f"{who} {rubric.model_dump_json()}" if rubric else who
 
 
 def _systems(frame: Any, system: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -98,15 +98,25 @@ def gates_json(gates: pd.DataFrame, *, notes: pd.DataFrame | None = None) -> str
     >>> json.loads(gates_json(gates))["blocked"]
     True
     """
-    rows = [{name: _plain(row[name]) for name in COLUMNS} for row in gates.to_dict("records")]
     told = {} if notes is None else {"notes": notes[list(NOTE_COLUMNS)].to_dict("records")}
-    return json_text({"blocked": bool(gates["blocks"].any()), "gates": rows} | told)
+    return json_text({"blocked": bool(gates["blocks"].any()), "gates": records(gates[list(COLUMNS)])} | told)
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return rows as JSON holds them: numbers to 12 significant digits, null where missing or infinite.
+
+    Examples
+    --------
+    >>> records(pd.DataFrame({"value": [0.1 + 0.2, float("nan")]}))
+    [{'value': 0.3}, {'value': None}]
+    """
+    return [{str(name): _plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, str | bool):
         return value
-    if pd.isna(value):
+    if pd.isna(value) or math.isinf(value):
         return None
     return float(f"{value:.12g}") if isinstance(value, float) else int(value)
 
@@ -121,17 +131,38 @@ def gates_junit(gates: pd.DataFrame, *, name: str = "ragnb gates", lang: str = "
     >>> gates_junit(check_gates(pd.DataFrame({"metric": []}), gates=[Gate("<G>", "compliance", ">=", 0.9)]))[:22]
     '<?xml version="1.0" en'
     """
-    blocked = int(gates["blocks"].sum())
     open_ = gates["outcome"].isin(["no_data", "undecided"]) & ~gates["blocks"] & (gates["reason"] == "")
-    counts = {"tests": str(len(gates)), "failures": str(blocked), "errors": "0", "skipped": str(int(open_.sum()))}
-    suite = ET.Element("testsuite", {"name": _xml(name), **counts})
-    sentences = gate_sentences(gates, lang=lang)
+    cases, sentences = [], gate_sentences(gates, lang=lang)
     for row, sentence, skipped in zip(gates.to_dict("records"), sentences, open_, strict=True):
         system = "" if row["system"] is None else f" ({row['system']})"
         title = f"{row['gate']}{system}: {row['metric']} {row['op']} {row['threshold']:g}"
-        case = ET.SubElement(suite, "testcase", {"classname": _xml(name), "name": _xml(title)})
         kind = "failure" if row["blocks"] else "skipped" if skipped else "system-out"
-        told = {"type": row["outcome"], "message": _xml(sentence)} if kind != "system-out" else {}
+        cases.append((title, kind, row["outcome"], sentence))
+    return junit(name, cases)
+
+
+def junit(name: str, cases: Sequence[tuple[str, str, str, str]]) -> str:
+    """Return a JUnit XML test suite.
+
+    Parameters
+    ----------
+    name : str
+        Of the suite.
+    cases : sequence of (title, kind, outcome, sentence)
+        What was tested, the element that says how it went (``failure``, ``skipped`` or ``system-out``), the word
+        for it, and a sentence for people.
+
+    Examples
+    --------
+    >>> junit("gates", [("recall", "failure", "fail", "Recall is below its threshold.")]).count('failures="1"')
+    1
+    """
+    failures, skipped = (str(sum(kind == word for _, kind, *_ in cases)) for word in ("failure", "skipped"))
+    counts = {"tests": str(len(cases)), "failures": failures, "errors": "0", "skipped": skipped}
+    suite = ET.Element("testsuite", {"name": _xml(name), **counts})
+    for title, kind, outcome, sentence in cases:
+        case = ET.SubElement(suite, "testcase", {"classname": _xml(name), "name": _xml(title)})
+        told = {"type": outcome, "message": _xml(sentence)} if kind != "system-out" else {}
         # Some readers show the message, others the text.
         ET.SubElement(case, kind, told).text = _xml(sentence)
     ET.indent(suite)

@@ -16,10 +16,8 @@ from ragnb.plots.card import (
     reliability,
 )  # fmt: skip
 from ragnb.plots.counts import distribution, outcomes
-from ragnb.plots.dots import by_weight, intervals
-from ragnb.plots.heat import documents
+from ragnb.plots.means import by_weight, documents, intervals, radar
 from ragnb.plots.output import save, svg
-from ragnb.plots.radar import radar
 
 need_package("matplotlib", extra="notebook")
 

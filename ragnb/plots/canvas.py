@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, TypedDict, cast, get_type_hints
@@ -49,8 +49,9 @@ _SETTINGS: Any = {
 
 
 class Look(TypedDict, total=False):
-    """What every chart takes: Axes to draw in, by default those of a new figure, and its finding in a sentence."""
+    """What every chart takes: the language, Axes to draw in, by default new ones, and its finding as a title."""
 
+    lang: str | None
     ax: Axes | None
     finding: str | None
 
@@ -72,7 +73,7 @@ def cjk_font() -> str | None:
 
 @contextmanager
 def canvas(
-    height: float, lang: str, width: float = WIDTH, *, ax: Axes | None = None, finding: str | None = None
+    look: Mapping[str, Any], height: float, width: float = WIDTH
 ) -> Iterator[tuple[Axes, Callable[..., None]]]:
     """Give Axes to draw in, those passed or those of a new figure, and what describes in words what is seen there.
 
@@ -82,18 +83,19 @@ def canvas(
     import matplotlib as mpl
     from matplotlib import pyplot as plt
 
+    ax, finding = look.get("ax"), look.get("finding")
     # A figure is made outside the context: a notebook's backend loads with the first one, and sets itself up.
     figure = plt.figure(figsize=(width, height), facecolor="white", layout="constrained") if ax is None else None
     with mpl.rc_context(_SETTINGS):
         axes: Any = ax if figure is None else figure.subplots()
 
-        def describe(seen: str, values: str, *labels: str) -> None:
+        def describe(seen: str, values: Sequence[str], *labels: str) -> None:
             for axis, label in zip((axes.xaxis, axes.yaxis), labels, strict=False):
                 axis.set_label_text(label, fontsize=8.5)
             if title := seen if finding is None else finding:
                 axes.set_title(wrapped(one_line(title), title_width(axes), 10.5))
-            sentence = (finding or seen).rstrip(".。 ")
-            axes.set_label(one_line(texts.load(lang)("chart.words", finding=sentence, values=values)))
+            sentence, told = (finding or seen).rstrip(".。 "), "; ".join(filter(None, values))
+            axes.set_label(one_line(speaker(look)("chart.words", finding=sentence, values=told)))
 
         axes.spines[["top", "right"]].set_visible(False)
         yield axes, describe
@@ -103,6 +105,11 @@ def canvas(
             lines = axes.get_title(loc="left").count("\n") + -(-len(names) // _columns(axes, names))
             figure.set_size_inches(width, height + 0.2 * lines)
         _set_fonts(axes)
+
+
+def speaker(look: Mapping[str, Any]) -> Callable[..., str]:
+    """Return what says a text in the language of a chart, by default English."""
+    return texts.load(look.get("lang") or "en")
 
 
 def _set_fonts(ax: Axes) -> None:

@@ -8,23 +8,11 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 
-from ragnb import texts
 from ragnb.errors import RagnbError, listing, need_columns, unknown
-from ragnb.markup import (
-    INK,
-    SYSTEM_COLOURS,
-    TONES,
-    count,
-    number,
-    one_line,
-    percent,
-    text_width,
-    with_interval,
-)  # fmt: skip
+from ragnb.markup import INK, SYSTEM_COLOURS, TONES, count, number, one_line, percent, text_width, with_interval
 from ragnb.markup.cells import is_missing
-from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, note
-from ragnb.plots.dots import Dot, dot_rows, percents, whole_points
-from ragnb.plots.heat import DARK, LIGHT, grid
+from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, note, speaker
+from ragnb.plots.marks import DARK, LIGHT, Dot, dot_rows, grid, percents, scale_of
 from ragnb.plots.means import estimate
 
 # Okabe and Ito's green, orange and vermilion; never without a word or another shape beside them.
@@ -35,19 +23,14 @@ _VERDICTS = {"TRUST": (GOOD, "o"), "REJECT": (BAD, "s"), "NOT PROVEN": (WATCH, "
 _WAYS = dict(zip(("judge", "human", "corrected"), zip(SYSTEM_COLOURS, "sDo", strict=False), strict=True))
 _DEFAULTS: dict[str, Any] = {"tolerance": 1.0, "target": 0.8, "delta": None, "scale": None, "lang": "en"}
 _PAIRS = ("judge_score", "human_score", "n")
-_MEANS = ("judge_score", "human", "n")
-_BUDGET = ("labels", "share", "low", "high", "probability")
-_LINES = ("loa_low", "bias", "loa_high")
-_SLOPE = ("slope", "bias", "mean_judge", "mean_human")
 _RADIUS = 11.0
 
 
 class OfCard(Look, total=False):
-    """What a chart of a card takes besides: which judge and dimension, the language, by default the card's."""
+    """What a chart of a card takes besides: which judge and dimension; the language is by default the card's."""
 
     judge: str | None
     dimension: str | None
-    lang: str | None
 
 
 class Part:
@@ -61,64 +44,58 @@ class Part:
         For what is neither, for a column that is not there, and for several judges or dimensions and no choice.
     """
 
-    def __init__(
-        self, source: Any, name: str, columns: Sequence[str], *, judge: str | None = None,
-        dimension: str | None = None, lang: str | None = None, **look: Unpack[Look],
-    ) -> None:  # fmt: skip
-        frame = source if isinstance(source, pd.DataFrame) else getattr(source, name, None)
+    def __init__(self, card: Any, name: str, columns: Sequence[str], look: OfCard) -> None:
+        frame = card if isinstance(card, pd.DataFrame) else getattr(card, name, None)
         if not isinstance(frame, pd.DataFrame):
-            raise RagnbError(f"{type(source).__name__} is no CalibrationCard; pass one, or its frame: card.{name}")
+            raise RagnbError(f"{type(card).__name__} is no CalibrationCard; pass one, or its frame: card.{name}")
         need_columns(frame.columns, columns, f"card.{name} has it")
-        self._card, self._keys = source, dict[str, str]()
-        for key, chosen in (("judge", judge), ("dimension", dimension)):
-            names = list(dict.fromkeys(map(str, frame[key]))) if key in frame else [""]
+        self._card, self._keys = None if frame is card else card, dict[str, str]()
+        for key in ("judge", "dimension"):
+            chosen, names = look.get(key), list(dict.fromkeys(map(str, frame.get(key, []))))
             if chosen is None and len(names) > 1:
                 have = listing(names)
                 raise RagnbError(f"there are several {key}s; choose one: {key}={names[0]!r} (have: {have})")
             if chosen is not None and chosen not in names:
                 raise unknown(key, chosen, names)
-            self._keys[key] = chosen if chosen is not None else names[0] if names else ""
+            self._keys |= {key: names[0] if chosen is None else chosen} if names else {}
             frame = self._only(frame)
-        self.rows, self.look, self.lang = frame.reset_index(drop=True), look, self.set("lang", lang)
-        self.say = texts.load(self.lang)
-        self.how: dict[str, Any] = {"lang": self.lang, "look": look, "about": self.words()}
+        self.rows = frame.reset_index(drop=True)
+        self.look = look | {"lang": self.set("lang", look.get("lang"))}
+        self.say = speaker(self.look)
 
     def _only(self, frame: pd.DataFrame) -> pd.DataFrame:
         for key, chosen in self._keys.items():
-            frame = frame[frame[key].astype(str) == chosen] if key in frame and chosen else frame
+            frame = frame[frame[key].astype(str) == chosen] if key in frame else frame
         return frame
 
-    def set(self, key: str, given: Any = None) -> Any:
+    def set(self, key: str, given: Any) -> Any:
         """Return a setting: the caller's, else the card's, else the library's."""
-        if given is None:
-            is_frame = isinstance(self._card, pd.DataFrame)
-            given = self._card.attrs.get(key) if is_frame else getattr(self._card, key, None)
-        return _DEFAULTS[key] if given is None else given
+        values = (given, getattr(self._card, key, None), _DEFAULTS[key])
+        return next((value for value in values if value is not None), None)
 
-    def ends(self, given: tuple[float, float] | None, *values: np.ndarray) -> tuple[float, float]:
+    def ends(self, given: tuple[float, float] | None, *values: Any) -> tuple[float, float]:
         """Return the scale, the caller's or the card's; else the lowest and the highest of the values."""
-        scale, seen = self.set("scale", given), np.concatenate(values)
-        if scale is None:
-            scale = (np.nanmin(seen), np.nanmax(seen)) if not np.isnan(seen).all() else (0.0, 1.0)
-        return float(scale[0]), float(scale[1])
+        seen = np.concatenate(values)
+        seen = seen[~np.isnan(seen)]
+        low, high = self.set("scale", given) or ((seen.min(), seen.max()) if seen.size else (0.0, 1.0))
+        return float(low), float(high)
 
     def beside(self, name: str, given: pd.DataFrame | None = None) -> Mapping[Any, Any]:
         """Return the row of this judge and dimension in another frame, the card's or a given one; or nothing.
 
         Of one row a measure: each measure's value, and its interval as ``<measure>_low, <measure>_high``.
         """
-        held = None if isinstance(self._card, pd.DataFrame) else getattr(self._card, name, None)
-        frame = held if given is None else given
+        frame = getattr(self._card, name, None) if given is None else given
         rows = [] if frame is None else self._only(frame).to_dict("records")
         if rows and "measure" in rows[0]:
             ends = {"": "value", "_low": "low", "_high": "high"}
             return {row["measure"] + end: row[column] for row in rows for end, column in ends.items()}
         return rows[0] if rows else {}
 
-    def words(self, *values: str) -> str:
-        """Join what a picture tells, after the judge and dimension where the frame says which."""
-        keys = " · ".join(one_line(word, 40) for word in self._keys.values() if word)
-        return "; ".join(filter(None, [keys, *values]))
+    @property
+    def about(self) -> str:
+        """The judge and dimension, where the frame says which."""
+        return " · ".join(one_line(word, 40) for word in self._keys.values())
 
     def n(self, number: Any) -> str:
         """Write a number of ratings."""
@@ -166,63 +143,55 @@ def judge_human(
     >>> judge_human(counts).get_title(loc="left")
     '6 of 7 pairs lie within ±1; the judge is further above in 1, further below in 0'
     """
-    p = Part(card, "counts", _PAIRS, **look)
+    p = Part(card, "counts", _PAIRS, look)
     x, y, n = (p.rows[name].to_numpy(dtype=float) for name in _PAIRS)
     width, (low, high) = p.set("tolerance", tolerance), p.ends(scale, x, y)
-    (across, exact), (up, exact_too) = _steps(x, low, high), _steps(y, low, high)
-    table = np.zeros((len(up), len(across)))
+    (across, exact), (up, exact_too) = _edges(x, low, high), _edges(y, low, high)
     # The slack keeps a score in the cell that starts with it.
-    cells = [(_place(v, s) + 1e-9).astype(int).clip(0, len(s) - 1) for v, s in ((y, up), (x, across))]
-    np.add.at(table, tuple(cells), n)
-    table = table[::-1]
+    inside = [np.clip(scores + 1e-9, low, high) for scores in (y, x)]
+    table = np.histogram2d(inside[0], inside[1], bins=[up, across], weights=n)[0][::-1]
+    middles = [(edges[1:] + edges[:-1]) / 2 for edges in (up[::-1], across)]
     notes = [p.say("chart.judge_axis"), p.say("chart.outlined", tolerance=f"{width:g}")]
     notes += [] if exact and exact_too and not p.rows.attrs.get("step") else [p.say("chart.rounded")]
     written = [[count(n) if n else "" for n in row] for row in table.tolist()]
-    widest = max((text_width(text, 8.0) for row in written for text in row), default=0.0)
-    if widest > 0.85 * WIDTH * 72 / len(across) - 2:
-        written = [[""] * len(across)] * len(up)
-    with canvas(min(max(0.34 * len(up), 2.2), 5.0) + 0.9, p.lang, **p.look) as (ax, describe):
+    if max(text_width(text, 8.0) for row in written for text in row) > 0.85 * WIDTH * 72 / table.shape[1] - 2:
+        written = [[""] * table.shape[1]] * len(table)
+    with canvas(p.look, min(max(0.34 * len(table), 2.2), 5.0) + 0.9) as (ax, describe):
         # Roots, so that one crowded cell does not pale all the others.
         shades = np.where(table > 0, np.sqrt(table / max(table.max(), 1)), np.nan)
-        grid(ax, shades, written, cmap="Blues", size=8.0)
-        _outline(ax, np.abs(up[::-1, None] - across) <= width + 1e-9)
+        grid(ax, shades, written, "Blues", 8.0)
+        _outline(ax, np.abs(middles[0][:, None] - middles[1]) <= width + 1e-9)
         few = high - low <= 12 and float(high - low).is_integer()
-        marks = low + np.arange(int(high - low) + 1) if few else np.linspace(low, high, 5)
+        marks = np.linspace(low, high, int(high - low) + 1 if few else 5)
         labels = [f"{mark:g}" for mark in marks]
-        ax.set_xticks(_place(marks, across), labels)
-        ax.set_yticks(len(up) - _place(marks, up), labels)
-        slack = width + 1e-9
-        sides = {"inside": abs(x - y) <= slack, "above": x - y > slack, "below": y - x > slack}
-        numbers = {side: count(n[where].sum()) for side, where in sides.items()}
-        pairs = p.say("chart.pairs", tolerance=f"{width:g}", n=count(n.sum()), **numbers)
-        finding = pairs if n.sum() else p.say("chart.no_pairs")
-        describe(finding, p.words(p.n(n.sum())), "; ".join(notes), p.say("chart.human_axis"))
+        ax.set_xticks((marks - across[0]) / (across[1] - across[0]), labels)
+        ax.set_yticks(len(table) - (marks - up[0]) / (up[1] - up[0]), labels)
+        sides = {"inside": abs(x - y), "above": x - y, "below": y - x}
+        far = {side: n[gap > width + 1e-9].sum() for side, gap in sides.items()}
+        far["inside"] = n.sum() - far["inside"]
+        numbers = {side: count(pairs) for side, pairs in far.items()}
+        finding = p.say("chart.pairs", tolerance=f"{width:g}", n=count(n.sum()), **numbers)
+        finding = finding if n.sum() else p.say("chart.no_pairs")
+        describe(finding, [p.about, p.n(n.sum())], "; ".join(notes), p.say("chart.human_axis"))
     return ax
 
 
-def _steps(values: Any, low: float, high: float) -> tuple[Any, bool]:
-    """The scores of an axis: the coarsest steps that hold every score, else 25 equal ones."""
+def _edges(values: Any, low: float, high: float) -> tuple[Any, bool]:
+    """The edges of an axis' cells: around the coarsest steps that hold every score, else of 25 equal parts."""
     for parts in (1, 2, 3, 4, 5, 6, 10, 20):
         # Of the scale's length first, then of each score.
         steps = np.array([high - low, *(values - low)]) * parts
         if steps[0] < MOST_STEPS and (np.abs(steps - np.round(steps)) < 1e-6).all():
-            return low + np.arange(round(steps[0]) + 1) / parts, True
-    return low + (high - low) * (np.arange(MOST_STEPS) + 0.5) / MOST_STEPS, False
-
-
-def _place(scores: Any, steps: Any) -> Any:
-    """Where scores lie on an axis of cells that are 1 wide."""
-    width = steps[1] - steps[0] if len(steps) > 1 else 1.0
-    return (scores - steps[0]) / width + 0.5
+            return low + (np.arange(round(steps[0]) + 2) - 0.5) / parts, True
+    return np.linspace(low, high, MOST_STEPS + 1), False
 
 
 def _outline(ax: Axes, inside: np.ndarray) -> None:
     """Draw the border between the cells within the tolerance and those outside."""
     from matplotlib.collections import LineCollection
 
-    upright, level = inside[:, 1:] != inside[:, :-1], inside[1:] != inside[:-1]
-    lines = [[(x + 1, y), (x + 1, y + 1)] for y, x in np.argwhere(upright).tolist()]
-    lines += [[(x, y + 1), (x + 1, y + 1)] for y, x in np.argwhere(level).tolist()]
+    upright, level = np.argwhere(np.diff(inside, axis=1)), np.argwhere(np.diff(inside, axis=0))
+    lines = [[(x + 1, y), (x + 1, y + 1)] for y, x in upright] + [[(x, y + 1), (x + 1, y + 1)] for y, x in level]
     # Dark on a light edge: it is seen on pale cells, and between bare ones on a dark page.
     for colour, width, label in ((LIGHT, 3.4, "_halo"), (DARK, 1.8, "_band")):
         line = LineCollection(lines, colors=colour, linewidths=width, capstyle="projecting", label=label)
@@ -270,11 +239,11 @@ def bland_altman(card: Any, *, table: pd.DataFrame | None = None, **look: Unpack
     >>> ax.collections[0].get_offsets().tolist(), [text.get_text() for text in ax.texts]
     ([[2.5, 1.0], [4.0, 0.0]], ['5'])
     """
-    p = Part(card, "counts", _PAIRS, **look)
+    p = Part(card, "counts", _PAIRS, look)
     row, say = p.beside("table", table), p.say
-    lines: dict[str, float] = {name: row[name] for name in _LINES if not is_missing(row.get(name))}
-    words = {name: signed(at, row.get(f"{name}_low"), row.get(f"{name}_high")) for name, at in lines.items()}
-    with canvas(4.2, p.lang, **p.look) as (ax, describe):
+    lines = {name: row[name] for name in ("loa_low", "bias", "loa_high") if not is_missing(row.get(name))}
+    values = {name: signed(at, row.get(f"{name}_low"), row.get(f"{name}_high")) for name, at in lines.items()}
+    with canvas(p.look, 4.2) as (ax, describe):
         _points(ax, p, list(lines.values()))
         for name, at in lines.items():
             ends: Any = [row.get(f"{name}_{end}") for end in ("low", "high")]
@@ -283,17 +252,17 @@ def bland_altman(card: Any, *, table: pd.DataFrame | None = None, **look: Unpack
             ax.axhline(at, color=INK, linewidth=1.4, linestyle="-" if name == "bias" else "--", label=f"_{name}")
         low, high = ax.get_ylim()
         for height, name in zip(_apart(list(lines.values()), 0.1 * (high - low)), lines, strict=True):
-            text = say(f"chart.{name}", value=words[name]).replace(" [", "\n[")
+            text = say(f"chart.{name}", value=values[name]).replace(" [", "\n[")
             ax.text(1.01, height, text, transform=ax.get_yaxis_transform(), va="center", fontsize=8.5)
-        if not any(is_missing(row.get(name)) for name in _SLOPE):
+        if not any(is_missing(row.get(name)) for name in ("slope", "bias", "mean_judge", "mean_human")):
             middle = (row["mean_judge"] + row["mean_human"]) / 2, row["bias"]
             ax.axline(middle, slope=row["slope"], color=BAD, linewidth=1.4, linestyle=":", label="_slope")
-            words["slope"] = signed(row["slope"], row.get("slope_low"), row.get("slope_high"))
-        notes = [say("chart.mean_axis"), say("chart.area")]
-        notes += [say("chart.slope", value=words["slope"])] if "slope" in words else []
-        finding = say("chart.off", value=words["bias"]) if "bias" in words else say("chart.not_summed")
-        values = [say(f"chart.{name}", value=value) for name, value in words.items()]
-        describe(finding, p.words(p.n(p.rows["n"].sum()), *values), "\n".join(notes), say("chart.difference_axis"))
+            values["slope"] = signed(row["slope"], row.get("slope_low"), row.get("slope_high"))
+        finding = say("chart.off", value=values["bias"]) if "bias" in values else say("chart.not_summed")
+        words = [say(f"chart.{name}", value=value) for name, value in values.items()]
+        notes = [say("chart.mean_axis"), say("chart.area"), *words[3:]]
+        told = [p.about, p.n(p.rows["n"].sum()), *words]
+        describe(finding, told, "\n".join(notes), say("chart.difference_axis"))
     return ax
 
 
@@ -310,7 +279,7 @@ def _apart(heights: list[float], least: float) -> Any:
 
 
 def _points(ax: Axes, p: Part, lines: list[float]) -> None:
-    """Draw the pairs on the whole scale, their numbers where there is room, the largest first."""
+    """Draw the pairs on the whole scale, the largest first, their numbers where there is room."""
     rows = p.rows.sort_values("n", ascending=False, kind="stable")
     x, y, n = (rows[name].to_numpy(dtype=float) for name in _PAIRS)
     mean, gap, shown = (x + y) / 2, x - y, [0.0, *(x - y), *lines]
@@ -320,19 +289,15 @@ def _points(ax: Axes, p: Part, lines: list[float]) -> None:
     radius = np.maximum(_RADIUS * np.sqrt(n / max(n.max(initial=1.0), 1.0)), 1.8)
     ax.axhline(0, color=GREY, linewidth=0.8, label="_zero", zorder=1)
     ax.scatter(mean, gap, s=(2 * radius) ** 2, color=BLUE, alpha=0.65, linewidths=0, zorder=2)
-    dpi = ax.get_figure(root=True).dpi  # type: ignore[union-attr]
-    at = ax.transData.transform(np.column_stack([mean, gap])) * 72 / dpi
-    numbers: list[tuple[float, float, float]] = []
+    figure: Any = ax.get_figure(root=True)
+    points = ax.transData.transform(np.column_stack([mean, gap])) * 72 / figure.dpi
     for k in np.flatnonzero(n > 1):
-        width = 5.0 * len(text := count(n[k]))
-        inside = 2 * radius[k] > 3 + width
-        middle = at[k] + [0.0 if inside else radius[k] + 1 + width / 2, 0.0]
+        text = count(n[k])
+        half = 2.5 * len(text)
+        right = 0.0 if 2 * radius[k] > 3 + 2 * half else radius[k] + 1 + half
         # A point drawn before is larger: a number on it would be read as its own.
-        on_point = np.hypot(*(at[:k] - middle).T) <= radius[:k] + width / 2
-        on_number = [abs(x - middle[0]) < (w + width) / 2 and abs(y - middle[1]) < 9 for x, y, w in numbers]
-        if not on_point.any() and not any(on_number):
-            numbers.append((*middle, width))
-            place: Any = {"xytext": middle - at[k], "textcoords": "offset points", "ha": "center", "va": "center"}
+        if (np.hypot(*(points[:k] - points[k] - [right, 0]).T) > radius[:k] + half).all():
+            place: Any = {"xytext": (right, 0), "textcoords": "offset points", "ha": "center", "va": "center"}
             ax.annotate(text, (mean[k], gap[k]), fontsize=7.5, zorder=4, **place)
 
 
@@ -373,11 +338,11 @@ def reliability(card: Any, *, scale: tuple[float, float] | None = None, **look: 
     >>> reliability(curve).get_title(loc="left")
     'Where the judge says 1, humans say 1.500 [1.200, 1.800] on average'
     """
-    p = Part(card, "reliability", _MEANS, **look)
-    curve = p.rows.sort_values("judge_score", kind="stable").reindex(columns=[*_MEANS, "low", "high", "isotonic"])
-    x, human, n, low, high, isotonic = (curve[name].to_numpy(dtype=float) for name in curve)
-    say = p.say
-    with canvas(4.0, p.lang, **p.look) as (ax, describe):
+    p = Part(card, "reliability", ("judge_score", "human", "n"), look)
+    names, say = ["judge_score", "human", "n", "low", "high", "isotonic"], p.say
+    curve = p.rows.sort_values("judge_score", kind="stable").reindex(columns=names).astype(float)
+    x, human, n, low, high, isotonic = curve.to_numpy().T
+    with canvas(p.look, 4.0) as (ax, describe):
         ends = p.ends(scale, x, human, low, high)
         ax.plot(ends, ends, color=GREY, linewidth=1, linestyle="--", label=say("chart.right_on_average"))
         ax.fill_between(x, low, high, color=BLUE, alpha=0.15, linewidth=0, label="_band")
@@ -389,25 +354,19 @@ def reliability(card: Any, *, scale: tuple[float, float] | None = None, **look: 
         for k in range(0, len(x), 1 + len(x) // 12):
             many = p.n(n[k]) if k == 0 and len(x) < 8 else count(n[k])
             note(ax, many, x[k], 0, xytext=(0, 3), ha="center", fontsize=7.5, label="_n")
-        margin, marks = 0.04 * (ends[1] - ends[0]), whole_points(*ends)
-        ax.set_xlim(ends[0] - margin, ends[1] + margin)
-        ax.set_ylim(ends[0] - 2.2 * margin, ends[1] + margin)
-        if marks:
-            ax.set(xticks=marks, yticks=marks)
+        scale_of(ax, "x", *ends, margin=0.04)
+        scale_of(ax, "y", *ends, margin=0.04, below=0.088)
         legend_below(ax, 36)
-        rows = list(zip(x, human, low, high, n, strict=True))
-        values = [f"{a:g}: {with_interval(b, c, d)} ({p.n(many)})" for a, b, c, d, many in rows]
-        describe(_furthest(rows, p), p.words(*values), say("chart.judge_axis"), say("chart.human_axis"))
+        words = [with_interval(*row) for row in zip(human, low, high, strict=True)]
+        finding = say("chart.no_intervals" if np.isnan(low).all() else "chart.none_off")
+        off = np.nan_to_num(np.fmax(low - x, x - high), nan=0.0)
+        if off.max(initial=0.0) > 0:
+            # Of equals the last.
+            k = len(off) - 1 - int(off[::-1].argmax())
+            finding = say("chart.humans_say", score=f"{x[k]:g}", value=words[k])
+        told = [f"{score:g}: {word} ({p.n(many)})" for score, word, many in zip(x, words, n, strict=True)]
+        describe(finding, [p.about, *told], say("chart.judge_axis"), say("chart.human_axis"))
     return ax
-
-
-def _furthest(rows: Sequence[tuple[float, ...]], p: Part) -> str:
-    """Say where an interval leaves the diagonal by most."""
-    off = [(max(low - x, x - high), x, human, low, high) for x, human, low, high, _ in rows if low > x or high < x]
-    if not off:
-        return p.say("chart.none_off" if any(not np.isnan(row[2]) for row in rows) else "chart.no_intervals")
-    _, x, human, low, high = max(off)
-    return p.say("chart.humans_say", score=f"{x:g}", value=with_interval(human, low, high))
 
 
 def band_shares(
@@ -447,33 +406,24 @@ def band_shares(
     >>> band_shares(bands.assign(verdict=["REJECT", "TRUST"])).get_title(loc="left")
     'The judge is trusted where it says 6-10; rejected where it says 1-5'
     """
-    p = Part(card, "bands", ("band", "share", "n"), **look)
-    rows = p.rows.iloc[::-1] if "start" not in p.rows else p.rows.sort_values("start", ascending=False)
+    p = Part(card, "bands", ("band", "share", "n"), look)
+    bands = p.rows.iloc[::-1] if "start" not in p.rows else p.rows.sort_values("start", ascending=False)
     threshold, width, say = p.set("target", target), p.set("tolerance", tolerance), p.say
-    records = rows.to_dict("records")
-    names, groups = [fitted(row["band"]) for row in records], []
-    for row in records:
-        verdict, at = str(row.get("verdict", "")), estimate(row, "share")
+    rows, shown = list[tuple[str, list[Dot]]](), {"TRUST": list[str](), "REJECT": list[str]()}
+    for row in bands.to_dict("records"):
+        name, verdict, at = fitted(row["band"]), str(row.get("verdict", "")), estimate(row, "share")
         words = [with_interval(*at, percent=True), p.n(row["n"])]
         words += [say(f"chart.verdict.{verdict.lower().replace(' ', '_')}")] if verdict in _VERDICTS else []
-        groups.append([Dot(at, "  ".join(words), *_VERDICTS.get(verdict, ()))])
+        rows.append((name, [Dot(at, "  ".join(words), *_VERDICTS.get(verdict, ()))]))
+        shown.get(verdict, []).insert(0, name)
+    found = [say(f"chart.bands.{key.lower()}", bands=", ".join(bands)) for key, bands in shown.items() if bands]
+    finding = say("chart.bands.all", found=say("chart.and").join(found)) if found else say("chart.bands.none")
+    finding = say("chart.no_pairs") if bands["share"].isna().all() else finding
     labels = [say("chart.band_axis", tolerance=f"{width:g}", target=percent(threshold)), say("chart.judge_axis")]
-    with dot_rows(names, groups, **p.how, span=(0.0, 1.0), finding=_trusted(records, p), labels=labels) as ax:
+    with dot_rows(p.look, rows, about=p.about, span=(0.0, 1.0), finding=finding, labels=labels) as ax:
         percents(ax.xaxis)
         ax.axvline(threshold, color=INK, linewidth=1.2, linestyle="--", label="_target", zorder=1)
     return ax
-
-
-def _trusted(records: list[dict[Any, Any]], p: Part) -> str:
-    """Say where the judge is trusted and where it is rejected, from low to high."""
-    where = {
-        verdict: ", ".join(fitted(row["band"]) for row in records[::-1] if row.get("verdict") == verdict)
-        for verdict in ("TRUST", "REJECT")
-    }
-    found = [p.say(f"chart.bands.{key.lower()}", bands=bands) for key, bands in where.items() if bands]
-    if not any(not is_missing(row["share"]) for row in records):
-        return p.say("chart.no_pairs")
-    return p.say("chart.bands.all", found=p.say("chart.and").join(found)) if found else p.say("chart.bands.none")
 
 
 def bias_by(card: Any, *, kind: str = "system", delta: float | None = None, **look: Unpack[OfCard]) -> Axes:
@@ -517,28 +467,27 @@ def bias_by(card: Any, *, kind: str = "system", delta: float | None = None, **lo
     >>> ax.get_title(loc="left"), [label.get_text() for label in ax.get_yticklabels()]
     ('Too kind: b +0.900 [0.600, 1.200]', ['b', 'a'])
     """
-    p = Part(card, "inflation", ("kind", "group", "value", "n"), **look)
+    p = Part(card, "inflation", ("kind", "group", "value", "n"), look)
     kinds = [str(name) for name in dict.fromkeys(p.rows["kind"]) if name != "overall"]
     if kind not in kinds and kinds:
         raise unknown("kind", kind, kinds)
     say, zone = p.say, p.set("delta", delta if delta is not None else p.beside("verdicts").get("delta"))
-    rows = p.rows[p.rows["kind"].isin(["overall", kind])].sort_values("value", ascending=False, kind="stable")
-    records = sorted(rows.to_dict("records"), key=lambda row: row["kind"] != "overall")
-    overall = say("calibration.word.overall")
-    names = [overall if row["kind"] == "overall" else fitted(row["group"]) for row in records]
-    groups, inflated = [], []
-    for name, row in zip(names, records, strict=True):
+    groups = p.rows[p.rows["kind"].isin(["overall", kind])].sort_values("value", ascending=False, kind="stable")
+    groups = groups.sort_values("kind", key=lambda kinds: kinds != "overall", kind="stable")
+    rows, values, inflated = list[tuple[str, list[Dot]]](), list[str](), list[str]()
+    for row in groups.to_dict("records"):
+        name = say("calibration.word.overall") if row["kind"] == "overall" else fitted(row["group"])
         at, high = estimate(row), bool(row.get("inflated"))
         words = [signed(*at), p.n(row["n"])] + [f"{TONES['watch']} {say('chart.inflated')}"] * high
-        inflated += [f"{name} {words[0]}"] * high
-        groups.append([Dot(at, "  ".join(words), *((BAD, "^") if high else ()))])
+        values.append(f"{name} {words[0]}")
+        inflated += values[-1:] * high
+        rows.append((name, [Dot(at, "  ".join(words), *((BAD, "^") if high else ()))]))
     more = [f"+ {len(inflated) - 3}"] * (len(inflated) > 3)
     finding = say("chart.too_kind", groups=say("chart.and").join(inflated[:3] + more))
     if not inflated:
-        values = [f"{name} {signed(*estimate(row))}" for name, row in zip(names, records, strict=True)]
         finding = say("chart.not_too_kind", value=values[0]) if values else say("chart.no_pairs")
-    shaded = "" if zone is None else say("chart.bias_zone", delta=f"{zone:.3g}")
-    with dot_rows(names, groups, **p.how, finding=finding, labels=[say("chart.bias_axis") + shaded]) as ax:
+    label = say("chart.bias_axis") + ("" if zone is None else say("chart.bias_zone", delta=f"{zone:.3g}"))
+    with dot_rows(p.look, rows, about=p.about, finding=finding, labels=[label]) as ax:
         if zone is not None:
             ax.axvspan(-zone, zone, color=GREY, alpha=0.2, linewidth=0, label="_delta", zorder=0)
         ax.axvline(0, color=INK, linewidth=1, label="_zero", zorder=1)
@@ -583,36 +532,30 @@ def corrected_means(card: Any, *, scale: tuple[float, float] | None = None, **lo
     >>> corrected_means(means).get_title(loc="left")
     'Corrected mean of a: 7.100 [6.600, 7.600]; the judge alone says 8.000'
     """
-    p = Part(card, "corrected", ("way", "value", "n"), **look)
-    say, rows = p.say, p.rows if "system" in p.rows else p.rows.assign(system="")
-    records = {(str(row["system"]), str(row["way"])): row for row in rows.to_dict("records")}
-    used = {way for _, way in records}
-    if strangers := sorted(used - set(_WAYS)):
+    p = Part(card, "corrected", ("way", "value", "n"), look)
+    say, means = p.say, p.rows if "system" in p.rows else p.rows.assign(system="")
+    if strangers := sorted(set(means["way"]) - set(_WAYS)):
         raise unknown("way", strangers[0], tuple(_WAYS))
-    ways = {way: say(f"chart.way.{way}") for way in _WAYS if way in used}
-    groups, findings = dict[str, list[Dot]](), []
-    for system in dict.fromkeys(system for system, _ in records):
-        name, groups[system] = fitted(system) or say("chart.all_systems"), []
-        for way, label in ways.items():
-            row = records.get((system, way), {})
-            groups[system].append(Dot(estimate(row), _counted(row, p), *_WAYS[way], label))
-            if way == "corrected" and not is_missing(row.get("value")):
-                alone, value = records.get((system, "judge"), {}).get("value"), with_interval(*estimate(row))
-                findings.append(say("chart.corrected", system=name, value=value, judge=number(alone)))
-    names, finding = [fitted(system) or say("chart.all_systems") for system in groups], say("chart.nothing")
-    words: Any = {"finding": findings[0] if findings else finding, "labels": [say("chart.mean_score")]}
-    with dot_rows(names, list(groups.values()), **p.how, span=p.set("scale", scale), **words) as ax:
+    held = {(str(row["system"]), str(row["way"])): row for row in means.to_dict("records")}
+    rows, findings = list[tuple[str, list[Dot]]](), list[str]()
+    for system in dict.fromkeys(system for system, _ in held):
+        name = fitted(system) or say("chart.all_systems")
+        rows.append((name, []))
+        for way in (way for way in _WAYS if way in set(means["way"])):
+            row = held.get((system, way), {})
+            words = value = with_interval(*estimate(row))
+            if not is_missing(row.get("value")):
+                words += "  " + p.n(row["n"])
+                if way == "corrected":
+                    judged: Any = row.get("n_judged")
+                    words += f" + {count(judged)}" * (not is_missing(judged) and judged > 0)
+                    alone = number(held.get((system, "judge"), {}).get("value"))
+                    findings.append(say("chart.corrected", system=name, value=value, judge=alone))
+            rows[-1][1].append(Dot(estimate(row), words, *_WAYS[way], say(f"chart.way.{way}")))
+    finding, labels = (findings or [say("chart.nothing")])[0], [say("chart.mean_score")]
+    span = p.set("scale", scale)
+    with dot_rows(p.look, rows, about=p.about, span=span, finding=finding, labels=labels) as ax:
         return ax
-
-
-def _counted(row: Mapping[Any, Any], p: Part) -> str:
-    words = with_interval(*estimate(row))
-    if not is_missing(row.get("value")):
-        words += "  " + p.n(row["n"])
-        judged: Any = row.get("n_judged")
-        if row["way"] == "corrected" and not is_missing(judged) and judged > 0:
-            words += " + " + count(judged)
-    return words
 
 
 def label_budget(card: Any, **look: Unpack[OfCard]) -> Axes:
@@ -653,59 +596,42 @@ def label_budget(card: Any, **look: Unpack[OfCard]) -> Axes:
     >>> label_budget(curve).get_title(loc="left")
     '50 labels know the share to 78.0–96.0 %, 200 would to 85.0–94.0 %'
     """
-    p = Part(card, "budget", _BUDGET, **look)
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    p = Part(card, "budget", ("labels", "share", "low", "high", "probability"), look)
     curve, say = p.rows.sort_values("labels", kind="stable"), p.say
     x, records = curve["labels"].to_numpy(dtype=float), curve.to_dict("records")
     first: Any = records[0] if records else {}
-    with canvas(3.6, p.lang, **p.look) as (ax, describe):
+    target, n = p.set("target", first.get("target")), first.get("n")
+    with canvas(p.look, 3.6) as (ax, describe):
         band: Any = {"color": BLUE, "alpha": 0.2, "linewidth": 0, "label": say("chart.expected_interval")}
         ax.fill_between(x, curve["low"].astype(float), curve["high"].astype(float), **band)
         ax.plot(x, curve["share"], color=BLUE, linewidth=1.6, label=say("chart.share_seen"))
         ax.plot(x, curve["probability"], color=ORANGE, linewidth=1.8, label=say("chart.chance"))
         if "cautious" in curve:
             ax.plot(x, curve["cautious"], color=ORANGE, linewidth=1.4, linestyle="--", label=say("chart.cautious"))
-        target = p.set("target", first.get("target"))
         name = say("chart.target", target=percent(target))
         ax.axhline(target, color=INK, linewidth=1, linestyle="--", label=name)
-        n = first.get("n")
         if not is_missing(n):
             ax.axvline(float(n), color=INK, linewidth=1, linestyle=":", label="_now")
             note(ax, say("chart.labels_now", n=count(n)), float(n), 0.06)
         ax.set_ylim(-0.02, 1.02)
         percents(ax.yaxis)
-        if len(x):
-            _logarithmic(ax, x.min(), max(x.max(), x.min() * 1.01))
+        if records:
+            ax.set(xscale="log", xlim=(x.min(), max(x.max(), x.min() * 1.01)))
+            ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            ax.xaxis.set_minor_locator(NullLocator())
+            ax.xaxis.set_major_formatter("{x:,.0f}")
         legend_below(ax, 36)
-        some = records[:: max(len(records) // 5, 1)]
-        values = [say("chart.budget_row", chance=percent(row["probability"]), **_ends(row)) for row in some]
-        describe(_shrinks(p, records), p.words(*values), say("chart.labels_axis"))
+        ends = [(percent(row["low"]).removesuffix(" %"), percent(row["high"])) for row in records]
+        rows = [{"labels": count(k), "interval": "–".join(pair)} for k, pair in zip(x, ends, strict=True)]
+        values = [
+            say("chart.budget_row", chance=percent(row["probability"]), **words)
+            for row, words in zip(records, rows, strict=True)
+        ]
+        finding = p.beside("labels_needed").get("text", say("chart.no_intervals"))
+        if is_missing(p.beside("labels_needed").get("text")) and records:
+            near = rows[int(np.abs(x - first.get("n", x[0])).argmin())]
+            finding = say("chart.shrinks", most=rows[-1]["labels"], there=rows[-1]["interval"], **near)
+        describe(finding, [p.about, *values[:: max(len(records) // 5, 1)]], say("chart.labels_axis"))
     return ax
-
-
-def _logarithmic(ax: Axes, low: float, high: float) -> None:
-    """Set a logarithmic scale with plain numbers below."""
-    from matplotlib.ticker import NullLocator
-
-    ax.set_xscale("log")
-    ax.set_xlim(low, high)
-    marks = [k * 10.0**power for power in range(9) for k in (1, 2, 5) if low <= k * 10.0**power <= high] or [low]
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.set_xticks(marks, [count(mark) for mark in marks])
-
-
-def _ends(row: Any) -> dict[str, str]:
-    low, high = (percent(row[end]) for end in ("low", "high"))
-    return {"labels": count(row["labels"]), "interval": f"{low.removesuffix(' %')}–{high}"}
-
-
-def _shrinks(p: Part, records: list[Any]) -> str:
-    """What the card says of the labels needed; else the interval with the labels at hand and with the most."""
-    text = p.beside("labels_needed").get("text")
-    if not is_missing(text):
-        return str(text)
-    if not records:
-        return p.say("chart.no_intervals")
-    n = records[0].get("n", records[0]["labels"])
-    near = min(records, key=lambda row: abs(row["labels"] - n))
-    far = _ends(records[-1])
-    return p.say("chart.shrinks", most=far["labels"], there=far["interval"], **_ends(near))

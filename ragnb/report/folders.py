@@ -53,6 +53,14 @@ class RunFolder:
                 continue
         raise RagnbError(f"no free name for a run in {str(parent)!r}; remove old runs")
 
+    def previous(self) -> Path | None:
+        """Return the folder of the last run of the scenario, None where none is left that holds all its rows."""
+        pointer = self.final.parent / "latest.txt"
+        if not pointer.is_file():
+            return None
+        found = self.final.parent / pointer.read_text(encoding="utf-8").strip()
+        return found if (found / "scores.csv").is_file() and (found / "run.json").is_file() else None
+
     def done(self) -> Path:
         """Give the folder its name, and write that name into ``latest.txt`` beside it."""
         os.rename(self.path, self.final)

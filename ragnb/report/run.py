@@ -129,6 +129,8 @@ def _fill(
     # Relative to the run's folder, so that the executed notebook runs again where it lies.
     files = {role: relative(getattr(settings, role), here) for role in INPUTS if overrides.get(role)}
     used = overrides | (files if settings.path is None else {})
+    if settings.baseline is None and (previous := folder.previous()) is not None:
+        used = used | {"baseline": relative(previous, settings.path.parent if settings.path else here)}
     parameters = {"scenario": relative(source, here), "out": ".", "overrides": used}
     env = dict.fromkeys(keys, "") | {HOME: str(Path.cwd())}
     executed = execute(notebook_path(), here / "report.ipynb", parameters, env=env, progress=progress)

@@ -2,38 +2,258 @@
 
 from __future__ import annotations
 
-import io
+import math
 import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
+    PlainValidator,
     PrivateAttr,
     StrictBool,
+    Tag,
     TypeAdapter,
     ValidationError,
     ValidationInfo,
     model_validator,
 )
 
-from ragnb.errors import RagnbError, did_you_mean, listing, place, unknown
-from ragnb.scenario import fields
-from ragnb.scenario.fields import Bands, Damaged
-from ragnb.scenario.yaml import Source, dotted, invisible, is_plain, plain_number, read_text, shown, text_of
-from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubric, masked
+from ragnb.errors import RagnbError, did_you_mean, listing, near_names, place, unknown
+from ragnb.files import is_pattern, matched
+from ragnb.scenario.yaml import Source, block, dotted, invisible, nfc, read_text, shown, text_of
+from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubric, masked, refuse
 
 SOURCES = ("scores", "traces", "cases", "ratings")
 _MOST_FINDINGS = 10
 _REASONS = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))
 _Path = str | os.PathLike[str] | None
 _Weights = Mapping[str, float | None] | None
+
+
+def _visible(value: str) -> str:
+    if not value.strip():
+        raise ValueError("is blank; write a word or leave the key out")
+    if unseen := invisible(value):
+        raise ValueError(f"holds invisible characters ({', '.join(unseen)}); type it anew")
+    return value
+
+
+def _number(value: Any) -> Any:
+    return float(value) if isinstance(value, Decimal) and not value.is_snan() else value
+
+
+def _distinct_keys(values: dict[str, Any]) -> dict[str, Any]:
+    first: dict[str, str] = {}
+    for key in values:
+        if first.setdefault(nfc(key), key) != key:
+            raise refuse("the name appears twice, in two Unicode spellings; keep one", key)
+    return values
+
+
+def _distinct_targets(columns: dict[str, str]) -> dict[str, str]:
+    first: dict[str, str] = {}
+    for theirs, ours in columns.items():
+        if first.setdefault(ours, theirs) != theirs:
+            raise refuse(f"{shown(first[ours])} becomes {shown(ours)} too; pick one", theirs)
+    return columns
+
+
+def _distinct_gates(gates: tuple[Any, ...]) -> tuple[Any, ...]:
+    names = [gate.name for gate in gates]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise refuse(f"a second gate is named {shown(name)}; rename one", i, "name")
+    return gates
+
+
+def _comparable(value: Any) -> str | int | bool | float:
+    """Take what a column can be compared with."""
+    if isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise ValueError(f"{shown(value)} cannot be compared with a column; write text, a number, true or false")
+
+
+def _encoding(value: str) -> str:
+    """Take an encoding that this Python knows and that makes text."""
+    try:
+        "a".encode(value)
+    except (LookupError, ValueError):
+        near = near_names(value, ["utf-8", "gb18030", "gbk", "big5", "utf-16", "latin-1", "shift_jis"])
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "such as utf-8, gb18030 or utf-16"
+        raise ValueError(f"{shown(value)} is no text encoding; {hint}") from None
+    return value
+
+
+def _pattern(value: str) -> str:
+    """Take a regular expression of the linear-time engine that reads the answers: no pattern can hang it."""
+    import polars as pl
+
+    if not value.strip():
+        raise ValueError("is blank, which every answer matches; leave it out")
+    try:
+        pl.Series(["a"]).str.contains(f"(?i)(?:{value})")
+    except pl.exceptions.PolarsError as error:
+        reason = re.search(r"^(?:error: |regex error: (?!regex parse))(.*)$", str(error), re.MULTILINE)
+        why = reason[1] if reason else "it is no regular expression"
+        raise ValueError(
+            f"{shown(value)} is not taken ({why}); look-around, back-references and huge repeats are left out "
+            "so that no pattern can hang"
+        ) from None
+    return value
+
+
+def _baseline(value: Any, info: ValidationInfo) -> Any:
+    """Resolve a baseline that is a file or the folder of a run; else it names a system or a scenario."""
+    if not isinstance(value, str | Path) or not str(value).strip():
+        raise ValueError(f"{shown(value)} is no baseline; name a system, or a file or run to compare with")
+    found: Path = ((info.context or {}).get("folder") or Path.cwd()) / value
+    return found.resolve() if found.exists() else str(value)
+
+
+def _input_file(value: Any, info: ValidationInfo) -> Path:
+    """Resolve a path against the scenario's folder; what is not there is refused with near names."""
+    if isinstance(value, list | tuple | set):
+        raise ValueError("is a list of files; name one file, or a pattern such as 'scores/*.parquet'")
+    if not isinstance(value, str | Path) or not str(value).strip() or invisible(str(value)):
+        raise ValueError(f"{shown(value)} is not a path; name one file, relative to the scenario's folder")
+    folder: Path = (info.context or {}).get("folder") or Path.cwd()
+    several = info.field_name in ("scores", "traces")
+    given, names, is_folder = masked(str(value)), None, False
+    path = folder / value
+    with suppress(OSError, RuntimeError):
+        path = path.parent.resolve() / path.name  # a link keeps its own name, which tells the format
+        if path.is_file() or (several and is_pattern(path) and matched(path)):
+            return path
+        is_folder = path.is_dir()
+        names = sorted(entry.name for entry in os.scandir(path if is_folder else path.parent))[:10_000]
+    if "://" in given:
+        raise ValueError(f"{given!r} is an address; save the file and name it here")
+    if is_pattern(path):
+        if not several:
+            step = "name one file; only scores and traces may be a pattern or a folder of files"
+            raise ValueError(f"{given!r} is a folder; {step}" if is_folder else f"{given!r} is a pattern; {step}")
+        have = did_you_mean("", names or [])
+        if is_folder:
+            raise ValueError(f"{given!r} is a folder without a Parquet or JSONL file; name one file in it {have}")
+        raise ValueError(f"no file fits the pattern {given!r} {have if names else ''}".rstrip())
+    if names is None:
+        raise ValueError(f"no file at {given!r}, and no such folder (looked from {folder})")
+    raise ValueError(f"no file at {given!r}; {did_you_mean(Path(value).name, names)}")
+
+
+def _no_weights(metrics: Any) -> Any:
+    """Refuse weights in the place of metrics: a mapping of names to numbers, or a pandas Series of numbers."""
+    weights = metrics if isinstance(metrics, Mapping) else getattr(metrics, "to_dict", dict)()
+    if weights and not any(isinstance(value, str) for value in weights.values()):
+        names = masked(str(list(weights)))
+        raise ValueError(f"is a list of names, such as {names}; weights go into metric_weights")
+    return metrics
+
+
+def declared_metrics(rubric: Rubric | None, metrics: tuple[str | Metric, ...] | None) -> dict[str, Metric]:
+    """Return the metrics that a scenario declares itself: the dimensions of its rubric, and Metric objects."""
+    objects = [metric for metric in metrics or () if isinstance(metric, Metric)]
+    return {metric.name: metric for metric in (*(rubric.metrics if rubric else ()), *objects)}
+
+
+def _known_metrics(metrics: tuple[str | Metric, ...], info: ValidationInfo) -> tuple[str | Metric, ...]:
+    """Take metrics that ragnb knows, that are declared here or that are dimensions of the rubric, each once."""
+    rubric = info.data.get("rubric")
+    dimensions, declared = declared_metrics(rubric, ()), declared_metrics(rubric, metrics)
+    names = [metric if isinstance(metric, str) else metric.name for metric in metrics]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise refuse(f"{shown(name)} appears twice; keep one", i)
+        if name in dimensions and not isinstance(metrics[i], str):
+            raise refuse(f"{shown(name)} is a dimension of the rubric, which holds its scale; name it alone", i)
+        if "rubric" in info.data:  # else its refusal says enough
+            _need_known(name, [*METRICS, *declared], i)
+    return metrics
+
+
+def _known_weights(weights: dict[str, float], info: ValidationInfo) -> dict[str, float]:
+    """Take the weights of metrics that ragnb knows, that are declared or that are dimensions of the rubric."""
+    if {"rubric", "metrics"} <= info.data.keys():  # else their refusal says enough
+        declared = declared_metrics(info.data["rubric"], info.data["metrics"])
+        once = (info.context or {}).get("declared", ())
+        for name in (name for name in weights if name not in once):
+            _need_known(name, [*declared, *METRICS], name)
+    return weights
+
+
+def _need_known(name: str, known: list[str], where: str | int) -> None:
+    if name not in known:
+        raise refuse(
+            f"metric {shown(name)} is not known; {did_you_mean(masked(name), known)}. "
+            "Declare a metric of your own below metrics: {name: …, low: 0, high: 1}",
+            where,
+        )
+
+
+Text = Annotated[str, Field(strict=True), AfterValidator(_visible)]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Encoding = Annotated[str, Field(strict=True), AfterValidator(_encoding)]
+Pattern = Annotated[str, Field(strict=True), AfterValidator(_pattern)]
+File = Annotated[Path, BeforeValidator(_input_file)]
+Baseline = Annotated[str | Path, BeforeValidator(_baseline)]
+Columns = Annotated[dict[Text, Text], AfterValidator(_distinct_targets)]
+Where = dict[Text, Annotated[str | int | bool | float, PlainValidator(_comparable)]]
+Weight = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False), BeforeValidator(_number)]
+Weights = Annotated[dict[Text, Weight], AfterValidator(_distinct_keys)]
+MetricWeights = Annotated[Weights, AfterValidator(_known_weights)]
+_MetricRow = Annotated[
+    Annotated[str, Field(strict=True), Tag("<name>")] | Annotated[Metric, Tag("<metric>")],
+    Discriminator(lambda item: "<name>" if isinstance(item, str) else "<metric>"),
+]
+Metrics = Annotated[tuple[_MetricRow, ...], AfterValidator(_known_metrics), BeforeValidator(_no_weights)]
+
+
+class _Strict(BaseModel):
+    """Frozen settings that take no key they do not know and repeat no value in a message."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class Bands(_Strict):
+    """Where the weighted score, on 0–1, counts as good and where as one to watch; below that it is bad.
+
+    Examples
+    --------
+    >>> Bands().good
+    0.7
+    """
+
+    good: Number = Field(default=0.7, ge=0, le=1)
+    watch: Number = Field(default=0.5, ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Bands:
+        if not self.good > self.watch:
+            raise ValueError(f"good={self.good:g} must lie above watch={self.watch:g}")
+        return self
+
+
+class Damaged(_Strict):
+    """Which share of the input lines may be damaged or lost before the input counts as incomplete.
+
+    Examples
+    --------
+    >>> Damaged(allow=0.01).allow
+    0.01
+    """
+
+    allow: Number = Field(default=0.0, ge=0, le=1)
 
 
 class Settings(TypedDict, total=False):
@@ -61,7 +281,7 @@ class Settings(TypedDict, total=False):
     rescale: bool | None
     level: float | None
     candidate: str | None
-    baseline: str | None
+    baseline: _Path
     damaged: Damaged | Mapping[str, float] | None
     sample: bool | None
     gates: Sequence[Gate | Mapping[str, object]] | None
@@ -76,7 +296,7 @@ class Settings(TypedDict, total=False):
     llm_profiles: Mapping[str, Profile | Mapping[str, object]] | None
 
 
-class Scenario(BaseModel):
+class Scenario(_Strict):
     """The settings of one run: which files, which metrics, which weights, which thresholds.
 
     Built by `load_scenario` from a YAML file, or in memory; paths then are relative to the working directory.
@@ -108,6 +328,8 @@ class Scenario(BaseModel):
         Of the intervals.
     candidate : str, optional
         The system whose gates decide, where there are several; without it each system must pass.
+    baseline : str or path, optional
+        What the run is compared with: a system, or an earlier table of scores or folder of a run.
     damaged : Damaged
         ``allow``: the share of damaged or lost input lines that is accepted, 0 by default.
     sample : bool
@@ -140,37 +362,36 @@ class Scenario(BaseModel):
     {'faithfulness': 2.0}
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-    name: fields.Text = "scenario"
-    title: fields.Text | None = None
+    name: Text = "scenario"
+    title: Text | None = None
     lang: Literal["en", "zh"] = "en"
-    scores: fields.File | None = None
-    traces: fields.File | None = None
-    cases: fields.File | None = None
-    ratings: fields.File | None = None
-    gold: fields.File | None = None
-    encoding: fields.Encoding = "utf-8"
-    columns: fields.Columns = Field(default_factory=dict)
-    where: fields.Where = Field(default_factory=dict)
-    doc: fields.Text = "doc_name"
-    cluster: fields.Text | None = None
-    slices: tuple[fields.Text, ...] | None = None
+    scores: File | None = None
+    traces: File | None = None
+    cases: File | None = None
+    ratings: File | None = None
+    gold: File | None = None
+    encoding: Encoding = "utf-8"
+    columns: Columns = Field(default_factory=dict)
+    where: Where = Field(default_factory=dict)
+    doc: Text = "doc_name"
+    cluster: Text | None = None
+    slices: tuple[Text, ...] | None = None
     rubric: Rubric | None = None
-    metrics: fields.Metrics | None = None
-    metric_weights: fields.MetricWeights = Field(default_factory=dict)
-    doc_weights: fields.Weights = Field(default_factory=dict)
+    metrics: Metrics | None = None
+    metric_weights: MetricWeights = Field(default_factory=dict)
+    doc_weights: Weights = Field(default_factory=dict)
     orient: StrictBool = True
     rescale: StrictBool = False
-    level: fields.Number = Field(default=0.95, gt=0, lt=1)
-    candidate: fields.Text | None = None
-    baseline: fields.Text | None = None
+    level: Number = Field(default=0.95, gt=0, lt=1)
+    candidate: Text | None = None
+    baseline: Baseline | None = None
     damaged: Damaged = Damaged()
     sample: StrictBool = False
-    gates: Annotated[tuple[Gate, ...], fields.DistinctGates] | None = None
+    gates: Annotated[tuple[Gate, ...], AfterValidator(_distinct_gates)] | None = None
     no_data: Literal["fail", "skip"] = "fail"
-    refusal: tuple[fields.Text, ...] = ("not in context",)
-    patterns: tuple[fields.Pattern, ...] = ()
-    partial: tuple[fields.Pattern, ...] = ()
+    refusal: tuple[Text, ...] = ("not in context",)
+    patterns: tuple[Pattern, ...] = ()
+    partial: tuple[Pattern, ...] = ()
     split: Literal["space", "comma"] = "space"
     containment: Literal["auto", "latin"] = "auto"
     join: Literal["auto", "question"] = "auto"
@@ -214,7 +435,7 @@ class Scenario(BaseModel):
     @property
     def declared(self) -> dict[str, Metric]:
         """The metrics that it declares itself, by name: the dimensions of its rubric, and Metric objects."""
-        return fields.declared_metrics(self.rubric, self.metrics)
+        return declared_metrics(self.rubric, self.metrics)
 
     @classmethod
     def without_files(cls, **settings: Any) -> Scenario:
@@ -297,26 +518,18 @@ class Scenario(BaseModel):
         title: 报告
         lang: zh
         """
-        from ruamel.yaml import YAML
-        from ruamel.yaml.representer import RoundTripRepresenter
-
-        class Plain(RoundTripRepresenter):
-            """Floats with a point, so that every reader takes ``1.0e-05`` for a number."""
-
-            def represent_float(self, data: float) -> Any:
-                return self.represent_scalar("tag:yaml.org,2002:float", plain_number(data))
-
-        Plain.add_representer(float, Plain.represent_float)
         folder = Path(relative_to) if relative_to is not None else self._context.get("folder") or Path.cwd()
-        settings = {key: value for key in self.__pydantic_fields__ if (value := getattr(self, key)) is not None}
-        known = {*METRICS, *self.declared}
-        settings["metric_weights"] = {k: v for k, v in self.metric_weights.items() if k in known}
-        yaml = YAML()
-        yaml.Representer = Plain
-        yaml.width = 1 << 30
-        stream = io.StringIO()
-        yaml.dump(_written(settings, folder.resolve()), stream)
-        return stream.getvalue()
+        tree, known = self.model_dump(exclude_none=True), {*METRICS, *self.declared}
+        tree["metric_weights"] = {name: weight for name, weight in self.metric_weights.items() if name in known}
+        for key, value in tree.items():
+            if isinstance(value, Path):
+                with suppress(ValueError):  # on another drive
+                    value = Path(os.path.relpath(value, folder.resolve()))
+                tree[key] = value.as_posix()
+            elif key in ("metrics", "gates"):
+                items = getattr(self, key)
+                tree[key] = [TypeAdapter(type(item)).dump_python(item, exclude_defaults=True) for item in items]
+        return block(tree)
 
 
 def load_scenario(path: str | Path) -> Scenario:
@@ -377,27 +590,6 @@ def input_name(path: str | Path) -> str:
 def is_blank(value: object) -> bool:
     """Whether an override says nothing."""
     return value is None or (isinstance(value, str) and not value.strip())
-
-
-def _written(value: Any, folder: Path) -> Any:
-    """Return a setting as text, numbers, lists and mappings; paths are relative to `folder`."""
-    from ruamel.yaml.scalarstring import DoubleQuotedScalarString
-
-    if isinstance(value, Path):
-        with suppress(ValueError):  # on another drive
-            value = Path(os.path.relpath(value, folder))
-        value = value.as_posix()
-    if isinstance(value, str):
-        return str(value) if is_plain(value) else str.__new__(DoubleQuotedScalarString, value)
-    if isinstance(value, BaseModel):
-        value = value.model_dump(exclude_none=True)
-    if isinstance(value, Metric | Gate):
-        value = TypeAdapter(type(value)).dump_python(value, exclude_defaults=True)
-    if isinstance(value, Mapping):
-        return {_written(str(key), folder): _written(item, folder) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_written(item, folder) for item in value]
-    return float(value) if isinstance(value, float) else value  # numpy's floats are floats too
 
 
 _OWNERS: Mapping[str, type[Any]] = {

@@ -7,7 +7,6 @@ dumped tree re-spaces lines that nobody touched.
 from __future__ import annotations
 
 import difflib
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,15 +14,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import BaseModel
 
 from ragnb.errors import RagnbError, place, unknown
 from ragnb.files import write_whole
 from ragnb.scenario.model import SOURCES, Scenario, is_blank, load_scenario
-from ragnb.scenario.yaml import compose, dotted, is_plain, nfc, plain_number, read_text
-from ragnb.schema import METRICS, Metric
+from ragnb.scenario.yaml import block, compose, dotted, flow, nfc, read_text
+from ragnb.schema import METRICS
 
 Weights = Mapping[str, float | None]
 Tree = Mapping[str, Any]
@@ -168,20 +167,18 @@ def plan_patch(
     file = Path(path).resolve()  # a link goes on pointing at its file
     if since is not None and since.text != source.text:
         raise RagnbError(f"{place(path)}the file changed since it was read; load it again, then save")
-    new = _merged(source.data, given, drop or {}, scenario)
+    old, new = source.data, _merged(scenario, source.data, given, drop or {})
     target = file if to is None else Path(to).parent.resolve() / Path(to).name
     if target.suffix.lower() not in (".yaml", ".yml") and to is not None:
         raise RagnbError(f"{str(to)!r} is no name for a scenario; let it end in .yaml")
-    if target.parent != file.parent:
-        for key in (*SOURCES, "gold"):
-            if source.data.get(key) is not None and not Path(source.data[key]).is_absolute():
-                new[key] = Path(os.path.relpath(getattr(scenario, key), target.parent)).as_posix()
-    before, after = dict(_leaves(source.data)), dict(_leaves(new))
-    keys = list({**source.data, **new})
+    for key in (*SOURCES, "gold") if target.parent != file.parent else ():
+        if old.get(key) is not None and not Path(old[key]).is_absolute():
+            new[key] = Path(os.path.relpath(getattr(scenario, key), target.parent)).as_posix()
+    before, after, keys = dict(_leaves(old)), dict(_leaves(new)), [*old, *new]
     places = sorted({**before, **after}, key=lambda where: keys.index(where[0]))
     changed = [dotted(where) for where in places if before.get(where) != after.get(where)]
     Scenario._of_file(source, new, target)
-    text = _spliced(source.text, source.data, new) if changed else source.text
+    text = _spliced(source.text, old, new) if changed else source.text
     with suppress(RagnbError):
         if dict(_leaves(read_text(text, file).data)) == after:
             return Patch(file, target, source.text, text, changed)
@@ -197,17 +194,28 @@ def _leaves(tree: Any, where: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
         yield where, tree
 
 
-def _merged(
-    old: Tree, given: Mapping[str, Any], drop: Mapping[str, Iterable[str]], scenario: Scenario
-) -> dict[str, Any]:
+def _merged(scenario: Scenario, old: Tree, given: Tree, drop: Mapping[str, Iterable[str]]) -> dict[str, Any]:
     """Return the settings with what is given put in and what is dropped taken out."""
     new = dict(old)
     for name, values in given.items():
         if not isinstance(values, Mapping | None):
             raise RagnbError(f"{name}={values!r} is no mapping; write {{name: value}}")
-        metrics = {**METRICS, **scenario.declared} if name == "metric_weights" else {}
-        if fresh := _fresh(old.get(name) or {}, values or {}, metrics):
-            new[name] = {**(old.get(name) or {}), **fresh}
+        known = {**METRICS, **scenario.declared} if name == "metric_weights" else {}
+        # A weight that its name has anyway is not written; that of a rate always is.
+        usual = {key: metric.weight if metric.role == "quality" else None for key, metric in known.items()}
+        held: Tree = old.get(name) or {}
+        spelled, fresh = {nfc(key): key for key in held}, dict[str, Any]()
+        for spelling, value in (values or {}).items():
+            key = spelled.get(nfc(spelling)) or str(spelling)
+            if isinstance(value, BaseModel | Mapping):
+                fields = {field: item for field, item in dict(value).items() if not is_blank(item)}
+                value = {**(held.get(key) or {}), **fields} or None
+            elif isinstance(value, Real) and not isinstance(value, bool | int):
+                value = float(value)
+            if not is_blank(value) and (key in held or isinstance(value, bool) or value != usual.get(key, 1.0)):
+                fresh[key] = value
+        if fresh:
+            new[name] = {**held, **fresh}
     for name, keys in drop.items():
         if name not in _PATCHED:
             raise unknown("drop", name, _PATCHED)
@@ -217,106 +225,53 @@ def _merged(
     return new
 
 
-def _fresh(old: Tree, values: Tree, metrics: Mapping[str, Metric]) -> Tree:
-    """Return the values that say something: not blank, and no weight that its name has without being written."""
-    spelled = {nfc(key): key for key in old}
-    fresh: dict[str, Any] = {}
-    for name, value in values.items():
-        key = spelled.get(nfc(name), name)
-        if isinstance(value, BaseModel):
-            value = value.model_dump()
-        if isinstance(value, Mapping):
-            fields = {field: given for field, given in value.items() if not is_blank(given)}
-            value = {**(old.get(key) or {}), **fields} or None
-        metric = metrics.get(key)
-        usual = 1.0 if metric is None else metric.weight if metric.role == "quality" else None
-        if is_blank(value) or (key not in old and not isinstance(value, bool) and value == usual):
-            continue
-        number = isinstance(value, Real) and not isinstance(value, bool | int)
-        fresh[key] = float(value) if number else value
-    return fresh
-
-
-class _Edit(NamedTuple):
-    """Characters from `start` to `end` give way to `text`; `lines` start on a line of their own."""
-
-    start: int
-    end: int
-    text: str
-    lines: bool = False
-
-
 def _spliced(text: str, old: Tree, new: Tree) -> str:
     """Return the text of the mapping `old` with as little changed as makes it say `new`.
 
     Lists are the same in both. A mapping that loses its last key reads as None.
     """
-    style = _Style(text)
-    made, at = "", 0
-    for edit in sorted(style.edits(compose(text), old, new, True), key=lambda edit: edit.start):
-        made += text[at : edit.start]
-        made += style.newline if edit.lines and made and not made.endswith(("\r", "\n")) else ""
-        made, at = made + edit.text, edit.end
+    made, at, line_end = "", 0, _BREAK.search(text)
+    newline, indent = line_end[0] if line_end else "\n", re.search(r"^( +)[^\s#]", text, re.MULTILINE)
+    edits = _edits(text, compose(text), old, new, newline, len(indent[1]) if indent else 2)
+    for start, end, written in sorted(edits, key=lambda edit: edit[:2]):
+        made += text[at:start]
+        # What is put in as whole lines starts on a line of its own.
+        own_line = start == end and written.endswith(newline) and made and not made.endswith(("\r", "\n"))
+        made, at = made + newline * bool(own_line) + written, end
     text = made + text[at:]
     for where in _gone(old, new):
         text = _cut(text, compose(text), where)
     return text
 
 
-class _Style:
-    """How a file writes its entries: its line ends, and how far nested mappings are set in."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.newline = line_end[0] if (line_end := _BREAK.search(text)) else "\n"
-        self.step = next(_steps(compose(text)), 2)
-
-    def edits(self, node: Any, old: Tree, new: Tree, top: bool = False) -> Iterator[_Edit]:
-        """Yield what makes a mapping that says `old` say `new`, what is nested deeper first."""
-        for key, value in node.value:
-            before, after = old[key.value], new.get(key.value, old[key.value])
-            if value.id == "mapping" and isinstance(after, Mapping):
-                yield from self.edits(value, before, after)
-            elif after != before:
-                yield self._replaced(node, key, value, after)
-        fresh = {name: value for name, value in new.items() if name not in old}
-        if not fresh:
-            return
-        last = _end(self.text, *node.value[-1]) if node.value else node.start_mark.index + 1
-        if node.flow_style:
-            yield _Edit(last, last, (", " if node.value else "") + _flow(fresh)[1:-1])
-            return
-        at = _line_end(self.text, last)
-        if top:  # comments at the foot of a file belong to what stands above them
-            foot = _DOCUMENT_END.search(self.text, at)
-            at = foot.start() if foot else len(self.text)
-        yield _Edit(at, at, self._block(fresh, node.start_mark.column), True)
-
-    def _replaced(self, parent: Any, key: Any, value: Any, after: Any) -> _Edit:
-        start, end = value.start_mark.index, value.end_mark.index
-        if value.value == "" and value.style is None:  # nothing stands after the colon
-            colon = _end(self.text, key, value)
-            if isinstance(after, Mapping) and not parent.flow_style:
-                at = _line_end(self.text, colon)
-                return _Edit(at, at, self._block(after, key.start_mark.column + self.step), True)
-            return _Edit(colon, colon, f" {_flow(after)}")
-        line_end = self.newline if self.text[start:end].endswith("\n") else ""
-        return _Edit(start, end, _flow(after, value.style) + line_end)
-
-    def _block(self, tree: Tree, column: int) -> str:
-        lines = []
-        for name, value in tree.items():
-            nested = isinstance(value, Mapping) and bool(value)
-            lines.append(f"{' ' * column}{_flow(name)}:{'' if nested else f' {_flow(value)}'}{self.newline}")
-            lines += [self._block(value, column + self.step)] if nested else []
-        return "".join(lines)
-
-
-def _steps(node: Any) -> Iterator[int]:
-    for key, value in node.value if node.id == "mapping" and not node.flow_style else ():
-        if value.id == "mapping" and value.value and not value.flow_style:
-            yield value.start_mark.column - key.start_mark.column
-        yield from _steps(value)
+def _edits(
+    text: str, node: Any, old: Tree, new: Tree, newline: str, step: int, top: bool = True
+) -> Iterator[tuple[int, int, str]]:
+    """Yield from where, to where and by what the text of a mapping changes, what is nested deeper first."""
+    for key, value in node.value:
+        before, after = old[key.value], new.get(key.value, old[key.value])
+        if value.id == "mapping" and isinstance(after, Mapping):
+            yield from _edits(text, value, before, after, newline, step, top=False)
+        elif after == before:
+            continue
+        elif value.value or value.style is not None:
+            start, end = value.start_mark.index, value.end_mark.index
+            yield start, end, flow(after, value.style) + newline * text[start:end].endswith("\n")
+        elif isinstance(after, Mapping) and not node.flow_style:  # nothing stands after the colon
+            at = _line_end(text, _end(text, key, value))
+            yield at, at, block(after, key.start_mark.column + step, newline, step)
+        else:
+            colon = _end(text, key, value)
+            yield colon, colon, f" {flow(after)}"
+    fresh = {name: value for name, value in new.items() if name not in old}
+    last = _end(text, *node.value[-1]) if node.value else node.start_mark.index + 1
+    if fresh and node.flow_style:
+        yield last, last, ", " * bool(node.value) + flow(fresh)[1:-1]
+    elif fresh:
+        # Comments at the foot of a file belong to what stands above them.
+        foot = _DOCUMENT_END.search(text, last) if top else None
+        at = foot.start() if foot else len(text) if top else _line_end(text, last)
+        yield at, at, block(fresh, node.start_mark.column, newline, step)
 
 
 def _end(text: str, key: Any, value: Any) -> int:
@@ -335,17 +290,6 @@ def _line_end(text: str, at: int) -> int:
         return at
     line_end = _BREAK.search(text, at)
     return line_end.end() if line_end else len(text)
-
-
-def _flow(value: Any, style: str | None = None) -> str:
-    """Write a value on one line: text in the quotes that stood there, else bare where that is safe."""
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_flow(name)}: {_flow(item)}" for name, item in value.items()) + "}"
-    if not isinstance(value, str):
-        return plain_number(value)
-    if style == "'":
-        return "'" + value.replace("'", "''") + "'"
-    return value if style is None and is_plain(value) else json.dumps(value, ensure_ascii=False)
 
 
 def _gone(old: Tree, new: Tree) -> Iterator[tuple[str, ...]]:

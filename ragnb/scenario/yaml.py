@@ -6,9 +6,11 @@ and mappings comes out; what only some readers take, or take for something else,
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -126,6 +128,53 @@ def plain_number(value: float) -> str:
     if math.isinf(value):
         return text.replace("inf", ".inf")
     return text if "." in text else text.replace("e", ".0e")
+
+
+def flow(value: Any, style: str | None = None) -> str:
+    """Write a value on one line: text in the quotes of `style`, else bare where every reader takes it for text.
+
+    Examples
+    --------
+    >>> print(flow({"lang": "zh", "kept": [True, 1e-05], "no": "it's"}))
+    {lang: zh, kept: [true, 1.0e-05], "no": "it's"}
+    """
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{flow(name)}: {flow(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(flow, value)) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str):
+        return plain_number(float(value) if isinstance(value, float) else value)  # numpy's floats are floats too
+    if style == "'":
+        return "'" + value.replace("'", "''") + "'"
+    if style is None and is_plain(value):
+        return value
+    quoted = json.dumps(value, ensure_ascii=False)
+    return "".join(char if char.isprintable() else f"\\U{ord(char):08X}" for char in quoted)
+
+
+def block(tree: Mapping[str, Any], column: int = 0, newline: str = "\n", step: int = 2) -> str:
+    """Write a mapping as lines set in by `column`, mappings in it by `step` more, and a line an item of a list.
+
+    Examples
+    --------
+    >>> print(block({"weights": {"甲.pdf": 1}, "metrics": ["clarity", {"name": "tone", "low": 0.0}]}), end="")
+    weights:
+      甲.pdf: 1
+    metrics:
+    - clarity
+    - {name: tone, low: 0.0}
+    """
+    lines = []
+    for name, value in tree.items():
+        nested = isinstance(value, Mapping | list | tuple) and bool(value)
+        lines.append(f"{' ' * column}{flow(name)}:{'' if nested else f' {flow(value)}'}{newline}")
+        if nested and isinstance(value, Mapping):
+            lines.append(block(value, column + step, newline, step))
+        elif nested:
+            lines += [f"{' ' * column}- {flow(item)}{newline}" for item in value]
+    return "".join(lines)
 
 
 def text_of(file: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -67,7 +67,7 @@ class WeightEditor(Twin):
         self._watchers: list[Callable[[WeightEditor], object]] = []
         self._choices, first = _choices(source)
         self._views: dict[str, EditorView] = {}
-        self.model = self._open(first)
+        self.model: Weighing = self._open(first)
 
     @property
     def metric_weights(self) -> dict[str, float]:
@@ -117,15 +117,11 @@ class WeightEditor(Twin):
         name, total = self.model.scenario.name, self.means["value"].iloc[-1]
         return f"WeightEditor({name!r}: weighted_score={total:.3f}, {self.metric_weights})"
 
-    @property
-    def _lang(self) -> str:
-        return self.model.scenario.lang
-
     def _static(self) -> Safe:
         """The editor as a picture and tables."""
         model, w = self.model, _writer(self.model)
-        parts = [_total(model, w), _radar(model, w), _weights(model, w), _systems(model, w), _gates(model, w)]
         hint = element("p", model.say("editor.static"), class_="rg-note")
+        parts = [part(model, w) for part in (_total, _radar, _weights, _systems, _gates)]
         return join([element("h3", _title(model)), hint, *parts])
 
     @cached_property
@@ -134,7 +130,7 @@ class WeightEditor(Twin):
         import ipywidgets as ipw
 
         path, self._place = str(self.model.scenario.path), ipw.VBox()
-        self._title, self._problem = Html(self._lang), Html(self._lang, live=True)
+        self._title, self._problem = Html(self.model.lang), Html(self.model.lang, live=True)
         names = {file.name: str(file) for file in self._choices}
         self._chooser = ipw.Dropdown(
             options=names, value=path if names else None, description=self.model.say("editor.scenario"),
@@ -150,7 +146,7 @@ class WeightEditor(Twin):
         try:
             view = self._views.get(path) or EditorView(self._open(path))
         except RagnbError as error:
-            self._problem.warn(translated(str(error), self._lang), "rg-bad", role="alert")
+            self._problem.warn(translated(str(error), self.model.lang), "rg-bad", role="alert")
             return
         self._problem.warn("")
         self._show(path, view)
@@ -186,10 +182,10 @@ class EditorView:
         import ipywidgets as ipw
 
         self.model, self._rows = model, dict[tuple[str, str], Row]()
-        lang, say, flow = model.scenario.lang, model.say, {"flex_flow": "row wrap"}
-        self.total, self.status = Html(lang, live=True), Html(lang, live=True)
-        self.radar, self.systems, self.gates, self.note = (Html(lang) for _ in range(4))
-        self.metrics, self.documents = ipw.VBox(), ipw.VBox()
+        lang, say, flow = model.lang, model.say, {"flex_flow": "row wrap"}
+        self.status, self.diff, self.note = Html(lang, live=True), Html(lang, live=True), Html(lang)
+        self.parts = {part: Html(lang, live=part is _total) for part in (_total, _radar, _systems, _gates)}
+        self.boxes = {METRIC: ipw.VBox(), DOC: ipw.VBox()}
         self.pick = ipw.Combobox(
             description=say("editor.document"), placeholder=say("editor.search"), style=NAMED,
             layout={"width": "auto", "flex": "1 1 auto"},
@@ -197,22 +193,23 @@ class EditorView:
         self.pick.observe(lambda change: self._search(change["new"]), "value")
         adding = ipw.HBox([self.pick, button(say, "editor.add", self._add)])
         self.save = button(say, "editor.save", self._ask, button_style="primary")
-        self.diff = Html(lang, live=True)
         self.name = ipw.Text(
             description=say("editor.save_as"), placeholder=say("editor.save_as_hint"), continuous_update=False,
             style={"description_width": "initial"}, layout={"width": "auto"},
         )  # fmt: skip
-        self.again = button(say, "editor.reload", partial(self._attempt, self._reload))
-        write = button(say, "editor.write", partial(self._attempt, self._write), button_style="primary")
+        self.again = button(say, "editor.reload", partial(self._ask, self._reload))
+        write = button(say, "editor.write", partial(self._ask, self._write), button_style="primary")
         answers = ipw.HBox([write, self.again, button(say, "editor.cancel", self._hide)])
         self.question = ipw.VBox([self.diff.widget, self.name, answers], layout={"display": "none"})
-        acts = {"undo": model.undo, "reset": model.reset, "equal": model.equal, "normalise": model.normalise}
-        tools = [button(say, f"editor.{name}", act) for name, act in acts.items()]
-        self.undo = tools[0]
-        weights = [_heading(model, "metrics"), self.metrics, _heading(model, "documents"), self.documents]
+        acts = {"reset": model.reset, "equal": model.equal, "normalise": model.normalise}
+        tools, left = [button(say, f"editor.{name}", act) for name, act in acts.items()], []
+        for key, field in (("metrics", METRIC), ("documents", DOC)):
+            heading, hint = Html(lang), element("p", say(f"editor.{key}_hint"), class_="rg-note")
+            heading.show(join([element("h4", say(f"editor.{key}")), hint]))
+            left += [heading.widget, self.boxes[field]]
         buttons = ipw.HBox([*tools, self.save], layout=flow)
-        left = [*weights, adding, self.note.widget, buttons, self.question, self.status.widget]
-        right = [part.widget for part in (self.total, self.radar, self.systems, self.gates)]
+        left += [adding, self.note.widget, buttons, self.question, self.status.widget]
+        right = [part.widget for part in self.parts.values()]
         self.box = ipw.HBox(
             [ipw.VBox(left, layout={"flex": "1 1 430px", "min_width": "0", "max_width": "520px"}),
              ipw.VBox(right, layout={"flex": "1 1 380px", "min_width": "0"})],
@@ -224,20 +221,17 @@ class EditorView:
     def refresh(self, model: Weighing) -> None:
         """Show what the model holds now, the numbers first."""
         w = _writer(model)
-        self.total.show(_total(model, w))
-        self.radar.show(_radar(model, w))
+        for part, html in self.parts.items():
+            html.show(part(model, w))
         places = [(METRIC, name) for name in model.metrics] + [(DOC, name) for name in model.doc_weights]
         # Rows that stay are not made anew.
         self._rows = {place: self._rows.get(place) or Row(model, *place) for place in places}
-        for field, box in ((METRIC, self.metrics), (DOC, self.documents)):
-            boxes = tuple(row.box for (own, _), row in self._rows.items() if own == field)
-            if box.children != boxes:
-                box.children = boxes
+        for field, box in self.boxes.items():
+            rows = tuple(row.box for (own, _), row in self._rows.items() if own == field)
+            if box.children != rows:
+                box.children = rows
         for row in self._rows.values():
             row.refresh()
-        self.systems.show(_systems(model, w))
-        self.gates.show(_gates(model, w))
-        self.undo.disabled = not model.can_undo
         self.save.disabled = model.scenario.path is None or not model.is_changed()
 
     def _search(self, text: str) -> None:
@@ -251,21 +245,17 @@ class EditorView:
 
     # Saving asks before it writes: the diff, another name, and what stands in the way.
 
-    def _ask(self) -> None:
-        self.question.layout.display = "flex"
-        self.again.layout.display = "none"
-        self._attempt(self._compare)
+    def _ask(self, act: Callable[[], None] | None = None) -> None:
+        """Show what saving would change, or do what the answer says; or say why not, and offer to read again."""
+        self.question.layout.display, self.again.layout.display = "flex", "none"
+        try:
+            (act or self._compare)()
+        except RagnbError as error:
+            self.diff.warn(translated(str(error), self.model.lang), "rg-bad", role="alert")
+            self.again.layout.display = "inline-flex"
 
     def _hide(self) -> None:
         self.question.layout.display = "none"
-
-    def _attempt(self, act: Callable[[], None]) -> None:
-        """Do it, or say why not and offer to read the file again."""
-        try:
-            act()
-        except RagnbError as error:
-            self.diff.warn(translated(str(error), self.model.scenario.lang), "rg-bad", role="alert")
-            self.again.layout.display = "inline-flex"
 
     def _compare(self) -> None:
         patch, say = self.model.plan(), self.model.say
@@ -282,18 +272,11 @@ class EditorView:
 
     def _reload(self) -> None:
         self.model.reload()
-        self._ask()
+        self._compare()
 
     def _done(self, text: str) -> None:
         self._hide()
         self.status.show(element("p", text, class_="rg-said", role="status"))
-
-
-def _heading(model: Weighing, key: str) -> Any:
-    made = Html(model.scenario.lang)
-    hint = element("p", model.say(f"editor.{key}_hint"), class_="rg-note")
-    made.show(join([element("h4", model.say(f"editor.{key}")), hint]))
-    return made.widget
 
 
 class Row:
@@ -323,7 +306,7 @@ class Row:
             hint = model.say("editor.remove", name=name)
             self.last = ipw.Button(description="×", tooltip=hint, layout={"width": "32px"})
             self.last.on_click(lambda _: model.remove(name))
-        self.said = Html(model.scenario.lang, live=True)
+        self.said = Html(model.lang, live=True)
         line = ipw.HBox([self.text, self.slider, self.last], layout={"align_items": "center"})
         self.box = ipw.VBox([line, self.said.widget])
         self.box.add_class("rg-row")
@@ -344,14 +327,12 @@ class Row:
         model, (field, name) = self.model, self.place
         weight, problem = model.weight(field, name), model.problems.get(self.place, "")
         self._busy = True
-        try:
-            self.text.placeholder = f"{weight:.12g}"
-            if not problem:
-                self.text.value = model.typed(field, name)
-            self.slider.max = max(self.slider.max, math.ceil(weight))
-            self.slider.value = weight
-        finally:
-            self._busy = False
+        self.text.placeholder = f"{weight:.12g}"
+        if not problem:
+            self.text.value = model.typed(field, name)
+        self.slider.max = max(self.slider.max, math.ceil(weight))
+        self.slider.value = weight
+        self._busy = False
         if field == METRIC:
             self.last.value = _percent(model.share(name))
         elif name not in model.documents:
@@ -426,22 +407,22 @@ def _systems(model: Weighing, w: Writer) -> Safe:
     """Systems by their weighted score, the best first, with the place that the file's weights give."""
     if model.now.systems is None or model.base.systems is None:
         return Safe("")
-    before = {name: place for place, (name, _) in enumerate(_order(model.base.systems), 1)}
+    now, base = (
+        table[table["metric"] == TOTAL].sort_values("value", ascending=False, kind="stable").to_dict("records")
+        for table in (model.now.systems, model.base.systems)
+    )
+    by = model.now.systems.columns[0]
+    before = {row[by]: place for place, row in enumerate(base, 1)}
     rows = [
         {
-            "#": join([str(place), _was(model, before[name], before[name] != place)]),
-            "system": element("span", one_line(name, 60), class_="rg-name"),
+            "#": join([str(place), _was(model, before[row[by]], before[row[by]] != place)]),
+            "system": element("span", one_line(row[by], 60), class_="rg-name"),
             "mean": Safe(w.interval(TOTAL, row)),
             "n": row["n"],
         }
-        for place, (name, row) in enumerate(_order(model.now.systems), 1)
+        for place, row in enumerate(now, 1)
     ]
     return w.section("systems", _table(w, rows))
-
-
-def _order(table: pd.DataFrame) -> list[tuple[str, Mapping[Any, Any]]]:
-    own = table[table["metric"] == TOTAL].sort_values("value", ascending=False, kind="stable", na_position="last")
-    return [(str(row[table.columns[0]]), row) for row in own.to_dict("records")]
 
 
 def _gates(model: Weighing, w: Writer) -> Safe:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 import unicodedata
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -148,11 +149,10 @@ class Rating:
     def _resume(self) -> dict[Key, dict[str, int]]:
         """What this rater has given; an item whose marks were cut off by a crash is rated again."""
         rows, torn = _read(self.file)
-        marks: dict[Key, dict[str, int]] = {}
+        marks: dict[Key | None, dict[str, int]] = {}
         for row in rows:
-            if key := self._mine(row):
-                marks.setdefault(key, {})[row["dimension"]] = row["score"]
-        whole = {key: given for key, given in marks.items() if set(self.dimensions) <= set(given)}
+            marks.setdefault(self._mine(row), {})[row["dimension"]] = row["score"]
+        whole = {key: given for key, given in marks.items() if key and set(self.dimensions) <= set(given)}
         kept = [row for row in rows if self._mine(row) in {None, *whole}]
         if torn or len(kept) < len(rows):
             _write(self.file, kept)
@@ -163,24 +163,21 @@ def _items(source: Any) -> list[Item]:
     frame = read_cases(source)
     if lacking := [name for name in ("question", "answer", "sample_id") if name not in frame]:
         raise RagnbError(f"the items lack {listing(lacking)}")
-    names = ("sample_id", "system", "cluster", "doc_name", "question", "answer", "ground_truth_answer")
     items = []
     for row in frame.to_dict("records"):
-        item_id, system, cluster, doc, question, answer, reference = (_text(row.get(name)) for name in names)
-        contexts = row.get("retrieved_contexts")
+        contexts = row.pop("retrieved_contexts", None)
         passages = tuple(map(str, contexts)) if isinstance(contexts, list | tuple) else ()
-        if answer:
-            items.append(Item((item_id, system), cluster or doc, question, answer, reference, passages))
+        text = defaultdict(str, {key: str(value).strip() for key, value in row.items() if not is_missing(value)})
+        if text["answer"]:
+            key, cluster = (text["sample_id"], text["system"]), text["cluster"] or text["doc_name"]
+            reference = text["ground_truth_answer"]
+            items.append(Item(key, cluster, text["question"], text["answer"], reference, passages))
     if not items:
         raise RagnbError("no item has an answer; there is nothing to rate")
-    keys = [item.key for item in items]
-    if twice := [key for key in dict.fromkeys(keys) if keys.count(key) > 1][:3]:
+    keys = Counter(item.key for item in items)
+    if twice := [key for key, n in keys.items() if n > 1][:3]:
         raise RagnbError(f"two items have one id: {listing(' '.join(key) for key in twice)}; keep one of each")
     return items
-
-
-def _text(value: Any) -> str:
-    return "" if is_missing(value) else str(value).strip()
 
 
 def _read(file: Path) -> tuple[list[Row], bool]:
@@ -250,14 +247,10 @@ class RatingSheet(Twin):
         lang: str = "en",
     ) -> None:  # fmt: skip
         names = [one.name for one in Rubric().dimensions] if dimensions is None else list(dimensions)
-        self.model = Rating(items, file, rater=rater, dimensions=names, seed=seed, lang=lang)
+        self.model: Rating = Rating(items, file, rater=rater, dimensions=names, seed=seed, lang=lang)
 
     def __repr__(self) -> str:
         return f"RatingSheet({self.model.rater!r}: {len(self.model.done)} of {len(self.model.items)})"
-
-    @property
-    def _lang(self) -> str:
-        return self.model.lang
 
     def _head(self) -> list[Safe]:
         say, done, n = self.model.say, len(self.model.done), len(self.model.items)
@@ -315,14 +308,12 @@ class RatingSheet(Twin):
         done = element("p", say("rating.done", n=len(model.items), file=model.file.name))
         self._item.show(self._shown(item) if item else done)
         self._busy = True
-        try:
-            if clear:
-                self._cleared, self._seen, self._keys.value = self._seen, "", ""
-            self._keys.description = say("rating.keys", dimension=model.dimension)
-            for name, row in self._marks.items():
-                row.value = model.marks.get(name)
-        finally:
-            self._busy = False
+        if clear:
+            self._cleared, self._seen, self._keys.value = self._seen, "", ""
+        self._keys.description = say("rating.keys", dimension=model.dimension)
+        for name, row in self._marks.items():
+            row.value = model.marks.get(name)
+        self._busy = False
         self._rows.layout.display = "flex" if item else "none"
         self._said.warn(model.problem, role="alert")
         if item:

@@ -62,23 +62,19 @@ class Html:
 class Twin:
     """A widget beside a static twin: where the widget lives, a style of its own hides the twin.
 
-    Who inherits gives the `view`, what stands in its place without a kernel, and the language of both.
+    Who inherits gives the `view`, what stands in its place without a kernel, and the `model`, whose language both
+    speak.
     """
 
     view: Any
-
-    def _static(self) -> Safe:
-        raise TypeError(f"{type(self).__name__} has no static twin")
-
-    @property
-    def _lang(self) -> str:
-        return "en"
+    model: Any
+    _static: Any
 
     def _box(self, *children: Any) -> Any:
         """Put widgets into a box with the styles of a live widget, which hide the twin."""
         import ipywidgets
 
-        self._name, style = f"rg-twin-{next(_numbers)}", Html(self._lang)
+        self._name, style = f"rg-twin-{next(_numbers)}", Html(self.model.lang)
         own = Safe(f"<style>{_file('editor.css')}\n.{self._name} {{ display: none; }}</style>")
         style.show(markup.join([markup.style(notebook=True), own]))
         box = ipywidgets.VBox([style.widget, *children])
@@ -86,7 +82,7 @@ class Twin:
         return box
 
     def _repr_html_(self) -> str:
-        return markup.fragment(self._static(), lang=self._lang)
+        return markup.fragment(self._static(), lang=self.model.lang)
 
     def _ipython_display_(self) -> None:
         """Show the widget and its twin in a notebook."""

@@ -6,7 +6,6 @@ No arithmetic of its own: the numbers are those of `Moments.means` and `check_ga
 from __future__ import annotations
 
 import math
-import time
 import unicodedata
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -25,7 +24,6 @@ from ragnb.weights import nfc, notes
 METRIC, DOC = "metric_weights", "doc_weights"
 # The step of a slider: normalised weights are multiples of it.
 GRID = 0.01
-_ONE_DRAG = 1.0
 Place = tuple[str, str]
 Entries = dict[str, dict[str, float | None]]
 
@@ -56,11 +54,11 @@ class Weighing:
     """
 
     def __init__(self, run: Weighable) -> None:
-        self.scenario, self.gates, self._clock = run.scenario, run.gates, time.monotonic
+        self.scenario, self.gates = run.scenario, run.gates
         grouped = run.moments.by is not None
         self._by = run.moments if grouped and len(run.moments.groups) > 1 else None
         self._pooled = run.moments.pooled() if grouped else run.moments
-        self.say = texts.load(self.scenario.lang)
+        self.lang, self.say = self.scenario.lang, texts.load(self.scenario.lang)
         self._watchers: list[Callable[[Weighing], object]] = []
         self._start()
 
@@ -72,9 +70,7 @@ class Weighing:
             DOC: {nfc(name): weight for name, weight in self.scenario.doc_weights.items()},
         }
         self.documents = tuple(self._pooled.docs)
-        self._entries, self._past = self._blank(), list[Entries]()
-        # Changes of one entry within a second of each other are one step of undo.
-        self._last: tuple[Place | None, float] = None, 0.0
+        self._entries = self._blank()
         self.problems: dict[Place, str] = {}
         self.now = self.base = self._compute()
 
@@ -117,18 +113,13 @@ class Weighing:
         What is no weight leaves the last good value and a sentence in `problems`.
         """
         value, problem = read_entry(entry)
-        place, moment = (field, name), self._clock()
+        self.problems.pop((field, name), None)
         if problem:
-            self.problems[place] = self.say(f"editor.{problem}", entry=str(entry).strip()[:40])
-            return self._notify()
-        self.problems.pop(place, None)
-        if value == self._entries[field].get(name):
-            return self._notify()
-        if self._last[0] != place or moment - self._last[1] > _ONE_DRAG:
-            self._keep()
-        self._last = place, moment
-        self._entries[field][name] = value
-        return self._changed()
+            self.problems[field, name] = self.say(f"editor.{problem}", entry=str(entry).strip()[:40])
+        elif value != self._entries[field].get(name):
+            self._entries[field][name] = value
+            return self._changed()
+        return self._notify()
 
     def add(self, name: str) -> str:
         """Give a document a row, and return why it has none, or nothing."""
@@ -167,25 +158,9 @@ class Weighing:
         """Go back to the file's weights."""
         self._put(self._blank(), clean=True)
 
-    def undo(self) -> None:
-        """Take the last change back."""
-        if self._past:
-            self._entries, self.problems, self._last = self._past.pop(), {}, (None, 0.0)
-            self._changed()
-
-    @property
-    def can_undo(self) -> bool:
-        """Whether there is a change to take back."""
-        return bool(self._past)
-
     def _put(self, entries: Entries, *, clean: bool = False) -> None:
-        self._keep()
         self._entries, self.problems = entries, {} if clean else self.problems
         self._changed()
-
-    def _keep(self) -> None:
-        self._past.append({field: dict(entries) for field, entries in self._entries.items()})
-        self._last = None, 0.0
 
     def observe(self, watcher: Callable[[Weighing], object]) -> None:
         """Call `watcher` with this after every change."""

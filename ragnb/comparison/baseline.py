@@ -1,0 +1,66 @@
+"""A run beside its baseline: the table of differences, and first what else changed between the two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ragnb import texts
+from ragnb.comparison.differences import compared, paired_runs
+from ragnb.comparison.pairs import Pairs
+from ragnb.comparison.source import Run, judge_of, located
+from ragnb.errors import RagnbError, unknown
+from ragnb.markup import count
+from ragnb.scenario import Scenario
+from ragnb.schema import Metric, note_frame, note_row
+from ragnb.texts.errors import translated
+
+
+def beside_baseline(
+    scenario: Scenario, frame: Any, metrics: list[Metric], systems: tuple[str, ...]
+) -> tuple[pd.DataFrame | None, pd.DataFrame]:
+    """Return how a run differs from the baseline of its scenario, and the notes that come before.
+
+    Returns
+    -------
+    DataFrame or None, DataFrame
+        As `compare`, None without a baseline or where the two cannot be compared, which a note then says; and
+        ``code, about, text``: questions, documents or a judge that changed, so that no such change is taken for
+        one of the system.
+    """
+    if scenario.baseline is None:
+        return None, note_frame([])
+    run = Run(scenario.name, scenario, frame, tuple(metrics), systems, judge_of(scenario))
+    say, baseline = texts.load(scenario.lang), str(scenario.baseline)
+    if baseline not in systems and located(baseline) is None:
+        raise unknown("baseline", baseline, list(systems), "It is no file or run either.")
+    try:
+        other, pairs = paired_runs(run)
+    except RagnbError as error:
+        reason = translated(str(error), scenario.lang)
+        return None, note_frame([note_row("not_compared", "", say("note.not_compared", reason=reason))])
+    table = pd.concat([compared(one, scenario) for one in pairs], ignore_index=True)
+    rows = [row for one in pairs for row in changes(one, scenario.doc, scenario.lang)]
+    if run.judge and other.judge and run.judge != other.judge:
+        rows.insert(0, note_row("judge_changed", "", say("note.judge_changed")))
+    return table, note_frame(rows)
+
+
+def changes(pairs: Pairs, doc: str, lang: str) -> list[dict[str, str]]:
+    """Return a note for each of questions and documents that changed between two runs."""
+    say, rows = texts.load(lang), []
+    there: npt.NDArray[np.bool_] = np.any(pairs.states < 4, axis=2)
+    only = [int((there[side] & ~there[1 - side]).sum()) for side in (0, 1)]
+    if any(only) or pairs.reworded:
+        counts = {"new": count(only[0]), "old": count(only[1]), "reworded": count(pairs.reworded)}
+        text = say("note.questions_changed", n=count(int(np.logical_and(*there).sum())), **counts)
+        rows.append(note_row("questions_changed", pairs.candidate, text))
+    if doc in pairs.labels:
+        sides = [set(pairs.labels.loc[side, doc].dropna()) for side in there]
+        if sides[0] != sides[1]:
+            counts = {"new": count(len(sides[0] - sides[1])), "old": count(len(sides[1] - sides[0]))}
+            rows.append(note_row("documents_changed", pairs.candidate, say("note.documents_changed", **counts)))
+    return rows
