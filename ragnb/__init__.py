@@ -27,6 +27,7 @@ _ROOM_OF = {
     "applicable_metrics": "readers",
     "assess": "assessment",
     "calibrate": "calibration",
+    "changed_questions": "comparison",
     "check_gates": "diagnostics",
     "compare": "comparison",
     "corrected_mean": "calibration",
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from ragnb.calibration import calibrate as calibrate
     from ragnb.calibration import corrected_mean as corrected_mean
     from ragnb.calibration import read_ratings as read_ratings
+    from ragnb.comparison import changed_questions as changed_questions
     from ragnb.comparison import compare as compare
     from ragnb.comparison import weight_map as weight_map
     from ragnb.diagnostics import RULES as RULES

@@ -1,6 +1,7 @@
 """Which system is better: paired comparison, questions fixed and broken, and how weights decide."""
 
+from ragnb.comparison.changed import changed_questions
 from ragnb.comparison.differences import compare
 from ragnb.comparison.simplex import WeightMap, weight_map
 
-__all__ = ["WeightMap", "compare", "weight_map"]
+__all__ = ["WeightMap", "changed_questions", "compare", "weight_map"]

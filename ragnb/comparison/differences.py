@@ -15,9 +15,11 @@ from ragnb.comparison.estimate import all_questions, detectable, difference, out
 from ragnb.comparison.pairs import STATES, Pairs, pairs_of, rows_of
 from ragnb.comparison.source import Run, located, run_of
 from ragnb.errors import RagnbError, listing, unknown
+from ragnb.readers.names import rename_map
 from ragnb.scenario import Scenario
 from ragnb.schema import Metric
 from ragnb.stats.estimates import NONE
+from ragnb.weights import column_names
 from ragnb.weights.columns import Array
 from ragnb.weights.total import Total, total_of
 
@@ -112,6 +114,14 @@ def compare(
     return table if ratings is None else beside_people(table, pairs, ratings, scenario.level)
 
 
+@dataclass(frozen=True)
+class Side:
+    """Where the rows of one of two compared systems are: a run, and its system; None is a run of one system."""
+
+    run: Run
+    system: str | None
+
+
 def paired(
     scores: Any, baseline: Any, candidate: str | None, system: str, on: str | None, by: str | None,
     settings: Mapping[str, Any],
@@ -127,6 +137,15 @@ def paired_runs(
     by: str | None = None, settings: Mapping[str, Any] | None = None,
 ) -> tuple[Run, list[Pairs]]:  # fmt: skip
     """Bring each candidate of a run and its baseline side by side; return the run that holds the baseline too."""
+    other, found = paired_sides(run, baseline, candidate, system, on, by, settings)
+    return other, [pairs for pairs, _ in found]
+
+
+def paired_sides(
+    run: Run, baseline: Any, candidate: str | None, system: str, on: str | None, by: str | None,
+    settings: Mapping[str, Any] | None,
+) -> tuple[Run, list[tuple[Pairs, tuple[Side, Side]]]]:  # fmt: skip
+    """Return what `paired_runs` does, and with all pairs where the rows of both systems are."""
     scenario = run.scenario
     baseline = scenario.baseline if baseline is None else baseline
     if baseline is None:
@@ -138,6 +157,7 @@ def paired_runs(
     shared: dict[str, Any] = {"system": system, "settings": settings or {}, "like": scenario, "name": "baseline"}
     other = run if inside else run_of(baseline, **shared)
     metrics = _shared_metrics(run, other)
+    on, by = (_label(option, column, (run, other)) for option, column in (("on", on), ("by", by)))
     labels = ("sample_id", "question", on, scenario.doc, scenario.cluster, by, system)
     new_rows = rows_of(run.frame, metrics, labels)
     old_rows = new_rows if inside else rows_of(other.frame, metrics, labels)
@@ -147,8 +167,20 @@ def paired_runs(
         names = new or run.name or "candidate", old or other.name or "baseline"
         names = (f"{names[0]} (new)", f"{names[1]} (old)") if names[0] == names[1] else names
         sides = {names[0]: _of(new_rows, system, new), names[1]: _of(old_rows, system, old)}
-        out.append(pairs_of(sides, metrics, doc_weights=scenario.doc_weights, **shape))
+        pairs = pairs_of(sides, metrics, doc_weights=scenario.doc_weights, **shape)
+        out.append((pairs, (Side(run, new), Side(other, old))))
     return other, out
+
+
+def _label(option: str, column: str | None, runs: Iterable[Run]) -> str | None:
+    """Return the column that an option names, under the name that it was read as."""
+    have = list(dict.fromkeys(name for run in runs for name in column_names(run.frame)))
+    if column is None or column in have:
+        return column
+    read_as = rename_map([column]).get(column, column)
+    if read_as not in have:
+        raise unknown(option, column, have, "Neither side has it.")
+    return read_as
 
 
 def _shared_metrics(run: Run, other: Run) -> list[Metric]:
@@ -244,7 +276,7 @@ def weighted_scores(total: Total, scores: Array, present: Flags) -> Array:
 def columns_of(pairs: Pairs, total: Total) -> list[_Column]:
     """Return the metrics of pairs and, last, their weighted score."""
     there: Flags = ~np.isnan(pairs.scores)
-    both: Flags = np.logical_and(*there)
+    both: Flags = np.all(there, axis=0)
     ends = np.array([(m.low, m.high) if m.better == "higher" else (m.high, m.low) for m in pairs.metrics])
     lacks = there.any(axis=0) & ~both & (pairs.states != 2).all(axis=0)
     filled = np.where(~there & lacks, ends[:, 0], pairs.scores)
@@ -294,7 +326,7 @@ def compared(
         table = pd.DataFrame(rows)
     else:
         table = _by(pairs, columns, by, level)
-    decides = _primary(columns, primary)
+    decides = primary_of(columns, primary)
     table["primary"] = table["metric"] == decides
     table["margin"] = _margins(columns, margin).reindex(table["metric"]).to_numpy()
     table["level"] = level
@@ -389,7 +421,8 @@ def _by(pairs: Pairs, columns: Sequence[_Column], by: str, level: float) -> pd.D
     return pd.DataFrame(rows)
 
 
-def _primary(columns: Sequence[_Column], asked: str | None) -> str | None:
+def primary_of(columns: Sequence[_Column], asked: str | None) -> str | None:
+    """Return the metric that decides: the one asked for, the total, ``correct_outcome`` or the only one."""
     names = [column.metric for column in columns]
     if asked is not None:
         if asked not in names:

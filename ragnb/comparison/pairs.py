@@ -145,6 +145,11 @@ def pairs_of(
             changed = np.array([a is not None and b is not None and a != b for a, b in zip(*values, strict=True)])
             states[:, changed], scores[:, changed], reworded = 4, np.nan, int(changed.sum())
     if not (states.min(axis=2) < 4).all(axis=0).any():
+        if reworded:
+            raise RagnbError(
+                f"{candidate!r} and {baseline!r} ask different questions under the same {key} ({reworded}); "
+                "compare runs over one question set, or name the column that tells their questions: on='…'"
+            )
         raise RagnbError(
             f"{candidate!r} and {baseline!r} have no question in common (by {key}: {listing(names[:3])}, …); "
             "compare runs over one question set, or name the column that tells their questions: on='…'"

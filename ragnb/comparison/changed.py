@@ -1,0 +1,169 @@
+"""Questions fixed and broken: the samples that moved most from the baseline to a candidate, both answers shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ragnb.comparison.differences import Flags, Side, columns_of, paired_sides, primary_of
+from ragnb.comparison.pairs import Pairs
+from ragnb.comparison.source import run_of
+from ragnb.comparison.total import Total
+from ragnb.diagnostics import failure_modes
+from ragnb.diagnostics.modes import MODES, NEEDED
+from ragnb.errors import RagnbError, listing
+from ragnb.scenario import Scenario
+from ragnb.schema import METRICS
+from ragnb.weights import Batch, Reduction, column_names, reduce_batches
+
+CHANGES = ("fixed", "broken", "better", "worse")
+TEXTS = {"answer": "answer", "contexts": "retrieved_contexts"}
+_TIE = 1e-9
+
+
+def changed_questions(
+    scores: Any,
+    *,
+    baseline: Any = None,
+    candidate: str | None = None,
+    system: str = "system",
+    metric: str | None = None,
+    n: int = 20,
+    on: str | None = None,
+    **settings: Any,
+) -> pd.DataFrame:
+    """Return the questions whose score changed most, with both answers and passages and what they failed by.
+
+    Parameters
+    ----------
+    scores, baseline, candidate, system, on
+        As in `compare`.
+    metric : str, optional
+        The metric whose differences count; by default the one that decides in `compare`.
+    n : int
+        How many questions at most that became better, and as many that became worse.
+    **settings
+        As in `compare`.
+
+    Returns
+    -------
+    DataFrame
+        One row a candidate and question, the largest change first: ``candidate, baseline, metric``, ``sample_id,
+        question, doc_name`` (and `on`) where the rows have them, ``change``, ``value`` (candidate − baseline),
+        ``candidate_value, baseline_value``, then ``candidate_answer, baseline_answer, candidate_contexts,
+        baseline_contexts`` where the columns exist, and ``candidate_mode, baseline_mode``, the failure modes,
+        where faithfulness and answer_relevancy are among the metrics. ``change`` is ``fixed`` where the score rose
+        and the question now passes: its pass/fail score turned, or its failure mode became ``fine``; ``broken``
+        is the reverse; else ``better`` or ``worse``.
+
+    Raises
+    ------
+    RagnbError
+        As `compare`; for several metrics of which none decides, and an `n` that is no whole number above 0.
+
+    Notes
+    -----
+    Repeats of a question enter as their mean, and the answer shown is that of the first. A question that one
+    side could not score is not among them: `compare` counts it in ``left_out``.
+
+    Examples
+    --------
+    >>> rows = {"sample_id": [*"abc"] * 2, "system": ["new"] * 3 + ["old"] * 3, "answer": [*"uvwxyz"]}
+    >>> scores = pd.DataFrame(rows | {"correct_outcome": [1, 0, 1, 0, 1, 1]})
+    >>> table = changed_questions(scores, baseline="old")
+    >>> table[["sample_id", "change", "value", "candidate_answer", "baseline_answer"]]
+      sample_id  change  value candidate_answer baseline_answer
+    0         a   fixed    1.0                u               x
+    1         b  broken   -1.0                v               y
+    """
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise RagnbError(f"n={n!r}: give the number of questions to show of each direction, 1 or more")
+    run = run_of(scores, system=system, settings=settings, name="candidate")
+    _, found = paired_sides(run, baseline, candidate, system, on, None, settings)
+    tables = [_changed(pairs, sides, run.scenario, metric, n, system) for pairs, sides in found]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _changed(
+    pairs: Pairs, sides: tuple[Side, Side], scenario: Scenario, metric: str | None, n: int, system: str
+) -> pd.DataFrame:
+    columns = columns_of(
+        pairs, Total.of(pairs, scenario.metric_weights, orient=scenario.orient, rescale=scenario.rescale)
+    )
+    decides = primary_of(columns, metric)
+    if decides is None:
+        choices = listing(column.metric for column in columns[:-1])
+        raise RagnbError(f"several metrics and no total ({columns[-1].reason}); name one of {choices}: metric='…'")
+    column = next(one for one in columns if one.metric == decides)
+    new, old = column.scores
+    gain = np.nan_to_num(new - old) * (1 if column.better == "higher" else -1) * (pairs.weights > 0)
+    key, asked = str(pairs.labels.columns[0]), pairs.labels.iloc[:, 0].astype(str)
+    order = np.lexsort([asked, -np.abs(gain).round(9)])  # of equal changes by name: rows of a query have no order
+    moved = [order[sign * gain[order] > _TIE][:n] for sign in (1, -1)]
+    at = np.array([k for k in order if k in {*moved[0], *moved[1]}], dtype=np.intp)
+    labels, modes = pairs.labels.iloc[at].reset_index(drop=True), _modes(pairs, at)
+    turned = np.zeros(len(at), dtype=bool)
+    if column.kind == "binary":
+        turned = np.abs(gain[at]) >= column.high - column.low - _TIE
+    names = {"candidate": pairs.candidate, "baseline": pairs.baseline, "metric": decides}
+    table = pd.DataFrame(names, index=labels.index)
+    shown = [name for name in dict.fromkeys([key, "sample_id", "question", scenario.doc]) if name in labels]
+    table = table.join(labels[shown])
+    table["change"] = _words(gain[at] > 0, turned, modes)
+    table["value"], table["candidate_value"], table["baseline_value"] = new[at] - old[at], new[at], old[at]
+    texts = [_texts(side, key, labels[key].tolist(), system) for side in sides]
+    for name, source in TEXTS.items():
+        if any(source in one for one in texts):
+            for role, one in zip(("candidate", "baseline"), texts, strict=True):
+                table[f"{role}_{name}"] = one[source].reindex(labels[key]).to_list() if source in one else None
+    if modes is not None:
+        table["candidate_mode"], table["baseline_mode"] = modes
+    return table
+
+
+def _modes(pairs: Pairs, at: npt.NDArray[np.intp]) -> Any:
+    """Return the failure modes of some questions, of the candidate and the baseline; None where none applies."""
+    # The rules' thresholds mean nothing on a scale of the caller's own.
+    known = [(metric, METRICS[metric.name]) for metric in pairs.metrics if metric.name in METRICS]
+    own = [m for m, ours in known if (m.scale, m.better) == (ours.scale, ours.better)]
+    if not {*NEEDED} <= {metric.name for metric in own}:
+        return None
+    names = [metric.name for metric in pairs.metrics]
+    frames = [pd.DataFrame(side[at], columns=names) for side in pairs.scores]
+    return np.stack([failure_modes(one, metrics=own)["failure_mode"].to_numpy(object) for one in frames])
+
+
+def _words(better: Flags, turned: Flags, modes: Any) -> list[str]:
+    """Return the word for each change; one that the failure modes contradict is no more than better or worse."""
+    if modes is not None:
+        after, before = modes
+        known = (after != MODES[0]) & (before != MODES[0])
+        fine = np.where(better, after, before) == MODES[-1]
+        turned = turned | (known & fine & (after != before))
+    return [CHANGES[2 * (not turn) + (not up)] for up, turn in zip(better, turned, strict=True)]
+
+
+def _texts(side: Side, key: str, questions: Sequence[str], system: str) -> pd.DataFrame:
+    """Return the answers and passages of some questions, one row each, from rows of any engine."""
+    frame, wanted = side.run.frame, set(questions)
+    have = [name for name in TEXTS.values() if name in column_names(frame)]
+
+    def of_batch(batch: Batch) -> pd.DataFrame:
+        asked = batch.labels(key)
+        kept = np.array([*(name in wanted for name in asked.names), False])[asked.codes]
+        if side.system is not None:
+            named = batch.labels(system)
+            kept &= np.array([*(name == side.system for name in named.names), False])[named.codes]
+        rows = {name: batch.frame[name].to_numpy(object)[kept] for name in have}
+        return pd.DataFrame(rows, index=np.array([*asked.names, None], dtype=object)[asked.codes[kept]])
+
+    def first(parts: list[pd.DataFrame]) -> pd.DataFrame:
+        whole = pd.concat(parts)
+        return whole[~whole.index.duplicated()]
+
+    found: pd.DataFrame = reduce_batches(frame, [], [Reduction(of_batch, first, [key, system, *have])])[0]
+    return found
