@@ -144,7 +144,7 @@ def familiar(d: Drawn, *, clustered: bool = True) -> stats.Corrected:
     sums = np.bincount(np.unique(of, return_inverse=True)[1], weights=parts)
     g, value = len(sums), float(y.mean()) + lam * float(more.mean() - f.mean())
     se = float(np.sqrt(g / (g - 1) * np.sum(sums**2))) if g > 1 else np.nan
-    return stats.Corrected(value, *t_interval(value, se, g - 1, 0.95), se, lam, n, m, g)
+    return stats.Corrected(value, *t_interval(value, se, g - 1, 0.95), se, n, g, weight=lam, n_judged=m)
 
 
 def judge_alone(d: Drawn) -> Ends:

@@ -16,7 +16,7 @@ from scipy import stats as scipy_stats
 from scipy.optimize import isotonic_regression
 
 from ragnb.calibration import agreement, calibrate
-from ragnb.calibration.frames import rising
+from ragnb.calibration.measures import rising
 from ragnb.errors import RagnbError
 from ragnb.plots import bland_altman
 from ragnb.stats import holm
@@ -137,6 +137,28 @@ def test_raters_side_by_side_and_in_rows_are_the_same_ratings():
     assert np.isfinite(values[["ceiling", "alpha"]]).all()
     three = wide_table(agreement(wide.drop(columns="human3"), human=["human1", "human2"], scale=(1, 10)))
     assert three["mean_human"].item() == pytest.approx(wide[["human1", "human2"]].mean(axis=1).mean())
+
+
+def test_raters_an_item_count_every_row_that_an_engine_counted_together():
+    rows = pd.DataFrame({"judge": [4, 4, 4, 2], "human1": [4, 4, 4, 1], "human2": [5, 5, 5, None]})
+    for frame in (rows, pl.from_pandas(rows)):
+        values = agreement(frame, scale=(1, 5)).set_index("measure")["value"]
+        assert values["raters"] == pytest.approx(7 / 4)
+        assert values["mean_human"] == pytest.approx((3 * 4.5 + 1) / 4)
+
+
+def test_one_system_with_a_name_has_no_order():
+    frame = made(n=60).assign(system=np.where(np.arange(60) < 40, "a", None))
+    assert "kendall_by_system" not in set(agreement(frame, scale=(1, 10))["measure"])
+
+
+@pytest.mark.parametrize("column", ["system", "item_id", "dimension"])
+def test_a_column_may_be_the_cluster_and_a_group_at_once(column):
+    frame = made(n=120).drop(columns="cluster").assign(dimension=np.arange(120) % 3)
+    one = card_of(frame, cluster=column, groups=["system"], resamples=1)
+    other = card_of(frame.assign(own=frame[column]), cluster="own", groups=["system"], resamples=1)
+    pd.testing.assert_frame_equal(one.table, other.table)
+    pd.testing.assert_frame_equal(one.inflation, other.inflation)
 
 
 def test_a_row_a_dimension_and_system_is_that_of_its_rows_alone():
@@ -398,6 +420,17 @@ def test_rows_that_nobody_labelled_correct_the_mean_of_those_that_were():
     apart = card_of(frame[frame.index < 200], judged=frame[frame.index >= 200].drop(columns="human"))
     pd.testing.assert_frame_equal(card.corrected, apart.corrected)
     assert set(card.corrected["system"]) == {"", "a", "b"}
+
+
+def test_further_rows_without_a_cluster_are_their_own_and_leave_the_ratings_alone():
+    frame, rng = made(noise=0.8, n=300), np.random.default_rng(1)
+    more = pd.DataFrame({"judge": rng.integers(1, 11, 50).astype(float), "system": "a"})
+    card, alone = card_of(frame, judged=more.assign(cluster=None)), card_of(frame)
+    apart = card_of(frame, judged=more.assign(cluster=[f"a new {i}" for i in range(50)]))
+    pd.testing.assert_frame_equal(card.corrected, apart.corrected)
+    assert card.footer == apart.footer == alone.footer
+    for name in ("table", "bands", "inflation", "reliability", "counts"):
+        pd.testing.assert_frame_equal(getattr(card, name), getattr(alone, name))
 
 
 def test_lengths_are_cut_into_thirds_and_words_are_groups():

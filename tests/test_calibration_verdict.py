@@ -6,10 +6,8 @@ import pytest
 
 from ragnb import stats
 from ragnb.calibration import calibrate
-from ragnb.calibration.card import worst
-from ragnb.calibration.frames import Settings
-from ragnb.calibration.ratings import Cells
-from ragnb.calibration.verdict import verdict_row
+from ragnb.calibration.card import summary, verdict_row
+from ragnb.calibration.ratings import Asked, Cells
 from ragnb.stats import Estimate
 
 TINY = 1e-9
@@ -55,7 +53,7 @@ def test_trust_needs_the_one_sided_bound_at_the_target_and_reject_needs_the_othe
 
 def test_a_share_at_the_target_is_trusted_no_more_often_than_the_level_allows():
     rng, draws, found = np.random.default_rng(1), 800, 0
-    settings = Settings(1.0, 0.8, 1.0, 0.95, 1, 0, "en")
+    asked = Asked(scale=(1.0, 10.0), tolerance=1.0, target=0.8, delta=1.0, level=0.95)
     groups = pd.DataFrame({"inflated": [False], "kind": ["overall"], "high": [0.0]})
     ends = {"constant_score": (0, 0), "constant": (0, 0), "within": (0, 1), "bias": (0, 0)}
     measures = {name: Estimate(0.0, *both, 0.0, 1, 1) for name, both in ends.items()}
@@ -64,7 +62,7 @@ def test_a_share_at_the_target_is_trusted_no_more_often_than_the_level_allows():
         agrees = rng.random(len(of)) < rng.beta(0.8 * 4, 0.2 * 4, 20)[of]
         one = np.ones(len(of))
         cells = Cells(np.where(agrees, 5.0, 8.0), 5 * one, of, one, np.zeros(len(of), dtype=np.int64), one)
-        found += verdict_row(cells, measures, groups, settings, (1.0, 10.0))["verdict"] == "TRUST"
+        found += verdict_row(cells, measures, groups, asked)["verdict"] == "TRUST"
     assert found / draws <= 0.05 + 2 * (0.05 * 0.95 / draws) ** 0.5
 
 
@@ -251,9 +249,14 @@ def test_labels_needed_are_those_of_the_verdicts_target_and_level():
 
 
 def test_the_worst_row_speaks_for_the_card():
-    assert worst(["TRUST", "TRUST"]) == "TRUST"
-    assert worst(["TRUST", "NOT PROVEN", "TRUST"]) == "NOT PROVEN"
-    assert worst(["NOT PROVEN", "REJECT", "TRUST"]) == "REJECT"
+    kinds = {"good": rated(noise=0.2), "biased": rated(noise=0.2, shift=0.6), "bad": rated(noise=5.0)}
+    card = calibrate(pd.concat(f.assign(dimension=d) for d, f in kinds.items()), scale=(1, 10), resamples=1)
+    words = card.verdicts.set_index("dimension")["verdict"].to_dict()
+    assert words == {"bad": "REJECT", "biased": "NOT PROVEN", "good": "TRUST"}
+    rows = card.verdicts.set_index("dimension", drop=False)
+    for names, want in ((["good"] * 2, "TRUST"), (["good", "biased", "good"], "NOT PROVEN"),
+                        (["biased", "bad", "good"], "REJECT")):  # fmt: skip
+        assert summary(rows.loc[names], 1.0, "en")["verdict"] == want
 
 
 # Bands

@@ -337,6 +337,9 @@ def test_a_paired_difference_is_the_corrected_mean_of_differences():
     named = table.rename(columns={"system": "model", "item_id": "turn"})
     same = corrected_difference(named, baseline="a", system="model", item="turn", by=None)
     pd.testing.assert_frame_equal(same.set_index("system"), found)
+    pd.testing.assert_frame_equal(
+        corrected_difference(table, baseline="a", by="system").set_index("system"), found
+    )
     with pytest.raises(RagnbError, match="baseline='z'"):
         corrected_difference(table, baseline="z")
     with pytest.raises(RagnbError, match="needs an item"):

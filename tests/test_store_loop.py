@@ -15,6 +15,7 @@ import threading
 import time
 import traceback
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +39,6 @@ from ragnb.store import (
     count_tokens,
     estimate,
     new_tag,
-    repeated,
     run_cells,
 )
 from ragnb.store.client import Redactor, retry_after
@@ -64,6 +64,10 @@ def asking(client, **parameters):
 
 def cells_of(n, **more):
     return [Cell(f"s{i}", "echo", {"text": f"text {i}"}, model="small", **more) for i in range(n)]
+
+
+def repeated(cells, n):
+    return [replace(cell, repeat=number) for cell in cells for number in range(n)]
 
 
 def one(llm_server, store, reply, **more):
@@ -236,11 +240,9 @@ def test_a_cancelled_piece_of_work_fails_its_cell_and_not_the_run(store):
 
 def test_repeats_are_cells_of_their_own(llm_server, store):
     client = client_of(llm_server)
-    run = run_cells(list(repeated(cells_of(2), 3)), asking(client), store, clients=[client])
+    run = run_cells(repeated(cells_of(2), 3), asking(client), store, clients=[client])
     assert list(run.frame["repeat"]) == [0, 1, 2, 0, 1, 2]
     assert len(llm_server.log) == 6
-    with pytest.raises(RagnbError, match="n=0"):
-        list(repeated(cells_of(1), 0))
 
 
 def test_the_same_cell_twice_is_paid_for_once(llm_server, store):
@@ -339,24 +341,37 @@ def test_the_first_good_value_stands(store):
 
 
 def test_claims_are_exclusive_and_end_with_release_lease_or_process(tmp_path):
-    path = tmp_path / "a.sqlite"
-    cells = cells_of(6)
+    path, cells = tmp_path / "a.sqlite", cells_of(6)
+    keys = [cell.key for cell in cells]
+    first, second, third = set(keys[:2]), set(keys[2:4]), set(keys[:3])
     with Store(path, lease=0.05) as one, Store(path) as other:
-        run = one.plan(cells)
-        assert one.claim(run, 2, mark=0) == [0, 1]
+        one.plan(cells)
+        assert one.claim(keys[:2], 0) == (first, set())
         other.renew()
-        assert other.claim(run, 2, mark=0) == [2, 3]
+        assert other.claim(keys[:4], 0) == (second, first)
         time.sleep(0.06)
-        assert other.claim(run, 2, mark=0) == [0, 1]
+        assert other.claim(keys[:2], 0) == (first, set())
         other.release()
-        assert one.claim(run, 9, mark=0) == [0, 1, 2, 3, 4, 5]
-    code = f"import os; from ragnb.store import Store; Store({str(path)!r}).claim({run!r}, 3, mark=0); os._exit(0)"
+        assert one.claim(keys, 0) == (set(keys), set())
+    code = f"import os; from ragnb.store import Store; Store({str(path)!r}).claim({keys[:3]!r}, 0); os._exit(0)"
     with Store(path) as store:
         store.release()
         time.sleep(0.06)
         subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
-        assert store._file.execute("SELECT count(*) FROM claims").fetchone() == (3,)
-        assert store.claim(run, 9, mark=0) == [0, 1, 2, 3, 4, 5]
+        assert {key for (key,) in store._query("SELECT key FROM claims")} == third
+        assert store.claim(keys, 0) == (set(keys), set())
+
+
+def test_what_is_done_or_failed_since_the_mark_is_not_claimed(store):
+    cells = cells_of(4)
+    done, before, lacking, after = (cell.key for cell in cells)
+    store.plan(cells)
+    store.put(list(zip(cells, [Outcome.of(1), Outcome.failed("x"), Outcome.lacking(["answer"])], strict=False)))
+    mark = store.mark()
+    store.put([(cells[3], Outcome.failed("x"))])
+    assert store.settled(cells) == {done, lacking}
+    assert store.claim([cell.key for cell in cells], mark) == ({before}, set())
+    assert store.claim([after], mark + 1) == ({after}, set())
 
 
 def test_two_runs_at_a_time_pay_once_a_cell_and_both_see_all(llm_server, tmp_path):
@@ -469,7 +484,7 @@ def test_equal_requests_are_paid_once_but_for_repeats_and_at_a_temperature(llm_s
     other = [Cell("s1", "another", {"text": "the same"}, model="small")]
     assert run_cells(other, asking(client, temperature=0), store, clients=[client]).counts["ok"] == 1
     assert len(llm_server.log) == 1, "nor in another run"
-    run_cells(list(repeated(same, 3)), asking(client, temperature=0), store, clients=[client])
+    run_cells(repeated(same, 3), asking(client, temperature=0), store, clients=[client])
     assert len(llm_server.log) == 3, "a repeat is another request"
     drawn = [Cell(f"s{i}", "drawn", {"text": "the same"}, model="small", calls=2) for i in range(4)]
 
@@ -673,13 +688,15 @@ def test_a_budget_is_spent_where_cells_need_less_than_they_reserve_and_its_messa
 
     run = run_cells(cells_of(40, calls=4), work, store, clients=[client])
     assert len(llm_server.log) == 28
-    assert "28 of 30 calls and 33,600 tokens are used, and it needs about 4 calls" in run.stopped
+    assert "has no room for the next cell, which needs about 4; run it again" in run.stopped
+    assert run.stopped.endswith("(used: 28 of 30 calls and 33,600 tokens)")
     assert "used up" not in run.stopped
     client = client_of(llm_server, concurrency=8, max_tokens=6000)
     said = run_cells(cells_of(40, calls=4, tokens=10), work, store, clients=[client]).stopped
     used = client.budget
     assert used.tokens >= 6000
-    assert f"6,000 tokens is used up: {used.calls:,} calls and {used.tokens:,} of 6,000 tokens are used" in said
+    assert "6,000 tokens is used up" in said
+    assert said.endswith(f"(used: {used.calls:,} calls and {used.tokens:,} of 6,000 tokens)")
 
 
 @stops

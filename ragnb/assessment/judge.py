@@ -10,12 +10,11 @@ import pandas as pd
 from ragnb import markup
 from ragnb.assessment.parts import Writer, lead, paragraph
 from ragnb.calibration import CalibrationCard, calibrate, judge_columns
-from ragnb.calibration.card import TONES, footer, tables, titled
+from ragnb.calibration.card import TONES, parts
 from ragnb.errors import RagnbError, listing
-from ragnb.markup import Safe, bullets, element, join
+from ragnb.markup import Safe, bullets, join
 from ragnb.scenario import Scenario
 from ragnb.schema import METRICS
-from ragnb.texts import load
 
 _FIRST = ("verdicts", "bands")
 
@@ -43,12 +42,12 @@ def markdown(w: Writer) -> list[str]:
     card = w.sheet.calibration
     if card is None:
         return [w.say("sheet.no_ratings")] if w.quality else []
-    parts = ["\n\n".join(markup.md_cell(line) for line in card.reasons)]
-    for key, frame, columns in tables(card):
-        if key in _FIRST and len(frame):
-            title = markup.md_cell(load(card.lang)(f"calibration.title.{key}"))
-            parts.append(f"### {title}\n\n{markup.markdown_table(frame, columns=columns)}")
-    return [*parts, w.say("sheet.judge_rest")]
+    reasons = "\n\n".join(markup.md_cell(line) for line in card.reasons)
+    shown = (part for part in parts(card) if part.key in _FIRST)
+    return [
+        reasons, *(f"### {markup.md_cell(part.title)}\n\n{part.markdown()}" for part in shown),
+        w.say("sheet.judge_rest"),
+    ]  # fmt: skip
 
 
 def judge(w: Writer) -> Safe:
@@ -86,13 +85,8 @@ def row_name(row: Mapping[Any, Any]) -> str:
 
 def card_numbers(card: CalibrationCard) -> Safe:
     """Return every table of the card below its verdicts, its notes, and what made it."""
-    say = load(card.lang)
-    parts = [titled(card, *table) for table in tables(card) if table[0] != "verdicts" and len(table[1])]
-    if len(card.notes):
-        parts += [element("h3", say("calibration.title.notes")), bullets(card.notes["text"])]
-    made = bullets(f"{label}: {value}" for label, value in footer(card))
-    return join([*parts, element("h3", say("calibration.title.footer")), made])
+    return join(part.html(card.lang) for part in parts(card) if part.key != "verdicts")
 
 
 def _tables(card: CalibrationCard, wanted: str) -> Safe:
-    return join(titled(card, *table) for table in tables(card) if table[0] == wanted and len(table[1]))
+    return join(part.html(card.lang) for part in parts(card) if part.key == wanted)

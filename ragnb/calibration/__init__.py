@@ -4,7 +4,7 @@ A share within ±1 alone proves nothing: a judge that always gives one number of
 stands beside chance, the best constant judge and the humans' own ceiling, with intervals that respect clusters.
 """
 
-from ragnb.calibration.card import CalibrationCard
+from ragnb.calibration.card import CalibrationCard, calibrate
 from ragnb.calibration.corrected import corrected_difference, corrected_mean, corrected_ways
 from ragnb.calibration.labels import (
     check_golden,
@@ -24,7 +24,6 @@ from ragnb.calibration.reading import (
     read_ratings,
     unrated,
 )
-from ragnb.calibration.verdict import calibrate
 
 __all__ = [
     "RATING_ALIASES", "CalibrationCard", "agreement", "calibrate", "check_golden", "corrected_difference",

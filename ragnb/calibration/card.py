@@ -1,29 +1,52 @@
-"""What `calibrate` returns: one card with everything a verdict on a judge rests on, as HTML and as Markdown."""
+"""The verdict on each judge and dimension: trusted, rejected, or not proven; and the card with every number behind
+it, as HTML and as Markdown."""
 
 from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ragnb import markup
-from ragnb.calibration.corrected import not_random
-from ragnb.calibration.ratings import ALL
-from ragnb.errors import listing, unknown
+from ragnb import markup, stats
+from ragnb.calibration.corrected import COLUMNS, DRAW, corrected_row, corrected_ways, draw_text, not_random
+from ragnb.calibration.measures import frames_of, measure_rows, measured, over_constant
+from ragnb.calibration.ratings import (
+    ALL,
+    PROBABILITY,
+    Asked,
+    Cells,
+    Missing,
+    Names,
+    Scale,
+    as_list,
+    cells_of,
+    columns_of,
+    fingerprint,
+    group_columns,
+    open_ratings,
+    with_ends,
+)
+from ragnb.errors import RagnbError, listing, unknown
 from ragnb.markup import Column, Safe, bullets, element, join, number, percent
+from ragnb.schema import note_frame, note_row
+from ragnb.stats import Estimate, LabelsNeeded
+from ragnb.stats.estimates import NONE
 from ragnb.texts import entry, load
 
-WORST_LAST = ("TRUST", "NOT PROVEN", "REJECT")
-SIDES = ("RECALIBRATE", "RANKING ONLY", "INFLATED")
-TONES = {"TRUST": "good", "NOT PROVEN": "watch", "REJECT": "bad"}
-_LAYOUT: dict[str, Any] = tomllib.loads(Path(__file__).with_name("card.toml").read_text(encoding="utf-8"))
-Table = tuple[str, pd.DataFrame, dict[str, Column]]
+WORST_LAST = TRUST, NOT_PROVEN, REJECT = ("TRUST", "NOT PROVEN", "REJECT")
+SIDES = RECALIBRATE, RANKING_ONLY, INFLATED = ("RECALIBRATE", "RANKING ONLY", "INFLATED")
+TONES = {TRUST: "good", NOT_PROVEN: "watch", REJECT: "bad"}
+ABOUT = ("judge_id", "prompt_sha256", "rater_protocol", "drawn_at_random")
+ROUGH = 20  # fewer clusters make intervals that are themselves rough
+Measures = Mapping[str, Estimate]
+LAYOUT: dict[str, Any] = tomllib.loads(Path(__file__).with_name("card.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, repr=False)
@@ -94,7 +117,6 @@ class CalibrationCard:
 
     Examples
     --------
-    >>> from ragnb.calibration import calibrate
     >>> card = calibrate(pd.DataFrame({"judge": [5, 1, 5, 2] * 40, "human": [5, 1, 4, 2] * 40}), scale=(1, 5))
     >>> card
     CalibrationCard('NOT PROVEN', sides=('INFLATED',), 1 rows)
@@ -135,7 +157,6 @@ class CalibrationCard:
 
         Examples
         --------
-        >>> from ragnb.calibration import calibrate
         >>> rows = pd.DataFrame({"judge": [4, 2] * 30, "human": [4, 2] * 30, "dimension": ["x", "x", "y"] * 20})
         >>> calibrate(rows, scale=(1, 5)).only(dimension="x").verdicts["dimension"].tolist()
         ['x']
@@ -152,21 +173,20 @@ class CalibrationCard:
         return replace(self, **summary(frames["verdicts"], self.tolerance, self.lang), **frames)
 
     def _repr_html_(self) -> str:
-        return to_html(self)
+        first, second, *rest = self.reasons
+        badges = [markup.badge(TONES[self.verdict], self.verdict, lang=self.lang)]
+        badges += [Safe(f" {markup.badge('watch', side, lang=self.lang)}") for side in self.sides]
+        body: list[Any] = [element("p", *badges), element("p", element("strong", first)), element("p", second)]
+        body += [bullets(rest)] if rest else []
+        body += [part.html(self.lang, folded=part.key in ("table", "footer")) for part in parts(self)]
+        return markup.fragment(join(body), lang=self.lang)
 
     def to_markdown(self) -> str:
         """Return the card as Markdown, without times and machine paths: equal input gives equal text."""
-        say = load(self.lang)
-        first, *rest = (markup.md_cell(line) for line in self.reasons)
-        parts = [f"**{first}**", rest[0], *(["\n".join(f"- {line}" for line in rest[1:])] if rest[1:] else [])]
-        for key, frame, columns in tables(self):
-            parts += [f"## {say(f'calibration.title.{key}')}", markup.markdown_table(frame, columns=columns)]
-        made = [f"{label}: {value}" for label, value in footer(self)]
-        for key, lines in {"notes": list(self.notes["text"]), "footer": made}.items():
-            if lines:
-                parts.append(f"## {say(f'calibration.title.{key}')}")
-                parts.append("\n".join(f"- {markup.md_cell(line)}" for line in lines))
-        return "\n\n".join(parts) + "\n"
+        first, second, *rest = (markup.md_cell(line) for line in self.reasons)
+        blocks = [f"**{first}**", second, *(["\n".join(f"- {line}" for line in rest)] if rest else [])]
+        blocks += [f"## {part.title}\n\n{part.markdown()}" for part in parts(self)]
+        return "\n\n".join(blocks) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold: frames as lists of records, None where a value is missing."""
@@ -179,8 +199,31 @@ class CalibrationCard:
         return out
 
 
-def tables(card: CalibrationCard) -> Iterator[Table]:
-    """Yield the tables of a card in reading order: key of its title, frame, columns."""
+@dataclass(frozen=True)
+class Part:
+    """A table of a card, or a list of sentences, under its title."""
+
+    key: str
+    title: str
+    frame: pd.DataFrame = field(default_factory=pd.DataFrame)
+    columns: dict[str, Column] = field(default_factory=dict)
+    lines: tuple[str, ...] = ()
+
+    def markdown(self) -> str:
+        """Return the part without its title as Markdown."""
+        listed = "\n".join(f"- {markup.md_cell(line)}" for line in self.lines)
+        return listed or markup.markdown_table(self.frame, columns=self.columns)
+
+    def html(self, lang: str, *, folded: bool = False) -> Safe:
+        """Return the part under its title as HTML."""
+        body = bullets(self.lines)
+        if not self.lines:
+            body = markup.html_table(self.frame, columns=self.columns, lang=lang)
+        return markup.details(self.title, body) if folded else join([element("h3", self.title), body])
+
+
+def parts(card: CalibrationCard) -> Iterator[Part]:
+    """Yield the tables of a card that have rows in reading order, then its notes and its footer."""
     say, words = load(card.lang), entry(card.lang, "calibration.word")
     whole = words["overall"]
     frames = {
@@ -189,98 +232,67 @@ def tables(card: CalibrationCard) -> Iterator[Table]:
         "inflation": card.inflation.replace({"kind": {"overall": whole}}),
         "recalibration": card.recalibration.replace({"map": words}),
         "corrected": card.corrected.replace({"system": {"": whole}, "way": words}),
-        "table": _written(card),
+        "table": _measures(card),
     }
     heads = {"judge": card.verdicts, "dimension": card.verdicts, "system": card.corrected}
     alone = {name for name, frame in heads.items() if frame[name].nunique() < 2}
-    for key, columns in _LAYOUT["tables"].items():
-        if len(frames[key]):
-            shown = {}
-            for name, own in ({"judge": {}, "dimension": {}} | columns).items():
-                how = {"label": name, "written": False} | _LAYOUT["columns"].get(name, {}) | own
-                label, written = say(f"calibration.column.{how.pop('label')}"), how.pop("written")
-                interval = written or "interval" in how.get("kind", "")
+    for key, columns in LAYOUT["tables"].items():
+        shown = {}
+        for name, own in ({"judge": {}, "dimension": {}} | columns).items():
+            how = {"label": name} | LAYOUT["columns"].get(name, {}) | own
+            label = say(f"calibration.column.{how.pop('label')}")
+            interval = (key, name) == ("table", "value") or "interval" in how.get("kind", "")
+            if name not in alone:
                 shown[name] = Column(f"{label} [{card.level:.0%}]" if interval else label, **how)
-            yield key, frames[key], {name: column for name, column in shown.items() if name not in alone}
+        if len(frames[key]):
+            yield Part(key, say(f"calibration.title.{key}"), frames[key], shown)
+    for key, lines in {"notes": tuple(card.notes["text"]), "footer": tuple(_footer(card))}.items():
+        if lines:
+            yield Part(key, say(f"calibration.title.{key}"), lines=lines)
 
 
-def _written(card: CalibrationCard) -> pd.DataFrame:
+def _measures(card: CalibrationCard) -> pd.DataFrame:
     """Return the agreement table with its measures named and their values written out."""
     rows = card.table[card.table["value"].notna()].to_dict("records")
     for row in rows:
-        share, value = row["measure"] in _LAYOUT["shares"], row["value"]
+        share, value = row["measure"] in LAYOUT["shares"], row["value"]
         if np.isfinite(row["low"]):
             text = markup.with_interval(value, row["low"], row["high"], percent=share)
-        elif row["measure"] in _LAYOUT["counts"]:
-            text = markup.count(value)
         else:
-            text = percent(value) if share else number(value)
+            text = markup.count(value) if row["measure"] == "n_missing" else (percent if share else number)(value)
         row |= {"measure": entry(card.lang, "calibration.measure")[row["measure"]], "value": text}
     return pd.DataFrame(rows)
 
 
-def footer(card: CalibrationCard) -> list[tuple[str, str]]:
-    """Return what made the card, label and value."""
-    say, out = load(card.lang), []
+def _footer(card: CalibrationCard) -> Iterator[str]:
+    """Yield what made the card, label and value."""
+    say = load(card.lang)
     for name, label in entry(card.lang, "calibration.footer").items():
         if name in card.footer:
             value = card.footer[name]
             if isinstance(value, bool):
                 value = say("column.yes" if value else "column.no")
-            out.append((label, say("calibration.footer.unsaid") if value is None else f"{value}"))
-    return out
-
-
-def to_html(card: CalibrationCard) -> Safe:
-    """Return the card for the output of a notebook cell."""
-    say, (first, second, *rest) = load(card.lang), card.reasons
-    badges = [markup.badge(TONES[card.verdict], card.verdict, lang=card.lang)]
-    badges += [Safe(f" {markup.badge('watch', side, lang=card.lang)}") for side in card.sides]
-    body: list[Any] = [element("p", *badges), element("p", element("strong", first)), element("p", second)]
-    body += [bullets(rest)] if rest else []
-    body += [titled(card, *table, folded=table[0] == "table") for table in tables(card)]
-    body += [element("h3", say("calibration.title.notes")), bullets(card.notes["text"])] if len(card.notes) else []
-    made = bullets(f"{label}: {value}" for label, value in footer(card))
-    return markup.fragment(join([*body, markup.details(say("calibration.title.footer"), made)]), lang=card.lang)
-
-
-def titled(
-    card: CalibrationCard, key: str, frame: pd.DataFrame, columns: dict[str, Column], *, folded: bool = False
-) -> Safe:
-    """Return one of `tables` as HTML under its title."""
-    title = load(card.lang)(f"calibration.title.{key}")
-    table = markup.html_table(frame, columns=columns, lang=card.lang)
-    return markup.details(title, table) if folded else join([element("h3", title), table])
+            yield f"{label}: {say('calibration.footer.unsaid') if value is None else value}"
 
 
 def summary(verdicts: pd.DataFrame, tolerance: float, lang: str) -> dict[str, Any]:
     """Return what a card says of all its rows: the worst verdict, their side verdicts and the sentences."""
     rows, words = verdicts.to_dict("records"), verdicts["verdict"]
-    verdict = worst(words)
+    verdict, reasons = max(words, key=WORST_LAST.index), tuple(rows[0]["reasons"])
+    if len(rows) > 1:
+        say, alone = load(lang), verdicts["judge"].nunique() == 1
+        sums = ((words == word).sum() for word in WORST_LAST)
+        counts = dict(zip(("trust", "open", "reject"), sums, strict=True))
+        best = max(rows, key=lambda row: (-WORST_LAST.index(row["verdict"]), row["share"]))
+        nearest = say("calibration.best", what=name_of(best, lang, alone=alone))
+        drawn = [name_of(row, lang, alone=alone) for row in rows if not_random(row["draw_p"])]
+        reasons = (
+            say(f"calibration.many_{verdict.lower().replace(' ', '_')}", n=len(rows), **counts),
+            f"{nearest} {share_line(best, tolerance, lang)}",
+            *([say("calibration.draws", what=listing(drawn))] if drawn else []),
+        )
     sides = tuple(side for side in SIDES if any(side in row["sides"] for row in rows))
-    if len(rows) == 1:
-        return {"verdict": verdict, "sides": sides, "reasons": tuple(rows[0]["reasons"])}
-    say, alone = load(lang), verdicts["judge"].nunique() == 1
-    sums = ((words == word).sum() for word in WORST_LAST)
-    counts = dict(zip(("trust", "open", "reject"), sums, strict=True))
-    best = max(rows, key=lambda row: (-WORST_LAST.index(row["verdict"]), row["share"]))
-    nearest = say("calibration.best", what=name_of(best, lang, alone=alone))
-    drawn = [name_of(row, lang, alone=alone) for row in rows if not_random(row["draw_p"])]
-    first = say(f"calibration.many_{verdict.lower().replace(' ', '_')}", n=len(rows), **counts)
-    warned = [say("calibration.draws", what=listing(drawn))] if drawn else []
-    reasons = (first, " ".join([nearest, share_line(best, tolerance, lang)]), *warned)
     return {"verdict": verdict, "sides": sides, "reasons": reasons}
-
-
-def worst(verdicts: Iterable[str]) -> str:
-    """Return the worst of the verdicts.
-
-    Examples
-    --------
-    >>> worst(["TRUST", "NOT PROVEN"])
-    'NOT PROVEN'
-    """
-    return max(verdicts, key=WORST_LAST.index)
 
 
 def name_of(row: Mapping[Any, Any], lang: str, *, alone: bool) -> str:
@@ -307,5 +319,297 @@ def signed(value: float) -> str:
     >>> signed(0.594), signed(-0.405), signed(float("nan"))
     ('+0.59', '−0.41', '—')
     """
-    written = number(abs(value) if np.isfinite(value) else value, 2)
-    return written if not np.isfinite(value) or float(written) == 0 else f"{'+' if value > 0 else '−'}{written}"
+    written = number(value, 2)
+    return f"+{written}" if value > 0 and float(written) else written.replace("-", "−")
+
+
+class Piece(NamedTuple):
+    """One judge on one dimension: its row of the verdicts, its part of every frame, and what they rest on."""
+
+    row: dict[str, Any]
+    frames: dict[str, pd.DataFrame]
+    cells: Cells
+
+
+def calibrate(
+    ratings: Any, *, judge: Names = "judge", human: Names = "human", by: str | None = "dimension",
+    tolerance: float = 1.0, target: float = 0.8, delta: float | None = None,
+    scale: tuple[float, float] | None = None, cluster: str | None = "cluster", level: float = 0.95,
+    missing: Missing = None, rater: str = "rater", judged: Any = None, groups: Sequence[str] | None = None,
+    about: Mapping[str, Any] | None = None, resamples: int = 2000, seed: int = 0, lang: str = "en",
+) -> CalibrationCard:  # fmt: skip
+    """Decide whether a judge's scores can stand in for human ratings: TRUST, REJECT or NOT PROVEN.
+
+    Parameters
+    ----------
+    ratings, judge, human, tolerance, scale, cluster, level, missing, rater
+        As in `agreement`; estimates are weighted by a column ``inclusion_probability`` where it is there.
+    by : str or None
+        The column whose values get a verdict each.
+    target : float
+        The share within ±tolerance that is asked for, in (0, 1).
+    delta : float, optional
+        The acceptable bias, in points of the scale; None takes 1/18 of the scale: 0.5 on 1–10, 0.056 on 0–1.
+    judged : DataFrame, optional
+        Further rows with the judge's score alone, for the corrected mean. Rows of `ratings` without a human
+        score count as such too. The judge's scores on them and on the labelled rows show whether the labels look
+        like a random draw; a draw by the *human* score cannot be found: nobody scored the rest.
+    groups : sequence of str, optional
+        Columns by which bias is looked at; None takes ``system``, answerability and lengths that are there.
+        Columns of more than six numbers are cut into thirds.
+    about : mapping, optional
+        For the footer: ``judge_id, prompt_sha256, rater_protocol, drawn_at_random``. The last is False on the card
+        where the judge's scores speak against it, and True where chances are recorded and nobody said.
+    resamples, seed : int
+        Of the cluster bootstrap behind the band of the reliability curve.
+    lang : {"en", "zh"}
+        The language of the sentences.
+
+    Returns
+    -------
+    CalibrationCard
+
+    Raises
+    ------
+    RagnbError
+        As `agreement`; for a target outside (0, 1), and for ratings with no row that both rated.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"judge": [4, 5, 2, 1] * 50, "human": [5, 4, 2, 1] * 50})
+    >>> card = calibrate(frame, scale=(1, 5))
+    >>> card.verdict, card.verdicts["share"].tolist()
+    ('TRUST', [1.0])
+    """
+    limits = ("target", target, 0.0, 1.0), ("level", level, 0.5, 1.0), ("delta", delta, 0.0, np.inf)
+    for name, value, low, high in limits:
+        if value is not None and not low < value < high:
+            raise RagnbError(f"{name}={value} is not between {low:g} and {high:g}")
+    for name in about or {}:
+        if name not in ABOUT:
+            raise unknown("about", name, ABOUT)
+    load(lang)
+    columns = columns_of(ratings)
+    asked = Asked(
+        human, by, scale, cluster, missing, rater, groups=group_columns(columns, groups), tolerance=tolerance,
+        level=level, target=target, delta=delta, resamples=resamples, seed=seed, lang=lang,
+    )  # fmt: skip
+    pieces: list[Piece] = []
+    scales: list[Scale] = []
+    for name in as_list(judge):
+        opened = open_ratings(ratings, name, asked, judged)
+        scales.append(opened.asked.ends)
+        for labels, rows in opened.blocks():
+            head = {"judge": name, "dimension": next(iter(labels.values()), ALL)}
+            pieces.append(_piece(head, rows, opened.asked))
+    for piece, p in zip(pieces, stats.holm([piece.row["draw_p"] for piece in pieces]), strict=True):
+        piece.row["draw_p"] = float(p)
+        if not_random(p):
+            first = piece.row["reasons"]
+            piece.row["reasons"] = (*first[:2], draw_text(piece.row, lang), *first[2:])
+    parts = {key: [piece.frames[key] for piece in pieces] for key in pieces[0].frames}
+    frames: dict[str, Any] = {key: pd.concat(found, ignore_index=True) for key, found in parts.items()}
+    frames["counts"].attrs["step"] = max(found.attrs["step"] for found in parts["counts"])
+    frames["table"].attrs["scale"] = ends = min(low for low, _ in scales), max(high for _, high in scales)
+    verdicts = pd.DataFrame([piece.row for piece in pieces])
+    footer = _details(about, pieces, frames["table"], PROBABILITY in columns, asked)
+    source = getattr(ratings, "attrs", {}).get("source") or {}  # of a frame that a reader made of a file
+    notes = _notes(verdicts, pieces, footer, source, ends if opened.guessed else None, cluster in columns, lang)
+    return CalibrationCard(
+        **summary(verdicts, tolerance, lang), verdicts=verdicts, **frames, notes=notes, footer=footer,
+        tolerance=tolerance, target=target, delta=replace(asked, scale=ends).acceptable_bias, level=level,
+        scale=ends, lang=lang,
+    )  # fmt: skip
+
+
+def _piece(head: dict[str, Any], rows: pd.DataFrame, asked: Asked) -> Piece:
+    """Measure and decide one judge on one dimension."""
+    rated = rows[~rows["further"]]
+    cells = cells_of(rated)
+    if not cells.n:
+        raise RagnbError(f"{head}: no row has both a judge's and a human's score; label some of its items")
+    measures, frames = measured(rated, cells, asked), frames_of(rated, cells, asked)
+    groups = frames["inflation"]
+    row = head | verdict_row(cells, measures, groups, asked)
+    if row["verdict"] == TRUST:  # then each of these biases is shown to be acceptable
+        groups.loc[groups["kind"].isin(["overall", "system"]), "inflated"] = False
+    frames["corrected"], draw = _corrected(rows, asked)
+    ranks = NONE
+    if cells.cluster is not None:
+        ranks = stats.kendall_within(cells.judge, cells.human, **cells.sums, digits=10, level=asked.level)
+    row |= draw | {"sides": _sides(row["verdict"], ranks, frames["recalibration"], groups)}
+    flags = stats.within(cells.judge, cells.human, asked.tolerance)
+    needs = stats.labels_needed(flags, **cells.how, target=asked.target, alpha=1 - asked.level)
+    text = _labels_line(needs, row, asked)
+    whole = dict.fromkeys(("total", "more", "independent"), "Int64")
+    frames["labels_needed"] = pd.DataFrame([asdict(needs) | {"text": text}]).astype(whole)
+    row["reasons"] = _reasons(row, measures, ranks, frames, text, asked)
+    for frame in frames.values():
+        frame.insert(0, "dimension", head["dimension"])
+        frame.insert(0, "judge", head["judge"])
+    return Piece(row, frames | {"table": measure_rows(head, measures)}, cells)
+
+
+def _corrected(rows: pd.DataFrame, asked: Asked) -> tuple[pd.DataFrame, dict[str, float]]:
+    """Return the mean by the judge alone, by the humans alone, and corrected: of all, and of each system.
+
+    Beside it: whether the labels of all look like a random draw, as `corrected_mean` tells it.
+    """
+    parts = {"": rows}
+    if ":system" in rows and rows.loc[~rows["further"], ":system"].nunique() > 1:
+        parts |= {str(name): part for name, part in rows.groupby(":system", observed=True) if name}
+    found = [{"system": name, **corrected_row(part, asked.ends, asked)} for name, part in parts.items()]
+    means = pd.DataFrame([row for row in found if row["n"]], columns=["system", *COLUMNS])
+    return corrected_ways(means), {name: found[0].get(name, np.nan) for name in DRAW}
+
+
+def verdict_row(cells: Cells, measures: Measures, groups: pd.DataFrame, asked: Asked) -> dict[str, Any]:
+    """Return the verdict and what it was decided on.
+
+    TRUST needs three things at once, each at `level`: the share's one-sided lower bound reaches the target, the
+    judge agrees more often than the best constant (one-sided, pair by pair), and the interval of the bias lies
+    inside ±delta; so must that of every system which the judge inflates. REJECT: the share's one-sided upper
+    bound misses the target.
+    """
+    tolerance, target, delta = asked.tolerance, asked.target, asked.acceptable_bias
+    once = 2 * asked.level - 1  # the two-sided interval whose ends are one-sided bounds at `level`
+    share = stats.within_share(cells.judge, cells.human, tolerance=tolerance, **cells.how, level=once)
+    both, bias, score = measures["within"], measures["bias"], measures["constant_score"].value
+    beats = over_constant(cells, score, tolerance, once).low > 0
+    favoured = groups.loc[groups["inflated"] & (groups["kind"] == "system"), "high"].max()
+    unbiased = bias.low >= -delta and bias.high <= delta and not favoured > delta
+    trusted = share.low >= target and beats and unbiased
+    return {
+        "verdict": TRUST if trusted else REJECT if share.high < target else NOT_PROVEN,
+        "share": share.value, "low": both.low, "high": both.high, "lower": share.low, "upper": share.high,
+        "target": target, "constant": measures["constant"].value, "constant_score": score,
+        "beats_constant": bool(beats), **with_ends(bias, "bias", "bias_"), "delta": delta,
+        "unbiased": bool(unbiased), "n": cells.n, "n_clusters": cells.n_clusters,
+    }  # fmt: skip
+
+
+def _sides(verdict: str, ranks: Estimate, maps: pd.DataFrame, groups: pd.DataFrame) -> tuple[str, ...]:
+    """Return the side verdicts, in the order of `SIDES`; none stands beside TRUST."""
+    holds = {
+        RECALIBRATE: verdict != TRUST and maps["passes"].any(),
+        RANKING_ONLY: verdict != TRUST and ranks.low > 0,
+        INFLATED: groups.loc[groups["kind"].isin(["overall", "system"]), "inflated"].any(),
+    }
+    return tuple(side for side, held in holds.items() if held)
+
+
+def _hopeless(row: Mapping[str, Any]) -> str | None:
+    """Return why more labels alone will not bring TRUST, beside a share at or below the target."""
+    if row["bias_low"] > row["delta"] or row["bias_high"] < -row["delta"]:
+        return "bias"
+    return "constant" if np.isfinite(row["share"]) and row["share"] <= row["constant"] else None
+
+
+def _labels_line(needs: LabelsNeeded, row: Mapping[str, Any], asked: Asked) -> str:
+    """Say how many labels are missing, or why more of them will not help."""
+    say, reason = load(asked.lang), _hopeless(row)
+    if row["verdict"] == TRUST:
+        return say("calibration.labels_done")
+    if needs.reason != "share_at_or_below_target" and reason:
+        return say(f"calibration.labels_{reason}")
+    key = "enough" if needs.more == 0 else needs.reason
+    values = _written(percent, {"seen": needs.seen, "planned": needs.planned, "target": asked.target})
+    values["deff"] = number(needs.deff, 2)
+    return say(f"labels.{key}", n=row["n"], total=needs.total, more=needs.more, **values)
+
+
+def _written(form: Callable[[Any], str], values: Mapping[str, Any]) -> dict[str, str]:
+    return {name: form(value) for name, value in values.items()}
+
+
+def _reasons(
+    row: Mapping[str, Any], measures: Measures, ranks: Estimate, frames: Mapping[str, pd.DataFrame], needs: str,
+    asked: Asked,
+) -> tuple[str, ...]:  # fmt: skip
+    """Return the sentences of one judge and dimension, the two that decide first."""
+    say, two = load(asked.lang), partial(number, digits=2)
+    gain, delta = measures["over_constant"], row["delta"]
+
+    def tell(key: str, **values: Any) -> str:
+        return say(f"calibration.{key}", **values)
+
+    beats = "beats" if row["beats_constant"] else "beats_open" if gain.value > 0 else "beats_not"
+    where = "inside" if row["unbiased"] else "outside" if _hopeless(row) == "bias" else "open"
+    if not row["unbiased"] and row["bias_low"] >= -delta and row["bias_high"] <= delta:
+        where = "system"
+    out = [
+        tell(f"headline_{_slug(row['verdict'])}", what=name_of(row, asked.lang, alone=True)),
+        share_line(row, asked.tolerance, asked.lang),
+        tell(beats, **_written(percent, with_ends(gain, "gain"))),
+        tell(f"bias_{where}", **_written(signed, with_ends(measures["bias"], "bias")), delta=f"{delta:.3g}"),
+    ]
+    if RECALIBRATE in row["sides"]:
+        best = frames["recalibration"].query("passes").sort_values("mae").iloc[0]
+        shares = _written(percent, {name: best[name] for name in ("share", "low", "high")})
+        out.append(tell("recalibrate", map=tell(f"word.{best['map']}"), **shares))
+    if RANKING_ONLY in row["sides"]:
+        out.append(tell("ranking", **_written(two, with_ends(ranks))))
+    for part in frames["inflation"].query("inflated and kind in ['overall', 'system']").to_dict("records"):
+        key, ends = "inflated" if part["kind"] == "overall" else "inflated_system", ("low", "high")
+        values = _written(signed, {end: part[end] for end in ends})
+        out.append(tell(key, bias=two(part["value"]), system=part["group"], **values))
+    for word in (TRUST, REJECT):
+        named = frames["bands"].loc[frames["bands"]["verdict"] == word, "band"]
+        out += [tell(f"bands_{_slug(word)}", bands=", ".join(named))] if len(named) else []
+    low, high = asked.ends
+    width = _written("{:g}".format, {"low": low, "high": high, "tolerance": asked.tolerance})
+    shares = _written(percent, {"part": asked.tolerance / (high - low), "floor": measures["floor"].value})
+    out += [needs, tell("width", **width, **shares)]
+    ceiling = measures["ceiling"].value if "ceiling" in measures else np.nan
+    return (*out, tell("ceiling", ceiling=percent(ceiling))) if np.isfinite(ceiling) else tuple(out)
+
+
+def _slug(word: str) -> str:
+    return word.lower().replace(" ", "_")
+
+
+def _details(
+    about: Mapping[str, Any] | None, pieces: Sequence[Piece], table: pd.DataFrame, recorded: bool, asked: Asked
+) -> dict[str, Any]:
+    """Return the run details; `recorded` says that the labels' inclusion probabilities are."""
+    given = {name: (about or {}).get(name) for name in ABOUT}
+    if any(not_random(piece.row["draw_p"]) for piece in pieces):
+        given["drawn_at_random"] = False
+    elif recorded and given["drawn_at_random"] is None:
+        given["drawn_at_random"] = True
+    named = [(f"{piece.row['judge']}\n{piece.row['dimension']}", piece.cells) for piece in pieces]
+    values = table.groupby("measure")["value"]
+    return given | {
+        "data_sha256": fingerprint(named), "seed": asked.seed, "resamples": asked.resamples,
+        "n": sum(piece.cells.n for piece in pieces),
+        "n_clusters": max(piece.cells.n_clusters for piece in pieces),
+        "raters": values.mean().get("raters"), "n_missing": int(values.sum()["n_missing"]),
+    }  # fmt: skip
+
+
+def _notes(
+    verdicts: pd.DataFrame, pieces: Sequence[Piece], footer: Mapping[str, Any], source: Mapping[str, Any],
+    guessed: Scale | None, clustered: bool, lang: str,
+) -> pd.DataFrame:  # fmt: skip
+    """Return what a reader must know before believing the numbers."""
+    say, fewest, drawn = load(lang), int(verdicts["n_clusters"].min()), footer["drawn_at_random"]
+    low, high = guessed or (0.0, 0.0)
+    tested = [row for row in verdicts.to_dict("records") if not_random(row["draw_p"])]
+    found: Sequence[tuple[str, Any, dict[str, Any]]] = [
+        ("damaged", source.get("damaged"), {"n": source.get("damaged"), "lines": source.get("lines")}),
+        ("rows_are_clusters", not clustered, {}),
+        ("few_clusters", clustered and fewest < ROUGH, {"n": fewest}),
+        ("guessed_scale", guessed, {"low": f"{low:g}", "high": f"{high:g}"}),
+        ("missing", footer["n_missing"], {"n": footer["n_missing"]}),
+        ("one_rater", footer["raters"] is None, {}),
+        ("weighted", any(np.ptp(piece.cells.weights) > 0 for piece in pieces), {}),
+        ("not_random", drawn is False and not tested, {}),
+        ("unknown_draw", drawn is None, {}),
+    ]
+    rows = [note_row(code, "", say(f"calibration.note.{code}", **values)) for code, held, values in found if held]
+    for row in tested:
+        name = name_of(row, lang, alone=verdicts["judge"].nunique() == 1)
+        text = draw_text(row, lang)
+        text = say("calibration.about", what=name, text=text) if len(verdicts) > 1 else text
+        rows.append(note_row("not_random", name, text))
+    return note_frame(rows)

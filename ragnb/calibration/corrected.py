@@ -2,44 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ragnb import stats
-from ragnb.calibration.ratings import Asked, Codes, Missing, Names, scores_of, with_ends
+from ragnb.calibration.ratings import (
+    Asked,
+    Missing,
+    Names,
+    Ratings,
+    Scale,
+    as_list,
+    cells_of,
+    open_ratings,
+    with_ends,
+)
 from ragnb.errors import RagnbError, unknown
 from ragnb.markup import number
 from ragnb.texts import load
 
-Scale = tuple[float, float] | None
-_ESTIMATE = ("value", "low", "high")
 _FEW = 20
-WAYS = ("judge", "human", "corrected")
-DRAW = ("judge_labelled", "judge_rest", "draw_z", "draw_p")
+_ESTIMATE = ("value", "low", "high")
+WAYS = {"judge": "judge_", "human": "human_", "corrected": ""}
+DRAW = ["judge_labelled", "judge_rest", "draw_z", "draw_p"]
 DRAW_LEVEL = 0.01
-_COLUMNS = [*_ESTIMATE, "se", "n", "n_judged", "n_clusters", "weight"]
-_COLUMNS += [f"{way}_{name}" for way in ("human", "judge") for name in _ESTIMATE]
-_COLUMNS += ["bias", "bias_low", "bias_high", *DRAW, "note"]
+COLUMNS = [*_ESTIMATE, "se", "n", "n_judged", "n_clusters", "weight"]
+COLUMNS += [f"{way}_{name}" for way in ("human", "judge") for name in _ESTIMATE]
+COLUMNS += ["bias", "bias_low", "bias_high", *DRAW, "note"]
 
 
 def corrected_mean(
-    ratings: Any,
-    *,
-    judged: Any = None,
-    judge: str = "judge",
-    human: Names = "human",
-    by: Names | None = "dimension",
-    cluster: str | None = "cluster",
-    item: str = "item_id",
-    scale: Scale = None,
-    missing: Missing = None,
-    level: float = 0.95,
-    lang: str = "en",
-) -> pd.DataFrame:
+    ratings: Any, *, judged: Any = None, judge: str = "judge", human: Names = "human",
+    by: Names | None = "dimension", cluster: str | None = "cluster", item: str = "item_id",
+    scale: Scale | None = None, missing: Missing = None, level: float = 0.95, lang: str = "en",
+) -> pd.DataFrame:  # fmt: skip
     """Return the mean that humans would give, from few labels and many scores of a judge.
 
     Parameters
@@ -89,28 +89,20 @@ def corrected_mean(
        value   low  high  weight  bias
     0   3.46  1.84  4.63     0.7  0.75
     """
-    asked = Asked(human, by, scale, cluster, missing, item=item)
-    table, groups = pooled(ratings, judged, judge, asked, level)
-    rows = [head | _row(part, scale or _ends(part), level, lang) for head, part in parts(table, groups)]
+    asked = Asked(human, by, scale, cluster, missing, item=item, whole=True, level=level, lang=lang)
+    opened = _opened(ratings, judged, judge, asked)
+    rows = []
+    for head, part in opened.blocks():
+        rows.append(head | corrected_row(part, _ends(part) if opened.guessed else opened.asked.ends, asked))
     return _noted(rows, lang)
 
 
 def corrected_difference(
-    ratings: Any,
-    *,
-    judged: Any = None,
-    baseline: str,
-    system: str = "system",
-    judge: str = "judge",
-    human: Names = "human",
-    by: Names | None = "dimension",
-    cluster: str | None = "cluster",
-    item: str = "item_id",
-    scale: Scale = None,
-    missing: Missing = None,
-    level: float = 0.95,
+    ratings: Any, *, judged: Any = None, baseline: str, system: str = "system", judge: str = "judge",
+    human: Names = "human", by: Names | None = "dimension", cluster: str | None = "cluster",
+    item: str = "item_id", scale: Scale | None = None, missing: Missing = None, level: float = 0.95,
     lang: str = "en",
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Return how far humans would put each system above a baseline, from paired labels and a judge's scores.
 
     An item counts where both systems have it: labelled where both have a human's score, else judged. A judge that
@@ -138,24 +130,24 @@ def corrected_difference(
       system  value  judge_value  n  n_judged
     0      b    0.0          1.0  6         6
     """
-    asked = Asked(human, by, scale, cluster, missing, item=item, system=system)
-    table, groups = pooled(ratings, judged, judge, asked, level)
-    groups = [name for name in groups if name != system]
-    table = table.rename(columns={system: "system"})
-    for name, called in {"item": item, "system": system}.items():
-        if name not in table:
-            raise RagnbError(f"no column {called!r}; a paired difference needs an item and a system a row")
-    systems = list(pd.unique(table["system"]))
+    by = [name for name in as_list(by) if name != system]
+    asked = Asked(human, by, scale, cluster, missing, item=item, system=system, whole=True, level=level, lang=lang)
+    opened = _opened(ratings, judged, judge, asked)
+    for name in (item, system):
+        if name not in opened.keys:
+            raise RagnbError(f"no column {name!r}; a paired difference needs an item and a system a row")
+    systems = list(pd.unique(opened.table[f":{system}"]))
     if baseline not in systems:
         raise unknown("baseline", baseline, list(map(str, systems)))
     rows = []
-    for head, part in parts(table, groups):
-        base = part[part["system"] == baseline].set_index("item")
-        for other in (name for name in systems if name != baseline):
-            theirs = part[part["system"] == other].set_index("item")
+    for head, part in opened.blocks():
+        answers = {name: part[part[f":{system}"] == name].set_index(f":{item}") for name in systems}
+        base = answers.pop(baseline)
+        for other, theirs in answers.items():
             gap = theirs[["judge", "human"]].sub(base[["judge", "human"]]).dropna(subset="judge")
-            gap["cluster"], gap["weight"] = theirs["cluster"], _pair_weight(theirs, base)
-            rows.append(head | {"system": other, "baseline": baseline} | _row(gap, (-np.inf, np.inf), level, lang))
+            gap[["cluster", "count"]], gap["weight"] = theirs[["cluster", "count"]], _pair_weight(theirs, base)
+            pair = corrected_row(gap, (-np.inf, np.inf), asked)
+            rows.append(head | {"system": other, "baseline": baseline} | pair)
     return _noted(rows, lang)
 
 
@@ -174,57 +166,88 @@ def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
     ['judge', 'human', 'corrected']
     """
     heads = list(means.columns[: means.columns.get_loc("value")])
-    counts = ["weight", "n", "n_judged", "n_clusters"]
     frames = []
-    for way in WAYS:
-        names = {name if way == "corrected" else f"{way}_{name}": name for name in _ESTIMATE}
-        part = means[[*heads, *names, *counts]].rename(columns=names)
+    for way, prefix in WAYS.items():
+        names = {f"{prefix}{name}": name for name in _ESTIMATE}
+        part = means[[*heads, *names, "weight", "n", "n_judged", "n_clusters"]].rename(columns=names)
         part.insert(len(heads), "way", way)
         frames.append(part)
     return pd.concat(frames).sort_index(kind="stable", ignore_index=True)
 
 
-def _ends(part: pd.DataFrame) -> tuple[float, float]:
+def _opened(ratings: Any, judged: Any, judge: str, asked: Asked) -> Ratings:
+    """Return one row an item, labelled or not; an item twice and no label at all are refused."""
+    if not 0 < asked.level < 1:
+        raise RagnbError(f"level={asked.level} is not between 0 and 1; give a share such as 0.95")
+    load(asked.lang)
+    opened = open_ratings(ratings, judge, asked, judged)
+    keys = opened.table[[f":{name}" for name in opened.keys]].set_axis(opened.keys, axis=1)
+    if asked.item in keys:
+        further = opened.table["further"]
+        again = keys.assign(further=further).duplicated()
+        both = keys.astype(str).duplicated() & further
+        first = keys[again if again.any() else both][:1].to_dict("records")
+        if again.any():
+            raise RagnbError(
+                f"{first[0]} stands there twice; give one row an item, or a column 'rater' to tell them apart"
+            )
+        if first:
+            raise RagnbError(
+                f"{int(both.sum())} rows of judged are in ratings too, the first {first[0]}: they would count "
+                "twice; leave in judged only what nobody labelled"
+            )
+    if not opened.table["human"].notna().any():
+        raise RagnbError(
+            "no row has a human's score: a judge's mean says nothing of its own bias; label some items"
+        )
+    return opened
+
+
+def _ends(part: pd.DataFrame) -> Scale:
     """Return the ends of the scores at hand; scores all alike show none."""
     low, high = (float(end) for end in np.nanquantile(part[["judge", "human"]].to_numpy(), [0, 1]))
     return (low, high) if low < high else (-np.inf, np.inf)
 
 
-def _row(part: pd.DataFrame, ends: tuple[float, float], level: float, lang: str) -> dict[str, Any]:
+def corrected_row(part: pd.DataFrame, ends: Scale, asked: Asked) -> dict[str, Any]:
     """Return one row of the result: the three means with their intervals, the bias, and a note."""
-    labelled, seen = part["human"].notna(), part["judge"].notna()
-    mine, more = part[labelled & seen], part[~labelled & seen]
-    counts = {"n": len(mine), "n_judged": len(more), "n_clusters": int(mine["cluster"].nunique())}
-    unjudged = int((labelled & ~seen).sum())
-    if len(mine) < 2:
-        return counts | {"note": load(lang)("corrected.no_labels", n=len(mine))}
-    judge, human = mine["judge"], mine["human"]
-    how: dict[str, Any] = {"weights": mine["weight"], "level": level}
-    found = stats.ppi_jackknife(human, judge, more["judge"], mine["cluster"], more["cluster"], ends=ends, **how)
-    alone = stats.clustered_mean(human, mine["cluster"], ends=ends, **how)
-    every = part[seen] if len(more) else mine
-    of_all = None if len(more) else mine["weight"]  # all rows are what the labels were drawn from
-    theirs = stats.clustered_mean(every["judge"], every["cluster"], weights=of_all, ends=ends, level=level)
-    bias = stats.bias(judge, human, mine["cluster"], **how)
-    out = {"value": found.value, "low": found.low, "high": found.high, "se": found.se, "weight": found.weight}
-    for way, estimate in (("judge", theirs), ("human", alone)):
-        out |= {f"{way}_{name}": getattr(estimate, name) for name in _ESTIMATE}
-    out |= with_ends("bias", bias)
-    if len(more) and np.ptp(mine["weight"]) == 0:
-        drawn = stats.draw_test(judge, more["judge"], mine["cluster"], more["cluster"])
-        out |= dict(zip(DRAW, (drawn.labelled, drawn.rest, drawn.z, drawn.p), strict=True))
-    note = _note(found, bias, counts["n_clusters"], unjudged, lang)
-    return out | counts | {"n_clusters": found.n_clusters, "note": note}
+    cells, seen, labelled = cells_of(part), part["judge"].notna(), part["human"].notna()
+    n_judged, unjudged = (int(part.loc[rows, "count"].sum()) for rows in (seen & ~labelled, labelled & ~seen))
+    out: dict[str, Any] = {"n": cells.n, "n_judged": n_judged, "n_clusters": cells.n_clusters}
+    if cells.n < 2:
+        return out | {"note": load(asked.lang)("corrected.no_labels", n=cells.n)}
+    how: dict[str, Any] = {"ends": ends, "level": asked.level}
+    bias = stats.bias(cells.judge, cells.human, **cells.how, level=asked.level)
+    judge, human = (stats.clustered_mean(scores, **cells.how, **how) for scores in (cells.judge, cells.human))
+    found = stats.Corrected(*astuple(human))
+    if n_judged:  # all rows together are what the labels were drawn from
+        rows = part.loc[part.index.repeat(part["count"].astype(int))]
+        alone = None if cells.cluster is None else rows["cluster"]
+        judge = stats.clustered_mean(rows["judge"], alone, **how)
+        mine, more = (rows[rows["judge"].notna() & (rows["human"].notna() == known)] for known in (True, False))
+        of = (None, None) if alone is None else (mine["cluster"], more["cluster"])
+        weights, scores = mine["weight"], (mine["judge"], more["judge"])
+        found = stats.ppi_jackknife(mine["human"], *scores, *of, weights=weights, **how)
+        if np.ptp(weights) == 0:
+            out |= dict(zip(DRAW, astuple(stats.draw_test(*scores, *of)), strict=True))
+    out |= with_ends(found) | {"se": found.se, "weight": found.weight} | with_ends(bias, "bias", "bias_")
+    out |= with_ends(judge, "judge_value", "judge_") | with_ends(human, "human_value", "human_")
+    out["note"] = _note(found, bias, cells.n_clusters, unjudged, asked.lang)
+    return out | {"n_clusters": found.n_clusters}
 
 
 def _noted(rows: list[dict[str, Any]], lang: str) -> pd.DataFrame:
     """Return the rows with Holm's p-values of their draws, those that do not look random told in their notes."""
+    heads = [name for name in rows[0] if name not in COLUMNS]
     for row, p in zip(rows, stats.holm([row.get("draw_p", np.nan) for row in rows]), strict=True):
         row["draw_p"] = float(p)
         if not_random(p):
-            row["note"] = ("" if lang == "zh" else " ").join([row["note"], draw_text(row, lang)])
-    heads = [name for name in rows[0] if name not in _COLUMNS]
-    return pd.DataFrame(rows, columns=[*heads, *_COLUMNS])
+            row["note"] = _joined([row["note"], draw_text(row, lang)], lang)
+    return pd.DataFrame(rows, columns=[*heads, *COLUMNS])
+
+
+def _joined(sentences: list[str], lang: str) -> str:
+    return ("" if lang == "zh" else " ").join(sentences)
 
 
 def not_random(p: float) -> bool:
@@ -256,109 +279,13 @@ def _note(found: stats.Corrected, bias: stats.Estimate, labelled: int, unjudged:
     say = load(lang)
     ends = {"bias": number(bias.value), "low": number(bias.low), "high": number(bias.high)}
     side = "above" if bias.low > 0 else "below" if bias.high < 0 else "open" if bias.low <= 0 else "unknown"
-    words = [say(f"corrected.judge_{side}", **ends)]
-    if not found.n_judged:
-        words.append(say("corrected.no_judged"))
-    elif found.weight == 0:
-        words.append(say("corrected.no_weight"))
-    if labelled == 1:
-        words.append(say("corrected.one_cluster"))
-    elif labelled < _FEW:
-        words.append(say("corrected.few_clusters", n=labelled))
-    if unjudged:
-        words.append(say("corrected.unjudged", n=unjudged))
-    return ("" if lang == "zh" else " ").join(words)
-
-
-def pooled(
-    ratings: Any, judged: Any, judge: str, asked: Asked, level: float = 0.95
-) -> tuple[pd.DataFrame, list[str]]:
-    """Return one row an item with its human mean (nan where nobody labelled it), and the grouping columns.
-
-    Parameters
-    ----------
-    ratings, judged
-        As in `corrected_mean`.
-
-    Returns
-    -------
-    (DataFrame, list of str)
-        ``item, system`` where they are known, the groups, ``human, judge, weight`` (1 / inclusion probability),
-        and ``cluster`` as whole numbers; a row without a cluster is its own.
-
-    Raises
-    ------
-    RagnbError
-        As `agreement`; for a column that only one of the frames has, an item twice, an item in both frames, no
-        label at all.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"judge": [4, 5], "human": [3, None], "cluster": ["a", None]})
-    >>> table, groups = pooled(frame, None, "judge", Asked())
-    >>> table["cluster"].tolist(), groups
-    ([0, 1], [])
-    """
-    if not 0 < level < 1:
-        raise RagnbError(f"level={level} is not between 0 and 1; give a share such as 0.95")
-    found = [scores_of(ratings, judge, asked, rows=True)]
-    there = found[0].table.columns
-    groups = [name for name in asked.keys if name in there]
-    keys = [name for name in dict.fromkeys((asked.item, asked.system, *groups)) if name in there]
-    taken = [name for name in dict.fromkeys((*keys, asked.cluster)) if name is not None and name in there]
-    if judged is not None:
-        alone = replace(asked, human=())
-        found.append(scores_of(judged, judge, alone, rows=True, needs=taken, where="judged: "))
-    parts = [part.table[taken].assign(judge=part.x, human=part.y, weight=part.weights) for part in found]
-    if asked.item in keys:
-        _refuse_twice(parts, keys)
-    table = pd.concat(parts, ignore_index=True)
-    if not table["human"].notna().any():
-        raise RagnbError(
-            "no row has a human's score: a judge's mean says nothing of its own bias; label some items"
-        )
-    codes = _codes(table[asked.cluster]) if asked.cluster in taken else np.arange(len(table))
-    names = {asked.item: "item", asked.system: "system"}
-    return table.rename(columns={k: names[k] for k in keys if k not in groups}).assign(cluster=codes), groups
-
-
-def parts(table: pd.DataFrame, groups: list[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    """Yield each group's values by column, and its rows; all rows at once where nothing groups them.
-
-    Examples
-    --------
-    >>> [(head, len(part)) for head, part in parts(pd.DataFrame({"dimension": ["a", "b", "a"]}), ["dimension"])]
-    [({'dimension': 'a'}, 2), ({'dimension': 'b'}, 1)]
-    """
-    if not groups:
-        yield {}, table
-    for key, part in table.groupby(groups, sort=False, dropna=False) if groups else ():
-        yield dict(zip(groups, key, strict=True)), part
-
-
-def _codes(names: pd.Series[Any]) -> Codes:
-    """Return clusters as whole numbers; a row without a name is its own."""
-    codes = pd.factorize(names)[0].astype(np.int64)
-    lone = codes < 0
-    codes[lone] = codes.max(initial=-1) + 1 + np.arange(lone.sum())
-    return codes
-
-
-def _refuse_twice(parts: list[pd.DataFrame], keys: list[str]) -> None:
-    """Refuse an item that stands twice in a frame, or in both the labelled rows and the others."""
-    for part in parts:
-        again = part.duplicated(keys)
-        if again.any():
-            twice = part.loc[again, keys].iloc[0].to_dict()
-            raise RagnbError(
-                f"{twice} stands there twice; give one row an item, or a column 'rater' to tell them apart"
-            )
-    for others in parts[1:]:
-        first, second = (pd.MultiIndex.from_frame(part[keys].astype(str)) for part in (parts[0], others))
-        both = second.isin(first)
-        if both.any():
-            one = others.loc[both, keys].iloc[0].to_dict()
-            raise RagnbError(
-                f"{int(both.sum())} rows of judged are in ratings too, the first {one}: they would count twice; "
-                "leave in judged only what nobody labelled"
-            )
+    told = {
+        f"judge_{side}": True,
+        "no_judged": not found.n_judged,
+        "no_weight": found.n_judged and found.weight == 0,
+        "one_cluster": labelled == 1,
+        "few_clusters": 1 < labelled < _FEW,
+        "unjudged": unjudged,
+    }
+    n = {"few_clusters": labelled, "unjudged": unjudged}
+    return _joined([say(f"corrected.{key}", **ends, n=n.get(key)) for key, holds in told.items() if holds], lang)

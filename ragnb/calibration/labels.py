@@ -18,7 +18,7 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.calibration.ratings import PROBABILITY
-from ragnb.calibration.reading import read_ratings
+from ragnb.calibration.reading import KEYS, read_ratings
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, not_a_frame
 from ragnb.files import write_whole
 from ragnb.readers import to_csv_text
@@ -31,14 +31,9 @@ _BOM = "\ufeff"  # without it a spreadsheet shows Chinese as rubbish
 
 
 def draw_labels(
-    judged: pd.DataFrame,
-    *,
-    n: int = 120,
-    dimensions: Sequence[str] | None = None,
-    judge: str = "judge",
-    cluster: str = "cluster",
-    seed: int = 0,
-) -> pd.DataFrame:
+    judged: pd.DataFrame, *, n: int = 120, dimensions: Sequence[str] | None = None, judge: str = "judge",
+    cluster: str = "cluster", seed: int = 0,
+) -> pd.DataFrame:  # fmt: skip
     """Draw the answers that people should rate, each with the same chance.
 
     Parameters
@@ -103,28 +98,19 @@ def draw_labels(
     if n > len(items):
         text = f"n={n}, but there are only {len(items)} judged answers; all are drawn"
         warnings.warn(text, RagnbWarning, stacklevel=2)
-    span = float(mean.max() - mean.min()) if len(mean) else 0.0
-    thirds = np.clip(np.ceil(3 * (mean - mean.min()) / span) - 1, 0, 2).astype(int) if span else mean * 0
-    items = items.assign(band=[BANDS[int(third)] for third in thirds])
+    third = np.clip(np.ceil(3 * (mean - mean.min()) / (mean.max() - mean.min() or 1)) - 1, 0, 2).astype(int)
     rng = np.random.default_rng(seed)
-    drawn = items.iloc[_systematic(items, min(n, len(items)), rng)]
-    drawn = drawn.assign(**{PROBABILITY: len(drawn) / len(items)})
-    drawn = drawn.iloc[rng.permutation(len(drawn))].reset_index(drop=True)
+    place = {name: rank for rank, name in enumerate(rng.permutation(sorted(items["cluster"].unique())))}
+    system, size = pd.factorize(items["system"], sort=True)[0], min(n, len(items))
+    order = np.lexsort((rng.random(len(items)), items["cluster"].map(place), third, system))
+    steps = ((np.arange(size) + rng.random()) * len(items) / max(size, 1)).astype(int)
+    items = items.assign(band=np.array(BANDS, dtype=object)[third])
+    drawn: pd.DataFrame = items.iloc[order[np.minimum(steps, len(items) - 1)]]
+    drawn = drawn.assign(**{PROBABILITY: size / len(items)}).iloc[rng.permutation(size)].reset_index(drop=True)
     width = max(3, len(str(len(drawn))))
     drawn.insert(0, "item_id", [f"L{i + 1:0{width}d}" for i in range(len(drawn))])
     drawn.attrs = {"dimensions": names, "population": len(items), "seed": seed}
     return drawn
-
-
-def _systematic(items: pd.DataFrame, n: int, rng: np.random.Generator) -> np.ndarray[Any, Any]:
-    """Return n positions with equal chances, each group of neighbours in the ordered list getting its part."""
-    place = {name: rank for rank, name in enumerate(rng.permutation(sorted(items["cluster"].unique())))}
-    at_random, cluster = rng.random(len(items)), items["cluster"].map(place).to_numpy()
-    band = items["band"].map(BANDS.index).to_numpy()
-    order = np.lexsort((at_random, cluster, band, pd.factorize(items["system"], sort=True)[0]))
-    steps = (np.arange(n) + rng.random()) * len(items) / max(n, 1)
-    chosen: np.ndarray[Any, Any] = order[np.minimum(steps.astype(int), len(items) - 1)]
-    return chosen
 
 
 def _items(
@@ -132,18 +118,16 @@ def _items(
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return one row an answer in an order that the caller's does not change, and the dimensions."""
     frame = judged.rename(columns={"item_id": "sample_id"} if "sample_id" not in judged else {})
+    there = [str(c) for c in frame]
     if judge in frame:
         frame, there = _spread(frame, judge)
-    else:
-        rubric = [d.name for d in Rubric().dimensions]
-        there = [c for c in (dimensions or rubric) if c in frame]
-    names = list(there if dimensions is None else dimensions)
-    missing = [name for name in names if name not in there]
+    rubric = there if judge in judged else [d.name for d in Rubric().dimensions if d.name in frame]
+    names = rubric if dimensions is None else list(dimensions)
+    missing = next((name for name in names if name not in there), None)
     if missing or not names or "sample_id" not in frame:
-        what = f"dimension {missing[0]!r} is not there" if missing else "there is no judge's score to draw by"
+        what = f"dimension {missing!r} is not there" if missing else "there is no judge's score to draw by"
         what = what if "sample_id" in frame else "no column says which answer a row is"
-        choices = [str(c) for c in (there if judge in judged else judged.columns)]
-        raise RagnbError(f"{what}; {did_you_mean(missing[0] if missing else judge, choices)}")
+        raise RagnbError(f"{what}; {did_you_mean(missing or judge, there)}")
     group = frame.get(cluster, frame.get("doc_name", frame["sample_id"]))
     frame = frame.assign(
         system=frame["system"].astype(str) if "system" in frame else "",
@@ -293,16 +277,13 @@ def read_labels(
     for path, frame in zip(paths, frames, strict=True):
         if "rater" not in frame:
             frame.insert(list(frame).index("human") + 1, "rater", Path(path).stem)
-    keys = ["item_id", *(c for c in ("dimension", "system") if all(c in f for f in frames)), "rater"]
     whole = pd.concat(frames, ignore_index=True)
-    again = whole.duplicated(keys)
+    again = whole.duplicated([name for name in (*KEYS, "rater") if all(name in frame for frame in frames)])
     if again.any():
         names = listing(whole.loc[again, "rater"].unique())
         raise RagnbError(f"{listing(paths)}: rater {names} rated an item twice; fill in the column 'rater'")
-    whole.attrs = {
-        "lossy": [row for frame in frames for row in frame.attrs["lossy"]],
-        "source": {**frames[0].attrs["source"], "rows": len(whole)},
-    }
+    lossy = [row for frame in frames for row in frame.attrs["lossy"]]
+    whole.attrs = {"lossy": lossy, "source": {**frames[0].attrs["source"], "rows": len(whole)}}
     return whole
 
 
@@ -373,7 +354,7 @@ def check_golden(
     for name in (judge, human):
         if name not in ratings:
             raise RagnbError(f"column {name!r} is not there; {did_you_mean(name, [str(c) for c in ratings])}")
-    keys = [c for c in ("item_id", "dimension", "system") if c in ratings]
+    keys = [name for name in KEYS if name in ratings]
     frame = ratings.groupby(keys, sort=False, dropna=False)[[judge, human]].mean().reset_index()
     flags = within(frame[judge].to_numpy(float), frame[human].to_numpy(float), tolerance)
     frame["difference"] = frame[judge] - frame[human]

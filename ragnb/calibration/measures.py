@@ -1,7 +1,10 @@
-"""How well a judge agrees with humans, one row a measure: every number with its interval, in reading order."""
+"""How well a judge agrees with humans: a row a measure, every number with its interval; and the frames of a card,
+which say where to trust it, whom it favours, what its scores mean in the humans' points, what more labels buy."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,17 +14,26 @@ from ragnb import stats
 from ragnb.calibration.ratings import (
     Asked,
     Cells,
-    Flags,
+    Codes,
     Missing,
     Names,
-    Ratings,
     as_list,
     cells_of,
     open_ratings,
     random_groups,
+    with_ends,
 )
 from ragnb.stats import Estimate
+from ragnb.stats.estimates import NONE, complete_rows, ratio
+from ragnb.stats.means import Array
 
+LEAST_CLUSTERS = 5
+WIDEST = 20  # a scale with more whole labels is cut into ten bands
+TOO_FEW = "too few"
+MOST_POINTS = 20
+MOST_CELLS = 5000
+MAP_COLUMNS = ["map", "mae", "mae_low", "mae_high", "share", "low", "high", "gain", "gain_low", "gain_high"]
+MAP_COLUMNS += ["helps", "passes"]
 MEASURES = (
     "within", "floor", "constant", "constant_score", "over_constant", "ceiling", "within_rounded", "exact",
     "mean_judge", "mean_human", "mae", "bias", "slope", "loa_low", "loa_high", "kendall", "kendall_by_system",
@@ -31,19 +43,10 @@ MEASURES = (
 
 
 def agreement(
-    ratings: Any,
-    *,
-    judge: Names = "judge",
-    human: Names = "human",
-    by: Names | None = "dimension",
-    tolerance: float = 1.0,
-    scale: tuple[float, float] | None = None,
-    cluster: str | None = "cluster",
-    level: float = 0.95,
-    missing: Missing = None,
-    rater: str = "rater",
-    digits: int | None = 10,
-) -> pd.DataFrame:
+    ratings: Any, *, judge: Names = "judge", human: Names = "human", by: Names | None = "dimension",
+    tolerance: float = 1.0, scale: tuple[float, float] | None = None, cluster: str | None = "cluster",
+    level: float = 0.95, missing: Missing = None, rater: str = "rater", digits: int | None = 10,
+) -> pd.DataFrame:  # fmt: skip
     """Return how well a judge agrees with humans, one row a judge, dimension and measure.
 
     Parameters
@@ -119,19 +122,18 @@ def agreement(
     Examples
     --------
     >>> frame = pd.DataFrame({"judge": [4, 5, 2, 1], "human": [5, 5, 4, 1]})
-    >>> found = agreement(frame, scale=(1, 5)).set_index("measure")
-    >>> found.loc[["within", "constant", "bias"], "value"].tolist()
+    >>> table = agreement(frame, scale=(1, 5)).set_index("measure")
+    >>> table.loc[["within", "constant", "bias"], "value"].tolist()
     [0.75, 0.75, -0.75]
     """
-    asked = Asked(human, by, scale, cluster, missing, rater)
+    asked = Asked(human, by, scale, cluster, missing, rater, tolerance=tolerance, level=level, digits=digits)
     frames = []
     for name in as_list(judge):
-        opened = open_ratings(ratings, name, asked, tolerance)
-        for labels, chosen in opened.blocks(asked.keys):
-            measures = measured(opened, chosen, cells_of(opened, chosen), tolerance, level, digits)
-            frames.append(measure_rows({"judge": name, **labels}, measures))
+        opened = open_ratings(ratings, name, asked)
+        for labels, rows in opened.blocks():
+            frames.append(measure_rows({"judge": name, **labels}, measured(rows, cells_of(rows), opened.asked)))
     frame = pd.concat(frames, ignore_index=True)
-    frame.attrs["scale"] = opened.scale
+    frame.attrs["scale"] = opened.asked.scale
     return frame
 
 
@@ -142,25 +144,24 @@ def measure_rows(head: dict[str, Any], measures: dict[str, Estimate]) -> pd.Data
     return pd.DataFrame([head | row for row in rows])
 
 
-def measured(
-    ratings: Ratings, chosen: Flags, cells: Cells, tolerance: float, level: float, digits: int | None = 10
-) -> dict[str, Estimate]:
+def measured(rows: pd.DataFrame, cells: Cells, asked: Asked) -> dict[str, Estimate]:
     """Return every measure of one judge on one dimension that applies, by name."""
-    x, y, scale = cells.x, cells.y, ratings.scale
-    how: dict[str, Any] = {**cells.how, "level": level}
-    sums: dict[str, Any] = {**cells.sums, "level": level}
-    score, constant = stats.best_constant(y, tolerance=tolerance, **how)
+    x, y, scale = cells.judge, cells.human, asked.ends
+    how: dict[str, Any] = {**cells.how, "level": asked.level}
+    sums: dict[str, Any] = {**cells.sums, "level": asked.level}
+    near: dict[str, Any] = {**how, "tolerance": asked.tolerance}
 
     def plain(value: float) -> Estimate:
         return Estimate(value, np.nan, np.nan, np.nan, cells.n, cells.n_clusters)
 
+    score, constant = stats.best_constant(y, **near)
     low, high = stats.limits_of_agreement(x, y, **sums)
-    found = {
-        "within": stats.within_share(x, y, tolerance=tolerance, **how),
-        "floor": plain(stats.chance_floor(x, y, tolerance=tolerance, counts=sums["counts"])),
+    measures = {
+        "within": stats.within_share(x, y, **near),
+        "floor": plain(stats.chance_floor(x, y, tolerance=asked.tolerance, counts=sums["counts"])),
         "constant": constant,
         "constant_score": plain(score),
-        "over_constant": over_constant(cells, score, tolerance, level),
+        "over_constant": over_constant(cells, score, asked.tolerance, asked.level),
         "mean_judge": stats.clustered_mean(x, ends=scale, **how),
         "mean_human": stats.clustered_mean(y, ends=scale, **how),
         "mae": stats.mae(x, y, scale=scale, **how),
@@ -168,30 +169,217 @@ def measured(
         "loa_low": low,
         "loa_high": high,
         "slope": stats.slope_on_mean(x, y, **sums),
-        "kendall": stats.kendall(x, y, digits=digits, **sums),
-        "n_missing": plain(round(float(ratings.counts[chosen].sum())) - cells.n),
+        "kendall": stats.kendall(x, y, digits=asked.digits, **sums),
+        "n_missing": plain(round(float(rows["count"].sum())) - cells.n),
     }
     if scale[1] - scale[0] >= 2:
         rounded = stats.round_half_up(x), stats.round_half_up(y)
-        found["within_rounded"] = stats.within_share(*rounded, tolerance=tolerance, **how)
-        found["exact"] = stats.within_share(*rounded, tolerance=0, **how)
-        found["qwk"] = stats.quadratic_kappa(x, y, (np.floor(scale[0]), np.ceil(scale[1])), **sums)
-    system = ratings.keys.get("system")
-    if system is not None and len(np.unique(system.codes[chosen & ratings.both])) > 1:
-        own = random_groups(cells_of(ratings, chosen & (system.codes >= 0), system.codes), seed=0)
-        found["kendall_by_system"] = stats.kendall_of_means(own.x, own.y, own.group, **own.sums, level=level)
-    if ratings.raters is not None:
-        rows = np.repeat(np.flatnonzero(chosen), ratings.counts[chosen].astype(np.int64))
-        grid, of = ratings.raters[rows], None if ratings.cluster is None else ratings.cluster[rows]
-        found["raters"] = plain(float(np.sum(~np.isnan(ratings.raters[chosen]), axis=1).mean()))
-        weights = ratings.weights[rows]
-        found["ceiling"] = stats.human_ceiling(grid, of, tolerance=tolerance, weights=weights, level=level)
-        found["alpha"] = stats.krippendorff_alpha(grid, of, level=level)
-    return {name: found[name] for name in MEASURES if name in found}
+        measures["within_rounded"] = stats.within_share(*rounded, **near)
+        measures["exact"] = stats.within_share(*rounded, **near | {"tolerance": 0})
+        measures["qwk"] = stats.quadratic_kappa(x, y, (np.floor(scale[0]), np.ceil(scale[1])), **sums)
+    if ":system" in rows:
+        few = random_groups(cells_of(rows[rows[":system"] != ""], rows[":system"].cat.codes), seed=0)
+        scores, system = (few.judge, few.human), few.group
+        if len(np.unique(system)) > 1:
+            measures["kendall_by_system"] = stats.kendall_of_means(*scores, system, **few.sums, level=asked.level)
+    if "rater0" in rows:
+        rows = rows.loc[rows.index.repeat(rows["count"].astype(int))]
+        grid = rows.filter(regex="^rater").to_numpy()
+        of = None if cells.cluster is None else rows["cluster"]
+        measures["raters"] = plain(float(np.sum(~np.isnan(grid), axis=1).mean()))
+        ceiling: dict[str, Any] = {"tolerance": asked.tolerance, "weights": rows["weight"], "level": asked.level}
+        measures["ceiling"] = stats.human_ceiling(grid, of, **ceiling)
+        measures["alpha"] = stats.krippendorff_alpha(grid, of, level=asked.level)
+    return {name: measures[name] for name in MEASURES if name in measures}
 
 
 def over_constant(cells: Cells, score: float, tolerance: float, level: float) -> Estimate:
     """Return the judge's share less that of a judge that always gives `score`, pair by pair."""
-    mine = stats.within(cells.x, cells.y, tolerance)
-    theirs = stats.within(np.full(len(cells.y), score), cells.y, tolerance)
+    mine = stats.within(cells.judge, cells.human, tolerance)
+    theirs = stats.within(np.full(len(cells.human), score), cells.human, tolerance)
     return stats.clustered_mean(mine - theirs, **cells.how, level=level)
+
+
+def frames_of(rows: pd.DataFrame, cells: Cells, asked: Asked) -> dict[str, pd.DataFrame]:
+    """Return the frames that rest on one judge's ratings on one dimension."""
+    frames = {make.__name__: make(cells, asked) for make in (bands, recalibration, counts, reliability, budget)}
+    return frames | {"inflation": inflation(rows, cells, asked)}
+
+
+def _band_of(x: Array, low: float, high: float) -> tuple[Codes, dict[int, str]]:
+    """Return a band a score, the label it rounds to or a tenth of a scale without labels, and the bands' names."""
+    if 2 <= high - low <= WIDEST:
+        code = stats.round_half_up(x).astype(np.int64)
+        return code, {int(c): str(int(c)) for c in np.unique(code)}
+    step = (high - low) / 10
+    code = np.clip(np.floor((x - low) / step + 1e-9), 0, 9).astype(np.int64)
+    return code, {int(c): f"{low + c * step:g}–{low + (c + 1) * step:g}" for c in np.unique(code)}
+
+
+def bands(cells: Cells, asked: Asked) -> pd.DataFrame:
+    """Return a row a band of the judge's score, its verdict adjusted by Holm over the bands that have one."""
+    code, names = _band_of(cells.judge, *asked.ends)
+    rows = []
+    for band, name in names.items():
+        part = cells.where(code == band)
+        how: dict[str, Any] = {**part.how, "level": asked.level}
+        share = stats.within_share(part.judge, part.human, tolerance=asked.tolerance, **how)
+        above = stats.p_above(share, asked.target, share=True) if part.n_clusters >= LEAST_CLUSTERS else np.nan
+        row = {"band": name, "start": float(part.judge.min()), "end": float(part.judge.max())}
+        row |= with_ends(share, "share") | with_ends(stats.bias(part.judge, part.human, **how), "bias", "bias_")
+        row |= {"n": part.n, "n_clusters": part.n_clusters, "p": min(above, 1 - above)}
+        rows.append(row | {"verdict": "TRUST" if above <= 0.5 else "REJECT"})
+    frame = pd.DataFrame(rows)
+    frame["p"] = stats.holm(frame["p"])
+    frame["verdict"] = frame["verdict"].where(frame["p"] <= 1 - asked.level, "NOT PROVEN")
+    frame["verdict"] = frame["verdict"].mask(frame["n_clusters"] < LEAST_CLUSTERS, TOO_FEW)
+    return frame
+
+
+def inflation(rows: pd.DataFrame, cells: Cells, asked: Asked) -> pd.DataFrame:
+    """Return a row a group: the bias in it, its interval, and how far it lies from the bias elsewhere."""
+    found = [_biased("overall", "", cells, NONE, asked.level)]
+    for kind, codes, names in _groupings(rows, asked):
+        split = cells_of(rows[codes >= 0], codes[codes >= 0])
+        groups = np.unique(split.group)
+        for group in groups if len(groups) > 1 else []:
+            inside = split.group == group
+            rest = _beside(split, inside, asked.level)
+            found.append(_biased(kind, names[group], split.where(inside), rest, asked.level))
+    frame = pd.DataFrame(found)
+    frame["p"] = frame.groupby("kind", sort=False)["p"].transform(stats.holm)
+    return frame.assign(inflated=(frame["value"] > 0) & (frame["p"] <= 1 - asked.level))
+
+
+def _biased(kind: str, group: str, cells: Cells, rest: Estimate, level: float) -> dict[str, Any]:
+    bias = stats.bias(cells.judge, cells.human, **cells.how, level=level)
+    one_sided = stats.p_above(bias, 0.0)
+    row = {"kind": kind, "group": group, **with_ends(bias), **with_ends(rest, "beside", "beside_")}
+    return row | {"p": 2 * min(one_sided, 1 - one_sided), "n": bias.n, "n_clusters": bias.n_clusters}
+
+
+def _beside(cells: Cells, inside: Any, level: float) -> Estimate:
+    """Return the bias in the group less the bias outside it, by the jackknife over clusters."""
+    rows = complete_rows([cells.judge - cells.human], **cells.how)
+    sides = [rows.weights * side for side in (inside, ~inside)]
+    parts = rows.sums(*(part for side in sides for part in (side, side * rows.columns[0])))
+
+    def gap(sums: Array) -> Array:
+        return ratio(sums[..., :2]) - ratio(sums[..., 2:])
+
+    return stats.jackknife(gap, parts, parts[:, 0] + parts[:, 2], times=rows.times, level=level)
+
+
+def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[tuple[str, Any, Any]]:
+    """Yield each column by which bias is looked at: its name, its groups as codes (−1: none), their names."""
+    columns = {name: rows[f":{name}"] for name in asked.groups}
+    amounts = {name: column for name, column in columns.items() if pd.api.types.is_numeric_dtype(column)}
+    for name in (name for name in columns if name not in amounts):
+        yield name, columns[name].cat.codes.to_numpy(np.int64) - 1, columns[name].cat.categories[1:]
+    for name, column in amounts.items():
+        values = column.to_numpy(dtype=float, na_value=np.nan)
+        seen = ~np.isnan(values) & rows[["judge", "human"]].notna().all(axis=1).to_numpy()
+        if seen.any():
+            order = np.flatnonzero(seen)[np.argsort(values[seen], kind="stable")]
+            upto = np.cumsum(rows["count"].to_numpy()[order])
+            low, high = values[order][np.searchsorted(upto, upto[-1] * np.array([1 / 3, 2 / 3]) - 1e-9)]
+            codes = np.where(np.isnan(values), -1, (values > low).astype(np.int64) + (values > high))
+            yield name, codes, [f"≤ {low:g}", f"{low:g} – {high:g}", f"> {high:g}"]
+
+
+def recalibration(cells: Cells, asked: Asked) -> pd.DataFrame:
+    """Return raw scores, a constant, a line and a rising curve side by side, each judged out of fold."""
+    own = cells if cells.cluster is not None else random_groups(cells, asked.seed)
+    how: dict[str, Any] = {**own.how, "tolerance": asked.tolerance}
+    maps, rows, delta = {}, [], asked.acceptable_bias
+    if own.n_clusters > 1:
+        maps = stats.recalibrate(own.judge, own.human, level=asked.level, **how)
+    for name, part in maps.items():
+        low = stats.within_share(part.predicted, own.human, level=2 * asked.level - 1, **how).low
+        passes = part.helps and low >= asked.target and part.within.value > maps["constant"].within.value
+        passes = bool(passes and part.bias.low >= -delta and part.bias.high <= delta)
+        row = {"map": name, **with_ends(part.mae, "mae", "mae_"), **with_ends(part.within, "share")}
+        row |= with_ends(part.gain if name in stats.MAPS else NONE, "gain", "gain_")
+        rows.append(row | {"helps": part.helps, "passes": passes})
+    return pd.DataFrame(rows, columns=MAP_COLUMNS)
+
+
+def reliability(cells: Cells, asked: Asked) -> pd.DataFrame:
+    """Return E[human | judge] at each score with its interval, and the isotonic map with a bootstrap band.
+
+    A point is a score of the judge, or one of twenty equal parts of the ratings.
+    """
+    values, place = np.unique(np.round(cells.judge, 9), return_inverse=True)
+    if len(values) > MOST_POINTS:
+        before = np.cumsum(np.bincount(place, weights=cells.counts))
+        part_of = np.floor((before - 1e-9) / before[-1] * MOST_POINTS).astype(np.int64)
+        place = np.unique(part_of, return_inverse=True)[1][place]
+    rows = []
+    for k in range(int(place.max(initial=-1)) + 1):
+        part = cells.where(place == k)
+        mean = stats.clustered_mean(part.human, **part.how, ends=asked.ends, level=asked.level)
+        score = float(np.average(part.judge, weights=part.sums["counts"]))
+        rows.append({"judge_score": score, **with_ends(mean, "human"), "n": mean.n, "n_clusters": mean.n_clusters})
+    frame = pd.DataFrame(rows)
+    human, weights = frame["human"].to_numpy(), np.bincount(place, weights=cells.sums["counts"]).astype(float)
+    low, high = _isotonic_band(cells, place, human, weights, asked)
+    frame = frame.assign(isotonic=rising(human[None, :], weights)[0], isotonic_low=low, isotonic_high=high)
+    return frame[[*(name for name in frame if name not in ("n", "n_clusters")), "n", "n_clusters"]]
+
+
+def rising(means: Array, weights: Array) -> Array:
+    """Return the weighted isotonic fit of each row.
+
+    Examples
+    --------
+    >>> rising(np.array([[1.0, 3.0, 2.0]]), np.ones(3)).tolist()
+    [[1.0, 2.5, 2.5]]
+    """
+    from scipy.optimize import isotonic_regression
+
+    return np.array([isotonic_regression(row, weights=weights).x for row in means])
+
+
+def _isotonic_band(cells: Cells, place: Codes, human: Array, weights: Array, asked: Asked) -> tuple[Array, Array]:
+    """Return percentiles of the isotonic fit when clusters are drawn again; nan with one cluster."""
+    k, level = len(human), asked.level
+    own = random_groups(replace(cells, group=place), asked.seed)
+    units = own.n_clusters
+    if units < 2 or asked.resamples < 1 or own.cluster is None:
+        return np.full(k, np.nan), np.full(k, np.nan)
+    key, rows = own.cluster * k + own.group, own.sums["counts"]
+    parts = (np.bincount(key, w, minlength=units * k) for w in (rows, rows * own.human))
+    size, sums = (part.reshape(units, k).astype(float) for part in parts)
+    drawn: dict[str, Any] = {"resamples": asked.resamples, "seed": asked.seed}
+    means = stats.resampled_means(np.ones(units, dtype=np.int64), size, sums, np.zeros_like(size), **drawn)
+    curves = rising(np.where(np.isnan(means), human, means), weights)
+    low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return np.asarray(low), np.asarray(high)
+
+
+def counts(cells: Cells, asked: Asked) -> pd.DataFrame:
+    """Return judge × human cells and their counts; ``attrs["step"]`` is what scores were rounded to, or 0."""
+    (low, high), step = asked.ends, 0.0
+    frame = pd.DataFrame({"judge_score": cells.judge, "human_score": cells.human, "n": cells.counts.astype(int)})
+    scores = ["judge_score", "human_score"]
+    if len(frame[scores].drop_duplicates()) > MOST_CELLS:
+        step = (high - low) / 100
+        frame[scores] = ((frame[scores] - low) / step).round() * step + low
+    frame = frame.groupby(scores, as_index=False)[["n"]].sum()
+    frame.attrs["step"] = step
+    return frame
+
+
+def budget(cells: Cells, asked: Asked) -> pd.DataFrame:
+    """Return a curve: with so many labels, so wide an interval, and so good a chance to show the target.
+
+    ``labels``; ``share``, as seen now, and its ``low, high, half_width`` expected at so many labels;
+    ``probability`` of showing the target, were the seen share the true one, and ``cautious``, were its lower 80 %
+    bound; ``target``; ``n`` labels now.
+    """
+    flags, level = stats.within(cells.judge, cells.human, asked.tolerance), asked.level
+    curve = stats.label_budget(flags, **cells.how, target=asked.target, alpha=1 - level, level=level)
+    frame = pd.DataFrame(curve).astype({"labels": int})
+    frame.insert(1, "share", float(np.average(flags, weights=cells.sums["counts"])))
+    frame.insert(4, "half_width", (frame["high"] - frame["low"]) / 2)
+    return frame.assign(target=asked.target, n=cells.n)

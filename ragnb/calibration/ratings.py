@@ -1,4 +1,4 @@
-"""Ratings frame → arrays: scores checked, raters side by side, equal rows of any engine counted as cells."""
+"""Ratings of any engine → one table of checked scores, raters side by side; its equal pairs → counted cells."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import count, product, takewhile
+from itertools import count, takewhile
 from typing import Any
 
 import narwhals as nw
@@ -19,40 +18,63 @@ from ragnb.errors import RagnbError, did_you_mean, listing, not_a_frame
 from ragnb.stats import Estimate
 from ragnb.stats.means import Array
 from ragnb.weights import collected, column_names
-from ragnb.weights.columns import Labels, as_pandas
-from ragnb.weights.columns import coded as labelled
+from ragnb.weights.columns import as_pandas, coded
 from ragnb.weights.engines import opened, swift
 
 Codes = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 Names = str | Sequence[str]
 Missing = float | str | Sequence[float | str] | None
+Scale = tuple[float, float]
 OUTSIDE = "outside"
 PROBABILITY = "inclusion_probability"
 ALL = "all"
 SLACK = 1e-9
-MOST_CLUSTERS = 1000
 _COUNT = "__rows"
+MOST_CLUSTERS = 1000
+FEW_NUMBERS = 6  # a column of more numbers is an amount, such as a length, and no group
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the caller asked for, as the public functions take it; no `human` means a judge's scores alone."""
+    """What the caller of a public function asked for; no `human` means a judge's scores alone.
+
+    `whole` keeps every row with its item and its labels as they are; else labels become sorted text, and engines
+    other than pandas count equal rows. Opened ratings hold their scale and acceptable bias here.
+    """
 
     human: Names = "human"
     by: Names | None = "dimension"
-    scale: tuple[float, float] | None = None
+    scale: Scale | None = None
     cluster: str | None = "cluster"
     missing: Missing = None
     rater: str = "rater"
     item: str = "item_id"
     system: str = "system"
     groups: tuple[str, ...] = ()
+    whole: bool = False
+    tolerance: float = 0.0
+    level: float = 0.95
+    digits: int | None = 10
+    target: float = 0.8
+    delta: float | None = None
+    resamples: int = 2000
+    seed: int = 0
+    lang: str = "en"
 
     @property
     def keys(self) -> list[str]:
         """The columns that group the rows, by name."""
         return as_list(self.by)
+
+    @property
+    def ends(self) -> Scale:
+        """The scale, which opened ratings always have."""
+        return self.scale or (-np.inf, np.inf)
+
+    @property
+    def acceptable_bias(self) -> float:
+        """The acceptable bias: the one asked for, else 1/18 of the scale."""
+        return (self.ends[1] - self.ends[0]) / 18 if self.delta is None else self.delta
 
 
 def as_list(values: Any) -> list[Any]:
@@ -61,78 +83,38 @@ def as_list(values: Any) -> list[Any]:
 
 
 @dataclass(frozen=True)
-class Scores:
-    """A table of ratings with its checked scores: the judge's, the humans', the single raters' where known.
+class Ratings:
+    """One judge's scores beside the humans'.
 
     Attributes
     ----------
-    x, y : (n,) float
-        The judge's and the humans' score, nan where there is none.
-    raters : (n, k) float or None
-        The single humans, where they are known.
-    scale : (float, float)
-        The lowest and the highest label; `guessed` from what was seen where nobody gave it.
-    weights : (n,) float
-        1 / inclusion probability, the largest 1; all 1 where none is recorded.
+    table : DataFrame
+        ``judge, human`` (nan: no score), ``count`` (how many ratings a row stands for), ``weight`` (1 / inclusion
+        probability, the largest 1), ``cluster`` (a code, −1: alone), ``further`` (a row of `judged`), ``rater0`` …
+        (single humans, where they are known), and the caller's columns as ``:name``.
+    guessed : bool
+        Nobody gave the scale.
+    keys : list of str
+        The columns of items, systems and groups that the ratings have.
     """
 
     table: pd.DataFrame
-    x: Array
-    y: Array
-    raters: Array | None
-    scale: tuple[float, float]
+    asked: Asked
     guessed: bool
-    weights: Array
+    keys: list[str]
+
+    def blocks(self) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+        """Yield the labels and the rows of every group that has ratings, in the labels' order."""
+        table, whole = self.table, self.asked.whole
+        by = [f":{name}" for name in self.asked.keys if f":{name}" in table]
+        parts = table.groupby(by, sort=not whole, observed=True, dropna=False) if by else [((), table)]
+        for labels, rows in parts:
+            if whole or not rows["further"].all():
+                yield {name[1:]: label for name, label in zip(by, labels, strict=True)}, rows
 
 
-@dataclass(frozen=True)
-class Ratings(Scores):
-    """One judge's scores beside the humans', a row each or a row for many.
-
-    Attributes
-    ----------
-    counts : (n,) float
-        How many ratings a row stands for.
-    keys : dict of column name to Labels
-        The columns that group: dimension, system and others; `groups` are those whose bias is looked at.
-    sizes : dict of column name to (n,) float
-        Columns of numbers that are cut into groups, such as an answer's length.
-    cluster : (n,) int or None
-        What moves together; None where every rating stands alone. Lone ratings of unequal weights are their own
-        clusters, without names.
-    """
-
-    counts: Array
-    keys: dict[str, Labels]
-    groups: dict[str, Labels]
-    sizes: dict[str, Array]
-    cluster: Codes | None
-    cluster_names: tuple[str, ...]
-
-    @cached_property
-    def coded(self) -> list[Codes]:
-        """The judge's scores, the humans' and the weights as codes, −1 for a gap."""
-        return [pd.factorize(values)[0].astype(np.int64) for values in (self.x, self.y, self.weights)]
-
-    @cached_property
-    def both(self) -> Flags:
-        """Which rows have a judge's and a human's score."""
-        return ~(np.isnan(self.x) | np.isnan(self.y))
-
-    def blocks(self, keys: Sequence[str]) -> Iterator[tuple[dict[str, str], Flags]]:
-        """Yield the labels and the rows of every block that `keys` make, in the labels' order; empty ones not."""
-        have = [key for key in keys if key in self.keys]
-        for codes in product(*(range(-1, len(self.keys[key].names)) for key in have)):
-            chosen = np.ones(len(self.x), dtype=bool)
-            for key, code in zip(have, codes, strict=True):
-                chosen &= self.keys[key].codes == code
-            if chosen.any():
-                named = {k: self.keys[k].names[c] if c >= 0 else "" for k, c in zip(have, codes, strict=True)}
-                yield {key: named.get(key, ALL) for key in keys}, chosen
-
-
-def open_ratings(frame: Any, judge: str, asked: Asked, tolerance: float = 0.0) -> Ratings:
-    """Check a frame of any engine and lay it out for one judge.
+def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> Ratings:
+    """Check a frame of any engine, and one of further rows that this judge alone scored, as one table.
 
     Raises
     ------
@@ -143,40 +125,56 @@ def open_ratings(frame: Any, judge: str, asked: Asked, tolerance: float = 0.0) -
     Examples
     --------
     >>> frame = pd.DataFrame({"judge": [4, 2], "human": [5, 2], "cluster": ["a", "b"]})
-    >>> open_ratings(frame, "judge", Asked()).scale
+    >>> open_ratings(frame, "judge", Asked()).asked.scale
     (2.0, 5.0)
     """
-    scores = scores_of(frame, judge, asked)
-    table, (low, high) = scores.table, scores.scale
-    if not 0 <= tolerance < high - low:
+    table, scores = _checked(frame, judge, asked)
+    low, high = map(float, asked.scale or _guess_scale(scores))
+    if not 0 <= asked.tolerance < high - low:
         raise RagnbError(
-            f"tolerance={tolerance:g} on a scale of {low:g}..{high:g}: every score lies within it; give points of "
-            f"the scale, such as {(high - low) / 10:g}"
+            f"tolerance={asked.tolerance:g} on a scale of {low:g}..{high:g}: every score lies within it; give "
+            f"points of the scale, such as {(high - low) / 10:g}"
         )
-    cluster = labelled(table[asked.cluster], compose=True) if asked.cluster in table.columns else None
-    if cluster is not None and (cluster.codes < 0).any():
-        row = table.index[int(np.argmax(cluster.codes < 0))]
-        raise RagnbError(f"column {asked.cluster!r} is empty in row {row!r}; every rating needs its cluster")
-    keys = dict.fromkeys([*asked.keys, *asked.groups, asked.system])
-    labels = {name: labelled(table[name]) for name in keys if name in table.columns}
-    amounts = [name for name in asked.groups if name in labels and _is_amount(table[name])]
-    codes, names = (None, ()) if cluster is None else (cluster.codes, cluster.names)
-    if cluster is None and len(table) and np.ptp(scores.weights) > 0:
-        codes = np.arange(len(table))
-    return Ratings(
-        **vars(scores),
-        counts=table[_COUNT].to_numpy(dtype=float) if _COUNT in table.columns else np.ones(len(table)),
-        keys=labels,
-        groups={name: labels[name] for name in asked.groups if name in labels and name not in amounts},
-        sizes={name: table[name].to_numpy(dtype=float, na_value=np.nan) for name in amounts},
-        cluster=codes,
-        cluster_names=names,
-    )
+    keys = [name for name in dict.fromkeys((asked.item, asked.system, *asked.keys)) if f":{name}" in table]
+    parts = [table.assign(further=False)]
+    if judged is not None:
+        needs = [*(keys if asked.whole else []), *as_list(asked.cluster if "cluster" in table else None)]
+        more, _ = _checked(judged, judge, replace(asked, human=()), needs, "judged: ")
+        parts.append(more.assign(further=True))
+    if not asked.whole:
+        by = [f":{name}" for name in asked.keys]
+        parts = [part.assign(**{name: ALL for name in by if name not in part}) for part in parts]
+    table = pd.concat(parts, ignore_index=True)
+    if "cluster" in table:
+        codes = coded(table["cluster"], compose=True).codes
+        lone = codes < 0  # where others have a cluster, a row without one is its own
+        table["cluster"] = codes if lone.all() else np.where(lone, codes.max() + np.cumsum(lone), codes)
+    else:  # lone ratings of unequal weights are their own clusters
+        table["cluster"] = np.arange(len(table)) if len(table) and np.ptp(table["weight"]) > 0 else -1
+    if not asked.whole:
+        for name, column in table.filter(regex="^:").items():
+            number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+            if name in by or not number or column.nunique() <= FEW_NUMBERS:
+                table[name] = _labels(column)
+        table = _counted(table)
+    return Ratings(table, replace(asked, scale=(low, high)), asked.scale is None, keys)
 
 
-def _is_amount(column: pd.Series) -> bool:
-    number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-    return number and column.nunique() > 6
+def _counted(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the distinct rows of a table, each with how many ratings it stands for."""
+    key = np.zeros(len(table), dtype=np.int64)
+    for name in table.columns.drop("count"):
+        codes = pd.factorize(table[name])[0]
+        key = pd.factorize(key * (codes.max(initial=0) + 2) + codes)[0]
+    counts = np.bincount(key, weights=table["count"])
+    return table[~pd.Series(key, table.index).duplicated()].assign(count=counts)
+
+
+def _labels(column: pd.Series) -> Any:
+    """Return labels as text in the order of code points, after "", which stands for none."""
+    label = coded(column)
+    names = label.names if label.names[:1] == ("",) else ("", *label.names)
+    return pd.Categorical.from_codes(np.maximum(label.codes + len(names) - len(label.names), 0), pd.Index(names))
 
 
 def columns_of(frame: Any) -> list[str]:
@@ -204,64 +202,49 @@ def group_columns(columns: Sequence[str], groups: Sequence[str] | None) -> tuple
     return tuple(groups)
 
 
-def raters_of(columns: Sequence[str], human: Names) -> list[str]:
-    """Return the columns of single raters: those named, or ``human1, human2, …`` beside the default.
-
-    Examples
-    --------
-    >>> raters_of(["human", "human1", "human2", "human10"], "human"), raters_of(["human10"], "human10")
-    (['human1', 'human2'], [])
-    """
-    if not isinstance(human, str):
-        return list(human) if len(human) > 1 else []
-    found = list(takewhile(columns.__contains__, (f"{human}{k}" for k in count(1))))
-    return found if len(found) > 1 else []
-
-
-def scores_of(
-    frame: Any, judge: str, asked: Asked, *, rows: bool = False, needs: Sequence[str] = (), where: str = ""
-) -> Scores:
-    """Check the scores of a frame of any engine, and set single raters side by side.
-
-    Parameters
-    ----------
-    rows : bool
-        Whether each row is kept as it stands, items and systems with it; else other engines count equal rows.
-    needs, where
-        Further columns that must be there; the words before a refusal.
-
-    Examples
-    --------
-    >>> scores_of(pd.DataFrame({"judge": [4, -1], "human": [5, 2]}), "judge", Asked(missing=-1)).x
-    array([ 4., nan])
-    """
-    columns = columns_of(frame)
-    people, raters = as_list(asked.human), raters_of(columns, asked.human)
-    human = people if isinstance(asked.human, str) and asked.human in columns else []
-    long = asked.rater in columns and bool(people)
-    keys = [*asked.keys, *as_list(asked.cluster)]
-    usual = [name for name in keys if name in columns or name not in {"dimension", "cluster"}]
-    wanted = [judge, *(human or raters or people), *raters, *usual, *needs]
+def _checked(
+    frame: Any, judge: str, asked: Asked, needs: Sequence[str] = (), where: str = ""
+) -> tuple[pd.DataFrame, dict[str, Array]]:
+    """Return a frame's rows with their scores in their scale and their weights; and the scores by column."""
+    columns, people = columns_of(frame), as_list(asked.human)
+    numbered = (f"{name}{k}" for name in people[:1] for k in count(1))
+    raters = people if len(people) > 1 else list(takewhile(columns.__contains__, numbered))
+    raters = raters if len(raters) > 1 else []
+    human = [] if len(people) > 1 or (raters and people[0] not in columns) else people
+    long = asked.rater in columns and bool(people) and not raters
+    usual = [name for name in (*asked.keys, *as_list(asked.cluster)) if name not in ("dimension", "cluster")]
+    wanted = [judge, *human, *raters, *usual, *needs]
     for name in wanted:
         if name not in columns:
             raise RagnbError(f"{where}column={name!r} is not there; {did_you_mean(name, columns)}")
-    more = (asked.system, *asked.groups, *([PROBABILITY] if people else []))
-    more += (asked.rater, asked.item) if rows or long else ()
-    wanted += [name for name in more if name in columns]
-    table = _pandas(frame, list(dict.fromkeys(wanted)), counted=not (rows or long or PROBABILITY in wanted))
-    if long and not raters:
-        table = side_by_side(table, judge, wanted[1], asked)
-        raters = [name for name in table.columns if str(name).startswith("__rater")]
-    return _checked(table, judge, human, raters, asked, where)
-
-
-def _pandas(frame: Any, used: list[str], *, counted: bool) -> pd.DataFrame:
-    """Return the columns as pandas; rows of another engine are counted there where that is asked for."""
+    kept = [*asked.keys, asked.system, *asked.groups, *([asked.item] * asked.whole)]
+    more = [*kept, *as_list(asked.cluster), *([PROBABILITY] * bool(people)), *([asked.rater, asked.item] * long)]
+    used = list(dict.fromkeys([*wanted, *(name for name in more if name in columns)]))
     if isinstance(frame, pd.DataFrame):
-        return frame[used]
-    part = opened(frame).select(*used)
-    part = swift(part).group_by(*used).agg(nw.len().alias(_COUNT)) if counted else part
-    return as_pandas(collected(part).to_native())
+        table = frame[used]
+    else:  # equal rows are counted where they are
+        part = opened(frame).select(*used)
+        if not (asked.whole or long or PROBABILITY in used):
+            part = swift(part).group_by(*used).agg(nw.len().alias(_COUNT))
+        table = as_pandas(collected(part).to_native())
+    if long:
+        table = side_by_side(table, judge, human[0], asked)
+        human, raters = [], [name for name in table.columns if str(name).startswith("__rater")]
+    scores = {name: numbers(table, name, where) for name in (judge, *human, *raters)}
+    scores = settled(scores, asked.scale, asked.missing, lambda at: f"{where}row {table.index[at]!r}: ")
+    rows = table[[name for name in dict.fromkeys(kept) if name in table]].add_prefix(":").reset_index(drop=True)
+    if asked.cluster in table:
+        rows["cluster"] = table[asked.cluster].to_numpy()
+        alone = rows["cluster"].isna() & bool(people and not asked.whole)
+        if alone.any():
+            row = table.index[int(np.argmax(alone))]
+            raise RagnbError(f"column {asked.cluster!r} is empty in row {row!r}; every rating needs its cluster")
+    grid = pd.DataFrame({f"rater{k}": scores[name] for k, name in enumerate(raters)}, rows.index)
+    rows["judge"] = scores[judge]
+    rows["human"] = scores[human[0]] if human else grid.mean(axis=1).to_numpy(dtype=float)
+    rows["count"] = table[_COUNT].to_numpy(dtype=float) if _COUNT in table else 1.0
+    rows["weight"] = _sampling_weights(table, rows[["judge", "human"]].notna().all(axis=1).to_numpy(), where)
+    return rows.join(grid), scores
 
 
 def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> pd.DataFrame:
@@ -292,38 +275,8 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
     return out.join(grid.set_axis([f"__rater{k}" for k in range(grid.shape[1])], axis=1))
 
 
-def _checked(
-    table: pd.DataFrame, judge: str, human: list[str], raters: list[str], asked: Asked, where: str
-) -> Scores:
-    """Return the table with its scores in their scale, and how the labelled rows are weighted."""
-    own = next(iter(human or as_list(asked.human)), "")
-    alone = own in table.columns and bool(human or not raters)
-    named = {judge: numbers(table, judge, where)}
-    named |= {name: numbers(table, name) for name in ([own] if alone else []) + raters}
-    named = settled(named, asked.scale, asked.missing, lambda at: f"{where}row {table.index[at]!r}: ")
-    grid = np.column_stack([named[name] for name in raters]) if raters else None
-    x, y = named[judge], named.get(own)
-    if y is None or not alone:
-        y = pd.DataFrame(grid, range(len(x))).mean(axis=1).to_numpy(dtype=float)
-    scale = asked.scale or _guess_scale(named)
-    weights = sampling_weights(table, ~(np.isnan(x) | np.isnan(y)), where)
-    return Scores(table, x, y, grid, (float(scale[0]), float(scale[1])), asked.scale is None, weights)
-
-
-def sampling_weights(table: pd.DataFrame, rated: Flags, where: str) -> Array:
-    """Return 1 / inclusion probability of the rated rows, the largest 1; all 1 where none is recorded.
-
-    Raises
-    ------
-    RagnbError
-        For a rated row without a probability, or one that is no number in (0, 1].
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"inclusion_probability": [0.1, 0.4, None]})
-    >>> sampling_weights(table, np.array([True, True, False]), "").tolist()
-    [1.0, 0.25, 1.0]
-    """
+def _sampling_weights(table: pd.DataFrame, rated: npt.NDArray[np.bool_], where: str) -> Array:
+    """Return 1 / inclusion probability of the rated rows, the largest 1; all 1 where none is recorded."""
     if PROBABILITY not in table.columns:
         return np.ones(len(table))
     chance = numbers(table, PROBABILITY, where)
@@ -363,7 +316,7 @@ def without_marks(values: Array, missing: Missing) -> Array:
 
 
 def settled(
-    named: Mapping[str, Array], scale: tuple[float, float] | None, missing: Missing, where: Callable[[int], str]
+    named: Mapping[str, Array], scale: Scale | None, missing: Missing, where: Callable[[int], str]
 ) -> dict[str, Array]:
     """Return columns of scores in their scale, nan for what is declared to be no score.
 
@@ -391,18 +344,18 @@ def settled(
     if scale is not None and not (low < high and np.isfinite([low, high]).all()):
         raise RagnbError(f"scale={scale} is no scale; give its lowest and highest label, such as (1, 5)")
     found = {name: without_marks(values, missing) for name, values in named.items()}
-    if outside:
-        found = {name: np.where(_off(values, low, high), np.nan, values) for name, values in found.items()}
     unsaid = scale is None and all((values[values < 0] == -1).all() for values in found.values())
     for name, values in found.items():
-        below, off = values < 0, _off(values, low, high)
+        below, off = values < 0, (values < low - SLACK) | (values > high + SLACK)
         if unsaid and below.any():
             raise RagnbError(
                 f"{where(int(np.argmax(below)))}column {name!r}: found -1 in {below.sum()} of {len(values)} rows, "
                 "and no other number below 0; say missing=-1 if it stands for a reply that could not be read, or "
                 "the scale, such as scale=(-1, 1), if it is a score"
             )
-        if off.any():
+        if outside:
+            found[name] = np.where(off, np.nan, values)
+        elif off.any():
             first = f"{values[off][0]:g}"
             raise RagnbError(
                 f"{where(int(np.argmax(off)))}column {name!r}: {first} lies outside the scale {low:g} to {high:g} "
@@ -412,11 +365,7 @@ def settled(
     return found
 
 
-def _off(values: Array, low: float, high: float) -> Flags:
-    return (values < low - SLACK) | (values > high + SLACK)
-
-
-def _guess_scale(named: Mapping[str, Array]) -> tuple[float, float]:
+def _guess_scale(named: Mapping[str, Array]) -> Scale:
     """Return the whole numbers around what is seen; a judge on 0–1 beside humans on a longer scale is refused."""
     judge, *others = named.values()
     top = max((float(np.nanmax(v)) for v in others if not np.isnan(v).all()), default=0.0)
@@ -439,8 +388,8 @@ class Cells:
     are 1 / inclusion probability, on average 1; where they differ, every rating has a cluster, its own at least.
     """
 
-    x: Array
-    y: Array
+    judge: Array
+    human: Array
     cluster: Codes | None
     counts: Array
     group: Codes
@@ -471,29 +420,25 @@ class Cells:
         return replace(self, **{name: part[chosen] for name, part in vars(self).items() if part is not None})
 
 
-def cells_of(ratings: Ratings, chosen: Flags, group: Codes | None = None) -> Cells:
-    """Return the distinct pairs among the chosen rows, within clusters and groups.
+def cells_of(rows: pd.DataFrame, group: Any = 0) -> Cells:
+    """Return the distinct pairs among rows of `Ratings`, within clusters and groups.
 
     Examples
     --------
-    >>> rows = open_ratings(pd.DataFrame({"judge": [4, 4, 2], "human": [5, 5, 2]}), "judge", Asked())
-    >>> cells_of(rows, rows.both).counts.tolist()
+    >>> rows = open_ratings(pd.DataFrame({"judge": [4, 4, 2], "human": [5, 5, 2]}), "judge", Asked()).table
+    >>> cells_of(rows).counts.tolist()
     [1.0, 2.0]
     """
-    rows = np.flatnonzero(chosen & ratings.both)
-    none = np.zeros(len(rows), dtype=np.int64)
-    cluster, group = (none if codes is None else codes[rows] for codes in (ratings.cluster, group))
-    key = none
-    for codes in (*(codes[rows] for codes in ratings.coded), cluster, group):
-        key = key * (int(codes.max(initial=0)) + 1) + codes
-    at = pd.factorize(key)[0]
-    total = np.bincount(at, weights=ratings.counts[rows]).astype(float)
-    one = np.zeros(len(total), dtype=np.intp)
-    one[at] = np.arange(len(rows))  # any row of a cell shows what it holds
-    x, y, w = (values[rows[one]] for values in (ratings.x, ratings.y, ratings.weights))
-    w, cluster, group = w * total.sum() / max(total @ w, 1e-300), cluster[one], group[one]
-    cells = Cells(x, y, None if ratings.cluster is None else cluster, total, group, w)
-    return cells.where(np.lexsort((w, x, y, cluster, group)))
+    keys = ["group", "cluster", "human", "judge", "weight"]
+    pairs = rows[[*keys[1:], "count"]].assign(group=group).dropna(subset=["human", "judge"])
+    cells = _counted(pairs).sort_values(keys)
+    cluster, counts, weights = (cells[name].to_numpy() for name in ("cluster", "count", "weight"))
+    return Cells(
+        judge=cells["judge"].to_numpy(), human=cells["human"].to_numpy(),
+        cluster=None if (rows["cluster"] < 0).all() else cluster,
+        counts=counts, group=cells["group"].to_numpy(dtype=np.int64),
+        weights=weights * counts.sum() / max(counts @ weights, 1e-300),
+    )  # fmt: skip
 
 
 def random_groups(cells: Cells, seed: int) -> Cells:
@@ -523,11 +468,18 @@ def fingerprint(parts: list[tuple[str, Cells]]) -> str:
     for name, cells in parts:
         digest.update(name.encode())
         weights = cells.weights if np.ptp(cells.weights) > 0 else None
-        for column in (cells.x, cells.y, cells.cluster, cells.counts, weights):
+        cluster = None if cells.cluster is None else np.unique(cells.cluster, return_inverse=True)[1]
+        for column in (cells.judge, cells.human, cluster, cells.counts, weights):
             digest.update(np.round(np.asarray([] if column is None else column, dtype="<f8"), 9).tobytes())
     return digest.hexdigest()
 
 
-def with_ends(name: str, found: Estimate) -> dict[str, float]:
-    """Return an estimate as ``name, name_low, name_high``."""
-    return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+def with_ends(found: Estimate, name: str = "value", ends: str = "") -> dict[str, float]:
+    """Return an estimate as the columns ``name, low, high``, the ends under their prefix.
+
+    Examples
+    --------
+    >>> with_ends(Estimate(0.5, 0.4, 0.6, 0.05, 100, 100), "bias", "bias_")
+    {'bias': 0.5, 'bias_low': 0.4, 'bias_high': 0.6}
+    """
+    return {name: found.value, f"{ends}low": found.low, f"{ends}high": found.high}

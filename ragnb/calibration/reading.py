@@ -6,24 +6,22 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ragnb.calibration.ratings import OUTSIDE, PROBABILITY, as_list, settled
 from ragnb.errors import RagnbError, did_you_mean, listing, not_a_frame, place, unknown
 from ragnb.readers import langfuse, phoenix
-from ragnb.readers.cells import as_id
-from ragnb.readers.contract import case_cells
+from ragnb.readers.cells import as_id, case_cells, metric_values, other_values
 from ragnb.readers.formats import Source, load
-from ragnb.readers.lossy import Lossy
-from ragnb.readers.names import CASE_ALIASES, apply_names, clashing, name_system, rename_map
-from ragnb.readers.numbers import metric_values, other_values
-from ragnb.readers.raw import Raw, settle
+from ragnb.readers.names import CASE_ALIASES, name_columns, name_system
+from ragnb.readers.raw import Lossy, Raw, settle
 from ragnb.schema import CASE_COLUMNS, CLIP, Metric, Rubric
-from ragnb.stats.means import Array
 
 FIRST = ("item_id", "dimension", "judge", "human", "rater", "system", "cluster")
 KEYS = ("item_id", "dimension", "system")
@@ -47,18 +45,10 @@ Marks = float | str | Sequence[float | str] | None
 
 
 def read_ratings(
-    source: Source,
-    *,
-    judge: Names = None,
-    human: Names = None,
-    judged: Source | None = None,
-    missing: Marks = None,
-    scale: tuple[float, float] | None = None,
-    format: str | None = None,
-    strict: bool = False,
-    columns: Mapping[str, str] | None = None,
-    encoding: str | None = None,
-) -> pd.DataFrame:
+    source: Source, *, judge: Names = None, human: Names = None, judged: Source | None = None,
+    missing: Marks = None, scale: tuple[float, float] | None = None, format: str | None = None,
+    strict: bool = False, columns: Mapping[str, str] | None = None, encoding: str | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """Read ratings: the scores that people gave to items, beside those of a judge.
 
     Parameters
@@ -108,33 +98,27 @@ def read_ratings(
     1       a    9.0    7.0  human2
     2       b    5.0    5.0  human1
     """
-    how: dict[str, Any] = {"missing": missing, "scale": scale}
     files: dict[str, Any] = {"format": format, "strict": strict, "encoding": encoding, "columns": columns}
+    how: dict[str, Any] = {"missing": missing, "scale": scale}
     if judged is None:
-        table, origin = _open(source, judge, human, **files, **how)
-        frame, lossy = tidy(table), table.report.rows
+        table = _open(source, judge, human, **files, **how)
+        frame = tidy(table)
     else:
-        table, origin = _open(source, None, human, side="human", **files, **how)
-        other, origin["judged"] = _open(judged, judge, None, side="judge", **how)
-        frame, lossy = joined(table, other), table.report.rows + other.report.rows
+        table = _open(source, None, human, side="human", **files, **how)
+        other = _open(judged, judge, None, side="judge", **how)
+        frame = joined(table, other)
+        table.report.rows += other.report.rows
         table.report.expect(other.report.lines, other.report.damaged)
-        origin |= {"lines": table.report.lines, "damaged": table.report.damaged}
+        table.origin |= {"judged": other.origin, "lines": table.report.lines, "damaged": table.report.damaged}
     if "human" not in frame or not frame["human"].notna().any():
         raise _without_people(table, frame, judged is not None)
-    frame.attrs["lossy"] = lossy
-    frame.attrs["source"] = {**origin, "rows": len(frame)}
-    return frame
+    return finish(frame, table)
 
 
 def read_judged(
-    source: Source,
-    *,
-    judge: Names = None,
-    dimensions: Sequence[str] | None = None,
-    missing: Marks = None,
-    scale: tuple[float, float] | None = None,
-    encoding: str | None = None,
-) -> pd.DataFrame:
+    source: Source, *, judge: Names = None, dimensions: Sequence[str] | None = None, missing: Marks = None,
+    scale: tuple[float, float] | None = None, encoding: str | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """Read what a judge scored, whether people rated it or not.
 
     Parameters
@@ -161,10 +145,19 @@ def read_judged(
     0       a  accuracy    9.0
     1       a   clarity    7.0
     """
-    table, origin = _open(source, judge, None, side="judge", encoding=encoding, missing=missing, scale=scale)
-    frame = sheet(table, dimensions) if is_sheet(table) else tidy(table)
-    frame.attrs["lossy"], frame.attrs["source"] = table.report.rows, {**origin, "rows": len(frame)}
-    return frame
+    table = _open(source, judge, None, side="judge", encoding=encoding, missing=missing, scale=scale)
+    wanted = list(dimensions or [])
+    if table.is_sheet:
+        columns = list(table.raw.columns)
+        wanted = wanted or [d.name for d in Rubric().dimensions if d.name in columns]
+        absent = [name for name in wanted if name not in columns]
+        if absent or not wanted:
+            fault = f"dimension {absent[0]!r} is no column" if absent else "holds no score of a judge"
+            raise RagnbError(
+                f"{table.file}{fault}; {did_you_mean(absent[0] if absent else 'judge', columns)}. Name the column "
+                "of its scores (judge), or the columns that are dimensions (dimensions)"
+            )
+    return finish(tidy(table, wanted), table)
 
 
 def read_golden(source: Source, *, human: Names = None, **how: Any) -> pd.DataFrame:
@@ -175,49 +168,128 @@ def read_golden(source: Source, *, human: Names = None, **how: Any) -> pd.DataFr
     >>> read_golden([{"item_id": "G1", "judge": None, "human": None}])["human"].tolist()
     [nan]
     """
-    table, _ = _open(source, how.pop("judge", None), human, **how)
+    table = _open(source, how.pop("judge", None), human, **how)
     frame = tidy(table)
     if "human" not in frame:
         raise _without_people(table, frame, both=False)
-    return frame
+    return finish(frame, table)
+
+
+@dataclass
+class Table:
+    """A table under canonical names, what the caller said of it, and what became of it.
+
+    `judges` and `humans` are the columns or raters that the caller named, `missing` the numbers that are none;
+    ``"outside"`` among them is whatever lies outside the scale. `side` says whose the scores are where the table
+    does not: ``human`` or ``judge``.
+    """
+
+    raw: Raw
+    report: Lossy
+    origin: dict[str, object]
+    judges: list[str]
+    humans: list[str]
+    missing: list[float | str]
+    scale: tuple[float, float] | None
+    side: str
+
+    @property
+    def file(self) -> str:
+        """The file in the words before a refusal."""
+        return place(self.raw.file)
+
+    def frame(self, scored: list[str]) -> pd.DataFrame:
+        """Return the table as a frame, the columns `scored` as numbers in their scale, NaN where there is none.
+
+        Raises
+        ------
+        RagnbError
+            For a score that is no number, lies outside the scale, or is -1 and nobody said what that means.
+        """
+        raw, report = self.raw, self.report
+        read = pd.DataFrame({name: metric_values(raw, Metric(name, -np.inf, np.inf), report) for name in scored})
+        ends = read.clip(*(self.scale or (-np.inf, np.inf)))
+        near = (read != ends) & ((read - ends).abs() <= CLIP)
+        arrays = {name: read[name].mask(near[name], ends[name]).to_numpy(dtype=float) for name in scored}
+        kept = settled(arrays, self.scale, self.missing, raw.where)
+        marks = sorted(self.missing, key=lambda mark: mark == OUTSIDE)
+        said = listing("what lies outside the scale" if mark == OUTSIDE else f"{mark:g}" for mark in marks)
+        for name in scored:
+            report.add("clipped", name, f"within {CLIP:g} of an end of the scale", int(near[name].sum()))
+            blanked = int(np.isnan(kept[name]).sum() - np.isnan(arrays[name]).sum())
+            report.add("mapped", name, f"{said} is missing", blanked)
+        columns: dict[str, Any] = dict(kept)
+        if PROBABILITY in raw.columns:
+            columns[PROBABILITY] = metric_values(raw, Metric(PROBABILITY, 0, 1), report)
+        for name, cells in raw.columns.items():
+            if name not in columns:
+                columns[name] = settle(cells) if name in _TEXTS else other_values(cells, raw.typed)
+        return pd.DataFrame(columns)[list(raw.columns)]
+
+    def is_number(self, name: str) -> bool:
+        """Whether a column holds numbers and nothing else."""
+        return pd.api.types.is_numeric_dtype(other_values(self.raw.columns[name], self.raw.typed))
+
+    @cached_property
+    def human_columns(self) -> list[str]:
+        """The columns that hold people's scores in a wide table."""
+        columns = self.raw.columns
+        if len(self.humans) > 1 and set(self.humans) <= set(columns):
+            return self.humans
+        numbered: dict[str, dict[int, str]] = {}
+        for match in filter(None, map(_NUMBERED.fullmatch, columns)):
+            numbered.setdefault(match[1].casefold(), {})[int(match[2])] = match[0]
+        for raters in numbered.values() if len(self.humans) != 1 or "human" not in columns else ():
+            if sorted(raters) == list(range(1, len(raters) + 1)):
+                return [raters[k] for k in sorted(raters)]
+        return ["human"] if "human" in columns else []
+
+    @cached_property
+    def judge_columns(self) -> list[str]:
+        """The columns that hold the judges' scores."""
+        columns = self.raw.columns
+        if len(self.judges) > 1 and set(self.judges) <= set(columns):
+            return self.judges
+        named = [n for n in columns if _JUDGE.fullmatch(n) and "__" not in n and self.is_number(n)]
+        return ["judge"] if "judge" in columns else named
+
+    @property
+    def is_sheet(self) -> bool:
+        """Whether no column of scores has a known name, so that the dimensions are the columns."""
+        return "score" not in self.raw.columns and not self.human_columns + self.judge_columns
 
 
 def _open(
     source: Source, judge: Names, human: Names, *, missing: Any = None, scale: tuple[float, float] | None = None,
     side: str = "", format: str | None = None, strict: bool = False, encoding: str | None = None,
     columns: Mapping[str, str] | None = None,
-) -> tuple[Table, dict[str, object]]:  # fmt: skip
+) -> Table:  # fmt: skip
     """Return a table under canonical names, one that is asked for as ``judge`` or ``human`` included."""
-    report, judges, humans = Lossy(), as_list(judge), as_list(human)
+    report, asked = Lossy(), {"judge": as_list(judge), "human": as_list(human)}
     raw, origin = load(source, report, format=format, strict=strict, encoding=encoding)
     origin["layout"] = "table"
     for name, layout in RATING_LAYOUTS.items():
         if layout.sniff(set(raw.columns)):
-            layout.read(raw, report)
+            layout.lay_out(raw, report)
             origin["layout"] = name
     _take_rater_kinds(raw, report)
     picks = dict(columns or {})
     if "item_id" in raw.columns and "item_id" not in picks.values():
         picks["item_id"] = "item_id"  # a sample_id beside it says of what the item was drawn
-    for role, asked in (("judge", judges), ("human", humans)):
-        if len(asked) == 1 and asked[0] in raw.columns:
-            picks[asked[0]] = role
-    clash = clashing(raw.columns, raw.where)
-    names = rename_map(list(raw.columns), picks=picks, file=raw.file, aliases=RATING_ALIASES, clash=clash)
-    raw.columns = name_system(apply_names(raw.columns, names, report), report)
-    if raw.uneven:
-        line, found = raw.uneven[0]
-        raise RagnbError(f"{place(raw.file, line)}found {found} cells, expected {raw.width}")
+    picks |= {names[0]: role for role, names in asked.items() if len(names) == 1 and names[0] in raw.columns}
+    name_columns(raw, report, picks=picks, aliases=RATING_ALIASES)
+    name_system(raw, report)
+    raw.check_even()
     case_cells(raw, report)
     for name in ("dimension", "rater"):
         if name in raw.columns:
             raw.columns[name] = [as_id(value) for value in raw.columns[name]]
     known = {*raw.columns, *picks, *(name for name in raw.columns.get("rater", []) if name is not None)}
-    for role, asked in (("judge", judges), ("human", humans)):
-        for name in asked:
+    for role, wanted in asked.items():
+        for name in wanted:
             if name not in known:
                 raise unknown(role, name, sorted(map(str, known)))
-    return Table(raw, report, judges, humans, as_list(missing), scale, side), origin
+    return Table(raw, report, origin, asked["judge"], asked["human"], as_list(missing), scale, side)
 
 
 def _take_rater_kinds(raw: Raw, report: Lossy) -> None:
@@ -233,7 +305,6 @@ def _take_rater_kinds(raw: Raw, report: Lossy) -> None:
 
 
 def _without_people(table: Table, frame: pd.DataFrame, both: bool) -> RagnbError:
-    have = listing(table.raw.columns)
     if both:
         step = "fill in people's scores under the dimensions that the judge's table has, or a column 'human'"
     elif "score" in table.raw.columns:
@@ -245,65 +316,7 @@ def _without_people(table: Table, frame: pd.DataFrame, both: bool) -> RagnbError
             "say which column holds them: human='…'; or, where each dimension is a column, "
             "bring the judge's table beside it: judged='…'"
         )
-    return RagnbError(f"{place(table.raw.file)}holds no scores by people (columns: {have}); {step}")
-
-
-@dataclass
-class Table:
-    """A table under canonical names, what the caller said of it, and what became of it.
-
-    `judges` and `humans` are the columns or raters that the caller named, `missing` the numbers that are none;
-    ``"outside"`` among them is whatever lies outside the scale. `side` says whose the scores are where the table
-    does not: ``human`` or ``judge``.
-    """
-
-    raw: Raw
-    report: Lossy
-    judges: list[str]
-    humans: list[str]
-    missing: list[float | str]
-    scale: tuple[float, float] | None
-    side: str = ""
-
-    def scores(self, names: list[str]) -> dict[str, pd.Series[float]]:
-        """Return columns of scores as numbers in their scale; NaN where there is none.
-
-        Raises
-        ------
-        RagnbError
-            For what is no number, lies outside the scale, or is -1 and nobody said what that means.
-        """
-        low, high = self.scale or (-np.inf, np.inf)
-        found: dict[str, Array] = {}
-        for name in names:
-            values = metric_values(self.raw, Metric(name, -np.inf, np.inf), self.report)
-            ends = values.clip(low, high)
-            near = (values != ends) & ((values - ends).abs() <= CLIP)
-            self.report.add("clipped", name, f"within {CLIP:g} of an end of the scale", near.sum())
-            found[name] = np.asarray(values.mask(near, ends), dtype=float)
-        kept = settled(found, self.scale, self.missing, self.raw.where)
-        marks = sorted(self.missing, key=lambda mark: mark == OUTSIDE)
-        said = listing("what lies outside the scale" if mark == OUTSIDE else f"{mark:g}" for mark in marks)
-        for name, scores in kept.items():
-            blanked = int((np.isnan(scores) & ~np.isnan(found[name])).sum())
-            self.report.add("mapped", name, f"{said} is missing", blanked)
-        return {name: pd.Series(scores) for name, scores in kept.items()}
-
-    def frame(self, scored: list[str]) -> pd.DataFrame:
-        """Return the table as a frame; the columns `scored` are numbers."""
-        numbers = self.scores(scored)
-        if PROBABILITY in self.raw.columns:
-            numbers[PROBABILITY] = metric_values(self.raw, Metric(PROBABILITY, 0, 1), self.report)
-        columns = {
-            name: numbers[name] if name in numbers
-            else settle(cells) if name in _TEXTS else other_values(cells, self.raw.typed)
-            for name, cells in self.raw.columns.items()
-        }  # fmt: skip
-        return pd.DataFrame(columns)
-
-    def is_number(self, name: str) -> bool:
-        """Whether a column holds numbers and nothing else."""
-        return pd.api.types.is_numeric_dtype(other_values(self.raw.columns[name], self.raw.typed))
+    return RagnbError(f"{table.file}holds no scores by people (columns: {listing(table.raw.columns)}); {step}")
 
 
 def looks_like_ratings(columns: Sequence[str]) -> bool:
@@ -332,60 +345,39 @@ def judge_columns(ratings: pd.DataFrame, named: Sequence[str] = ()) -> list[str]
     return [name for name in found if pd.api.types.is_numeric_dtype(ratings[name])]
 
 
-def tidy(table: Table) -> pd.DataFrame:
-    """Return one row an item, dimension and rater, from a wide or a long table."""
-    humans, judges = humans_of(table), judges_of(table)
-    is_long = "score" in table.raw.columns and not humans
-    frame = _long(table, judges) if is_long else _wide(table, humans, judges)
-    return finish(frame, table)
-
-
-def humans_of(table: Table) -> list[str]:
-    """Return the columns that hold people's scores in a wide table."""
-    columns = table.raw.columns
-    if len(table.humans) > 1 and set(table.humans) <= set(columns):
-        return table.humans
-    if len(table.humans) == 1 and "human" in columns:
-        return ["human"]
-    numbered: dict[str, list[tuple[int, str]]] = {}
-    for name in columns:
-        if match := _NUMBERED.fullmatch(name):
-            numbered.setdefault(match[1].casefold(), []).append((int(match[2]), name))
-    for raters in numbered.values():
-        if sorted(n for n, _ in raters) == list(range(1, len(raters) + 1)):
-            return [name for _, name in sorted(raters)]
-    return ["human"] if "human" in columns else []
-
-
-def judges_of(table: Table) -> list[str]:
-    """Return the columns that hold the judges' scores."""
-    columns = table.raw.columns
-    if len(table.judges) > 1 and set(table.judges) <= set(columns):
-        return table.judges
-    if "judge" in columns:
-        return ["judge"]
-    return [n for n in columns if _JUDGE.fullmatch(n) and "__" not in n and table.is_number(n)]
-
-
-def _wide(table: Table, humans: list[str], judges: list[str]) -> pd.DataFrame:
+def tidy(table: Table, dimensions: Sequence[str] = ()) -> pd.DataFrame:
+    """Return one row an item, dimension and rater, of a sheet with `dimensions`, a long table or a wide one."""
+    humans, judges, report = table.human_columns, table.judge_columns, table.report
+    if table.is_sheet and dimensions:
+        frame = table.frame(list(dimensions))
+        report.add("mapped", listing(dimensions), f"{table.side}, a row a dimension", len(frame))
+        return _melted(frame, dimensions, "dimension", table.side)
+    if "score" in table.raw.columns and not humans:
+        return _long(table, judges)
     frame = table.frame([*judges, *humans])
     if len(judges) == 1 and judges != ["judge"]:
-        table.report.add("mapped", judges[0], "judge", len(frame))
+        report.add("mapped", judges[0], "judge", len(frame))
         frame = frame.rename(columns={judges[0]: "judge"})
     if "item_id" not in frame:
         frame.insert(0, "item_id", [str(i + 1) for i in range(len(frame))])
-        table.report.add("made", "item_id", "position of the row", len(frame))
+        report.add("made", "item_id", "position of the row", len(frame))
     if not humans or humans == ["human"]:
         return frame
     if "human" in frame:
-        table.report.add("left_out", "human", f"the raters' own scores are taken: {listing(humans)}", len(frame))
-    given = frame[humans].notna().to_numpy(copy=True)
-    given[~given.any(axis=1), 0] = True  # an item that nobody rated stays, as one row
-    rows, raters = np.nonzero(given)
-    scores = frame[humans].to_numpy()[rows, raters]
-    out = frame.drop(columns=[*humans, "human", "rater"], errors="ignore").iloc[rows].reset_index(drop=True)
-    names = pd.Series(humans, dtype=object).to_numpy()[raters]
-    return out.assign(human=scores, rater=pd.Series(names).where(~np.isnan(scores), None))
+        report.add("left_out", "human", f"the raters' own scores are taken: {listing(humans)}", len(frame))
+    taken = {"human", "rater"} - set(humans)
+    out = _melted(frame.drop(columns=taken & set(frame)), humans, "rater", "human")
+    rated, item = out["human"].notna(), np.arange(len(out)) // len(humans)
+    nobody = ~rated.groupby(item).transform("any") & ~pd.Series(item).duplicated()
+    out["rater"] = out["rater"].astype(object).where(rated, None)
+    return out[rated | nobody]  # an item that nobody rated stays, as one row
+
+
+def _melted(frame: pd.DataFrame, columns: Sequence[str], name: str, value: str) -> pd.DataFrame:
+    """Turn one column a `name` into one row a `name`, those of an item beside each other."""
+    rest = [c for c in frame if c not in columns]
+    rows = frame.melt(rest, list(columns), var_name=name, value_name=value, ignore_index=False)
+    return rows.sort_index(kind="stable", ignore_index=True)
 
 
 def _long(table: Table, judges: list[str]) -> pd.DataFrame:
@@ -393,7 +385,7 @@ def _long(table: Table, judges: list[str]) -> pd.DataFrame:
     raw = table.raw
     if "item_id" not in raw.columns:
         raise RagnbError(
-            f"{place(raw.file)}holds one score a row (columns {listing(raw.columns)}) and no item that they are "
+            f"{table.file}holds one score a row (columns {listing(raw.columns)}) and no item that they are "
             "about; say which column it is: columns={'…': 'item_id'}"
         )
     kinds = raw.columns.pop("rater_kind", None)
@@ -402,27 +394,24 @@ def _long(table: Table, judges: list[str]) -> pd.DataFrame:
     if not side:
         was = next((r["column"] for r in table.report.rows if r["detail"] == "score"), "score")
         raise RagnbError(
-            f"{place(raw.file)}column {was!r} does not say who gave the scores; automatic ones look the same; "
+            f"{table.file}column {was!r} does not say who gave the scores; automatic ones look the same; "
             f"if people gave them, say human={was!r}, or bring a column that names the rater: "
             "columns={'…': 'rater'}; if a judge did, bring the table of people's scores with this one as judged="
         )
     frame = table.frame([*judges, "score"]).rename(columns={"score": side})
     if side == "judge" or judges:
         return frame
-    if "rater" not in frame:
-        frame["rater"] = pd.Series(None, index=frame.index, dtype=object)
-    raters = frame["rater"]
+    raters = frame["rater"] if "rater" in frame else pd.Series(None, frame.index, dtype=object)
+    frame["rater"] = raters
     if kinds is not None:
-        is_judge = np.array([kind == "judge" for kind in kinds], dtype=bool)
+        is_judge = pd.Series(kinds, frame.index) == "judge"
     elif table.judges:
-        is_judge = raters.isin(table.judges).to_numpy()
-    else:
-        is_judge = np.array([bool(_PATTERNS["judge_rater"].fullmatch(str(name))) for name in raters], dtype=bool)
-        is_judge &= ~raters.isin(table.humans).to_numpy(dtype=bool)  # whom the caller calls a person is one
-    people, judged = frame[~is_judge].reset_index(drop=True), frame[is_judge]
-    if table.humans:
-        people = people[people["rater"].isin(table.humans)].reset_index(drop=True)
-    return _with_judges(people, judged, table.report) if len(judged) else people
+        is_judge = raters.isin(table.judges)
+    else:  # whom the caller calls a person is one
+        machine = _PATTERNS["judge_rater"].fullmatch
+        is_judge = raters.map(lambda name: bool(machine(str(name)))).astype(bool) & ~raters.isin(table.humans)
+    people = frame[~is_judge & (raters.isin(table.humans) | (not table.humans))]
+    return _with_judges(people, frame[is_judge], table.report) if is_judge.any() else people
 
 
 def _with_judges(people: pd.DataFrame, judged: pd.DataFrame, report: Lossy) -> pd.DataFrame:
@@ -433,15 +422,17 @@ def _with_judges(people: pd.DataFrame, judged: pd.DataFrame, report: Lossy) -> p
     again = int(judged[keys].assign(rater=names).duplicated().sum())
     report.add("mapped", "judge", "several scores of one judge on an item are averaged", again)
     several = names.nunique() > 1
-    scores = judged[keys].assign(score=judged["human"])
-    scores["judge"] = [n if n.startswith("judge") else f"judge_{n}" for n in names] if several else "judge"
-    means = (
-        scores.groupby([*keys, "judge"], dropna=False, sort=False)["score"].mean().unstack("judge").reset_index()
-    )
+    columns = [n if n.startswith("judge") else f"judge_{n}" for n in names] if several else "judge"
+    scores = judged[keys].assign(score=judged["human"], judge=columns)
+    means = scores.groupby([*keys, "judge"], dropna=False, sort=False)["score"].mean().unstack("judge")
     about = judged.drop(columns=["human", "rater", "comment", "timestamp"], errors="ignore").drop_duplicates(keys)
-    alone = about[~pd.MultiIndex.from_frame(about[keys]).isin(pd.MultiIndex.from_frame(people[keys]))]
-    whole = pd.concat([people, alone], ignore_index=True) if len(alone) else people
-    return whole.merge(means.rename_axis(columns=None), on=keys, how="left")
+    whole = pd.concat([people, about[~_found(about, people, keys)]], ignore_index=True)
+    return whole.merge(means.reset_index().rename_axis(columns=None), on=keys, how="left")
+
+
+def _found(rows: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> npt.NDArray[np.bool_]:
+    """Return which rows are about what one of the others is about."""
+    return pd.MultiIndex.from_frame(rows[keys]).isin(pd.MultiIndex.from_frame(others[keys]))
 
 
 def finish(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
@@ -449,19 +440,19 @@ def finish(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
     if "rater" in frame and frame["rater"].nunique() < 2:
         frame = frame.drop(columns="rater")
     if "cluster" not in frame and "doc_name" in frame:
-        frame["cluster"] = frame["doc_name"]
+        frame = frame.assign(cluster=frame["doc_name"])
         table.report.add("made", "cluster", "doc_name", len(frame))
     keys = [key for key in (*KEYS, "rater") if key in frame]
-    again = frame.duplicated(keys, keep=False)
-    if again.any():
-        row = frame[again].iloc[0]
+    for row in frame[frame.duplicated(keys, keep=False)][:1].to_dict("records"):
         place_of = ", ".join(f"{key} {row[key]!r}" for key in keys)
         raise RagnbError(
-            f"{place(table.raw.file)}{place_of} stands there more than once; a row is one rater's score of one "
-            "item: keep one of them, or name the column that tells them apart, such as columns={'…': 'rater'}"
+            f"{table.file}{place_of} stands there more than once; a row is one rater's score of one item: keep "
+            "one of them, or name the column that tells them apart, such as columns={'…': 'rater'}"
         )
     first = [c for c in (*FIRST[:2], *judge_columns(frame), *FIRST[3:]) if c in frame]
-    return frame[[*first, *(c for c in frame if c not in first)]].reset_index(drop=True)
+    frame = frame[[*first, *(c for c in frame if c not in first)]].reset_index(drop=True)
+    frame.attrs = {"lossy": table.report.rows, "source": {**table.origin, "rows": len(frame)}}
+    return frame
 
 
 def joined(people: Table, judged: Table) -> pd.DataFrame:
@@ -475,8 +466,7 @@ def joined(people: Table, judged: Table) -> pd.DataFrame:
         Where the tables share no dimension, or the judge's holds an item more than once.
     """
     dimensions = _dimensions(people, judged)
-    left = _melted(people, dimensions, "human") if is_sheet(people) else tidy(people)
-    right = _melted(judged, dimensions, "judge") if is_sheet(judged) else tidy(judged)
+    left, right = tidy(people, dimensions), tidy(judged, dimensions)
     people.report.add("left_out", "human", "cells that nobody filled in", int(left["human"].isna().sum()))
     left = left[left["human"].notna()]
     keys = [key for key in KEYS if key in left and key in right]
@@ -484,7 +474,7 @@ def joined(people: Table, judged: Table) -> pd.DataFrame:
     if "item_id" not in keys or again.any():
         twice = f"item {right.loc[again, 'item_id'].iloc[0]!r} stands there more than once" if again.any() else ""
         raise RagnbError(
-            f"{place(judged.raw.file)}scores are joined by {listing(keys)}; {twice or 'that names no item'}; both "
+            f"{judged.file}scores are joined by {listing(keys)}; {twice or 'that names no item'}; both "
             f"tables need the columns that tell items apart (columns: {listing(judged.raw.columns)}; "
             f"{people.raw.file}: {listing(people.raw.columns)})"
         )
@@ -493,17 +483,34 @@ def joined(people: Table, judged: Table) -> pd.DataFrame:
     judges = [str(c) for c in right if c == "judge" or str(c).startswith("judge_")]
     more = [c for c in right if c not in left and c not in ("human", "rater")]
     about = right[list(dict.fromkeys([*keys, *judges, *more]))]
-    out = left.drop(columns=judges, errors="ignore").merge(about, on=keys, how="left", indicator="judged")
-    alone = int((out.pop("judged") == "left_only").sum())
-    if len(out) and alone == len(out):
+    alone, unrated = ~_found(left, right, keys), ~_found(right, left, keys)
+    if len(left) and alone.all():
         raise RagnbError(
-            f"{place(people.raw.file)}no item in it is in {judged.raw.file}, by {listing(keys)}; items there are "
+            f"{people.file}no item in it is in {judged.raw.file}, by {listing(keys)}; items there are "
             f"such as {listing(right['item_id'].unique(), 3)}, here {listing(left['item_id'].unique(), 3)}"
         )
-    people.report.add("kept", "judge", "ratings of items that the judge did not score", alone)
-    rated = pd.MultiIndex.from_frame(right[keys]).isin(pd.MultiIndex.from_frame(left[keys]))
-    judged.report.add("left_out", "judge", "scores of items that nobody rated", int((~rated).sum()))
-    return finish(out, people)
+    people.report.add("kept", "judge", "ratings of items that the judge did not score", int(alone.sum()))
+    judged.report.add("left_out", "judge", "scores of items that nobody rated", int(unrated.sum()))
+    return left.drop(columns=judges, errors="ignore").merge(about, on=keys, how="left")
+
+
+def _dimensions(people: Table, judged: Table) -> list[str]:
+    """Return the columns of sheets that are dimensions: those that the other table knows, too."""
+    sheets = [table for table in (people, judged) if table.is_sheet]
+    if not sheets:
+        return []
+    shared = set.intersection(*(set(table.raw.columns) for table in sheets)) - _NO_SCORES
+    if len(sheets) == 1:
+        (other,) = (table for table in (people, judged) if table not in sheets)
+        shared &= set(other.raw.columns.get("dimension", []))
+    found = [n for n in sheets[-1].raw.columns if n in shared and "__" not in n and sheets[-1].is_number(n)]
+    if not found:
+        raise RagnbError(
+            f"{people.file}no dimension is in both tables (columns: {listing(people.raw.columns)}; "
+            f"{judged.raw.file}: {listing(judged.raw.columns)}); give them the same names, or say which columns "
+            "hold the scores: human='…', judge='…'"
+        )
+    return found
 
 
 def unrated(judged: pd.DataFrame, ratings: pd.DataFrame) -> pd.DataFrame:
@@ -528,53 +535,4 @@ def unrated(judged: pd.DataFrame, ratings: pd.DataFrame) -> pd.DataFrame:
     if own_ids and "sample_id" in ratings and "sample_id" not in judged:  # of drawn labels
         ratings = ratings.assign(item_id=ratings["sample_id"])
     keys = [key for key in KEYS if key in judged and key in ratings]
-    rated = pd.MultiIndex.from_frame(ratings.loc[ratings["human"].notna(), keys])
-    return judged[~pd.MultiIndex.from_frame(judged[keys]).isin(rated)].reset_index(drop=True)
-
-
-def sheet(judged: Table, dimensions: Sequence[str] | None) -> pd.DataFrame:
-    """Return a judge's table with one column a dimension as one row a dimension."""
-    columns = list(judged.raw.columns)
-    wanted = [d.name for d in Rubric().dimensions if d.name in columns] if dimensions is None else list(dimensions)
-    absent = [name for name in wanted if name not in columns]
-    if absent or not wanted:
-        fault = f"dimension {absent[0]!r} is no column" if absent else "holds no score of a judge"
-        raise RagnbError(
-            f"{place(judged.raw.file)}{fault}; {did_you_mean(absent[0] if absent else 'judge', columns)}. Name "
-            "the column of its scores (judge), or the columns that are dimensions (dimensions)"
-        )
-    return finish(_melted(judged, wanted, "judge"), judged)
-
-
-def is_sheet(table: Table) -> bool:
-    """Whether a table has no column of scores by name, so that its dimensions are its columns."""
-    return not {"score", "judge", "human"} & set(table.raw.columns) and not humans_of(table) + judges_of(table)
-
-
-def _dimensions(people: Table, judged: Table) -> list[str]:
-    """Return the columns of sheets that are dimensions: those that the other table knows, too."""
-    sheets = [table for table in (people, judged) if is_sheet(table)]
-    if not sheets:
-        return []
-    shared = set.intersection(*(set(table.raw.columns) for table in sheets)) - _NO_SCORES
-    if len(sheets) == 1:
-        (other,) = (table for table in (people, judged) if table not in sheets)
-        shared &= set(other.raw.columns.get("dimension", []))
-    found = [n for n in sheets[-1].raw.columns if n in shared and "__" not in n and sheets[-1].is_number(n)]
-    if not found:
-        raise RagnbError(
-            f"{place(people.raw.file)}no dimension is in both tables (columns: {listing(people.raw.columns)}; "
-            f"{judged.raw.file}: {listing(judged.raw.columns)}); give them the same names, or say which columns "
-            "hold the scores: human='…', judge='…'"
-        )
-    return found
-
-
-def _melted(table: Table, dimensions: list[str], name: str) -> pd.DataFrame:
-    """Turn one column a dimension into one row a dimension, the dimensions of an item beside each other."""
-    frame = table.frame(dimensions)
-    table.report.add("mapped", listing(dimensions), f"{name}, a row a dimension", len(frame))
-    rest = [c for c in frame if c not in dimensions]
-    return frame.melt(rest, dimensions, var_name="dimension", value_name=name, ignore_index=False).sort_index(
-        kind="stable", ignore_index=True
-    )
+    return judged[~_found(judged, ratings[ratings["human"].notna()], keys)].reset_index(drop=True)

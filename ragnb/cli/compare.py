@@ -271,15 +271,15 @@ class _View:
 
 
 def _json(outcome: str | None, notes: list[str], table: pd.DataFrame, slices: pd.DataFrame | None) -> str:
-    from ragnb.diagnostics.gate_reports import records
+    from ragnb.diagnostics.gates import plain_records
 
-    parts = {"outcome": outcome, "notes": notes, "metrics": records(table)}
-    return json_text(parts if slices is None else parts | {"slices": records(slices)})
+    parts = {"outcome": outcome, "notes": notes, "metrics": plain_records(table)}
+    return json_text(parts if slices is None else parts | {"slices": plain_records(slices)})
 
 
 def _junit(title: str, table: pd.DataFrame, lang: str) -> str:
     """Return a suite with one case a metric; the one that decides fails where it is worse."""
-    from ragnb.diagnostics.gate_reports import junit
+    from ragnb.diagnostics.gates import junit
 
     kinds, cases, say = {"worse": "failure", "undecided": "skipped"}, [], texts.load(lang)
     for row in table.to_dict("records"):

@@ -80,12 +80,14 @@ def _named(start: str, names: list[str]) -> str:
 
 
 def _verified(store: Path, say: Any) -> int:
-    from ragnb.store.database import VERSION, verified
+    from ragnb.store.database import VERSION, examined
 
-    counts, wrong = verified(store)
-    click.echo(say("runs.broken" if wrong else "runs.whole", store=one_line(store), version=VERSION, **counts))
+    found = examined(store)
+    found.file.close()
+    whole = "runs.broken" if found.wrong else "runs.whole"
+    click.echo(say(whole, store=one_line(store), version=VERSION, **found.rows))
     save = f"ragnb runs {shlex.quote(str(store))} --export saved.jsonl"
-    return _outcome(wrong, say("runs.save", command=save))
+    return _outcome(found.wrong, say("runs.save", command=save))
 
 
 def _exported(store: Path, file: Path, say: Any) -> int:

@@ -14,12 +14,12 @@ from ragnb import stats
 from ragnb.comparison.estimate import all_questions, detectable, difference, outcome_of, p_value
 from ragnb.comparison.pairs import STATES, Pairs, pairs_of, rows_of
 from ragnb.comparison.source import Run, located, run_of
-from ragnb.comparison.total import Total
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.scenario import Scenario
 from ragnb.schema import Metric
 from ragnb.stats.estimates import NONE
 from ragnb.weights.columns import Array
+from ragnb.weights.total import Total, total_of
 
 TOTAL = "weighted_score"
 _TIE = 1e-9
@@ -220,6 +220,27 @@ class _Column:
     reason: str = ""
 
 
+def total_of_pairs(pairs: Pairs, scenario: Scenario) -> Total:
+    """Return how the metrics of pairs add up under the settings of a scenario."""
+    how: dict[str, Any] = {"orient": scenario.orient, "rescale": scenario.rescale, "strict": False}
+    return total_of(pairs.metrics, scenario.metric_weights, **how)
+
+
+def weighted_scores(total: Total, scores: Array, present: Flags) -> Array:
+    """Return the weighted score of each question over the metrics that are present, nan without any.
+
+    Parameters
+    ----------
+    scores, present : (..., Q, K)
+    """
+    weights = present * total.weights
+    scale = weights.sum(axis=-1)
+    added = (weights * (np.nan_to_num(scores) * total.slopes + total.intercepts)).sum(axis=-1)
+    out = np.full(added.shape, np.nan)
+    found: Array = np.divide(added, scale, out=out, where=np.broadcast_to(scale > 0, added.shape))
+    return found
+
+
 def columns_of(pairs: Pairs, total: Total) -> list[_Column]:
     """Return the metrics of pairs and, last, their weighted score."""
     there: Flags = ~np.isnan(pairs.scores)
@@ -233,22 +254,20 @@ def columns_of(pairs: Pairs, total: Total) -> list[_Column]:
         only = there[:, :, k] & ~both[:, k]
         found = pairs.scores[:, :, k].copy()
         found[:, ~both[:, k]] = np.nan
-        weight = float(total.weights[k]) if metric.role == "quality" or total.weights[k] > 0 else np.nan
+        weight = float(total.given[k]) if metric.role == "quality" or total.given[k] > 0 else np.nan
         out.append(_Column(
             metric.name, found, pairs.scores[:, :, k], only, _left_out(pairs, k, only), filled[:, :, k],
             pairs.noise[:, :, k], metric.low, metric.high, metric.better, metric.kind, metric.role, weight,
         ))  # fmt: skip
-    plan = total.plan
-    whole, own = total.scores(pairs.scores, both), total.scores(pairs.scores, there)
+    whole, own = (weighted_scores(total, pairs.scores, present) for present in (both, there))
     lone = ~np.isnan(own) & np.isnan(whole[0])
     known: Flags = np.logical_and(*~np.isnan(filled))
-    scale = (both * plan.weights).sum(axis=1, keepdims=True)
-    share = np.divide(both * plan.weights, scale, out=np.zeros(both.shape), where=scale > 0)
-    noise = (np.nan_to_num(pairs.noise) * (share * plan.slopes) ** 2).sum(axis=-1)
+    share = total.shares(both)
+    noise = (np.nan_to_num(pairs.noise) * (share * total.slopes) ** 2).sum(axis=-1)
     noise[(np.isnan(pairs.noise) & (share > 0)).any(axis=-1)] = np.nan
     out.append(_Column(
-        TOTAL, whole, own, lone, "", total.scores(filled, known), noise,
-        plan.low, plan.high, "higher", "continuous", "total", np.nan, plan.reason,
+        TOTAL, whole, own, lone, "", weighted_scores(total, filled, known), noise,
+        total.low, total.high, "higher", "continuous", "total", np.nan, total.reason,
     ))  # fmt: skip
     return out
 
@@ -267,7 +286,7 @@ def compared(
     pairs: Pairs, scenario: Scenario, *, margin: Margin = None, by: str | None = None, primary: str | None = None
 ) -> pd.DataFrame:
     """Return the table of `compare` for one candidate."""
-    total = Total.of(pairs, scenario.metric_weights, orient=scenario.orient, rescale=scenario.rescale)
+    total = total_of_pairs(pairs, scenario)
     columns = columns_of(pairs, total)
     level = scenario.level
     if by is None:

@@ -1,8 +1,15 @@
 """What is wrong, what probably causes it and what to do: rules, failure modes, and the gates that decide."""
 
 from ragnb.diagnostics.findings import diagnose, findings, rule_gains
-from ragnb.diagnostics.gate_reports import gate_mark, gate_sentences, gates_json, gates_junit, input_words
-from ragnb.diagnostics.gates import check_gates, completeness
+from ragnb.diagnostics.gates import (
+    check_gates,
+    completeness,
+    gate_mark,
+    gate_sentences,
+    gates_json,
+    gates_junit,
+    input_words,
+)
 from ragnb.diagnostics.modes import (
     LEAST_SET,
     MODES,

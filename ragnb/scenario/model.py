@@ -114,7 +114,7 @@ def _pattern(value: str) -> str:
 
 
 def _baseline(value: Any, info: ValidationInfo) -> Any:
-    """Resolve a baseline that is a file or the folder of a run; else it names a system, or a run to be looked up."""
+    """Resolve a baseline that is a file or the folder of a run; else it names a system or a scenario."""
     if not isinstance(value, str | Path) or not str(value).strip():
         raise ValueError(f"{shown(value)} is no baseline; name a system, or a file or run to compare with")
     found: Path = ((info.context or {}).get("folder") or Path.cwd()) / value

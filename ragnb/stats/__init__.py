@@ -5,6 +5,9 @@ from ragnb.stats.agreement import (
     bias,
     chance_floor,
     human_ceiling,
+    kendall,
+    kendall_of_means,
+    kendall_within,
     krippendorff_alpha,
     leave_one_out,
     limits_of_agreement,
@@ -15,8 +18,8 @@ from ragnb.stats.agreement import (
     within,
     within_share,
 )
-from ragnb.stats.correction import MAPS, Corrected, fit_map, grouped_folds, ppi_jackknife, recalibrate
-from ragnb.stats.estimates import Estimate, clustered_mean, jackknife
+from ragnb.stats.correction import MAPS, Corrected, draw_test, fit_map, grouped_folds, ppi_jackknife, recalibrate
+from ragnb.stats.estimates import Estimate, clustered_mean, holm, jackknife, p_above
 from ragnb.stats.means import jackknife_se, kish, mean_interval, resampled_means, t_quantile, wilson
 from ragnb.stats.power import (
     LabelsNeeded,
@@ -28,8 +31,6 @@ from ragnb.stats.power import (
     sample_size_exact,
     sample_size_normal,
 )
-from ragnb.stats.ranks import kendall, kendall_of_means, kendall_within
-from ragnb.stats.significance import draw_test, holm, p_above
 
 __all__ = [
     "MAPS", "Corrected", "Estimate", "LabelsNeeded", "anova_icc", "best_constant", "bias", "binomial_power",

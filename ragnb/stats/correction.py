@@ -12,7 +12,6 @@ from ragnb.errors import RagnbError, unknown
 from ragnb.stats.agreement import within_share
 from ragnb.stats.estimates import (
     Codes,
-    Counts,
     Estimate,
     Labels,
     Values,
@@ -21,6 +20,7 @@ from ragnb.stats.estimates import (
     clustered_mean,
     complete_rows,
     jackknife,
+    mean_squares,
     packed,
     sums_by,
     t_interval,
@@ -31,37 +31,24 @@ MAPS = ("linear", "isotonic")
 
 
 @dataclass(frozen=True, slots=True)
-class Corrected:
+class Corrected(Estimate):
     """A corrected mean with its interval; `weight` is λ, what the judge's scores were worth.
 
     Examples
     --------
-    >>> Corrected(3.9, 3.6, 4.2, 0.15, 0.5, 50, 400, 20).weight
+    >>> Corrected(3.9, 3.6, 4.2, 0.15, 50, 20, weight=0.5, n_judged=400).weight
     0.5
     """
 
-    value: float
-    low: float
-    high: float
-    se: float
-    weight: float
-    n: int
-    n_judged: int
-    n_clusters: int
+    weight: float = 0.0
+    n_judged: int = 0
 
 
 def ppi_jackknife(
-    human: Values,
-    judge: Values,
-    judged: Values,
-    clusters: Labels = None,
-    judged_clusters: Labels = None,
-    *,
-    weights: Labels = None,
-    weight: float | None = None,
-    ends: tuple[float, float] = (-np.inf, np.inf),
+    human: Values, judge: Values, judged: Values, clusters: Labels = None, judged_clusters: Labels = None, *,
+    weights: Labels = None, weight: float | None = None, ends: tuple[float, float] = (-np.inf, np.inf),
     level: float = 0.95,
-) -> Corrected:
+) -> Corrected:  # fmt: skip
     """Return the prediction-powered mean of what humans would say, with an interval that holds with few clusters.
 
     Parameters
@@ -107,10 +94,20 @@ def ppi_jackknife(
     >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
     (4.303, 2.993, 4.831)
     """
-    y, f, more, code, w = labelled_rows(human, judge, judged, clusters, judged_clusters, weights)
-    n, at = len(y), (float(y.mean()), float(np.concatenate([f, more]).mean()))
-    y, f, more = y - at[0], f - at[1], more - at[1]
-    every = np.concatenate([f, more])
+    names = _both(clusters, judged_clusters, "judged_clusters")
+    y, f = checked(human, judge)
+    more = np.asarray(judged, dtype=float)
+    w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
+    seen, extra = ~np.isnan(y - f), ~np.isnan(more)
+    y, f, w, more, n = y[seen], f[seen], w[seen], more[extra], int(seen.sum())
+    if n < 2:
+        raise RagnbError(f"{n} rows have both a human and a judge's score; the correction needs 2 or more")
+    if np.isinf(more).any():
+        raise RagnbError("judged holds an infinite value; a score is a finite number or missing")
+    code = cluster_codes(None if names is None else names[np.r_[seen, extra]], n + len(more))
+    centre, every = float(y.mean()), np.concatenate([f, more])
+    y, every = y - centre, every - every.mean()
+    f = every[:n]
     table = np.zeros((len(code), 8))
     table[:n, :5] = np.stack([np.ones(n), w, w * f, w * y, w * y * f], axis=1)
     table[:, 5:] = np.stack([np.ones(len(code)), every, every**2], axis=1)
@@ -118,7 +115,7 @@ def ppi_jackknife(
     whole, noise = sums.sum(axis=0), 1e-12 * float(every.var())
     centred, lam = (float(x) for x in _point(whole, weight, noise))
     used = sums[(sums[:, 0] > 0) | (lam != 0)]
-    g, value = len(used), centred + at[0]
+    g, value = len(used), centred + centre
     se = jackknife(lambda s: _point(s, weight, noise)[0], used, used[:, 5], whole=whole).se
     error = y - lam * f
     error = error - np.average(error, weights=w)
@@ -127,14 +124,14 @@ def ppi_jackknife(
     further = used[:, 5] - used[:, 0]
     h = spread[0] * used[:, 1] / whole[1] + (spread[1] * further / len(more) if lam else 0.0)
     g_eff = float(h.sum() ** 2 / np.sum(h**2))
-    if not np.isfinite(ends).all():
-        return Corrected(value, *t_interval(value, se, g_eff - 1, level), se, lam, n, len(more), g)
-    value = float(np.clip(value, *ends))
-    edges = np.array(float(ends[0])), np.array(float(ends[1]))
-    low, high = mean_interval(
-        np.array(value), np.array(se), np.array(g_eff), kish(w.sum(), w @ w), edges, level=level
-    )
-    return Corrected(value, float(low), float(high), se, lam, n, len(more), g)
+    if np.isfinite(ends).all():
+        value = float(np.clip(value, *ends))
+        edges = np.array(float(ends[0])), np.array(float(ends[1]))
+        parts = np.array(value), np.array(se), np.array(g_eff), kish(w.sum(), w @ w)
+        low, high = map(float, mean_interval(*parts, edges, level=level))
+    else:
+        low, high = t_interval(value, se, g_eff - 1, level)
+    return Corrected(value, low, high, se, n, g, weight=lam, n_judged=len(more))
 
 
 def _point(sums: Array, weight: float | None, noise: float) -> tuple[Array, Array]:
@@ -150,38 +147,15 @@ def _point(sums: Array, weight: float | None, noise: float) -> tuple[Array, Arra
     return np.asarray(value, dtype=float), np.asarray(lam, dtype=float)
 
 
-def labelled_rows(
-    human: Values, judge: Values, judged: Values, clusters: Labels, judged_clusters: Labels, weights: Labels
-) -> tuple[Array, Array, Array, Codes, Array]:
-    """Return Y and F of the labelled rows, F of the further ones, the clusters of both, the labels' weights.
-
-    Rows with a gap are left out. Fewer than 2 labelled rows, infinite values and clusters of one kind only raise
-    RagnbError.
-
-    Examples
-    --------
-    >>> labelled_rows([3, 4, float("nan")], [2, 3, 4], [5], ["a", "b", "c"], ["b"], None)
-    (array([3., 4.]), array([2., 3.]), array([5.]), array([0, 1, 1]), array([1., 1.]))
-    """
-    if (clusters is None) != (judged_clusters is None):
-        raise RagnbError("clusters come for one kind of rows only; give clusters and judged_clusters, or neither")
-    y, f = checked(human, judge)
-    more = np.asarray(judged, dtype=float)
-    seen, extra = ~np.isnan(y - f), ~np.isnan(more)
-    y, f, more, n = y[seen], f[seen], more[extra], int(seen.sum())
-    if n < 2:
-        raise RagnbError(f"{n} rows have both a human and a judge's score; the correction needs 2 or more")
-    if np.isinf(more).any():
-        raise RagnbError("judged holds an infinite value; a score is a finite number or missing")
-    names = None
-    if clusters is not None and judged_clusters is not None:
-        names = np.concatenate([np.asarray(clusters)[seen], np.asarray(judged_clusters)[extra]])
-    w = np.ones(n) if weights is None else np.asarray(weights, dtype=float)[seen]
-    return y, f, more, cluster_codes(names, n + len(more)), w
+def _both(clusters: Labels, others: Labels, name: str) -> Any:
+    """Return one set of labels of two kinds of rows, none where neither has them."""
+    if (clusters is None) != (others is None):
+        raise RagnbError(f"clusters come for one kind of rows only; give clusters and {name}, or neither")
+    return None if clusters is None else np.concatenate([np.asarray(clusters), np.asarray(others)])
 
 
 def fit_map(
-    judge: Values, human: Values, kind: str = "isotonic", *, counts: Counts = None
+    judge: Values, human: Values, kind: str = "isotonic", *, counts: Labels = None
 ) -> Callable[[Values], Array]:
     """Fit E[human | judge] by least squares, on a line or on any rising curve; return the map of scores.
 
@@ -212,15 +186,10 @@ def fit_map(
     knots, at = np.unique(np.round(x, 9), return_inverse=True)
     sizes = np.bincount(at, weights=c)
     fitted = np.asarray(isotonic_regression(np.bincount(at, weights=c * y) / sizes, weights=sizes).x, dtype=float)
-
-    def curve(scores: Values) -> Array:
-        score = np.asarray(scores, dtype=float)
-        return np.where(np.isnan(score), np.nan, np.interp(score, knots, fitted))
-
-    return curve
+    return lambda scores: np.asarray(np.interp(np.asarray(scores, dtype=float), knots, fitted))
 
 
-def grouped_folds(clusters: Values, k: int = 5, *, counts: Counts = None) -> Codes:
+def grouped_folds(clusters: Values, k: int = 5, *, counts: Labels = None) -> Codes:
     """Return a fold 0 … k−1 a row: clusters stay whole, the largest go first (of
     equals the last name), each to the lightest fold, as in scikit-learn's GroupKFold.
 
@@ -270,15 +239,9 @@ class Recalibration:
 
 
 def recalibrate(
-    judge: Values,
-    human: Values,
-    clusters: Values,
-    *,
-    tolerance: float = 1.0,
-    weights: Labels = None,
-    counts: Counts = None,
-    level: float = 0.95,
-) -> dict[str, Recalibration]:
+    judge: Values, human: Values, clusters: Values, *, tolerance: float = 1.0, weights: Labels = None,
+    counts: Labels = None, level: float = 0.95,
+) -> dict[str, Recalibration]:  # fmt: skip
     """Fit maps on four fifths of the clusters, judge them on the fifth, in turn (`grouped_folds`).
 
     Parameters
@@ -328,3 +291,93 @@ def recalibrate(
         )
         for name, scores in predicted.items()
     }
+
+
+@dataclass(frozen=True, slots=True)
+class DrawTest:
+    """The judge's mean on labelled rows and on the rest, the distance in standard errors, the two-sided p-value.
+
+    Examples
+    --------
+    >>> DrawTest(3.0, 4.5, -12.0, 1e-9).rest
+    4.5
+    """
+
+    labelled: float
+    rest: float
+    z: float
+    p: float
+
+
+def draw_test(labelled: Values, rest: Values, clusters: Labels = None, rest_clusters: Labels = None) -> DrawTest:
+    """Test whether the labelled rows look like a random draw, by the judge's scores on them and on the rest.
+
+    The null hypothesis is that the draw did not depend on the judge's score. A draw that moves the spread of the
+    judge's scores and not their mean is not found, and a draw by the *human* score cannot be found beyond what
+    the judge shares with it: no human scored the rest. A draw with unequal, recorded chances is known and needs
+    no test.
+
+    Parameters
+    ----------
+    labelled, rest : array, shapes (n,) and (m,)
+        The judge's scores on the labelled rows and on the others it scored, without gaps.
+    clusters, rest_clusters : array, optional
+        One set of labels: a name in both is one cluster. Give both or neither.
+
+    Returns
+    -------
+    DrawTest
+        nan for z and p where a side has no rows or the scores do not vary.
+
+    Notes
+    -----
+    D = Σ cᵢFᵢ, cᵢ = 1/n on labelled rows and −1/m on the others, is 0 on average under the null. Scores of one
+    cluster are alike: Var D = σ_b² Σ_g c_g² + σ_e² Σ cᵢ², c_g the sum over a cluster, both components by one-way
+    analysis of variance of *all* rows. So rows drawn within clusters are tested by what varies within, whole
+    clusters by what varies between. The p-value is that of Pearson's type III with D's skewness, as few labels of
+    a lopsided score are skewed; its normal quantile is compared with t at Satterthwaite's degrees of freedom.
+
+    Size at p ≤ 0.01, 1,000 draws a setting of 80 or 400 rows, 12 to 150 labels, clusters or none, scores from
+    normal to 95 % alike: rows drawn at random 0.7 % on average, 1.7 % at most (Monte-Carlo error 0.3), rows within
+    drawn clusters 0.5 and 1.5 %, whole clusters 0.2 and 1.2 %; systematic draws in strata of the score 0 %.
+
+    Examples
+    --------
+    >>> found = draw_test([2, 3, 3, 2, 4, 3], [4, 5, 5, 4, 3, 5, 4, 5, 4, 5, 5, 4])
+    >>> round(found.z, 1), found.p < 0.01
+    (-3.1, True)
+    """
+    f, more = np.asarray(labelled, dtype=float), np.asarray(rest, dtype=float)
+    names = _both(clusters, rest_clusters, "rest_clusters")
+    every, n, m, rows = np.concatenate([f, more]), len(f), len(more), len(f) + len(more)
+    of_labelled, of_rest = (float(part.mean()) if len(part) else np.nan for part in (f, more))
+    if not (n and m) or not np.ptp(every) > 0:
+        return DrawTest(of_labelled, of_rest, np.nan, np.nan)
+    code = cluster_codes(names, rows)
+    centred, c = every - every.mean(), np.concatenate([np.full(n, 1 / n), np.full(m, -1 / m)])
+    total, by_cluster = float(centred @ centred), np.bincount(code, weights=c)
+    g, typical = len(by_cluster), np.inf
+    squares, df = [total / (rows - 1)] * 2, np.array([rows - 1.0, rows - 1.0])
+    if 1 < g < rows:
+        between, inside, typical = mean_squares(every, code, np.ones(rows))
+        squares, df = [max(between, inside), inside], np.array([g - 1.0, rows - g])
+    of_clusters = float(by_cluster @ by_cluster) / typical
+    parts = np.array([of_clusters, float(c @ c) - of_clusters]) * squares
+    variance, few = float(parts.sum()), float(parts.sum() ** 2 / np.sum(parts**2 / df))
+    z = float(c @ centred) / variance**0.5
+    third = float(np.mean(centred**3)) / float(np.mean(centred**2)) ** 1.5
+    skew = third * (variance * (rows - 1) / total) ** 0.5 * (m - n) / rows
+    return DrawTest(of_labelled, of_rest, z, _two_sided(z, skew, few))
+
+
+def _two_sided(z: float, skew: float, df: float) -> float:
+    """Return the p-value of a standardised Pearson type III variable, moved from the normal to t(df)."""
+    from scipy.special import gammainc, gammaincc, ndtr, ndtri, stdtr
+
+    if abs(skew) < 1e-4:
+        tail = float(ndtr(-abs(z)))
+    else:
+        shape, side = 4 / skew**2, z * np.sign(skew)
+        at = max(shape + side * shape**0.5, 0.0)
+        tail = float(min(gammainc(shape, at), gammaincc(shape, at)))
+    return min(2 * float(stdtr(df, ndtri(min(tail, 0.5)))), 1.0)

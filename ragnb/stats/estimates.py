@@ -15,8 +15,7 @@ from ragnb.stats.means import Array, kish, mean_interval, t_quantile
 Codes = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
 Values = npt.ArrayLike
-Labels = npt.ArrayLike | None
-Counts = npt.ArrayLike | None  # how many rows a row stands for, ≥ 1 (in clusters also a fraction); None is one
+Labels = npt.ArrayLike | None  # also counts: how many rows a row stands for, ≥ 1 (in clusters also a fraction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +66,14 @@ class Rows(NamedTuple):
         """Return the sums of columns by cluster."""
         return sums_by(self.code, self.inside[:, None] * np.stack(columns, axis=1))
 
+    def jackknife(self, statistic: Callable[[Array], Array], *columns: Array, **options: Any) -> Estimate:
+        """Return the jackknife of a function of the sums of columns; `options` are those of `jackknife`."""
+        sizes = self.sums(np.ones(len(self.code)))[:, 0]
+        return jackknife(statistic, self.sums(*columns), sizes, times=self.times, **options)
+
 
 def complete_rows(
-    columns: Sequence[Values], clusters: Labels = None, counts: Counts = None, weights: Labels = None
+    columns: Sequence[Values], clusters: Labels = None, counts: Labels = None, weights: Labels = None
 ) -> Rows:
     """Return the rows that have every value and a weight above 0, with what each stands for.
 
@@ -155,6 +159,23 @@ def sums_by(codes: Codes, rows: Array) -> Array:
     return np.stack([np.bincount(codes, weights=column, minlength=size) for column in rows.T], axis=1)
 
 
+def mean_squares(x: Array, code: Codes, counts: Array) -> tuple[float, float, float]:
+    """Return the one-way analysis of variance: mean squares between and within clusters, and m₀, a typical size.
+
+    m₀ = (n − Σm²/n)/(G − 1). Donner and Koval (1980), Biometrics 36, 19–25.
+
+    Examples
+    --------
+    >>> mean_squares(np.array([1.0, 3.0, 2.0, 2.0]), np.array([0, 0, 1, 1]), np.ones(4))
+    (0.0, 1.0, 2.0)
+    """
+    m = np.bincount(code, weights=counts).astype(float)
+    n, g = float(m.sum()), len(m)
+    mean = np.bincount(code, weights=counts * x) / m
+    between, inside = float(m @ (mean - counts @ x / n) ** 2), float(counts @ (x - mean[code]) ** 2)
+    return between / (g - 1), inside / (n - g), (n - float(m @ m) / n) / (g - 1)
+
+
 def t_interval(value: float, se: float, df: float, level: float, *, bounded: bool = False) -> tuple[float, float]:
     """Return value ± t·se; on Fisher's z, atanh(value), where `bounded` says that the value lies in (−1, 1).
 
@@ -177,15 +198,9 @@ def t_interval(value: float, se: float, df: float, level: float, *, bounded: boo
 
 
 def jackknife(
-    statistic: Callable[[Array], Array],
-    parts: Array,
-    sizes: Array,
-    *,
-    whole: Array | None = None,
-    times: Array | None = None,
-    bounded: bool = False,
-    level: float = 0.95,
-) -> Estimate:
+    statistic: Callable[[Array], Array], parts: Array, sizes: Array, *, whole: Array | None = None,
+    times: Array | None = None, bounded: bool = False, level: float = 0.95,
+) -> Estimate:  # fmt: skip
     """Return the delete-one-cluster jackknife of a function of sums, with G extra evaluations at once.
 
     Parameters
@@ -238,15 +253,9 @@ def ratio(sums: Array) -> Array:
 
 
 def clustered_mean(
-    values: Values,
-    clusters: Labels = None,
-    *,
-    weights: Labels = None,
-    counts: Counts = None,
-    ends: tuple[float, float] = (-np.inf, np.inf),
-    binary: bool = False,
-    level: float = 0.95,
-) -> Estimate:
+    values: Values, clusters: Labels = None, *, weights: Labels = None, counts: Labels = None,
+    ends: tuple[float, float] = (-np.inf, np.inf), binary: bool = False, level: float = 0.95,
+) -> Estimate:  # fmt: skip
     """Return the mean of rows that move together within clusters, nan rows left out.
 
     Parameters
@@ -283,3 +292,66 @@ def clustered_mean(
     low, high = mean_interval(np.array(mean), np.array(found.se), g_eff, size, edges, binary=binary, level=level)
     n, df = round(float(c.sum())), max(float(g_eff) - 1, 1.0)
     return Estimate(mean, float(low), float(high), found.se, n, found.n_clusters, df, float(size))
+
+
+def p_above(found: Estimate, threshold: float, *, share: bool = False) -> float:
+    """Return the one-sided p-value of a clustered mean against "at or below the threshold", nan where se is.
+
+    Parameters
+    ----------
+    found : Estimate
+        From `clustered_mean`; for a share of 0/1 rows say so.
+    share : bool
+        Wilson's interval was used: it is inverted, by search.
+
+    Notes
+    -----
+    p ≤ α exactly where the one-sided interval at 1 − α lies above the threshold. "At or above" has 1 − p.
+
+    Examples
+    --------
+    >>> round(p_above(Estimate(0.5, 0.1, 0.9, 0.2, 50, 11, df=10), 0.0), 4)
+    0.0157
+    """
+    from scipy.special import stdtr
+
+    if not np.isfinite(found.se) or not np.isfinite(found.df):
+        return np.nan
+    if share:
+        p = _where_the_interval_ends(found, threshold)
+        return p if found.value > threshold else 1 - p
+    if not found.se > 1e-12 * max(1.0, abs(found.value)):
+        return np.nan
+    return float(stdtr(found.df, -(found.value - threshold) / found.se))
+
+
+def _where_the_interval_ends(found: Estimate, threshold: float) -> float:
+    """Return the one-sided level, 1e-12 to 0.5, at which the end of a share's interval lies at the threshold."""
+    least, most = np.log(1e-12), np.log(0.5)
+    value, se, g_eff, n = (np.array(x) for x in (found.value, found.se, found.df + 1, found.n_eff))
+    for _ in range(6):
+        tried = np.linspace(least, most, 64)
+        levels: Any = 1 - 2 * np.exp(tried)
+        ends = mean_interval(value, se, g_eff, n, (np.array(0.0), np.array(1.0)), binary=True, level=levels)
+        beyond = ends[0] > threshold if found.value > threshold else ends[1] < threshold
+        first = int(np.argmax(beyond)) if beyond.any() else 63
+        least, most = tried[max(first - 1, 0)], tried[first]
+    return float(np.exp(most))
+
+
+def holm(p: Values) -> Array:
+    """Return Holm's adjusted p-values: at or below α where the step-down procedure rejects; nan stays nan.
+
+    Holm (1979), Scand. J. Stat. 6, 65–70. Valid whatever the dependence.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03]).round(3).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    raw = np.asarray(p, dtype=float)
+    out = np.full(len(raw), np.nan)
+    order = np.argsort(np.where(np.isnan(raw), np.inf, raw), kind="stable")[: int((~np.isnan(raw)).sum())]
+    steps = np.arange(len(order), 0, -1)
+    out[order] = np.minimum(np.maximum.accumulate(steps * raw[order]), 1.0)
+    return out

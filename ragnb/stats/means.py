@@ -106,15 +106,9 @@ def _skewed_df(p: Array, n: Array, g_eff: Array, t: Array) -> Array:
 
 
 def mean_interval(
-    value: Array,
-    se: Array,
-    g_eff: Array,
-    n_kish: Array,
-    ranges: tuple[Array, Array],
-    *,
-    binary: Any = False,
+    value: Array, se: Array, g_eff: Array, n_kish: Array, ranges: tuple[Array, Array], *, binary: Any = False,
     level: float = 0.95,
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array]:  # fmt: skip
     """Return the interval of a clustered mean.
 
     Parameters

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ragnb.errors import RagnbError
-from ragnb.stats.estimates import Counts, Labels, Values, clustered_mean, complete_rows
+from ragnb.stats.estimates import Labels, Values, clustered_mean, complete_rows, mean_squares
 from ragnb.stats.means import Array, kish, mean_interval
 
 
@@ -17,12 +17,6 @@ def _check(**rates: float) -> None:
     for name, rate in rates.items():
         if not 0 < rate < 1:
             raise RagnbError(f"{name}={rate} is not between 0 and 1; give a share such as 0.8")
-
-
-def _z(p: float) -> float:
-    from scipy.special import ndtri
-
-    return float(ndtri(p))
 
 
 def sample_size_normal(target: float, share: float, *, alpha: float = 0.05, power: float = 0.8) -> int:
@@ -36,10 +30,12 @@ def sample_size_normal(target: float, share: float, *, alpha: float = 0.05, powe
     >>> sample_size_normal(0.8, 0.9)
     83
     """
+    from scipy.special import ndtri
+
     _check(target=target, share=share, alpha=alpha, power=power)
     if share <= target:
         raise RagnbError(f"share={share} does not exceed target={target}; no number of labels shows that it does")
-    spread = _z(1 - alpha) * sqrt(target * (1 - target)) + _z(power) * sqrt(share * (1 - share))
+    spread: float = ndtri(1 - alpha) * sqrt(target * (1 - target)) + ndtri(power) * sqrt(share * (1 - share))
     return ceil((spread / (share - target)) ** 2)
 
 
@@ -85,7 +81,7 @@ def sample_size_exact(target: float, share: float, *, alpha: float = 0.05, power
     return int(sizes[weak[-1]]) + 1 if len(weak) else 1
 
 
-def anova_icc(values: Values, clusters: Labels, *, counts: Counts = None) -> float:
+def anova_icc(values: Values, clusters: Labels, *, counts: Labels = None) -> float:
     """Return ρ, the intra-cluster correlation by one-way analysis of variance, for clusters of any sizes.
 
     ρ = (MSB − MSW) / (MSB + (m₀ − 1) MSW), m₀ = (n − Σm²/n)/(G − 1); nan with one cluster, with no cluster of
@@ -97,15 +93,10 @@ def anova_icc(values: Values, clusters: Labels, *, counts: Counts = None) -> flo
     1.0
     """
     rows = complete_rows([values], clusters, counts)
-    x, c, code = rows.columns[0], rows.counts, rows.code
-    m = np.bincount(code, weights=c).astype(float)
-    n, g = m.sum(), len(m)
-    if g < 2 or n == g:
+    g = int(rows.code.max(initial=-1)) + 1
+    if g < 2 or rows.counts.sum() == g:
         return float("nan")
-    mean = np.bincount(code, weights=c * x) / m
-    between = float(m @ (mean - c @ x / n) ** 2) / (g - 1)
-    inside = float(c @ (x - mean[code]) ** 2) / (n - g)
-    m0 = (n - float(m @ m) / n) / (g - 1)
+    between, inside, m0 = mean_squares(rows.columns[0], rows.code, rows.counts)
     bottom = between + (m0 - 1) * inside
     return float((between - inside) / bottom) if bottom > 0 else float("nan")
 
@@ -148,15 +139,9 @@ class LabelsNeeded:
 
 
 def labels_needed(
-    flags: Values,
-    clusters: Labels = None,
-    *,
-    target: float = 0.8,
-    alpha: float = 0.05,
-    power: float = 0.8,
-    weights: Labels = None,
-    counts: Counts = None,
-) -> LabelsNeeded:
+    flags: Values, clusters: Labels = None, *, target: float = 0.8, alpha: float = 0.05, power: float = 0.8,
+    weights: Labels = None, counts: Labels = None,
+) -> LabelsNeeded:  # fmt: skip
     """Return how many labels show that the share of flags exceeds the target, planned on its lower 80 % bound.
 
     Parameters
@@ -199,16 +184,9 @@ def labels_needed(
 
 
 def label_budget(
-    flags: Values,
-    clusters: Labels = None,
-    *,
-    target: float = 0.8,
-    alpha: float = 0.05,
-    level: float = 0.95,
-    sizes: Values | None = None,
-    weights: Labels = None,
-    counts: Counts = None,
-) -> dict[str, Array]:
+    flags: Values, clusters: Labels = None, *, target: float = 0.8, alpha: float = 0.05, level: float = 0.95,
+    sizes: Values | None = None, weights: Labels = None, counts: Labels = None,
+) -> dict[str, Array]:  # fmt: skip
     """Return what numbers of labels buy, if further ones are like those at hand: same share, same clusters.
 
     Parameters
@@ -241,7 +219,11 @@ def label_budget(
     rows = complete_rows([flags], clusters, counts, weights)
     n, sizes_seen = round(float(rows.counts.sum())), np.bincount(rows.code, rows.counts)
     per_label = 1.0 if clusters is None else float(kish(n, np.sum(sizes_seen**2.0))) / n
-    labels = _sizes(n, need.total) if sizes is None else np.asarray(sizes, dtype=float)
+    if sizes is None:
+        here = [n] if need.total is None else [n, need.total]
+        top = max(4 * n, 200, int(1.5 * (need.total or 0)))
+        sizes = np.unique(np.r_[np.geomspace(10, top, 38).round(), here])
+    labels = np.asarray(sizes, dtype=float)
     share = np.full(len(labels), need.seen)
     se = np.sqrt(share * (1 - share) * need.deff / labels)
     g_eff = np.maximum(per_label * labels, 1.0)
@@ -256,9 +238,3 @@ def label_budget(
 
     chances = {"probability": kept(need.seen), "cautious": kept(need.planned)}
     return {"labels": labels, "low": low, "high": high, **chances}
-
-
-def _sizes(n: int, total: int | None) -> Array:
-    top = max(4 * n, 200, 0 if total is None else int(1.5 * total))
-    steps = np.unique(np.geomspace(10, top, 38).round())
-    return np.unique(np.concatenate([steps, [float(n)], [] if total is None else [float(total)]]))
