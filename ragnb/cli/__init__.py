@@ -1,4 +1,4 @@
-"""The command line: `report` leaves a page, `check` and `calibrate` exit codes; a refusal is a line on stderr."""
+"""The command line: `report` leaves a page; `check`, `compare`, `calibrate` exit codes; a refusal is one line."""
 
 from __future__ import annotations
 

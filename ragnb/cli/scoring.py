@@ -86,7 +86,7 @@ class Stage:
         settings = {name: getattr(scenario, name) for name in ("cluster", "doc_weights", "doc", "level")}
         means = weighted_means(scores, metrics=metrics, by=by, **settings)
         keys = [*([by] if by else []), "metric"]
-        head = [*("" for _ in keys[1:]), self.say("runs.metric"), self.say("evaluate.mean")]
+        head = [*("" for _ in keys[1:]), self.say("column.metric"), self.say("evaluate.mean")]
         rows = [[*head, *(self.say(f"evaluate.{word}") for word in _COUNTS.values())]]
         for row in means[means["metric"].isin([*(m.name for m in metrics), *total])].to_dict("records"):
             mean = with_interval(row["value"], row["low"], row["high"])

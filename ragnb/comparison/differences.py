@@ -416,8 +416,8 @@ def _by(pairs: Pairs, columns: Sequence[_Column], by: str, level: float) -> pd.D
             row, rest = (_row(pairs, column, kept, level) for kept in (inside, ~inside))
             without = {f"{name}_without": rest[name] for name in ("value", "low", "high")}
             # A column of the table, such as kind, keeps its name.
-            name = f"by_{by}" if by in row else by
-            rows.append({**dict(list(row.items())[:2]), name: value, **row, **without})
+            label = f"by_{by}" if by in row else by
+            rows.append({**dict(list(row.items())[:2]), label: value, **row, **without})
     return pd.DataFrame(rows)
 
 
