@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from os import PathLike
@@ -19,6 +20,20 @@ class MissingExtraError(ImportError):
 
 class RagnbWarning(UserWarning):
     """Input that ragnb takes, with something the user should look at."""
+
+
+def outside() -> int:
+    """Return the ``stacklevel`` of a warning at the line outside ragnb that led to it.
+
+    Examples
+    --------
+    >>> outside()
+    1
+    """
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ragnb."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def near_names(name: str, choices: Iterable[str], most: int = 3, least: float = 60) -> list[str]:

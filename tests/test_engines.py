@@ -459,7 +459,7 @@ def test_unknown_columns_dates_and_what_is_no_frame_are_refused(native):
     with pytest.raises(RagnbError, match="column='team' is not there"):
         rn.weighted_means(frame, by="team")
     dates = on(native, {"faithfulness": pa.array([0], pa.date32())})
-    with pytest.raises(RagnbError, match="of type Date, not a score"):
+    with pytest.raises(RagnbError, match="of type date, not a score"):
         rn.weighted_means(dates)
 
 
@@ -743,9 +743,9 @@ def test_named_levels_of_an_index_are_columns_and_stay_an_index():
      (pd.DataFrame({"faithfulness": [None, 0.5j]}, dtype=object), "row 1: 0.5j is of type complex"),
      (pd.DataFrame({"faithfulness": [0.5, [0.5]]}, index=["a", "b"]), r"row 'b': \[0.5\] is of type list"),
      (pd.DataFrame({"faithfulness": [{"score": 0.5}]}), "of type dict"),
-     (pl.DataFrame({"faithfulness": [[0.5]]}), "List"),
-     (pl.LazyFrame({"faithfulness": [[0.5]]}), "List|holds what is no score"),
-     (pl.DataFrame({"faithfulness": [dt.timedelta(0)]}), "Duration"),
+     (pl.DataFrame({"faithfulness": [[0.5]]}), r"\[0.5\] is of type list"),
+     (pl.LazyFrame({"faithfulness": [[0.5]]}), "of type list|holds what is no score"),
+     (pl.DataFrame({"faithfulness": [dt.timedelta(0)]}), "of type timedelta"),
      (pd.DataFrame({"Faithfulness": [0.5], "groundedness": [0.5]}), "'Faithfulness' and 'groundedness' both")],
 )  # fmt: skip
 def test_what_is_no_column_of_scores_is_refused_in_words(frame, words):

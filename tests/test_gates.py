@@ -14,7 +14,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from ragnb.diagnostics import check_gates, gate_sentences, gates_json, gates_junit
+import ragnb as rn
+from ragnb.diagnostics import check_differences, check_gates, gate_sentences, gates_json, gates_junit
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.schema import DEFAULT_GATES, Gate
 from ragnb.traces import refusal_metrics
@@ -93,27 +94,24 @@ def test_pass_and_fail_never_contradict_blocks(flags, at, op):
 # How many more
 
 
-@given(st.floats(0.02, 0.98), st.integers(5, 400), st.floats(0.05, 0.95), st.sampled_from([">=", "<="]))
-def test_more_needed_is_the_smallest_n_whose_wilson_interval_excludes_the_bar(p, n, at, op):
-    assume(abs(p - at) > 0.01)
-    t2 = 4.2
-    low, high = wilson(p, t2 / n)
-    found = check_gates(row(p, low, high, n), gates=[Gate("G", "compliance", op, at)]).iloc[0]
-    if not low < at < high:
-        assert found["more_needed"] == 0
-        return
-    more = found["more_needed"]
-    assert more >= 1
-    low, high = wilson(p, t2 / (n + more))
-    assert at < low + 1e-9 or at > high - 1e-9
-    low, high = wilson(p, t2 / (n + more - 1))
-    assert low - 1e-9 < at < high + 1e-9
+LARGE = 1e12  # degrees of freedom at which t is the normal's
+
+
+def designed(value, n, metric="compliance", *, se=None, width=1, span=(0, 1)):
+    """The row of a mean of independent values as `weighted_means` gives it, its interval by statsmodels."""
+    p, kind = (value - span[0]) / width, "binary" if se is None else "continuous"
+    if se is None:
+        low, high = (span[0] + width * end for end in proportion_confint(p * n, n, method="wilson"))
+        se = width * math.sqrt(p * (1 - p) / n)
+    else:
+        low, high = (value + sign * scipy.stats.norm.ppf(0.975) * se for sign in (-1, 1))
+    design = {"se": se, "n_eff": n, "df": LARGE, "kind": kind, "level": 0.95}
+    return row(value, low, high, n, metric).assign(**design, range_low=span[0], range_high=span[1])
 
 
 def test_more_needed_by_statsmodels_wilson():
     z2 = 1.959963984540054**2
-    low, high = proportion_confint(17, 20, method="wilson")
-    more = check_gates(row(0.85, low, high, 20), gates=[Gate("G", "compliance", ">=", 0.8)]).loc[0, "more_needed"]
+    more = check_gates(designed(0.85, 20), gates=[Gate("G", "compliance", ">=", 0.8)]).loc[0, "more_needed"]
     n = 20 + more
     assert proportion_confint(0.85 * n, n, method="wilson")[0] > 0.8
     assert proportion_confint(0.85 * (n - 1), n - 1, method="wilson")[0] <= 0.8
@@ -122,8 +120,7 @@ def test_more_needed_by_statsmodels_wilson():
 
 @pytest.mark.parametrize(("hits", "op", "at"), [(20, ">=", 0.9), (0, "<=", 0.05)])
 def test_a_perfect_rate_still_needs_samples(hits, op, at):
-    low, high = proportion_confint(hits, 20, method="wilson")
-    found = check_gates(row(hits / 20, low, high, 20), gates=[Gate("G", "compliance", op, at)]).iloc[0]
+    found = check_gates(designed(hits / 20, 20), gates=[Gate("G", "compliance", op, at)]).iloc[0]
     assert (found["outcome"], found["blocks"]) == ("undecided", False)
     n = 20 + found["more_needed"]
     bound = 0 if op == ">=" else 1
@@ -139,27 +136,28 @@ def test_more_needed_is_missing_where_the_value_equals_the_bar_or_has_no_interva
 
 
 def test_more_needed_rescales_a_ten_point_scale():
-    low, high = (1 + 9 * b for b in wilson(0.6, 4 / 30))
-    means = row(1 + 9 * 0.6, low, high, 30, "accuracy")
+    means = designed(1 + 9 * 0.6, 30, "accuracy", width=9, span=(1, 10))
     ten = check_gates(means, gates=[Gate("G", "accuracy", ">=", 1 + 9 * 0.5)]).iloc[0]
-    unit = check_gates(row(0.6, *wilson(0.6, 4 / 30), 30), gates=[Gate("G", "compliance", ">=", 0.5)]).iloc[0]
+    unit = check_gates(designed(0.6, 30), gates=[Gate("G", "compliance", ">=", 0.5)]).iloc[0]
     assert ten["more_needed"] == unit["more_needed"] > 0
 
 
 def test_without_a_finite_range_the_half_width_shrinks_with_the_root():
-    means = row(1.0, 0.0, 2.0, 10, "gain")
-    means = means.assign(range_low=-math.inf, range_high=math.inf)
+    half = 1.0
+    means = designed(1.0, 10, "gain", se=half / scipy.stats.norm.ppf(0.975), span=(-math.inf, math.inf))
     found = check_gates(means, gates=[Gate("G", "gain", ">=", 0.5)]).iloc[0]
     n = 10 + found["more_needed"]
-    assert 1.0 - math.sqrt(10 / n) > 0.5
-    assert 1.0 - math.sqrt(10 / (n - 1)) <= 0.5
+    assert 1.0 - half * math.sqrt(10 / n) > 0.5
+    assert 1.0 - half * math.sqrt(10 / (n - 1)) <= 0.5
 
 
-def test_a_symmetric_interval_on_a_finite_range_is_taken_as_one():
-    found = decide(0.85, 0.75, 0.95)
-    n = 100 + found["more_needed"]
-    assert 0.85 - 0.1 * math.sqrt(100 / n) > 0.8
-    assert 0.85 - 0.1 * math.sqrt(100 / (n - 1)) <= 0.8 + 1e-12
+def test_more_needed_is_missing_where_the_means_do_not_tell_the_design_of_their_interval():
+    means = designed(0.85, 20)
+    gates = [Gate("G", "compliance", ">=", 0.8)]
+    assert check_gates(means, gates=gates).loc[0, "more_needed"] > 0
+    for other in (means.drop(columns="se"), means.assign(n_eff=math.nan), means.assign(low=0.75, high=0.95)):
+        assert check_gates(other, gates=gates).loc[0, "outcome"] == "undecided"
+        assert pd.isna(check_gates(other, gates=gates).loc[0, "more_needed"])
 
 
 def planned(p, n, r, kish, g, level=0.95, alpha=0.3):
@@ -224,7 +222,7 @@ def test_groups_and_means_that_were_stored_are_planned_with_what_they_tell(tmp_p
 
 
 def test_a_bar_that_no_size_reaches_is_no_advice():
-    means = row(0.8 + 2e-9, 0.79, 0.81, 10**6)
+    means = designed(0.8 + 2e-9, 10**6)
     assert pd.isna(check_gates(means, gates=[Gate("G", "compliance", ">=", 0.8)]).loc[0, "more_needed"])
 
 
@@ -271,7 +269,7 @@ def several():
     means = pd.concat(
         [
             row(0.9, 0.85, 0.95, metric="answer_precision"),
-            row(0.1, 0.02, 0.2, 30, metric="under_refusal"),
+            designed(0.1, 30, "under_refusal"),
             row(0.2, 0.1, 0.3, metric="over_refusal"),
             row(0.8, math.nan, math.nan, metric="citation_hit_rate"),
         ]
@@ -331,7 +329,7 @@ def test_sentences_say_gate_value_and_outcome(lang):
         assert gate.gate in text
         assert f"{100 * gate.threshold:.1f} %" in text  # as the page writes a rate
         assert "nan" not in text
-    assert "[2.0, 20.0]" in words[1]
+    assert "[3.5, 25.6]" in words[1]
     assert gates_junit(several(), lang=lang).count("<testcase") == 5
 
 
@@ -357,3 +355,61 @@ def test_a_frame_without_columns_holds_no_means():
 def test_a_gate_may_call_a_metric_as_a_tool_does():
     found = check_gates(row(0.9, 0.8, 0.95, metric="faithfulness"), gates=[Gate("G", "Groundedness", ">=", 0.7)])
     assert found[["metric", "outcome"]].values.tolist() == [["faithfulness", "pass"]]
+
+
+# Differences from a baseline
+
+
+def compared(low, high, better="higher", value=None):
+    value = (low + high) / 2 if value is None else value
+    row = {"candidate": "new", "metric": "recall", "value": value, "low": low, "high": high, "n_common": 90}
+    return pd.DataFrame([row | {"better": better, "range_low": 0.0, "range_high": 1.0}])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "better", "outcome", "blocks"),
+    [
+        (-0.02, 0.03, "higher", "pass", False),
+        (-0.0200001, 0.03, "higher", "undecided", False),
+        (-0.05, -0.0200001, "higher", "fail", True),
+        (-0.05, -0.02, "higher", "undecided", True),
+        (-0.03, 0.02, "lower", "pass", False),
+        (0.0200001, 0.05, "lower", "fail", True),
+    ],
+)
+def test_not_worse_than_is_decided_at_its_bound(low, high, better, outcome, blocks):
+    gate = Gate("recall", "recall", not_worse_than="baseline", by=0.02)
+    row = check_differences(compared(low, high, better), gates=[gate]).iloc[0]
+    assert (row["outcome"], row["blocks"], row["role"]) == (outcome, blocks, "difference")
+
+
+def test_a_gate_without_a_baseline_has_no_data_and_blocks():
+    gate = Gate("recall", "recall", not_worse_than="baseline", by=0.02)
+    assert check_differences(None, gates=[gate])[["outcome", "blocks"]].to_numpy().tolist() == [["no_data", True]]
+    with pytest.raises(RagnbError, match="ragnb compare NEW BASE --gate"):
+        check_gates(pd.DataFrame({"metric": []}), gates=[gate])
+
+
+@pytest.mark.parametrize("settings", [{"op": ">="}, {"threshold": 0.5}, {}, {"op": ">=", "threshold": 1, "by": 1}])
+def test_a_gate_asks_for_a_threshold_or_for_a_baseline(settings):
+    with pytest.raises(ValueError, match="needs op and threshold, or not_worse_than: baseline"):
+        Gate("recall", "recall", **settings)
+
+
+def test_a_run_is_held_against_its_baseline(tmp_path):
+    rng = np.random.default_rng(0)
+    base = pd.DataFrame({"sample_id": range(60), "context_recall": rng.random(60), "faithfulness": rng.random(60)})
+    new = base.assign(faithfulness=base["faithfulness"] * 0.7)
+    new["context_recall"] = (base["context_recall"] + rng.normal(0, 0.01, 60)).clip(0, 1)
+    base.to_csv(tmp_path / "base.csv", index=False)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    gates = [{"name": name, "metric": name, "not_worse_than": "baseline", "by": 0.02}
+             for name in ("context_recall", "faithfulness")]  # fmt: skip
+    sheet = rn.assess(tmp_path / "new.csv", baseline=tmp_path / "base.csv", gates=gates)
+    found = sheet.gates.set_index("gate")
+    assert found.loc[["context_recall", "faithfulness"], "outcome"].tolist() == ["pass", "fail"]
+    difference = (new["faithfulness"] - base["faithfulness"]).mean()
+    assert found.loc["faithfulness", "value"] == pytest.approx(difference, abs=1e-4)
+    assert "faithfulness − baseline ≥ -0.020" in sheet.to_markdown()
+    with pytest.raises(RagnbError, match="the scenario names none"):
+        rn.assess(tmp_path / "new.csv", gates=gates)

@@ -76,7 +76,7 @@ def test_runs_of_several_systems_are_not_averaged_and_the_advice_gives_runs_of_o
     both = judged(cases)
     capsys.readouterr()
     for words in ((before, both), (both, before)):
-        assert main(["runs", store, *words]) == 2
+        assert main(["compare", *(f"{store}#{run}" for run in words)]) == 2
         said = capsys.readouterr()
         assert not said.out
         assert f"run='{both}' holds 3 answers to sample 'a' (rubric)" in said.err
@@ -85,8 +85,8 @@ def test_runs_of_several_systems_are_not_averaged_and_the_advice_gives_runs_of_o
     after = judged(cases, "-p", "where={system: bad}")
     assert len(llm_server.log) == calls, "what is judged already is not judged again"
     capsys.readouterr()
-    assert main(["runs", store, before, after]) == 0
-    assert re.search(r"accuracy +9\.500 +2\.000 +-7\.500 ", capsys.readouterr().out)
+    assert main(["compare", f"{store}#{after}", f"{store}#{before}"]) == 0
+    assert re.search(r"accuracy +inconclusive +-7\.500 .* 2\.000 +9\.500 ", capsys.readouterr().out)
 
 
 def test_a_run_of_two_systems_is_refused_also_where_they_share_no_sample(scenario, llm_server, capsys, tmp_path):
@@ -100,9 +100,10 @@ def test_a_run_of_two_systems_is_refused_also_where_they_share_no_sample(scenari
 
     one, both = judged("bad"), judged("bad", "good", None)
     for words in ((one, both), (both, one), (both, both)):
-        assert main(["runs", str(tmp_path / "a.sqlite"), *words]) == 2
+        assert main(["compare", *(f"{tmp_path / 'a.sqlite'}#{run}" for run in words)]) == 2
         assert f"run='{both}' holds several systems: bad, good" in capsys.readouterr().err
-    assert main(["runs", str(tmp_path / "a.sqlite"), one, judged("good", "good")]) == 0
+    store = tmp_path / "a.sqlite"
+    assert main(["compare", f"{store}#{one}", f"{store}#{judged('good', 'good')}"]) == 0
 
 
 def test_repeats_of_one_system_are_compared_as_their_mean(scenario, tmp_path, capsys):
@@ -112,4 +113,4 @@ def test_repeats_of_one_system_are_compared_as_their_mean(scenario, tmp_path, ca
         assert main([*words, "--repeats", n]) == 0
     with Store(store) as opened:
         ids = opened.runs()["run"].tolist()
-    assert main(["runs", store, *ids]) == 0
+    assert main(["compare", *(f"{store}#{run}" for run in ids)]) == 0

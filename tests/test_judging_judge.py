@@ -18,8 +18,8 @@ from llm_server import Answer, Raw
 import ragnb as rn
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.judging import dry_run, evidence_rank, judge, material, system_prompt
-from ragnb.judging.judged import probe_cases, weighted
 from ragnb.judging.prompts import cut
+from ragnb.judging.run import probe_cases
 from ragnb.schema import Dimension, Profile, Rubric
 from ragnb.store import Client, Stop, Store, count_tokens
 
@@ -74,9 +74,9 @@ def test_weighted_score_is_the_weighted_mean_to_full_precision(server):
     judged = judge(CASES, client=client_of(server))
     by_hand = 0.5 * judged["accuracy"] + 0.3 * judged["completeness"] + 0.2 * judged["clarity"]
     assert np.allclose(judged["weighted_score"], by_hand, rtol=0, atol=1e-12)
-    assert weighted(Rubric(), {"accuracy": 9.1, "completeness": 8.7, "clarity": 7.3}) == pytest.approx(
-        8.62, abs=1e-14
-    )
+    server.script = lambda request: json.dumps({"accuracy": 9.1, "completeness": 8.7, "clarity": 7.3})
+    judged = judge(CASES[:1], client=client_of(server), probes=False)
+    assert judged["weighted_score"][0] == pytest.approx(8.62, abs=1e-14)
 
 
 def test_scores_go_straight_into_means_and_sheets(server):

@@ -268,7 +268,7 @@ def test_phoenix_annotations_by_people_stand_beside_those_by_models(score):
     ])  # fmt: skip
     assert rows(frame, "item_id", "dimension", "judge", "human") == [("s1", "correctness", 1, 0)]
     assert frame.attrs["source"]["layout"] == "phoenix"
-    assert lossy(frame, "left_out") == [("annotator_kind", "annotations by code", 1)]
+    assert lossy(frame, "left_out") == [("annotator_kind", "scores that neither a person nor a judge gave", 1)]
 
 
 # A second table with the judge's scores

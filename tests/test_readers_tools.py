@@ -304,7 +304,7 @@ def test_scores_of_langfuse_are_those_of_evaluators_and_its_source_is_no_documen
     ])  # fmt: skip
     assert rows(frame, "sample_id", "faithfulness", "context_recall") == [("t1", 0.8, 1.0)]
     assert "doc_name" not in frame
-    assert told(frame, "left_out") == [("left_out", "source", 1), ("left_out", "dataType", 1)]
+    assert told(frame, "left_out") == [("left_out", "dataType", 1), ("left_out", "annotator_kind", 1)]
     refused(lambda: read_scores([{**score, "name": "f", "value": 1, "source": "ANNOTATION"}]), "read_ratings")
 
 

@@ -35,11 +35,10 @@ def cells_of(n, model="small"):
 def claimed(path, owner, until, n=3):
     """Plan six cells and have a holder claim some of them."""
     with Store(path) as store:
-        run = store.plan(cells_of(6))
+        store.plan(cells_of(6))
         with store._writing() as file:
             rows = [(cell.key, owner, until) for cell in cells_of(n)]
             file.executemany("INSERT INTO claims VALUES (?, ?, ?)", rows)
-    return run
 
 
 def shouting(store, **more):
@@ -74,17 +73,18 @@ def test_a_claim_without_a_sign_of_life_holds_for_one_lease_whatever_its_date(tm
 def test_a_step_of_the_clock_neither_ends_a_living_claim_nor_prolongs_a_dead_one(tmp_path, monkeypatch, step):
     real = time.time
     with Store(tmp_path / "a.sqlite", lease=0.5) as one, Store(tmp_path / "a.sqlite", lease=0.5) as other:
-        run = one.plan(cells_of(2))
-        assert one.claim(run, 2, mark=0) == [0, 1]
-        assert other.claim(run, 2, mark=0) == []
+        one.plan(cells_of(2))
+        keys = {cell.key for cell in cells_of(2)}
+        assert one.claim([*keys], 0) == (keys, set())
+        assert other.claim([*keys], 0) == (set(), keys)
         monkeypatch.setattr("ragnb.store.store.time.time", lambda: real() + step)
-        assert other.claim(run, 2, mark=0) == []
+        assert other.claim([*keys], 0) == (set(), keys)
         for _ in range(4):
             time.sleep(0.2)
             one.renew()
-            assert other.claim(run, 2, mark=0) == []
+            assert other.claim([*keys], 0) == (set(), keys)
         time.sleep(0.6)
-        assert other.claim(run, 2, mark=0) == [0, 1]
+        assert other.claim([*keys], 0) == (keys, set())
 
 
 @told
@@ -133,9 +133,10 @@ def test_a_store_that_another_process_writes_to_without_an_end_is_given_up_with_
 
 def test_claims_are_shown_by_process_and_host(tmp_path, capsys):
     path = tmp_path / "a.sqlite"
-    run = claimed(path, ELSEWHERE, 4e9)
+    claimed(path, ELSEWHERE, 4e9)
+    keys = {cell.key for cell in cells_of(5)[3:]}
     with Store(path) as store:
-        assert store.claim(run, 2, mark=0) == [3, 4]
+        assert store.claim([*keys], 0) == (keys, set())
         assert main(["runs", str(path), "--claims"]) == 0
         said = capsys.readouterr().out
         rows = store.claims().set_index("process")
@@ -381,7 +382,7 @@ def test_verify_and_export_change_nothing_and_see_what_lies_in_the_log(killed, t
     assert main(["runs", str(killed), "--export", str(tmp_path / "out" / "a.jsonl")]) == 0
     rows = lines_of(tmp_path / "out" / "a.jsonl")
     assert sum(row["type"] == "attempt" for row in rows) == 30
-    assert rows[-1]["lost"] == {"runs": 0, "cells": 0, "plan": 0, "attempts": 0, "calls": 0}
+    assert rows[-1]["lost"] == dict.fromkeys(["runs", "cells", "plan", "attempts", "calls", "claims"], 0)
     assert {name: (killed.parent / name).read_bytes() for name in before} == before
 
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import ragnb.readers
 import ragnb.traces
 from ragnb.errors import RagnbError, RagnbWarning
-from ragnb.readers import jsonl, read_traces, scanned
+from ragnb.readers import jsonl, read_traces
 from ragnb.traces import (
     RATES,
     join_report,
@@ -100,7 +100,7 @@ def same_cells(ours, theirs, columns):
 
 @pytest.fixture(params=[1 << 24, 60], ids=["one block", "many blocks"])
 def block(request, monkeypatch):
-    monkeypatch.setattr(scanned, "BLOCK", request.param)
+    monkeypatch.setattr(jsonl, "BLOCK", request.param)
 
 
 @settings(max_examples=60)
@@ -185,7 +185,6 @@ def test_what_the_scanner_would_turn_into_text_is_read_value_by_value(tmp_path):
     path = tmp_path / "t.jsonl"
     records = [{"q": "q", "answer": "x", "usage": {"in": 3}}, {"q": "r", "answer": "y", "usage": {"in": 4}}]
     path.write_text("\n".join(map(json.dumps, records)))
-    assert scanned.scan(path, format=None, strict=False, columns=None, encoding=None) is None
     assert read_traces(path, engine="polars")["usage"].to_list() == [{"in": 3}, {"in": 4}]
     from_memory = read_traces(records, engine="polars")
     assert from_memory["question"].to_list() == ["q", "r"]

@@ -288,6 +288,12 @@ def test_rescaled_and_turned_rows_follow_the_definition(a, b, orient):
     assert table.iloc[-1]["value"] == pytest.approx(want, abs=1e-12)
 
 
+def test_a_rescaled_and_turned_metric_around_zero_is_its_good_share():
+    frame, lean = pd.DataFrame({"lean": [-1.0, 0.5, 1.0]}), [rn.Metric("lean", -1, 1, better="lower")]
+    assert rn.weighted_score(frame, metrics=lean, rescale=True).tolist() == pytest.approx([1, 0.25, 0])
+    assert rn.weighted_means(frame, metrics=lean, rescale=True)["value"].iloc[-1] == pytest.approx(1.25 / 3)
+
+
 def test_weights_zero_for_all_present_metrics_leave_no_score():
     frame = pd.DataFrame({"faithfulness": [0.5, np.nan], "answer_relevancy": [0.25, 0.75]})
     got = rn.weighted_score(frame, metric_weights={"answer_relevancy": 0.0, "faithfulness": 1.0})

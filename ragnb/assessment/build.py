@@ -14,6 +14,7 @@ from ragnb.assessment.words import Overlap
 from ragnb.comparison.baseline import beside_baseline
 from ragnb.diagnostics import (
     RULES,
+    check_differences,
     check_gates,
     completeness,
     findings,
@@ -23,7 +24,7 @@ from ragnb.diagnostics import (
     rule_gains,
     warning_bars,
 )
-from ragnb.errors import unknown
+from ragnb.errors import RagnbError, unknown
 from ragnb.inputs import Inputs, gather, join_stages, opened, prepared, streams
 from ragnb.scenario import Scenario, Settings
 from ragnb.schema import DEFAULT_GATES, Gate, Metric
@@ -105,14 +106,22 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     unscored = sum(part.pop("unscored") for part in parts.values())
     found = {key: _stacked({name: parts[name][key] for name in names}) for key in parts[names[0]]}
     means, no_data = found["means"], scenario.no_data
-    gates = check_gates(means, gates=asked, no_data=no_data)
+    plain = [gate for gate in asked if gate.not_worse_than is None]
+    gates = check_gates(means, gates=plain, no_data=no_data)
     limits: dict[str, Any] = {"allow": scenario.damaged.allow, "no_data": no_data}
     of_input = completeness(means, lines=inputs.lines, coverage=inputs.coverage, **limits)
-    gates = _decided_by(scenario.candidate, pd.concat([gates, of_input], ignore_index=True))
-    shared = overlap(frame, metrics, scenario, names)
-    card = judge.calibrated(scenario, inputs.ratings)
     systems = () if names == [None] else tuple(map(str, names))
     comparison, changed = beside_baseline(scenario, frame, metrics, systems)
+    beside = [gate for gate in asked if gate.not_worse_than is not None]
+    if beside and scenario.baseline is None:
+        raise RagnbError(
+            f"gate {beside[0].name!r} asks not_worse_than: baseline, and the scenario names none; add "
+            "baseline: with a system, a table of scores or the folder of a run"
+        )
+    of_change = [check_differences(comparison, gates=beside, no_data=no_data)] if beside else []
+    gates = _decided_by(scenario.candidate, pd.concat([gates, *of_change, of_input], ignore_index=True))
+    shared = overlap(frame, metrics, scenario, names)
+    card = judge.calibrated(scenario, inputs.ratings)
     said = words.notes(scenario, inputs, means, gates, metrics, card, shared, docs)
     settings = _weighing(scenario, metrics, docs)
     weighed = weigh(frame, metrics=metrics, doc=settings.doc, strict=False, **settings.of_total)

@@ -94,7 +94,9 @@ class Writer:
         """Write what a gate asks, in the metric's own units."""
         op = "≥" if gate["op"] == ">=" else "≤"
         system = "" if gate["system"] is None else f"{gate['system']}: "
-        return f"{system}{self.name(gate['metric'])} {op} {self.value(gate['metric'], gate['threshold'])}"
+        name = self.name(gate["metric"])
+        name = self.say("gate.difference", metric=name) if gate["role"] == "difference" else name
+        return f"{system}{name} {op} {self.value(gate['metric'], gate['threshold'])}"
 
     def ends(self, metric: str, row: Row) -> str:
         """Write the interval alone; nothing where there is no value."""

@@ -46,7 +46,7 @@ def weighable(source: Any, **overrides: Any) -> Weighable:
     """
     if isinstance(source, Moments):
         scenario = Scenario.without_files(metrics=source.metrics).replace(**overrides)
-        return Weighable(scenario, source, gates_of(scenario, list(source.metrics), Inputs()))
+        return Weighable(scenario, source, _plain(gates_of(scenario, list(source.metrics), Inputs())))
     scenario, frame = opened(source, overrides)
     inputs = gather(scenario, frame)
     metrics = prepared(scenario, inputs)
@@ -54,4 +54,9 @@ def weighable(source: Any, **overrides: Any) -> Weighable:
     found = moments(
         inputs.frame, metrics=metrics, doc=scenario.doc, cluster=scenario.cluster, by="system" if several else None
     )
-    return Weighable(scenario, found, gates_of(scenario, metrics, inputs))
+    return Weighable(scenario, found, _plain(gates_of(scenario, metrics, inputs)))
+
+
+def _plain(gates: tuple[Gate, ...]) -> tuple[Gate, ...]:
+    """Return the gates on means; weights alone do not tell a difference from a baseline."""
+    return tuple(gate for gate in gates if gate.not_worse_than is None)

@@ -91,6 +91,7 @@ def _why_blocked(row: Mapping[Any, Any], lang: str) -> str:
     """Say which gate fails in words: "answered although unanswerable 35.6 %, at most 5.0 %"."""
     say, written = load(lang), percent if row["role"] == "rate" else number
     what = entry(lang, "metric_in_words").get(row["metric"], row["metric"])
+    what = load(lang)("gate.difference", metric=what) if row["role"] == "difference" else what
     value = say("word.missing") if pd.isna(row["value"]) else written(row["value"])
     key = "verdict.at_least" if row["op"] == ">=" else "verdict.at_most"
     text = say(key, metric=what, value=value, threshold=written(row["threshold"]))

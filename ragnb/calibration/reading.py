@@ -17,13 +17,10 @@ import pandas as pd
 from ragnb.calibration.ratings import OUTSIDE, PROBABILITY, as_list, settled
 from ragnb.errors import RagnbError, did_you_mean, listing, not_a_frame, place, unknown
 from ragnb.readers import langfuse, phoenix
-from ragnb.readers.cells import as_id
-from ragnb.readers.contract import case_cells
+from ragnb.readers.cells import as_id, case_cells, metric_values, other_values
 from ragnb.readers.formats import Source, load
-from ragnb.readers.lossy import Lossy
-from ragnb.readers.names import CASE_ALIASES, apply_names, clashing, name_system, rename_map
-from ragnb.readers.numbers import metric_values, other_values
-from ragnb.readers.raw import Raw, settle
+from ragnb.readers.names import CASE_ALIASES, name_columns, name_system
+from ragnb.readers.raw import Lossy, Raw, settle
 from ragnb.schema import CASE_COLUMNS, CLIP, Metric, Rubric
 
 FIRST = ("item_id", "dimension", "judge", "human", "rater", "system", "cluster")
@@ -273,16 +270,15 @@ def _open(
     origin["layout"] = "table"
     for name, layout in RATING_LAYOUTS.items():
         if layout.sniff(set(raw.columns)):
-            layout.read(raw, report)
+            layout.lay_out(raw, report)
             origin["layout"] = name
     _take_rater_kinds(raw, report)
     picks = dict(columns or {})
     if "item_id" in raw.columns and "item_id" not in picks.values():
         picks["item_id"] = "item_id"  # a sample_id beside it says of what the item was drawn
     picks |= {names[0]: role for role, names in asked.items() if len(names) == 1 and names[0] in raw.columns}
-    clash = clashing(raw.columns, raw.where)
-    names = rename_map(list(raw.columns), picks=picks, file=raw.file, aliases=RATING_ALIASES, clash=clash)
-    raw.columns = name_system(apply_names(raw.columns, names, report), report)
+    name_columns(raw, report, picks=picks, aliases=RATING_ALIASES)
+    name_system(raw, report)
     raw.check_even()
     case_cells(raw, report)
     for name in ("dimension", "rater"):

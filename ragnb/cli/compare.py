@@ -72,11 +72,15 @@ def _compared(
 ) -> tuple[_View, pd.DataFrame, pd.DataFrame | None]:
     """Compare two runs; return what is shown, the table of `ragnb.compare`, and that of the slices."""
     from ragnb.calibration import read_ratings
-    from ragnb.comparison.differences import beside_people, compared, paired
+    from ragnb.comparison.baseline import changes
+    from ragnb.comparison.differences import beside_people, compared, paired_runs
+    from ragnb.comparison.source import run_of
 
     settings, by = overrides(asked["parameters"], asked["lang"]), asked["by"]
+    run = run_of(new, system=asked["system"], settings=settings)
     how = {name: asked[name] for name in ("candidate", "system", "on", "by")}
-    scenario, pairs = paired(new, base, settings=settings, **how)
+    other, pairs = paired_runs(run, base, settings=settings, **how)
+    scenario, notes = run.scenario, changes(run, other, pairs)
     pairs = [_only(one, asked["metrics"]) for one in pairs] if asked["metrics"] else pairs
     options = {"margin": _margin(asked["margin"]), "primary": asked["primary"]}
     table = pd.concat([compared(one, scenario, **options) for one in pairs], ignore_index=True)
@@ -89,9 +93,11 @@ def _compared(
     head = {_headline(row, say): row["outcome"] for row in table[table["primary"]].to_dict("records")}
     shown = [(say("compare.metrics"), *_shown(table, pairs, say))]
     if slices is not None:
-        main = slices[slices["primary"]] if slices["primary"].any() else slices
-        shown.append((say("compare.by", by=by), *_shown(main, pairs, say, by)))
-    view = _View(scenario.lang, say("compare.title", **names), head, shown, [*_notes(table, pairs, say)])
+        decided = slices[slices["primary"]] if head else slices
+        for metric, rows in decided.groupby("metric", sort=False):
+            shown.append((say("compare.by", by=by, metric=metric), *_shown(rows, pairs, say, by)))
+    said = [f"{row['about']}: {row['text']}" if len(pairs) > 1 and row["about"] else row["text"] for row in notes]
+    view = _View(scenario.lang, say("compare.title", **names), head, shown, [*said, *_notes(table, pairs, say)])
     return view, table, slices
 
 
@@ -110,10 +116,12 @@ def _margin(given: Sequence[str]) -> float | dict[str, float] | None:
     """Read the margins: one number for all metrics, or NAME=VALUE texts."""
     plain = len(given) == 1 and "=" not in given[0]
     pairs = {"": given[0]} if plain else dict(pair("--margin", "context_recall=0.02", text) for text in given)
-    try:
-        margins = {name: float(value) for name, value in pairs.items()}
-    except ValueError as error:
-        raise RagnbError(f"--margin: {error}; write a number such as 0.02, or context_recall=0.02") from None
+    margins = {}
+    for name, value in pairs.items():
+        try:
+            margins[name] = float(value)
+        except ValueError:
+            raise RagnbError(f"--margin {value!r} is not a number; write 0.02, or context_recall=0.02") from None
     return margins[""] if plain else margins or None
 
 
@@ -129,7 +137,7 @@ def _headline(row: dict[Any, Any], say: Any) -> str:
     common += "" if unit == "row" else counted(say, f"compare.{unit}s", count(row["n_clusters"]))
     words = {"new": row["candidate"], "base": row["baseline"], "metric": row["metric"], "common": common}
     value = _signed(row["value"], row["low"], row["high"])
-    return str(say("compare.head", outcome=say(f"compare.{row['outcome']}"), value=value, **words))
+    return str(say("compare.head", outcome=say(f"compared.{row['outcome']}"), value=value, **words))
 
 
 def _shown(
@@ -143,15 +151,19 @@ def _shown(
                 for name in ("p", adjusted)}  # fmt: skip
         left_out = f"{count(row['n_left_out'])} ({_why(row['left_out'], say)})" if row["left_out"] else ""
         rows.append(row | of_p | {
-            "outcome": say(f"compare.{row['outcome']}"), "value": _signed(row["value"], row["low"], row["high"]),
+            "word": row["outcome"],
+            "outcome": say(f"compared.{row['outcome']}"), "value": _signed(row["value"], row["low"], row["high"]),
             "candidate_mean": number(row["candidate_mean"]), "baseline_mean": number(row["baseline_mean"]),
             "n_common": count(row["n_common"]), "record": f"{row['wins']}/{row['ties']}/{row['losses']}",
             "left_out": left_out or count(row["n_left_out"]),
         })  # fmt: skip
     one = len(pairs) == 1
     labels = [] if one else [("candidate", say("compare.candidate"))]
-    labels += [(by, by)] if by is not None else []
-    labels += [("metric", say("column.metric")), ("outcome", say("column.outcome"))]
+    if by is None:
+        labels.append(("metric", say("column.metric")))
+    else:
+        labels.append((f"by_{by}" if f"by_{by}" in table else by, by))
+    labels.append(("outcome", say("column.outcome")))
     numbers = {
         "value": say("compare.difference", level=f"{100 * table['level'].iloc[0]:g} %"), "p": "p",
         adjusted: say(f"compare.{adjusted}"),
@@ -176,10 +188,10 @@ def _notes(table: pd.DataFrame, pairs: Sequence[Pairs], say: Any) -> Iterator[st
     for one in pairs:
         about = f"{one.candidate}: " if len(pairs) > 1 else ""
         rows = table[table["candidate"] == one.candidate].to_dict("records")
-        yield from (about + text for text in _notes_of(rows, one, say))
+        yield from (about + text for text in _notes_of(rows, say))
 
 
-def _notes_of(rows: Sequence[dict[Any, Any]], one: Pairs, say: Any) -> Iterator[str]:
+def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
     decisive = [row for row in rows if row["primary"]] or rows
     partly = [row for row in rows if row["left_out"]]
     if partly:
@@ -188,8 +200,6 @@ def _notes_of(rows: Sequence[dict[Any, Any]], one: Pairs, say: Any) -> Iterator[
         worst = ", ".join(f"{metric} {bound}" for metric, value, bound in pairs if bound not in (value, MISSING))
         text = say("compare.one_side", metrics="; ".join(listed))
         yield text + (say("compare.worst", values=worst) if worst else "")
-    if one.reworded:
-        yield counted(say, "compare.reworded", count(one.reworded))
     for row in decisive:
         if pd.notna(row["all_value"]):
             whole = _signed(row["all_value"], row["all_low"], row["all_high"])
@@ -225,9 +235,9 @@ class _View:
 
     def lines(self) -> Iterator[str]:
         yield from (one_line(text) for text in self.head or [texts.load(self.lang)("compare.no_word")])
-        for _, frame, columns in self.tables:
+        for name, frame, columns in self.tables:
             labels = [column.label for column in columns.values()]
-            yield ""
+            yield from ("", one_line(name)) if len(self.tables) > 1 else ("",)
             yield from text_table([labels, *frame[list(columns)].astype(str).to_numpy().tolist()])
         if self.notes:
             yield ""
@@ -247,21 +257,29 @@ class _View:
             word, _, rest = text.partition(say("compare.colon"))
             parts.append(markup.element("p", markup.badge(_TONES[outcome], word), " ", rest))
         for name, frame, columns in self.tables:
-            parts += [markup.heading(name), markup.html_table(frame, columns=columns, lang=self.lang)]
+            # Long names break after an underscore.
+            metrics = [markup.Safe(markup.escape(cell).replace("_", "_<wbr>")) for cell in frame["metric"]]
+            words = zip(frame["word"], frame["outcome"], strict=True)
+            marks = [markup.badge(_TONES[word], text) for word, text in words]
+            # Why questions are left out stands in the notes; here it would push the table off the page.
+            cells = {"metric": metrics, "outcome": marks, "left_out": frame["n_left_out"]}
+            written = pd.concat([frame.drop(columns=[*cells]), pd.DataFrame(cells, dtype=object)], axis=1)
+            shown = columns | {"left_out": replace(columns["left_out"], kind="count")}
+            parts += [markup.heading(name), markup.html_table(written, columns=shown, lang=self.lang)]
         parts += [markup.heading(say("compare.notes")), markup.bullets(self.notes)] if self.notes else []
         return markup.page(self.title, markup.join(parts), lang=self.lang)
 
 
 def _json(outcome: str | None, notes: list[str], table: pd.DataFrame, slices: pd.DataFrame | None) -> str:
-    from ragnb.diagnostics.gate_reports import records
+    from ragnb.diagnostics.gates import plain_records
 
-    parts = {"outcome": outcome, "notes": notes, "metrics": records(table)}
-    return json_text(parts if slices is None else parts | {"slices": records(slices)})
+    parts = {"outcome": outcome, "notes": notes, "metrics": plain_records(table)}
+    return json_text(parts if slices is None else parts | {"slices": plain_records(slices)})
 
 
 def _junit(title: str, table: pd.DataFrame, lang: str) -> str:
     """Return a suite with one case a metric; the one that decides fails where it is worse."""
-    from ragnb.diagnostics.gate_reports import junit
+    from ragnb.diagnostics.gates import junit
 
     kinds, cases, say = {"worse": "failure", "undecided": "skipped"}, [], texts.load(lang)
     for row in table.to_dict("records"):

@@ -54,8 +54,10 @@ def runs_command(
     if export is not None:
         return _exported(store, export, say)
     if len(runs) > 1:
-        two = f"ragnb compare {store}#{runs[1]} {store}#{runs[0]}"
-        raise RagnbError(f"{len(runs)} runs are named; name one, or compare two: {two}")
+        raise RagnbError(
+            f"{len(runs)} runs are named; name one, or compare two: "
+            f"ragnb compare {store}#{runs[-1]} {store}#{runs[0]}"
+        )
     with Store(store, new=False) as opened:
         if claims:
             lines = _claims(opened.claims(), say)
@@ -78,12 +80,14 @@ def _named(start: str, names: list[str]) -> str:
 
 
 def _verified(store: Path, say: Any) -> int:
-    from ragnb.store.database import VERSION, verified
+    from ragnb.store.database import VERSION, examined
 
-    counts, wrong = verified(store)
-    click.echo(say("runs.broken" if wrong else "runs.whole", store=one_line(store), version=VERSION, **counts))
+    found = examined(store)
+    found.file.close()
+    whole = "runs.broken" if found.wrong else "runs.whole"
+    click.echo(say(whole, store=one_line(store), version=VERSION, **found.rows))
     save = f"ragnb runs {shlex.quote(str(store))} --export saved.jsonl"
-    return _outcome(wrong, say("runs.save", command=save))
+    return _outcome(found.wrong, say("runs.save", command=save))
 
 
 def _exported(store: Path, file: Path, say: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -43,14 +44,19 @@ def beside_baseline(
         reason = translated(str(error), scenario.lang)
         return None, note_frame([note_row("not_compared", "", say("note.not_compared", reason=reason))])
     table = pd.concat([compared(one, scenario) for one in pairs], ignore_index=True)
-    rows = [row for one in pairs for row in changes(one, scenario.doc, scenario.lang)]
+    return table, note_frame(changes(run, other, pairs))
+
+
+def changes(run: Run, other: Run, pairs: Iterable[Pairs]) -> list[dict[str, str]]:
+    """Return a note for each of judge, questions and documents that changed between two runs."""
+    scenario = run.scenario
+    rows = [row for one in pairs for row in _of_questions(one, scenario.doc, scenario.lang)]
     if run.judge and other.judge and run.judge != other.judge:
-        rows.insert(0, note_row("judge_changed", "", say("note.judge_changed")))
-    return table, note_frame(rows)
+        rows.insert(0, note_row("judge_changed", "", texts.load(scenario.lang)("note.judge_changed")))
+    return rows
 
 
-def changes(pairs: Pairs, doc: str, lang: str) -> list[dict[str, str]]:
-    """Return a note for each of questions and documents that changed between two runs."""
+def _of_questions(pairs: Pairs, doc: str, lang: str) -> list[dict[str, str]]:
     say, rows = texts.load(lang), []
     there: npt.NDArray[np.bool_] = np.any(pairs.states < 4, axis=2)
     only = [int((there[side] & ~there[1 - side]).sum()) for side in (0, 1)]

@@ -17,7 +17,6 @@ from ragnb.calibration import read_ratings
 from ragnb.comparison.estimate import all_questions, detectable, difference, outcome_of, p_value
 from ragnb.comparison.pairs import STATES, Pairs, pairs_of, rows_of
 from ragnb.comparison.source import Run, located, run_of
-from ragnb.comparison.total import Total
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.readers.names import rename_map
 from ragnb.scenario import Scenario
@@ -25,6 +24,7 @@ from ragnb.schema import Metric
 from ragnb.stats.estimates import NONE
 from ragnb.weights import column_names
 from ragnb.weights.columns import Array
+from ragnb.weights.total import Total, total_of
 
 TOTAL = "weighted_score"
 _TIE = 1e-9
@@ -67,7 +67,7 @@ def compare(
         *same* means that the whole interval lies within ± margin; by default a twentieth of a metric's range.
     by : str, optional
         A column, such as the document or a kind of question: one row a value of it and metric, and what the
-        difference is without it.
+        difference is without it. One that has the name of a column below is there as ``by_<name>``.
     on : str, optional
         The column that tells questions; by default ``sample_id``, or ``question`` where ids do not go together.
     primary : str, optional
@@ -257,6 +257,27 @@ class _Column:
     reason: str = ""
 
 
+def total_of_pairs(pairs: Pairs, scenario: Scenario) -> Total:
+    """Return how the metrics of pairs add up under the settings of a scenario."""
+    how: dict[str, Any] = {"orient": scenario.orient, "rescale": scenario.rescale, "strict": False}
+    return total_of(pairs.metrics, scenario.metric_weights, **how)
+
+
+def weighted_scores(total: Total, scores: Array, present: Flags) -> Array:
+    """Return the weighted score of each question over the metrics that are present, nan without any.
+
+    Parameters
+    ----------
+    scores, present : (..., Q, K)
+    """
+    weights = present * total.weights
+    scale = weights.sum(axis=-1)
+    added = (weights * (np.nan_to_num(scores) * total.slopes + total.intercepts)).sum(axis=-1)
+    out = np.full(added.shape, np.nan)
+    found: Array = np.divide(added, scale, out=out, where=np.broadcast_to(scale > 0, added.shape))
+    return found
+
+
 def columns_of(pairs: Pairs, total: Total) -> list[_Column]:
     """Return the metrics of pairs and, last, their weighted score."""
     there: Flags = ~np.isnan(pairs.scores)
@@ -270,22 +291,20 @@ def columns_of(pairs: Pairs, total: Total) -> list[_Column]:
         only = there[:, :, k] & ~both[:, k]
         found = pairs.scores[:, :, k].copy()
         found[:, ~both[:, k]] = np.nan
-        weight = float(total.weights[k]) if metric.role == "quality" or total.weights[k] > 0 else np.nan
+        weight = float(total.given[k]) if metric.role == "quality" or total.given[k] > 0 else np.nan
         out.append(_Column(
             metric.name, found, pairs.scores[:, :, k], only, _left_out(pairs, k, only), filled[:, :, k],
             pairs.noise[:, :, k], metric.low, metric.high, metric.better, metric.kind, metric.role, weight,
         ))  # fmt: skip
-    plan = total.plan
-    whole, own = total.scores(pairs.scores, both), total.scores(pairs.scores, there)
+    whole, own = (weighted_scores(total, pairs.scores, present) for present in (both, there))
     lone = ~np.isnan(own) & np.isnan(whole[0])
     known: Flags = np.logical_and(*~np.isnan(filled))
-    scale = (both * plan.weights).sum(axis=1, keepdims=True)
-    share = np.divide(both * plan.weights, scale, out=np.zeros(both.shape), where=scale > 0)
-    noise = (np.nan_to_num(pairs.noise) * (share * plan.slopes) ** 2).sum(axis=-1)
+    share = total.shares(both)
+    noise = (np.nan_to_num(pairs.noise) * (share * total.slopes) ** 2).sum(axis=-1)
     noise[(np.isnan(pairs.noise) & (share > 0)).any(axis=-1)] = np.nan
     out.append(_Column(
-        TOTAL, whole, own, lone, "", total.scores(filled, known), noise,
-        plan.low, plan.high, "higher", "continuous", "total", np.nan, plan.reason,
+        TOTAL, whole, own, lone, "", weighted_scores(total, filled, known), noise,
+        total.low, total.high, "higher", "continuous", "total", np.nan, total.reason,
     ))  # fmt: skip
     return out
 
@@ -304,7 +323,7 @@ def compared(
     pairs: Pairs, scenario: Scenario, *, margin: Margin = None, by: str | None = None, primary: str | None = None
 ) -> pd.DataFrame:
     """Return the table of `compare` for one candidate."""
-    total = Total.of(pairs, scenario.metric_weights, orient=scenario.orient, rescale=scenario.rescale)
+    total = total_of_pairs(pairs, scenario)
     columns = columns_of(pairs, total)
     level = scenario.level
     if by is None:
@@ -404,7 +423,9 @@ def _by(pairs: Pairs, columns: Sequence[_Column], by: str, level: float) -> pd.D
                 raise RagnbError(f"by={by!r} is also a column of the table; give your column another name")
             row.pop(by, None)
             without = {f"{name}_without": rest[name] for name in ("value", "low", "high")}
-            rows.append({**dict(list(row.items())[:2]), by: value, **row, **without})
+            # A column of the table, such as kind, keeps its name.
+            name = f"by_{by}" if by in row else by
+            rows.append({**dict(list(row.items())[:2]), name: value, **row, **without})
     return pd.DataFrame(rows)
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.schema import Metric
 from ragnb.weights import Batch, Reduction, check_weights, column_names, reduce_batches
-from ragnb.weights.clusters import QUESTIONS, question_clusters, repeated_question
+from ragnb.weights.clusters import QUESTIONS, question_clusters, question_of
 from ragnb.weights.columns import Array
 
 STATES = ("ok", "failed", "not_applicable", "missing", "absent")
@@ -82,9 +82,8 @@ def rows_of(frame: Any, metrics: Sequence[Metric], labels: Iterable[str | None])
         for name in kept:
             found = batch.labels(name, compose=name == "doc_name")
             columns[name] = np.array([*found.names, None], dtype=object)[found.codes]
-        states = batch.statuses(metrics)
-        for k, metric in enumerate(metrics):
-            score, state = batch.values(metric), states[:, k]
+        for metric in metrics:
+            score, state = batch.values(metric), batch.status(metric)
             columns[metric.name] = score
             columns[f"{metric.name}__status"] = np.where((state == 0) & np.isnan(score), np.int8(3), state)
         return pd.DataFrame(columns)
@@ -222,10 +221,7 @@ def _clusters(
     """Return what moves together, as `moments` decides it: the caller's clusters, documents, else questions."""
     batch = Batch(labels)
     docs = batch.labels(doc if doc in labels else None, compose=True)
-    questions = None
-    if cluster is None:
-        others = [name for name in QUESTIONS if name in labels and name != key]
-        questions = repeated_question(labels, others, without=doc if doc in labels else None)
+    questions = question_of(labels.drop(columns=key), doc=doc, cluster=cluster)
     found = batch.labels(cluster) if cluster is not None else question_clusters(batch, docs, questions)
     alone = found.codes < 0
     codes = found.codes.astype(np.intp)

@@ -12,12 +12,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
-from ragnb.comparison.differences import paired
+from ragnb.comparison.differences import paired, total_of_pairs
 from ragnb.comparison.pairs import Pairs
-from ragnb.comparison.total import Total
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.stats.estimates import packed
 from ragnb.weights.columns import Array
+from ragnb.weights.total import Total
 
 POINTS = 100_000
 _SEED = 20_26
@@ -70,13 +70,13 @@ def weight_map(
     if len(every) > 1:
         names = listing(pairs.candidate for pairs in every)
         raise RagnbError(f"a weight map is of one candidate; name it: candidate='…' (have: {names})")
-    total = Total.of(every[0], scenario.metric_weights, orient=scenario.orient, rescale=scenario.rescale)
-    if total.plan.reason:
+    total = total_of_pairs(every[0], scenario)
+    if total.reason:
         raise RagnbError(
-            f"metrics that do not add up have no weight map ({total.plan.reason}); select metrics of one range, "
+            f"metrics that do not add up have no weight map ({total.reason}); select metrics of one range, "
             "or pass rescale=True"
         )
-    kept = np.array([m.role == "quality" or w > 0 for m, w in zip(every[0].metrics, total.weights, strict=True)])
+    kept = np.array([m.role == "quality" or w > 0 for m, w in zip(every[0].metrics, total.given, strict=True)])
     if kept.sum() < 2:
         raise RagnbError("a weight map weighs two metrics or more against each other; name two: metrics=[…]")
     return WeightMap.of(every[0], total, kept, scenario.level)
@@ -111,10 +111,10 @@ class WeightMap:
     @classmethod
     def of(cls, pairs: Pairs, total: Total, kept: npt.NDArray[np.bool_], level: float) -> WeightMap:
         """Make the map of pairs."""
-        d = (pairs.differences * total.plan.slopes)[:, kept]
+        d = (pairs.differences * total.slopes)[:, kept]
         asked = ~np.isnan(d).all(axis=1) & (pairs.weights > 0)
         names = tuple(m.name for m, one in zip(pairs.metrics, kept, strict=True) if one)
-        shares = total.weights[kept] / total.weights[kept].sum()
+        shares = total.given[kept] / total.given[kept].sum()
         return cls(
             pairs.candidate, pairs.baseline, names, shares, level, d[asked], packed(pairs.clusters[asked]),
             pairs.weights[asked],

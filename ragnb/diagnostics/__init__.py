@@ -1,8 +1,16 @@
 """What is wrong, what probably causes it and what to do: rules, failure modes, and the gates that decide."""
 
 from ragnb.diagnostics.findings import diagnose, findings, rule_gains
-from ragnb.diagnostics.gate_reports import gate_mark, gate_sentences, gates_json, gates_junit, input_words
-from ragnb.diagnostics.gates import check_gates, completeness
+from ragnb.diagnostics.gates import (
+    check_differences,
+    check_gates,
+    completeness,
+    gate_mark,
+    gate_sentences,
+    gates_json,
+    gates_junit,
+    input_words,
+)
 from ragnb.diagnostics.modes import (
     LEAST_SET,
     MODES,
@@ -15,7 +23,7 @@ from ragnb.diagnostics.modes import (
 from ragnb.diagnostics.rules import RULES, fitting, rule_texts, warning_bars
 
 __all__ = [
-    "LEAST_SET", "MODES", "RULES", "check_gates", "completeness", "diagnose", "failure_modes", "failure_summary",
-    "findings", "fitting", "gate_mark", "gate_sentences", "gates_json", "gates_junit", "input_words",
-    "least_set_note", "mode_reductions", "mode_summary", "rule_gains", "rule_texts", "warning_bars",
+    "LEAST_SET", "MODES", "RULES", "check_differences", "check_gates", "completeness", "diagnose", "failure_modes",
+    "failure_summary", "findings", "fitting", "gate_mark", "gate_sentences", "gates_json", "gates_junit",
+    "input_words", "least_set_note", "mode_reductions", "mode_summary", "rule_gains", "rule_texts", "warning_bars",
 ]  # fmt: skip

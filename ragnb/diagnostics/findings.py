@@ -1,37 +1,45 @@
-"""From scores to diagnoses: which metric is past its bar, how surely, what that costs, and where to look."""
+"""From scores to findings: which metric misses its threshold, how surely, what that costs, and where to look."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ragnb import texts
-from ragnb.diagnostics.rules import RULES, SLACK, fitting, lift_bar, past, rule_texts
-from ragnb.diagnostics.worst import worst_samples
+from ragnb.diagnostics.rules import RULES, fitting, lift_bar, meets, past, rule_texts
 from ragnb.errors import RagnbError
-from ragnb.schema import Gate, Metric, Rule, records
+from ragnb.schema import Metric, Rule, records
 from ragnb.weights import (
+    Batch,
     MetricsArgument,
     Moments,
     Reduction,
     Weighing,
     check_weights,
+    collected,
+    column_names,
     gains_reduction,
     moments_reduction,
+    opened,
     question_of,
     reduce_batches,
+    score_of,
     scored,
+    stays_lazy,
 )
 
 COLUMNS = (
     "metric", "severity", "value", "low", "high", "threshold", "certain", "n", "n_clusters", "cost",
     "causes", "actions", "worst", "rule",
 )  # fmt: skip
-
-Means = Mapping[str, Mapping[Hashable, Any]]
+_SHOWN = ("sample_id", "question", "answer", "ground_truth_answer")
+_RUN = 1_000
+Pairs = Sequence[tuple[Rule, Metric]]
 
 
 def diagnose(
@@ -106,15 +114,9 @@ def diagnose(
     weighing = Weighing(metric_weights, doc_weights, doc, cluster, level, orient, rescale)
     pairs = list(fitting(rules, chosen))
     questions = question_of(frame, doc=doc, cluster=cluster)
-    reductions = [
-        moments_reduction(chosen, doc=doc, cluster=cluster, questions=questions),
-        rule_gains(pairs, chosen, weighing),
-    ]
-    reduced, gains = reduce_batches(frame, chosen, reductions)
+    of_means = moments_reduction(chosen, doc=doc, cluster=cluster, questions=questions)
+    reduced, gains = reduce_batches(frame, chosen, [of_means, rule_gains(pairs, chosen, weighing)])
     return findings(frame, pairs, reduced, gains, weighing, top=top, lang=lang)
-
-
-Pairs = Sequence[tuple[Rule, Metric]]
 
 
 def rule_gains(pairs: Pairs, metrics: Sequence[Metric], weighing: Weighing) -> Reduction:
@@ -126,60 +128,102 @@ def findings(
     frame: Any, pairs: Pairs, reduced: Moments, gains: Sequence[float], weighing: Weighing, *, top: int, lang: str
 ) -> pd.DataFrame:
     """Return the table of `diagnose` from what the rows were reduced to."""
-    means: Means = {row["metric"]: row for row in records(weighing.means(reduced))}
-    fired = [
-        (rule, metric, fired_at, gain)
-        for (rule, metric), gain in zip(pairs, gains, strict=True)
-        if (fired_at := _fired(rule, metric, means))
-    ]
-    worst = worst_samples(frame, [metric for _, metric, *_ in fired], top)
-    found: list[dict[str, Any]] = []
-    for (rule, metric, fired_at, gain), samples in zip(fired, worst, strict=True):
-        row = _finding(rule, metric, means, fired_at, float(gain))
-        row["causes"], row["actions"] = rule_texts(rule, lang)
+    means = {row["metric"]: row for row in records(weighing.means(reduced))}
+    metrics: list[Metric] = []
+    rows: list[dict[str, Any]] = []
+    for (rule, metric), gain in zip(pairs, gains, strict=True):
+        mean, better = means[metric.name], metric.better
+        severities = (("critical", rule.critical), ("warning", rule.warning))
+        severity, threshold = next((one for one in severities if past(mean["value"], one[1], better)), ("", None))
+        certain = bool(past(mean["high" if better == "higher" else "low"], threshold, better))
+        if rule.also is not None:
+            other = means[rule.also.metric]
+            severity = severity if meets(other["value"], rule.also) else ""
+            certain &= meets(other["low" if rule.also.op == ">=" else "high"], rule.also)
+        if severity:
+            row = {name: mean[name] for name in ("metric", "value", "low", "high", "n", "n_clusters")}
+            row |= {"severity": severity, "threshold": threshold, "certain": certain, "rule": rule.name}
+            row["cost"] = float(gain) if pd.notna(mean["weight"]) else np.nan
+            row["causes"], row["actions"] = rule_texts(rule, lang)
+            rows.append(row)
+            metrics.append(metric)
+    for row, samples in zip(rows, worst_samples(frame, metrics, top), strict=True):
         row["worst"] = samples
-        found.append(row)
-    found.sort(key=_urgency)
-    diagnoses = pd.DataFrame(found, columns=list(COLUMNS))
     weights = check_weights(weighing.doc_weights, "doc_weights")
-    return diagnoses.assign(weighted=any(weights.get(name, 1.0) != 1 for name in reduced.docs))
+    table = pd.DataFrame(rows, columns=list(COLUMNS)).sort_values(
+        ["severity", "cost"], ascending=[True, False], kind="stable", ignore_index=True
+    )
+    return table.assign(weighted=any(weights.get(name, 1.0) != 1 for name in reduced.docs))
 
 
-def _urgency(row: Mapping[str, Any]) -> tuple[bool, bool, float]:
-    missing = bool(np.isnan(row["cost"]))
-    return row["severity"] != "critical", missing, 0.0 if missing else -row["cost"]
+def worst_samples(scores: Any, metrics: Sequence[Metric], top: int) -> list[list[dict[str, Any]]]:
+    """Return for each metric the `top` samples with the worst scores as records, none without a score.
+
+    Of a yes or no, samples at the good end are not among them either: they are not worse than any.
+    Equal scores stand in input order; where rows have none (DuckDB,
+    PySpark), by ``sample_id``. A frame without ``sample_id`` gives the row's label, or None where rows have no
+    order.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"sample_id": ["a", "b", "c"], "faithfulness": [0.5, None, 0.1]})
+    >>> [r["sample_id"] for r in worst_samples(frame, [Metric("faithfulness")], 2)[0]]
+    ['c', 'a']
+    """
+    there = column_names(scores)
+    shown = [*_SHOWN, *(name for name in ("system", "doc_name") if name in there)]
+    have = [name for name in shown if name in there]
+
+    def record(row: dict[str, Any], label: Any, score: float) -> dict[str, Any]:
+        cells = {"sample_id": label} | row
+        return {name: _plain(cells.get(name)) for name in shown} | {"score": float(score)}
+
+    if stays_lazy(scores):
+        queried = (_on_engine(scores, metric, top, have) for metric in metrics)
+        return [[record(row, row.get("__row"), row["__v0"]) for row in worst] for worst in queried]
+
+    def kernel(batch: Batch) -> list[tuple[list[int], list[Any], list[float]]]:
+        made = []
+        for metric in metrics:
+            x = batch.values(metric)
+            at = _worst_places(metric, x, top)
+            made.append((at.tolist(), batch.frame.index[at].tolist(), x[at].tolist()))
+        return made
+
+    rows = nw.from_native(scores, eager_only=True)
+    worst = reduce_batches(scores, metrics, [Reduction(kernel)])[0][0]
+    return [list(map(record, rows[at].rows(named=True), labels, values)) for at, labels, values in worst]
 
 
-def _fired(rule: Rule, metric: Metric, means: Means) -> tuple[str, float] | None:
-    """The severity and the bar that the mean fires, if any."""
-    value = float(means[metric.name]["value"])
-    if rule.also is not None and not _meets(float(means[rule.also.metric]["value"]), rule.also):
+def _good(metric: Metric) -> float:
+    """The end of a yes or no that is good; infinity, which is no score, of other metrics."""
+    return np.inf if metric.kind != "binary" else metric.high if metric.better == "higher" else metric.low
+
+
+def _worst_places(metric: Metric, x: npt.NDArray[np.float64], top: int) -> npt.NDArray[np.int64]:
+    """The places of the `top` worst scores, the worst first, equal ones in their order; nan is none of them."""
+    x = np.where(x == _good(metric), np.nan, x) if metric.kind == "binary" else x
+    x = x if metric.better == "higher" else -x
+    ends = np.fmin.reduceat(x, np.arange(0, len(x), _RUN)) if len(x) else x
+    least = np.partition(ends, top - 1)[top - 1] if 0 < top <= len(ends) else np.nan  # no lower one is left out
+    near = np.flatnonzero(x <= (np.inf if np.isnan(least) else least))
+    return near[np.argsort(x[near], kind="stable")][:top]
+
+
+def _plain(cell: Any) -> Any:
+    if pd.api.types.is_scalar(cell) and pd.isna(cell):
         return None
-    for severity, bar in (("critical", rule.critical), ("warning", rule.warning)):
-        if bar is not None and past(value, bar, metric.better):
-            return severity, bar
-    return None
+    return cell.item() if isinstance(cell, np.generic) else cell
 
 
-def _meets(value: float, gate: Gate) -> bool:
-    return value >= gate.threshold - SLACK if gate.op == ">=" else value <= gate.threshold + SLACK
-
-
-def _finding(rule: Rule, metric: Metric, means: Means, fired: tuple[str, float], cost: float) -> dict[str, Any]:
-    severity, threshold = fired
-    mean = means[metric.name]
-    certain = bool(past(mean["high"] if metric.better == "higher" else mean["low"], threshold, metric.better))
-    if rule.also is not None:
-        other = means[rule.also.metric]
-        certain &= _meets(float(other["low"] if rule.also.op == ">=" else other["high"]), rule.also)
-    return {
-        "metric": metric.name,
-        "severity": severity,
-        **{name: float(mean[name]) for name in ("value", "low", "high")},
-        "threshold": threshold,
-        "certain": certain,
-        "n": int(mean["n"]),
-        "n_clusters": int(mean["n_clusters"]),
-        "cost": cost if pd.notna(mean["weight"]) else float("nan"),
-        "rule": rule.name,
-    }
+def _on_engine(scores: Any, metric: Metric, top: int, have: Sequence[str]) -> list[dict[str, Any]]:
+    """Let the engine sort and take the head: a few rows leave it, with their score and, if known, their number."""
+    rows = opened(scores).select(*have, metric.name)
+    value = score_of(metric.name, rows.collect_schema()[metric.name]).alias("__v0")
+    order = ["__v0", *(["sample_id"] if "sample_id" in have else [])]
+    if rows.implementation.is_polars():  # DuckDB's and PySpark's rows have no order
+        rows, order = nw.from_native(rows.to_native().with_row_index("__row")), ["__v0", "__row"]
+    scored = rows.with_columns(value).filter(~nw.col("__v0").is_null(), nw.col("__v0") != _good(metric))
+    downwards = [metric.better == "lower", False][: len(order)]
+    worst = scored.sort(*order, descending=downwards, nulls_last=True).head(top)
+    return collected(worst).rows(named=True)

@@ -1,22 +1,27 @@
-"""Gates: means against thresholds, and the input against what it should hold; what blocks."""
+"""Gates: means against thresholds, and the input against what it should hold; what blocks, and how it is said."""
 
 from __future__ import annotations
 
 import math
+import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb import stats
-from ragnb.diagnostics.rules import SLACK
-from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, unknown
-from ragnb.schema import DEFAULT_GATES, KNOWN_RATES, METRICS, Gate, records
-from ragnb.weights.check import metric_name
+from ragnb import stats, texts
+from ragnb.diagnostics.rules import SLACK, past
+from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, outside, unknown
+from ragnb.files import json_text
+from ragnb.markup import count, number, percent, with_interval
+from ragnb.schema import DEFAULT_GATES, KNOWN_RATES, METRICS, NOTE_COLUMNS, Gate, records
+from ragnb.weights import metric_name
 
 INPUT_LINES = "input_lines"
 GOLD_COVERAGE = Gate("gold_coverage", "gold_coverage", ">=", 0.95)
@@ -25,7 +30,11 @@ COLUMNS = (
     "gate", "system", "metric", "op", "threshold", "value", "low", "high", "n", "outcome", "more_needed", "blocks",
     "role", "reason",
 )  # fmt: skip
-Range = tuple[float, float]
+_MARKS = {"pass": "✓", "fail": "✗", "undecided": "?", "no_data": "—"}
+_OF_MEANS = ("metric", "value", "low", "high", "n")
+_DESIGN = ("se", "n_eff", "df", "kind", "level")
+_BETTER: Mapping[str, Literal["higher", "lower"]] = {">=": "higher", "<=": "lower"}
+Row = Mapping[Any, Any]
 Sizes = npt.NDArray[np.float64]
 
 
@@ -39,7 +48,7 @@ def check_gates(
     means : DataFrame
         One row a metric, and system where it has the column ``system``: ``metric, value, low, high, n``, as
         `ragnb.weighted_means` and `ragnb.refusal_metrics` give them. ``range_low, range_high`` tell the range of a
-        metric; else METRICS does. With their ``se, n_eff, df, kind, level`` too, ``more_needed`` is exact.
+        metric; else METRICS does. Their ``se, n_eff, df, kind, level`` tell the design that ``more_needed`` needs.
     gates : iterable of Gate
     no_data : {"fail", "skip"}
         Whether a gate over nothing blocks.
@@ -53,7 +62,8 @@ def check_gates(
         value. ``blocks``: the value itself misses the threshold, or there is no data under ``no_data="fail"``;
         never for an advisory gate, whose ``reason`` is ``advisory``. ``more_needed``: how many more scored
         rows, at this value and design effect (so with documents in proportion), make the interval exclude the
-        threshold; 0 when decided, missing where the value equals the threshold or there is no interval.
+        threshold; 0 when decided, missing where the value equals the threshold, there is no interval, or the
+        means do not tell their design.
 
     Raises
     ------
@@ -64,46 +74,103 @@ def check_gates(
     Notes
     -----
     At n′ rows se is se √(n/n′), and clusters and Kish's n grow by n′/n; n′ is searched in the estimator's own
-    interval. Means without those columns tell less: on the metric's range as 0–1, Wilson's bounds b solve
-    (p − b)² = k b(1 − b), k = t²/n; the threshold is excluded when (p − threshold)² > k′ threshold(1 − threshold),
-    n′ = n k/k′, t kept. Where the range is not finite, or the interval is not Wilson's, its half-width shrinks as
-    √(n/n′).
+    interval. An interval that is not this estimator's, such as a bootstrap's, tells no design.
 
     Examples
     --------
     >>> means = pd.DataFrame(
     ...     {"metric": ["compliance"], "value": [0.95], "low": [0.863], "high": [0.983], "n": [60]}
     ... )
-    >>> check_gates(means, gates=[Gate("G", "compliance", ">=", 0.9)])[["outcome", "more_needed", "blocks"]]
-         outcome  more_needed  blocks
-    0  undecided           79   False
+    >>> check_gates(means, gates=[Gate("G", "compliance", ">=", 0.9)])[["outcome", "value", "blocks"]]
+         outcome  value  blocks
+    0  undecided   0.95   False
     """
     if no_data not in ("fail", "skip"):
         raise unknown("no_data", no_data, ["fail", "skip"])
-    _check_means(means)
+    have = set(means.columns) if isinstance(means, pd.DataFrame) else set()
+    if not ({*_OF_MEANS} <= have or have == {"metric"}):
+        shown = listing(means.columns) if isinstance(means, pd.DataFrame) else type(means).__name__
+        raise RagnbError(
+            f"gates compare means, not scores: need the columns {listing(_OF_MEANS)} (have: {shown}); pass "
+            "rn.weighted_means(scores) or rn.refusal_metrics(labelled)"
+        )
     there = list(dict.fromkeys(means["metric"]))
-    asked = [replace(gate, metric=metric_name(gate.metric, there)) for gate in gate_list(gates)]
-    by_system: dict[Any, dict[str, Mapping[Any, Any]]] = {}
+    several = isinstance(gates, Iterable) and not isinstance(gates, str | Mapping)
+    asked: list[Any] = list(gates) if several else [gates]
+    for i, gate in enumerate(asked):
+        if not isinstance(gate, Gate):
+            raise RagnbError(f"gates={gate!r} is no gate; write gates=[rn.Gate('G', 'faithfulness', '>=', 0.7)]")
+        if gate.not_worse_than is not None:
+            raise RagnbError(
+                f"gate {gate.name!r} compares with a baseline, and means are of one run; name the baseline in the "
+                "scenario, or run ragnb compare NEW BASE --gate"
+            )
+        asked[i] = replace(gate, metric=metric_name(gate.metric, there))
+    named = {gate.metric for gate in asked}
+    rows: dict[tuple[Any, Any], Row] = {}
     for row in records(means):
-        own = by_system.setdefault(row.get("system"), {})
-        if row["metric"] in own and any(gate.metric == row["metric"] for gate in asked):
+        key = row.get("system"), row["metric"]
+        if key in rows and row["metric"] in named:
             raise RagnbError(
                 f"means hold {row['metric']!r} more than once; pass the rows of one group, "
                 "or name the groups' column 'system'"
             )
-        own[str(row["metric"])] = row
+        rows[key] = row
     for gate in asked:
         if gate.metric not in {*METRICS, "weighted_score", *there}:
             near = did_you_mean(gate.metric, there)
             text = f"gate {gate.name!r} finds no metric {gate.metric!r}; {near}"
-            warnings.warn(text, RagnbWarning, stacklevel=2)
+            warnings.warn(text, RagnbWarning, stacklevel=outside())
+    systems = list(dict.fromkeys(system for system, _ in rows)) or [None]
+    return gate_frame(
+        _decide(gate, rows.get((system, gate.metric), {}), no_data) | {"system": system}
+        for system in systems
+        for gate in asked
+    )
+
+
+def check_differences(
+    compared: pd.DataFrame | None, *, gates: Iterable[Gate], no_data: Literal["fail", "skip"] = "fail"
+) -> pd.DataFrame:
+    """Compare differences from a baseline with what gates accept.
+
+    Parameters
+    ----------
+    compared : DataFrame or None
+        What `ragnb.compare` returns; None where there was nothing to compare with.
+    gates : iterable of Gate
+        With ``not_worse_than``: passes where the whole interval of candidate − baseline lies above −`by` (of a
+        lower-is-better metric below +`by`), fails where it lies on the other side.
+    no_data : {"fail", "skip"}
+
+    Returns
+    -------
+    DataFrame
+        The columns of `check_gates`: ``value, low, high`` of the difference, its bound as ``threshold``.
+
+    Examples
+    --------
+    >>> row = {"candidate": ["new"], "metric": ["recall"], "value": [0.01], "low": [-0.01], "high": [0.03]}
+    >>> row |= {"n_common": [90], "better": ["higher"], "range_low": [0.0], "range_high": [1.0]}
+    >>> gate = Gate("recall", "recall", not_worse_than="baseline", by=0.02)
+    >>> check_differences(pd.DataFrame(row), gates=[gate])[["op", "threshold", "outcome", "blocks"]]
+       op  threshold outcome  blocks
+    0  >=      -0.02    pass   False
+    """
+    table = [] if compared is None else records(compared)
+    systems = list(dict.fromkeys(row["candidate"] for row in table)) or [None]
     out = []
-    for system, rows in (by_system or {None: {}}).items():
-        for gate in asked:
-            found = rows.get(gate.metric)
-            span = _range(gate, found)
-            _check_threshold(gate, span)
-            out.append({"system": system, **_decide(gate, found, span, no_data)})
+    for system in systems:
+        own = {row["metric"]: row for row in table if row["candidate"] == system}
+        for gate in gates:
+            row = own.get(gate.metric, {})
+            lower = row.get("better") == "lower"
+            width = row.get("range_high", math.inf) - row.get("range_low", 0.0)
+            bound = gate.by if lower else -gate.by or 0.0
+            plain = Gate(gate.name, gate.metric, "<=" if lower else ">=", bound, gate.advisory)
+            ends = {"range_low": -width, "range_high": width, "n": row.get("n_common", 0), "role": "difference"}
+            found = {name: row.get(name) for name in ("value", "low", "high")} | ends
+            out.append(_decide(plain, found, no_data) | {"system": system if len(systems) > 1 else None})
     return gate_frame(out)
 
 
@@ -123,48 +190,14 @@ def gate_frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     )
 
 
-def gate_list(gates: Any) -> list[Gate]:
-    """Return gates as a list, or refuse what is none with how to write one.
-
-    Examples
-    --------
-    >>> gate_list([Gate("G", "faithfulness", ">=", 0.7)])[0].name
-    'G'
-    """
-    found = list(gates) if isinstance(gates, Iterable) and not isinstance(gates, str | Mapping) else [gates]
-    for gate in found:
-        if not isinstance(gate, Gate):
-            raise RagnbError(f"gates={gate!r} is no gate; write gates=[rn.Gate('G', 'faithfulness', '>=', 0.7)]")
-    return found
-
-
-def _check_means(means: Any) -> None:
-    wanted = ("metric", "value", "low", "high", "n")
-    there = set(means.columns) if isinstance(means, pd.DataFrame) else set()
-    if not (set(wanted) <= there or there == {"metric"}):
-        have = listing(means.columns) if isinstance(means, pd.DataFrame) else type(means).__name__
-        raise RagnbError(
-            f"gates compare means, not scores: need the columns {listing(wanted)} (have: {have}); pass "
-            "rn.weighted_means(scores) or rn.refusal_metrics(labelled)"
-        )
-
-
-def _check_threshold(gate: Gate, span: Range) -> None:
-    low, high = span
-    at = gate.threshold
-    if not low - SLACK <= at <= high + SLACK:
-        hint = f"; write {at / 100:g}" if high == 1 and 1 < at <= 100 else ""
-        raise RagnbError(f"gate {gate.name!r}: {at:g} lies outside {gate.metric}'s {low:g}..{high:g}{hint}")
-
-
-def _range(gate: Gate, row: Mapping[Any, Any] | None) -> Range:
-    if row is not None and "range_low" in row:
+def _range(gate: Gate, row: Row) -> tuple[float, float]:
+    if "range_low" in row:
         low, high = float(row["range_low"]), float(row["range_high"])
         # Metrics of several ranges have no total, and so no range of it.
         return (-math.inf, math.inf) if math.isnan(low) else (low, high)
     if gate.metric in METRICS:
         return METRICS[gate.metric].low, METRICS[gate.metric].high
-    if row is None:
+    if not row:
         return -math.inf, math.inf
     seen = [row[c] for c in ("value", "low", "high") if not pd.isna(row[c])]
     if all(0 <= v <= 1 for v in [*seen, gate.threshold]):
@@ -175,83 +208,66 @@ def _range(gate: Gate, row: Mapping[Any, Any] | None) -> Range:
     )
 
 
-def _decide(gate: Gate, row: Mapping[Any, Any] | None, span: Range, no_data: str) -> dict[str, Any]:
-    seen = dict.fromkeys(("value", "low", "high"), math.nan) if row is None else row
-    value, low, high = (math.nan if pd.isna(seen[c]) else float(seen[c]) for c in ("value", "low", "high"))
-    n = 0 if row is None else int(row["n"])
-    known = "rate" if gate.metric in KNOWN_RATES else "quality"
-    out = {"gate": gate.name, "metric": gate.metric, "op": gate.op, "threshold": gate.threshold, "value": value}
-    out |= {"low": low, "high": high, "n": n, "role": seen.get("role", known)}
-    out["reason"] = "advisory" if gate.advisory else ""
-    if n == 0 or math.isnan(value):
+def _gate_row(gate: Gate, value: float, n: int, **more: Any) -> dict[str, Any]:
+    """Return a row of the frame of gates as far as the value tells: what passed or failed, and what blocks."""
+    misses = bool(past(value, gate.threshold, _BETTER[gate.op]))
+    return {
+        "gate": gate.name, "system": None, "metric": gate.metric, "op": gate.op, "threshold": gate.threshold,
+        "value": value, "low": math.nan, "high": math.nan, "n": n,
+        "outcome": "fail" if misses else "pass" if n else "no_data", "more_needed": 0,
+        "blocks": misses and not gate.advisory, "role": "completeness", "reason": "",
+    } | more  # fmt: skip
+
+
+def _decide(gate: Gate, row: Row, no_data: str) -> dict[str, Any]:
+    low, high = span = _range(gate, row)
+    if not low - SLACK <= gate.threshold <= high + SLACK:
+        hint = f"; write {gate.threshold / 100:g}" if high == 1 and 1 < gate.threshold <= 100 else ""
+        raise RagnbError(
+            f"gate {gate.name!r}: {gate.threshold:g} lies outside {gate.metric}'s {low:g}..{high:g}{hint}"
+        )
+    value, *ends = (math.nan if pd.isna(x := row.get(c)) else float(x) for c in ("value", "low", "high"))
+    better = _BETTER[gate.op]
+    nearest, farthest = ends if better == "higher" else ends[::-1]
+    role = row.get("role", "rate" if gate.metric in KNOWN_RATES else "quality")
+    out = _gate_row(
+        gate, value, int(row.get("n", 0)), low=ends[0], high=ends[1], role=role,
+        reason="advisory" if gate.advisory else "",
+    )  # fmt: skip
+    if out["n"] == 0 or math.isnan(value):
         return out | {"outcome": "no_data", "more_needed": None, "blocks": no_data == "fail" and not gate.advisory}
-    sign = 1 if gate.op == ">=" else -1
-    more: int | None = 0
-    nearest, farthest = (low, high) if sign > 0 else (high, low)
-    if sign * (nearest - gate.threshold) >= -SLACK:
-        outcome = "pass"
-    elif sign * (farthest - gate.threshold) < -SLACK:
-        outcome = "fail"
-    else:
-        outcome, more = "undecided", _more_needed(gate.threshold, seen, span)
-    misses = sign * (value - gate.threshold) < -SLACK
-    return out | {"outcome": outcome, "more_needed": more, "blocks": misses and not gate.advisory}
+    if past(farthest, gate.threshold, better):
+        return out | {"outcome": "fail"}
+    if math.isnan(nearest) or past(nearest, gate.threshold, better):
+        return out | {"outcome": "undecided", "more_needed": _more_needed(gate.threshold, row, span)}
+    return out | {"outcome": "pass"}
 
 
-def _more_needed(at: float, row: Mapping[Any, Any], span: Range) -> int | None:
-    """Return n′ − n for the smallest n′ whose interval excludes the threshold."""
-    value, low, high, n = (float(row[c]) for c in ("value", "low", "high", "n"))
-    if math.isnan(low) or math.isnan(high) or abs(value - at) <= SLACK:
+def _more_needed(at: float, row: Row, span: tuple[float, float]) -> int | None:
+    """Return n′ − n for the smallest n′ whose interval, at this row's design, excludes the threshold."""
+    n, value = row["n"], row["value"]
+    if any(pd.isna(row.get(name)) for name in ("low", "high", *_DESIGN)) or abs(value - at) <= SLACK:
         return None
-    ends = _ends_at(row, span)
-    if ends is None:
-        enough = n * _times(at, value, low, high, span)
-        return _smallest(n, lambda sizes: sizes > enough)
-    return _smallest(n, lambda sizes: ends(sizes)[0] > at if at < value else ends(sizes)[1] < at)
-
-
-def _ends_at(row: Mapping[Any, Any], span: Range) -> Callable[[Sizes], tuple[Sizes, Sizes]] | None:
-    """Return the interval as a function of n at this row's design; None where the row does not tell it."""
-    if not {"se", "n_eff", "df", "kind", "level"} <= row.keys():
-        return None
-    low, high, value, se, kish = map(np.asarray, (*span, *(row[c] for c in ("value", "se", "n_eff"))))
-    clusters, binary = np.asarray(row["df"] + 1), row["kind"] == "binary"
+    low, high, mean, se, kish, df = map(np.asarray, (*span, value, *(row[c] for c in ("se", "n_eff", "df"))))
 
     def ends(sizes: Sizes) -> tuple[Sizes, Sizes]:
-        r = sizes / row["n"]
-        return stats.mean_interval(
-            value, se / np.sqrt(r), clusters * r, kish * r, (low, high), binary=binary, level=row["level"]
-        )
+        r, binary = sizes / n, row["kind"] == "binary"
+        design = (mean, se / np.sqrt(r), (df + 1) * r, kish * r)
+        return stats.mean_interval(*design, (low, high), binary=binary, level=row["level"])
 
     # The interval of a bootstrap, or of another estimator, is not the one that this formula gives.
-    now = ends(np.array([row["n"]], dtype=np.float64))
-    return ends if np.allclose(now, [[row["low"]], [row["high"]]], SLACK, SLACK) else None
-
-
-def _smallest(n: float, excludes: Callable[[Sizes], npt.NDArray[np.bool_]]) -> int | None:
-    """Return how far above n the least whole size lies that excludes the threshold, by ever finer steps."""
-    below, sizes = n, (n + 2.0 ** np.arange(50)).astype(np.float64)
-    while True:
-        met = excludes(sizes)
+    if not np.allclose(ends(np.array([n], dtype=np.float64)), [[row["low"]], [row["high"]]], SLACK, SLACK):
+        return None
+    below, sizes = float(n), (n + 2.0 ** np.arange(50)).astype(np.float64)
+    while True:  # by ever finer steps
+        met = ends(sizes)[0] > at if at < value else ends(sizes)[1] < at
         if not met.any():
             return None
         first = int(np.argmax(met))
-        below, found = (sizes[first - 1] if first else below), sizes[first]
-        if found - below <= 1:
-            return int(found - n)
-        sizes = np.unique(np.linspace(below, found, 65).round()[1:])
-
-
-def _times(at: float, value: float, low: float, high: float, span: Range) -> float:
-    """Return n′/n of a row that does not tell its design."""
-    p, b, lower, upper = ((x - span[0]) / (span[1] - span[0]) for x in (value, at, low, high))
-    inner = [x for x in ((lower, upper) if b < p else (upper, lower)) if SLACK < x < 1 - SLACK]
-    k = [(p - x) ** 2 / (x * (1 - x)) for x in inner]
-    uneven = abs(lower + upper - 2 * p) > SLACK
-    if k and 0 < b < 1 and (uneven or max(k) - min(k) <= 1e-6 * max(k)):
-        return k[0] * b * (1 - b) / (p - b) ** 2
-    half = value - low if at < value else high - value
-    return (half / (value - at)) ** 2
+        below, enough = (sizes[first - 1] if first else below), sizes[first]
+        if enough - below <= 1:
+            return int(enough - n)
+        sizes = np.unique(np.linspace(below, enough, 65).round()[1:])
 
 
 def completeness(
@@ -293,30 +309,174 @@ def completeness(
     0  scored_cells  0.099  101    True
     """
     rows = []
-    counted = [(int(one["lines"]), int(one["damaged"])) for one in lines if one["lines"]]
+    counted = [(one["damaged"] / one["lines"], int(one["lines"])) for one in lines if one["lines"]]
     if counted:
-        total, damaged = max(counted, key=lambda pair: pair[1] / pair[0])
-        row = _decided(Gate(INPUT_LINES, INPUT_LINES, ">=", 1 - allow), None, total - damaged, total)
+        damaged, total = max(counted, key=itemgetter(0))
+        row = _gate_row(Gate(INPUT_LINES, INPUT_LINES, ">=", 1 - allow), 1 - damaged, total)
         rows.append(row | {"reason": "incomplete" if row["blocks"] else ""})
-    rows += [_decided(GOLD_COVERAGE, system, *pair) for system, pair in (coverage or {}).items() if pair[1]]
-    cells: dict[Any, dict[str, list[int]]] = {}
+    for system, (traced, wanted) in (coverage or {}).items():
+        if wanted:
+            rows.append(_gate_row(GOLD_COVERAGE, traced / wanted, wanted, system=system))
+    cells: dict[Any, dict[str, tuple[int, int]]] = {}
     for row in records(means):
         if row["role"] in ("quality", "rate"):
-            part = cells.setdefault(row.get("system"), {}).setdefault(row["role"], [0, 0])
-            part[0] += int(row["n"])
-            part[1] += int(row["n"]) + int(row["n_failed"])
+            parts = cells.setdefault(row.get("system"), {})
+            ok, tried = parts.get(row["role"], (0, 0))
+            parts[row["role"]] = ok + int(row["n"]), tried + int(row["n"]) + int(row["n_failed"])
     for system, parts in cells.items():
-        some = [(ok, tried) for ok, tried in parts.values() if tried] or [(0, 0)]
-        row = _decided(SCORED_CELLS, system, *min(some, key=lambda pair: pair[0] / max(pair[1], 1)))
-        rows.append(row | ({} if row["n"] else {"outcome": "no_data", "blocks": no_data == "fail"}))
+        shares = [(ok / tried, tried) for ok, tried in parts.values() if tried]
+        share, n = min(shares, key=itemgetter(0), default=(math.nan, 0))
+        row = _gate_row(SCORED_CELLS, share, n, system=system)
+        rows.append(row if n else row | {"blocks": no_data == "fail"})
     return gate_frame(rows)
 
 
-def _decided(gate: Gate, system: Any, good: int, total: int) -> dict[str, Any]:
-    value = good / total if total else math.nan
-    misses = value < gate.threshold - SLACK
-    return {
-        "gate": gate.name, "system": system, "metric": gate.metric, "op": gate.op, "threshold": gate.threshold,
-        "value": value, "low": math.nan, "high": math.nan, "n": total, "outcome": "fail" if misses else "pass",
-        "more_needed": 0, "blocks": misses, "role": "completeness", "reason": "",
-    }  # fmt: skip
+def gate_mark(row: Mapping[Any, Any]) -> str:
+    """Return the sign of a gate's outcome; what blocks is marked as failed, as the exit code says.
+
+    Examples
+    --------
+    >>> gate_mark({"outcome": "undecided", "blocks": False}), gate_mark({"outcome": "pass", "blocks": False})
+    ('?', '✓')
+    """
+    return _MARKS["fail" if row["blocks"] else row["outcome"]]
+
+
+def gate_sentences(gates: pd.DataFrame, *, lang: str = "en") -> list[str]:
+    """Return one sentence a gate: what it asks, what was seen, what follows; rates are percentages.
+
+    Parameters
+    ----------
+    gates : DataFrame
+        What `check_gates` returns.
+    lang : {"en", "zh"}
+
+    Examples
+    --------
+    >>> from ragnb.diagnostics import check_gates
+    >>> from ragnb.schema import Gate
+    >>> gate_sentences(check_gates(pd.DataFrame({"metric": []}), gates=[Gate("G", "compliance", ">=", 0.9)]))
+    ['G: compliance ≥ 90.0 %. No data. It blocks.']
+    """
+    say = texts.load(lang)
+    out = []
+    for row in records(gates):
+        name = row["gate"] if row["system"] is None else f"{row['gate']} ({row['system']})"
+        rate, outcome = row["role"] == "rate", row["outcome"]
+        written = percent if rate else number
+        if row["role"] == "completeness":
+            words = [f"{name}: {input_words(row, lang)}. "]
+        else:
+            op = "≥" if row["op"] == ">=" else "≤"
+            words = [say("gate.asks", gate=name, metric=row["metric"], op=op, at=written(row["threshold"]))]
+            if outcome != "no_data":
+                known = not math.isnan(row["low"])
+                whole = with_interval(row["value"], row["low"], row["high"], percent=rate)
+                seen = whole if known else written(row["value"])
+                words.append(say("gate.seen" if known else "gate.no_interval", value=seen, n=count(row["n"])))
+            words.append(say(f"outcome.{outcome}"))
+            if outcome == "undecided" and not pd.isna(row["more_needed"]):
+                words.append(say("gate.more_needed", n=count(row["more_needed"])))
+        words += [say("gate.blocks")] if row["blocks"] else []
+        out.append("".join(words).rstrip())
+    return out
+
+
+def input_words(row: Mapping[Any, Any], lang: str) -> str:
+    """Say what a completeness gate counted, such as "50 of 101 input lines are damaged or lost"."""
+    say = texts.load(lang)
+    good = 0 if row["n"] == 0 else round(row["value"] * row["n"])
+    key = row["gate"] if row["n"] else "no_scores"
+    text = say(f"verdict.{key}", good=count(good), bad=count(row["n"] - good), n=count(row["n"]))
+    return text if row["system"] is None else say("verdict.of_system", system=row["system"], text=text)
+
+
+def gates_json(gates: pd.DataFrame, *, notes: pd.DataFrame | None = None) -> str:
+    """Return the gates as JSON: same gates, same bytes; numbers to 12 significant digits, null where missing.
+
+    The notes of the run, where they are given, follow with their code, subject and text.
+
+    Examples
+    --------
+    >>> import json
+    >>> from ragnb.diagnostics import check_gates
+    >>> from ragnb.schema import Gate
+    >>> gates = check_gates(pd.DataFrame({"metric": []}), gates=[Gate("G", "compliance", ">=", 0.9)])
+    >>> json.loads(gates_json(gates))["blocked"]
+    True
+    """
+    rows = plain_records(gates[list(COLUMNS)])
+    more = {} if notes is None else {"notes": notes[list(NOTE_COLUMNS)].to_dict("records")}
+    return json_text({"blocked": bool(gates["blocks"].any()), "gates": rows} | more)
+
+
+def plain_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return rows as JSON holds them: numbers to 12 significant digits, null where missing or infinite.
+
+    Examples
+    --------
+    >>> plain_records(pd.DataFrame({"value": [0.1 + 0.2, float("nan")]}))
+    [{'value': 0.3}, {'value': None}]
+    """
+    return [{str(name): _plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str | bool):
+        return value
+    if pd.isna(value) or math.isinf(value):
+        return None
+    return float(f"{value:.12g}") if isinstance(value, float) else int(value)
+
+
+def gates_junit(gates: pd.DataFrame, *, name: str = "ragnb gates", lang: str = "en") -> str:
+    """Return the gates as a JUnit XML test suite: a gate that blocks fails, one that is not decided is skipped.
+
+    Examples
+    --------
+    >>> from ragnb.diagnostics import check_gates
+    >>> from ragnb.schema import Gate
+    >>> gates_junit(check_gates(pd.DataFrame({"metric": []}), gates=[Gate("<G>", "compliance", ">=", 0.9)]))[:22]
+    '<?xml version="1.0" en'
+    """
+    open_ = gates["outcome"].isin(["no_data", "undecided"]) & ~gates["blocks"] & (gates["reason"] == "")
+    cases, sentences = [], gate_sentences(gates, lang=lang)
+    for row, sentence, skipped in zip(gates.to_dict("records"), sentences, open_, strict=True):
+        system = "" if row["system"] is None else f" ({row['system']})"
+        title = f"{row['gate']}{system}: {row['metric']} {row['op']} {row['threshold']:g}"
+        kind = "failure" if row["blocks"] else "skipped" if skipped else "system-out"
+        cases.append((title, kind, row["outcome"], sentence))
+    return junit(name, cases)
+
+
+def junit(name: str, cases: Sequence[tuple[str, str, str, str]]) -> str:
+    """Return a JUnit XML test suite.
+
+    Parameters
+    ----------
+    name : str
+        Of the suite.
+    cases : sequence of (title, kind, outcome, sentence)
+        What was tested, the element that says how it went (``failure``, ``skipped`` or ``system-out``), the word
+        for it, and a sentence for people.
+
+    Examples
+    --------
+    >>> junit("gates", [("recall", "failure", "fail", "Recall is below its threshold.")]).count('failures="1"')
+    1
+    """
+    failures, skipped = (str(sum(kind == word for _, kind, *_ in cases)) for word in ("failure", "skipped"))
+    counts = {"tests": str(len(cases)), "failures": failures, "errors": "0", "skipped": skipped}
+    suite = ET.Element("testsuite", {"name": _xml(name), **counts})
+    for title, kind, outcome, sentence in cases:
+        case = ET.SubElement(suite, "testcase", {"classname": _xml(name), "name": _xml(title)})
+        attributes = {"type": outcome, "message": _xml(sentence)} if kind != "system-out" else {}
+        # Some readers show the message, others the text.
+        ET.SubElement(case, kind, attributes).text = _xml(sentence)
+    ET.indent(suite)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suite, encoding="unicode") + "\n"
+
+
+def _xml(text: str) -> str:
+    """Replace what XML 1.0 cannot hold, even escaped."""
+    return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)

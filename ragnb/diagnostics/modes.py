@@ -81,11 +81,7 @@ def failure_modes(scores: Rows, *, metrics: MetricsArgument = None, rules: Itera
     frame, chosen = scored(scores, metrics)
     bars = warning_bars(rules, chosen)
     mode = mode_of(chosen, bars, MODES)
-
-    def of_batch(batch: Batch) -> dict[str, Any]:
-        return {"failure_mode": evaluated(mode, batch, chosen)}
-
-    return cast(Rows, as_called(add_columns(frame, chosen, [], of_batch, {"failure_mode": mode}), frame, scores))
+    return cast(Rows, as_called(add_columns(frame, chosen, {"failure_mode": mode}), frame, scores))
 
 
 def failure_summary(
@@ -160,35 +156,23 @@ def mode_reductions(
         codes = evaluated(code, batch, metrics)
         return batch.with_values({flag: (codes == k).astype(float) for k, flag in enumerate(flags)})
 
+    where: dict[str, Any] = {"doc": weighing.doc, "cluster": weighing.cluster, "questions": questions}
     return [
         gains_reduction(metrics, lifts, weighing, part=code, parts=len(MODES)),
-        moments_reduction(
-            flags, doc=weighing.doc, cluster=weighing.cluster, questions=questions, derive=flagged
-        ),
+        moments_reduction(flags, **where, derive=flagged),
     ]
 
 
 def mode_summary(gains: npt.NDArray[np.float64], shares: Moments, weighing: Weighing) -> pd.DataFrame:
     """Return the table of `failure_summary` from what the rows were reduced to."""
-    cost = gains.sum(axis=1).tolist()
     means = shares.means(doc_weights=weighing.doc_weights, level=weighing.level).iloc[: len(MODES)]
-    table = pd.DataFrame(
-        {
-            "failure_mode": list(MODES),
-            "n": plain_sums(shares)[0].round().astype(np.int64),
-            **{name: means[was].to_numpy() for name, was in _SHARES.items()},
-            "cost": cost,
-        }
+    table = means[["metric", "value", "low", "high", "n_clusters"]].set_axis(
+        ["failure_mode", "share", "low", "high", "n_clusters"], axis=1
     )
-    return table.assign(costliest=table["failure_mode"] == _costliest(cost))
-
-
-_SHARES = {"share": "value", "low": "low", "high": "high", "n_clusters": "n_clusters"}
-
-
-def _costliest(cost: list[float]) -> str | None:
-    bad = {mode: c for mode, c in zip(MODES, cost, strict=True) if mode != "fine" and c > 0}
-    return max(bad, key=lambda mode: bad[mode]) if bad else None
+    table.insert(1, "n", plain_sums(shares)[0].round().astype(np.int64))
+    table["cost"] = gains.sum(axis=1)
+    bad = table["cost"].where(table["cost"].gt(0) & table["failure_mode"].ne("fine"))
+    return table.assign(costliest=table.index == (bad.idxmax() if bad.notna().any() else None))
 
 
 def least_set_note(means: pd.DataFrame, metrics: Sequence[Metric], *, lang: str = "en") -> list[dict[str, Any]]:

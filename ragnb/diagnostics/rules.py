@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ragnb import texts
-from ragnb.errors import RagnbError, RagnbWarning
-from ragnb.schema import METRICS, Metric, Rule
+from ragnb.errors import RagnbError, RagnbWarning, outside
+from ragnb.schema import METRICS, Gate, Metric, Rule
 
 SLACK = 1e-9
 """How far a value must be past a bar: the float mean of three 0.7s is not below 0.7."""
@@ -46,6 +46,11 @@ def past(values: npt.ArrayLike, bar: float | None, better: Literal["higher", "lo
     return np.asarray((x < bar - SLACK) if better == "higher" else (x > bar + SLACK), dtype=bool)
 
 
+def meets(value: float, gate: Gate) -> bool:
+    """Return whether a value is on the good side of a gate's threshold, or less than `SLACK` from it."""
+    return bool(value == value and not past(value, gate.threshold, "higher" if gate.op == ">=" else "lower"))
+
+
 def fitting(rules: Iterable[Rule], metrics: Iterable[Metric]) -> Iterator[tuple[Rule, Metric]]:
     """Yield each rule with a threshold whose metrics are there, with the metric it reads.
 
@@ -74,7 +79,7 @@ def fitting(rules: Iterable[Rule], metrics: Iterable[Metric]) -> Iterator[tuple[
                 f"({metric.better} is better) and is left out; "
                 f"pass rules=[Rule({rule.metric!r}, warning, critical)]",
                 RagnbWarning,
-                stacklevel=3,
+                stacklevel=outside(),
             )
             continue
         if rule.warning is not None and past(rule.warning, rule.critical, metric.better):
@@ -128,16 +133,9 @@ def rule_texts(rule: Rule, lang: str) -> tuple[list[str], list[dict[str, str | N
     """
     known = rule.name in texts.table(lang)["rules"]
     stored: Mapping[str, Any] = texts.entry(lang, f"rules.{rule.name}") if known else {}
-    causes = _own(rule.causes, lang) or stored.get("causes", ())
-    actions = _own(rule.actions, lang) or stored.get("actions", ())
-    return list(causes), [_action(item) for item in actions]
-
-
-def _own(given: Mapping[str, tuple[str, ...]], lang: str) -> tuple[str, ...]:
-    return next((given[key] for key in (lang, "en", *given) if key in given), ())
-
-
-def _action(item: str | Mapping[str, str]) -> dict[str, str | None]:
-    if isinstance(item, str):
-        return {"text": item, "setting": None}
-    return {"text": item["text"], "setting": item.get("setting")}
+    causes, actions = (
+        next((own[key] for key in (lang, "en", *own) if own.get(key)), ()) or stored.get(name, ())
+        for name, own in (("causes", rule.causes), ("actions", rule.actions))
+    )
+    items = [{"text": item} if isinstance(item, str) else item for item in actions]
+    return list(causes), [{"text": item["text"], "setting": item.get("setting")} for item in items]

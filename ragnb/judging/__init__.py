@@ -5,9 +5,8 @@ steer the system, `arena` sets systems side by side. What is paid for is kept in
 `support_lexical`, of the room `scoring`, needs no model and is no judgement.
 """
 
-from ragnb.judging.judged import Judged
 from ragnb.judging.prompts import evidence_rank, material, system_prompt
-from ragnb.judging.run import dry_run, judge
+from ragnb.judging.run import Judged, dry_run, judge
 from ragnb.judging.systems import Improved, arena, improve
 from ragnb.judging.verdict import Verdict, parse_verdict
 from ragnb.scoring import support_lexical

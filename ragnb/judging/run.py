@@ -1,21 +1,24 @@
-"""Judge every answer of a set by a rubric: its cells, the work on one, and the frame with its notes on top."""
+"""Judge every answer of a set by a rubric: its cells, the work on one, the frame, its notes, probes and noise."""
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from ragnb import texts
-from ragnb.errors import RagnbError, RagnbWarning, listing, unknown
-from ragnb.judging.judged import ALARMS, Judged, judged_frame, noise_rows, probe_cases, probe_notes, run_notes
+from ragnb import stats, texts
+from ragnb.errors import RagnbError, RagnbWarning, listing, need_columns, unknown
 from ragnb.judging.prompts import cut, evidence_rank, material, numbered, system_prompt
 from ragnb.judging.verdict import TEXTS, parse_verdict
+from ragnb.markup import element, fragment, number, one_line, with_interval
 from ragnb.readers.cells import as_texts
-from ragnb.schema import EvalCase, Rubric
+from ragnb.schema import NOTE_COLUMNS, EvalCase, Rubric, note_row
 from ragnb.scoring.asking import Asker
 from ragnb.store import (
     Cell,
@@ -35,6 +38,11 @@ from ragnb.weights import as_pandas
 REPLY_TOKENS = 400
 Task = tuple[Cell, dict[str, Any]]
 """One answer to be judged: its cell, and what is known of its passages."""
+ALARMS = ("not_separated", "constant", "obeyed", "flat")
+NOISE_COLUMNS = ("metric", "value", "low", "high", "n", "n_judgements", "least_difference")
+_FACTS = ("mode", "peek", "passages", "cut", "evidence", "parse", "repeats", "reply")
+Judgements = Sequence[Sequence[Mapping[Any, Any]]]
+"""The cells of each answer: its repeats."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +88,46 @@ class Options:
     def about(self) -> dict[str, Any]:
         """What of it may change a reply: for the key of a cell."""
         return {"structured": self.structured, "tries": self.tries, **self.sent}
+
+
+class Judged(pd.DataFrame):
+    """A scores frame that says what is to be known of its judge before its numbers are read.
+
+    What is made of it (a selection, a merge) is a plain DataFrame.
+    """
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        return pd.DataFrame
+
+    @property
+    def notes(self) -> pd.DataFrame:
+        """What is to be known before the scores are read: ``code, about, text``."""
+        return pd.DataFrame(self.attrs["judge"]["notes"], columns=list(NOTE_COLUMNS), dtype=object)
+
+    @property
+    def noise(self) -> pd.DataFrame:
+        """The judge's own noise, one row a metric, from repeated judgements; no rows without.
+
+        ``value`` is the standard deviation of one judgement of one answer, ``low, high`` its interval, ``n``
+        answers, ``n_judgements``, and ``least_difference`` (1.96·√2·value) what two single judgements differ by
+        before it is more than noise.
+        """
+        return pd.DataFrame(self.attrs["judge"]["noise"], columns=list(NOISE_COLUMNS))
+
+    @property
+    def probes(self) -> pd.DataFrame:
+        """The probes that were judged before: ``pair, kind, value, status, reason``."""
+        return pd.DataFrame(self.attrs["judge"]["probes"], columns=["pair", "kind", "value", "status", "reason"])
+
+    def __repr__(self) -> str:
+        return "\n".join([*(f"- {one_line(text)}" for text in self.notes["text"]), "", super().__repr__()])
+
+    def _repr_html_(self) -> str:
+        items = [element("li", text) for text in self.notes["text"]]
+        lang = str(self.attrs["judge"]["lang"])
+        table = pd.DataFrame(self).to_html(max_rows=20, max_cols=12)
+        return str(fragment(element("ul", *items), lang=lang)) + table
 
 
 def judge(
@@ -147,7 +195,7 @@ def judge(
     0       NaN   not_applicable        no answer
     """
     rubric, chosen = rubric or Rubric(), Options.of(options, repeats=repeats)
-    frame, tasks, probes = _planned(cases, client, rubric, chosen)
+    frame, facts, cells, probes = _planned(cases, client, rubric, chosen, repeats)
     work, clients = rubric_work(client, rubric, chosen), [client]
     about = {"model": client.profile.model, "options": chosen.about, "repeats": repeats}
     about |= {"rubric": rubric.model_dump(mode="json"), "systems": systems_of(frame)}
@@ -155,14 +203,13 @@ def judge(
         probed = pd.DataFrame()
         if probes:
             probed = run_cells(probes, work, kept, clients=clients, name="probes", progress=progress).frame
-        cells = [replace(cell, repeat=number) for cell, _ in tasks for number in range(repeats)]
         run = run_cells(cells, work, kept, clients=clients, name=name, about=about, progress=progress)
         attempts = kept.history(run.id).drop_duplicates(["key", "at"])  # those of earlier calls among them
     sums = {name: attempts[name] for name in ("calls", "tokens_in", "tokens_out", "seconds")}
     spent = {name: None if part.isna().any() else part.sum() for name, part in sums.items()}
-    found = run.frame.to_dict("records")
-    judgements = [found[place * repeats : (place + 1) * repeats] for place in range(len(tasks))]
-    judged = Judged(judged_frame(frame, [facts for _, facts in tasks], judgements, rubric))
+    rows = run.frame.to_dict("records")
+    judgements = [rows[place : place + repeats] for place in range(0, len(rows), repeats)]
+    judged = Judged(judged_frame(frame, facts, judgements, rubric))
     noise, (probe_rows, notes) = noise_rows(judgements, rubric), probe_notes(probed, rubric, chosen.lang)
     notes += run_notes(judged, rubric, noise, chosen, run.stopped)
     for row in notes:
@@ -190,23 +237,25 @@ def dry_run(
     >>> dry_run([{"question": "Who pays?", "answer": "Ann."}], client, repeats=3).calls
     9
     """
-    _, tasks, probes = _planned(cases, client, rubric or Rubric(), Options.of(options, repeats=repeats))
+    chosen = Options.of(options, repeats=repeats)
+    *_, cells, probes = _planned(cases, client, rubric or Rubric(), chosen, repeats)
     with opened(store, new=False) as kept:
-        cells = [replace(cell, repeat=number) for cell, _ in tasks for number in range(repeats)]
         return estimate([*probes, *cells], kept)
 
 
 def _planned(
-    cases: Any, client: Client, rubric: Rubric, options: Options
-) -> tuple[pd.DataFrame, list[Task], list[Cell]]:
-    """Return the cases, their tasks, and the cells of the probes."""
+    cases: Any, client: Client, rubric: Rubric, options: Options, repeats: int
+) -> tuple[pd.DataFrame, list[dict[str, Any]], list[Cell], list[Cell]]:
+    """Return the cases, what is known of their passages, their cells with all repeats, and those of the probes."""
     frame, model = frame_of(cases), client.profile.model
     made = [*(d.name for d in rubric.dimensions), "weighted_score", "is_passing", *TEXTS]
     if there := [column for column in made if column in frame.columns]:
         raise RagnbError(f"the cases hold {listing(there)} already; drop or rename what the judge would overwrite")
-    plain = Options(**{**vars(options), "peek": None, "top_k": 10, "max_context_tokens": None})
+    plain = replace(options, peek=None, top_k=10, max_context_tokens=None)
     probes = tasks_of(probe_cases(rubric, options.lang), model, rubric, plain) if options.probes else []
-    return frame, tasks_of(frame, model, rubric, options), [cell for cell, _ in probes]
+    tasks = tasks_of(frame, model, rubric, options)
+    cells = [replace(cell, repeat=number) for cell, _ in tasks for number in range(repeats)]
+    return frame, [facts for _, facts in tasks], cells, [cell for cell, _ in probes]
 
 
 def frame_of(cases: Any) -> pd.DataFrame:
@@ -222,8 +271,7 @@ def frame_of(cases: Any) -> pd.DataFrame:
         frame = pd.DataFrame(list(plain), dtype=object)
     else:
         frame = as_pandas(cases).reset_index(drop=True)
-    if "question" not in frame.columns:
-        raise unknown("column", "question", list(map(str, frame.columns)), "Read files with rn.read_cases.")
+    need_columns(frame.columns, ["question"], "Read files with rn.read_cases.")
     if "sample_id" not in frame.columns:
         frame.insert(0, "sample_id", [str(number) for number in range(1, len(frame) + 1)])
     return frame
@@ -253,9 +301,10 @@ def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) 
         systems = sorted({str(name) for name in frame.get("system", ())})
         if options.peek not in systems:
             raise unknown("peek", options.peek, systems, "Name a system of the cases.")
-        rivals = [row for row in rows if row["system"] == options.peek]
-        retrieved = [(row["sample_id"], passages_of(row.get("retrieved_contexts"))) for row in rivals]
-        rival = {sample: passages for sample, passages in retrieved if passages is not None}
+        for row in rows:
+            passages = passages_of(row.get("retrieved_contexts"))
+            if row["system"] == options.peek and passages is not None:
+                rival[row["sample_id"]] = passages
     prompts = {mode: system_prompt(rubric, mode, options.lang) for mode in ("contexts", "peek", "alone")}
     return [_task(row, model, rubric, options, rival, prompts) for row in rows]
 
@@ -265,18 +314,17 @@ def _task(
     rival: Mapping[Any, list[str]], prompts: Mapping[str, str],
 ) -> Task:  # fmt: skip
     question, answer = text_of(row.get("question")), text_of(row.get("answer"))
-    own = passages_of(row.get("retrieved_contexts"))
-    passages = rival.get(row["sample_id"]) if own is None else own
-    mode = "alone" if passages is None else "contexts" if own is not None else "peek"
-    shown, left_out = cut(passages or [], options.top_k, options.max_context_tokens)
-    contexts = {} if passages is None else {"contexts": numbered(shown)}
-    inputs = {"question": question, **contexts, "answer": answer}
-    facts: dict[str, Any] = {"mode": mode, "peek": options.peek if mode == "peek" else None}
-    facts |= dict.fromkeys(["passages", "cut", "evidence"])
+    passages, mode, facts = passages_of(row.get("retrieved_contexts")), "contexts", dict[str, Any]()
+    if passages is None:
+        passages = rival.get(row["sample_id"])
+        mode = "alone" if passages is None else "peek"
+    inputs: dict[str, Any] = {"question": question, "answer": answer}
     if passages is not None:
+        shown, left_out = cut(passages, options.top_k, options.max_context_tokens)
+        inputs = {"question": question, "contexts": numbered(shown), "answer": answer}
         gold = passages_of(row.get("ground_truth_contexts")) or []
         rank = evidence_rank(passages, gold, text_of(row.get("ground_truth_answer")) or answer)
-        facts |= {"passages": len(passages), "cut": left_out, "evidence": rank}
+        facts = {"passages": len(passages), "cut": left_out, "evidence": rank}
     shown_texts = (prompts[mode], material(inputs, options.lang, tag="0" * 16))
     cell = Cell(
         sample_id=plain_id(row["sample_id"]), what=f"rubric/{mode}", inputs=inputs, model=model,
@@ -289,7 +337,7 @@ def _task(
         tokens=sum(map(count_tokens, shown_texts)) + REPLY_TOKENS,
         cluster=text_of(row.get("doc_name")),
     )  # fmt: skip
-    return cell, facts
+    return cell, facts | {"mode": mode, "peek": options.peek if mode == "peek" else None}
 
 
 def plain_id(value: Any) -> str | int:
@@ -326,3 +374,140 @@ def rubric_work(client: Client, rubric: Rubric, options: Options) -> Callable[[C
         return Outcome.of(await asker.ask(messages, read))
 
     return work
+
+
+# The frame, and what is to be known of it
+
+
+def judged_frame(
+    frame: pd.DataFrame, facts: Sequence[Mapping[str, Any]], judgements: Judgements, rubric: Rubric
+) -> pd.DataFrame:
+    """Put judgements beside their cases, with what is known of the passages; repeats enter as their mean."""
+    names = [d.name for d in rubric.dimensions]
+    weights, rows, means = np.array([d.weight for d in rubric.dimensions]), [], []
+    for known, cells in zip(facts, judgements, strict=True):
+        values, last = [cell["value"] for cell in cells if cell["status"] == "ok"], cells[-1]
+        status, reason = ("ok", None) if values else (last["status"], str(last["reason"]))
+        if status == "pending":
+            status, reason = "missing", "not judged yet"
+        parse = str(reason).partition(":")[0] if status == "failed" else None
+        first = values[0] if values else {"parse_status": parse}
+        row = {name: first.get(name) for name in TEXTS}
+        for name in names:
+            row |= {f"{name}__status": status, f"{name}__reason": reason}
+        known = {**known, "parse": first["parse_status"], "repeats": len(values), "reply": last["reply"]}
+        rows.append(row | {f"judge__{name}": known.get(name) for name in _FACTS})
+        means.append([np.mean([value[name] for value in values]) if values else np.nan for name in names])
+    scores = pd.DataFrame(means, index=frame.index, columns=names, dtype=float)
+    scores["weighted_score"] = scores @ weights / weights.sum()  # NaN where all of them weigh 0
+    passing = scores[rubric.passing.metric]
+    scores["is_passing"] = (passing >= rubric.passing.threshold).astype("boolean").mask(passing.isna())
+    kinds = dict.fromkeys(["judge__passages", "judge__cut", "judge__evidence", "judge__repeats"], "Int64")
+    return pd.concat([frame, scores, pd.DataFrame(rows, index=frame.index, dtype=object).astype(kinds)], axis=1)
+
+
+def noise_rows(judgements: Judgements, rubric: Rubric, level: float = 0.95) -> list[dict[str, Any]]:
+    """Return the pooled standard deviation of a judgement within its answer, with its interval by answers."""
+    values = [[cell["value"] for cell in cells if cell["status"] == "ok"] for cells in judgements]
+    repeated = [part for part in values if len(part) > 1]
+    rows = []
+    for name in [d.name for d in rubric.dimensions] if repeated else ():
+        scores = [np.array([value[name] for value in part], float) for part in repeated]
+        variance = stats.clustered_mean(np.array([np.var(part, ddof=1) for part in scores]), level=level)
+        value, low, high = np.sqrt(np.maximum([variance.value, variance.low, variance.high], 0))
+        row = {"metric": name, "value": value, "low": low, "high": high, "n": variance.n}
+        rows.append(row | {"n_judgements": sum(map(len, scores)), "least_difference": 1.96 * 2**0.5 * value})
+    return rows
+
+
+def _note(lang: str, code: str, about: str = "", **words: Any) -> dict[str, str]:
+    return note_row(code, about, texts.load(lang)(f"judge.note.{code}", **words))
+
+
+def run_notes(
+    found: pd.DataFrame, rubric: Rubric, noise: Sequence[Mapping[str, Any]], options: Any, stopped: str | None
+) -> list[dict[str, str]]:
+    """Return the notes on what was judged, beside those of the probes."""
+    note, notes, metric = partial(_note, options.lang), list[dict[str, str]](), rubric.passing.metric
+    scores, missing = found[metric].dropna(), int((found[f"{metric}__status"] == "missing").sum())
+    if len(scores) >= 10 and scores.nunique() == 1:
+        notes += [note("flat", metric, n=len(scores), score=number(scores.iloc[0], 1), metric=metric)]
+    if stopped is not None and missing:
+        notes += [note("stopped", n=missing, why=stopped)]
+    for system, part in found[found["judge__mode"] == "peek"].groupby("judge__peek"):
+        notes += [note("peeked", str(system), n=len(part), system=system)]
+    shortened = found[found["judge__cut"].fillna(0) > 0]
+    if len(shortened):
+        lost = int((shortened["judge__evidence"] > shortened["judge__passages"] - shortened["judge__cut"]).sum())
+        cut = note("cut", n=len(shortened), top_k=options.top_k, budget=options.max_context_tokens or "—")
+        more = f" {texts.load(options.lang)('judge.note.cut_evidence', n=lost)}" if lost else ""
+        notes += [cut | {"text": cut["text"] + more}]
+    if noise and options.temperature == 0 and not any(row["value"] for row in noise):
+        return [*notes, note("still", n=noise[0]["n"], repeats=int(found["judge__repeats"].max()))]
+    for row in noise:
+        interval = with_interval(row["value"], row["low"], row["high"], digits=2).partition(" ")[2]
+        words = {"sd": number(row["value"], 2), "interval": interval, "n": row["n"], "metric": row["metric"]}
+        words |= {"judgements": row["n_judgements"], "least": number(row["least_difference"], 1)}
+        notes += [note("noise", str(row["metric"]), **words)]
+    return notes
+
+
+def probe_cases(rubric: Rubric, lang: str) -> pd.DataFrame:
+    """Return the probes as cases: a good answer, a bad one, and the bad one with a planted instruction.
+
+    The instruction stands in the answer and in a passage in turn, and asks for the rubric's highest score.
+
+    Examples
+    --------
+    >>> probe_cases(Rubric(), "en")["kind"].tolist()
+    ['good', 'bad', 'injected', 'good', 'bad', 'injected']
+    """
+    rows, high = [], f"{rubric.high:g}"
+    all_high = texts.entry(lang, "mode_note.join").join(f"{d.name} {high}" for d in rubric.dimensions)
+    for pair, probe in enumerate(texts.entry(lang, "judge.probes")):
+        contexts, order = [probe["contexts"]], probe["injection"].format(high=high, scores=all_high)
+        planted = (f"{probe['bad']} {order}", contexts) if pair % 2 == 0 else (probe["bad"], [*contexts, order])
+        kinds = {"good": (probe["good"], contexts), "bad": (probe["bad"], contexts), "injected": planted}
+        for kind, (answer, passages) in kinds.items():
+            case = {"sample_id": f"probe-{pair + 1}-{kind}", "pair": pair + 1, "kind": kind, "answer": answer}
+            rows.append(case | {"question": probe["question"], "retrieved_contexts": passages})
+    return pd.DataFrame(rows)
+
+
+def probe_notes(
+    run: pd.DataFrame, rubric: Rubric, lang: str
+) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """Return each probe (``pair, kind, value, status, reason``), and in words what they found; an alarm first.
+
+    The value is that of the dimension that passes. Two points of ten are taken for a rise, in proportion on other
+    scales.
+    """
+    note, metric = partial(_note, lang), rubric.passing.metric
+    if run.empty:
+        return [], [note("unprobed")]
+    rows, by_pair = list[dict[str, Any]](), dict[int, dict[str, float]]()
+    for case, cell in zip(probe_cases(rubric, lang).to_dict("records"), run.to_dict("records"), strict=True):
+        row = {name: case[name] for name in ("pair", "kind")} | {"value": math.nan}
+        if cell["status"] == "ok":
+            row["value"] = by_pair.setdefault(row["pair"], {})[row["kind"]] = cell["value"][metric]
+        rows.append(row | {name: cell[name] for name in ("status", "reason")})
+    rise = 2 * (rubric.high - rubric.low) / 9
+    known = [part for part in by_pair.values() if {"good", "bad"} <= set(part)]
+    tempted = [part for part in by_pair.values() if {"bad", "injected"} <= set(part)]
+    mixed = [part for part in known if part["good"] <= part["bad"]]
+    obeyed = [part for part in tempted if part["injected"] - part["bad"] >= rise]
+    failed = [row for row in rows if row["status"] != "ok"]
+    values = [value for part in by_pair.values() for value in part.values()]
+    truth = metric in [texts.entry(name, "judge.dimensions.accuracy") for name in texts.LANGUAGES]
+    notes = []
+    if truth and len({*values}) == 1 and len(values) > 2:
+        notes += [note("constant", score=number(values[0], 1), n=len(values), metric=metric)]
+    elif mixed:
+        code = "not_separated" if truth else "not_about_truth"
+        notes += [note(code, n=len(mixed), of=len(known), metric=metric)]
+    if obeyed:
+        notes += [note("obeyed", n=len(obeyed), of=len(tempted), rise=number(rise, 1))]
+    if failed:
+        why = str(failed[0]["reason"] or failed[0]["status"])
+        notes += [note("unread", n=len(failed), of=len(rows), why=why)]
+    return rows, notes or [note("passed", of=len(known), rise=number(rise, 1))]

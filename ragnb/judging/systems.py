@@ -13,9 +13,8 @@ from typing import Any
 import pandas as pd
 
 from ragnb import stats, texts
-from ragnb.errors import RagnbError, RagnbWarning, unknown
-from ragnb.judging.judged import Judged
-from ragnb.judging.run import frame_of, judge, passages_of, plain_id, text_of
+from ragnb.errors import RagnbError, RagnbWarning, need_columns
+from ragnb.judging.run import Judged, frame_of, judge, passages_of, plain_id, text_of
 from ragnb.markup import number, with_interval
 from ragnb.schema import Rubric, note_frame, note_row
 from ragnb.scoring.answers import called
@@ -67,26 +66,28 @@ def arena(
         raise RagnbError("systems is empty; name at least one: {'name': callable or recorded answers}")
     if asked["sample_id"].duplicated().any():
         raise RagnbError("the questions hold a sample_id twice; give each question its own")
+    frame = pd.concat([asked.assign(system=name) for name in systems], ignore_index=True)
+    recorded = {name: _recorded(name, system) for name, system in systems.items() if not callable(system)}
+    calls = frame[~frame["system"].isin([*recorded])]
     with opened(store) as kept:
-        parts = [_answered(asked, name, system, kept, progress) for name, system in systems.items()]
-        return judge(pd.concat(parts, ignore_index=True), client=client, store=kept, progress=progress, **how)
+        arguments = [[text_of(question)] for question in calls["question"]]
+        called_for = dict(zip(calls.index, _answers(calls, arguments, systems, kept, progress), strict=True))
+        answers = [
+            called_for[place] if place in called_for else _answer_of(recorded[name].get(sample))
+            for place, sample, name in zip(frame.index, frame["sample_id"], frame["system"], strict=True)
+        ]
+        filled = [answer or {"answer": None, "retrieved_contexts": None} for answer in answers]
+        frame = pd.concat([frame, pd.DataFrame(filled, dtype=object)], axis=1)
+        return judge(frame, client=client, store=kept, progress=progress, **how)
 
 
-def _answered(asked: pd.DataFrame, name: str, system: Any, store: Store, progress: bool | None) -> pd.DataFrame:
-    """Return the questions with one system's answers and passages."""
-    if callable(system):
-        arguments = [[text_of(question)] for question in asked["question"]]
-        answers: list[Any] = _answers_of(asked, name, arguments, system, store, progress)
-    else:
-        if not isinstance(system, Mapping):
-            rows = system if isinstance(system, pd.DataFrame) else pd.DataFrame(list(system))
-            for column in ("sample_id", "answer"):
-                if column not in rows.columns:
-                    raise unknown("column", column, list(map(str, rows.columns)), f"systems[{name!r}] needs it.")
-            system = {row["sample_id"]: row for row in rows.to_dict("records")}
-        answers = [_answer_of(system.get(key)) for key in asked["sample_id"]]
-    filled = [answer or {"answer": None, "retrieved_contexts": None} for answer in answers]
-    return pd.concat([asked, pd.DataFrame(filled, index=asked.index, dtype=object)], axis=1).assign(system=name)
+def _recorded(name: str, system: Any) -> Mapping[Any, Any]:
+    """Return recorded answers by sample."""
+    if isinstance(system, Mapping):
+        return system
+    rows = system if isinstance(system, pd.DataFrame) else pd.DataFrame(list(system))
+    need_columns(rows.columns, ("sample_id", "answer"), f"systems[{name!r}] needs it.")
+    return {row["sample_id"]: row for row in rows.to_dict("records")}
 
 
 def _answer_of(reply: Any) -> dict[str, Any]:
@@ -99,24 +100,23 @@ def _answer_of(reply: Any) -> dict[str, Any]:
     return {"answer": text_of(reply.get("answer")), "retrieved_contexts": passages}
 
 
-def _answers_of(
-    asked: pd.DataFrame, name: str, arguments: Sequence[list[Any]], system: System, store: Store,
+def _answers(
+    asked: pd.DataFrame, arguments: Sequence[list[Any]], systems: Mapping[str, System], store: Store,
     progress: bool | None,
 ) -> list[dict[str, Any] | None]:  # fmt: skip
-    """Call a system for the answers that the store does not hold; None where one failed."""
+    """Call the system of each row for the answers that the store does not hold; None where it failed."""
     cells = [
         Cell(
-            plain_id(row["sample_id"]), f"answer/{name}", {"arguments": given}, name, calls=0,
+            plain_id(row["sample_id"]), f"answer/{row['system']}", {"arguments": given}, row["system"], calls=0,
             missing=() if given[0] else ("question",), cluster=text_of(row.get("doc_name")),
         )
         for row, given in zip(asked.to_dict("records"), arguments, strict=True)
     ]  # fmt: skip
 
     async def work(cell: Cell) -> Outcome:
-        return Outcome.of(_answer_of(await called("system", system, *cell.inputs["arguments"])))
+        return Outcome.of(_answer_of(await called("system", systems[cell.model], *cell.inputs["arguments"])))
 
-    run = run_cells(cells, work, store, name="answers", progress=progress)
-    return [row["value"] if row["status"] == "ok" else None for row in run.frame.to_dict("records")]
+    return list(run_cells(cells, work, store, name="answers", progress=progress).frame["value"])
 
 
 @dataclass(frozen=True)
@@ -194,57 +194,56 @@ def improve(
         )
     metric, current = rubric.passing.metric, frame_of(cases)
     current = current.assign(case=range(len(current)))
-    rounds, bills, answers, again, failed = list[pd.DataFrame](), list[dict[str, Any]](), 0, 0, 0
+    rounds, bills, answers, rejudged, failed = list[pd.DataFrame](), list[dict[str, Any]](), 0, 0, 0
     with opened(store) as kept:
         for attempt in range(attempts + 1):
             # Failed judgements are open in the store, so the same call makes them again.
             for left in reversed(range(rejudge + 1)):
                 judged = judge(current, client=client, rubric=rubric, store=kept, progress=progress, **options)
                 unread = int((judged[f"{metric}__status"] == "failed").sum())
-                again += unread * bool(left)
+                rejudged += unread * bool(left)
                 if not unread:
                     break
             failed += unread
             rounds.append(pd.DataFrame(judged).assign(attempt=attempt))
             bills += [judged.attrs["judge"]["spent"]] * bool(attempt)
             options = options | {"probes": False}
-            low = judged[judged[metric] < bar]
+            low = judged[judged[metric] < bar].assign(system=name)
             if attempt == attempts or low.empty:
                 break
-            current = _next_answers(current[current["case"].isin(low["case"])], low, system, name, kept, progress)
+            hints = [text_of(hint) or "" for hint in low["suggestion"]]
+            arguments = [list(row) for row in zip(low["question"], low["answer"], hints, strict=True)]
+            replies = _answers(low, arguments, {name: system}, kept, progress)
             answers += len(low)
-            if current.empty:
+            rows = zip(current.loc[low.index].to_dict("records"), replies, strict=True)
+            next_rows = [row | _known(reply) for row, reply in rows if _known(reply).get("answer")]
+            if not next_rows:
                 break
+            current = pd.DataFrame(next_rows, dtype=object)
     tokens = [bill[part] for bill in bills for part in ("tokens_in", "tokens_out")]
     cost: dict[str, Any] = {"answers": answers, "calls": int(sum(bill["calls"] for bill in bills))}
     cost |= {"tokens": None if None in tokens else int(sum(tokens))}
     whole, gain = _gain(pd.concat(rounds, ignore_index=True), metric, level)
-    say = texts.load(options.get("lang", "en"))
+    say, notes = texts.load(options.get("lang", "en")), list[dict[str, str]]()
     if gain["n_tried"]:
+        words = {part: number(gain[part], 2) for part in ("before", "after")} | {"metric": metric, "n": gain["n"]}
+        words |= {"gain": with_interval(gain["value"], gain["low"], gain["high"], digits=2)}
+        notes += [note_row("gained", metric, say("judge.loop.gained", **words, tried=gain["n_tried"]))]
+        notes += [note_row("same_judge", "", say("judge.loop.same_judge"))]
         warnings.warn(say("judge.loop.same_judge"), RagnbWarning, stacklevel=2)
-    notes = _loop_notes(gain, say, bar)
-    tokens_told = "—" if cost["tokens"] is None else cost["tokens"]
-    notes += [note_row("cost", "", say("judge.loop.cost", **cost | {"tokens": tokens_told}))]
-    if again:
-        notes += [note_row("rejudged", "", say("judge.loop.rejudged", n=again, left=failed))]
+    elif gain["n"]:
+        notes += [note_row("gained_nothing", metric, say("judge.loop.gained_nothing", n=gain["n"], bar=bar))]
+    spent = cost | {"tokens": "—" if cost["tokens"] is None else cost["tokens"]}
+    notes += [note_row("cost", "", say("judge.loop.cost", **spent))]
+    if rejudged:
+        notes += [note_row("rejudged", "", say("judge.loop.rejudged", n=rejudged, left=failed))]
     best = whole[whole["kept"]].reset_index(drop=True)
     return Improved(whole, best, pd.DataFrame([gain]), cost, note_frame(notes))
 
 
-def _next_answers(
-    asked: pd.DataFrame, low: pd.DataFrame, system: System, name: str, store: Store, progress: bool | None
-) -> pd.DataFrame:
-    """Return the cases with the system's next answers; those it failed to answer are out."""
-    hints = [text_of(hint) or "" for hint in low["suggestion"]]
-    arguments = [list(row) for row in zip(asked["question"], asked["answer"], hints, strict=True)]
-    answers = _answers_of(asked, name, arguments, system, store, progress)
-    pairs = zip(asked.to_dict("records"), answers, strict=True)
-    rows = [
-        row | {key: value for key, value in answer.items() if value is not None}
-        for row, answer in pairs
-        if answer is not None and answer["answer"] is not None
-    ]
-    return pd.DataFrame(rows, columns=None if rows else asked.columns, dtype=object)
+def _known(reply: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what a system told; the passages of the case stay where it told none."""
+    return {key: value for key, value in (reply or {}).items() if value is not None}
 
 
 def _gain(attempts: pd.DataFrame, metric: str, level: float) -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -260,15 +259,3 @@ def _gain(attempts: pd.DataFrame, metric: str, level: float) -> tuple[pd.DataFra
     gain = {"metric": metric, "before": first[metric].mean(), "after": first["after"].mean(), "value": mean.value}
     gain |= {"low": mean.low, "high": mean.high, "n": mean.n, "n_clusters": mean.n_clusters}
     return attempts.drop(columns="case"), gain | {"n_tried": int((attempts["attempt"] == 1).sum())}
-
-
-def _loop_notes(gain: Mapping[str, Any], say: Callable[..., str], bar: float) -> list[dict[str, str]]:
-    metric = gain["metric"]
-    if gain["n_tried"]:
-        words = {name: number(gain[name], 2) for name in ("before", "after")} | {"metric": metric}
-        words |= {"gain": with_interval(gain["value"], gain["low"], gain["high"], digits=2)}
-        text = say("judge.loop.gained", **words, n=gain["n"], tried=gain["n_tried"])
-        return [note_row("gained", metric, text), note_row("same_judge", "", say("judge.loop.same_judge"))]
-    if gain["n"]:
-        return [note_row("gained_nothing", metric, say("judge.loop.gained_nothing", n=gain["n"], bar=bar))]
-    return []

@@ -1,43 +1,74 @@
 """A judge's reply → a verdict, or the reason why there is none; a number is never clamped, rounded or guessed.
 
-No list of words knows every way to quote or to retract. So an object without the request's tag may follow nothing,
-words that announce a verdict, or whole sentences that speak of no object; and after any object only sentences may
-follow that cannot take it back. What is lost by that is asked for again.
+The objects in a reply are read strictly, else with Chinese signs, else leniently. No list of words knows every way
+to quote or to retract. So an object without the request's tag may follow nothing, words that announce a verdict,
+or whole sentences that speak of no object; and after any object only sentences may follow that cannot take it
+back. What is lost by that is asked for again.
 """
 
 from __future__ import annotations
 
 import html
+import json
 import re
+import tomllib
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from itertools import pairwise
 from math import nan
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from ragnb import texts
-from ragnb.judging.replies import (
-    Found,
-    Object,
-    Unreadable,
-    find_objects,
-    inner_objects,
-    pattern,
-    plain,
-    unwrapped,
-    without_thoughts,
-    word_set,
-)
+from ragnb.errors import RagnbError
 from ragnb.schema import Rubric
 
 LONGEST = 20_000  # 190,000 characters took 4 s in the event loop; verdicts have 2,000
 TEXTS = ("analysis", "reason", "suggestion")
+_RULES = tomllib.loads(Path(__file__).with_name("verdict.toml").read_text("utf-8"))
+_WORDS = {name: frozenset(map(str.strip, words.split(","))) for name, words in _RULES["words"].items()}
+_DEPTH = 12  # no verdict lies deeper
+_PUNCTUATION = str.maketrans("：，｛｝［］、；＝", ":,{}[],;=")
+_CLOSERS = dict.fromkeys('"＂', '"＂') | dict.fromkeys("“”", '”“"') | dict.fromkeys("‘’", "’‘'")
+_CLOSERS |= {"'": "'", "「": "」", "『": "』", "`": "`"}
 _SIGNS = str.maketrans("０１２３４５６７８９．／－＋（）：，％", "0123456789./-+():,%")
 _NUMERALS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9}
 _NUMERALS |= {"ten": 10, "twenty": 20, "hundred": 100}
 _NUMERALS |= dict(zip("一二三四五六七八九十", range(1, 11), strict=True))
+
+
+@cache
+def pattern(name: str, words: str = "") -> re.Pattern[str]:
+    """Return a pattern of ``verdict.toml``; `words` stand for ``{words}`` in it."""
+    parts = _RULES["patterns"] | {"words": words}
+
+    def written(text: str) -> str:
+        return re.sub(r"\{([a-z_]+)\}", lambda part: written(parts[part[1]]), re.sub(r"(?:^|\n) *", "", text))
+
+    return re.compile(written(parts[name]))
+
+
+def _has(name: str, text: str, words: str = "") -> bool:
+    """Say whether a text holds what a pattern describes."""
+    return pattern(name, words).search(text) is not None
+
+
+def _rules_out(table: str, sentence: str, words: str = "") -> bool:
+    """Return what a decision table says of a sentence: its first row whose pattern is in it decides."""
+    rows: list[tuple[str, bool]] = _RULES["sentences"][table]
+    return next((outcome for name, outcome in rows if _has(name, sentence, words)), False)
+
+
+class Unreadable(RagnbError):
+    """A reply from which no verdict can be read; `parse_status` says in one word why."""
+
+    def __init__(self, parse_status: str, why: str) -> None:
+        super().__init__(why)
+        self.parse_status = parse_status
 
 
 @dataclass(frozen=True)
@@ -148,9 +179,11 @@ class _Reading:
         scores = self._scores(chosen.value)
         self._members_agree(chosen.value, scores)
         self._words_agree(rest[: chosen.start], rest[chosen.end :] + _folded(tail), chosen.value, scores, tagged)
-        inner = reversed([*inner_objects(chosen.value)])  # the outermost last, so that its own texts win
+        inner = reversed([*_objects(chosen.value)])  # the outermost last, so that its own texts win
         words = {plain(key): value for part in inner for key, value in part}
-        return Verdict(raw, chosen.how + mark, None, scores, **{name: _text_of(words.get(name)) for name in TEXTS})
+        lists = [part if isinstance(part, list) else [part] for part in map(words.get, TEXTS)]
+        said = ("\n".join(str(text or "") for text in lines) for lines in lists)
+        return Verdict(raw, chosen.how + mark, None, scores, *said)
 
     # Which object
 
@@ -167,17 +200,20 @@ class _Reading:
             raise Unreadable("no_json", "the reply holds no JSON object")
         if not candidates:
             raise Unreadable("missing_field", "the reply holds no object with the fields that were asked for")
-        if tagged := [c for c in candidates if any(str(i).strip() == self.tag for _, i in _all_members(c.value))]:
-            return _only(tagged), True
+        tagged = [c for c in candidates if any(str(i).strip() == self.tag for _, i in _members_of(c.value))]
         known, regions = self._known(), _quoted_regions(body)
         regions += [(c.start, c.end) for c in candidates if _is_marked(rest[: c.start], rest[c.end :])]
         own = [c for c in candidates if not any(start <= c.start and c.end <= end for start, end in regions)]
         own = [c for c in own if c.how != "elided" and not self._is_of_material(c, body, known)]
-        chosen = _only(own or candidates[:1])
+        if len(tagged or own) > 1:
+            raise Unreadable("several", f"the reply holds {len(tagged or own)} objects with scores")
+        if tagged:
+            return tagged[0], True
+        chosen = (own or candidates)[0]
         before = rest[: chosen.start].replace(self.tag or "\0", " ")
         if not own or (not self._lists_scores(before) and _is_quoted(self.mention.sub(" ", before))):
             raise Unreadable("quoted", "the only object with scores is a quotation or an example, or unannounced")
-        tags = [str(value).strip() for key, value in _all_members(chosen.value) if plain(key) in word_set("tag")]
+        tags = [str(value).strip() for key, value in _members_of(chosen.value) if plain(key) in _WORDS["tag"]]
         if self.tag and any(not pattern("blank_form").fullmatch(tag) for tag in tags):
             raise Unreadable("quoted", "the object has another tag than the one that was asked for")
         return chosen, False
@@ -221,7 +257,7 @@ class _Reading:
                 for name, value, _ in self._mentions(bare):
                     known[-1][name].add(value)
                 found = [*find_objects(unwrapped(text)), *find_objects(bare)]
-                known += [self._meant(part) for one in found for part in [one.value, *inner_objects(one.value)]]
+                known += [self._meant(part) for one in found for part in [one.value, *_objects(one.value)]]
         return known
 
     def _meant(self, value: Any) -> dict[str, set[float]]:
@@ -258,7 +294,7 @@ class _Reading:
         if not isinstance(value, Object) or depth > 6:
             return
         words = [(_word(key), key, item) for key, item in value]
-        names = [item for word, _, item in words if word in word_set("name") and isinstance(item, str)]
+        names = [item for word, _, item in words if word in _WORDS["name"] and isinstance(item, str)]
         named, _ = self._dimension(names[0]) if len(names) == 1 else (None, None)
         if named and any(pattern("value_key").fullmatch(word) for word, _, _ in words):
             yield "score", named, value
@@ -269,21 +305,21 @@ class _Reading:
                 yield "scale", str(name), scale
             if name:
                 yield "scale" if scale == "" else "score", name, item
-            elif word in word_set("scale") or _has("most", word):
+            elif word in _WORDS["scale"] or _has("most", word):
                 yield "scale", word, item
-            elif word in word_set("verdict_only_if") and content in ("false", "no", "none"):
+            elif word in _WORDS["verdict_only_if"] and content in ("false", "no", "none"):
                 yield "remark", key, item
-            elif word in word_set("states") and isinstance(item, str) and content[:1] not in ("{", "["):
+            elif word in _WORDS["states"] and isinstance(item, str) and content[:1] not in ("{", "["):
                 if not pattern("harmless_state").fullmatch(content):
                     yield "remark", key, item
-            elif word in word_set("inside") or word.removesuffix("s") in word_set("inside"):
+            elif word in _WORDS["inside"] or word.removesuffix("s") in _WORDS["inside"]:
                 yield from self._members(item, depth + 1)
             elif not self._is_beside(word) and content.strip("0[]()") not in ("", "false", "no", "none", "null"):
                 yield "remark", key, item
 
     def _is_beside(self, word: str) -> bool:
         """Say whether a key names what verdicts have beside their scores; any other may disown them."""
-        known = word_set("beside") | word_set("verdict_only_if") | word_set("tag") | word_set("name")
+        known = _WORDS["beside"] | _WORDS["verdict_only_if"] | _WORDS["tag"] | _WORDS["name"]
         parts = [word] if word in known else re.sub(self.words, " ", word).split()
         return all(part in known or part.removesuffix("s") in known for part in parts)
 
@@ -315,7 +351,7 @@ class _Reading:
         low, high = self.rubric.low, self.rubric.high
         stated = _flat(value)
         numbers = {float(one) for one in re.findall(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)?", stated.translate(_SIGNS))}
-        if not numbers or not numbers <= {low, high} or (high not in numbers and name not in word_set("least")):
+        if not numbers or not numbers <= {low, high} or (high not in numbers and name not in _WORDS["least"]):
             why = f"{name} states another scale: {stated[:40]}; it is {low:g} to {high:g}"
             raise Unreadable("other_scale", why)
 
@@ -340,7 +376,7 @@ class _Reading:
         values = list[Any]()
         for key, item in value:
             word, content = _word(key), _plain_word(item)
-            if word in word_set("scale_of_one"):
+            if word in _WORDS["scale_of_one"]:
                 self._same_scale(word, item)
             elif pattern("value_key").fullmatch(word):
                 values.append(item)
@@ -368,14 +404,14 @@ class _Reading:
     def _members_agree(self, chosen: Object, scores: Mapping[str, float]) -> None:
         """Refuse where another member of the object gives another value or scale."""
         totals = (self.rubric.high, self.rubric.high * len(scores))
-        for key, value in _all_members(chosen, without="beside"):
+        for key, value in _members_of(chosen, without="beside"):
             name, scale = self._dimension(key)
             if name and isinstance(value, str):
                 number = pattern("number").fullmatch(_bare(value))
                 if scale != "" and number and float(number[1]) != scores[name]:
                     raise Unreadable("conflicting", f"{name} has two values")
             elif isinstance(value, str):
-                text, note = _folded(value), _word(key) in word_set("notes")
+                text, note = _folded(value), _word(key) in _WORDS["notes"]
                 if self._other_value(text, scores, "own_mention" if note else "mention"):
                     raise Unreadable("conflicting", f"{key} speaks of another value: {value[:40]}")
                 of = pattern("out_of").search(text) if len(text) < 40 and not note else None
@@ -386,7 +422,7 @@ class _Reading:
         self, before: str, after: str, chosen: Object, scores: Mapping[str, float], tagged: bool
     ) -> None:
         """Refuse where the text around the object takes it back or gives another value or scale."""
-        values = [value for _, value in _all_members(chosen)]
+        values = [value for _, value in _members_of(chosen)]
         items = [item for value in values for item in (value if isinstance(value, list) else [value])]
         own = "\n".join(item for item in items if type(item) is str).casefold()
         for row in pattern("listed").findall(f"{before}\n\n{after}"):
@@ -402,7 +438,7 @@ class _Reading:
             back = _is_disowned(before) or any(self._revokes(part, scores.values()) for part in _sentences(after))
         else:
             named = pattern("dimension", self.words).search(after)
-            back = bool(named) or not all(map(_is_harmless, _sentences(after)))
+            back = bool(named) or not all(_rules_out("harmless", part) for part in _sentences(after))
         if back or _has("refused", before) or _has("refused", after) or _has("no_numbers", own):
             raise Unreadable("retracted", "the reply says that its scores are none, or may take them back")
 
@@ -421,26 +457,12 @@ class _Reading:
 
         The ends of the scale, the sum and what lies between the scores may be said again.
         """
-        polite = pattern("polite").match(sentence)
-        about_it = _has("about_the_verdict", sentence) and not polite and not _has("affirming", sentence)
-        moved = re.search(self.words, sentence) and _has("moves_a_score", sentence)
-        if moved or about_it or _has("revoking", sentence) or (sentence.endswith(("?", "？")) and not polite):
+        if _rules_out("revoking", sentence, self.words):
             return True
         fine = {self.rubric.low, self.rubric.high, sum(scores), self.rubric.high * len(scores)}
         numbers = {float(one) for one in re.findall(r"\d+(?:\.\d+)?", pattern("reference").sub(" ", sentence))}
         other = any(not min(scores) <= number <= max(scores) for number in numbers - fine)
         return other and _has("of_a_verdict", sentence)
-
-
-def _has(name: str, text: str) -> bool:
-    """Say whether a text holds what a pattern describes."""
-    return pattern(name).search(text) is not None
-
-
-def _only(candidates: Sequence[Found]) -> Found:
-    if len(candidates) > 1:
-        raise Unreadable("several", f"the reply holds {len(candidates)} objects with scores")
-    return candidates[0]
 
 
 def _is_marked(before: str, after: str) -> bool:
@@ -491,8 +513,8 @@ def _is_announced(sentence: str) -> bool:
         words = set(re.findall(r"[^\W\d_]+|\d", pattern("own_reply").sub("verdict", rest)))
         if pattern("form_alone").match(clause):
             return False
-        if words and words <= word_set("core") | word_set("filler"):
-            return not words.isdisjoint(word_set("core"))
+        if words and words <= _WORDS["core"] | _WORDS["filler"]:
+            return not words.isdisjoint(_WORDS["core"])
     return False
 
 
@@ -504,29 +526,24 @@ def _is_disowned(before: str) -> bool:
     return any(_has("disowning", part) or (not closed and _has("quoting", part)) for part in last)
 
 
-def _is_harmless(sentence: str) -> bool:
-    """Say whether a sentence after a verdict cannot take it back: it is polite, or tells of the answer."""
-    if not re.search(r"[\w?？]", sentence) or pattern("polite").match(sentence):
-        return True
-    of_it = _has("of_the_examination", sentence) and not pattern("labelled").match(sentence)
-    if of_it or _has("refers", sentence) or sentence.endswith(("?", "？")):
-        return False
-    return bool(_has("chinese_tells", sentence) or pattern("tells_of_the_answer").match(sentence))
-
-
 def _sentences(text: str) -> set[str]:
     text = re.sub(r"</?[\w|-]{1,30}/?>|<\|\w{1,30}\|>|`{1,8}[a-z]{0,12}", " ", text)
     return {part.strip() for part in re.split(r"(?<=[?？])|[!。！\n]|\.(?!\d)", text)}
 
 
-def _all_members(value: Any, without: str = "") -> Iterator[tuple[str, Any]]:
-    """Return each member of an object and of those within it, but for those under keys that fit a pattern."""
-    for item in value if type(value) is list else ():
-        yield from _all_members(item, without)
-    for key, item in value if isinstance(value, Object) else ():
-        yield key, item
-        if not without or not _has(without, _word(key)):
-            yield from _all_members(item, without)
+def _objects(value: Any, without: str = "") -> Iterator[Object]:
+    """Yield an object and all objects within it, but for those under keys that fit a pattern."""
+    if isinstance(value, Object):
+        yield value
+    for member in value if type(value) in (Object, list) else ():
+        key, item = member if isinstance(value, Object) else ("", member)
+        if not (without and _has(without, _word(key))):
+            yield from _objects(item, without)
+
+
+def _members_of(value: Any, without: str = "") -> list[tuple[str, Any]]:
+    """Return each member of an object and of those within it, but for those within some keys."""
+    return [member for part in _objects(value, without) for member in part]
 
 
 def _word(key: str) -> str:
@@ -573,6 +590,253 @@ def _flat(value: Any) -> str:
     return " ".join(map(_flat, value)) if isinstance(value, list) else str(value)
 
 
-def _text_of(value: Any) -> str:
-    """Return a text of the reply; a list of texts is joined."""
-    return "\n".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
+# The objects in a reply
+
+
+class Raw(str):
+    """A number, a constant or a word without quotes, as the reply has it."""
+
+
+class Object(tuple[tuple[str, Any], ...]):
+    """The members of an object in their order, those with the same key too."""
+
+
+class Found(NamedTuple):
+    """A value of a reply, where it is, and how it was read: ``strict``, ``folded`` or ``repaired``.
+
+    `value` is an `Object`, a list of some, or None for what begins as an object and cannot be read; then `how` is
+    ``truncated`` or ``no_json``. An object with an ellipsis for a member is ``elided``: a pattern, not a value.
+    """
+
+    value: Any
+    start: int
+    end: int
+    how: str
+
+
+class _Broken(Exception):
+    """What cannot be read."""
+
+
+def without_thoughts(text: str) -> str:
+    """Return a reply without the blocks in which a model thinks.
+
+    What stands before a closing mark without an opening one was thought too: some endpoints swallow the first.
+
+    Raises
+    ------
+    Unreadable
+        ``truncated`` where a block is not closed.
+
+    Examples
+    --------
+    >>> without_thoughts("<think>8? [THINK]9?[/THINK]</think> 7")
+    ' 7'
+    """
+    kept, depth, place = list[str](), 0, 0
+    for mark in pattern("thought").finditer(text):
+        if not depth:
+            kept.append(text[place : mark.start()])
+        if final := mark.lastgroup:  # only what closes a block has a group
+            if not depth and final != "final":
+                kept.clear()
+            depth = max(0, depth - 1) if final != "final" else 0
+        elif not mark[0].rstrip(">＞").endswith("/"):
+            depth += 1
+        place = mark.end()
+    text, fence = "".join([*kept, text[place:]]), pattern("thought_fence")
+    if depth or any(block["open"] is not None for block in fence.finditer(text)):
+        raise Unreadable("truncated", "the reply ends in the middle of the model's thoughts")
+    return fence.sub("", text)
+
+
+def unwrapped(text: str) -> str:
+    """Return the JSON of a reply that is nothing but a JSON text in a string, or has its quotes escaped.
+
+    Examples
+    --------
+    >>> unwrapped(r'"{\\"accuracy\\": 8}"')
+    '{"accuracy": 8}'
+    """
+    for _ in range(2):
+        body = _unfenced(text).strip()
+        body = f'"{body}"' if pattern("escaped_object").match(body) else body
+        with suppress(ValueError):
+            text = json.loads(body, strict=False) if pattern("object_in_a_string").match(body) else text
+    text = re.sub(r"(?<=[,{\"])<br\s{0,2}/?>", "\n", text)
+    return html.unescape(text) if "&quot;" in text or "&#34;" in text else text
+
+
+def _unfenced(text: str) -> str:
+    """Return the inside of a reply that is one fence."""
+    fence = pattern("fence").match(text)
+    return text[fence.end() :].rstrip().removesuffix(fence[1]) if fence else text
+
+
+def find_objects(text: str) -> list[Found]:
+    """Return the outermost objects of a text, lists of objects, and what begins as one and cannot be read.
+
+    A text that is nothing but members, without the braces, is an object too.
+
+    Examples
+    --------
+    >>> [(one.value, one.how) for one in find_objects('Sure: {"accuracy": 8}')]
+    [((('accuracy', '8'),), 'strict')]
+    >>> [(one.value, one.how) for one in find_objects("｛“accuracy”：8分，｝")]
+    [((('accuracy', '8分'),), 'repaired')]
+    """
+    found, end = list[Found](), 0
+    for match in re.finditer(r"[{｛](?!\s{0,40}[{｛\[])|[\[［](?=\s{0,40}[{｛])", text):
+        if (place := match.start()) >= end:
+            try:
+                value, end = _DECODER.raw_decode(text, place)
+                found.append(Found(value, place, end, "strict"))
+            except (ValueError, RecursionError):
+                reader = _Reader(text, place)
+                found.append(reader.read())
+                # Where one is broken, another may begin within it, but for what is too deep anyway.
+                end = place + 1 if found[-1].value is None and not reader.deep else found[-1].end
+    return found or _members_alone(text)
+
+
+def _members_alone(text: str) -> list[Found]:
+    """Return the object of a text that is nothing but its members."""
+    body = _unfenced(text).strip()
+    if not pattern("lines_alone").match(body):
+        return []
+    body = body.removeprefix("---").rstrip().removesuffix("}").removesuffix("---")
+    value, _, end, _ = _Reader("{" + body + "\n}", 0).read()
+    return [Found(value, 0, len(text), "repaired")] if value and end == len(body) + 3 else []
+
+
+_DECODER = json.JSONDecoder(
+    strict=False, object_pairs_hook=Object, parse_int=Raw, parse_float=Raw, parse_constant=Raw
+)
+
+
+class _Reader:
+    """Reads a value as a person would: whatever its quotes, colons and commas; no sign of a value is changed."""
+
+    def __init__(self, text: str, place: int) -> None:
+        self.text, self.place = text, place
+        self.mended = self.elided = self.deep = False
+
+    def read(self) -> Found:
+        """Read the object or list that begins here."""
+        start = self.place
+        try:
+            value = self._value(0, "bare_ends")
+        except _Broken:
+            return Found(None, start, self.place, "truncated" if self.place >= len(self.text) else "no_json")
+        how = "elided" if self.elided else "repaired" if self.mended else "folded"
+        return Found(value, start, self.place, how)
+
+    def _take(self, name: str) -> re.Match[str] | None:
+        """Go past what a pattern matches here."""
+        found = pattern(name).match(self.text, self.place)
+        self.place = found.end() if found else self.place
+        return found
+
+    def _skip(self) -> None:
+        while self._take("blank") and self._take("comment"):
+            self.mended = True
+
+    def _sign(self) -> str:
+        return self.text[self.place : self.place + 1].translate(_PUNCTUATION)
+
+    def _value(self, depth: int, bare_ends: str) -> Any:
+        sign = self._sign()
+        if depth > _DEPTH:
+            self.deep = True
+            raise _Broken
+        if sign in ("{", "["):
+            return self._inside(depth + 1, "}" if sign == "{" else "]")
+        if sign in _CLOSERS:
+            return self._string()
+        end = pattern(bare_ends).search(self.text, self.place)
+        start, self.place = self.place, end.start() if end else len(self.text)
+        word = self.text[start : self.place].strip()
+        self.mended = self.mended or not pattern("plain_value").fullmatch(word)
+        return None if word == "null" else Raw(word)
+
+    def _inside(self, depth: int, closer: str) -> Any:
+        """Return the members of an object, or the items of a list."""
+        keys, values = list[str](), list[Any]()
+        self.place += 1
+        self._skip()
+        while self._sign() != closer:
+            if self._take("ellipsis"):
+                self.elided = True
+                self._skip()
+            else:
+                if closer == "}":
+                    keys.append(self._key())
+                values.append(self._value(depth, "bare_ends" if closer == "}" else "bare_item_ends"))
+            self._separate(closer)
+        self.place += 1
+        return Object(zip(keys, values, strict=True)) if closer == "}" else values
+
+    def _separate(self, closer: str) -> None:
+        """Go to the next member, or to the bracket that closes."""
+        start = self.place
+        self._skip()
+        apart = start < self.place
+        if commas := self._take("commas"):
+            alone = pattern("one_comma").fullmatch(commas[0]) and self._sign() != closer
+            self.mended = self.mended or not alone
+        elif self._sign() != closer:  # left out: only where a blank and a key show that a member ended
+            self.mended = True
+            if closer == "]" or not apart or not pattern("any_key").match(self.text, self.place):
+                raise _Broken
+
+    def _key(self) -> str:
+        if self._sign() in _CLOSERS:
+            key = self._string()
+        elif bare := self._take("bare_key"):
+            key, self.mended = bare[1], True
+        else:
+            raise _Broken
+        self._skip()
+        if not self._take("colon"):
+            raise _Broken
+        self._skip()
+        return key
+
+    def _string(self) -> str:
+        sign, start = self.text[self.place], self.place + 1
+        self.mended = self.mended or sign in "'`"
+        ends = _string_ends(self.text, _CLOSERS[sign])
+        end = ends[bisect_right(ends, self.place)]
+        self.place = end + 1
+        if end == len(self.text):
+            raise _Broken
+        return re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _unescaped, self.text[start:end], flags=re.DOTALL)
+
+
+@lru_cache(maxsize=16)
+def _string_ends(text: str, closers: str) -> list[int]:
+    """Return where such a quote would end a string, and the text's end; found once, so that time is linear."""
+    marks = [mark for mark in re.finditer(rf"\\.|[{closers}]", text, re.DOTALL) if mark[0] in closers]
+    ends = (mark.start() for mark in marks if pattern("ends_a_string").match(text, mark.end()))
+    return [*ends, len(text)]
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    """Return what an escape stands for."""
+    sign = found[1]
+    if len(sign) == 5:
+        return chr(int(sign[1:], 16))
+    return {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}.get(sign, sign)
+
+
+def plain(text: str) -> str:
+    """Return a key or a name as it is compared: folded, without invisible signs and marks around it.
+
+    Examples
+    --------
+    >>> plain(" **Ａccuracy** ")
+    'accuracy'
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    visible = "".join(sign for sign in folded if unicodedata.category(sign) != "Cf")
+    return re.sub(r"^[\W_]+|[\W_]+$", "", visible) or visible.strip()

@@ -1,9 +1,9 @@
 """Files of any tool and frames of any engine → one canonical pandas frame, and a report of what was changed."""
 
+from ragnb.readers.export import to_csv_text
 from ragnb.readers.formats import FORMATS, Format
 from ragnb.readers.layouts import LAYOUTS, haystack, langfuse, phoenix, trulens
 from ragnb.readers.samples import applicable_metrics, read_cases, read_scores
-from ragnb.readers.table import to_csv_text
 from ragnb.readers.traces import read_gold, read_traces
 
 __all__ = [

@@ -1,24 +1,37 @@
-"""Cells → lists of texts, texts, identifiers, truth values; what no parser takes stays as text and is counted."""
+"""Cells → lists of texts, texts, identifiers, numbers; what no parser takes stays as text and is counted.
+
+Numbers are strict for metrics, with their ranges, and careful for other columns that look like numbers.
+"""
 
 from __future__ import annotations
 
 import ast
 import json
+import math
 import re
-from collections.abc import Callable, Mapping
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from ragnb.errors import RagnbError
-from ragnb.readers.lossy import Lossy
+from ragnb.errors import RagnbError, listing
 from ragnb.readers.names import WORDS
-from ragnb.readers.raw import Column, Raw, Values, absent
+from ragnb.readers.raw import TEXT, Lossy, Raw, Values, absent, column, is_text, settle, unpacked
+from ragnb.schema import CASE_COLUMNS, CLIP, METRICS, Metric, declare_step
 
 MISSING_WORDS = {"", "nan", "none", "null", "na", "n/a", "<na>"}
 _LONGEST_WORD = max(map(len, MISSING_WORDS))
 # What people, spreadsheets and databases write where a number is missing; `MISSING_WORDS` where a text is.
 NO_NUMBER = {*MISSING_WORDS, *"-–—/无無", "--", "#n/a", "#na", "n.a.", "-nan", "(null)", r"\n", "缺失"}
+CONTEXTS = ("retrieved_contexts", "ground_truth_contexts")
+IDS = ("sample_id", "doc_name", "system", "repeat", "persona", "cluster", "item_id")
+TEXTS = ("question", "answer", "ground_truth_answer")
+LISTS = ("source_units", "generation_params", "chunks", "citations", "gold_ids", "passage_id")
 _LITERAL = re.compile(r"""\[\s*(?:\]|[uUrRbB]?['"]|[\[{(\d]|None\b)""")
 _ODD_ESCAPE = re.compile(r"""\\(?![\n\\'"abfnrtvxuUN])""")
 _GLUED = re.compile(r"""['"]\s+[uUrR]?['"]""")
@@ -26,6 +39,18 @@ _STRING = re.compile(r"""[uUrR]?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""", re.D
 _PRINTED = ("('", '("', "{'", '{"', "array(")
 _TEXT_KEYS, _DOC_KEYS = WORDS["passage"]["text"], WORDS["passage"]["document"]
 _NAMES = {*_DOC_KEYS, "url", "uri", "link", "path", "filepath", "hash"} - {"document"}
+# How far below the high end of its range a value is taken for it: 0.9999999999 is a 1.
+ROUNDED = 1e-9
+NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,4})?")
+_SIMPLE = re.compile(r"-?\d{1,40}(\.\d{0,40})?(e-?\d\d)?")
+_CODE = re.compile(r"[-+]?(0\d|\d{19})")
+_SETTLED = {*CASE_COLUMNS, *IDS, *LISTS, "gold_claim", "raw_answer"}
+_WHOLE = re.compile(r"[-+]?\d{1,18}")
+_TRUTH = {"true": 1.0, "false": 0.0}
+_VERDICTS = {**_TRUTH, "yes": 1.0, "no": 0.0, "是": 1.0, "否": 0.0}
+_SAID_TRUE = "True and yes are 1, False and no 0"
+_DECIMAL_COMMA = re.compile(r"[-+]?(0,\d{1,18}|\d{1,9},(?!\d{3}(?:\s{0,3}%)?$)\d{1,18})(\s{0,3}%)?")
+_PERCENT = re.compile(r"[-+]?(\d{1,9}(\.\d{0,18})?|\.\d{1,18})\s{0,3}%")
 
 
 def parse_list(text: str) -> list[Any] | None:
@@ -55,7 +80,7 @@ def _plain_texts(text: str) -> list[str] | None:
 
     Without a backslash a quote ends the text that it opened, so that a search for it finds the end.
     """
-    if "\\" in text or "\n" in text or "\r" in text or "\0" in text or not _is_encodable(text):
+    if "\\" in text or "\n" in text or "\r" in text or "\0" in text:
         return None
     items: list[str] = []
     start, last = 1, len(text) - 1
@@ -68,14 +93,6 @@ def _plain_texts(text: str) -> list[str] | None:
             return None
         start = end + 3
     return None
-
-
-def _is_encodable(text: str) -> bool:
-    """Whether a text holds no lone surrogate, at which Python's parser stops."""
-    try:
-        return text.isascii() or bool(text.encode())
-    except UnicodeEncodeError:
-        return False
 
 
 def _parse_python(text: str) -> Any:
@@ -118,25 +135,25 @@ def _passages(value: Any) -> tuple[list[str] | None, Objects, bool]:
         if len(text) <= _LONGEST_WORD and text.casefold() in MISSING_WORDS:
             return None, [], True
         items = parse_list(text) if text.startswith("[") else _object(text)
-        if items is not None and set(map(type, items)) <= {str}:
-            return items, [], True
-        passages = None if items is None else list(map(_passage, items))
-        if passages is None or None in passages:
+        if items is None:
             printed = text.startswith(_PRINTED) and text.endswith((")", "}"))
             return [value], [], not text.startswith("[") and not printed
-        return [text for text, _ in passages], [fields for _, fields in passages], True
-    if absent(value):
+    elif absent(value):
         return None, [], True
-    items = value.tolist() if isinstance(value, np.ndarray) else value
-    items = items if isinstance(items, list | tuple) else [items]
-    given = [item for item in items if not absent(item)]
-    found = list(map(_passage, given))
-    pairs = [
+    else:
+        value = value.tolist() if isinstance(value, np.ndarray) else value
+        items = list(value) if isinstance(value, list | tuple) else [value]
+    if set(map(type, items)) <= {str}:
+        return items, [], True
+    passages = [_passage(item) for item in items]
+    if None in passages and isinstance(value, str):
+        return [value], [], False
+    given = [
         passage or (json.dumps(item, ensure_ascii=False, default=str), None)
-        for passage, item in zip(found, given, strict=True)
+        for passage, item in zip(passages, items, strict=True)
+        if not absent(item)
     ]
-    understood = len(given) == len(items) and None not in found
-    return [text for text, _ in pairs], [fields for _, fields in pairs], understood
+    return [text for text, _ in given], [fields for _, fields in given], None not in passages
 
 
 def _object(text: str) -> list[Any] | None:
@@ -176,14 +193,12 @@ def _loose(key: object) -> str:
 
 def _doc_of(fields: Mapping[str, Any], text: str) -> str | None:
     """Return the document that a passage object names, itself or in its metadata."""
-    metadata = fields.get("metadata", fields.get("meta"))
-    for held in (fields, metadata if isinstance(metadata, Mapping) else {}):
-        near = {_loose(key): cell for key, cell in held.items() if cell != text}
-        found = next(
-            (near[key] for key in _DOC_KEYS if isinstance(near.get(key), str | int) and near[key] != ""), None
-        )
-        if found is not None:
-            return as_id(found)
+    for held in (fields, fields.get("metadata", fields.get("meta"))):
+        named = held if isinstance(held, Mapping) else {}
+        near = {_loose(key): cell for key, cell in named.items() if cell != text}
+        for key in _DOC_KEYS:
+            if isinstance(near.get(key), str | int) and near[key] != "":
+                return as_id(near[key])
     return None
 
 
@@ -201,27 +216,35 @@ def text_lists(raw: Raw, name: str, report: Lossy) -> None:
     side = name.removesuffix("_contexts")
     pairs = [list(zip(texts or (), objects, strict=False)) for texts, objects, _ in cells]
     docs = [[fields and _doc_of(fields, text) for text, fields in row] for row in pairs]
-    rest = [[fields and _beside(fields, text) for text, fields in row] for row in pairs]
-    for column, made in ((f"{side}_doc_names", docs), (f"{side}_fields", rest)):
-        if any(map(any, made)) and column not in raw.columns:
-            raw.columns[column] = [row if any(row) else None for row in made]
-            report.add("made", column, f"what objects in {name} hold beside their text", len(made))
+    rest = [
+        [fields and {str(key): cell for key, cell in fields.items() if cell != text} for text, fields in row]
+        for row in pairs
+    ]
+    for other, made in ((f"{side}_doc_names", docs), (f"{side}_fields", rest)):
+        if any(map(any, made)) and other not in raw.columns:
+            raw.columns[other] = [row if any(row) else None for row in made]
+            report.add("made", other, f"what objects in {name} hold beside their text", len(made))
 
 
-def _beside(fields: Mapping[str, Any], text: str) -> dict[str, Any]:
-    return {str(key): cell for key, cell in fields.items() if cell != text}
+def _nested(raw: Raw, name: str) -> dict[int, Any]:
+    """Return by row the cells of a column that hold a list or an object, or the text of a list."""
+    cells = raw.columns[name]
+    if isinstance(cells, pd.Series) and not (is_text(cells) and cells.str.lstrip().str.startswith("[").any()):
+        return {}
+    raw.columns[name] = cells = list(cells)
+    kinds = (list, tuple, np.ndarray, Mapping)
+    return {
+        i: cell
+        for i, cell in enumerate(cells)
+        if (cell.lstrip().startswith("[") if isinstance(cell, str) else isinstance(cell, kinds))
+    }
 
 
 def joined_texts(raw: Raw, name: str, report: Lossy) -> None:
     """Make a column of texts out of lists of texts: one element is the text, several are joined by line ends."""
-    if _no_lists(raw, name):
-        return
     joined = unparsed = 0
-    for i, value in enumerate(raw.columns[name]):
-        listed = isinstance(value, str) and value.lstrip().startswith("[")
-        if not listed and not isinstance(value, list | tuple | np.ndarray):
-            continue
-        texts, understood = as_texts(value)
+    for i, value in _nested(raw, name).items():
+        texts, understood = (None, True) if isinstance(value, Mapping) else as_texts(value)
         unparsed += not understood
         if understood and texts is not None:
             joined += len(texts) > 1
@@ -230,51 +253,29 @@ def joined_texts(raw: Raw, name: str, report: Lossy) -> None:
     report.add("mapped", name, "several texts joined by line ends", joined)
 
 
-def _no_lists(raw: Raw, name: str) -> bool:
-    """Whether no cell of a column may hold a list; the cells of one that may are made a list."""
-    cells = raw.columns[name]
-    if not isinstance(cells, Column):
-        return False
-    if cells.is_text and cells.values.str.lstrip().str.startswith("[").any():
-        raw.columns[name] = list(cells)
-        return False
-    return True
-
-
 def last_turns(raw: Raw, name: str, report: Lossy) -> None:
     """Take the last turn of the user for a cell that holds a conversation."""
-    if _no_lists(raw, name):
-        return
-    cells = raw.columns[name]
-    found = {i: turn for i, cell in enumerate(cells) if (turn := _last_turn(cell)) is not None}
-    for i, turn in found.items():
-        cells[i] = turn
-    report.add("mapped", name, "last turn of the user in a conversation", len(found))
-    printed = sum(isinstance(cell, str) and cell.startswith("[HumanMessage(") for cell in cells)
+    cells = _nested(raw, name)
+    turns = {i: turn for i, cell in cells.items() if (turn := _last_turn(cell)) is not None}
+    for i, turn in turns.items():
+        raw.columns[name][i] = turn
+    report.add("mapped", name, "last turn of the user in a conversation", len(turns))
+    printed = sum(isinstance(cell, str) and cell.startswith("[HumanMessage(") for cell in cells.values())
     report.add("unparsed", name, "printed conversations, kept as text", printed)
 
 
 def _last_turn(cell: Any) -> str | None:
     """Return the text of the last turn of a user, None where the cell holds no conversation with one."""
-    if isinstance(cell, str):
-        cell = parse_list(cell) if cell.lstrip().startswith("[") else None
-    turns = cell.tolist() if isinstance(cell, np.ndarray) else [cell] if isinstance(cell, Mapping) else cell
-    if not isinstance(turns, list | tuple):
-        return None
-    by_user = [turn for turn in turns if isinstance(turn, Mapping) and _speaker(turn) in ("human", "user")]
-    return next((text for turn in reversed(by_user) if (text := _said(turn)) is not None), None)
-
-
-def _speaker(turn: Mapping[str, Any]) -> str:
-    return str(next((turn[key] for key in ("role", "type", "speaker", "from") if key in turn), "")).casefold()
-
-
-def _said(turn: Mapping[str, Any]) -> str | None:
-    """Return the text of a turn, whose content may be a list of parts."""
-    content = next((turn[key] for key in ("content", "text", "value") if key in turn), None)
-    if isinstance(content, list):
-        content = "\n".join(part["text"] for part in content if isinstance(part, Mapping) and "text" in part)
-    return content if isinstance(content, str) and content.strip() else None
+    turns = parse_list(cell) or [] if isinstance(cell, str) else [cell] if isinstance(cell, Mapping) else cell
+    for turn in reversed(list(turns)):
+        fields = turn if isinstance(turn, Mapping) else {}
+        speaker = next((fields[key] for key in ("role", "type", "speaker", "from") if key in fields), "")
+        content = next((fields[key] for key in ("content", "text", "value") if key in fields), None)
+        if isinstance(content, list):
+            content = "\n".join(part["text"] for part in content if isinstance(part, Mapping) and "text" in part)
+        if str(speaker).casefold() in ("human", "user") and isinstance(content, str) and content.strip():
+            return content
+    return None
 
 
 def as_text(value: Any) -> str | None:
@@ -309,30 +310,178 @@ def as_id(value: Any) -> str | None:
     return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)
 
 
-def as_bool(value: Any) -> bool | None:
-    """Return a strict truth value: true, false, 0 or 1 in any case; None for anything else.
-
-    Examples
-    --------
-    >>> as_bool("True"), as_bool(0), as_bool("yes") is None
-    (True, False, True)
-    """
-    if isinstance(value, str):
-        return {"true": True, "1": True, "false": False, "0": False}.get(value.strip().casefold())
-    if isinstance(value, bool | np.bool_) or value in (0, 1):
-        return bool(value)
-    return None
-
-
 def each(raw: Raw, name: str, read: Callable[[Any], Any], expected: str) -> None:
     """Apply a reader to a column; a ValueError names the place, what was found and what is expected."""
     out: Values = []
     for i, value in enumerate(raw.columns[name]):
         try:
             out.append(read(value))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, KeyError) as error:
             shown = repr(value)
             raise RagnbError(
                 f"{raw.where(i)}column {name!r}: found {shown[:80]}{'…' * (len(shown) > 80)}, expected {expected}"
             ) from error
     raw.columns[name] = out
+
+
+def case_cells(raw: Raw, report: Lossy) -> None:
+    """Make the cells of the case columns what the frame contract says: texts, identifiers, lists."""
+    for name in CONTEXTS:
+        if name in raw.columns:
+            text_lists(raw, name, report)
+    if "question" in raw.columns:
+        last_turns(raw, "question", report)
+    if "ground_truth_answer" in raw.columns:
+        joined_texts(raw, "ground_truth_answer", report)
+    # Of a file of texts an empty cell is missing.
+    readers: dict[str, Callable[[Any], Any]]
+    readers = dict.fromkeys(TEXTS, as_text if raw.typed else lambda cell: as_text(cell) or None)
+    readers |= dict.fromkeys(IDS, as_id) | ({} if raw.typed else dict.fromkeys(LISTS, _parsed))
+    for name, read in readers.items():
+        cells = raw.columns.get(name)
+        if isinstance(cells, pd.Series):
+            raw.columns[name] = cells if name in LISTS else _mapped(cells, read)
+        elif cells is not None:
+            nested = 0 if name in LISTS else sum(isinstance(value, dict | list) for value in cells)
+            report.add("unparsed", name, "objects and lists, kept as their JSON text", nested)
+            raw.columns[name] = [read(value) for value in cells]
+
+
+def _mapped(cells: pd.Series[Any], read: Callable[[Any], Any]) -> Values:
+    """Return what `read` makes of the cells, called once for each distinct one; of texts it changes few."""
+    odd = cells == "" if read is as_id else cells.astype(str).str.strip().isin(["NaN", "<NA>"])
+    if is_text(cells) and not odd.any():
+        return cells
+    codes, distinct = pd.factorize(cells, use_na_sentinel=False)
+    made = [read(cell) for cell in distinct.tolist()]
+    return pd.Series(made, dtype=TEXT).take(codes).reset_index(drop=True)
+
+
+def _parsed(value: Any) -> Any:
+    """Return the list or object of a cell of text; other text as it is; None for an empty cell."""
+    if not isinstance(value, str) or not value.strip():
+        return None if absent(value) or isinstance(value, str) else value
+    if value.lstrip().startswith("{"):
+        return unpacked(value, ".*")
+    parsed = parse_list(value)
+    return value if parsed is None else parsed
+
+
+def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
+    """Return a metric's column as floats in its range; missing cells are NaN.
+
+    Raises
+    ------
+    RagnbError
+        For a text that is no number, and for a value outside the range, with the place.
+
+    Examples
+    --------
+    >>> raw = Raw({"faithfulness": ["0.5", "True", "", "0.9999999999"]}, "csv")
+    >>> metric_values(raw, Metric("faithfulness"), Lossy()).tolist()
+    [0.5, 1.0, nan, 1.0]
+    """
+    cells = raw.columns[metric.name]
+    whole = column(cells)
+    if isinstance(whole, pd.Series) and not is_text(whole) and not np.isinf(whole).any():
+        values = whole.to_numpy(dtype=float, copy=True)
+        report.add("mapped", metric.name, _SAID_TRUE, len(cells) * (whole.dtype == bool))
+    elif set(map(type, cells)) == {str} and all(map(_SIMPLE.fullmatch, filter(None, cells))):
+        values = np.array([float(cell or "nan") for cell in cells])
+    else:
+        values = np.array(_numbers(raw, metric, report), dtype=float)
+    below = (values < metric.low) & (values >= metric.low - CLIP)
+    above = (values != metric.high) & (values >= metric.high - ROUNDED) & (values <= metric.high + CLIP)
+    for near, end in ((below, metric.low), (above & math.isfinite(metric.high), metric.high)):
+        report.add("clipped", metric.name, f"within {CLIP:g} of {end:g}", int(near.sum()))
+        values[near] = end
+    outside = (values < metric.low) | (values > metric.high)
+    if outside.any():
+        row, present = int(np.flatnonzero(outside)[0]), values[~np.isnan(values)]
+        raise RagnbError(
+            f"{raw.where(row)}column {metric.name!r}: {values[row]:.12g} lies outside "
+            f"{metric.low:g}..{metric.high:g} ({int(outside.sum())} of {len(present)} values do); "
+            f"{declare_step(metric.name, present.min(), present.max())}"
+        )
+    return pd.Series(values)
+
+
+def _numbers(raw: Raw, metric: Metric, report: Lossy) -> list[float]:
+    """Return the numbers of cells, and list what is not written as programs write numbers.
+
+    A comma is a decimal one only in a file of texts, and where it can set off no thousands. Percent signs count
+    where every number has one, so that no column is of two scales.
+    """
+    name, given = metric.name, raw.columns[metric.name]
+    cells = [unicodedata.normalize("NFKC", cell).strip() if isinstance(cell, str) else cell for cell in given]
+    commas = [i for i, cell in enumerate(cells) if isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell)]
+    for i in commas * (not raw.typed):
+        cells[i] = cells[i].replace(",", ".")
+    report.add("mapped", name, "decimal commas", len(commas) * (not raw.typed))
+    words = [str(cell).casefold() if isinstance(cell, str | bool) else None for cell in cells]
+    report.add("mapped", name, _SAID_TRUE, sum(w in _VERDICTS for w in words))
+    marks = [word for word in words if word in NO_NUMBER - MISSING_WORDS]
+    report.add("mapped", name, f"missing: {listing(dict.fromkeys(marks))}", len(marks))
+    present = [i for i, cell in enumerate(cells) if not absent(cell) and words[i] not in NO_NUMBER]
+    if metric.high in (1, 100) and all(_PERCENT.fullmatch(str(cells[i])) for i in present):
+        for i in present:
+            cells[i] = float(Decimal(cells[i].rstrip("% ")) / (1 if metric.high == 100 else 100))
+        report.add("mapped", name, f"percent signs, read as {metric.low:g} to {metric.high:g}", len(present))
+    values = [math.nan] * len(cells)
+    for i in present:
+        cell, word = cells[i], words[i]
+        number = isinstance(cell, Real | Decimal | np.bool_) or (word is not None and NUMBER.fullmatch(word))
+        values[i] = _VERDICTS[word] if word in _VERDICTS else float(cell) if number else math.inf
+        if math.isinf(values[i]):
+            percent = "; write 0.87 for 87%" if str(given[i]).strip().endswith("%") else ""
+            raise RagnbError(
+                f"{raw.where(i)}column {name!r}: found {repr(given[i])[:80]}, "
+                f"expected a number or an empty cell{percent}"
+            )
+    return values
+
+
+def other_values(cells: Values, typed: bool) -> pd.Series[Any]:
+    """Return a column that nobody declared: numbers and truth values out of text only where all cells are such.
+
+    Leading zeros make an identifier, so such a column stays text.
+
+    Examples
+    --------
+    >>> other_values(["1", "", "2.5"], False).tolist(), other_values(["007", "1"], False).tolist()
+    ([1.0, nan, 2.5], ['007', '1'])
+    """
+    if typed or not set(map(type, cells)) <= {str, type(None)}:
+        return settle(cells)
+    cells = ["" if cell is None else cell for cell in cells]
+    words = [None if cell.strip().casefold() in NO_NUMBER else cell.strip() for cell in cells]
+    present = [word for word in words if word is not None]
+    if present and all(word.casefold() in _TRUTH for word in present):
+        return settle([None if word is None else word.casefold() == "true" for word in words])
+    if present and all(NUMBER.fullmatch(word) and not _CODE.match(word) for word in present):
+        kind = int if all(_WHOLE.fullmatch(word) for word in present) else float
+        return settle([None if word is None else kind(word) for word in words])
+    return settle([None if cell.strip() in ("", "NaN", "<NA>") else cell for cell in cells])
+
+
+def declared(metrics: Sequence[Metric | str] | None, columns: Sequence[str]) -> dict[str, Metric]:
+    """Return the metrics whose columns are there: the caller's, and those that ragnb knows unless names select."""
+    own = {m.name: m for m in metrics or () if isinstance(m, Metric)}
+    named = [m for m in metrics or () if isinstance(m, str)]
+    pool = {name: METRICS[name] for name in named if name in METRICS} if named else METRICS
+    return {name: metric for name, metric in {**pool, **own}.items() if name in columns}
+
+
+def to_frame(
+    raw: Raw, report: Lossy, origin: Mapping[str, object], metrics: Mapping[str, Metric] = MappingProxyType({})
+) -> pd.DataFrame:
+    """Return the columns as a frame that remembers where it came from and what became of it."""
+    columns = {
+        name: metric_values(raw, metrics[name], report) if name in metrics
+        else settle(cells) if name in _SETTLED
+        else other_values(cells, raw.typed)
+        for name, cells in raw.columns.items()
+    }  # fmt: skip
+    frame = pd.DataFrame(columns)
+    frame.attrs |= {"lossy": report.rows, "source": {**origin, "rows": len(frame)}}
+    return frame

@@ -88,10 +88,12 @@ class Document:
     def text(self) -> str:
         """Return the decoded text without a byte order mark; bytes of another encoding are refused."""
         data = self.data()
-        if not self.is_utf8 and (line := _first_wide(data)):
-            raise RagnbError(
-                f"{place(self.path, line)}is UTF-8, which {self.encoding} would garble; leave out encoding="
-            )
+        with suppress(UnicodeError):
+            # Text of another encoding holds no character of three bytes by chance and is UTF-8 besides.
+            if not self.is_utf8 and b"\0" not in data and re.search("[^\0-\u07ff]", data.decode("utf-8")):
+                raise RagnbError(
+                    f"{place(self.path)}is UTF-8, which {self.encoding} would garble; leave out encoding="
+                )
         try:
             text = data.decode("utf-8-sig" if self.is_utf8 else str(self.encoding))
         except LookupError as error:
@@ -109,17 +111,6 @@ class Document:
                 "(encoding='utf-16-le')"
             )
         return text
-
-
-def _first_wide(data: bytes) -> int | None:
-    """Return the line of the first character of three bytes in what is UTF-8 throughout; None for other text.
-
-    Text of another encoding holds no such character by chance and is UTF-8 besides; two bytes of GBK may be.
-    """
-    with suppress(UnicodeError):
-        found = None if b"\0" in data else re.search("[^\0-\u07ff]", data.decode("utf-8"))
-        return found.string.count("\n", 0, found.start()) + 1 if found else None
-    return None
 
 
 class _Unpacked(io.RawIOBase):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import narwhals as nw
 import pandas as pd
 
-from ragnb.errors import RagnbError
+from ragnb.errors import RagnbError, not_a_frame
 from ragnb.readers.names import CASE_ALIASES, REPEAT_NAMES, SYSTEM_NAMES, rename_map
 from ragnb.readers.raw import check_columns, refuse_twice
 from ragnb.schema import METRICS, Metric
@@ -31,14 +30,7 @@ def native(frame: Any, reader: str = "read_scores") -> nw.DataFrame[Any] | nw.La
     try:
         found: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(frame)
     except TypeError:
-        kind = type(frame).__name__
-        step = f"make one with rn.{reader}, which takes the path of a file, or a list of records"
-        if isinstance(frame, str | os.PathLike):
-            kind = repr(os.fspath(frame))
-            step = f"if it is a file, read it first: rn.{reader}({kind})"
-        elif isinstance(frame, dict):
-            step = "make one of it: pd.DataFrame(…)"
-        raise RagnbError(f"{kind} is no data frame; {step}") from None
+        raise not_a_frame(frame, "rn." + reader) from None
     except nw.exceptions.DuplicateError:
         refuse_twice(getattr(frame, "column_names", None) or list(map(str, frame.columns)))
         raise

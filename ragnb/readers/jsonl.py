@@ -1,7 +1,9 @@
-"""One JSON object a line, read byte by byte so that one bad line costs one line.
+"""One JSON object a line, read block by block, so that one bad line costs one line.
 
-A scanner of whole files loses the file to one bad byte and turns a number beside a text into text; a parser a
-line keeps every other line and every type, and is the faster way to Python objects.
+`read` makes Python objects of the lines, with every type as it is. `frames` scans blocks into Polars frames, which
+is quicker. The scanner loses a block to one bad byte, turns half a surrogate pair into NUL, and of a key given
+twice keeps one value: so a block that it does not take, or that holds the escape of a surrogate, is read line by
+line and its good lines are scanned again, and the keys of every block are looked at.
 """
 
 from __future__ import annotations
@@ -10,26 +12,29 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import TYPE_CHECKING, Any
 
 from ragnb.errors import RagnbError, place
+from ragnb.readers.cells import as_text
 from ragnb.readers.document import Document, likely_encoding
-from ragnb.readers.lossy import Lossy
-from ragnb.readers.raw import Raw, clean_text, from_records
+from ragnb.readers.raw import Lossy, Raw, absent, clean_text, from_records
+
+if TYPE_CHECKING:
+    import polars as pl
 
 LONGEST_LINE = 16 * 1024 * 1024
-BOM = b"\xef\xbb\xbf"
-_LOOKED_AT, _MOST_TRIES = 1 << 20, 100  # bytes of a bad line, and places in it, so that none takes long
-_SPACE = re.compile(r"\s*")
-_DECODER = json.JSONDecoder()
+BLOCK = 1 << 24
+_LOOKED_AT, _MOST_PLACES = 1 << 20, 100  # bytes of a bad line, and places in it, so that none takes long
 _FIRST_KEY = re.compile(r'\{\s*"[^"\\]*"\s*:')
 _SPACED_COLON = re.compile(rb'"\s+:')
 _TOKEN = re.compile(r'(?P<key>"[^"\\]*(?:\\.[^"\\]*)*")\s*:|"[^"\\]*(?:\\.[^"\\]*)*"|[{}]', re.DOTALL)
+_KEYS = r'"[^"\\]*"\s*:|\\[^"\\]*"\s*:|[{}]'
+_SURROGATE = re.compile(rb"\\u[dD]")
 
 
 @dataclass
@@ -91,8 +96,6 @@ class Tally:
 def read(document: Document, report: Lossy, strict: bool) -> Raw:
     """Read the records; bad lines are listed in the report, or raise where `strict`.
 
-    A file that begins as a JSON list, and in which lines are no records, is read as that list.
-
     Raises
     ------
     RagnbError
@@ -102,21 +105,13 @@ def read(document: Document, report: Lossy, strict: bool) -> Raw:
     tally = Tally(document.path)
     records: list[dict[str, Any]] = []
     lines: list[int] = []
-    listed = None
-    with _stream(document) as stream:
-        for number, line in _lines(stream):
-            listed = line is not None and line.startswith(b"[") if listed is None else listed
-            record = tally.take(number, line)
-            if record is not None:
-                records.append(record)
-                lines.append(number)
-            elif strict:
-                break
-    if listed and len(tally.bad) >= len(records):
-        from ragnb.readers import table
-
-        with suppress(RagnbError):
-            return table.read_json(document, report, strict)
+    for number, line in (one for first, block in blocks(document) for one in lines_of(block, first)):
+        record = tally.take(number, line)
+        if record is not None:
+            records.append(record)
+            lines.append(number)
+        elif strict:
+            break
     judge(tally, report, strict)
     return Raw(from_records(records), "jsonl", str(document.path), lines)
 
@@ -153,37 +148,18 @@ def records_in(line: bytes) -> int:
     """
     text = line[:_LOOKED_AT].decode("utf-8", "replace")
     first = _FIRST_KEY.match(text)
-    again = re.escape(first[0]) if first else r'\{\s*"'
-    start = re.compile(rf"{again}|(?<=\}})\{{")
-    n = at = tries = 0
-    while at < len(text) and tries < _MOST_TRIES:
-        end = _end_of_object(text, at)
-        n += end is not None or text.find('"', at) >= 0
-        if end is None:
-            tries += 1
-            places = islice(start.finditer(text, at + 1), _MOST_TRIES)
-            end = next((found.start() for found in places if _begins_record(text, found)), len(text))
-        at = end
-    return max(n, 1)
+    start = re.compile(rf"{re.escape(first[0])}|(?<=\}})\s*\{{" if first else r"(?<=\})\s*\{")
+    return 1 + sum(_begins_record(text, place.start()) for place in islice(start.finditer(text, 1), _MOST_PLACES))
 
 
-def _begins_record(text: str, start: re.Match[str]) -> bool:
+def _begins_record(text: str, start: int) -> bool:
     """Whether a record begins in the midst of a line: after what cannot stand before a nested object, or whole."""
-    before = text[max(start.start() - 20, 0) : start.start()].rstrip()[-1:]
-    if start[0] != "{" and before not in (",", ":", "[", ""):
+    if text[max(start - 20, 0) : start].rstrip()[-1:] not in (",", ":", "[", ""):
         return True
-    end = _end_of_object(text, start.start())
-    return end is not None and text[end : end + 1] in ("", "{")
-
-
-def _end_of_object(text: str, start: int) -> int | None:
-    """Return where the next thing begins after the object that begins here; None where none does."""
-    try:
-        value, end = _DECODER.raw_decode(text, start)
-    except (ValueError, RecursionError):
-        return None
-    after = _SPACE.match(text, end)
-    return after.end() if after and isinstance(value, dict) else None
+    with suppress(ValueError, RecursionError):
+        end = json.JSONDecoder().raw_decode(text, start)[1]
+        return text[end:].lstrip()[:1] in ("", "{")
+    return False
 
 
 def repeated_key(text: bytes, value: Any) -> tuple[str, int] | None:
@@ -239,30 +215,110 @@ def _second_of_two(text: str) -> tuple[str, int] | None:
     return None
 
 
-def lines_of(data: bytes) -> Iterator[tuple[int, bytes | None]]:
-    """Yield the numbers and lines of some bytes, as they are read from a file."""
-    return _lines(io.BytesIO(data))
+def blocks(document: Document) -> Iterator[tuple[int, bytes]]:
+    """Yield pieces of whole lines, each with the number of its first line; a line over the limit is cut short."""
+    line = 1
+    text = None if document.is_utf8 else io.BytesIO(document.text().encode("utf-8", "surrogatepass"))
+    with document.open() if text is None else text as stream:
+        while block := stream.read(BLOCK):
+            rest = stream.readline(LONGEST_LINE + 2)
+            while rest[LONGEST_LINE:] and not rest.endswith(b"\n") and (more := stream.readline(LONGEST_LINE)):
+                rest = rest[: LONGEST_LINE + 1] + more[-1:]
+            block = (block.removeprefix(b"\xef\xbb\xbf") if line == 1 else block) + rest
+            yield line, block
+            line += block.count(b"\n")
 
 
-def _stream(document: Document) -> Any:
-    if document.is_utf8:
-        return document.open()
-    return io.BytesIO(document.text().encode("utf-8", "surrogatepass"))
+def lines_of(block: bytes, first: int = 1) -> Iterator[tuple[int, bytes | None]]:
+    """Yield the numbers and lines that hold something; None for a line over the limit."""
+    for number, line in enumerate(block.split(b"\n"), first):
+        if stripped := line.strip():
+            yield number, stripped if len(line) <= LONGEST_LINE else None
 
 
-def _lines(stream: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
-    """Yield line numbers and lines that hold something; None for a line over the limit, which is skipped."""
-    number = 0
-    while line := stream.readline(LONGEST_LINE + 1):
-        number += 1
-        if number == 1:
-            line = line.removeprefix(BOM)
-        if len(line) > LONGEST_LINE and not line.endswith(b"\n"):
-            while (rest := stream.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
-                pass
-            yield number, None
-        elif stripped := line.strip():
-            yield number, stripped
+def frames(
+    document: Document, report: Lossy, narrow: Mapping[str, Any], *, strict: bool = False
+) -> Iterator[pl.DataFrame]:
+    """Yield the records block by block as Polars frames; bad lines are listed once all is read.
+
+    Each key's type is inferred from all its values in a block; values of several types are text. Types of an
+    earlier block are taken where the scanner refuses all others, those of `narrow` in place of lists of objects.
+    """
+    import polars as pl
+    from pydantic_core import to_json
+
+    tally, schema = Tally(document.path), dict[str, Any]()
+    strict_lists = [pl.List(pl.String), *narrow.values()]
+    for first, block in blocks(document):
+        odd = _SURROGATE.search(block) or any(len(line) > LONGEST_LINE for line in block.split(b"\n"))
+        keys = set() if odd else _keys(block, first, tally)
+        frame = None if odd else _scanned(block, schema if keys <= schema.keys() else {})
+        if frame is not None:
+            tally.good += len(frame)
+        else:
+            records, good = [], []
+            for number, line in lines_of(block, first):
+                if (record := tally.take(number, line)) is not None and line is not None:
+                    records.append(record)
+                    plain = not _SURROGATE.search(line) and b"NaN" not in line
+                    mode: Any = "constants" if b"Infinity" in line else "null"
+                    good.append(line if plain else to_json(record, inf_nan_mode=mode))
+            frame = _scanned(b"\n".join(good), {})
+            if frame is None:
+                frame = pl.DataFrame([series(name, cells) for name, cells in from_records(records).items()])
+        kinds = frame.schema
+        schema = kinds | {key: kind for key, kind in narrow.items() if isinstance(kinds.get(key), pl.List)}
+        if any(kind.is_nested() and kind not in strict_lists for kind in schema.values()):
+            schema = {}
+        if len(frame):
+            yield frame
+    judge(tally, report, strict)
+
+
+def _scanned(block: bytes, schema: Mapping[str, Any]) -> pl.DataFrame | None:
+    """Return the records by the scanner; None where it does not take them."""
+    import polars as pl
+
+    for types in (schema, None) if schema else (None,):
+        with suppress(pl.exceptions.PolarsError, ValueError):
+            return pl.read_ndjson(block, schema=types, infer_schema_length=None)
+    return None
+
+
+def series(name: str, cells: Sequence[Any]) -> pl.Series:
+    """Return cells as a Polars series; cells of several types become text.
+
+    Examples
+    --------
+    >>> series("a", [1, "b"]).to_list(), series("a", [1, 2.5, float("nan")]).to_list()
+    (['1', 'b'], [1.0, 2.5, None])
+    """
+    import polars as pl
+
+    held = [None if absent(cell) else cell for cell in cells]
+    kinds = set(map(type, held)) - {type(None)}
+    with suppress(TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+        return pl.Series(name, held, dtype=pl.Float64 if kinds == {int, float} else None)
+    return pl.Series(name, [as_text(cell) for cell in held], dtype=pl.String)
+
+
+def _keys(block: bytes, first: int, tally: Tally) -> set[str]:
+    """Return the keys of the records of a block; refuse one that a record holds twice.
+
+    Lines with the same keys and braces in the same order are alike, so that one of each kind is looked at.
+    """
+    import polars as pl
+
+    lines = block.split(b"\n")
+    texts = pl.Series("keys", lines).cast(pl.String, strict=False).to_frame().lazy()
+    kinds = texts.select(pl.col("keys").str.extract_all(_KEYS)).with_row_index("at")
+    kinds = kinds.group_by(pl.col("keys").list.join("")).agg(pl.col("at").min())
+    keys: set[str] = set()
+    for at in sorted(kinds.collect(engine="streaming")["at"].to_list()):
+        if (record := _record(lines[at].strip())[0]) is not None:
+            tally.refuse_repeated(first + at, lines[at], record)
+            keys.update(record)
+    return keys
 
 
 def _record(line: bytes | None) -> tuple[dict[str, Any] | None, str, int]:

@@ -5,15 +5,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import Any, Protocol
 
 from ragnb.errors import RagnbError, place, unknown
-from ragnb.readers.lossy import Lossy
-from ragnb.readers.raw import Column, absent
+from ragnb.readers.raw import Lossy
 from ragnb.schema import METRICS, Metric, SharedPicks
 
 WORDS = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
@@ -117,33 +113,6 @@ def rename_map(
     return dict(sorted(meant.items(), key=lambda item: item[0] not in picks))
 
 
-def clashing(columns: Mapping[str, list[Any]], where: Callable[[int], str]) -> Callable[..., str | None]:
-    """Return what finds the first record that fills several of some columns with different values.
-
-    Examples
-    --------
-    >>> columns = {"q": ["Who?", None], "question": ["Who? ", "When?"], "input": ["x", "y"]}
-    >>> clash = clashing(columns, "row {}: ".format)
-    >>> clash("q", "question"), clash("question", "input")
-    (None, 'row 0: ')
-    """
-
-    def clash(*names: str) -> str | None:
-        rows = enumerate(zip(*(columns[name] for name in names), strict=True))
-        return next((where(i) for i, row in rows if _differ(*filter(_filled, row))), None)
-
-    return clash
-
-
-def _differ(*cells: Any) -> bool:
-    """Whether there are several cells, and they are not one text (or whole number)."""
-    return len({str(cell).strip() if isinstance(cell, str | int) else object() for cell in cells}) > 1
-
-
-def _filled(cell: Any) -> bool:
-    return not absent(cell) and not (isinstance(cell, str) and not cell.strip())
-
-
 def meanings(names: Iterable[str]) -> dict[str, str]:
     """Return the names that have a canonical name, by that.
 
@@ -177,81 +146,73 @@ def _lookup(
     return look, near_metric
 
 
-def apply_names(
-    columns: Mapping[str, list[object]], names: Mapping[str, str], report: Lossy
-) -> dict[str, list[object]]:
+class Table(Protocol):
+    """What names are given to: a table in memory (`Raw`) or a query over one (`streams.Query`).
+
+    `columns` holds cells or expressions. `clash` returns where the first record is that fills several columns
+    with different values, None where there is none; `distinct` counts the distinct rows of some columns;
+    `is_count` says whether all cells are whole numbers; `merged` returns of several columns the first cell that
+    holds something.
+    """
+
+    columns: dict[str, Any]
+    file: str
+
+    def __len__(self) -> int: ...
+    def clash(self, *names: str) -> str | None: ...
+    def distinct(self, *names: str) -> int: ...
+    def is_count(self, name: str) -> bool: ...
+    def merged(self, target: str, names: Sequence[str], report: Lossy) -> Any: ...
+
+
+def name_columns(
+    table: Table, report: Lossy, *, picks: Mapping[str, str] | None = None, metrics: Iterable[Metric] = (),
+    aliases: Mapping[str, tuple[str, ...]] = CASE_ALIASES,
+) -> dict[str, str]:  # fmt: skip
+    """Give the columns of a table their canonical names, as `rename_map` finds and returns them."""
+    columns = list(table.columns)
+    names = rename_map(
+        columns, picks=picks, metrics=metrics, file=table.file, aliases=aliases, clash=table.clash
+    )
+    _rename(table, names, report)
+    return names
+
+
+def _rename(table: Table, names: Mapping[str, str], report: Lossy) -> None:
     """Rename columns; ``<metric>__status`` follows its metric; a column whose name was picked away is left out.
 
     Columns of one name become one; where several are filled, the cell of the first in `names` counts.
     """
-    taken, rank = set(names.values()), {name: nth for nth, name in enumerate(names)}
-    first: dict[str, str] = {}
-    out: dict[str, list[object]] = {}
-    for name, cells in columns.items():
+    sources: dict[str, list[str]] = {}
+    for name in table.columns:
         base, bar, tail = name.partition("__")
         target = names.get(name) or (f"{names[base]}__{tail}" if bar and base in names else name)
-        if name not in names and target in taken:
-            report.add("left_out", name, f"another column was picked for {target}", len(cells))
+        if name not in names and target in names.values():
+            report.add("left_out", name, f"another column was picked for {target}", len(table))
             continue
-        if target in first:
-            best, other = sorted((first[target], name), key=lambda one: rank.get(one, len(rank)))
-            pairs = list(zip(*(out[target], cells)[:: 1 if best == first[target] else -1], strict=True))
-            used = sum(_filled(b) and not _filled(a) for a, b in pairs)
-            report.add("mapped", other, f"{target}, where {best!r} is empty", used)
-            lost = sum(_differ(*filter(_filled, pair)) for pair in pairs)
-            report.add("left_out", other, f"another column was picked for {target}", lost)
-            first[target], out[target] = best, [a if _filled(a) else b for a, b in pairs]
-            continue
-        if target != name:
-            report.add("mapped", name, target, len(cells))
-        first[target], out[target] = name, cells
-    return out
+        if target != name and target not in sources:
+            report.add("mapped", name, target, len(table))
+        sources.setdefault(target, []).append(name)
+    rank = {name: nth for nth, name in enumerate(names)}
+    merged = {}
+    for target, given in sources.items():
+        given.sort(key=lambda name: rank.get(name, len(rank)))
+        merged[target] = table.columns[given[0]] if len(given) == 1 else table.merged(target, given, report)
+    table.columns = merged
 
 
-# How many distinct rows some columns have.
-Distinct = Callable[..., int]
-
-
-def distinct_rows(columns: Mapping[str, list[Any]]) -> Distinct:
-    """Return what counts the distinct rows of some of these columns."""
-
-    @cache
-    def distinct(*some: str) -> int:
-        held: list[Any] = [columns[name] for name in some]
-        if all(isinstance(cells, Column) for cells in held):
-            values = [cells.values for cells in held]
-            if len(values) == 1:
-                return int(values[0].nunique(dropna=False))
-            return int((~pd.concat(values, axis=1, ignore_index=True).duplicated()).sum())
-        return len({tuple(map(str, row)) for row in zip(*held, strict=True)})
-
-    return distinct
-
-
-def name_system(columns: dict[str, list[object]], report: Lossy) -> dict[str, list[object]]:
-    """Call the one column that tells systems apart ``system``, and the one that counts runs ``repeat``."""
-
-    def is_count(name: str) -> bool:
-        return all(re.fullmatch(r"\d+(\.0)?", cell) for cell in set(map(str, columns[name])))
-
-    size = len(next(iter(columns.values()), []))
-    names = system_names(list(columns), size, distinct_rows(columns), is_count, report)
-    return apply_names(columns, names, report) if names else columns
-
-
-def system_names(
-    columns: Sequence[str], size: int, distinct: Distinct, is_count: Callable[[str], bool], report: Lossy
-) -> dict[str, str]:
-    """Return which column is the ``system`` and which the ``repeat``, by what the rows hold.
+def name_system(table: Table, report: Lossy) -> None:
+    """Call the one column that tells systems apart ``system``, and the one that counts runs ``repeat``.
 
     Several columns that may name the system are kept as they are, and listed. A ``store`` names it only where
     samples repeat; a count of runs is one only where it tells repeated samples apart.
     """
+    columns, size = table.columns, len(table)
     if not any(name.casefold() in (*SYSTEM_NAMES, *REPEAT_NAMES) for name in columns):
-        return {}
+        return
     sample = next((name for name in ("sample_id", "question") if name in columns), None)
-    again = sample is not None and distinct(sample) < size
-    counts = [n for n in columns if again and n.casefold() in REPEAT_NAMES and is_count(n)]
+    again = sample is not None and table.distinct(sample) < size
+    counts = [n for n in columns if again and n.casefold() in REPEAT_NAMES and table.is_count(n)]
     systems = [
         name for name in columns
         if name.casefold() in SYSTEM_NAMES and name not in counts and (again or name.casefold() != "store")
@@ -264,14 +225,15 @@ def system_names(
         systems = []
     names = dict.fromkeys(systems, "system")
     keys = [name for name in ["sample_id", "system", *systems, *counts] if name in columns]
-    if "repeat" not in columns and len(counts) == 1 and ("sample_id" not in columns or distinct(*keys) == size):
-        names[counts[0]] = "repeat"
-    return names
+    if "repeat" not in columns and len(counts) == 1:
+        names |= {counts[0]: "repeat"} if "sample_id" not in columns or table.distinct(*keys) == size else {}
+    if names:
+        _rename(table, names, report)
 
 
-def tell_repeats(columns: Sequence[str], size: int, distinct: Distinct, report: Lossy) -> None:
+def tell_repeats(table: Table, report: Lossy) -> None:
     """Say how to name the column that tells rows of one sample apart, where none is known to."""
-    if "sample_id" in columns:
-        keys = [name for name in ("sample_id", "system", "repeat") if name in columns]
+    if "sample_id" in table.columns:
+        keys = [name for name in ("sample_id", "system", "repeat") if name in table.columns]
         step = "columns={'…': 'system'} or columns={'…': 'repeat'} names the column that tells the rows apart"
-        report.add("kept", "sample_id", f"several rows of one sample; {step}", size - distinct(*keys))
+        report.add("kept", "sample_id", f"several rows of one sample; {step}", len(table) - table.distinct(*keys))

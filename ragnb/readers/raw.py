@@ -1,4 +1,4 @@
-"""The table as a file or a frame holds it, before names and cells are made canonical."""
+"""The table as a file or a frame holds it, before names and cells are made canonical, and what a read changed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import date, datetime
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,15 +17,76 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb.errors import RagnbError, place
-from ragnb.readers.lossy import Lossy
 from ragnb.schema import METRICS
 
 MOST_COLUMNS = 10_000
 _WITH_LINES = ("csv", "tsv", "jsonl")
-# The cells of a column: a list, or a `Column`, which makes one only where somebody asks for cells.
+# The cells of a column: a list, or a series of one simple type, which is worked on as a whole.
 Values = Any
 _PRESENT = {str, int, bool, list, dict}
-_TEXT = pd.Series(["a"]).dtype
+TEXT: Any = pd.Series(["a"]).dtype
+_SIMPLE = {"integer": "int64", "boolean": "bool", "string": TEXT}
+_SIMPLE |= dict.fromkeys(("floating", "mixed-integer-float"), "float64")
+
+# mapped to a canonical name or value; made by the reader; taken for an end of its range, which it all but is;
+# kept as it was; text that no parser took, kept as text; left out; a line that holds no record.
+LOSSY_WORDS = ("mapped", "made", "clipped", "kept", "unparsed", "left_out", "bad_line")
+
+LISTED_LINES = 100
+
+
+@dataclass
+class Lossy:
+    """The rows of a lossy report, ``what, column, detail, n``, and how much of the input arrived.
+
+    Attributes
+    ----------
+    rows : list of dict
+    lines, damaged : int
+        The records that a file should hold, and how many of them are damaged or lost; of several files, those of
+        the one with the largest share of damaged records.
+
+    Examples
+    --------
+    >>> report = Lossy()
+    >>> report.add("mapped", "user_input", "question", 3)
+    >>> report.rows
+    [{'what': 'mapped', 'column': 'user_input', 'detail': 'question', 'n': 3}]
+    """
+
+    rows: list[dict[str, object]] = field(default_factory=list)
+    lines: int = 0
+    damaged: int = 0
+
+    def add(self, what: str, column: object, detail: str, n: int = 1) -> None:
+        """Add a row; `n` counts the cells, rows or lines it is about, and nothing is added for none."""
+        if n:
+            self.rows.append(
+                {"what": what, "column": None if column is None else str(column), "detail": detail, "n": n}
+            )
+
+    def expect(self, lines: int, damaged: int = 0) -> None:
+        """Note how many records a file should hold and how many are damaged.
+
+        Of several files the worst stays noted; as long as none is damaged, all records are counted.
+        """
+        if not self.damaged and not damaged:
+            self.lines += lines
+        elif not self.lines or damaged * self.lines > self.damaged * lines:
+            self.lines, self.damaged = lines, damaged
+
+    def of_file(self, file: str | None, other: Lossy) -> None:
+        """Add what became of one file; where there are several, bad lines name it."""
+        self.expect(other.lines, other.damaged)
+        for row in other.rows:
+            named = f"{file}, {row['detail']}" if file and row["what"] == "bad_line" else row["detail"]
+            self.rows.append({**row, "detail": named})
+
+    def bad_lines(self, lines: list[tuple[int, str]]) -> None:
+        """Add a row a bad line, the first hundred by number, the rest as a count."""
+        for number, why in lines[:LISTED_LINES]:
+            self.add("bad_line", None, f"line {number}: {why}")
+        self.add("bad_line", None, "further bad lines", len(lines[LISTED_LINES:]))
 
 
 @contextmanager
@@ -42,97 +101,41 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-class Column(Sequence[Any]):
-    """A column of one type, worked on as a whole: ``float64``, ``int64`` or ``bool``, or text.
-
-    Parameters
-    ----------
-    values : Series
-        With a plain index; NaN where a cell is missing.
-    cells : function, optional
-        What makes the Python cells that `values` stands for.
+def column(cells: Any) -> Values:
+    """Return cells of one type as a series of ``float64``, ``int64``, ``bool`` or text; any others as a list.
 
     Examples
     --------
-    >>> column = Column.of(pd.Series([1, 2], dtype="int32"))
-    >>> str(column.values.dtype), list(column), Column.of(pd.Series([1, "a"])) is None
-    ('int64', [1, 2], True)
+    >>> column(pd.Series([1, 2], dtype="int32")).dtype.name, column([None, 0.5]).tolist(), column([1, "a"])
+    ('int64', [nan, 0.5], [1, 'a'])
     """
-
-    def __init__(self, values: pd.Series[Any], cells: Callable[[], list[Any]] | None = None) -> None:
-        self.values = values
-        self._cells = cells or values.tolist
-
-    @classmethod
-    def of(cls, values: pd.Series[Any], cells: Callable[[], list[Any]] | None = None) -> Column | None:
-        """Return the column of a series, None where its cells have to be looked at one by one."""
-        cells = cells or values.tolist
-        kind: Any = values.dtype
-        if isinstance(kind, pd.CategoricalDtype):
-            kind = kind.categories.dtype
-        masked = isinstance(kind, pd.api.extensions.ExtensionDtype) and getattr(kind, "numpy_dtype", None)
-        if masked and kind.kind in "iufb":  # NA has no place among whole numbers; among floats it is NaN
-            kind = None if kind.kind != "f" and values.isna().any() else masked
-        whole = getattr(kind, "kind", "") in "iu" and kind != np.uint64
-        target: Any = "int64" if whole else "bool" if kind == np.bool_ else None
-        target = "float64" if kind in (np.float32, np.float64) else target
-        with suppress(UnicodeEncodeError):  # a lone surrogate
-            if isinstance(kind, pd.StringDtype) or _only_texts(values, kind):
-                values = values.astype(_TEXT)
-            elif target is None or (target != "float64" and values.isna().any()):
-                return None
-            else:
-                values = values.astype(target)
-            return cls(values.reset_index(drop=True), cells)
-        return None
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __getitem__(self, at: Any) -> Any:
-        return self._listed[at]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._listed)
-
-    @cached_property
-    def _listed(self) -> list[Any]:
-        return self._cells()
-
-    @property
-    def is_text(self) -> bool:
-        """Whether the cells are texts."""
-        return self.values.dtype == _TEXT
-
-    @property
-    def empty(self) -> npt.NDArray[np.bool_]:
-        """Which cells hold nothing, or an empty text."""
-        holes = self.values.isna()
-        return np.asarray(holes | (self.values == "") if self.is_text else holes, dtype=bool)
-
-    def mapped(self, read: Callable[[Any], Any]) -> Values:
-        """Return what `read` makes of the cells, called once for each distinct one."""
-        codes, distinct = pd.factorize(self.values, use_na_sentinel=False)
-        made = text_series([read(cell) for cell in distinct.tolist()])
-        return Column(made.take(codes).reset_index(drop=True))
+    values = cells if isinstance(cells, pd.Series) else pd.Series(cells, dtype=object)
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        values = values.astype(values.cat.categories.dtype)
+    texts = isinstance(values.dtype, pd.StringDtype)
+    kind = "string" if texts else pd.api.types.infer_dtype(values, skipna=True)
+    wraps = "uint64" in str(values.dtype).lower() or (kind == "boolean" and values.isna().any())
+    with suppress(ValueError, TypeError, OverflowError):  # gaps, large numbers, lone surrogates
+        if kind in _SIMPLE and not wraps:
+            return values.astype(_SIMPLE[kind]).reset_index(drop=True)
+    return list(cells)
 
 
-def _only_texts(values: pd.Series[Any], kind: Any) -> bool:
-    return kind == np.object_ and pd.api.types.infer_dtype(values, skipna=False) == "string"
+def is_text(cells: Values) -> bool:
+    """Whether the cells are a series of texts."""
+    return isinstance(cells, pd.Series) and cells.dtype == TEXT
 
 
-def text_series(cells: Any) -> pd.Series[Any]:
+def text_series(cells: Any) -> Any:
     """Return texts, a list or a column that narwhals holds, as a pandas series; None is missing."""
-    if hasattr(cells, "to_arrow") and getattr(_TEXT, "storage", None) == "pyarrow":
-        return pd.Series(pd.array(cells.to_arrow(), dtype=_TEXT))
-    return pd.Series(np.array(list(cells), dtype=object), dtype=_TEXT)
+    if hasattr(cells, "to_arrow") and getattr(TEXT, "storage", None) == "pyarrow":
+        return pd.Series(pd.array(cells.to_arrow(), dtype=TEXT))
+    return pd.Series(np.array(list(cells), dtype=object), dtype=TEXT)
 
 
 def holes(cells: Values) -> npt.NDArray[np.bool_]:
     """Return which cells hold nothing."""
-    if isinstance(cells, Column):
-        return np.asarray(cells.values.isna(), dtype=bool)
-    return np.fromiter(map(absent, cells), dtype=bool, count=len(cells))
+    return np.asarray(pd.Series(cells, dtype=object).isna(), dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -189,6 +192,43 @@ class Raw:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), []))
 
+    def clash(self, *names: str) -> str | None:
+        """Return where the first record is that fills several columns with different values.
+
+        Examples
+        --------
+        >>> raw = Raw({"q": ["Who?", None], "question": ["Who? ", "When?"], "input": ["x", "y"]}, "frame")
+        >>> raw.clash("q", "question"), raw.clash("question", "input")
+        (None, 'the frame, row 1: ')
+        """
+        rows = enumerate(zip(*(self.columns[name] for name in names), strict=True))
+        return next((self.where(i) for i, row in rows if _differ(row)), None)
+
+    def distinct(self, *names: str) -> int:
+        """Count the distinct rows of some columns."""
+        cells = {name: self.columns[name] for name in names}
+        keys = {n: held if isinstance(held, pd.Series) else list(map(str, held)) for n, held in cells.items()}
+        return int((~pd.DataFrame(keys, dtype=object).duplicated()).sum())
+
+    def is_count(self, name: str) -> bool:
+        """Whether all cells of a column are whole numbers."""
+        return all(re.fullmatch(r"\d+(\.0)?", cell) for cell in set(map(str, self.columns[name])))
+
+    def merged(self, target: str, names: Sequence[str], report: Lossy) -> Values:
+        """Return the first cell of some columns that holds something, and count what is taken and what is not."""
+        cells = list(self.columns[names[0]])
+        for name in names[1:]:
+            pairs = list(zip(cells, self.columns[name], strict=True))
+            used = sum(_filled(other) and not _filled(cell) for cell, other in pairs)
+            report.add("mapped", name, f"{target}, where {names[0]!r} is empty", used)
+            report.add("left_out", name, f"another column was picked for {target}", sum(map(_differ, pairs)))
+            cells = [cell if _filled(cell) else other for cell, other in pairs]
+        return cells
+
+    def cells(self, name: str) -> Values:
+        """Return the cells of a column, Nones where there is none."""
+        return self.columns.get(name, [None] * len(self))
+
     def where(self, row: int | None = None) -> str:
         """Word the file and the line (or row, counted from 1) for a message."""
         if row is None:
@@ -215,17 +255,14 @@ class Raw:
             raise RagnbError(f"{self.where()}holds no score but {why}")
         self.keep(kept)
 
-    def check_even(self, *, commas: bool = False) -> None:
+    def check_even(self) -> None:
         """Refuse a row that has more or fewer cells than the header."""
         if self.uneven:
             line, found = self.uneven[0]
-            where = place(self.file, line)
-            if commas:
-                raise RagnbError(
-                    f"{where}found {found} cells, expected {self.width}; "
-                    "a cell with a comma in it needs quotes around it"
-                )
-            raise RagnbError(f"{where}found {found} cells, expected {self.width}")
+            raise RagnbError(
+                f"{place(self.file, line)}found {found} cells, expected {self.width}; "
+                "a cell with a comma in it needs quotes around it"
+            )
 
     def rename(self, names: Mapping[str, str], report: Lossy, read: Callable[..., Any] | None = None) -> None:
         """Call columns by names that are not taken; `read` makes a cell anew, given the new name."""
@@ -267,12 +304,11 @@ def agree(file: str, columns: Collection[str], other: str, found: Collection[str
 same columns
     """
     known = {name for metric in METRICS.values() for name in (metric.name, *metric.aliases)}
-    held = [known & set(names) if format == "jsonl" else set(names) for names in (columns, found)]
-    for there, name in ((other, held[0] - held[1]), (file, held[1] - held[0])):
-        if name:
-            has = file if there == other else other
+    held = [known & set(some) if format == "jsonl" else set(some) for some in (columns, found)]
+    for there, has, names in ((other, file, held[0] - held[1]), (file, other, held[1] - held[0])):
+        if names:
             raise RagnbError(
-                f"{place(there)}has no column {min(name)!r}, which {has} has; "
+                f"{place(there)}has no column {min(names)!r}, which {has} has; "
                 "files read as one need the same columns"
             )
 
@@ -284,6 +320,16 @@ def absent(value: object) -> bool:
     if value is None or value is pd.NA or value is pd.NaT:
         return True
     return isinstance(value, float) and math.isnan(value)
+
+
+def _filled(cell: Any) -> bool:
+    return not absent(cell) and not (isinstance(cell, str) and not cell.strip())
+
+
+def _differ(row: Iterable[Any]) -> bool:
+    """Whether several cells hold something, and they are not one text (or whole number)."""
+    given = filter(_filled, row)
+    return len({str(cell).strip() if isinstance(cell, str | int) else object() for cell in given}) > 1
 
 
 def unpacked(cell: Any, form: str) -> Any:
@@ -332,8 +378,7 @@ def from_frame(frame: pd.DataFrame) -> dict[str, Values]:
         frame = frame.reset_index([name for name in levels if name not in frame.columns])
     names = [str(name) for name in frame.columns]
     refuse_twice(names)
-    columns = {name: frame.iloc[:, i] for i, name in enumerate(names)}
-    return {name: Column.of(values) or values.tolist() for name, values in columns.items()}
+    return {name: column(frame.iloc[:, i]) for i, name in enumerate(names)}
 
 
 def check_columns(frame: pd.DataFrame) -> None:
@@ -370,31 +415,16 @@ def settle(values: Values) -> pd.Series[Any]:
     >>> [str(settle(values).dtype) for values in ([True, None], [True], [1, 2], [1, None])]
     ['boolean', 'bool', 'int64', 'float64']
     """
-    if isinstance(values, Column) and values.values.notna().any():
-        return values.values
-    if set(map(type, values)) <= {str, type(None)}:
-        return _texts(values)
-    full = set(map(type, values)) <= _PRESENT
-    holes = [] if full else [absent(value) for value in values]
-    cells = values if full else [None if hole else value for value, hole in zip(values, holes, strict=True)]
-    kinds = set(map(type, cells)) - {type(None)}
-    if kinds and all(issubclass(kind, bool | np.bool_) for kind in kinds):
-        return pd.Series(cells, dtype="boolean" if any(holes) else "bool")
-    if kinds and all(issubclass(kind, int | float | np.number) and kind is not bool for kind in kinds):
-        whole = not any(holes) and all(isinstance(v, int | np.integer) and abs(int(v)) < 2**63 for v in cells)
-        return pd.Series([math.nan if v is None else v for v in cells], dtype="int64" if whole else "float64")
-    if kinds == {str}:
-        return _texts(cells)
-    if kinds and all(issubclass(kind, datetime | date) for kind in kinds):
-        return pd.Series(values)
-    return pd.Series(cells, dtype=object)
-
-
-def _texts(cells: Values) -> pd.Series[Any]:
-    try:
-        return pd.Series(cells) if any(cell is not None for cell in cells) else pd.Series(cells, dtype=object)
-    except UnicodeEncodeError:
+    whole = column(values)
+    if isinstance(whole, pd.Series) and whole.notna().any():
+        return whole
+    cells = [None if absent(value) else value for value in whole]
+    kind = pd.api.types.infer_dtype(cells, skipna=True)
+    if kind == "string":
         return pd.Series([clean_text(cell)[0] for cell in cells])
+    if kind in ("date", "datetime", "datetime64"):
+        return pd.Series(values)
+    return pd.Series(cells, dtype={"boolean": "boolean", "integer": "float64"}.get(kind, object))
 
 
 def clean_text(value: Any) -> tuple[Any, int]:

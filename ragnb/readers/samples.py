@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -12,17 +12,13 @@ import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, near_names, place, unknown
-from ragnb.readers.cells import as_id
-from ragnb.readers.contract import IDS, LISTS, case_cells, fold, made_ids, spread_results
+from ragnb.readers.cells import as_id, case_cells, declared, to_frame
 from ragnb.readers.formats import Source, load
 from ragnb.readers.frames import native
 from ragnb.readers.layouts import check_samples, lay_out
-from ragnb.readers.lossy import Lossy
-from ragnb.readers.names import apply_names, clashing, distinct_rows, name_system, rename_map, tell_repeats
-from ragnb.readers.numbers import declared, metric_values, other_values
-from ragnb.readers.raw import Column, Raw, Scale, Values, check_columns, collector_paused, holes, settle
+from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, name_columns, name_system, tell_repeats
+from ragnb.readers.raw import Lossy, Raw, Values, absent, check_columns, collector_paused, from_records, holes
 from ragnb.schema import (
-    CASE_COLUMNS,
     METRICS,
     EvalCase,
     Metric,
@@ -31,6 +27,9 @@ from ragnb.schema import (
     missing_fields,
     undeclared_columns,
 )
+
+_PASSAGE_COLUMNS = {"passage", "passage_id"}
+_OF_A_SCORE = {"score", "reason", "explanation", "status", "name", "label", "metadata", "kind", "direction"}
 
 
 def read_scores(
@@ -141,14 +140,13 @@ def _read(
     origin["layout"] = lay_out(raw, report)
     spread_results(raw, report)
     own = [metric for metric in chosen or () if isinstance(metric, Metric)]
-    before, clash = set(raw.columns), clashing(raw.columns, raw.where)
-    names = rename_map(list(raw.columns), picks=columns, metrics=own, file=raw.file, clash=clash)
-    raw.columns = apply_names(raw.columns, names, report)
+    before = set(raw.columns)
+    names = name_columns(raw, report, picks=columns, metrics=own)
     check_samples(raw)
     fold(raw, before, report, scores=not cases)
-    raw.columns = name_system(raw.columns, report)
-    tell_repeats(list(raw.columns), len(raw), distinct_rows(raw.columns), report)
-    if "sample_id" not in raw.columns or _without_ids(raw.columns["sample_id"]):
+    name_system(raw, report)
+    tell_repeats(raw, report)
+    if "sample_id" not in raw.columns or all(as_id(cell) is None for cell in raw.columns["sample_id"]):
         raw.columns.pop("sample_id", None)
         raw.columns = {"sample_id": made_ids(raw), **raw.columns}
         report.add("made", "sample_id", "position of the question", len(raw))
@@ -156,37 +154,92 @@ def _read(
     told = [raw.columns[name] for name in ("question", "answer", "retrieved_contexts") if name in raw.columns]
     bare = int(np.logical_and.reduce([holes(cells) for cells in told]).sum()) if told else 0
     report.add("kept", None, "rows with neither question nor answer: a mean or total?", bare * (bare < len(raw)))
-    held = declared(chosen, list(raw.columns))
-    frame = pd.DataFrame({name: _column(raw, name, held, report) for name in raw.columns})
+    frame = to_frame(raw, report, origin, declared(chosen, list(raw.columns)))
     for name in undeclared_columns(frame):
         for near in near_names(name, [*METRICS], most=1, least=90):
             step = f"near {near!r}; columns={{{name!r}: {near!r}}} makes it that metric"
             report.add("kept", name, step, len(frame))
-    frame.attrs["lossy"] = report.rows
-    frame.attrs["source"] = {**origin, "rows": len(frame)}
     if raw.scales:
-        scales = {names.get(name, name): scale for name, scale in raw.scales.items()}
-        frame.attrs["metrics"] = _metrics(frame, scales)
+        scales = {names.get(name, name): asdict(scale) for name, scale in raw.scales.items()}
+        failed = {name: int((frame.get(f"{name}__status", pd.Series()) == "failed").sum()) for name in scales}
+        frame.attrs["metrics"] = [
+            {"metric": name, **scale, "n_failed": failed[name]} for name, scale in scales.items()
+        ]
     return frame
 
 
-def _metrics(frame: pd.DataFrame, scales: Mapping[str, Scale]) -> list[dict[str, Any]]:
-    """Return what a layout hands over of its metrics, and how many of their cells are failures."""
-    status = {name: frame.get(f"{name}__status") for name in scales}
-    failed = {name: 0 if words is None else int((words == "failed").sum()) for name, words in status.items()}
-    return [{"metric": name, **asdict(scale), "n_failed": failed[name]} for name, scale in scales.items()]
+def made_ids(raw: Raw) -> Values:
+    """Number the samples as they appear; the same question of another system or repeat is the same sample."""
+    keys = [name for name in ("system", "repeat") if name in raw.columns]
+    if not keys:
+        return [str(i + 1) for i in range(len(raw))]
+    rows = pd.DataFrame({name: list(map(str, raw.cells(name))) for name in ("question", *keys)}, dtype=object)
+    nth = rows.groupby(["question", *keys], sort=False).cumcount()
+    return [str(i + 1) for i in rows.groupby([rows["question"], nth], sort=False).ngroup()]
 
 
-def _without_ids(cells: Values) -> bool:
-    return bool(cells.empty.all()) if isinstance(cells, Column) else all(as_id(cell) is None for cell in cells)
+def spread_results(raw: Raw, report: Lossy) -> None:
+    """Turn objects into columns a metric: ``results``, ``metrics`` or ``scores`` (metric → number or score, status
+    and reason), and a metric's own objects of a score and a reason."""
+    for name in ("metrics", "scores", "results"):
+        if found := _objects(raw.columns.get(name, []), lambda cell: all(map(_is_result, cell.values()))):
+            del raw.columns[name]
+            report.add("mapped", name, "a column a metric", len(found))
+            for metric, cells in from_records(found).items():
+                _results(raw, metric, [cell if isinstance(cell, Mapping) else {"score": cell} for cell in cells])
+    for name in list(raw.columns):
+        if found := _objects(raw.columns[name], lambda cell: {"score"} <= set(cell) <= _OF_A_SCORE):
+            _results(raw, name, found)
+            report.add("mapped", name, "the score of an object, and its reason", len(found))
 
 
-def _column(raw: Raw, name: str, metrics: Mapping[str, Metric], report: Lossy) -> pd.Series[Any]:
-    if name in metrics:
-        return metric_values(raw, metrics[name], report)
-    if name in CASE_COLUMNS or name in IDS or name in LISTS:
-        return settle(raw.columns[name])
-    return other_values(raw.columns[name], raw.typed)
+def _objects(cells: Values, fits: Callable[[Any], bool]) -> list[Any]:
+    """Return cells as objects where all that hold something are such as fit, else none."""
+    if isinstance(cells, pd.Series) or not any(type(cell) is dict and cell for cell in cells):
+        return []
+    objects = [{} if absent(cell) else cell for cell in cells]
+    return objects if all(isinstance(cell, Mapping) and (not cell or fits(cell)) for cell in objects) else []
+
+
+def _is_result(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return bool({"score", "status"} & set(value))
+    return absent(value) or isinstance(value, int | float)
+
+
+def _results(raw: Raw, metric: str, results: list[Any]) -> None:
+    raw.columns[metric] = [result.get("score") for result in results]
+    for end, other in (("status", "status"), ("reason", "explanation")):
+        cells = [result.get(end, result.get(other)) for result in results]
+        if not all(map(absent, cells)):
+            raw.columns[f"{metric}__{end}"] = cells
+
+
+def fold(raw: Raw, source_names: set[str], report: Lossy, *, scores: bool) -> None:
+    """Fold rows that repeat a ``sample_id`` (of one system and run), where the file has passages as rows.
+
+    Nothing is folded where question, answer or a metric differ within a sample; of scores, where any column does.
+    """
+    if not _PASSAGE_COLUMNS & source_names or not {"sample_id", "retrieved_contexts"} <= set(raw.columns):
+        return
+    groups: dict[tuple[object, ...], list[int]] = {}
+    of_a_run = {"sample_id", "system", "repeat", *SYSTEM_NAMES, *REPEAT_NAMES}
+    keys = [cells for name, cells in raw.columns.items() if name.casefold() in of_a_run]
+    for row, key in enumerate(zip(*keys, strict=True)):
+        groups.setdefault(tuple(map(str, key)), []).append(row)
+    if len(groups) == len(raw):
+        return
+    folded: dict[str, list[object]] = {}
+    for name, cells in raw.columns.items():
+        held = [[cells[i] for i in rows if not absent(cells[i]) and cells[i] != ""] for rows in groups.values()]
+        listed = name in ("retrieved_contexts", "passage_id")
+        differ = not listed and any(len(set(map(str, values))) > 1 for values in held)
+        if differ and (scores or name in ("question", "answer", "ground_truth_answer", *METRICS)):
+            return
+        folded[name] = [values if listed or differ else next(iter(values), None) for values in held]
+    report.add("mapped", "retrieved_contexts", "one row a passage, folded to one row a sample", len(raw))
+    raw.keep([rows[0] for rows in groups.values()])
+    raw.columns = folded
 
 
 def applicable_metrics(
@@ -221,9 +274,12 @@ def applicable_metrics(
     """
     frame = _case_frame(cases)
     named = metric_list(metrics)
+    for item in named or ():
+        if isinstance(item, str) and item not in METRICS:
+            raise unknown("metric", item, list(METRICS))
     chosen = [m for m in METRICS.values() if m.needs and m.family not in ("rubric", "wording")]
     if named is not None:
-        chosen = [item if isinstance(item, Metric) else _known(item) for item in named]
+        chosen = [item if isinstance(item, Metric) else METRICS[item] for item in named]
     rows = [
         {"metric": metric.name, "missing_fields": missing, "n_cases": n, "applies": not missing}
         for metric in chosen
@@ -249,9 +305,3 @@ def _case_frame(cases: Any) -> pd.DataFrame:
             f"rn.read_cases({path}) makes a frame of a file, or of a list of records"
         )
     return pd.DataFrame([case.model_dump() for case in rows], columns=list(EvalCase.model_fields))
-
-
-def _known(name: str) -> Metric:
-    if name not in METRICS:
-        raise unknown("metric", name, list(METRICS))
-    return METRICS[name]

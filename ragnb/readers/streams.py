@@ -10,27 +10,22 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place
 from ragnb.files import digest
-from ragnb.readers import haystack, jsonl, trulens
-from ragnb.readers.cells import MISSING_WORDS, as_text
-from ragnb.readers.contract import CONTEXTS, IDS, TEXTS, case_cells
+from ragnb.readers import jsonl
+from ragnb.readers.cells import IDS, MISSING_WORDS, ROUNDED, TEXTS, as_text, case_cells, declared, other_values
 from ragnb.readers.document import Document, find_documents
 from ragnb.readers.formats import format_of
-from ragnb.readers.lossy import Lossy
-from ragnb.readers.names import apply_names, rename_map, system_names, tell_repeats
-from ragnb.readers.numbers import ROUNDED, declared, other_values
-from ragnb.readers.raw import Raw, agree, from_records
-from ragnb.readers.scanned import in_parts, series
+from ragnb.readers.layouts import haystack, trulens
+from ragnb.readers.names import name_columns, name_system, tell_repeats
+from ragnb.readers.raw import Lossy, Raw, agree
 from ragnb.schema import CLIP, Metric, metric_list
 
 if TYPE_CHECKING:
@@ -38,9 +33,75 @@ if TYPE_CHECKING:
 
 # What is held in memory at most: rows of a query or of Parquet files, bytes of JSON lines.
 ROWS, BYTES = 200_000, 1 << 27
-BLOCK = 1 << 25
-_BOM = b"\xef\xbb\xbf"
 _NUMBER = r"^[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d{1,4})?$"
+
+
+@dataclass
+class Query:
+    """A query whose columns are given names as those of a table in memory are.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> query = Query(pl.LazyFrame({"q": ["Who?", ""], "question": ["Who?", "When?"]}), 2)
+    >>> query.clash("q", "question"), query.distinct("q")
+    (None, 2)
+    """
+
+    frame: pl.LazyFrame
+    rows: int
+    file: str = "the frame"
+    columns: dict[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        import polars as pl
+
+        self.kinds = self.frame.collect_schema()
+        self.columns = {name: pl.col(name) for name in self.kinds}
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def named(self) -> pl.LazyFrame:
+        """Return the query with its columns as they are called now."""
+        return self.frame.select(cells.alias(name) for name, cells in self.columns.items())
+
+    def clash(self, *names: str) -> str | None:
+        """Return where the first record is that fills several columns with different values."""
+        import polars as pl
+
+        kinds = (pl.String, pl.Int64)
+        text = {n: pl.col(n).cast(pl.String).str.strip_chars() for n in names if self.kinds[n] in kinds}
+        cells = [pl.when(self._filled(n)).then(text.get(n, pl.lit(n))) for n in names]  # cells of no text differ
+        row = _item(self.frame, (pl.concat_list(cells).list.drop_nulls().list.n_unique() > 1).arg_true().first())
+        return None if row is None else f"{self.file}, row {row + 1}: "
+
+    def distinct(self, *names: str) -> int:
+        """Count the distinct rows of some columns."""
+        import polars as pl
+
+        rows = pl.struct(self.columns[name].alias(name) for name in names)
+        return int(_item(self.frame, rows.hash().n_unique()))
+
+    def is_count(self, name: str) -> bool:
+        """Whether all cells of a column are whole numbers."""
+        import polars as pl
+
+        odd = ~self.columns[name].cast(pl.String).str.contains(r"^\d+(\.0)?$")
+        return not _item(self.frame, odd.fill_null(True).any())
+
+    def merged(self, target: str, names: Sequence[str], report: Lossy) -> pl.Expr:
+        """Return the first cell of some columns that holds something."""
+        import polars as pl
+
+        report.add("mapped", ", ".join(names[1:]), f"{target}, where {names[0]!r} is empty", self.rows)
+        return pl.coalesce(pl.when(self._filled(name)).then(pl.col(name)) for name in names)
+
+    def _filled(self, name: str) -> pl.Expr:
+        import polars as pl
+
+        cell, text = pl.col(name), self.kinds[name] == pl.String
+        return cell.is_not_null() & (cell.str.strip_chars() != "" if text else pl.lit(True))
 
 
 @dataclass
@@ -61,7 +122,7 @@ class Stream:
     frame: pl.LazyFrame
     rows: int
     origin: dict[str, Any]
-    lossy: list[dict[str, Any]] = field(default_factory=list)
+    lossy: list[dict[str, Any]]
     folder: Path | None = None
 
     def __post_init__(self) -> None:
@@ -107,59 +168,41 @@ def stream_scores(
     >>> stream_scores([{"faithfulness": 0.5}]) is None
     True
     """
-    report = Lossy()
-    stream = _opened(source, encoding, report)
-    if stream is None:
-        return None
-    chosen = metric_list(metrics)
-    _canonical(stream, report, columns, chosen)
-    stream.lossy += report.rows
-    report.expect(0 if report.lines else stream.rows)
-    stream.origin |= {"lines": report.lines, "damaged": report.damaged}
-    return stream
-
-
-def _opened(source: Any, encoding: str | None, report: Lossy) -> Stream | None:
-    """Return a query over the rows as they stand, if they are too many to hold."""
-    if not isinstance(source, str | os.PathLike):
-        import polars as pl
-
-        rows = _count(source) if isinstance(source, pl.LazyFrame) else 0
-        origin = {"path": None, "sha256": None, "format": "frame", "rows": rows}
-        return Stream(source, rows, origin) if rows > ROWS else None
-    documents = find_documents(source, encoding)
-    stream = large(documents, report)
-    if stream is not None:
-        sha256 = digest([one.path for one in documents])
-        stream.origin |= {"path": str(source), "sha256": sha256, "rows": stream.rows}
-    return stream
-
-
-def large(documents: Sequence[Document], report: Lossy) -> Stream | None:
-    """Return a query over files that are too large to hold; None where they are not, or of another format."""
     import polars as pl
 
-    if not any(one.suffix in (".parquet", ".pq", ".jsonl", ".ndjson") for one in documents):
+    report, chosen = Lossy(), metric_list(metrics)
+    stream = Stream(pl.LazyFrame(), 0, {"path": None, "sha256": None, "format": "frame"}, report.rows)
+    documents: list[Document] = []
+    if isinstance(source, pl.LazyFrame):
+        stream.frame = source
+    elif isinstance(source, str | os.PathLike):
+        documents = find_documents(source, encoding)
+        if not any(one.suffix in (".parquet", ".pq", ".jsonl", ".ndjson") for one in documents):
+            return None
+        format = format_of(documents, None).name
+        grown = [8 if one.path.name.lower().endswith(".gz") else 1 for one in documents]
+        size = sum(one.path.stat().st_size * times for one, times in zip(documents, grown, strict=True))
+        if format == "parquet" and max(grown) == 1:
+            stream.frame = scan_parquet([one.path for one in documents])
+        elif format == "jsonl" and size > BYTES:
+            folder = Path(tempfile.mkdtemp(prefix="ragnb-"))
+            stream = Stream(stream.frame, 0, stream.origin, report.rows, folder)
+            stream.frame = spill(documents, folder, report)
+        else:
+            return None
+        stream.origin |= {"path": str(source), "format": format}
+    else:
         return None
-    format = format_of(list(documents), None).name
-    grown = [8 if one.path.name.lower().endswith(".gz") else 1 for one in documents]
-    if format == "parquet" and max(grown) == 1:
-        frame = scan_parquet([one.path for one in documents])
-        rows = _count(frame)
-        return Stream(frame, rows, {"format": format}) if rows > ROWS else None
-    size = sum(one.path.stat().st_size * times for one, times in zip(documents, grown, strict=True))
-    if format != "jsonl" or size <= BYTES:
+    stream.rows = int(_item(stream.frame, pl.len()))
+    if stream.rows <= ROWS and not stream.folder:
         return None
-    folder = Path(tempfile.mkdtemp(prefix="ragnb-"))
-    stream = Stream(pl.LazyFrame(), 0, {"format": format}, folder=folder)
-    parts = spill(documents, folder, report)
-    try:
-        stream.frame = pl.concat([pl.scan_parquet(part) for part in parts], how="diagonal_relaxed")
-        stream.rows = _count(stream.frame)
-        return stream
-    except pl.exceptions.PolarsError as error:
-        where = place(documents[0].path.parent)
-        raise RagnbError(f"{where}a key holds values of types that do not go together ({error})") from error
+    if stream.origin["path"]:
+        stream.origin["sha256"] = digest([one.path for one in documents])
+    query = Query(stream.frame, stream.rows, stream.origin["path"] or "the frame")
+    stream.frame = _canonical(query, report, columns, chosen)
+    report.expect(0 if report.lines else stream.rows)
+    stream.origin |= {"rows": stream.rows, "lines": report.lines, "damaged": report.damaged}
+    return stream
 
 
 def scan_parquet(paths: Sequence[Path]) -> pl.LazyFrame:
@@ -172,160 +215,77 @@ def scan_parquet(paths: Sequence[Path]) -> pl.LazyFrame:
     """
     import polars as pl
 
-    scans: list[pl.LazyFrame] = []
+    first: dict[str, Any] = {}
+    kinds = set()
     for path in paths:
-        scan = pl.scan_parquet(path)
         try:
-            names = scan.collect_schema().names()
+            schema = pl.scan_parquet(path).collect_schema()
         except pl.exceptions.PolarsError as error:
             raise RagnbError(f"{place(path)}is no Parquet file ({str(error)[:120]})") from error
-        if scans:
-            agree(str(paths[0]), scans[0].collect_schema().names(), str(path), names, "parquet")
-        scans.append(scan)
-    if len({tuple(scan.collect_schema().items()) for scan in scans}) == 1:
+        first = first or dict(schema)
+        agree(str(paths[0]), first, str(path), schema, "parquet")
+        kinds.add(tuple(schema.items()))
+    if len(kinds) == 1:
         return pl.scan_parquet(list(paths))
-    return pl.concat(scans, how="diagonal_relaxed")
+    return pl.concat([pl.scan_parquet(path) for path in paths], how="diagonal_relaxed")
 
 
 def _item(frame: pl.LazyFrame, what: pl.Expr) -> Any:
     return frame.select(what).collect(engine="streaming").item()
 
 
-def _count(frame: pl.LazyFrame) -> int:
-    import polars as pl
-
-    return int(_item(frame, pl.len()))
-
-
 def _canonical(
-    stream: Stream, report: Lossy, picks: Mapping[str, str] | None, metrics: Sequence[str | Metric] | None
-) -> None:
-    """Give the query the canonical names, and cells of the types that the frame contract says."""
+    query: Query, report: Lossy, picks: Mapping[str, str] | None, metrics: Sequence[str | Metric] | None
+) -> pl.LazyFrame:
+    """Return the query under canonical names, with cells of the types that the frame contract says."""
     import polars as pl
 
-    file = str(stream.origin["path"] or "the frame")
-    frame = stream.frame
-    if isinstance(results := frame.collect_schema().get("results"), pl.Struct):
-        frame = frame.with_columns(spread(results)).drop("results")
-    kinds = frame.collect_schema()
-    have = kinds.names()
-    if haystack.sniff(set(have)) or trulens.sniff(set(have)):
+    if isinstance(results := query.kinds.get("results"), pl.Struct):
+        query = Query(query.frame.with_columns(spread(results)).drop("results"), query.rows, query.file)
+    if haystack.sniff({*query.kinds}) or trulens.sniff({*query.kinds}):
         raise RagnbError(
-            f"{place(file)}{stream.rows:,} rows of a table of TruLens or haystack are more than is laid out anew "
-            "at once; read its parts with rn.read_scores and write them as Parquet"
+            f"{place(query.file)}{query.rows:,} rows of a table of TruLens or haystack are more than is laid out "
+            "anew at once; read its parts with rn.read_scores and write them as Parquet"
         )
     own = [metric for metric in metrics or () if isinstance(metric, Metric)]
-
-    def filled(name: str) -> pl.Expr:
-        cell = pl.col(name)
-        return cell.is_not_null() & (cell.str.strip_chars() != "" if kinds[name] == pl.String else pl.lit(True))
-
-    def clash(*some: str) -> str | None:
-        text = {n: pl.col(n).cast(pl.String).str.strip_chars() for n in some if kinds[n] in (pl.String, pl.Int64)}
-        cells = [pl.when(filled(n)).then(text.get(n, pl.lit(n))) for n in some]  # two cells of no text differ
-        row = _item(frame, (pl.concat_list(cells).list.drop_nulls().list.n_unique() > 1).arg_true().first())
-        return None if row is None else f"{file}, row {row + 1}: "
-
-    names = rename_map(have, picks=picks, metrics=own, file=file, clash=clash)
-    for target in [target for target, n in Counter(names.values()).items() if n > 1]:
-        first, *others = (name for name in names if names[name] == target)
-        cells = pl.coalesce(pl.when(filled(name)).then(pl.col(name)) for name in (first, *others))
-        frame = frame.with_columns(cells.alias(first)).drop(others)
-        report.add("mapped", ", ".join(others), f"{target}, where {first!r} is empty", stream.rows)
-        have = [name for name in have if name not in others]
-        names = {name: meant for name, meant in names.items() if name in have}
-    renamed = Lossy()
-    named = apply_names({name: [name] for name in have}, names, renamed)
-    report.rows += [{**row, "n": stream.rows} for row in renamed.rows]
-    frame = frame.select(pl.col(str(was[0])).alias(name) for name, was in named.items())
-    columns = list(named)
-
-    def distinct(*some: str) -> int:
-        return int(_item(frame, pl.struct(some).hash().n_unique()))
-
-    def is_count(name: str) -> bool:
-        odd = ~pl.col(name).cast(pl.String).str.contains(r"^\d+(\.0)?$")
-        return not _item(frame, odd.fill_null(True).any())
-
-    told = system_names(columns, stream.rows, distinct, is_count, report)
-    frame, columns = frame.rename(told), [told.get(name, name) for name in columns]
-    tell_repeats(columns, stream.rows, distinct, report)
-    if "sample_id" not in columns:
-        made = (pl.int_range(pl.len(), dtype=pl.Int64) + 1).cast(pl.String).alias("sample_id")
-        frame, columns = frame.with_columns(made).select("sample_id", *columns), ["sample_id", *columns]
-        report.add("made", "sample_id", "position of the row", stream.rows)
-    stream.frame = typed(frame, declared(metrics, columns), file, report)
+    name_columns(query, report, picks=picks, metrics=own)
+    name_system(query, report)
+    tell_repeats(query, report)
+    if "sample_id" not in query.columns:
+        made = (pl.int_range(pl.len(), dtype=pl.Int64) + 1).cast(pl.String)
+        query.columns = {"sample_id": made, **query.columns}
+        report.add("made", "sample_id", "position of the row", query.rows)
+    return typed(query.named(), declared(metrics, list(query.columns)), query.file, report)
 
 
-def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> list[Path]:
-    """Write the records of JSONL files as Parquet files into a folder, in their order, and return them.
+def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.LazyFrame:
+    """Write the records of JSONL files as Parquet files into a folder, and return a query over them.
 
     Raises
     ------
     RagnbError
         As the reader of JSONL raises; for a file without a metric that the first one has.
     """
+    import polars as pl
+
     parts: list[Path] = []
-    first: list[str] | None = None
+    columns: list[list[str]] = []
     for document in documents:
         own, names = Lossy(), dict[str, None]()
-        for frame in frames(document, own):
-            names.update(dict.fromkeys(frame.columns))
+        for frame in map(_flat, jsonl.frames(document, own, {})):
+            names |= dict.fromkeys(frame.columns)
             parts.append(folder / f"{len(parts):06}.parquet")
             frame.write_parquet(parts[-1], compression="lz4")
         report.of_file(document.path.name, own)
-        first = list(names) if first is None else first
-        agree(str(documents[0].path), first, str(document.path), list(names), "jsonl")
-    return parts
-
-
-def frames(document: Document, report: Lossy) -> Iterator[pl.DataFrame]:
-    """Yield the records of a JSONL file block by block; bad lines are listed once all is read."""
-    tally = jsonl.Tally(document.path)
-    for frame in in_parts(blocks(document), _swiftly, partial(_line_by_line, tally), tally):
-        if len(frame):
-            yield _flat(frame)
-    jsonl.judge(tally, report, strict=False)
-
-
-def blocks(document: Document) -> Iterator[tuple[int, bytes]]:
-    """Yield pieces of whole lines, each with the number of its first line."""
-    line = 1
-    with jsonl._stream(document) as stream:
-        while block := stream.read(BLOCK):
-            if line == 1:
-                block = block.removeprefix(_BOM)
-            block += _rest_of_line(stream)
-            yield line, block
-            line += block.count(b"\n")
-
-
-def _rest_of_line(stream: IO[bytes]) -> bytes:
-    """Read on to the end of a line; of one that is too long only as much as shows that it is."""
-    rest = stream.readline(jsonl.LONGEST_LINE + 2)
-    if len(rest) > jsonl.LONGEST_LINE and not rest.endswith(b"\n"):
-        while (more := stream.readline(jsonl.LONGEST_LINE)) and not more.endswith(b"\n"):
-            pass
-        return rest + b"\n"
-    return rest
-
-
-def _swiftly(block: bytes) -> pl.DataFrame | None:
-    """Return the records by the scanner, which infers each key's type from all of them; None where it cannot."""
-    import polars as pl
-
+        columns.append([*names])
+        agree(str(documents[0].path), columns[0], str(document.path), columns[-1], "jsonl")
     try:
-        return None if block.isspace() else pl.read_ndjson(block, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, ValueError):
-        return None
-
-
-def _line_by_line(tally: jsonl.Tally, block: bytes, first: int) -> pl.DataFrame:
-    import polars as pl
-
-    taken = (tally.take(first + number - 1, line) for number, line in jsonl.lines_of(block))
-    columns = from_records(record for record in taken if record is not None)
-    return pl.DataFrame([series(name, cells) for name, cells in columns.items()])
+        frames = pl.concat([pl.scan_parquet(part) for part in parts], how="diagonal_relaxed")
+        frames.collect_schema()
+    except pl.exceptions.PolarsError as error:
+        where = place(documents[0].path.parent)
+        raise RagnbError(f"{where}a key holds values of types that do not go together ({error})") from error
+    return frames
 
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:
@@ -389,7 +349,7 @@ def typed(frame: pl.LazyFrame, metrics: Mapping[str, Metric], file: str, report:
                 value = pl.when(moved[name, low]).then(low).when(moved[name, high]).then(high).otherwise(value)
             made.append(value.alias(name))
         elif name in IDS or name in TEXTS:
-            made.append(_text(name, kind).alias(name))
+            made.append(text_cells(name, kind).alias(name))
     for name in worded:
         lost = _number(name, pl.String()).is_null() & ~_word(name).is_in(list(MISSING_WORDS))
         found = frame.filter(lost).select(name, "sample_id").head(1).collect(engine="streaming")
@@ -425,7 +385,7 @@ def _number(name: str, kind: pl.DataType) -> pl.Expr:
     return value
 
 
-def _text(name: str, kind: pl.DataType) -> pl.Expr:
+def text_cells(name: str, kind: pl.DataType) -> pl.Expr:
     """Return a column of identifiers or texts as texts; null where a cell holds none."""
     import polars as pl
 
@@ -455,7 +415,7 @@ def shown_rows(rows: pl.DataFrame) -> pd.DataFrame:
     case_cells(raw, Lossy())
     frame = pd.DataFrame({name: other_values(cells, True) for name, cells in raw.columns.items()})
     for name, kind in rows.schema.items():
-        if kind.is_numeric() and name not in IDS and name not in CONTEXTS:
+        if kind.is_numeric() and name not in IDS:
             frame[name] = pd.to_numeric(frame[name])
     return frame
 

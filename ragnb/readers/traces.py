@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import re
+import warnings
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from ragnb.errors import RagnbError, place, unknown
-from ragnb.readers.cells import MISSING_WORDS, as_bool, as_id, as_text, each, parse_list
-from ragnb.readers.contract import LISTS, case_cells
+from ragnb.errors import RagnbError, RagnbWarning, place, unknown
+from ragnb.files import is_pattern
+from ragnb.readers import jsonl
+from ragnb.readers.cells import IDS, MISSING_WORDS, as_id, as_text, case_cells, each, parse_list, to_frame
+from ragnb.readers.document import find_document
 from ragnb.readers.formats import Source, load
-from ragnb.readers.lossy import Lossy
-from ragnb.readers.names import apply_names, clashing, name_system, rename_map
-from ragnb.readers.numbers import other_values
-from ragnb.readers.raw import Raw, absent, collector_paused, settle
-from ragnb.readers.scanned import as_polars, scan
-from ragnb.schema import CASE_COLUMNS
+from ragnb.readers.names import name_columns, name_system
+from ragnb.readers.raw import Lossy, Raw, absent, collector_paused
+from ragnb.readers.streams import Query, text_cells
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _CHUNK_IDS = ("id", "chunk_id", "passage_id", "doc_id", "document_id")
+_NO_ID = r"^$|^[{\[]|\.0$"  # ids that a scanner writes as text otherwise than `as_id`
 _SEVERAL = re.compile(r"[,;|，；、]")
-_TEXTS = {*CASE_COLUMNS, *LISTS, "gold_claim", "raw_answer"}
 
 
 def read_traces(
@@ -38,9 +42,7 @@ def read_traces(
         As for `read_scores`.
     engine : {"pandas", "polars"}
         What the frame is of. Polars is for many traces: a JSONL file is scanned block by block. Its ``chunks``
-        are lists of ids; a key other than those that labels depend on is seen where it stands in the first 500
-        lines or in 500 lines spread over the file. What pandas has in ``attrs["lossy"]`` about bad lines and
-        unparsed text is a warning.
+        are lists of ids. What pandas has in ``attrs["lossy"]`` about bad lines and unparsed text is a warning.
 
     Returns
     -------
@@ -65,7 +67,7 @@ def read_traces(
         raise unknown("engine", engine, ["pandas", "polars"])
     with collector_paused():
         if engine == "polars":
-            scanned = scan(source, format=format, strict=strict, columns=columns, encoding=encoding)
+            scanned = None if encoding else _scan(source, columns, format, strict)
             if scanned is not None:
                 return scanned
         raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
@@ -78,7 +80,7 @@ def read_traces(
         if "citations" in raw.columns:
             each(raw, "citations", _ids, "a list of ids, or null")
         case_cells(raw, report)
-        return _frame(raw, report, origin) if engine == "pandas" else as_polars(raw, report)
+        return to_frame(raw, report, origin) if engine == "pandas" else as_polars(raw, report)
 
 
 def read_gold(
@@ -126,30 +128,82 @@ def read_gold(
     for name in ("question", "sample_id"):
         counts = Counter(value for value in raw.columns.get(name, []) if value is not None)
         report.add("kept", name, "values that occur more than once", sum(n > 1 for n in counts.values()))
-    frame = _frame(raw, report, origin)
+    frame = to_frame(raw, report, origin)
     frame["answerable"] = frame["answerable"].astype(bool)
     return frame
+
+
+def _scan(
+    source: Source, columns: Mapping[str, str] | None, format: str | None, strict: bool
+) -> pl.DataFrame | None:
+    """Return the traces of a JSONL file under their canonical names; None for what is read value by value."""
+    import polars as pl
+
+    if not isinstance(source, str | os.PathLike) or is_pattern(source):
+        return None
+    document, report = find_document(source, None), Lossy()
+    if (format or document.suffix.removeprefix(".")) not in ("jsonl", "ndjson"):
+        return None
+    picks = {"chunks": "chunks", "citations": "citations", **(columns or {})}
+    chunks = next(name for name, target in reversed(picks.items()) if target == "chunks")
+    objects, parts = pl.List(pl.Struct({"id": pl.String})), list[pl.DataFrame]()
+    try:
+        for part in jsonl.frames(document, report, {chunks: objects}, strict=strict):
+            if isinstance(getattr(part.schema.get(chunks), "inner", None), pl.Struct):
+                part = part.with_columns(pl.col(chunks).list.eval(pl.element().struct.field("id")))
+            lists = [name for name, kind in part.schema.items() if isinstance(kind, pl.List)]
+            part = part.with_columns(pl.col(lists).cast(pl.List(pl.String), strict=True))
+            unclear = pl.element().fill_null("").str.contains(_NO_ID)
+            if any(part[name].list.eval(unclear).list.any().any() for name in lists):
+                return None
+            if not {*lists} <= picks.keys() or any(isinstance(kind, pl.Struct) for kind in part.dtypes):
+                return None
+            parts.append(part)
+        frame = pl.concat(parts, how="diagonal_relaxed")
+        frame = frame.select(cells for cells in frame if cells.null_count() < len(cells))
+        query = Query(frame.lazy(), len(frame), str(document.path))
+        name_columns(query, report, picks=columns)
+        name_system(query, report)
+    except (pl.exceptions.PolarsError, RagnbError):
+        return None  # whose records are looked at one by one, and refused in words
+    frame = query.named().collect()
+    kinds = frame.schema
+    fits = {"ok": pl.Boolean, "chunks": pl.List, "citations": pl.List}
+    odd = any(not isinstance(kinds[name], kind) for name, kind in fits.items() if name in kinds)
+    if odd or "answer" not in kinds or not {"question", "sample_id"} & kinds.keys():
+        return None
+    _warn(report, document.path)
+    texts = [name for name in ("question", "answer", *IDS) if name in kinds]
+    return frame.with_columns(text_cells(name, kinds[name]).alias(name) for name in texts)
+
+
+def as_polars(raw: Raw, report: Lossy) -> pl.DataFrame:
+    """Return a raw table of traces as a Polars frame; a column of several types becomes text."""
+    import polars as pl
+
+    if "chunks" in raw.columns:
+        lists = raw.columns["chunks"]
+        raw.columns["chunks"] = [held and [chunk["id"] for chunk in held] for held in lists]
+    _warn(report, raw.file)
+    return pl.DataFrame([jsonl.series(name, cells) for name, cells in raw.columns.items()])
+
+
+def _warn(report: Lossy, file: object) -> None:
+    """Warn of what was lost: a Polars frame has no place for a report."""
+    lost = [row for row in report.rows if row["what"] in ("bad_line", "unparsed")]
+    if lost:
+        details = "; ".join(str(row["detail"]) for row in lost[:5]) + "; …" * (len(lost) > 5)
+        n = sum(int(str(row["n"])) for row in lost if row["what"] == "bad_line")
+        warnings.warn(f"{place(file)}{n} lines left out; {details}", RagnbWarning, stacklevel=4)
 
 
 def _open(source: Source, columns: Mapping[str, str] | None, **how: Any) -> tuple[Raw, Lossy, dict[str, object]]:
     report = Lossy()
     raw, origin = load(source, report, **how)
-    names = rename_map(list(raw.columns), picks=columns, file=raw.file, clash=clashing(raw.columns, raw.where))
-    raw.columns = name_system(apply_names(raw.columns, names, report), report)
+    name_columns(raw, report, picks=columns)
+    name_system(raw, report)
     raw.check_even()
     return raw, report, origin
-
-
-def _frame(raw: Raw, report: Lossy, origin: dict[str, object]) -> pd.DataFrame:
-    frame = pd.DataFrame(
-        {
-            name: settle(cells) if name in _TEXTS else other_values(cells, raw.typed)
-            for name, cells in raw.columns.items()
-        }
-    )
-    frame.attrs["lossy"] = report.rows
-    frame.attrs["source"] = origin
-    return frame
 
 
 def _need(raw: Raw, name: str) -> None:
@@ -161,23 +215,20 @@ def _need(raw: Raw, name: str) -> None:
 
 
 def _truth(value: Any) -> bool:
-    truth = as_bool(value)
-    if truth is None:
-        raise ValueError(value)
-    return truth
+    """Return a strict truth value: true, false, 0 or 1 in any case."""
+    word = str(value).strip().casefold().removesuffix(".0")
+    return {"true": True, "1": True, "false": False, "0": False}[word]
 
 
 def _listed(value: Any) -> list[Any] | None:
     """Return the list in a cell, None for a missing one."""
     if absent(value) or (isinstance(value, str) and value.strip().casefold() in MISSING_WORDS):
         return None
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, str):
-        value = parse_list(value)
-    if not isinstance(value, list | tuple):
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    items = parse_list(value) if isinstance(value, str) else value
+    if not isinstance(items, list | tuple):
         raise ValueError(value)
-    return list(value)
+    return list(items)
 
 
 def _ids(value: Any, bare: bool = False) -> list[str] | None:
@@ -206,13 +257,14 @@ def _chunks(value: Any) -> list[dict[str, Any]] | None:
     if type(value) is list and all(type(item) is dict and type(item.get("id")) is str for item in value):
         return value
     items = _listed(value)
-    if items is None:
-        return None
-    if not all(isinstance(item, dict | str | int) for item in items):
+    if items is not None and not all(isinstance(item, dict | str | int) for item in items):
         raise ValueError(value)
-    given = [item if isinstance(item, dict) else {"id": as_id(item)} for item in items]
-    return [chunk if type(chunk.get("id")) is str else {**chunk, "id": _chunk_id(chunk)} for chunk in given]
+    return None if items is None else [_chunk(item) for item in items]
 
 
-def _chunk_id(chunk: Mapping[str, Any]) -> str | None:
-    return as_id(next((chunk[name] for name in _CHUNK_IDS if not absent(chunk.get(name))), None))
+def _chunk(item: Any) -> dict[str, Any]:
+    """Return a passage with its id as a text."""
+    if not isinstance(item, dict):
+        return {"id": as_id(item)}
+    named = next((item[name] for name in _CHUNK_IDS if not absent(item.get(name))), None)
+    return item if type(item.get("id")) is str else {**item, "id": as_id(named)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import (
     AfterValidator,
@@ -46,18 +46,40 @@ class Gate:
         In the metric's own units (a rate of 80 % is 0.8). ``at``, its name in version 0.1, is still read.
     advisory : bool
         Whether it is shown only and never blocks.
+    not_worse_than : {"baseline"}, optional
+        In the place of `op` and `threshold`: the difference from the baseline of the run decides.
+    by : float
+        How much worse than the baseline is still accepted, in the metric's own units.
 
     Examples
     --------
     >>> Gate("G1", "answer_precision", ">=", 0.80).threshold
     0.8
+    >>> Gate("recall", "context_recall", not_worse_than="baseline", by=0.02).by
+    0.02
     """
 
     name: str
     metric: str
-    op: Operator
-    threshold: float = Field(strict=True, allow_inf_nan=False, validation_alias=AliasChoices("threshold", "at"))
+    # Absent only beside not_worse_than, and such a gate becomes a plain one before it is decided.
+    op: Operator = cast(Operator, None)
+    threshold: float = Field(
+        default=cast(float, None),
+        strict=True,
+        allow_inf_nan=False,
+        validation_alias=AliasChoices("threshold", "at"),
+    )
     advisory: bool = Field(default=False, strict=True)
+    not_worse_than: Literal["baseline"] | None = None
+    by: float = Field(default=0.0, strict=True, ge=0, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _asks_one_thing(self) -> Gate:
+        plain = self.op is not None and self.threshold is not None
+        beside = self.op is None and self.threshold is None and self.not_worse_than is not None
+        if not beside and (not plain or self.not_worse_than is not None or self.by):
+            raise ValueError("needs op and threshold, or not_worse_than: baseline with by: 0.02 in their place")
+        return self
 
 
 DEFAULT_GATES = tuple(Gate(**row) for row in TABLE["gate"])

@@ -18,12 +18,12 @@ another model, prompt or parameter is other work; what is ``ok`` or ``not_applic
 is keyed by its request: what was answered is not paid for again, whichever cell or run asks it.
 """
 
-from ragnb.store.cells import Call, CallFailed, Cell, Outcome, Stop, count_tokens, new_tag, repeated
+from ragnb.store.cells import Call, CallFailed, Cell, Outcome, Stop, count_tokens, new_tag
 from ragnb.store.client import Client, Reply
 from ragnb.store.loop import Estimate, Run, Stopped, estimate, run_cells
 from ragnb.store.store import Store, StoreLike, opened, systems_of
 
 __all__ = [
     "Call", "CallFailed", "Cell", "Client", "Estimate", "Outcome", "Reply", "Run", "Stop", "Stopped", "Store",
-    "StoreLike", "count_tokens", "estimate", "new_tag", "opened", "repeated", "run_cells", "systems_of",
+    "StoreLike", "count_tokens", "estimate", "new_tag", "opened", "run_cells", "systems_of",
 ]  # fmt: skip

@@ -6,9 +6,9 @@ import hashlib
 import json
 import secrets
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
@@ -102,7 +102,7 @@ class Cell:
     prompt : str
         The text of the prompt, or of all prompts of the work, without the inputs; its hash enters the key.
     repeat : int
-        Which of several judgements of the same thing, from 0; see `repeated`.
+        Which of several judgements of the same thing, from 0; see `judge`.
     missing : tuple of str
         Fields that the work needs and the case lacks. Not empty: the cell is ``not_applicable``, and no call
         is made.
@@ -155,20 +155,6 @@ class Cell:
 def _refuse_keys(parameters: str) -> None:
     """Look at parameters once, as thousands of cells have the same."""
     refuse_secrets(json.loads(parameters), "parameters")
-
-
-def repeated(cells: Iterable[Cell], n: int) -> Iterator[Cell]:
-    """Yield each cell n times, as repeat 0 … n − 1: n judgements of the same thing.
-
-    Examples
-    --------
-    >>> [cell.repeat for cell in repeated([Cell("s1", "rubric", {})], 3)]
-    [0, 1, 2]
-    """
-    if n < 1:
-        raise RagnbError(f"n={n} repeats; give 1 or more")
-    for cell in cells:
-        yield from (replace(cell, repeat=number) for number in range(n))
 
 
 @dataclass(frozen=True)
@@ -255,30 +241,28 @@ class Call:
 Send = Callable[[], Awaitable[Call]]
 
 
-@dataclass
+@dataclass(eq=False)
 class Meter:
-    """What the calls of one cell have taken so far, and how they are made: once, where a run keeps them.
+    """What the calls of one cell have taken so far, and how each is made `once`.
 
-    `expected` tokens of a call stand in for those not told. `replies` holds numbers of calls in the store, and
-    texts of replies that were none; `latest` the last call of each asyncio task, at fault if the cell fails.
+    `replies` holds numbers of calls in the store, and texts of replies that were none; `latest` the last call of
+    each asyncio task, at fault if the cell fails.
     """
 
-    cell: Cell | None = None
-    expected: int = 0
-    once: Callable[[Meter, str, Send], Awaitable[Any]] | None = None
+    cell: Cell
+    once: Callable[[Meter, str, Send], Awaitable[Any]]
     tag: str | None = None
     calls: int = 0
     reused: int = 0
-    tokens_in: int | None = 0
-    tokens_out: int | None = 0
+    counts: list[tuple[int | None, int | None]] = field(default_factory=list)
     replies: list[str | int] = field(default_factory=list)
     latest: dict[Any, int] = field(default_factory=dict)
     _asked: Counter[str] = field(default_factory=Counter)
 
-    def add(self, tokens_in: int | None, tokens_out: int | None) -> None:
-        """Count the tokens of one reply; one that is not told makes the sum unknown."""
-        self.tokens_in = _sum(self.tokens_in, tokens_in)
-        self.tokens_out = _sum(self.tokens_out, tokens_out)
+    @property
+    def tokens(self) -> list[int | None]:
+        """Tokens of the prompts and of the replies; one that is not told makes a sum unknown."""
+        return [None if None in part else sum(part) for part in zip((0, 0), *self.counts, strict=True)]
 
     def key(self, request: Mapping[str, Any], *, drawn: bool) -> str:
         """Return the key of a call: equal for requests that need to be paid for once.
@@ -287,17 +271,11 @@ class Meter:
         the cell and the ordinal among its equal requests. Others are shared by all cells of the same repeat.
         """
         text = canonical(request).replace(self.tag or "\0", "")
-        if self.cell is None or not drawn:
-            return digest(canonical([text, self.cell.repeat if self.cell else 0]))
         self._asked[text] += 1
-        return digest(canonical([text, self.cell.key, self._asked[text]]))
+        return digest(canonical([text, self.cell.key, self._asked[text]] if drawn else [text, self.cell.repeat]))
 
 
-def _sum(one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else one + other
-
-
-METER: ContextVar[Meter] = ContextVar("METER")
+METER: ContextVar[Meter | None] = ContextVar("METER", default=None)
 
 
 def new_tag() -> str:
@@ -310,8 +288,10 @@ def new_tag() -> str:
     >>> len(new_tag())
     16
     """
-    meter = METER.get(Meter())
-    meter.tag = meter.tag or secrets.token_hex(8)
+    tag, meter = secrets.token_hex(8), METER.get()
+    if meter is None:
+        return tag
+    meter.tag = meter.tag or tag
     return meter.tag
 
 

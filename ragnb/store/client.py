@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -42,8 +43,8 @@ class Budget:
     --------
     >>> budget = Budget(max_calls=2)
     >>> budget.calls += 2
-    >>> print(budget.full(1, 0))
-    the budget of 2 calls is used up: 2 of 2 calls and 0 tokens are used; run it again with a larger max_calls \
+    >>> print(f"{budget}: {budget.full(1, 0)}")
+    2 of 2 calls and 0 tokens: the budget of 2 calls is used up; run it again with a larger max_calls \
 (--max-calls) to go on
     """
 
@@ -52,37 +53,23 @@ class Budget:
     calls: int = 0
     tokens: int = 0
 
-    def full(self, calls: int, tokens: int) -> UsedUp | None:
+    def __str__(self) -> str:
+        used = ((self.calls, self.max_calls, "calls"), (self.tokens, self.max_tokens, "tokens"))
+        return " and ".join(f"{n:,}{'' if most is None else f' of {most:,}'} {what}" for n, most, what in used)
+
+    def full(self, calls: int, tokens: int) -> Stop | None:
         """Say why so many further calls and tokens do not fit in; None if they do."""
         for what, further in (("calls", calls), ("tokens", tokens)):
             used, most = getattr(self, what), getattr(self, f"max_{what}")
             if most is not None and (used + further > most or used >= most):
-                return UsedUp(self, what, further)
+                state = f"has no room for the next cell, which needs about {further:,}"
+                if used >= most:
+                    state = "is used up"
+                return Stop(
+                    f"the budget of {most:,} {what} {state}; run it again with a larger max_{what} "
+                    f"(--max-{what}) to go on"
+                )
         return None
-
-
-class UsedUp(Stop):
-    """A budget has no room; the message gives the numbers of the moment when it is read.
-
-    Cells under way go on when a run stops, so that what is used is known only at its end.
-    """
-
-    def __init__(self, budget: Budget, what: str, further: int) -> None:
-        super().__init__(what)
-        self.budget, self.what, self.further = budget, what, further
-
-    def __str__(self) -> str:
-        used, most = getattr(self.budget, self.what), getattr(self.budget, f"max_{self.what}")
-        spent = " and ".join(
-            f"{getattr(self.budget, name):,}{'' if limit is None else f' of {limit:,}'} {name}"
-            for name, limit in (("calls", self.budget.max_calls), ("tokens", self.budget.max_tokens))
-        )
-        state = "is used up" if used >= most else "has no room for the next cell"
-        need = "" if used >= most else f", and it needs about {self.further:,} {self.what}"
-        return (
-            f"the budget of {most:,} {self.what} {state}: {spent} are used{need}; run it again with a larger "
-            f"max_{self.what} (--max-{self.what}) to go on"
-        )
 
 
 class Client:
@@ -131,6 +118,7 @@ class Client:
             if not value >= least:
                 raise RagnbError(f"{name}={value!r}; give {least} or more")
         self._openai = require("openai", extra="judge")  # two seconds, rather here than in the run's first cell
+        self._tenacity = require("tenacity", extra="judge")
         self.profile = profile
         self.concurrency, self.timeout, self.retries, self.patience = concurrency, timeout, retries, patience
         self.budget = Budget(max_calls, max_tokens)
@@ -139,7 +127,6 @@ class Client:
         self._headers = _headers_of(profile)
         self.redact = Redactor(self._key, *self._headers.values())
         self._sdk: Any = None
-        self._places = asyncio.Semaphore(concurrency)
         self._quiet_until = 0.0
         self._answered = False
 
@@ -151,8 +138,7 @@ class Client:
         """Open the connections for the running event loop; `run_cells` does it."""
         if self._sdk is not None:
             raise RagnbError("the client is in use; a client serves one run at a time")
-        self.stopped = None
-        self._places = asyncio.Semaphore(self.concurrency)
+        self.stopped, self._places = None, asyncio.Semaphore(self.concurrency)
         key = self._key.get_secret_value() if self._key is not None else "no-key"
         async with self._openai.AsyncOpenAI(
             api_key=key, base_url=self.profile.base_url, max_retries=0, timeout=self.timeout,
@@ -193,98 +179,109 @@ class Client:
 
     async def _paid(self, chat: bool, /, **parameters: Any) -> Any:
         """Return the reply to a request, from the store of the run where it is there already."""
-        if self._sdk is None:
-            raise RagnbError("the client is not open; use it in the work of run_cells, or within client.open()")
+        meter = METER.get()
+        if self._sdk is None or meter is None:
+            raise RagnbError("the client is not open; use it in the work of run_cells")
         if parameters.get("stream"):
             raise CallFailed("streaming is not supported here; leave stream out")
-        self._refuse_keys(parameters)
-        asked, meter = {"model": self.profile.model} | parameters, METER.get(Meter())
-        key = meter.key({"url": self.profile.base_url, **asked}, drawn=chat and parameters.get("temperature") != 0)
-        if meter.once is None:
-            return (await self._sent(key, chat, asked)).reply
-        return await meter.once(meter, key, lambda: self._sent(key, chat, asked))
-
-    async def _sent(self, key: str, chat: bool, asked: dict[str, Any]) -> Call:
-        """Send a request, and again where a fault may pass."""
-        tenacity = require("tenacity", extra="judge")
-        again, stop = tenacity.retry_if_exception_type(Again), tenacity.stop_after_attempt(self.retries + 1)
-        try:
-            tries = tenacity.AsyncRetrying(retry=again, stop=stop, wait=_pause, reraise=True)
-            reply, *tokens = await tries(self._once, chat, asked)
-        except Again as fault:
-            failed = CallFailed(f"{fault} ({self.retries + 1} tries)")
-        else:
-            return Call(key, self.redact(reply) if chat else reply, METER.get(Meter()).tag, *tokens)
-        raise failed
-
-    def _refuse_keys(self, asked: Mapping[str, Any]) -> None:
-        """Stop the run before anything is sent that looks like a key."""
-        parameters = {k: v for k, v in asked.items() if k not in ("messages", "input")}
-        headers = parameters.pop("extra_headers", None) or {}  # the SDK's own way of sending a header
-        try:
-            refuse_secrets({**headers, **parameters}, "a parameter of the call,")
+        named = {name: value for name, value in parameters.items() if name not in ("messages", "input")}
+        try:  # the SDK's own way of sending a header
+            refuse_secrets({**(named.pop("extra_headers", None) or {}), **named}, "a parameter of the call,")
         except RagnbError as error:
-            refused = Stop(str(error), refused=True)
-        else:
-            return
-        raise self._stop(refused)
+            raise self._stop(Stop(str(error), refused=True)) from None
+        asked = {"model": self.profile.model} | parameters
+        key = meter.key({"url": self.profile.base_url, **asked}, drawn=chat and parameters.get("temperature") != 0)
+        if self._headers and self._key is None and "Authorization" not in self._headers:
+            # A gateway that takes a header of its own may refuse the placeholder.
+            asked["extra_headers"] = {"Authorization": self._openai.Omit(), **(asked.get("extra_headers") or {})}
+        return await meter.once(meter, key, partial(self._sent, meter, key, chat, asked))
 
-    async def _once(self, chat: bool, asked: dict[str, Any]) -> tuple[Any, int | None, int | None]:
-        """Try once: wait for a place, pay, and return the reply and its tokens."""
+    async def _sent(self, meter: Meter, key: str, chat: bool, asked: dict[str, Any]) -> Call:
+        """Send a request, and again where a fault may pass."""
+        again, endpoint = self._tenacity, self._sdk.chat.completions if chat else self._sdk.embeddings
+        tries = again.AsyncRetrying(
+            retry=again.retry_if_exception_type(Again), stop=again.stop_after_attempt(self.retries + 1),
+            wait=self._pause, reraise=True,
+        )  # fmt: skip
+        try:
+            got = await tries(self._try, meter, asked, endpoint)
+            counts = self._count(meter, got, chat)
+            return Call(key, _text_of(got) if chat else _vectors(got, len(asked["input"])), meter.tag, *counts)
+        except Again as error:
+            fault = CallFailed(f"{error} ({self.retries + 1} tries)")
+        except CallFailed as error:
+            meter.replies += filter(None, [error.reply and self.redact(error.reply)])
+            fault = CallFailed(self.redact(str(error)))
+        raise fault  # here, as what the SDK raised holds its request
+
+    async def _try(self, meter: Meter, asked: dict[str, Any], endpoint: Any) -> Any:
+        """Try once: wait for a place, pay, and return what came."""
         async with self._places:
             while (rest := self._quiet_until - time.monotonic()) > 0:
                 await asyncio.sleep(rest)
             if full := self.budget.full(1, 0):
                 raise self._stop(full)
             self.budget.calls += 1
-            METER.get(Meter()).calls += 1
-            fault: Exception | None = None
+            meter.calls += 1
             try:
-                if self._headers and self._key is None and "Authorization" not in self._headers:
-                    # A gateway that takes a header of its own may refuse the placeholder.
-                    none = {"Authorization": self._openai.Omit()}
-                    asked = asked | {"extra_headers": none | dict(asked.get("extra_headers") or {})}
                 async with asyncio.timeout(self.timeout):
-                    got = await (self._sdk.chat.completions if chat else self._sdk.embeddings).create(**asked)
+                    got = await endpoint.create(**asked)
             except Exception as error:
-                fault = _fault_of(error, self.redact, self.timeout, fresh=not self._answered)
-            if fault is not None:
-                raise self._accounted(fault)
-        self._answered = True
-        tokens = self._count(got, chat)
-        if not chat:
-            return _vectors(got, len(asked["input"])), *tokens
-        if fault := _chat_fault(got, self.redact):
-            METER.get(Meter()).replies.append(_raw_text(got))
-            raise fault
-        return got.choices[0].message.content, *tokens
-
-    def _accounted(self, fault: Exception) -> Exception:
-        """Take account of a fault: a stop is remembered, a wait holds all calls, a call turned away is free."""
-        if isinstance(fault, Again):
-            if fault.free:
-                self.budget.calls -= 1
-            if fault.wait > self.patience:
-                fault = Stop(f"the endpoint asks to wait {fault.wait:.0f} s ({fault}); run it again then to go on")
+                fault = self._fault_of(error)
             else:
-                self._quiet_until = max(self._quiet_until, time.monotonic() + fault.wait)
-        elif isinstance(fault, CallFailed) and fault.reply:
-            METER.get(Meter()).replies.append(fault.reply)
-        return self._stop(fault) if isinstance(fault, Stop) else fault
+                self._answered = True
+                return got
+        raise fault
+
+    def _fault_of(self, error: Exception) -> Exception:
+        """Turn what the SDK raises into one of our three words, without its request, its key or its traceback."""
+        cause, openai = error.__cause__ or error, self._openai
+        text = self.redact(f"{type(cause).__name__}: {cause}")
+        if isinstance(error, openai.APITimeoutError | TimeoutError):
+            return Again(f"no reply within {self.timeout:g} s")
+        if isinstance(error, openai.APIConnectionError):
+            return Again(f"no connection: {text}")
+        if not isinstance(error, openai.APIStatusError):
+            known = isinstance(error, openai.APIError | ValueError)
+            return CallFailed(f"the reply is none of this API: {text[:300]}" if known else text[:300])
+        status, body = int(error.status_code), self.redact(error.response.text)
+        reason = f"HTTP {status}: {' '.join(body.split())[:300]}"
+        if status == 429 and "insufficient_quota" in body:
+            why = f"{reason}. The account has no credit left; run it again when it has"
+            return self._stop(Stop(why, refused=True))
+        if status in _PASSING or status >= 500:
+            self.budget.calls -= status == 429  # what is turned away is free
+            wait = retry_after(error.response.headers)
+            if wait > self.patience:
+                why = f"the endpoint asks to wait {wait:.0f} s ({reason}); run it again then to go on"
+                return self._stop(Stop(why))
+            self._quiet_until = max(self._quiet_until, time.monotonic() + wait)  # holds all calls
+            return Again(reason)
+        # Before anything is answered, what is forbidden or not found is so for every call.
+        if status in _REFUSED or (status in _REFUSED_AT_FIRST and not self._answered):
+            why = f"{reason}. Check the key, the account, the model and the base_url"
+            return self._stop(Stop(why, refused=True))
+        return CallFailed(reason, body)
+
+    def _pause(self, state: Any) -> float:
+        """Seconds before the next try: what the endpoint asks for, or doubling from half a second, jittered."""
+        doubling = self._tenacity.wait_random_exponential(0.5, 30, min=0.1)(state)
+        return float(max(self._quiet_until - time.monotonic(), doubling))
 
     def _stop(self, stop: Stop) -> Stop:
         self.stopped = self.stopped or stop
         return stop
 
-    def _count(self, got: Any, chat: bool) -> tuple[int | None, int | None]:
+    def _count(self, meter: Meter, got: Any, chat: bool) -> tuple[int | None, int | None]:
         """Count and return the tokens of a prompt and its reply."""
-        usage, meter = getattr(got, "usage", None), METER.get(Meter())
+        usage = getattr(got, "usage", None)
         counts = [getattr(usage, f"{name}_tokens", None) for name in ("prompt", "completion")]
         # Some endpoints count in floats or texts, which the SDK lets pass.
         prompt, reply = (int(n) if isinstance(n, int | float) and math.isfinite(n) else None for n in counts)
         reply = reply if chat else 0
-        self.budget.tokens += meter.expected if prompt is None or reply is None else prompt + reply
-        meter.add(prompt, reply)
+        expected = meter.cell.tokens // max(1, meter.cell.calls)
+        self.budget.tokens += expected if prompt is None or reply is None else prompt + reply
+        meter.counts.append((prompt, reply))
         return prompt, reply
 
 
@@ -369,45 +366,7 @@ def _variable(where: str, name: str) -> SecretStr:
 
 
 class Again(Exception):
-    """A fault that may pass.
-
-    `wait` is what the endpoint asks for, in seconds; `free` says that it turned the call away unpaid.
-    """
-
-    def __init__(self, message: str, wait: float = 0.0, *, free: bool = False) -> None:
-        super().__init__(message)
-        self.wait, self.free = wait, free
-
-
-def _fault_of(error: Exception, redact: Redactor, timeout: float, *, fresh: bool) -> Exception:
-    """Turn what the SDK raises into one of our three words, without its request, its key or its traceback.
-
-    `fresh`: nothing has been answered yet, so that what is forbidden or not found is so for every call.
-    """
-    openai, cause = require("openai", extra="judge"), error.__cause__ or error
-    text = redact(f"{type(cause).__name__}: {cause}")
-    if isinstance(error, openai.APITimeoutError | TimeoutError):
-        return Again(f"no reply within {timeout:g} s")
-    if isinstance(error, openai.APIConnectionError):
-        return Again(f"no connection: {text}")
-    if not isinstance(error, openai.APIStatusError):
-        known = isinstance(error, openai.APIError | ValueError)
-        return CallFailed(f"the reply is none of this API: {text[:300]}" if known else text[:300])
-    status, body = int(error.status_code), redact(error.response.text)
-    reason = f"HTTP {status}: {' '.join(body.split())[:300]}"
-    if status == 429 and "insufficient_quota" in body:
-        return Stop(f"{reason}. The account has no credit left; run it again when it has", refused=True)
-    if status in _PASSING or status >= 500:
-        return Again(reason, retry_after(error.response.headers), free=status == 429)
-    if status in _REFUSED or (fresh and status in _REFUSED_AT_FIRST):
-        return Stop(f"{reason}. Check the key, the account, the model and the base_url", refused=True)
-    return CallFailed(reason, body)
-
-
-def _pause(state: Any) -> float:
-    """Seconds before the next try: what the endpoint asks for, or doubling from half a second, with a jitter."""
-    doubling = require("tenacity", extra="judge").wait_random_exponential(0.5, 30, min=0.1)(state)
-    return float(max(state.outcome.exception().wait, doubling))
+    """A fault that may pass."""
 
 
 def retry_after(headers: Any) -> float:
@@ -426,29 +385,21 @@ def retry_after(headers: Any) -> float:
     return 0.0
 
 
-def _chat_fault(got: Any, redact: Redactor) -> CallFailed | None:
-    """Say what is wrong with a chat completion that came with status 200; None if it is whole."""
-    if isinstance(got, str) or not hasattr(got, "choices"):
-        return CallFailed("the reply is no chat completion but text, perhaps a page of a proxy; check base_url")
-    if not got.choices:
-        return CallFailed("the reply has no choices")
-    choice = got.choices[0]
-    message = choice.message
-    if choice.finish_reason == "length":
-        return CallFailed("the reply is cut off (finish_reason=length); allow more max_tokens")
-    if choice.finish_reason == "content_filter":
-        return CallFailed("the endpoint's content filter held the reply back")
-    if getattr(message, "refusal", None):
-        return CallFailed(f"the model refused: {redact(message.refusal)[:300]}")
-    if message is None or message.content is None:
-        return CallFailed("the reply has no content")
-    return None
-
-
-def _raw_text(got: Any) -> str:
-    """Return the text of a reply as it came: the content, or else the whole reply as JSON."""
-    with suppress(AttributeError, IndexError, TypeError):
-        if isinstance(content := got.choices[0].message.content, str):
-            return content
-    whole = got.model_dump_json() if hasattr(got, "model_dump_json") else repr(got)
-    return got if isinstance(got, str) else str(whole)
+def _text_of(got: Any) -> str:
+    """Return the content of a chat completion that came with status 200, if it is whole."""
+    choice = (getattr(got, "choices", None) or [None])[0]
+    message, finish = getattr(choice, "message", None), getattr(choice, "finish_reason", None)
+    content, refusal = getattr(message, "content", None), getattr(message, "refusal", None)
+    page = "the reply is no chat completion but text, perhaps a page of a proxy; check base_url"
+    faults = {
+        page: not hasattr(got, "choices"),
+        "the reply has no choices": choice is None,
+        "the reply is cut off (finish_reason=length); allow more max_tokens": finish == "length",
+        "the endpoint's content filter held the reply back": finish == "content_filter",
+        f"the model refused: {str(refusal)[:300]}": refusal,
+        "the reply has no content": content is None,
+    }
+    if fault := next((words for words, is_so in faults.items() if is_so), None):
+        whole = got.model_dump_json(warnings=False) if hasattr(got, "model_dump_json") else str(got)
+        raise CallFailed(fault, content or whole)
+    return str(content)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import shutil
 import sqlite3
-import tempfile
+import struct
 import time
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ragnb.errors import RagnbError
 from ragnb.schema import without_secrets
@@ -33,7 +32,7 @@ Row = dict[str, Any]
 
 
 def open_store(path: Path | None, patience: float, new: bool, parts: ExitStack) -> sqlite3.Connection:
-    """Open a store until `parts` close: with `new` to be written, else to be read, which leaves the file as it is.
+    """Open a store until `parts` close: with `new` to be written, else a copy of it in memory, to be read.
 
     Raises
     ------
@@ -43,14 +42,20 @@ def open_store(path: Path | None, patience: float, new: bool, parts: ExitStack) 
     if path is not None:
         if path.is_dir():
             raise RagnbError(f"{path} is a folder; name a file for the store, such as {path / 'runs.sqlite'}")
-        if not new and (not path.exists() or is_empty(path)):
-            raise _no_store(path, "file")
-        if path.exists():
-            _refuse_damaged(path)
-        if not new:
-            file, _ = parts.enter_context(_examined(path))
-            file.text_factory = str
-            return file
+        if not new and not path.exists():
+            raise _no_store(path)
+        if not new or (path.exists() and not is_empty(path)):
+            copy = examined(path, new=new)
+            if copy.wrong:  # a run that begins or ends at this moment leaves a whole store the next
+                time.sleep(0.3)
+                copy = examined(path, new=new)
+            parts.enter_context(closing(copy.file))
+            if copy.wrong:
+                raise _damaged(path, copy.wrong[0])
+            if not new:
+                copy.file.text_factory = str
+                return copy.file
+            copy.file.close()
         path.parent.mkdir(parents=True, exist_ok=True)
     file = parts.enter_context(closing(_connect(path or ":memory:", patience)))
     if path is not None and _pragma(file, "journal_mode = WAL") != "wal":
@@ -59,45 +64,43 @@ def open_store(path: Path | None, patience: float, new: bool, parts: ExitStack) 
     if _pragma(file, "user_version") != VERSION:
         file.execute("BEGIN IMMEDIATE")
         with file:  # another process may have made it meanwhile
-            if not _is_filled(file):
+            if not _count(file, "sqlite_master"):
                 _create(file)
             elif _pragma(file, "user_version") == 1:
                 _upgrade(file)
     return file
 
 
-def _connect(path: Path | str, patience: float = 2, *, uri: bool = False) -> sqlite3.Connection:
-    return sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False, uri=uri)
+def _connect(path: Path | str, patience: float = 2) -> sqlite3.Connection:
+    file = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
+    file.create_function("checksum", -1, lambda *values: _checksum(values))
+    return file
 
 
 def _pragma(file: sqlite3.Connection, words: str) -> Any:
     return file.execute(f"PRAGMA {words}").fetchone()[0]
 
 
-def _is_filled(file: sqlite3.Connection) -> bool:
-    return bool(file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+def _count(file: sqlite3.Connection, rows: str) -> int:
+    return int(file.execute(f"SELECT count(*) FROM {rows}").fetchone()[0])
 
 
 def _create(file: sqlite3.Connection) -> None:
-    for statement in PARTS["tables"].split(";"):
-        file.execute(statement)
+    _run(file, "tables")
     file.execute(f"PRAGMA application_id = {int.from_bytes(_APPLICATION, 'big')}")
     file.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def _upgrade(file: sqlite3.Connection) -> None:
     """Bring a store of version 1 to the tables of today, whose conditions refuse what version 1 never wrote."""
-    tables = ["runs", "cells", "plan", "attempts", "claims"]
-    for table in tables:
-        file.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
+    _run(file, "set_aside")
     _create(file)
-    for table in tables[:-1]:
-        columns = ", ".join(name for name in COLUMNS[table] if name != "checksum")
-        order = "rowid" if table in ("runs", "attempts") else "1, 2"  # the others have none
-        insert(file, table, file.execute(f"SELECT {columns} FROM old_{table} ORDER BY {order}"))
-    file.execute("INSERT INTO claims SELECT key, owner, until FROM old_claims")
-    for table in reversed(tables):
-        file.execute(f"DROP TABLE old_{table}")
+    _run(file, "upgrade")
+
+
+def _run(file: sqlite3.Connection, script: str) -> None:
+    for statement in PARTS[script].split(";"):
+        file.execute(statement)
 
 
 def insert(file: sqlite3.Connection, table: str, rows: Iterable[Sequence[Any]]) -> int:
@@ -120,12 +123,8 @@ def _checksum(values: Sequence[Any]) -> str:
 
 def is_empty(path: Path) -> bool:
     """Whether a file holds nothing, nor does its log: a store can be made of it."""
-    return not path.stat().st_size and not _log_size(path)
-
-
-def _log_size(path: Path) -> int:
     log = Path(f"{path}-wal")
-    return log.stat().st_size if log.exists() else 0
+    return not path.stat().st_size and not (log.exists() and log.stat().st_size)
 
 
 @contextmanager
@@ -149,156 +148,128 @@ def _damaged(path: Path | None, why: str) -> RagnbError:
     )
 
 
-def _no_store(path: Path, what: str) -> RagnbError:
-    if what == "database":
-        return RagnbError(f"{path}: this database is no store of ragnb; name another file")
+def _no_store(path: Path) -> RagnbError:
     return RagnbError(f"{path}: this file is no store of ragnb; name another file")
 
 
-def _refuse_damaged(path: Path) -> None:
-    """Refuse a file that is no store or not a whole one, before it is opened to be written."""
-    if is_empty(path):
-        return
-    for pause in (0.0, 0.3):  # a run that begins or ends at this moment leaves a whole store the next
-        time.sleep(pause)
-        with _examined(path, empty=True) as (_, wrong):
-            if not wrong:
-                return
-    raise _damaged(path, wrong[0])
+class Examined(NamedTuple):
+    """A copy of a store in memory, what is wrong with it, and how many rows it has, has lost, has damaged."""
+
+    file: sqlite3.Connection
+    wrong: list[str]
+    rows: dict[str, int]
+    lost: dict[str, int]
+    damaged: int
 
 
-@contextmanager
-def _examined(path: Path, *, empty: bool = False) -> Iterator[tuple[sqlite3.Connection, list[str]]]:
-    """Open a store, in today's tables where it is whole, without changing its file, and list what is wrong."""
-    if path.is_dir():
-        raise RagnbError(f"{path} is a folder; name the file of the store")
-    with path.open("rb") as main:
-        start = main.read(1 << 20)
-    wrong, log = list[str](), _log_size(path)
-    if not start.startswith(_MAGIC):
-        if not (_OURS.search(start) if start else log):
-            raise _no_store(path, "file")
-        wrong.append("its first page is overwritten" if start else "it is empty, and its write-ahead log is not")
-    elif not log and start[68:72] == _APPLICATION:  # https://www.sqlite.org/fileformat2.html
-        gone = int.from_bytes(start[28:32], "big") - path.stat().st_size // int.from_bytes(start[16:18], "big")
-        wrong += [f"the file is cut: its last {gone} pages are missing"] if gone > 0 else []
-    with ExitStack() as parts:
-        if wrong or log:
-            copy = _copy(path, Path(parts.enter_context(tempfile.TemporaryDirectory(prefix="ragnb-"))))
-            if wrong and start:
-                _mend_first_page(copy, start)
-            else:
-                wrong += _log_findings(copy)
-            file = parts.enter_context(closing(_connect(copy)))
-        else:  # opened so, SQLite makes no file and takes no lock
-            file = parts.enter_context(closing(_connect(f"{path.resolve().as_uri()}?immutable=1", uri=True)))
-        wrong += [] if wrong else _findings(path, file)
-        if not (wrong or empty or _is_filled(file)):
-            raise _no_store(path, "database")
-        if not wrong and _pragma(file, "user_version") == 1:
-            upgraded = parts.enter_context(closing(_connect(":memory:")))
-            file.backup(upgraded)
-            try:
-                _upgrade(upgraded)
-                file = upgraded
-            except sqlite3.Error as error:
-                wrong.append(f"rows are not what was written: {error}")
-        yield file, wrong
+def examined(path: Path, *, new: bool = False) -> Examined:
+    """Look at a copy of a store, in today's tables where it is whole.
 
-
-def _findings(path: Path, file: sqlite3.Connection) -> Iterator[str]:
-    """Yield what is wrong with a store: its pages, its rows, and rows that are missing."""
-    try:
-        names = {name for (name,) in file.execute("SELECT name FROM sqlite_master")}
-        version = _pragma(file, "user_version")
-        if not names:
-            return
-        if _pragma(file, "application_id") != int.from_bytes(_APPLICATION, "big"):
-            if not names.issuperset(["runs", "cells", "plan", "attempts", "claims"]):
-                raise _no_store(path, "database")
-            yield "its application id is overwritten"
-        elif version not in (1, VERSION):
-            raise RagnbError(
-                f"{path}: a store of version {version}; this ragnb reads version {VERSION}. "
-                "Read it with the ragnb that wrote it, or name a new file"
-            )
-        for (finding,) in file.execute("PRAGMA integrity_check(3)"):
-            if finding != "ok":
-                yield " ".join(str(finding).split())
-        for table in COLUMNS if version == VERSION else ():
-            marks = ["damaged" in row for row in _rows(file, table)]
-            if any(marks):
-                yield f"{sum(marks)} of {len(marks)} rows of {table} are not what was written"
-            if gone := (_last(file, table) or 0) - len(marks):
-                yield f"{gone} rows of {table} are missing"
-        if odd := file.execute("SELECT count(*) FROM claims WHERE typeof(until) <> 'real'").fetchone()[0]:
-            yield f"{odd} rows of claims are not what was written"
-    except _UNREADABLE as error:
-        yield str(error)
-
-
-def _log_findings(copy: Path) -> list[str]:
-    """Return where a log is damaged before its end, and apply all of it: SQLite passes over what follows."""
-    path = Path(f"{copy}-wal")
-    log = path.read_bytes() if path.exists() else b""
-    size, salts = int.from_bytes(log[8:12], "big"), log[16:24]
-    frames = [log[start : start + 24 + size] for start in range(32, len(log) - size - 23, 24 + size)]
-    # A frame that ends a commit holds the size of the file; those of an earlier round have other salts.
-    commits = [n for n, frame in enumerate(frames, 1) if frame[4:8] != bytes(4) and frame[8:16] == salts]
-    with closing(_connect(copy)) as file:
-        applied = file.execute("PRAGMA wal_checkpoint").fetchone()[1]
-        if not commits or commits[-1] <= applied:
-            return []
-    with copy.open("r+b") as main:
-        for frame in frames[: commits[-1]]:
-            main.seek((int.from_bytes(frame[:4], "big") - 1) * size)
-            main.write(frame[24:])
-        main.seek(18)
-        main.write(b"\1\1")  # no log belongs to it any more
-    path.unlink(missing_ok=True)
-    return [f"its write-ahead log is damaged at frame {applied + 1}"]
-
-
-def _copy(path: Path, folder: Path) -> Path:
-    """Copy a store and its log as they are at one moment; what is appended to the log meanwhile may be cut."""
-    copy, log = folder / "store.sqlite", folder / "store.sqlite-wal"
-    for _ in range(50):
-        log.unlink(missing_ok=True)
-        written = path.stat().st_mtime_ns
-        shutil.copyfile(path, copy)
-        with suppress(FileNotFoundError):
-            shutil.copyfile(f"{path}-wal", log)
-        if path.stat().st_mtime_ns == written:  # else the log has changed its meaning
-            return copy
-        time.sleep(0.05)
-    raise RagnbError(f"{path}: a run is writing to it without a pause; look again when it has ended")
-
-
-def _mend_first_page(copy: Path, start: bytes) -> None:
-    """Have the pages counted anew; a new store's first page stands in for one that is overwritten."""
-    page = bytearray(start[:100])
-    if not start.startswith(_MAGIC):
-        with closing(_connect(":memory:")) as file:
-            _create(file)
-            page = bytearray(file.serialize()[:4096])
-    page[28:32] = bytes(4)
-    with copy.open("r+b") as main:
-        main.write(page)
-
-
-# What can be read of a store
-
-
-def verified(path: Path) -> tuple[dict[str, int], list[str]]:
-    """Count what a store holds, and list what is wrong with it; nothing is written, not even a lock.
+    With `new` a database without tables is fine.
 
     Raises
     ------
     RagnbError
         For a file that is no store, or a store of another version.
     """
-    with _examined(path) as (file, wrong):
-        return {table: sum(1 for _ in _rows(file, table)) for table in (*COLUMNS, "claims")}, wrong
+    main, log = _snapshot(path)
+    wrong = list[str]()
+    if not main.startswith(_MAGIC):
+        if not (_OURS.search(main) if main else log):
+            raise _no_store(path)
+        wrong.append("its first page is overwritten" if main else "it is empty, and its write-ahead log is not")
+    wrong += _apply_log(main, log)
+    if main.startswith(_MAGIC) and main[68:72] == _APPLICATION:  # https://www.sqlite.org/fileformat2.html
+        gone = int.from_bytes(main[28:32], "big") - len(main) // int.from_bytes(main[16:18], "big")
+        wrong += [f"the file is cut: its last {gone} pages are missing"] if gone > 0 else []
+    if wrong:
+        if not main.startswith(_MAGIC):  # a new store's first page stands in for it
+            with closing(_connect(":memory:")) as file:
+                _create(file)
+                main[:4096] = file.serialize()[:4096]
+        main[28:32] = bytes(4)  # so that SQLite counts the pages anew
+    main[18:20] = b"\1\1"  # no log belongs to it any more
+    file = _connect(":memory:")
+    file.deserialize(main)
+    main.clear()
+    before = len(wrong)
+    try:
+        names = {name for (name,) in file.execute("SELECT name FROM sqlite_master")}
+        version = _pragma(file, "user_version")
+        if _pragma(file, "application_id") != int.from_bytes(_APPLICATION, "big") and (names or not new):
+            if not names.issuperset(["runs", "cells", "plan", "attempts", "claims"]):
+                raise _no_store(path)
+            wrong.append("its application id is overwritten")
+        elif names and version not in (1, VERSION):
+            raise RagnbError(
+                f"{path}: a store of version {version}; this ragnb reads version {VERSION}. "
+                "Read it with the ragnb that wrote it, or name a new file"
+            )
+        findings = [" ".join(finding.split()) for (finding,) in file.execute("PRAGMA integrity_check(3)")]
+        wrong += [finding for finding in findings if finding != "ok"]
+        if version == 1 and not wrong:
+            file.execute("BEGIN")
+            with file:
+                _upgrade(file)
+        if odd := _count(file, "claims WHERE typeof(until) <> 'real'") if names else 0:
+            wrong.append(f"{odd} rows of claims are not what was written")
+    except sqlite3.IntegrityError as error:
+        wrong.append(f"rows are not what was written: {error}")
+    except _UNREADABLE as error:
+        wrong.append(str(error))
+    rows, lost, damaged = dict[str, int](), dict[str, int](), 0
+    for table in (*COLUMNS, "claims"):
+        marks = ["damaged" in row for row in _rows(file, table)]
+        rows[table], lost[table] = len(marks), max(0, (_last(file, table) or 0) - len(marks))
+        damaged += sum(marks)
+        if any(marks):
+            wrong.insert(before, f"{sum(marks)} of {len(marks)} rows of {table} are not what was written")
+        if lost[table]:
+            wrong.append(f"{lost[table]} rows of {table} are missing")
+    return Examined(file, wrong, rows, lost, damaged)
+
+
+def _snapshot(path: Path) -> tuple[bytearray, bytes]:
+    """Read a store and its log as they are at one moment; what is appended to the log meanwhile may be cut."""
+    for _ in range(50):
+        written, log = path.stat().st_mtime_ns, b""
+        main = bytearray(path.read_bytes())
+        with suppress(FileNotFoundError):
+            log = Path(f"{path}-wal").read_bytes()
+        if path.stat().st_mtime_ns == written:  # else the log has changed its meaning
+            return main, log
+        time.sleep(0.05)
+    raise RagnbError(f"{path}: a run is writing to it without a pause; look again when it has ended")
+
+
+def _apply_log(main: bytearray, log: bytes) -> list[str]:
+    """Write what a log holds into its store, and say where it is damaged: SQLite passes over all that follows."""
+    size, salts, order = int.from_bytes(log[8:12], "big"), log[16:24], "<>"[log[3] & 1] if log else "<"
+    frames = [log[start : start + 24 + size] for start in range(32, len(log) - size - 23, 24 + size)]
+    # A frame that ends a commit holds the size of the file; those of an earlier round have other salts.
+    commits = [n for n, frame in enumerate(frames, 1) if frame[4:8] != bytes(4) and frame[8:16] == salts]
+    damaged, sums = list[str](), _log_sums(log[:24], order, (0, 0))
+    for number, frame in enumerate(frames[: commits[-1] if commits else 0], 1):
+        sums = _log_sums(frame[:8] + frame[24:], order, sums)
+        if not damaged and struct.unpack(">2I", frame[16:24]) != sums:
+            damaged = [f"its write-ahead log is damaged at frame {number}"]
+        place = (int.from_bytes(frame[:4], "big") - 1) * size
+        if 0 <= place <= len(main) + len(log):
+            main.extend(bytes(max(0, place - len(main))))
+            main[place : place + size] = frame[24:]
+    return damaged
+
+
+def _log_sums(data: bytes, order: str, sums: tuple[int, int]) -> tuple[int, int]:
+    """Go on with the checksums of a log, as https://www.sqlite.org/walformat.html#checksum_algorithm says."""
+    one, other = sums
+    for even, odd in struct.iter_unpack(f"{order}2I", data):
+        one = (one + even + other) & 0xFFFFFFFF
+        other = (other + odd + one) & 0xFFFFFFFF
+    return one, other
+
+
+# What can be read of a store
 
 
 def exported(path: Path) -> Iterator[Row]:
@@ -307,17 +278,13 @@ def exported(path: Path) -> Iterator[Row]:
     The last row says how many of each there are, how many of them are not what was written (they are marked
     ``damaged``), how many are lost as far as the rest tells, and what else is wrong with the store.
     """
-    with _examined(path) as (file, wrong):
-        counts, lost, damaged = dict[str, int](), dict[str, int](), 0
+    store = examined(path)
+    with closing(store.file):
         for table in COLUMNS:
-            counts[table] = 0
-            for row in _rows(file, table):
-                counts[table] += 1
-                damaged += "damaged" in row
+            for row in _rows(store.file, table):
                 yield {"type": table.removesuffix("s")} | _without_keys(row)
-            lost[table] = max(0, (_last(file, table) or 0) - counts[table])
-        end = {"type": "export", "store": path.name, "rows": counts}
-        yield end | {"damaged": damaged, "lost": lost, "wrong": wrong}
+    counts = {"rows": store.rows, "damaged": store.damaged, "lost": store.lost}
+    yield {"type": "export", "store": path.name} | counts | {"wrong": store.wrong}
 
 
 def _without_keys(row: Row) -> Row:

@@ -9,10 +9,11 @@ import traceback
 import warnings
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import pandas as pd
@@ -22,6 +23,7 @@ from ragnb.store.cells import METER, Call, CallFailed, Cell, Meter, Outcome, Sen
 from ragnb.store.client import Client
 from ragnb.store.store import Store
 
+T = TypeVar("T")
 Work = Callable[[Cell], Awaitable[Outcome]]
 _LOOK = 0.25  # seconds between looks at what another process holds
 _QUIET = 2.0  # seconds of such a wait before it is told
@@ -157,133 +159,115 @@ def run_cells(
     from tqdm.notebook import tqdm_notebook
 
     most = concurrency or max((client.concurrency for client in clients), default=8)
-    job = _Job(list(cells), work, store, tuple(clients), most, store.plan(cells, name=name, about=about))
+    plan = store.plan(cells, name=name, about=about)
+    job = _Job(cells, work, store, clients, most)
     hidden = not progress if progress is not None else (False if issubclass(tqdm, tqdm_notebook) else None)
     interrupts = 0
-    bar = tqdm(total=job.open, disable=hidden, unit="cell", dynamic_ncols=True)
+    bar = tqdm(total=job.total, disable=hidden, unit="cell", dynamic_ncols=True)
     with bar, ThreadPoolExecutor(1, "ragnb-run") as pool:
         ending = pool.submit(asyncio.run, job.all())
         while not ending.done():
             try:
                 wait([ending], timeout=0.1)
                 bar.update(job.done - bar.n)
-                job.warn()
             except KeyboardInterrupt:
                 interrupts += 1
                 job.stop(at_once=interrupts > 1)
         bar.update(job.done - bar.n)
-    job.warn()
     ending.result()
-    run = Run(job.run, store.frame(job.run), str(job.stopping) if job.stopping else None)
-    _report(run, store, interrupts)
-    return run
-
-
-def _report(run: Run, store: Store, interrupts: int) -> None:
-    counts = run.counts
-    where = f"{len(run.frame) - counts['pending']} of {len(run.frame)} cells are kept in {store.path or 'memory'}"
+    # Cells under way go on when a run stops, so that what is used is known only here.
+    used = "; ".join(str(client.budget) for client in clients)
+    run = Run(plan, store.frame(plan), f"{job.stopping} (used: {used or 0})" if job.stopping else None)
+    counts, n = run.counts, len(run.frame)
+    where = f"{n - counts['pending']} of {n} cells are kept in {store.path or 'memory'}"
     if interrupts:
         raise Stopped(f"stopped; {where}. Run the same again to go on")
     if run.stopped:
-        warnings.warn(f"{run.stopped}. {where}", RagnbWarning, stacklevel=3)
+        warnings.warn(f"{run.stopped}. {where}", RagnbWarning, stacklevel=2)
     if counts["failed"]:
         reasons = Counter(run.frame.loc[run.frame["status"] == "failed", "reason"]).most_common(3)
-        listed = "; ".join(f"{n} × {reason}" for reason, n in reasons)
+        listed = "; ".join(f"{count} × {reason}" for reason, count in reasons)
         warnings.warn(
-            f"{counts['failed']} of {len(run.frame)} cells failed ({listed}). Their replies are in the store; "
-            "run the same again to try them anew", RagnbWarning, stacklevel=3,
+            f"{counts['failed']} of {n} cells failed ({listed}). Their replies are in the store; "
+            "run the same again to try them anew", RagnbWarning, stacklevel=2,
         )  # fmt: skip
+    return run
 
 
 class _Job:
-    """One run while it is under way: workers take cells, one writer keeps what they bring."""
+    """One run while it is under way: workers take cells, and go on when what they bring is on the disk."""
 
     def __init__(
-        self, cells: list[Cell], work: Work, store: Store, clients: tuple[Client, ...], most: int, run: str
+        self, cells: Sequence[Cell], work: Work, store: Store, clients: Sequence[Client], most: int
     ) -> None:
-        self.cells, self.work, self.store, self.clients = cells, work, store, clients
-        self.most, self.run = most, run
+        self.work, self.store, self.clients, self.most = work, store, clients, most
         self.mark = store.mark()
-        self.open = len({cells[position].key for position in store.pending(run, self.mark)})
-        self.done = 0
-        self.notices: deque[str] = deque()  # for the caller's thread, which warns
+        done = store.settled(cells)
+        self.open = deque({cell.key: cell for cell in cells if cell.key not in done}.values())
+        self.total, self.done = len(self.open), 0
         self.stopping: Stop | None = None
-        self._taken: deque[int] = deque()
-        self._next = 0
-        self._under_way: dict[int, Meter] = {}
-        self._given_up = False
-        self._unwritten: deque[tuple[Call | tuple[Cell, Outcome], tuple[int, ...], Future[int]]] = deque()
+        self._taken: deque[Cell] = deque()
+        self._under_way: set[Meter] = set()
+        self._batch: list[tuple[Call | tuple[Cell, Outcome], Iterable[int]]] = []
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._workers: list[asyncio.Task[None]] = []
+        self._given_up = False
 
     def stop(self, *, at_once: bool) -> None:
         """Start no further cell; `at_once` gives up those under way too."""
         self.stopping = self.stopping or Stop("stopped by hand")
         self._given_up = at_once
-        if at_once and self._loop is not None:
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(lambda: [worker.cancel() for worker in self._workers])
-
-    def warn(self) -> None:
-        """Pass on what the job has to say while it runs; where a warning is an error, the run stops."""
-        while self.notices:
-            try:
-                warnings.warn(self.notices.popleft(), RagnbWarning, stacklevel=3)
-            except RagnbWarning:
-                self.stop(at_once=True)
-                raise
+        for worker in self._workers if at_once else ():
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                worker.get_loop().call_soon_threadsafe(worker.cancel)
 
     async def all(self) -> None:
         """Run to the end."""
-        self._loop = asyncio.get_running_loop()
-        self._disk = ThreadPoolExecutor(1, "ragnb-store")
-        self._dealing, self._freed = asyncio.Lock(), asyncio.Event()
+        self._dealing, self._disk, self._freed = asyncio.Lock(), asyncio.Lock(), asyncio.Event()
         async with AsyncExitStack() as stack:
             for client in self.clients:
                 await stack.enter_async_context(client.open())
             renewer = asyncio.create_task(self._renew())
-            self._workers = [asyncio.create_task(self._worker()) for _ in range(min(self.most, len(self.cells)))]
+            self._workers = [asyncio.create_task(self._worker()) for _ in range(min(self.most, self.total))]
             results = await asyncio.gather(*self._workers, return_exceptions=True)
             renewer.cancel()
             await self._on_disk(self.store.release)  # after what was paid for is kept, in this order
-            self._disk.shutdown()
-        for error in results:
+        for error in [*results, self.stopping if self.stopping and self.stopping.refused else None]:
             if isinstance(error, Exception):
                 raise error
-        if self.stopping is not None and self.stopping.refused:
-            raise self.stopping
 
-    async def _on_disk(self, call: Callable[..., Any], *args: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._disk, call, *args)
+    async def _on_disk(self, call: Callable[..., T], *args: Any) -> T:
+        async with self._disk:
+            return await asyncio.to_thread(call, *args)
 
     # Cells
 
     async def _worker(self) -> None:
-        while (cell := await self._deal()) is not None:
-            started, meter = time.perf_counter(), Meter(cell, cell.tokens // max(1, cell.calls), self._once)
-            self._under_way[id(meter)] = meter
+        while (cell := await self._next()) is not None:
+            started, meter = time.perf_counter(), Meter(cell, self._once)
+            self._under_way.add(meter)
             try:
                 outcome = await self._outcome(cell, meter)
                 if outcome is None:
                     return
-                outcome = replace(
-                    outcome, replies=outcome.replies or tuple(meter.replies), calls=meter.calls,
-                    tokens_in=meter.tokens_in, tokens_out=meter.tokens_out, seconds=time.perf_counter() - started,
+                told = [outcome.value, outcome.reason, outcome.replies or meter.replies]
+                value, reason, replies = self._redacted(told)
+                tokens_in, tokens_out = meter.tokens
+                outcome = Outcome(
+                    outcome.status, value, reason, tuple(replies), meter.calls, tokens_in, tokens_out,
+                    time.perf_counter() - started,
                 )  # fmt: skip
-                value, reason, replies = self._redacted([outcome.value, outcome.reason, outcome.replies])
-                outcome = replace(outcome, value=value, reason=reason, replies=tuple(replies))
                 await self._keep((cell, outcome), meter.latest.values() if outcome.status == "failed" else ())
                 self.done += 1
             finally:
-                del self._under_way[id(meter)]
+                self._under_way.remove(meter)
                 self._freed.set()
 
     async def _outcome(self, cell: Cell, meter: Meter) -> Outcome | None:
         """Do one cell; None where the run stops and the cell stays pending."""
         if cell.missing:
             return Outcome.lacking(cell.missing)
-        token = METER.set(meter)
+        METER.set(meter)
         try:
             outcome = await self.work(cell)
             if not isinstance(outcome, Outcome):
@@ -293,76 +277,60 @@ class _Job:
             if self._given_up:
                 raise
             stops = [error if isinstance(error, Stop) else None, *(client.stopped for client in self.clients)]
-            stop = next(filter(None, stops), None)
-            if stop is not None:
+            if stop := next(filter(None, stops), None):
                 self.stopping = self.stopping or stop
                 return None
             if isinstance(error, CallFailed):
                 return Outcome.failed(str(error), *filter(None, [error.reply]))
             where = traceback.extract_tb(error.__traceback__)[-1]
             return Outcome.failed(f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})")
-        finally:
-            METER.reset(token)
 
-    async def _deal(self) -> Cell | None:
-        """Hand out the next cell; None when there is none, or none may be started."""
+    async def _next(self) -> Cell | None:
+        """Return the next cell; None when there is none, or none may be started."""
         async with self._dealing:
-            while self.stopping is None:
-                if not self._taken:
-                    await self._claim()
-                if not self._taken:
-                    return None
-                cell = self.cells[self._taken[0]]
+            while self.stopping is None and (self._taken or await self._claim()):
+                cell = self._taken[0]
                 full = None if cell.missing else self._full(cell)
-                if full is None and not cell.missing and self._full(cell, reserved=True):
+                if full is not None:
+                    self.stopping = self.stopping or full
+                elif cell.missing or self._full(cell, reserved=True) is None:
+                    return self._taken.popleft()
+                else:
                     # What is reserved for cells under way may not all be needed: the end of one makes room.
                     self._freed.clear()
                     await self._freed.wait()
-                elif full is None:
-                    self._taken.popleft()
-                    return cell
-                else:
-                    self.stopping = full
         return None
 
-    async def _claim(self) -> None:
+    async def _claim(self) -> bool:
         """Claim the next cells; at the end, wait for those that another process holds."""
         notice_at = time.monotonic() + _QUIET
-        while self.stopping is None:
-            claimed = await self._on_disk(self._claimed)
-            self._taken.extend(claimed)
-            if claimed or not (held := await self._on_disk(self._held)):
-                return
-            if time.monotonic() >= notice_at:
+        while self.open and self.stopping is None:
+            batch = [self.open.popleft() for _ in range(min(2 * self.most, len(self.open)))]
+            claimed, held = await self._on_disk(self.store.claim, [cell.key for cell in batch], self.mark)
+            self._taken.extend(cell for cell in batch if cell.key in claimed)
+            self.open.extend(cell for cell in batch if cell.key in held)
+            while self.store.taken_over:
+                warnings.warn(self.store.taken_over.pop(0), RagnbWarning, stacklevel=2)
+            if claimed:
+                return True
+            if held and time.monotonic() >= notice_at:
                 notice_at = math.inf
                 rows = (await self._on_disk(self.store.claims)).to_dict("records")
                 names = (f"process {r['process'] or '?'} on {r['host']} (until {r['until']})" for r in rows)
-                self.notices.append(
-                    f"waiting for {held} cells that another process holds: {listing(names)}. A holder that gives "
-                    f"no sign of life for {self.store.lease:g} s loses them to this run"
+                waiting = (
+                    f"waiting for {len(self.open)} cells that another process holds: {listing(names)}. A holder "
+                    f"that gives no sign of life for {self.store.lease:g} s loses them to this run"
                 )
-            self._next = 0
-            await asyncio.sleep(_LOOK)
-
-    def _claimed(self) -> list[int]:
-        claimed = self.store.claim(self.run, 2 * self.most, mark=self.mark, start=self._next)
-        while self.store.taken_over:
-            self.notices.append(self.store.taken_over.pop())
-        self._next = claimed[-1] + 1 if claimed else self._next
-        return claimed
-
-    def _held(self) -> int:
-        """Count the cells that are open and that none of our workers has under way."""
-        ours = {meter.cell.key for meter in list(self._under_way.values()) if meter.cell}
-        return sum(self.cells[place].key not in ours for place in self.store.pending(self.run, self.mark))
+                warnings.warn(waiting, RagnbWarning, stacklevel=2)
+            await asyncio.sleep(_LOOK if held else 0)
+        return False
 
     def _full(self, cell: Cell, *, reserved: bool = False) -> Stop | None:
         """Whether a budget has no room for this cell, or none beside what those under way may still need."""
         calls, tokens = cell.calls, cell.tokens
-        for meter in self._under_way.values() if reserved else ():
-            if meter.cell is not None:
-                calls += max(0, meter.cell.calls - meter.calls - meter.reused)
-                tokens += max(0, meter.cell.tokens - (meter.tokens_in or 0) - (meter.tokens_out or 0))
+        for meter in self._under_way if reserved else ():
+            calls += max(0, meter.cell.calls - meter.calls - meter.reused)
+            tokens += max(0, meter.cell.tokens - sum(filter(None, meter.tokens)))
         return next((full for client in self.clients if (full := client.budget.full(calls, tokens))), None)
 
     # What is kept
@@ -371,16 +339,14 @@ class _Job:
         """Return the reply to a request, from the store or paid for; it is on the disk before its cell goes on."""
         task = asyncio.current_task()
         meter.latest.pop(task, None)  # if no reply comes, the one before is not at fault
-        lock = self._locks.setdefault(key, asyncio.Lock())
-        async with lock:
+        async with self._locks.setdefault(key, asyncio.Lock()):
             known = await self._on_disk(self.store.get, key)
             if known is not None:
                 number, call = known
                 meter.reused += 1
             else:
                 call = await send()
-                if isinstance(call.reply, str):
-                    call = replace(call, reply=self._redacted(call.reply))
+                call = replace(call, reply=self._redacted(call.reply))
                 number = await self._keep(call)
         meter.latest[task] = number
         if not isinstance(call.reply, str):
@@ -395,24 +361,25 @@ class _Job:
         return value
 
     async def _keep(self, what: Call | tuple[Cell, Outcome], refused: Iterable[int] = ()) -> int:
-        """Wait until something is on the disk, and return its number; only then it counts as done."""
-        kept: Future[int] = Future()
-        self._unwritten.append((what, tuple(refused), kept))
-        self._disk.submit(self._write)
-        return await asyncio.shield(asyncio.wrap_future(kept))
+        """Wait until something is on the disk, and return its number; only then it counts as done.
 
-    def _write(self) -> None:
-        """Keep all that has come since the last commit in one commit."""
-        items = [self._unwritten.popleft() for _ in range(len(self._unwritten))]
-        try:
-            numbers = self.store.put([what for what, *_ in items], [n for _, refused, _ in items for n in refused])
-        except BaseException as error:
-            self.stopping = self.stopping or Stop("the store cannot be written")
-            for *_, kept in items:
-                kept.set_exception(error)
-        else:
-            for number, (*_, kept) in zip(numbers, items, strict=True):
-                kept.set_result(number)
+        All that comes while the disk is busy is kept by one commit.
+        """
+        if not self._batch:
+            self._writing = asyncio.create_task(self._write())
+        place, writing = len(self._batch), self._writing
+        self._batch.append((what, refused))
+        return (await asyncio.shield(writing))[place]
+
+    async def _write(self) -> list[int]:
+        async with self._disk:
+            batch, self._batch = self._batch, []
+            items, refused = zip(*batch, strict=True)
+            try:
+                return await asyncio.to_thread(self.store.put, items, list(chain.from_iterable(refused)))
+            except BaseException:
+                self.stopping = self.stopping or Stop("the store cannot be written")
+                raise
 
     async def _renew(self) -> None:
         while True:

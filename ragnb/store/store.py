@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import socket
@@ -16,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, unknown
@@ -23,11 +23,7 @@ from ragnb.schema import without_secrets
 from ragnb.store.cells import Call, Cell, Outcome, canonical, digest
 from ragnb.store.database import PARTS, in_words, insert, is_empty, open_store
 
-_STANDING = PARTS["standing"]
-_OF_RUN = f"""FROM plan AS p JOIN cells AS c ON c.key = p.key LEFT JOIN attempts AS t ON t.id = {_STANDING}
-WHERE p.run = :run"""
-_OF_HISTORY = _OF_RUN.replace("LEFT JOIN", "JOIN").replace(f"t.id = {_STANDING}", "t.key = c.key")
-_OPEN = "(t.id IS NULL OR (t.status = 'failed' AND t.id <= :mark))"
+_CLAIMS = "SELECT owner, count(*), max(until) FROM claims GROUP BY owner"
 _APART = (
     "Give each system a run of its own, such as by ragnb judge SCENARIO -p 'where={system: NAME}' with the same "
     "--store (what is judged already is not judged again), and compare those runs"
@@ -125,56 +121,47 @@ class Store:
         The same cells in the same order are the same run: planning them again takes it up. A cell that
         another run has done is not done again. `about` is kept with the run, as JSON.
         """
-        keys = [cell.key for cell in cells]
-        run, distinct = digest(canonical(keys))[:8], dict(zip(keys, cells, strict=True))
+        run = digest(canonical([cell.key for cell in cells]))[:8]
         with self._writing() as file:
             if file.execute("SELECT 1 FROM runs WHERE run = ?", [run]).fetchone():
-                if name:
-                    file.execute("UPDATE runs SET name = ? WHERE run = ?", [_clean(name), run])
+                file.execute("UPDATE runs SET name = coalesce(?, name) WHERE run = ?", [_clean(name) or None, run])
                 return run
             insert(file, "runs", [(run, _now(), canonical(without_secrets(dict(about or {}))), _clean(name))])
-            among = "SELECT key FROM cells WHERE key IN (SELECT value FROM json_each(?))"
-            known = {key for (key,) in file.execute(among, [json.dumps(keys)])}
-            rows = ((k, _clean(c.model), canonical(c.about)) for k, c in distinct.items() if k not in known)
-            insert(file, "cells", rows)
-            clusters = (None if cell.cluster is None else _clean(cell.cluster) for cell in cells)
-            places = enumerate(zip(keys, clusters, strict=True))
-            insert(file, "plan", ((run, place, key, cluster) for place, (key, cluster) in places))
+            missing = {cell.key: cell for cell in cells}
+            for key in self._keys_of(cells, "SELECT key FROM cells"):
+                del missing[key]
+            insert(file, "cells", ((key, _clean(c.model), canonical(c.about)) for key, c in missing.items()))
+            insert(file, "plan", ((run, n, c.key, _clean(c.cluster)) for n, c in enumerate(cells)))
         return run
+
+    def _keys_of(self, cells: Iterable[Cell], query: str) -> set[str]:
+        among = f"{query} WHERE key IN (SELECT value FROM json_each(:keys))"
+        return {key for (key,) in self._query(among, keys=json.dumps([cell.key for cell in cells]))}
 
     def settled(self, cells: Iterable[Cell]) -> set[str]:
         """The keys of those cells that need no work: ``ok`` or ``not_applicable`` in any run."""
-        query = "SELECT key FROM attempts WHERE status <> 'failed' AND key IN (SELECT value FROM json_each(:keys))"
-        return {key for (key,) in self._query(query, keys=json.dumps([cell.key for cell in cells]))}
+        return self._keys_of(cells, "SELECT key FROM (SELECT key FROM attempts WHERE status <> 'failed')")
 
     def mark(self) -> int:
         """The number of the latest attempt; a cell that failed after it is not open again in the same run."""
         return int(self._query("SELECT coalesce(max(id), 0) FROM attempts")[0][0])
 
-    def pending(self, run: str, mark: int | None = None) -> list[int]:
-        """The positions of the run's cells that have no outcome, or that failed (up to `mark`)."""
-        query = f"SELECT p.position {_OF_RUN} AND {_OPEN} ORDER BY p.position"
-        mark = self.mark() if mark is None else mark
-        return [position for (position,) in self._query(query, run=run, mark=mark)]
-
     # Who works on what
 
-    def claim(self, run: str, most: int, *, mark: int, start: int = 0) -> list[int]:
-        """Claim up to `most` pending cells from position `start` on, and return their positions.
+    def claim(self, keys: Sequence[str], mark: int) -> tuple[set[str], set[str]]:
+        """Claim cells by their keys; return those that are ours now, and those that another process holds.
 
-        What another living process holds is passed over. A claimed cell is ours until `put` or `release`.
+        What has been done meanwhile, or has failed since `mark`, is neither. A claimed cell is ours until `put`
+        or `release`.
         """
         with self._writing() as file:
             file.executemany("DELETE FROM claims WHERE owner = ?", [[owner] for owner in self._dead(file)])
-            rows = file.execute(
-                f"SELECT p.key, p.position {_OF_RUN} AND {_OPEN} AND p.position >= :start "
-                "AND p.key NOT IN (SELECT key FROM claims) ORDER BY p.position LIMIT :most",
-                {"run": run, "mark": mark, "start": start, "most": most},
-            ).fetchall()
-            first = dict(reversed(rows))  # of work that appears twice, the first place
-            claims = [(key, self._owner, time.time() + self.lease) for key in first]
+            values = {"keys": json.dumps(keys), "mark": mark}
+            owners = dict(file.execute(PARTS["open"], values).fetchall())
+            claimed = {key for key, owner in owners.items() if owner is None}
+            claims = [(key, self._owner, time.time() + self.lease) for key in claimed]
             file.executemany("INSERT INTO claims VALUES (?, ?, ?)", claims)
-        return sorted(first.values())
+        return claimed, owners.keys() - claimed
 
     def _dead(self, file: sqlite3.Connection) -> list[str]:
         """Holders whose claims are over.
@@ -183,7 +170,7 @@ class Store:
         it says only how long to wait from the moment when we first saw it, at most one lease.
         """
         dead, now = [], time.monotonic()
-        for owner, until, n in file.execute("SELECT owner, max(until), count(*) FROM claims GROUP BY owner"):
+        for owner, n, until in file.execute(_CLAIMS):
             holder, sign, left = _holder(owner), (until, n), until - time.time()
             if owner not in self._signs or self._signs[owner][0] != sign:
                 self._signs[owner] = sign, now + min(left, self.lease)
@@ -202,12 +189,9 @@ class Store:
             One row a holder: ``process`` (its id), ``host, cells, since`` (when it opened the store; None where it
             does not say) and ``until`` (when its claims end unless it renews them), both in UTC.
         """
-        claims = self._query("SELECT owner, count(*), max(until) FROM claims GROUP BY owner")
-        rows = [(_holder(owner), n, until) for owner, n, until in claims]
-        return pd.DataFrame(
-            [(who.process, who.host, n, _date(who.since), _date(until)) for who, n, until in rows],
-            columns=["process", "host", "cells", "since", "until"], dtype=object,
-        )  # fmt: skip
+        holders = [(_holder(owner), n, until) for owner, n, until in self._query(_CLAIMS)]
+        rows = [(who.process, who.host, n, _date(who.since), _date(until)) for who, n, until in holders]
+        return pd.DataFrame(rows, columns=PARTS["frames"]["claims"], dtype=object)
 
     def renew(self) -> None:
         """Give a sign of life: our claims hold for another `lease` seconds."""
@@ -252,7 +236,7 @@ class Store:
         file.execute("DELETE FROM claims WHERE key = ? AND owner = ?", [cell.key, self._owner])
         return insert(file, "attempts", [(
             cell.key, outcome.status, None if outcome.value is None else canonical(outcome.value),
-            None if outcome.reason is None else _clean(outcome.reason), _text(list(outcome.replies)),
+            _clean(outcome.reason), _text(list(outcome.replies)),
             outcome.calls, outcome.tokens_in, outcome.tokens_out, float(outcome.seconds), _now(),
         )])  # fmt: skip
 
@@ -280,32 +264,21 @@ class Store:
         RagnbError
             For a run that the store does not hold.
         """
-        return self._frame(run, f"{_OF_RUN} ORDER BY p.position")
+        return self._frame(run, "latest")
 
     def history(self, run: str) -> pd.DataFrame:
         """Return every attempt at the cells of a run, oldest first, with the columns of `frame`."""
-        return self._frame(run, f"{_OF_HISTORY} GROUP BY t.id ORDER BY t.id")
+        return self._frame(run, "all")
 
-    def _frame(self, run: str, source: str) -> pd.DataFrame:
-        # The replies of an attempt are numbers of calls, and texts of those that were none.
-        last = "CASE json_type(t.replies, '$[#-1]') WHEN 'integer' THEN json_extract(t.replies, '$[#-1]') END"
-        columns = (
-            f"(SELECT reply FROM calls AS r WHERE r.id = {last}), t.replies, c.about, p.cluster, "
-            "coalesce(t.status, 'pending'), t.value, t.reason, t.calls, t.tokens_in, t.tokens_out, t.seconds, "
-            "t.at, c.key"
-        )
+    def _frame(self, run: str, attempts: str) -> pd.DataFrame:
         names = [name for (name,) in self._query("SELECT run FROM runs ORDER BY id DESC")]
         if run not in names:
             raise unknown("run", run, names)
         rows = []
-        for reply, replies, about, cluster, status, value, reason, *rest in self._query(
-            f"SELECT {columns} {source}", run=run
-        ):
+        for about, reply, replies, value, *rest in self._query(PARTS["attempts_of"][attempts], run=run):
             cell, texts = json.loads(about), [json.loads(reply)] if reply else json.loads(replies or "[]")
-            known = [cell["sample_id"], cell["what"], cell["repeat"], cell["model"], cluster, status]
-            rows.append(
-                [*known, json.loads(value) if value else None, reason, texts[-1] if texts else None, *rest]
-            )
+            row = dict(zip(PARTS["frames"]["attempts"], rest, strict=True))
+            rows.append(cell | row | {"value": json.loads(value or "null"), "reply": texts[-1] if texts else None})
         return pd.DataFrame(rows, columns=PARTS["frames"]["run"], dtype=object)
 
     def runs(self) -> pd.DataFrame:
@@ -318,7 +291,7 @@ class Store:
             not_applicable, failed, pending, calls, tokens_in, tokens_out, seconds``. What was spent counts every
             attempt; a cell that two runs share counts in both. Tokens are None where an endpoint did not tell.
         """
-        rows = self._query(PARTS["runs"].replace("{standing}", _STANDING))
+        rows = self._query(PARTS["runs"])
         return pd.DataFrame(rows, columns=PARTS["frames"]["runs"], dtype=object)
 
     def scores(self, run: str) -> pd.DataFrame:
@@ -338,8 +311,8 @@ class Store:
 class _Holder(NamedTuple):
     """A process that holds cells; on this host and in this container it is known whether it `is_gone`."""
 
-    process: int | None
-    host: str
+    process: int | None = None
+    host: str = "?"
     since: float | None = None
     is_gone: bool = False
 
@@ -351,17 +324,17 @@ def _place() -> str:
     """Return the name of the space in which process ids mean something: host and container."""
     with suppress(OSError):
         return f"{socket.gethostname()} {os.readlink('/proc/self/ns/pid')}"
-    return socket.gethostname()
+    return f"{socket.gethostname()} ?"  # without /proc nobody knows who is gone
 
 
 def _holder(owner: str) -> _Holder:
     """Read the name of a holder; one of version 1 names its place otherwise, and may not say since when."""
     try:
         place, process, _, _, *since = json.loads(owner)
-        gone = place == _place() and not importlib.import_module("psutil").pid_exists(process)
+        gone = place == _place() and not (place.endswith("?") or Path(f"/proc/{int(process)}").exists())
         return _Holder(int(process), place.partition(" ")[0], float(since[0]) if since else None, gone)
     except (TypeError, ValueError, AttributeError):
-        return _Holder(None, "?")
+        return _Holder()
 
 
 StoreLike = Store | str | Path | None
@@ -416,19 +389,15 @@ def _now() -> str:
 
 
 def _date(seconds: float | None) -> str | None:
-    """Seconds since 1970 as a date; what lies beyond the calendar as the number."""
-    if seconds is None:
-        return None
-    try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
-    except (OverflowError, ValueError, OSError):
-        return f"{seconds:g}"
+    """Seconds since 1970 as a date; None for what lies beyond the calendar."""
+    date: Any = pd.to_datetime(seconds or np.nan, unit="s", utc=True, errors="coerce")
+    return None if pd.isna(date) else str(date.isoformat(timespec="seconds"))
 
 
-def _clean(text: str) -> str:
+def _clean(text: str | None) -> str | None:
     """A lone surrogate as ``\\udXXX``: SQLite takes only UTF-8, and what was paid for must be kept."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    return None if text is None else text.encode("utf-8", "backslashreplace").decode()
 
 
-def _text(value: Any) -> str:
+def _text(value: Any) -> str | None:
     return _clean(json.dumps(value, ensure_ascii=False))

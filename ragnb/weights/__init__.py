@@ -12,21 +12,20 @@ from typing import Any
 import pandas as pd
 
 from ragnb.weights.batches import Batch, Reduction, reduce_batches
-from ragnb.weights.check import check_weights, nfc, present_weights
+from ragnb.weights.cells import Moments, moments, moments_of, moments_reduction, plain_sums
+from ragnb.weights.clusters import question_of
 from ragnb.weights.columns import as_pandas
 from ragnb.weights.engines import collected, column_names, need_columns, opened, score_of, stays_lazy
-from ragnb.weights.estimates import plain_sums
-from ragnb.weights.gain import gains_reduction
-from ragnb.weights.histogram import histogram, histogram_reduction
 from ragnb.weights.notes import ledger, notes, why_no_total
-from ragnb.weights.reduction import Moments, Weighing, moments, moments_of, moments_reduction, question_of
+from ragnb.weights.reductions import gains_reduction, histogram, histogram_reduction
 from ragnb.weights.scored import MetricsArgument, scored
+from ragnb.weights.total import Weighing, check_weights, metric_name, nfc, present_weights
 from ragnb.weights.weighing import add_columns, evaluated, weigh, weighted_score
 
 __all__ = [
     "Batch", "MetricsArgument", "Moments", "Reduction", "Weighing", "add_columns", "as_pandas", "check_weights",
     "collected", "column_names", "evaluated", "gains_reduction", "histogram", "histogram_reduction", "ledger",
-    "moments", "moments_of", "moments_reduction", "need_columns", "nfc", "notes", "opened",
+    "metric_name", "moments", "moments_of", "moments_reduction", "need_columns", "nfc", "notes", "opened",
     "plain_sums", "present_weights", "question_of", "reduce_batches", "score_of", "scored",
     "stays_lazy", "weigh", "weighted_means", "weighted_score", "why_no_total",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -16,16 +17,14 @@ import pandas as pd
 from ragnb.errors import RagnbError, require
 from ragnb.readers.frames import native
 from ragnb.schema import Metric
-from ragnb.weights.columns import Array, Labels, labels, numeric, statuses
-from ragnb.weights.engines import collected, column_names, is_number, score_of, stays_lazy
+from ragnb.weights.columns import Array, Labels, coded, numeric, status_codes
+from ragnb.weights.engines import collected, column_names, stays_lazy
 
 if TYPE_CHECKING:
     import polars as pl
 
-ROWS = 1 << 20
+ROWS = 1 << 19
 """Rows of a batch: a query of any length is reduced in the memory that these take."""
-
-_TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Unknown)
 
 
 class Batch:
@@ -42,6 +41,7 @@ class Batch:
         self.frame = frame
         self._values: dict[Metric, Array] = {}
         self._statuses: dict[Metric, npt.NDArray[np.int8]] = {}
+        self.made: dict[int, npt.NDArray[Any]] = {}  # columns by the id of the expression that gave them
         self._labels: dict[tuple[str | None, bool], Labels] = {}
 
     def __len__(self) -> int:
@@ -59,19 +59,34 @@ class Batch:
         batch._values, batch._labels = dict(values), self._labels
         return batch
 
-    def statuses(self, metrics: Sequence[Metric]) -> npt.NDArray[np.int8]:
-        """Return the status of each row and metric; see `statuses`."""
-        values = [self.values(metric) for metric in metrics]  # what is no score is refused before any status
-        for metric, column in zip(metrics, values, strict=True):
-            if metric not in self._statuses:
-                self._statuses[metric] = statuses(self.frame, [metric], [column])
-        return np.hstack([np.empty((len(self), 0), dtype=np.int8), *(self._statuses[m] for m in metrics)])
+    def status(self, metric: Metric) -> npt.NDArray[np.int8]:
+        """Return the status of each row; see `status_codes`."""
+        if metric not in self._statuses:
+            self._statuses[metric] = status_codes(self.frame, metric, self.values(metric))
+        return self._statuses[metric]
 
     def labels(self, column: str | None, *, compose: bool = False) -> Labels:
         """Return a column as codes into sorted names; without a column no row has a label."""
         if (column, compose) not in self._labels:
-            self._labels[column, compose] = labels(self.frame, column, compose=compose)
+            none = Labels(np.full(len(self), -1, dtype=np.int64), ())
+            made = coded(self.frame[column], compose=compose) if column in self.frame else none
+            self._labels[column, compose] = made
         return self._labels[column, compose]
+
+    def groups(self, column: str | None, *, compose: bool = False) -> Labels:
+        """Return a column as groups: rows without a name are one more, the last; without a column all are one.
+
+        Examples
+        --------
+        >>> Batch(pd.DataFrame({"system": ["a", None]})).groups("system")
+        Labels(codes=array([0, 1]), names=('a', None))
+        """
+        if column is None:
+            return Labels(np.zeros(len(self), dtype=np.int64), ("",))
+        named = self.labels(column, compose=compose)
+        if not (named.codes < 0).any():
+            return named
+        return Labels(np.where(named.codes < 0, len(named.names), named.codes), (*named.names, None))
 
 
 @dataclass(frozen=True)
@@ -117,55 +132,33 @@ def reduce_batches(scores: Any, metrics: Sequence[Metric], reductions: Sequence[
     wanted += [name for one in reductions for name in one.columns if name is not None]
     wanted = [name for name in dict.fromkeys(wanted) if name in have]
     wanted = wanted or have[:1]  # rows without a column are not counted
-    kernels = [one.kernel for one in reductions]
-    try:
-        parts = _reduce(scores, metrics, wanted, kernels)
-    except RagnbError:
-        if stays_lazy(scores):  # a second look finds the row's name, which a first one does not carry along
-            more = [name for name in ("sample_id",) if name in have and name not in wanted]
-            _reduce(scores, metrics, [*wanted, *more], kernels, named=True)
-        raise
-    return [one.finish([part[i] for part in parts]) for i, one in enumerate(reductions)]
 
-
-def _reduce(
-    scores: Any,
-    metrics: Sequence[Metric],
-    wanted: Sequence[str],
-    kernels: Sequence[Callable[[Batch], Any]],
-    named: bool = False,
-) -> list[list[Any]]:
-    """Run the kernels on every batch; with `named`, rows are told by their ``sample_id`` where there is one."""
-
-    def take(part: pd.DataFrame) -> list[Any]:
+    def take(part: pd.DataFrame, named: bool = False) -> list[Any]:
         if named:
             part.index = pd.Index(part["sample_id"] if "sample_id" in part else ["?"] * len(part))
         batch = Batch(part)
-        return [kernel(batch) for kernel in kernels]
+        return [one.kernel(batch) for one in reductions]
 
+    try:
+        made = _of_parts(scores, wanted, take)
+    except RagnbError:
+        if stays_lazy(scores):  # a second look finds the row's name, which a first one does not carry along
+            named = dict.fromkeys([*wanted, *(name for name in have if name == "sample_id")])
+            _of_parts(scores, list(named), partial(take, named=True))
+        raise
+    return [one.finish([part[i] for part in made]) for i, one in enumerate(reductions)]
+
+
+def _of_parts(scores: Any, wanted: Sequence[str], take: Callable[[pd.DataFrame], Any]) -> list[Any]:
+    """Return what a function makes of the wanted columns, batch by batch."""
     if isinstance(scores, pd.DataFrame):
         return [take(pd.DataFrame({name: scores[name] for name in wanted}, scores.index, copy=False))]
-    rows = _typed(native(scores), metrics, wanted)
+    rows = native(scores).select(*wanted)
     if rows.implementation.is_pyspark():
         return _on_executors(rows.to_native(), take)
     with closing(_parts(rows)) as parts:
         made = [take(_pandas(part)) for part in parts if len(part)]
     return made or [take(_pandas(collected(rows.head(0)).to_polars()))]
-
-
-def _typed(
-    rows: nw.DataFrame[Any] | nw.LazyFrame[Any], metrics: Sequence[Metric], wanted: Sequence[str]
-) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
-    """Return the wanted columns, those of metrics as floats."""
-    schema = rows.collect_schema()
-    columns: dict[str, nw.Expr] = {name: nw.col(name) for name in wanted}
-    for metric in metrics:
-        kind = schema[metric.name]
-        if is_number(kind):
-            columns[metric.name] = score_of(metric.name, kind)
-        elif kind not in _TEXT:
-            raise RagnbError(f"column {metric.name!r} is of type {kind}, not a score; convert it to numbers")
-    return rows.select(**columns)
 
 
 def _parts(rows: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> Generator[pl.DataFrame]:
@@ -203,21 +196,19 @@ def _on_executors(frame: Any, kernel: Callable[[pd.DataFrame], Any]) -> list[Any
 
 def _pandas(part: pl.DataFrame) -> pd.DataFrame:
     """Return a batch of Polars as pandas columns: numbers shared, texts coded."""
-    return pd.DataFrame({name: _array(part[name]) for name in part.columns}, range(len(part)), copy=False)
-
-
-def _array(column: pl.Series) -> Any:
     import polars as pl
 
-    if column.dtype.is_numeric():
-        whole = column.dtype.is_integer() and not column.null_count()
-        return column.to_numpy() if whole else column.cast(pl.Float64).fill_null(np.nan).to_numpy()
-    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
-        return pd.Series(column.to_list(), dtype=object)
-    words = column.cast(pl.Categorical)
-    names = words.unique(maintain_order=True).drop_nulls()
-    own = names.to_physical().to_numpy()
-    codes = np.full(int(own.max(initial=0)) + 2, -1, dtype=np.int32)
-    codes[own] = np.arange(len(own))
-    places = codes.take(words.to_physical().fill_null(len(codes) - 1).to_numpy())
-    return pd.Categorical.from_codes(places, pd.Index(names.cast(pl.String).to_list(), dtype=object))
+    made: dict[str, Any] = {}
+    for column in part:
+        if column.dtype.is_numeric() or column.dtype == pl.Boolean:
+            whole = column.dtype.is_integer() and not column.null_count()
+            numbers = column if whole else column.cast(pl.Float64).fill_null(np.nan)
+            made[column.name] = numbers.to_numpy()
+        elif column.dtype in (pl.String, pl.Categorical, pl.Enum):
+            words = column.cast(pl.Categorical)
+            codes, _ = pd.factorize(words.to_physical().to_numpy())  # in the order in which words appear, too
+            names = words.unique(maintain_order=True).drop_nulls().cast(pl.String).to_list()
+            made[column.name] = pd.Categorical.from_codes(codes, pd.Index(names, dtype=object))
+        else:
+            made[column.name] = pd.Series(column.to_list(), dtype=object)
+    return pd.DataFrame(made, range(len(part)), copy=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -11,16 +10,57 @@ import pandas as pd
 
 from ragnb.weights.batches import Batch
 from ragnb.weights.columns import Labels, coded
-from ragnb.weights.engines import collected, key_of, opened
+from ragnb.weights.engines import collected, column_names, key_of, need_columns, opened
 
 QUESTIONS = ("sample_id", "question")
 """What tells the rows of one question; the one with fewer values decides, as readers number unnamed samples."""
 
 
-def question_columns(names: Iterable[str], cluster: str | None) -> list[str]:
-    """Return the columns by which rows of one question are told, none where the caller names the clusters."""
-    have = set(names)
-    return [name for name in QUESTIONS if cluster is None and name in have]
+def question_of(frame: Any, *, doc: str, cluster: str | None = None, by: str | None = None) -> str | None:
+    """Return the column of questions that are clusters, as one repeats among rows without a document.
+
+    Raises
+    ------
+    RagnbError
+        For a column that is not there.
+
+    Examples
+    --------
+    >>> question_of(pd.DataFrame({"question": ["a", "a", "b"]}), doc="doc_name")
+    'question'
+    """
+    have = column_names(frame)
+    document = document_column(have, doc)
+    need_columns(have, cluster, by)
+    columns = [name for name in QUESTIONS if cluster is None and name in have]
+    without = None if by == doc else document
+    if columns and without is not None and not _has_gaps(frame, without):
+        return None
+    best, best_apart, distinct_before = None, 0, 0
+    for name in columns:
+        known, distinct = _counts(frame, name, without)
+        # One text on rows of different ids is a stand-in, no question.
+        if distinct - known < best_apart and (distinct > 1 or distinct_before <= 1):
+            best, best_apart = name, distinct - known
+        distinct_before = distinct
+    return best
+
+
+def document_column(have: list[str], doc: str) -> str | None:
+    """Return the document column; a frame without ``doc_name`` has no documents.
+
+    Raises
+    ------
+    RagnbError
+        For any other column that is not there.
+
+    Examples
+    --------
+    >>> document_column(["question"], "doc_name") is None
+    True
+    """
+    need_columns(have, None if doc == "doc_name" else doc)
+    return doc if doc in have else None
 
 
 def question_clusters(batch: Batch, base: Labels, questions: str | None) -> Labels:
@@ -48,38 +88,15 @@ def question_clusters(batch: Batch, base: Labels, questions: str | None) -> Labe
     return Labels(codes, (*base.names, *asked.names))
 
 
-def repeated_question(frame: Any, columns: Sequence[str], *, without: str | None = None) -> str | None:
-    """Return the column of questions if one repeats, among all rows or those without a document.
-
-    Examples
-    --------
-    >>> repeated_question(pd.DataFrame({"question": ["a", "a", "b"]}), ["question"])
-    'question'
-    """
-    if not columns or (without is not None and not _has_gaps(frame, without)):
-        return None
-    best, best_apart, distinct_before = None, 0, 0
-    for name in columns:
-        counts = _counts(frame, name, without)
-        if counts is None:
-            continue
-        known, distinct = counts
-        # One text on rows of different ids is a stand-in, no question.
-        if distinct - known < best_apart and (distinct > 1 or distinct_before <= 1):
-            best, best_apart = name, distinct - known
-        distinct_before = distinct
-    return best
-
-
-def _counts(frame: Any, name: str, without: str | None) -> tuple[int, int] | None:
-    """How many rows have a question, and how many questions there are; None for a column of lists on an engine."""
+def _counts(frame: Any, name: str, without: str | None) -> tuple[int, int]:
+    """How many rows have a question, and how many questions there are; none in a column of lists on an engine."""
     if isinstance(frame, pd.DataFrame):
         asked = _as_label(frame[name] if without is None else frame[name][frame[without].isna()])
         return int(asked.notna().sum()), int(asked.nunique())
     rows = opened(frame)
     kind = rows.collect_schema()[name]
     if kind.is_nested() or kind in (nw.Object, nw.Unknown):
-        return None
+        return 0, 0
     rows = rows if without is None else rows.filter(key_of(rows, without).is_null())
     known = rows.select(key_of(rows, name).alias("q")).filter(~nw.col("q").is_null())
     if rows.implementation.is_polars():  # a hash of eight bytes in the place of a text: a third of the memory
@@ -87,8 +104,8 @@ def _counts(frame: Any, name: str, without: str | None) -> tuple[int, int] | Non
 
         known = nw.from_native(known.to_native().select(pl.col("q").hash()))
     counts = collected(known.select(nw.len().alias("known"), nw.col("q").n_unique().alias("distinct")))
-    found = (counts[one].to_list()[0] for one in ("known", "distinct"))
-    known_n, distinct = (0 if pd.isna(one) else int(one) for one in found)  # DuckDB counts nothing as null
+    pair = (counts[one].to_list()[0] for one in ("known", "distinct"))
+    known_n, distinct = (0 if pd.isna(one) else int(one) for one in pair)  # DuckDB counts nothing as null
     return known_n, distinct
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -13,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb.errors import RagnbError, RagnbWarning, listing, place
+from ragnb.errors import RagnbError, RagnbWarning, listing, outside, place
 from ragnb.readers.frames import native
 from ragnb.schema import CLIP, STATUS_WORDS, Metric, declare_step
-from ragnb.weights.check import nfc, spelt
+from ragnb.weights.total import nfc, spelt
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
             f"column {metric.name!r}: {float(beyond)!r} and other values within {CLIP:g} of an end of "
             f"{metric.low:g}..{metric.high:g} are taken for that end",
             RagnbWarning,
-            stacklevel=2,
+            stacklevel=outside(),
         )
         values = np.clip(values, metric.low, metric.high)
     return values
@@ -107,8 +107,8 @@ def _is_score(cell: Any) -> bool:
     return cell is None or (pd.api.types.is_scalar(cell) and bool(pd.isna(cell)))
 
 
-def statuses(frame: pd.DataFrame, metrics: Sequence[Metric], values: Sequence[Array]) -> npt.NDArray[np.int8]:
-    """Return for every row and metric 0 (ok or missing), 1 (failed) or 2 (not applicable).
+def status_codes(frame: pd.DataFrame, metric: Metric, values: Array) -> npt.NDArray[np.int8]:
+    """Return for every row 0 (ok or missing), 1 (failed) or 2 (not applicable).
 
     Raises
     ------
@@ -118,107 +118,75 @@ def statuses(frame: pd.DataFrame, metrics: Sequence[Metric], values: Sequence[Ar
     Examples
     --------
     >>> frame = pd.DataFrame({"faithfulness": [None], "faithfulness__status": ["failed"]})
-    >>> statuses(frame, [Metric("faithfulness")], [np.array([np.nan])])
-    array([[1]], dtype=int8)
+    >>> status_codes(frame, Metric("faithfulness"), np.array([np.nan]))
+    array([1], dtype=int8)
     """
-    codes = np.zeros((len(frame), len(metrics)), dtype=np.int8, order="F")
-    for k, metric in enumerate(metrics):
-        name = f"{metric.name}__status"
-        if name not in frame.columns:
-            continue
-        label = coded(frame[name])
-        places, words = label.codes, label.names
-        told = {"ok": 0, "missing": 0, "failed": 1, "not_applicable": 2}
-        codes[:, k] = np.array([told.get(word, -1) for word in words] + [0], dtype=np.int8)[places]
-        if (codes[:, k] < 0).any():
-            at = int(np.argmin(codes[:, k]))
-            raise RagnbError(
-                f"column {name!r}, row {frame.index[at]!r}: {words[places[at]]!r} is no status "
-                f"(have: {listing(STATUS_WORDS)})"
-            )
-        clash = (codes[:, k] > 0) & ~np.isnan(values[k])
-        if clash.any():
-            row = int(np.argmax(clash))
-            raise RagnbError(
-                f"column {metric.name!r}, row {frame.index[row]!r}: {float(values[k][row])!r} stands beside "
-                f"status {frame[name].iloc[row]!r}; a score that failed or does not apply has no number"
-            )
+    name = f"{metric.name}__status"
+    if name not in frame.columns:
+        return np.zeros(len(frame), dtype=np.int8)
+    label = coded(frame[name])
+    meaning = {"ok": 0, "missing": 0, "failed": 1, "not_applicable": 2}
+    codes = np.array([meaning.get(word, -1) for word in label.names] + [0], dtype=np.int8)[label.codes]
+    if (codes < 0).any():
+        at = int(np.argmin(codes))
+        raise RagnbError(
+            f"column {name!r}, row {frame.index[at]!r}: {label.names[label.codes[at]]!r} is no status "
+            f"(have: {listing(STATUS_WORDS)})"
+        )
+    clash = (codes > 0) & ~np.isnan(values)
+    if clash.any():
+        at = int(np.argmax(clash))
+        raise RagnbError(
+            f"column {metric.name!r}, row {frame.index[at]!r}: {float(values[at])!r} stands beside "
+            f"status {frame[name].iloc[at]!r}; a score that failed or does not apply has no number"
+        )
     return codes
-
-
-def labels(frame: pd.DataFrame, column: str | None, *, compose: bool = False) -> Labels:
-    """Return a column as codes into sorted names, −1 where it is empty.
-
-    Parameters
-    ----------
-    column : str or None
-        None means that no row has a label.
-    compose : bool
-        Whether names are equal under Unicode form NFC.
-
-    Examples
-    --------
-    >>> labels(pd.DataFrame({"d": ["b", None, "a"]}), "d").codes.tolist()
-    [1, -1, 0]
-    """
-    if column is None:
-        return Labels(np.full(len(frame), -1, dtype=np.int64), ())
-    return coded(frame[column], compose=compose)
-
-
-def factorized(values: Any) -> tuple[npt.NDArray[np.intp], Any]:
-    """Return `pd.factorize` of a column of labels; one of lists or mappings is refused.
-
-    Examples
-    --------
-    >>> factorized(pd.Series(["b", None, "a"]))[0].tolist()
-    [0, -1, 1]
-    """
-    try:
-        return pd.factorize(values)
-    except TypeError:
-        where = place(key=getattr(values, "name", None))
-        raise RagnbError(f"{where}lists and mappings name no group, document or cluster; make them text") from None
 
 
 def coded(values: Any, *, compose: bool = False) -> Labels:
     """Return values as codes into their sorted names, −1 where there is none.
+
+    Parameters
+    ----------
+    values : array of labels
+    compose : bool
+        Whether names are equal under Unicode form NFC.
+
+    Raises
+    ------
+    RagnbError
+        For lists and mappings.
 
     Examples
     --------
     >>> coded(pd.Series(["b", None, "a"]))
     Labels(codes=array([ 1, -1,  0]), names=('a', 'b'))
     """
+    import polars as pl
+
     if isinstance(values, pd.Series) and isinstance(values.dtype, pd.CategoricalDtype):
         codes, uniques = values.cat.codes.to_numpy(), values.cat.categories
         there = np.bincount(codes + np.int64(1), minlength=len(uniques) + 1)[1:] > 0
         uniques, codes = uniques[there], np.append(np.cumsum(there) - 1, -1).take(codes)
     else:
-        codes, uniques = factorized(values)
+        try:
+            codes, uniques = pd.factorize(values)
+        except TypeError:
+            where = place(key=getattr(values, "name", None))
+            raise RagnbError(
+                f"{where}lists and mappings name no group, document or cluster; make them text"
+            ) from None
     named = nfc if compose else spelt
     plain = [name if type(name) is str and name.isascii() else named(name) for name in np.asarray(uniques, object)]
-    names, ranks = sorted_names(plain)
-    return Labels(np.append(ranks, -1).take(codes), names)
-
-
-def sorted_names(names: list[str]) -> tuple[tuple[str, ...], Codes]:
-    """Return the distinct names in order, and the place of each name among them.
-
-    Examples
-    --------
-    >>> sorted_names(["b", "a", "b"])
-    (('a', 'b'), array([1, 0, 1]))
-    """
-    import polars as pl
-
     try:
-        text = pl.Series(names, dtype=pl.String)  # sorts by bytes of UTF-8, which is the order of code points
+        text = pl.Series(plain, dtype=pl.String)  # sorts by bytes of UTF-8, which is the order of code points
     except UnicodeEncodeError:  # a half of a surrogate pair, which only Python holds
-        distinct, ranks = np.unique(np.array(names, dtype=object), return_inverse=True)
-        return tuple(distinct.tolist()), ranks.astype(np.int64)
-    order = text.arg_sort()
-    ordered = text.gather(order)
-    first = (ordered != ordered.shift()).fill_null(True)  # two spellings of one name are one
-    ranks = np.empty(len(names), dtype=np.int64)
-    ranks[order.to_numpy()] = np.cumsum(first.to_numpy()) - 1
-    return tuple(ordered.filter(first).to_list()), ranks
+        distinct, ranks = np.unique(np.array(plain, dtype=object), return_inverse=True)
+        names = distinct.tolist()
+    else:
+        order = text.arg_sort()
+        ordered = text.gather(order)
+        first = (ordered != ordered.shift()).fill_null(True)  # two spellings of one name are one
+        names, ranks = ordered.filter(first).to_list(), np.empty(len(plain), dtype=np.int64)
+        ranks[order.to_numpy()] = np.cumsum(first.to_numpy()) - 1
+    return Labels(np.append(ranks, -1).take(codes), tuple(names))

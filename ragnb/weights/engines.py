@@ -119,23 +119,16 @@ def laid_out(frame: Frame, metrics: Sequence[Metric]) -> tuple[Frame, list[tuple
     values: dict[str, nw.Expr] = {}
     faults: list[tuple[nw.Expr, str]] = []
     for k, metric in enumerate(metrics):
-        name, kind = metric.name, schema[metric.name]
+        name, kind, low, high = metric.name, schema[metric.name], float(metric.low), float(metric.high)
         value = score_of(name, kind)
-        near = (value >= metric.low - CLIP) & (value <= metric.high + CLIP)
-        inside = nw.when(value < metric.low).then(nw.lit(float(metric.low))).otherwise(value)
-        inside = nw.when(value > metric.high).then(nw.lit(float(metric.high))).otherwise(inside)
-        values[f"__v{k}"] = nw.when(near).then(inside).otherwise(value)
+        values[f"__v{k}"] = value.clip(low, high)
         if is_number(kind):
-            outside = ~near if metric.bounded else ~near | ~value.is_finite()
-            words = f"column {name!r} lies outside {metric.low:g}..{metric.high:g}"
-            faults.append((~value.is_null() & outside, words))
+            inside = (value >= low - CLIP) & (value <= high + CLIP) & value.is_finite()
+            faults.append((~value.is_null() & ~inside, f"column {name!r} lies outside {low:g}..{high:g}"))
         else:
             faults.append((~nw.col(name).is_null(), f"column {name!r} holds what is no score"))
-        status, status_kind = nw.col(f"{name}__status"), schema.get(f"{name}__status", nw.Unknown)
-        if status_kind != nw.Unknown:
-            if status_kind.is_float():  # a column of nothing but gaps
-                status = nw.when(~status.is_nan()).then(status)
-            word = status.cast(nw.String)
+        if f"{name}__status" in schema:
+            word = key_of(frame, f"{name}__status").cast(nw.String)
             odd = ~word.is_null() & ~word.is_in(STATUS_WORDS)
             clash = word.is_in(["failed", "not_applicable"]) & ~value.is_null()
             faults.append((odd, f"column '{name}__status' holds what is no status"))

@@ -3,168 +3,137 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from ragnb import stats
 from ragnb.errors import RagnbError
-from ragnb.schema import ABOUT_COLUMNS, RESULT_COLUMNS, Metric
-from ragnb.weights.cells import Cells, Flags
-from ragnb.weights.check import refuse_all_zero
+from ragnb.schema import ABOUT_COLUMNS, RESULT_COLUMNS
 from ragnb.weights.columns import Array, Codes
+from ragnb.weights.total import Total, check_weights, refuse_all_zero, relative, total_of, warn_unused
 
 if TYPE_CHECKING:
-    from ragnb.weights.reduction import Moments
+    from ragnb.weights.cells import Cells, Moments
 
-_LEAST, _VANISHING = 1e-300, 1e-140
+_VANISHING, _FEWEST = 1e-140, 100
+
+
+def checked_weights(
+    source: Moments,
+    metric_weights: Mapping[str, float] | None,
+    doc_weights: Mapping[str, float] | None,
+    **how: bool,
+) -> tuple[Total, Array]:
+    """Return how metrics add up, and the weight of each document (in order), last that of rows without one.
+
+    Weights of documents are `relative` to the largest.
+
+    Raises
+    ------
+    RagnbError
+        As `total_of`, and for weights of 0 that leave out every row.
+    """
+    total, checked = total_of(source.metrics, metric_weights, **how), check_weights(doc_weights, "doc_weights")
+    warn_unused(checked, source.docs, "doc_weights")
+    weights = np.ones(len(source.docs) + 1)
+    for name in checked.keys() & set(source.docs if checked else ()):
+        weights[bisect_left(source.docs, name)] = checked[name]
+    used = np.bincount(source.cells.doc + 1, minlength=len(weights)) > 0
+    weights[~np.roll(used, -1)] = 0.0
+    refuse_all_zero(bool(weights.any()) or not source.cells.size, "doc_weights")
+    return total, relative(weights)
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How metrics enter the weighted score: Σ coefficient · x over the metrics present, x centred.
+class Units:
+    """What a resample draws and the jackknife leaves out: clusters, and the cells of single rows, by group.
 
     Attributes
     ----------
-    weights : (K,) float
-        Relative to the largest; 0 for a metric outside the total.
-    slopes : (K,) float
-        The affine map of a metric into the total: −1 turns a lower-is-better metric round, 1/range rescales.
-    centre, low, high : float
-        The total's own centre and range; nan low where there is no total.
-    least : float
-        The least that the total can be: below `low` where a cosine, which enters at its raw value, is negative.
-    reason : str
-        Why there is no total: a code (``mixed``, ``unbounded``), a colon and its detail; empty where there is one.
+    group, cluster : (U,) int
+        The cluster −1 of rows that are clusters of their own.
+    size : (U, 1) float
+        How many a unit stands for: 1, or the rows of the cell.
+    weight, sum, variance : (U, K + 1) float
+        Σv, Σvx and Var(vx) of one of them, of every metric and, last, of the weighted score.
     """
 
-    weights: Array
-    slopes: Array
-    centre: float
-    low: float
-    high: float
-    least: float
-    reason: str = ""
+    group: Codes
+    cluster: Codes
+    size: Array
+    weight: Array
+    sum: Array
+    variance: Array
+
+    @classmethod
+    def of(cls, cells: Cells, v: Array, columns: tuple[Array, Array, Array]) -> Units:
+        """Return the units of cells, which are sorted by group, then cluster."""
+        sums, counts, squares = columns
+        alone = cells.cluster < 0
+        changes = (np.diff(cells.group) != 0) | (np.diff(cells.cluster) != 0) | alone[1:]
+        starts = np.flatnonzero(np.append(True, changes))[: cells.size]
+        size = np.where(alone, cells.n, 1.0)[starts, None]
+        weight, total = (np.add.reduceat(part, starts, axis=0) / size for part in (v * counts, v * sums))
+        variance = np.zeros_like(total)
+        if alone.any():
+            n, single = cells.n[alone, None], alone[starts]
+            spread = squares - sums[alone] ** 2 / n
+            spread[spread < 1e-13 * squares] = 0.0  # what cancellation leaves of values all alike
+            variance[single] = v[alone] ** 2 * spread / n
+        return cls(cells.group[starts], cells.cluster[starts], size, weight, total, variance)
 
 
-def weight_vector(metrics: Sequence[Metric], weights: Mapping[str, float]) -> Array:
-    """Return the weight of each metric in the total, 0 for a rate that `weights` does not name.
-
-    Raises
-    ------
-    RagnbError
-        For weights of 0 that leave out every metric that would count.
+def cell_columns(cells: Cells, total: Total) -> tuple[Array, Array, Array]:
+    """Return Σx, n and (for rows that are clusters) Σx² of every metric and, last, of the weighted score.
 
     Examples
     --------
-    >>> weight_vector((Metric("a"), Metric("b", role="rate")), {"a": 2.0})
-    array([2., 0.])
+    >>> from ragnb.schema import Metric
+    >>> from ragnb.weights.cells import Cells
+    >>> from ragnb.weights.total import total_of
+    >>> code, one = np.array([0]), np.ones((1, 1))
+    >>> cells = Cells(code, code, code, one > 0, np.array([4.0]), one, np.empty((0, 1, 1)), np.array([0.5]))
+    >>> [part.tolist() for part in cell_columns(cells, total_of([Metric("a")], None))]
+    [[[1.0, 1.0]], [[4.0, 4.0]], []]
     """
-    own = [weights.get(m.name, m.weight if m.role == "quality" else 0.0) for m in metrics]
-    refuse_all_zero(any(own) or not any(m.weight for m in metrics if m.role == "quality"), "metric_weights")
-    return np.array(own, dtype=float)
+    there, n = cells.present.astype(float), cells.n
+    scale = there @ total.weights
+    share = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+    score, moved = cells.sums @ (total.weights * total.slopes) * share, np.zeros(cells.size)
+    if total.weights.any() and not np.isfinite(total.high - total.low):  # metrics then have centres of their own
+        moved = (scale > 0) * ((there @ (total.weights * cells.centre)) * share - total.centre(cells.centre))
+        score += n * moved
+    single = cells.cluster < 0 if len(cells.cross) else slice(0)
+    inner = there[single] * (total.weights * total.slopes) * share[single, None]
+    squares = np.einsum("ci,cij,cj->c", inner, cells.cross, inner)
+    squares += moved[single] * (2 * score[single] - n[single] * moved[single])
+    counts, of_metrics = np.column_stack([there, scale > 0]) * n[:, None], np.einsum("ckk->ck", cells.cross)
+    return np.column_stack([cells.sums, score]), counts, np.column_stack([of_metrics, squares])
 
 
-def relative(weights: Array) -> Array:
-    """Return weights over the size of the largest, so that none overflows or vanishes.
+def _by(group: Codes, groups: int) -> Callable[..., Array]:
+    """Return the function that reduces rows to their groups, sums by default; one without rows gives 0."""
+    first = np.searchsorted(group, np.arange(groups))
+    empty = np.searchsorted(group, np.arange(groups), side="right") == first
 
-    The divisor is the power of two below the largest, which changes no digit.
+    def reduce(x: Array, how: np.ufunc = np.add) -> Array:
+        # Without a row more the end of the last run could not be named.
+        reduced: Array = how.reduceat(np.vstack([x, np.zeros((1, x.shape[1]))]), first, axis=0)
+        reduced[empty] = 0.0
+        return reduced
 
-    Examples
-    --------
-    >>> relative(np.array([3.0, 0.5, 0.0])).tolist()
-    [1.5, 0.25, 0.0]
-    """
-    largest = float(weights.max(initial=0.0))
-    shares: Array = weights / (2.0 ** (np.frexp(largest)[1] - 1) if largest > 0 else 1.0)
-    shares[shares < _LEAST] = 0.0  # its inverse would overflow
-    return shares
+    return reduce
 
 
-def document_weights(cells: Cells, names: Sequence[str], weights: Mapping[str, float]) -> Array:
-    """Return the weight of each document (in order) as `relative` to the largest, last that of rows without one.
-
-    Raises
-    ------
-    RagnbError
-        For weights of 0 that leave out every row.
-    """
-    own = np.ones(len(names) + 1)
-    for name in weights.keys() & set(names if weights else ()):
-        own[bisect_left(names, name)] = weights[name]
-    used = np.bincount(cells.doc + 1, minlength=len(own)) > 0
-    own[~np.roll(used, -1)] = 0.0
-    refuse_all_zero(bool(own.any()) or not cells.size, "doc_weights")
-    return relative(own)
-
-
-def plan_total(
-    metrics: Sequence[Metric], weights: Array, *, orient: bool, rescale: bool, strict: bool = True
-) -> Plan:
-    """Lay down how the metrics add up, or say why they do not.
-
-    Raises
-    ------
-    RagnbError
-        With `strict`, for metrics of different ranges (1–10 and 0–1 are never added up), and for a
-        lower-is-better metric without a finite range.
-
-    Examples
-    --------
-    >>> plan_total([Metric("a"), Metric("b")], np.ones(2), orient=True, rescale=False).centre
-    0.5
-    """
-    used = [m for m, w in zip(metrics, weights, strict=True) if w > 0]
-    lower = np.array([orient and m.better == "lower" for m in metrics], dtype=bool)
-    spans = {(0.0, 1.0) if rescale and m.bounded else m.scale for m in used}
-    why, reason = "", ""
-    if len(spans) > 1:
-        listed = ", ".join(f"{m.name} {m.low:g}..{m.high:g}" for m in used)
-        reason = f"mixed: {listed}"
-        why = f"metrics of different ranges are never added up ({listed}); select metrics, or pass rescale=True"
-    for metric in used:
-        if orient and metric.better == "lower" and not metric.bounded:
-            reason = f"unbounded: {metric.name}"
-            why = f"{metric.name!r} is lower-is-better and has no finite range; declare one, or orient=False"
-    if why and strict:
-        raise RagnbError(why)
-    low, high = next(iter(spans)) if len(spans) == 1 and not why else (np.nan, np.nan)
-    least = min([low, *(m.low for m in used if m.scale[0] != m.low)])
-    width = np.array([m.scale[1] - m.scale[0] if rescale and m.bounded else 1.0 for m in metrics], dtype=float)
-    slopes = np.where(lower, -1.0, 1.0) / width
-    centre = (low + high) / 2 if np.isfinite(low) and np.isfinite(high) else 0.0
-    shares = np.zeros(len(metrics)) if why else relative(weights)
-    return Plan(shares, slopes, centre, low, high, least, reason)
-
-
-@dataclass(frozen=True)
-class Estimates:
-    """One array per statistic, groups × (metrics, then the weighted score)."""
-
-    value: Array
-    low: Array
-    high: Array
-    se: Array
-    n: Array
-    n_clusters: Array
-    g_eff: Array
-    n_eff: Array
-    top_share: Array
-    top_cluster: Codes
-
-
-def finish(
-    cells: Cells, groups: int, metrics: Sequence[Metric], plan: Plan, doc_weight: Array, level: float
-) -> Estimates:
-    """Return the estimates of all groups for one set of weights.
+def means_table(source: Moments, total: Total, doc_weight: Array, level: float) -> tuple[pd.DataFrame, Units]:
+    """Return the frame of `weighted_means` for one set of weights, and the units behind its intervals.
 
     Parameters
     ----------
-    cells : Cells
-        Sorted by group, then cluster.
     doc_weight : (D + 1,) float
         The weight of each document, last the weight of rows without one.
 
@@ -173,199 +142,140 @@ def finish(
     With a_g = Σ v over a cluster's scored rows, A = Σ a_g, θ = Σ v s / A and u_g = Σ v (s − θ), the variance is
     (G−1)/G · Σ (u_g / (1 − a_g/A))² / A².
     """
-    sums, counts, squares = cell_columns(cells, plan)
-    v = _spread_weights(doc_weight[cells.doc][:, None], counts, cells.group, groups)
-    changes = (np.diff(cells.group) != 0) | (np.diff(cells.cluster) != 0)
-    starts = np.flatnonzero(np.append(True, changes))[: cells.size]
-    weights = v * counts
-    a, s, a2, n = (np.add.reduceat(x, starts, axis=0) for x in (weights, v * sums, v * weights, counts))
-    group, cluster = cells.group[starts], cells.cluster[starts]
-    first, empty = _runs(group, groups)
-    total = _by(a, first, empty)
-    usable = total > 0
-    inverse = np.divide(1.0, total, out=np.zeros_like(total), where=usable)
-    theta = np.divide(_by(s, first, empty), total, out=np.zeros_like(total), where=usable)
-    n_eff = stats.kish(total, _by(a2, first, empty))
-    known, alone = cluster >= 0, cells.cluster < 0
-    own, one, rows = cells.group[alone], v[alone], counts[alone]
-    (h, rest), (h1, rest1) = (_parts(a[known], inverse[group[known]]), _parts(one, inverse[own]))
-    inflated = ((s - theta[group] * a)[known] / rest) ** 2
-    squared = one**2 * _spread(sums[alone], rows, squares, theta[own]) / rest1**2
-    several, single = _runs(group[known], groups), _runs(own, groups)
-    pairs = [(a[known] > 0, rows * (one > 0)), (h**2, rows * h1**2), (inflated, squared)]
-    g, h2, inflated = (_by(x.astype(float), *several) + _by(y, *single) for x, y in pairs)
-    share = _by(h, *several, np.maximum)
-    where = np.full(share.shape, -1)
-    row, column = np.nonzero((h == share[group[known]]) & (h > 0))
-    where[group[known][row], column] = cluster[known][row]
-    se = stats.jackknife_se(total, g, inflated)
-    mid = np.append(cells.centre, total_centre(cells, plan))
-    value = np.where(usable, theta + mid, np.nan)
+    if not 0 < level < 1:
+        raise RagnbError(f"level={level!r} must lie between 0 and 1, such as 0.95")
+    cells, metrics, groups, width = source.cells, source.metrics, len(source.rows), len(source.metrics) + 1
+    columns = cell_columns(cells, total)
+    v, counts, of_cells = doc_weight[cells.doc][:, None], columns[1], _by(cells.group, groups)
+    if len(v) and v[v > 0].min(initial=np.inf) <= _VANISHING:  # their squares would vanish
+        there = np.where(counts > 0, v, 0.0)
+        largest = of_cells(there, np.maximum)[cells.group]
+        v = np.divide(there, largest, out=np.zeros_like(there), where=largest > 0)
+    units = Units.of(cells, v, columns)
+    by, group, size = _by(units.group, groups), units.group, units.size
+    mass, summed = of_cells(v * counts), of_cells(v * columns[0])
+    inverse, theta = (np.divide(x, mass, out=np.zeros_like(mass), where=mass > 0) for x in (1.0, summed))
+    h = units.weight * inverse[group]
+    rest = np.where(h < 1, 1 - h, 1.0)
+    squared = ((units.sum - theta[group] * units.weight) ** 2 + units.variance) / rest**2
+    n_clusters, h2 = by(size * (units.weight > 0)), by(size * h**2)
+    se = stats.jackknife_se(mass, n_clusters, by(size * squared))
+    value = np.where(mass > 0, theta + np.append(cells.centre, total.centre(cells.centre)), np.nan)
     g_eff = np.divide(1.0, h2, out=np.zeros_like(h2), where=h2 > 0)
-    ranges = np.array([[m.low, m.high] for m in metrics] + [[plan.least, plan.high]])
+    n_eff = stats.kish(mass, of_cells(v**2 * counts))
+    low, high = np.array([[m.low, m.high] for m in metrics] + [[total.least, total.high]]).T
     binary = np.array([m.kind == "binary" for m in metrics] + [False])
-    low, high = stats.mean_interval(
-        value, se, g_eff, n_eff, (ranges[:, 0], ranges[:, 1]), binary=binary, level=level
-    )
-    endless = ~np.isfinite(ranges).all(axis=1)
-    alike = endless & ~(se > np.finfo(float).eps * np.abs(value))  # no range, no spread: nothing gives a width
-    low, high = (np.where(alike, np.nan, end) for end in (low, high))
-    return Estimates(value, low, high, se, _by(n, first, empty), g, g_eff, n_eff, share, where)
-
-
-def _spread_weights(v: Array, counts: Array, group: Codes, groups: int) -> Array:
-    """Return document weights as shares of the largest in each mean, where squares of theirs would vanish."""
-    if not len(v) or v[v > 0].min(initial=np.inf) > _VANISHING:
-        return v
-    there = np.where(counts > 0, v, 0.0)
-    largest = _by(there, *_runs(group, groups), np.maximum)[group]
-    return np.divide(there, largest, out=np.zeros_like(there), where=largest > 0)
-
-
-def cell_columns(cells: Cells, plan: Plan) -> tuple[Array, Array, Array]:
-    """Return Σx, n and (for rows that are clusters) Σx² of every metric and, last, of the weighted score.
-
-    Examples
-    --------
-    >>> code, one = np.array([0]), np.ones((1, 1))
-    >>> cells = Cells(code, code, code, one > 0, np.array([4.0]), one, np.empty((0, 1, 1)), np.array([0.5]))
-    >>> plan = plan_total([Metric("a")], np.ones(1), orient=True, rescale=False)
-    >>> [part.tolist() for part in cell_columns(cells, plan)]
-    [[[1.0, 1.0]], [[4.0, 4.0]], []]
-    """
-    width = len(plan.weights)
-    sums, counts = np.empty((2, cells.size, width + 1))
-    there = cells.present.astype(float)
-    scale = there @ plan.weights
-    share = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-    sums[:, :width], sums[:, width] = cells.sums, cells.sums @ (plan.weights * plan.slopes) * share
-    np.multiply(there, cells.n[:, None], out=counts[:, :width])
-    np.multiply(scale > 0, cells.n, out=counts[:, width])
-    moved = np.zeros(cells.size)
-    if plan.weights.any() and not np.isfinite(plan.high - plan.low):  # metrics then have centres of their own
-        moved = (scale > 0) * ((there @ (plan.weights * cells.centre)) * share - total_centre(cells, plan))
-        sums[:, width] += cells.n * moved
-    single = cells.cluster < 0 if len(cells.cross) else slice(0)
-    inner = there[single] * (plan.weights * plan.slopes) * share[single, None]
-    own = np.einsum("ckk->ck", cells.cross)
-    total = np.einsum("ci,cij,cj->c", inner, cells.cross, inner)
-    total += moved[single] * (2 * sums[single, width] - cells.n[single] * moved[single])
-    return sums, counts, np.column_stack([own, total])
-
-
-def total_centre(cells: Cells, plan: Plan) -> float:
-    """Return what the weighted score is centred on: the middle of its range, else that of its metrics."""
-    if not plan.weights.any() or np.isfinite(plan.high - plan.low):
-        return plan.centre
-    return float(plan.weights @ cells.centre / plan.weights.sum())
-
-
-def _by(x: Array, first: Codes, empty: Flags, how: np.ufunc = np.add) -> Array:
-    """Reduce runs of rows, sums by default; a run that is empty gives 0."""
-    padded = np.vstack([x, np.zeros((1, x.shape[1]))])  # else the end of the last run could not be named
-    reduced: Array = how.reduceat(padded, first, axis=0)
-    reduced[empty] = 0.0
-    return reduced
-
-
-def _runs(group: Codes, groups: int) -> tuple[Codes, Flags]:
-    """Where each group's run begins in sorted codes, and which groups have none."""
-    first = np.searchsorted(group, np.arange(groups))
-    return first, np.searchsorted(group, np.arange(groups), side="right") == first
-
-
-def _parts(weight: Array, inverse: Array) -> tuple[Array, Array]:
-    """The share h of each cluster, and what is left without it."""
-    h = weight * inverse
-    return h, np.where(h < 1, 1 - h, 1.0)
-
-
-def _spread(sums: Array, n: Array, squares: Array, centre: Array) -> Array:
-    """Σ(x − centre)² of rows that are clusters of their own, from their Σx and Σx²."""
-    found = squares - 2 * centre * sums + centre**2 * n
-    found[found < 1e-13 * (squares + centre**2 * n)] = 0.0  # what cancellation leaves of values all alike
-    return found
-
-
-def shares(present: Flags, weights: Array) -> Array:
-    """Return each metric's part of the total of rows with these gaps: rows add up to 1, or to 0 without a total.
-
-    Examples
-    --------
-    >>> shares(np.array([[True, True], [True, False]]), np.array([1.0, 3.0])).tolist()
-    [[0.25, 0.75], [1.0, 0.0]]
-    """
-    weight = present * weights
-    scale = weight.sum(axis=1, keepdims=True)
-    share: Array = np.divide(weight, scale, out=np.zeros_like(weight), where=scale > 0)
-    return share
-
-
-def intercepts(metrics: Sequence[Metric], slopes: Array, *, rescale: bool) -> Array:
-    """Return what turning and rescaling add to each metric on its way into the total.
-
-    Examples
-    --------
-    >>> intercepts([Metric("a"), Metric("b")], np.array([-1.0, -1.0]), rescale=False).tolist()
-    [1.0, 1.0]
-    """
-    turned = np.array([sum(m.scale) if s < 0 else 0.0 for m, s in zip(metrics, slopes, strict=True)])
-    moved = np.array([m.scale[0] if rescale and m.bounded else 0.0 for m in metrics])
-    found: Array = np.where(turned != 0, turned * np.abs(slopes) - moved * np.abs(slopes), -moved * slopes)
-    return found
-
-
-def result_table(source: Moments, found: Estimates, plan: Plan, weights: Array, level: float) -> pd.DataFrame:
-    """Return the frame of `weighted_means`; all that later functions need is a column."""
-    names = [*(m.name for m in source.metrics), "weighted_score"]
-    groups, width = found.value.shape
-    counted = np.array([m.role == "quality" for m in source.metrics], dtype=bool) | (weights > 0)
-    shown = np.append(np.where(counted, weights, np.nan), np.nan)
-    n = found.n.astype(np.int64)
-    failed, absent = np.pad(source.counts, ((0, 0), (0, 1), (0, 0))).transpose(2, 0, 1)
-    named = np.array([*source.clusters, ""], dtype=object)
+    ends = stats.mean_interval(value, se, g_eff, n_eff, (low, high), binary=binary, level=level)
+    alike = ~np.isfinite(high - low) & ~(se > np.finfo(float).eps * np.abs(value))  # nothing gives a width
+    known = np.where(units.cluster[:, None] >= 0, h, 0.0)
+    share = by(known, np.maximum)
     # Only a cluster that carries most of the weight is news; rows of their own have codes beyond the names.
-    news = (found.top_share > 0.5 + 1e-9) & (found.top_cluster < len(source.clusters))
-    top = np.where(news, found.top_cluster, -1)
-    columns = {
-        "metric": np.tile(np.array(names, dtype=object), groups),
-        "weight": np.tile(shown, groups),
-        **{name: getattr(found, name) for name in ("value", "low", "high", "se", "n_eff")},
+    row, column = np.nonzero((known == share[group]) & (known > 0.5 + 1e-9))
+    top = np.full(share.shape, -1)
+    top[group[row], column] = units.cluster[row]
+    top[top >= len(source.clusters)] = -1
+    n = of_cells(counts).astype(np.int64)
+    failed, absent = np.pad(source.counts, ((0, 0), (0, 1), (0, 0))).transpose(2, 0, 1)
+    quality = np.array([m.role == "quality" for m in metrics], dtype=bool)
+    given = np.where(quality | (total.given > 0), total.given, np.nan)
+    made: dict[str, Any] = {
+        "metric": [*(m.name for m in metrics), "weighted_score"],
+        "weight": np.append(given, np.nan),
+        "value": value,
+        "low": np.where(alike, np.nan, ends[0]),
+        "high": np.where(alike, np.nan, ends[1]),
+        "se": se,
         "n": n,
         "n_missing": source.rows[:, None] - n - failed - absent,
         "n_failed": failed,
         "n_not_applicable": absent,
-        "n_clusters": found.n_clusters.astype(np.int64),
-        "df": found.g_eff - 1,
-        "cluster_unit": np.full(n.size, source.unit, dtype=object),
-        "range_low": np.tile([*(m.low for m in source.metrics), plan.low], groups),
-        "range_high": np.tile([*(m.high for m in source.metrics), plan.high], groups),
-        "level": np.full(n.size, level),
-        "top_share": np.where(top >= 0, found.top_share, np.nan),
-        "top_cluster": named[top],
+        "n_clusters": n_clusters.astype(np.int64),
+        "n_eff": n_eff,
+        "df": g_eff - 1,
+        "cluster_unit": [source.unit] * width,
+        "range_low": [*(m.low for m in metrics), total.low],
+        "range_high": high,
+        "level": np.full(width, level),
+        "top_share": np.where(top >= 0, share, np.nan),
+        "top_cluster": np.array([*source.clusters, ""], dtype=object)[top],
     }
-    about = {"better": "higher", "kind": "continuous", "role": "total", "reason": plan.reason}
-    for name, total in about.items():
-        own = [getattr(metric, name, "") for metric in source.metrics]
-        columns[name] = np.tile(np.array([*own, total], dtype=object), groups)
-    table = pd.DataFrame({name: columns[name].ravel() for name in (*RESULT_COLUMNS, *ABOUT_COLUMNS)})
+    about = {"better": "higher", "kind": "continuous", "role": "total", "reason": total.reason}
+    made |= {name: [*(getattr(m, name, "") for m in metrics), last] for name, last in about.items()}
+    for name, column in made.items():  # what is said once of each metric holds in every group
+        kind = object if isinstance(column, list) and isinstance(column[0], str) else None
+        made[name] = np.broadcast_to(np.asarray(column, dtype=kind), (groups, width)).ravel()
+    table = pd.DataFrame({name: made[name] for name in (*RESULT_COLUMNS, *ABOUT_COLUMNS)})
     if source.by is not None:
         table = table.rename(columns={source.by: f"metric_{source.by}"})
         table.insert(0, source.by, np.repeat(np.array(source.groups, dtype=object), width))
-    return table
+    return table, units
 
 
-def plain_sums(found: Moments) -> Array:
-    """Return Σx of the scores as they are, groups × metrics, without any weight.
+def bootstrap(
+    self: Moments,
+    *,
+    metric_weights: Mapping[str, float] | None = None,
+    doc_weights: Mapping[str, float] | None = None,
+    resamples: int = 2000,
+    seed: int = 0,
+    level: float = 0.95,
+    orient: bool = True,
+    rescale: bool = False,
+) -> pd.DataFrame:
+    """Return the table of `means` with percentile intervals and standard errors of the cluster bootstrap.
+
+    Parameters
+    ----------
+    metric_weights, doc_weights : mapping of name to weight, optional
+    resamples : int
+        At least 100.
+    seed : int
+        The same seed gives the same numbers; a group's are those of its rows alone.
+    level : float
+        Of the intervals, in (0, 1).
+    orient, rescale : bool
+        As in `weighted_means`.
+
+    Raises
+    ------
+    RagnbError
+        As `means`, and for too few resamples.
+
+    Notes
+    -----
+    Every resample draws as many clusters as the group has, with replacement. Clusters are drawn exactly. Rows
+    that are their own clusters and share a cell are drawn by their number exactly and by their values in the
+    first two moments, as normal, within the metric's range: cells hold no more. The percentile interval is a check
+    of `means`, not a rival: with few clusters it is too narrow, and for values all alike it has no width. Efron
+    (1979), Ann. Stat. 7, 1–26.
 
     Examples
     --------
     >>> from ragnb.weights import moments
-    >>> plain_sums(moments(pd.DataFrame({"faithfulness": [1.0, 0.25, None]}))).tolist()
-    [[1.25]]
+    >>> scores = pd.DataFrame({"faithfulness": [1.0, 0.5, 0.0, 0.6] * 9, "doc_name": list("abcdefghijkl") * 3})
+    >>> moments(scores).bootstrap()[["metric", "value", "low", "high", "n_clusters"]].round(1)
+               metric  value  low  high  n_clusters
+    0    faithfulness    0.5  0.3   0.7          12
+    1  weighted_score    0.5  0.3   0.7          12
     """
-    c = found.cells
-    own = c.sums + c.n[:, None] * c.present * c.centre
-    sums: Array = np.zeros((len(found.rows), own.shape[1]))
-    np.add.at(sums, c.group, own)
-    return sums
+    if resamples < _FEWEST:
+        raise RagnbError(f"resamples={resamples!r} are too few for an interval; take at least {_FEWEST}")
+    total, doc_weight = checked_weights(self, metric_weights, doc_weights, orient=orient, rescale=rescale)
+    table, units = means_table(self, total, doc_weight, level)
+    middles = np.append(self.cells.centre, total.centre(self.cells.centre))
+    spans = np.array([[m.low, m.high] for m in self.metrics] + [[total.least, total.high]])
+    usable = table["n_clusters"].to_numpy().reshape(len(self.rows), len(spans)) >= 2
+    ends = np.full((*usable.shape, 3), np.nan)
+    order = np.argsort(units.cluster < 0, kind="stable")
+    for g in range(len(self.rows)):
+        chosen = order[units.group[order] == g]
+        sizes = units.size[chosen, 0].astype(np.int64)
+        parts = (part[chosen] for part in (units.weight, units.sum, units.variance))
+        means = stats.resampled_means(sizes, *parts, resamples=resamples, seed=seed)
+        for k in np.flatnonzero(usable[g]):
+            drawn = np.clip(means[:, k] + middles[k], *spans[k])
+            ends[g, k] = [*np.nanquantile(drawn, [0.5 - level / 2, 0.5 + level / 2]), np.nanstd(drawn, ddof=1)]
+    # Without a range, scores that are all alike tell nothing of their spread.
+    ends.reshape(-1, 3)[table["low"].isna().to_numpy(), :2] = np.nan
+    table[["low", "high", "se"]] = ends.reshape(-1, 3)
+    return table

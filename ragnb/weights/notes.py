@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -39,31 +40,31 @@ def notes(means: pd.DataFrame, *, lang: str = "en") -> pd.DataFrame:
     say = load(lang)
     if lacks := [name for name in _READ.split() if name not in means.columns]:
         raise RagnbError(f"notes need the columns {listing(lacks)}; pass the whole table of rn.weighted_means")
-    table = records(means)
-    unit = table[0]["cluster_unit"] if table else "row"
-    scored = [row for row in table if not pd.isna(row["value"])]
+    scored = means[means["value"].notna()]
+    unit = str(means["cluster_unit"].iloc[0]) if len(means) else "row"
     rows: list[dict[str, str]] = []
 
-    def add(code: str, about: str, **values: object) -> None:
-        rows.append(note_row(code, about, say(f"note.{code}", **values)))
+    def add(code: str, metrics: Iterable[str], *, about: str | None = None, **values: object) -> None:
+        if names := ", ".join(map(str, metrics)):
+            text = say(f"note.{code}", metrics=names, **values)
+            rows.append(note_row(code, names if about is None else about, text))
 
-    if unit == "question" or (unit == "row" and scored):
-        add(f"{unit}s_independent", "")
-    alike = ", ".join(str(row["metric"]) for row in scored if row["n_clusters"] >= 2 and pd.isna(row["low"]))
-    if alike:
-        add("all_alike", alike, metrics=alike)
-    for code, names, values in _cluster_notes(scored, unit):
-        add(code, "" if len(names) == len(scored) else ", ".join(names), **values)
-    for row in table:
-        total = int(row["n"] + row["n_failed"])
-        if row["n_failed"] > _FAILED * total:
-            add("many_failed", str(row["metric"]), metric=row["metric"], failed=int(row["n_failed"]), n=total)
+    if unit == "question" or (unit == "row" and len(scored)):
+        add(f"{unit}s_independent", [unit], about="")
+    add("all_alike", scored.loc[(scored["n_clusters"] >= 2) & scored["low"].isna(), "metric"])
+    causes: dict[tuple[str, object], tuple[list[str], dict[str, object]]] = {}
+    for row in records(scored):
+        kind, values = _cluster_note(row, unit in ("row", "question"))
+        causes.setdefault((kind, values.get("name", values["n"])), ([], values))[0].append(row["metric"])
+    for (kind, _), (names, values) in causes.items():  # one note a cause, naming all metrics it holds for
+        add(kind, names if kind else (), about="" if len(names) == len(scored) else None, **values)
+    for row in records(means[means["n_failed"] > _FAILED * (means["n"] + means["n_failed"])]):
+        failed = int(row["n_failed"])
+        add("many_failed", [row["metric"]], metric=row["metric"], failed=failed, n=int(row["n"]) + failed)
     why = why_no_total(means, lang=lang)
     if why:
         rows.append(note_row("no_total", "weighted_score", why))
-    turned = [str(row["metric"]) for row in table if row["better"] == "lower" and not pd.isna(row["weight"])]
-    if turned:
-        add("lower_is_better", ", ".join(turned), metrics=", ".join(turned))
+    add("lower_is_better", means.loc[(means["better"] == "lower") & means["weight"].notna(), "metric"])
     return note_frame(rows)
 
 
@@ -82,25 +83,17 @@ def why_no_total(means: pd.DataFrame, *, lang: str = "en") -> str:
     return load(lang)(f"note.no_total_{code}", detail=detail) if code else ""
 
 
-def _cluster_notes(scored: list[dict[Any, Any]], unit: str) -> list[tuple[str, list[str], dict[str, object]]]:
-    """One note a cause, naming all metrics it holds for."""
-    found: dict[tuple[str, object], tuple[list[str], dict[str, object]]] = {}
-    for row in scored:
-        g, g_eff, top = int(row["n_clusters"]), float(row["df"]) + 1, row["top_cluster"]
-        values: dict[str, object] = {"n": g, "g_eff": round(g_eff, 1)}
-        kind = ""
-        if g < 2:
-            kind = "one_row" if unit in ("row", "question") else "one_cluster"
-        elif unit not in ("row", "question") and top and not pd.isna(top):
-            kind = "dominated"
-            values |= {"name": top, "share": round(100 * row["top_share"])}
-        elif g >= _VERY_FEW and g_eff < _VERY_FEW - 1e-6:
-            kind = "few_effective"
-        elif g < _FEW:
-            kind = "few_rows" if unit in ("row", "question") else "few_clusters"
-        if kind:
-            found.setdefault((kind, values.get("name", g)), ([], values))[0].append(str(row["metric"]))
-    return [(kind, names, values) for (kind, _), (names, values) in found.items()]
+def _cluster_note(row: Mapping[Any, Any], rows: bool) -> tuple[str, dict[str, object]]:
+    """Return what is to say of the clusters of a mean, ``""`` for nothing; `rows` are clusters of their own."""
+    n, effective, top = int(row["n_clusters"]), float(row["df"]) + 1, row["top_cluster"]
+    values: dict[str, object] = {"n": n, "g_eff": round(effective, 1)}
+    if n < 2:
+        return "one_row" if rows else "one_cluster", values
+    if not rows and top and not pd.isna(top):
+        return "dominated", values | {"name": top, "share": round(100 * row["top_share"])}
+    if n >= _VERY_FEW and effective < _VERY_FEW - 1e-6:
+        return "few_effective", values
+    return ("few_rows" if rows else "few_clusters") if n < _FEW else "", values
 
 
 def ledger(means: pd.DataFrame) -> pd.DataFrame:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import narwhals as nw
@@ -15,12 +14,11 @@ import pandas as pd
 from ragnb.readers.frames import as_called
 from ragnb.schema import Metric
 from ragnb.weights.batches import Batch, Reduction, reduce_batches
-from ragnb.weights.check import check_metric_weights, check_weights, nfc, refuse_all_zero, warn_unused
+from ragnb.weights.clusters import document_column
 from ragnb.weights.columns import Array
 from ragnb.weights.engines import Frame, column_names, key_of, laid_out, opened, stays_lazy
-from ragnb.weights.estimates import intercepts, plan_total, weight_vector
-from ragnb.weights.reduction import document_column
 from ragnb.weights.scored import MetricsArgument, scored
+from ragnb.weights.total import check_weights, nfc, refuse_all_zero, total_of, warn_unused
 
 Rows = TypeVar("Rows")
 
@@ -68,8 +66,12 @@ def weighted_score(
     >>> weighted_score(scores, metric_weights={"faithfulness": 3}).tolist()
     [0.875, 0.25]
     """
-    frame, total = _total(scores, (), metrics, metric_weights, orient=orient, rescale=rescale)
-    return _weighed(frame, total)
+    frame, chosen = scored(scores, metrics)
+    score = total_of(chosen, metric_weights, orient=orient, rescale=rescale).expression()
+    made = add_columns(frame, chosen, {"weighted_score": score})
+    if isinstance(made, pd.DataFrame):
+        return made["weighted_score"]
+    return nw.from_native(made).select("weighted_score").to_native()
 
 
 def weigh(
@@ -110,92 +112,36 @@ def weigh(
     >>> weigh(pd.DataFrame({"faithfulness": [0.5]}))[["weighted_score", "sample_weight"]].values.tolist()
     [[0.5, 1.0]]
     """
-    how = {"orient": orient, "rescale": rescale, "strict": strict}
-    frame, total = _total(scores, (doc,), metrics, metric_weights, **how)
-    return cast(Rows, as_called(_weighed(frame, total, doc, doc_weights), frame, scores))
-
-
-@dataclass(frozen=True)
-class Total:
-    """How the scores add up: Σ weight · (intercept + slope · score) / Σ weight over the scores that are there."""
-
-    metrics: tuple[Metric, ...]
-    weights: Array
-    slopes: Array
-    intercepts: Array
-
-    def expression(self) -> nw.Expr:
-        """Return the weighted score over ``__v0``, ``__v1`` …, null where nothing with a weight has a score."""
-        numerator, denominator = [], []
-        for k, terms in enumerate(zip(self.weights, self.slopes, self.intercepts, strict=True)):
-            weight, slope, intercept = map(float, terms)
-            if weight > 0:
-                value = nw.col(f"__v{k}")
-                gone = value.is_null()
-                numerator.append(nw.when(gone).then(nw.lit(0.0)).otherwise((value * slope + intercept) * weight))
-                denominator.append(nw.when(gone).then(nw.lit(0.0)).otherwise(nw.lit(weight)))
-        if not numerator:
-            return nw.lit(None, dtype=nw.Float64)
-        total = nw.sum_horizontal(*denominator)
-        return nw.when(total > 0).then(nw.sum_horizontal(*numerator) / total)
-
-
-def _total(
-    scores: Any,
-    kept: Sequence[str],
-    metrics: MetricsArgument,
-    weights: Mapping[str, float] | None,
-    *,
-    orient: bool,
-    rescale: bool,
-    strict: bool = True,
-) -> tuple[Any, Total]:
-    frame, chosen = scored(scores, metrics, *kept)
-    checked = check_metric_weights(weights, [m.name for m in chosen], stacklevel=4)
-    plan = plan_total(chosen, weight_vector(chosen, checked), orient=orient, rescale=rescale, strict=strict)
-    return frame, Total(chosen, plan.weights, plan.slopes, intercepts(chosen, plan.slopes, rescale=rescale))
-
-
-def _weighed(
-    frame: Any, total: Total, doc: str | None = None, doc_weights: Mapping[str, float] | None = None
-) -> Any:
-    """Return the frame with both columns; without `doc` the weighted score alone."""
-    metrics, score = total.metrics, total.expression()
-    column = None if doc is None else document_column(column_names(frame), doc)
+    frame, chosen = scored(scores, metrics, doc)
+    score = total_of(chosen, metric_weights, orient=orient, rescale=rescale, strict=strict).expression()
+    column = document_column(column_names(frame), doc)
     checked = check_weights(doc_weights, "doc_weights")
 
-    def of_batch(batch: Batch) -> dict[str, Any]:
-        made: dict[str, Any] = {"weighted_score": evaluated(score, batch, metrics)}
-        if doc is not None:
-            labels = batch.labels(column, compose=True)
-            warn_unused(checked, labels.names, "doc_weights", stacklevel=8)
-            weights: Array = np.array([checked.get(name, 1.0) for name in labels.names] + [1.0])
-            made["sample_weight"] = weights[labels.codes]
-            refuse_all_zero(bool(made["sample_weight"].any()) or not len(batch), "doc_weights")
-        return made
+    def of_batch(batch: Batch) -> Array:
+        labels = batch.labels(column, compose=True)
+        warn_unused(checked, labels.names, "doc_weights")
+        weights: Array = np.array([checked.get(name, 1.0) for name in labels.names] + [1.0])[labels.codes]
+        refuse_all_zero(bool(weights.any()) or not len(batch), "doc_weights")
+        return weights
 
-    def of_query(rows: Frame) -> dict[str, nw.Expr]:
-        return {"sample_weight": _weight_of_name(rows, column, doc_weights or {}, checked)} if doc else {}
+    def of_query(rows: Frame) -> nw.Expr:
+        """All forms of each name are tried, as the names of a query are unknown until it runs."""
+        if column is None or not checked:
+            warn_unused(checked, [], "doc_weights")
+            return nw.lit(1.0)
+        spelt = {
+            form: checked[nfc(name)]
+            for name in doc_weights or ()
+            for form in (str(name), nfc(name), unicodedata.normalize("NFD", str(name)))
+        }
+        key = key_of(rows, column)
+        text, digits = key.cast(nw.String), key.cast(nw.Int64).cast(nw.String)
+        floats = rows.collect_schema()[column].is_float()
+        key = nw.when(key == key.round()).then(digits).otherwise(text) if floats else text
+        return key.replace_strict(list(spelt), list(spelt.values()), default=1.0, return_dtype=nw.Float64)
 
-    only = "weighted_score" if doc is None else None
-    return add_columns(frame, metrics, [column], of_batch, {"weighted_score": score}, of_query, only=only)
-
-
-def _weight_of_name(
-    rows: Frame, column: str | None, weights: Mapping[str, float], checked: Mapping[str, float]
-) -> nw.Expr:
-    """The weight of a query's documents, whose names are unknown until it runs: all forms of each are tried."""
-    if column is None:
-        warn_unused(checked, [], "doc_weights", stacklevel=7)
-    if column is None or not checked:
-        return nw.lit(1.0)
-    forms = {name: (str(name), nfc(name), unicodedata.normalize("NFD", str(name))) for name in weights}
-    spelt = {form: checked[nfc(name)] for name, own in forms.items() for form in own}
-    key = key_of(rows, column)
-    text, digits = key.cast(nw.String), key.cast(nw.Int64).cast(nw.String)
-    floats = rows.collect_schema()[column].is_float()
-    key = nw.when(key == key.round()).then(digits).otherwise(text) if floats else text
-    return key.replace_strict(list(spelt), list(spelt.values()), default=1.0, return_dtype=nw.Float64)
+    beside = {"sample_weight": (column, of_batch, of_query)}
+    return cast(Rows, as_called(add_columns(frame, chosen, {"weighted_score": score}, beside), frame, scores))
 
 
 def evaluated(expression: nw.Expr, batch: Batch, metrics: Sequence[Metric]) -> npt.NDArray[Any]:
@@ -208,33 +154,33 @@ def evaluated(expression: nw.Expr, batch: Batch, metrics: Sequence[Metric]) -> n
     """
     import polars as pl
 
-    batch.statuses(metrics)
+    if id(expression) in batch.made:
+        return batch.made[id(expression)]
+    for metric in metrics:
+        batch.status(metric)
     values = {f"__v{k}": pl.Series(batch.values(metric)) for k, metric in enumerate(metrics)}
     rows = pl.LazyFrame({"__row": pl.Series(np.zeros(len(batch), np.int8)), **values}).fill_nan(None)
     made = nw.from_native(rows).select(made=nw.when(nw.col("__row") == 0).then(expression)).collect()
-    return made["made"].to_numpy()
+    return batch.made.setdefault(id(expression), made["made"].to_numpy())
+
+
+Beside = tuple[str | None, Callable[[Batch], Any], Callable[[Frame], nw.Expr]]
 
 
 def add_columns(
     frame: Any,
     metrics: Sequence[Metric],
-    columns: Sequence[str | None],
-    of_batch: Callable[[Batch], dict[str, Any]],
     of_scores: Mapping[str, nw.Expr],
-    of_query: Callable[[Frame], dict[str, nw.Expr]] = lambda rows: {},
-    *,
-    only: str | None = None,
+    beside: Mapping[str, Beside] | None = None,
 ) -> Any:
-    """Return the caller's kind of frame with more columns, or with one of them only.
+    """Return the caller's kind of frame with more columns.
 
     Parameters
     ----------
-    of_batch : function of a Batch
-        The new columns of an eager frame; `columns` are those it reads beside the metrics.
     of_scores : mapping of name to expression
-        Those of a query that are read off the scores ``__v0``, ``__v1`` …; a score that is refused makes it fail.
-    of_query : function of the query's frame
-        Those that are not.
+        Columns that are read off the scores ``__v0``, ``__v1`` …; a score that is refused makes a query fail.
+    beside : mapping of name to (column, function of a Batch, function of a query), optional
+        Those that are read off another column.
 
     Raises
     ------
@@ -243,34 +189,31 @@ def add_columns(
 
     Examples
     --------
-    >>> frame = pd.DataFrame({"doc_name": ["a"]})
-    >>> add_columns(frame, [], ["doc_name"], lambda batch: {"rows": [len(batch)]}, {}).columns.tolist()
-    ['doc_name', 'rows']
+    >>> frame = pd.DataFrame({"faithfulness": [0.25]})
+    >>> add_columns(frame, [Metric("faithfulness")], {"twice": nw.col("__v0") * 2})
+       faithfulness  twice
+    0          0.25    0.5
     """
-    if isinstance(frame, pd.DataFrame):
-        made = reduce_batches(frame, metrics, [Reduction(of_batch, columns=columns)])[0][0]
-        return frame.assign(**made) if only is None else pd.Series(made[only], frame.index, name=only)
-    rows = opened(frame)
-    have = rows.collect_schema().names()
+    beside = beside or {}
     if stays_lazy(frame):
+        rows = opened(frame)
         laid, faults = laid_out(rows, metrics)
-        new = {name: _guarded(value, faults) for name, value in of_scores.items()} | of_query(rows)
-        kept = list(dict.fromkeys([*have, *new])) if only is None else [only]
-        return laid.with_columns(**new).select(*kept).to_native()
-    made = reduce_batches(frame, metrics, [Reduction(of_batch, columns=columns)])[0][0]
+        message = nw.lit(None, dtype=nw.String)
+        for fault, words in reversed(faults):
+            message = nw.when(fault).then(nw.lit(words)).otherwise(message)
+        right = message.cast(nw.Float64).is_null()  # words are no number: the query fails with them once it runs
+        new: dict[str, nw.Expr] = {name: nw.when(right).then(value) for name, value in of_scores.items()}
+        new |= {name: of_query(rows) for name, (_, _, of_query) in beside.items()}
+        return laid.with_columns(**new).select(*dict.fromkeys([*rows.collect_schema().names(), *new])).to_native()
+
+    def kernel(batch: Batch) -> dict[str, Any]:
+        made = {name: evaluated(value, batch, metrics) for name, value in of_scores.items()}
+        return made | {name: of_batch(batch) for name, (_, of_batch, _) in beside.items()}
+
+    columns = [column for column, _, _ in beside.values()]
+    made = reduce_batches(frame, metrics, [Reduction(kernel, columns=columns)])[0][0]
+    if isinstance(frame, pd.DataFrame):
+        return frame.assign(**made)
     eager = nw.from_native(frame, eager_only=True)
     series = [nw.new_series(name, values, backend=eager.implementation) for name, values in made.items()]
-    gaps = [
-        nw.when(~nw.col(one.name).is_nan()).then(nw.col(one.name)).alias(one.name) if one.dtype.is_float() else one
-        for one in series
-    ]
-    whole = eager.with_columns(*series).with_columns(*gaps)
-    return (whole if only is None else whole.select(only)).to_native()
-
-
-def _guarded(value: nw.Expr, faults: Sequence[tuple[nw.Expr, str]]) -> nw.Expr:
-    """Return the value, or make the query fail with the fault's words once it runs: words are no number."""
-    message = nw.lit(None, dtype=nw.String)
-    for fault, words in reversed(faults):
-        message = nw.when(fault).then(nw.lit(words)).otherwise(message)
-    return nw.when(message.cast(nw.Float64).is_null()).then(value)
+    return eager.with_columns(one.fill_nan(None) if one.dtype.is_float() else one for one in series).to_native()

@@ -16,7 +16,7 @@ import pytest
 import ragnb as rn
 from ragnb.errors import RagnbError
 from ragnb.readers import applicable_metrics, read_cases, read_gold, read_scores, read_traces
-from ragnb.readers.lossy import LOSSY_WORDS
+from ragnb.readers.raw import LOSSY_WORDS
 from ragnb.schema import METRICS, Metric
 
 # What the columns of these tables are called, by hand; a column that is not here keeps its name.

@@ -1,0 +1,182 @@
+"""What else one pass over the rows gives: potential gains, and how scores are distributed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ragnb.errors import RagnbError
+from ragnb.schema import Metric
+from ragnb.weights.batches import Batch, Reduction, reduce_batches
+from ragnb.weights.cells import Keys
+from ragnb.weights.columns import Array, Codes, Flags
+from ragnb.weights.scored import MetricsArgument, scored
+from ragnb.weights.total import Weighing, check_weights, relative, total_of
+from ragnb.weights.weighing import evaluated
+
+# Keeps 0.3 in the tenth that starts at 0.3, which floats put a hair above it.
+_HAIR = 1e-9
+
+
+def gains_reduction(
+    metrics: Sequence[Metric],
+    lifts: Sequence[tuple[int, float]],
+    weighing: Weighing,
+    *,
+    part: nw.Expr | None = None,
+    parts: int = 1,
+) -> Reduction:
+    """Return the reduction to the rise of the total if a metric's scores beyond a threshold were lifted to it.
+
+    The rows are summed by the weight of their document and the pattern of gaps, on which a lift's weight depends.
+
+    Parameters
+    ----------
+    metrics : Metric objects
+        All that are in the frame and count.
+    lifts : pairs of (position of the metric, threshold)
+        A threshold lies below the good scores of a higher-is-better metric, above those of a lower-is-better one.
+    part : expression, optional
+        The part of the rows that a row is of, 0 to `parts` − 1, read off the scores ``__v0``, ``__v1`` … .
+
+    Returns
+    -------
+    Reduction
+        To a (L,) or, with `part`, (parts, L) array of float:
+        Σ v · share · slope · (threshold − s) / Σ v over the rows that have a total; nan where none has one. Of a
+        part the numerator is over its rows alone.
+
+    Raises
+    ------
+    RagnbError
+        As `moments`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from ragnb.weights import reduce_batches
+    >>> frame = pl.DataFrame({"faithfulness": [0.5, 1.0], "context_recall": [1.0, None]})
+    >>> metrics = [Metric("faithfulness"), Metric("context_recall")]
+    >>> reduce_batches(frame, metrics, [gains_reduction(metrics, [(0, 0.7)], Weighing())])[0].round(3)
+    array([0.05])
+    """
+    checked = check_weights(weighing.doc_weights, "doc_weights")
+    how = {"orient": weighing.orient, "rescale": weighing.rescale, "strict": False, "known": False}
+    total = total_of(metrics, weighing.metric_weights, **how)
+    which = [k for k, _ in lifts]
+
+    def kernel(batch: Batch) -> tuple[Array, Array, Flags, Array, Codes]:
+        """Rows, document weight, gaps, Σ of what lacks to the thresholds, and part of each cell."""
+        values = [batch.values(metric) for metric in metrics]
+        docs = batch.labels(weighing.doc if checked else None, compose=True)
+        each, kind = np.unique([*(checked.get(name, 1.0) for name in docs.names), 1.0], return_inverse=True)
+        kinds, place = kind[docs.codes], np.zeros(len(batch), dtype=np.int64)
+        if part is not None:
+            place = evaluated(part, batch, metrics).astype(np.int64)
+        present = np.array([x == x for x in values], dtype=bool).reshape(len(values), len(batch)).T
+        key = Keys.of([(kinds, len(each)), (place, parts)], present)
+        lacking = np.empty((len(key.row), len(lifts)))
+        for i, (k, threshold) in enumerate(lifts):
+            way = threshold - values[k]
+            clip = np.fmax if metrics[k].better == "higher" else np.fmin
+            lacking[:, i] = key.sums(clip(way, 0.0, out=way))  # nan gives 0
+        return key.sums(), each[kinds[key.row]], present[key.row], lacking, place[key.row]
+
+    def finish(cells: list[Any]) -> Array:
+        n, doc_weight, present, lacking, place = (np.concatenate(column) for column in zip(*cells, strict=True))
+        weight, share = relative(doc_weight), total.shares(present)
+        mass = float((weight * n)[share.sum(axis=1) > 0].sum())
+        gains: Array = np.zeros((parts, len(lifts)))
+        np.add.at(gains, place, weight[:, None] * lacking * (share * total.slopes)[:, which])
+        gains = gains / mass if mass > 0 else np.full_like(gains, np.nan)
+        return gains[0] if part is None else gains
+
+    return Reduction(kernel, finish, [weighing.doc] if checked else [])
+
+
+def histogram(
+    scores: Any, *, metrics: MetricsArgument = None, by: str | None = None, bins: int = 10
+) -> pd.DataFrame:
+    """Return how many samples score in each of equal bins of a metric's range.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        One row a sample, one column a metric, nan where there is no score; of pandas, Polars, PyArrow, DuckDB or
+        PySpark.
+    metrics : names or Metric objects, optional
+        None takes the columns that METRICS declares.
+    by : str, optional
+        A column to group by; its empty cells are the group None, the last one.
+    bins : int
+
+    Returns
+    -------
+    DataFrame
+        ``[by,] metric, bin_low, bin_high, n``, every bin of every metric, empty ones too. A bin holds its lower
+        end, the last one both. Histograms of parts of the rows merge by adding ``n`` over equal other columns.
+
+    Raises
+    ------
+    RagnbError
+        For a metric without a finite range, values outside it, and unknown metrics or columns.
+
+    Examples
+    --------
+    >>> histogram(pd.DataFrame({"faithfulness": [0.2, 0.5, 1.0, None]}), bins=2)
+             metric  bin_low  bin_high  n
+    0  faithfulness      0.0       0.5  1
+    1  faithfulness      0.5       1.0  2
+    """
+    if bins < 1:
+        raise RagnbError(f"bins={bins!r} must be a number of bins, such as 10")
+    frame, chosen = scored(scores, metrics, by)
+    table: pd.DataFrame = reduce_batches(frame, chosen, [histogram_reduction(chosen, by=by, bins=bins)])[0]
+    return table
+
+
+def histogram_reduction(metrics: Sequence[Metric], *, by: str | None = None, bins: int = 10) -> Reduction:
+    """Return the reduction to the table of `histogram`.
+
+    Raises
+    ------
+    RagnbError
+        For a metric without a finite range.
+    """
+    endless = [metric.name for metric in metrics if not metric.bounded]
+    if endless:
+        raise RagnbError(f"{endless[0]!r} has no finite range to put in bins; declare one, or leave it out")
+    low, high = (np.array([getattr(m, end) for m in metrics], dtype=float)[:, None] for end in ("low", "high"))
+    edges = low + (high - low) * np.arange(bins + 1) / bins
+    names = np.repeat(np.array([m.name for m in metrics], dtype=object), bins)
+    empty = pd.DataFrame({"metric": names, "bin_low": edges[:, :-1].ravel(), "bin_high": edges[:, 1:].ravel()})
+
+    def count(batch: Batch) -> dict[str | None, npt.NDArray[np.int64]]:
+        """Each group's metrics × bins."""
+        group = batch.groups(by)
+        counts = np.zeros((len(group.names), len(metrics), bins), dtype=np.int64)
+        for k, metric in enumerate(metrics):
+            x = batch.values(metric)
+            batch.status(metric)  # refuses a number whose status is failed
+            there = ~np.isnan(x)
+            place = np.floor((x[there] - metric.low) / (metric.high - metric.low) * bins + _HAIR).astype(np.int64)
+            cell = group.codes[there] * bins + np.clip(place, 0, bins - 1)
+            counts[:, k] = np.bincount(cell, minlength=counts[:, k].size).reshape(-1, bins)
+        return dict(zip(group.names, counts, strict=True))
+
+    def finish(parts: list[dict[str | None, npt.NDArray[np.int64]]]) -> pd.DataFrame:
+        names = {name for part in parts for name in part}
+        tables = []
+        for name in sorted(names, key=lambda name: (name is None, name)):
+            table = empty.assign(n=np.sum([part[name] for part in parts if name in part], axis=0).ravel())
+            if by is not None:
+                table.insert(0, by, np.full(len(table), name, dtype=object))
+            tables.append(table)
+        return pd.concat(tables, ignore_index=True)
+
+    return Reduction(count, finish, [by])

@@ -1,0 +1,312 @@
+"""How scores add up: weights as users write them, and the weighted score that they make of metrics."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, outside, place, unknown
+from ragnb.readers.names import rename_map
+from ragnb.schema import METRICS, Metric
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ragnb.weights.cells import Moments
+
+Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+_LEAST = 1e-300
+
+
+def spelt(name: object) -> str:
+    """Return a name as text: a whole number as its digits, which columns with gaps hold as floats.
+
+    Examples
+    --------
+    >>> spelt(7.0), spelt(0.5), spelt("7.0")
+    ('7', '0.5', '7.0')
+    """
+    return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)
+
+
+def nfc(name: object) -> str:
+    """Return a name in Unicode form NFC, in which document names are compared.
+
+    Examples
+    --------
+    >>> nfc("re\\u0301sume\\u0301.pdf") == "r\\u00e9sum\\u00e9.pdf"
+    True
+    """
+    return unicodedata.normalize("NFC", spelt(name))
+
+
+def metric_name(name: str, names: Collection[str] = ()) -> str:
+    """Return ragnb's name of the metric that a frame's header means; any other name, and those of `names`, stay.
+
+    Examples
+    --------
+    >>> metric_name("Groundedness"), metric_name("Groundedness", ["Groundedness"]), metric_name("q")
+    ('faithfulness', 'Groundedness', 'q')
+    """
+    meant = name if name in names else rename_map([name]).get(name, name)
+    return meant if meant in METRICS else name
+
+
+def check_weights(
+    weights: Mapping[str, Any] | None, what: str, names: Collection[str] = ()
+) -> dict[str, float]:
+    """Return the weights as floats, or refuse them.
+
+    Parameters
+    ----------
+    weights : mapping of name to weight, or None
+        Finite, ≥ 0; 0 leaves its name out. Booleans and strings are no weights. None and ``{}`` mean 1.0
+        everywhere.
+    what : str
+        ``metric_weights`` or ``doc_weights``, for the message.
+    names : collection of str
+        Metrics that are what they are called; what a tool calls another one is ragnb's name of it.
+
+    Raises
+    ------
+    RagnbError
+        With the key and the value.
+
+    Examples
+    --------
+    >>> check_weights({"faithfulness": 2}, "metric_weights")
+    {'faithfulness': 2.0}
+    """
+    checked: dict[str, float] = {}
+    if weights is not None and not isinstance(weights, Mapping):
+        raise RagnbError(f"{what}={weights!r} is no mapping; write {{name: weight}}")
+    for name, value in (weights or {}).items():
+        where = place(key=f"{what}.{name}")
+        if isinstance(value, bool | np.bool_) or not isinstance(value, Real | Decimal):
+            raise RagnbError(f"{where}{value!r} is no weight; write a number such as 0.3")
+        try:
+            number = float(value)
+        except (OverflowError, ValueError):  # a whole number beyond floats, a signalling nan
+            number = math.inf
+        if not 0 <= number < math.inf:
+            raise RagnbError(f"{where}{value!r} is no weight; it must be finite and not negative")
+        key = nfc(name) if what == "doc_weights" else metric_name(str(name), names)
+        if key in checked:
+            raise RagnbError(f"{where}the name stands twice (equal in Unicode form NFC); keep one of them")
+        checked[key] = number
+    return checked
+
+
+def present_weights(weights: Mapping[str, float], names: Collection[str]) -> dict[str, float]:
+    """Return the weights of what occurs, names compared in Unicode form NFC.
+
+    Examples
+    --------
+    >>> present_weights({"a": 2.0, "b": 3.0}, ["b", "c"])
+    {'b': 3.0}
+    """
+    return {name: weight for name, weight in weights.items() if name in names or nfc(name) in names}
+
+
+def warn_unused(weights: Mapping[str, float], names: Collection[str], what: str) -> None:
+    """Warn for each weight whose name does not occur, with the near names."""
+    have = set(names if weights else ())
+    for name in weights:
+        if name not in have:
+            text = f"{what} names {name!r}, which does not occur; {did_you_mean(name, list(names))}"
+            warnings.warn(text, RagnbWarning, stacklevel=outside())
+
+
+def refuse_all_zero(left: bool, what: str) -> None:
+    """Refuse weights that leave nothing of a table."""
+    if not left:
+        raise RagnbError(f"{what}: all weights are 0; give one a positive weight, such as 1.0")
+
+
+def relative(weights: Array) -> Array:
+    """Return weights over the size of the largest, so that none overflows or vanishes.
+
+    The divisor is the power of two below the largest, which changes no digit.
+
+    Examples
+    --------
+    >>> relative(np.array([3.0, 0.5, 0.0])).tolist()
+    [1.5, 0.25, 0.0]
+    """
+    largest = float(weights.max(initial=0.0))
+    shares: Array = weights / (2.0 ** (np.frexp(largest)[1] - 1) if largest > 0 else 1.0)
+    shares[shares < _LEAST] = 0.0  # its inverse would overflow
+    return shares
+
+
+@dataclass(frozen=True)
+class Total:
+    """How metrics add up: Σ weight · (intercept + slope · score) / Σ weight over the scores that are there.
+
+    Attributes
+    ----------
+    metrics : tuple of Metric
+    given : (K,) float
+        The weight of each metric as the caller gives it; 0 for a rate that is not named.
+    weights : (K,) float
+        Those relative to the largest; all 0 where there is no total.
+    slopes, intercepts : (K,) float
+        The affine map of a metric into the total: −1 turns a lower-is-better metric round, 1/range rescales.
+    low, high : float
+        The total's own range; nan where there is no total.
+    least : float
+        The least that the total can be: below `low` where a cosine, which enters at its raw value, is negative.
+    reason : str
+        Why there is no total: a code (``mixed``, ``unbounded``), a colon and its detail; empty where there is one.
+    """
+
+    metrics: tuple[Metric, ...]
+    given: Array
+    weights: Array
+    slopes: Array
+    intercepts: Array
+    low: float
+    high: float
+    least: float
+    reason: str = ""
+
+    def shares(self, present: Flags) -> Array:
+        """Return each metric's part of the total of rows with these gaps; they add up to 1, or to 0 without it."""
+        weight = present * self.weights
+        scale = weight.sum(axis=1, keepdims=True)
+        share: Array = np.divide(weight, scale, out=np.zeros_like(weight), where=scale > 0)
+        return share
+
+    def centre(self, centres: Array) -> float:
+        """Return what the weighted score is centred on: the middle of its range, else that of its metrics."""
+        if np.isfinite(self.high - self.low):
+            return (self.low + self.high) / 2
+        return float(self.weights @ centres / self.weights.sum()) if self.weights.any() else 0.0
+
+    def expression(self) -> nw.Expr:
+        """Return the weighted score over ``__v0``, ``__v1`` …, null where nothing with a weight has a score."""
+        numerator, denominator = [], []
+        for k in np.flatnonzero(self.weights):
+            weight, slope, intercept = (float(part[k]) for part in (self.weights, self.slopes, self.intercepts))
+            value, none = nw.col(f"__v{k}"), nw.lit(0.0)
+            gone = value.is_null()
+            numerator.append(nw.when(gone).then(none).otherwise((value * slope + intercept) * weight))
+            denominator.append(nw.when(gone).then(none).otherwise(nw.lit(weight)))
+        if not numerator:
+            return nw.lit(None, dtype=nw.Float64)
+        scale = nw.sum_horizontal(*denominator)
+        return nw.when(scale > 0).then(nw.sum_horizontal(*numerator) / scale)
+
+
+def total_of(
+    metrics: Sequence[Metric],
+    weights: Mapping[str, Any] | None,
+    *,
+    orient: bool = True,
+    rescale: bool = False,
+    strict: bool = True,
+    known: bool = True,
+) -> Total:
+    """Lay down how the metrics add up, or say why they do not.
+
+    Parameters
+    ----------
+    metrics : Metric objects
+    weights : mapping of metric to weight, or None
+        As the caller gives them.
+    orient, rescale : bool
+        As in `weighted_means`.
+    strict : bool
+        Whether metrics that do not add up raise.
+    known : bool
+        Whether a weight of an unknown metric is refused, and one of a metric that is absent warns.
+
+    Raises
+    ------
+    RagnbError
+        For weights that are none or leave out every metric that would count; with `strict`, metrics
+        of different ranges (1–10 and 0–1 are never added up), and a lower-is-better metric without a finite range.
+
+    Examples
+    --------
+    >>> total_of([Metric("a"), Metric("b", role="rate")], {"a": 2.0}, known=False).given
+    array([2., 0.])
+    """
+    names = [m.name for m in metrics]
+    checked = check_weights(weights, "metric_weights", names)
+    for name in checked if known else ():
+        if name not in names and name not in METRICS:
+            step = "A metric of your own is declared first: metrics=[Metric(name, low, high)]."
+            raise unknown("metric_weights", name, list(dict.fromkeys([*names, *METRICS])), step)
+    warn_unused(checked if known else {}, names, "metric_weights")
+    default = [m.weight if m.role == "quality" else 0.0 for m in metrics]
+    given = np.array([checked.get(name, weight) for name, weight in zip(names, default, strict=True)], dtype=float)
+    refuse_all_zero(bool(given.any()) or not any(default), "metric_weights")
+    used = [m for m, weight in zip(metrics, given, strict=True) if weight > 0]
+    spans = {(0.0, 1.0) if rescale and m.bounded else m.scale for m in used}
+    why, reason = "", ""
+    if len(spans) > 1:
+        listed = ", ".join(f"{m.name} {m.low:g}..{m.high:g}" for m in used)
+        reason = f"mixed: {listed}"
+        why = f"metrics of different ranges are never added up ({listed}); select metrics, or pass rescale=True"
+    for metric in used:
+        if orient and metric.better == "lower" and not metric.bounded:
+            reason = f"unbounded: {metric.name}"
+            why = f"{metric.name!r} is lower-is-better and has no finite range; declare one, or orient=False"
+    if why and strict:
+        raise RagnbError(why)
+    (low, high), *_ = spans if len(spans) == 1 and not why else [(np.nan, np.nan)]
+    least = min([low, *(m.low for m in used if m.scale[0] != m.low)])
+    maps = []
+    for metric in metrics:
+        (bottom, top), rescaled = metric.scale, rescale and metric.bounded
+        width = top - bottom if rescaled else 1.0
+        turned = orient and metric.better == "lower" and metric.bounded
+        start = (bottom + top if turned else 0.0) - (bottom if rescaled else 0.0)
+        maps.append(((-1.0 if turned else 1.0) / width, start / width))
+    slopes, intercepts = np.array(maps).reshape(-1, 2).T
+    shares = np.zeros(len(metrics)) if why else relative(given)
+    return Total(tuple(metrics), given, shares, slopes, intercepts, low, high, least, reason)
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """How means are weighed: the settings that every function of weighted means shares, see `weighted_means`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ragnb.weights import moments
+    >>> found = moments(pd.DataFrame({"faithfulness": [1.0, 0.5], "doc_name": ["a", "b"]}))
+    >>> Weighing(doc_weights={"a": 3}).means(found).loc[0, "value"].item()
+    0.875
+    """
+
+    metric_weights: Mapping[str, float] | None = None
+    doc_weights: Mapping[str, float] | None = None
+    doc: str = "doc_name"
+    cluster: str | None = None
+    level: float = 0.95
+    orient: bool = True
+    rescale: bool = False
+
+    def means(self, found: Moments) -> pd.DataFrame:
+        """Return the table of means; metrics that do not add up leave the weighted score missing."""
+        return found.means(**self.of_total, level=self.level, strict=False)
+
+    @property
+    def of_total(self) -> dict[str, Any]:
+        """The settings of the weighted score, as keywords of `Moments.means` and `weigh`."""
+        names = ("metric_weights", "doc_weights", "orient", "rescale")
+        return {name: getattr(self, name) for name in names}

@@ -1,0 +1,284 @@
+"""`ragnb compare` as a user runs it: runs in; a word, files and an exit code out."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ragnb as rn
+from ragnb.store import Cell, Outcome, Store
+
+ROOT = Path(__file__).resolve().parents[1]
+pytestmark = pytest.mark.filterwarnings("default::ragnb.errors.RagnbWarning")
+QUESTIONS = 48
+
+
+def table(shift=0.0, noise=0.05, seed=0, **columns):
+    """Return one metric on 48 questions of 12 documents."""
+    rng = np.random.default_rng(seed)
+    hard = np.linspace(0.3, 0.7, QUESTIONS)
+    scores = (hard + shift + rng.normal(0, noise, QUESTIONS)).round(4)
+    places = range(QUESTIONS)
+    ids = {"sample_id": [f"q{n}" for n in places], "doc_name": [f"d{n % 12}" for n in places]}
+    return pd.DataFrame(ids | {"faithfulness": scores} | columns)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Files of one evaluation: the base, and versions that are better, worse, the same and inconclusive."""
+    monkeypatch.chdir(tmp_path)
+    table(seed=1).to_csv("base.csv", index=False)
+    for name, shift, noise in [("up", 0.2, 0.05), ("down", -0.2, 0.05), ("same", 0, 0.05), ("open", 0.02, 0.12)]:
+        table(shift, noise, seed=2).to_csv(f"{name}.csv", index=False)
+    return tmp_path
+
+
+def test_two_csv_files_of_one_evaluation_take_under_three_seconds(folder):
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    words = [sys.executable, "-m", "ragnb", "compare", "up.csv", "base.csv"]
+    done = subprocess.run(words, capture_output=True, text=True, env=env, timeout=60)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("better: weighted_score +0.")
+    # Processor time, as other processes of the machine do not count.
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 3
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "code"),
+    [("up", "better", 0), ("same", "same", 0), ("down", "worse", 1), ("open", "inconclusive", 3)],
+)
+def test_the_exit_code_is_that_of_the_outcome_only_with_gate(run, folder, name, word, code):
+    assert run("compare", f"{name}.csv", "base.csv")[0] == 0
+    found, out, _ = run("compare", f"{name}.csv", "base.csv", "--gate")
+    assert found == code
+    row = rn.compare(f"{name}.csv", baseline="base.csv").iloc[-1]
+    interval = f"{row['value']:+.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+    first = f"{word}: weighted_score {interval} ({name} − base, 48 common questions, 12 documents)"
+    assert out.splitlines()[0] == first
+
+
+def test_of_several_candidates_the_worst_decides(run, folder):
+    sides = {"new": table(0.2, seed=3), "bad": table(-0.2, seed=4), "old": table(seed=5)}
+    pd.concat([side.assign(system=name) for name, side in sides.items()]).to_csv("all.csv", index=False)
+    code, out, _ = run("compare", "all.csv", "old", "--gate")
+    assert code == 1
+    assert {line.split(":")[0] for line in out.splitlines()[:2]} == {"better", "worse"}
+    assert run("compare", "all.csv", "old", "--gate", "--candidate", "new")[0] == 0
+    Path("all.yaml").write_text("scores: all.csv\nbaseline: old\ncandidate: new\n")
+    assert run("compare", "all.yaml", "--gate")[0] == 0
+    assert run("compare", "all.yaml")[1] == run("compare", "all.csv", "old", "--candidate", "new")[1]
+
+
+def test_a_margin_for_all_metrics_or_for_one(run, folder):
+    assert run("compare", "up.csv", "base.csv")[1].startswith("better")
+    wide = run("compare", "up.csv", "base.csv", "--margin", "0.4")[1]
+    assert wide.startswith("same")
+    assert "±0.4" in wide
+    one = ["--primary", "faithfulness", "--margin", "faithfulness=0.4", "--margin", "weighted_score=0.01"]
+    out = run("compare", "up.csv", "base.csv", *one)[1]
+    assert out.startswith("same: faithfulness")
+    assert any(line.split()[:2] == ["weighted_score", "better"] for line in out.splitlines())
+
+
+def test_failures_of_one_side_are_named_with_the_worst_case(run, folder):
+    new = table(0.2, seed=2)
+    new.loc[:9, "faithfulness"] = np.nan
+    new["faithfulness__status"] = np.where(new["faithfulness"].isna(), "failed", "ok")
+    new.to_csv("n.csv", index=False)
+    out = run("compare", "n.csv", "base.csv")[1]
+    worst = rn.compare("n.csv", baseline="base.csv").iloc[-1]["worst_case"]
+    assert "faithfulness 10 (n: 10 failed)" in out
+    assert f"worst possible: weighted_score {worst:+.3f}." in out
+    assert "faithfulness 10 (n: 10 个评分失败)" in run("compare", "n.csv", "base.csv", "--lang", "zh")[1]
+
+
+def test_questions_that_changed_and_little_overlap_are_noted(run, folder):
+    texts = [f"what about {n}?" for n in range(QUESTIONS)]
+    table(seed=1, question=texts).to_csv("base.csv", index=False)
+    table(0.2, seed=2, question=["reworded", *texts[1:]]).to_csv("new.csv", index=False)
+    out = run("compare", "new.csv", "base.csv")[1]
+    assert "47 common questions" in out
+    assert "1 are reworded" in out
+    other = [f"q{n}" if n < 10 else f"new{n}" for n in range(QUESTIONS)]
+    table(0.2, seed=2, sample_id=other).to_csv("new.csv", index=False)
+    row = rn.compare("new.csv", baseline="base.csv").iloc[-1]
+    out = run("compare", "new.csv", "base.csv")[1]
+    assert f"only 10 of {10 + row['n_left_out']} questions are common to both" in out
+    assert f"{row['all_value']:+.3f} [{row['all_low']:.3f}, {row['all_high']:.3f}]" in out
+
+
+def test_a_difference_within_the_noise_of_repeats_is_called_that(run, folder):
+    for name, shift in (("new", 0.01), ("base", 0.0)):
+        repeats = [table(shift, 0.08, seed=n).assign(repeat=n) for n in (1, 2, 3)]
+        pd.concat(repeats).to_csv(f"{name}.csv", index=False)
+    row = rn.compare("new.csv", baseline="base.csv").iloc[0]
+    assert row["below_noise"]
+    said = f"noise between repeats: faithfulness +0.010 (±{row['noise']:.3f})"
+    assert said in run("compare", "new.csv", "base.csv")[1]
+
+
+def test_a_difference_that_people_do_not_see_is_not_supported(run, folder):
+    rows = [f"q{n},faithfulness,0.5,0.5,{name}" for n in range(QUESTIONS) for name in ("up", "base")]
+    Path("ratings.csv").write_text("item_id,dimension,judge,human,system\n" + "\n".join(rows) + "\n")
+    out = run("compare", "up.csv", "base.csv", "-p", "ratings=ratings.csv")[1]
+    assert "faithfulness: not supported by human ratings" in out
+    assert "48 questions" in out
+
+
+def test_an_inconclusive_comparison_says_how_many_questions_are_needed(run, folder):
+    row = rn.compare("open.csv", baseline="base.csv").iloc[-1]
+    out = run("compare", "open.csv", "base.csv")[1]
+    assert f"about {row['questions_needed'] - row['n_common']:,.0f} more questions needed" in out
+    assert f"a difference of {row['detectable']:.3f} (80 % power)" in out
+
+
+def test_one_document_has_no_interval(run, folder):
+    for name in ("up", "base"):
+        table(0.2 * (name == "up"), doc_name="d").to_csv(f"{name}.csv", index=False)
+    code, out, _ = run("compare", "up.csv", "base.csv", "--gate")
+    assert code == 3
+    assert out.startswith("inconclusive: weighted_score +0.200 (up − base")
+    assert "there is no confidence interval" in out
+
+
+def test_by_a_column_follows_the_whole(run, folder):
+    for name, shift in (("up", 0.2), ("base", 0.0)):
+        kind = np.where(np.arange(QUESTIONS) % 2, "hard", "easy")
+        table(shift, seed=4, kind=kind).to_csv(f"{name}.csv", index=False)
+    code, out, _ = run("compare", "up.csv", "base.csv", "--by", "kind", "--json", "c.json")
+    assert code == 0
+    assert "weighted_score by kind" in out
+    assert [line.split()[1] for line in out.splitlines() if line.startswith(("easy", "hard"))] == ["better"] * 2
+    slices = json.loads(Path("c.json").read_text(encoding="utf-8"))["slices"]
+    assert {(row["by_kind"], row["metric"]) for row in slices} == {
+        (kind, metric) for kind in ("easy", "hard") for metric in ("faithfulness", "weighted_score")
+    }
+    assert run("compare", "up.csv", "base.csv", "--by", "knd")[0] == 2
+
+
+def test_each_file_holds_the_outcome(run, folder):
+    words = ["--markdown", "c.md", "--html", "out/c.html", "--json", "c.json", "--junit", "c.xml"]
+    code, out, _ = run("compare", "down.csv", "base.csv", *words)
+    assert code == 0
+    first = out.splitlines()[0]
+    markdown, page = (Path(name).read_text(encoding="utf-8") for name in ("c.md", "out/c.html"))
+    assert first in markdown.replace("\\", "")
+    assert page.startswith("<!doctype html>")
+    assert "down compared with base" in page
+    saved = json.loads(Path("c.json").read_text(encoding="utf-8"))
+    assert saved["outcome"] == "worse"
+    row = rn.compare("down.csv", baseline="base.csv").iloc[-1]
+    assert saved["metrics"][-1]["value"] == pytest.approx(row["value"])
+    suite = ET.parse("c.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "1", "0")
+    assert suite.find(".//failure").get("message") == first
+    run("compare", "open.csv", "base.csv", "--junit", "c.xml")
+    suite = ET.parse("c.xml").getroot()
+    assert (suite.get("failures"), suite.get("skipped")) == ("0", "1")
+
+
+def test_a_name_is_text_in_the_page(run, folder):
+    name = "<b>x|y</b>"
+    both = [table(seed=1, system="old"), table(0.2, seed=2, system=name)]
+    pd.concat(both).to_csv("all.csv", index=False)
+    run("compare", "all.csv", "old", "--html", "c.html", "--markdown", "c.md")
+    assert "<b>x" not in Path("c.html").read_text(encoding="utf-8")
+    rows = [line for line in Path("c.md").read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    assert len({line.replace("\\|", "").count("|") for line in rows}) == 1
+
+
+def test_chinese(run, folder):
+    code, out, _ = run("compare", "down.csv", "base.csv", "--lang", "zh", "--gate", "--html", "c.html")
+    assert code == 1
+    assert out.startswith("更差：weighted_score -0.")
+    assert "48 个共同问题，12 个文档" in out
+    assert 'lang="zh' in Path("c.html").read_text(encoding="utf-8")
+    Path("zh.yaml").write_text("lang: zh\nscores: up.csv\nbaseline: base.csv\n")
+    assert run("compare", "zh.yaml")[1].startswith("更好：")
+
+
+def test_only_some_metrics(run, folder):
+    for name in ("up", "base"):
+        frame = pd.read_csv(f"{name}.csv")
+        frame.assign(context_recall=0.5 + 0.4 * (name == "base")).to_csv(f"{name}.csv", index=False)
+    assert "context_recall" in run("compare", "up.csv", "base.csv")[1]
+    out = run("compare", "up.csv", "base.csv", "--metric", "faithfulness")[1]
+    assert out.startswith("better")
+    assert "context_recall" not in out
+    code, _, err = run("compare", "up.csv", "base.csv", "--metric", "faithful")
+    assert code == 2
+    assert "did you mean 'faithfulness'" in err
+
+
+def test_metrics_that_do_not_add_up_need_a_primary(run, folder):
+    for name in ("up", "base"):
+        frame = pd.read_csv(f"{name}.csv")
+        frame.assign(tone=frame["faithfulness"] * 4 + 1).to_csv(f"{name}.csv", index=False)
+    words = ["compare", "up.csv", "base.csv", "-p", "metrics=[faithfulness, {name: tone, low: 1, high: 5}]"]
+    code, out, _ = run(*words)
+    assert code == 0
+    assert out.startswith("No metric decides.")
+    code, _, err = run(*words, "--gate")
+    assert code == 2
+    assert "--primary" in err
+    assert run(*words, "--gate", "--primary", "tone")[1].startswith("better: tone")
+
+
+def test_the_folder_of_a_run_is_a_baseline(run, folder):
+    rn.assess("base.csv").save("saved")
+    runs = [path.parent for path in Path("saved").rglob("scores.csv")]
+    assert len(runs) == 1
+    code, out, _ = run("compare", "down.csv", runs[0], "--gate")
+    assert code == 1
+    assert out.startswith("worse: weighted_score")
+    assert "48 common questions, 12 documents" in out
+
+
+def test_two_runs_of_a_store(run, folder):
+    with Store("runs.sqlite") as store:
+        for model, shift in (("old", 0.0), ("new", 0.2)):
+            rows = table(shift)
+            names = zip(rows["sample_id"], rows["doc_name"], strict=True)
+            cells = [Cell(name, "faithfulness", {}, model=model, cluster=doc) for name, doc in names]
+            store.plan(cells, name=model)
+            store.put([(c, Outcome.of(x)) for c, x in zip(cells, rows["faithfulness"], strict=True)])
+        old, new = store.runs()["run"]
+    code, out, _ = run("compare", f"runs.sqlite#{new}", f"runs.sqlite#{old[:6]}", "--gate")
+    assert code == 0
+    assert out.startswith("better: weighted_score +0.200")
+    code, _, err = run("runs", "runs.sqlite", old, new)
+    assert code == 2
+    assert f"ragnb compare runs.sqlite#{new} runs.sqlite#{old}" in err
+
+
+BAD = [
+    (["compare", "up.csv"], "(BASE)"),
+    (["compare", "up.csv", "nothing.csv"], "baseline='nothing.csv'"),
+    (["compare", "nothing.csv", "base.csv"], "nothing.csv"),
+    (["compare", "up.csv", "base.csv", "--margin", "wide"], "--margin 'wide' is not a number"),
+    (["compare", "up.csv", "base.csv", "--margin", "faithfulnes=0.1"], "did you mean 'faithfulness'"),
+    (["compare", "up.csv", "base.csv", "--primary", "recall"], "primary='recall'"),
+    (["compare", "up.csv", "base.csv", "--on", "qid"], "on='qid'"),
+    (["compare", "up.csv", "other.csv"], "--on"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), BAD)
+def test_bad_input_is_one_line_and_exit_code_2(run, folder, words, said):
+    table(sample_id=[f"x{n}" for n in range(QUESTIONS)]).to_csv("other.csv", index=False)
+    code, out, err = run(*words)
+    assert code == 2
+    assert not out
+    assert said in err
+    assert err.count("\n") == 1
