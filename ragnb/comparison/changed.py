@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb.comparison.differences import Flags, Side, columns_of, paired_sides, primary_of
+from ragnb.comparison.differences import Flags, Side, columns_of, paired_sides, primary_of, total_of_pairs
 from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.source import run_of
-from ragnb.comparison.total import Total
 from ragnb.diagnostics import failure_modes
 from ragnb.diagnostics.modes import MODES, NEEDED
 from ragnb.errors import RagnbError, listing
@@ -91,9 +90,7 @@ def changed_questions(
 def _changed(
     pairs: Pairs, sides: tuple[Side, Side], scenario: Scenario, metric: str | None, n: int, system: str
 ) -> pd.DataFrame:
-    columns = columns_of(
-        pairs, Total.of(pairs, scenario.metric_weights, orient=scenario.orient, rescale=scenario.rescale)
-    )
+    columns = columns_of(pairs, total_of_pairs(pairs, scenario))
     decides = primary_of(columns, metric)
     if decides is None:
         choices = listing(column.metric for column in columns[:-1])

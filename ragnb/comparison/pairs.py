@@ -221,7 +221,7 @@ def _clusters(
     """Return what moves together, as `moments` decides it: the caller's clusters, documents, else questions."""
     batch = Batch(labels)
     docs = batch.labels(doc if doc in labels else None, compose=True)
-    questions = question_of(labels.drop(columns=key), doc=doc, cluster=cluster)
+    questions = question_of(labels.drop(columns=key), doc=doc) if cluster is None else None
     found = batch.labels(cluster) if cluster is not None else question_clusters(batch, docs, questions)
     alone = found.codes < 0
     codes = found.codes.astype(np.intp)
