@@ -24,11 +24,11 @@ from tqdm import tqdm
 
 from ragnb.comparison.estimate import difference, outcome_of, p_value
 
-RUNS = {10: 20_000, 20: 12_000, 50: 6_000}
+RUNS = {10: 12_000, 20: 8_000, 50: 5_000}
 ICC = (0.0, 0.1, 0.3, 0.5)
 SIZES = ("10 each", "1 to 30")
 MISSING = (0.0, 0.15)
-KINDS = ("normal-ish", "pass/fail")
+KINDS = ("normal-ish", "pass/fail .75", "pass/fail .92")
 TRUE = (0.0, 0.05)
 MARGIN = 0.05
 
@@ -47,7 +47,7 @@ def draw(rng: np.random.Generator, kind: str, icc: float, g: int, sizes: str, ef
     """Draw scores whose differences correlate by about `icc` within a document and are `effect` on average.
 
     ``normal-ish``: a question's ease shared by both systems, difference with standard deviation .25, unclipped.
-    ``pass/fail``: 0/1 with a document's own chance under each system, .75 on average (+ effect).
+    ``pass/fail``: 0/1 with a document's own chance under each system, .75 or .92 on average (+ effect).
     """
     m = 30 if sizes == "1 to 30" else 10
     shape = (runs, g, m)
@@ -57,7 +57,7 @@ def draw(rng: np.random.Generator, kind: str, icc: float, g: int, sizes: str, ef
         ease = rng.normal(0.6, 0.15, shape)
         move = np.sqrt(icc) * rng.normal(0, 0.25, (runs, g, 1)) + np.sqrt(1 - icc) * rng.normal(0, 0.25, shape)
         return Drawn(ease + effect + move, ease, asked, effect)
-    base, spread = 0.75, 1 / icc - 1 if icc else 0.0
+    base, spread = float(kind.split()[1]), 1 / icc - 1 if icc else 0.0
 
     def chances(p: float) -> np.ndarray:
         one = (runs, g, 1)
@@ -139,9 +139,9 @@ def measure(
     for start in range(0, runs, block):
         drawn = draw(rng, kind, icc, g, sizes, effect, min(block, runs - start))
         there = drawn.asked & (rng.random((2, *drawn.asked.shape)) >= missing).all(0)
-        ways = paired(drawn.new - drawn.old, there, kind == "pass/fail")
+        ways = paired(drawn.new - drawn.old, there, kind != "normal-ish")
         if not start:
-            gap = library_gap(drawn, there, kind == "pass/fail", ways["clustered"])
+            gap = library_gap(drawn, there, kind != "normal-ish", ways["clustered"])
         for way, found in ways.items():
             low, high = found.ends
             inside = (low <= effect) & (effect <= high)
@@ -163,7 +163,7 @@ def hard_ones_missing(kind: str, by: str, g: int, runs: int, seed: int) -> dict:
     ease = (drawn.old if by == "old" else drawn.new) + 1e-6 * rng.random(drawn.new.shape)  # ties by chance
     fifth = np.quantile(ease, 0.2, axis=(1, 2), keepdims=True)
     there = (ease > fifth) | (rng.random(ease.shape) < 0.5)
-    found = paired(drawn.new - drawn.old, there, kind == "pass/fail")["clustered"]
+    found = paired(drawn.new - drawn.old, there, kind != "normal-ish")["clustered"]
     low, high = found.ends
     n = there.sum((1, 2))
     two = np.where(there, drawn.new, 0.0).sum((1, 2)) / n - drawn.old.mean((1, 2))

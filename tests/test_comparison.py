@@ -256,6 +256,7 @@ def test_margin_is_reached_exactly():
     assert compared(scores, margin=np.nextafter(edge, 0)).outcome != "same"
     assert compared(scores, margin={FAITH: edge}).outcome == "same"
     assert compared(scores, RELEVANCY, margin={FAITH: edge}).margin == 0.05
+    assert compared(scores, margin=np.int64(1)).outcome == "same"
 
 
 def test_metrics_beside_the_primary_need_holm_too():
@@ -599,6 +600,21 @@ def test_by_document_has_benjamini_and_hochbergs_p_and_leaves_each_out():
             assert without == pytest.approx([rest.value, rest.low, rest.high])
 
 
+@pytest.mark.parametrize("name", ["role", "weight"])
+def test_a_slice_may_be_called_what_describes_a_metric(name):
+    scores = made()
+    want = rn.compare(scores.rename(columns={"kind": "topic"}), baseline="old", by="topic")
+    found = rn.compare(scores.rename(columns={"kind": name}), baseline="old", by=name)
+    assert found[name].tolist() == want["topic"].tolist() == [x for x in "abc" for _ in range(4)]
+    assert found["value"].tolist() == want["value"].tolist()
+
+
+@pytest.mark.parametrize("name", ["value", "outcome", "level"])
+def test_a_slice_may_not_take_the_name_of_a_number(name):
+    with pytest.raises(RagnbError, match="also a column of the table"):
+        rn.compare(made().rename(columns={"kind": name}), baseline="old", by=name)
+
+
 def test_slices_need_their_adjusted_p_for_a_word():
     scores = made(n=120, docs=40)
     table = rn.compare(scores, baseline="old", by="kind")
@@ -627,6 +643,31 @@ def test_ratings_of_people_stand_beside_and_bear_out_or_not():
     assert compared(frame, ratings=other_way).supported is False
     assert compared(frame, ratings=rated.assign(dimension="fluency")).supported is None
     assert compared(frame, "weighted_score", ratings=rated).supported is None
+
+
+def test_ratings_are_found_by_id_or_text_of_any_type_and_read_from_files(tmp_path):
+    frame = made(gaps=0)
+    frame["sample_id"] = frame["sample_id"].str[1:].astype(int)
+    judged = {"judge": frame[FAITH], "human": frame[FAITH]}
+    rated = pd.DataFrame({"item_id": frame["sample_id"], "system": frame["system"], "dimension": FAITH} | judged)
+    ours = compared(frame, ratings=rated)
+    assert [ours.human_value, ours.human_low, ours.n_human] == pytest.approx([ours.value, ours.low, 48])
+    rated.to_csv(tmp_path / "rated.csv", index=False)
+    texts = rated.assign(item_id=frame["question"])
+    for on, ratings in ((None, tmp_path / "rated.csv"), ("question", rated), ("question", texts)):
+        again = compared(frame, ratings=ratings, on=on)
+        assert [again.human_value, again.n_human] == pytest.approx([ours.human_value, 48])
+    with pytest.raises(RagnbError, match="ratings have no system"):
+        compared(frame, ratings=rated.drop(columns="system"))
+
+
+def test_ratings_of_a_slice_stand_beside_its_own_row():
+    frame = made(gaps=0, n=60)
+    rated = frame.rename(columns={"sample_id": "item_id"}).assign(dimension=FAITH, human=frame[FAITH])
+    table = rn.compare(frame, baseline="old", by="kind", ratings=rated)
+    part = table[table["metric"] == FAITH]
+    assert part["human_value"].tolist() == pytest.approx(part["value"].tolist())
+    assert part["n_human"].tolist() == [20] * 3
 
 
 # Same numbers whatever holds the rows

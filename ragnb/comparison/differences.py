@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
+from ragnb.calibration import read_ratings
 from ragnb.comparison.estimate import all_questions, detectable, difference, outcome_of, p_value
 from ragnb.comparison.pairs import STATES, Pairs, pairs_of, rows_of
 from ragnb.comparison.source import Run, located, run_of
@@ -27,6 +30,8 @@ TOTAL = "weighted_score"
 _TIE = 1e-9
 _LITTLE_OVERLAP = 0.3
 _SAME_SHARE = 1 / 20
+_OF_METRIC = ("kind", "role", "weight", "reason")  # a slice of that name takes the place of the metric's own
+_LATER = ("outcome", "primary", "margin", "level", "p_bh")
 Flags = npt.NDArray[np.bool_]
 Margin = float | Mapping[str, float] | None
 
@@ -111,7 +116,7 @@ def compare(
     scenario, pairs = paired(scores, baseline, candidate, system, on, by, settings)
     tables = [compared(one, scenario, margin=margin, by=by, primary=primary) for one in pairs]
     table = pd.concat(tables, ignore_index=True)
-    return table if ratings is None else beside_people(table, pairs, ratings, scenario.level)
+    return table if ratings is None else beside_people(table, pairs, ratings, scenario.level, by)
 
 
 @dataclass(frozen=True)
@@ -414,6 +419,9 @@ def _by(pairs: Pairs, columns: Sequence[_Column], by: str, level: float) -> pd.D
         inside = (values == value).to_numpy()
         for column in columns:
             row, rest = (_row(pairs, column, kept, level) for kept in (inside, ~inside))
+            if by in _LATER or by in row.keys() - set(_OF_METRIC):
+                raise RagnbError(f"by={by!r} is also a column of the table; give your column another name")
+            row.pop(by, None)
             without = {f"{name}_without": rest[name] for name in ("value", "low", "high")}
             # A column of the table, such as kind, keeps its name.
             label = f"by_{by}" if by in row else by
@@ -440,7 +448,7 @@ def _margins(columns: Sequence[_Column], asked: Margin) -> pd.Series[float]:
     for name, value in given.items():
         if name not in own:
             raise unknown("margin", name, list(own))
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < np.inf:
+        if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < np.inf:
             raise RagnbError(f"margin={value!r} for {name!r}; give a number above 0 in the metric's own units")
     return pd.Series({**own, **given}, dtype=float)
 
@@ -453,22 +461,36 @@ def _false_discovery(p: pd.Series[float]) -> pd.Series[float]:
     return pd.Series(false_discovery_control(known), known.index).reindex(p.index) if len(known) else p
 
 
-def beside_people(table: pd.DataFrame, pairs: Iterable[Pairs], ratings: Any, level: float) -> pd.DataFrame:
+def beside_people(
+    table: pd.DataFrame, pairs: Iterable[Pairs], ratings: Any, level: float, by: str | None = None
+) -> pd.DataFrame:
     """Return the table with the difference in what people gave, and whether it bears out the judge's."""
+    people = ratings if isinstance(ratings, pd.DataFrame) else read_ratings(ratings)
+    lacking = [name for name in ("item_id", "system", "human") if name not in people]
+    if lacking:
+        raise RagnbError(
+            f"the ratings have no {listing(lacking)}; give a row an item and system, as rn.read_ratings reads them"
+        )
+    people = people.astype({"item_id": str, "system": str})
     rows = []
     for one in pairs:
-        asked = pd.DataFrame({"cluster": one.clusters, "weight": one.weights}, one.labels.iloc[:, 0])
-        for metric in one.metrics:
-            people = ratings[ratings["dimension"] == metric.name] if "dimension" in ratings else ratings
-            given = people.groupby(["item_id", "system"])["human"].mean().unstack()
+        names = [name for name in dict.fromkeys([one.labels.columns[0], "sample_id"]) if name in one.labels]
+        ids = max((one.labels[name] for name in names), key=lambda x: int(x.isin(people["item_id"]).sum()))
+        asked = pd.DataFrame({"cluster": one.clusters, "weight": one.weights}).set_index(ids.to_numpy())
+        slices = [(None, asked)] if by is None else list(asked.groupby(one.labels[by].to_numpy()))
+        for metric, (value, part) in product(one.metrics, slices):
+            given = people[people["dimension"] == metric.name] if "dimension" in people else people
+            given = given.groupby(["item_id", "system"])["human"].mean().unstack()
             given = given.reindex(columns=[one.candidate, one.baseline]).dropna()
-            d = (given[one.candidate] - given[one.baseline]).to_frame("d").join(asked, how="inner")
+            d = (given[one.candidate] - given[one.baseline]).to_frame("d").join(part, how="inner")
             code, width = d["cluster"].to_numpy(), metric.high - metric.low
             v, x = d["weight"].to_numpy(), d["d"].to_numpy(float)
             found = difference(x, code, v, width=width, level=level) if len(d) else NONE
             human = {"human_value": found.value, "human_low": found.low, "human_high": found.high}
-            rows.append({"candidate": one.candidate, "metric": metric.name, **human, "n_human": found.n})
-    whole = table.merge(pd.DataFrame(rows), on=["candidate", "metric"], how="left")
+            where = {"candidate": one.candidate, "metric": metric.name} | ({} if by is None else {by: value})
+            rows.append(where | human | {"n_human": found.n})
+    keys = ["candidate", "metric", *([] if by is None else [by])]
+    whole = table.merge(pd.DataFrame(rows), on=keys, how="left")
     seen = (whole["human_low"] > 0) | (whole["human_high"] < 0)
     agree = seen & (np.sign(whole["human_value"]) == np.sign(whole["value"]))
     whole["supported"] = pd.Series(np.where(whole["n_human"] > 0, agree, None), dtype=object)
