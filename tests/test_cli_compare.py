@@ -161,7 +161,7 @@ def test_by_a_column_follows_the_whole(run, folder):
     assert "weighted_score by kind" in out
     assert [line.split()[1] for line in out.splitlines() if line.startswith(("easy", "hard"))] == ["better"] * 2
     slices = json.loads(Path("c.json").read_text(encoding="utf-8"))["slices"]
-    assert {(row["by_kind"], row["metric"]) for row in slices} == {
+    assert {(row["kind"], row["metric"]) for row in slices} == {
         (kind, metric) for kind in ("easy", "hard") for metric in ("faithfulness", "weighted_score")
     }
     assert run("compare", "up.csv", "base.csv", "--by", "knd")[0] == 2
@@ -269,7 +269,7 @@ BAD = [
     (["compare", "up.csv", "base.csv", "--margin", "wide"], "--margin 'wide' is not a number"),
     (["compare", "up.csv", "base.csv", "--margin", "faithfulnes=0.1"], "did you mean 'faithfulness'"),
     (["compare", "up.csv", "base.csv", "--primary", "recall"], "primary='recall'"),
-    (["compare", "up.csv", "base.csv", "--on", "qid"], "on='qid'"),
+    (["compare", "up.csv", "base.csv", "--on", "ticket"], "on='ticket'"),
     (["compare", "up.csv", "other.csv"], "--on"),
 ]
 

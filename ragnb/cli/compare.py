@@ -162,7 +162,7 @@ def _shown(
     if by is None:
         labels.append(("metric", say("column.metric")))
     else:
-        labels.append((f"by_{by}" if f"by_{by}" in table else by, by))
+        labels.append((by, by))
     labels.append(("outcome", say("column.outcome")))
     numbers = {
         "value": say("compare.difference", level=f"{100 * table['level'].iloc[0]:g} %"), "p": "p",

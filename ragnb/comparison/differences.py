@@ -421,11 +421,9 @@ def _by(pairs: Pairs, columns: Sequence[_Column], by: str, level: float) -> pd.D
             row, rest = (_row(pairs, column, kept, level) for kept in (inside, ~inside))
             if by in _LATER or by in row.keys() - set(_OF_METRIC):
                 raise RagnbError(f"by={by!r} is also a column of the table; give your column another name")
-            row.pop(by, None)
+            row.pop(by, None)  # a kind of question takes the place of the metric's kind
             without = {f"{name}_without": rest[name] for name in ("value", "low", "high")}
-            # A column of the table, such as kind, keeps its name.
-            label = f"by_{by}" if by in row else by
-            rows.append({**dict(list(row.items())[:2]), label: value, **row, **without})
+            rows.append({**dict(list(row.items())[:2]), by: value, **row, **without})
     return pd.DataFrame(rows)
 
 
