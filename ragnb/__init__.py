@@ -45,6 +45,7 @@ _ROOM_OF = {
     "read_scores": "readers",
     "read_traces": "readers",
     "refusal_metrics": "traces",
+    "standings": "comparison",
     "weigh": "weights",
     "weight_map": "comparison",
     "weighted_means": "weights",
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from ragnb.calibration import read_ratings as read_ratings
     from ragnb.comparison import changed_questions as changed_questions
     from ragnb.comparison import compare as compare
+    from ragnb.comparison import standings as standings
     from ragnb.comparison import weight_map as weight_map
     from ragnb.diagnostics import RULES as RULES
     from ragnb.diagnostics import check_gates as check_gates

@@ -27,8 +27,8 @@ def outside() -> int:
 
     Examples
     --------
-    >>> outside()
-    1
+    >>> outside() >= 1
+    True
     """
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ragnb."):

@@ -390,9 +390,18 @@ def test_a_gate_without_a_baseline_has_no_data_and_blocks():
         check_gates(pd.DataFrame({"metric": []}), gates=[gate])
 
 
-@pytest.mark.parametrize("settings", [{"op": ">="}, {"threshold": 0.5}, {}, {"op": ">=", "threshold": 1, "by": 1}])
-def test_a_gate_asks_for_a_threshold_or_for_a_baseline(settings):
-    with pytest.raises(ValueError, match="needs op and threshold, or not_worse_than: baseline"):
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"op": ">="}, "is needed"),
+        ({"threshold": 0.5}, "is needed"),
+        ({}, "is needed"),
+        ({"op": ">=", "threshold": 1, "by": 0.1}, "goes with not_worse_than"),
+        ({"op": ">=", "threshold": 1, "not_worse_than": "baseline"}, "leave it out"),
+    ],
+)
+def test_a_gate_asks_for_a_threshold_or_for_a_baseline(settings, words):
+    with pytest.raises(ValueError, match=words):
         Gate("recall", "recall", **settings)
 
 

@@ -75,10 +75,14 @@ class Gate:
 
     @model_validator(mode="after")
     def _asks_one_thing(self) -> Gate:
-        plain = self.op is not None and self.threshold is not None
-        beside = self.op is None and self.threshold is None and self.not_worse_than is not None
-        if not beside and (not plain or self.not_worse_than is not None or self.by):
-            raise ValueError("needs op and threshold, or not_worse_than: baseline with by: 0.02 in their place")
+        for name in ("op", "threshold"):
+            given = getattr(self, name) is not None
+            if given and self.not_worse_than is not None:
+                raise refuse("does not go with not_worse_than: baseline; leave it out", name)
+            if not given and self.not_worse_than is None:
+                raise refuse("is needed beside the metric, or not_worse_than: baseline", name)
+        if self.by and self.not_worse_than is None:
+            raise refuse("goes with not_worse_than: baseline", "by")
         return self
 
 

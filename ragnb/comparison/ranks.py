@@ -1,0 +1,100 @@
+"""Several systems over one question set: every pair compared, and ranks that are tied where nothing is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from ragnb import stats
+from ragnb.comparison.differences import compare
+from ragnb.comparison.source import run_of
+from ragnb.errors import RagnbError, listing
+
+
+@dataclass(frozen=True, repr=False)
+class Standings:
+    """Every pair of systems, and their ranks; made by `standings`.
+
+    Attributes
+    ----------
+    pairs : DataFrame
+        What `compare` returns for each pair in both directions, on the metric that decides; ``p_holm`` is Holm's
+        over all pairs, and ``win_rate`` the share of common questions on which the candidate scores higher, ties
+        counted as half.
+    ranks : DataFrame
+        ``system, rank, rank_high, value, win_rate, n_better, n_worse``, the best first: `rank` is one more than
+        the systems that are conclusively better, `rank_high` how far down it may be as nothing shows otherwise;
+        `value` is the mean difference from the others.
+    metric : str
+        The metric that decides.
+    """
+
+    pairs: pd.DataFrame
+    ranks: pd.DataFrame
+    metric: str
+
+    def __repr__(self) -> str:
+        places = []
+        for row in self.ranks.to_dict("records"):
+            tied = f"–{row['rank_high']}" if row["rank_high"] > row["rank"] else ""
+            places.append(f"{row['system']} {row['rank']}{tied}")
+        return f"Standings({self.metric}: {', '.join(places)})"
+
+
+def standings(scores: Any, *, metric: str | None = None, system: str = "system", **options: Any) -> Standings:
+    """Compare every pair of systems on the questions that both were asked, and rank them.
+
+    Parameters
+    ----------
+    scores : DataFrame, path or Scenario
+        As for `compare`, of two systems or more; what `arena` returns.
+    metric : str, optional
+        That decides; by default the weighted score, as in `compare`.
+    **options
+        As for `compare`.
+
+    Returns
+    -------
+    Standings
+
+    Raises
+    ------
+    RagnbError
+        For fewer than two systems, where no metric decides, and as `compare`.
+
+    Examples
+    --------
+    >>> rows = {"sample_id": [*"abcdef"] * 3, "system": ["a"] * 6 + ["b"] * 6 + ["c"] * 6}
+    >>> scores = [.9, .8, .9, .7, .8, .9, .8, .9, .8, .8, .8, .9, .5, .4, .5, .4, .4, .5]
+    >>> standings(pd.DataFrame(rows | {"faithfulness": scores}))
+    Standings(weighted_score: a 1–2, b 1–2, c 3)
+    """
+    names = run_of(scores, system=system, settings={}).systems
+    if len(names) < 2:
+        have = listing(names) or "none"
+        raise RagnbError(f"standings are of two systems or more; column {system!r} names {have}")
+    tables = [compare(scores, baseline=name, system=system, primary=metric, **options) for name in names]
+    pairs = pd.concat(tables, ignore_index=True)
+    pairs = pairs[pairs["primary"]].reset_index(drop=True)
+    if pairs.empty:
+        raise RagnbError("no metric decides between the systems; name it: metric='…'")
+    alpha = 1 - float(pairs["level"].iloc[0])
+    sides = [frozenset(pair) for pair in zip(pairs["candidate"], pairs["baseline"], strict=True)]
+    tested = dict(zip(sides, pairs["p"], strict=True))  # both directions are one test
+    adjusted = dict(zip(tested, stats.holm(list(tested.values())), strict=True))
+    pairs["p_holm"] = [adjusted[pair] for pair in sides]
+    unsure = pairs["outcome"].isin(["better", "worse"]) & ~(pairs["p_holm"] < alpha)
+    pairs.loc[unsure, "outcome"] = "undecided"
+    pairs["win_rate"] = (pairs["wins"] + pairs["ties"] / 2) / pairs["n_common"]
+    sign = pairs["better"].map({"higher": 1.0, "lower": -1.0})
+    won, lost = pairs["outcome"] == "better", pairs["outcome"] == "worse"
+    shown = pairs.assign(value=pairs["value"] * sign, n_better=won.astype(int), n_worse=lost.astype(int))
+    counts = {"value": "mean", "win_rate": "mean", "n_better": "sum", "n_worse": "sum"}
+    ranks = shown.groupby("candidate").agg(counts).rename_axis("system").reset_index()
+    ranks.insert(1, "rank", ranks["n_worse"] + 1)
+    ranks.insert(2, "rank_high", len(ranks) - ranks["n_better"])
+    order = ["rank", "rank_high", "value"]
+    ranks = ranks.sort_values(order, ascending=[True, True, False], kind="stable", ignore_index=True)
+    return Standings(pairs, ranks, str(pairs["metric"].iloc[0]))

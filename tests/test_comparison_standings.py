@@ -1,0 +1,57 @@
+"""Standings: every pair as `compare` has it, Holm over pairs, ranks tied where nothing is shown."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from statsmodels.stats.multitest import multipletests
+
+import ragnb as rn
+from ragnb.errors import RagnbError
+
+
+def several(means, questions=120, seed=0):
+    rng = np.random.default_rng(seed)
+    hard, doc = rng.normal(0, 0.15, questions), rng.integers(0, 30, questions)
+    parts = []
+    for name, mean in means.items():
+        scores = np.clip(mean + hard + rng.normal(0, 0.05, questions), 0, 1)
+        labels = {"sample_id": np.arange(questions), "system": name, "doc_name": [f"d{d}" for d in doc]}
+        parts.append(pd.DataFrame({"faithfulness": scores} | labels))
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_pairs_are_those_of_compare_with_holm_over_all_of_them():
+    scores = several({"a": 0.6, "b": 0.59, "c": 0.5, "d": 0.585})
+    found = rn.standings(scores)
+    assert len(found.pairs) == 12
+    for row in found.pairs.itertuples():
+        one = rn.compare(scores, baseline=row.baseline, candidate=row.candidate).iloc[-1]
+        assert (row.value, row.low, row.high, row.wins) == (one["value"], one["low"], one["high"], one["wins"])
+        assert row.win_rate == (one["wins"] + one["ties"] / 2) / one["n_common"]
+    once = found.pairs[found.pairs["candidate"] < found.pairs["baseline"]]
+    np.testing.assert_allclose(once["p_holm"], multipletests(once["p"], method="holm")[1])
+    both = found.pairs.set_index(["candidate", "baseline"])
+    assert both.loc[("a", "c"), "win_rate"] + both.loc[("c", "a"), "win_rate"] == pytest.approx(1)
+
+
+def test_ranks_are_tied_where_nothing_is_shown():
+    found = rn.standings(several({"a": 0.6, "b": 0.6, "c": 0.5, "d": 0.3}))
+    ranks = found.ranks.set_index("system")
+    assert ranks["rank"].to_dict() == {"a": 1, "b": 1, "c": 3, "d": 4}
+    assert ranks["rank_high"].to_dict() == {"a": 2, "b": 2, "c": 3, "d": 4}
+    assert repr(found).endswith("c 3, d 4)")
+
+
+def test_lower_is_better_turns_the_ranks():
+    scores = several({"a": 0.6, "b": 0.3}).rename(columns={"faithfulness": "noise_sensitivity"})
+    found = rn.standings(scores, metric="noise_sensitivity")
+    assert found.ranks["system"].tolist() == ["b", "a"]
+    assert found.ranks.loc[0, ["n_better", "n_worse"]].tolist() == [1, 0]
+    assert found.ranks.loc[0, "value"] > 0
+
+
+def test_one_system_has_no_standing():
+    with pytest.raises(RagnbError, match="two systems or more"):
+        rn.standings(several({"a": 0.6}))
