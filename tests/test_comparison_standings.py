@@ -8,6 +8,7 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 import ragnb as rn
+from ragnb import plots
 from ragnb.errors import RagnbError
 
 
@@ -55,3 +56,19 @@ def test_lower_is_better_turns_the_ranks():
 def test_one_system_has_no_standing():
     with pytest.raises(RagnbError, match="two systems or more"):
         rn.standings(several({"a": 0.6}))
+
+
+def test_the_chart_holds_every_win_rate_and_marks_what_is_shown():
+    found = rn.standings(several({"a": 0.6, "b": 0.6, "c": 0.4}))
+    ax = plots.win_rates(found)
+    names = found.ranks["system"].tolist()
+    assert [label.get_text() for label in ax.get_yticklabels()] == names
+    pairs = found.pairs.set_index(["candidate", "baseline"])
+    cells = {text.get_position(): text.get_text() for text in ax.texts if text.get_text()}
+    for y, row in enumerate(names):
+        for x, column in enumerate(names):
+            if row != column:
+                pair = pairs.loc[(row, column)]
+                star = " *" if pair["outcome"] in ("better", "worse") else ""
+                assert cells[x + 0.5, y + 0.5] == f"{100 * pair['win_rate']:.1f} %{star}"
+    assert "wins most often" in plots.alt_text(ax)

@@ -175,7 +175,7 @@ def rest(w: Writer, key: str, n: int) -> str:
     return w.say(f"sheet.{key}", n=markup.count(n)) if n > 0 else ""
 
 
-COMPARED = "candidate metric outcome difference=difference p common:count wins"
+COMPARED = "candidate metric outcome=compared difference p common:count wins"
 """The columns of the table of differences."""
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from ragnb.errors import need_columns
 from ragnb.markup import INK, SYSTEM_COLOURS, number, percent, with_interval
 from ragnb.plots.canvas import GREY, Axes, Look, canvas, fitted, legend_below, speaker
-from ragnb.plots.marks import Dot, dot_rows
+from ragnb.plots.marks import Dot, dot_rows, grid
 
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(0.75)]])
 _SHOWN = 20_000
@@ -54,6 +54,45 @@ def differences(compared: pd.DataFrame, **look: Unpack[Look]) -> Axes:
         margins = compared["margin"] / (compared["range_high"] - compared["range_low"])
         if margins.nunique() == 1 and math.isfinite(margins.iloc[0]):
             ax.axvspan(-margins.iloc[0], margins.iloc[0], color=GREY, alpha=0.15, linewidth=0)
+    return ax
+
+
+def win_rates(found: Any, **look: Unpack[Look]) -> Axes:
+    """Draw how often each of several systems scores higher than each other one, as shaded cells.
+
+    Parameters
+    ----------
+    found : Standings
+        What `ragnb.standings` returns.
+    **look
+        ``lang, ax, finding``, as for every chart.
+
+    Examples
+    --------
+    >>> import ragnb as rn
+    >>> rows = {"sample_id": [*"abcd"] * 2, "system": ["new"] * 4 + ["old"] * 4}
+    >>> scores = pd.DataFrame(rows | {"faithfulness": [0.9, 0.8, 0.9, 0.7, 0.5, 0.6, 0.5, 0.4]})
+    >>> win_rates(rn.standings(scores)).get_title(loc="left")
+    'new wins most often'
+    """
+    say, names = speaker(look), found.ranks["system"].tolist()
+    pairs = found.pairs.set_index(["candidate", "baseline"])
+    rates = pairs["win_rate"].unstack().reindex(index=names, columns=names)
+    shown = pairs["outcome"].unstack().reindex(index=names, columns=names)
+    sure = shown.isin(["better", "worse"]).to_numpy()
+    written = [
+        ["" if math.isnan(rate) else percent(rate) + " *" * int(one) for rate, one in zip(*row, strict=True)]
+        for row in zip(rates.to_numpy(), sure, strict=True)
+    ]
+    best = found.ranks.sort_values("win_rate", kind="stable")["system"].iloc[-1]
+    with canvas(look, 1.2 + 0.42 * len(names), 1.6 + 1.1 * len(names)) as (ax, describe):
+        grid(ax, rates.to_numpy(), written, "Blues")
+        ax.set_xticks(np.arange(len(names)) + 0.5, [fitted(name) for name in names])
+        ax.set_yticks(np.arange(len(names)) + 0.5, [fitted(name) for name in names])
+        ax.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
+        rows = found.pairs.itertuples()
+        values = [f"{row.candidate} / {row.baseline}: {percent(row.win_rate)}" for row in rows]
+        describe(say("chart.win_rates", best=best), values, say("chart.wins_more"), "")
     return ax
 
 
