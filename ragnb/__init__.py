@@ -25,6 +25,7 @@ _ROOM_OF = {
     "Scenario": "scenario",
     "agreement": "calibration",
     "applicable_metrics": "readers",
+    "arena": "judging",
     "assess": "assessment",
     "calibrate": "calibration",
     "changed_questions": "comparison",
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from ragnb.diagnostics import check_gates as check_gates
     from ragnb.diagnostics import diagnose as diagnose
     from ragnb.diagnostics import failure_modes as failure_modes
+    from ragnb.judging import arena as arena
     from ragnb.judging import judge as judge
     from ragnb.readers import applicable_metrics as applicable_metrics
     from ragnb.readers import read_cases as read_cases

@@ -114,3 +114,22 @@ def test_repeats_of_one_system_are_compared_as_their_mean(scenario, tmp_path, ca
     with Store(store) as opened:
         ids = opened.runs()["run"].tolist()
     assert main(["compare", *(f"{store}#{run}" for run in ids)]) == 0
+
+
+def test_an_arena_compares_every_pair_of_systems(scenario, tmp_path, capsys):
+    asked = [CASES[0] | {"sample_id": f"q{i}", "question": f"How long is warranty {i}?"} for i in range(12)]
+    good = [case | {"system": "good"} for case in asked]
+    bad = [case | {"answer": "Ten years, 4711.", "system": "bad"} for case in good]
+    same = [case | {"system": "twin"} for case in good]
+    (tmp_path / "cases.jsonl").write_text("\n".join(map(json.dumps, good + bad + same)), encoding="utf-8")
+    assert main(["judge", str(scenario), "--no-probes", "--arena"]) == 0
+    told = capsys.readouterr().out
+    assert "Rank 1–2: good" in told
+    assert "Rank 1–2: twin" in told
+    assert "Rank 3: bad" in told
+    row = next(line for line in told.splitlines() if line.startswith("good − bad"))
+    assert "better" in row
+    assert "12/0/0" in row
+    (tmp_path / "cases.jsonl").write_text("\n".join(map(json.dumps, CASES)), encoding="utf-8")
+    assert main(["judge", str(scenario), "--no-probes", "--arena"]) == 2
+    assert "names two or more" in capsys.readouterr().err

@@ -158,7 +158,7 @@ def _metrics(stage: Stage, named: Sequence[str], judge: object, vectors: object)
 
 
 @command("judge")
-def judge_command(source: Path, send: Sequence[str], **asked: Any) -> int:
+def judge_command(source: Path, send: Sequence[str], arena: bool, **asked: Any) -> int:
     """Score the answers of a SCENARIO by a rubric, with the model of its llm_profiles.judge.
 
     The rubric is the scenario's (rubric:), or else accuracy, completeness and clarity from 1 to 10; metric_weights
@@ -173,6 +173,7 @@ def judge_command(source: Path, send: Sequence[str], **asked: Any) -> int:
     Examples
       ragnb judge scenarios/mine.yaml --dry-run             the rubric and what it would cost; nothing is sent
       ragnb judge scenarios/mine.yaml --repeats 3 --temperature 0.7 --max-calls 500
+      ragnb judge scenarios/systems.yaml --arena            cases with a column system: who is better than whom
 
     Exit code: 0 when every answer has its outcome, 1 when some failed or are still to be done, 2 on bad input.
     """
@@ -189,7 +190,10 @@ def judge_command(source: Path, send: Sequence[str], **asked: Any) -> int:
         click.echo("\n".join(_rubric_lines(rubric, bar, scenario.lang)))
         click.echo(say("judge.cli.need", **vars(dry_run(stage.cases(), client, **asked))))
         return PASSED
-    scores = judge(stage.cases(), client=client, name=scenario.name, **asked)
+    cases = stage.cases()
+    if arena and ("system" not in cases or cases["system"].nunique() < 2):
+        raise RagnbError("--arena compares systems; give the cases a column system that names two or more")
+    scores = judge(cases, client=client, name=scenario.name, **asked)
     stage.write(scores)
     snapshot = scenario.snapshot_text(relative_to=stage.out.parent)
     write_whole(stage.out.with_suffix(".snapshot.yaml"), snapshot)
@@ -198,8 +202,34 @@ def judge_command(source: Path, send: Sequence[str], **asked: Any) -> int:
     numbers = {"ok": int((status == "ok").sum()), "n": len(scores), "passing": passing}
     judged = say("judge.cli.judged", model=one_line(client.profile.model), **numbers, **bar)
     written = stage.written("judge.cli.written", scores.attrs["judge"]["spent"])
-    click.echo("\n".join([*stage.means(scores, rubric.metrics, "weighted_score"), judged, written]))
+    means = stage.means(scores, rubric.metrics, "weighted_score")
+    click.echo("\n".join([*means, judged, written, *(_arena(stage, scores, rubric) if arena else ())]))
     return BLOCKED if status.isin(["failed", "missing"]).any() else PASSED
+
+
+def _arena(stage: Stage, scores: pd.DataFrame, rubric: Rubric) -> Iterator[str]:
+    """Yield the systems with their ranks, and every pair of them that stands in that order."""
+    from ragnb.comparison import standings
+
+    names, say = ("cluster", "doc_weights", "doc", "level", "rescale"), stage.say
+    how = {name: getattr(stage.scenario, name) for name in names}
+    found = standings(pd.DataFrame(scores), metrics=list(rubric.metrics), **how)
+    yield ""
+    for row in found.ranks.to_dict("records"):
+        tied = f"–{row['rank_high']}" if row["rank_high"] > row["rank"] else ""
+        yield say("judge.cli.rank", system=one_line(row["system"]), rank=f"{row['rank']}{tied}")
+    order = {name: place for place, name in enumerate(found.ranks["system"])}
+    level = f"{100 * how['level']:g} %"
+    head = ["", say("column.compared"), say("column.difference", level=level), say("column.wins")]
+    pairs = found.pairs[found.pairs["candidate"].map(order) < found.pairs["baseline"].map(order)]
+    rows = [
+        [
+            f"{one_line(row['candidate'])} − {one_line(row['baseline'])}", say(f"compared.{row['outcome']}"),
+            with_interval(row["value"], row["low"], row["high"]), f"{row['wins']}/{row['ties']}/{row['losses']}",
+        ]
+        for row in pairs.to_dict("records")
+    ]  # fmt: skip
+    yield from text_table([head, *rows])
 
 
 def _rubric_lines(rubric: Rubric, bar: dict[str, str], lang: str) -> Iterator[str]:
