@@ -56,7 +56,7 @@ def test_systems_of_every_kind_are_judged_over_the_same_questions(server):
         "recorded": recorded,
         "mapping": {"0": RIGHT},
     }
-    found = arena(QUESTIONS, systems, client_of(server), peek="called")
+    found = arena(QUESTIONS, systems=systems, client=client_of(server), peek="called")
     assert found["system"].tolist() == [name for name in systems for _ in QUESTIONS]
     table = found.groupby("system", sort=False)["accuracy"].agg(["mean", "count"])
     assert table["count"].tolist() == [6, 6, 5, 1]
@@ -68,7 +68,7 @@ def test_systems_of_every_kind_are_judged_over_the_same_questions(server):
 
 
 def test_the_judge_is_not_told_whose_answer_it_reads(server):
-    arena(QUESTIONS, {"our-secret-name": lambda question: RIGHT}, client_of(server))
+    arena(QUESTIONS, systems={"our-secret-name": lambda question: RIGHT}, client=client_of(server))
     assert not any("our-secret-name" in json.dumps(request.body) for request in server.log)
 
 
@@ -83,10 +83,10 @@ def test_answers_are_kept_and_a_system_that_fails_has_none(server, tmp_path):
         return RIGHT
 
     with Store(tmp_path / "runs.sqlite") as store:
-        first = arena(QUESTIONS, {"a": system}, client_of(server), store=store)
+        first = arena(QUESTIONS, systems={"a": system}, client=client_of(server), store=store)
         calls = len(server.log)
-        second = arena(QUESTIONS, {"a": system}, client_of(server), store=store)
-        third = arena(QUESTIONS, {"a": system}, client_of(server), store=store)
+        second = arena(QUESTIONS, systems={"a": system}, client=client_of(server), store=store)
+        third = arena(QUESTIONS, systems={"a": system}, client=client_of(server), store=store)
     assert first["accuracy__status"].value_counts().to_dict() == {"ok": 5, "not_applicable": 1}
     assert second["accuracy__status"].tolist() == first["accuracy__status"].tolist()
     assert third["accuracy__status"].eq("ok").all()
@@ -103,7 +103,7 @@ def test_what_makes_no_sense_in_an_arena_is_refused(server):
         ({"a": {"0": 7}}, QUESTIONS, "returned a int"),
     ):
         with pytest.raises(RagnbError, match=message):
-            arena(questions, systems, client)
+            arena(questions, systems=systems, client=client)
     assert not server.log
 
 

@@ -24,7 +24,7 @@ System = Callable[..., Any]
 
 
 def arena(
-    questions: Any, systems: Mapping[str, Any], client: Client, *, store: StoreLike = None,
+    questions: Any, *, systems: Mapping[str, Any], client: Client, store: StoreLike = None,
     progress: bool | None = None, **how: Any,
 ) -> Judged:  # fmt: skip
     """Have one judge score several systems over one set of questions.
@@ -55,7 +55,7 @@ def arena(
     --------
     >>> from ragnb.schema import Profile
     >>> client = Client(Profile(base_url="http://127.0.0.1:8080/v1", model="small"))
-    >>> found = arena([{"question": "Who?"}], {"a": {}, "b": {"1": None}}, client, probes=False)
+    >>> found = arena([{"question": "Who?"}], systems={"a": {}, "b": {"1": None}}, client=client, probes=False)
     >>> found[["sample_id", "system", "accuracy__reason"]]
       sample_id system accuracy__reason
     0         1      a        no answer
