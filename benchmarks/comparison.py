@@ -1,6 +1,7 @@
 """How often the 95 % interval of a paired comparison holds the true difference, and says better or worse falsely.
 
     python benchmarks/comparison.py [--quick] [--rows] [--csv FILE] [--seed 7]
+    python benchmarks/comparison.py --speed        one weighting from `rn.weight_map` beside a call of `rn.compare`
 
 Two systems answer the same questions of G documents. The differences of one document correlate by ICC: whole
 documents suit one system better. `clustered` is the interval and the word of `rn.compare` (the last line checks it
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import time
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +24,7 @@ import pandas as pd
 from scipy.special import stdtr, stdtrit
 from tqdm import tqdm
 
+import ragnb as rn
 from ragnb.comparison.estimate import difference, outcome_of, p_value
 
 RUNS = {10: 12_000, 20: 8_000, 50: 5_000}
@@ -199,6 +202,34 @@ def by_correlation(rows: pd.DataFrame) -> str:
     return cells.unstack("ICC").reset_index().to_string(index=False)
 
 
+def speed(questions: int = 100_000, docs: int = 300, rounds: int = 5, weightings: int = 10_000) -> str:
+    """Time both ways to the difference at other weights, interleaved, and return the medians of processor time."""
+    rng, names = np.random.default_rng(0), ["context_recall", "context_precision", "faithfulness"]
+    ease, doc = rng.random((questions, len(names))), rng.integers(0, docs, questions)
+    parts = []
+    for system, moved in (("new", 0.02), ("old", 0.0)):
+        scores = np.clip(ease * 0.6 + 0.2 + rng.normal(0, 0.15, ease.shape) + moved, 0, 1)
+        scores[rng.random(ease.shape) < 0.1] = np.nan
+        labels = {"sample_id": np.arange(questions), "system": system, "doc_name": [f"d{d}" for d in doc]}
+        parts.append(pd.DataFrame(scores, columns=names).assign(**labels))
+    frame, weights = pd.concat(parts, ignore_index=True), rng.dirichlet(np.ones(len(names)), weightings)
+    found = rn.weight_map(frame, baseline="old")
+    times: dict[str, list[float]] = {"compare": [], "map": [], "one weighting": []}
+    for _ in range(rounds):
+        for name, work, share in (
+            ("compare", lambda: rn.compare(frame, baseline="old"), 1),
+            ("map", lambda: rn.weight_map(frame, baseline="old"), 1),
+            ("one weighting", lambda: found.at(weights), weightings),
+        ):
+            start = time.process_time()
+            work()
+            times[name].append((time.process_time() - start) / share)
+    medians = {name: float(np.median(values)) for name, values in times.items()}
+    told = ", ".join(f"{name} {1e3 * value:.3g} ms" for name, value in medians.items())
+    ratio = medians["compare"] / medians["one weighting"]
+    return f"{questions} questions, medians of {rounds}: {told}; {ratio:,.0f} x"
+
+
 def main() -> None:
     """Measure every setting, then print."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -206,7 +237,11 @@ def main() -> None:
     options.add_argument("--rows", action="store_true", help="a line for every setting")
     options.add_argument("--csv", type=Path, help="write every setting to this file")
     options.add_argument("--seed", type=int, default=7)
+    options.add_argument("--speed", action="store_true", help="time the weight map beside compare, and stop")
     given = options.parse_args()
+    if given.speed:
+        print(speed())
+        return
     share = 5 if given.quick else 1
     plan = list(itertools.product(KINDS, ICC, RUNS, SIZES, MISSING, TRUE))
     rows = []
