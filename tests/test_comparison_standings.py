@@ -72,3 +72,10 @@ def test_the_chart_holds_every_win_rate_and_marks_what_is_shown():
                 star = " *" if pair["outcome"] in ("better", "worse") else ""
                 assert cells[x + 0.5, y + 0.5] == f"{100 * pair['win_rate']:.1f} %{star}"
     assert "wins most often" in plots.alt_text(ax)
+
+
+def test_metrics_of_the_caller_and_a_candidate_of_the_scenario_leave_no_system_out():
+    scores = several({"a": 0.6, "b": 0.5, "c": 0.4}).rename(columns={"faithfulness": "语气"})
+    found = rn.standings(scores, metrics=[rn.Metric("语气")], candidate="b")
+    assert found.ranks["system"].tolist() == ["a", "b", "c"]
+    assert len(found.pairs) == 6

@@ -215,10 +215,9 @@ def _arena(stage: Stage, scores: pd.DataFrame, rubric: Rubric) -> Iterator[str]:
     how = {name: getattr(stage.scenario, name) for name in names}
     found = standings(pd.DataFrame(scores), metrics=list(rubric.metrics), **how)
     yield ""
-    for row in found.ranks.to_dict("records"):
-        tied = f"–{row['rank_high']}" if row["rank_high"] > row["rank"] else ""
-        yield say("judge.cli.rank", system=one_line(row["system"]), rank=f"{row['rank']}{tied}")
-    order = {name: place for place, name in enumerate(found.ranks["system"])}
+    for name, rank in found.places.items():
+        yield say("judge.cli.rank", system=one_line(name), rank=rank)
+    order = {name: place for place, name in enumerate(found.places)}
     level = f"{100 * how['level']:g} %"
     head = ["", say("column.compared"), say("column.difference", level=level), say("column.wins")]
     pairs = found.pairs[found.pairs["candidate"].map(order) < found.pairs["baseline"].map(order)]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
 from ragnb import stats
-from ragnb.comparison.differences import compare
+from ragnb.comparison.differences import Margin, compared, paired_runs
 from ragnb.comparison.source import run_of
 from ragnb.errors import RagnbError, listing
 
@@ -35,15 +35,21 @@ class Standings:
     ranks: pd.DataFrame
     metric: str
 
+    @property
+    def places(self) -> dict[str, str]:
+        """The rank of each system as a text, the best first; ``1–2`` where it is tied."""
+        rows = self.ranks[["system", "rank", "rank_high"]].itertuples(index=False)
+        return {name: f"{rank}–{last}" if last > rank else f"{rank}" for name, rank, last in rows}
+
     def __repr__(self) -> str:
-        places = []
-        for row in self.ranks.to_dict("records"):
-            tied = f"–{row['rank_high']}" if row["rank_high"] > row["rank"] else ""
-            places.append(f"{row['system']} {row['rank']}{tied}")
-        return f"Standings({self.metric}: {', '.join(places)})"
+        places = ", ".join(f"{name} {place}" for name, place in self.places.items())
+        return f"Standings({self.metric}: {places})"
 
 
-def standings(scores: Any, *, metric: str | None = None, system: str = "system", **options: Any) -> Standings:
+def standings(
+    scores: Any, *, metric: str | None = None, system: str = "system", on: str | None = None,
+    margin: Margin = None, **settings: Any,
+) -> Standings:  # fmt: skip
     """Compare every pair of systems on the questions that both were asked, and rank them.
 
     Parameters
@@ -52,7 +58,7 @@ def standings(scores: Any, *, metric: str | None = None, system: str = "system",
         As for `compare`, of two systems or more; what `arena` returns.
     metric : str, optional
         That decides; by default the weighted score, as in `compare`.
-    **options
+    on, margin, **settings
         As for `compare`.
 
     Returns
@@ -71,11 +77,14 @@ def standings(scores: Any, *, metric: str | None = None, system: str = "system",
     >>> standings(pd.DataFrame(rows | {"faithfulness": scores}))
     Standings(weighted_score: a 1–2, b 1–2, c 3)
     """
-    names = run_of(scores, system=system, settings={}).systems
-    if len(names) < 2:
-        have = listing(names) or "none"
+    run = run_of(scores, system=system, settings=settings)
+    # A candidate that a scenario names decides its gates; here every system is ranked.
+    run = replace(run, scenario=run.scenario.model_copy(update={"candidate": None}))
+    if len(run.systems) < 2:
+        have = listing(run.systems) or "none"
         raise RagnbError(f"standings are of two systems or more; column {system!r} names {have}")
-    tables = [compare(scores, baseline=name, system=system, primary=metric, **options) for name in names]
+    every = [one for name in run.systems for one in paired_runs(run, name, system=system, on=on)[1]]
+    tables = [compared(one, run.scenario, margin=margin, primary=metric) for one in every]
     pairs = pd.concat(tables, ignore_index=True)
     pairs = pairs[pairs["primary"]].reset_index(drop=True)
     if pairs.empty:
