@@ -110,8 +110,7 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     gates = check_gates(means, gates=plain, no_data=no_data)
     limits: dict[str, Any] = {"allow": scenario.damaged.allow, "no_data": no_data}
     of_input = completeness(means, lines=inputs.lines, coverage=inputs.coverage, **limits)
-    systems = () if names == [None] else tuple(map(str, names))
-    comparison, changed = beside_baseline(scenario, frame, metrics, systems)
+    comparison, changed = beside_baseline(scenario, frame, metrics)
     beside = [gate for gate in asked if gate.not_worse_than is not None]
     if beside and scenario.baseline is None:
         raise RagnbError(

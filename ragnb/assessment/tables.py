@@ -186,15 +186,11 @@ def compared(w: Writer) -> list[dict[Any, Any]]:
         row | {
             "metric": w.name(row["metric"]), "outcome": w.say(f"compared.{row['outcome']}"),
             "difference": Safe(markup.with_interval(row["value"], row["low"], row["high"])),
-            "p": _p(row["p"] if pd.isna(row["p_holm"]) else row["p_holm"]), "common": row["n_common"],
+            "p": markup.p_value(row["p"] if pd.isna(row["p_holm"]) else row["p_holm"]), "common": row["n_common"],
             "wins": f"{row['wins']} / {row['ties']} / {row['losses']}",
         }
         for row in rows if row["n_common"]
     ]  # fmt: skip
-
-
-def _p(p: float) -> str:
-    return "< 0.001" if p < 0.001 else markup.number(p)
 
 
 def systems(w: Writer) -> Safe:

@@ -16,7 +16,7 @@ from ragnb.cli.parameters import as_options, command, overrides, pair
 from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, spoken, text_table, write_files
 from ragnb.errors import RagnbError, unknown
 from ragnb.files import json_text
-from ragnb.markup import MISSING, Column, count, number, one_line
+from ragnb.markup import MISSING, Column, count, number, one_line, p_value
 from ragnb.texts import counted
 
 if TYPE_CHECKING:
@@ -147,8 +147,7 @@ def _shown(
     adjusted = "p_holm" if by is None else "p_bh"
     rows = []
     for row in table.to_dict("records"):
-        of_p = {name: MISSING if pd.isna(row[name]) else "< 0.001" if row[name] < 0.001 else number(row[name])
-                for name in ("p", adjusted)}  # fmt: skip
+        of_p = {name: p_value(row[name]) for name in ("p", adjusted)}
         left_out = f"{count(row['n_left_out'])} ({_why(row['left_out'], say)})" if row["left_out"] else ""
         rows.append(row | of_p | {
             "word": row["outcome"],

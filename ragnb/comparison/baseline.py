@@ -12,8 +12,8 @@ import pandas as pd
 from ragnb import texts
 from ragnb.comparison.differences import compared, paired_runs
 from ragnb.comparison.pairs import Pairs
-from ragnb.comparison.source import Run, judge_of, located
-from ragnb.errors import RagnbError, unknown
+from ragnb.comparison.source import Run, judge_of, need_baseline, systems_of
+from ragnb.errors import RagnbError
 from ragnb.markup import count
 from ragnb.scenario import Scenario
 from ragnb.schema import Metric, note_frame, note_row
@@ -21,7 +21,7 @@ from ragnb.texts.errors import translated
 
 
 def beside_baseline(
-    scenario: Scenario, frame: Any, metrics: list[Metric], systems: tuple[str, ...]
+    scenario: Scenario, frame: Any, metrics: list[Metric]
 ) -> tuple[pd.DataFrame | None, pd.DataFrame]:
     """Return how a run differs from the baseline of its scenario, and the notes that come before.
 
@@ -34,10 +34,9 @@ def beside_baseline(
     """
     if scenario.baseline is None:
         return None, note_frame([])
-    run = Run(scenario.name, scenario, frame, tuple(metrics), systems, judge_of(scenario))
-    say, baseline = texts.load(scenario.lang), str(scenario.baseline)
-    if baseline not in systems and located(baseline) is None:
-        raise unknown("baseline", baseline, list(systems), "It is no file or run either.")
+    run = Run(scenario.name, scenario, frame, tuple(metrics), systems_of(frame, "system"), judge_of(scenario))
+    say = texts.load(scenario.lang)
+    need_baseline(str(scenario.baseline), run.systems)
     try:
         other, pairs = paired_runs(run)
     except RagnbError as error:

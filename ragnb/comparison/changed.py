@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb.comparison.differences import Flags, Side, columns_of, paired_sides, primary_of, total_of_pairs
+from ragnb.comparison.estimate import TIE
 from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.source import run_of
 from ragnb.diagnostics import failure_modes
@@ -21,7 +22,6 @@ from ragnb.weights import Batch, Reduction, column_names, reduce_batches
 
 CHANGES = ("fixed", "broken", "better", "worse")
 TEXTS = {"answer": "answer", "contexts": "retrieved_contexts"}
-_TIE = 1e-9
 
 
 def changed_questions(
@@ -100,12 +100,12 @@ def _changed(
     gain = np.nan_to_num(new - old) * (1 if column.better == "higher" else -1) * (pairs.weights > 0)
     key, asked = str(pairs.labels.columns[0]), pairs.labels.iloc[:, 0].astype(str)
     order = np.lexsort([asked, -np.abs(gain).round(9)])  # of equal changes by name: rows of a query have no order
-    moved = [order[sign * gain[order] > _TIE][:n] for sign in (1, -1)]
+    moved = [order[sign * gain[order] > TIE][:n] for sign in (1, -1)]
     at = np.array([k for k in order if k in {*moved[0], *moved[1]}], dtype=np.intp)
     labels, modes = pairs.labels.iloc[at].reset_index(drop=True), _modes(pairs, at)
     turned = np.zeros(len(at), dtype=bool)
     if column.kind == "binary":
-        turned = np.abs(gain[at]) >= column.high - column.low - _TIE
+        turned = np.abs(gain[at]) >= column.high - column.low - TIE
     names = {"candidate": pairs.candidate, "baseline": pairs.baseline, "metric": decides}
     table = pd.DataFrame(names, index=labels.index)
     shown = [name for name in dict.fromkeys([key, "sample_id", "question", scenario.doc]) if name in labels]

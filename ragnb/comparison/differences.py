@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from numbers import Real
 from typing import Any
 
@@ -14,20 +13,19 @@ import pandas as pd
 
 from ragnb import stats
 from ragnb.calibration import read_ratings
-from ragnb.comparison.estimate import all_questions, detectable, difference, outcome_of, p_value
+from ragnb.comparison.estimate import TIE, all_questions, detectable, difference, outcome_of, p_value
 from ragnb.comparison.pairs import STATES, Pairs, pairs_of, rows_of
-from ragnb.comparison.source import Run, located, run_of
+from ragnb.comparison.source import Run, need_baseline, run_of
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.readers.names import rename_map
 from ragnb.scenario import Scenario
 from ragnb.schema import Metric
-from ragnb.stats.estimates import NONE
+from ragnb.stats.estimates import NONE, Estimate
 from ragnb.weights import column_names
 from ragnb.weights.columns import Array
 from ragnb.weights.total import Total, total_of
 
 TOTAL = "weighted_score"
-_TIE = 1e-9
 _LITTLE_OVERLAP = 0.3
 _SAME_SHARE = 1 / 20
 _OF_METRIC = ("kind", "role", "weight", "reason")  # a slice of that name takes the place of the metric's own
@@ -67,7 +65,7 @@ def compare(
         *same* means that the whole interval lies within ± margin; by default a twentieth of a metric's range.
     by : str, optional
         A column, such as the document or a kind of question: one row a value of it and metric, and what the
-        difference is without it. One that has the name of a column below is there as ``by_<name>``.
+        difference is without it. A column called kind, role, weight or reason takes the place of the metric's own.
     on : str, optional
         The column that tells questions; by default ``sample_id``, or ``question`` where ids do not go together.
     primary : str, optional
@@ -157,15 +155,15 @@ def paired_sides(
         have = f"one of the systems {listing(run.systems)}, or another run" if run.systems else "another run"
         raise RagnbError(f"compare needs a baseline: name {have}: baseline='…'")
     inside = isinstance(baseline, str) and baseline in run.systems
-    if isinstance(baseline, str) and not inside and located(baseline) is None:
-        raise unknown("baseline", baseline, list(run.systems), "It is no file or run either.")
+    if isinstance(baseline, str):
+        need_baseline(baseline, run.systems)
     shared: dict[str, Any] = {"system": system, "settings": settings or {}, "like": scenario, "name": "baseline"}
     other = run if inside else run_of(baseline, **shared)
     metrics = _shared_metrics(run, other)
     on, by = (_label(option, column, (run, other)) for option, column in (("on", on), ("by", by)))
     labels = ("sample_id", "question", on, scenario.doc, scenario.cluster, by, system)
-    new_rows = rows_of(run.frame, metrics, labels)
-    old_rows = new_rows if inside else rows_of(other.frame, metrics, labels)
+    new_rows = rows_of(run.frame, metrics, labels, doc=scenario.doc)
+    old_rows = new_rows if inside else rows_of(other.frame, metrics, labels, doc=scenario.doc)
     shape: dict[str, Any] = {"on": on, "doc": scenario.doc, "cluster": scenario.cluster}
     out = []
     for new, old in _sides(run, other, baseline if inside else None, candidate or scenario.candidate):
@@ -352,11 +350,10 @@ def compared(
 
 def _row(pairs: Pairs, column: _Column, kept: Flags, level: float) -> dict[str, Any]:
     """Return one row of the table, over the questions that are kept."""
-    v, clusters, width = pairs.weights[kept], pairs.clusters[kept], column.high - column.low
+    v, clusters = pairs.weights[kept], pairs.clusters[kept]
     new, old = column.scores[:, kept]
     d = new - old
-    plain = column.kind == "binary" and bool(np.isin(d[~np.isnan(d)] / width, (-1, 0, 1)).all())
-    found = difference(d, clusters, v, width=width, binary=plain, level=level)
+    found = _difference(pairs, column, kept, level)
     apart = [stats.clustered_mean(side, clusters, weights=v, level=level) for side in column.own[:, kept]]
     se = float(np.hypot(apart[0].se, apart[1].se))
     half = float(stats.t_quantile(level, max(min(apart[0].df, apart[1].df), 1.0))) * se
@@ -370,18 +367,18 @@ def _row(pairs: Pairs, column: _Column, kept: Flags, level: float) -> dict[str, 
     times = (shown / abs(found.value)) ** 2 if found.value else np.nan
     noise = _noise(column.noise[:, kept][:, there], v[there], level)
     filled = column.filled[0, kept] - column.filled[1, kept]
-    means = [float(np.average(side[there], weights=v[there])) if there.any() else np.nan for side in (new, old)]
+    means = [_mean(side, v) for side in (new, old)]
     return {
         "candidate": pairs.candidate, "baseline": pairs.baseline, "metric": column.metric,
         "value": found.value, "low": found.low, "high": found.high, "p": p_value(found),
         "candidate_mean": means[0], "baseline_mean": means[1], "se": found.se, "df": found.df,
         "n_common": found.n, "n_only_candidate": only[0], "n_only_baseline": only[1],
-        "n_left_out": sum(only), "left_out": column.left_out, "wins": int((oriented > _TIE).sum()),
-        "ties": int((np.abs(oriented) <= _TIE).sum()), "losses": int((oriented < -_TIE).sum()),
+        "n_left_out": sum(only), "left_out": column.left_out, "wins": int((oriented > TIE).sum()),
+        "ties": int((np.abs(oriented) <= TIE).sum()), "losses": int((oriented < -TIE).sum()),
         "correlation": _correlation(new[there], old[there]), "unpaired_value": unpaired, "unpaired_se": se,
         "unpaired_low": unpaired - half, "unpaired_high": unpaired + half, "detectable": shown,
         "questions_needed": np.ceil(found.n * times), "noise": noise, "below_noise": abs(found.value) < noise,
-        "worst_case": stats.clustered_mean(filled, weights=v).value, "all_value": everywhere.value,
+        "worst_case": _mean(filled, v), "all_value": everywhere.value,
         "all_low": everywhere.low, "all_high": everywhere.high, "n_clusters": found.n_clusters,
         "n_eff": found.n_eff, "cluster_unit": pairs.unit, "range_low": column.low, "range_high": column.high,
         "better": column.better, "kind": column.kind, "role": column.role, "weight": column.weight,
@@ -389,8 +386,20 @@ def _row(pairs: Pairs, column: _Column, kept: Flags, level: float) -> dict[str, 
     }  # fmt: skip
 
 
+def _difference(pairs: Pairs, column: _Column, kept: Flags, level: float) -> Estimate:
+    """Return the paired difference over the questions that are kept."""
+    d, width = column.scores[0, kept] - column.scores[1, kept], column.high - column.low
+    plain = column.kind == "binary" and bool(np.isin(d[~np.isnan(d)] / width, (-1, 0, 1)).all())
+    return difference(d, pairs.clusters[kept], pairs.weights[kept], width=width, binary=plain, level=level)
+
+
+def _mean(values: Array, weights: Array) -> float:
+    there = ~np.isnan(values) & (weights > 0)
+    return float(np.average(values[there], weights=weights[there])) if there.any() else np.nan
+
+
 def _correlation(new: Array, old: Array) -> float:
-    constant = len(new) < 3 or np.ptp(new) < _TIE or np.ptp(old) < _TIE
+    constant = len(new) < 3 or np.ptp(new) < TIE or np.ptp(old) < TIE
     return np.nan if constant else float(np.corrcoef(new, old)[0, 1])
 
 
@@ -418,11 +427,11 @@ def _by(pairs: Pairs, columns: Sequence[_Column], by: str, level: float) -> pd.D
     for value in sorted(values.dropna().unique(), key=str):
         inside = (values == value).to_numpy()
         for column in columns:
-            row, rest = (_row(pairs, column, kept, level) for kept in (inside, ~inside))
+            row, rest = _row(pairs, column, inside, level), _difference(pairs, column, ~inside, level)
             if by in _LATER or by in row.keys() - set(_OF_METRIC):
                 raise RagnbError(f"by={by!r} is also a column of the table; give your column another name")
             row.pop(by, None)  # a kind of question takes the place of the metric's kind
-            without = {f"{name}_without": rest[name] for name in ("value", "low", "high")}
+            without = {f"{name}_without": getattr(rest, name) for name in ("value", "low", "high")}
             rows.append({**dict(list(row.items())[:2]), by: value, **row, **without})
     return pd.DataFrame(rows)
 
@@ -476,17 +485,19 @@ def beside_people(
         ids = max((one.labels[name] for name in names), key=lambda x: int(x.isin(people["item_id"]).sum()))
         asked = pd.DataFrame({"cluster": one.clusters, "weight": one.weights}).set_index(ids.to_numpy())
         slices = [(None, asked)] if by is None else list(asked.groupby(one.labels[by].to_numpy()))
-        for metric, (value, part) in product(one.metrics, slices):
+        for metric in one.metrics:
             given = people[people["dimension"] == metric.name] if "dimension" in people else people
             given = given.groupby(["item_id", "system"])["human"].mean().unstack()
             given = given.reindex(columns=[one.candidate, one.baseline]).dropna()
-            d = (given[one.candidate] - given[one.baseline]).to_frame("d").join(part, how="inner")
-            code, width = d["cluster"].to_numpy(), metric.high - metric.low
-            v, x = d["weight"].to_numpy(), d["d"].to_numpy(float)
-            found = difference(x, code, v, width=width, level=level) if len(d) else NONE
-            human = {"human_value": found.value, "human_low": found.low, "human_high": found.high}
-            where = {"candidate": one.candidate, "metric": metric.name} | ({} if by is None else {by: value})
-            rows.append(where | human | {"n_human": found.n})
+            gap = (given[one.candidate] - given[one.baseline]).to_frame("d")
+            for value, part in slices:
+                d = gap.join(part, how="inner")
+                code, width = d["cluster"].to_numpy(), metric.high - metric.low
+                v, x = d["weight"].to_numpy(), d["d"].to_numpy(float)
+                found = difference(x, code, v, width=width, level=level) if len(d) else NONE
+                human = {"human_value": found.value, "human_low": found.low, "human_high": found.high}
+                where = {"candidate": one.candidate, "metric": metric.name} | ({} if by is None else {by: value})
+                rows.append(where | human | {"n_human": found.n})
     keys = ["candidate", "metric", *([] if by is None else [by])]
     whole = table.merge(pd.DataFrame(rows), on=keys, how="left")
     seen = (whole["human_low"] > 0) | (whole["human_high"] < 0)

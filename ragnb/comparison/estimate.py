@@ -11,10 +11,10 @@ from ragnb import stats
 from ragnb.stats.estimates import Estimate, packed, sums_by
 from ragnb.weights.columns import Array
 
-OUTCOMES = ("better", "worse", "same", "undecided")
 POWER = 0.8
 _FEW_CHANGED = 20
-_TIE = 1e-9
+TIE = 1e-9
+"""A smaller difference is none: what rounding leaves."""
 
 
 def difference(
@@ -55,7 +55,7 @@ def difference(
         return replace(found, low=np.nan, high=np.nan)
     there = values[~np.isnan(values) & (weights > 0)] / width if np.isfinite(width) else np.empty(0)
     n, se = len(there), found.se
-    changed = int((np.abs(there) > _TIE).sum())
+    changed = int((np.abs(there) > TIE).sum())
     if n and binary and changed < _FEW_CHANGED:
         se = max(se, float(np.sqrt(changed + 2 - there.sum() ** 2 / (n + 2))) / (n + 2) * width)
     elif n and not se > 1e-12 * max(1.0, abs(found.value)):

@@ -65,8 +65,12 @@ class Pairs:
         return difference
 
 
-def rows_of(frame: Any, metrics: Sequence[Metric], labels: Iterable[str | None]) -> pd.DataFrame:
+def rows_of(
+    frame: Any, metrics: Sequence[Metric], labels: Iterable[str | None], *, doc: str = "doc_name"
+) -> pd.DataFrame:
     """Return the scores, statuses and labels of rows of any engine, without their texts.
+
+    Names of documents, in the column `doc`, are compared in Unicode form NFC, as their weights are.
 
     Examples
     --------
@@ -80,7 +84,7 @@ def rows_of(frame: Any, metrics: Sequence[Metric], labels: Iterable[str | None])
     def of_batch(batch: Batch) -> pd.DataFrame:
         columns: dict[str, Any] = {}
         for name in kept:
-            found = batch.labels(name, compose=name == "doc_name")
+            found = batch.labels(name, compose=name == doc)
             columns[name] = np.array([*found.names, None], dtype=object)[found.codes]
         for metric in metrics:
             score, state = batch.values(metric), batch.status(metric)

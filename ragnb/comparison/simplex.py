@@ -259,22 +259,24 @@ class WeightMap:
         return weights
 
     def _crossing(self, k: int, strip: pd.DataFrame) -> float:
-        """Return the share nearest to today's at which the sign of the difference changes, by bisection."""
+        """Return the share nearest to today's at which the sign of the difference changes."""
         now = float(self.at(self.today)["value"].iloc[0])
         share, other = strip["share"].to_numpy(), (np.sign(strip["value"]) == -np.sign(now)).to_numpy()
         if not now or not other.any():
             return np.nan
         there = share[other]
-        far = there[np.argmin(np.abs(there - self.today[k]))]
-        return self._bisected(lambda t: self._moved(k, self.today[k] + t * (far - self.today[k])), now, far, k)
+        far = there[[np.argmin(np.abs(there - self.today[k]))]]
+        return float(self._border(self._moved(k, far), now)[0, k])
 
-    def _bisected(self, path: Any, now: float, far: float, k: int) -> float:
-        low, high = 0.0, 1.0
+    def _border(self, ends: Array, now: float) -> Array:
+        """Return where, on the way from today's weights to others, the sign of the difference changes."""
+        low, high = np.zeros(len(ends)), np.ones(len(ends))
         for _ in range(_STEPS):
             middle = (low + high) / 2
-            same = float(self.at(path(np.array([middle])))["value"].iloc[0]) * now > 0
-            low, high = (middle, high) if same else (low, middle)
-        return float(self.today[k] + high * (far - self.today[k]))
+            same = self.at(self.today + middle[:, None] * (ends - self.today))["value"].to_numpy() * now > 0
+            low, high = np.where(same, middle, low), np.where(same, high, middle)
+        border: Array = self.today + high[:, None] * (ends - self.today)
+        return border
 
     @cached_property
     def nearest_flip(self) -> dict[str, Any] | None:
@@ -297,12 +299,7 @@ class WeightMap:
         ends = ends[self.at(ends)["value"].to_numpy() * now < 0]
         if not len(ends):
             return None
-        low, high = np.zeros(len(ends)), np.ones(len(ends))
-        for _ in range(_STEPS):
-            middle = (low + high) / 2
-            same = self.at(self.today + middle[:, None] * (ends - self.today))["value"].to_numpy() * now > 0
-            low, high = np.where(same, middle, low), np.where(same, high, middle)
-        border = self.today + high[:, None] * (ends - self.today)
+        border = self._border(ends, now)
         moved = np.abs(border - self.today).sum(axis=1) / 2
         best = int(np.argmin(moved))
         return {"weights": dict(zip(names, border[best].tolist(), strict=True)), "distance": float(moved[best])}

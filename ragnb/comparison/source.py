@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,7 @@ def run_of(
         found = _gathered("", scenario, pd.DataFrame(source), system)
     else:
         frame, metrics = scored(source, scenario.metrics, scenario.doc, scenario.cluster, system)
-        found = Run("", scenario, frame, metrics, _systems(frame, system))
+        found = Run("", scenario, frame, metrics, systems_of(frame, system))
     alone = found.systems[0] if len(found.systems) == 1 else ""
     return replace(found, name=alone or name)
 
@@ -97,6 +97,12 @@ def located(path: str) -> str | None:
     if path == "latest":
         pointers = sorted(REPORTS.glob("*/latest.txt"), key=lambda one: one.stat().st_mtime, reverse=True)
     return next((str(_pointed(one)) for one in pointers if one.is_file()), None)
+
+
+def need_baseline(baseline: str, systems: Collection[str]) -> None:
+    """Refuse a baseline that is neither one of the systems nor a file or run."""
+    if baseline not in systems and located(baseline) is None:
+        raise unknown("baseline", baseline, list(systems), "It is no file or run either.")
 
 
 def _pointed(pointer: Path) -> Path:
@@ -148,7 +154,7 @@ def _gathered(name: str, scenario: Scenario, frame: Any, system: str) -> Run:
         join_stages(scenario, inputs)
     metrics = prepared(scenario, inputs)
     return Run(
-        name, scenario, inputs.frame, tuple(metrics), _systems(inputs.frame, system), judge_of(scenario)
+        name, scenario, inputs.frame, tuple(metrics), systems_of(inputs.frame, system), judge_of(scenario)
     )
 
 
@@ -159,7 +165,7 @@ def judge_of(scenario: Scenario) -> str:
     return f"{who} {rubric.model_dump_json()}" if rubric else who
 
 
-def _systems(frame: Any, system: str) -> tuple[str, ...]:
+def systems_of(frame: Any, system: str) -> tuple[str, ...]:
     if system not in column_names(frame):
         return ()
     return tuple(str(name) for name in streams.distinct_values(frame, system))

@@ -5,7 +5,7 @@ nothing else in the library builds markup from such text.
 """
 
 from ragnb.markup.browse import browse
-from ragnb.markup.cells import MISSING, Column, count, number, percent, with_interval
+from ragnb.markup.cells import MISSING, Column, count, number, p_value, percent, with_interval
 from ragnb.markup.page import badge, bullets, card, cards, details, figure, fragment, heading, page, style
 from ragnb.markup.radar import radar_points, radar_runs
 from ragnb.markup.stacked import stacked_svg
@@ -42,6 +42,7 @@ __all__ = [
     "md_cell",
     "number",
     "one_line",
+    "p_value",
     "page",
     "percent",
     "radar_points",

@@ -75,6 +75,17 @@ def number(value: Number, digits: int = 3) -> str:
     return MISSING if is_missing(value) else _fixed(float(value), digits)  # type: ignore[arg-type]
 
 
+def p_value(value: Number) -> str:
+    """Write a p-value with three decimals, a smaller one as such.
+
+    Examples
+    --------
+    >>> p_value(0.0123), p_value(0.0001), p_value(float("nan"))
+    ('0.012', '< 0.001', '—')
+    """
+    return "< 0.001" if not is_missing(value) and float(value) < 0.001 else number(value)  # type: ignore[arg-type]
+
+
 def percent(value: Number) -> str:
     """Write a rate as a percentage with one decimal.
 
