@@ -120,7 +120,7 @@ def test_no_interval_is_wider_than_clusters_of_zeros_and_ones_would_make_it():
 def test_values_all_alike_in_large_clusters_are_not_taken_for_independent_rows():
     one = np.ones(1)
     low, high = bounded(one, 0 * one, 10.0, 100.0)
-    want = stats.wilson(one, 100.0 / (1 + 0.3 * 9) * one, stats.t_quantile(0.95, 9))
+    want = stats.wilson(one, 10.0 * one, stats.t_quantile(0.95, 9))
     assert high[0] == 1
     assert low[0] == pytest.approx(want[0][0])
 

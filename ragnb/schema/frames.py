@@ -22,8 +22,8 @@ RESULT_COLUMNS = (
     "n_clusters", "n_eff",
 )  # fmt: skip
 ABOUT_COLUMNS = (
-    "df", "cluster_unit", "range_low", "range_high", "better", "kind", "role", "level", "top_share", "top_cluster",
-    "reason",
+    "df", "cluster_unit", "range_low", "range_high", "better", "kind", "role", "level", "low_if", "share_unseen",
+    "top_share", "top_cluster", "reason",
 )  # fmt: skip
 """What later functions need to know of a mean; where rows are grouped by a column of such a name, ``metric_`` goes
 before it."""

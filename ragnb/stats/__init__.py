@@ -19,6 +19,13 @@ from ragnb.stats.agreement import (
     within_share,
 )
 from ragnb.stats.correction import MAPS, Corrected, draw_test, fit_map, grouped_folds, ppi_jackknife, recalibrate
+from ragnb.stats.decisions import (
+    flip_probability,
+    questions_to_decide,
+    stratified_se,
+    unseen_failures,
+    wilson_size,
+)
 from ragnb.stats.estimates import Estimate, clustered_mean, holm, jackknife, p_above
 from ragnb.stats.means import jackknife_se, kish, mean_interval, resampled_means, t_quantile, wilson
 from ragnb.stats.power import (
@@ -34,10 +41,11 @@ from ragnb.stats.power import (
 
 __all__ = [
     "MAPS", "Corrected", "Estimate", "LabelsNeeded", "anova_icc", "best_constant", "bias", "binomial_power",
-    "chance_floor", "clustered_mean", "design_effect", "draw_test", "fit_map", "grouped_folds", "holm",
-    "human_ceiling", "jackknife", "jackknife_se", "kendall", "kendall_of_means", "kendall_within", "kish",
-    "krippendorff_alpha", "label_budget", "labels_needed", "leave_one_out", "limits_of_agreement", "mae",
-    "mean_interval", "p_above", "ppi_jackknife", "quadratic_kappa", "recalibrate", "resampled_means",
-    "round_half_up", "sample_size_exact", "sample_size_normal", "slope_on_mean", "t_quantile", "wilson", "within",
-    "within_share",
+    "chance_floor", "clustered_mean", "design_effect", "draw_test", "fit_map", "flip_probability",
+    "grouped_folds", "holm", "human_ceiling", "jackknife", "jackknife_se", "kendall", "kendall_of_means",
+    "kendall_within", "kish", "krippendorff_alpha", "label_budget", "labels_needed", "leave_one_out",
+    "limits_of_agreement", "mae", "mean_interval", "p_above", "ppi_jackknife", "quadratic_kappa",
+    "questions_to_decide", "recalibrate", "resampled_means", "round_half_up", "sample_size_exact",
+    "sample_size_normal", "slope_on_mean", "stratified_se", "t_quantile", "unseen_failures", "wilson",
+    "wilson_size", "within", "within_share",
 ]  # fmt: skip

@@ -277,7 +277,7 @@ def clustered_mean(
     --------
     >>> share = clustered_mean([1, 1, 0, 1, 0, 1], ["a", "a", "b", "b", "c", "c"], ends=(0, 1), binary=True)
     >>> round(share.value, 3), round(share.low, 3), round(share.high, 3), share.n, share.n_clusters
-    (0.667, 0.111, 0.97, 6, 3)
+    (0.667, 0.063, 0.983, 6, 3)
     """
     rows = complete_rows([values], clusters, counts, weights)
     x, v, c = rows.columns[0], rows.weights, rows.counts

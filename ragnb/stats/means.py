@@ -13,7 +13,7 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 _NOISE = 1e-9  # a smaller standard error, as a share of the range, is rounding: the values are all alike
 _BLOCK = 2_000_000  # counts of the bootstrap held at once: 16 MB of resamples × units
-_ALIKE_ICC = 0.3  # the intra-cluster correlation supposed where values all alike show none
+_FEW = 5  # clusters: with fewer, scores that happen to be alike tell no more than the clusters do
 
 
 def t_quantile(level: float, df: npt.ArrayLike) -> Array:
@@ -107,7 +107,7 @@ def _skewed_df(p: Array, n: Array, g_eff: Array, t: Array) -> Array:
 
 def mean_interval(
     value: Array, se: Array, g_eff: Array, n_kish: Array, ranges: tuple[Array, Array], *, binary: Any = False,
-    level: float = 0.95,
+    level: float = 0.95, df: Array | None = None,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Return the interval of a clustered mean.
 
@@ -118,8 +118,8 @@ def mean_interval(
     g_eff : array
         1/Σh², the effective number of clusters; t has max(g_eff − 1, 1) degrees of freedom.
     n_kish : array
-        Kish's effective number of samples. Where se is 0 it stands for n, over the design effect of clusters
-        whose values correlate by 0.3: values all alike do not tell how far they do.
+        Kish's effective number of samples. Where se is 0, the smaller of it and `g_eff` stands for n: values all
+        alike do not tell how far those of one cluster go together. With 5 clusters or fewer n is at most that, too.
     ranges : (array, array)
         The ends of the metric's range. Finite: Wilson at n = p(1−p)/se² on the range rescaled to 0–1, with t
         in place of z, of fewer degrees of freedom where p is near an end and the clusters' sums are skewed.
@@ -128,6 +128,9 @@ def mean_interval(
         For 0/1 values n is capped at Kish's, as no design tells more than independent samples would.
     level : float
         In (0, 1).
+    df : array, optional
+        Degrees of freedom of a standard error that is not the jackknife's, see `stratified_se`: Wilson's n is then
+        p(1−p)/se², Kish's where se is 0, and nothing is taken off.
 
     Notes
     -----
@@ -148,7 +151,7 @@ def mean_interval(
     (0.82, 1.0)
     """
     bottom, top = ranges
-    t = t_quantile(level, np.maximum(g_eff - 1, 1.0))
+    t = t_quantile(level, np.maximum(g_eff - 1 if df is None else df, 1.0))
     finite = np.isfinite(bottom) & np.isfinite(top)
     width = np.where(finite, top - bottom, 1.0)
     base = np.where(finite, bottom, 0.0)
@@ -156,10 +159,13 @@ def mean_interval(
     s2 = (se / width) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = (s2 > _NOISE**2) & (p > 0) & (p < 1)
-        n = np.where(spread, p * (1 - p) / s2, n_kish / (1 + _ALIKE_ICC * np.maximum(n_kish / g_eff - 1, 0.0)))
-        n = np.where(binary, np.minimum(n, n_kish), n)
-        wider = np.where(spread, t_quantile(level, _skewed_df(p, n, g_eff, t)), t)
-        low, high = wilson(p, n * (t / wider) ** 2, t)
+        fewest = np.minimum(n_kish, g_eff)
+        n = np.where(spread, p * (1 - p) / s2, n_kish if df is not None else fewest)
+        if df is None:
+            n = np.where(g_eff < _FEW + 1e-9, np.minimum(n, fewest), np.where(binary, np.minimum(n, n_kish), n))
+            wider = np.where(spread, t_quantile(level, _skewed_df(p, n, g_eff, t)), t)
+            n = n * (t / wider) ** 2
+        low, high = wilson(p, n, t)
     low = np.where(finite, base + width * low, value - t * se)
     high = np.where(finite, base + width * high, value + t * se)
     known = np.isfinite(value) & np.isfinite(se)

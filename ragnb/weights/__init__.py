@@ -13,7 +13,7 @@ import pandas as pd
 
 from ragnb.weights.batches import Batch, Reduction, reduce_batches
 from ragnb.weights.cells import Moments, moments, moments_of, moments_reduction, plain_sums
-from ragnb.weights.clusters import question_of
+from ragnb.weights.clusters import Corpus, question_of
 from ragnb.weights.columns import as_pandas
 from ragnb.weights.engines import collected, column_names, need_columns, opened, score_of, stays_lazy
 from ragnb.weights.notes import ledger, notes, why_no_total
@@ -43,6 +43,7 @@ def weighted_means(
     level: float = 0.95,
     orient: bool = True,
     rescale: bool = False,
+    corpus: Corpus = "sample",
 ) -> pd.DataFrame:
     """Return every metric's document-weighted mean and the weighted score, with clustered intervals.
 
@@ -69,19 +70,24 @@ def weighted_means(
         Whether a lower-is-better metric enters the weighted score as low + high − s. Its own row stays raw.
     rescale : bool
         Whether metrics of different ranges are brought to 0–1 for the weighted score.
+    corpus : {"sample", "complete"}
+        Whether the documents are a sample of more, the default, or all there are. Of a complete corpus the interval
+        says how the means would move with other questions about these documents, and nothing about others.
 
     Returns
     -------
     DataFrame
         ``[by,] metric, weight, value, low, high, se, n, n_missing, n_failed, n_not_applicable, n_clusters,
-        n_eff, df, cluster_unit, range_low, range_high, better, kind, role, level, top_share, top_cluster,
-        reason``; the last row of a group is ``weighted_score``, whose role is ``total``. ``value`` is Σ v·s / Σ
+        n_eff, df, cluster_unit, range_low, range_high, better, kind, role, level, low_if, share_unseen,
+        top_share, top_cluster, reason``; the last row of a group is ``weighted_score``, whose role is ``total``. ``value`` is Σ v·s / Σ
         v over scored samples, nan where there is none; ``low, high`` is Wilson's interval on the metric's range
         at the size that the delete-one-cluster jackknife gives, with Student's t (see ``stats.mean_interval``),
         nan with fewer than two clusters; ``n_eff`` is Kish's; ``df`` is 1/Σh² − 1 over the clusters' shares h.
-        ``weight`` is nan for a rate outside the total. ``cluster_unit`` is ``document``, ``cluster`` or
-        ``row``; ``top_cluster`` a cluster with the largest share, ``top_share``. ``reason`` says why there is
-        no weighted score.
+        ``weight`` is nan for a rate outside the total. ``cluster_unit`` is ``document``, ``cluster``,
+        ``question``, ``row`` or, of a complete corpus, ``question within document``. Where none of few documents
+        failed, ``share_unseen`` is how many of all could fail and not be seen, and ``low_if`` how low (of a
+        lower-is-better metric: high) the mean may then be; else nan. ``top_cluster`` is a cluster with the largest
+        share, ``top_share``. ``reason`` says why there is no weighted score.
 
     Raises
     ------
@@ -97,6 +103,6 @@ def weighted_means(
     0    faithfulness    0.8  0.169  0.987  3
     1  weighted_score    0.8  0.169  0.987  3
     """
-    return moments(scores, metrics=metrics, doc=doc, cluster=cluster, by=by).means(
+    return moments(scores, metrics=metrics, doc=doc, cluster=cluster, by=by, corpus=corpus).means(
         metric_weights=metric_weights, doc_weights=doc_weights, level=level, orient=orient, rescale=rescale
     )

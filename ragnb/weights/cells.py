@@ -19,15 +19,17 @@ from ragnb.errors import RagnbError
 from ragnb.files import write_whole
 from ragnb.schema import RESULT_COLUMNS, Metric
 from ragnb.weights.batches import Batch, Reduction, reduce_batches
-from ragnb.weights.clusters import question_clusters, question_of
+from ragnb.weights.clusters import Corpus, need_documents, question_clusters, question_of
 from ragnb.weights.columns import Array, Codes, Flags, Labels
+from ragnb.weights.engines import column_names
 from ragnb.weights.estimates import bootstrap, checked_weights, means_table
 from ragnb.weights.scored import MetricsArgument, scored
 
 Counts = npt.NDArray[np.int64]
 SAME = "__same__"
 VERSION = 2  # 1 had neither questions nor centres
-_NAMES = ("by", "doc", "cluster", "questions", "groups", "docs", "clusters")
+_NAMES = ("by", "doc", "cluster", "questions", "corpus", "groups", "docs", "clusters")
+INSIDE = "question within document"
 _SMALL = 2**15  # so many sums are laid out at once whatever the rows
 
 
@@ -241,6 +243,8 @@ class Moments:
     rows : (groups,) int
     questions : str or None
         The column of the questions, where rows without a document go by question because questions repeat.
+    corpus : {"sample", "complete"}
+        Of a complete one the cells go by question within each document.
     """
 
     metrics: tuple[Metric, ...]
@@ -254,12 +258,15 @@ class Moments:
     counts: Counts
     rows: Counts
     questions: str | None = None
+    corpus: str = "sample"
 
     bootstrap = bootstrap
 
     @property
     def unit(self) -> str:
         """What the clusters are: ``cluster`` (the caller's), ``document``, ``question`` or ``row``."""
+        if self.corpus == "complete":
+            return INSIDE
         if self.cluster is not None:
             return "cluster" if self.clusters else "row"
         if self.docs and self.by != self.doc:
@@ -288,7 +295,7 @@ class Moments:
         >>> one.merge(two)
         Moments(4 rows in 3 cells: 1 metrics, 3 documents, 1 groups)
         """
-        for what in ("metrics", "by", "doc", "cluster"):
+        for what in ("metrics", "by", "doc", "cluster", "corpus"):
             mine, theirs = getattr(self, what), getattr(other, what, None)
             if mine != theirs:
                 raise RagnbError(
@@ -364,12 +371,23 @@ class Moments:
         Moments(2 rows in 2 cells: 1 metrics, 0 documents, 1 groups)
         """
         c, cluster, clusters = self.cells, self.cells.cluster, self.clusters
-        if self.by == self.doc and self.cluster is None:  # within a document rows are clusters, across it is one
-            cluster = np.where(c.doc >= 0, c.doc, np.where(cluster < 0, -1, cluster + len(self.docs)))
-            clusters = (*self.docs, *clusters)
+        if self.by == self.doc and self.cluster is None and self.corpus == "sample":
+            cluster, clusters = self._document_clusters()  # within a document rows are clusters, across it is one
         cells = add_up([c], np.zeros_like(c.group), c.doc, cluster)
         rows, counts = (part.sum(axis=0, keepdims=True) for part in (self.rows, self.counts))
         return replace(self, cells=cells, by=None, groups=(), clusters=clusters, counts=counts, rows=rows)
+
+    def _document_clusters(self) -> tuple[Codes, tuple[str, ...]]:
+        """The cluster of each cell by its document, where it has one, and the names of all."""
+        c = self.cells
+        own = np.where(c.cluster < 0, -1, c.cluster + len(self.docs))
+        return np.where(c.doc >= 0, c.doc, own), (*self.docs, *self.clusters)
+
+    def by_document(self) -> Moments:
+        """Return the moments with documents as the clusters, as of a corpus that is a sample."""
+        cluster, clusters = self._document_clusters()
+        cells = add_up([self.cells], self.cells.group, self.cells.doc, cluster)
+        return replace(self, cells=cells, clusters=clusters, corpus="sample")
 
     def to_parquet(self, path: str | Path) -> Path:
         """Write the moments to a file, whole or not at all, and return its path.
@@ -443,7 +461,7 @@ class Moments:
             )
         metrics = tuple(Metric(**metric) for metric in about["metrics"])
         arrays = {n: frame[n].drop_nulls().to_numpy().reshape(shape) for n, shape in about["shapes"].items()}
-        names: dict[str, Any] = {name: about.get(name) for name in _NAMES}
+        names: dict[str, Any] = {name: about[name] for name in _NAMES if name in about}
         names |= {name: tuple(value) for name, value in names.items() if isinstance(value, list)}
         counts: dict[str, Any] = {name: arrays.pop(name) for name in ("counts", "rows")}
         return cls(metrics, Cells(**({"centre": centres(metrics)} | arrays)), **names, **counts)
@@ -466,6 +484,7 @@ def moments(
     doc: str = "doc_name",
     cluster: str | None = None,
     by: str | None = None,
+    corpus: Corpus = "sample",
 ) -> Moments:
     """Reduce a scores frame to the cells from which all weighted means follow.
 
@@ -485,6 +504,8 @@ def moments(
     by : str, optional
         A column to group by; rows without a value are the group None, the last. By the document column itself
         questions that repeat, else rows, are the clusters: a document alone has no interval.
+    corpus : {"sample", "complete"}
+        Whether the documents are a sample of more, or all there are: see `weighted_means`.
 
     Raises
     ------
@@ -505,12 +526,14 @@ def moments(
     if by in (*RESULT_COLUMNS, "numerator"):
         raise RagnbError(f"by={by!r} is a column of the result too; give the frame's column another name")
     frame, chosen = scored(scores, metrics, doc, cluster, by)
-    return moments_of(frame, chosen, doc=doc, cluster=cluster, by=by)
+    need_documents(column_names(frame), doc, cluster, corpus)
+    return moments_of(frame, chosen, doc=doc, cluster=cluster, by=by, corpus=corpus)
 
 
 def moments_of(
-    frame: Any, metrics: Sequence[Metric], *, doc: str, cluster: str | None = None, by: str | None = None
-) -> Moments:
+    frame: Any, metrics: Sequence[Metric], *, doc: str, cluster: str | None = None, by: str | None = None,
+    corpus: str = "sample",
+) -> Moments:  # fmt: skip
     """Return the moments of a frame under canonical names.
 
     Examples
@@ -518,10 +541,9 @@ def moments_of(
     >>> moments_of(pd.DataFrame({"faithfulness": [1.0]}), (Metric("faithfulness"),), doc="doc_name")
     Moments(1 rows in 1 cells: 1 metrics, 0 documents, 1 groups)
     """
-    questions = question_of(frame, doc=doc, cluster=cluster, by=by)
-    reduced: Moments = reduce_batches(
-        frame, metrics, [moments_reduction(metrics, doc=doc, cluster=cluster, by=by, questions=questions)]
-    )[0]
+    how: dict[str, Any] = {"doc": doc, "cluster": cluster, "by": by, "corpus": corpus}
+    asked = moments_reduction(metrics, **how, questions=question_of(frame, **how))
+    reduced: Moments = reduce_batches(frame, metrics, [asked])[0]
     return reduced
 
 
@@ -532,6 +554,7 @@ def moments_reduction(
     cluster: str | None = None,
     by: str | None = None,
     questions: str | None = None,
+    corpus: str = "sample",
     derive: Callable[[Batch], Batch] = lambda batch: batch,
 ) -> Reduction:
     """Return the reduction to moments of metrics, which a function may derive from each batch.
@@ -547,7 +570,8 @@ def moments_reduction(
         batch = derive(batch)
         docs, group = batch.labels(doc, compose=True), batch.groups(by, compose=by == doc)
         if cluster is None:
-            clusters = question_clusters(batch, batch.labels(None) if by == doc else docs, questions)
+            apart = by == doc or corpus == "complete"  # questions are told apart within a document
+            clusters = question_clusters(batch, batch.labels(None) if apart else docs, questions)
         else:
             clusters = batch.labels(cluster)
         size = len(group.names)
@@ -569,6 +593,7 @@ def moments_reduction(
             counts,
             np.bincount(group.codes, minlength=size),
             questions,
+            corpus,
         )
 
     return Reduction(kernel, _combined, (by, doc, cluster, questions))

@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from ragnb.errors import RagnbError, unknown
 from ragnb.weights.batches import Batch
 from ragnb.weights.columns import Labels, coded
 from ragnb.weights.engines import collected, column_names, key_of, need_columns, opened
 
+Corpus = Literal["sample", "complete"]
 QUESTIONS = ("sample_id", "question")
 """What tells the rows of one question; the one with fewer values decides, as readers number unnamed samples."""
 
 
-def question_of(frame: Any, *, doc: str, cluster: str | None = None, by: str | None = None) -> str | None:
+def need_documents(have: list[str], doc: str, cluster: str | None, corpus: str) -> None:
+    """Refuse a complete corpus without documents, or with clusters that are something else.
+
+    Examples
+    --------
+    >>> need_documents(["doc_name"], "doc_name", None, "complete")
+    """
+    if corpus not in ("sample", "complete"):
+        raise unknown("corpus", corpus, ["sample", "complete"])
+    if corpus == "complete" and cluster is not None:
+        raise RagnbError(f"corpus='complete' goes by questions within documents, not by cluster={cluster!r}; name one")
+    if corpus == "complete" and doc not in have:
+        raise RagnbError(f"corpus='complete' needs the document of each question, and there is no column {doc!r}")
+
+
+def question_of(
+    frame: Any, *, doc: str, cluster: str | None = None, by: str | None = None, corpus: str = "sample"
+) -> str | None:
     """Return the column of questions that are clusters, as one repeats among rows without a document.
+
+    Of a complete corpus, and by document, as one repeats at all.
 
     Raises
     ------
@@ -33,7 +54,7 @@ def question_of(frame: Any, *, doc: str, cluster: str | None = None, by: str | N
     document = document_column(have, doc)
     need_columns(have, cluster, by)
     columns = [name for name in QUESTIONS if cluster is None and name in have]
-    without = None if by == doc else document
+    without = None if by == doc or corpus == "complete" else document
     if columns and without is not None and not _has_gaps(frame, without):
         return None
     best, best_apart, distinct_before = None, 0, 0

@@ -13,6 +13,7 @@ import pandas as pd
 from ragnb import stats
 from ragnb.errors import RagnbError
 from ragnb.schema import ABOUT_COLUMNS, RESULT_COLUMNS
+from ragnb.stats.estimates import sums_by
 from ragnb.weights.columns import Array, Codes
 from ragnb.weights.total import Total, check_weights, refuse_all_zero, relative, total_of, warn_unused
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ragnb.weights.cells import Cells, Moments
 
 _VANISHING, _FEWEST = 1e-140, 100
+_MANY = 60  # documents: with more, those that could have failed unseen change little
 
 
 def checked_weights(
@@ -144,7 +146,9 @@ def means_table(source: Moments, total: Total, doc_weight: Array, level: float) 
     """
     if not 0 < level < 1:
         raise RagnbError(f"level={level!r} must lie between 0 and 1, such as 0.95")
-    cells, metrics, groups, width = source.cells, source.metrics, len(source.rows), len(source.metrics) + 1
+    complete = source.corpus == "complete"
+    cells = source.by_document().cells if complete else source.cells
+    metrics, groups, width = source.metrics, len(source.rows), len(source.metrics) + 1
     columns = cell_columns(cells, total)
     v, counts, of_cells = doc_weight[cells.doc][:, None], columns[1], _by(cells.group, groups)
     if len(v) and v[v > 0].min(initial=np.inf) <= _VANISHING:  # their squares would vanish
@@ -160,12 +164,31 @@ def means_table(source: Moments, total: Total, doc_weight: Array, level: float) 
     squared = ((units.sum - theta[group] * units.weight) ** 2 + units.variance) / rest**2
     n_clusters, h2 = by(size * (units.weight > 0)), by(size * h**2)
     se = stats.jackknife_se(mass, n_clusters, by(size * squared))
-    value = np.where(mass > 0, theta + np.append(cells.centre, total.centre(cells.centre)), np.nan)
+    middles = np.append(cells.centre, total.centre(cells.centre))
+    value = np.where(mass > 0, theta + middles, np.nan)
     g_eff = np.divide(1.0, h2, out=np.zeros_like(h2), where=h2 > 0)
     n_eff = stats.kish(mass, of_cells(v**2 * counts))
     low, high = np.array([[m.low, m.high] for m in metrics] + [[total.least, total.high]]).T
     binary = np.array([m.kind == "binary" for m in metrics] + [False])
     ends = stats.mean_interval(value, se, g_eff, n_eff, (low, high), binary=binary, level=level)
+    df, unit = g_eff - 1, np.full(value.shape, source.unit, dtype=object)
+    low_if, unseen = np.full((2, *value.shape), np.nan)
+    if complete:
+        inner_se, inner_df, questions = _within_documents(source, total, doc_weight, mass)
+        enough = np.isfinite(inner_se) & np.isfinite(value)
+        inside = stats.mean_interval(value, inner_se, g_eff, n_eff, (low, high), level=level, df=inner_df)
+        ends = np.where(enough, inside[0], ends[0]), np.where(enough, inside[1], ends[1])
+        se, df = np.where(enough, inner_se, se), np.where(enough, inner_df, df)
+        n_clusters, unit[~enough] = np.where(enough, questions, n_clusters), "document"
+    elif source.unit == "document":
+        of_unit = np.divide(units.sum, units.weight, out=np.zeros_like(h), where=units.weight > 0) + middles
+        bad, good = np.where([*(m.better == "lower" for m in metrics), False], (high, low), (low, high))
+        with np.errstate(invalid="ignore"):  # without a finite range nothing can fail as a whole
+            worst = by(np.where(units.weight > 0, (good - of_unit) / (good - bad), 0.0), np.maximum)
+            least = np.minimum(*((end - bad) / (good - bad) for end in ends))
+            whole = (1 - worst > (value - bad) / (good - bad) / 2) & (n_eff >= 3 * g_eff) & (g_eff < _MANY)
+        floor, share_unseen = stats.unseen_failures(least, np.maximum(g_eff, 1.0), alpha=1 - level)
+        low_if, unseen = np.where(whole & np.isfinite(least), (bad + (good - bad) * floor, share_unseen), np.nan)
     alike = ~np.isfinite(high - low) & ~(se > np.finfo(float).eps * np.abs(value))  # nothing gives a width
     known = np.where(units.cluster[:, None] >= 0, h, 0.0)
     share = by(known, np.maximum)
@@ -191,11 +214,13 @@ def means_table(source: Moments, total: Total, doc_weight: Array, level: float) 
         "n_not_applicable": absent,
         "n_clusters": n_clusters.astype(np.int64),
         "n_eff": n_eff,
-        "df": g_eff - 1,
-        "cluster_unit": [source.unit] * width,
+        "df": df,
+        "cluster_unit": unit,
         "range_low": [*(m.low for m in metrics), total.low],
         "range_high": high,
         "level": np.full(width, level),
+        "low_if": low_if,
+        "share_unseen": unseen,
         "top_share": np.where(top >= 0, share, np.nan),
         "top_cluster": np.array([*source.clusters, ""], dtype=object)[top],
     }
@@ -209,6 +234,38 @@ def means_table(source: Moments, total: Total, doc_weight: Array, level: float) 
         table = table.rename(columns={source.by: f"metric_{source.by}"})
         table.insert(0, source.by, np.repeat(np.array(source.groups, dtype=object), width))
     return table, units
+
+
+def _within_documents(source: Moments, total: Total, doc_weight: Array, mass: Array) -> tuple[Array, ...]:
+    """Return se, degrees of freedom and n of questions about documents that are all there are, groups × columns.
+
+    Repeats are averaged by question first. Where they are uneven, a document's variance rises by N Σr²/(Σr)².
+    """
+    cells, single = source.cells, source.cells.cluster < 0
+    sums, counts, squares = cell_columns(cells, total)
+    stratum = cells.group * len(doc_weight) + cells.doc + 1
+    asked, of_cell = np.unique(np.stack([stratum, cells.cluster])[:, ~single], axis=1, return_inverse=True)
+    r, added = (sums_by(of_cell.ravel(), part[~single]).astype(float) for part in (counts, sums))
+    mean = np.divide(added, r, out=np.zeros_like(r), where=r > 0)
+    of_questions = [r > 0, mean, mean**2, r, r**2]
+    of_rows = [counts[single], sums[single], squares, counts[single], counts[single]]
+    strata, code = np.unique(np.append(asked[0], stratum[single]), return_inverse=True)
+    n, first, second, rows, rows2 = (
+        sums_by(code, np.concatenate(pair, dtype=float)) for pair in zip(of_questions, of_rows, strict=True)
+    )
+    ones = np.where(n > 0, n, 1.0)
+    left = second - first**2 / ones
+    left[left < 1e-13 * second] = 0.0  # what cancellation leaves of values all alike
+    group, document = np.divmod(strata, len(doc_weight))
+    inverse = np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0)
+    share = np.roll(doc_weight, 1)[document][:, None] * rows * inverse[group]
+    uneven = ones * rows2 / np.where(rows > 0, rows, 1.0) ** 2
+    found = []
+    for g in range(len(mass)):
+        own = group == g
+        se, df = stats.stratified_se(share[own], n[own], left[own], uneven[own])
+        found.append((se, df, n[own].sum(axis=0)))
+    return tuple(np.array(part) for part in zip(*found, strict=True))
 
 
 def bootstrap(
@@ -258,6 +315,8 @@ def bootstrap(
     0    faithfulness    0.5  0.3   0.7          12
     1  weighted_score    0.5  0.3   0.7          12
     """
+    if self.corpus == "complete":
+        raise RagnbError("the bootstrap draws documents anew, and corpus='complete' says that they are all there are")
     if resamples < _FEWEST:
         raise RagnbError(f"resamples={resamples!r} are too few for an interval; take at least {_FEWEST}")
     total, doc_weight = checked_weights(self, metric_weights, doc_weights, orient=orient, rescale=rescale)

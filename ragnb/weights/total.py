@@ -300,6 +300,7 @@ class Weighing:
     level: float = 0.95
     orient: bool = True
     rescale: bool = False
+    corpus: str = "sample"
 
     def means(self, found: Moments) -> pd.DataFrame:
         """Return the table of means; metrics that do not add up leave the weighted score missing."""

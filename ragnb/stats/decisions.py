@@ -1,0 +1,174 @@
+"""Decisions at a threshold: would a repeat decide alike, how many more questions decide, what could fail unseen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ragnb.stats.means import Array, t_quantile
+
+MOST_TIMES = 30
+"""A plan of more than so many times the questions at hand is none: the mean lies too close to the threshold."""
+_POWER, _POOLED, _FEWEST = 0.8, 5.0, 5
+
+
+def flip_probability(value: float, threshold: float, se: float, df: float) -> float:
+    """Return how likely an identical repeat lands on the other side of a threshold; nan where se is 0 or missing.
+
+    A repeat differs from this run by se √2 and nothing is known of the truth but this run: T(−|value − b|/(√2 se))
+    with max(df, 1) degrees of freedom. Where the truth is the threshold itself it is 50 %, and this says 30 on
+    average.
+
+    Examples
+    --------
+    >>> round(flip_probability(0.82, 0.8, 0.03, 13), 3)
+    0.323
+    """
+    from scipy.special import stdtr
+
+    if not (se > 0 and np.isfinite(df)):
+        return float("nan")
+    return float(stdtr(max(df, 1.0), -abs(value - threshold) / (np.sqrt(2) * se)))
+
+
+def wilson_size(value: float, low: float, high: float, df: float, level: float) -> float:
+    """Return n of the Wilson interval (low, high) of a share with Student's t, nan where it is none.
+
+    At an end L of the interval (p − L)² = t² L(1 − L)/n, so either end tells n; both tell the same.
+
+    Examples
+    --------
+    >>> from ragnb.stats.means import wilson
+    >>> t = t_quantile(0.95, 9.0)
+    >>> low, high = wilson(np.array(0.9), np.array(60.0), t)
+    >>> round(wilson_size(0.9, float(low), float(high), 9, 0.95), 6)
+    60.0
+    """
+    t2 = float(t_quantile(level, max(df, 1.0))) ** 2
+    told = [t2 * end * (1 - end) / (value - end) ** 2 for end in (low, high) if 0 < end < 1 and end != value]
+    alike = bool(told) and np.allclose(told, told[0], rtol=1e-6)
+    return float(told[0]) if alike else float("nan")
+
+
+def questions_to_decide(
+    value: float, threshold: float, n: float, df: float, level: float, *, size: float | None = None, se: float = 0.0
+) -> int | None:
+    """Return how many more questions decide on which side of a threshold a mean lies, at 80 % power.
+
+    Parameters
+    ----------
+    value, threshold : float
+        With `size` shares in [0, 1].
+    n : float
+        The questions at hand.
+    df, level : float
+        Of the interval at hand.
+    size : float, optional
+        Wilson's n of the interval; None where it is value ± t·se.
+    se : float
+        Without `size`.
+
+    Returns
+    -------
+    int or None
+        None above 30 n: too close to the threshold for more questions to decide.
+
+    Notes
+    -----
+    Nothing is known but this estimate, so the mean of n + k questions wanders by se √(k/(n + k)), and with
+    r = (n + k)/n its interval reaches t(df·r) √(b(1 − b)/(size·r)) from the threshold b (without a size
+    t·se/√r). The smallest k at which the mean lies farther from b than that, on either side, with 80 %.
+
+    Examples
+    --------
+    >>> questions_to_decide(0.86, 0.8, 84, 13, 0.95, size=84)
+    582
+    """
+    from scipy.special import stdtr
+
+    freedom, gap = max(df, 1.0), value - threshold
+    se = se if size is None else float(np.sqrt(value * (1 - value) / size))
+
+    def decided(k: Array) -> Array:
+        r = (n + k) / n
+        error = se if size is None else np.sqrt(threshold * (1 - threshold) / size)
+        half = t_quantile(level, freedom * r) * error / np.sqrt(r)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            sides = [stdtr(freedom, (way * gap - half) / (se * np.sqrt(k / (n + k)))) for way in (1, -1)]
+        return np.nan_to_num(np.asarray(sides[0] + sides[1]), nan=0.0)
+
+    most = int(MOST_TIMES * n)
+    tried = np.unique(np.geomspace(1, max(most, 1), 2000).round())
+    enough = np.flatnonzero(decided(tried) >= _POWER)
+    if not len(enough):
+        return None
+    first = int(enough[0])
+    between = np.arange(tried[first - 1] + 1 if first else 1, tried[first] + 1)
+    return int(between[np.argmax(decided(between) >= _POWER)])
+
+
+def unseen_failures(low: npt.ArrayLike, g_eff: npt.ArrayLike, *, alpha: float = 0.05) -> tuple[Array, Array]:
+    """Return how low a mean may be if whole documents can fail, and what share of them can have failed unseen.
+
+    Parameters
+    ----------
+    low : array
+        The low end of the interval, rescaled so that 0 is the bad end of the range.
+    g_eff : array
+        The effective number of documents, none of which failed.
+
+    Notes
+    -----
+    Were a share q of all documents failures, none of G would be one with probability (1 − q)^G: at least `alpha`
+    up to q = 1 − α^(1/G). Such documents, at the bad end, leave (1 − q) of the mean.
+
+    Examples
+    --------
+    >>> low_if, share = unseen_failures(0.95, 20)
+    >>> round(float(low_if), 3), round(float(share), 3)
+    (0.818, 0.139)
+    """
+    kept: Array = alpha ** (1 / np.asarray(g_eff, dtype=float))
+    return np.asarray(low, dtype=float) * kept, 1 - kept
+
+
+def stratified_se(shares: Array, questions: Array, squares: Array, inflation: Any = 1.0) -> tuple[Array, Array]:
+    """Return the standard error and degrees of freedom of a mean over documents that are all there are.
+
+    Parameters
+    ----------
+    shares : (D, ...) float
+        h, the share of each document in the weight of all; 0 leaves it out.
+    questions : (D, ...) float
+        N, the scored questions of each.
+    squares : (D, ...) float
+        Σ (x − mean)² over the questions of each document.
+    inflation : (D, ...) float
+        N Σr²/(Σr)² over the repeats r of its questions: 1 where all are asked equally often.
+
+    Returns
+    -------
+    (...) float, (...) float
+        se² = Σ h² s²/N, with s² of each document shrunk to the pooled variance as by 5 questions more: own
+        variances alone cover 85 %, the pooled one alone 88. Degrees of freedom by Satterthwaite (1946), at most
+        Σ(N − 1). Both nan where Σ(N − 1) < 5: too few questions to tell a variance by.
+
+    Examples
+    --------
+    >>> h, n, ss = np.array([0.5, 0.5]), np.array([5.0, 5.0]), np.array([0.4, 0.6])
+    >>> [round(float(x), 3) for x in stratified_se(h, n, ss)]
+    [0.112, 8.0]
+    """
+    there = (shares > 0) & (questions > 0)
+    n, inside = np.where(there, questions, 1.0), np.where(there, questions - 1, 0.0)
+    freedom, left = inside.sum(axis=0), np.where(there, squares, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pool = left.sum(axis=0) / freedom
+        parts = np.where(there, shares**2 * (left + _POOLED * pool) / (n + _POOLED - 1) * inflation / n, 0.0)
+        se2 = parts.sum(axis=0)
+        df = np.minimum(se2**2 / (parts**2 / (n + _POOLED - 1)).sum(axis=0), freedom)
+    df = np.where(se2 > 0, df, freedom)
+    enough = freedom >= _FEWEST
+    return np.where(enough, np.sqrt(se2), np.nan), np.where(enough, df, np.nan)
