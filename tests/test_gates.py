@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,12 +13,13 @@ import pytest
 import scipy.stats
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from statsmodels.stats.proportion import proportion_confint
 
 import ragnb as rn
 from ragnb.diagnostics import check_differences, check_gates, gate_sentences, gates_json, gates_junit
 from ragnb.errors import RagnbError, RagnbWarning
-from ragnb.schema import DEFAULT_GATES, Gate
+from ragnb.schema import DEFAULT_GATES, Gate, Metric
 from ragnb.traces import refusal_metrics
 from ragnb.weights import weighted_means
 
@@ -109,24 +111,35 @@ def designed(value, n, metric="compliance", *, se=None, width=1, span=(0, 1)):
     return row(value, low, high, n, metric).assign(**design, range_low=span[0], range_high=span[1])
 
 
-def test_more_needed_by_statsmodels_wilson():
-    z2 = 1.959963984540054**2
-    more = check_gates(designed(0.85, 20), gates=[Gate("G", "compliance", ">=", 0.8)]).loc[0, "more_needed"]
-    n = 20 + more
-    assert proportion_confint(0.85 * n, n, method="wilson")[0] > 0.8
-    assert proportion_confint(0.85 * (n - 1), n - 1, method="wilson")[0] <= 0.8
-    assert n == math.floor(z2 * 0.16 / 0.05**2) + 1
+def first_that_decides(p, at, n, size, df, level=0.95, *, se=None):
+    """The plan, question by question: the first k whose mean, wandering by se √(k/(n+k)), is decided with 80 %."""
+    se = math.sqrt(p * (1 - p) / size) if se is None else se
+    for k in range(1, 30 * n + 1):
+        r = (n + k) / n
+        error = se if size is None else math.sqrt(at * (1 - at) / size)
+        half, sd = scipy.stats.t.ppf(0.5 + level / 2, df * r) * error / math.sqrt(r), se * math.sqrt(k / (n + k))
+        sides = [scipy.stats.t.cdf((way * (p - at) - half) / sd, df) if sd else float(way * (p - at) > half)
+                 for way in (1, -1)]  # fmt: skip
+        if sum(sides) >= 0.8:
+            return k
+    return None
 
 
-@pytest.mark.parametrize(("hits", "op", "at"), [(20, ">=", 0.9), (0, "<=", 0.05)])
-def test_a_perfect_rate_still_needs_samples(hits, op, at):
-    found = check_gates(designed(hits / 20, 20), gates=[Gate("G", "compliance", op, at)]).iloc[0]
-    assert (found["outcome"], found["blocks"]) == ("undecided", False)
-    n = 20 + found["more_needed"]
-    bound = 0 if op == ">=" else 1
-    for size, excluded in ((n, True), (n - 1, False)):
-        seen = proportion_confint(size if hits else 0, size, method="wilson")[bound]
-        assert (seen > at if op == ">=" else seen < at) == excluded
+@pytest.mark.parametrize(
+    ("value", "n", "op", "at"),
+    [(0.9, 60, ">=", 0.83), (1.0, 20, ">=", 0.9), (0.0, 20, "<=", 0.05), (0.7, 50, ">=", 0.8)],
+)
+def test_more_needed_question_by_question(value, n, op, at):
+    found = check_gates(designed(value, n), gates=[Gate("G", "compliance", op, at)]).iloc[0]
+    assert found["outcome"] == "undecided"
+    assert found["more_needed"] == first_that_decides(value, at, n, n, LARGE)
+
+
+def test_a_value_near_the_threshold_is_too_close_for_more_questions():
+    near = check_gates(designed(0.85, 20), gates=[Gate("G", "compliance", ">=", 0.8)])
+    assert first_that_decides(0.85, 0.8, 20, 20, LARGE) is None
+    assert pd.isna(near.loc[0, "more_needed"])
+    assert "too close to the threshold for more questions to decide" in gate_sentences(near)[0]
 
 
 def test_more_needed_is_missing_where_the_value_equals_the_bar_or_has_no_interval():
@@ -137,40 +150,39 @@ def test_more_needed_is_missing_where_the_value_equals_the_bar_or_has_no_interva
 
 def test_more_needed_rescales_a_ten_point_scale():
     means = designed(1 + 9 * 0.6, 30, "accuracy", width=9, span=(1, 10))
-    ten = check_gates(means, gates=[Gate("G", "accuracy", ">=", 1 + 9 * 0.5)]).iloc[0]
-    unit = check_gates(designed(0.6, 30), gates=[Gate("G", "compliance", ">=", 0.5)]).iloc[0]
+    ten = check_gates(means, gates=[Gate("G", "accuracy", ">=", 1 + 9 * 0.45)]).iloc[0]
+    unit = check_gates(designed(0.6, 30), gates=[Gate("G", "compliance", ">=", 0.45)]).iloc[0]
     assert ten["more_needed"] == unit["more_needed"] > 0
 
 
 def test_without_a_finite_range_the_half_width_shrinks_with_the_root():
-    half = 1.0
-    means = designed(1.0, 10, "gain", se=half / scipy.stats.norm.ppf(0.975), span=(-math.inf, math.inf))
-    found = check_gates(means, gates=[Gate("G", "gain", ">=", 0.5)]).iloc[0]
-    n = 10 + found["more_needed"]
-    assert 1.0 - half * math.sqrt(10 / n) > 0.5
-    assert 1.0 - half * math.sqrt(10 / (n - 1)) <= 0.5
+    se = 1 / scipy.stats.norm.ppf(0.975)
+    means = designed(1.0, 10, "gain", se=se, span=(-math.inf, math.inf))
+    found = check_gates(means, gates=[Gate("G", "gain", ">=", 0.2)]).iloc[0]
+    assert found["more_needed"] == first_that_decides(1.0, 0.2, 10, None, LARGE, se=se) > 0
 
 
 def test_more_needed_is_missing_where_the_means_do_not_tell_the_design_of_their_interval():
     means = designed(0.85, 20)
-    gates = [Gate("G", "compliance", ">=", 0.8)]
+    gates = [Gate("G", "compliance", ">=", 0.7)]
     assert check_gates(means, gates=gates).loc[0, "more_needed"] > 0
-    for other in (means.drop(columns="se"), means.assign(n_eff=math.nan), means.assign(low=0.75, high=0.95)):
+    for other in (means.drop(columns="se"), means.assign(df=math.nan), means.assign(low=0.66, high=0.95)):
         assert check_gates(other, gates=gates).loc[0, "outcome"] == "undecided"
         assert pd.isna(check_gates(other, gates=gates).loc[0, "more_needed"])
 
 
-def planned(p, n, r, kish, g, level=0.95, alpha=0.3):
-    """The interval at r times the rows, from its definition: Wilson at p(1−p)/se², t of G_eff − 1 or fewer df."""
-    t = scipy.stats.t.ppf(0.5 + level / 2, max(g * r - 1, 1))
-    if n is None:
-        size = kish * r / (1 + alpha * max(kish / g - 1, 0))
-        return wilson(p, t**2 / size)
-    size = n * r
+def wilson_of(p, se, kish, g, level):
+    """Wilson's n and interval of a rate from their definition: p(1−p)/se², t of G_eff − 1 or fewer df."""
+    t = scipy.stats.t.ppf(0.5 + level / 2, max(g - 1, 1))
+    few = min(kish, g)
+    if se < 1e-9 or p in (0, 1):
+        return few, wilson(p, t**2 / few)
+    size = min(p * (1 - p) / se**2, few if g <= 5 + 1e-9 else kish)
     centre = (p + t**2 / size / 2) / (1 + t**2 / size)
-    share = min(g * r / size, 1)
+    share = min(g / size, 1)
     kurtosis = (1 - 2 * centre) ** 2 / (centre * (1 - centre)) * share * (1 - share)
-    return wilson(p, scipy.stats.t.ppf(0.5 + level / 2, max((max(g * r - 1, 1)) / (1 + kurtosis), 1)) ** 2 / size)
+    wider = scipy.stats.t.ppf(0.5 + level / 2, max(max(g - 1, 1) / (1 + kurtosis), 1))
+    return size * (t / wider) ** 2, wilson(p, wider**2 / size)
 
 
 @given(
@@ -179,25 +191,34 @@ def planned(p, n, r, kish, g, level=0.95, alpha=0.3):
     st.sampled_from([">=", "<="]),
     st.sampled_from([0.8, 0.95]),
 )
-def test_more_needed_is_the_first_size_at_which_the_estimators_own_interval_excludes_the_bar(rows, at, op, level):
+def test_more_needed_goes_by_the_estimators_own_interval(rows, at, op, level):
     frame = pd.DataFrame(rows, columns=["over_refusal", "doc_name"]).astype({"over_refusal": float})
-    means = weighted_means(frame, metrics="over_refusal", level=level)
-    row = means.iloc[0]
+    row = weighted_means(frame, metrics="over_refusal", level=level).iloc[0]
     assume(row["n_clusters"] > 1)
-    assume(abs(row["value"] - at) > 0.02)
     p, n = row["value"], int(row["n"])
     g = 1 / np.sum((frame["doc_name"].value_counts() / n) ** 2)
-    alike = row["se"] < 1e-9 or p in (0, 1)
-    size = None if alike else min(p * (1 - p) / row["se"] ** 2, n)
-    low, high = planned(p, size, 1, n, g, level)
-    assert (low, high) == pytest.approx((row["low"], row["high"]), abs=1e-7)
-    more = check_gates(means, gates=[Gate("G", "over_refusal", op, at)]).loc[0, "more_needed"]
-    tried = range(n + 1, n + more + 1) if more < 3000 else (n + more // 2, n + more - 1, n + more)
-    inside = [low < at < high for m in tried for low, high in [planned(p, size, m / n, n, g, level)]]
-    if low < at < high:
-        assert inside == [True] * (len(inside) - 1) + [False]
+    size, ends = wilson_of(p, row["se"], n, g, level)
+    assert ends == pytest.approx((row["low"], row["high"]), abs=1e-7)
+    assume(abs(ends[0] - at) > 1e-6 and abs(ends[1] - at) > 1e-6)
+    found = check_gates(row.to_frame().T, gates=[Gate("G", "over_refusal", op, at)]).iloc[0]
+    if not ends[0] < at < ends[1]:
+        assert found["more_needed"] == 0
+        return
+    df, more = max(g - 1, 1), found["more_needed"]
+
+    def decided(k):
+        r, sd = (n + k) / n, math.sqrt(p * (1 - p) / size * k / (n + k))
+        half = scipy.stats.t.ppf(0.5 + level / 2, df * r) * math.sqrt(at * (1 - at) / size / r)
+        return sum(
+            scipy.stats.t.cdf((way * (p - at) - half) / sd, df) if sd else float(way * (p - at) > half)
+            for way in (1, -1)
+        )
+
+    if pd.isna(more):
+        assert decided(30 * n) < 0.8 + 1e-6
     else:
-        assert more == 0
+        assert decided(more) >= 0.8 - 1e-6
+        assert more == 1 or decided(more - 1) < 0.8 + 1e-6
 
 
 def test_groups_and_means_that_were_stored_are_planned_with_what_they_tell(tmp_path):
@@ -222,8 +243,116 @@ def test_groups_and_means_that_were_stored_are_planned_with_what_they_tell(tmp_p
 
 
 def test_a_bar_that_no_size_reaches_is_no_advice():
-    means = designed(0.8 + 2e-9, 10**6)
+    means = designed(0.8 + 2e-9, 10**4)
     assert pd.isna(check_gates(means, gates=[Gate("G", "compliance", ">=", 0.8)]).loc[0, "more_needed"])
+
+
+# How far a decision holds
+
+
+def test_a_flip_is_where_the_difference_of_two_runs_lies_beyond_the_threshold():
+    means = designed(0.84, 84).assign(df=13.0)
+    at = 0.8
+    found = check_gates(means, gates=[Gate("G", "compliance", ">=", at)]).iloc[0]
+    t = (0.84 - at) / (math.sqrt(2) * means.loc[0, "se"])
+    assert found["p_flip"] == pytest.approx(scipy.stats.t.sf(t, 13), abs=1e-12)
+    other = check_gates(means, gates=[Gate("G", "compliance", "<=", at)]).iloc[0]
+    assert other["p_flip"] == found["p_flip"]
+    exact = check_gates(means, gates=[Gate("G", "compliance", ">=", 0.84)]).iloc[0]
+    assert exact["p_flip"] == pytest.approx(0.5)
+
+
+def test_a_flip_is_missing_where_another_policy_decides_or_nothing_tells_the_noise():
+    means = designed(0.84, 84)
+    for policy in ("block", "pass"):
+        gates = [Gate("G", "compliance", ">=", 0.8, undecided=policy)]
+        assert math.isnan(check_gates(means, gates=gates).loc[0, "p_flip"])
+    gate = [Gate("G", "compliance", ">=", 0.8)]
+    assert math.isnan(check_gates(means.assign(se=0.0), gates=gate).loc[0, "p_flip"])
+    assert math.isnan(check_gates(means.drop(columns="se"), gates=gate).loc[0, "p_flip"])
+
+
+@pytest.mark.parametrize(
+    ("policy", "value", "blocks"),
+    [
+        ("value", 0.84, False), ("value", 0.76, True), ("block", 0.84, True), ("block", 0.76, True),
+        ("pass", 0.84, False), ("pass", 0.76, False),
+    ],
+)  # fmt: skip
+def test_an_inconclusive_gate_blocks_by_its_policy(policy, value, blocks):
+    gate = Gate("G", "compliance", ">=", 0.8, undecided=policy)
+    found = check_gates(designed(value, 84), gates=[gate])
+    assert (found.loc[0, "outcome"], found.loc[0, "blocks"]) == ("undecided", blocks)
+    tag = "failure" if blocks else "skipped"
+    assert ET.fromstring(gates_junit(found)).find(f"testcase/{tag}") is not None
+    for clear, word in ((0.99, "pass"), (0.5, "fail")):
+        row = check_gates(designed(clear, 84), gates=[gate]).iloc[0]
+        assert (row["outcome"], row["blocks"]) == (word, word == "fail")
+    assert not check_gates(designed(0.76, 84), gates=[replace(gate, advisory=True)]).loc[0, "blocks"]
+
+
+def test_a_policy_that_is_none_is_refused_with_the_choices():
+    with pytest.raises(ValidationError, match="'value', 'block' or 'pass'"):
+        Gate("G", "compliance", ">=", 0.8, undecided="maybe")
+
+
+def documents(n=20, m=30, scores=0.95, seed=0):
+    rng = np.random.default_rng(seed)
+    x = np.clip(rng.normal(scores, 0.03, n * m), 0, 1)
+    return pd.DataFrame({"faithfulness": x, "doc_name": [f"d{i % n}" for i in range(n * m)]})
+
+
+def test_the_second_low_end_is_what_documents_that_fail_unseen_leave():
+    row = weighted_means(documents()).iloc[0]
+    assert row["share_unseen"] == pytest.approx(1 - 0.05 ** (1 / 20), abs=1e-6)
+    assert row["low_if"] == pytest.approx(row["low"] * 0.05 ** (1 / 20), abs=1e-6)
+    turned = documents().eval("noise_sensitivity = 1 - faithfulness").drop(columns="faithfulness")
+    mirrored = weighted_means(turned).iloc[0]
+    assert mirrored["low_if"] == pytest.approx(1 - row["low_if"])
+    ten = documents().eval("accuracy = 1 + 9 * faithfulness").drop(columns="faithfulness")
+    scaled = weighted_means(ten, metrics=[Metric("accuracy", 1, 10)]).iloc[0]
+    assert scaled["low_if"] == pytest.approx(1 + 9 * row["low_if"])
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        documents(n=60),  # so many documents that few could have failed unseen
+        documents(m=2),  # so few questions each that a document is hardly one
+        documents().assign(faithfulness=lambda x: x["faithfulness"] * (x["doc_name"] != "d3")),  # one did fail
+        documents().drop(columns="doc_name"),
+    ],
+)
+def test_there_is_no_second_low_end_where_it_says_nothing(frame):
+    assert weighted_means(frame)[["low_if", "share_unseen"]].isna().all(axis=None)
+
+
+def test_documents_that_may_fail_count_only_where_they_are_told_to():
+    means = weighted_means(documents())
+    low, low_if = means.loc[0, ["low", "low_if"]]
+    gates = [Gate(name, "faithfulness", ">=", at) for name, at in
+             (("under", low_if - 1e-6), ("at", low_if), ("over", low_if + 1e-6), ("low", low))]  # fmt: skip
+    assert check_gates(means, gates=gates)["outcome"].tolist() == ["pass"] * 4
+    strict = check_gates(means, gates=gates, documents_may_fail=True)
+    assert strict["outcome"].tolist() == ["pass", "pass", "undecided", "undecided"]
+    assert strict["more_needed"].isna().tolist() == [False, False, True, True]
+    assert not strict["blocks"].any()
+    said = gate_sentences(check_gates(means, gates=gates))
+    assert ["whole documents can fail" in text for text in said] == [False, False, True, True]
+    wrong_way = check_gates(means, gates=[Gate("G", "faithfulness", "<=", 0.99)], documents_may_fail=True)
+    assert wrong_way.loc[0, "outcome"] == "pass"
+
+
+def test_a_policy_and_documents_that_may_fail_are_settings_of_a_scenario():
+    at = weighted_means(documents()).loc[0, "low"]
+    shared = {"gates": [{"name": "F", "metric": "faithfulness", "op": ">=", "threshold": float(at)}]}
+    assert not rn.assess(documents(), **shared).blocked
+    strict = rn.assess(documents(), **shared, documents_may_fail=True, undecided="block")
+    assert strict.blocked
+    assert strict.gates.loc[0, "outcome"] == "undecided"
+    assert "documents_may_fail" in set(strict.notes["code"])
+    own = [{**shared["gates"][0], "undecided": "pass"}]
+    assert not rn.assess(documents(), gates=own, documents_may_fail=True, undecided="block").blocked
 
 
 # What is refused

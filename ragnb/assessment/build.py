@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import asdict
 from typing import Any, Unpack
 
 import narwhals as nw
@@ -35,6 +36,7 @@ from ragnb.weights import (
     histogram_reduction,
     moments,
     moments_reduction,
+    need_documents,
     present_weights,
     question_of,
     reduce_batches,
@@ -107,7 +109,7 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     found = {key: _stacked({name: parts[name][key] for name in names}) for key in parts[names[0]]}
     means, no_data = found["means"], scenario.no_data
     plain = [gate for gate in asked if gate.not_worse_than is None]
-    gates = check_gates(means, gates=plain, no_data=no_data)
+    gates = check_gates(means, gates=plain, no_data=no_data, documents_may_fail=scenario.documents_may_fail)
     limits: dict[str, Any] = {"allow": scenario.damaged.allow, "no_data": no_data}
     of_input = completeness(means, lines=inputs.lines, coverage=inputs.coverage, **limits)
     comparison, changed = beside_baseline(scenario, frame, metrics)
@@ -121,7 +123,7 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     gates = _decided_by(scenario.candidate, pd.concat([gates, *of_change, of_input], ignore_index=True))
     shared = overlap(frame, metrics, scenario, names)
     card = judge.calibrated(scenario, inputs.ratings)
-    said = words.notes(scenario, inputs, means, gates, metrics, card, shared, docs)
+    said = words.notes(scenario, inputs, means, gates, metrics, card, shared, docs, found)
     settings = _weighing(scenario, metrics, docs)
     weighed = weigh(frame, metrics=metrics, doc=settings.doc, strict=False, **settings.of_total)
     return Assessment(
@@ -145,17 +147,19 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
 
 def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric]) -> dict[str, Any]:
     """Return the result frames of one system, or of a run that names none."""
-    doc, cluster = scenario.doc, scenario.cluster
+    doc: str = scenario.doc
+    how: dict[str, Any] = {"doc": doc, "cluster": scenario.cluster, "corpus": scenario.corpus}
     weighing = _weighing(scenario, metrics)
-    questions = question_of(frame, doc=doc, cluster=cluster)
+    need_documents(column_names(frame), **how)
+    questions = question_of(frame, **how)
     pairs, slices = list(fitting(RULES, metrics)), breakdowns.slices_of(frame, scenario)
     by_doc = [doc] if doc in column_names(frame) else []
     bounded = [metric for metric in metrics if metric.bounded and metric.role == "quality"]
     groups = [
-        moments_reduction(metrics, doc=doc, cluster=cluster, by=by, questions=question)
+        moments_reduction(metrics, **how, by=by, questions=question)
         for by, question in [
             (None, questions),
-            *((by, question_of(frame, doc=doc, cluster=cluster, by=by)) for by in by_doc),
+            *((by, question_of(frame, **how, by=by)) for by in by_doc),
             *((by, questions) for by in slices),
         ]
     ]
@@ -196,6 +200,7 @@ def _weighing(scenario: Scenario, metrics: list[Metric], docs: Collection[str] |
         scenario.level,
         scenario.orient,
         scenario.rescale,
+        scenario.corpus,
     )
 
 
@@ -240,19 +245,27 @@ def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[A
         return None
     means = None
     if shared:
-        found = moments(rows, metrics=metrics, doc=scenario.doc, cluster=scenario.cluster, by="system")
+        how: dict[str, Any] = {"doc": scenario.doc, "cluster": scenario.cluster, "corpus": scenario.corpus}
+        found = moments(rows, metrics=metrics, **how, by="system")
         means = _weighing(scenario, metrics, found.docs).means(found)
     return Overlap(asked, shared, means)
 
 
 def gates_of(scenario: Scenario, metrics: list[Metric], inputs: Inputs) -> tuple[Gate, ...]:
-    """The scenario's gates; else the default ones for what is there."""
+    """The scenario's gates, else the default ones for what is there, under its policy for what is inconclusive."""
+    policy = scenario.undecided
     if scenario.gates is not None:
-        return scenario.gates
-    found = list(DEFAULT_GATES) if inputs.with_gold else []
+        return tuple(_under(policy, gate) for gate in scenario.gates)
+    found = [_under(policy, gate) for gate in DEFAULT_GATES if inputs.with_gold]
     quality = [metric for metric in metrics if metric.role == "quality"]
     ops: dict[str, Any] = {metric.name: ">=" if metric.better == "higher" else "<=" for metric in quality}
     # Nobody named these thresholds, so they are shown and never block.
     bars = warning_bars(RULES, quality)
     found += [Gate(name, name, ops[name], bar, advisory=True) for name, bar in bars.items()]
     return tuple(found)
+
+
+def _under(policy: Any, gate: Gate) -> Gate:
+    """Return a gate under the policy of the scenario, if it has none of its own."""
+    given = {name: value for name, value in asdict(gate).items() if value is not None}
+    return Gate(**given | {"undecided": policy}) if gate.undecided == "value" else gate

@@ -89,7 +89,7 @@ def _gates(w: Writer) -> str:
     seen = [{"asks": w.asks(row), "seen": Safe(w.interval(str(row["metric"]), row))} for row in rows]
     said = [{"outcome": tables.outcome(w, row), "more": tables.more(w, row)} for row in rows]
     whole = [row | one | other for row, one, other in zip(rows, seen, said, strict=True)]
-    return _table(w, whole, "gate asks seen=mean n:count outcome more")
+    return _table(w, whole, "gate asks seen=mean n:count outcome p_flip:percent more")
 
 
 def _table(w: Writer, rows: list[dict[Any, Any]], columns: str, **own: Column) -> str:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from ragnb import markup
 from ragnb.assessment.parts import TOTAL, Row, Writer, gap, paragraph
+from ragnb.diagnostics import if_documents_fail
 from ragnb.markup import MISSING, TONES, Column, Safe, element, join, one_line
 
 MOST_DOCUMENTS = 30
@@ -50,7 +51,7 @@ def _mean_row(w: Writer, name: str) -> dict[str, Any]:
 def gates(w: Writer) -> Safe:
     """Each gate: what it asks, what was seen, and what follows in words."""
     rows = [_gate_row(w, str(row["metric"]), row) for row in w.gates.to_dict("records")]
-    columns = "gate asks seen=mean:number picture=on_scale n:count outcome more:number"
+    columns = "gate asks seen=mean:number picture=on_scale n:count outcome p_flip:percent more:number"
     return w.section("gates", w.table(rows, columns) if rows else "")
 
 
@@ -85,8 +86,8 @@ def more(w: Writer, row: Row) -> str:
         return w.say("sheet.advisory")
     if row["outcome"] != "undecided" or pd.isna(row["low"]):
         return MISSING
-    if pd.isna(needed) or needed > 100 * max(int(row["n"]), 1):
-        return w.say("sheet.on_the_bar")
+    if pd.isna(needed):
+        return w.say("sheet.more_documents" if if_documents_fail(row) else "sheet.on_the_bar")
     return w.say("sheet.about", n=markup.count(needed))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ragnb.calibration import CalibrationCard
-from ragnb.diagnostics import input_words, least_set_note
+from ragnb.diagnostics import RULES, fitting, if_documents_fail, input_words, least_set_note
 from ragnb.errors import listing, near_names
 from ragnb.inputs.gather import Inputs
 from ragnb.inputs.streams import MOST_SHOWN, head_of
@@ -24,7 +24,6 @@ from ragnb.weights import notes as weight_notes
 Row = dict[str, str]
 Say = Callable[..., str]
 _OF_TRACES = ("without_answer", "empty", "citations_flagged", "partial")
-_FEASIBLE = 100  # times the questions there are; beyond that, more of them is no advice
 _LOSSY_SAID = {"bad_line": "bad_lines", **{word: word for word in ("unparsed", "left_out", "kept", "clipped")}}
 
 
@@ -132,6 +131,7 @@ def _listed(rows: list[dict[Any, Any]], rates: bool) -> str:
 def notes(
     scenario: Scenario, inputs: Inputs, means: pd.DataFrame, gates: pd.DataFrame, metrics: list[Metric],
     card: CalibrationCard | None, overlap: Overlap | None, docs: Collection[str],
+    found: Mapping[str, Any],
 ) -> pd.DataFrame:  # fmt: skip
     """Return all notes of a run, the ones that change how numbers are read first."""
     lang, say = scenario.lang, load(scenario.lang)
@@ -147,7 +147,8 @@ def notes(
         *inputs.stages,
         *_unused_weights(scenario, metrics, docs, say),
         *_setting_notes(scenario, inputs, metrics, say),
-        *_gate_notes(scenario, gates, say),
+        *_gate_notes(scenario, gates, means, say),
+        *_many_notes(scenario, metrics, found, say),
         *_trace_notes(inputs, say),
         *_reading_notes(inputs, say),
         *_column_notes(head_of(inputs.frame), metrics, say),
@@ -221,18 +222,44 @@ def _setting_notes(scenario: Scenario, inputs: Inputs, metrics: list[Metric], sa
         yield _note(say, "rescaled", "weighted_score")
 
 
-def _gate_notes(scenario: Scenario, gates: pd.DataFrame, say: Say) -> Iterator[Row]:
+def _gate_notes(scenario: Scenario, gates: pd.DataFrame, means: pd.DataFrame, say: Say) -> Iterator[Row]:
     if scenario.gates is None and len(gates):
         yield _note(say, "default_gates", "gates")
+    deciding = gates[(gates["reason"] == "") & (gates["role"] != "completeness")]
+    if len(deciding) > 1:
+        wrong = 1 - (0.5 + scenario.level / 2) ** len(deciding)
+        yield _note(say, "many_gates", "gates", n=len(deciding), p=percent(wrong))
+    of_mean = {(row.get("system"), row["metric"]): row for row in records(means)}
     for row in records(gates[gates["reason"] == ""]):
         more, gate = row["more_needed"], str(row["gate"])
         named = gate if gate == row["metric"] else f"{gate} ({row['metric']})"
         named = named if row["system"] is None else f"{row['system']}: {named}"
-        if row["outcome"] == "undecided" and not pd.isna(more) and more > 0:
-            key = "more_needed" if more <= _FEASIBLE * row["n"] else "on_the_bar"
+        if if_documents_fail(row):
+            write = percent if row["role"] == "rate" else number
+            key = "documents_may_fail" if row["outcome"] == "pass" else "documents_unseen"
+            told = {"share": percent(row["share_unseen"]), "low": write(row["low_if"])}
+            n = of_mean[row["system"], row["metric"]]["n_clusters"]
+            yield _note(say, "documents_may_fail", gate, key, gate=named, n=n, **told)
+        elif row["outcome"] == "undecided" and not pd.isna(row["low"]):
+            key = "on_the_bar" if pd.isna(more) else "more_needed"
             yield _note(say, "more_needed", gate, key, gate=named, more=count(more), n=count(row["n"]))
         if row["outcome"] == "no_data":
             yield _note(say, "no_data", gate, "no_data_blocks" if row["blocks"] else "no_data_skipped", gate=named)
+
+
+def _many_notes(
+    scenario: Scenario, metrics: list[Metric], found: Mapping[str, Any], say: Say
+) -> Iterator[Row]:
+    """Say how many findings and intervals stand side by side, and how many of them chance alone makes."""
+    rules, certain = len(list(fitting(RULES, metrics))), int(found["diagnoses"]["certain"].sum())
+    if rules > 1 and certain:
+        wrong = 1 - (0.5 + scenario.level / 2) ** rules
+        yield _note(say, "many_rules", "diagnoses", n=rules, certain=certain, p=percent(wrong))
+    slices = found["slices"]
+    n = 0 if slices is None else int(slices["low"].notna().sum())
+    if (chance := round(n * (1 - scenario.level))) >= 1:
+        level = f"{100 * scenario.level:g} %"
+        yield _note(say, "many_slices", "slices", n=count(n), level=level, wrong=count(chance))
 
 
 def _trace_notes(inputs: Inputs, say: Say) -> Iterator[Row]:

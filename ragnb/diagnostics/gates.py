@@ -6,13 +6,12 @@ import math
 import re
 import warnings
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats, texts
@@ -27,19 +26,23 @@ INPUT_LINES = "input_lines"
 GOLD_COVERAGE = Gate("gold_coverage", "gold_coverage", ">=", 0.95)
 SCORED_CELLS = Gate("scored_cells", "scored_cells", ">=", 0.9)
 COLUMNS = (
-    "gate", "system", "metric", "op", "threshold", "value", "low", "high", "n", "outcome", "more_needed", "blocks",
-    "role", "reason",
+    "gate", "system", "metric", "op", "threshold", "value", "low", "high", "n", "outcome", "p_flip", "more_needed",
+    "low_if", "share_unseen", "blocks", "role", "reason",
 )  # fmt: skip
 _MARKS = {"pass": "✓", "fail": "✗", "undecided": "?", "no_data": "—"}
 _OF_MEANS = ("metric", "value", "low", "high", "n")
-_DESIGN = ("se", "n_eff", "df", "kind", "level")
+_OF_DESIGN = ("se", "df", "level")
+_NUMBERS = ("threshold", "value", "low", "high", "p_flip", "low_if", "share_unseen")
 _BETTER: Mapping[str, Literal["higher", "lower"]] = {">=": "higher", "<=": "lower"}
 Row = Mapping[Any, Any]
-Sizes = npt.NDArray[np.float64]
 
 
 def check_gates(
-    means: pd.DataFrame, *, gates: Iterable[Gate] = DEFAULT_GATES, no_data: Literal["fail", "skip"] = "fail"
+    means: pd.DataFrame,
+    *,
+    gates: Iterable[Gate] = DEFAULT_GATES,
+    no_data: Literal["fail", "skip"] = "fail",
+    documents_may_fail: bool = False,
 ) -> pd.DataFrame:
     """Compare means with the thresholds of gates.
 
@@ -48,22 +51,27 @@ def check_gates(
     means : DataFrame
         One row a metric, and system where it has the column ``system``: ``metric, value, low, high, n``, as
         `ragnb.weighted_means` and `ragnb.refusal_metrics` give them. ``range_low, range_high`` tell the range of a
-        metric; else METRICS does. Their ``se, n_eff, df, kind, level`` tell the design that ``more_needed`` needs.
+        metric; else METRICS does. ``se, df, level`` tell the design that ``p_flip`` and ``more_needed`` need.
     gates : iterable of Gate
     no_data : {"fail", "skip"}
         Whether a gate over nothing blocks.
+    documents_may_fail : bool
+        Whether a gate passes only if the mean would, could whole documents fail that nobody saw fail: by
+        ``low_if`` where the means have it.
 
     Returns
     -------
     DataFrame
-        ``gate, system, metric, op, threshold, value, low, high, n, outcome, more_needed, blocks, role,
-        reason``, one row a gate and system. ``outcome`` is ``pass`` or ``fail`` where the whole interval lies
-        on that side, ``undecided`` where it contains the threshold or there is none, ``no_data`` without a
-        value. ``blocks``: the value itself misses the threshold, or there is no data under ``no_data="fail"``;
-        never for an advisory gate, whose ``reason`` is ``advisory``. ``more_needed``: how many more scored
-        rows, at this value and design effect (so with documents in proportion), make the interval exclude the
-        threshold; 0 when decided, missing where the value equals the threshold, there is no interval, or the
-        means do not tell their design.
+        ``gate, system, metric, op, threshold, value, low, high, n, outcome, p_flip, more_needed, low_if,
+        share_unseen, blocks, role, reason``, one row a gate and system. ``outcome`` is ``pass`` or ``fail`` where
+        the whole interval lies on that side, ``undecided`` where it contains the threshold or there is none,
+        ``no_data`` without a value. ``blocks``: it failed, it is undecided and its policy (`Gate.undecided`) says
+        so, or there is no data under ``no_data="fail"``; never for an advisory gate, whose ``reason`` is
+        ``advisory``. ``p_flip``: how likely an identical repeat lands on the other side of the threshold, under
+        the policy ``value``; missing under the others, where se is 0, and where the means do not tell it.
+        ``more_needed``: how many more scored rows, documents in proportion, decide the gate with 80 %
+        probability; 0 when decided, missing where more than 30 times those at hand would be needed or the means
+        do not tell their design. ``low_if, share_unseen``: those of the means, see `ragnb.weighted_means`.
 
     Raises
     ------
@@ -73,8 +81,8 @@ def check_gates(
 
     Notes
     -----
-    At n′ rows se is se √(n/n′), and clusters and Kish's n grow by n′/n; n′ is searched in the estimator's own
-    interval. An interval that is not this estimator's, such as a bootstrap's, tells no design.
+    See ``stats.flip_probability`` and ``stats.questions_to_decide``. An interval that is neither Wilson's nor
+    value ± t·se, such as a bootstrap's, tells no design.
 
     Examples
     --------
@@ -123,7 +131,7 @@ def check_gates(
             warnings.warn(text, RagnbWarning, stacklevel=outside())
     systems = list(dict.fromkeys(system for system, _ in rows)) or [None]
     return gate_frame(
-        _decide(gate, rows.get((system, gate.metric), {}), no_data) | {"system": system}
+        _decide(gate, rows.get((system, gate.metric), {}), no_data, documents_may_fail) | {"system": system}
         for system in systems
         for gate in asked
     )
@@ -167,9 +175,10 @@ def check_differences(
             lower = row.get("better") == "lower"
             width = row.get("range_high", math.inf) - row.get("range_low", 0.0)
             bound = gate.by if lower else -gate.by or 0.0
-            plain = Gate(gate.name, gate.metric, "<=" if lower else ">=", bound, gate.advisory)
+            op: Any = "<=" if lower else ">="
+            plain = Gate(gate.name, gate.metric, op, bound, gate.advisory, undecided=gate.undecided)
             ends = {"range_low": -width, "range_high": width, "n": row.get("n_common", 0), "role": "difference"}
-            found = {name: row.get(name) for name in ("value", "low", "high")} | ends
+            found = {name: row.get(name) for name in ("value", "low", "high", *_OF_DESIGN)} | ends
             out.append(_decide(plain, found, no_data) | {"system": system if len(systems) > 1 else None})
     return gate_frame(out)
 
@@ -183,7 +192,7 @@ def gate_frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     ['gate', 'system', 'metric', 'op']
     """
     kinds: dict[str, Any] = {"more_needed": "Int64", "blocks": bool, "n": "int64"}
-    kinds |= dict.fromkeys(("threshold", "value", "low", "high"), "float64")
+    kinds |= dict.fromkeys(_NUMBERS, "float64")
     out = list(rows)
     return pd.DataFrame(
         {name: pd.Series([row[name] for row in out], dtype=kinds.get(name, object)) for name in COLUMNS}
@@ -214,60 +223,57 @@ def _gate_row(gate: Gate, value: float, n: int, **more: Any) -> dict[str, Any]:
     return {
         "gate": gate.name, "system": None, "metric": gate.metric, "op": gate.op, "threshold": gate.threshold,
         "value": value, "low": math.nan, "high": math.nan, "n": n,
-        "outcome": "fail" if misses else "pass" if n else "no_data", "more_needed": 0,
+        "outcome": "fail" if misses else "pass" if n else "no_data", "p_flip": math.nan, "more_needed": 0,
+        "low_if": math.nan, "share_unseen": math.nan,
         "blocks": misses and not gate.advisory, "role": "completeness", "reason": "",
     } | more  # fmt: skip
 
 
-def _decide(gate: Gate, row: Row, no_data: str) -> dict[str, Any]:
+def _decide(gate: Gate, row: Row, no_data: str, documents_may_fail: bool = False) -> dict[str, Any]:
     low, high = span = _range(gate, row)
     if not low - SLACK <= gate.threshold <= high + SLACK:
         hint = f"; write {gate.threshold / 100:g}" if high == 1 and 1 < gate.threshold <= 100 else ""
         raise RagnbError(
             f"gate {gate.name!r}: {gate.threshold:g} lies outside {gate.metric}'s {low:g}..{high:g}{hint}"
         )
-    value, *ends = (math.nan if pd.isna(x := row.get(c)) else float(x) for c in ("value", "low", "high"))
-    better = _BETTER[gate.op]
-    nearest, farthest = ends if better == "higher" else ends[::-1]
+    names = ("value", "low", "high", "low_if", "share_unseen", *_OF_DESIGN)
+    known = {name: math.nan if pd.isna(x := row.get(name)) else float(x) for name in names}
+    value, better = known["value"], _BETTER[gate.op]
+    nearest, farthest = (known[end] for end in (("low", "high") if better == "higher" else ("high", "low")))
     role = row.get("role", "rate" if gate.metric in KNOWN_RATES else "quality")
     out = _gate_row(
-        gate, value, int(row.get("n", 0)), low=ends[0], high=ends[1], role=role,
+        gate, value, int(row.get("n", 0)), low=known["low"], high=known["high"], role=role,
         reason="advisory" if gate.advisory else "",
     )  # fmt: skip
     if out["n"] == 0 or math.isnan(value):
         return out | {"outcome": "no_data", "more_needed": None, "blocks": no_data == "fail" and not gate.advisory}
+    if row.get("better", better) == better:  # the end that documents which fail would move
+        out |= {name: known[name] for name in ("low_if", "share_unseen")}
+    if gate.undecided == "value":
+        out["p_flip"] = stats.flip_probability(value, gate.threshold, known["se"], known["df"])
     if past(farthest, gate.threshold, better):
         return out | {"outcome": "fail"}
-    if math.isnan(nearest) or past(nearest, gate.threshold, better):
-        return out | {"outcome": "undecided", "more_needed": _more_needed(gate.threshold, row, span)}
-    return out | {"outcome": "pass"}
+    clear = not (math.isnan(nearest) or past(nearest, gate.threshold, better))
+    if clear and not (documents_may_fail and past(out["low_if"], gate.threshold, better)):
+        return out | {"outcome": "pass"}
+    blocks = out["blocks"] if gate.undecided == "value" else gate.undecided == "block" and not gate.advisory
+    more = None if clear else _more_needed(gate.threshold, known, out["n"], span)
+    return out | {"outcome": "undecided", "more_needed": more, "blocks": blocks}
 
 
-def _more_needed(at: float, row: Row, span: tuple[float, float]) -> int | None:
-    """Return n′ − n for the smallest n′ whose interval, at this row's design, excludes the threshold."""
-    n, value = row["n"], row["value"]
-    if any(pd.isna(row.get(name)) for name in ("low", "high", *_DESIGN)) or abs(value - at) <= SLACK:
+def _more_needed(at: float, known: Mapping[str, float], n: int, span: tuple[float, float]) -> int | None:
+    """Return how many more questions decide with 80 % probability; None where that is too many, or unknown."""
+    if any(math.isnan(known[name]) for name in ("low", "high", *_OF_DESIGN)):
         return None
-    low, high, mean, se, kish, df = map(np.asarray, (*span, value, *(row[c] for c in ("se", "n_eff", "df"))))
-
-    def ends(sizes: Sizes) -> tuple[Sizes, Sizes]:
-        r, binary = sizes / n, row["kind"] == "binary"
-        design = (mean, se / np.sqrt(r), (df + 1) * r, kish * r)
-        return stats.mean_interval(*design, (low, high), binary=binary, level=row["level"])
-
-    # The interval of a bootstrap, or of another estimator, is not the one that this formula gives.
-    if not np.allclose(ends(np.array([n], dtype=np.float64)), [[row["low"]], [row["high"]]], SLACK, SLACK):
-        return None
-    below, sizes = float(n), (n + 2.0 ** np.arange(50)).astype(np.float64)
-    while True:  # by ever finer steps
-        met = ends(sizes)[0] > at if at < value else ends(sizes)[1] < at
-        if not met.any():
-            return None
-        first = int(np.argmax(met))
-        below, enough = (sizes[first - 1] if first else below), sizes[first]
-        if enough - below <= 1:
-            return int(enough - n)
-        sizes = np.unique(np.linspace(below, enough, 65).round()[1:])
+    low, width = (span[0], span[1] - span[0]) if math.isfinite(span[1] - span[0]) else (0.0, 1.0)
+    value, first, last, at = ((x - low) / width for x in (known["value"], known["low"], known["high"], at))
+    df, level = known["df"], known["level"]
+    size = stats.wilson_size(value, first, last, df, level)
+    if not math.isnan(size):
+        return stats.questions_to_decide(value, at, n, df, level, size=size)
+    half, se = float(stats.t_quantile(level, max(df, 1.0))) * known["se"] / width, known["se"] / width
+    plain = np.allclose([value - half, value + half], [first, last], SLACK, SLACK)
+    return stats.questions_to_decide(value, at, n, df, level, se=se) if plain and se > 0 else None
 
 
 def completeness(
@@ -375,11 +381,39 @@ def gate_sentences(gates: pd.DataFrame, *, lang: str = "en") -> list[str]:
                 seen = whole if known else written(row["value"])
                 words.append(say("gate.seen" if known else "gate.no_interval", value=seen, n=count(row["n"])))
             words.append(say(f"outcome.{outcome}"))
-            if outcome == "undecided" and not pd.isna(row["more_needed"]):
-                words.append(say("gate.more_needed", n=count(row["more_needed"])))
+            words += decision_words(row, say) if outcome != "no_data" else []
         words += [say("gate.blocks")] if row["blocks"] else []
         out.append("".join(words).rstrip())
     return out
+
+
+def decision_words(row: Mapping[Any, Any], say: Callable[..., str]) -> list[str]:
+    """Say how far the decision of a gate holds: a repeat, more questions, documents that fail unseen.
+
+    Examples
+    --------
+    >>> row = {"outcome": "undecided", "p_flip": 0.31, "more_needed": None, "low": 0.7, "low_if": float("nan")}
+    >>> decision_words(row | {"op": ">=", "threshold": 0.8, "role": "quality"}, texts.load("en"))[1]
+    'The value is too close to the threshold for more questions to decide. '
+    """
+    words, write = [], percent if row["role"] == "rate" else number
+    if not pd.isna(row["p_flip"]):
+        words.append(say("gate.flip", p=percent(row["p_flip"])))
+    unseen = if_documents_fail(row)
+    if row["outcome"] == "undecided" and not pd.isna(row["more_needed"]):
+        words.append(say("gate.more_needed", n=count(row["more_needed"])))
+    elif row["outcome"] == "undecided" and not unseen and not pd.isna(row["p_flip"]):
+        words.append(say("gate.too_close"))
+    if unseen:
+        words.append(say("gate.documents", share=percent(row["share_unseen"]), low=write(row["low_if"])))
+    return words
+
+
+def if_documents_fail(row: Mapping[Any, Any]) -> bool:
+    """Whether the interval meets a gate, and would not if whole documents failed that nobody saw fail."""
+    better = _BETTER[row["op"]]
+    nearest = row["low" if better == "higher" else "high"]
+    return bool(past(row["low_if"], row["threshold"], better) and not past(nearest, row["threshold"], better))
 
 
 def input_words(row: Mapping[Any, Any], lang: str) -> str:

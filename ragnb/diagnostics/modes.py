@@ -156,10 +156,10 @@ def mode_reductions(
         codes = evaluated(code, batch, metrics)
         return batch.with_values({flag: (codes == k).astype(float) for k, flag in enumerate(flags)})
 
-    where: dict[str, Any] = {"doc": weighing.doc, "cluster": weighing.cluster, "questions": questions}
+    how: dict[str, Any] = {name: getattr(weighing, name) for name in ("doc", "cluster", "corpus")}
     return [
         gains_reduction(metrics, lifts, weighing, part=code, parts=len(MODES)),
-        moments_reduction(flags, **where, derive=flagged),
+        moments_reduction(flags, **how, questions=questions, derive=flagged),
     ]
 
 

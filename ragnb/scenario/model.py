@@ -285,6 +285,9 @@ class Settings(TypedDict, total=False):
     damaged: Damaged | Mapping[str, float] | None
     sample: bool | None
     gates: Sequence[Gate | Mapping[str, object]] | None
+    undecided: str | None
+    documents_may_fail: bool | None
+    corpus: str | None
     no_data: str | None
     refusal: Sequence[str] | None
     patterns: Sequence[str] | None
@@ -336,6 +339,12 @@ class Scenario(_Strict):
         Whether the traces are a sample on purpose, so that gold questions without a trace are expected.
     gates : sequence of Gate, optional
         None leaves the choice to the run, an empty list means none.
+    undecided : {"value", "block", "pass"}
+        What inconclusive gates do that do not say ``block`` or ``pass`` themselves: see `Gate`.
+    documents_may_fail : bool
+        Whether gates count in that whole documents may fail which nobody saw fail.
+    corpus : {"sample", "complete"}
+        Whether the documents are a sample of more, or all there are: see `weighted_means`.
     no_data : {"fail", "skip"}
         What a gate without data does.
     refusal, patterns, partial : sequence of str
@@ -388,6 +397,9 @@ class Scenario(_Strict):
     damaged: Damaged = Damaged()
     sample: StrictBool = False
     gates: Annotated[tuple[Gate, ...], AfterValidator(_distinct_gates)] | None = None
+    undecided: Literal["value", "block", "pass"] = "value"
+    documents_may_fail: StrictBool = False
+    corpus: Literal["sample", "complete"] = "sample"
     no_data: Literal["fail", "skip"] = "fail"
     refusal: tuple[Text, ...] = ("not in context",)
     patterns: tuple[Pattern, ...] = ()

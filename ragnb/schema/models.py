@@ -50,6 +50,8 @@ class Gate:
         In the place of `op` and `threshold`: the difference from the baseline of the run decides.
     by : float
         How much worse than the baseline is still accepted, in the metric's own units.
+    undecided : {"value", "block", "pass"}
+        What an inconclusive gate does: blocks where the value itself misses the threshold, always, or never.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class Gate:
     advisory: bool = Field(default=False, strict=True)
     not_worse_than: Literal["baseline"] | None = None
     by: float = Field(default=0.0, strict=True, ge=0, allow_inf_nan=False)
+    undecided: Literal["value", "block", "pass"] = "value"
 
     @model_validator(mode="after")
     def _asks_one_thing(self) -> Gate:

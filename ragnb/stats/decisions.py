@@ -1,4 +1,4 @@
-"""Decisions at a threshold: would a repeat decide alike, how many more questions decide, what could fail unseen."""
+"""Decisions at a threshold: would a repeat decide alike, how many questions decide, what could fail unseen."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ragnb.stats.means import Array, t_quantile
 
 MOST_TIMES = 30
 """A plan of more than so many times the questions at hand is none: the mean lies too close to the threshold."""
-_POWER, _POOLED, _FEWEST = 0.8, 5.0, 5
+_POWER, _POOLED, _FEWEST, _NEAR = 0.8, 5.0, 5, 1e-9
 
 
 def flip_probability(value: float, threshold: float, se: float, df: float) -> float:
@@ -47,14 +47,16 @@ def wilson_size(value: float, low: float, high: float, df: float, level: float) 
     60.0
     """
     t2 = float(t_quantile(level, max(df, 1.0))) ** 2
-    told = [t2 * end * (1 - end) / (value - end) ** 2 for end in (low, high) if 0 < end < 1 and end != value]
+    ends = [end for end in (low, high) if min(end, 1 - end) > _NEAR and end != value]
+    told = [t2 * end * (1 - end) / (value - end) ** 2 for end in ends]
     alike = bool(told) and np.allclose(told, told[0], rtol=1e-6)
     return float(told[0]) if alike else float("nan")
 
 
 def questions_to_decide(
-    value: float, threshold: float, n: float, df: float, level: float, *, size: float | None = None, se: float = 0.0
-) -> int | None:
+    value: float, threshold: float, n: float, df: float, level: float, *, size: float | None = None,
+    se: float = 0.0,
+) -> int | None:  # fmt: skip
     """Return how many more questions decide on which side of a threshold a mean lies, at 80 % power.
 
     Parameters
@@ -97,7 +99,8 @@ def questions_to_decide(
         half = t_quantile(level, freedom * r) * error / np.sqrt(r)
         with np.errstate(divide="ignore", invalid="ignore"):
             sides = [stdtr(freedom, (way * gap - half) / (se * np.sqrt(k / (n + k)))) for way in (1, -1)]
-        return np.nan_to_num(np.asarray(sides[0] + sides[1]), nan=0.0)
+        found: Array = np.nan_to_num(sides[0] + sides[1], nan=0.0)
+        return found
 
     most = int(MOST_TIMES * n)
     tried = np.unique(np.geomspace(1, max(most, 1), 2000).round())

@@ -119,7 +119,7 @@ def mean_interval(
         1/Σh², the effective number of clusters; t has max(g_eff − 1, 1) degrees of freedom.
     n_kish : array
         Kish's effective number of samples. Where se is 0, the smaller of it and `g_eff` stands for n: values all
-        alike do not tell how far those of one cluster go together. With 5 clusters or fewer n is at most that, too.
+        alike do not tell how those of one cluster go together. With 5 clusters or fewer n is at most that, too.
     ranges : (array, array)
         The ends of the metric's range. Finite: Wilson at n = p(1−p)/se² on the range rescaled to 0–1, with t
         in place of z, of fewer degrees of freedom where p is near an end and the clusters' sums are skewed.

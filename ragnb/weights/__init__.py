@@ -13,7 +13,7 @@ import pandas as pd
 
 from ragnb.weights.batches import Batch, Reduction, reduce_batches
 from ragnb.weights.cells import Moments, moments, moments_of, moments_reduction, plain_sums
-from ragnb.weights.clusters import Corpus, question_of
+from ragnb.weights.clusters import Corpus, need_documents, question_of
 from ragnb.weights.columns import as_pandas
 from ragnb.weights.engines import collected, column_names, need_columns, opened, score_of, stays_lazy
 from ragnb.weights.notes import ledger, notes, why_no_total
@@ -25,8 +25,8 @@ from ragnb.weights.weighing import add_columns, evaluated, weigh, weighted_score
 __all__ = [
     "Batch", "MetricsArgument", "Moments", "Reduction", "Weighing", "add_columns", "as_pandas", "check_weights",
     "collected", "column_names", "evaluated", "gains_reduction", "histogram", "histogram_reduction", "ledger",
-    "metric_name", "moments", "moments_of", "moments_reduction", "need_columns", "nfc", "notes", "opened",
-    "plain_sums", "present_weights", "question_of", "reduce_batches", "score_of", "scored",
+    "metric_name", "moments", "moments_of", "moments_reduction", "need_columns", "need_documents", "nfc",
+    "notes", "opened", "plain_sums", "present_weights", "question_of", "reduce_batches", "score_of", "scored",
     "stays_lazy", "weigh", "weighted_means", "weighted_score", "why_no_total",
 ]  # fmt: skip
 
@@ -71,16 +71,17 @@ def weighted_means(
     rescale : bool
         Whether metrics of different ranges are brought to 0–1 for the weighted score.
     corpus : {"sample", "complete"}
-        Whether the documents are a sample of more, the default, or all there are. Of a complete corpus the interval
-        says how the means would move with other questions about these documents, and nothing about others.
+        Whether the documents are a sample of more or all there are. Of a complete corpus the interval says how the
+        means would move with other questions about these documents, and nothing about others.
 
     Returns
     -------
     DataFrame
         ``[by,] metric, weight, value, low, high, se, n, n_missing, n_failed, n_not_applicable, n_clusters,
         n_eff, df, cluster_unit, range_low, range_high, better, kind, role, level, low_if, share_unseen,
-        top_share, top_cluster, reason``; the last row of a group is ``weighted_score``, whose role is ``total``. ``value`` is Σ v·s / Σ
-        v over scored samples, nan where there is none; ``low, high`` is Wilson's interval on the metric's range
+        top_share, top_cluster, reason``; the last row of a group is ``weighted_score``, whose role is ``total``.
+        ``value`` is Σ v·s / Σ v over scored samples, nan where there is none; ``low, high`` is Wilson's interval
+        on the metric's range
         at the size that the delete-one-cluster jackknife gives, with Student's t (see ``stats.mean_interval``),
         nan with fewer than two clusters; ``n_eff`` is Kish's; ``df`` is 1/Σh² − 1 over the clusters' shares h.
         ``weight`` is nan for a rate outside the total. ``cluster_unit`` is ``document``, ``cluster``,
@@ -99,9 +100,9 @@ def weighted_means(
     --------
     >>> scores = pd.DataFrame({"faithfulness": [1.0, 0.5, 0.9], "doc_name": ["a", "b", "c"]})
     >>> weighted_means(scores)[["metric", "value", "low", "high", "n"]].round(3)
-               metric  value    low   high  n
-    0    faithfulness    0.8  0.169  0.987  3
-    1  weighted_score    0.8  0.169  0.987  3
+               metric  value   low   high  n
+    0    faithfulness    0.8  0.09  0.994  3
+    1  weighted_score    0.8  0.09  0.994  3
     """
     return moments(scores, metrics=metrics, doc=doc, cluster=cluster, by=by, corpus=corpus).means(
         metric_weights=metric_weights, doc_weights=doc_weights, level=level, orient=orient, rescale=rescale

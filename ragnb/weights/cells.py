@@ -19,7 +19,7 @@ from ragnb.errors import RagnbError
 from ragnb.files import write_whole
 from ragnb.schema import RESULT_COLUMNS, Metric
 from ragnb.weights.batches import Batch, Reduction, reduce_batches
-from ragnb.weights.clusters import Corpus, need_documents, question_clusters, question_of
+from ragnb.weights.clusters import INSIDE, Corpus, need_documents, question_clusters, question_of
 from ragnb.weights.columns import Array, Codes, Flags, Labels
 from ragnb.weights.engines import column_names
 from ragnb.weights.estimates import bootstrap, checked_weights, means_table
@@ -29,7 +29,6 @@ Counts = npt.NDArray[np.int64]
 SAME = "__same__"
 VERSION = 2  # 1 had neither questions nor centres
 _NAMES = ("by", "doc", "cluster", "questions", "corpus", "groups", "docs", "clusters")
-INSIDE = "question within document"
 _SMALL = 2**15  # so many sums are laid out at once whatever the rows
 
 

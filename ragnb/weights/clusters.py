@@ -14,6 +14,8 @@ from ragnb.weights.columns import Labels, coded
 from ragnb.weights.engines import collected, column_names, key_of, need_columns, opened
 
 Corpus = Literal["sample", "complete"]
+INSIDE = "question within document"
+"""The cluster unit of a complete corpus."""
 QUESTIONS = ("sample_id", "question")
 """What tells the rows of one question; the one with fewer values decides, as readers number unnamed samples."""
 
@@ -28,7 +30,7 @@ def need_documents(have: list[str], doc: str, cluster: str | None, corpus: str) 
     if corpus not in ("sample", "complete"):
         raise unknown("corpus", corpus, ["sample", "complete"])
     if corpus == "complete" and cluster is not None:
-        raise RagnbError(f"corpus='complete' goes by questions within documents, not by cluster={cluster!r}; name one")
+        raise RagnbError(f"corpus='complete' takes questions for the clusters, not cluster={cluster!r}; name one")
     if corpus == "complete" and doc not in have:
         raise RagnbError(f"corpus='complete' needs the document of each question, and there is no column {doc!r}")
 

@@ -316,7 +316,7 @@ def bootstrap(
     1  weighted_score    0.5  0.3   0.7          12
     """
     if self.corpus == "complete":
-        raise RagnbError("the bootstrap draws documents anew, and corpus='complete' says that they are all there are")
+        raise RagnbError("the bootstrap draws documents anew; corpus='complete' says that they are all")
     if resamples < _FEWEST:
         raise RagnbError(f"resamples={resamples!r} are too few for an interval; take at least {_FEWEST}")
     total, doc_weight = checked_weights(self, metric_weights, doc_weights, orient=orient, rescale=rescale)

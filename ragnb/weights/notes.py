@@ -10,6 +10,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, listing
 from ragnb.schema import note_frame, note_row, records
 from ragnb.texts import load
+from ragnb.weights.clusters import INSIDE
 
 _FEW, _VERY_FEW, _FAILED = 20, 5, 0.05
 _READ = "metric value low n n_failed n_clusters df cluster_unit better weight role reason top_share top_cluster"
@@ -44,20 +45,26 @@ def notes(means: pd.DataFrame, *, lang: str = "en") -> pd.DataFrame:
     unit = str(means["cluster_unit"].iloc[0]) if len(means) else "row"
     rows: list[dict[str, str]] = []
 
-    def add(code: str, metrics: Iterable[str], *, about: str | None = None, **values: object) -> None:
+    def add(
+        code: str, metrics: Iterable[str], *, about: str | None = None, key: str = "", **values: object
+    ) -> None:
         if names := ", ".join(map(str, metrics)):
-            text = say(f"note.{code}", metrics=names, **values)
+            text = say(f"note.{key or code}", metrics=names, **values)
             rows.append(note_row(code, names if about is None else about, text))
 
     if unit == "question" or (unit == "row" and len(scored)):
         add(f"{unit}s_independent", [unit], about="")
+    if inside := (scored["cluster_unit"] == INSIDE).any():
+        add("corpus_complete", [unit], about="")
+        add("corpus_as_sample", scored.loc[scored["cluster_unit"] != INSIDE, "metric"])
     add("all_alike", scored.loc[(scored["n_clusters"] >= 2) & scored["low"].isna(), "metric"])
-    causes: dict[tuple[str, object], tuple[list[str], dict[str, object]]] = {}
+    causes: dict[tuple[str, object], tuple[list[str], dict[str, Any]]] = {}
     for row in records(scored):
-        kind, values = _cluster_note(row, unit in ("row", "question"))
+        kind, values = _cluster_note(row, bool(inside) or unit in ("row", "question"))
         causes.setdefault((kind, values.get("name", values["n"])), ([], values))[0].append(row["metric"])
     for (kind, _), (names, values) in causes.items():  # one note a cause, naming all metrics it holds for
-        add(kind, names if kind else (), about="" if len(names) == len(scored) else None, **values)
+        key = f"{kind}_counted" if kind in ("few_rows", "few_clusters") and values["g_eff"] <= _VERY_FEW else ""
+        add(kind, names if kind else (), about="" if len(names) == len(scored) else None, key=key, **values)
     for row in records(means[means["n_failed"] > _FAILED * (means["n"] + means["n_failed"])]):
         failed = int(row["n_failed"])
         add("many_failed", [row["metric"]], metric=row["metric"], failed=failed, n=int(row["n"]) + failed)
@@ -83,10 +90,10 @@ def why_no_total(means: pd.DataFrame, *, lang: str = "en") -> str:
     return load(lang)(f"note.no_total_{code}", detail=detail) if code else ""
 
 
-def _cluster_note(row: Mapping[Any, Any], rows: bool) -> tuple[str, dict[str, object]]:
+def _cluster_note(row: Mapping[Any, Any], rows: bool) -> tuple[str, dict[str, Any]]:
     """Return what is to say of the clusters of a mean, ``""`` for nothing; `rows` are clusters of their own."""
     n, effective, top = int(row["n_clusters"]), float(row["df"]) + 1, row["top_cluster"]
-    values: dict[str, object] = {"n": n, "g_eff": round(effective, 1)}
+    values: dict[str, Any] = {"n": n, "g_eff": round(effective, 1)}
     if n < 2:
         return "one_row" if rows else "one_cluster", values
     if not rows and top and not pd.isna(top):
