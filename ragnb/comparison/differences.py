@@ -13,7 +13,7 @@ import pandas as pd
 
 from ragnb import stats
 from ragnb.calibration import read_ratings
-from ragnb.comparison.estimate import TIE, all_questions, detectable, difference, outcome_of, p_value
+from ragnb.comparison.estimate import TIE, all_questions, detectable, difference, mean_of, outcome_of, p_value
 from ragnb.comparison.pairs import STATES, Pairs, pairs_of, rows_of
 from ragnb.comparison.source import Run, need_baseline, run_of
 from ragnb.errors import RagnbError, listing, unknown
@@ -74,7 +74,7 @@ def compare(
         What people gave (``item_id, dimension, judge, human, system``): beside a metric stands their difference on
         the questions they rated, and whether it bears out the judge's.
     **settings
-        Fields of `Scenario`, such as ``metrics=``, ``metric_weights=``, ``doc_weights=``, ``level=``.
+        Fields of `Scenario`, such as ``metrics=``, ``metric_weights=``, ``doc_weights=``, ``level=``, ``corpus=``.
 
     Returns
     -------
@@ -165,6 +165,7 @@ def paired_sides(
     new_rows = rows_of(run.frame, metrics, labels, doc=scenario.doc)
     old_rows = new_rows if inside else rows_of(other.frame, metrics, labels, doc=scenario.doc)
     shape: dict[str, Any] = {"on": on, "doc": scenario.doc, "cluster": scenario.cluster}
+    shape["corpus"] = scenario.corpus
     out = []
     for new, old in _sides(run, other, baseline if inside else None, candidate or scenario.candidate):
         names = new or run.name or "candidate", old or other.name or "baseline"
@@ -354,7 +355,7 @@ def _row(pairs: Pairs, column: _Column, kept: Flags, level: float) -> dict[str, 
     new, old = column.scores[:, kept]
     d = new - old
     found = _difference(pairs, column, kept, level)
-    apart = [stats.clustered_mean(side, clusters, weights=v, level=level) for side in column.own[:, kept]]
+    apart = [mean_of(side, clusters, v, level, pairs.complete) for side in column.own[:, kept]]
     se = float(np.hypot(apart[0].se, apart[1].se))
     half = float(stats.t_quantile(level, max(min(apart[0].df, apart[1].df), 1.0))) * se
     unpaired = apart[0].value - apart[1].value
@@ -390,7 +391,8 @@ def _difference(pairs: Pairs, column: _Column, kept: Flags, level: float) -> Est
     """Return the paired difference over the questions that are kept."""
     d, width = column.scores[0, kept] - column.scores[1, kept], column.high - column.low
     plain = column.kind == "binary" and bool(np.isin(d[~np.isnan(d)] / width, (-1, 0, 1)).all())
-    return difference(d, pairs.clusters[kept], pairs.weights[kept], width=width, binary=plain, level=level)
+    how: dict[str, Any] = {"width": width, "binary": plain, "level": level, "complete": pairs.complete}
+    return difference(d, pairs.clusters[kept], pairs.weights[kept], **how)
 
 
 def _mean(values: Array, weights: Array) -> float:
@@ -494,7 +496,8 @@ def beside_people(
                 d = gap.join(part, how="inner")
                 code, width = d["cluster"].to_numpy(), metric.high - metric.low
                 v, x = d["weight"].to_numpy(), d["d"].to_numpy(float)
-                found = difference(x, code, v, width=width, level=level) if len(d) else NONE
+                how: dict[str, Any] = {"width": width, "level": level, "complete": one.complete}
+                found = difference(x, code, v, **how) if len(d) else NONE
                 human = {"human_value": found.value, "human_low": found.low, "human_high": found.high}
                 where = {"candidate": one.candidate, "metric": metric.name} | ({} if by is None else {by: value})
                 rows.append(where | human | {"n_human": found.n})

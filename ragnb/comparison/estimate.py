@@ -25,6 +25,7 @@ def difference(
     width: float = np.inf,
     binary: bool = False,
     level: float = 0.95,
+    complete: bool = False,
 ) -> Estimate:
     """Return the mean of paired differences with its clustered interval, value ± t·se.
 
@@ -36,6 +37,8 @@ def difference(
         Of the metric's range.
     binary : bool
         Both scores are 0 or 1.
+    complete : bool
+        The clusters are documents, and all there are: see `ragnb.weighted_means`.
 
     Notes
     -----
@@ -50,7 +53,7 @@ def difference(
     >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
     (0.2, 0.07, 0.33)
     """
-    found = stats.clustered_mean(values, clusters, weights=weights, level=level)
+    found = mean_of(values, clusters, weights, level, complete)
     if found.n_clusters < 2:
         return replace(found, low=np.nan, high=np.nan)
     there = values[~np.isnan(values) & (weights > 0)] / width if np.isfinite(width) else np.empty(0)
@@ -62,6 +65,14 @@ def difference(
         se = float(np.sqrt(2)) / (n + 2) * width
     half = float(stats.t_quantile(level, found.df)) * se if se > 0 else np.nan
     return replace(found, se=se, low=found.value - half, high=found.value + half)
+
+
+def mean_of(
+    values: Array, clusters: npt.NDArray[np.intp], weights: Array, level: float, complete: bool
+) -> Estimate:
+    """Return the mean of one side, or of differences, over clusters or over documents that are all there are."""
+    mean = stats.stratified_mean if complete else stats.clustered_mean
+    return mean(values, clusters, weights=weights, level=level)
 
 
 def p_value(found: Estimate) -> float:

@@ -13,7 +13,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.schema import Metric
 from ragnb.weights import Batch, Reduction, check_weights, column_names, reduce_batches
-from ragnb.weights.clusters import QUESTIONS, question_clusters, question_of
+from ragnb.weights.clusters import INSIDE, QUESTIONS, need_documents, question_clusters, question_of
 from ragnb.weights.columns import Array
 
 STATES = ("ok", "failed", "not_applicable", "missing", "absent")
@@ -39,7 +39,7 @@ class Pairs:
     clusters : (Q,) int
         What moves together.
     unit : str
-        What the clusters are: ``cluster``, ``document``, ``question`` or ``row``.
+        What the clusters are: ``cluster``, ``document``, ``question`` or ``row``; `INSIDE` of a complete corpus.
     weights : (Q,) float
         Of the questions' documents.
     reworded : int
@@ -57,6 +57,11 @@ class Pairs:
     unit: str
     weights: Array
     reworded: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether the clusters are documents, and all there are."""
+        return self.unit == INSIDE
 
     @property
     def differences(self) -> Array:
@@ -106,6 +111,7 @@ def pairs_of(
     on: str | None = None,
     doc: str = "doc_name",
     cluster: str | None = None,
+    corpus: str = "sample",
     doc_weights: Mapping[str, float] | None = None,
 ) -> Pairs:
     """Return the questions of two systems as pairs.
@@ -158,7 +164,7 @@ def pairs_of(
             f"{candidate!r} and {baseline!r} have no question in common (by {key}: {listing(names[:3])}, …); "
             "compare runs over one question set, or name the column that tells their questions: on='…'"
         )
-    clusters, unit = _clusters(labels, doc, cluster, key)
+    clusters, unit = _clusters(labels, doc, cluster, key, corpus)
     own = check_weights(doc_weights, "doc_weights")
     weights = labels[doc].map(lambda name: own.get(name, 1.0)) if doc in labels else pd.Series(1.0, labels.index)
     return Pairs(
@@ -220,10 +226,13 @@ def _first(side: pd.DataFrame, code: npt.NDArray[np.intp], column: str, size: in
 
 
 def _clusters(
-    labels: pd.DataFrame, doc: str, cluster: str | None, key: str
+    labels: pd.DataFrame, doc: str, cluster: str | None, key: str, corpus: str
 ) -> tuple[npt.NDArray[np.intp], str]:
     """Return what moves together, as `moments` decides it: the caller's clusters, documents, else questions."""
     batch = Batch(labels)
+    if corpus == "complete":
+        need_documents(list(labels), doc, cluster, corpus)
+        return batch.groups(doc, compose=True).codes.astype(np.intp), INSIDE
     docs = batch.labels(doc if doc in labels else None, compose=True)
     questions = question_of(labels.drop(columns=key), doc=doc) if cluster is None else None
     found = batch.labels(cluster) if cluster is not None else question_clusters(batch, docs, questions)

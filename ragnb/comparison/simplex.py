@@ -70,6 +70,8 @@ def weight_map(
     if len(every) > 1:
         names = listing(pairs.candidate for pairs in every)
         raise RagnbError(f"a weight map is of one candidate; name it: candidate='…' (have: {names})")
+    if every[0].complete:
+        raise RagnbError("a weight map takes the documents for a sample of more; pass corpus='sample'")
     total = total_of_pairs(every[0], scenario)
     if total.reason:
         raise RagnbError(

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragnb.errors import RagnbError
+from ragnb.stats.decisions import stratified_se
 from ragnb.stats.means import Array, kish, mean_interval, t_quantile
 
 Codes = npt.NDArray[np.intp]
@@ -292,6 +293,41 @@ def clustered_mean(
     low, high = mean_interval(np.array(mean), np.array(found.se), g_eff, size, edges, binary=binary, level=level)
     n, df = round(float(c.sum())), max(float(g_eff) - 1, 1.0)
     return Estimate(mean, float(low), float(high), found.se, n, found.n_clusters, df, float(size))
+
+
+def stratified_mean(values: Values, strata: Labels, *, weights: Labels = None, level: float = 0.95) -> Estimate:
+    """Return the mean of questions about documents that are all there are, value ± t·se; nan rows left out.
+
+    Where the documents have too few questions to tell how they vary, it is that of `clustered_mean`.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        One value a question.
+    strata : array, shape (n,)
+        The document of each.
+    weights : array, shape (n,), optional
+        Weights ≥ 0, not frequencies.
+
+    Examples
+    --------
+    >>> found = stratified_mean([0.5, 0.6, 0.7, 0.9, 0.8, 1.0, 0.9], [*"aaabbbb"])
+    >>> round(found.value, 3), round(found.se, 3), found.n_clusters
+    (0.771, 0.034, 7)
+    """
+    rows = complete_rows([values], strata, None, weights)
+    x, v, code = rows.columns[0], rows.weights, rows.code
+    if not len(x):
+        return NONE
+    n, total, squares = np.bincount(code).astype(float), float(v.sum()), np.bincount(code, v**2)
+    left = np.bincount(code, (x - (np.bincount(code, x) / n)[code]) ** 2)
+    mass = np.bincount(code, v)
+    se, df = (float(part) for part in stratified_se(mass / total, n, left, n * squares / mass**2))
+    if not np.isfinite(se):
+        return clustered_mean(values, strata, weights=weights, level=level)
+    mean = float(v @ x / total)
+    low, high = t_interval(mean, se, df, level)
+    return Estimate(mean, low, high, se, len(x), len(x), df, float(kish(total, v @ v)))
 
 
 def p_above(found: Estimate, threshold: float, *, share: bool = False) -> float:

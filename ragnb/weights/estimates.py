@@ -264,7 +264,7 @@ def _within_documents(source: Moments, total: Total, doc_weight: Array, mass: Ar
     for g in range(len(mass)):
         own = group == g
         se, df = stats.stratified_se(share[own], n[own], left[own], uneven[own])
-        found.append((se, df, n[own].sum(axis=0)))
+        found.append((se, df, np.where(share[own] > 0, n[own], 0.0).sum(axis=0)))
     return tuple(np.array(part) for part in zip(*found, strict=True))
 
 

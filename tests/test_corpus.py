@@ -1,0 +1,198 @@
+"""A complete corpus: documents that are all there are, against loops and a simulation; few documents."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+from test_engines import ENGINES, on
+
+import ragnb as rn
+from ragnb import stats
+from ragnb.errors import RagnbError
+from ragnb.weights import notes
+
+INSIDE = "question within document"
+
+
+def questions(seed=0, gaps=0.2, repeats=1):
+    rng = np.random.default_rng(seed)
+    rows = []
+    for d in range(7):
+        for q in range(rng.integers(1, 12)):
+            level = np.clip(0.6 + 0.05 * d + rng.normal(0, 0.15), 0, 1)
+            for _ in range(repeats):
+                score = float(np.clip(level + rng.normal(0, 0.02), 0, 1))
+                rows.append((f"文档{d}", f"{d}-{q}", None if rng.random() < gaps else score, float(rng.random() < 0.8)))
+    return pd.DataFrame(rows, columns=["doc_name", "sample_id", "faithfulness", "context_recall"])
+
+
+def by_loops(values, documents, weights, repeats=None):
+    """se and df of the formula, document by document; `repeats` are the rows that each value is the mean of."""
+    r = np.ones(len(values)) if repeats is None else repeats
+    parts = {d: (values[documents == d], r[documents == d]) for d in sorted(set(documents))}
+    parts = {d: (x, k) for d, (x, k) in parts.items() if len(x) and weights.get(d, 1) > 0}
+    mass = sum(weights.get(d, 1) * k.sum() for d, (_, k) in parts.items())
+    freedom = sum(len(x) - 1 for x, _ in parts.values())
+    pool = sum(((x - x.mean()) ** 2).sum() for x, _ in parts.values()) / freedom
+    variance, fourth = 0.0, 0.0
+    for d, (x, k) in parts.items():
+        share = weights.get(d, 1) * k.sum() / mass
+        shrunk = (((x - x.mean()) ** 2).sum() + 5 * pool) / (len(x) + 4)
+        part = share**2 * shrunk * (k**2).sum() / k.sum() ** 2
+        variance, fourth = variance + part, fourth + part**2 / (len(x) + 4)
+    return np.sqrt(variance), min(variance**2 / fourth, freedom)
+
+
+def wilson(p, se, df, level=0.95):
+    n, t = p * (1 - p) / se**2, scipy.stats.t.ppf(0.5 + level / 2, df)
+    centre, half = p + t**2 / n / 2, t * np.sqrt(p * (1 - p) / n + t**2 / n**2 / 4)
+    return (centre - half) / (1 + t**2 / n), (centre + half) / (1 + t**2 / n)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("weights", [{}, {"文档1": 4.0, "文档2": 0.5, "文档3": 0.0}])
+def test_a_complete_corpus_is_stratified_by_document(engine, weights):
+    frame = questions()
+    table = rn.weighted_means(on(engine, frame.to_dict("list")), doc_weights=weights, corpus="complete")
+    plain = rn.weighted_means(frame, doc_weights=weights)
+    assert table["value"].tolist() == pytest.approx(plain["value"].tolist())
+    total = rn.weighted_score(frame)
+    for metric, values in [("faithfulness", frame["faithfulness"]), ("weighted_score", total)]:
+        row = table.set_index("metric").loc[metric]
+        there = values.notna()
+        se, df = by_loops(values[there].to_numpy(), frame.loc[there, "doc_name"].to_numpy(), weights)
+        assert [row["se"], row["df"]] == pytest.approx([se, df], rel=1e-9)
+        assert [row["low"], row["high"]] == pytest.approx(wilson(row["value"], se, df), rel=1e-9)
+        used = there & (frame["doc_name"].map(weights).fillna(1.0) > 0)
+        assert (row["n_clusters"], row["cluster_unit"]) == (used.sum(), INSIDE)
+
+
+def test_repeats_are_averaged_by_question_first():
+    frame = questions(repeats=3, gaps=0.3)
+    row = rn.weighted_means(frame, corpus="complete").iloc[0]
+    there = frame.dropna(subset="faithfulness")
+    asked = there.groupby(["doc_name", "sample_id"])["faithfulness"].agg(["mean", "size"]).reset_index()
+    se, df = by_loops(asked["mean"].to_numpy(), asked["doc_name"].to_numpy(), {}, asked["size"].to_numpy(float))
+    assert [row["se"], row["df"]] == pytest.approx([se, df])
+    assert (row["n"], row["n_clusters"]) == (len(there), len(asked))
+
+
+def test_a_question_asked_about_two_documents_is_two():
+    frame = questions(gaps=0.0)
+    shared = pd.concat([frame, frame.assign(sample_id="same")], ignore_index=True)
+    row = rn.weighted_means(shared.drop_duplicates(["doc_name", "sample_id"]), corpus="complete").iloc[0]
+    kept = shared.drop_duplicates(["doc_name", "sample_id"])
+    se, _ = by_loops(kept["faithfulness"].to_numpy(), kept["doc_name"].to_numpy(), {})
+    assert row["se"] == pytest.approx(se)
+
+
+def test_too_few_questions_a_document_take_the_documents_for_a_sample():
+    rows = [(f"d{i}", float(x)) for i, x in enumerate((0.5, 0.6, 0.9, 0.7, 0.8, 0.6))]
+    rows += [("d0", 0.4), ("d1", 0.5), ("d2", 0.7), ("d3", 0.8)]  # Σ(N − 1) = 4
+    frame = pd.DataFrame(rows, columns=["doc_name", "faithfulness"])
+    four = rn.weighted_means(frame, corpus="complete").iloc[0]
+    sample = rn.weighted_means(frame).iloc[0]
+    assert four[["low", "high", "cluster_unit"]].tolist() == sample[["low", "high", "cluster_unit"]].tolist()
+    more = pd.concat([frame, pd.DataFrame([("d4", 0.75)], columns=frame.columns)], ignore_index=True)
+    assert rn.weighted_means(more, corpus="complete").loc[0, "cluster_unit"] == INSIDE
+
+
+def test_scores_all_alike_about_all_documents_count_as_independent_questions():
+    frame = pd.DataFrame({"doc_name": [*"aaaaabbbbb"], "faithfulness": [1.0] * 10})
+    row = rn.weighted_means(frame, corpus="complete").iloc[0]
+    t = scipy.stats.t.ppf(0.975, 8)
+    assert (row["low"], row["high"]) == (pytest.approx(1 / (1 + t**2 / 10)), 1.0)
+
+
+def test_the_interval_of_a_complete_corpus_covers_the_mean_over_new_questions():
+    rng = np.random.default_rng(7)
+    levels, hits, narrower = rng.beta(4, 1.5, 6), 0, []
+    truth = levels.mean()
+    for _ in range(300):
+        x = (rng.random((6, 12)) < levels[:, None]).astype(float)
+        frame = pd.DataFrame({"doc_name": np.repeat([*"abcdef"], 12), "compliance": x.ravel()})
+        row = rn.weighted_means(frame, metrics="compliance", corpus="complete").iloc[0]
+        hits += row["low"] <= truth <= row["high"]
+        narrower.append(row["high"] - row["low"])
+    assert 0.91 <= hits / 300 <= 0.99
+    wide = rn.weighted_means(frame, metrics="compliance").iloc[0]
+    assert np.median(narrower) < wide["high"] - wide["low"]
+
+
+def test_the_paired_difference_over_all_documents_is_stratified_too():
+    frame = questions(gaps=0.1)
+    rng = np.random.default_rng(1)
+    other = frame.assign(faithfulness=(frame["faithfulness"] + rng.normal(0.03, 0.1, len(frame))).clip(0, 1))
+    both = pd.concat([frame.assign(system="old"), other.assign(system="new")], ignore_index=True)
+    row = rn.compare(both, baseline="old", corpus="complete").iloc[0]
+    d = (other["faithfulness"] - frame["faithfulness"]).dropna()
+    se, df = by_loops(d.to_numpy(), frame.loc[d.index, "doc_name"].to_numpy(), {})
+    half = scipy.stats.t.ppf(0.975, df) * se
+    assert [row["se"], row["low"]] == pytest.approx([se, d.mean() - half])
+    assert row["cluster_unit"] == INSIDE
+    with pytest.raises(RagnbError, match="corpus='sample'"):
+        rn.weight_map(both, baseline="old", corpus="complete")
+    assert len(rn.weight_map(both, baseline="old").flips) == 2
+
+
+def test_a_complete_corpus_is_said_in_words_and_a_setting_of_a_scenario():
+    frame = questions(gaps=0.0)
+    sheet = rn.assess(frame, corpus="complete")
+    assert sheet.means.loc[0, "cluster_unit"] == INSIDE
+    assert "corpus_complete" in set(sheet.notes["code"])
+    assert "distinct questions" in sheet.verdict
+    assert "全部文档" in rn.assess(frame, corpus="complete", lang="zh").notes["text"].str.cat()
+    assert "corpus_complete" not in set(notes(rn.weighted_means(frame))["code"])
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "words"),
+    [
+        (questions(), {"corpus": "full"}, "sample"),
+        (questions(), {"corpus": "complete", "cluster": "sample_id"}, "cluster='sample_id'"),
+        (questions().drop(columns="doc_name"), {"corpus": "complete"}, "doc_name"),
+    ],
+)
+def test_a_complete_corpus_needs_its_documents(frame, options, words):
+    with pytest.raises(RagnbError, match=words):
+        rn.weighted_means(frame, **options)
+
+
+def test_moments_of_a_complete_corpus_merge_are_stored_and_have_no_bootstrap(tmp_path):
+    frame = questions(repeats=2)
+    whole = rn.moments(frame, corpus="complete")
+    parts = [rn.moments(frame[frame["doc_name"].isin(d)], corpus="complete") for d in (["文档1"], ["文档2", "文档4"])]
+    joined = rn.moments(frame[frame["doc_name"].isin(["文档1", "文档2", "文档4"])], corpus="complete")
+    pd.testing.assert_frame_equal(parts[0].merge(parts[1]).means(), joined.means())
+    with pytest.raises(RagnbError, match="different corpus"):
+        whole.merge(rn.moments(frame))
+    read = rn.Moments.from_parquet(whole.to_parquet(tmp_path / "m.parquet"))
+    pd.testing.assert_frame_equal(read.means(), whole.means())
+    with pytest.raises(RagnbError, match="draws documents anew"):
+        whole.bootstrap()
+
+
+# Few documents
+
+
+def test_five_rows_that_happen_to_be_alike_say_no_more_than_five():
+    table = rn.weighted_means(pd.DataFrame({
+        "faithfulness": [0.9, 0.4, 0.7, 0.6, 0.73], "context_recall": [0.43, 0.93, 0.63, 0.73, 0.6],
+    }))  # fmt: skip
+    total = table.set_index("metric").loc["weighted_score"]
+    assert total["se"] < 0.001
+    assert [total["low"], total["high"]] == pytest.approx(wilson(total["value"], np.sqrt(
+        total["value"] * (1 - total["value"]) / 5), 4), abs=0.02)  # fmt: skip
+
+
+@pytest.mark.parametrize(("g_eff", "capped"), [(4.9, True), (5.0, True), (5.01, False)])
+def test_with_five_clusters_or_fewer_an_interval_takes_them_for_so_many_samples(g_eff, capped):
+    value, se, n = np.array([0.7]), np.array([0.01]), np.array([100.0])
+    low, _ = stats.mean_interval(value, se, np.array([g_eff]), n, (0 * value, 1 + 0 * value))
+    assert (low[0] < 0.4) == capped
+
+
+def test_scores_all_alike_count_as_many_samples_as_documents():
+    frame = pd.DataFrame({"doc_name": np.repeat([*"abcdefghij"], 30), "faithfulness": [1.0] * 300})
+    t = scipy.stats.t.ppf(0.975, 9)
+    assert rn.weighted_means(frame).loc[0, "low"] == pytest.approx(1 / (1 + t**2 / 10))
