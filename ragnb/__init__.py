@@ -40,6 +40,7 @@ _ROOM_OF = {
     "load_scenario": "scenario",
     "moments": "weights",
     "patch_scenario": "scenario",
+    "plan": "comparison",
     "read_cases": "readers",
     "read_gold": "readers",
     "read_ratings": "calibration",
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from ragnb.calibration import read_ratings as read_ratings
     from ragnb.comparison import changed_questions as changed_questions
     from ragnb.comparison import compare as compare
+    from ragnb.comparison import plan as plan
     from ragnb.comparison import standings as standings
     from ragnb.comparison import weight_map as weight_map
     from ragnb.diagnostics import RULES as RULES

@@ -22,7 +22,8 @@ def questions(seed=0, gaps=0.2, repeats=1):
             level = np.clip(0.6 + 0.05 * d + rng.normal(0, 0.15), 0, 1)
             for _ in range(repeats):
                 score = float(np.clip(level + rng.normal(0, 0.02), 0, 1))
-                rows.append((f"文档{d}", f"{d}-{q}", None if rng.random() < gaps else score, float(rng.random() < 0.8)))
+                seen = None if rng.random() < gaps else score
+                rows.append((f"文档{d}", f"{d}-{q}", seen, float(rng.random() < 0.8)))
     return pd.DataFrame(rows, columns=["doc_name", "sample_id", "faithfulness", "context_recall"])
 
 
@@ -161,8 +162,9 @@ def test_a_complete_corpus_needs_its_documents(frame, options, words):
 def test_moments_of_a_complete_corpus_merge_are_stored_and_have_no_bootstrap(tmp_path):
     frame = questions(repeats=2)
     whole = rn.moments(frame, corpus="complete")
-    parts = [rn.moments(frame[frame["doc_name"].isin(d)], corpus="complete") for d in (["文档1"], ["文档2", "文档4"])]
-    joined = rn.moments(frame[frame["doc_name"].isin(["文档1", "文档2", "文档4"])], corpus="complete")
+    of = frame["doc_name"].isin
+    parts = [rn.moments(frame[of(d)], corpus="complete") for d in (["文档1"], ["文档2", "文档4"])]
+    joined = rn.moments(frame[of(["文档1", "文档2", "文档4"])], corpus="complete")
     pd.testing.assert_frame_equal(parts[0].merge(parts[1]).means(), joined.means())
     with pytest.raises(RagnbError, match="different corpus"):
         whole.merge(rn.moments(frame))

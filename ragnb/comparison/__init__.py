@@ -2,7 +2,8 @@
 
 from ragnb.comparison.changed import changed_questions
 from ragnb.comparison.differences import compare
+from ragnb.comparison.planning import plan
 from ragnb.comparison.ranks import Standings, standings
 from ragnb.comparison.simplex import WeightMap, weight_map
 
-__all__ = ["Standings", "WeightMap", "changed_questions", "compare", "standings", "weight_map"]
+__all__ = ["Standings", "WeightMap", "changed_questions", "compare", "plan", "standings", "weight_map"]

@@ -231,7 +231,7 @@ def _clusters(
     """Return what moves together, as `moments` decides it: the caller's clusters, documents, else questions."""
     batch = Batch(labels)
     if corpus == "complete":
-        need_documents(list(labels), doc, cluster, corpus)
+        need_documents(list(map(str, labels)), doc, cluster, corpus)
         return batch.groups(doc, compose=True).codes.astype(np.intp), INSIDE
     docs = batch.labels(doc if doc in labels else None, compose=True)
     questions = question_of(labels.drop(columns=key), doc=doc) if cluster is None else None

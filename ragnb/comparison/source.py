@@ -20,7 +20,7 @@ from ragnb.weights import column_names, scored
 REPORTS = Path("reports")
 _SHARED = (
     "lang", "doc", "cluster", "rubric", "metrics", "metric_weights", "doc_weights", "orient", "rescale", "level",
-    "candidate", "baseline", "gates", "no_data",
+    "candidate", "baseline", "gates", "corpus", "no_data",
 )  # fmt: skip
 """What two runs of one evaluation have in common; files and columns are each run's own."""
 

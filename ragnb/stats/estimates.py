@@ -320,7 +320,7 @@ def stratified_mean(values: Values, strata: Labels, *, weights: Labels = None, l
     if not len(x):
         return NONE
     n, total, squares = np.bincount(code).astype(float), float(v.sum()), np.bincount(code, v**2)
-    left = np.bincount(code, (x - (np.bincount(code, x) / n)[code]) ** 2)
+    left: Array = np.bincount(code, (x - (np.bincount(code, x) / n)[code]) ** 2).astype(float)
     mass = np.bincount(code, v)
     se, df = (float(part) for part in stratified_se(mass / total, n, left, n * squares / mass**2))
     if not np.isfinite(se):

@@ -1,0 +1,222 @@
+"""How many questions or labels a decision needs at 80 % power, before they are paid for."""
+
+from __future__ import annotations
+
+from math import ceil
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import brentq
+from scipy.special import stdtr
+
+from ragnb import stats
+from ragnb.calibration import calibrate, read_ratings
+from ragnb.comparison.differences import compare
+from ragnb.comparison.estimate import POWER
+from ragnb.comparison.source import run_of
+from ragnb.diagnostics import check_gates
+from ragnb.errors import RagnbError, listing, unknown
+from ragnb.schema import DEFAULT_GATES, records
+from ragnb.weights import weighted_means
+
+KINDS = ("gate", "comparison", "calibration")
+_MOST = 10**7
+_COLUMNS = (
+    "kind", "about", "system", "expected", "target", "n", "needed", "more", "documents", "detectable",
+    "design_effect", "reason",
+)  # fmt: skip
+
+
+def plan(
+    pilot: Any = None,
+    *,
+    kind: Literal["gate", "comparison", "calibration"],
+    expected: float | None = None,
+    target: float | None = None,
+    questions: int | None = None,
+    sd: float | None = None,
+    icc: float = 0.1,
+    per_document: float = 10,
+    level: float = 0.95,
+    **settings: Any,
+) -> pd.DataFrame:
+    """Plan the questions of a gate or a comparison, or the labels of a calibration, at 80 % power.
+
+    Parameters
+    ----------
+    pilot : DataFrame, path or Scenario, optional
+        What is there already: scores for a gate, as `ragnb.compare` takes them for a comparison, ratings for a
+        calibration. None plans from the assumptions below.
+    kind : {"gate", "comparison", "calibration"}
+    expected : float, optional
+        The true mean of a gate's metric, the true difference of a comparison, the true share within the tolerance
+        of a calibration. With a pilot only for a comparison: the difference to detect, by default the one seen.
+    target : float, optional
+        The threshold of the gate; the share that a calibration must show, 0.8 by default.
+    questions : int, optional
+        In the place of `expected`: what so many questions, or labels, can detect.
+    sd : float, optional
+        The standard deviation of one question's score, or paired difference, in the metric's units. None for a
+        gate means pass/fail; two pass/fail systems that differ on a share c of the questions have √c.
+    icc : float in [0, 1]
+        How strongly the questions of one document go together.
+    per_document : float
+        Questions a document, or labels a cluster.
+    level : float in (0, 1)
+        Of the intervals.
+    **settings
+        With a pilot: those of a scenario (``gates=``, ``metric_weights=``), of `ragnb.compare` (``baseline=``) or
+        of `ragnb.calibrate`.
+
+    Returns
+    -------
+    DataFrame
+        ``kind, about`` (gate, metric, dimension), ``system, expected, target, n`` (at hand), ``needed`` (in all),
+        ``more`` (beside those at hand), ``documents``, ``detectable`` (the distance from the target, or the
+        difference, that shows with 80 % probability), ``design_effect, reason`` (why nothing is needed, or no
+        number suffices: ``decided``, ``too_close``). ``needed`` is missing where no feasible number suffices.
+
+    Raises
+    ------
+    RagnbError
+        For assumptions that are missing or out of range.
+
+    Notes
+    -----
+    A gate without a pilot: the least n with T(df)((|μ − b| − half)/se) ≥ 0.8, half = t·√(b(1−b)·deff/n),
+    deff = 1 + (m − 1)·icc, df = n/m − 1. With one: ``stats.questions_to_decide``, which takes the pilot's mean for
+    uncertain. A comparison: the least n at which (t + t(0.8))·se does not exceed the difference. A calibration:
+    the exact binomial number of labels times deff.
+
+    Examples
+    --------
+    >>> plan(kind="gate", expected=0.9, target=0.8)[["needed", "documents", "design_effect"]]
+       needed  documents  design_effect
+    0     226         23            1.9
+    >>> plan(kind="comparison", questions=200, sd=0.3)["detectable"].round(3).tolist()
+    [0.086]
+    """
+    if kind not in KINDS:
+        raise unknown("kind", kind, KINDS)
+    if pilot is not None:
+        of_pilot = {"gate": _gates, "comparison": _pairs, "calibration": _labels}[kind]
+        rows = of_pilot(pilot, expected, target, {"level": level} | settings)
+    elif settings:
+        raise RagnbError(f"{next(iter(settings))}= describes a pilot, and none is given; name it first")
+    else:
+        target = {"comparison": 0.0, "calibration": 0.8}.get(kind, target) if target is None else target
+        rows = [_assumed(kind, expected, target, questions, sd, icc, per_document, level)]
+    whole: dict[str, Any] = dict.fromkeys(("n", "needed", "more", "documents"), "Int64")
+    table = pd.DataFrame([dict.fromkeys(_COLUMNS) | {"kind": kind} | row for row in rows], columns=list(_COLUMNS))
+    numbers = dict.fromkeys(("expected", "target", "detectable", "design_effect"), float)
+    return table.astype(whole | numbers)
+
+
+def _assumed(
+    kind: str, expected: float | None, target: float | None, questions: int | None, sd: float | None, icc: float,
+    per_document: float, level: float,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the plan that assumptions make."""
+    share, wanted = sd is None, questions is None
+    span = (0, 1) if share and kind != "comparison" else (-np.inf, np.inf)
+    _within(target=(target, *span), icc=(icc, 0, 1), level=(level, 1e-6, 1 - 1e-6))
+    _within(per_document=(per_document, 1, np.inf))
+    _within(**({"expected": (expected, *span)} if wanted else {"questions": (questions, 2, np.inf)}))
+    _within(**({} if share and kind != "comparison" else {"sd": (sd, 1e-12, np.inf)}))
+    b, mean, m, deff = float(target or 0), float(expected or 0), per_document, 1 + (per_document - 1) * icc
+    out: dict[str, Any] = {"about": kind, "expected": expected, "target": target, "design_effect": deff}
+
+    def power(n: float, mu: float) -> float:
+        """How much above 80 % the probability is that n questions show the mean mu not to be at the target."""
+        if kind == "calibration":
+            return float(stats.binomial_power([n // deff], b, mu, alpha=1 - level)[0]) - POWER
+        df = max(n / m - 1, 1.0)
+        half, se = (np.sqrt((x * (1 - x) if share else float(sd or 0) ** 2) * deff / n) for x in (b, mu))
+        with np.errstate(divide="ignore"):
+            return float(stdtr(df, (abs(mu - b) - float(stats.t_quantile(level, df)) * half) / se)) - POWER
+
+    if not wanted:
+        n = float(questions or 0)
+        end = (1 - 1e-9 if share else b + 1e6 * float(sd or 0))
+        found = brentq(lambda mu: power(n, mu), b + 1e-12, end) - b if power(n, end) > 0 else np.nan
+        return out | {"needed": questions, "documents": ceil(n / m), "detectable": found}
+    if kind == "calibration" and mean > b:
+        needed = ceil(deff * stats.sample_size_exact(b, mean, alpha=1 - level))
+    elif kind == "calibration" or not power(_MOST, mean) > 0:
+        return out | {"reason": "too_close"}
+    else:
+        needed = 2 if power(2, mean) > 0 else ceil(brentq(lambda n: power(n, mean), 2, _MOST))
+    return out | {"needed": needed, "more": needed, "documents": ceil(needed / m), "detectable": abs(mean - b)}
+
+
+def _within(**asked: tuple[Any, float, float]) -> None:
+    """Refuse an assumption that is missing or out of its range."""
+    for name, (value, low, high) in asked.items():
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        if not (number and low <= value <= high and np.isfinite(value)):
+            step = "give it, or a pilot" if value is None else f"it must lie between {low:g} and {high:g}"
+            raise RagnbError(f"{name}={value!r}: {step}")
+
+
+def _gates(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what each gate still needs by a pilot, system by system."""
+    if expected is not None or target is not None:
+        raise RagnbError("a pilot's gates say the thresholds: gates=[rn.Gate('F', 'faithfulness', '>=', 0.8)]")
+    run = run_of(pilot, system="system", settings=settings, name="")
+    one = run.scenario
+    names = ("metric_weights", "doc_weights", "doc", "cluster", "level", "orient", "rescale", "corpus")
+    how: dict[str, Any] = {name: getattr(one, name) for name in names}
+    by = "system" if len(run.systems) > 1 else None
+    means = weighted_means(run.frame, metrics=run.metrics, by=by, **how)
+    gates = one.gates if one.gates is not None else DEFAULT_GATES
+    there = [gate for gate in gates if gate.metric in set(means["metric"]) and gate.not_worse_than is None]
+    if not there:
+        step = "name one: gates=[rn.Gate('F', 'faithfulness', '>=', 0.8)]"
+        raise RagnbError(f"no gate is about a metric of the pilot ({listing(means['metric'])}); {step}")
+    rows = []
+    for row in records(check_gates(means, gates=there, documents_may_fail=one.documents_may_fail)):
+        more, gap = row["more_needed"], abs(row["value"] - row["threshold"])
+        why = "decided" if row["outcome"] in ("pass", "fail") else "too_close" if pd.isna(more) else None
+        rows.append({
+            "about": row["gate"], "system": row["system"], "expected": row["value"], "target": row["threshold"],
+            "n": row["n"], "needed": row["n"] + more, "more": more, "detectable": gap, "reason": why,
+        })  # fmt: skip
+    return rows
+
+
+def _pairs(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what each metric needs to show a difference, by the pairs of a pilot."""
+    if target is not None:
+        raise RagnbError("target= is the threshold of a gate; a comparison needs the difference: expected=0.03")
+    rows = []
+    for row in records(compare(pilot, **settings)):
+        wanted = row["value"] if expected is None else expected
+        needed = row["n_common"] * (row["detectable"] / abs(wanted)) ** 2 if wanted else np.nan
+        known = np.isfinite(needed) and needed < _MOST
+        whole = ceil(needed) if known else None
+        rows.append({
+            "about": row["metric"], "system": row["candidate"], "expected": wanted, "target": 0.0, "needed": whole,
+            "n": row["n_common"], "more": None if whole is None else max(whole - row["n_common"], 0),
+            "detectable": row["detectable"], "reason": None if known else "too_close",
+        })  # fmt: skip
+    return rows
+
+
+def _labels(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the labels that each dimension of rated answers needs."""
+    if expected is not None:
+        raise RagnbError("with a pilot the share within the tolerance is that of its ratings; leave expected= out")
+    rated = pilot if isinstance(pilot, pd.DataFrame) else read_ratings(pilot)
+    card = calibrate(rated, **(settings if target is None else {"target": target} | settings))
+    at_hand = card.verdicts.set_index(["judge", "dimension"])
+    return [
+        {
+            "about": row["dimension"], "system": row["judge"], "expected": row["planned"], "target": card.target,
+            "needed": row["total"], "more": row["more"], "design_effect": row["deff"],
+            "n": int(at_hand.loc[(row["judge"], row["dimension"]), "n"]),
+            "reason": None if row["reason"] == "counted" else row["reason"],
+        }
+        for row in records(card.labels_needed)
+    ]  # fmt: skip
