@@ -86,6 +86,9 @@ def test_every_default_is_the_documented_one(folder):
         "damaged": {"allow": 0.0},
         "sample": False,
         "gates": None,
+        "undecided": "value",
+        "documents_may_fail": False,
+        "corpus": "sample",
         "no_data": "fail",
         "refusal": ("not in context",),
         "patterns": (),
@@ -144,6 +147,9 @@ damaged: {allow: 0.01}
 sample: true
 gates:
 - {name: G1, metric: faithfulness, op: ">=", at: 0.8}
+undecided: block
+documents_may_fail: true
+corpus: complete
 no_data: skip
 refusal: [资料中没有, NO]
 patterns: ["抱歉.{0,20}无法"]

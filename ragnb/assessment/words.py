@@ -22,6 +22,7 @@ from ragnb.weights import nfc
 from ragnb.weights import notes as weight_notes
 
 Row = dict[str, str]
+_MANY = 5  # decisions side by side, of which one errs by chance in more than a tenth of runs
 Say = Callable[..., str]
 _OF_TRACES = ("without_answer", "empty", "citations_flagged", "partial")
 _LOSSY_SAID = {"bad_line": "bad_lines", **{word: word for word in ("unparsed", "left_out", "kept", "clipped")}}
@@ -226,7 +227,7 @@ def _gate_notes(scenario: Scenario, gates: pd.DataFrame, means: pd.DataFrame, sa
     if scenario.gates is None and len(gates):
         yield _note(say, "default_gates", "gates")
     deciding = gates[(gates["reason"] == "") & (gates["role"] != "completeness")]
-    if len(deciding) > 1:
+    if len(deciding) >= _MANY:
         wrong = 1 - (0.5 + scenario.level / 2) ** len(deciding)
         yield _note(say, "many_gates", "gates", n=len(deciding), p=percent(wrong))
     of_mean = {(row.get("system"), row["metric"]): row for row in records(means)}
@@ -252,7 +253,7 @@ def _many_notes(
 ) -> Iterator[Row]:
     """Say how many findings and intervals stand side by side, and how many of them chance alone makes."""
     rules, certain = len(list(fitting(RULES, metrics))), int(found["diagnoses"]["certain"].sum())
-    if rules > 1 and certain:
+    if rules >= _MANY and certain:
         wrong = 1 - (0.5 + scenario.level / 2) ** rules
         yield _note(say, "many_rules", "diagnoses", n=rules, certain=certain, p=percent(wrong))
     slices = found["slices"]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 _NOISE = 1e-9  # a smaller standard error, as a share of the range, is rounding: the values are all alike
 _BLOCK = 2_000_000  # counts of the bootstrap held at once: 16 MB of resamples × units
-_FEW = 5  # clusters: with fewer, scores that happen to be alike tell no more than the clusters do
+_FEW = 5  # clusters: with so few, scores that happen to be alike tell no more than the clusters do
 
 
 def t_quantile(level: float, df: npt.ArrayLike) -> Array:
@@ -119,7 +119,8 @@ def mean_interval(
         1/Σh², the effective number of clusters; t has max(g_eff − 1, 1) degrees of freedom.
     n_kish : array
         Kish's effective number of samples. Where se is 0, the smaller of it and `g_eff` stands for n: values all
-        alike do not tell how those of one cluster go together. With 5 clusters or fewer n is at most that, too.
+        alike do not tell how those of one cluster go together. With 5 clusters or fewer (0/1: fewer
+        than 5) n is at most that, too.
     ranges : (array, array)
         The ends of the metric's range. Finite: Wilson at n = p(1−p)/se² on the range rescaled to 0–1, with t
         in place of z, of fewer degrees of freedom where p is near an end and the clusters' sums are skewed.
@@ -162,7 +163,8 @@ def mean_interval(
         fewest = np.minimum(n_kish, g_eff)
         n = np.where(spread, p * (1 - p) / s2, n_kish if df is not None else fewest)
         if df is None:
-            n = np.where(g_eff < _FEW + 1e-9, np.minimum(n, fewest), np.where(binary, np.minimum(n, n_kish), n))
+            few = g_eff < _FEW + np.where(binary, -1e-9, 1e-9)  # 0/1 clusters that are alike say what 0/1 rows say
+            n = np.where(few, np.minimum(n, fewest), np.where(binary, np.minimum(n, n_kish), n))
             wider = np.where(spread, t_quantile(level, _skewed_df(p, n, g_eff, t)), t)
             n = n * (t / wider) ** 2
         low, high = wilson(p, n, t)
