@@ -34,7 +34,8 @@ def calibrated(scenario: Scenario, ratings: pd.DataFrame | None) -> CalibrationC
     ranges = {(metric.low, metric.high) if metric else None for metric in known}
     scale = ranges.pop() if len(ranges) == 1 else None
     cluster = scenario.cluster if scenario.cluster in ratings else "cluster"
-    return calibrate(ratings, judge=judges, scale=scale, cluster=cluster, level=scenario.level, lang=scenario.lang)
+    how: dict[str, Any] = {name: getattr(scenario, name) for name in ("labels_planned", "level", "lang")}
+    return calibrate(ratings, judge=judges, scale=scale, cluster=cluster, **how)
 
 
 def markdown(w: Writer) -> list[str]:

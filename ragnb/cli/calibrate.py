@@ -82,7 +82,7 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, 
         names = list(dict.fromkeys(ratings["dimension"])) if "dimension" in ratings else None
         rest = unrated(read_judged(asked["judged"], dimensions=names, **reading), ratings)
         judged = rest if len(rest) else None
-    how = ("tolerance", "target", "delta", "scale", "cluster", "level", "seed", "lang")
+    how = ("tolerance", "target", "labels_planned", "delta", "scale", "cluster", "level", "seed", "lang")
     about = _about(asked["about"])
     card = calibrate(ratings, judge=judges, judged=judged, about=about, **{name: asked[name] for name in how})
     write_files(

@@ -20,7 +20,7 @@ from ragnb.stats.agreement import (
 )
 from ragnb.stats.correction import MAPS, Corrected, draw_test, fit_map, grouped_folds, ppi_jackknife, recalibrate
 from ragnb.stats.estimates import Estimate, clustered_mean, holm, jackknife, p_above
-from ragnb.stats.means import jackknife_se, kish, mean_interval, resampled_means, t_quantile, wilson
+from ragnb.stats.means import jackknife_se, kish, mean_interval, resampled_means, t_quantile, widening, wilson
 from ragnb.stats.power import (
     LabelsNeeded,
     anova_icc,
@@ -38,6 +38,6 @@ __all__ = [
     "human_ceiling", "jackknife", "jackknife_se", "kendall", "kendall_of_means", "kendall_within", "kish",
     "krippendorff_alpha", "label_budget", "labels_needed", "leave_one_out", "limits_of_agreement", "mae",
     "mean_interval", "p_above", "ppi_jackknife", "quadratic_kappa", "recalibrate", "resampled_means",
-    "round_half_up", "sample_size_exact", "sample_size_normal", "slope_on_mean", "t_quantile", "wilson", "within",
-    "within_share",
+    "round_half_up", "sample_size_exact", "sample_size_normal", "slope_on_mean", "t_quantile", "widening",
+    "wilson", "within", "within_share",
 ]  # fmt: skip
