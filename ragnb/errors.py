@@ -170,13 +170,13 @@ def _not_installed(module: str, extra: str) -> MissingExtraError:
 
 
 def need_whole(name: str, value: Any) -> None:
-    """Refuse an argument that is neither None nor a whole number of 1 or more.
+    """Refuse an argument that is no whole number of 1 or more.
 
     Examples
     --------
     >>> need_whole("n", 3)
     """
-    if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1):
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise RagnbError(f"{name}={value!r}; give a whole number of 1 or more")
 
 

@@ -178,8 +178,12 @@ def test_of_several_rows_the_card_names_those_whose_plan_is_spent():
     parts = [rated(n=n, noise=0.2).assign(dimension=name) for n, name in ((240, "a"), (241, "b"))]
     card = card_of(pd.concat(parts), labels_planned=240)
     assert card.verdicts.set_index("dimension")["verdict"].to_dict() == {"a": "TRUST", "b": "NOT PROVEN"}
-    assert "plan of labels is spent: this judge on b;" in " ".join(card.reasons)
-    assert "one look" in " ".join(card_of(pd.concat(parts)).reasons)
+    assert "plan of 240 labels is spent: this judge on b;" in " ".join(card.reasons)
+    assert "one look at the labels" in " ".join(card_of(pd.concat(parts)).reasons)
+    card = card_of(pd.concat(parts), labels_planned=600)
+    assert "at every look at up to 600 labels" in " ".join(card.reasons)
+    assert card.verdicts["widened"].round(1).tolist() == [1.5, 1.5]
+    assert "| 600 | 1.5" in card.to_markdown()
 
 
 # Labels needed

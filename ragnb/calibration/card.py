@@ -165,42 +165,39 @@ class CalibrationCard:
         >>> calibrate(rows, scale=(1, 5)).only(dimension="x").verdicts["dimension"].tolist()
         ['x']
         """
-        wanted = {name: value for name, value in (("judge", judge), ("dimension", dimension)) if value is not None}
-        for name, value in wanted.items():
-            if value not in set(self.verdicts[name]):
+        frames: dict[str, Any] = {key: part for key, part in vars(self).items() if isinstance(part, pd.DataFrame)}
+        del frames["notes"]
+        for name, value in (("judge", judge), ("dimension", dimension)):
+            if value not in {None, *self.verdicts[name]}:
                 raise unknown(name, value, sorted(set(self.verdicts[name])))
-        frames: dict[str, Any] = {}
-        for name, frame in vars(self).items():
-            if isinstance(frame, pd.DataFrame) and name != "notes":
-                chosen = (frame[list(wanted)] == pd.Series(wanted)).all(axis=1)
-                frames[name] = frame[chosen].reset_index(drop=True)
+            if value is not None:
+                frames = {key: part[part[name] == value].reset_index(drop=True) for key, part in frames.items()}
         return replace(self, **summary(frames["verdicts"], self.tolerance, self.lang), **frames)
 
     def _repr_html_(self) -> str:
         first, second, *rest = self.reasons
         badges = [markup.badge(TONES[self.verdict], self.verdict, lang=self.lang)]
         badges += [Safe(f" {markup.badge('watch', side, lang=self.lang)}") for side in self.sides]
-        body: list[Any] = [element("p", *badges), element("p", element("strong", first)), element("p", second)]
-        body += [bullets(rest)] if rest else []
-        body += [part.html(self.lang, folded=part.key in ("table", "footer")) for part in parts(self)]
-        return markup.fragment(join(body), lang=self.lang)
+        said = element("p", *badges), element("p", element("strong", first)), element("p", second), bullets(rest)
+        body = [part.html(self.lang, folded=part.key in ("table", "footer")) for part in parts(self)]
+        return markup.fragment(join([*said, *body]), lang=self.lang)
 
     def to_markdown(self) -> str:
         """Return the card as Markdown, without times and machine paths: equal input gives equal text."""
         first, second, *rest = (markup.md_cell(line) for line in self.reasons)
-        blocks = [f"**{first}**", second, *(["\n".join(f"- {line}" for line in rest)] if rest else [])]
+        blocks = [f"**{first}**", second, "\n".join(f"- {line}" for line in rest)]
         blocks += [f"## {part.title}\n\n{part.markdown()}" for part in parts(self)]
         return "\n\n".join(blocks) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold: frames as lists of records, None where a value is missing."""
-        out: dict[str, Any] = {}
-        for name, value in vars(self).items():
+
+        def plain(value: Any) -> Any:
             if isinstance(value, pd.DataFrame):
-                out[name] = json.loads(value.to_json(orient="records", double_precision=12))
-            else:
-                out[name] = list(value) if isinstance(value, tuple) else value
-        return out
+                return json.loads(value.to_json(orient="records", double_precision=12))
+            return list(value) if isinstance(value, tuple) else value
+
+        return {name: plain(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True)
@@ -239,7 +236,7 @@ def parts(card: CalibrationCard) -> Iterator[Part]:
     }
     heads = {"judge": card.verdicts, "dimension": card.verdicts, "system": card.corrected}
     alone = {name for name, frame in heads.items() if frame[name].nunique() < 2}
-    alone |= {"labels_planned"} if card.verdicts["labels_planned"].isna().all() else set()
+    alone |= {"labels_planned", "widened"} if card.verdicts["labels_planned"].isna().all() else set()
     for key, columns in LAYOUT["tables"].items():
         shown = {}
         for name, own in ({"judge": {}, "dimension": {}} | columns).items():
@@ -291,12 +288,12 @@ def summary(verdicts: pd.DataFrame, tolerance: float, lang: str) -> dict[str, An
         nearest = say("calibration.best", what=name_of(best, lang, alone=alone))
         drawn = [name_of(row, lang, alone=alone) for row in rows if not_random(row["draw_p"])]
         spent = [name_of(row, lang, alone=alone) for row in rows if np.isnan(row["widened"])]
-        looks = [] if pd.notna(rows[0]["labels_planned"]) else [say("calibration.look_once")]
+        looks = "look_once" if pd.isna(rows[0]["labels_planned"]) else "look_spent_rows" if spent else "look_rows"
         reasons = (
             say(f"calibration.many_{verdict.lower().replace(' ', '_')}", n=len(rows), **counts),
             f"{nearest} {share_line(best, tolerance, lang)}",
             *([say("calibration.draws", what=listing(drawn))] if drawn else []),
-            *([say("calibration.spent", what=listing(spent))] if spent else looks),
+            say(f"calibration.{looks}", what=listing(spent), labels=rows[0]["labels_planned"]),
         )
     sides = tuple(side for side in SIDES if any(side in row["sides"] for row in rows))
     return {"verdict": verdict, "sides": sides, "reasons": reasons}
@@ -408,7 +405,8 @@ def calibrate(
     for name in about or {}:
         if name not in ABOUT:
             raise unknown("about", name, ABOUT)
-    need_whole("labels_planned", labels_planned)
+    if labels_planned is not None:
+        need_whole("labels_planned", labels_planned)
     load(lang)
     columns = columns_of(ratings)
     asked = Asked(
@@ -579,8 +577,8 @@ def _reasons(
     if RANKING_ONLY in row["sides"]:
         out.append(tell("ranking", **_written(two, with_ends(ranks))))
     for part in frames["inflation"].query("inflated and kind in ['overall', 'system']").to_dict("records"):
-        key, ends = "inflated" if part["kind"] == "overall" else "inflated_system", ("low", "high")
-        values = _written(signed, {end: part[end] for end in ends})
+        values = _written(signed, {end: part[end] for end in ("low", "high")})
+        key = "inflated" if part["kind"] == "overall" else "inflated_system"
         out.append(tell(key, bias=two(part["value"]), system=part["group"], **values))
     for word in (TRUST, REJECT):
         named = frames["bands"].loc[frames["bands"]["verdict"] == word, "band"]

@@ -375,8 +375,7 @@ def budget(cells: Cells, asked: Asked) -> pd.DataFrame:
     ``probability`` of showing the target, were the seen share the true one, and ``cautious``, were its lower 80 %
     bound; ``target``; ``n`` labels now.
     """
-    flags = cells.flags(asked.tolerance)
-    curve = stats.label_budget(flags, **cells.how, **asked.goal, level=asked.level)
+    curve = stats.label_budget(cells.flags(asked.tolerance), **cells.how, **asked.goal, level=asked.level)
     frame = pd.DataFrame(curve).astype({"labels": int})
-    frame.insert(1, "share", float(np.average(flags, weights=cells.sums["counts"])))
+    frame.insert(1, "share", cells.share(asked.tolerance).value)
     return frame.assign(target=asked.target, n=cells.n)

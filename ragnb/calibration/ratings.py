@@ -154,9 +154,8 @@ def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> Ra
         needs = [*(keys if asked.whole else []), *as_list(asked.cluster if "cluster" in table else None)]
         more, _ = _checked(judged, judge, replace(asked, human=()), needs, "judged: ")
         parts.append(more.assign(further=True))
-    if not asked.whole:
-        by = [f":{name}" for name in asked.keys]
-        parts = [part.assign(**{name: ALL for name in by if name not in part}) for part in parts]
+    by = [] if asked.whole else [f":{name}" for name in asked.keys]
+    parts = [part.assign(**{name: ALL for name in by if name not in part}) for part in parts]
     table = pd.concat(parts, ignore_index=True)
     if "cluster" in table:
         codes = coded(table["cluster"], compose=True).codes
@@ -260,8 +259,7 @@ def _checked(
 
 def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> pd.DataFrame:
     """Return one row an item, its raters in columns ``__rater0`` …"""
-    if asked.item not in table.columns:
-        raise RagnbError(f"a {asked.rater!r} column needs {asked.item!r} beside it: which rows are one item?")
+    need_columns(table.columns, [asked.item], f"It says which rows of the column {asked.rater!r} are one item.")
     score, rated = numbers(table, human), table[asked.rater].notna().to_numpy()
     nobody = ~rated & ~np.isnan(without_marks(score, asked.missing))
     if nobody.any():
@@ -305,9 +303,7 @@ def numbers(table: pd.DataFrame, name: str, where: str = "") -> Array:
     """Return a column of scores as floats, nan where there is none; text and infinite values raise RagnbError."""
     column = table[name]
     if not pd.api.types.is_numeric_dtype(column):
-        text = np.array([isinstance(value, str) for value in column], dtype=bool)
-        if text.any():
-            at = int(np.argmax(text))
+        for at in (at for at, value in enumerate(column) if isinstance(value, str)):
             raise RagnbError(
                 f"{where}column {name!r}, row {column.index[at]!r}: {column.iloc[at]!r} is text, not a score; "
                 "read the file with rn.read_ratings, or convert the column to numbers"

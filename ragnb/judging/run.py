@@ -74,8 +74,8 @@ class Options:
         options = cls(**given)
         texts.table(options.lang)
         counts |= {name: getattr(options, name) for name in ("top_k", "max_context_tokens", "tries")}
-        for name, value in counts.items():
-            need_whole(name, value)
+        for name in (name for name, value in counts.items() if value is not None):
+            need_whole(name, counts[name])
         return options
 
     @property
