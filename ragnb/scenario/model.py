@@ -55,7 +55,7 @@ def _number(value: Any) -> Any:
 
 def _with_ratings(labels: int, info: ValidationInfo) -> int:
     if info.data.get("ratings", "") is None:  # else its own refusal says enough
-        raise ValueError("is of the ratings, and there are none; name their file (ratings:), or leave the key out")
+        raise ValueError("needs ratings, and none are named; name their file (ratings:), or leave the key out")
     return labels
 
 
