@@ -67,6 +67,7 @@ def test_every_default_is_the_documented_one(folder):
         "traces": None,
         "cases": None,
         "ratings": None,
+        "labels_planned": None,
         "gold": None,
         "encoding": "utf-8",
         "columns": {},
@@ -109,6 +110,7 @@ scores: 差旅报销.csv
 traces: traces.jsonl
 cases: sub/../scores.csv
 ratings: scores.csv
+labels_planned: 600
 gold: gold.json
 encoding: gb18030
 columns: {问题: question}

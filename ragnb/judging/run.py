@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb import stats, texts
-from ragnb.errors import RagnbError, RagnbWarning, listing, need_columns, unknown
+from ragnb.errors import RagnbError, RagnbWarning, listing, need_columns, need_whole, unknown
 from ragnb.judging.prompts import cut, evidence_rank, material, numbered, system_prompt
 from ragnb.judging.verdict import TEXTS, parse_verdict
 from ragnb.markup import element, fragment, number, one_line, with_interval
@@ -74,9 +74,8 @@ class Options:
         options = cls(**given)
         texts.table(options.lang)
         counts |= {name: getattr(options, name) for name in ("top_k", "max_context_tokens", "tries")}
-        for name, value in counts.items():
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise RagnbError(f"{name}={value!r}; give a whole number of 1 or more")
+        for name in (name for name, value in counts.items() if value is not None):
+            need_whole(name, counts[name])
         return options
 
     @property

