@@ -315,7 +315,7 @@ def test_a_scenarios_plan_reaches_its_card_and_its_files(tmp_path):
 
 
 def test_the_command_takes_a_plan(tmp_path):
-    rated(noise=0.2).to_csv(tmp_path / "labels.csv", index=False)
+    rated(noise=0.3).to_csv(tmp_path / "labels.csv", index=False)
     words = [str(tmp_path / "labels.csv"), "--scale", "1", "10", "--labels-planned"]
     assert main(["calibrate", *words, "600"]) == 0
     assert main(["calibrate", *words, "239"]) == 3
