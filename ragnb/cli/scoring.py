@@ -15,7 +15,7 @@ from ragnb.cli.terminal import BLOCKED, PASSED, note, text_table
 from ragnb.errors import RagnbError
 from ragnb.files import slug, write_whole
 from ragnb.markup import count, one_line, with_interval
-from ragnb.schema import METRICS, Metric, Rubric
+from ragnb.schema import METRICS, Gate, Metric, Rubric
 
 if TYPE_CHECKING:
     from ragnb.scenario import Scenario
@@ -201,11 +201,11 @@ def judge_command(
         click.echo(say("judge.cli.need", **vars(dry_run(stage.cases(), client, **asked))))
         return PASSED
     cases = stage.cases()
-    if stop_when_decided:
-        asked |= {"stop_when": scenario.gates or (), "doc_weights": _settling_weights(scenario, cases)}
     if arena and ("system" not in cases or cases["system"].nunique() < 2):
         raise RagnbError("--arena compares systems; give the cases a column system that names two or more")
-    scores = judge(cases, client=client, name=scenario.name, doc=scenario.doc, **asked)
+    asked |= {"stop_when": _settling(scenario)} if stop_when_decided else {}
+    asked |= {"doc": scenario.doc, "doc_weights": scenario.doc_weights}
+    scores = judge(cases, client=client, name=scenario.name, **asked)
     told = scores.attrs["judge"]
     stage.write(scores, **{name: told[name] for name in ("stopped_early", "calls_saved") if told["calls_saved"]})
     snapshot = scenario.snapshot_text(relative_to=stage.out.parent)
@@ -221,17 +221,15 @@ def judge_command(
     return BLOCKED if open_.any() else PASSED
 
 
-def _settling_weights(scenario: Scenario, cases: pd.DataFrame) -> dict[str, float]:
-    """Return the weights of the documents that occur, where the judge's scores alone make the values of gates."""
-    from ragnb.weights import nfc, present_weights
-
+def _settling(scenario: Scenario) -> Sequence[Gate]:
+    """Return the gates of a scenario, where the judge's scores alone and the side of a value decide them."""
     mixed = scenario.scores or scenario.traces or scenario.rescale
     for gate in scenario.gates or ():
         if mixed and gate.metric == "weighted_score":
             raise RagnbError(f"gate {gate.name!r} is on a total of other scores or another scale; {_WHOLE}")
         if getattr(scenario, "undecided", "value") != "value":
             raise RagnbError(f"gate {gate.name!r} is decided by an interval; {_WHOLE}")
-    return present_weights(scenario.doc_weights, {nfc(str(name)) for name in cases.get(scenario.doc, ())})
+    return scenario.gates or ()
 
 
 def _arena(stage: Stage, scores: pd.DataFrame, rubric: Rubric) -> Iterator[str]:
