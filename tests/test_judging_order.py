@@ -167,6 +167,12 @@ def test_the_order_changes_nothing_in_the_table(server):
     pd.testing.assert_frame_equal(pd.DataFrame(table), pd.DataFrame(backwards))
 
 
+def test_any_name_of_a_document_or_none_is_one(server):
+    names = [None, float("nan"), ["a", "b"], 7, "文档"]
+    cases = [case | {"doc_name": names[n % 5]} for n, case in enumerate(cases_of(20))]
+    assert judged_by(server, cases)["accuracy"].notna().all()
+
+
 def expected_stop(cases, scores, gate_at, weights, docs=12):
     """The number of judged answers by loops, for rounds of one question a document that are all alike."""
     n = len(cases)

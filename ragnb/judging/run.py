@@ -418,9 +418,9 @@ def rounds_of(
     Between rounds `settled` is asked, with the rows that need calls and those whose turn has come, and ends them.
     """
     asked = np.array([not cell.missing for cell in cells[::repeats]], bool)
-    codes, samples = pd.factorize(frame["sample_id"][asked], use_na_sentinel=False)
+    codes, samples = pd.factorize(frame["sample_id"][asked].map(str))
     docs = frame.get(doc, frame["sample_id"].isna())[asked].iloc[np.unique(codes, return_index=True)[1]]
-    order = stats.balanced_order(pd.factorize(docs, use_na_sentinel=False)[0], seed=SEED)
+    order = stats.balanced_order(pd.factorize(docs.map(str))[0], seed=SEED)
     turns = np.full(len(frame), -1)
     turns[asked] = np.argsort(order)[codes]
     rows, n, start = np.argsort(turns, kind="stable"), len(samples), -1
@@ -456,7 +456,7 @@ def are_settled(
     if (judged.loc[asked & ~shown, status] != "missing").any():
         return False  # scored in another order, which makes no fair sample
     rows = weigh(judged, metrics=rubric.metrics, **how)
-    rows["__doc"] = pd.factorize(rows[doc], use_na_sentinel=False)[0] if doc in rows else 0
+    rows["__doc"] = pd.factorize(rows[doc].map(str))[0] if doc in rows else 0
     rows["__done"] = rows[status].map({"ok": 1.0, "failed": 0.0})
     rows = rows[asked & (rows["sample_weight"] > 0)]
     if "answerable" in rows and not rubric.metrics[0].grades_refusals:
