@@ -15,7 +15,7 @@ from ragnb.inputs.gather import Inputs
 from ragnb.inputs.streams import MOST_SHOWN, head_of
 from ragnb.markup import count, number, one_line, percent, with_interval
 from ragnb.scenario import Scenario
-from ragnb.schema import METRICS, Metric, note_frame, note_row, records, undeclared_columns
+from ragnb.schema import METRICS, STOPPED_EARLY, Metric, note_frame, note_row, records, undeclared_columns
 from ragnb.texts import counted, entry, load
 from ragnb.traces import count_unanswerable
 from ragnb.weights import nfc
@@ -142,6 +142,7 @@ def notes(
         own = part.drop(columns="system", errors="ignore").reset_index(drop=True)
         by_name[name] = [*records(weight_notes(own, lang=lang)), *least_set_note(own, metrics, lang=lang)]
     return note_frame([
+        *_stopped_notes(inputs, metrics, say),
         *_system_notes(scenario, means, overlap, say),
         *_of_all_or_one(by_name),
         *_judge_notes(card, metrics, say),
@@ -188,6 +189,14 @@ def _system_notes(
         rows = records(overlap.means[overlap.means["metric"] == "correct_outcome"])
     told = _listed(sorted(rows, key=lambda row: -row["value"]), rates)
     yield _note(say, "different_questions", "system", asked=asked, n=count(overlap.common), means=told)
+
+
+def _stopped_notes(inputs: Inputs, metrics: list[Metric], say: Say) -> Iterator[Row]:
+    """Say what a judge left out because the gates were settled."""
+    reasons = [f"{metric.name}__reason" for metric in metrics] if inputs.stream is None else []
+    if left := inputs.frame.filter(reasons).eq(STOPPED_EARLY).any(axis=1).sum() if reasons else 0:
+        calls = left * pd.to_numeric(inputs.frame.get("judge__repeats", pd.Series([1]))).max()
+        yield _note(say, "stopped_early", "judge", n=count(left), of=count(inputs.rows), calls=count(int(calls)))
 
 
 def _judge_notes(card: CalibrationCard | None, metrics: list[Metric], say: Say) -> Iterator[Row]:
