@@ -512,6 +512,21 @@ def test_not_worse_than_is_decided_at_its_bound(low, high, better, outcome, bloc
     assert (row["outcome"], row["blocks"], row["role"]) == (outcome, blocks, "difference")
 
 
+def test_a_difference_tells_its_flip_and_the_questions_it_still_needs():
+    se, df = 0.01, 30.0
+    half = scipy.stats.t.ppf(0.975, df) * se
+    table = compared(0.02 - half, 0.02 + half, value=0.02).assign(se=se, df=df, level=0.95)
+    gate = Gate("recall", "recall", not_worse_than="baseline", by=0.0)
+    found = check_differences(table, gates=[gate]).iloc[0]
+    assert found["outcome"] == "undecided"
+    assert found["p_flip"] == pytest.approx(scipy.stats.t.sf(2 / math.sqrt(2), df))
+    assert found["more_needed"] == first_that_decides(0.02, 0.0, int(found["n"]), None, df, se=se)
+    strict = Gate("recall", "recall", not_worse_than="baseline", undecided="block")
+    blocking = check_differences(table, gates=[strict]).iloc[0]
+    assert blocking["blocks"]
+    assert math.isnan(blocking["p_flip"])
+
+
 def test_a_gate_without_a_baseline_has_no_data_and_blocks():
     gate = Gate("recall", "recall", not_worse_than="baseline", by=0.02)
     assert check_differences(None, gates=[gate])[["outcome", "blocks"]].to_numpy().tolist() == [["no_data", True]]
