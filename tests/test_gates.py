@@ -349,6 +349,8 @@ def test_a_policy_and_documents_that_may_fail_are_settings_of_a_scenario():
     assert not rn.assess(documents(), **shared).blocked
     strict = rn.assess(documents(), **shared, documents_may_fail=True, undecided="block")
     assert strict.blocked
+    assert strict.verdict.startswith("Not yet: the gate blocks (faithfulness 0.9")
+    assert ", inconclusive)" in strict.verdict
     assert strict.gates.loc[0, "outcome"] == "undecided"
     assert "documents_may_fail" in set(strict.notes["code"])
     own = [{**shared["gates"][0], "undecided": "pass"}]
