@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -111,28 +111,11 @@ def compare(
     0    faithfulness  better   0.35         6
     1  weighted_score  better   0.35         6
     """
-    scenario, pairs = paired(scores, baseline, candidate, system, on, by, settings)
-    tables = [compared(one, scenario, margin=margin, by=by, primary=primary) for one in pairs]
-    table = pd.concat(tables, ignore_index=True)
-    return table if ratings is None else beside_people(table, pairs, ratings, scenario.level, by)
-
-
-@dataclass(frozen=True)
-class Side:
-    """Where the rows of one of two compared systems are: a run, and its system; None is a run of one system."""
-
-    run: Run
-    system: str | None
-
-
-def paired(
-    scores: Any, baseline: Any, candidate: str | None, system: str, on: str | None, by: str | None,
-    settings: Mapping[str, Any],
-) -> tuple[Scenario, list[Pairs]]:  # fmt: skip
-    """Read what is compared; bring each candidate and its baseline side by side."""
     run = run_of(scores, system=system, settings=settings, name="candidate")
     _, pairs = paired_runs(run, baseline, candidate, system, on, by, settings)
-    return run.scenario, pairs
+    tables = [compared(one, run.scenario, margin=margin, by=by, primary=primary) for one in pairs]
+    table = pd.concat(tables, ignore_index=True)
+    return table if ratings is None else beside_people(table, pairs, ratings, run.scenario.level, by)
 
 
 def paired_runs(
@@ -140,15 +123,6 @@ def paired_runs(
     by: str | None = None, settings: Mapping[str, Any] | None = None,
 ) -> tuple[Run, list[Pairs]]:  # fmt: skip
     """Bring each candidate of a run and its baseline side by side; return the run that holds the baseline too."""
-    other, found = paired_sides(run, baseline, candidate, system, on, by, settings)
-    return other, [pairs for pairs, _ in found]
-
-
-def paired_sides(
-    run: Run, baseline: Any, candidate: str | None, system: str, on: str | None, by: str | None,
-    settings: Mapping[str, Any] | None,
-) -> tuple[Run, list[tuple[Pairs, tuple[Side, Side]]]]:  # fmt: skip
-    """Return what `paired_runs` does, and with all pairs where the rows of both systems are."""
     scenario = run.scenario
     baseline = scenario.baseline if baseline is None else baseline
     if baseline is None:
@@ -171,7 +145,7 @@ def paired_sides(
         names = (f"{names[0]} (new)", f"{names[1]} (old)") if names[0] == names[1] else names
         sides = {names[0]: _of(new_rows, system, new), names[1]: _of(old_rows, system, old)}
         pairs = pairs_of(sides, metrics, doc_weights=scenario.doc_weights, **shape)
-        out.append((pairs, (Side(run, new), Side(other, old))))
+        out.append(replace(pairs, origins=((run.frame, new), (other.frame, old))))
     return other, out
 
 

@@ -12,8 +12,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
-from ragnb.comparison.differences import paired, total_of_pairs
+from ragnb.comparison.differences import paired_runs, total_of_pairs
 from ragnb.comparison.pairs import Pairs
+from ragnb.comparison.source import run_of
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.stats.estimates import packed
 from ragnb.weights.columns import Array
@@ -66,11 +67,12 @@ def weight_map(
     >>> found.flips.set_index("metric")["flip"].round(2).to_dict()
     {'faithfulness': 0.35, 'context_recall': 0.65}
     """
-    scenario, every = paired(scores, baseline, candidate, system, on, None, settings)
+    run = run_of(scores, system=system, settings=settings, name="candidate")
+    _, every = paired_runs(run, baseline, candidate, system, on, settings=settings)
     if len(every) > 1:
         names = listing(pairs.candidate for pairs in every)
         raise RagnbError(f"a weight map is of one candidate; name it: candidate='…' (have: {names})")
-    total = total_of_pairs(every[0], scenario)
+    total = total_of_pairs(every[0], run.scenario)
     if total.reason:
         raise RagnbError(
             f"metrics that do not add up have no weight map ({total.reason}); select metrics of one range, "
@@ -79,7 +81,7 @@ def weight_map(
     kept = np.array([m.role == "quality" or w > 0 for m, w in zip(every[0].metrics, total.given, strict=True)])
     if kept.sum() < 2:
         raise RagnbError("a weight map weighs two metrics or more against each other; name two: metrics=[…]")
-    return WeightMap.of(every[0], total, kept, scenario.level)
+    return WeightMap.of(every[0], total, kept, run.scenario.level)
 
 
 @dataclass(frozen=True, repr=False)
