@@ -25,16 +25,9 @@ TEXTS = {"answer": "answer", "contexts": "retrieved_contexts"}
 
 
 def changed_questions(
-    scores: Any,
-    *,
-    baseline: Any = None,
-    candidate: str | None = None,
-    system: str = "system",
-    metric: str | None = None,
-    n: int = 20,
-    on: str | None = None,
-    **settings: Any,
-) -> pd.DataFrame:
+    scores: Any, *, baseline: Any = None, candidate: str | None = None, system: str = "system",
+    metric: str | None = None, n: int = 20, on: str | None = None, **settings: Any,
+) -> pd.DataFrame:  # fmt: skip
     """Return the questions whose score changed most, with both answers and passages and what they failed by.
 
     Parameters

@@ -35,18 +35,10 @@ Margin = float | Mapping[str, float] | None
 
 
 def compare(
-    scores: Any,
-    *,
-    baseline: Any = None,
-    candidate: str | None = None,
-    system: str = "system",
-    margin: Margin = None,
-    by: str | None = None,
-    on: str | None = None,
-    primary: str | None = None,
-    ratings: Any = None,
-    **settings: Any,
-) -> pd.DataFrame:
+    scores: Any, *, baseline: Any = None, candidate: str | None = None, system: str = "system",
+    margin: Margin = None, by: str | None = None, on: str | None = None, primary: str | None = None,
+    ratings: Any = None, **settings: Any,
+) -> pd.DataFrame:  # fmt: skip
     """Compare systems with a baseline on the questions that both were asked.
 
     Parameters
@@ -113,8 +105,7 @@ def compare(
     """
     run = run_of(scores, system=system, settings=settings, name="candidate")
     _, pairs = paired_runs(run, baseline, candidate, system, on, by, settings)
-    tables = [compared(one, run.scenario, margin=margin, by=by, primary=primary) for one in pairs]
-    table = pd.concat(tables, ignore_index=True)
+    table = compared(pairs, run.scenario, margin=margin, by=by, primary=primary)
     return table if ratings is None else beside_people(table, pairs, ratings, run.scenario.level, by)
 
 
@@ -291,13 +282,15 @@ def _left_out(pairs: Pairs, k: int, only: Flags) -> str:
     return "; ".join(parts)
 
 
-def compared(
+def compared(pairs: Iterable[Pairs], scenario: Scenario, **how: Any) -> pd.DataFrame:
+    """Return the table of `compare` for candidates under the settings of a scenario."""
+    return pd.concat([_compared(one, scenario, **how) for one in pairs], ignore_index=True)
+
+
+def _compared(
     pairs: Pairs, scenario: Scenario, *, margin: Margin = None, by: str | None = None, primary: str | None = None
 ) -> pd.DataFrame:
-    """Return the table of `compare` for one candidate."""
-    total = total_of_pairs(pairs, scenario)
-    columns = columns_of(pairs, total)
-    level = scenario.level
+    columns, level = columns_of(pairs, total_of_pairs(pairs, scenario)), scenario.level
     if by is None:
         rows = [_row(pairs, column, np.ones(len(pairs.weights), dtype=bool), level) for column in columns]
         table = pd.DataFrame(rows)

@@ -46,11 +46,8 @@ def compare_view(
     scenario, notes = run.scenario, changes(run, other, pairs)
     pairs = [_only(one, metrics) for one in pairs] if metrics else pairs
     by = by or (scenario.doc if documents and pairs[0].unit == "document" else None)
-    options: dict[str, Any] = {"margin": margin, "primary": primary}
-    table = pd.concat([compared(one, scenario, **options) for one in pairs], ignore_index=True)
-    slices = None
-    if by is not None:
-        slices = pd.concat([compared(one, scenario, by=by, **options) for one in pairs], ignore_index=True)
+    table = compared(pairs, scenario, margin=margin, primary=primary)
+    slices = None if by is None else compared(pairs, scenario, by=by, margin=margin, primary=primary)
     if scenario.ratings is not None:
         ratings = read_ratings(scenario.ratings, encoding=scenario.encoding)
         table = beside_people(table, pairs, ratings, scenario.level)
@@ -78,10 +75,15 @@ def _only(pairs: Pairs, names: Sequence[str]) -> Pairs:
     return replace(pairs, metrics=tuple(pairs.metrics[k] for k in kept), **parts)
 
 
-def _signed(value: float, low: float | None = None, high: float | None = None) -> str:
-    """Write a difference with its sign, and its interval where there is one."""
-    text = ("+" if value > 0 and number(value).strip("0.") else "") + number(value)
-    return text if low is None or np.isnan(low) else f"{text} [{number(low)}, {number(high)}]"
+def _signed(value: float) -> str:
+    """Write a difference with its sign."""
+    return ("+" if value > 0 and number(value).strip("0.") else "") + number(value)
+
+
+def _interval(row: Mapping[Any, Any], name: str = "{}") -> str:
+    """Write a difference of a row, in columns of such names, with its interval where there is one."""
+    value, low, high = (row[name.format(part)] for part in ("value", "low", "high"))
+    return _signed(value) + ("" if np.isnan(low) else f" [{number(low)}, {number(high)}]")
 
 
 def headline(row: dict[Any, Any], say: Any) -> str:
@@ -89,8 +91,7 @@ def headline(row: dict[Any, Any], say: Any) -> str:
     unit, common = row["cluster_unit"], counted(say, "compare.common", count(row["n_common"]))
     common += "" if unit == "row" else counted(say, f"compare.{unit}s", count(row["n_clusters"]))
     words = {"new": row["candidate"], "base": row["baseline"], "metric": row["metric"], "common": common}
-    value = _signed(row["value"], row["low"], row["high"])
-    return str(say("compare.head", outcome=say(f"compared.{row['outcome']}"), value=value, **words))
+    return str(say("compare.head", outcome=say(f"compared.{row['outcome']}"), value=_interval(row), **words))
 
 
 def _shown(
@@ -102,10 +103,9 @@ def _shown(
     for row in table.to_dict("records"):
         of_p = {name: p_value(row[name]) for name in ("p", adjusted)}
         left_out = f"{count(row['n_left_out'])} ({_why(row['left_out'], say)})" if row["left_out"] else ""
-        without = [row[f"{name}_without"] for name in ("value", "low", "high")] if alone else [np.nan]
         rows.append(row | of_p | {
-            "word": row["outcome"], "without": _signed(*without),
-            "outcome": say(f"compared.{row['outcome']}"), "value": _signed(row["value"], row["low"], row["high"]),
+            "word": row["outcome"], "without": _interval(row, "{}_without") if alone else "",
+            "outcome": say(f"compared.{row['outcome']}"), "value": _interval(row),
             "candidate_mean": number(row["candidate_mean"]), "baseline_mean": number(row["baseline_mean"]),
             "n_common": count(row["n_common"]), "record": f"{row['wins']}/{row['ties']}/{row['losses']}",
             "left_out": left_out or count(row["n_left_out"]),
@@ -115,9 +115,8 @@ def _shown(
     labels |= {"metric": say("column.metric")} if by is None else {by: by}
     labels["outcome"] = say("column.outcome")
     # A slice of one cluster, such as a document, has no interval; it tells by what the difference is without it.
-    tests = {"without": say("compare.without", level=level)} if alone else {
-        "p": "p", adjusted: say(f"compare.{adjusted}")
-    }  # fmt: skip
+    tests = {"p": "p", adjusted: say(f"compare.{adjusted}")}
+    tests = {"without": say("compare.without", level=level)} if alone else tests
     numbers = {"value": say("compare.difference", level=level)} | tests | {
         "candidate_mean": pairs[0].candidate if one else say("compare.candidate_mean"),
         "baseline_mean": pairs[0].baseline, "n_common": say("compare.n_common"), "record": say("compare.record"),
@@ -154,7 +153,7 @@ def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
         yield text + (say("compare.worst", values=worst) if worst else "")
     for row in decisive:
         if pd.notna(row["all_value"]):
-            whole = _signed(row["all_value"], row["all_low"], row["all_high"])
+            whole = _interval(row, "all_{}")
             asked = count(row["n_common"] + row["n_left_out"])
             yield say("compare.overlap", metric=row["metric"], n=count(row["n_common"]), asked=asked, value=whole)
     small = [row for row in rows if row["below_noise"]]
@@ -163,8 +162,8 @@ def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
         yield say("compare.noise", metrics=", ".join(noisy))
     for row in rows:
         if row.get("supported") is False and row["outcome"] in ("better", "worse"):
-            human = _signed(row["human_value"], row["human_low"], row["human_high"])
-            yield say("compare.unsupported", metric=row["metric"], value=human, n=count(row["n_human"]))
+            human, n = _interval(row, "human_{}"), count(row["n_human"])
+            yield say("compare.unsupported", metric=row["metric"], value=human, n=n)
     for row in decisive:
         if row["outcome"] == "same":
             yield say("compare.within", metric=row["metric"], margin=f"{row['margin']:g}")

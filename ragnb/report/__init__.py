@@ -7,13 +7,10 @@ its template blocks would have to be replaced, and its default asks three hosts 
 from ragnb.errors import need_package
 from ragnb.report.batch import Made, index, reports
 from ragnb.report.judged import card_pictures
-from ragnb.report.kernel import refuse_unknown
 from ragnb.report.pictures import pictures
 from ragnb.report.run import ReportResult, report
 from ragnb.report.shown import shown
 
 need_package("papermill", extra="notebook")
 
-__all__ = [
-    "Made", "ReportResult", "card_pictures", "index", "pictures", "refuse_unknown", "report", "reports", "shown",
-]  # fmt: skip
+__all__ = ["Made", "ReportResult", "card_pictures", "index", "pictures", "report", "reports", "shown"]
