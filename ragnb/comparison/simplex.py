@@ -135,14 +135,15 @@ class WeightMap:
         return present[row], of
 
     @cached_property
-    def _sums(self) -> tuple[Array, Array]:
-        """Σv and Σv·d by cluster and pattern: (G, P) and (G, P, K)."""
+    def _sums(self) -> tuple[Array, Array, Array, Array]:
+        """Σv and Σv·d by cluster and pattern, (G, P) and (G, P, K), and their totals."""
         present, of = self._patterns
         g, p = int(self.clusters.max()) + 1, len(present)
         cell, v = self.clusters * p + of, self.weights
         counts = np.asarray(np.bincount(cell, v, g * p).reshape(g, p), dtype=float)
         columns = [np.bincount(cell, v * np.nan_to_num(x), g * p).reshape(g, p) for x in self.differences.T]
-        return counts, np.stack(columns, axis=2)
+        sums: Array = np.stack(columns, axis=2)
+        return counts, sums, counts.sum(axis=0), sums.sum(axis=0)
 
     @cached_property
     def _forms(self) -> dict[bytes, Array]:
@@ -151,7 +152,7 @@ class WeightMap:
 
     def _form(self, used: npt.NDArray[np.bool_]) -> Array:
         """Return the quadratic form over the patterns in use, whose root is half the width of the interval."""
-        counts, sums = self._sums
+        counts, sums, *_ = self._sums
         a = counts[:, used].sum(axis=1)
         there = a > 0
         a, s = a[there], sums[there][:, used].reshape(int(there.sum()), -1)
@@ -166,7 +167,7 @@ class WeightMap:
 
     def _value(self, w: Array) -> Array:
         """Return the difference at some weights, without its interval."""
-        counts, sums = (part.sum(axis=0) for part in self._sums)
+        *_, counts, sums = self._sums
         scale = w @ self._patterns[0].T
         used = scale > 0
         means: Array = np.divide(w @ sums.T, scale, out=np.zeros_like(scale), where=used)

@@ -260,7 +260,8 @@ class Weighing:
 
 def flips_of(found: WeightMap, total: float) -> dict[str, float]:
     """Return the weight of each metric at which, all others kept, the leader changes, where one does."""
-    table = found.flips.query("flip < 1 and today < 1")
+    table = found.flips
+    table = table[(table["flip"] < 1) & (table["today"] < 1)]
     weight = total * (1 - table["today"]) * table["flip"] / (1 - table["flip"])
     return dict(zip(table["metric"], weight, strict=True))
 
