@@ -1,3 +1,3 @@
-"""The report notebook runs by papermill, with parameters (tests/test_report.py); nbval runs the others."""
+"""Notebooks with parameters run by papermill (test_notebooks.py, test_report.py); nbval runs the others."""
 
-collect_ignore = ["report.ipynb"]
+collect_ignore = ["compare.ipynb", "report.ipynb"]

@@ -1,6 +1,6 @@
-"""The notebooks: short callers, all but one without outputs, each run by nbval, the report's parameters typed.
+"""The notebooks: short callers, all but one without outputs, run by nbval, or with typed parameters by papermill.
 
-pytest itself collects ``notebooks/`` with ``--nbval-lax``; the report notebook runs in test_report.py.
+pytest itself collects ``notebooks/`` with ``--nbval-lax``; `ragnb report` runs the report's in test_report.py.
 The quickstart keeps its outputs, for readers who do not run it; nbval compares those of tagged cells.
 """
 
@@ -15,14 +15,26 @@ import sys
 from pathlib import Path
 
 import nbformat
+import numpy as np
+import pandas as pd
 import pytest
 
+import ragnb as rn
 from ragnb import Scenario
+from ragnb.texts import load
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 REPORT = ROOT / "notebooks" / "report.ipynb"
-GALLERY = [path for path in NOTEBOOKS if path != REPORT]
+COMPARE = ROOT / "notebooks" / "compare.ipynb"
+PARAMETERS = {
+    REPORT: {"scenario": "str", "out": "str", "overrides": "dict"},
+    COMPARE: {
+        "new": "str", "baseline": "str", "candidate": "str", "margin": "float", "by": "str", "lang": "str",
+        "overrides": "dict",
+    },
+}  # fmt: skip
+GALLERY = [path for path in NOTEBOOKS if path not in PARAMETERS]
 SHOWN = ROOT / "notebooks" / "00_quickstart.ipynb"
 COMPARED = "nbval-check-output"
 IDS = [path.name for path in NOTEBOOKS]
@@ -103,22 +115,86 @@ def test_notebook_is_a_short_caller(path):
     assert len(tagged(path)) <= 1
 
 
-def test_report_has_one_typed_parameter_a_line():
-    (cell,) = tagged(REPORT)
-    lines = ast.parse(cell.source).body
-    assert [type(line) for line in lines] == [ast.AnnAssign] * len(cell.source.splitlines())
-    assert [ast.unparse(line.target) for line in lines] == ["scenario", "out", "overrides"]
-    assert code(REPORT)[0].source == cell.source
-
-
-def test_papermill_finds_the_parameters():
+@pytest.mark.parametrize("path", PARAMETERS, ids=lambda path: path.name)
+def test_papermill_finds_the_typed_parameters_one_a_line(path):
     import papermill
 
-    found = papermill.inspect_notebook(str(REPORT))
-    assert {name: one["inferred_type_name"] for name, one in found.items()} == {
-        "scenario": "str", "out": "str", "overrides": "dict",
-    }  # fmt: skip
-    assert not {"scenario", "out", "overrides"} & set(Scenario.model_fields)
+    (cell,) = tagged(path)
+    assert code(path)[0].source == cell.source
+    typed = [type(line) for line in ast.parse(cell.source).body]
+    assert typed == [ast.AnnAssign] * len(cell.source.splitlines())
+    found = papermill.inspect_notebook(str(path))
+    assert {name: one["inferred_type_name"] for name, one in found.items()} == PARAMETERS[path]
+
+
+def test_no_parameter_of_the_report_is_a_field_of_a_scenario():
+    assert not set(PARAMETERS[REPORT]) & set(Scenario.model_fields)
+
+
+def papermill_runs(path: Path, folder: Path, **parameters: str) -> tuple[int, list[nbformat.NotebookNode], str]:
+    """Run a notebook by papermill as a user does, in a folder; return exit code, outputs and what was said."""
+    words = [word for name, value in parameters.items() for word in ("-p", name, value)]
+    env = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
+    done = subprocess.run(
+        [sys.executable, "-m", "papermill", str(path), "out.ipynb", *words, "-k", "python3", "--no-progress-bar"],
+        capture_output=True, text=True, check=False, cwd=folder, env=env | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    return done.returncode, [out for cell in code(folder / "out.ipynb") for out in cell.outputs], done.stderr
+
+
+@pytest.mark.parametrize("path", PARAMETERS, ids=lambda path: path.name)
+def test_an_unknown_parameter_is_refused_before_anything_is_read(path, tmp_path):
+    near = next(iter(PARAMETERS[path]))
+    status, outputs, said = papermill_runs(path, tmp_path, **{f"{near}s": "nowhere.csv"})
+    assert status != 0
+    assert f"RagnbError: parameter='{near}s' is not known; did you mean '{near}'?" in said
+    assert [output.output_type for output in outputs] == ["error"]
+
+
+QUESTIONS = {"en": "How long is the warranty ({})?", "zh": "差旅费几天内报销（{}）？"}
+DOCUMENTS = {
+    "en": ["warranty.pdf", "travel.pdf", "leave.pdf"], "zh": ["差旅报销制度.pdf", "休假办法.pdf", "保修.pdf"],
+}  # fmt: skip
+
+
+def one_run(lang: str, shift: float, seed: int, **columns: float) -> pd.DataFrame:
+    """Return scores of 24 questions from 3 documents."""
+    draw = np.random.default_rng(seed)
+    rows = [
+        {"sample_id": f"q{n}", "question": QUESTIONS[lang].format(n), "answer": f"{shift} {n}",
+         "doc_name": DOCUMENTS[lang][n % 3], "faithfulness": 0.5 + shift + draw.normal(0, 0.02), **columns}
+        for n in range(24)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_compare_answers_two_tables_from_any_folder(lang, tmp_path):
+    more = {"new": {"context_recall": 0.4}, "base": {"context_recall": 0.6}} if lang == "en" else {}
+    for name, shift in (("new", 0.3), ("base", 0.0)):
+        one_run(lang, shift, seed=len(name), **more.get(name, {})).to_csv(tmp_path / f"{name}.csv", index=False)
+    status, outputs, said = papermill_runs(COMPARE, tmp_path, new="new.csv", baseline="base.csv", lang=lang)
+    assert status == 0, said
+    assert not [out for out in outputs if out.get("name") == "stderr"]
+    data = [out.data for out in outputs if "data" in out]
+    pages = [one["text/html"] for one in data if "text/html" in one]
+    row = rn.compare(tmp_path / "new.csv", baseline=tmp_path / "base.csv").iloc[-1]
+    head = f"weighted_score +{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+    assert row["outcome"] == "better"
+    assert load(lang)("compared.better") in pages[0]
+    assert head in pages[0]
+    moved = rn.changed_questions(tmp_path / "new.csv", baseline=tmp_path / "base.csv", n=10)
+    shown = moved[["question", "candidate_answer", "baseline_answer"]].to_numpy().ravel()
+    assert any(all(text in page for text in shown) for page in pages)
+    assert all(name in pages[-1] for name in DOCUMENTS[lang])
+    text = "".join(out.text for out in outputs if out.get("name") == "stdout")
+    drawn = sum("image/png" in one for one in data)
+    if lang == "en":  # 0.3 w against −0.2 (1 − w)
+        assert re.search(r"faithfulness: 50.0 % today, flips at (39|4[01])", text)
+        assert drawn == 2
+    else:  # one metric has no weights to choose
+        assert "权重" in text
+        assert drawn == 1
 
 
 def test_report_shows_every_section_once():
@@ -132,10 +208,9 @@ def test_report_shows_every_section_once():
     assert all(source.count(f'part["{key}"]') == 1 for key in keys)
 
 
-def test_nbval_collects_every_notebook_but_the_report():
+def test_nbval_collects_every_notebook_without_parameters():
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", "notebooks"],
         capture_output=True, text=True, cwd=ROOT, check=False,
     )  # fmt: skip
-    assert {path.name for path in GALLERY} == {path.name for path in GALLERY if f"{path.name}:" in done.stdout}
-    assert "report.ipynb" not in done.stdout, "the report runs by papermill, with parameters"
+    assert {path.name for path in GALLERY} == {path.name for path in NOTEBOOKS if f"/{path.name}:" in done.stdout}

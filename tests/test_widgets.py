@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 
 import ragnb as rn
 from ragnb.errors import RagnbError
@@ -329,6 +331,123 @@ def test_another_scenario_is_chosen_and_what_was_changed_waits(path):
     assert "nowhere.csv" in editor._problem.widget.value
     editor._chooser.value = str(path)
     assert editor.metric_weights["faithfulness"] == 0.1
+
+
+# Where the leader changes
+
+
+def versions() -> pd.DataFrame:
+    """Return 60 questions of two systems: one is more faithful, the other finds more; some scores are missing."""
+    random = np.random.default_rng(8)
+    shifts = {"new": (0.2, -0.12, 0.05), "old": (0.0, 0.0, 0.0)}
+    tables = [
+        pd.DataFrame({
+            "sample_id": [f"q{i}" for i in range(60)], "doc_name": DOCS * 15, "system": name,
+            "faithfulness": random.beta(5, 5, 60) * 0.5 + 0.2 + shift[0],
+            "context_recall": random.beta(5, 5, 60) * 0.5 + 0.3 + shift[1],
+            "noise_sensitivity": random.beta(5, 5, 60) * 0.5 + shift[2],
+        })
+        for name, shift in shifts.items()
+    ]  # fmt: skip
+    frame = pd.concat(tables, ignore_index=True)
+    frame.loc[frame.index % 7 == 0, "context_recall"] = np.nan
+    frame.loc[frame.index % 11 == 0, "noise_sensitivity"] = np.nan
+    return frame
+
+
+def at_weight(frame: pd.DataFrame, model, name: str, weight: float) -> float:
+    """Return by how much the new version leads at the weights of a model, but for one."""
+    how = {"metric_weights": model.metric_weights | {name: weight}, "doc_weights": model.doc_weights}
+    return float(rn.compare(frame, baseline="old", **how)["value"].iloc[-1])
+
+
+@pytest.mark.parametrize("moved", [{}, {"context_recall": 0.3}, {"faithfulness": 0.2, "noise_sensitivity": 2.5}])
+def test_marks_are_where_compare_changes_its_sign(moved):
+    frame = versions()
+    model = WeightEditor(frame, doc_weights={DOCS[1]: 3.0}).model
+    model.add(DOCS[0])
+    model.set(DOC, DOCS[0], 0.25)
+    for name, weight in moved.items():
+        model.set(METRIC, name, weight)
+    now = at_weight(frame, model, "faithfulness", model.weight(METRIC, "faithfulness"))
+    assert model.now.found.order == (("new", "old") if now > 0 else ("old", "new"))
+    assert model.now.flips
+    for name in model.metrics:
+        own, of = model.weight(METRIC, name), partial(at_weight, frame, model, name)
+        turned = [weight for weight in [*np.linspace(0, 4, 17), 20.0, 400.0] if of(weight) * now < 0]
+        assert (name in model.now.flips) == bool(turned), name
+        if turned:
+            found = brentq(of, own, min(turned, key=lambda weight, own=own: abs(weight - own)), xtol=1e-10)
+            assert model.now.flips[name] == pytest.approx(found, abs=1e-6)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_mark_stands_on_its_slider_and_says_who_leads_beyond(lang):
+    editor = WeightEditor(versions(), lang=lang)
+    _ = editor.view
+    row = editor._views["None"]._rows[METRIC, "faithfulness"]
+    at = editor.model.now.flips["faithfulness"]
+    assert at < 1
+    said = load(lang)("editor.flip_below", name="old", weight=f"{at:.3g}")
+    assert said in row.flip.widget.value
+    assert f"left: {100 * at / row.slider.max:.3f}%" in row.flip.widget.value
+    assert f'id="{row.mark}"' in row.flip.widget.value
+    assert f".{row.mark} .noUi-base" in row.flip.widget.value
+    assert row.mark in row.box._dom_classes
+    assert said in editor._repr_html_()
+    row.slider.value = at / 2
+    assert load(lang)("editor.flip_above", name="new", weight=f"{at:.3g}") in row.flip.widget.value
+    editor.model.set(METRIC, "context_recall", 9)  # beyond the slider's end it is only said
+    beyond = editor.model.now.flips["faithfulness"]
+    assert beyond > row.slider.max
+    assert f"{beyond:.3g}" in row.flip.widget.value
+    assert "left:" not in row.flip.widget.value
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_where_no_single_weight_decides_it_is_said_once(lang):
+    frame = versions()
+    frame.loc[frame["system"] == "new", "context_recall"] += 0.3
+    frame.loc[frame["system"] == "new", "noise_sensitivity"] -= 0.1
+    editor = WeightEditor(frame, lang=lang)
+    _ = editor.view
+    assert editor.model.now.flips == {}
+    html = editor._repr_html_()
+    assert html.count(load(lang)("editor.no_flip")) == 1
+    row = rn.compare(frame, baseline="old").iloc[-1]
+    value = f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+    assert load(lang)("editor.leads", name="new", other="old", value=value) in html
+    assert {row.flip.widget.value for row in editor._views["None"]._rows.values()} == {""}
+
+
+def test_a_baseline_of_its_own_is_the_other_system(tmp_path):
+    frame = versions()
+    for name in ("new", "old"):
+        one = frame[frame["system"] == name].drop(columns="system")
+        one.to_csv(tmp_path / f"{name}.csv", index=False)
+    editor = WeightEditor(tmp_path / "new.csv", baseline=str(tmp_path / "old.csv"))
+    assert editor.model.now.flips == pytest.approx(WeightEditor(frame).model.now.flips)
+    with pytest.raises(RagnbError, match="baseline"):
+        WeightEditor(frame, baseline="older")
+    (tmp_path / "s.yaml").write_text("scores: new.csv\nbaseline: gone.csv\n", encoding="utf-8")
+    assert WeightEditor(tmp_path / "s.yaml").model.now.found is None
+
+
+def test_nothing_is_marked_without_two_systems_that_can_be_compared():
+    frame = versions().assign(tone=1.0)
+    third = frame[frame["system"] == "old"].assign(system="third")
+    far = [rn.Metric("faithfulness"), rn.Metric("tone", 0, 10)]
+    sources = [
+        (frame[frame["system"] == "new"], {}), (pd.concat([frame, third]), {}),
+        (rn.moments(frame, by="system"), {}), (frame, {"metrics": far}),
+        (frame[["sample_id", "system", "doc_name", "faithfulness"]], {}),
+    ]  # fmt: skip
+    for source, how in sources:
+        editor = WeightEditor(source, **how)
+        assert (editor.model.now.found, dict(editor.model.now.flips)) == (None, {})
+        assert load("en")("editor.no_flip") not in editor._repr_html_()
+    named = WeightEditor(pd.concat([frame, third]), baseline="old", candidate="new")
+    assert named.model.now.flips == WeightEditor(frame).model.now.flips
 
 
 # Ratings

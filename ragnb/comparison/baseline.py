@@ -42,8 +42,7 @@ def beside_baseline(
     except RagnbError as error:
         reason = translated(str(error), scenario.lang)
         return None, note_frame([note_row("not_compared", "", say("note.not_compared", reason=reason))])
-    table = pd.concat([compared(one, scenario) for one in pairs], ignore_index=True)
-    return table, note_frame(changes(run, other, pairs))
+    return compared(pairs, scenario), note_frame(changes(run, other, pairs))
 
 
 def changes(run: Run, other: Run, pairs: Iterable[Pairs]) -> list[dict[str, str]]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb.comparison.differences import Flags, Side, columns_of, paired_sides, primary_of, total_of_pairs
+from ragnb.comparison.differences import Flags, columns_of, paired_runs, primary_of, total_of_pairs
 from ragnb.comparison.estimate import TIE
 from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.source import run_of
@@ -25,16 +25,9 @@ TEXTS = {"answer": "answer", "contexts": "retrieved_contexts"}
 
 
 def changed_questions(
-    scores: Any,
-    *,
-    baseline: Any = None,
-    candidate: str | None = None,
-    system: str = "system",
-    metric: str | None = None,
-    n: int = 20,
-    on: str | None = None,
-    **settings: Any,
-) -> pd.DataFrame:
+    scores: Any, *, baseline: Any = None, candidate: str | None = None, system: str = "system",
+    metric: str | None = None, n: int = 20, on: str | None = None, **settings: Any,
+) -> pd.DataFrame:  # fmt: skip
     """Return the questions whose score changed most, with both answers and passages and what they failed by.
 
     Parameters
@@ -82,14 +75,11 @@ def changed_questions(
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise RagnbError(f"n={n!r}: give the number of questions to show of each direction, 1 or more")
     run = run_of(scores, system=system, settings=settings, name="candidate")
-    _, found = paired_sides(run, baseline, candidate, system, on, None, settings)
-    tables = [_changed(pairs, sides, run.scenario, metric, n, system) for pairs, sides in found]
-    return pd.concat(tables, ignore_index=True)
+    _, every = paired_runs(run, baseline, candidate, system, on, settings=settings)
+    return pd.concat([_changed(one, run.scenario, metric, n, system) for one in every], ignore_index=True)
 
 
-def _changed(
-    pairs: Pairs, sides: tuple[Side, Side], scenario: Scenario, metric: str | None, n: int, system: str
-) -> pd.DataFrame:
+def _changed(pairs: Pairs, scenario: Scenario, metric: str | None, n: int, system: str) -> pd.DataFrame:
     columns = columns_of(pairs, total_of_pairs(pairs, scenario))
     decides = primary_of(columns, metric)
     if decides is None:
@@ -112,7 +102,7 @@ def _changed(
     table = table.join(labels[shown])
     table["change"] = _words(gain[at] > 0, turned, modes)
     table["value"], table["candidate_value"], table["baseline_value"] = new[at] - old[at], new[at], old[at]
-    texts = [_texts(side, key, labels[key].tolist(), system) for side in sides]
+    texts = [_texts(*origin, key, labels[key].tolist(), system) for origin in pairs.origins]
     for name, source in TEXTS.items():
         if any(source in one for one in texts):
             for role, one in zip(("candidate", "baseline"), texts, strict=True):
@@ -144,18 +134,17 @@ def _words(better: Flags, turned: Flags, modes: Any) -> list[str]:
     return [CHANGES[2 * (not turn) + (not up)] for up, turn in zip(better, turned, strict=True)]
 
 
-def _texts(side: Side, key: str, questions: Sequence[str], system: str) -> pd.DataFrame:
+def _texts(frame: Any, name: str | None, key: str, questions: Sequence[str], system: str) -> pd.DataFrame:
     """Return the answers and passages of some questions, one row each, from rows of any engine."""
-    frame, wanted = side.run.frame, set(questions)
-    have = [name for name in TEXTS.values() if name in column_names(frame)]
+    wanted, have = set(questions), [text for text in TEXTS.values() if text in column_names(frame)]
 
     def of_batch(batch: Batch) -> pd.DataFrame:
         asked = batch.labels(key)
-        kept = np.array([*(name in wanted for name in asked.names), False])[asked.codes]
-        if side.system is not None:
+        kept = np.array([*(one in wanted for one in asked.names), False])[asked.codes]
+        if name is not None:
             named = batch.labels(system)
-            kept &= np.array([*(name == side.system for name in named.names), False])[named.codes]
-        rows = {name: batch.frame[name].to_numpy(object)[kept] for name in have}
+            kept &= np.array([*(one == name for one in named.names), False])[named.codes]
+        rows = {text: batch.frame[text].to_numpy(object)[kept] for text in have}
         return pd.DataFrame(rows, index=np.array([*asked.names, None], dtype=object)[asked.codes[kept]])
 
     def first(parts: list[pd.DataFrame]) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -35,18 +35,10 @@ Margin = float | Mapping[str, float] | None
 
 
 def compare(
-    scores: Any,
-    *,
-    baseline: Any = None,
-    candidate: str | None = None,
-    system: str = "system",
-    margin: Margin = None,
-    by: str | None = None,
-    on: str | None = None,
-    primary: str | None = None,
-    ratings: Any = None,
-    **settings: Any,
-) -> pd.DataFrame:
+    scores: Any, *, baseline: Any = None, candidate: str | None = None, system: str = "system",
+    margin: Margin = None, by: str | None = None, on: str | None = None, primary: str | None = None,
+    ratings: Any = None, **settings: Any,
+) -> pd.DataFrame:  # fmt: skip
     """Compare systems with a baseline on the questions that both were asked.
 
     Parameters
@@ -111,28 +103,10 @@ def compare(
     0    faithfulness  better   0.35         6
     1  weighted_score  better   0.35         6
     """
-    scenario, pairs = paired(scores, baseline, candidate, system, on, by, settings)
-    tables = [compared(one, scenario, margin=margin, by=by, primary=primary) for one in pairs]
-    table = pd.concat(tables, ignore_index=True)
-    return table if ratings is None else beside_people(table, pairs, ratings, scenario.level, by)
-
-
-@dataclass(frozen=True)
-class Side:
-    """Where the rows of one of two compared systems are: a run, and its system; None is a run of one system."""
-
-    run: Run
-    system: str | None
-
-
-def paired(
-    scores: Any, baseline: Any, candidate: str | None, system: str, on: str | None, by: str | None,
-    settings: Mapping[str, Any],
-) -> tuple[Scenario, list[Pairs]]:  # fmt: skip
-    """Read what is compared; bring each candidate and its baseline side by side."""
     run = run_of(scores, system=system, settings=settings, name="candidate")
     _, pairs = paired_runs(run, baseline, candidate, system, on, by, settings)
-    return run.scenario, pairs
+    table = compared(pairs, run.scenario, margin=margin, by=by, primary=primary)
+    return table if ratings is None else beside_people(table, pairs, ratings, run.scenario.level, by)
 
 
 def paired_runs(
@@ -140,15 +114,6 @@ def paired_runs(
     by: str | None = None, settings: Mapping[str, Any] | None = None,
 ) -> tuple[Run, list[Pairs]]:  # fmt: skip
     """Bring each candidate of a run and its baseline side by side; return the run that holds the baseline too."""
-    other, found = paired_sides(run, baseline, candidate, system, on, by, settings)
-    return other, [pairs for pairs, _ in found]
-
-
-def paired_sides(
-    run: Run, baseline: Any, candidate: str | None, system: str, on: str | None, by: str | None,
-    settings: Mapping[str, Any] | None,
-) -> tuple[Run, list[tuple[Pairs, tuple[Side, Side]]]]:  # fmt: skip
-    """Return what `paired_runs` does, and with all pairs where the rows of both systems are."""
     scenario = run.scenario
     baseline = scenario.baseline if baseline is None else baseline
     if baseline is None:
@@ -172,7 +137,7 @@ def paired_sides(
         names = (f"{names[0]} (new)", f"{names[1]} (old)") if names[0] == names[1] else names
         sides = {names[0]: _of(new_rows, system, new), names[1]: _of(old_rows, system, old)}
         pairs = pairs_of(sides, metrics, doc_weights=scenario.doc_weights, **shape)
-        out.append((pairs, (Side(run, new), Side(other, old))))
+        out.append(replace(pairs, origins=((run.frame, new), (other.frame, old))))
     return other, out
 
 
@@ -318,13 +283,15 @@ def _left_out(pairs: Pairs, k: int, only: Flags) -> str:
     return "; ".join(parts)
 
 
-def compared(
+def compared(pairs: Iterable[Pairs], scenario: Scenario, **how: Any) -> pd.DataFrame:
+    """Return the table of `compare` for candidates under the settings of a scenario."""
+    return pd.concat([_compared(one, scenario, **how) for one in pairs], ignore_index=True)
+
+
+def _compared(
     pairs: Pairs, scenario: Scenario, *, margin: Margin = None, by: str | None = None, primary: str | None = None
 ) -> pd.DataFrame:
-    """Return the table of `compare` for one candidate."""
-    total = total_of_pairs(pairs, scenario)
-    columns = columns_of(pairs, total)
-    level = scenario.level
+    columns, level = columns_of(pairs, total_of_pairs(pairs, scenario)), scenario.level
     if by is None:
         rows = [_row(pairs, column, np.ones(len(pairs.weights), dtype=bool), level) for column in columns]
         table = pd.DataFrame(rows)

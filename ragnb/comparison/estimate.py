@@ -104,9 +104,7 @@ def detectable(found: Estimate, level: float) -> float:
     return float(times) * found.se
 
 
-def outcome_of(
-    low: float, high: float, *, margin: float, better: str, p: float = 0.0, alpha: float = 0.05
-) -> str:
+def outcome_of(low: float, high: float, *, margin: float, better: str, p: float = 0.0, alpha: float = 0.05) -> str:
     """Return the word for an interval of candidate − baseline.
 
     Parameters

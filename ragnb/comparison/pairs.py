@@ -44,6 +44,8 @@ class Pairs:
         Of the questions' documents.
     reworded : int
         Questions of one id whose texts differ: they are no pairs.
+    origins : pair of (rows, system)
+        Where the rows of both systems are, with their texts; None where the rows are of one system.
     """
 
     metrics: tuple[Metric, ...]
@@ -57,6 +59,7 @@ class Pairs:
     unit: str
     weights: Array
     reworded: int = 0
+    origins: tuple[tuple[Any, str | None], ...] = ()
 
     @property
     def complete(self) -> bool:

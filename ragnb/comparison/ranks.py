@@ -84,8 +84,7 @@ def standings(
         have = listing(run.systems) or "none"
         raise RagnbError(f"standings are of two systems or more; column {system!r} names {have}")
     every = [one for name in run.systems for one in paired_runs(run, name, system=system, on=on)[1]]
-    tables = [compared(one, run.scenario, margin=margin, primary=metric) for one in every]
-    pairs = pd.concat(tables, ignore_index=True)
+    pairs = compared(every, run.scenario, margin=margin, primary=metric)
     pairs = pairs[pairs["primary"]].reset_index(drop=True)
     if pairs.empty:
         raise RagnbError("no metric decides between the systems; name it: metric='…'")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,8 +12,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
-from ragnb.comparison.differences import paired, total_of_pairs
+from ragnb.comparison.differences import paired_runs, total_of_pairs
+from ragnb.comparison.estimate import TIE
 from ragnb.comparison.pairs import Pairs
+from ragnb.comparison.source import run_of
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.stats.estimates import packed
 from ragnb.weights.columns import Array
@@ -26,14 +28,9 @@ _STEPS = 60
 
 
 def weight_map(
-    scores: Any,
-    *,
-    baseline: Any = None,
-    candidate: str | None = None,
-    system: str = "system",
-    on: str | None = None,
-    **settings: Any,
-) -> WeightMap:
+    scores: Any, *, baseline: Any = None, candidate: str | None = None, system: str = "system",
+    on: str | None = None, **settings: Any,
+) -> WeightMap:  # fmt: skip
     """Reduce two systems to what tells which of them leads under any weights of the metrics.
 
     Parameters
@@ -66,22 +63,12 @@ def weight_map(
     >>> found.flips.set_index("metric")["flip"].round(2).to_dict()
     {'faithfulness': 0.35, 'context_recall': 0.65}
     """
-    scenario, every = paired(scores, baseline, candidate, system, on, None, settings)
+    run = run_of(scores, system=system, settings=settings, name="candidate")
+    _, every = paired_runs(run, baseline, candidate, system, on, settings=settings)
     if len(every) > 1:
         names = listing(pairs.candidate for pairs in every)
         raise RagnbError(f"a weight map is of one candidate; name it: candidate='…' (have: {names})")
-    if every[0].complete:
-        raise RagnbError("a weight map takes the documents for a sample of more; pass corpus='sample'")
-    total = total_of_pairs(every[0], scenario)
-    if total.reason:
-        raise RagnbError(
-            f"metrics that do not add up have no weight map ({total.reason}); select metrics of one range, "
-            "or pass rescale=True"
-        )
-    kept = np.array([m.role == "quality" or w > 0 for m, w in zip(every[0].metrics, total.given, strict=True)])
-    if kept.sum() < 2:
-        raise RagnbError("a weight map weighs two metrics or more against each other; name two: metrics=[…]")
-    return WeightMap.of(every[0], total, kept, scenario.level)
+    return WeightMap.of(every[0], total_of_pairs(every[0], run.scenario), run.scenario.level)
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,55 +98,96 @@ class WeightMap:
     weights: Array
 
     @classmethod
-    def of(cls, pairs: Pairs, total: Total, kept: npt.NDArray[np.bool_], level: float) -> WeightMap:
-        """Make the map of pairs."""
+    def of(cls, pairs: Pairs, total: Total, level: float) -> WeightMap:
+        """Return the map of pairs over the metrics of their total."""
+        if pairs.complete:
+            raise RagnbError("a weight map takes the documents for a sample of more; pass corpus='sample'")
+        if total.reason:
+            raise RagnbError(
+                f"metrics that do not add up have no weight map ({total.reason}); select metrics of one range, "
+                "or pass rescale=True"
+            )
+        kept = np.array([m.role == "quality" or w > 0 for m, w in zip(pairs.metrics, total.given, strict=True)])
         d = (pairs.differences * total.slopes)[:, kept]
         asked = ~np.isnan(d).all(axis=1) & (pairs.weights > 0)
-        names = tuple(m.name for m, one in zip(pairs.metrics, kept, strict=True) if one)
-        shares = total.given[kept] / total.given[kept].sum()
-        return cls(
-            pairs.candidate, pairs.baseline, names, shares, level, d[asked], packed(pairs.clusters[asked]),
-            pairs.weights[asked],
-        )  # fmt: skip
+        if kept.sum() < 2 or not asked.any():
+            raise RagnbError(
+                "a weight map weighs two metrics or more that both systems have against each other; name two: "
+                "metrics=[…]"
+            )
+        names = tuple(metric.name for metric in np.array(pairs.metrics, dtype=object)[kept])
+        shares, weights = total.given[kept] / total.given[kept].sum(), pairs.weights[asked]
+        clusters = packed(pairs.clusters[asked])
+        return cls(pairs.candidate, pairs.baseline, names, shares, level, d[asked], clusters, weights)
+
+    def reweighed(self, metric_weights: Mapping[str, float]) -> WeightMap:
+        """Return the map with these weights as today's; what no metric weight enters is not made anew."""
+        weights = np.array([metric_weights[name] for name in self.metrics], dtype=float)
+        moved = replace(self, today=weights / weights.sum())
+        vars(moved).update({name: getattr(self, name) for name in ("_patterns", "_sums", "_forms")})
+        return moved
 
     @cached_property
     def _patterns(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
         """The patterns of metrics that both have, and that of each question."""
-        found, of = np.unique(~np.isnan(self.differences), axis=0, return_inverse=True)
-        return found, of.reshape(-1)
+        present = ~np.isnan(self.differences)
+        bits = np.packbits(present, axis=1)
+        # As texts of one width they are told apart many times as fast as row by row.
+        _, row, of = np.unique(bits.view(f"S{bits.shape[1]}").ravel(), return_index=True, return_inverse=True)
+        return present[row], of
 
     @cached_property
-    def _sums(self) -> tuple[Array, Array]:
-        """Σv and Σv·d by cluster and pattern: (G, P) and (G, P, K)."""
+    def _sums(self) -> tuple[Array, Array, Array, Array]:
+        """Σv and Σv·d by cluster and pattern, (G, P) and (G, P, K), and their totals."""
         present, of = self._patterns
         g, p = int(self.clusters.max()) + 1, len(present)
         cell, v = self.clusters * p + of, self.weights
         counts = np.asarray(np.bincount(cell, v, g * p).reshape(g, p), dtype=float)
         columns = [np.bincount(cell, v * np.nan_to_num(x), g * p).reshape(g, p) for x in self.differences.T]
-        return counts, np.stack(columns, axis=2)
+        sums: Array = np.stack(columns, axis=2)
+        return counts, sums, counts.sum(axis=0), sums.sum(axis=0)
 
     @cached_property
-    def _forms(self) -> dict[bytes, tuple[Array, Array, float]]:
+    def _forms(self) -> dict[bytes, Array]:
         """The forms that were made, by the patterns in use."""
         return {}
 
-    def _form(self, used: npt.NDArray[np.bool_]) -> tuple[Array, Array, float]:
-        """Return the linear and the quadratic form over the patterns in use, and t's degrees of freedom."""
-        if (key := used.tobytes()) not in self._forms:
-            self._forms[key] = self._made(used)
-        return self._forms[key]
-
-    def _made(self, used: npt.NDArray[np.bool_]) -> tuple[Array, Array, float]:
-        counts, sums = self._sums
+    def _form(self, used: npt.NDArray[np.bool_]) -> Array:
+        """Return the quadratic form over the patterns in use, whose root is half the width of the interval."""
+        counts, sums, *_ = self._sums
         a = counts[:, used].sum(axis=1)
         there = a > 0
         a, s = a[there], sums[there][:, used].reshape(int(there.sum()), -1)
         total, g = a.sum(), len(a)
-        mean, h = s.sum(axis=0) / total, a / total
         if g < 2:
-            return mean, np.full((len(mean),) * 2, np.nan), 1.0
+            return np.full((s.shape[1],) * 2, np.nan)
+        mean, h = s.sum(axis=0) / total, a / total
         parts = (s - a[:, None] * mean) / ((1 - h) * total)[:, None]
-        return mean, (g - 1) / g * parts.T @ parts, max(1 / float(h @ h) - 1, 1.0)
+        times: Array = stats.t_quantile(self.level, max(1 / float(h @ h) - 1, 1.0))
+        form: Array = times**2 * (g - 1) / g * parts.T @ parts
+        return form
+
+    def _value(self, w: Array) -> Array:
+        """Return the difference at some weights, without its interval."""
+        *_, counts, sums = self._sums
+        scale = w @ self._patterns[0].T
+        used = scale > 0
+        means: Array = np.divide(w @ sums.T, scale, out=np.zeros_like(scale), where=used)
+        with np.errstate(invalid="ignore"):  # no question has any of these metrics
+            value: Array = means.sum(axis=1) / (used @ counts)
+        return value
+
+    @property
+    def order(self) -> tuple[str, str]:
+        """The system that leads at today's weights, and the other one."""
+        ahead = self._value(self.today[None])[0] >= 0
+        return (self.candidate, self.baseline) if ahead else (self.baseline, self.candidate)
+
+    def _other(self, w: Array) -> npt.NDArray[np.bool_]:
+        """Return whether at some weights the other system leads than does today."""
+        now = np.sign(self._value(self.today[None])[0])
+        ahead: npt.NDArray[np.bool_] = self._value(w) * now < -TIE
+        return ahead
 
     def at(self, metric_weights: Mapping[str, float] | npt.ArrayLike) -> pd.DataFrame:
         """Return the difference at some weights, as `compare` gives it for the weighted score.
@@ -188,20 +216,18 @@ class WeightMap:
             )
         present = self._patterns[0]
         scale = w @ present.T
-        found = np.empty((3, len(w)))
+        value, half = self._value(w), np.empty(len(w))
         keys, of = np.unique(scale > 0, axis=0, return_inverse=True)
         for k, used in enumerate(keys):
             rows = np.flatnonzero(of.reshape(-1) == k)
-            linear, quadratic, df = self._form(used)
-            step = max(1, _BLOCK // max(len(linear), 1))
-            for some in np.array_split(rows, -(-len(rows) // step)):
+            if (key := used.tobytes()) not in self._forms:
+                self._forms[key] = self._form(used)
+            form = self._forms[key]
+            for some in np.array_split(rows, -(-len(rows) * len(form) // _BLOCK)):
                 shares = w[some][:, None, :] * present[used] / scale[some][:, used, None]
                 omega = shares.reshape(len(some), -1)
-                se = np.sqrt(np.maximum(np.einsum("mi,mi->m", omega @ quadratic, omega), 0.0))
-                value = omega @ linear
-                half = float(stats.t_quantile(self.level, df)) * se
-                found[:, some] = value, value - half, value + half
-        return pd.DataFrame(found.T, columns=["value", "low", "high"])
+                half[some] = np.sqrt(np.maximum(np.einsum("mi,mi->m", omega @ form, omega), 0.0))
+        return pd.DataFrame({"value": value, "low": value - half, "high": value + half})
 
     @cached_property
     def points(self) -> pd.DataFrame:
@@ -231,13 +257,17 @@ class WeightMap:
         and all of it (``alone``). The first row is the metric that matters most: the nearest flip, else the one
         that moves the difference most.
         """
-        rows = []
-        for k, name in enumerate(self.metrics):
-            strip = self.strip(name)
-            flip = self._crossing(k, strip)
-            ends = strip["value"].iloc[[0, -1]].tolist()
-            rows.append((name, float(self.today[k]), flip, abs(flip - self.today[k]), *ends))
-        table = pd.DataFrame(rows, columns=["metric", "today", "flip", "distance", "without", "alone"])
+        share, k = np.linspace(0, 1, 101), len(self.metrics)
+        ways = np.stack([self._moved(one, share) for one in range(k)])
+        away = np.abs(share - self.today[:, None])
+        away[~self._other(ways.reshape(-1, k)).reshape(k, -1)] = np.inf
+        flips = np.isfinite(away).any(axis=1)
+        flip = np.full(k, np.nan)
+        flip[flips] = self._border(ways[flips, away[flips].argmin(axis=1)])[:, flips].diagonal()
+        ends = self._value(ways[:, [0, -1]].reshape(-1, k)).reshape(k, 2).T
+        table = pd.DataFrame({"metric": self.metrics, "today": self.today, "flip": flip})
+        table["distance"] = (table["flip"] - table["today"]).abs()
+        table["without"], table["alone"] = ends
         moved = -(table["alone"] - table["without"]).abs()
         order = table.assign(moved=moved).sort_values(["distance", "moved"], kind="stable").index
         return table.loc[order].reset_index(drop=True)
@@ -247,35 +277,23 @@ class WeightMap:
         if metric not in self.metrics:
             raise unknown("metric", metric, list(self.metrics))
         share = np.linspace(0, 1, points)
-        return self.at(self._moved(self.metrics.index(metric), share)).assign(share=share)[
-            ["share", "value", "low", "high"]
-        ]
+        found = self.at(self._moved(self.metrics.index(metric), share)).assign(share=share)
+        return found[["share", "value", "low", "high"]]
 
     def _moved(self, k: int, share: Array) -> Array:
-        rest = self.today.copy()
-        rest[k] = 0.0
-        if not rest.any():
-            rest[np.arange(len(rest)) != k] = 1.0
+        others = np.arange(len(self.today)) != k
+        rest = self.today * others if (self.today * others).any() else others
         weights = np.outer(1 - share, rest / rest.sum())
         weights[:, k] = share
         return weights
 
-    def _crossing(self, k: int, strip: pd.DataFrame) -> float:
-        """Return the share nearest to today's at which the sign of the difference changes."""
-        now = float(self.at(self.today)["value"].iloc[0])
-        share, other = strip["share"].to_numpy(), (np.sign(strip["value"]) == -np.sign(now)).to_numpy()
-        if not now or not other.any():
-            return np.nan
-        there = share[other]
-        far = there[[np.argmin(np.abs(there - self.today[k]))]]
-        return float(self._border(self._moved(k, far), now)[0, k])
-
-    def _border(self, ends: Array, now: float) -> Array:
+    def _border(self, ends: Array) -> Array:
         """Return where, on the way from today's weights to others, the sign of the difference changes."""
+        now = self._value(self.today[None])[0]
         low, high = np.zeros(len(ends)), np.ones(len(ends))
         for _ in range(_STEPS):
             middle = (low + high) / 2
-            same = self.at(self.today + middle[:, None] * (ends - self.today))["value"].to_numpy() * now > 0
+            same = self._value(self.today + middle[:, None] * (ends - self.today)) * now > 0
             low, high = np.where(same, middle, low), np.where(same, high, middle)
         border: Array = self.today + high[:, None] * (ends - self.today)
         return border
@@ -287,21 +305,17 @@ class WeightMap:
         ``weights`` (shares) and ``distance``, the share of all weight that moves. Found among the fixed points,
         the single metrics and the transfers from one metric to another, each drawn to the very border.
         """
-        now = float(self.at(self.today)["value"].iloc[0])
-        if not now:
-            return None
-        p, names = self.points, list(self.metrics)
-        beyond = p.loc[np.sign(p["value"]) == -np.sign(now), names].to_numpy()
+        names = list(self.metrics)
+        points = self.points[names].to_numpy()
+        beyond = points[self._other(points)]
         beyond = beyond[np.argsort(np.abs(beyond - self.today).sum(axis=1))[:500]]
-        transfers = [
-            self.today - self.today[i] * np.eye(len(names))[i] + self.today[i] * np.eye(len(names))[j]
-            for i in range(len(names)) for j in range(len(names)) if i != j and self.today[i] > 0
-        ]  # fmt: skip
-        ends = np.vstack([beyond, np.eye(len(names)), *transfers])
-        ends = ends[self.at(ends)["value"].to_numpy() * now < 0]
+        alone = np.eye(len(names))
+        transfers = self.today + self.today[:, None, None] * (alone - alone[:, None])
+        ends = np.vstack([beyond, alone, *transfers])
+        ends = ends[self._other(ends)]
         if not len(ends):
             return None
-        border = self._border(ends, now)
+        border = self._border(ends)
         moved = np.abs(border - self.today).sum(axis=1) / 2
         best = int(np.argmin(moved))
         return {"weights": dict(zip(names, border[best].tolist(), strict=True)), "distance": float(moved[best])}

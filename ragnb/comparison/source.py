@@ -153,9 +153,7 @@ def _gathered(name: str, scenario: Scenario, frame: Any, system: str) -> Run:
     if frame is None:
         join_stages(scenario, inputs)
     metrics = prepared(scenario, inputs)
-    return Run(
-        name, scenario, inputs.frame, tuple(metrics), systems_of(inputs.frame, system), judge_of(scenario)
-    )
+    return Run(name, scenario, inputs.frame, tuple(metrics), systems_of(inputs.frame, system), judge_of(scenario))
 
 
 def judge_of(scenario: Scenario) -> str:

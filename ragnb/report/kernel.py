@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ragnb.errors import unknown
+
 _NAME = "ragnb"
 _LONGEST_SOCKET = 90
+_TYPED, _ASSIGNED = re.compile(r"(?m)^(\w+): \w+ = "), re.compile(r"(?m)^(\w+) = ")
 
 
 def execute(
@@ -67,6 +71,27 @@ def execute(
                 if (process := getattr(made.provisioner, "process", None)) is not None:
                     process.kill()
                     process.wait()
+
+
+def refuse_unknown(ran: Sequence[str]) -> None:
+    """Refuse a parameter that the notebook does not have; papermill itself only warns of it.
+
+    Parameters
+    ----------
+    ran : sequence of str
+        The cells that ran, IPython's ``In``: the typed parameters of the notebook, and papermill's own cell.
+
+    Examples
+    --------
+    >>> refuse_unknown(["new: str = 'a.csv'", "# Parameters\\nnew = 'b.csv'"])
+    >>> refuse_unknown(["new: str = 'a.csv'", "# Parameters\\nnwe = 'b.csv'"])
+    Traceback (most recent call last):
+    ragnb.errors.RagnbError: parameter='nwe' is not known; did you mean 'new'? (have: new)
+    """
+    known = dict.fromkeys(name for cell in ran for name in _TYPED.findall(cell))
+    injected = [cell for cell in ran if cell.startswith("# Parameters\n")]
+    for name in [name for cell in injected[-1:] for name in _ASSIGNED.findall(cell) if name not in known]:
+        raise unknown("parameter", name, known)
 
 
 def _literal(path: Path) -> str:

@@ -18,7 +18,7 @@ from ragnb.assessment.weighable import weighable
 from ragnb.errors import RagnbError
 from ragnb.markup import Column, Safe, element, join, one_line
 from ragnb.texts.errors import translated
-from ragnb.widgets.shown import NAMED, Html, Twin, button
+from ragnb.widgets.shown import NAMED, Html, Twin, button, numbers
 from ragnb.widgets.weighing import DOC, GRID, METRIC, Weighing
 
 _KINDS: Any = {"weight": "number", "share": "number", "mean": "number", "n": "count"}
@@ -27,7 +27,9 @@ _KINDS: Any = {"weight": "number", "share": "number", "mean": "number", "n": "co
 class WeightEditor(Twin):
     """Turn the weights of metrics and documents, and see what follows while a slider moves.
 
-    Shown as the last line of a cell. Without a running kernel it is a picture and tables.
+    Shown as the last line of a cell. Without a running kernel it is a picture and tables. Of two systems, or one
+    and its ``baseline=``, each slider shows where the leader changes by their common questions, as
+    `ragnb.weight_map` finds it.
 
     Parameters
     ----------
@@ -35,7 +37,8 @@ class WeightEditor(Twin):
         A scenario, a folder of them, whatever `ragnb.assess` takes, or moments, from which everything shown
         follows whatever the number of rows.
     **overrides
-        Fields of `Scenario` for this editor only, such as ``lang="zh"``, ``gates=`` or ``metric_weights=``.
+        Fields of `Scenario` for this editor only, such as ``lang="zh"``, ``gates=``, ``baseline=`` or
+        ``metric_weights=``.
 
     Attributes
     ----------
@@ -121,7 +124,7 @@ class WeightEditor(Twin):
         """The editor as a picture and tables."""
         model, w = self.model, _writer(self.model)
         hint = element("p", model.say("editor.static"), class_="rg-note")
-        parts = [part(model, w) for part in (_total, _radar, _weights, _systems, _gates)]
+        parts = [part(model, w) for part in (_total, _radar, _weights, _lead, _systems, _gates)]
         return join([element("h3", _title(model)), hint, *parts])
 
     @cached_property
@@ -184,7 +187,7 @@ class EditorView:
         self.model, self._rows = model, dict[tuple[str, str], Row]()
         lang, say, flow = model.lang, model.say, {"flex_flow": "row wrap"}
         self.status, self.diff, self.note = Html(lang, live=True), Html(lang, live=True), Html(lang)
-        self.parts = {part: Html(lang, live=part is _total) for part in (_total, _radar, _systems, _gates)}
+        self.parts = {part: Html(lang, live=part is _total) for part in (_total, _radar, _systems, _gates, _lead)}
         self.boxes = {METRIC: ipw.VBox(), DOC: ipw.VBox()}
         self.pick = ipw.Combobox(
             description=say("editor.document"), placeholder=say("editor.search"), style=NAMED,
@@ -207,9 +210,10 @@ class EditorView:
             heading, hint = Html(lang), element("p", say(f"editor.{key}_hint"), class_="rg-note")
             heading.show(join([element("h4", say(f"editor.{key}")), hint]))
             left += [heading.widget, self.boxes[field]]
+        left.insert(2, self.parts[_lead].widget)  # under the sliders of the metrics
         buttons = ipw.HBox([*tools, self.save], layout=flow)
         left += [adding, self.note.widget, buttons, self.question, self.status.widget]
-        right = [part.widget for part in self.parts.values()]
+        right = [part.widget for name, part in self.parts.items() if name is not _lead]
         self.box = ipw.HBox(
             [ipw.VBox(left, layout={"flex": "1 1 430px", "min_width": "0", "max_width": "520px"}),
              ipw.VBox(right, layout={"flex": "1 1 380px", "min_width": "0"})],
@@ -306,10 +310,10 @@ class Row:
             hint = model.say("editor.remove", name=name)
             self.last = ipw.Button(description="×", tooltip=hint, layout={"width": "32px"})
             self.last.on_click(lambda _: model.remove(name))
-        self.said = Html(model.lang, live=True)
+        self.said, self.flip, self.mark = Html(model.lang, live=True), Html(model.lang), f"rg-flip-{next(numbers)}"
         line = ipw.HBox([self.text, self.slider, self.last], layout={"align_items": "center"})
-        self.box = ipw.VBox([line, self.said.widget])
-        self.box.add_class("rg-row")
+        self.box = ipw.VBox([line, self.flip.widget, self.said.widget])
+        self.box.add_class("rg-row").add_class(self.mark)
         self.text.observe(self._typed, "value")
         self.slider.observe(self._dragged, "value")
 
@@ -335,9 +339,18 @@ class Row:
         self._busy = False
         if field == METRIC:
             self.last.value = _percent(model.share(name))
+            self.flip.show(self._flip(_flip(model, name)))
         elif name not in model.documents:
             problem = problem or model.say("editor.absent")
         self.said.warn(problem)
+
+
+    def _flip(self, words: str) -> Safe:
+        """Mark on the slider where the leader changes, and say it below."""
+        at = self.model.now.flips.get(self.place[1], math.inf) / self.slider.max
+        rule = f".{self.mark} .noUi-base::after {{ display: block; left: {100 * at:.3f}%; }}" if at <= 1 else ""
+        said = element("p", words, class_="rg-said rg-flip", id=self.mark)
+        return join([Safe(f"<style>{rule}</style>"), said]) if words else Safe("")
 
 
 # What the editor shows, as HTML
@@ -403,6 +416,26 @@ def _table(w: Writer, rows: list[dict[str, Any]]) -> Safe:
     return w.table(rows, {key: Column(head, _KINDS.get(key, "text")) for key, head in heads.items()})
 
 
+def _flip(model: Weighing, name: str) -> str:
+    """Say from which weight of a metric on, moved alone, the other system leads; nothing where none does."""
+    if (found := model.now.found) is None or (at := model.now.flips.get(name)) is None:
+        return ""
+    side = "below" if at < model.weight(METRIC, name) else "above"
+    return model.say(f"editor.flip_{side}", name=one_line(found.order[1], 40), weight=f"{at:.3g}")
+
+
+def _lead(model: Weighing, w: Writer) -> Safe:
+    """Say which of two systems leads at these weights, and whether one weight alone changes that."""
+    if (found := model.now.found) is None:
+        return Safe("")
+    ahead, behind = (one_line(name, 40) for name in found.order)
+    value, low, high = found.at(found.today).iloc[0]
+    ends = (value, low, high) if value >= 0 else (-value, -high, -low)
+    leads = model.say("editor.leads", name=ahead, other=behind, value=markup.with_interval(*ends))
+    flips = model.say("editor.flips" if model.now.flips else "editor.no_flip")
+    return element("p", leads, element("br"), flips, class_="rg-note")
+
+
 def _systems(model: Weighing, w: Writer) -> Safe:
     """Systems by their weighted score, the best first, with the place that the file's weights give."""
     if model.now.systems is None or model.base.systems is None:
@@ -451,6 +484,7 @@ def _weights(model: Weighing, w: Writer) -> Safe:
     rows = [
         {"metric": name, "weight": Safe(f"{weight:g}"), "share": Safe(_percent(model.share(name))),
          "mean": Safe(w.interval(name, w.rows[name])), "n": w.rows[name]["n"]}
+        | ({"flip": _flip(model, name)} if model.now.flips else {})
         for name, weight in model.metric_weights.items()
     ]  # fmt: skip
     docs = [{"document": name, "weight": Safe(f"{weight:g}")} for name, weight in model.doc_weights.items()]

@@ -5,7 +5,11 @@
   const name = () => {
     for (const row of document.querySelectorAll(".rg-row")) {
       const label = row.querySelector("label")?.textContent ?? "";
-      for (const handle of row.querySelectorAll(".noUi-handle")) say(handle, "aria-label", label);
+      const flip = row.querySelector(".rg-flip")?.id;
+      for (const handle of row.querySelectorAll(".noUi-handle")) {
+        say(handle, "aria-label", label);
+        flip ? say(handle, "aria-describedby", flip) : handle.removeAttribute("aria-describedby");
+      }
       for (const button of row.querySelectorAll("button[title]")) {
         if (button.title) say(button, "aria-label", button.title);
       }

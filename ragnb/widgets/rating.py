@@ -183,16 +183,14 @@ def _items(source: Any) -> list[Item]:
 def _read(file: Path) -> tuple[list[Row], bool]:
     """What a file of marks holds, and whether its last line was cut off."""
     *lines, last = file.read_bytes().split(b"\n") if file.exists() else [b""]
-    rows = []
+    rows: list[Row] = []
     for number, line in enumerate(lines, 1):
         try:
-            row = json.loads(line)
-            assert {"item_id", "dimension", "rater", "score"} <= set(row)
+            rows.append(json.loads(line))
+            assert {"item_id", "dimension", "rater", "score"} <= set(rows[-1])
         except (ValueError, TypeError, AssertionError):
-            raise RagnbError(
-                f"{place(file, number)}this is no mark of a rating sheet; choose another file"
-            ) from None
-        rows.append(row)
+            where = place(file, number)
+            raise RagnbError(f"{where}this is no mark of a rating sheet; choose another file") from None
     return rows, bool(last)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from ragnb import markup
 from ragnb.markup import Safe, element
 
-_numbers = count(1)
+numbers = count(1)
 _LANG = {"en": "en", "zh": "zh-CN"}
 # The style of a widget whose description stands in the column of names.
 NAMED = {"description_width": "170px"}
@@ -74,7 +74,7 @@ class Twin:
         """Put widgets into a box with the styles of a live widget, which hide the twin."""
         import ipywidgets
 
-        self._name, style = f"rg-twin-{next(_numbers)}", Html(self.model.lang)
+        self._name, style = f"rg-twin-{next(numbers)}", Html(self.model.lang)
         own = Safe(f"<style>{_file('editor.css')}\n.{self._name} {{ display: none; }}</style>")
         style.show(markup.join([markup.style(notebook=True), own]))
         box = ipywidgets.VBox([style.widget, *children])

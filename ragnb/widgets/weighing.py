@@ -9,6 +9,7 @@ import math
 import unicodedata
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,10 +17,12 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.assessment.weighable import Weighable
+from ragnb.comparison import WeightMap
 from ragnb.diagnostics import check_gates
 from ragnb.errors import RagnbError
 from ragnb.scenario import Patch, load_scenario, plan_patch
 from ragnb.weights import nfc, notes
+from ragnb.weights.total import total_of
 
 METRIC, DOC = "metric_weights", "doc_weights"
 # The step of a slider: normalised weights are multiples of it.
@@ -29,12 +32,17 @@ Entries = dict[str, dict[str, float | None]]
 
 
 class Numbers(NamedTuple):
-    """What follows from one set of weights: frames as `Moments.means`, `check_gates` and `notes` give them."""
+    """What follows from one set of weights: frames as `Moments.means`, `check_gates` and `notes` give them.
+
+    Of two systems also their map, and for each metric the weight from which on, moved alone, the other one leads.
+    """
 
     means: pd.DataFrame
     systems: pd.DataFrame | None
     gates: pd.DataFrame
     notes: pd.DataFrame
+    found: WeightMap | None = None
+    flips: Mapping[str, float] = {}
 
 
 class Weighing:
@@ -54,7 +62,7 @@ class Weighing:
     """
 
     def __init__(self, run: Weighable) -> None:
-        self.scenario, self.gates = run.scenario, run.gates
+        self.scenario, self.gates, self._pairs = run.scenario, run.gates, run.pairs
         grouped = run.moments.by is not None
         self._by = run.moments if grouped and len(run.moments.groups) > 1 else None
         self._pooled = run.moments.pooled() if grouped else run.moments
@@ -72,6 +80,7 @@ class Weighing:
         self.documents = tuple(self._pooled.docs)
         self._entries = self._blank()
         self.problems: dict[Place, str] = {}
+        self._mapped: tuple[dict[str, float] | None, WeightMap | None] = None, None
         self.now = self.base = self._compute()
 
     def _blank(self) -> Entries:
@@ -193,7 +202,26 @@ class Weighing:
         means, systems = self._pooled.means(**how), self._by.means(**how) if self._by else None
         # Systems are never pooled into a decision.
         gates = check_gates(means if systems is None else systems, gates=self.gates, no_data=file.no_data)
-        return Numbers(means, systems, gates, notes(means, lang=file.lang))
+        found = self._map(docs)
+        total = math.fsum(metrics[name] for name in found.metrics) if found is not None else 0.0
+        found = found.reweighed(metrics) if found is not None and total > 0 else None
+        flips = {} if found is None else flips_of(found, total)
+        return Numbers(means, systems, gates, notes(means, lang=file.lang), found, flips)
+
+    def _map(self, docs: dict[str, float]) -> WeightMap | None:
+        """Return the weight map of two systems over the metrics that have a row; it is made anew for documents."""
+        if self._pairs is None or self._mapped[0] == docs:
+            return self._mapped[1]
+        labels, doc, found = self._pairs.labels, self.scenario.doc, None
+        weights = self._pairs.weights
+        if doc in labels:
+            weights = labels[doc].map(lambda name: docs.get(name, 1.0)).to_numpy(float)
+        how: dict[str, Any] = {"orient": self.scenario.orient, "rescale": self.scenario.rescale}
+        equal = total_of(self._pairs.metrics, dict.fromkeys(self.metrics, 1.0), strict=False, known=False, **how)
+        with suppress(RagnbError):  # metrics of different ranges
+            found = WeightMap.of(replace(self._pairs, weights=weights), equal, self.scenario.level)
+        self._mapped = docs, found
+        return found
 
     def plan(self, to: str | Path | None = None) -> Patch:
         """Return what saving would change in the file.
@@ -228,6 +256,14 @@ class Weighing:
             file = self._file[field]
             self._entries[field] = {name: None if file.get(name) == w else w for name, w in weights.items()}
         self._changed()
+
+
+def flips_of(found: WeightMap, total: float) -> dict[str, float]:
+    """Return the weight of each metric at which, all others kept, the leader changes, where one does."""
+    table = found.flips
+    table = table[(table["flip"] < 1) & (table["today"] < 1)]
+    weight = total * (1 - table["today"]) * table["flip"] / (1 - table["flip"])
+    return dict(zip(table["metric"], weight, strict=True))
 
 
 def normalised(weights: Mapping[str, float]) -> dict[str, float]:

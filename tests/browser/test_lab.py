@@ -9,6 +9,7 @@ import shutil
 import socket
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import ragnb as rn
@@ -26,10 +27,22 @@ SUM = """units => {
   const fields = [...document.querySelectorAll('.rg-row input')].filter(field => field.value);
   return fields.reduce((sum, field) => sum + Math.round(100 * field.value), 0) === units;
 }"""
+SYSTEMS = """\
+import warnings; warnings.simplefilter('ignore')
+import pandas as pd
+from ragnb.widgets import WeightEditor
+editor = WeightEditor(pd.read_csv('data/quickstart/scores.csv'), metrics={})
+editor"""
+# The mark of a slider, in pixels from its left end, and the width of the slider.
+MARK = """row => {
+  const base = row.querySelector('.noUi-base'), mark = getComputedStyle(base, '::after');
+  return [mark.display === 'block' ? parseFloat(mark.left) : null, base.getBoundingClientRect().width];
+}"""
 THEME = "theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})"
 SAVE = "() => window.jupyterapp.commands.execute('docmanager:save')"
 KILL = "() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()"
 RESTART = "() => window.jupyterapp.shell.currentWidget.sessionContext.startKernel()"
+MEASURED = ["context_recall", "context_relevance", "answer_correctness"]
 DOCUMENT = "员工休假管理办法.pdf"
 
 
@@ -46,6 +59,7 @@ def home(tmp_path_factory):
     (folder / "items.json").write_text(json.dumps(items), encoding="utf-8")
     lab.notebook(folder / "en.ipynb", EDITOR.format("quickstart"))
     lab.notebook(folder / "zh.ipynb", EDITOR.format("simulated_judge"))
+    lab.notebook(folder / "two.ipynb", SYSTEMS.format(MEASURED))
     lab.notebook(folder / "rate.ipynb", SHEET)
     return folder
 
@@ -200,6 +214,32 @@ def test_chinese_editor_is_legible_in_dark_and_narrow(server, page, tmp_path):
     turned(page, before)
     page.locator(".rg-editor").get_by_role("button", name="归一化").click()
     page.wait_for_function(SUM, arg=100)
+
+
+def test_a_slider_marks_where_the_other_system_leads(server, page, tmp_path):
+    server.open(page, "two.ipynb")
+    page.wait_for_selector(".rg-editor .rg-flip")
+    scores = pd.read_csv(ROOT / "data" / "quickstart" / "scores.csv")
+    found = rn.weight_map(scores, baseline="weak", metrics=MEASURED)
+    share = found.flips.set_index("metric")["flip"]["context_relevance"]
+    at = 2 * share / (1 - share)  # the two others weigh 1 each
+    slider = row(page, "context_relevance")
+    left, width = slider.evaluate(MARK)
+    assert left == pytest.approx(width * at / 2, abs=1)
+    assert slider.locator(".rg-flip").text_content() == f"weak leads above {at:.3g}"
+    assert row(page, "context_recall").evaluate(MARK)[0] is None
+    handle = slider.locator(".noUi-handle")
+    assert handle.get_attribute("aria-describedby") == slider.locator(".rg-flip").get_attribute("id")
+    assert not findings(page)
+    shot(page, tmp_path, "marked")
+    handle.focus()
+    page.keyboard.press("End")  # at the right end the other system leads
+    slider.locator(".rg-flip", has_text=f"strong leads below {at:.3g}").wait_for()
+    assert handle.evaluate("handle => handle === document.activeElement")
+    page.evaluate(THEME, "JupyterLab Dark")
+    page.wait_for_selector("body[data-jp-theme-light=false]", state="attached")
+    assert not findings(page)
+    shot(page, tmp_path, "marked-dark")
 
 
 def test_five_items_are_rated_by_keys_through_the_death_of_the_kernel(server, page, page_log, home, tmp_path):

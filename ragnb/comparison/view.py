@@ -1,0 +1,257 @@
+"""A comparison as it is shown: the outcome in a line, tables with their cells written, and notes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ragnb import markup, texts
+from ragnb.calibration import read_ratings
+from ragnb.comparison.baseline import changes
+from ragnb.comparison.differences import Margin, beside_people, compared, paired_runs
+from ragnb.comparison.pairs import Pairs
+from ragnb.comparison.source import run_of
+from ragnb.errors import unknown
+from ragnb.markup import MISSING, Column, Safe, count, number, one_line, p_value
+from ragnb.texts import counted
+
+_TONES = {"better": "good", "same": "good", "undecided": "watch", "worse": "bad"}
+
+
+def compare_view(
+    new: Any, baseline: Any = None, *, settings: Mapping[str, Any] | None = None, metrics: Sequence[str] = (),
+    margin: Margin = None, primary: str | None = None, by: str | None = None, documents: bool = False,
+    system: str = "system", **how: Any,
+) -> tuple[View, pd.DataFrame, pd.DataFrame | None]:  # fmt: skip
+    """Compare two runs as `compare` does; return what is shown, the table, and that of the slices.
+
+    Parameters
+    ----------
+    settings : mapping, optional
+        Fields of `Scenario`.
+    metrics : sequence of str
+        The metrics to compare; by default all.
+    documents : bool
+        Without `by`, give slices by document where the scores name documents.
+    margin, primary, by, system, **how
+        As for `compare`; of `how`, ``candidate`` and ``on``.
+    """
+    run = run_of(new, system=system, settings=settings or {})
+    other, pairs = paired_runs(run, baseline, settings=settings, system=system, by=by, **how)
+    scenario, notes = run.scenario, changes(run, other, pairs)
+    pairs = [_only(one, metrics) for one in pairs] if metrics else pairs
+    by = by or (scenario.doc if documents and (pairs[0].unit == "document" or pairs[0].complete) else None)
+    table = compared(pairs, scenario, margin=margin, primary=primary)
+    slices = None if by is None else compared(pairs, scenario, by=by, margin=margin, primary=primary)
+    if scenario.ratings is not None:
+        ratings = read_ratings(scenario.ratings, encoding=scenario.encoding)
+        table = beside_people(table, pairs, ratings, scenario.level)
+    say = texts.load(scenario.lang)
+    names = {"new": ", ".join(one.candidate for one in pairs), "base": pairs[0].baseline}
+    head = {headline(row, say): row["outcome"] for row in table[table["primary"]].to_dict("records")}
+    shown = [(say("compare.metrics"), *_shown(table, pairs, say))]
+    if slices is not None:
+        decided = slices[slices["primary"]] if head else slices
+        for metric, rows in decided.groupby("metric", sort=False):
+            shown.append((say("compare.by", by=by, metric=metric), *_shown(rows, pairs, say, by)))
+    said = [f"{row['about']}: {row['text']}" if len(pairs) > 1 and row["about"] else row["text"] for row in notes]
+    view = View(scenario.lang, say("compare.title", **names), head, shown, [*said, *_notes(table, pairs, say)])
+    return view, table, slices
+
+
+def _only(pairs: Pairs, names: Sequence[str]) -> Pairs:
+    """Return the pairs with these metrics alone."""
+    have = [metric.name for metric in pairs.metrics]
+    for name in names:
+        if name not in have:
+            raise unknown("metric", name, have)
+    kept = [have.index(name) for name in dict.fromkeys(names)]
+    parts = {name: getattr(pairs, name)[:, :, kept] for name in ("scores", "states", "noise")}
+    return replace(pairs, metrics=tuple(pairs.metrics[k] for k in kept), **parts)
+
+
+def _signed(value: float) -> str:
+    """Write a difference with its sign."""
+    return ("+" if value > 0 and number(value).strip("0.") else "") + number(value)
+
+
+def _interval(row: Mapping[Any, Any], name: str = "{}") -> str:
+    """Write a difference of a row, in columns of such names, with its interval where there is one."""
+    value, low, high = (row[name.format(part)] for part in ("value", "low", "high"))
+    return _signed(value) + ("" if np.isnan(low) else f" [{number(low)}, {number(high)}]")
+
+
+def headline(row: dict[Any, Any], say: Any) -> str:
+    """Say in one line what came of one metric."""
+    unit, common = row["cluster_unit"], counted(say, "compare.common", count(row["n_common"]))
+    common += "" if unit == "row" else counted(say, f"compare.{unit}s", count(row["n_clusters"]))
+    words = {"new": row["candidate"], "base": row["baseline"], "metric": row["metric"], "common": common}
+    return str(say("compare.head", outcome=say(f"compared.{row['outcome']}"), value=_interval(row), **words))
+
+
+def _shown(
+    table: pd.DataFrame, pairs: Sequence[Pairs], say: Any, by: str | None = None
+) -> tuple[pd.DataFrame, dict[str, Column]]:
+    """Return a table with its cells written, and its columns."""
+    adjusted = "p_holm" if by is None else "p_bh"
+    rows, alone = [], by is not None and table["p"].isna().all()
+    for row in table.to_dict("records"):
+        of_p = {name: p_value(row[name]) for name in ("p", adjusted)}
+        left_out = f"{count(row['n_left_out'])} ({_why(row['left_out'], say)})" if row["left_out"] else ""
+        rows.append(row | of_p | {
+            "word": row["outcome"], "without": _interval(row, "{}_without") if alone else "",
+            "outcome": say(f"compared.{row['outcome']}"), "value": _interval(row),
+            "candidate_mean": number(row["candidate_mean"]), "baseline_mean": number(row["baseline_mean"]),
+            "n_common": count(row["n_common"]), "record": f"{row['wins']}/{row['ties']}/{row['losses']}",
+            "left_out": left_out or count(row["n_left_out"]),
+        })  # fmt: skip
+    one, level = len(pairs) == 1, f"{100 * table['level'].iloc[0]:g} %"
+    labels = {} if one else {"candidate": say("compare.candidate")}
+    labels |= {"metric": say("column.metric")} if by is None else {by: by}
+    labels["outcome"] = say("column.outcome")
+    # A slice of one cluster, such as a document, has no interval; it tells by what the difference is without it.
+    tests = {"p": "p", adjusted: say(f"compare.{adjusted}")}
+    tests = {"without": say("compare.without", level=level)} if alone else tests
+    numbers = {"value": say("compare.difference", level=level)} | tests | {
+        "candidate_mean": pairs[0].candidate if one else say("compare.candidate_mean"),
+        "baseline_mean": pairs[0].baseline, "n_common": say("compare.n_common"), "record": say("compare.record"),
+    }  # fmt: skip
+    columns = {name: Column(one_line(label)) for name, label in labels.items()}
+    columns |= {name: Column(one_line(label), "number") for name, label in numbers.items()}
+    return pd.DataFrame(rows, dtype=object), columns | {"left_out": Column(say("compare.left_out"))}
+
+
+def _why(left_out: str, say: Any) -> str:
+    """Say in a language why questions are left out: ``new: 3 failed, 2 absent``."""
+    pattern = r"(?<=[:,] )(\d+) (failed|not_applicable|missing|absent)(?=[,;]|$)"
+    return re.sub(pattern, lambda found: f"{found[1]} {say(f'compare.state.{found[2]}')}", left_out)
+
+
+def _notes(table: pd.DataFrame, pairs: Sequence[Pairs], say: Any) -> Iterator[str]:
+    """Yield what to know before believing the numbers, a sentence or two each."""
+    if not table["primary"].any():
+        yield say("compare.no_primary")
+    for one in pairs:
+        about = f"{one.candidate}: " if len(pairs) > 1 else ""
+        rows = table[table["candidate"] == one.candidate].to_dict("records")
+        yield from (about + text for text in _notes_of(rows, say))
+
+
+def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
+    decisive = [row for row in rows if row["primary"]] or rows
+    partly = [row for row in rows if row["left_out"]]
+    if partly:
+        listed = (f"{row['metric']} {count(row['n_left_out'])} ({_why(row['left_out'], say)})" for row in partly)
+        pairs = ((row["metric"], *(_signed(row[name]) for name in ("value", "worst_case"))) for row in decisive)
+        worst = ", ".join(f"{metric} {bound}" for metric, value, bound in pairs if bound not in (value, MISSING))
+        text = say("compare.one_side", metrics="; ".join(listed))
+        yield text + (say("compare.worst", values=worst) if worst else "")
+    for row in decisive:
+        if pd.notna(row["all_value"]):
+            whole = _interval(row, "all_{}")
+            asked = count(row["n_common"] + row["n_left_out"])
+            yield say("compare.overlap", metric=row["metric"], n=count(row["n_common"]), asked=asked, value=whole)
+    small = [row for row in rows if row["below_noise"]]
+    noisy = [f"{row['metric']} {_signed(row['value'])} (±{number(row['noise'])})" for row in small]
+    if noisy:
+        yield say("compare.noise", metrics=", ".join(noisy))
+    for row in rows:
+        if row.get("supported") is False and row["outcome"] in ("better", "worse"):
+            human, n = _interval(row, "human_{}"), count(row["n_human"])
+            yield say("compare.unsupported", metric=row["metric"], value=human, n=n)
+    for row in decisive:
+        if row["outcome"] == "same":
+            yield say("compare.within", metric=row["metric"], margin=f"{row['margin']:g}")
+        elif row["outcome"] == "undecided":
+            more = row["questions_needed"] - row["n_common"]
+            key = "no_interval" if np.isnan(row["low"]) else "no_difference" if np.isnan(more) else "needed"
+            words = {"metric": row["metric"], "value": _signed(row["value"]), "n": count(row["n_common"])}
+            yield say(f"compare.{key}", more=count(more), detectable=number(row["detectable"]), **words)
+
+
+@dataclass(frozen=True)
+class View:
+    """A comparison as it is shown: its first lines with their outcomes, tables under headings, notes.
+
+    Attributes
+    ----------
+    lang : {"en", "zh"}
+    title : str
+    head : dict of str to str
+        A line for each candidate, and its outcome; empty where no metric decides.
+    tables : list of (heading, DataFrame, columns)
+        The metrics, then the slices.
+    notes : list of str
+    """
+
+    lang: str
+    title: str
+    head: dict[str, str]
+    tables: list[tuple[str, pd.DataFrame, dict[str, Column]]]
+    notes: list[str]
+
+    def markdown(self) -> str:
+        parts = [f"# {markup.md_cell(self.title)}", *(f"**{markup.md_cell(text)}**" for text in self.head)]
+        parts += [f"## {markup.md_cell(name)}\n\n{markup.markdown_table(frame, columns=columns)}"
+                  for name, frame, columns in self.tables]  # fmt: skip
+        parts += ["\n".join(f"- {markup.md_cell(text)}" for text in self.notes)] if self.notes else []
+        return "\n\n".join(parts) + "\n"
+
+    def html(self) -> str:
+        """Return a page that opens offline."""
+        parts = [markup.heading(self.title, level=1), *self.parts()]
+        return markup.page(self.title, markup.join(parts), lang=self.lang)
+
+    def parts(self) -> list[Safe]:
+        """Return the first lines, each table under its heading, and last the notes; as HTML."""
+        say = texts.load(self.lang)
+        lines = [] if self.head else [markup.element("p", say("compare.no_word"))]
+        for text, outcome in self.head.items():
+            word, _, rest = text.partition(say("compare.colon"))
+            lines.append(markup.element("p", markup.badge(_TONES[outcome], word), " ", rest))
+        parts = [markup.join(lines)]
+        for name, frame, columns in self.tables:
+            # Long names break after an underscore.
+            metrics = [Safe(markup.escape(cell).replace("_", "_<wbr>")) for cell in frame["metric"]]
+            words = zip(frame["word"], frame["outcome"], strict=True)
+            marks = [markup.badge(_TONES[word], text) for word, text in words]
+            # Why questions are left out stands in the notes; here it would push the table off the page.
+            cells = {"metric": metrics, "outcome": marks, "left_out": frame["n_left_out"]}
+            written = pd.concat([frame.drop(columns=[*cells]), pd.DataFrame(cells, dtype=object)], axis=1)
+            shown = columns | {"left_out": replace(columns["left_out"], kind="count")}
+            table = markup.html_table(written, columns=shown, lang=self.lang)
+            parts.append(markup.join([markup.heading(name), table]))
+        notes = [markup.heading(say("compare.notes")), markup.bullets(self.notes)] if self.notes else []
+        return [*parts, markup.join(notes)]
+
+
+def changed_table(changed: pd.DataFrame, *, lang: str = "en") -> Safe:
+    """Return the questions that `changed_questions` found as an HTML table, both scores and answers side by side.
+
+    Examples
+    --------
+    >>> rows = {"sample_id": [*"ab"] * 2, "system": ["new"] * 2 + ["old"] * 2, "correct_outcome": [1, 0, 0, 0]}
+    >>> from ragnb.comparison import changed_questions
+    >>> "+1.000" in changed_table(changed_questions(pd.DataFrame(rows), baseline="old"))
+    True
+    """
+    say, several = texts.load(lang), changed["candidate"].nunique() > 1
+    if changed.empty:
+        return markup.element("p", say("compare.no_change"))
+    word = {"change": lambda one: say(f"compared.{one}"), "value": _signed}
+    columns = {"candidate": Column(say("column.candidate"))} if several else {}
+    for name in ("question", "sample_id", "doc_name", "change", "value"):
+        columns[name] = Column(say(f"compare.{name}"))
+    for side in ("candidate", "baseline"):
+        who = say(f"column.{side}") if several else one_line(changed[side].iloc[0], 40)
+        for kind in ("answer", "mode"):
+            columns[f"{side}_{kind}"] = Column(say(f"compare.{kind}_of", system=who))
+            word[f"{side}_mode"] = lambda one: say(f"mode.{one}")
+    shown = {name: column for name, column in columns.items() if name in changed}
+    written = {name: changed[name].map(word.get(name, lambda one: one)) for name in shown}
+    return markup.html_table(pd.DataFrame(written, dtype=object), columns=shown, lang=lang)
