@@ -2,13 +2,14 @@
 
     python benchmarks/decisions.py [--draws 8000] [--only NAME ...] [--seed 16]
 
-Six tables (`--only`): how often a gate flips in an identical repeat (flip); how often the planned further
+Seven tables (`--only`): how often a gate flips in an identical repeat (flip); how often the planned further
 questions decide (more_needed); what happens where whole documents fail unseen (whole); intervals of a complete
-corpus (complete); TRUST looked at fifteen times (looks); judging that stops early (order). Made-up scores are of
-three kinds (normal-ish, pass/fail, piled at 1) with an intra-document correlation ICC; documents of the real sets,
-in the folder that RAGNB_SHARED names or ../shared, are drawn with replacement. Means, intervals and decisions are
-those of `ragnb.stats`; the last line checks them against `rn.weighted_means` and `rn.check_gates` on whole tables.
-`asked` is the figure of the design, ± two Monte-Carlo standard errors.
+corpus (complete); TRUST looked at fifteen times (looks); judging that stops early (order); whether as many
+questions as `rn.plan` says decide (plan). Made-up scores are of three kinds (normal-ish, pass/fail, piled at 1) with
+an intra-document correlation ICC; documents of the real sets, in the folder that RAGNB_SHARED names or ../shared,
+are drawn with replacement. Means, intervals and decisions are those of `ragnb.stats`; the last line checks them
+against `rn.weighted_means` and `rn.check_gates` on whole tables. `asked` is the figure of the design, ± two
+Monte-Carlo standard errors.
 """
 
 from __future__ import annotations
@@ -338,8 +339,13 @@ def whole(rng: np.random.Generator, runs: int) -> None:
                 "none failed: asked": asked[g][1], "ours ": points(today[none].mean()),
                 "samples with none %": points(none.mean(), 0),
             })  # fmt: skip
+    sums = 30.0 * (rng.random((runs, 10)) < 0.8)  # good documents without a single failure
+    low, high = Means.of(sums, 30).interval(binary=True)
+    alike = float(((low <= 0.8) & (high >= 0.8)).mean())
     show("1. Whole documents that fail: the interval holds the mean %, today's and with low_if joined", rows)
     show("Today's, 10 % of documents failing: in samples with a failed document, and without", lines)
+    told = f"{points(alike)} ± {points(error(alike, runs))}"
+    print(f"10 documents, 30 questions each, 80 % of them wholly right, 20 % wholly wrong: {told} (asked 99.4)")
 
 
 # 2. Complete corpus
@@ -607,6 +613,45 @@ def order(rng: np.random.Generator, runs: int) -> None:
          ".02, .64–.79 at .05, other side ≤ .5 (at .005 ≤ 1, Northwind 6); ± of the other side at .02", rows)
 
 
+# Planning before spending
+
+PLANS: list[tuple[str, dict[str, Any]]] = [
+    ("pass/fail", {"kind": "gate", "target": 0.8, "expected": 0.9, "icc": 0.1}),
+    ("pass/fail", {"kind": "gate", "target": 0.8, "expected": 0.85, "icc": 0.3}),
+    ("pass/fail", {"kind": "gate", "target": 0.8, "expected": 0.7, "icc": 0.1}),
+    ("normal-ish", {"kind": "gate", "target": 0.7, "expected": 0.75, "icc": 0.1, "sd": SD}),
+    ("normal-ish", {"kind": "comparison", "expected": 0.05, "icc": 0.1, "sd": SD}),
+    ("normal-ish", {"kind": "comparison", "expected": 0.02, "icc": 0.3, "sd": SD}),
+    ("pass/fail", {"kind": "calibration", "target": 0.8, "expected": 0.9, "icc": 0.1}),
+    ("pass/fail", {"kind": "calibration", "target": 0.8, "expected": 0.95, "icc": 0.3}),
+]
+
+
+def plan(rng: np.random.Generator, runs: int) -> None:
+    """Print how often so many questions, or labels, as `rn.plan` says decide where its assumptions hold."""
+    rows, m = [], 10
+    for kind, given in PLANS:
+        asked = rn.plan(per_document=m, **given).iloc[0]
+        made, g, b = Made(kind, given["icc"]), int(asked["documents"]), given.get("target", 0.0)
+        n = np.full(g, m)
+        n[-1] = asked["needed"] - m * (g - 1)
+        found = Means.of(made.sums(rng, made.documents(rng, given["expected"], (runs, g)), n), n)
+        if given["kind"] == "comparison":
+            half = stats.t_quantile(0.95, np.maximum(found.df, 1)) * found.se
+            decided = np.abs(found.value) > half
+        elif given["kind"] == "calibration":
+            decided = lower_bound(found) >= b
+        else:
+            low, high = found.interval(binary=made.binary)
+            decided = (low > b) | (high < b)
+        rows.append({
+            "scores": kind, **given, "sd": given.get("sd", ""), "needed": asked["needed"], "documents": g,
+            "target": given.get("target", ""), "asked": "80", "ours": points(decided.mean()),
+            "±": points(error(decided.mean(), runs)), "draws": runs,
+        })  # fmt: skip
+    show("Planning: decided % with as many questions as rn.plan says, ten a document", rows)
+
+
 # Real sets
 
 
@@ -702,7 +747,7 @@ def show(title: str, rows: list[dict[str, Any]] | pd.DataFrame) -> None:
 
 TABLES: dict[str, tuple[Callable[[np.random.Generator, int], None], float]] = {
     "flip": (flip, 0.25), "more_needed": (more_needed, 0.15), "whole": (whole, 2), "complete": (complete, 0.25),
-    "looks": (looks, 3), "order": (order, 0.5),
+    "looks": (looks, 3), "order": (order, 0.5), "plan": (plan, 1),
 }  # fmt: skip
 """The tables, and their draws a setting as a multiple of --draws."""
 
