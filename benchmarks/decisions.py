@@ -5,11 +5,11 @@
 Seven tables (`--only`): how often a gate flips in an identical repeat (flip); how often the planned further
 questions decide (more_needed); what happens where whole documents fail unseen (whole); intervals of a complete
 corpus (complete); TRUST looked at fifteen times (looks); judging that stops early (order); whether as many
-questions as `rn.plan` says decide (plan). Made-up scores are of three kinds (normal-ish, pass/fail, piled at 1) with
-an intra-document correlation ICC; documents of the real sets, in the folder that RAGNB_SHARED names or ../shared,
-are drawn with replacement. Means, intervals and decisions are those of `ragnb.stats`; the last line checks them
-against `rn.weighted_means` and `rn.check_gates` on whole tables. `asked` is the figure of the design, ± two
-Monte-Carlo standard errors.
+questions as `rn.plan` says decide (plan). Made-up scores are of three kinds (normal-ish, pass/fail, piled at 1),
+with an intra-document correlation ICC; documents of the real sets, in the folder that RAGNB_SHARED names or
+../shared, are drawn with replacement. Means, intervals and decisions are those of `ragnb.stats`; the last line
+checks them against `rn.weighted_means` and `rn.check_gates` on whole tables. `asked` is the figure of the design,
+± two Monte-Carlo standard errors.
 """
 
 from __future__ import annotations
@@ -596,7 +596,7 @@ def order(rng: np.random.Generator, runs: int) -> None:
                            f"{max(one.off for one in found.values()):.3f}", "draws": runs})  # fmt: skip
     show("4c. Judging in order, 400 questions, 40 documents: share saved where the true mean lies 0 to .2 below\n"
          "(above) the threshold [asked]; most often on another side than the full run from .02 on (≤ .4)", rows)
-    rows, few, known = [], max(runs // 8, 20), dict[bytes, Array]()
+    rows, few, known = [], max(runs // 10, 20), dict[bytes, Array]()
     for one in real_questions():
         if one.documents.tobytes() not in known:
             known[one.documents.tobytes()] = balanced_orders(one.documents, few)
