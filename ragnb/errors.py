@@ -6,8 +6,10 @@ import importlib.util
 import sys
 from collections.abc import Collection, Iterable
 from contextlib import suppress
+from numbers import Integral
 from os import PathLike
 from types import ModuleType
+from typing import Any
 
 
 class RagnbError(ValueError):
@@ -165,6 +167,17 @@ def need_package(name: str, extra: str) -> None:
 
 def _not_installed(module: str, extra: str) -> MissingExtraError:
     return MissingExtraError(f'{module} is not installed; it comes with: pip install "ragnb[{extra}]"')
+
+
+def need_whole(name: str, value: Any) -> None:
+    """Refuse an argument that is no whole number of 1 or more.
+
+    Examples
+    --------
+    >>> need_whole("n", 3)
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
+        raise RagnbError(f"{name}={value!r}; give a whole number of 1 or more")
 
 
 def worded(error: Exception) -> str:

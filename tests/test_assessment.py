@@ -226,7 +226,7 @@ def test_gates_of_the_scenario_take_the_place_of_the_default_ones(scores):
     skipped = rn.assess(scores.drop(columns="tone"), gates=gates[1:], no_data="skip")
     assert not skipped.blocked
     assert rn.assess(scores.drop(columns="tone"), gates=[]).verdict.startswith("No gates are set")
-    easy = [rn.Gate("easy", "faithfulness", ">=", 0.1)]
+    easy = [rn.Gate("easy", "faithfulness", ">=", 0.01)]
     assert rn.assess(scores.drop(columns="tone"), gates=easy).verdict.startswith("Good enough by the one gate")
 
 

@@ -240,5 +240,5 @@ def test_golden_set_tells_whether_all_lie_within_a_point():
 def test_golden_set_takes_the_mean_of_raters():
     rows = [{"item_id": "G1", "judge": 9, "human1": 7, "human2": 9}]
     assert check_golden(read_ratings(rows))["human"].tolist() == [8]
-    with pytest.raises(RagnbError, match="'judg' is not there; did you mean 'judge'"):
-        check_golden(read_ratings(rows), judge="judg")
+    with pytest.raises(RagnbError, match="'judge' is not known; did you mean 'judg'"):
+        check_golden(read_ratings(rows).rename(columns={"judge": "judg"}))

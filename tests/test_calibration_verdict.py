@@ -54,7 +54,7 @@ def test_trust_needs_the_one_sided_bound_at_the_target_and_reject_needs_the_othe
 def test_a_share_at_the_target_is_trusted_no_more_often_than_the_level_allows():
     rng, draws, found = np.random.default_rng(1), 800, 0
     asked = Asked(scale=(1.0, 10.0), tolerance=1.0, target=0.8, delta=1.0, level=0.95)
-    groups = pd.DataFrame({"inflated": [False], "kind": ["overall"], "high": [0.0]})
+    groups = pd.DataFrame({"inflated": [False], "kind": ["overall"], "upper": [0.0]})
     ends = {"constant_score": (0, 0), "constant": (0, 0), "within": (0, 1), "bias": (0, 0)}
     measures = {name: Estimate(0.0, *both, 0.0, 1, 1) for name, both in ends.items()}
     for _ in range(draws):
@@ -195,7 +195,8 @@ def test_a_map_passes_by_the_bounds_that_trust_asks_for():
     frame["judge"] = 5.5 + (frame["judge"] - 5.5) / 2
     kind = stats.recalibrate(frame["judge"], frame["human"], frame["cluster"])["linear"]
     low = stats.within_share(kind.predicted, frame["human"], frame["cluster"], level=0.9).low
-    edge = max(kind.bias.high, -kind.bias.low) + TINY
+    bias = stats.bias(kind.predicted, frame["human"], frame["cluster"])
+    edge = max(bias.high, -bias.low) + TINY
 
     def passes(**how):
         maps = calibrate(frame, scale=(1, 10), resamples=1, **how).recalibration.set_index("map")

@@ -399,7 +399,8 @@ def test_the_budget_frame_is_the_curve_of_each_dimension():
     )
     x = table[table["dimension"] == "x"]
     assert x["labels"].tolist() == curve["labels"].tolist()
-    assert x["half_width"].to_numpy() == pytest.approx((curve["high"] - curve["low"]) / 2)
+    assert x["low"].to_numpy() == pytest.approx(curve["low"])
+    assert x["high"].to_numpy() == pytest.approx(curve["high"])
     assert x["probability"].to_numpy() == pytest.approx(curve["probability"])
     assert x["cautious"].to_numpy() == pytest.approx(curve["cautious"])
     assert json.loads(table.to_json(orient="records"))[0]["labels"] == 10

@@ -67,6 +67,7 @@ def test_every_default_is_the_documented_one(folder):
         "traces": None,
         "cases": None,
         "ratings": None,
+        "labels_planned": None,
         "gold": None,
         "encoding": "utf-8",
         "columns": {},
@@ -86,6 +87,9 @@ def test_every_default_is_the_documented_one(folder):
         "damaged": {"allow": 0.0},
         "sample": False,
         "gates": None,
+        "undecided": "value",
+        "documents_may_fail": False,
+        "corpus": "sample",
         "no_data": "fail",
         "refusal": ("not in context",),
         "patterns": (),
@@ -106,6 +110,7 @@ scores: 差旅报销.csv
 traces: traces.jsonl
 cases: sub/../scores.csv
 ratings: scores.csv
+labels_planned: 600
 gold: gold.json
 encoding: gb18030
 columns: {问题: question}
@@ -144,6 +149,9 @@ damaged: {allow: 0.01}
 sample: true
 gates:
 - {name: G1, metric: faithfulness, op: ">=", at: 0.8}
+undecided: block
+documents_may_fail: true
+corpus: complete
 no_data: skip
 refusal: [资料中没有, NO]
 patterns: ["抱歉.{0,20}无法"]

@@ -16,7 +16,7 @@ import pytest
 import ragnb as rn
 from ragnb.assessment.parts import Writer
 from ragnb.assessment.sheet import sections, to_html, to_markdown
-from ragnb.markup import interval_svg, join, page, text_width, thin_svg
+from ragnb.markup import count, interval_svg, join, page, text_width, thin_svg
 
 ROOT = Path(__file__).resolve().parents[1]
 TRACES = {"gold": ROOT / "data/quickstart/gold.json", "refusal": ["not in context", "资料中没有相关内容"]}
@@ -156,7 +156,9 @@ def test_gates_hold_the_numbers_of_the_frame_in_html_and_markdown(both):
         assert shown[1] == f"{row['metric']} {'≥' if row['op'] == '>=' else '≤'} {bar}"
         assert shown[2] == seen
         assert shown[4] == str(row["n"])
-        assert (str(row["more_needed"]) in shown[6]) == (row["outcome"] == "undecided")
+        assert shown[6].startswith(f"{100 * row['p_flip']:.1f} %" if row["p_flip"] == row["p_flip"] else "—")
+        more = row["more_needed"]
+        assert pd.isna(more) or (count(more) in shown[7]) == (row["outcome"] == "undecided")
         assert any(line.startswith(f"| {row['gate']} ") and seen in line for line in lines)
 
 
@@ -489,7 +491,7 @@ def test_a_payload_adds_no_row_and_no_element_to_markdown(hostile):
     table = [line for line in text.splitlines() if line.startswith("|")]
     gates = 2 + len(hostile.gates[hostile.gates["value"] < 1])
     assert len(table) == gates + 2 + hostile.systems["value"].notna().sum()
-    assert [len(re.findall(r"(?<!\\)\|", line)) for line in table] == [7] * gates + [5] * (len(table) - gates)
+    assert [len(re.findall(r"(?<!\\)\|", line)) for line in table] == [8] * gates + [5] * (len(table) - gates)
 
 
 def test_hostile_rows_are_as_many_as_the_records(hostile):

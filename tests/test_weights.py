@@ -63,9 +63,9 @@ def loop_mean(values, docs, doc_weights, clusters=None, level=0.95, low=0.0, hig
     g_eff = 1 / sum((weight[g] / a) ** 2 for g in groups)
     t = scipy_stats.t.ppf(0.5 + level / 2, max(g_eff - 1, 1))
     p, s = (theta - low) / (high - low), se / (high - low)
-    n = n_eff / (1 + 0.3 * max(n_eff / g_eff - 1, 0))
+    n = min(n_eff, g_eff)
     if s > 1e-9 and 0 < p < 1:
-        n = p * (1 - p) / s**2
+        n = min(p * (1 - p) / s**2, n if g_eff <= 5 + 1e-9 else math.inf)
         c, r = (n * p + t * t / 2) / (n + t * t), min(g_eff / n, 1)
         df = max(g_eff - 1, 1) / (1 + r * (1 - r) * (1 - 2 * c) ** 2 / (c * (1 - c)))
         n *= (t / scipy_stats.t.ppf(0.5 + level / 2, max(df, 1))) ** 2

@@ -34,7 +34,8 @@ def calibrated(scenario: Scenario, ratings: pd.DataFrame | None) -> CalibrationC
     ranges = {(metric.low, metric.high) if metric else None for metric in known}
     scale = ranges.pop() if len(ranges) == 1 else None
     cluster = scenario.cluster if scenario.cluster in ratings else "cluster"
-    return calibrate(ratings, judge=judges, scale=scale, cluster=cluster, level=scenario.level, lang=scenario.lang)
+    how: dict[str, Any] = {name: getattr(scenario, name) for name in ("labels_planned", "level", "lang")}
+    return calibrate(ratings, judge=judges, scale=scale, cluster=cluster, **how)
 
 
 def markdown(w: Writer) -> list[str]:
@@ -56,7 +57,7 @@ def judge(w: Writer) -> Safe:
     if card is None:
         return w.section("judge", paragraph(w.say("sheet.no_ratings"))) if w.quality else Safe("")
     rows = card.verdicts.to_dict("records")
-    reasons = [markup.details(f"{row_name(row)}: {row['verdict']}", row_reasons(row)) for row in rows]
+    reasons = [markup.details(f"{row_name(row)}: {row['verdict']}", bullets(row["reasons"])) for row in rows]
     rest = paragraph(w.say("sheet.judge_rest"), "rg-note")
     bands = _tables(card, "bands")
     if len(rows) > 1:
@@ -70,11 +71,6 @@ def card_verdict(card: CalibrationCard) -> Safe:
     sides = [part for side in card.sides for part in (" ", markup.badge("watch", side))]
     said = [lead(TONES[card.verdict], first, *sides), *map(paragraph, rest)]
     return join([*said, _tables(card, "verdicts")])
-
-
-def row_reasons(row: Mapping[Any, Any]) -> Safe:
-    """Return the sentences on one judge and dimension, as a list."""
-    return bullets(row["reasons"])
 
 
 def row_name(row: Mapping[Any, Any]) -> str:

@@ -15,13 +15,14 @@ from ragnb.inputs.gather import Inputs
 from ragnb.inputs.streams import MOST_SHOWN, head_of
 from ragnb.markup import count, number, one_line, percent, with_interval
 from ragnb.scenario import Scenario
-from ragnb.schema import METRICS, Metric, note_frame, note_row, records, undeclared_columns
+from ragnb.schema import METRICS, STOPPED_EARLY, Metric, note_frame, note_row, records, undeclared_columns
 from ragnb.texts import counted, entry, load
 from ragnb.traces import count_unanswerable
 from ragnb.weights import nfc
 from ragnb.weights import notes as weight_notes
 
 Row = dict[str, str]
+_MANY = 5  # decisions side by side, of which one errs by chance in more than a tenth of runs
 Say = Callable[..., str]
 _OF_TRACES = ("without_answer", "empty", "citations_flagged", "partial")
 _LOSSY_SAID = {"bad_line": "bad_lines", **{word: word for word in ("unparsed", "left_out", "kept", "clipped")}}
@@ -141,6 +142,7 @@ def notes(
         own = part.drop(columns="system", errors="ignore").reset_index(drop=True)
         by_name[name] = [*records(weight_notes(own, lang=lang)), *least_set_note(own, metrics, lang=lang)]
     return note_frame([
+        *_stopped_notes(inputs, metrics, say),
         *_system_notes(scenario, means, overlap, say),
         *_of_all_or_one(by_name),
         *_judge_notes(card, metrics, say),
@@ -189,6 +191,14 @@ def _system_notes(
     yield _note(say, "different_questions", "system", asked=asked, n=count(overlap.common), means=told)
 
 
+def _stopped_notes(inputs: Inputs, metrics: list[Metric], say: Say) -> Iterator[Row]:
+    """Say what a judge left out because the gates were settled."""
+    reasons = [f"{metric.name}__reason" for metric in metrics] if inputs.stream is None else []
+    if left := inputs.frame.filter(reasons).eq(STOPPED_EARLY).any(axis=1).sum() if reasons else 0:
+        calls = left * pd.to_numeric(inputs.frame.get("judge__repeats", pd.Series([1]))).max()
+        yield _note(say, "stopped_early", "judge", n=count(left), of=count(inputs.rows), calls=count(int(calls)))
+
+
 def _judge_notes(card: CalibrationCard | None, metrics: list[Metric], say: Say) -> Iterator[Row]:
     """Say whether people would agree with the scores, unless they were shown to."""
     if card is None and any(metric.role == "quality" for metric in metrics):
@@ -226,7 +236,7 @@ def _gate_notes(scenario: Scenario, gates: pd.DataFrame, means: pd.DataFrame, sa
     if scenario.gates is None and len(gates):
         yield _note(say, "default_gates", "gates")
     deciding = gates[(gates["reason"] == "") & (gates["role"] != "completeness")]
-    if len(deciding) > 1:
+    if len(deciding) >= _MANY:
         wrong = 1 - (0.5 + scenario.level / 2) ** len(deciding)
         yield _note(say, "many_gates", "gates", n=len(deciding), p=percent(wrong))
     of_mean = {(row.get("system"), row["metric"]): row for row in records(means)}
@@ -252,7 +262,7 @@ def _many_notes(
 ) -> Iterator[Row]:
     """Say how many findings and intervals stand side by side, and how many of them chance alone makes."""
     rules, certain = len(list(fitting(RULES, metrics))), int(found["diagnoses"]["certain"].sum())
-    if rules > 1 and certain:
+    if rules >= _MANY and certain:
         wrong = 1 - (0.5 + scenario.level / 2) ** rules
         yield _note(say, "many_rules", "diagnoses", n=rules, certain=certain, p=percent(wrong))
     slices = found["slices"]

@@ -21,7 +21,7 @@ from ragnb.calibration.ratings import (
     open_ratings,
     with_ends,
 )
-from ragnb.errors import RagnbError, unknown
+from ragnb.errors import RagnbError, need_columns, unknown
 from ragnb.markup import number
 from ragnb.texts import load
 
@@ -87,7 +87,7 @@ def corrected_mean(
     >>> judged = pd.DataFrame({"judge": [5, 4, 4, 3, 5], "cluster": [1, 2, 4, 4, 5]})
     >>> corrected_mean(ratings, judged=judged, scale=(1, 5))[["value", "low", "high", "weight", "bias"]].round(2)
        value   low  high  weight  bias
-    0   3.46  1.84  4.63     0.7  0.75
+    0   3.46  1.47   4.8     0.7  0.75
     """
     asked = Asked(human, by, scale, cluster, missing, item=item, whole=True, level=level, lang=lang)
     opened = _opened(ratings, judged, judge, asked)
@@ -133,9 +133,7 @@ def corrected_difference(
     by = [name for name in as_list(by) if name != system]
     asked = Asked(human, by, scale, cluster, missing, item=item, system=system, whole=True, level=level, lang=lang)
     opened = _opened(ratings, judged, judge, asked)
-    for name in (item, system):
-        if name not in opened.keys:
-            raise RagnbError(f"no column {name!r}; a paired difference needs an item and a system a row")
+    need_columns(opened.keys, (item, system), "A paired difference needs an item and a system a row.")
     systems = list(pd.unique(opened.table[f":{system}"]))
     if baseline not in systems:
         raise unknown("baseline", baseline, list(map(str, systems)))
@@ -217,7 +215,7 @@ def corrected_row(part: pd.DataFrame, ends: Scale, asked: Asked) -> dict[str, An
     if cells.n < 2:
         return out | {"note": load(asked.lang)("corrected.no_labels", n=cells.n)}
     how: dict[str, Any] = {"ends": ends, "level": asked.level}
-    bias = stats.bias(cells.judge, cells.human, **cells.how, level=asked.level)
+    bias = cells.bias(level=asked.level)
     judge, human = (stats.clustered_mean(scores, **cells.how, **how) for scores in (cells.judge, cells.human))
     found = stats.Corrected(*astuple(human))
     if n_judged:  # all rows together are what the labels were drawn from

@@ -19,7 +19,7 @@ import pandas as pd
 from ragnb import texts
 from ragnb.calibration.ratings import PROBABILITY
 from ragnb.calibration.reading import KEYS, read_ratings
-from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, not_a_frame
+from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, need_columns, need_whole, not_a_frame
 from ragnb.files import write_whole
 from ragnb.readers import to_csv_text
 from ragnb.schema import Rubric
@@ -31,8 +31,8 @@ _BOM = "\ufeff"  # without it a spreadsheet shows Chinese as rubbish
 
 
 def draw_labels(
-    judged: pd.DataFrame, *, n: int = 120, dimensions: Sequence[str] | None = None, judge: str = "judge",
-    cluster: str = "cluster", seed: int = 0,
+    judged: pd.DataFrame, *, n: int = 120, dimensions: Sequence[str] | None = None, cluster: str = "cluster",
+    seed: int = 0,
 ) -> pd.DataFrame:  # fmt: skip
     """Draw the answers that people should rate, each with the same chance.
 
@@ -45,8 +45,6 @@ def draw_labels(
         How many answers.
     dimensions : sequence of str, optional
         The columns (or values of ``dimension``) to rate; by default those there of the rubric's.
-    judge : str
-        The column of the judge's score where a row is an answer and a dimension.
     cluster : str
         The column of answers that resemble each other; ``doc_name`` where it is absent.
     seed : int
@@ -87,14 +85,13 @@ def draw_labels(
     """
     if not isinstance(judged, pd.DataFrame):
         raise not_a_frame(judged, "ragnb.calibration.read_judged")
-    items, names = _items(judged, dimensions, judge, cluster)
+    items, names = _items(judged, dimensions, cluster)
     mean = items[names].mean(axis=1)
     unscored = int(mean.isna().sum())
     if unscored:
         warnings.warn(f"{unscored} answers without a judge's score are left out", RagnbWarning, stacklevel=2)
     items, mean = items[mean.notna()], mean[mean.notna()]
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise RagnbError(f"n={n!r} must be a whole number of answers, 1 or more")
+    need_whole("n", n)
     if n > len(items):
         text = f"n={n}, but there are only {len(items)} judged answers; all are drawn"
         warnings.warn(text, RagnbWarning, stacklevel=2)
@@ -113,21 +110,19 @@ def draw_labels(
     return drawn
 
 
-def _items(
-    judged: pd.DataFrame, dimensions: Sequence[str] | None, judge: str, cluster: str
-) -> tuple[pd.DataFrame, list[str]]:
+def _items(frame: pd.DataFrame, dimensions: Sequence[str] | None, cluster: str) -> tuple[pd.DataFrame, list[str]]:
     """Return one row an answer in an order that the caller's does not change, and the dimensions."""
-    frame = judged.rename(columns={"item_id": "sample_id"} if "sample_id" not in judged else {})
-    there = [str(c) for c in frame]
-    if judge in frame:
-        frame, there = _spread(frame, judge)
-    rubric = there if judge in judged else [d.name for d in Rubric().dimensions if d.name in frame]
+    frame = frame.rename(columns={"item_id": "sample_id"} if "sample_id" not in frame else {})
+    there, long = [str(c) for c in frame], "judge" in frame
+    if long:
+        frame, there = _spread(frame)
+    rubric = there if long else [d.name for d in Rubric().dimensions if d.name in frame]
     names = rubric if dimensions is None else list(dimensions)
     missing = next((name for name in names if name not in there), None)
     if missing or not names or "sample_id" not in frame:
         what = f"dimension {missing!r} is not there" if missing else "there is no judge's score to draw by"
         what = what if "sample_id" in frame else "no column says which answer a row is"
-        raise RagnbError(f"{what}; {did_you_mean(missing or judge, there)}")
+        raise RagnbError(f"{what}; {did_you_mean(missing or 'judge', there)}")
     group = frame.get(cluster, frame.get("doc_name", frame["sample_id"]))
     frame = frame.assign(
         system=frame["system"].astype(str) if "system" in frame else "",
@@ -138,7 +133,7 @@ def _items(
     return frame.sort_values(["sample_id", "system"])[[*first, *names]].reset_index(drop=True), names
 
 
-def _spread(frame: pd.DataFrame, judge: str) -> tuple[pd.DataFrame, list[str]]:
+def _spread(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Turn one row a dimension (and rater) into one row an answer."""
     if "dimension" not in frame:
         frame = frame.assign(dimension="overall")
@@ -147,8 +142,8 @@ def _spread(frame: pd.DataFrame, judge: str) -> tuple[pd.DataFrame, list[str]]:
         frame = frame.drop_duplicates([*keys, "dimension"])
     _once(frame, [*keys, "dimension"])
     names = [str(name) for name in frame["dimension"].unique()]
-    wide = frame.set_index([*keys, "dimension"])[judge].unstack("dimension").reset_index()
-    about = frame.drop(columns=["dimension", judge, "human", "rater"], errors="ignore").drop_duplicates(keys)
+    wide = frame.set_index([*keys, "dimension"])["judge"].unstack("dimension").reset_index()
+    about = frame.drop(columns=["dimension", "judge", "human", "rater"], errors="ignore").drop_duplicates(keys)
     return about.merge(wide.rename_axis(columns=None), on=keys), names
 
 
@@ -318,17 +313,13 @@ def golden_template(*, lang: str = "en", dimensions: Sequence[str] | None = None
     return pd.DataFrame(rows, columns=columns, dtype=object).replace({np.nan: None})
 
 
-def check_golden(
-    ratings: pd.DataFrame, *, judge: str = "judge", human: str = "human", tolerance: float = 1.0
-) -> pd.DataFrame:
+def check_golden(ratings: pd.DataFrame, *, tolerance: float = 1.0) -> pd.DataFrame:
     """Say of every item of a golden set whether judge and people lie within the tolerance.
 
     Parameters
     ----------
     ratings : DataFrame
         As `read_ratings` returns it; the scores of several raters are averaged.
-    judge, human : str
-        The columns of the scores.
     tolerance : float
         In points of the scale; 1e-9 is added.
 
@@ -351,12 +342,9 @@ def check_golden(
     """
     if not isinstance(ratings, pd.DataFrame):
         raise not_a_frame(ratings, "rn.read_ratings")
-    for name in (judge, human):
-        if name not in ratings:
-            raise RagnbError(f"column {name!r} is not there; {did_you_mean(name, [str(c) for c in ratings])}")
+    need_columns(ratings, ["judge", "human"])
     keys = [name for name in KEYS if name in ratings]
-    frame = ratings.groupby(keys, sort=False, dropna=False)[[judge, human]].mean().reset_index()
-    flags = within(frame[judge].to_numpy(float), frame[human].to_numpy(float), tolerance)
-    frame["difference"] = frame[judge] - frame[human]
-    frame["within"] = pd.Series(flags == 1, dtype="boolean").mask(np.isnan(flags))
-    return frame.rename(columns={judge: "judge", human: "human"})
+    frame = ratings.groupby(keys, sort=False, dropna=False)[["judge", "human"]].mean().reset_index()
+    frame["difference"] = frame["judge"] - frame["human"]
+    flags = within(frame["judge"], frame["human"], tolerance)
+    return frame.assign(within=pd.Series(flags == 1, dtype="boolean").mask(np.isnan(flags)))

@@ -29,7 +29,6 @@ from ragnb.stats.means import Array
 
 LEAST_CLUSTERS = 5
 WIDEST = 20  # a scale with more whole labels is cut into ten bands
-TOO_FEW = "too few"
 MOST_POINTS = 20
 MOST_CELLS = 5000
 MAP_COLUMNS = ["map", "mae", "mae_low", "mae_high", "share", "low", "high", "gain", "gain_low", "gain_high"]
@@ -157,15 +156,15 @@ def measured(rows: pd.DataFrame, cells: Cells, asked: Asked) -> dict[str, Estima
     score, constant = stats.best_constant(y, **near)
     low, high = stats.limits_of_agreement(x, y, **sums)
     measures = {
-        "within": stats.within_share(x, y, **near),
+        "within": cells.share(asked.tolerance, level=asked.level),
         "floor": plain(stats.chance_floor(x, y, tolerance=asked.tolerance, counts=sums["counts"])),
         "constant": constant,
         "constant_score": plain(score),
-        "over_constant": over_constant(cells, score, asked.tolerance, asked.level),
+        "over_constant": over_constant(cells, score, asked.tolerance, level=asked.level),
         "mean_judge": stats.clustered_mean(x, ends=scale, **how),
         "mean_human": stats.clustered_mean(y, ends=scale, **how),
         "mae": stats.mae(x, y, scale=scale, **how),
-        "bias": stats.bias(x, y, **how),
+        "bias": cells.bias(level=asked.level),
         "loa_low": low,
         "loa_high": high,
         "slope": stats.slope_on_mean(x, y, **sums),
@@ -193,11 +192,10 @@ def measured(rows: pd.DataFrame, cells: Cells, asked: Asked) -> dict[str, Estima
     return {name: measures[name] for name in MEASURES if name in measures}
 
 
-def over_constant(cells: Cells, score: float, tolerance: float, level: float) -> Estimate:
+def over_constant(cells: Cells, score: float, tolerance: float, **options: Any) -> Estimate:
     """Return the judge's share less that of a judge that always gives `score`, pair by pair."""
-    mine = stats.within(cells.judge, cells.human, tolerance)
     theirs = stats.within(np.full(len(cells.human), score), cells.human, tolerance)
-    return stats.clustered_mean(mine - theirs, **cells.how, level=level)
+    return stats.clustered_mean(cells.flags(tolerance) - theirs, **cells.how, **options)
 
 
 def frames_of(rows: pd.DataFrame, cells: Cells, asked: Asked) -> dict[str, pd.DataFrame]:
@@ -222,40 +220,41 @@ def bands(cells: Cells, asked: Asked) -> pd.DataFrame:
     rows = []
     for band, name in names.items():
         part = cells.where(code == band)
-        how: dict[str, Any] = {**part.how, "level": asked.level}
-        share = stats.within_share(part.judge, part.human, tolerance=asked.tolerance, **how)
-        above = stats.p_above(share, asked.target, share=True) if part.n_clusters >= LEAST_CLUSTERS else np.nan
+        share = part.share(asked.tolerance, level=asked.level)
+        above = stats.p_above(share, asked.target, share=True, fraction=asked.fraction)
+        above = above if part.n_clusters >= LEAST_CLUSTERS else np.nan
         row = {"band": name, "start": float(part.judge.min()), "end": float(part.judge.max())}
-        row |= with_ends(share, "share") | with_ends(stats.bias(part.judge, part.human, **how), "bias", "bias_")
+        row |= with_ends(share, "share") | with_ends(part.bias(level=asked.level), "bias", "bias_")
         row |= {"n": part.n, "n_clusters": part.n_clusters, "p": min(above, 1 - above)}
         rows.append(row | {"verdict": "TRUST" if above <= 0.5 else "REJECT"})
     frame = pd.DataFrame(rows)
     frame["p"] = stats.holm(frame["p"])
     frame["verdict"] = frame["verdict"].where(frame["p"] <= 1 - asked.level, "NOT PROVEN")
-    frame["verdict"] = frame["verdict"].mask(frame["n_clusters"] < LEAST_CLUSTERS, TOO_FEW)
+    frame["verdict"] = frame["verdict"].mask(frame["n_clusters"] < LEAST_CLUSTERS, "too few")
     return frame
 
 
 def inflation(rows: pd.DataFrame, cells: Cells, asked: Asked) -> pd.DataFrame:
     """Return a row a group: the bias in it, its interval, and how far it lies from the bias elsewhere."""
-    found = [_biased("overall", "", cells, NONE, asked.level)]
+    found = [_biased("overall", "", cells, NONE, asked)]
     for kind, codes, names in _groupings(rows, asked):
         split = cells_of(rows[codes >= 0], codes[codes >= 0])
         groups = np.unique(split.group)
         for group in groups if len(groups) > 1 else []:
             inside = split.group == group
             rest = _beside(split, inside, asked.level)
-            found.append(_biased(kind, names[group], split.where(inside), rest, asked.level))
+            found.append(_biased(kind, names[group], split.where(inside), rest, asked))
     frame = pd.DataFrame(found)
     frame["p"] = frame.groupby("kind", sort=False)["p"].transform(stats.holm)
     return frame.assign(inflated=(frame["value"] > 0) & (frame["p"] <= 1 - asked.level))
 
 
-def _biased(kind: str, group: str, cells: Cells, rest: Estimate, level: float) -> dict[str, Any]:
-    bias = stats.bias(cells.judge, cells.human, **cells.how, level=level)
+def _biased(kind: str, group: str, cells: Cells, rest: Estimate, asked: Asked) -> dict[str, Any]:
+    bias, decisive = (cells.bias(level=asked.level, fraction=fraction) for fraction in (None, asked.fraction))
     one_sided = stats.p_above(bias, 0.0)
-    row = {"kind": kind, "group": group, **with_ends(bias), **with_ends(rest, "beside", "beside_")}
-    return row | {"p": 2 * min(one_sided, 1 - one_sided), "n": bias.n, "n_clusters": bias.n_clusters}
+    row = {"kind": kind, "group": group, **with_ends(bias), "upper": decisive.high}
+    row |= {**with_ends(rest, "beside", "beside_"), "p": 2 * min(one_sided, 1 - one_sided)}
+    return row | {"n": bias.n, "n_clusters": bias.n_clusters}
 
 
 def _beside(cells: Cells, inside: Any, level: float) -> Estimate:
@@ -290,14 +289,15 @@ def _groupings(rows: pd.DataFrame, asked: Asked) -> Iterator[tuple[str, Any, Any
 def recalibration(cells: Cells, asked: Asked) -> pd.DataFrame:
     """Return raw scores, a constant, a line and a rising curve side by side, each judged out of fold."""
     own = cells if cells.cluster is not None else random_groups(cells, asked.seed)
-    how: dict[str, Any] = {**own.how, "tolerance": asked.tolerance}
-    maps, rows, delta = {}, [], asked.acceptable_bias
+    how: dict[str, Any] = {"tolerance": asked.tolerance, "level": asked.level}
+    maps, rows, once = {}, [], 2 * asked.level - 1
     if own.n_clusters > 1:
-        maps = stats.recalibrate(own.judge, own.human, level=asked.level, **how)
+        maps = stats.recalibrate(own.judge, own.human, **own.how, **how)
     for name, part in maps.items():
-        low = stats.within_share(part.predicted, own.human, level=2 * asked.level - 1, **how).low
+        mapped = replace(own, judge=part.predicted)
+        low = mapped.share(asked.tolerance, level=once, fraction=asked.fraction).low
         passes = part.helps and low >= asked.target and part.within.value > maps["constant"].within.value
-        passes = bool(passes and part.bias.low >= -delta and part.bias.high <= delta)
+        passes = bool(passes and asked.accepts(mapped.bias(level=asked.level, fraction=asked.fraction)))
         row = {"map": name, **with_ends(part.mae, "mae", "mae_"), **with_ends(part.within, "share")}
         row |= with_ends(part.gain if name in stats.MAPS else NONE, "gain", "gain_")
         rows.append(row | {"helps": part.helps, "passes": passes})
@@ -358,28 +358,24 @@ def _isotonic_band(cells: Cells, place: Codes, human: Array, weights: Array, ask
 
 
 def counts(cells: Cells, asked: Asked) -> pd.DataFrame:
-    """Return judge × human cells and their counts; ``attrs["step"]`` is what scores were rounded to, or 0."""
-    (low, high), step = asked.ends, 0.0
+    """Return judge × human cells and their counts, rounded to a hundredth of the scale where they are many."""
+    low, high = asked.ends
     frame = pd.DataFrame({"judge_score": cells.judge, "human_score": cells.human, "n": cells.counts.astype(int)})
     scores = ["judge_score", "human_score"]
     if len(frame[scores].drop_duplicates()) > MOST_CELLS:
         step = (high - low) / 100
         frame[scores] = ((frame[scores] - low) / step).round() * step + low
-    frame = frame.groupby(scores, as_index=False)[["n"]].sum()
-    frame.attrs["step"] = step
-    return frame
+    return frame.groupby(scores, as_index=False)[["n"]].sum()
 
 
 def budget(cells: Cells, asked: Asked) -> pd.DataFrame:
     """Return a curve: with so many labels, so wide an interval, and so good a chance to show the target.
 
-    ``labels``; ``share``, as seen now, and its ``low, high, half_width`` expected at so many labels;
+    ``labels``; ``share``, as seen now, and its ``low, high`` expected at so many labels;
     ``probability`` of showing the target, were the seen share the true one, and ``cautious``, were its lower 80 %
     bound; ``target``; ``n`` labels now.
     """
-    flags, level = stats.within(cells.judge, cells.human, asked.tolerance), asked.level
-    curve = stats.label_budget(flags, **cells.how, target=asked.target, alpha=1 - level, level=level)
+    curve = stats.label_budget(cells.flags(asked.tolerance), **cells.how, **asked.goal, level=asked.level)
     frame = pd.DataFrame(curve).astype({"labels": int})
-    frame.insert(1, "share", float(np.average(flags, weights=cells.sums["counts"])))
-    frame.insert(4, "half_width", (frame["high"] - frame["low"]) / 2)
+    frame.insert(1, "share", cells.share(asked.tolerance).value)
     return frame.assign(target=asked.target, n=cells.n)

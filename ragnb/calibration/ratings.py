@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb.errors import RagnbError, did_you_mean, listing, not_a_frame
+from ragnb import stats
+from ragnb.errors import RagnbError, did_you_mean, need_columns, not_a_frame
 from ragnb.stats import Estimate
 from ragnb.stats.means import Array
 from ragnb.weights import collected, column_names
@@ -39,7 +40,8 @@ class Asked:
     """What the caller of a public function asked for; no `human` means a judge's scores alone.
 
     `whole` keeps every row with its item and its labels as they are; else labels become sorted text, and engines
-    other than pandas count equal rows. Opened ratings hold their scale and acceptable bias here.
+    other than pandas count equal rows. Opened ratings hold their scale here, one judge's labels on one dimension
+    also their `fraction` of those planned.
     """
 
     human: Names = "human"
@@ -57,6 +59,8 @@ class Asked:
     digits: int | None = 10
     target: float = 0.8
     delta: float | None = None
+    labels_planned: int | None = None
+    fraction: float | None = None
     resamples: int = 2000
     seed: int = 0
     lang: str = "en"
@@ -75,6 +79,15 @@ class Asked:
     def acceptable_bias(self) -> float:
         """The acceptable bias: the one asked for, else 1/18 of the scale."""
         return (self.ends[1] - self.ends[0]) / 18 if self.delta is None else self.delta
+
+    @property
+    def goal(self) -> dict[str, Any]:
+        """What `stats.labels_needed` takes beside the flags."""
+        return {"target": self.target, "alpha": 1 - self.level, "labels_planned": self.labels_planned}
+
+    def accepts(self, bias: Estimate) -> bool:
+        """Whether the whole interval of a bias is acceptable."""
+        return bias.low >= -self.acceptable_bias and bias.high <= self.acceptable_bias
 
 
 def as_list(values: Any) -> list[Any]:
@@ -141,9 +154,8 @@ def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> Ra
         needs = [*(keys if asked.whole else []), *as_list(asked.cluster if "cluster" in table else None)]
         more, _ = _checked(judged, judge, replace(asked, human=()), needs, "judged: ")
         parts.append(more.assign(further=True))
-    if not asked.whole:
-        by = [f":{name}" for name in asked.keys]
-        parts = [part.assign(**{name: ALL for name in by if name not in part}) for part in parts]
+    by = [] if asked.whole else [f":{name}" for name in asked.keys]
+    parts = [part.assign(**{name: ALL for name in by if name not in part}) for part in parts]
     table = pd.concat(parts, ignore_index=True)
     if "cluster" in table:
         codes = coded(table["cluster"], compose=True).codes
@@ -196,9 +208,7 @@ def group_columns(columns: Sequence[str], groups: Sequence[str] | None) -> tuple
     if groups is None:
         usual = re.compile(r"system|answerab\w*|length|\w+_(?:words|length|tokens|chars)")
         return tuple(name for name in columns if usual.fullmatch(name))
-    for name in groups:
-        if name not in columns:
-            raise RagnbError(f"groups={list(groups)}: no column {name!r} (have: {listing(columns)})")
+    need_columns(columns, groups)
     return tuple(groups)
 
 
@@ -249,8 +259,7 @@ def _checked(
 
 def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> pd.DataFrame:
     """Return one row an item, its raters in columns ``__rater0`` …"""
-    if asked.item not in table.columns:
-        raise RagnbError(f"a {asked.rater!r} column needs {asked.item!r} beside it: which rows are one item?")
+    need_columns(table.columns, [asked.item], f"It says which rows of the column {asked.rater!r} are one item.")
     score, rated = numbers(table, human), table[asked.rater].notna().to_numpy()
     nobody = ~rated & ~np.isnan(without_marks(score, asked.missing))
     if nobody.any():
@@ -294,9 +303,7 @@ def numbers(table: pd.DataFrame, name: str, where: str = "") -> Array:
     """Return a column of scores as floats, nan where there is none; text and infinite values raise RagnbError."""
     column = table[name]
     if not pd.api.types.is_numeric_dtype(column):
-        text = np.array([isinstance(value, str) for value in column], dtype=bool)
-        if text.any():
-            at = int(np.argmax(text))
+        for at in (at for at, value in enumerate(column) if isinstance(value, str)):
             raise RagnbError(
                 f"{where}column {name!r}, row {column.index[at]!r}: {column.iloc[at]!r} is text, not a score; "
                 "read the file with rn.read_ratings, or convert the column to numbers"
@@ -414,6 +421,18 @@ class Cells:
     def n_clusters(self) -> int:
         """How many clusters they come from."""
         return self.n if self.cluster is None else len(np.unique(self.cluster))
+
+    def flags(self, tolerance: float) -> Array:
+        """Which pairs lie within the tolerance."""
+        return stats.within(self.judge, self.human, tolerance)
+
+    def share(self, tolerance: float, **options: Any) -> Estimate:
+        """Return the share within the tolerance."""
+        return stats.within_share(self.judge, self.human, tolerance=tolerance, **self.how, **options)
+
+    def bias(self, **options: Any) -> Estimate:
+        """Return the mean of judge − human."""
+        return stats.bias(self.judge, self.human, **self.how, **options)
 
     def where(self, chosen: Any) -> Cells:
         """Return some of the cells, by flags or by places."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ragnb.calibration.ratings import OUTSIDE, PROBABILITY, as_list, settled
+from ragnb.calibration.ratings import OUTSIDE, PROBABILITY, Missing, Names, Scale, as_list, settled
 from ragnb.errors import RagnbError, did_you_mean, listing, not_a_frame, place, unknown
 from ragnb.readers import langfuse, phoenix
 from ragnb.readers.cells import as_id, case_cells, metric_values, other_values
@@ -40,14 +40,12 @@ RATING_ALIASES: Mapping[str, tuple[str, ...]] = {
 """Canonical columns of ratings and what files call them."""
 
 RATING_LAYOUTS = {"langfuse": langfuse, "phoenix": phoenix}
-Names = str | Sequence[str] | None
-Marks = float | str | Sequence[float | str] | None
 
 
 def read_ratings(
-    source: Source, *, judge: Names = None, human: Names = None, judged: Source | None = None,
-    missing: Marks = None, scale: tuple[float, float] | None = None, format: str | None = None,
-    strict: bool = False, columns: Mapping[str, str] | None = None, encoding: str | None = None,
+    source: Source, *, judge: Names | None = None, human: Names | None = None, judged: Source | None = None,
+    missing: Missing = None, scale: Scale | None = None, format: str | None = None, strict: bool = False,
+    columns: Mapping[str, str] | None = None, encoding: str | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """Read ratings: the scores that people gave to items, beside those of a judge.
 
@@ -116,8 +114,8 @@ def read_ratings(
 
 
 def read_judged(
-    source: Source, *, judge: Names = None, dimensions: Sequence[str] | None = None, missing: Marks = None,
-    scale: tuple[float, float] | None = None, encoding: str | None = None,
+    source: Source, *, judge: Names | None = None, dimensions: Sequence[str] | None = None,
+    missing: Missing = None, scale: Scale | None = None, encoding: str | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """Read what a judge scored, whether people rated it or not.
 
@@ -160,7 +158,7 @@ def read_judged(
     return finish(tidy(table, wanted), table)
 
 
-def read_golden(source: Source, *, human: Names = None, **how: Any) -> pd.DataFrame:
+def read_golden(source: Source, *, human: Names | None = None, **how: Any) -> pd.DataFrame:
     """Read a golden set as `read_ratings` does; one that nobody has filled in yet is all missing scores.
 
     Examples
@@ -190,7 +188,7 @@ class Table:
     judges: list[str]
     humans: list[str]
     missing: list[float | str]
-    scale: tuple[float, float] | None
+    scale: Scale | None
     side: str
 
     @property
@@ -260,9 +258,9 @@ class Table:
 
 
 def _open(
-    source: Source, judge: Names, human: Names, *, missing: Any = None, scale: tuple[float, float] | None = None,
-    side: str = "", format: str | None = None, strict: bool = False, encoding: str | None = None,
-    columns: Mapping[str, str] | None = None,
+    source: Source, judge: Names | None, human: Names | None, *, missing: Missing = None,
+    scale: Scale | None = None, side: str = "", format: str | None = None, strict: bool = False,
+    encoding: str | None = None, columns: Mapping[str, str] | None = None,
 ) -> Table:  # fmt: skip
     """Return a table under canonical names, one that is asked for as ``judge`` or ``human`` included."""
     report, asked = Lossy(), {"judge": as_list(judge), "human": as_list(human)}

@@ -82,7 +82,7 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, 
         names = list(dict.fromkeys(ratings["dimension"])) if "dimension" in ratings else None
         rest = unrated(read_judged(asked["judged"], dimensions=names, **reading), ratings)
         judged = rest if len(rest) else None
-    how = ("tolerance", "target", "delta", "scale", "cluster", "level", "seed", "lang")
+    how = ("tolerance", "target", "labels_planned", "delta", "scale", "cluster", "level", "seed", "lang")
     about = _about(asked["about"])
     card = calibrate(ratings, judge=judges, judged=judged, about=about, **{name: asked[name] for name in how})
     write_files(
@@ -115,7 +115,7 @@ def _about(pairs: Sequence[str]) -> dict[str, Any] | None:
 
 def _page(card: CalibrationCard) -> Safe:
     """Return a card with its charts as a document that opens from a file, without network and without script."""
-    from ragnb.assessment.judge import card_numbers, card_verdict, row_name, row_reasons
+    from ragnb.assessment.judge import card_numbers, card_verdict, row_name
     from ragnb.report import card_pictures
 
     say = texts.load(card.lang)
@@ -125,7 +125,8 @@ def _page(card: CalibrationCard) -> Safe:
     rows = card.verdicts.to_dict("records")
     for number, row in enumerate(rows, 1):
         name = row_name(row) if len(rows) > 1 else say("sheet.charts")
-        parts += [markup.heading(name, anchor=f"part-{number}"), row_reasons(row) if len(rows) > 1 else ""]
+        parts += [markup.heading(name, anchor=f"part-{number}")]
+        parts += [markup.bullets(row["reasons"])] * (len(rows) > 1)
         parts.append(card_pictures(card, row["judge"], row["dimension"]))
         contents.append((f"part-{number}", name))
     parts += [markup.heading(say("sheet.numbers"), anchor="numbers"), card_numbers(card)]

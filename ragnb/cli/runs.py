@@ -135,6 +135,7 @@ def _runs(runs: pd.DataFrame, say: Any) -> Iterator[str]:
         took = f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
         dates = [str(run[word] or "—")[:16].replace("T", " ") for word in ("started", "last")]
         numbers = [*(count(run[word]) for word in counts), tokens, took]
+        numbers[4] += f" ({say('runs.stopped_early')})" if run["stopped_early"] else ""
         rows.append([run["run"], run["name"] or "—", *numbers, run["models"] or "—", *dates])
     return _table(say, ["run", "name", *counts, "tokens", "took", "models", "started", "last"], rows)
 

@@ -12,7 +12,7 @@ from ragnb import texts
 from ragnb.cli.parameters import command, overrides
 from ragnb.cli.terminal import BAD_INPUT, BLOCKED, PASSED, complain, note, speaking, text_table, write_files
 from ragnb.errors import RagnbError
-from ragnb.markup import count, one_line
+from ragnb.markup import count, one_line, percent
 
 if TYPE_CHECKING:
     from ragnb.assessment import Assessment
@@ -117,10 +117,12 @@ def _sheet_lines(sheet: Assessment) -> Iterator[str]:
     w = Writer(sheet, linked=False)
     yield one_line(sheet.verdict)
     if len(w.gates):
-        rows = [["", w.term("gate"), w.say("column.asks"), w.term("mean"), "n", w.term("outcome"), w.term("more")]]
+        heads = ("gate", "asks", "mean", "n", "outcome", "p_flip", "more")
+        rows = [["", *(w.say(f"column.{name}", level=w.level) for name in heads)]]
         for gate in w.gates.to_dict("records"):
-            seen = [w.interval(str(gate["metric"]), gate), count(gate["n"]), outcome(w, gate), more(w, gate)]
-            rows.append([gate_mark(gate), str(gate["gate"]), w.asks(gate), *seen])
+            seen = [w.interval(str(gate["metric"]), gate), count(gate["n"]), outcome(w, gate)]
+            asked = [gate_mark(gate), str(gate["gate"]), w.asks(gate)]
+            rows.append([*asked, *seen, percent(gate["p_flip"]), more(w, gate)])
         yield ""
         yield from text_table(rows)
     if len(sheet.notes):

@@ -15,11 +15,13 @@ from ragnb.cli.terminal import BLOCKED, PASSED, note, text_table
 from ragnb.errors import RagnbError
 from ragnb.files import slug, write_whole
 from ragnb.markup import count, one_line, with_interval
-from ragnb.schema import METRICS, Metric, Rubric
+from ragnb.schema import METRICS, Gate, Metric, Rubric
 
 if TYPE_CHECKING:
+    from ragnb.scenario import Scenario
     from ragnb.store import Client
 
+_WHOLE = "judge the whole run, without stopping it early"
 _COUNTS = {"n": "ok", "n_not_applicable": "not_applicable", "n_failed": "failed", "n_missing": "missing"}
 
 
@@ -70,13 +72,13 @@ class Stage:
         frame: pd.DataFrame = gather(Scenario(**{key: getattr(scenario, key) for key in named})).frame
         return frame
 
-    def write(self, scores: pd.DataFrame) -> None:
-        """Write the table of scores, and down where it lies, so that report and check find it."""
+    def write(self, scores: pd.DataFrame, **stopped: Any) -> None:
+        """Write the table of scores, where it lies and how it `stopped`, so that report and check know."""
         from ragnb.inputs import record_stage
         from ragnb.readers import to_csv_text
 
         write_whole(self.out, to_csv_text(scores))
-        record_stage(self.name, self.scenario, self.out)
+        record_stage(self.name, self.scenario, self.out, **stopped)
 
     def means(self, scores: pd.DataFrame, metrics: Sequence[Metric], *total: str) -> Iterator[str]:
         """Yield a line a metric, and system where there are several: its mean with its interval, its cells."""
@@ -158,7 +160,9 @@ def _metrics(stage: Stage, named: Sequence[str], judge: object, vectors: object)
 
 
 @command("judge")
-def judge_command(source: Path, send: Sequence[str], arena: bool, **asked: Any) -> int:
+def judge_command(
+    source: Path, send: Sequence[str], arena: bool, stop_when_decided: bool, **asked: Any
+) -> int:
     """Score the answers of a SCENARIO by a rubric, with the model of its llm_profiles.judge.
 
     The rubric is the scenario's (rubric:), or else accuracy, completeness and clarity from 1 to 10; metric_weights
@@ -174,8 +178,14 @@ def judge_command(source: Path, send: Sequence[str], arena: bool, **asked: Any) 
       ragnb judge scenarios/mine.yaml --dry-run             the rubric and what it would cost; nothing is sent
       ragnb judge scenarios/mine.yaml --repeats 3 --temperature 0.7 --max-calls 500
       ragnb judge scenarios/systems.yaml --arena            cases with a column system: who is better than whom
+      ragnb judge scenarios/mine.yaml --stop-when-decided   only until the sides of its gates are settled
 
-    Exit code: 0 when every answer has its outcome, 1 when some failed or are still to be done, 2 on bad input.
+    Answers are judged in a balanced order, so that what a used-up budget leaves is a fair sample of all documents.
+    With --stop-when-decided they are looked at from a fifth of the questions on (at least 50); what is left out
+    has no score, and the same command without the option judges it.
+
+    Exit code: 0 when every answer has its outcome or the gates are settled, 1 when some failed or are still to be
+    done, 2 on bad input.
     """
     from ragnb.judging import dry_run, judge
 
@@ -193,18 +203,33 @@ def judge_command(source: Path, send: Sequence[str], arena: bool, **asked: Any) 
     cases = stage.cases()
     if arena and ("system" not in cases or cases["system"].nunique() < 2):
         raise RagnbError("--arena compares systems; give the cases a column system that names two or more")
+    asked |= {"stop_when": _settling(scenario)} if stop_when_decided else {}
+    asked |= {"doc": scenario.doc, "doc_weights": scenario.doc_weights}
     scores = judge(cases, client=client, name=scenario.name, **asked)
-    stage.write(scores)
+    told = scores.attrs["judge"]
+    stage.write(scores, **{name: told[name] for name in ("stopped_early", "calls_saved") if told["calls_saved"]})
     snapshot = scenario.snapshot_text(relative_to=stage.out.parent)
     write_whole(stage.out.with_suffix(".snapshot.yaml"), snapshot)
     click.echo("\n".join(f"- {one_line(text)}" for text in scores.notes["text"]))
     status, passing = scores[f"{rubric.passing.metric}__status"], int(scores["is_passing"].sum())
     numbers = {"ok": int((status == "ok").sum()), "n": len(scores), "passing": passing}
     judged = say("judge.cli.judged", model=one_line(client.profile.model), **numbers, **bar)
-    written = stage.written("judge.cli.written", scores.attrs["judge"]["spent"])
+    written = stage.written("judge.cli.written", told["spent"])
     means = stage.means(scores, rubric.metrics, "weighted_score")
     click.echo("\n".join([*means, judged, written, *(_arena(stage, scores, rubric) if arena else ())]))
-    return BLOCKED if status.isin(["failed", "missing"]).any() else PASSED
+    open_ = status.isin(["failed"] if told["stopped_early"] else ["failed", "missing"])
+    return BLOCKED if open_.any() else PASSED
+
+
+def _settling(scenario: Scenario) -> Sequence[Gate]:
+    """Return the gates of a scenario, where the judge's scores alone and the side of a value decide them."""
+    mixed = scenario.scores or scenario.traces or scenario.rescale
+    for gate in scenario.gates or ():
+        if mixed and gate.metric == "weighted_score":
+            raise RagnbError(f"gate {gate.name!r} is on a total of other scores or another scale; {_WHOLE}")
+        if scenario.undecided != "value":
+            raise RagnbError(f"gate {gate.name!r} is decided by an interval; {_WHOLE}")
+    return scenario.gates or ()
 
 
 def _arena(stage: Stage, scores: pd.DataFrame, rubric: Rubric) -> Iterator[str]:

@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import brentq
-from scipy.special import stdtr
 
 from ragnb import stats
 from ragnb.calibration import calibrate, read_ratings
@@ -109,7 +107,7 @@ def plan(
         target = {"comparison": 0.0, "calibration": 0.8}.get(kind, target) if target is None else target
         rows = [_assumed(kind, expected, target, questions, sd, icc, per_document, level)]
     whole: dict[str, Any] = dict.fromkeys(("n", "needed", "more", "documents"), "Int64")
-    table = pd.DataFrame([dict.fromkeys(_COLUMNS) | {"kind": kind} | row for row in rows], columns=list(_COLUMNS))
+    table = pd.DataFrame([dict.fromkeys(_COLUMNS) | {"kind": kind} | row for row in rows], dtype=object)
     numbers = dict.fromkeys(("expected", "target", "detectable", "design_effect"), float)
     return table.astype(whole | numbers)
 
@@ -119,6 +117,9 @@ def _assumed(
     per_document: float, level: float,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the plan that assumptions make."""
+    from scipy.optimize import brentq
+    from scipy.special import stdtr
+
     share, wanted = sd is None, questions is None
     span = (0, 1) if share and kind != "comparison" else (-np.inf, np.inf)
     _within(target=(target, *span), icc=(icc, 0, 1), level=(level, 1e-6, 1 - 1e-6))
@@ -155,9 +156,10 @@ def _within(**asked: tuple[Any, float, float]) -> None:
     """Refuse an assumption that is missing or out of its range."""
     for name, (value, low, high) in asked.items():
         number = isinstance(value, Real) and not isinstance(value, bool)
+        if value is None:
+            raise RagnbError(f"a plan without a pilot needs {name}=; give it, or a pilot")
         if not (number and low <= value <= high and np.isfinite(value)):
-            step = "give it, or a pilot" if value is None else f"it must lie between {low:g} and {high:g}"
-            raise RagnbError(f"{name}={value!r}: {step}")
+            raise RagnbError(f"{name}={value!r} must lie between {low:g} and {high:g}")
 
 
 def _gates(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> list[dict[str, Any]]:
@@ -173,8 +175,10 @@ def _gates(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> 
     gates = one.gates if one.gates is not None else DEFAULT_GATES
     there = [gate for gate in gates if gate.metric in set(means["metric"]) and gate.not_worse_than is None]
     if not there:
-        step = "name one: gates=[rn.Gate('F', 'faithfulness', '>=', 0.8)]"
-        raise RagnbError(f"no gate is about a metric of the pilot ({listing(means['metric'])}); {step}")
+        raise RagnbError(
+            f"no gate is about a metric of the pilot ({listing(means['metric'])}); name one: "
+            "gates=[rn.Gate('F', 'faithfulness', '>=', 0.8)]"
+        )
     rows = []
     for row in records(check_gates(means, gates=there, documents_may_fail=one.documents_may_fail)):
         more, gap = row["more_needed"], abs(row["value"] - row["threshold"])

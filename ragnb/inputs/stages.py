@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from ragnb.weights import column_names
 
 STAGES = ("evaluate", "judge")
 KEYS = ("sample_id", "system", "repeat")
+_OF_GATES = ("gates", "rescale", "where", "metric_weights", "doc_weights")
 HOME = "RAGNB_HOME"
 """For a kernel, the folder in which the command was given: its own working directory is that of the run."""
 
@@ -36,8 +37,10 @@ class StageTable:
     changed: tuple[str, ...]
 
 
-def record_stage(stage: str, scenario: Scenario, table: Path) -> Path:
+def record_stage(stage: str, scenario: Scenario, table: Path, **stopped: Any) -> Path:
     """Write down, in ``reports/<scenario>/<stage>.json``, which table a stage wrote and from what.
+
+    Where it `stopped` early, that is true of the gates and weights of then.
 
     Examples
     --------
@@ -51,8 +54,9 @@ def record_stage(stage: str, scenario: Scenario, table: Path) -> Path:
     path = Path("reports") / slug(scenario.name) / f"{stage}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     used = {name: value for name, value in _inputs(stage, scenario).items() if value is not None}
+    used = {name: value for name, value in used.items() if stopped or name not in _OF_GATES}
     where = relative(table.absolute(), path.parent.absolute())
-    record = {"stage": stage, "table": where, "sha256": digest([table]), "inputs": used}
+    record = {"stage": stage, "table": where, "sha256": digest([table]), "inputs": used} | stopped
     return write_whole(path, json_text(record))
 
 
@@ -71,6 +75,9 @@ def _inputs(stage: str, scenario: Scenario) -> dict[str, Any]:
         "encoding": scenario.encoding,
         "llm_profiles.judge": profile and {"base_url": profile.base_url, "model": profile.model},
         **({"rubric": rubric or {}} if stage == "judge" else {"refusal": list(scenario.refusal)}),
+        "gates": [asdict(gate) for gate in scenario.gates or ()],
+        "rescale": scenario.rescale,
+        **{name: dict(getattr(scenario, name)) for name in ("where", "metric_weights", "doc_weights")},
     }
 
 

@@ -4,38 +4,32 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats, texts
-from ragnb.errors import RagnbError, RagnbWarning, listing, need_columns, unknown
+from ragnb.errors import RagnbError, RagnbWarning, listing, need_columns, need_whole, unknown
 from ragnb.judging.prompts import cut, evidence_rank, material, numbered, system_prompt
 from ragnb.judging.verdict import TEXTS, parse_verdict
 from ragnb.markup import element, fragment, number, one_line, with_interval
 from ragnb.readers.cells import as_texts
-from ragnb.schema import NOTE_COLUMNS, EvalCase, Rubric, note_row
+from ragnb.schema import NOTE_COLUMNS, STOPPED_EARLY, EvalCase, Gate, Rubric, note_row
 from ragnb.scoring.asking import Asker
-from ragnb.store import (
-    Cell,
-    Client,
-    Estimate,
-    Outcome,
-    StoreLike,
-    count_tokens,
-    estimate,
-    new_tag,
-    opened,
-    run_cells,
-    systems_of,
-)
-from ragnb.weights import as_pandas
+from ragnb.store import Cell, Client, Estimate, Outcome, StoreLike, count_tokens, estimate, new_tag, opened
+from ragnb.store.loop import run_cells
+from ragnb.store.store import systems_of
+from ragnb.weights import as_pandas, weigh
 
 REPLY_TOKENS = 400
+SEED, FEWEST = 0, 50
+"""Of the order in which answers are judged, and how many questions at least are judged before it may end early."""
+Flags = npt.NDArray[np.bool_]
 Task = tuple[Cell, dict[str, Any]]
 """One answer to be judged: its cell, and what is known of its passages."""
 ALARMS = ("not_separated", "constant", "obeyed", "flat")
@@ -74,9 +68,8 @@ class Options:
         options = cls(**given)
         texts.table(options.lang)
         counts |= {name: getattr(options, name) for name in ("top_k", "max_context_tokens", "tries")}
-        for name, value in counts.items():
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise RagnbError(f"{name}={value!r}; give a whole number of 1 or more")
+        for name in (name for name, value in counts.items() if value is not None):
+            need_whole(name, counts[name])
         return options
 
     @property
@@ -132,7 +125,8 @@ class Judged(pd.DataFrame):
 
 def judge(
     cases: Any, *, client: Client, rubric: Rubric | None = None, store: StoreLike = None, repeats: int = 1,
-    name: str = "judge", progress: bool | None = None, **options: Any,
+    name: str = "judge", stop_when: Iterable[Gate] | None = None, doc: str = "doc_name",
+    doc_weights: Mapping[str, float] | None = None, progress: bool | None = None, **options: Any,
 ) -> Judged:  # fmt: skip
     """Have a model score answers by a rubric, from 1 to 10 on accuracy, completeness and clarity.
 
@@ -152,6 +146,13 @@ def judge(
         Judgements an answer, at least 1; their mean counts, and with 2 or more their noise is told.
     name : str
         Of the run in the store.
+    stop_when : iterable of Gate, optional
+        Stop once the answers to come cannot change the side of the threshold on which the value of any of these
+        gates lies, of the rubric's dimensions or ``weighted_score``. The same call without it judges the rest.
+    doc : str
+        The column of the document, by which the order is balanced.
+    doc_weights : mapping of document to weight, optional
+        Of those values, as in `ragnb.weighted_means`.
     progress : bool, optional
         A progress bar; by default in a terminal and in a notebook.
     **options
@@ -171,12 +172,14 @@ def judge(
         (how the reply was read, or in one word why not: see `parse_verdict`), ``judge__repeats`` (that succeeded),
         ``judge__reply`` (raw). Missing fields give ``not_applicable``, a reply that cannot be read ``failed``;
         neither has a score. ``.notes``, ``.noise`` and ``.probes`` say
-        what is to be known of the judge, ``.attrs["judge"]`` which run it was and what it took.
+        what is to be known of the judge, ``.attrs["judge"]`` which run it was, what it took, and whether it
+        ``stopped_early``, with the ``calls_saved``: what is left out is ``missing``, its reason ``stopped early``.
 
     Raises
     ------
     RagnbError
-        For cases without questions, columns that scores would overwrite, and options that make no sense.
+        For cases without questions, columns that scores would overwrite, options that make no sense, and gates
+        that judging cannot settle.
     Stop
         Where the endpoint refuses every call.
 
@@ -184,6 +187,13 @@ def judge(
     -----
     RagnbWarning
         For failed cells, a used-up budget, and a judge that is not to be trusted.
+
+    Notes
+    -----
+    Answers are judged in a random order, always the same, in which every beginning holds each document (``doc``)
+    in proportion and all answers to a question come together: what a used-up budget leaves is a fair sample. With
+    `stop_when` they are looked at after a fifth of the questions, at least 50, and then after each tenth; the
+    rule is `ragnb.stats.side_is_settled`, on weighted means and Kish's numbers of rows.
 
     Examples
     --------
@@ -196,28 +206,47 @@ def judge(
     """
     rubric, chosen = rubric or Rubric(), Options.of(options, repeats=repeats)
     frame, facts, cells, probes = _planned(cases, client, rubric, chosen, repeats)
-    work, clients = rubric_work(client, rubric, chosen), [client]
+    work = rubric_work(client, rubric, chosen)
+    gates = [] if stop_when is None else gates_to_settle(stop_when, rubric)
     about = {"model": client.profile.model, "options": chosen.about, "repeats": repeats}
     about |= {"rubric": rubric.model_dump(mode="json"), "systems": systems_of(frame)}
+    about |= {"order": {"balanced_by": doc, "seed": SEED}}
+    how: dict[str, Any] = {"clients": [client], "progress": progress}
+
+    def judgements_of(run: pd.DataFrame) -> Judgements:
+        rows = run.to_dict("records")
+        return [rows[place : place + repeats] for place in range(0, len(rows), repeats)]
+
+    def settled(asked: Flags, shown: Flags) -> bool:
+        so_far = judged_frame(frame, facts, judgements_of(kept.frame(planned)), rubric)
+        return are_settled(so_far, asked, shown, gates, rubric, {"doc": doc, "doc_weights": doc_weights})
+
     with opened(store) as kept:
-        probed = pd.DataFrame()
-        if probes:
-            probed = run_cells(probes, work, kept, clients=clients, name="probes", progress=progress).frame
-        run = run_cells(cells, work, kept, clients=clients, name=name, about=about, progress=progress)
+        probed = run_cells(probes, work, kept, name="probes", **how).frame if probes else pd.DataFrame()
+        planned = kept.plan(cells, name=name, about=about)
+        rounds = rounds_of(frame, cells, repeats, doc, settled if gates else None)
+        run = run_cells(cells, work, kept, name=name, about=about, rounds=rounds, **how)
         attempts = kept.history(run.id).drop_duplicates(["key", "at"])  # those of earlier calls among them
+        saved = 0 if run.stopped else run.frame.loc[run.frame["status"] == "pending", "key"].nunique()
+        early = {"stopped_early": bool(saved), "calls_saved": saved}
+        if saved:
+            kept.plan(cells, name=name, about=about | early)
     sums = {name: attempts[name] for name in ("calls", "tokens_in", "tokens_out", "seconds")}
     spent = {name: None if part.isna().any() else part.sum() for name, part in sums.items()}
-    rows = run.frame.to_dict("records")
-    judgements = [rows[place : place + repeats] for place in range(0, len(rows), repeats)]
-    judged = Judged(judged_frame(frame, facts, judgements, rubric))
+    judgements = judgements_of(run.frame)
+    judged = Judged(judged_frame(frame, facts, judgements, rubric, STOPPED_EARLY if saved else "not judged yet"))
     noise, (probe_rows, notes) = noise_rows(judgements, rubric), probe_notes(probed, rubric, chosen.lang)
     notes += run_notes(judged, rubric, noise, chosen, run.stopped)
+    if saved:
+        left = judged[f"{rubric.passing.metric}__reason"].eq(STOPPED_EARLY).sum()
+        words: dict[str, Any] = {"n": left, "of": len(judged), "gates": listing(gate.name for gate in gates)}
+        notes += [_note(chosen.lang, "stopped_early", calls=saved, **words)]
     for row in notes:
         if row["code"] in ALARMS:
             warnings.warn(row["text"], RagnbWarning, stacklevel=2)
     judged.attrs = dict(frame.attrs) | {
         "judge": {"run": run.id, "model": client.profile.model, "lang": chosen.lang, "stopped": run.stopped}
-        | {"notes": notes, "noise": noise, "probes": probe_rows, "spent": spent}
+        | {"notes": notes, "noise": noise, "probes": probe_rows, "spent": spent} | early
     }
     return judged
 
@@ -376,12 +405,87 @@ def rubric_work(client: Client, rubric: Rubric, options: Options) -> Callable[[C
     return work
 
 
+# The order, and when it is enough
+
+
+def rounds_of(
+    frame: pd.DataFrame, cells: Sequence[Cell], repeats: int, doc: str,
+    settled: Callable[[Flags, Flags], bool] | None,
+) -> Iterator[list[Cell]]:  # fmt: skip
+    """Yield the cells of cases in rounds: what needs no call, then questions of all documents in proportion.
+
+    Between rounds `settled` is asked, with the rows that need calls and those whose turn has come, and ends them.
+    """
+    asked = np.array([not cell.missing for cell in cells[::repeats]], bool)
+    codes, samples = pd.factorize(frame["sample_id"][asked].map(str))
+    docs = frame.get(doc, frame["sample_id"].isna())[asked].iloc[np.unique(codes, return_index=True)[1]]
+    order = stats.balanced_order(pd.factorize(docs.map(str))[0], seed=SEED)
+    turns = np.full(len(frame), -1)
+    turns[asked] = np.argsort(order)[codes]
+    rows, n, start = np.argsort(turns, kind="stable"), len(samples), -1
+    for end in [0, *(range(max(FEWEST, -(-n // 5)), n, -(-n // 10)) if settled else ()), n]:
+        if settled and 0 < start < end and settled(asked, turns < start):
+            return
+        yield [cells[row * repeats + k] for row in rows if start <= turns[row] < end for k in range(repeats)]
+        start = end
+
+
+def gates_to_settle(gates: Iterable[Gate], rubric: Rubric) -> list[Gate]:
+    """Return the gates on what a rubric scores; refuse where there is none, or one that no side decides."""
+    names = [*(d.name for d in rubric.dimensions), "weighted_score"]
+    chosen = [gate for gate in gates if gate.metric in names]
+    if not chosen:
+        example = f"[{{name: good, metric: {names[0]}, op: '>=', threshold: {rubric.passing.threshold:g}}}]"
+        raise RagnbError(f"no gate is about what the judge scores ({listing(names)}); write gates: {example}")
+    for gate in chosen:
+        name, at, low, high = gate.name, gate.threshold, rubric.low, rubric.high
+        if gate.not_worse_than or gate.undecided != "value":
+            whole = "judge the whole run, without stopping it early"
+            raise RagnbError(f"gate {name!r} is decided by an interval; {whole}")
+        if not low <= at <= high:
+            raise RagnbError(f"gate {name!r}: {at:g} lies outside {gate.metric}'s {low:g}..{high:g}")
+    return chosen
+
+
+def are_settled(
+    judged: pd.DataFrame, asked: Flags, shown: Flags, gates: Iterable[Gate], rubric: Rubric, how: dict[str, Any]
+) -> bool:
+    """Say whether the rows to come leave every gate, of every system, on the side where its value is."""
+    status, doc = f"{rubric.dimensions[0].name}__status", how["doc"]
+    if (judged.loc[asked & ~shown, status] != "missing").any():
+        return False  # scored in another order, which makes no fair sample
+    rows = weigh(judged, metrics=rubric.metrics, **how)
+    rows["__doc"] = pd.factorize(rows[doc].map(str))[0] if doc in rows else 0
+    rows["__done"] = rows[status].map({"ok": 1.0, "failed": 0.0})
+    rows = rows[asked & (rows["sample_weight"] > 0)]
+    if "answerable" in rows and not rubric.metrics[0].grades_refusals:
+        rows = rows[rows["answerable"].ne(False)]
+    checks = [(gate.metric, gate.threshold, rubric.high - rubric.low) for gate in gates]
+    if (rows["__done"] == 0).any():  # the gate on scored cells
+        checks += [("__done", 0.9, 1.0)]
+    systems = rows.groupby(rows.get("system", pd.Series("", index=rows.index)), dropna=False)
+    return all(_is_settled(part, *check) for _, part in systems for check in checks)
+
+
+def _is_settled(rows: pd.DataFrame, name: str, threshold: float, width: float) -> bool:
+    there = rows[rows[name].notna()]
+    x, weight, weights = (part.to_numpy(float) for part in (there[name], there.sample_weight, rows.sample_weight))
+    if not len(x):
+        return False
+    # Until every document has a score, chance also decides which have one.
+    spread = stats.pooled_variance(x, there["__doc"] * (there["__doc"].nunique() == rows["__doc"].nunique()))
+    n, size = (stats.kish(part.sum(), part @ part) for part in (weight, weights))
+    how: dict[str, Any] = {"width": width, "binary": np.isin(x, (0, 1)).all()}
+    return bool(stats.side_is_settled(x @ weight / weight.sum(), threshold, spread, n, size, **how))
+
+
 # The frame, and what is to be known of it
 
 
 def judged_frame(
-    frame: pd.DataFrame, facts: Sequence[Mapping[str, Any]], judgements: Judgements, rubric: Rubric
-) -> pd.DataFrame:
+    frame: pd.DataFrame, facts: Sequence[Mapping[str, Any]], judgements: Judgements, rubric: Rubric,
+    pending: str = "not judged yet",
+) -> pd.DataFrame:  # fmt: skip
     """Put judgements beside their cases, with what is known of the passages; repeats enter as their mean."""
     names = [d.name for d in rubric.dimensions]
     weights, rows, means = np.array([d.weight for d in rubric.dimensions]), [], []
@@ -389,7 +493,7 @@ def judged_frame(
         values, last = [cell["value"] for cell in cells if cell["status"] == "ok"], cells[-1]
         status, reason = ("ok", None) if values else (last["status"], str(last["reason"]))
         if status == "pending":
-            status, reason = "missing", "not judged yet"
+            status, reason = "missing", pending
         parse = str(reason).partition(":")[0] if status == "failed" else None
         first = values[0] if values else {"parse_status": parse}
         row = {name: first.get(name) for name in TEXTS}

@@ -152,7 +152,7 @@ def judge_human(
     table = np.histogram2d(inside[0], inside[1], bins=[up, across], weights=n)[0][::-1]
     middles = [(edges[1:] + edges[:-1]) / 2 for edges in (up[::-1], across)]
     notes = [p.say("chart.judge_axis"), p.say("chart.outlined", tolerance=f"{width:g}")]
-    notes += [] if exact and exact_too and not p.rows.attrs.get("step") else [p.say("chart.rounded")]
+    notes += [] if exact and exact_too else [p.say("chart.rounded")]
     written = [[count(n) if n else "" for n in row] for row in table.tolist()]
     if max(text_width(text, 8.0) for row in written for text in row) > 0.85 * WIDTH * 72 / table.shape[1] - 2:
         written = [[""] * table.shape[1]] * len(table)

@@ -53,6 +53,12 @@ def _number(value: Any) -> Any:
     return float(value) if isinstance(value, Decimal) and not value.is_snan() else value
 
 
+def _with_ratings(labels: int, info: ValidationInfo) -> int:
+    if info.data.get("ratings", "") is None:  # else its own refusal says enough
+        raise ValueError("needs ratings, and none are named; name their file (ratings:), or leave the key out")
+    return labels
+
+
 def _distinct_keys(values: dict[str, Any]) -> dict[str, Any]:
     first: dict[str, str] = {}
     for key in values:
@@ -203,6 +209,7 @@ def _need_known(name: str, known: list[str], where: str | int) -> None:
 
 Text = Annotated[str, Field(strict=True), AfterValidator(_visible)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Labels = Annotated[int, Field(strict=True, ge=1), AfterValidator(_with_ratings)]
 Encoding = Annotated[str, Field(strict=True), AfterValidator(_encoding)]
 Pattern = Annotated[str, Field(strict=True), AfterValidator(_pattern)]
 File = Annotated[Path, BeforeValidator(_input_file)]
@@ -266,6 +273,7 @@ class Settings(TypedDict, total=False):
     traces: _Path
     cases: _Path
     ratings: _Path
+    labels_planned: int | None
     gold: _Path
     encoding: str | None
     columns: Mapping[str, str] | None
@@ -311,6 +319,8 @@ class Scenario(_Strict):
     lang : {"en", "zh"}
     scores, traces, cases, ratings, gold : path, optional
         The input files; one of the first four must be there. Scores and traces may be a pattern or a folder.
+    labels_planned : int, optional
+        The most human labels of the ratings that will be bought; then the judge's verdict holds at every look.
     encoding, columns : str, mapping of str to str
         Of the input files; their column names → the names of ragnb.
     where : mapping of str to str, int, bool or float
@@ -378,6 +388,7 @@ class Scenario(_Strict):
     traces: File | None = None
     cases: File | None = None
     ratings: File | None = None
+    labels_planned: Labels | None = None
     gold: File | None = None
     encoding: Encoding = "utf-8"
     columns: Columns = Field(default_factory=dict)

@@ -28,6 +28,8 @@ ABOUT_COLUMNS = (
 """What later functions need to know of a mean; where rows are grouped by a column of such a name, ``metric_`` goes
 before it."""
 NOTE_COLUMNS = ("code", "about", "text")
+STOPPED_EARLY = "stopped early"
+"""Why a question has no score that a judge left out, as the rest could not change the side of any gate."""
 
 
 def note_row(code: str, about: str, text: str) -> dict[str, str]:

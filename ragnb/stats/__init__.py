@@ -27,7 +27,8 @@ from ragnb.stats.decisions import (
     wilson_size,
 )
 from ragnb.stats.estimates import Estimate, clustered_mean, holm, jackknife, p_above, stratified_mean
-from ragnb.stats.means import jackknife_se, kish, mean_interval, resampled_means, t_quantile, wilson
+from ragnb.stats.means import jackknife_se, kish, mean_interval, resampled_means, t_quantile, widening, wilson
+from ragnb.stats.order import balanced_order, pooled_variance, side_is_settled
 from ragnb.stats.power import (
     LabelsNeeded,
     anova_icc,
@@ -40,12 +41,13 @@ from ragnb.stats.power import (
 )
 
 __all__ = [
-    "MAPS", "Corrected", "Estimate", "LabelsNeeded", "anova_icc", "best_constant", "bias", "binomial_power",
-    "chance_floor", "clustered_mean", "design_effect", "draw_test", "fit_map", "flip_probability",
-    "grouped_folds", "holm", "human_ceiling", "jackknife", "jackknife_se", "kendall", "kendall_of_means",
-    "kendall_within", "kish", "krippendorff_alpha", "label_budget", "labels_needed", "leave_one_out",
-    "limits_of_agreement", "mae", "mean_interval", "p_above", "ppi_jackknife", "quadratic_kappa",
-    "questions_to_decide", "recalibrate", "resampled_means", "round_half_up", "sample_size_exact",
-    "sample_size_normal", "slope_on_mean", "stratified_mean", "stratified_se", "t_quantile", "unseen_failures",
-    "wilson", "wilson_size", "within", "within_share",
+    "MAPS", "Corrected", "Estimate", "LabelsNeeded", "anova_icc", "balanced_order", "best_constant", "bias",
+    "binomial_power", "chance_floor", "clustered_mean", "design_effect", "draw_test", "fit_map",
+    "flip_probability", "grouped_folds", "holm", "human_ceiling", "jackknife", "jackknife_se", "kendall",
+    "kendall_of_means", "kendall_within", "kish", "krippendorff_alpha", "label_budget", "labels_needed",
+    "leave_one_out", "limits_of_agreement", "mae", "mean_interval", "p_above", "pooled_variance",
+    "ppi_jackknife", "quadratic_kappa", "questions_to_decide", "recalibrate", "resampled_means", "round_half_up",
+    "sample_size_exact", "sample_size_normal", "side_is_settled", "slope_on_mean", "stratified_mean",
+    "stratified_se", "t_quantile", "unseen_failures", "widening", "wilson", "wilson_size", "within",
+    "within_share",
 ]  # fmt: skip

@@ -233,7 +233,6 @@ class Recalibration:
     predicted: Array
     mae: Estimate
     within: Estimate
-    bias: Estimate
     gain: Estimate
     helps: bool
 
@@ -285,7 +284,6 @@ def recalibrate(
             predicted=scores,
             mae=means[name],
             within=within_share(scores, y, tolerance=tolerance, **how),
-            bias=clustered_mean(scores - y, **how),
             gain=clustered_mean(errors["raw"] - errors[name], **how),
             helps=name in MAPS and means[name].value < least,
         )

@@ -256,6 +256,7 @@ def ratio(sums: Array) -> Array:
 def clustered_mean(
     values: Values, clusters: Labels = None, *, weights: Labels = None, counts: Labels = None,
     ends: tuple[float, float] = (-np.inf, np.inf), binary: bool = False, level: float = 0.95,
+    fraction: float | None = None,
 ) -> Estimate:  # fmt: skip
     """Return the mean of rows that move together within clusters, nan rows left out.
 
@@ -273,6 +274,8 @@ def clustered_mean(
         The ends of the values' range. Finite: Wilson's interval on the range; else value ± t·se.
     binary : bool
         The values are 0 and 1.
+    fraction : float, optional
+        The rows at hand ÷ the most there will be, where the interval is looked at again: see `mean_interval`.
 
     Examples
     --------
@@ -290,7 +293,8 @@ def clustered_mean(
     found = jackknife(ratio, parts, parts[:, 0], times=rows.times, level=level)
     size, g_eff = kish(total, c @ v**2), kish(total, rows.times @ parts[:, 0] ** 2)
     edges = np.array(float(ends[0])), np.array(float(ends[1]))
-    low, high = mean_interval(np.array(mean), np.array(found.se), g_eff, size, edges, binary=binary, level=level)
+    how: dict[str, Any] = {"binary": binary, "level": level, "fraction": fraction}
+    low, high = mean_interval(np.array(mean), np.array(found.se), g_eff, size, edges, **how)
     n, df = round(float(c.sum())), max(float(g_eff) - 1, 1.0)
     return Estimate(mean, float(low), float(high), found.se, n, found.n_clusters, df, float(size))
 
@@ -330,7 +334,7 @@ def stratified_mean(values: Values, strata: Labels, *, weights: Labels = None, l
     return Estimate(mean, low, high, se, len(x), len(x), df, float(kish(total, v @ v)))
 
 
-def p_above(found: Estimate, threshold: float, *, share: bool = False) -> float:
+def p_above(found: Estimate, threshold: float, *, share: bool = False, fraction: float | None = None) -> float:
     """Return the one-sided p-value of a clustered mean against "at or below the threshold", nan where se is.
 
     Parameters
@@ -339,6 +343,8 @@ def p_above(found: Estimate, threshold: float, *, share: bool = False) -> float:
         From `clustered_mean`; for a share of 0/1 rows say so.
     share : bool
         Wilson's interval was used: it is inverted, by search.
+    fraction : float, optional
+        Of a share: as in `clustered_mean`; nan above 1.
 
     Notes
     -----
@@ -351,24 +357,25 @@ def p_above(found: Estimate, threshold: float, *, share: bool = False) -> float:
     """
     from scipy.special import stdtr
 
-    if not np.isfinite(found.se) or not np.isfinite(found.df):
+    if not np.isfinite(found.se) or not np.isfinite(found.df) or (fraction or 0) > 1:
         return np.nan
     if share:
-        p = _where_the_interval_ends(found, threshold)
+        p = _where_the_interval_ends(found, threshold, fraction)
         return p if found.value > threshold else 1 - p
     if not found.se > 1e-12 * max(1.0, abs(found.value)):
         return np.nan
     return float(stdtr(found.df, -(found.value - threshold) / found.se))
 
 
-def _where_the_interval_ends(found: Estimate, threshold: float) -> float:
+def _where_the_interval_ends(found: Estimate, threshold: float, fraction: float | None) -> float:
     """Return the one-sided level, 1e-12 to 0.5, at which the end of a share's interval lies at the threshold."""
     least, most = np.log(1e-12), np.log(0.5)
     value, se, g_eff, n = (np.array(x) for x in (found.value, found.se, found.df + 1, found.n_eff))
     for _ in range(6):
         tried = np.linspace(least, most, 64)
         levels: Any = 1 - 2 * np.exp(tried)
-        ends = mean_interval(value, se, g_eff, n, (np.array(0.0), np.array(1.0)), binary=True, level=levels)
+        how: dict[str, Any] = {"binary": True, "level": levels, "fraction": fraction}
+        ends = mean_interval(value, se, g_eff, n, (np.array(0.0), np.array(1.0)), **how)
         beyond = ends[0] > threshold if found.value > threshold else ends[1] < threshold
         first = int(np.argmax(beyond)) if beyond.any() else 63
         least, most = tried[max(first - 1, 0)], tried[first]

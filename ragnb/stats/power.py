@@ -119,8 +119,9 @@ def design_effect(sizes: Values, rho: float) -> float:
 class LabelsNeeded:
     """The labels that show a share above a target: `total` = deff · `independent`, None where none suffice.
 
-    `reason` is "counted", "share_at_or_below_target" (more labels will not help), or "too_close_to_tell" (the
-    share lies above the target, its lower bound does not).
+    `reason` is "counted", "share_at_or_below_target" (more labels will not help), "too_close_to_tell" (the share
+    lies above the target, its lower bound does not), or "beyond_plan" (it takes a new plan of `total` labels, all
+    fresh).
 
     Examples
     --------
@@ -140,7 +141,7 @@ class LabelsNeeded:
 
 def labels_needed(
     flags: Values, clusters: Labels = None, *, target: float = 0.8, alpha: float = 0.05, power: float = 0.8,
-    weights: Labels = None, counts: Labels = None,
+    weights: Labels = None, counts: Labels = None, labels_planned: int | None = None,
 ) -> LabelsNeeded:  # fmt: skip
     """Return how many labels show that the share of flags exceeds the target, planned on its lower 80 % bound.
 
@@ -154,6 +155,9 @@ def labels_needed(
         As in `clustered_mean`; Kish's factor for unequal ones goes into the design effect.
     counts : array, shape (n,), optional
         How many rows a row stands for.
+    labels_planned : int, optional
+        The most labels that will be bought, where the verdict is looked at again as they come in: N labels then
+        tell as much as N √(N / planned) at half the `alpha` (`mean_interval`).
 
     Returns
     -------
@@ -178,14 +182,19 @@ def labels_needed(
     if not planned > target + 1e-3:
         reason = "too_close_to_tell" if share.value > target else "share_at_or_below_target"
         return LabelsNeeded(None, None, None, deff, rho, share.value, planned, reason)
-    independent = sample_size_exact(target, min(planned, 1 - 1e-9), alpha=alpha, power=power)
+    error = alpha if labels_planned is None else alpha / 2
+    independent = sample_size_exact(target, min(planned, 1 - 1e-9), alpha=error, power=power)
     total = ceil(deff * independent)
+    if labels_planned is not None and max(total, share.n) > labels_planned:
+        return LabelsNeeded(total, total, independent, deff, rho, share.value, planned, "beyond_plan")
+    if labels_planned is not None:
+        total = ceil((deff * independent) ** (2 / 3) * labels_planned ** (1 / 3) - 1e-9)
     return LabelsNeeded(total, max(total - share.n, 0), independent, deff, rho, share.value, planned, "counted")
 
 
 def label_budget(
     flags: Values, clusters: Labels = None, *, target: float = 0.8, alpha: float = 0.05, level: float = 0.95,
-    sizes: Values | None = None, weights: Labels = None, counts: Labels = None,
+    sizes: Values | None = None, weights: Labels = None, counts: Labels = None, labels_planned: int | None = None,
 ) -> dict[str, Array]:  # fmt: skip
     """Return what numbers of labels buy, if further ones are like those at hand: same share, same clusters.
 
@@ -201,6 +210,8 @@ def label_budget(
         The numbers of labels, each 1 or more; None lays some 40 from 10 past what is there and what is needed.
     weights, counts : array, optional
         As in `labels_needed`.
+    labels_planned : int, optional
+        As in `labels_needed`: the chances are those of a verdict under this plan, nan beyond it.
 
     Returns
     -------
@@ -215,13 +226,14 @@ def label_budget(
     >>> curve["probability"].round(2).tolist(), (curve["high"] - curve["low"]).round(2).tolist()
     ([0.51, 0.81, 0.99], [0.17, 0.12, 0.08])
     """
-    need = labels_needed(flags, clusters, target=target, alpha=alpha, weights=weights, counts=counts)
+    how: dict[str, Any] = {"weights": weights, "counts": counts, "labels_planned": labels_planned}
+    need = labels_needed(flags, clusters, target=target, alpha=alpha, **how)
     rows = complete_rows([flags], clusters, counts, weights)
     n, sizes_seen = round(float(rows.counts.sum())), np.bincount(rows.code, rows.counts)
     per_label = 1.0 if clusters is None else float(kish(n, np.sum(sizes_seen**2.0))) / n
     if sizes is None:
-        here = [n] if need.total is None else [n, need.total]
-        top = max(4 * n, 200, int(1.5 * (need.total or 0)))
+        here = [size for size in (n, need.total, labels_planned) if size is not None]
+        top = max(4 * n, 200, int(1.5 * max(here)))
         sizes = np.unique(np.r_[np.geomspace(10, top, 38).round(), here])
     labels = np.asarray(sizes, dtype=float)
     share = np.full(len(labels), need.seen)
@@ -229,12 +241,14 @@ def label_budget(
     g_eff = np.maximum(per_label * labels, 1.0)
     edges = np.zeros(len(labels)), np.ones(len(labels))
     low, high = mean_interval(share, se, g_eff, labels, edges, binary=True, level=level)
-    independent = np.maximum(np.floor(labels / need.deff), 1.0)
+    fraction = labels / (labels_planned or np.inf)
+    alpha, kept_of = (alpha, 1.0) if labels_planned is None else (alpha / 2, np.sqrt(fraction))
+    independent = np.maximum(np.floor(labels * kept_of / need.deff + 1e-9), 1.0)
     ahead = independent[:, None] + np.arange(61.0)  # a tooth of the exact test's power is shorter than that
 
     def kept(true: float) -> Array:
         power = binomial_power(ahead.ravel(), target, min(true, 1 - 1e-9), alpha=alpha)
-        return np.asarray(power.reshape(ahead.shape).min(axis=1))
+        return np.where(fraction <= 1, power.reshape(ahead.shape).min(axis=1), np.nan)
 
     chances = {"probability": kept(need.seen), "cautious": kept(need.planned)}
     return {"labels": labels, "low": low, "high": high, **chances}

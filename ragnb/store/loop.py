@@ -101,6 +101,7 @@ class Run:
 def run_cells(
     cells: Sequence[Cell], work: Work, store: Store, *, clients: Sequence[Client] = (), name: str = "",
     concurrency: int | None = None, about: Mapping[str, Any] | None = None, progress: bool | None = None,
+    rounds: Iterable[Iterable[Cell]] | None = None,
 ) -> Run:  # fmt: skip
     """Do the cells that are not done yet, keep each outcome durably, and return the run as it stands.
 
@@ -127,6 +128,9 @@ def run_cells(
         Of the run, for `Store.runs`.
     progress : bool, optional
         A progress bar; by default in a terminal and in a notebook.
+    rounds : iterable of cells, optional
+        The cells in the order of the work, a round at a time; by default all, as they come. A round is asked for
+        when the one before has its outcomes in the store; cells of a round that never comes stay pending.
 
     Returns
     -------
@@ -160,7 +164,7 @@ def run_cells(
 
     most = concurrency or max((client.concurrency for client in clients), default=8)
     plan = store.plan(cells, name=name, about=about)
-    job = _Job(cells, work, store, clients, most)
+    job = _Job(cells, work, store, clients, most, rounds)
     hidden = not progress if progress is not None else (False if issubclass(tqdm, tqdm_notebook) else None)
     interrupts = 0
     bar = tqdm(total=job.total, disable=hidden, unit="cell", dynamic_ncols=True)
@@ -198,13 +202,14 @@ class _Job:
     """One run while it is under way: workers take cells, and go on when what they bring is on the disk."""
 
     def __init__(
-        self, cells: Sequence[Cell], work: Work, store: Store, clients: Sequence[Client], most: int
-    ) -> None:
+        self, cells: Sequence[Cell], work: Work, store: Store, clients: Sequence[Client], most: int,
+        rounds: Iterable[Iterable[Cell]] | None,
+    ) -> None:  # fmt: skip
         self.work, self.store, self.clients, self.most = work, store, clients, most
-        self.mark = store.mark()
+        self.mark, self.rounds = store.mark(), iter([cells] if rounds is None else rounds)
         done = store.settled(cells)
-        self.open = deque({cell.key: cell for cell in cells if cell.key not in done}.values())
-        self.total, self.done = len(self.open), 0
+        self.left = {cell.key: cell for cell in cells if cell.key not in done}
+        self.open, self.total, self.done = deque[Cell](), len(self.left), 0
         self.stopping: Stop | None = None
         self._taken: deque[Cell] = deque()
         self._under_way: set[Meter] = set()
@@ -227,14 +232,23 @@ class _Job:
         async with AsyncExitStack() as stack:
             for client in self.clients:
                 await stack.enter_async_context(client.open())
-            renewer = asyncio.create_task(self._renew())
-            self._workers = [asyncio.create_task(self._worker()) for _ in range(min(self.most, self.total))]
-            results = await asyncio.gather(*self._workers, return_exceptions=True)
+            renewer, results = asyncio.create_task(self._renew()), list[BaseException | None]()
+            while not any(results) and self.stopping is None and await asyncio.to_thread(self._deal):
+                workers = range(min(self.most, len(self.open)))
+                self._workers = [asyncio.create_task(self._worker()) for _ in workers]
+                results = await asyncio.gather(*self._workers, return_exceptions=True)
             renewer.cancel()
             await self._on_disk(self.store.release)  # after what was paid for is kept, in this order
         for error in [*results, self.stopping if self.stopping and self.stopping.refused else None]:
             if isinstance(error, Exception):
                 raise error
+
+    def _deal(self) -> bool:
+        """Lay out the cells of the next round that are not done; False where there is none."""
+        cells = next(self.rounds, None)
+        keys = dict.fromkeys(cell.key for cell in cells or ())
+        self.open.extend(self.left.pop(key) for key in keys if key in self.left)
+        return cells is not None
 
     async def _on_disk(self, call: Callable[..., T], *args: Any) -> T:
         async with self._disk:

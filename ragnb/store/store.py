@@ -119,14 +119,15 @@ class Store:
         """Write down what a run is made of, in order, and return its id (8 hexadecimal digits).
 
         The same cells in the same order are the same run: planning them again takes it up. A cell that
-        another run has done is not done again. `about` is kept with the run, as JSON.
+        another run has done is not done again. `about` is kept with the run, as JSON; the latest stands.
         """
         run = digest(canonical([cell.key for cell in cells]))[:8]
+        text = canonical(without_secrets(dict(about or {})))
         with self._writing() as file:
             if file.execute("SELECT 1 FROM runs WHERE run = ?", [run]).fetchone():
-                file.execute("UPDATE runs SET name = coalesce(?, name) WHERE run = ?", [_clean(name) or None, run])
+                file.execute(PARTS["again"], {"run": run, "name": _clean(name) or None, "about": about and text})
                 return run
-            insert(file, "runs", [(run, _now(), canonical(without_secrets(dict(about or {}))), _clean(name))])
+            insert(file, "runs", [(run, _now(), text, _clean(name))])
             missing = {cell.key: cell for cell in cells}
             for key in self._keys_of(cells, "SELECT key FROM cells"):
                 del missing[key]
@@ -290,6 +291,7 @@ class Store:
             ``run, name, started, last`` (of its latest attempt), ``models, cells`` (distinct), ``ok,
             not_applicable, failed, pending, calls, tokens_in, tokens_out, seconds``. What was spent counts every
             attempt; a cell that two runs share counts in both. Tokens are None where an endpoint did not tell.
+            ``stopped_early`` (1 or 0) where its gates were settled before all was judged, with ``calls_saved``.
         """
         rows = self._query(PARTS["runs"])
         return pd.DataFrame(rows, columns=PARTS["frames"]["runs"], dtype=object)

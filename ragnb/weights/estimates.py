@@ -186,9 +186,12 @@ def means_table(source: Moments, total: Total, doc_weight: Array, level: float) 
         with np.errstate(invalid="ignore"):  # without a finite range nothing can fail as a whole
             worst = by(np.where(units.weight > 0, (good - of_unit) / (good - bad), 0.0), np.maximum)
             least = np.minimum(*((end - bad) / (good - bad) for end in ends))
-            whole = (1 - worst > (value - bad) / (good - bad) / 2) & (n_eff >= 3 * g_eff) & (g_eff < _MANY)
-        floor, share_unseen = stats.unseen_failures(least, np.maximum(g_eff, 1.0), alpha=1 - level)
-        low_if, unseen = np.where(whole & np.isfinite(least), (bad + (good - bad) * floor, share_unseen), np.nan)
+            none_failed = 1 - worst > (value - bad) / (good - bad) / 2 + 1e-9
+            whole = none_failed & (n_eff > (3 - 1e-9) * g_eff) & (g_eff < _MANY - 1e-9)
+            of_documents = (units.cluster >= 0) & (units.cluster < len(source.docs))
+            whole &= np.isfinite(least) & (n_clusters == by(of_documents[:, None] * (units.weight > 0.0)))
+            floor, share_unseen = stats.unseen_failures(least, np.maximum(g_eff, 1.0), alpha=1 - level)
+            low_if, unseen = np.where(whole, (bad + (good - bad) * floor, share_unseen), np.nan)
     alike = ~np.isfinite(high - low) & ~(se > np.finfo(float).eps * np.abs(value))  # nothing gives a width
     known = np.where(units.cluster[:, None] >= 0, h, 0.0)
     share = by(known, np.maximum)

@@ -146,7 +146,7 @@ TABLE = {
     "recal/within_isotonic": lambda r: recal(r, "isotonic").within.value,
     "recal/within_linear": lambda r: recal(r, "linear").within.value,
     "recal/within_constant_median": lambda r: recal(r, "constant").within.value,
-    "recal/bias_isotonic": lambda r: recal(r, "isotonic").bias.value,
+    "recal/bias_isotonic": lambda r: stats.bias(recal(r, "isotonic").predicted, r.human).value,
 }
 
 
