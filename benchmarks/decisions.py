@@ -15,7 +15,6 @@ checks them against `rn.weighted_means` and `rn.check_gates` on whole tables. `a
 from __future__ import annotations
 
 import argparse
-import inspect
 import itertools
 import os
 import time
@@ -455,16 +454,7 @@ def labels(rng: np.random.Generator, share: float, icc: float, g: int, runs: int
 
 def lower_bound(found: Means, **how: float) -> Array:
     """Return the one-sided 95 % lower bound of a share."""
-    if how and "fraction" not in inspect.signature(stats.mean_interval).parameters:
-        return by_formula(found, **how)
     return found.interval(binary=True, level=0.9, **how)[0]
-
-
-def by_formula(found: Means, fraction: float) -> Array:
-    t, (low, _) = stats.t_quantile(0.95, np.maximum(found.df, 1)), found.interval(binary=True)
-    gap = np.maximum(found.value - low, 1e-12)
-    size = np.where(found.value >= 1, found.g_eff, t**2 * low * (1 - low) / gap**2)
-    return stats.wilson(found.value, size * np.sqrt(fraction), t)[0]
 
 
 def trusted(rng: np.random.Generator, share: float, icc: float, g: int, runs: int) -> dict[str, Array]:
@@ -523,25 +513,6 @@ class Stopped:
     off: float
 
 
-def side_is_settled(value: Array, b: Any, variance: Array, n: int, size: int, *, binary: bool) -> Array:
-    if hasattr(stats, "side_is_settled"):
-        return stats.side_is_settled(value, b, variance, n, size, binary=binary)
-    least = 0.2 * (value * (1 - value) * binary + 1 / n)
-    return np.abs(value - b) > 3 * np.sqrt(np.maximum(variance, least) * (1 / n - 1 / size))
-
-
-def balanced_orders(documents: Array, runs: int) -> Array:
-    """Return random orders in which every beginning holds each document in proportion, runs × questions."""
-    if hasattr(stats, "balanced_order"):
-        return np.stack([stats.balanced_order(documents, seed=seed) for seed in range(runs)])
-    rng = np.random.default_rng(runs)
-    keys = rng.random((runs, len(documents)))
-    for d in range(int(documents.max()) + 1):
-        own = documents == d
-        keys[:, own] = (keys[:, own].argsort(1).argsort(1) + rng.random((runs, own.sum()))) / own.sum()
-    return keys.argsort(1)
-
-
 def judged(x: Array, code: Array, binary: bool, thresholds: Mapping[float, Any]) -> dict[float, Stopped]:
     """Stop runs by the side rule at named thresholds, looking as `ragnb judge`: after a fifth, then each tenth.
 
@@ -563,7 +534,7 @@ def judged(x: Array, code: Array, binary: bool, thresholds: Mapping[float, Any])
         value = part.mean(1)
         for name, b in thresholds.items():
             still = open_[name]
-            stop = still & side_is_settled(value, b, variance, n, size, binary=binary)
+            stop = still & stats.side_is_settled(value, b, variance, n, size, binary=binary)
             other = misses(value, b) != misses(full, b)
             sums[name] += [stop.sum() * (1 - n / size), other[stop].sum(), np.abs(value - full)[stop].sum()]
             open_[name] = still & ~stop
@@ -605,7 +576,8 @@ def order(rng: np.random.Generator, runs: int) -> None:
     rows, few, known = [], max(runs // 10, 20), dict[bytes, Array]()
     for one in real_questions():
         if one.documents.tobytes() not in known:
-            known[one.documents.tobytes()] = balanced_orders(one.documents, few)
+            orders = [stats.balanced_order(one.documents, seed=seed) for seed in range(few)]
+            known[one.documents.tobytes()] = np.stack(orders)
         turn, row = known[one.documents.tobytes()], {"set": one.name, "rows": len(one.scores)}
         binary = bool(np.isin(one.scores, (0, 1)).all())
         at = {off: one.scores.mean() - off for way in (0.005, 0.02, 0.05) for off in (way, -way)}
