@@ -349,6 +349,8 @@ def test_a_policy_and_documents_that_may_fail_are_settings_of_a_scenario():
     assert not rn.assess(documents(), **shared).blocked
     strict = rn.assess(documents(), **shared, documents_may_fail=True, undecided="block")
     assert strict.blocked
+    assert strict.verdict.startswith("Not yet: the gate blocks (faithfulness 0.9")
+    assert ", inconclusive)" in strict.verdict
     assert strict.gates.loc[0, "outcome"] == "undecided"
     assert "documents_may_fail" in set(strict.notes["code"])
     own = [{**shared["gates"][0], "undecided": "pass"}]
@@ -510,6 +512,21 @@ def test_not_worse_than_is_decided_at_its_bound(low, high, better, outcome, bloc
     gate = Gate("recall", "recall", not_worse_than="baseline", by=0.02)
     row = check_differences(compared(low, high, better), gates=[gate]).iloc[0]
     assert (row["outcome"], row["blocks"], row["role"]) == (outcome, blocks, "difference")
+
+
+def test_a_difference_tells_its_flip_and_the_questions_it_still_needs():
+    se, df = 0.01, 30.0
+    half = scipy.stats.t.ppf(0.975, df) * se
+    table = compared(0.02 - half, 0.02 + half, value=0.02).assign(se=se, df=df, level=0.95)
+    gate = Gate("recall", "recall", not_worse_than="baseline", by=0.0)
+    found = check_differences(table, gates=[gate]).iloc[0]
+    assert found["outcome"] == "undecided"
+    assert found["p_flip"] == pytest.approx(scipy.stats.t.sf(2 / math.sqrt(2), df))
+    assert found["more_needed"] == first_that_decides(0.02, 0.0, int(found["n"]), None, df, se=se)
+    strict = Gate("recall", "recall", not_worse_than="baseline", undecided="block")
+    blocking = check_differences(table, gates=[strict]).iloc[0]
+    assert blocking["blocks"]
+    assert math.isnan(blocking["p_flip"])
 
 
 def test_a_gate_without_a_baseline_has_no_data_and_blocks():

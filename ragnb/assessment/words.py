@@ -95,6 +95,7 @@ def _why_blocked(row: Mapping[Any, Any], lang: str) -> str:
     value = say("word.missing") if pd.isna(row["value"]) else written(row["value"])
     key = "verdict.at_least" if row["op"] == ">=" else "verdict.at_most"
     text = say(key, metric=what, value=value, threshold=written(row["threshold"]))
+    text += say("verdict.inconclusive") if row["outcome"] == "undecided" else ""
     return text if row["system"] is None else say("verdict.of_system", system=row["system"], text=text)
 
 
