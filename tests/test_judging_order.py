@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judge_server import block
+from scipy.optimize import brentq
 
 import ragnb as rn
 from ragnb.cli import main
@@ -77,10 +78,14 @@ def test_the_rule_at_its_boundary():
     reach = 3 * sqrt(0.25 * (1 / n - 1 / size))
     at = [0.5 + reach - 1e-12, 0.5 + reach + 1e-12, 0.5 - reach - 1e-12, 0.5 - reach + 1e-12]
     assert side_is_settled(at, 0.5, 0.25, n, size).tolist() == [False, True, True, False]
-    v = 0.9  # of 0/1 values the variance is at least .2 (v(1 - v) + 1/n), of others .2 width²/n
-    reach = 3 * sqrt(0.2 * (v * (1 - v) + 1 / n) * (1 / n - 1 / size))
-    at = [v - reach - 1e-9, v - reach + 1e-9]
-    assert side_is_settled(v, at, 0, n, size, binary=True).tolist() == [True, False]
+    for v in (0.9, 0.999):  # of 0/1 values the variance is at least .2 (v(1 - v) + 1/n) and .5 b(1 - b)
+        def beyond(b, v=v):
+            least = max(0.2 * (v * (1 - v) + 1 / n), 0.5 * b * (1 - b))
+            return v - b - 3 * sqrt(least * (1 / n - 1 / size))
+
+        at = brentq(beyond, 0.5, v)
+        assert side_is_settled(v, [at - 1e-9, at + 1e-9], 0, n, size, binary=True).tolist() == [True, False]
+    # Of others it is at least .2 width²/n.
     reach = 3 * sqrt(0.2 * 81 / n * (1 / n - 1 / size))
     at = [9 - reach - 1e-9, 9 - reach + 1e-9]
     assert side_is_settled(9, at, 0, n, size, width=9).tolist() == [True, False]

@@ -94,13 +94,14 @@ def side_is_settled(
     -------
     array of bool
         True where \\|value − threshold\\| > 3 √(s² (1/n − 1/size)), with s² the variance, yet at least a fifth of
-        width²/n, and for 0/1 values a fifth of v(1 − v) + 1/n.
+        width²/n, and for 0/1 values a fifth of v(1 − v) + 1/n and half of b(1 − b) at the threshold b.
 
     Notes
     -----
     The mean of all rows is that of the first plus a deviation of variance s²(1/n − 1/size) (sampling without
     replacement within groups). The least variance is for values that are piled up at one end: before one of the
-    others is seen, their own variance is 0.
+    others is seen, their own variance is 0. Half of what rows at the threshold would have is for failures that are
+    rare: without it 1.8 % of runs at a pass rate of .95 ended on the other side, with it .4.
 
     Examples
     --------
@@ -109,4 +110,5 @@ def side_is_settled(
     """
     v, at, s2, seen, whole = (np.asarray(one, dtype=float) for one in (value, threshold, variance, n, size))
     least: Array = _SHARE * (v * (1 - v) * binary + width**2 / seen)
+    least = np.maximum(least, at * (1 - at) / 2 * binary)
     return np.asarray(np.abs(v - at) > 3 * np.sqrt(np.maximum(s2, least) * np.maximum(1 / seen - 1 / whole, 0)))
