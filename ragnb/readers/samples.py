@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -15,9 +15,9 @@ from ragnb.errors import RagnbError, listing, near_names, place, unknown
 from ragnb.readers.cells import as_id, case_cells, declared, to_frame
 from ragnb.readers.formats import Source, load
 from ragnb.readers.frames import native
-from ragnb.readers.layouts import check_samples, lay_out
+from ragnb.readers.layouts import check_samples, judged, lay_out, spread_results
 from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, name_columns, name_system, tell_repeats
-from ragnb.readers.raw import Lossy, Raw, Values, absent, check_columns, collector_paused, from_records, holes
+from ragnb.readers.raw import Lossy, Raw, Values, absent, check_columns, collector_paused, holes
 from ragnb.schema import (
     METRICS,
     EvalCase,
@@ -29,7 +29,6 @@ from ragnb.schema import (
 )
 
 _PASSAGE_COLUMNS = {"passage", "passage_id"}
-_OF_A_SCORE = {"score", "reason", "explanation", "status", "name", "label", "metadata", "kind", "direction"}
 
 
 def read_scores(
@@ -138,6 +137,8 @@ def _read(
     chosen = metric_list(metrics)
     raw, origin = load(source, report, **how)
     origin["layout"] = lay_out(raw, report)
+    if origin["layout"] in ("langfuse", "phoenix"):
+        judged(raw, report)
     spread_results(raw, report)
     own = [metric for metric in chosen or () if isinstance(metric, Metric)]
     before = set(raw.columns)
@@ -176,43 +177,6 @@ def made_ids(raw: Raw) -> Values:
     rows = pd.DataFrame({name: list(map(str, raw.cells(name))) for name in ("question", *keys)}, dtype=object)
     nth = rows.groupby(["question", *keys], sort=False).cumcount()
     return [str(i + 1) for i in rows.groupby([rows["question"], nth], sort=False).ngroup()]
-
-
-def spread_results(raw: Raw, report: Lossy) -> None:
-    """Turn objects into columns a metric: ``results``, ``metrics`` or ``scores`` (metric → number or score, status
-    and reason), and a metric's own objects of a score and a reason."""
-    for name in ("metrics", "scores", "results"):
-        if found := _objects(raw.columns.get(name, []), lambda cell: all(map(_is_result, cell.values()))):
-            del raw.columns[name]
-            report.add("mapped", name, "a column a metric", len(found))
-            for metric, cells in from_records(found).items():
-                _results(raw, metric, [cell if isinstance(cell, Mapping) else {"score": cell} for cell in cells])
-    for name in list(raw.columns):
-        if found := _objects(raw.columns[name], lambda cell: {"score"} <= set(cell) <= _OF_A_SCORE):
-            _results(raw, name, found)
-            report.add("mapped", name, "the score of an object, and its reason", len(found))
-
-
-def _objects(cells: Values, fits: Callable[[Any], bool]) -> list[Any]:
-    """Return cells as objects where all that hold something are such as fit, else none."""
-    if isinstance(cells, pd.Series) or not any(type(cell) is dict and cell for cell in cells):
-        return []
-    objects = [{} if absent(cell) else cell for cell in cells]
-    return objects if all(isinstance(cell, Mapping) and (not cell or fits(cell)) for cell in objects) else []
-
-
-def _is_result(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return bool({"score", "status"} & set(value))
-    return absent(value) or isinstance(value, int | float)
-
-
-def _results(raw: Raw, metric: str, results: list[Any]) -> None:
-    raw.columns[metric] = [result.get("score") for result in results]
-    for end, other in (("status", "status"), ("reason", "explanation")):
-        cells = [result.get(end, result.get(other)) for result in results]
-        if not all(map(absent, cells)):
-            raw.columns[f"{metric}__{end}"] = cells
 
 
 def fold(raw: Raw, source_names: set[str], report: Lossy, *, scores: bool) -> None:

@@ -23,7 +23,7 @@ from ragnb.readers import jsonl
 from ragnb.readers.cells import IDS, MISSING_WORDS, ROUNDED, TEXTS, as_text, case_cells, declared, other_values
 from ragnb.readers.document import Document, find_documents
 from ragnb.readers.formats import format_of
-from ragnb.readers.layouts import haystack, trulens
+from ragnb.readers.layouts import LAYOUTS
 from ragnb.readers.names import name_columns, name_system, tell_repeats
 from ragnb.readers.raw import Lossy, Raw, agree
 from ragnb.schema import CLIP, Metric, metric_list
@@ -242,7 +242,7 @@ def _canonical(
 
     if isinstance(results := query.kinds.get("results"), pl.Struct):
         query = Query(query.frame.with_columns(spread(results)).drop("results"), query.rows, query.file)
-    if haystack.sniff({*query.kinds}) or trulens.sniff({*query.kinds}):
+    if any(LAYOUTS[tool].sniff({*query.kinds}) for tool in ("haystack", "trulens")):
         raise RagnbError(
             f"{place(query.file)}{query.rows:,} rows of a table of TruLens or haystack are more than is laid out "
             "anew at once; read its parts with rn.read_scores and write them as Parquet"
