@@ -21,6 +21,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place, require, unknown
 from ragnb.files import digest
+from ragnb.polars import pl
 from ragnb.readers import jsonl
 from ragnb.readers.cells import NUMBER
 from ragnb.readers.document import Document, find_documents
@@ -289,8 +290,6 @@ def _records_in(
 
 def _read_parquet(document: Document, report: Lossy, strict: bool) -> Raw:
     """Read a Parquet file."""
-    import polars as pl
-
     try:
         frame = pl.read_parquet(io.BytesIO(document.data()), use_pyarrow=False)
     except pl.exceptions.PolarsError as error:

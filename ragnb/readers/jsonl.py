@@ -17,15 +17,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pydantic_core import from_json, to_json
 
 from ragnb.errors import RagnbError, place
+from ragnb.polars import pl
 from ragnb.readers.cells import as_text
 from ragnb.readers.document import Document, likely_encoding
 from ragnb.readers.raw import Lossy, Raw, absent, clean_text, from_records
-
-if TYPE_CHECKING:
-    import polars as pl
 
 LONGEST_LINE = 16 * 1024 * 1024
 BLOCK = 1 << 24
@@ -244,9 +244,6 @@ def frames(
     Each key's type is inferred from all its values in a block; values of several types are text. Types of an
     earlier block are taken where the scanner refuses all others, those of `narrow` in place of lists of objects.
     """
-    import polars as pl
-    from pydantic_core import to_json
-
     tally, schema = Tally(document.path), dict[str, Any]()
     strict_lists = [pl.List(pl.String), *narrow.values()]
     for first, block in blocks(document):
@@ -277,8 +274,6 @@ def frames(
 
 def _scanned(block: bytes, schema: Mapping[str, Any]) -> pl.DataFrame | None:
     """Return the records by the scanner; None where it does not take them."""
-    import polars as pl
-
     for types in (schema, None) if schema else (None,):
         with suppress(pl.exceptions.PolarsError, ValueError):
             return pl.read_ndjson(block, schema=types, infer_schema_length=None)
@@ -293,8 +288,6 @@ def series(name: str, cells: Sequence[Any]) -> pl.Series:
     >>> series("a", [1, "b"]).to_list(), series("a", [1, 2.5, float("nan")]).to_list()
     (['1', 'b'], [1.0, 2.5, None])
     """
-    import polars as pl
-
     held = [None if absent(cell) else cell for cell in cells]
     kinds = set(map(type, held)) - {type(None)}
     with suppress(TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
@@ -307,8 +300,6 @@ def _keys(block: bytes, first: int, tally: Tally) -> set[str]:
 
     Lines with the same keys and braces in the same order are alike, so that one of each kind is looked at.
     """
-    import polars as pl
-
     lines = block.split(b"\n")
     texts = pl.Series("keys", lines).cast(pl.String, strict=False).to_frame().lazy()
     kinds = texts.select(pl.col("keys").str.extract_all(_KEYS)).with_row_index("at")
@@ -323,8 +314,6 @@ def _keys(block: bytes, first: int, tally: Tally) -> set[str]:
 
 def _record(line: bytes | None) -> tuple[dict[str, Any] | None, str, int]:
     """Return the object of a line, or why there is none, and how many lone surrogates were replaced."""
-    from pydantic_core import from_json
-
     if line is None:
         return None, f"longer than {LONGEST_LINE >> 20} MB", 0
     try:

@@ -13,12 +13,13 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place
 from ragnb.files import digest
+from ragnb.polars import pl
 from ragnb.readers import jsonl
 from ragnb.readers.cells import IDS, MISSING_WORDS, ROUNDED, TEXTS, as_text, case_cells, declared, other_values
 from ragnb.readers.document import Document, find_documents
@@ -27,9 +28,6 @@ from ragnb.readers.layouts import LAYOUTS
 from ragnb.readers.names import name_columns, name_system, tell_repeats
 from ragnb.readers.raw import Lossy, Raw, agree
 from ragnb.schema import CLIP, Metric, metric_list
-
-if TYPE_CHECKING:
-    import polars as pl
 
 # What is held in memory at most: rows of a query or of Parquet files, bytes of JSON lines.
 ROWS, BYTES = 200_000, 1 << 27
@@ -54,8 +52,6 @@ class Query:
     columns: dict[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        import polars as pl
-
         self.kinds = self.frame.collect_schema()
         self.columns = {name: pl.col(name) for name in self.kinds}
 
@@ -68,8 +64,6 @@ class Query:
 
     def clash(self, *names: str) -> str | None:
         """Return where the first record is that fills several columns with different values."""
-        import polars as pl
-
         kinds = (pl.String, pl.Int64)
         text = {n: pl.col(n).cast(pl.String).str.strip_chars() for n in names if self.kinds[n] in kinds}
         cells = [pl.when(self._filled(n)).then(text.get(n, pl.lit(n))) for n in names]  # cells of no text differ
@@ -78,28 +72,20 @@ class Query:
 
     def distinct(self, *names: str) -> int:
         """Count the distinct rows of some columns."""
-        import polars as pl
-
         rows = pl.struct(self.columns[name].alias(name) for name in names)
         return int(_item(self.frame, rows.hash().n_unique()))
 
     def is_count(self, name: str) -> bool:
         """Whether all cells of a column are whole numbers."""
-        import polars as pl
-
         odd = ~self.columns[name].cast(pl.String).str.contains(r"^\d+(\.0)?$")
         return not _item(self.frame, odd.fill_null(True).any())
 
     def merged(self, target: str, names: Sequence[str], report: Lossy) -> pl.Expr:
         """Return the first cell of some columns that holds something."""
-        import polars as pl
-
         report.add("mapped", ", ".join(names[1:]), f"{target}, where {names[0]!r} is empty", self.rows)
         return pl.coalesce(pl.when(self._filled(name)).then(pl.col(name)) for name in names)
 
     def _filled(self, name: str) -> pl.Expr:
-        import polars as pl
-
         cell, text = pl.col(name), self.kinds[name] == pl.String
         return cell.is_not_null() & (cell.str.strip_chars() != "" if text else pl.lit(True))
 
@@ -168,8 +154,6 @@ def stream_scores(
     >>> stream_scores([{"faithfulness": 0.5}]) is None
     True
     """
-    import polars as pl
-
     report, chosen = Lossy(), metric_list(metrics)
     stream = Stream(pl.LazyFrame(), 0, {"path": None, "sha256": None, "format": "frame"}, report.rows)
     documents: list[Document] = []
@@ -213,8 +197,6 @@ def scan_parquet(paths: Sequence[Path]) -> pl.LazyFrame:
     RagnbError
         For a file that is no Parquet file, and one whose columns are not those of the first.
     """
-    import polars as pl
-
     first: dict[str, Any] = {}
     kinds = set()
     for path in paths:
@@ -238,8 +220,6 @@ def _canonical(
     query: Query, report: Lossy, picks: Mapping[str, str] | None, metrics: Sequence[str | Metric] | None
 ) -> pl.LazyFrame:
     """Return the query under canonical names, with cells of the types that the frame contract says."""
-    import polars as pl
-
     if isinstance(results := query.kinds.get("results"), pl.Struct):
         query = Query(query.frame.with_columns(spread(results)).drop("results"), query.rows, query.file)
     if any(LAYOUTS[tool].sniff({*query.kinds}) for tool in ("haystack", "trulens")):
@@ -266,8 +246,6 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.Lazy
     RagnbError
         As the reader of JSONL raises; for a file without a metric that the first one has.
     """
-    import polars as pl
-
     parts: list[Path] = []
     columns: list[list[str]] = []
     for document in documents:
@@ -290,8 +268,6 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.Lazy
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:
     """Spread ``results`` over columns; write what else is nested as text, but for lists of texts."""
-    import polars as pl
-
     if isinstance(frame.schema.get("results"), pl.Struct):
         frame = frame.with_columns(spread(frame.schema["results"])).drop("results")
     nested = [n for n, kind in frame.schema.items() if kind.is_nested() and kind != pl.List(pl.String)]
@@ -302,8 +278,6 @@ def _flat(frame: pl.DataFrame) -> pl.DataFrame:
 
 def spread(results: Any) -> list[pl.Expr]:
     """Return the columns that a struct ``results`` (metric → score, status, reason) stands for."""
-    import polars as pl
-
     made = []
     for metric in results.fields:
         parts = [part.name for part in getattr(metric.dtype, "fields", [])]
@@ -332,8 +306,6 @@ def typed(frame: pl.LazyFrame, metrics: Mapping[str, Metric], file: str, report:
     >>> typed(query, {"faithfulness": METRICS["faithfulness"]}, "s.parquet", Lossy()).collect().rows()
     [('7', 1.0)]
     """
-    import polars as pl
-
     made: list[pl.Expr] = []
     moved: dict[tuple[str, float], pl.Expr] = {}
     worded = []
@@ -366,15 +338,11 @@ def typed(frame: pl.LazyFrame, metrics: Mapping[str, Metric], file: str, report:
 
 
 def _word(name: str) -> pl.Expr:
-    import polars as pl
-
     return pl.col(name).cast(pl.String).str.strip_chars().str.to_lowercase()
 
 
 def _number(name: str, kind: pl.DataType) -> pl.Expr:
     """Return a column of numbers, truth values or words for them as floats; any other as it is."""
-    import polars as pl
-
     value = pl.col(name)
     if isinstance(kind, pl.String | pl.Categorical | pl.Enum):
         word = _word(name)
@@ -387,8 +355,6 @@ def _number(name: str, kind: pl.DataType) -> pl.Expr:
 
 def text_cells(name: str, kind: pl.DataType) -> pl.Expr:
     """Return a column of identifiers or texts as texts; null where a cell holds none."""
-    import polars as pl
-
     value = pl.col(name)
     text = value if kind == pl.String else value.cast(pl.String)
     if kind.is_nested():
@@ -422,7 +388,5 @@ def shown_rows(rows: pl.DataFrame) -> pd.DataFrame:
 
 def groups_listed(frame: pl.LazyFrame, column: str) -> str:
     """Word the values of a column of a stream, the first of them by name."""
-    import polars as pl
-
     found = frame.select(pl.col(column).cast(pl.String).unique().drop_nulls().sort().head(1000))
     return listing(found.collect(engine="streaming")[column].to_list())

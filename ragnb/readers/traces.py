@@ -7,13 +7,14 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, RagnbWarning, place, unknown
 from ragnb.files import is_pattern
+from ragnb.polars import pl
 from ragnb.readers import jsonl
 from ragnb.readers.cells import IDS, MISSING_WORDS, as_id, as_text, case_cells, each, parse_list, to_frame
 from ragnb.readers.document import find_document
@@ -21,9 +22,6 @@ from ragnb.readers.formats import Source, load
 from ragnb.readers.names import name_columns, name_system
 from ragnb.readers.raw import Lossy, Raw, absent, collector_paused
 from ragnb.readers.streams import Query, text_cells
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _CHUNK_IDS = ("id", "chunk_id", "passage_id", "doc_id", "document_id")
 _NO_ID = r"^$|^[{\[]|\.0$"  # ids that a scanner writes as text otherwise than `as_id`
@@ -137,8 +135,6 @@ def _scan(
     source: Source, columns: Mapping[str, str] | None, format: str | None, strict: bool
 ) -> pl.DataFrame | None:
     """Return the traces of a JSONL file under their canonical names; None for what is read value by value."""
-    import polars as pl
-
     if not isinstance(source, str | os.PathLike) or is_pattern(source):
         return None
     document, report = find_document(source, None), Lossy()
@@ -179,8 +175,6 @@ def _scan(
 
 def as_polars(raw: Raw, report: Lossy) -> pl.DataFrame:
     """Return a raw table of traces as a Polars frame; a column of several types becomes text."""
-    import polars as pl
-
     if "chunks" in raw.columns:
         lists = raw.columns["chunks"]
         raw.columns["chunks"] = [held and [chunk["id"] for chunk in held] for held in lists]
