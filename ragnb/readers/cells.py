@@ -390,9 +390,7 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
         values = np.array([float(cell or "nan") for cell in cells])
     else:
         values = np.array(_numbers(raw, metric, report), dtype=float)
-    below = (values < metric.low) & (values >= metric.low - CLIP)
-    above = (values != metric.high) & (values >= metric.high - ROUNDED) & (values <= metric.high + CLIP)
-    for near, end in ((below, metric.low), (above & math.isfinite(metric.high), metric.high)):
+    for end, near in near_ends(values, metric):
         report.add("clipped", metric.name, f"within {CLIP:g} of {end:g}", int(near.sum()))
         values[near] = end
     outside = (values < metric.low) | (values > metric.high)
@@ -404,6 +402,14 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
             f"{declare_step(metric.name, present.min(), present.max())}"
         )
     return pd.Series(values)
+
+
+def near_ends(values: Any, metric: Metric) -> list[tuple[float, Any]]:
+    """Return the ends of a metric's range, and which values, of an array or a query, are taken for each."""
+    low, high = float(metric.low), float(metric.high)
+    below = (values < low) & (values >= low - CLIP)
+    above = (values != high) & (values >= high - ROUNDED) & (values <= high + CLIP)
+    return [(end, near) for end, near in ((low, below), (high, above)) if math.isfinite(end)]
 
 
 def _numbers(raw: Raw, metric: Metric, report: Lossy) -> list[float]:

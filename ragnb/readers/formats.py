@@ -214,7 +214,7 @@ def _read_json(document: Document, report: Lossy, strict: bool) -> Raw:
     if not text.strip():
         raise RagnbError(f"{place(document.path)}the file is empty")
     try:
-        value = json.loads(text, parse_constant=jsonl.constant)
+        value = json.loads(text, parse_constant=float)
     except json.JSONDecodeError as error:
         if error.msg == "Extra data" and text.lstrip().startswith("{") and "\n" in text.strip():
             return jsonl.read(document, report, strict)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -31,7 +30,7 @@ LONGEST_LINE = 16 * 1024 * 1024
 BLOCK = 1 << 24
 _LOOKED_AT, _MOST_PLACES = 1 << 20, 100  # bytes of a bad line, and places in it, so that none takes long
 _FIRST_KEY = re.compile(r'\{\s*"[^"\\]*"\s*:')
-_SPACED_COLON = re.compile(rb'"\s+:')
+_COLON = re.compile(rb'"\s*:')
 _TOKEN = re.compile(r'(?P<key>"[^"\\]*(?:\\.[^"\\]*)*")\s*:|"[^"\\]*(?:\\.[^"\\]*)*"|[{}]', re.DOTALL)
 _KEYS = r'"[^"\\]*"\s*:|\\[^"\\]*"\s*:|[{}]'
 _SURROGATE = re.compile(rb"\\u[dD]")
@@ -179,24 +178,12 @@ def repeated_key(text: bytes, value: Any) -> tuple[str, int] | None:
     >>> repeated_key(b'{"a": 1, "a": 2}', {"a": 2})
     ('a', 9)
     """
-    named = text.count(b'":')
-    if b" :" in text or b"\t" in text or b"\r" in text or b"\n" in text:
-        named += sum(1 for _ in _SPACED_COLON.finditer(text))
-    # Every key has such a colon; texts may hold more of them, so that only equal counts prove anything.
-    with suppress(RecursionError):
-        if named == (_key_count(value) if isinstance(value, dict | list) else 0):
+    # A colon stands behind the quote of every key, and within texts: as many as in what is written anew of the
+    # value prove that no key is lost, unless an escape hides one.
+    with suppress(ValueError):
+        if rb"\u00" not in text and len(_COLON.findall(text)) == len(_COLON.findall(to_json(value))):
             return None
     return _second_of_two(text.decode("utf-8", "replace"))
-
-
-def _key_count(value: Any) -> int:
-    n = 0
-    if type(value) is dict:
-        n, value = len(value), value.values()
-    for item in value:
-        if type(item) is dict or type(item) is list:
-            n += _key_count(item)
-    return n
 
 
 def _second_of_two(text: str) -> tuple[str, int] | None:
@@ -241,42 +228,34 @@ def frames(
 ) -> Iterator[pl.DataFrame]:
     """Yield the records block by block as Polars frames; bad lines are listed once all is read.
 
-    Each key's type is inferred from all its values in a block; values of several types are text. Types of an
-    earlier block are taken where the scanner refuses all others, those of `narrow` in place of lists of objects.
+    Each key's type is inferred from all its values in a block, but for those of `narrow` where they fit; values of
+    several types are text.
     """
-    tally, schema = Tally(document.path), dict[str, Any]()
-    strict_lists = [pl.List(pl.String), *narrow.values()]
+    tally = Tally(document.path)
     for first, block in blocks(document):
-        odd = _SURROGATE.search(block) or any(len(line) > LONGEST_LINE for line in block.split(b"\n"))
-        keys = set() if odd else _keys(block, first, tally)
-        frame = None if odd else _scanned(block, schema if keys <= schema.keys() else {})
+        frame = None
+        if not _SURROGATE.search(block) and all(len(line) <= LONGEST_LINE for line in block.split(b"\n")):
+            _refuse_repeated(block, first, tally)
+            frame = _scanned(block, narrow)
         if frame is not None:
             tally.good += len(frame)
         else:
-            records, good = [], []
-            for number, line in lines_of(block, first):
-                if (record := tally.take(number, line)) is not None and line is not None:
-                    records.append(record)
-                    plain = not _SURROGATE.search(line) and b"NaN" not in line
-                    mode: Any = "constants" if b"Infinity" in line else "null"
-                    good.append(line if plain else to_json(record, inf_nan_mode=mode))
-            frame = _scanned(b"\n".join(good), {})
+            taken = [tally.take(number, line) for number, line in lines_of(block, first)]
+            records = [record for record in taken if record is not None]
+            mode: Any = "constants" if b"Infinity" in block else "null"  # which the scanner does not take
+            frame = _scanned(b"\n".join(to_json(record, inf_nan_mode=mode) for record in records), narrow)
             if frame is None:
                 frame = pl.DataFrame([series(name, cells) for name, cells in from_records(records).items()])
-        kinds = frame.schema
-        schema = kinds | {key: kind for key, kind in narrow.items() if isinstance(kinds.get(key), pl.List)}
-        if any(kind.is_nested() and kind not in strict_lists for kind in schema.values()):
-            schema = {}
         if len(frame):
             yield frame
     judge(tally, report, strict)
 
 
-def _scanned(block: bytes, schema: Mapping[str, Any]) -> pl.DataFrame | None:
+def _scanned(block: bytes, narrow: Mapping[str, Any]) -> pl.DataFrame | None:
     """Return the records by the scanner; None where it does not take them."""
-    for types in (schema, None) if schema else (None,):
+    for types in (narrow, None) if narrow else (None,):
         with suppress(pl.exceptions.PolarsError, ValueError):
-            return pl.read_ndjson(block, schema=types, infer_schema_length=None)
+            return pl.read_ndjson(block, schema_overrides=types, infer_schema_length=None)
     return None
 
 
@@ -295,8 +274,8 @@ def series(name: str, cells: Sequence[Any]) -> pl.Series:
     return pl.Series(name, [as_text(cell) for cell in held], dtype=pl.String)
 
 
-def _keys(block: bytes, first: int, tally: Tally) -> set[str]:
-    """Return the keys of the records of a block; refuse one that a record holds twice.
+def _refuse_repeated(block: bytes, first: int, tally: Tally) -> None:
+    """Refuse a record of a block that holds a key twice.
 
     Lines with the same keys and braces in the same order are alike, so that one of each kind is looked at.
     """
@@ -304,12 +283,9 @@ def _keys(block: bytes, first: int, tally: Tally) -> set[str]:
     texts = pl.Series("keys", lines).cast(pl.String, strict=False).to_frame().lazy()
     kinds = texts.select(pl.col("keys").str.extract_all(_KEYS)).with_row_index("at")
     kinds = kinds.group_by(pl.col("keys").list.join("")).agg(pl.col("at").min())
-    keys: set[str] = set()
     for at in sorted(kinds.collect(engine="streaming")["at"].to_list()):
         if (record := _record(lines[at].strip())[0]) is not None:
             tally.refuse_repeated(first + at, lines[at], record)
-            keys.update(record)
-    return keys
 
 
 def _record(line: bytes | None) -> tuple[dict[str, Any] | None, str, int]:
@@ -320,7 +296,7 @@ def _record(line: bytes | None) -> tuple[dict[str, Any] | None, str, int]:
         value, surrogates = from_json(line), 0
     except ValueError:
         try:  # again, for lone surrogates and deep nesting
-            value, surrogates = clean_text(json.loads(line.decode("utf-8"), parse_constant=constant))
+            value, surrogates = clean_text(json.loads(line.decode("utf-8"), parse_constant=float))
         except UnicodeDecodeError as error:
             return None, f"byte {error.start} is not UTF-8", 0
         except json.JSONDecodeError as error:
@@ -328,8 +304,3 @@ def _record(line: bytes | None) -> tuple[dict[str, Any] | None, str, int]:
         except (ValueError, RecursionError) as error:
             return None, f"no JSON that can be read ({str(error)[:80]})", 0
     return (value, "", surrogates) if isinstance(value, dict) else (None, f"found {type(value).__name__}", 0)
-
-
-def constant(word: str) -> float:
-    """Return the number of a word that stands for one in what is nearly JSON."""
-    return math.nan if word == "NaN" else float(word)
