@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from ragnb.errors import RagnbError, did_you_mean, place
 from ragnb.files import matched
@@ -113,26 +113,21 @@ class Document:
         return text
 
 
-class _Unpacked(io.RawIOBase):
+class _Unpacked(gzip.GzipFile):
     """The bytes in a gzip file, counted, so that a small file that unpacks to a huge one is refused early."""
 
     def __init__(self, file: IO[bytes], document: Document) -> None:
-        self._stream = gzip.GzipFile(fileobj=file)
+        super().__init__(fileobj=file)
         self._path, self._most = document.path, document.most_unpacked
-        self._size = 0
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        n = self._stream.readinto(buffer)
-        self._size += n
-        if self._size > self._most:
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(size if size and size > 0 else 1 << 20)  # whoever wants all of it asks again
+        if self.tell() > self._most:
             raise RagnbError(
                 f"{place(self._path)}unpacks to more than {self._most >> 20} MB out of "
                 f"{self._path.stat().st_size / 2**20:.1f}; unpack it yourself if you trust it"
             )
-        return n
+        return data
 
 
 def likely_encoding(data: bytes) -> str:

@@ -74,7 +74,11 @@ def read_traces(
             _need(raw, "question")
         if "chunks" in raw.columns:
             each(raw, "chunks", _chunks, "a list of objects with an id, or of ids")
-            _without_ids(raw, report)
+            lists = raw.columns["chunks"]  # those without any id would count as retrieved in vain
+            bare = [bool(held) and not any(chunk["id"] for chunk in held) for held in lists]
+            raw.columns["chunks"] = [None if out else held for out, held in zip(bare, lists, strict=True)]
+            why = "lists of chunks without an id: retrieval is not measured there"
+            report.add("left_out", "chunks", why, sum(bare))
         if "citations" in raw.columns:
             each(raw, "citations", _ids, "a list of ids, or null")
         case_cells(raw, report)
@@ -142,17 +146,17 @@ def _scan(
         return None
     picks = {"chunks": "chunks", "citations": "citations", **(columns or {})}
     chunks = next(name for name, target in reversed(picks.items()) if target == "chunks")
-    objects, parts = pl.List(pl.Struct({"id": pl.String})), list[pl.DataFrame]()
+    parts: list[pl.DataFrame] = []
+    unclear = pl.element().fill_null("").str.contains(_NO_ID)
     try:
-        for part in jsonl.frames(document, report, {chunks: objects}, strict=strict):
+        for part in jsonl.frames(document, report, {chunks: pl.List(pl.Struct({"id": pl.String}))}, strict=strict):
             if isinstance(getattr(part.schema.get(chunks), "inner", None), pl.Struct):
                 part = part.with_columns(pl.col(chunks).list.eval(pl.element().struct.field("id")))
-            lists = [name for name, kind in part.schema.items() if isinstance(kind, pl.List)]
-            part = part.with_columns(pl.col(lists).cast(pl.List(pl.String), strict=True))
-            unclear = pl.element().fill_null("").str.contains(_NO_ID)
-            if any(part[name].list.eval(unclear).list.any().any() for name in lists):
+            lists = [name for name, kind in part.schema.items() if kind.is_nested()]
+            if not all(name in picks and isinstance(part.schema[name], pl.List) for name in lists):
                 return None
-            if not {*lists} <= picks.keys() or any(isinstance(kind, pl.Struct) for kind in part.dtypes):
+            part = part.with_columns(pl.col(lists).cast(pl.List(pl.String), strict=True))
+            if any(part[name].list.eval(unclear).list.any().any() for name in lists):
                 return None
             parts.append(part)
         frame = pl.concat(parts, how="diagonal_relaxed")
@@ -214,50 +218,30 @@ def _truth(value: Any) -> bool:
     return {"true": True, "1": True, "false": False, "0": False}[word]
 
 
-def _listed(value: Any) -> list[Any] | None:
-    """Return the list in a cell, None for a missing one."""
-    if absent(value) or (isinstance(value, str) and value.strip().casefold() in MISSING_WORDS):
-        return None
-    value = value.tolist() if isinstance(value, np.ndarray) else value
-    items = parse_list(value) if isinstance(value, str) else value
-    if not isinstance(items, list | tuple):
-        raise ValueError(value)
-    return list(items)
-
-
 def _ids(value: Any, bare: bool = False) -> list[str] | None:
     """Return a list of ids; `bare` takes a text without brackets as one id."""
     if bare and isinstance(value, str) and value.strip() and not value.lstrip().startswith("["):
         return [value.strip()]
-    items = _listed(value)
-    if items is None:
-        return None
-    items = [item["id"] if isinstance(item, dict) and "id" in item else item for item in items]
-    if any(isinstance(item, dict | list) for item in items):
+    chunks = _chunks(value)
+    if any(chunk["id"] is None and len(chunk) > 1 for chunk in chunks or ()):
         raise ValueError(value)
-    return [name for name in map(as_id, items) if name is not None]
-
-
-def _without_ids(raw: Raw, report: Lossy) -> None:
-    """Leave out lists of chunks none of which says its id: they would count as retrieved in vain."""
-    cells = raw.columns["chunks"]
-    bare = [i for i, held in enumerate(cells) if held and not held[0]["id"] and not any(c["id"] for c in held)]
-    for i in bare:
-        cells[i] = None
-    report.add("left_out", "chunks", "lists of chunks without an id: retrieval is not measured there", len(bare))
+    return None if chunks is None else [chunk["id"] for chunk in chunks if chunk["id"] is not None]
 
 
 def _chunks(value: Any) -> list[dict[str, Any]] | None:
+    """Return the passages in a cell, each with its id as a text; None for a missing cell."""
     if type(value) is list and all(type(item) is dict and type(item.get("id")) is str for item in value):
         return value
-    items = _listed(value)
-    if items is not None and not all(isinstance(item, dict | str | int) for item in items):
+    if absent(value) or (isinstance(value, str) and value.strip().casefold() in MISSING_WORDS):
+        return None
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    items = parse_list(value) if isinstance(value, str) else value
+    if not isinstance(items, list | tuple) or any(isinstance(item, list | tuple) for item in items):
         raise ValueError(value)
-    return None if items is None else [_chunk(item) for item in items]
+    return [_chunk(item) for item in items]
 
 
 def _chunk(item: Any) -> dict[str, Any]:
-    """Return a passage with its id as a text."""
     if not isinstance(item, dict):
         return {"id": as_id(item)}
     named = next((item[name] for name in _CHUNK_IDS if not absent(item.get(name))), None)
