@@ -156,30 +156,20 @@ def find_documents(source: str | os.PathLike[str], encoding: str | None) -> list
     Raises
     ------
     RagnbError
-        As `find_document`; for a pattern that nothing fits, and a folder without Parquet and JSONL files.
+        If there is no such file (with the near names of its folder), or it is empty; for a pattern that nothing
+        fits, and a folder without Parquet and JSONL files.
     """
     paths = matched(source)
-    if paths:
-        return [find_document(path, encoding) for path in paths]
-    if Path(source).is_dir():
+    if not paths and Path(source).is_dir():
         raise RagnbError(f"{place(source)}is a folder without Parquet or JSONL files; name a file in it")
-    raise RagnbError(f"{place(source)}no file fits this pattern")
-
-
-def find_document(source: str | os.PathLike[str], encoding: str | None) -> Document:
-    """Return the document at a path.
-
-    Raises
-    ------
-    RagnbError
-        If there is no such file (with the near names of its folder), or it is empty.
-    """
-    path = Path(source)
-    if not path.is_file():
+    if not paths:
+        raise RagnbError(f"{place(source)}no file fits this pattern")
+    for path in paths:
         if not path.parent.is_dir():
             raise RagnbError(f"{place(path)}there is no such file, nor its folder")
-        names = [entry.name for entry in sorted(path.parent.iterdir()) if entry.is_file()]
-        raise RagnbError(f"{place(path)}there is no such file; {did_you_mean(path.name, names)}")
-    if not path.stat().st_size:
-        raise RagnbError(f"{place(path)}the file is empty")
-    return Document(path, encoding)
+        if not path.is_file():
+            names = [entry.name for entry in sorted(path.parent.iterdir()) if entry.is_file()]
+            raise RagnbError(f"{place(path)}there is no such file; {did_you_mean(path.name, names)}")
+        if not path.stat().st_size:
+            raise RagnbError(f"{place(path)}the file is empty")
+    return [Document(path, encoding) for path in paths]

@@ -70,7 +70,7 @@ class Tally:
         RagnbError
             Where an object of the record holds a key twice.
         """
-        record, why, surrogates = _record(line)
+        record, why, replaced = _record(line)
         if record is None or line is None:
             n = 1 if line is None else records_in(line)
             self.lost += n
@@ -80,7 +80,7 @@ class Tally:
             return None
         self.refuse_repeated(number, line, record)
         self.good += 1
-        self.replaced += surrogates > 0
+        self.replaced += replaced
         return record
 
     def refuse_repeated(self, number: int, line: bytes, record: Any) -> None:
@@ -288,19 +288,22 @@ def _refuse_repeated(block: bytes, first: int, tally: Tally) -> None:
             tally.refuse_repeated(first + at, lines[at], record)
 
 
-def _record(line: bytes | None) -> tuple[dict[str, Any] | None, str, int]:
-    """Return the object of a line, or why there is none, and how many lone surrogates were replaced."""
+def _record(line: bytes | None) -> tuple[dict[str, Any] | None, str, bool]:
+    """Return the object of a line, or why there is none, and whether lone surrogates in it were replaced."""
     if line is None:
-        return None, f"longer than {LONGEST_LINE >> 20} MB", 0
+        return None, f"longer than {LONGEST_LINE >> 20} MB", False
+    replaced = False
     try:
-        value, surrogates = from_json(line), 0
+        value = from_json(line)
     except ValueError:
         try:  # again, for lone surrogates and deep nesting
-            value, surrogates = clean_text(json.loads(line.decode("utf-8"), parse_constant=float))
+            found = json.loads(line.decode("utf-8"), parse_constant=float)
+            value = clean_text(found)
+            replaced = value != found
         except UnicodeDecodeError as error:
-            return None, f"byte {error.start} is not UTF-8", 0
+            return None, f"byte {error.start} is not UTF-8", False
         except json.JSONDecodeError as error:
-            return None, f"no JSON at character {error.pos + 1} ({error.msg})", 0
+            return None, f"no JSON at character {error.pos + 1} ({error.msg})", False
         except (ValueError, RecursionError) as error:
-            return None, f"no JSON that can be read ({str(error)[:80]})", 0
-    return (value, "", surrogates) if isinstance(value, dict) else (None, f"found {type(value).__name__}", 0)
+            return None, f"no JSON that can be read ({str(error)[:80]})", False
+    return (value, "", replaced) if isinstance(value, dict) else (None, f"found {type(value).__name__}", False)

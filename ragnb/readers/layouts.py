@@ -326,7 +326,7 @@ def _read_long(raw: Raw, report: Lossy) -> None:
     raw.drop(unnamed, name, "scores that name no metric", report, need=True)
     columns = raw.columns
     keys = [n for n in columns if {*meanings([n])} & _LONG_KEYS or n.casefold() in (*SYSTEM_NAMES, *REPEAT_NAMES)]
-    metrics = [clean_text(str(metric))[0] for metric in columns[name]]
+    metrics = clean_text(list(map(str, columns[name])))
     # In ASCII, as pandas holds no lone surrogates.
     texts = pd.DataFrame({n: [ascii(str(cell)) for cell in cells] for n, cells in columns.items()})
     samples = texts.groupby(keys, sort=False).ngroup()

@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import Any
 
 import narwhals as nw
-import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, near_names, place, unknown
@@ -17,16 +16,8 @@ from ragnb.readers.formats import Source, load
 from ragnb.readers.frames import native
 from ragnb.readers.layouts import check_samples, judged, lay_out, spread_results
 from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, name_columns, name_system, tell_repeats
-from ragnb.readers.raw import Lossy, Raw, Values, absent, check_columns, collector_paused, holes
-from ragnb.schema import (
-    METRICS,
-    EvalCase,
-    Metric,
-    MetricLike,
-    metric_list,
-    missing_fields,
-    undeclared_columns,
-)
+from ragnb.readers.raw import Lossy, Raw, Values, absent, check_columns, collector_paused
+from ragnb.schema import METRICS, EvalCase, Metric, MetricLike, metric_list, missing_fields, undeclared_columns
 
 _PASSAGE_COLUMNS = {"passage", "passage_id"}
 
@@ -80,8 +71,7 @@ def read_scores(
     >>> frame.columns.tolist(), frame["sample_id"].tolist()
     (['sample_id', 'question', 'answer', 'faithfulness'], ['1'])
     """
-    with collector_paused():
-        frame = _read(source, columns, metrics, format=format, strict=strict, encoding=encoding)
+    frame = _read(source, columns, metrics, format=format, strict=strict, encoding=encoding)
     if not any(pd.api.types.is_numeric_dtype(frame[name]) or "__" in name for name in frame.columns):
         raise _without(frame, "column of scores", "cases without scores are read by read_cases")
     return frame
@@ -117,8 +107,7 @@ def read_cases(
     >>> read_cases([{"q": "Who?", "contexts": "['Ann.', 'Bo.']"}])["retrieved_contexts"].tolist()
     [['Ann.', 'Bo.']]
     """
-    with collector_paused():
-        frame = _read(source, columns, metrics, cases=True, format=format, strict=strict, encoding=encoding)
+    frame = _read(source, columns, metrics, cases=True, format=format, strict=strict, encoding=encoding)
     if "question" not in frame.columns:
         raise _without(frame, "question", "say which column it is: columns={'…': 'question'}")
     return frame
@@ -129,6 +118,7 @@ def _without(frame: pd.DataFrame, what: str, step: str) -> RagnbError:
     return RagnbError(f"{where}holds no {what} (columns: {listing(frame.columns)}); {step}")
 
 
+@collector_paused()
 def _read(
     source: Source, columns: Mapping[str, str] | None, metrics: MetricLike | Iterable[MetricLike] | None,
     cases: bool = False, **how: Any,
@@ -152,8 +142,9 @@ def _read(
         raw.columns = {"sample_id": made_ids(raw), **raw.columns}
         report.add("made", "sample_id", "position of the question", len(raw))
     case_cells(raw, report)
-    told = [raw.columns[name] for name in ("question", "answer", "retrieved_contexts") if name in raw.columns]
-    bare = int(np.logical_and.reduce([holes(cells) for cells in told]).sum()) if told else 0
+    said = {"question", "answer", "retrieved_contexts"} & raw.columns.keys()
+    held = pd.DataFrame({name: pd.Series(raw.columns[name], dtype=object) for name in said})
+    bare = int(held.isna().all(axis=1).sum())
     report.add("kept", None, "rows with neither question nor answer: a mean or total?", bare * (bare < len(raw)))
     frame = to_frame(raw, report, origin, declared(chosen, list(raw.columns)))
     for name in undeclared_columns(frame):

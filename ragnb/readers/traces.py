@@ -17,7 +17,7 @@ from ragnb.files import is_pattern
 from ragnb.polars import pl
 from ragnb.readers import jsonl
 from ragnb.readers.cells import IDS, MISSING_WORDS, as_id, as_text, case_cells, each, parse_list, to_frame
-from ragnb.readers.document import find_document
+from ragnb.readers.document import find_documents
 from ragnb.readers.formats import Source, load
 from ragnb.readers.names import name_columns, name_system
 from ragnb.readers.raw import Lossy, Raw, absent, collector_paused
@@ -141,7 +141,7 @@ def _scan(
     """Return the traces of a JSONL file under their canonical names; None for what is read value by value."""
     if not isinstance(source, str | os.PathLike) or is_pattern(source):
         return None
-    document, report = find_document(source, None), Lossy()
+    document, report = find_documents(source, None)[0], Lossy()
     if (format or document.suffix.removeprefix(".")) not in ("jsonl", "ndjson"):
         return None
     picks = {"chunks": "chunks", "citations": "citations", **(columns or {})}
