@@ -16,6 +16,7 @@ import pandas as pd
 
 from ragnb.calibration.ratings import OUTSIDE, PROBABILITY, as_list, settled
 from ragnb.errors import RagnbError, did_you_mean, listing, not_a_frame, place, unknown
+from ragnb.readers import langfuse, phoenix
 from ragnb.readers.cells import as_id, case_cells, metric_values, other_values
 from ragnb.readers.formats import Source, load
 from ragnb.readers.layouts import lay_out
@@ -39,6 +40,7 @@ RATING_ALIASES: Mapping[str, tuple[str, ...]] = {
 }
 """Canonical columns of ratings and what files call them."""
 
+RATING_LAYOUTS = {"langfuse": langfuse, "phoenix": phoenix}
 Names = str | Sequence[str] | None
 Marks = float | str | Sequence[float | str] | None
 
@@ -266,7 +268,7 @@ def _open(
     """Return a table under canonical names, one that is asked for as ``judge`` or ``human`` included."""
     report, asked = Lossy(), {"judge": as_list(judge), "human": as_list(human)}
     raw, origin = load(source, report, format=format, strict=strict, encoding=encoding)
-    origin["layout"] = lay_out(raw, report, ("langfuse", "phoenix"))
+    origin["layout"] = lay_out(raw, report, RATING_LAYOUTS)
     if origin["layout"] != "table":
         neither = [kind is None for kind in raw.columns["rater_kind"]]
         raw.drop(neither, "annotator_kind", "scores that neither a person nor a judge gave", report)

@@ -242,8 +242,8 @@ def unnest(raw: Raw, name: str, read: Callable[[Any], tuple[Any, str]], how: str
         if cell.lstrip().startswith("[") if isinstance(cell, str) else isinstance(cell, _NESTED):
             cells[i], what = read(cell)
             told[what] += 1
-    report.add("mapped", name, how, told["mapped"])
     report.add("unparsed", name, "kept as text", told["unparsed"])
+    report.add("mapped", name, how, told["mapped"])
 
 
 def joined(cell: Any) -> tuple[Any, str]:

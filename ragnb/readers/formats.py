@@ -323,8 +323,6 @@ def load(
     source: Source, report: Lossy, *, format: str | None, strict: bool, encoding: str | None
 ) -> tuple[Raw, dict[str, object]]:
     """Return the raw table of a source, and where it came from: ``path, format, sha256, rows, lines, damaged``."""
-    if format is not None and format not in {row.name for row in FORMATS}:
-        raise unknown("format", format, [row.name for row in FORMATS])
     if isinstance(source, str | os.PathLike):
         documents = find_documents(source, encoding)
         reader, raws = format_of(documents, format), []
@@ -353,6 +351,8 @@ def load(
 
 def format_of(documents: list[Document], name: str | None) -> Format:
     """Return the format of some documents, which must all be of one."""
+    if name not in (None, *(row.name for row in FORMATS)):
+        raise unknown("format", name, [row.name for row in FORMATS])
     formats: dict[Format, Document] = {}
     for document in documents:
         rows = [row for row in FORMATS if row.name == name or (name is None and document.suffix in row.suffixes)]

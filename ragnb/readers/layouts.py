@@ -54,11 +54,8 @@ class Layout:
 
     def sniff(self, columns: Set[str]) -> bool:
         """Whether columns are this tool's."""
-
-        def there(pattern: str) -> bool:
-            return pattern in columns or any(fnmatchcase(name, pattern) for name in columns if "*" in pattern)
-
-        return any(all(map(there, row)) for row in self.known_by) and self.fits(columns)
+        held = (all(any(fnmatchcase(name, sign) for name in columns) for sign in signs) for signs in self.known_by)
+        return self.fits(columns) and any(held)
 
 
 def lay_out(raw: Raw, report: Lossy, tools: Iterable[str] = TOOLS) -> str:
@@ -364,3 +361,4 @@ _FITS = {"haystack": lambda columns: len(_systems_beside(columns)) > 1, "long": 
 LAYOUTS = {
     name: Layout(name, **row, read=_READ.get(name), fits=_FITS.get(name, bool)) for name, row in TOOLS.items()
 }
+langfuse, phoenix = LAYOUTS["langfuse"], LAYOUTS["phoenix"]

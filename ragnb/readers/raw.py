@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ragnb.errors import RagnbError, place
+from ragnb.errors import RagnbError, listing, place
 from ragnb.schema import METRICS
 
 MOST_COLUMNS = 10_000
@@ -245,6 +245,14 @@ class Raw:
         if need and not kept:
             raise RagnbError(f"{self.where()}holds no score but {why}")
         self.keep(kept)
+
+    def need(self, name: str) -> None:
+        """Refuse a table without a column."""
+        if name not in self.columns:
+            raise RagnbError(
+                f"{self.where()}holds no {name!r} (columns: {listing(self.columns)}); "
+                f"say which column it is: columns={{'…': {name!r}}}"
+            )
 
     def check_even(self) -> None:
         """Refuse a row that has more or fewer cells than the header."""

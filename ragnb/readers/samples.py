@@ -73,7 +73,10 @@ def read_scores(
     """
     frame = _read(source, columns, metrics, format=format, strict=strict, encoding=encoding)
     if not any(pd.api.types.is_numeric_dtype(frame[name]) or "__" in name for name in frame.columns):
-        raise _without(frame, "column of scores", "cases without scores are read by read_cases")
+        raise RagnbError(
+            f"{place(frame.attrs['source']['path'] or 'the frame')}holds no column of scores (columns: "
+            f"{listing(frame.columns)}); cases without scores are read by read_cases"
+        )
     return frame
 
 
@@ -107,15 +110,7 @@ def read_cases(
     >>> read_cases([{"q": "Who?", "contexts": "['Ann.', 'Bo.']"}])["retrieved_contexts"].tolist()
     [['Ann.', 'Bo.']]
     """
-    frame = _read(source, columns, metrics, cases=True, format=format, strict=strict, encoding=encoding)
-    if "question" not in frame.columns:
-        raise _without(frame, "question", "say which column it is: columns={'…': 'question'}")
-    return frame
-
-
-def _without(frame: pd.DataFrame, what: str, step: str) -> RagnbError:
-    where = place(frame.attrs["source"]["path"] or "the frame")
-    return RagnbError(f"{where}holds no {what} (columns: {listing(frame.columns)}); {step}")
+    return _read(source, columns, metrics, cases=True, format=format, strict=strict, encoding=encoding)
 
 
 @collector_paused()
@@ -146,6 +141,8 @@ def _read(
     held = pd.DataFrame({name: pd.Series(raw.columns[name], dtype=object) for name in said})
     bare = int(held.isna().all(axis=1).sum())
     report.add("kept", None, "rows with neither question nor answer: a mean or total?", bare * (bare < len(raw)))
+    if cases:
+        raw.need("question")
     frame = to_frame(raw, report, origin, declared(chosen, list(raw.columns)))
     for name in undeclared_columns(frame):
         for near in near_names(name, [*METRICS], most=1, least=90):
@@ -153,10 +150,9 @@ def _read(
             report.add("kept", name, step, len(frame))
     if raw.scales:
         scales = {names.get(name, name): asdict(scale) for name, scale in raw.scales.items()}
-        failed = {name: int((frame.get(f"{name}__status", pd.Series()) == "failed").sum()) for name in scales}
-        frame.attrs["metrics"] = [
-            {"metric": name, **scale, "n_failed": failed[name]} for name, scale in scales.items()
-        ]
+        failed = {name: frame.get(f"{name}__status", pd.Series()).eq("failed").sum() for name in scales}
+        rows = ({"metric": n, **scale, "n_failed": int(failed[n])} for n, scale in scales.items())
+        frame.attrs["metrics"] = [*rows]
     return frame
 
 

@@ -69,9 +69,9 @@ def read_traces(
             if scanned is not None:
                 return scanned
         raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
-        _need(raw, "answer")
+        raw.need("answer")
         if "sample_id" not in raw.columns:
-            _need(raw, "question")
+            raw.need("question")
         if "chunks" in raw.columns:
             each(raw, "chunks", _chunks, "a list of objects with an id, or of ids")
             lists = raw.columns["chunks"]  # those without any id would count as retrieved in vain
@@ -115,8 +115,8 @@ def read_gold(
     [{'sample_id': 'a', 'question': 'Who?', 'answerable': True, 'gold_ids': ['d#1']}]
     """
     raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
-    _need(raw, "question")
-    _need(raw, "answerable")
+    raw.need("question")
+    raw.need("answerable")
     each(raw, "answerable", _truth, "true or false")
     if "gold_ids" not in raw.columns:
         report.add("made", "gold_ids", "no such column, so no ids", len(raw))
@@ -202,14 +202,6 @@ def _open(source: Source, columns: Mapping[str, str] | None, **how: Any) -> tupl
     name_system(raw, report)
     raw.check_even()
     return raw, report, origin
-
-
-def _need(raw: Raw, name: str) -> None:
-    if name not in raw.columns:
-        raise RagnbError(
-            f"{place(raw.file)}holds no {name!r} (columns: {', '.join(raw.columns)}); "
-            f"say which column it is: columns={{'…': {name!r}}}"
-        )
 
 
 def _truth(value: Any) -> bool:
