@@ -237,13 +237,13 @@ def unnest(raw: Raw, name: str, read: Callable[[Any], tuple[Any, str]], how: str
     if isinstance(cells, pd.Series) and not (is_text(cells) and cells.str.lstrip().str.startswith("[").any()):
         return
     raw.columns[name] = cells = list(cells)
-    told: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for i, cell in enumerate(cells):
         if cell.lstrip().startswith("[") if isinstance(cell, str) else isinstance(cell, _NESTED):
             cells[i], what = read(cell)
-            told[what] += 1
-    report.add("unparsed", name, "kept as text", told["unparsed"])
-    report.add("mapped", name, how, told["mapped"])
+            counts[what] += 1
+    report.add("unparsed", name, "kept as text", counts["unparsed"])
+    report.add("mapped", name, how, counts["mapped"])
 
 
 def joined(cell: Any) -> tuple[Any, str]:

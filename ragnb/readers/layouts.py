@@ -54,8 +54,8 @@ class Layout:
 
     def sniff(self, columns: Set[str]) -> bool:
         """Whether columns are this tool's."""
-        held = (all(any(fnmatchcase(name, sign) for name in columns) for sign in signs) for signs in self.known_by)
-        return self.fits(columns) and any(held)
+        rows = (all(any(fnmatchcase(name, sign) for name in columns) for sign in signs) for signs in self.known_by)
+        return self.fits(columns) and any(rows)
 
 
 def lay_out(raw: Raw, report: Lossy, tools: Iterable[str] = TOOLS) -> str:

@@ -197,12 +197,9 @@ def name_system(table: Raw, report: Lossy) -> None:
         name for name in columns
         if name.casefold() in SYSTEM_NAMES and name not in counts and (again or name.casefold() != "store")
     ]  # fmt: skip
-    if "system" in columns:
-        systems = []
-    elif len(systems) > 1:
-        for name in systems:
-            report.add("kept", name, f"one of {len(systems)} columns that may name the system", size)
-        systems = []
+    for name in systems if len(systems) > 1 and "system" not in columns else ():
+        report.add("kept", name, f"one of {len(systems)} columns that may name the system", size)
+    systems = systems if len(systems) == 1 and "system" not in columns else []
     names = dict.fromkeys(systems, "system")
     keys = [name for name in ["sample_id", "system", *systems, *counts] if name in columns]
     if "repeat" not in columns and len(counts) == 1:

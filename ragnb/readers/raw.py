@@ -360,8 +360,9 @@ def from_records(records: Iterable[Mapping[str, Any]], file: object = None) -> d
     rows = list(records)
     names: dict[str, None] = {}
     for row in rows:
-        names.update(dict.fromkeys(row))
-        check_width(names, file)
+        if not row.keys() <= names.keys():
+            names.update(dict.fromkeys(row))
+            check_width(names, file)
     return {str(name): [row.get(name) for row in rows] for name in names}
 
 

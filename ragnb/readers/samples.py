@@ -137,9 +137,9 @@ def _read(
         raw.columns = {"sample_id": made_ids(raw), **raw.columns}
         report.add("made", "sample_id", "position of the question", len(raw))
     case_cells(raw, report)
-    said = {"question", "answer", "retrieved_contexts"} & raw.columns.keys()
-    held = pd.DataFrame({name: pd.Series(raw.columns[name], dtype=object) for name in said})
-    bare = int(held.isna().all(axis=1).sum())
+    texts = {"question", "answer", "retrieved_contexts"} & raw.columns.keys()
+    cells = pd.DataFrame({name: pd.Series(raw.columns[name], dtype=object) for name in texts})
+    bare = int(cells.isna().all(axis=1).sum())
     report.add("kept", None, "rows with neither question nor answer: a mean or total?", bare * (bare < len(raw)))
     if cases:
         raw.need("question")
