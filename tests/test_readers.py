@@ -606,7 +606,7 @@ def test_cases_without_scores_are_pointed_to_the_other_reader():
 
 
 def test_cases_need_a_question():
-    refused(lambda: read_cases([{"answer": "a"}]), "no question", "columns=")
+    refused(lambda: read_cases([{"answer": "a"}]), "no 'question'", "columns=")
 
 
 # Layouts of tools

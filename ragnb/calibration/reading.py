@@ -19,6 +19,7 @@ from ragnb.errors import RagnbError, did_you_mean, listing, not_a_frame, place, 
 from ragnb.readers import langfuse, phoenix
 from ragnb.readers.cells import as_id, case_cells, metric_values, other_values
 from ragnb.readers.formats import Source, load
+from ragnb.readers.layouts import lay_out
 from ragnb.readers.names import CASE_ALIASES, name_columns, name_system
 from ragnb.readers.raw import Lossy, Raw, settle
 from ragnb.schema import CASE_COLUMNS, CLIP, Metric, Rubric
@@ -265,11 +266,10 @@ def _open(
     """Return a table under canonical names, one that is asked for as ``judge`` or ``human`` included."""
     report, asked = Lossy(), {"judge": as_list(judge), "human": as_list(human)}
     raw, origin = load(source, report, format=format, strict=strict, encoding=encoding)
-    origin["layout"] = "table"
-    for name, layout in RATING_LAYOUTS.items():
-        if layout.sniff(set(raw.columns)):
-            layout.lay_out(raw, report)
-            origin["layout"] = name
+    origin["layout"] = lay_out(raw, report, RATING_LAYOUTS)
+    if origin["layout"] != "table":
+        neither = [kind is None for kind in raw.columns["rater_kind"]]
+        raw.drop(neither, "annotator_kind", "scores that neither a person nor a judge gave", report)
     _take_rater_kinds(raw, report)
     picks = dict(columns or {})
     if "item_id" in raw.columns and "item_id" not in picks.values():

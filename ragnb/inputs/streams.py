@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 import pandas as pd
 
 from ragnb.errors import RagnbError, did_you_mean
 from ragnb.markup import MISSING
+from ragnb.polars import pl
 from ragnb.readers.streams import groups_listed, shown_rows
 from ragnb.weights import column_names
-
-if TYPE_CHECKING:
-    import polars as pl
 
 MOST_SHOWN = 1000
 """How many rows of a stream its sheet holds, the worst."""
@@ -70,8 +68,6 @@ def systems(frame: Any) -> tuple[Any, list[Any]]:
     if isinstance(frame, pd.DataFrame):
         named = frame.assign(system=frame["system"].astype(object).fillna(MISSING))
     else:
-        import polars as pl
-
         named = frame.with_columns(pl.col("system").cast(pl.String).fill_null(MISSING))
     return named, distinct_values(named, "system")
 
@@ -94,8 +90,6 @@ def common_questions(frame: Any, names: Sequence[Any]) -> tuple[dict[Any, int], 
         answered, by = pairs["system"].value_counts().to_dict(), pairs[key].value_counts()
         common = by.index[by == len(names)]
         return {name: answered.get(name, 0) for name in names}, len(common), frame[frame[key].isin(common)]
-    import polars as pl
-
     lazy = frame.select(key, "system").drop_nulls().unique()
     answered = dict(lazy.group_by("system").len().collect(engine="streaming").iter_rows())
     wanted = lazy.group_by(key).len("systems").filter(pl.col("systems") == len(names)).select(key)
@@ -111,8 +105,6 @@ def kept(frame: pl.LazyFrame, where: Mapping[str, Any], role: str) -> tuple[pl.L
     RagnbError
         For a column that is not there, and a value that keeps no row.
     """
-    import polars as pl
-
     have = frame.collect_schema()
     for column, value in where.items():
         if column not in have:
@@ -131,8 +123,6 @@ def kept(frame: pl.LazyFrame, where: Mapping[str, Any], role: str) -> tuple[pl.L
 
 def worst_rows(rows: pl.LazyFrame, diagnoses: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with the worst weighted scores, then those of the diagnoses that are not among them."""
-    import polars as pl
-
     numbered, keys, rank = rows.with_row_index(_ROW), ["weighted_score", "__rank", _ROW], pl.lit(0)
     if "label" in rows.collect_schema():
         places = {label: place for place, label in enumerate(BAD_FIRST)}

@@ -10,6 +10,7 @@ import json
 import math
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
@@ -36,6 +37,7 @@ _LITERAL = re.compile(r"""\[\s*(?:\]|[uUrRbB]?['"]|[\[{(\d]|None\b)""")
 _ODD_ESCAPE = re.compile(r"""\\(?![\n\\'"abfnrtvxuUN])""")
 _GLUED = re.compile(r"""['"]\s+[uUrR]?['"]""")
 _STRING = re.compile(r"""[uUrR]?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""", re.DOTALL)
+_NESTED = (list, tuple, np.ndarray, Mapping)
 _PRINTED = ("('", '("', "{'", '{"', "array(")
 _TEXT_KEYS, _DOC_KEYS = WORDS["passage"]["text"], WORDS["passage"]["document"]
 _NAMES = {*_DOC_KEYS, "url", "uri", "link", "path", "filepath", "hash"} - {"document"}
@@ -211,61 +213,49 @@ def text_lists(raw: Raw, name: str, report: Lossy) -> None:
     cells = [_passages(value) for value in raw.columns[name]]
     raw.columns[name] = [texts for texts, _, _ in cells]
     report.add("unparsed", name, "kept as one text", sum(not understood for _, _, understood in cells))
-    if not any(map(any, (objects for _, objects, _ in cells))):
+    if not any(any(objects) for _, objects, _ in cells):
         return
     side = name.removesuffix("_contexts")
     pairs = [list(zip(texts or (), objects, strict=False)) for texts, objects, _ in cells]
-    docs = [[fields and _doc_of(fields, text) for text, fields in row] for row in pairs]
-    rest = [
-        [fields and {str(key): cell for key, cell in fields.items() if cell != text} for text, fields in row]
-        for row in pairs
-    ]
-    for other, made in ((f"{side}_doc_names", docs), (f"{side}_fields", rest)):
+    for other, beside in ((f"{side}_doc_names", _doc_of), (f"{side}_fields", _other_fields)):
+        made = [[fields and beside(fields, text) for text, fields in row] for row in pairs]
         if any(map(any, made)) and other not in raw.columns:
             raw.columns[other] = [row if any(row) else None for row in made]
             report.add("made", other, f"what objects in {name} hold beside their text", len(made))
 
 
-def _nested(raw: Raw, name: str) -> dict[int, Any]:
-    """Return by row the cells of a column that hold a list or an object, or the text of a list."""
+def _other_fields(fields: Mapping[str, Any], text: str) -> dict[str, Any]:
+    return {str(key): cell for key, cell in fields.items() if cell != text}
+
+
+def unnest(raw: Raw, name: str, read: Callable[[Any], tuple[Any, str]], how: str, report: Lossy) -> None:
+    """Make texts of the cells of a column that hold a list or an object, or the text of a list.
+
+    `read` returns what a cell becomes, and whether it is ``mapped`` as `how` says, ``unparsed``, or neither.
+    """
     cells = raw.columns[name]
     if isinstance(cells, pd.Series) and not (is_text(cells) and cells.str.lstrip().str.startswith("[").any()):
-        return {}
+        return
     raw.columns[name] = cells = list(cells)
-    kinds = (list, tuple, np.ndarray, Mapping)
-    return {
-        i: cell
-        for i, cell in enumerate(cells)
-        if (cell.lstrip().startswith("[") if isinstance(cell, str) else isinstance(cell, kinds))
-    }
+    counts: Counter[str] = Counter()
+    for i, cell in enumerate(cells):
+        if cell.lstrip().startswith("[") if isinstance(cell, str) else isinstance(cell, _NESTED):
+            cells[i], what = read(cell)
+            counts[what] += 1
+    report.add("unparsed", name, "kept as text", counts["unparsed"])
+    report.add("mapped", name, how, counts["mapped"])
 
 
-def joined_texts(raw: Raw, name: str, report: Lossy) -> None:
-    """Make a column of texts out of lists of texts: one element is the text, several are joined by line ends."""
-    joined = unparsed = 0
-    for i, value in _nested(raw, name).items():
-        texts, understood = (None, True) if isinstance(value, Mapping) else as_texts(value)
-        unparsed += not understood
-        if understood and texts is not None:
-            joined += len(texts) > 1
-            raw.columns[name][i] = "\n".join(texts) if texts else None
-    report.add("unparsed", name, "kept as text", unparsed)
-    report.add("mapped", name, "several texts joined by line ends", joined)
+def joined(cell: Any) -> tuple[Any, str]:
+    """Return the texts of a list as one, joined by line ends."""
+    texts, understood = (None, True) if isinstance(cell, Mapping) else as_texts(cell)
+    if texts is None or not understood:
+        return cell, "" if understood else "unparsed"
+    return "\n".join(texts) if texts else None, "mapped" if len(texts) > 1 else ""
 
 
-def last_turns(raw: Raw, name: str, report: Lossy) -> None:
-    """Take the last turn of the user for a cell that holds a conversation."""
-    cells = _nested(raw, name)
-    turns = {i: turn for i, cell in cells.items() if (turn := _last_turn(cell)) is not None}
-    for i, turn in turns.items():
-        raw.columns[name][i] = turn
-    report.add("mapped", name, "last turn of the user in a conversation", len(turns))
-    printed = sum(isinstance(cell, str) and cell.startswith("[HumanMessage(") for cell in cells.values())
-    report.add("unparsed", name, "printed conversations, kept as text", printed)
-
-
-def _last_turn(cell: Any) -> str | None:
-    """Return the text of the last turn of a user, None where the cell holds no conversation with one."""
+def last_turn(cell: Any) -> tuple[Any, str]:
+    """Return the text of the last turn of a user; the cell itself where it holds no conversation with one."""
     turns = parse_list(cell) or [] if isinstance(cell, str) else [cell] if isinstance(cell, Mapping) else cell
     for turn in reversed(list(turns)):
         fields = turn if isinstance(turn, Mapping) else {}
@@ -274,8 +264,8 @@ def _last_turn(cell: Any) -> str | None:
         if isinstance(content, list):
             content = "\n".join(part["text"] for part in content if isinstance(part, Mapping) and "text" in part)
         if str(speaker).casefold() in ("human", "user") and isinstance(content, str) and content.strip():
-            return content
-    return None
+            return content, "mapped"
+    return cell, "unparsed" if isinstance(cell, str) and cell.startswith("[HumanMessage(") else ""
 
 
 def as_text(value: Any) -> str | None:
@@ -326,13 +316,12 @@ def each(raw: Raw, name: str, read: Callable[[Any], Any], expected: str) -> None
 
 def case_cells(raw: Raw, report: Lossy) -> None:
     """Make the cells of the case columns what the frame contract says: texts, identifiers, lists."""
-    for name in CONTEXTS:
-        if name in raw.columns:
-            text_lists(raw, name, report)
+    for name in filter(raw.columns.__contains__, CONTEXTS):
+        text_lists(raw, name, report)
     if "question" in raw.columns:
-        last_turns(raw, "question", report)
+        unnest(raw, "question", last_turn, "last turn of the user in a conversation", report)
     if "ground_truth_answer" in raw.columns:
-        joined_texts(raw, "ground_truth_answer", report)
+        unnest(raw, "ground_truth_answer", joined, "several texts joined by line ends", report)
     # Of a file of texts an empty cell is missing.
     readers: dict[str, Callable[[Any], Any]]
     readers = dict.fromkeys(TEXTS, as_text if raw.typed else lambda cell: as_text(cell) or None)
@@ -390,9 +379,7 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
         values = np.array([float(cell or "nan") for cell in cells])
     else:
         values = np.array(_numbers(raw, metric, report), dtype=float)
-    below = (values < metric.low) & (values >= metric.low - CLIP)
-    above = (values != metric.high) & (values >= metric.high - ROUNDED) & (values <= metric.high + CLIP)
-    for near, end in ((below, metric.low), (above & math.isfinite(metric.high), metric.high)):
+    for end, near in near_ends(values, metric):
         report.add("clipped", metric.name, f"within {CLIP:g} of {end:g}", int(near.sum()))
         values[near] = end
     outside = (values < metric.low) | (values > metric.high)
@@ -404,6 +391,14 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
             f"{declare_step(metric.name, present.min(), present.max())}"
         )
     return pd.Series(values)
+
+
+def near_ends(values: Any, metric: Metric) -> list[tuple[float, Any]]:
+    """Return the ends of a metric's range, and which values, of an array or a query, are taken for each."""
+    low, high = float(metric.low), float(metric.high)
+    below = (values < low) & (values >= low - CLIP)
+    above = (values != high) & (values >= high - ROUNDED) & (values <= high + CLIP)
+    return [(end, near) for end, near in ((low, below), (high, above)) if math.isfinite(end)]
 
 
 def _numbers(raw: Raw, metric: Metric, report: Lossy) -> list[float]:

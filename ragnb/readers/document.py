@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from ragnb.errors import RagnbError, did_you_mean, place
 from ragnb.files import matched
@@ -113,26 +113,21 @@ class Document:
         return text
 
 
-class _Unpacked(io.RawIOBase):
+class _Unpacked(gzip.GzipFile):
     """The bytes in a gzip file, counted, so that a small file that unpacks to a huge one is refused early."""
 
     def __init__(self, file: IO[bytes], document: Document) -> None:
-        self._stream = gzip.GzipFile(fileobj=file)
+        super().__init__(fileobj=file)
         self._path, self._most = document.path, document.most_unpacked
-        self._size = 0
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        n = self._stream.readinto(buffer)
-        self._size += n
-        if self._size > self._most:
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(size if size and size > 0 else 1 << 20)  # whoever wants all of it asks again
+        if self.tell() > self._most:
             raise RagnbError(
                 f"{place(self._path)}unpacks to more than {self._most >> 20} MB out of "
                 f"{self._path.stat().st_size / 2**20:.1f}; unpack it yourself if you trust it"
             )
-        return n
+        return data
 
 
 def likely_encoding(data: bytes) -> str:
@@ -161,30 +156,20 @@ def find_documents(source: str | os.PathLike[str], encoding: str | None) -> list
     Raises
     ------
     RagnbError
-        As `find_document`; for a pattern that nothing fits, and a folder without Parquet and JSONL files.
+        If there is no such file (with the near names of its folder), or it is empty; for a pattern that nothing
+        fits, and a folder without Parquet and JSONL files.
     """
     paths = matched(source)
-    if paths:
-        return [find_document(path, encoding) for path in paths]
-    if Path(source).is_dir():
+    if not paths and Path(source).is_dir():
         raise RagnbError(f"{place(source)}is a folder without Parquet or JSONL files; name a file in it")
-    raise RagnbError(f"{place(source)}no file fits this pattern")
-
-
-def find_document(source: str | os.PathLike[str], encoding: str | None) -> Document:
-    """Return the document at a path.
-
-    Raises
-    ------
-    RagnbError
-        If there is no such file (with the near names of its folder), or it is empty.
-    """
-    path = Path(source)
-    if not path.is_file():
+    if not paths:
+        raise RagnbError(f"{place(source)}no file fits this pattern")
+    for path in paths:
         if not path.parent.is_dir():
             raise RagnbError(f"{place(path)}there is no such file, nor its folder")
-        names = [entry.name for entry in sorted(path.parent.iterdir()) if entry.is_file()]
-        raise RagnbError(f"{place(path)}there is no such file; {did_you_mean(path.name, names)}")
-    if not path.stat().st_size:
-        raise RagnbError(f"{place(path)}the file is empty")
-    return Document(path, encoding)
+        if not path.is_file():
+            names = [entry.name for entry in sorted(path.parent.iterdir()) if entry.is_file()]
+            raise RagnbError(f"{place(path)}there is no such file; {did_you_mean(path.name, names)}")
+        if not path.stat().st_size:
+            raise RagnbError(f"{place(path)}the file is empty")
+    return [Document(path, encoding) for path in paths]

@@ -9,7 +9,7 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -17,29 +17,17 @@ from itertools import dropwhile, zip_longest
 from typing import Any
 
 import narwhals as nw
-import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place, require, unknown
 from ragnb.files import digest
+from ragnb.polars import pl
 from ragnb.readers import jsonl
 from ragnb.readers.cells import NUMBER
 from ragnb.readers.document import Document, find_documents
 from ragnb.readers.export import GUARD_COLUMN
+from ragnb.readers.frames import from_engine, in_memory
 from ragnb.readers.names import meanings
-from ragnb.readers.raw import (
-    Lossy,
-    Raw,
-    Values,
-    check_width,
-    clean_text,
-    column,
-    from_frame,
-    from_records,
-    refuse_twice,
-    stacked,
-    text_series,
-)
-from ragnb.schema import EvalCase
+from ragnb.readers.raw import Lossy, Raw, Values, check_width, clean_text, from_records, refuse_twice, stacked
 
 LONGEST_CELL = 1 << 27
 # The most characters that Excel keeps of a cell.
@@ -47,7 +35,6 @@ _EXCEL_CELL = 32_767
 _HEAD = 1 << 16
 _UNNAMED = re.compile(r"\s*|Unnamed: \d+(_level_\d+)?")
 _SEPARATOR_LINE = re.compile(r"sep=([,;|\t])(?=[\r\n])")
-_NUMBERS = (nw.Boolean, nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32)
 _SAMPLE = {"question", "answer"}
 _MEANS = {"average", "mean", "avg", "overall", "total", "平均", "平均值", "均值", "总计", "合计", "合計"}
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, UnicodeError, RuntimeError)
@@ -178,8 +165,14 @@ def _laid(document: Document, table: list[tuple[int, list[str]]], format: str, r
             columns[f"column_{i + 1}"] = cells
             report.add("kept", f"column_{i + 1}", "a column without a name", len(cells))
     columns.pop(GUARD_COLUMN, None)
-    uneven = [(line, len(row)) for line, row in filled if len(row) < width or "".join(row[width:]).strip()]
-    return Raw(columns, format, str(document.path), [line for line, _ in filled], uneven, width, typed=False)
+    uneven = None
+    for line, row in filled:
+        if len(row) < width or "".join(row[width:]).strip():
+            uneven = uneven or RagnbError(
+                f"{place(document.path, line)}found {len(row)} cells, expected {width}; "
+                "a cell with a comma in it needs quotes around it"
+            )
+    return Raw(columns, format, str(document.path), [line for line, _ in filled], uneven, typed=False)
 
 
 def _is_mean(row: list[str]) -> bool:
@@ -213,7 +206,7 @@ def _read_json(document: Document, report: Lossy, strict: bool) -> Raw:
     if not text.strip():
         raise RagnbError(f"{place(document.path)}the file is empty")
     try:
-        value = json.loads(text, parse_constant=jsonl.constant)
+        value = json.loads(text, parse_constant=float)
     except json.JSONDecodeError as error:
         if error.msg == "Extra data" and text.lstrip().startswith("{") and "\n" in text.strip():
             return jsonl.read(document, report, strict)
@@ -225,12 +218,10 @@ def _read_json(document: Document, report: Lossy, strict: bool) -> Raw:
     if found := jsonl.repeated_key(text.encode("utf-8", "surrogatepass"), value):
         line = text.count("\n", 0, found[1]) + 1
         raise RagnbError(f"{place(document.path, line, found[0])}appears twice in one object; keep one of the two")
-    n = 0
-    if r"\ud" in text.lower():
-        value, n = clean_text(value)
-    columns = _columns_of(document, value, report)
+    cleaned = clean_text(value) if r"\ud" in text.lower() else value
+    columns = _columns_of(document, cleaned, report)
     rows = list(zip(*columns.values(), strict=True))
-    replaced = min(n, sum("\ufffd" in str(row) for row in rows)) if n else 0
+    replaced = 0 if cleaned == value else sum("\ufffd" in str(row) for row in rows)
     report.add("unparsed", None, "records with lone surrogates, replaced by U+FFFD", replaced)
     report.expect(len(rows), replaced)
     return Raw(columns, "json", str(document.path))
@@ -289,13 +280,11 @@ def _records_in(
 
 def _read_parquet(document: Document, report: Lossy, strict: bool) -> Raw:
     """Read a Parquet file."""
-    import polars as pl
-
     try:
         frame = pl.read_parquet(io.BytesIO(document.data()), use_pyarrow=False)
     except pl.exceptions.PolarsError as error:
         raise RagnbError(f"{place(document.path)}is no Parquet file ({str(error)[:120]})") from error
-    columns = _columns(nw.from_native(frame))
+    columns = from_engine(nw.from_native(frame))
     for name in [n for n in columns if re.fullmatch(r"__index_level_\d+__", n)]:
         report.add("left_out", name, "index", len(columns.pop(name)))
     return Raw(columns, "parquet", str(document.path))
@@ -334,8 +323,6 @@ def load(
     source: Source, report: Lossy, *, format: str | None, strict: bool, encoding: str | None
 ) -> tuple[Raw, dict[str, object]]:
     """Return the raw table of a source, and where it came from: ``path, format, sha256, rows, lines, damaged``."""
-    if format is not None and format not in {row.name for row in FORMATS}:
-        raise unknown("format", format, [row.name for row in FORMATS])
     if isinstance(source, str | os.PathLike):
         documents = find_documents(source, encoding)
         reader, raws = format_of(documents, format), []
@@ -349,7 +336,7 @@ def load(
     else:
         if format is not None:
             raise RagnbError(f"format={format!r} is for files; this source is a {type(source).__name__}")
-        raw = Raw(_in_memory(source, report), "frame")
+        raw = Raw(in_memory(source, report), "frame")
         origin = {"path": None, "sha256": None}
         # A frame that a reader of ours made remembers what its file lost; of any other nothing is known.
         read = getattr(source, "attrs", {}).get("source")
@@ -364,6 +351,8 @@ def load(
 
 def format_of(documents: list[Document], name: str | None) -> Format:
     """Return the format of some documents, which must all be of one."""
+    if name not in (None, *(row.name for row in FORMATS)):
+        raise unknown("format", name, [row.name for row in FORMATS])
     formats: dict[Format, Document] = {}
     for document in documents:
         rows = [row for row in FORMATS if row.name == name or (name is None and document.suffix in row.suffixes)]
@@ -382,40 +371,3 @@ def format_of(documents: list[Document], name: str | None) -> Format:
             "files read as one need the same, such as 'scores/*.parquet'"
         )
     return next(iter(formats))
-
-
-def _in_memory(source: Source, report: Lossy) -> dict[str, list[Any]]:
-    if isinstance(source, pd.DataFrame):
-        unnamed = source.index.nlevels == 1 and source.index.name is None
-        numbered = pd.api.types.is_integer_dtype(source.index)
-        report.add("left_out", "", "index without a name", len(source) * (unnamed and not numbered))
-        return from_frame(source)
-    frame = nw.from_native(source, pass_through=True)
-    if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect()
-    if isinstance(frame, nw.DataFrame):
-        return _columns(frame)
-    if callable(getattr(source, "to_pandas", None)):
-        return _in_memory(source.to_pandas(), report)
-    if isinstance(source, Iterable) and not isinstance(source, Mapping | bytes):
-        rows = list(source)
-        if all(isinstance(row, EvalCase | Mapping) for row in rows):
-            return from_records([r.model_dump() if isinstance(r, EvalCase) else r for r in rows])
-    raise RagnbError(
-        f"cannot read a {type(source).__name__}; expected a path, a frame, an object with to_pandas(), or a "
-        "list of dicts or EvalCase"
-    )
-
-
-def _columns(frame: nw.DataFrame[Any]) -> dict[str, Values]:
-    """Return the columns of a frame of another engine than pandas, whole where of one simple type."""
-    columns: dict[str, Values] = {}
-    for name in frame.columns:
-        cells, kind = frame[name], frame.schema[name]
-        if kind in (nw.String, nw.Categorical, nw.Enum):
-            columns[str(name)] = column(text_series(cells.cast(nw.String)))
-        elif kind.is_float() or (kind in _NUMBERS and not cells.null_count()):
-            columns[str(name)] = column(pd.Series(cells.to_numpy()))
-        else:
-            columns[str(name)] = cells.to_list()
-    return columns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -10,8 +10,19 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, not_a_frame
 from ragnb.readers.names import CASE_ALIASES, REPEAT_NAMES, SYSTEM_NAMES, rename_map
-from ragnb.readers.raw import check_columns, refuse_twice
-from ragnb.schema import METRICS, Metric
+from ragnb.readers.raw import (
+    Lossy,
+    Values,
+    check_columns,
+    column,
+    from_frame,
+    from_records,
+    refuse_twice,
+    text_series,
+)
+from ragnb.schema import METRICS, EvalCase, Metric
+
+_NUMBERS = (nw.Boolean, nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32)
 
 
 def native(frame: Any, reader: str = "read_scores") -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
@@ -115,3 +126,40 @@ def _names(columns: list[str], kept: Sequence[Any], metrics: Iterable[Metric], n
         if bar and base in names:
             names[name] = f"{names[base]}__{tail}"
     return {name: new for name, new in names.items() if name != new}
+
+
+def in_memory(source: Any, report: Lossy) -> dict[str, list[Any]]:
+    if isinstance(source, pd.DataFrame):
+        unnamed = source.index.nlevels == 1 and source.index.name is None
+        numbered = pd.api.types.is_integer_dtype(source.index)
+        report.add("left_out", "", "index without a name", len(source) * (unnamed and not numbered))
+        return from_frame(source)
+    frame = nw.from_native(source, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    if isinstance(frame, nw.DataFrame):
+        return from_engine(frame)
+    if callable(getattr(source, "to_pandas", None)):
+        return in_memory(source.to_pandas(), report)
+    if isinstance(source, Iterable) and not isinstance(source, Mapping | bytes):
+        rows = list(source)
+        if all(isinstance(row, EvalCase | Mapping) for row in rows):
+            return from_records([r.model_dump() if isinstance(r, EvalCase) else r for r in rows])
+    raise RagnbError(
+        f"cannot read a {type(source).__name__}; expected a path, a frame, an object with to_pandas(), or a "
+        "list of dicts or EvalCase"
+    )
+
+
+def from_engine(frame: nw.DataFrame[Any]) -> dict[str, Values]:
+    """Return the columns of a frame of another engine than pandas, whole where of one simple type."""
+    columns: dict[str, Values] = {}
+    for name in frame.columns:
+        cells, kind = frame[name], frame.schema[name]
+        if kind in (nw.String, nw.Categorical, nw.Enum):
+            columns[str(name)] = column(text_series(cells.cast(nw.String)))
+        elif kind.is_float() or (kind in _NUMBERS and not cells.null_count()):
+            columns[str(name)] = column(pd.Series(cells.to_numpy()))
+        else:
+            columns[str(name)] = cells.to_list()
+    return columns

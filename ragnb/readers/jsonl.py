@@ -10,22 +10,21 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pydantic_core import from_json, to_json
 
 from ragnb.errors import RagnbError, place
+from ragnb.polars import pl
 from ragnb.readers.cells import as_text
 from ragnb.readers.document import Document, likely_encoding
 from ragnb.readers.raw import Lossy, Raw, absent, clean_text, from_records
-
-if TYPE_CHECKING:
-    import polars as pl
 
 LONGEST_LINE = 16 * 1024 * 1024
 BLOCK = 1 << 24
@@ -71,7 +70,7 @@ class Tally:
         RagnbError
             Where an object of the record holds a key twice.
         """
-        record, why, surrogates = _record(line)
+        record, why, replaced = _record(line)
         if record is None or line is None:
             n = 1 if line is None else records_in(line)
             self.lost += n
@@ -81,7 +80,7 @@ class Tally:
             return None
         self.refuse_repeated(number, line, record)
         self.good += 1
-        self.replaced += surrogates > 0
+        self.replaced += replaced
         return record
 
     def refuse_repeated(self, number: int, line: bytes, record: Any) -> None:
@@ -241,47 +240,34 @@ def frames(
 ) -> Iterator[pl.DataFrame]:
     """Yield the records block by block as Polars frames; bad lines are listed once all is read.
 
-    Each key's type is inferred from all its values in a block; values of several types are text. Types of an
-    earlier block are taken where the scanner refuses all others, those of `narrow` in place of lists of objects.
+    Each key's type is inferred from all its values in a block, but for those of `narrow` where they fit; values of
+    several types are text.
     """
-    import polars as pl
-    from pydantic_core import to_json
-
-    tally, schema = Tally(document.path), dict[str, Any]()
-    strict_lists = [pl.List(pl.String), *narrow.values()]
+    tally = Tally(document.path)
     for first, block in blocks(document):
-        odd = _SURROGATE.search(block) or any(len(line) > LONGEST_LINE for line in block.split(b"\n"))
-        keys = set() if odd else _keys(block, first, tally)
-        frame = None if odd else _scanned(block, schema if keys <= schema.keys() else {})
+        frame = None
+        if not _SURROGATE.search(block) and all(len(line) <= LONGEST_LINE for line in block.split(b"\n")):
+            _refuse_repeated(block, first, tally)
+            frame = _scanned(block, narrow)
         if frame is not None:
             tally.good += len(frame)
         else:
-            records, good = [], []
-            for number, line in lines_of(block, first):
-                if (record := tally.take(number, line)) is not None and line is not None:
-                    records.append(record)
-                    plain = not _SURROGATE.search(line) and b"NaN" not in line
-                    mode: Any = "constants" if b"Infinity" in line else "null"
-                    good.append(line if plain else to_json(record, inf_nan_mode=mode))
-            frame = _scanned(b"\n".join(good), {})
+            taken = [tally.take(number, line) for number, line in lines_of(block, first)]
+            records = [record for record in taken if record is not None]
+            mode: Any = "constants" if b"Infinity" in block else "null"  # which the scanner does not take
+            frame = _scanned(b"\n".join(to_json(record, inf_nan_mode=mode) for record in records), narrow)
             if frame is None:
                 frame = pl.DataFrame([series(name, cells) for name, cells in from_records(records).items()])
-        kinds = frame.schema
-        schema = kinds | {key: kind for key, kind in narrow.items() if isinstance(kinds.get(key), pl.List)}
-        if any(kind.is_nested() and kind not in strict_lists for kind in schema.values()):
-            schema = {}
         if len(frame):
             yield frame
     judge(tally, report, strict)
 
 
-def _scanned(block: bytes, schema: Mapping[str, Any]) -> pl.DataFrame | None:
+def _scanned(block: bytes, narrow: Mapping[str, Any]) -> pl.DataFrame | None:
     """Return the records by the scanner; None where it does not take them."""
-    import polars as pl
-
-    for types in (schema, None) if schema else (None,):
+    for types in (narrow, None) if narrow else (None,):
         with suppress(pl.exceptions.PolarsError, ValueError):
-            return pl.read_ndjson(block, schema=types, infer_schema_length=None)
+            return pl.read_ndjson(block, schema_overrides=types, infer_schema_length=None)
     return None
 
 
@@ -293,8 +279,6 @@ def series(name: str, cells: Sequence[Any]) -> pl.Series:
     >>> series("a", [1, "b"]).to_list(), series("a", [1, 2.5, float("nan")]).to_list()
     (['1', 'b'], [1.0, 2.5, None])
     """
-    import polars as pl
-
     held = [None if absent(cell) else cell for cell in cells]
     kinds = set(map(type, held)) - {type(None)}
     with suppress(TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
@@ -302,45 +286,36 @@ def series(name: str, cells: Sequence[Any]) -> pl.Series:
     return pl.Series(name, [as_text(cell) for cell in held], dtype=pl.String)
 
 
-def _keys(block: bytes, first: int, tally: Tally) -> set[str]:
-    """Return the keys of the records of a block; refuse one that a record holds twice.
+def _refuse_repeated(block: bytes, first: int, tally: Tally) -> None:
+    """Refuse a record of a block that holds a key twice.
 
     Lines with the same keys and braces in the same order are alike, so that one of each kind is looked at.
     """
-    import polars as pl
-
     lines = block.split(b"\n")
     texts = pl.Series("keys", lines).cast(pl.String, strict=False).to_frame().lazy()
     kinds = texts.select(pl.col("keys").str.extract_all(_KEYS)).with_row_index("at")
     kinds = kinds.group_by(pl.col("keys").list.join("")).agg(pl.col("at").min())
-    keys: set[str] = set()
     for at in sorted(kinds.collect(engine="streaming")["at"].to_list()):
         if (record := _record(lines[at].strip())[0]) is not None:
             tally.refuse_repeated(first + at, lines[at], record)
-            keys.update(record)
-    return keys
 
 
-def _record(line: bytes | None) -> tuple[dict[str, Any] | None, str, int]:
-    """Return the object of a line, or why there is none, and how many lone surrogates were replaced."""
-    from pydantic_core import from_json
-
+def _record(line: bytes | None) -> tuple[dict[str, Any] | None, str, bool]:
+    """Return the object of a line, or why there is none, and whether lone surrogates in it were replaced."""
     if line is None:
-        return None, f"longer than {LONGEST_LINE >> 20} MB", 0
+        return None, f"longer than {LONGEST_LINE >> 20} MB", False
+    replaced = False
     try:
-        value, surrogates = from_json(line), 0
+        value = from_json(line)
     except ValueError:
         try:  # again, for lone surrogates and deep nesting
-            value, surrogates = clean_text(json.loads(line.decode("utf-8"), parse_constant=constant))
+            parsed = json.loads(line.decode("utf-8"), parse_constant=float)
+            value = clean_text(parsed)
+            replaced = value != parsed
         except UnicodeDecodeError as error:
-            return None, f"byte {error.start} is not UTF-8", 0
+            return None, f"byte {error.start} is not UTF-8", False
         except json.JSONDecodeError as error:
-            return None, f"no JSON at character {error.pos + 1} ({error.msg})", 0
+            return None, f"no JSON at character {error.pos + 1} ({error.msg})", False
         except (ValueError, RecursionError) as error:
-            return None, f"no JSON that can be read ({str(error)[:80]})", 0
-    return (value, "", surrogates) if isinstance(value, dict) else (None, f"found {type(value).__name__}", 0)
-
-
-def constant(word: str) -> float:
-    """Return the number of a word that stands for one in what is nearly JSON."""
-    return math.nan if word == "NaN" else float(word)
+            return None, f"no JSON that can be read ({str(error)[:80]})", False
+    return (value, "", replaced) if isinstance(value, dict) else (None, f"found {type(value).__name__}", False)

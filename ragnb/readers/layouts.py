@@ -1,14 +1,16 @@
-"""How tools lay out their tables: one row of `LAYOUTS` a tool, which brings a table to one row a sample.
+"""How tools lay out their tables: one row of ``layouts.toml`` a tool, which brings a table to one row a sample.
 
-A layout looks at the column names (`sniff`), calls columns by our `names`, and lays the cells out anew (`read`);
-through `scored` it hands over what it knows of its metrics: range, direction, threshold, and which cells are
-failures and no scores.
+A layout knows a tool's columns (`sniff`), calls them by our `names`, and lays the cells out anew (`read`); through
+`scored` it hands over what it knows of its metrics: range, direction, threshold, and which cells are failures.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -19,17 +21,14 @@ from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, WORDS, meanings
 from ragnb.readers.raw import Lossy, Raw, Scale, Values, absent, clean_text, from_records, is_text, unpacked
 from ragnb.schema import CASE_COLUMNS, METRICS
 
+TOOLS = tomllib.loads(Path(__file__).with_name("layouts.toml").read_text(encoding="utf-8"))
 _DUMPED = {"scores", "dataset", "binary_columns"}
 _HAYSTACK = "_metric_"
-_DEEPEVAL = ("metricsData", "metrics_data")
-_MLFLOW = ("/value", "/v1/score")
 _MLFLOW_SIDES = {"inputs": "question", "outputs": "answer", "expectations": "ground_truth_answer"}
 _YES = {"yes": 1.0, "no": 0.0}
 _WHO = {"ANNOTATION": "human", "HUMAN": "human", "EVAL": "judge", "LLM": "judge"}
-_LONG_NAMES = ("metric", "metric_name", "scorer", "指标", "评估指标", "指标名称")
-_LONG_SCORES = ("score", "value", "metric_value", "分数", "得分")
-_LONG_REASONS = ("reason", "explanation", "comment", "rationale", "理由")
 _UNIT = Scale()
+_OF_A_SCORE = {"score", "reason", "explanation", "status", "name", "label", "metadata", "kind", "direction"}
 _LONG_KEYS = {"sample_id", "question", "system", "repeat", "doc_name"}
 
 
@@ -48,21 +47,19 @@ class Layout:
     """
 
     name: str
-    sniff: Callable[[Set[str]], bool]
-    read: Callable[[Raw, Lossy], None] | None = None
+    known_by: Sequence[Sequence[str]]
     names: Mapping[str, str] = field(default_factory=dict)
+    read: Callable[[Raw, Lossy], None] | None = None
+    fits: Callable[[Set[str]], bool] = bool
 
-    def lay_out(self, raw: Raw, report: Lossy) -> None:
-        """Bring a table of this layout to one row a sample (or rating)."""
-        if self.read or self.names:
-            raw.columns = {name: list(cells) for name, cells in raw.columns.items()}
-        raw.rename(self.names, report)
-        if self.read:
-            self.read(raw, report)
+    def sniff(self, columns: Set[str]) -> bool:
+        """Whether columns are this tool's."""
+        rows = (all(any(fnmatchcase(name, sign) for name in columns) for sign in signs) for signs in self.known_by)
+        return self.fits(columns) and any(rows)
 
 
-def lay_out(raw: Raw, report: Lossy) -> str:
-    """Bring a tool's layout to one row a sample and return its name, ``table`` where no tool is known by it."""
+def lay_out(raw: Raw, report: Lossy, tools: Iterable[str] = TOOLS) -> str:
+    """Bring a tool's layout to one row a sample (of annotations, a score) and return its name, else ``table``."""
     columns = set(raw.columns)
     if columns >= _DUMPED:
         raise RagnbError(
@@ -71,11 +68,13 @@ def lay_out(raw: Raw, report: Lossy) -> str:
         )
     if "..." in columns:
         report.add("left_out", "...", "columns that a printed table elides", len(raw.columns.pop("...")))
-    for layout in LAYOUTS.values():
-        if layout.sniff(columns):
-            layout.lay_out(raw, report)
-            return layout.name
-    return "table"
+    layout = next((LAYOUTS[tool] for tool in tools if LAYOUTS[tool].sniff(columns)), Layout("table", ()))
+    if layout.read:
+        raw.columns = {name: list(cells) for name, cells in raw.columns.items()}
+    raw.rename(layout.names, report)
+    if layout.read:
+        layout.read(raw, report)
+    return layout.name
 
 
 def check_samples(raw: Raw) -> None:
@@ -100,17 +99,51 @@ def _is_text(cells: Values) -> bool:
 
 
 def scored(
-    raw: Raw, name: str, cells: Values, failed: Sequence[bool] = (), reasons: Values | None = None, *,
-    scale: Scale = _UNIT,
+    raw: Raw, name: str, scores: Values, status: Iterable[Any] = (), reasons: Iterable[Any] = (),
+    scale: Scale | None = _UNIT,
 ) -> None:  # fmt: skip
-    """Set a metric's column, its failed cells marked as such and emptied, and hand over its scale."""
-    raw.columns[name] = cells
-    if any(failed):
-        raw.columns[name] = [None if bad else cell for bad, cell in zip(failed, cells, strict=True)]
-        raw.columns[f"{name}__status"] = ["failed" if bad else None for bad in failed]
-    if reasons is not None:
-        raw.columns[f"{name}__reason"] = reasons
-    raw.scales[name] = scale
+    """Set a metric's column, and those of its status and its reasons where there are some; hand over its scale."""
+    raw.columns[name] = scores
+    for end, cells in (("status", list(status)), ("reason", list(reasons))):
+        if not all(map(absent, cells)):
+            raw.columns[f"{name}__{end}"] = cells
+    if scale:
+        raw.scales[name] = scale
+
+
+def spread_results(raw: Raw, report: Lossy) -> None:
+    """Turn objects into columns a metric: ``results``, ``metrics`` or ``scores`` (metric → number or score, status
+    and reason), and a metric's own objects of a score and a reason."""
+    for name in ("metrics", "scores", "results"):
+        if found := _objects(raw.columns.get(name, []), lambda cell: all(map(_is_result, cell.values()))):
+            del raw.columns[name]
+            report.add("mapped", name, "a column a metric", len(found))
+            for metric, cells in from_records(found).items():
+                _results(raw, metric, [cell if isinstance(cell, Mapping) else {"score": cell} for cell in cells])
+    for name in list(raw.columns):
+        if found := _objects(raw.columns[name], lambda cell: {"score"} <= set(cell) <= _OF_A_SCORE):
+            _results(raw, name, found)
+            report.add("mapped", name, "the score of an object, and its reason", len(found))
+
+
+def _objects(cells: Values, fits: Callable[[Any], bool]) -> list[Any]:
+    """Return cells as objects where all that hold something are such as fit, else none."""
+    if isinstance(cells, pd.Series) or not any(type(cell) is dict and cell for cell in cells):
+        return []
+    objects = [{} if absent(cell) else cell for cell in cells]
+    return objects if all(isinstance(cell, Mapping) and (not cell or fits(cell)) for cell in objects) else []
+
+
+def _is_result(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return bool({"score", "status"} & set(value))
+    return absent(value) or isinstance(value, int | float)
+
+
+def _results(raw: Raw, metric: str, results: list[Any]) -> None:
+    reasons = [result.get("reason", result.get("explanation")) for result in results]
+    scores, status = ([result.get(key) for result in results] for key in ("score", "status"))
+    scored(raw, metric, scores, status, reasons, scale=None)
 
 
 def _systems_beside(columns: Iterable[str]) -> list[str]:
@@ -142,34 +175,39 @@ def _read_haystack(raw: Raw, report: Lossy) -> None:
 def _read_trulens(raw: Raw, report: Lossy) -> None:
     """Take texts out of JSON quotes, versions of an app for systems, and -1, an unparsed reply, for failed."""
     columns = raw.columns
-    for name in ("input", "output"):
-        if name in columns:
-            before, columns[name] = columns[name], [unpacked(cell, '".*"') for cell in columns[name]]
-            n = sum(a is not b for a, b in zip(before, columns[name], strict=True))
-            report.add("mapped", name, "taken out of its JSON quotes", n)
+    for name in [name for name in columns if name in ("input", "output")]:
+        before, columns[name] = columns[name], [unpacked(cell, '".*"') for cell in columns[name]]
+        n = sum(a is not b for a, b in zip(before, columns[name], strict=True))
+        report.add("mapped", name, "taken out of its JSON quotes", n)
     apps = columns.get("app_name", ())
     versions = [f"{app} {version}" for app, version in zip(apps, columns.get("app_version", ()), strict=False)]
     if len(set(versions)) > len({*map(str, apps)}):
         columns["system"] = versions
         report.add("mapped", "app_version", "system, behind app_name", len(raw))
     for name in [name for name in columns if f"{name}_calls" in columns]:
-        failed = [str(cell).strip() in ("-1", "-1.0") for cell in columns[name]]
+        status = ["failed" if str(cell).strip() in ("-1", "-1.0") else None for cell in columns[name]]
         better = {str(cell).casefold() for cell in columns.get(f"{name} direction", ())} - {"none", "nan"}
-        scored(raw, name, columns[name], failed, scale=Scale(better="lower" if better == {"false"} else "higher"))
-        report.add("mapped", name, "-1 is failed", sum(failed))
+        scale = Scale(better="lower" if better == {"false"} else "higher")
+        scored(raw, name, _emptied(columns[name], status), status, scale=scale)
+        report.add("mapped", name, "-1 is failed", status.count("failed"))
+
+
+def _emptied(scores: Values, status: Sequence[Any]) -> Values:
+    """Return scores without those that failed."""
+    return [None if word else score for word, score in zip(status, scores, strict=True)]
 
 
 def _read_mlflow(raw: Raw, report: Lossy) -> None:
     """Name the scorers' columns after them, yes is 1 and no is 0, and take texts out of inputs and outputs."""
     raw.rename(_MLFLOW_SIDES, report, _text_of_a_side)
-    for name in [name for name in raw.columns if name.endswith(_MLFLOW)]:
-        scorer = name.removesuffix(_MLFLOW[0]).removesuffix(_MLFLOW[1])
+    for name in [name for name in raw.columns if name.endswith(("/value", "/v1/score"))]:
+        scorer = name.removesuffix("/value").removesuffix("/v1/score")
         cells = [_YES.get(str(cell).strip().casefold(), cell) for cell in raw.columns.pop(name)]
         report.add("mapped", name, scorer, len(cells))
         raw.rename({f"{scorer}{end}": f"{scorer}__reason" for end in ("/rationale", "/v1/justification")}, report)
         errors = raw.columns.pop(f"{scorer}/error_message", [None] * len(cells))
         failed = [not _empty(error) and _empty(cell) for error, cell in zip(errors, cells, strict=True)]
-        scored(raw, scorer, cells, failed)
+        scored(raw, scorer, cells, ["failed" if bad else None for bad in failed])
         report.add("mapped", f"{scorer}/error_message", f"{scorer}__status", len(errors) * any(failed))
 
 
@@ -190,26 +228,24 @@ def _text_of_a_side(cell: Any, canonical: str) -> Any:
 def _read_deepeval(raw: Raw, report: Lossy) -> None:
     """Take the name of a test case for its id, and spread its metrics."""
     columns = raw.columns
-    name = next((name for name in _DEEPEVAL if name in columns), None)
-    if name is None:
-        return
     if "name" in columns and len({*map(str, columns["name"])}) == len(raw):
         raw.rename({"name": "sample_id"}, report)
-    cells = [parse_list(cell) if isinstance(cell, str) else cell for cell in columns[name]]
-    given = [cell for cell in cells if not absent(cell)]
-    if not all(isinstance(cell, list) and all(isinstance(m, dict) for m in cell) for cell in given):
+    name = next((name for name in ("metricsData", "metrics_data") if name in columns), "")
+    cells = [parse_list(cell) if isinstance(cell, str) else cell for cell in columns.get(name, ())]
+    lists: list[Any] = [[] if absent(cell) else cell for cell in cells]
+    if not all(isinstance(cell, list) and all(isinstance(m, dict) for m in cell) for cell in lists):
         report.add("unparsed", name, "no lists of metrics, kept as they are", len(cells))
         return
-    del columns[name]
-    cases = [{str(m.get("name")): m for m in reversed(cell)} if isinstance(cell, list) else {} for cell in cells]
+    columns.pop(name, None)
     report.add("mapped", name, "a column a metric; thresholds and verdicts are left out", len(cells))
-    for metric in dict.fromkeys(key for case in cases for key in reversed(case)):
-        results = [case.get(metric, {}) for case in cases]
+    cases = from_records({str(m.get("name")): m for m in reversed(cell)} for cell in lists)
+    for metric, found in cases.items():
+        results: list[Any] = [result or {} for result in found]
         limits = {m["threshold"] for m in results if isinstance(m.get("threshold"), int | float)}
-        failed = [bool(m.get("error")) and absent(m.get("score")) for m in results]
-        scale = Scale(threshold=limits.pop() if len(limits) == 1 else None)
+        status = ["failed" if m.get("error") and absent(m.get("score")) else None for m in results]
         reasons = [m.get("error") or m.get("reason") for m in results]
-        scored(raw, metric, [m.get("score") for m in results], failed, reasons, scale=scale)
+        scale = Scale(threshold=limits.pop() if len(limits) == 1 else None)
+        scored(raw, metric, [m.get("score") for m in results], status, reasons, scale)
 
 
 def _read_promptfoo(raw: Raw, report: Lossy) -> None:
@@ -218,40 +254,33 @@ def _read_promptfoo(raw: Raw, report: Lossy) -> None:
     The caller says which variable is the question, where its name does not: ``columns={"prompt": "question"}``.
     """
     columns, rows = raw.columns, len(raw)
-    systems = [c.get("label") or c.get("id") if isinstance(c, dict) else c for c in raw.cells("provider")]
-    prompts = raw.cells("promptIdx")
+    errors, prompts, answers = raw.cells("error"), raw.cells("promptIdx"), raw.cells("answer")
+    systems = [c.get("label") or c.get("id") if isinstance(c, dict) else c for c in raw.cells("system")]
     if len(set(map(str, prompts))) > 1:
         systems = [f"{system or ''} prompt {prompt}" for system, prompt in zip(systems, prompts, strict=True)]
-    answers = [cell.get("output") if isinstance(cell, dict) else cell for cell in raw.cells("response")]
-    errors = raw.cells("error")
+    answers = [cell.get("output") if isinstance(cell, dict) else cell for cell in answers]
+    columns |= {n: cells for n, cells in (("system", systems), ("answer", answers)) if n in columns}
     # A file without failureReason tells by an error beside no answer.
-    failed = [
-        str(code) in ("2", "2.0") or (absent(code) and _empty(answer) and not _empty(error))
+    status = [
+        "failed" if str(code) in ("2", "2.0") or (absent(code) and _empty(answer) and not _empty(error)) else None
         for code, answer, error in zip(raw.cells("failureReason"), answers, errors, strict=True)
     ]
     columns.pop("id", None)
-    samples = columns["testIdx"]
-    for name, canonical, cells in (
-        ("testIdx", "sample_id", samples), ("provider", "system", systems), ("response", "answer", answers)
-    ):  # fmt: skip
-        if columns.pop(name, None) is not None:
-            columns[canonical] = cells
-            report.add("mapped", name, canonical, rows)
     metrics = ["score"] if "score" in columns else []
     for name in ("vars", "namedScores"):
         spread = from_records([cell if isinstance(cell, dict) else {} for cell in columns.pop(name, ())])
         report.add("mapped", name, "a column each", rows * bool(spread))
-        for key, cells in spread.items():
-            column = f"{name}.{key}" if key in columns else key
-            columns[column] = cells
-            metrics += [column] if name == "namedScores" else []
-    reasons = [error if bad else None for bad, error in zip(failed, errors, strict=True)] if any(failed) else None
+        named = {f"{name}.{key}" if key in columns else key: cells for key, cells in spread.items()}
+        columns |= named
+        metrics += named if name == "namedScores" else []
     for name in metrics:
-        scored(raw, name, columns[name], failed, reasons)
-        report.add("mapped", name, "the answer was not made or not scored (failureReason 2): failed", sum(failed))
+        reasons = [word and error for word, error in zip(status, errors, strict=True)]
+        scored(raw, name, _emptied(columns[name], status), status, reasons)
+        why = "the answer was not made or not scored (failureReason 2): failed"
+        report.add("mapped", name, why, status.count("failed"))
 
 
-def _annotations(raw: Raw, report: Lossy) -> None:
+def _read_annotations(raw: Raw, report: Lossy) -> None:
     """Say what was scored, and who by, a person or a judge; leave out scores that are no numbers."""
     if "traceId" in raw.columns:
         texts = [str(kind) not in ("NUMERIC", "BOOLEAN") for kind in raw.columns.pop("dataType")]
@@ -264,125 +293,72 @@ def _annotations(raw: Raw, report: Lossy) -> None:
     columns["rater"] = [as_id(name) or kind for name, kind in zip(names, kinds, strict=True)]
 
 
-def _read_ratings(raw: Raw, report: Lossy) -> None:
-    _annotations(raw, report)
-    neither = [kind is None for kind in raw.columns["rater_kind"]]
-    raw.drop(neither, "annotator_kind", "scores that neither a person nor a judge gave", report)
-
-
-langfuse = Layout(
-    "langfuse",
-    lambda columns: {"name", "value", "source", "dataType", "traceId"} <= columns,
-    _read_ratings,
-    {"name": "dimension", "value": "score", "source": "annotator_kind", "authorUserId": "user_id"},
-)
-phoenix = Layout(
-    "phoenix",
-    lambda columns: {"annotator_kind", "annotation_name"} <= columns and bool({"score", "result.score"} & columns),
-    _read_ratings,
-    WORDS["annotations"],
-)
+def judged(raw: Raw, report: Lossy) -> None:
+    """Turn annotations to one row a sample; what people scored is left out, ratings have a reader of their own."""
+    people = [kind == "human" for kind in raw.columns["rater_kind"]]
+    raw.drop(people, "annotator_kind", "annotations by people; read_ratings reads them", report, need=True)
+    names = {"item_id": "sample_id", "dimension": "metric", "score": "score", "comment": "comment"}
+    raw.columns = {new: raw.columns[name] for name, new in names.items() if name in raw.columns}
+    _read_long(raw, report)
 
 
 def _is_long(columns: Set[str]) -> bool:
     """Whether one column names the metric and another holds its score, of samples that are named."""
-    names = set(meanings(columns))
-    named = columns & {*_LONG_NAMES} and columns & {*_LONG_SCORES} and names & {"sample_id", "question"}
-    return langfuse.sniff(columns) or phoenix.sniff(columns) or bool(named and not names & set(METRICS))
+    names, words = set(meanings(columns)), WORDS["long"]
+    named = columns & {*words["metric"]} and columns & {*words["score"]} and names & {"sample_id", "question"}
+    return bool(named and not names & set(METRICS))
 
 
 def _read_long(raw: Raw, report: Lossy) -> None:
-    """Turn the metrics into columns; what people scored is left out, ratings have a reader of their own.
+    """Turn the metrics into columns.
 
     Raises
     ------
     RagnbError
         Where one sample has two scores of one metric, with the line of the second.
     """
-    for layout in (langfuse, phoenix):
-        if layout.sniff(set(raw.columns)):
-            raw.rename(layout.names, report)
-            _annotations(raw, report)
-            people = [kind == "human" for kind in raw.columns["rater_kind"]]
-            raw.drop(people, "annotator_kind", "annotations by people; read_ratings reads them", report, need=True)
-            names = {"item_id": "sample_id", "dimension": "metric", "score": "score", "comment": "comment"}
-            raw.columns = {new: raw.columns[name] for name, new in names.items() if name in raw.columns}
-    name = next(name for name in _LONG_NAMES if name in raw.columns)
+    word = {role: next((n for n in names if n in raw.columns), "") for role, names in WORDS["long"].items()}
+    name, score, reason = word["metric"], word["score"], word["reason"]
     unnamed = [absent(metric) or not str(metric).strip() for metric in raw.columns[name]]
     raw.drop(unnamed, name, "scores that name no metric", report, need=True)
     columns = raw.columns
-    score = next(name for name in _LONG_SCORES if name in columns)
-    reason = next((name for name in _LONG_REASONS if name in columns), None)
     keys = [n for n in columns if {*meanings([n])} & _LONG_KEYS or n.casefold() in (*SYSTEM_NAMES, *REPEAT_NAMES)]
-    metrics = [clean_text(str(metric))[0] for metric in columns[name]]
-    samples: dict[tuple[str, ...], dict[str, int]] = {}
-    for i, (metric, *key) in enumerate(zip(metrics, *(columns[n] for n in keys), strict=True)):
-        if samples.setdefault(tuple(map(str, key)), {}).setdefault(metric, i) != i:
-            raise RagnbError(
-                f"{raw.where(i)}a second {metric!r} of one sample ({listing(keys)} are the same); name the column "
-                "that tells the rows apart: columns={'…': 'system'} or columns={'…': 'repeat'}"
-            )
-    firsts = [next(iter(rows.values())) for rows in samples.values()]
-    wide: dict[str, Values] = {}
-    for other in [*keys, *(n for n in columns if n not in (*keys, name, score, reason))]:
-        cells = columns[other]
-        if other in keys or all(len({str(cells[i]) for i in rows.values()}) == 1 for rows in samples.values()):
-            wide[other] = [cells[i] for i in firsts]
+    metrics = clean_text(list(map(str, columns[name])))
+    # In ASCII, as pandas holds no lone surrogates.
+    texts = pd.DataFrame({n: [ascii(str(cell)) for cell in cells] for n, cells in columns.items()})
+    samples = texts.groupby(keys, sort=False).ngroup()
+    again = pd.DataFrame({"sample": samples, "metric": metrics}).duplicated()
+    if again.any():
+        i = int(again.argmax())
+        raise RagnbError(
+            f"{raw.where(i)}a second {metrics[i]!r} of one sample ({listing(keys)} are the same); name the column "
+            "that tells the rows apart: columns={'…': 'system'} or columns={'…': 'repeat'}"
+        )
+    firsts = samples.drop_duplicates().index.tolist()
+    wide: dict[str, Values] = {n: [columns[n][i] for i in firsts] for n in keys}
+    for other in (n for n in columns if n not in (*keys, name, score, reason)):
+        if texts[other].groupby(samples).nunique().max() == 1:
+            wide[other] = [columns[other][i] for i in firsts]
         else:
-            report.add("left_out", other, "differs between the metrics of a sample", len(cells))
-    for metric in dict.fromkeys(metric for rows in samples.values() for metric in rows):
+            report.add("left_out", other, "differs between the metrics of a sample", len(samples))
+    row = {key: i for i, key in enumerate(zip(metrics, samples, strict=True))}
+    for metric in dict.fromkeys(metrics[i] for i in samples.argsort(kind="stable")):
         for source, made in ((score, metric), (reason, f"{metric}__reason")):
             if source:
-                cells = [columns[source][rows[metric]] if metric in rows else None for rows in samples.values()]
-                wide[made] = cells
+                at = [row.get((metric, n)) for n in range(len(firsts))]
+                wide[made] = [None if i is None else columns[source][i] for i in at]
     report.add("mapped", name, "one row a metric, turned to one row a sample", len(raw))
     raw.keep(firsts)
     raw.columns = wide
 
 
-haystack = Layout("haystack", lambda columns: len(_systems_beside(columns)) > 1, _read_haystack)
-trulens = Layout(
-    "trulens",
-    lambda columns: {"record_id", "input"} <= columns
-    and bool({"app_json", "record_json", "app_id"} & columns or any(name.endswith("_calls") for name in columns)),
-    _read_trulens,
-)
+_READ = {
+    "haystack": _read_haystack, "trulens": _read_trulens, "mlflow": _read_mlflow, "deepeval": _read_deepeval,
+    "promptfoo": _read_promptfoo, "langfuse": _read_annotations, "phoenix": _read_annotations, "long": _read_long,
+}  # fmt: skip
+_FITS = {"haystack": lambda columns: len(_systems_beside(columns)) > 1, "long": _is_long}
 # The layouts of tools, in the order in which they are looked for.
 LAYOUTS = {
-    layout.name: layout
-    for layout in (
-        haystack,
-        trulens,
-        Layout(
-            "mlflow",
-            lambda columns: any(name.endswith(_MLFLOW) for name in columns),
-            _read_mlflow,
-            {"request_id": "sample_id"},
-        ),
-        Layout(
-            "deepeval",
-            lambda columns: bool({*_DEEPEVAL} & columns)
-            or ("context" in columns and bool({"retrievalContext", "retrieval_context"} & columns)),
-            _read_deepeval,
-            {"context": "ground_truth_contexts"},  # what should be retrieved, not what was
-        ),
-        Layout("promptfoo", lambda columns: {"vars", "testIdx"} <= columns, _read_promptfoo),
-        Layout(
-            "spans",  # of Phoenix, and its retrieved documents, whose document is a text and not a name
-            lambda columns: ("document" in columns and bool({"document_position", "document_score"} & columns))
-            or "attributes.input.value" in columns,
-            names=WORDS["spans"],
-        ),
-        Layout(
-            "rgb",
-            lambda columns: {"query", "answer", "positive", "negative"} <= columns,
-            names={"answer": "ground_truth_answer"},
-        ),
-        Layout("long", _is_long, _read_long),
-        Layout(
-            "ragas",  # what to_pandas() prints, from June 2023 on
-            lambda columns: columns >= {"question", "answer", "contexts"}
-            or ("user_input" in columns and bool({"response", "retrieved_contexts", "reference"} & columns)),
-        ),
-    )
+    name: Layout(name, **row, read=_READ.get(name), fits=_FITS.get(name, bool)) for name, row in TOOLS.items()
 }
+langfuse, phoenix = LAYOUTS["langfuse"], LAYOUTS["phoenix"]

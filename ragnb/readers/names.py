@@ -6,10 +6,9 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
 
 from ragnb.errors import RagnbError, place, unknown
-from ragnb.readers.raw import Lossy
+from ragnb.readers.raw import Lossy, Raw
 from ragnb.schema import METRICS, Metric, SharedPicks
 
 WORDS = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
@@ -146,27 +145,8 @@ def _lookup(
     return look, near_metric
 
 
-class Table(Protocol):
-    """What names are given to: a table in memory (`Raw`) or a query over one (`streams.Query`).
-
-    `columns` holds cells or expressions. `clash` returns where the first record is that fills several columns
-    with different values, None where there is none; `distinct` counts the distinct rows of some columns;
-    `is_count` says whether all cells are whole numbers; `merged` returns of several columns the first cell that
-    holds something.
-    """
-
-    columns: dict[str, Any]
-    file: str
-
-    def __len__(self) -> int: ...
-    def clash(self, *names: str) -> str | None: ...
-    def distinct(self, *names: str) -> int: ...
-    def is_count(self, name: str) -> bool: ...
-    def merged(self, target: str, names: Sequence[str], report: Lossy) -> Any: ...
-
-
 def name_columns(
-    table: Table, report: Lossy, *, picks: Mapping[str, str] | None = None, metrics: Iterable[Metric] = (),
+    table: Raw, report: Lossy, *, picks: Mapping[str, str] | None = None, metrics: Iterable[Metric] = (),
     aliases: Mapping[str, tuple[str, ...]] = CASE_ALIASES,
 ) -> dict[str, str]:  # fmt: skip
     """Give the columns of a table their canonical names, as `rename_map` finds and returns them."""
@@ -178,7 +158,7 @@ def name_columns(
     return names
 
 
-def _rename(table: Table, names: Mapping[str, str], report: Lossy) -> None:
+def _rename(table: Raw, names: Mapping[str, str], report: Lossy) -> None:
     """Rename columns; ``<metric>__status`` follows its metric; a column whose name was picked away is left out.
 
     Columns of one name become one; where several are filled, the cell of the first in `names` counts.
@@ -201,7 +181,7 @@ def _rename(table: Table, names: Mapping[str, str], report: Lossy) -> None:
     table.columns = merged
 
 
-def name_system(table: Table, report: Lossy) -> None:
+def name_system(table: Raw, report: Lossy) -> None:
     """Call the one column that tells systems apart ``system``, and the one that counts runs ``repeat``.
 
     Several columns that may name the system are kept as they are, and listed. A ``store`` names it only where
@@ -217,12 +197,9 @@ def name_system(table: Table, report: Lossy) -> None:
         name for name in columns
         if name.casefold() in SYSTEM_NAMES and name not in counts and (again or name.casefold() != "store")
     ]  # fmt: skip
-    if "system" in columns:
-        systems = []
-    elif len(systems) > 1:
-        for name in systems:
-            report.add("kept", name, f"one of {len(systems)} columns that may name the system", size)
-        systems = []
+    for name in systems if len(systems) > 1 and "system" not in columns else ():
+        report.add("kept", name, f"one of {len(systems)} columns that may name the system", size)
+    systems = systems if len(systems) == 1 and "system" not in columns else []
     names = dict.fromkeys(systems, "system")
     keys = [name for name in ["sample_id", "system", *systems, *counts] if name in columns]
     if "repeat" not in columns and len(counts) == 1:
@@ -231,7 +208,7 @@ def name_system(table: Table, report: Lossy) -> None:
         _rename(table, names, report)
 
 
-def tell_repeats(table: Table, report: Lossy) -> None:
+def tell_repeats(table: Raw, report: Lossy) -> None:
     """Say how to name the column that tells rows of one sample apart, where none is known to."""
     if "sample_id" in table.columns:
         keys = [name for name in ("sample_id", "system", "repeat") if name in table.columns]

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from ragnb.errors import RagnbError, place
+from ragnb.errors import RagnbError, listing, place
 from ragnb.schema import METRICS
 
 MOST_COLUMNS = 10_000
@@ -133,11 +132,6 @@ def text_series(cells: Any) -> Any:
     return pd.Series(np.array(list(cells), dtype=object), dtype=TEXT)
 
 
-def holes(cells: Values) -> npt.NDArray[np.bool_]:
-    """Return which cells hold nothing."""
-    return np.asarray(pd.Series(cells, dtype=object).isna(), dtype=bool)
-
-
 @dataclass(frozen=True)
 class Scale:
     """What a layout knows of a metric: its range, which direction is better, and the threshold it was held to."""
@@ -164,10 +158,8 @@ class Raw:
         The line each row starts on, where the file has lines; its row in its file, where there are several.
     files : list of str or None
         The file of each row, where there are several.
-    uneven : list of (line, cells)
-        Rows that have more or fewer cells than the header.
-    width : int
-        Cells of the header.
+    uneven : RagnbError or None
+        The refusal of the first row that has more or fewer cells than the header.
     typed : bool
         False where every cell is text (CSV), so that numbers have to be read out of it.
     scales : dict of column to Scale
@@ -183,8 +175,7 @@ class Raw:
     format: str
     file: str = "the frame"
     lines: list[int] | None = None
-    uneven: list[tuple[int, int]] = field(default_factory=list)
-    width: int = 0
+    uneven: RagnbError | None = None
     typed: bool = True
     files: list[str] | None = None
     scales: dict[str, Scale] = field(default_factory=dict)
@@ -255,14 +246,18 @@ class Raw:
             raise RagnbError(f"{self.where()}holds no score but {why}")
         self.keep(kept)
 
+    def need(self, name: str) -> None:
+        """Refuse a table without a column."""
+        if name not in self.columns:
+            raise RagnbError(
+                f"{self.where()}holds no {name!r} (columns: {listing(self.columns)}); "
+                f"say which column it is: columns={{'…': {name!r}}}"
+            )
+
     def check_even(self) -> None:
         """Refuse a row that has more or fewer cells than the header."""
         if self.uneven:
-            line, found = self.uneven[0]
-            raise RagnbError(
-                f"{place(self.file, line)}found {found} cells, expected {self.width}; "
-                "a cell with a comma in it needs quotes around it"
-            )
+            raise self.uneven
 
     def rename(self, names: Mapping[str, str], report: Lossy, read: Callable[..., Any] | None = None) -> None:
         """Call columns by names that are not taken; `read` makes a cell anew, given the new name."""
@@ -288,8 +283,8 @@ def stacked(raws: Sequence[Raw], file: str) -> Raw:
     columns = {name: [c for raw in raws for c in raw.columns.get(name, [None] * len(raw))] for name in names}
     lines = [at for raw in raws for at in (raw.lines or range(1, len(raw) + 1))]
     files = [raw.file for raw in raws for _ in range(len(raw))]
-    uneven = next(((raw.file, raw.uneven, raw.width) for raw in raws if raw.uneven), (file, [], first.width))
-    return Raw(columns, first.format, uneven[0], lines, uneven[1], uneven[2], first.typed, files)
+    uneven = next((raw.uneven for raw in raws if raw.uneven), None)
+    return Raw(columns, first.format, file, lines, uneven, first.typed, files)
 
 
 def agree(file: str, columns: Collection[str], other: str, found: Collection[str], format: str) -> None:
@@ -365,8 +360,9 @@ def from_records(records: Iterable[Mapping[str, Any]], file: object = None) -> d
     rows = list(records)
     names: dict[str, None] = {}
     for row in rows:
-        names.update(dict.fromkeys(row))
-        check_width(names, file)
+        if not row.keys() <= names.keys():
+            names.update(dict.fromkeys(row))
+            check_width(names, file)
     return {str(name): [row.get(name) for row in rows] for name in names}
 
 
@@ -421,27 +417,22 @@ def settle(values: Values) -> pd.Series[Any]:
     cells = [None if absent(value) else value for value in whole]
     kind = pd.api.types.infer_dtype(cells, skipna=True)
     if kind == "string":
-        return pd.Series([clean_text(cell)[0] for cell in cells])
+        return pd.Series(clean_text(cells))
     if kind in ("date", "datetime", "datetime64"):
         return pd.Series(values)
     return pd.Series(cells, dtype={"boolean": "boolean", "integer": "float64"}.get(kind, object))
 
 
-def clean_text(value: Any) -> tuple[Any, int]:
-    """Replace lone surrogates, which no file can hold, by U+FFFD, and count them.
+def clean_text(value: Any) -> Any:
+    """Replace lone surrogates, which no file can hold, by U+FFFD.
 
     Examples
     --------
-    >>> clean_text({"a": ["x\\ud800"]})[1]
-    1
+    >>> clean_text({"a": ["x\\ud800"]}) == {"a": ["x\ufffd"]}
+    True
     """
     if isinstance(value, str):
-        text = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-        return text, sum(a != b for a, b in zip(value, text, strict=False)) if text != value else 0
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, dict):
-        pairs = {clean_text(key)[0]: clean_text(item) for key, item in value.items()}
-        return {key: item for key, (item, _) in pairs.items()}, sum(n for _, n in pairs.values())
-    if isinstance(value, list):
-        items = [clean_text(item) for item in value]
-        return [item for item, _ in items], sum(n for _, n in items)
-    return value, 0
+        return {clean_text(key): clean_text(item) for key, item in value.items()}
+    return [clean_text(item) for item in value] if isinstance(value, list) else value

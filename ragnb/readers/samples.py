@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 import narwhals as nw
-import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, near_names, place, unknown
 from ragnb.readers.cells import as_id, case_cells, declared, to_frame
 from ragnb.readers.formats import Source, load
 from ragnb.readers.frames import native
-from ragnb.readers.layouts import check_samples, lay_out
+from ragnb.readers.layouts import check_samples, judged, lay_out, spread_results
 from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, name_columns, name_system, tell_repeats
-from ragnb.readers.raw import Lossy, Raw, Values, absent, check_columns, collector_paused, from_records, holes
-from ragnb.schema import (
-    METRICS,
-    EvalCase,
-    Metric,
-    MetricLike,
-    metric_list,
-    missing_fields,
-    undeclared_columns,
-)
+from ragnb.readers.raw import Lossy, Raw, Values, absent, check_columns, collector_paused
+from ragnb.schema import METRICS, EvalCase, Metric, MetricLike, metric_list, missing_fields, undeclared_columns
 
 _PASSAGE_COLUMNS = {"passage", "passage_id"}
-_OF_A_SCORE = {"score", "reason", "explanation", "status", "name", "label", "metadata", "kind", "direction"}
 
 
 def read_scores(
@@ -81,10 +71,12 @@ def read_scores(
     >>> frame.columns.tolist(), frame["sample_id"].tolist()
     (['sample_id', 'question', 'answer', 'faithfulness'], ['1'])
     """
-    with collector_paused():
-        frame = _read(source, columns, metrics, format=format, strict=strict, encoding=encoding)
+    frame = _read(source, columns, metrics, format=format, strict=strict, encoding=encoding)
     if not any(pd.api.types.is_numeric_dtype(frame[name]) or "__" in name for name in frame.columns):
-        raise _without(frame, "column of scores", "cases without scores are read by read_cases")
+        raise RagnbError(
+            f"{place(frame.attrs['source']['path'] or 'the frame')}holds no column of scores (columns: "
+            f"{listing(frame.columns)}); cases without scores are read by read_cases"
+        )
     return frame
 
 
@@ -118,18 +110,10 @@ def read_cases(
     >>> read_cases([{"q": "Who?", "contexts": "['Ann.', 'Bo.']"}])["retrieved_contexts"].tolist()
     [['Ann.', 'Bo.']]
     """
-    with collector_paused():
-        frame = _read(source, columns, metrics, cases=True, format=format, strict=strict, encoding=encoding)
-    if "question" not in frame.columns:
-        raise _without(frame, "question", "say which column it is: columns={'…': 'question'}")
-    return frame
+    return _read(source, columns, metrics, cases=True, format=format, strict=strict, encoding=encoding)
 
 
-def _without(frame: pd.DataFrame, what: str, step: str) -> RagnbError:
-    where = place(frame.attrs["source"]["path"] or "the frame")
-    return RagnbError(f"{where}holds no {what} (columns: {listing(frame.columns)}); {step}")
-
-
+@collector_paused()
 def _read(
     source: Source, columns: Mapping[str, str] | None, metrics: MetricLike | Iterable[MetricLike] | None,
     cases: bool = False, **how: Any,
@@ -138,6 +122,8 @@ def _read(
     chosen = metric_list(metrics)
     raw, origin = load(source, report, **how)
     origin["layout"] = lay_out(raw, report)
+    if origin["layout"] in ("langfuse", "phoenix"):
+        judged(raw, report)
     spread_results(raw, report)
     own = [metric for metric in chosen or () if isinstance(metric, Metric)]
     before = set(raw.columns)
@@ -151,9 +137,12 @@ def _read(
         raw.columns = {"sample_id": made_ids(raw), **raw.columns}
         report.add("made", "sample_id", "position of the question", len(raw))
     case_cells(raw, report)
-    told = [raw.columns[name] for name in ("question", "answer", "retrieved_contexts") if name in raw.columns]
-    bare = int(np.logical_and.reduce([holes(cells) for cells in told]).sum()) if told else 0
+    texts = {"question", "answer", "retrieved_contexts"} & raw.columns.keys()
+    cells = pd.DataFrame({name: pd.Series(raw.columns[name], dtype=object) for name in texts})
+    bare = int(cells.isna().all(axis=1).sum())
     report.add("kept", None, "rows with neither question nor answer: a mean or total?", bare * (bare < len(raw)))
+    if cases:
+        raw.need("question")
     frame = to_frame(raw, report, origin, declared(chosen, list(raw.columns)))
     for name in undeclared_columns(frame):
         for near in near_names(name, [*METRICS], most=1, least=90):
@@ -161,10 +150,9 @@ def _read(
             report.add("kept", name, step, len(frame))
     if raw.scales:
         scales = {names.get(name, name): asdict(scale) for name, scale in raw.scales.items()}
-        failed = {name: int((frame.get(f"{name}__status", pd.Series()) == "failed").sum()) for name in scales}
-        frame.attrs["metrics"] = [
-            {"metric": name, **scale, "n_failed": failed[name]} for name, scale in scales.items()
-        ]
+        failed = {name: frame.get(f"{name}__status", pd.Series()).eq("failed").sum() for name in scales}
+        rows = ({"metric": n, **scale, "n_failed": int(failed[n])} for n, scale in scales.items())
+        frame.attrs["metrics"] = [*rows]
     return frame
 
 
@@ -176,43 +164,6 @@ def made_ids(raw: Raw) -> Values:
     rows = pd.DataFrame({name: list(map(str, raw.cells(name))) for name in ("question", *keys)}, dtype=object)
     nth = rows.groupby(["question", *keys], sort=False).cumcount()
     return [str(i + 1) for i in rows.groupby([rows["question"], nth], sort=False).ngroup()]
-
-
-def spread_results(raw: Raw, report: Lossy) -> None:
-    """Turn objects into columns a metric: ``results``, ``metrics`` or ``scores`` (metric → number or score, status
-    and reason), and a metric's own objects of a score and a reason."""
-    for name in ("metrics", "scores", "results"):
-        if found := _objects(raw.columns.get(name, []), lambda cell: all(map(_is_result, cell.values()))):
-            del raw.columns[name]
-            report.add("mapped", name, "a column a metric", len(found))
-            for metric, cells in from_records(found).items():
-                _results(raw, metric, [cell if isinstance(cell, Mapping) else {"score": cell} for cell in cells])
-    for name in list(raw.columns):
-        if found := _objects(raw.columns[name], lambda cell: {"score"} <= set(cell) <= _OF_A_SCORE):
-            _results(raw, name, found)
-            report.add("mapped", name, "the score of an object, and its reason", len(found))
-
-
-def _objects(cells: Values, fits: Callable[[Any], bool]) -> list[Any]:
-    """Return cells as objects where all that hold something are such as fit, else none."""
-    if isinstance(cells, pd.Series) or not any(type(cell) is dict and cell for cell in cells):
-        return []
-    objects = [{} if absent(cell) else cell for cell in cells]
-    return objects if all(isinstance(cell, Mapping) and (not cell or fits(cell)) for cell in objects) else []
-
-
-def _is_result(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return bool({"score", "status"} & set(value))
-    return absent(value) or isinstance(value, int | float)
-
-
-def _results(raw: Raw, metric: str, results: list[Any]) -> None:
-    raw.columns[metric] = [result.get("score") for result in results]
-    for end, other in (("status", "status"), ("reason", "explanation")):
-        cells = [result.get(end, result.get(other)) for result in results]
-        if not all(map(absent, cells)):
-            raw.columns[f"{metric}__{end}"] = cells
 
 
 def fold(raw: Raw, source_names: set[str], report: Lossy, *, scores: bool) -> None:

@@ -10,34 +10,30 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, place
 from ragnb.files import digest
+from ragnb.polars import pl
 from ragnb.readers import jsonl
-from ragnb.readers.cells import IDS, MISSING_WORDS, ROUNDED, TEXTS, as_text, case_cells, declared, other_values
+from ragnb.readers.cells import IDS, MISSING_WORDS, TEXTS, as_text, case_cells, declared, near_ends, to_frame
 from ragnb.readers.document import Document, find_documents
 from ragnb.readers.formats import format_of
-from ragnb.readers.layouts import haystack, trulens
+from ragnb.readers.layouts import LAYOUTS
 from ragnb.readers.names import name_columns, name_system, tell_repeats
 from ragnb.readers.raw import Lossy, Raw, agree
 from ragnb.schema import CLIP, Metric, metric_list
 
-if TYPE_CHECKING:
-    import polars as pl
-
 # What is held in memory at most: rows of a query or of Parquet files, bytes of JSON lines.
 ROWS, BYTES = 200_000, 1 << 27
-_NUMBER = r"^[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d{1,4})?$"
 
 
-@dataclass
-class Query:
+class Query(Raw):
     """A query whose columns are given names as those of a table in memory are.
 
     Examples
@@ -48,16 +44,9 @@ class Query:
     (None, 2)
     """
 
-    frame: pl.LazyFrame
-    rows: int
-    file: str = "the frame"
-    columns: dict[str, Any] = field(init=False)
-
-    def __post_init__(self) -> None:
-        import polars as pl
-
-        self.kinds = self.frame.collect_schema()
-        self.columns = {name: pl.col(name) for name in self.kinds}
+    def __init__(self, frame: pl.LazyFrame, rows: int, file: str = "the frame") -> None:
+        self.frame, self.rows, self.kinds = frame, rows, frame.collect_schema()
+        super().__init__({name: pl.col(name) for name in self.kinds}, "query", file)
 
     def __len__(self) -> int:
         return self.rows
@@ -68,38 +57,28 @@ class Query:
 
     def clash(self, *names: str) -> str | None:
         """Return where the first record is that fills several columns with different values."""
-        import polars as pl
-
         kinds = (pl.String, pl.Int64)
         text = {n: pl.col(n).cast(pl.String).str.strip_chars() for n in names if self.kinds[n] in kinds}
         cells = [pl.when(self._filled(n)).then(text.get(n, pl.lit(n))) for n in names]  # cells of no text differ
         row = _item(self.frame, (pl.concat_list(cells).list.drop_nulls().list.n_unique() > 1).arg_true().first())
-        return None if row is None else f"{self.file}, row {row + 1}: "
+        return None if row is None else self.where(row)
 
     def distinct(self, *names: str) -> int:
         """Count the distinct rows of some columns."""
-        import polars as pl
-
         rows = pl.struct(self.columns[name].alias(name) for name in names)
         return int(_item(self.frame, rows.hash().n_unique()))
 
     def is_count(self, name: str) -> bool:
         """Whether all cells of a column are whole numbers."""
-        import polars as pl
-
         odd = ~self.columns[name].cast(pl.String).str.contains(r"^\d+(\.0)?$")
         return not _item(self.frame, odd.fill_null(True).any())
 
     def merged(self, target: str, names: Sequence[str], report: Lossy) -> pl.Expr:
         """Return the first cell of some columns that holds something."""
-        import polars as pl
-
         report.add("mapped", ", ".join(names[1:]), f"{target}, where {names[0]!r} is empty", self.rows)
         return pl.coalesce(pl.when(self._filled(name)).then(pl.col(name)) for name in names)
 
     def _filled(self, name: str) -> pl.Expr:
-        import polars as pl
-
         cell, text = pl.col(name), self.kinds[name] == pl.String
         return cell.is_not_null() & (cell.str.strip_chars() != "" if text else pl.lit(True))
 
@@ -115,23 +94,16 @@ class Stream:
     origin : dict
         ``path, sha256, format, rows, lines, damaged``.
     lossy : list of dict
-    folder : Path or None
-        Where the rows lie, if not in the caller's own files; removed with the stream, or by `close`.
+    close : function
+        Remove the folder where the rows lie, if not in the caller's own files, as the end of the stream does; the
+        query cannot run any more.
     """
 
     frame: pl.LazyFrame
     rows: int
     origin: dict[str, Any]
     lossy: list[dict[str, Any]]
-    folder: Path | None = None
-
-    def __post_init__(self) -> None:
-        self._end = weakref.finalize(self, shutil.rmtree, self.folder, True) if self.folder else None
-
-    def close(self) -> None:
-        """Remove the folder that was made for the rows; the query cannot run any more."""
-        if self._end is not None:
-            self._end()
+    close: Callable[[], Any] = bool
 
 
 def stream_scores(
@@ -168,44 +140,51 @@ def stream_scores(
     >>> stream_scores([{"faithfulness": 0.5}]) is None
     True
     """
-    import polars as pl
-
-    report, chosen = Lossy(), metric_list(metrics)
+    report, paths = Lossy(), list[Path]()
     stream = Stream(pl.LazyFrame(), 0, {"path": None, "sha256": None, "format": "frame"}, report.rows)
-    documents: list[Document] = []
     if isinstance(source, pl.LazyFrame):
         stream.frame = source
     elif isinstance(source, str | os.PathLike):
         documents = find_documents(source, encoding)
-        if not any(one.suffix in (".parquet", ".pq", ".jsonl", ".ndjson") for one in documents):
-            return None
-        format = format_of(documents, None).name
-        grown = [8 if one.path.name.lower().endswith(".gz") else 1 for one in documents]
-        size = sum(one.path.stat().st_size * times for one, times in zip(documents, grown, strict=True))
+        format, paths = format_of(documents, None).name, [one.path for one in documents]
+        grown = [8 if path.name.lower().endswith(".gz") else 1 for path in paths]
+        size = sum(path.stat().st_size * times for path, times in zip(paths, grown, strict=True))
+        stream.origin |= {"path": str(source), "format": format}
         if format == "parquet" and max(grown) == 1:
-            stream.frame = scan_parquet([one.path for one in documents])
+            stream.frame = scan_parquet(paths)
         elif format == "jsonl" and size > BYTES:
             folder = Path(tempfile.mkdtemp(prefix="ragnb-"))
-            stream = Stream(stream.frame, 0, stream.origin, report.rows, folder)
+            stream.close = weakref.finalize(stream, shutil.rmtree, folder, ignore_errors=True)
             stream.frame = spill(documents, folder, report)
         else:
             return None
-        stream.origin |= {"path": str(source), "format": format}
     else:
         return None
     stream.rows = int(_item(stream.frame, pl.len()))
-    if stream.rows <= ROWS and not stream.folder:
+    if stream.rows <= ROWS and stream.close is bool:
         return None
-    if stream.origin["path"]:
-        stream.origin["sha256"] = digest([one.path for one in documents])
-    query = Query(stream.frame, stream.rows, stream.origin["path"] or "the frame")
-    stream.frame = _canonical(query, report, columns, chosen)
+    query = Query(_spread(stream.frame), stream.rows, stream.origin["path"] or "the frame")
+    if any(LAYOUTS[tool].sniff({*query.kinds}) for tool in ("haystack", "trulens")):
+        raise RagnbError(
+            f"{place(query.file)}{query.rows:,} rows of a table of TruLens or haystack are more than is laid out "
+            "anew at once; read its parts with rn.read_scores and write them as Parquet"
+        )
+    chosen = metric_list(metrics)
+    name_columns(query, report, picks=columns, metrics=[one for one in chosen or () if isinstance(one, Metric)])
+    name_system(query, report)
+    tell_repeats(query, report)
+    if "sample_id" not in query.columns:
+        made = (pl.int_range(pl.len(), dtype=pl.Int64) + 1).cast(pl.String)
+        query.columns = {"sample_id": made, **query.columns}
+        report.add("made", "sample_id", "position of the row", query.rows)
+    stream.frame = typed(query.named(), declared(chosen, list(query.columns)), query.file, report)
     report.expect(0 if report.lines else stream.rows)
     stream.origin |= {"rows": stream.rows, "lines": report.lines, "damaged": report.damaged}
+    stream.origin["sha256"] = digest(paths) if paths else None
     return stream
 
 
-def scan_parquet(paths: Sequence[Path]) -> pl.LazyFrame:
+def scan_parquet(paths: list[Path]) -> pl.LazyFrame:
     """Return a query over Parquet files with the same columns.
 
     Raises
@@ -213,49 +192,20 @@ def scan_parquet(paths: Sequence[Path]) -> pl.LazyFrame:
     RagnbError
         For a file that is no Parquet file, and one whose columns are not those of the first.
     """
-    import polars as pl
-
-    first: dict[str, Any] = {}
-    kinds = set()
+    schemas: list[Any] = []
     for path in paths:
         try:
-            schema = pl.scan_parquet(path).collect_schema()
+            schemas.append(pl.scan_parquet(path).collect_schema())
         except pl.exceptions.PolarsError as error:
             raise RagnbError(f"{place(path)}is no Parquet file ({str(error)[:120]})") from error
-        first = first or dict(schema)
-        agree(str(paths[0]), first, str(path), schema, "parquet")
-        kinds.add(tuple(schema.items()))
-    if len(kinds) == 1:
-        return pl.scan_parquet(list(paths))
+        agree(str(paths[0]), schemas[0], str(path), schemas[-1], "parquet")
+    if all(list(schema.items()) == list(schemas[0].items()) for schema in schemas):
+        return pl.scan_parquet(paths)
     return pl.concat([pl.scan_parquet(path) for path in paths], how="diagonal_relaxed")
 
 
 def _item(frame: pl.LazyFrame, what: pl.Expr) -> Any:
     return frame.select(what).collect(engine="streaming").item()
-
-
-def _canonical(
-    query: Query, report: Lossy, picks: Mapping[str, str] | None, metrics: Sequence[str | Metric] | None
-) -> pl.LazyFrame:
-    """Return the query under canonical names, with cells of the types that the frame contract says."""
-    import polars as pl
-
-    if isinstance(results := query.kinds.get("results"), pl.Struct):
-        query = Query(query.frame.with_columns(spread(results)).drop("results"), query.rows, query.file)
-    if haystack.sniff({*query.kinds}) or trulens.sniff({*query.kinds}):
-        raise RagnbError(
-            f"{place(query.file)}{query.rows:,} rows of a table of TruLens or haystack are more than is laid out "
-            "anew at once; read its parts with rn.read_scores and write them as Parquet"
-        )
-    own = [metric for metric in metrics or () if isinstance(metric, Metric)]
-    name_columns(query, report, picks=picks, metrics=own)
-    name_system(query, report)
-    tell_repeats(query, report)
-    if "sample_id" not in query.columns:
-        made = (pl.int_range(pl.len(), dtype=pl.Int64) + 1).cast(pl.String)
-        query.columns = {"sample_id": made, **query.columns}
-        report.add("made", "sample_id", "position of the row", query.rows)
-    return typed(query.named(), declared(metrics, list(query.columns)), query.file, report)
 
 
 def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.LazyFrame:
@@ -266,8 +216,6 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.Lazy
     RagnbError
         As the reader of JSONL raises; for a file without a metric that the first one has.
     """
-    import polars as pl
-
     parts: list[Path] = []
     columns: list[list[str]] = []
     for document in documents:
@@ -290,28 +238,24 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.Lazy
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:
     """Spread ``results`` over columns; write what else is nested as text, but for lists of texts."""
-    import polars as pl
-
-    if isinstance(frame.schema.get("results"), pl.Struct):
-        frame = frame.with_columns(spread(frame.schema["results"])).drop("results")
+    frame = _spread(frame)
     nested = [n for n, kind in frame.schema.items() if kind.is_nested() and kind != pl.List(pl.String)]
     return frame.with_columns(
         pl.Series(name, [as_text(cell) for cell in frame[name].to_list()], dtype=pl.String) for name in nested
     )
 
 
-def spread(results: Any) -> list[pl.Expr]:
-    """Return the columns that a struct ``results`` (metric → score, status, reason) stands for."""
-    import polars as pl
-
-    made = []
-    for metric in results.fields:
-        parts = [part.name for part in getattr(metric.dtype, "fields", [])]
-        for part, name in (("score", ""), ("status", "__status"), ("reason", "__reason")):
-            if part in parts:
-                value = pl.col("results").struct.field(metric.name).struct.field(part)
-                made.append(value.alias(f"{metric.name}{name}"))
-    return made
+def _spread(frame: Any) -> Any:
+    """Turn a struct ``results`` (metric → score, status, reason) into columns."""
+    results = frame.collect_schema().get("results")
+    if not isinstance(results, pl.Struct):
+        return frame
+    ends = {"score": "", "status": "__status", "reason": "__reason"}
+    parts = [(m.name, part.name) for m in results.fields for part in getattr(m.dtype, "fields", [])]
+    cells = pl.col("results").struct
+    return frame.with_columns(
+        cells.field(metric).struct.field(part).alias(metric + ends[part]) for metric, part in parts if part in ends
+    ).drop("results")
 
 
 def typed(frame: pl.LazyFrame, metrics: Mapping[str, Metric], file: str, report: Lossy) -> pl.LazyFrame:
@@ -332,32 +276,28 @@ def typed(frame: pl.LazyFrame, metrics: Mapping[str, Metric], file: str, report:
     >>> typed(query, {"faithfulness": METRICS["faithfulness"]}, "s.parquet", Lossy()).collect().rows()
     [('7', 1.0)]
     """
-    import polars as pl
-
     made: list[pl.Expr] = []
     moved: dict[tuple[str, float], pl.Expr] = {}
-    worded = []
     for name, kind in frame.collect_schema().items():
-        if name in metrics:
-            if isinstance(kind, pl.String | pl.Categorical | pl.Enum):
-                worded.append(name)
-            value = _number(name, kind)
-            if metrics[name].bounded and (kind.is_numeric() or name in worded):
-                low, high = float(metrics[name].low), float(metrics[name].high)
-                moved[name, low] = (value < low) & (value >= low - CLIP)
-                moved[name, high] = (value != high) & (value >= high - ROUNDED) & (value <= high + CLIP)
-                value = pl.when(moved[name, low]).then(low).when(moved[name, high]).then(high).otherwise(value)
+        value = pl.col(name)
+        if name in metrics and kind in (pl.String, pl.Categorical, pl.Enum):
+            word = value.cast(pl.String).str.strip_chars().str.to_lowercase()
+            value = word.replace({"true": "1", "false": "0"}).cast(pl.Float64, strict=False)
+            lost = ~value.is_finite().fill_null(False) & ~word.is_in(list(MISSING_WORDS))
+            found = frame.filter(lost).select(name, "sample_id").head(1).collect(engine="streaming")
+            for cell, sample in found.rows():
+                raise RagnbError(
+                    f"{place(file)}column {name!r}: found {cell!r} (sample_id {sample!r}), "
+                    "expected a number or an empty cell"
+                )
+        if name in metrics and not kind.is_nested() and not kind.is_temporal():
+            value = value.cast(pl.Float64).fill_nan(None)
+            for end, near in near_ends(value, metrics[name]):
+                moved[name, end] = near
+                value = pl.when(near).then(end).otherwise(value)
             made.append(value.alias(name))
         elif name in IDS or name in TEXTS:
             made.append(text_cells(name, kind).alias(name))
-    for name in worded:
-        lost = _number(name, pl.String()).is_null() & ~_word(name).is_in(list(MISSING_WORDS))
-        found = frame.filter(lost).select(name, "sample_id").head(1).collect(engine="streaming")
-        if len(found):
-            raise RagnbError(
-                f"{place(file)}column {name!r}: found {found[name][0]!r} (sample_id {found['sample_id'][0]!r}), "
-                "expected a number or an empty cell"
-            )
     counts = [near.sum().alias(str(i)) for i, near in enumerate(moved.values())]
     counted = frame.select(counts).collect(engine="streaming").row(0) if counts else ()
     for (name, end), n in zip(moved, counted, strict=True):
@@ -365,30 +305,8 @@ def typed(frame: pl.LazyFrame, metrics: Mapping[str, Metric], file: str, report:
     return frame.with_columns(made)
 
 
-def _word(name: str) -> pl.Expr:
-    import polars as pl
-
-    return pl.col(name).cast(pl.String).str.strip_chars().str.to_lowercase()
-
-
-def _number(name: str, kind: pl.DataType) -> pl.Expr:
-    """Return a column of numbers, truth values or words for them as floats; any other as it is."""
-    import polars as pl
-
-    value = pl.col(name)
-    if isinstance(kind, pl.String | pl.Categorical | pl.Enum):
-        word = _word(name)
-        number = pl.when(word.str.contains(_NUMBER)).then(word).cast(pl.Float64, strict=False)
-        value = pl.when(word == "true").then(1.0).when(word == "false").then(0.0).otherwise(number)
-    elif kind.is_numeric() or kind in (pl.Boolean, pl.Null):
-        value = value.cast(pl.Float64).fill_nan(None)
-    return value
-
-
 def text_cells(name: str, kind: pl.DataType) -> pl.Expr:
     """Return a column of identifiers or texts as texts; null where a cell holds none."""
-    import polars as pl
-
     value = pl.col(name)
     text = value if kind == pl.String else value.cast(pl.String)
     if kind.is_nested():
@@ -413,16 +331,12 @@ def shown_rows(rows: pl.DataFrame) -> pd.DataFrame:
     """
     raw = Raw({name: rows[name].to_list() for name in rows.columns}, "stream")
     case_cells(raw, Lossy())
-    frame = pd.DataFrame({name: other_values(cells, True) for name, cells in raw.columns.items()})
-    for name, kind in rows.schema.items():
-        if kind.is_numeric() and name not in IDS:
-            frame[name] = pd.to_numeric(frame[name])
-    return frame
+    frame = to_frame(raw, Lossy(), {})
+    numbers = [name for name, kind in rows.schema.items() if kind.is_numeric() and name not in IDS]
+    return frame.assign(**{name: pd.to_numeric(frame[name]) for name in numbers})
 
 
 def groups_listed(frame: pl.LazyFrame, column: str) -> str:
     """Word the values of a column of a stream, the first of them by name."""
-    import polars as pl
-
     found = frame.select(pl.col(column).cast(pl.String).unique().drop_nulls().sort().head(1000))
     return listing(found.collect(engine="streaming")[column].to_list())

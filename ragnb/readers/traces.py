@@ -7,23 +7,21 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, RagnbWarning, place, unknown
 from ragnb.files import is_pattern
+from ragnb.polars import pl
 from ragnb.readers import jsonl
 from ragnb.readers.cells import IDS, MISSING_WORDS, as_id, as_text, case_cells, each, parse_list, to_frame
-from ragnb.readers.document import find_document
+from ragnb.readers.document import find_documents
 from ragnb.readers.formats import Source, load
 from ragnb.readers.names import name_columns, name_system
 from ragnb.readers.raw import Lossy, Raw, absent, collector_paused
 from ragnb.readers.streams import Query, text_cells
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _CHUNK_IDS = ("id", "chunk_id", "passage_id", "doc_id", "document_id")
 _NO_ID = r"^$|^[{\[]|\.0$"  # ids that a scanner writes as text otherwise than `as_id`
@@ -71,12 +69,16 @@ def read_traces(
             if scanned is not None:
                 return scanned
         raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
-        _need(raw, "answer")
+        raw.need("answer")
         if "sample_id" not in raw.columns:
-            _need(raw, "question")
+            raw.need("question")
         if "chunks" in raw.columns:
             each(raw, "chunks", _chunks, "a list of objects with an id, or of ids")
-            _without_ids(raw, report)
+            lists = raw.columns["chunks"]  # those without any id would count as retrieved in vain
+            bare = [bool(held) and not any(chunk["id"] for chunk in held) for held in lists]
+            raw.columns["chunks"] = [None if out else held for out, held in zip(bare, lists, strict=True)]
+            why = "lists of chunks without an id: retrieval is not measured there"
+            report.add("left_out", "chunks", why, sum(bare))
         if "citations" in raw.columns:
             each(raw, "citations", _ids, "a list of ids, or null")
         case_cells(raw, report)
@@ -113,8 +115,8 @@ def read_gold(
     [{'sample_id': 'a', 'question': 'Who?', 'answerable': True, 'gold_ids': ['d#1']}]
     """
     raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
-    _need(raw, "question")
-    _need(raw, "answerable")
+    raw.need("question")
+    raw.need("answerable")
     each(raw, "answerable", _truth, "true or false")
     if "gold_ids" not in raw.columns:
         report.add("made", "gold_ids", "no such column, so no ids", len(raw))
@@ -137,26 +139,24 @@ def _scan(
     source: Source, columns: Mapping[str, str] | None, format: str | None, strict: bool
 ) -> pl.DataFrame | None:
     """Return the traces of a JSONL file under their canonical names; None for what is read value by value."""
-    import polars as pl
-
     if not isinstance(source, str | os.PathLike) or is_pattern(source):
         return None
-    document, report = find_document(source, None), Lossy()
+    document, report = find_documents(source, None)[0], Lossy()
     if (format or document.suffix.removeprefix(".")) not in ("jsonl", "ndjson"):
         return None
     picks = {"chunks": "chunks", "citations": "citations", **(columns or {})}
     chunks = next(name for name, target in reversed(picks.items()) if target == "chunks")
-    objects, parts = pl.List(pl.Struct({"id": pl.String})), list[pl.DataFrame]()
+    parts: list[pl.DataFrame] = []
+    unclear = pl.element().fill_null("").str.contains(_NO_ID)
     try:
-        for part in jsonl.frames(document, report, {chunks: objects}, strict=strict):
+        for part in jsonl.frames(document, report, {chunks: pl.List(pl.Struct({"id": pl.String}))}, strict=strict):
             if isinstance(getattr(part.schema.get(chunks), "inner", None), pl.Struct):
                 part = part.with_columns(pl.col(chunks).list.eval(pl.element().struct.field("id")))
-            lists = [name for name, kind in part.schema.items() if isinstance(kind, pl.List)]
-            part = part.with_columns(pl.col(lists).cast(pl.List(pl.String), strict=True))
-            unclear = pl.element().fill_null("").str.contains(_NO_ID)
-            if any(part[name].list.eval(unclear).list.any().any() for name in lists):
+            lists = [name for name, kind in part.schema.items() if kind.is_nested()]
+            if not all(name in picks and isinstance(part.schema[name], pl.List) for name in lists):
                 return None
-            if not {*lists} <= picks.keys() or any(isinstance(kind, pl.Struct) for kind in part.dtypes):
+            part = part.with_columns(pl.col(lists).cast(pl.List(pl.String), strict=True))
+            if any(part[name].list.eval(unclear).list.any().any() for name in lists):
                 return None
             parts.append(part)
         frame = pl.concat(parts, how="diagonal_relaxed")
@@ -179,8 +179,6 @@ def _scan(
 
 def as_polars(raw: Raw, report: Lossy) -> pl.DataFrame:
     """Return a raw table of traces as a Polars frame; a column of several types becomes text."""
-    import polars as pl
-
     if "chunks" in raw.columns:
         lists = raw.columns["chunks"]
         raw.columns["chunks"] = [held and [chunk["id"] for chunk in held] for held in lists]
@@ -206,64 +204,36 @@ def _open(source: Source, columns: Mapping[str, str] | None, **how: Any) -> tupl
     return raw, report, origin
 
 
-def _need(raw: Raw, name: str) -> None:
-    if name not in raw.columns:
-        raise RagnbError(
-            f"{place(raw.file)}holds no {name!r} (columns: {', '.join(raw.columns)}); "
-            f"say which column it is: columns={{'…': {name!r}}}"
-        )
-
-
 def _truth(value: Any) -> bool:
     """Return a strict truth value: true, false, 0 or 1 in any case."""
     word = str(value).strip().casefold().removesuffix(".0")
     return {"true": True, "1": True, "false": False, "0": False}[word]
 
 
-def _listed(value: Any) -> list[Any] | None:
-    """Return the list in a cell, None for a missing one."""
-    if absent(value) or (isinstance(value, str) and value.strip().casefold() in MISSING_WORDS):
-        return None
-    value = value.tolist() if isinstance(value, np.ndarray) else value
-    items = parse_list(value) if isinstance(value, str) else value
-    if not isinstance(items, list | tuple):
-        raise ValueError(value)
-    return list(items)
-
-
 def _ids(value: Any, bare: bool = False) -> list[str] | None:
     """Return a list of ids; `bare` takes a text without brackets as one id."""
     if bare and isinstance(value, str) and value.strip() and not value.lstrip().startswith("["):
         return [value.strip()]
-    items = _listed(value)
-    if items is None:
-        return None
-    items = [item["id"] if isinstance(item, dict) and "id" in item else item for item in items]
-    if any(isinstance(item, dict | list) for item in items):
+    chunks = _chunks(value)
+    if any(chunk["id"] is None and len(chunk) > 1 for chunk in chunks or ()):
         raise ValueError(value)
-    return [name for name in map(as_id, items) if name is not None]
-
-
-def _without_ids(raw: Raw, report: Lossy) -> None:
-    """Leave out lists of chunks none of which says its id: they would count as retrieved in vain."""
-    cells = raw.columns["chunks"]
-    bare = [i for i, held in enumerate(cells) if held and not held[0]["id"] and not any(c["id"] for c in held)]
-    for i in bare:
-        cells[i] = None
-    report.add("left_out", "chunks", "lists of chunks without an id: retrieval is not measured there", len(bare))
+    return None if chunks is None else [chunk["id"] for chunk in chunks if chunk["id"] is not None]
 
 
 def _chunks(value: Any) -> list[dict[str, Any]] | None:
+    """Return the passages in a cell, each with its id as a text; None for a missing cell."""
     if type(value) is list and all(type(item) is dict and type(item.get("id")) is str for item in value):
         return value
-    items = _listed(value)
-    if items is not None and not all(isinstance(item, dict | str | int) for item in items):
+    if absent(value) or (isinstance(value, str) and value.strip().casefold() in MISSING_WORDS):
+        return None
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    items = parse_list(value) if isinstance(value, str) else value
+    if not isinstance(items, list | tuple) or any(isinstance(item, list | tuple) for item in items):
         raise ValueError(value)
-    return None if items is None else [_chunk(item) for item in items]
+    return [_chunk(item) for item in items]
 
 
 def _chunk(item: Any) -> dict[str, Any]:
-    """Return a passage with its id as a text."""
     if not isinstance(item, dict):
         return {"id": as_id(item)}
     named = next((item[name] for name in _CHUNK_IDS if not absent(item.get(name))), None)

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from ragnb.errors import RagnbError
-
-if TYPE_CHECKING:
-    import polars as pl
+from ragnb.polars import pl
 
 Split = Literal["space", "comma"]
 SEPARATORS: dict[Split, str] = {"space": r"[\s，、]+", "comma": "，"}
@@ -83,8 +81,6 @@ def matches(patterns: Sequence[str], option: str) -> pl.Expr:
     >>> pl.DataFrame({"answer": ["I cannot say"]}).select(matches(["^i CANNOT"], "patterns")).item()
     True
     """
-    import polars as pl
-
     found = [pl.lit(False)]
     for pattern in patterns:
         if not pattern.strip():
@@ -125,8 +121,6 @@ def cited(answers: pl.Series, split: Split) -> tuple[pl.Series, pl.Series]:
     >>> lists.to_list(), flagged.to_list()
     ([['a', 'b', 'c'], None, None], [False, True, False])
     """
-    import polars as pl
-
     groups = answers.str.extract_groups(CITATIONS)
     inside, closed, after = (groups.struct.field(name) for name in groups.struct.fields)
     # A second `]` on the line, with no `[` before it, means that an id holds a bracket.
@@ -165,8 +159,6 @@ def claim_texts(claims: pl.Series, whole: bool) -> pl.DataFrame:
     >>> claim_texts(pl.Series(["for 30 days; paid in full, 8", "235"]), True).select("text", "alone").rows()
     [('for 30 days', False), ('paid in full', False), ('235', True)]
     """
-    import polars as pl
-
     claim, phrase = pl.col("claim"), pl.element().str.strip_chars()
     listed = claims.alias("claim").to_frame().with_columns(
         text=claim.str.extract_all(PHRASE).list.eval(phrase).list.unique(maintain_order=True), alone=pl.lit(False)
@@ -192,8 +184,6 @@ def holds(answers: pl.Series, claims: pl.Series, whole: bool) -> pl.Series:
     >>> holds(pl.Series(["在歐洲開創", "12350", None]), pl.Series(["歐洲", "235", "x"]), True).to_list()
     [True, False, None]
     """
-    import polars as pl
-
     pairs = pl.DataFrame({"answer": answers, "claim": claims}).with_row_index("row")
     pairs = pairs.filter(pl.col("claim") != "").drop_nulls()
     held = pl.Series([None], dtype=pl.Boolean).new_from_index(0, len(answers)).scatter(pairs["row"], False)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, require
+from ragnb.polars import pl
 from ragnb.readers.frames import native
 from ragnb.readers.raw import absent
 from ragnb.traces.answers import trimmed
-
-if TYPE_CHECKING:
-    import polars as pl
 
 GOLD_COLUMNS = ("answerable", "gold_ids", "gold_claim")
 
@@ -69,8 +67,6 @@ def column(frame: Any, name: str) -> pl.Series:
     >>> column(pd.DataFrame({"a": ["x", None]}), "a").dtype, column(pd.DataFrame({"a": [1, "b"]}), "a").dtype
     (String, Object)
     """
-    import polars as pl
-
     if name not in frame.columns:
         return pl.Series(name, [None] * len(frame), dtype=pl.Null)
     if not isinstance(frame, pd.DataFrame):
@@ -101,8 +97,6 @@ def as_series(values: Sequence[str | None]) -> pl.Series:
     >>> as_series(["a", None]).to_list(), as_series(["\\ud800"]).to_list()
     (['a', None], ['?'])
     """
-    import polars as pl
-
     try:
         return pl.Series(values, dtype=pl.String)
     except UnicodeEncodeError:
@@ -118,8 +112,6 @@ def texts(frame: Any, name: str) -> pl.Series:
     >>> texts(pd.DataFrame({"a": ["x", None, 3]}), "a").to_list()
     ['x', None, '3']
     """
-    import polars as pl
-
     series = column(frame, name)
     if series.dtype in (pl.String, pl.Null) or series.dtype.is_integer():
         return series.cast(pl.String)
@@ -152,8 +144,6 @@ def id_lists(frame: Any, name: str) -> pl.Series:
     >>> id_lists(pd.DataFrame({"chunks": [[{"id": 7}, {"text": "x"}], [], None]}), "chunks").to_list()
     [['7', None], [], None]
     """
-    import polars as pl
-
     if name not in frame.columns:
         return column(frame, name).cast(pl.List(pl.String))
     kind = None if isinstance(frame, pd.DataFrame) else frame[name].dtype
@@ -216,8 +206,6 @@ def answerable(frame: Any) -> pl.Series:
     >>> answerable(pd.DataFrame({"answerable": [True, 0, None]})).to_list()
     [1.0, 0.0, None]
     """
-    import polars as pl
-
     series = column(frame, "answerable")
     if series.dtype in (pl.Boolean, pl.Null):
         return series.cast(pl.Float64)
@@ -242,8 +230,6 @@ def with_gold(traces: Any, gold: Any, rows: pl.Series) -> Any:
     rows : (N,) series of int
         The row of gold that each trace met, null for none.
     """
-    import polars as pl
-
     frame = traces[[name for name in traces.columns if name not in GOLD_COLUMNS]]
     if not isinstance(frame, pd.DataFrame):
         theirs = pl.DataFrame([_typed(column(gold, name)).gather(rows) for name in gold.columns])
@@ -256,8 +242,6 @@ def with_gold(traces: Any, gold: Any, rows: pl.Series) -> Any:
 
 def _filled(frame: Any, theirs: Any) -> Any:
     """Return a column of a frame with its gaps filled, the other one where it has none of that name."""
-    import polars as pl
-
     if theirs.name not in frame.columns:
         return theirs
     ours = frame[theirs.name]
@@ -270,8 +254,6 @@ def _filled(frame: Any, theirs: Any) -> Any:
 
 def _typed(series: pl.Series) -> pl.Series:
     """Return objects as cells of one type, as text where they have several."""
-    import polars as pl
-
     if series.dtype != pl.Object:
         return series
     values = [None if absent(cell) else cell for cell in series.to_list()]
@@ -283,8 +265,6 @@ def _typed(series: pl.Series) -> pl.Series:
 
 def assemble(frame: Any, new: pl.DataFrame) -> Any:
     """Return the frame with new columns in the place of those it had."""
-    import polars as pl
-
     kept = frame[[name for name in frame.columns if name not in new.columns]]
     if not isinstance(frame, pd.DataFrame):
         return kept.hstack(new)

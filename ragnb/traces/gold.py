@@ -5,19 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from ragnb import texts
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing
+from ragnb.polars import pl
 from ragnb.readers.frames import canonical
 from ragnb.traces import columns
 from ragnb.traces.answers import trimmed_and_lowered
 from ragnb.weights import as_pandas
-
-if TYPE_CHECKING:
-    import polars as pl
 
 FEWEST, FEWEST_OF_A_KIND, MOST_LISTED = 10, 3, 50
 _UNMET = ("unmatched", "gold_without_trace", "repeated_questions", "repeated_ids", "question_differs")
@@ -42,8 +40,6 @@ def keys_of(frame: Any, by_id: bool = True) -> pl.DataFrame:
     >>> keys_of(pd.DataFrame({"sample_id": [7, None], "question": ["x", "y"]})).rows()
     [('7', 'x', '7'), (None, 'y', 'y')]
     """
-    import polars as pl
-
     ids = columns.ids(frame, "sample_id" if by_id else "")
     keys = pl.DataFrame({"id": ids, "question": columns.texts(frame, "question")})
     return keys.with_columns(name=pl.coalesce("id", "question", pl.lit("")))
@@ -63,8 +59,6 @@ def match(traces: Any, gold: Any, join: str) -> Match:
     >>> match(pd.DataFrame({"question": ["y", "z"]}), gold, "auto").rows.to_list()
     [1, None]
     """
-    import polars as pl
-
     if "answerable" not in gold.columns:
         raise RagnbError(f"gold has no column 'answerable'; {did_you_mean('answerable', list(gold.columns))}")
     if not any(key in traces.columns and key in gold.columns for key in ("sample_id", "question")):
@@ -93,8 +87,6 @@ def match(traces: Any, gold: Any, join: str) -> Match:
 
 def join_counts(traces: Any, met: Match | None) -> dict[str, Any]:
     """Return the join report: counts, and the first of the names behind each count."""
-    import polars as pl
-
     keys = keys_of(traces) if met is None else met.traces
     names = keys["name"]
     unmet: Mapping[str, Sequence[str] | pl.Series] = _unmet(met) if met else dict.fromkeys(_UNMET, ())
@@ -134,8 +126,6 @@ def repeats(items: pl.Series) -> list[str]:
 
 def warn_of_repeats(met: Match) -> None:
     """Warn where a trace met gold by a key that gold holds more than once."""
-    import polars as pl
-
     reached = met.gold.select(pl.all().gather(met.rows.drop_nulls()))
     by_id = (met.traces["id"].filter(met.rows.is_not_null()) == reached["id"]).fill_null(False)
     steps = {"question": "give traces and gold a sample_id", "id": "make every sample_id unique"}
@@ -162,8 +152,6 @@ def expectations(gold: Any) -> pl.DataFrame:
     >>> expectations(gold).rows()
     [(1.0, ['a'], '30 days', True)]
     """
-    import polars as pl
-
     ids, answerable = columns.distinct(columns.id_lists(gold, "gold_ids")), columns.answerable(gold)
     named = ids.list.len().sum() > 0 or (ids.is_not_null().any() and not (answerable == 1).any())
     ids = ids.fill_null(pl.Series([[]], dtype=ids.dtype)) if named else ids.clear(len(ids))

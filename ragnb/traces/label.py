@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from ragnb.errors import RagnbError, did_you_mean, unknown
+from ragnb.polars import pl
 from ragnb.readers.frames import as_called, canonical
 from ragnb.readers.raw import absent, collector_paused
 from ragnb.schema import METRICS
@@ -14,9 +15,6 @@ from ragnb.traces import answers, columns
 from ragnb.traces.answers import Split
 from ragnb.traces.gold import expectations, join_counts, match, warn_of_repeats
 from ragnb.traces.rates import LABELS, mark_unanswerable
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Join = Literal["auto", "question"]
 Frame = TypeVar("Frame")
@@ -90,8 +88,6 @@ def label_traces(
     0          OK                1.0            NaN
     1  REFUSAL_OK                NaN            0.0
     """
-    import polars as pl
-
     named = canonical(traces, reader="read_traces")
     frame: Any = columns.workable(named)
     gold = gold if gold is None else columns.workable(canonical(gold, reader="read_gold"))
@@ -162,8 +158,6 @@ def _words(words: str | Sequence[str]) -> list[str]:
 
 def _answers(frame: Any) -> pl.DataFrame:
     """Return ``answer`` (null where a call failed with an empty one), in ``lower`` case, ``failed``, ids."""
-    import polars as pl
-
     answer, lower = answers.trimmed_and_lowered(columns.texts(frame, "answer"))
     ok = columns.column(frame, "ok")
     if ok.dtype not in (pl.Boolean, pl.Null):
@@ -179,8 +173,6 @@ def _refusals(tokens: Sequence[str], patterns: Sequence[str], partial: Sequence[
 
     A whole answer that is a token is a refusal; else a partial pattern goes before a pattern of refusals.
     """
-    import polars as pl
-
     words = answers.trimmed_and_lowered(columns.as_series(tokens))[1]
     whole = pl.col("lower").is_in(words.implode())
     part = answers.matches(partial, "partial") & ~whole
@@ -200,8 +192,6 @@ def _with_citations(rows: pl.DataFrame, split: Split) -> pl.DataFrame:
 
 def _ranks(rows: pl.DataFrame) -> pl.Series:
     """Return the rank of the first chunk that is a gold id of its row, null where none is."""
-    import polars as pl
-
     rows = rows.select("chunks", "gold_ids").with_row_index("row")
     ranks = pl.int_ranges(1, pl.col("chunks").list.len() + 1)
     chunks = rows.select("row", id="chunks", rank=ranks).explode("id", "rank")
@@ -212,8 +202,6 @@ def _ranks(rows: pl.DataFrame) -> pl.Series:
 
 def _outcomes(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the new columns: facts, label, why nothing was hit, citations, rates, why a rate has no number."""
-    import polars as pl
-
     answerable, gold_ids, chunks = pl.col("answerable"), pl.col("gold_ids"), pl.col("chunks")
     refused, cited = pl.col("refused"), pl.col("citations_predicted")
     hit = (cited.list.set_intersection(gold_ids).list.len() > 0).fill_null(False)
@@ -272,7 +260,5 @@ def _outcomes(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _first_word(words: Mapping[str, Any], choices: Sequence[str]) -> pl.Expr:
     """Return the first word whose condition is met, null where none is."""
-    import polars as pl
-
     kind = pl.Enum(choices)
     return pl.coalesce(pl.when(met).then(pl.lit(word, dtype=kind)) for word, met in words.items())
