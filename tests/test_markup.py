@@ -314,7 +314,7 @@ def test_five_systems_differ_in_colour_and_dash_and_a_sixth_is_refused():
         == len({node.get("stroke-dasharray") for node in outlines})
         == 5
     )
-    with pytest.raises(RagnbError, match="1 to 5 systems"):
+    with pytest.raises(RagnbError, match="at most 5 systems"):
         mk.radar_svg(["a", "b", "c"], systems | {"u": [1, 1, 1]}, label="x")
 
 

@@ -10,8 +10,7 @@ import pandas as pd
 from ragnb import markup
 from ragnb.assessment.parts import Row, Writer, paragraph, shown
 from ragnb.diagnostics import RULES
-from ragnb.markup import Safe, bullets, element, join, one_line
-from ragnb.markup.cells import is_missing
+from ragnb.markup import Safe, bullets, element, is_missing, join, one_line
 
 _MOST_TEXT = 2000
 _LABEL_TONES = {"HALLUCINATION": "bad", "OVER_REFUSAL": "watch", "ANS_NO_HIT": "watch"}  # the others are good

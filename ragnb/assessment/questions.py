@@ -12,8 +12,7 @@ from ragnb import markup
 from ragnb.assessment.parts import TOTAL, Row, Writer, gap
 from ragnb.assessment.tables import metric_columns
 from ragnb.inputs.streams import BAD_FIRST, DIGITS
-from ragnb.markup import Column, Safe, one_line
-from ragnb.markup.cells import is_missing
+from ragnb.markup import Column, Safe, is_missing, one_line
 
 MOST_PLAIN, MOST_LIVE = 50, 10_000
 BYTES_A_ROW, BYTES_OF_ALL = 2_000, 4_500_000

@@ -10,7 +10,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing, need_columns, unknown
 from ragnb.markup import INK, SYSTEM_COLOURS, TONES, count, number, one_line, percent, text_width, with_interval
-from ragnb.markup.cells import is_missing
+from ragnb.markup.text import is_missing
 from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, note, speaker
 from ragnb.plots.marks import DARK, LIGHT, Dot, dot_rows, grid, percents, scale_of
 from ragnb.plots.means import estimate

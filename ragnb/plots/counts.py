@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, need_columns, unknown
-from ragnb.markup import MISSING, SYSTEM_COLOURS, count, one_line, percent
-from ragnb.markup.cells import is_missing
+from ragnb.markup import MISSING, SYSTEM_COLOURS, count, is_missing, one_line, percent
+from ragnb.markup.radar import check_systems
 from ragnb.plots.canvas import Axes, Look, canvas, fitted, legend_below, speaker
-from ragnb.plots.marks import check_systems, grid
+from ragnb.plots.marks import grid
 from ragnb.plots.means import gaps, notes_below
 from ragnb.schema import CLIP, METRICS, Metric, metric_list, resolve_metrics
 
