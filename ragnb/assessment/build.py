@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import asdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Unpack
 
 import narwhals as nw
 import pandas as pd
 
-from ragnb.assessment import breakdowns, judge, words
+from ragnb.assessment import judge, words
 from ragnb.assessment.result import Assessment
 from ragnb.assessment.words import Overlap
 from ragnb.comparison.baseline import beside_baseline
@@ -31,17 +31,21 @@ from ragnb.scenario import Scenario, Settings
 from ragnb.schema import DEFAULT_GATES, Gate, Metric
 from ragnb.traces import count_unanswerable, outcome_counts
 from ragnb.weights import (
+    Moments,
     Weighing,
     column_names,
     histogram_reduction,
     moments,
     moments_reduction,
+    need_columns,
     need_documents,
     present_weights,
     question_of,
     reduce_batches,
     weigh,
 )
+
+_SLICES, _FEW_GROUPS = ("kind", "language"), 12
 
 
 def assess(source: Any, **overrides: Unpack[Settings]) -> Assessment:
@@ -147,12 +151,11 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
 
 def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric]) -> dict[str, Any]:
     """Return the result frames of one system, or of a run that names none."""
-    doc: str = scenario.doc
-    how: dict[str, Any] = {"doc": doc, "cluster": scenario.cluster, "corpus": scenario.corpus}
+    doc, how = scenario.doc, _clustering(scenario)
     weighing = _weighing(scenario, metrics)
     need_documents(column_names(frame), **how)
     questions = question_of(frame, **how)
-    pairs, slices = list(fitting(RULES, metrics)), breakdowns.slices_of(frame, scenario)
+    pairs, slices = list(fitting(RULES, metrics)), _slices_of(frame, scenario)
     by_doc = [doc] if doc in column_names(frame) else []
     bounded = [metric for metric in metrics if metric.bounded and metric.role == "quality"]
     groups = [
@@ -182,11 +185,17 @@ def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric])
         "diagnoses": findings(frame, pairs, reduced, gains, weighing, top=3, lang=scenario.lang),
         "modes": mode_summary(mode_gains, shares, weighing),
         "outcomes": outcomes,
-        "documents": breakdowns.by_document(grouped[: len(by_doc)], weighing),
-        "slices": breakdowns.by_slice(grouped[len(by_doc) :], weighing),
-        "spread": breakdowns.spread(spread, means),
-        "unscored": breakdowns.unscored(frame, reduced, outcomes),
+        "documents": _by_document(grouped[: len(by_doc)], weighing),
+        "slices": _by_slice(grouped[len(by_doc) :], weighing),
+        # How many rows score in each tenth, and how many have no score.
+        "spread": spread.merge(means[["metric", "n_missing", "n_failed", "n_not_applicable"]], on="metric"),
+        "unscored": _unscored(frame, reduced, outcomes),
     }
+
+
+def _clustering(scenario: Scenario) -> dict[str, Any]:
+    """Return the columns of documents and clusters, and what is known of all documents."""
+    return {"doc": scenario.doc, "cluster": scenario.cluster, "corpus": scenario.corpus}
 
 
 def _weighing(scenario: Scenario, metrics: list[Metric], docs: Collection[str] | None = None) -> Weighing:
@@ -245,8 +254,7 @@ def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[A
         return None
     means = None
     if shared:
-        how: dict[str, Any] = {"doc": scenario.doc, "cluster": scenario.cluster, "corpus": scenario.corpus}
-        found = moments(rows, metrics=metrics, **how, by="system")
+        found = moments(rows, metrics=metrics, **_clustering(scenario), by="system")
         means = _weighing(scenario, metrics, found.docs).means(found)
     return Overlap(asked, shared, means)
 
@@ -269,3 +277,98 @@ def _under(policy: Any, gate: Gate) -> Gate:
     """Return a gate under the policy of the scenario, if it has none of its own."""
     given = {name: value for name, value in asdict(gate).items() if value is not None}
     return Gate(**given | {"undecided": policy}) if gate.undecided == "value" else gate
+
+
+# The parts of a run: by document, by slice, by tenths of each metric, and what has no score at all
+
+
+def _unscored(frame: Any, reduced: Moments, outcomes: pd.DataFrame | None) -> int:
+    """Return how many rows have no score of quality though one applies; of traces without any metric, no label."""
+    quality = [k for k, metric in enumerate(reduced.metrics) if metric.role == "quality"]
+    if quality:
+        alone = ~reduced.cells.present[:, quality].any(axis=1)
+        graded = any(reduced.metrics[k].grades_refusals for k in quality)
+        return int(reduced.cells.n[alone].sum()) - (0 if graded else count_unanswerable(frame))
+    return int(reduced.rows.sum()) - (0 if outcomes is None else int(outcomes["n"].sum()))
+
+
+def _by_document(found: Sequence[Moments], weighing: Weighing) -> pd.DataFrame | None:
+    """Return the means by document, without the rows that have none."""
+    if not found:
+        return None
+    means = replace(weighing, doc_weights=None).means(found[0])
+    named = means.dropna(subset=[found[0].by], ignore_index=True)
+    named.columns = pd.Index(["document", *named.columns[1:]])
+    return named if len(named) else None
+
+
+def _slices_of(frame: Any, scenario: Scenario) -> Sequence[str]:
+    """Return the columns of the slices; those nobody asked for only where their groups are few."""
+    have = column_names(frame)
+    if scenario.slices is not None:
+        need_columns(have, *scenario.slices)
+        return scenario.slices
+    return [c for c in _SLICES if c in have and 1 < len(streams.distinct_values(frame, c)) <= _FEW_GROUPS]
+
+
+def _by_slice(found: Sequence[Moments], weighing: Weighing) -> pd.DataFrame | None:
+    """Return the means by the groups of each slice."""
+    tables = []
+    for one in found:
+        by = str(one.by)
+        tables.append(weighing.means(one).rename(columns={by: "group", f"metric_{by}": by}))
+        tables[-1].insert(0, "slice", by)
+    return pd.concat(tables, ignore_index=True) if tables else None
+
+
+# What a weight editor moves: the settings, the moments and the gates of a run, before any weight
+
+
+@dataclass(frozen=True)
+class Weighable:
+    """A run before any weight.
+
+    Attributes
+    ----------
+    scenario : Scenario
+    moments : Moments
+        By system, where there are several.
+    gates : tuple of Gate
+    """
+
+    scenario: Scenario
+    moments: Moments
+    gates: tuple[Gate, ...]
+
+
+def weighable(source: Any, **overrides: Any) -> Weighable:
+    """Read what `assess` reads, and reduce it once.
+
+    Parameters
+    ----------
+    source : Scenario, path, frame or Moments
+    **overrides
+        Fields of `Scenario`, as `assess` takes them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> weighable(pd.DataFrame({"faithfulness": [0.9, 0.4], "doc_name": ["a", "b"]})).moments
+    Moments(2 rows in 2 cells: 1 metrics, 2 documents, 1 groups)
+    """
+    if isinstance(source, Moments):
+        scenario = Scenario.without_files(metrics=source.metrics).replace(**overrides)
+        return Weighable(scenario, source, _plain(gates_of(scenario, list(source.metrics), Inputs())))
+    scenario, frame = opened(source, overrides)
+    inputs = gather(scenario, frame)
+    metrics = prepared(scenario, inputs)
+    several = "system" in inputs.frame and inputs.frame["system"].nunique() > 1
+    found = moments(
+        inputs.frame, metrics=metrics, doc=scenario.doc, cluster=scenario.cluster, by="system" if several else None
+    )
+    return Weighable(scenario, found, _plain(gates_of(scenario, metrics, inputs)))
+
+
+def _plain(gates: tuple[Gate, ...]) -> tuple[Gate, ...]:
+    """Return the gates on means; weights alone do not tell a difference from a baseline."""
+    return tuple(gate for gate in gates if gate.not_worse_than is None)

@@ -16,8 +16,7 @@ from ragnb.inputs import HOME, relative, scenario_of
 from ragnb.markup import one_line
 from ragnb.report.folders import INPUTS, RunFolder
 from ragnb.report.kernel import execute
-from ragnb.report.page import assemble
-from ragnb.report.tidy import tidy
+from ragnb.report.page import assemble, tidy
 from ragnb.scenario import Scenario
 
 Overrides = Mapping[str, Any]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from ragnb import texts
-from ragnb.assessment.weighable import Weighable
+from ragnb.assessment.build import Weighable
 from ragnb.diagnostics import check_gates
 from ragnb.errors import RagnbError
 from ragnb.scenario import Patch, load_scenario, plan_patch
