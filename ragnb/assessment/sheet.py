@@ -23,6 +23,7 @@ _PARTS = {
     "questions": questions.questions, "made": made.made, "glossary": made.glossary,
 }  # fmt: skip
 _DIGITS, _MOST_ROWS = 4, 1000
+_GATES = "gate asks seen=mean n:count outcome p_flip:percent more"
 _COMPACT = ("verdict", "cards", "notes", "means", "gates", "diagnoses", "where", "systems")
 
 
@@ -89,7 +90,7 @@ def to_markdown(sheet: Assessment) -> str:
     parts = [
         f"# {md_cell(front.title(w))}",
         _sentence(sheet.verdict),
-        _section(w, "gates", _gates(w)),
+        _section(w, "gates", _table(w, tables.gate_rows(w), _GATES)),
         _section(w, "notes", _list(front.said(w))),
         _section(w, "means", "\n".join(_mean(w, name) for name in (*w.quality, *w.total))),
         _section(w, "rates", "\n".join(_mean(w, name) for name in w.rates)),
@@ -131,14 +132,6 @@ def _mean(w: Writer, name: str) -> str:
     value, _, ends = said.partition(" [")
     lower = f" · {w.say('chart.lower')}" if w.better[name] == "lower" else ""
     return f"- {head}: {value}{weight} [{ends}, {w.counted(row)}{lower}"
-
-
-def _gates(w: Writer) -> str:
-    rows = w.gates.to_dict("records")
-    seen = [{"asks": w.asks(row), "seen": Safe(w.interval(str(row["metric"]), row))} for row in rows]
-    said = [{"outcome": tables.outcome(w, row), "more": tables.more(w, row)} for row in rows]
-    whole = [row | one | other for row, one, other in zip(rows, seen, said, strict=True)]
-    return _table(w, whole, "gate asks seen=mean n:count outcome p_flip:percent more")
 
 
 def _table(w: Writer, rows: list[dict[Any, Any]], columns: str, **own: Column) -> str:

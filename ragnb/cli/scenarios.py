@@ -111,16 +111,16 @@ def _sheet_lines(sheet: Assessment) -> Iterator[str]:
     """Yield a sheet in lines: the verdict, the gates, the notes."""
     from ragnb.assessment.front import said
     from ragnb.assessment.parts import Writer
-    from ragnb.assessment.tables import more, outcome
+    from ragnb.assessment.tables import gate_rows
     from ragnb.diagnostics import gate_mark
 
     w = Writer(sheet, linked=False)
     yield one_line(sheet.verdict)
     if len(w.gates):
         rows = [["", w.term("gate"), w.say("column.asks"), w.term("mean"), "n", w.term("outcome"), w.term("more")]]
-        for gate in w.gates.to_dict("records"):
-            seen = [w.interval(str(gate["metric"]), gate), count(gate["n"]), outcome(w, gate), more(w, gate)]
-            rows.append([gate_mark(gate), str(gate["gate"]), w.asks(gate), *seen])
+        for gate, told in zip(w.gates.to_dict("records"), gate_rows(w), strict=True):
+            seen = [told["seen"], count(told["n"]), told["outcome"], told["more"]]
+            rows.append([gate_mark(gate), str(gate["gate"]), told["asks"], *seen])
         yield ""
         yield from text_table(rows)
     if len(sheet.notes):

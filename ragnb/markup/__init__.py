@@ -4,8 +4,7 @@ Answers, questions and names are text that strangers wrote. Whatever is not `Saf
 nothing else in the library builds markup from such text.
 """
 
-from ragnb.markup.browse import browse
-from ragnb.markup.page import badge, bullets, card, cards, details, figure, fragment, heading, page, style
+from ragnb.markup.page import badge, browse, bullets, card, cards, details, figure, fragment, heading, page, style
 from ragnb.markup.radar import radar_points, radar_runs, radar_svg
 from ragnb.markup.svg import DASHES, INK, SYSTEM_COLOURS, TONES, interval_svg, stacked_svg, thin_svg
 from ragnb.markup.tables import Column, count, html_table, markdown_table, number, p_value, percent, with_interval

@@ -9,8 +9,7 @@ import numpy as np
 
 from ragnb import texts
 from ragnb.errors import RagnbError
-from ragnb.markup.svg import DASHES, SYSTEM_COLOURS, Scale, check_span, line, picture, svg_text
-from ragnb.markup.tables import number
+from ragnb.markup.svg import DASHES, SYSTEM_COLOURS, check_span, line, picture, svg_text
 from ragnb.markup.text import Safe, element, is_missing, join, one_line, text_width
 
 Ranges = Mapping[str, tuple[float, float]]
@@ -105,7 +104,7 @@ def radar_svg(
     metrics: Sequence[str], systems: Mapping[str, Sequence[Any]], *, label: str, ranges: Ranges | None = None,
     better: Mapping[str, str] | None = None, radius: int = 130, lang: str = "en",
 ) -> Safe:  # fmt: skip
-    """Draw systems as closed polygons over their metrics; with fewer than three metrics, as dots.
+    """Draw systems as closed polygons over their metrics; of two metrics as lines, of one as points.
 
     Parameters
     ----------
@@ -144,8 +143,6 @@ def radar_svg(
     names = axis_names(metrics, systems, ranges=spans, better=senses, lang=lang)
     shown = [check_span(spans.get(metric, (0, 1))) for metric in metrics]
     lower = [senses.get(metric) == "lower" for metric in metrics]
-    if len(metrics) < 3:
-        return _dots(names, systems, shown, label)
     side = max(text_width(name) for name in names) + 14
     middle, top = max(side, 20.0) + radius, radius + 24.0
     parts = _web(names, middle, top, radius, shown)
@@ -195,33 +192,11 @@ def _outline(points: np.ndarray, place: int) -> Safe:
     return join(parts)
 
 
-def _legend(systems: Sequence[object], x: float, y: float, dots: bool = False) -> Safe:
+def _legend(systems: Sequence[object], x: float, y: float) -> Safe:
     left = x - (max(text_width(one_line(system, 40)) for system in systems) + 40) / 2
     rows = []
     for place, system in enumerate(systems):
         at = y + 20.0 * place
-        stroke = line(left, at - 4, left + 32, at - 4, **_stroke(place))
-        rows.append(element("circle", cx=left + 16, cy=at - 4, r=5.0, fill=_ink(place)) if dots else stroke)
+        rows.append(line(left, at - 4, left + 32, at - 4, **_stroke(place)))
         rows.append(svg_text(left + 40, at, one_line(system, 40), "start"))
     return join(rows)
-
-
-def _dots(
-    names: Sequence[str], systems: Mapping[str, Sequence[Any]], ranges: Sequence[tuple[float, float]], label: str
-) -> Safe:
-    side = max([text_width(name) for name in names], default=0.0) + 12
-    parts: list[Safe] = []
-    for row, (name, span) in enumerate(zip(names, ranges, strict=True)):
-        y, x = 20.0 + 34 * row, Scale(*span, side, side + 220)
-        parts.append(svg_text(side - 8, y + 4, name, "end"))
-        parts.append(line(x.left, y, x.right, y, stroke_opacity=0.35))
-        parts += [svg_text(x(edge), y + 16, f"{edge:g}", fill_opacity=0.8) for edge in span]
-        found = {k: float(values[row]) for k, values in enumerate(systems.values()) if not is_missing(values[row])}
-        parts += [element("circle", cx=x(value), cy=y, r=5.0, fill=_ink(k)) for k, value in found.items()]
-        if len(systems) == 1 or not found:
-            parts.append(svg_text(x.right + 10, y + 4, number(found.get(0)), "start"))
-    height = 24.0 + 34 * len(names)
-    if len(systems) > 1:
-        parts.append(_legend(list(systems), side + 110, height + 8, dots=True))
-        height += 20.0 * len(systems)
-    return picture(side + 270, height, label, *parts)

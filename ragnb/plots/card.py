@@ -625,10 +625,8 @@ def label_budget(card: Any, **look: Unpack[OfCard]) -> Axes:
         legend_below(ax, 36)
         ends = [(percent(row["low"]).removesuffix(" %"), percent(row["high"])) for row in records]
         rows = [{"labels": count(k), "interval": "–".join(pair)} for k, pair in zip(x, ends, strict=True)]
-        values = [
-            say("chart.budget_row", chance=percent(row["probability"]), **words)
-            for row, words in zip(records, rows, strict=True)
-        ]
+        chances = map(percent, curve["probability"])
+        values = [say("chart.budget_row", chance=one, **row) for one, row in zip(chances, rows, strict=True)]
         finding = p.beside("labels_needed").get("text", say("chart.no_intervals"))
         if is_missing(p.beside("labels_needed").get("text")) and records:
             near = rows[int(np.abs(x - first.get("n", x[0])).argmin())]

@@ -89,18 +89,14 @@ def outcomes(
 
 
 def _most(label: str, systems: dict[str, pd.DataFrame], say: Callable[..., str]) -> str:
-    """Say which label comes most often, of each system or, where they agree, of all."""
-    largest, sentences = set[str](), list[str]()
+    """Say which label comes most often, of each system."""
+    sentences = []
     for system, part in systems.items():
         if n := int(part["n"].sum()):
             row = part.iloc[int(part["n"].to_numpy().argmax())]
-            name, whose = fitted(row[label]), f"{fitted(system)}: " if system else ""
-            largest.add(name)
-            sentences.append(whose + say("chart.most", name=name, k=int(row["n"]), n=n))
-    if len(largest) == 1 < len(sentences):
-        return say("chart.most_in_all", name=largest.pop(), systems=len(sentences))
-    rest = [f"+ {len(sentences) - 3}"] * (len(sentences) > 3)
-    return "; ".join(sentences[:3] + rest) or say("chart.nothing_counted")
+            words = say("chart.most", name=fitted(row[label]), k=int(row["n"]), n=n)
+            sentences.append(f"{fitted(system)}: " * bool(system) + words)
+    return "; ".join(sentences) or say("chart.nothing_counted")
 
 
 def _split(frame: pd.DataFrame, by: str | None) -> dict[str, pd.DataFrame]:
