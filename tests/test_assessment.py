@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 import ragnb as rn
+from ragnb.assessment.build import weighable
 from ragnb.assessment.front import verdict_tone
 from ragnb.assessment.parts import Writer
-from ragnb.assessment.weighable import weighable
 from ragnb.errors import RagnbError
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -314,14 +314,22 @@ def test_five_systems_differ_in_colour_and_dash_and_a_sixth_is_refused():
         == len({node.get("stroke-dasharray") for node in outlines})
         == 5
     )
-    with pytest.raises(RagnbError, match="1 to 5 systems"):
+    with pytest.raises(RagnbError, match="at most 5 systems"):
         mk.radar_svg(["a", "b", "c"], systems | {"u": [1, 1, 1]}, label="x")
 
 
-def test_fewer_than_three_metrics_are_dots():
-    root = svg(mk.radar_svg(["a", "b"], {"x": [0.25, None]}, label="x"))
-    assert len(list(root.iter("circle"))) == 1
-    assert {"a", "b (missing)", "0.250", "—"} <= set(texts_of(root))
+def test_two_metrics_are_a_line_and_one_is_a_point():
+    root = svg(mk.radar_svg(["a", "b"], {"x": [0.25, 0.5], "y": [0.25, None]}, label="x", radius=100))
+    (line,) = root.iter("polygon")
+    ends = [tuple(map(float, corner.split(","))) for corner in line.get("points").split()]
+    assert ends[0][0] == ends[1][0]
+    assert ends[1][1] - ends[0][1] == pytest.approx(75)
+    dots = [node for node in root.iter("circle") if node.get("r") == "3.5"]
+    assert len(dots) == 3
+    assert {"a", "b (missing: y)"} <= set(texts_of(root))
+    (dot,) = (node for node in svg(mk.radar_svg(["a"], {"x": [1.0]}, label="x")).iter("circle")
+              if node.get("r") == "3.5")  # fmt: skip
+    assert dot.get("cx")
 
 
 # Page

@@ -183,10 +183,12 @@ def test_the_axis_is_the_whole_range(means):
     assert [label.get_text() for label in ten.get_xticklabels()] == [str(i) for i in range(1, 11)]
 
 
-def test_common_thresholds_are_named_lines_across_all_rows(means):
+def test_common_thresholds_are_named_lines_in_all_rows(means):
     ax = plots.intervals(means, bars=[("warning", 0.7), ("critical", 0.5)])
-    assert [line.get_xdata()[0] for line in named(ax, "_bar")] == [0.5, 0.7]
-    assert {"warning", "critical"} <= set(words(ax))
+    for name, at in {"warning": 0.7, "critical": 0.5}.items():
+        assert named(ax, name)[0].get_xdata().tolist() == [at, at]
+    assert sorted(line.get_xdata()[0] for line in named(ax, "_bar")) == [0.5] * 4 + [0.7] * 4
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["warning", "critical"]
 
 
 def test_a_metrics_own_thresholds_stand_in_its_row(means):

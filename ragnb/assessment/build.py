@@ -2,46 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import asdict
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Unpack
 
 import narwhals as nw
 import pandas as pd
 
-from ragnb.assessment import breakdowns, judge, words
+from ragnb import diagnostics, weights
+from ragnb.assessment import judge, words
 from ragnb.assessment.result import Assessment
 from ragnb.assessment.words import Overlap
 from ragnb.comparison.baseline import beside_baseline
-from ragnb.diagnostics import (
-    RULES,
-    check_differences,
-    check_gates,
-    completeness,
-    findings,
-    fitting,
-    mode_reductions,
-    mode_summary,
-    rule_gains,
-    warning_bars,
-)
+from ragnb.comparison.differences import paired_runs
+from ragnb.comparison.pairs import Pairs
+from ragnb.comparison.source import Run, systems_of
+from ragnb.diagnostics import RULES
 from ragnb.errors import RagnbError, unknown
 from ragnb.inputs import Inputs, gather, join_stages, opened, prepared, streams
 from ragnb.scenario import Scenario, Settings
 from ragnb.schema import DEFAULT_GATES, Gate, Metric
 from ragnb.traces import count_unanswerable, outcome_counts
-from ragnb.weights import (
-    Weighing,
-    column_names,
-    histogram_reduction,
-    moments,
-    moments_reduction,
-    need_documents,
-    present_weights,
-    question_of,
-    reduce_batches,
-    weigh,
-)
+from ragnb.weights import Moments, Weighing
+
+_SLICES, _FEW_GROUPS = ("kind", "language"), 12
 
 
 def assess(source: Any, **overrides: Unpack[Settings]) -> Assessment:
@@ -107,11 +92,10 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     docs = set().union(*(part.pop("docs") for part in parts.values()))
     unscored = sum(part.pop("unscored") for part in parts.values())
     found = {key: _stacked({name: parts[name][key] for name in names}) for key in parts[names[0]]}
-    means, no_data = found["means"], scenario.no_data
-    plain = [gate for gate in asked if gate.not_worse_than is None]
-    gates = check_gates(means, gates=plain, no_data=no_data, documents_may_fail=scenario.documents_may_fail)
+    means, no_data, unseen = found["means"], scenario.no_data, scenario.documents_may_fail
+    gates = diagnostics.check_gates(means, gates=_plain(asked), no_data=no_data, documents_may_fail=unseen)
     limits: dict[str, Any] = {"allow": scenario.damaged.allow, "no_data": no_data}
-    of_input = completeness(means, lines=inputs.lines, coverage=inputs.coverage, **limits)
+    of_input = diagnostics.completeness(means, lines=inputs.lines, coverage=inputs.coverage, **limits)
     comparison, changed = beside_baseline(scenario, frame, metrics)
     beside = [gate for gate in asked if gate.not_worse_than is not None]
     if beside and scenario.baseline is None:
@@ -119,13 +103,13 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
             f"gate {beside[0].name!r} asks not_worse_than: baseline, and the scenario names none; add "
             "baseline: with a system, a table of scores or the folder of a run"
         )
-    of_change = [check_differences(comparison, gates=beside, no_data=no_data)] if beside else []
+    of_change = [diagnostics.check_differences(comparison, gates=beside, no_data=no_data)] if beside else []
     gates = _decided_by(scenario.candidate, pd.concat([gates, *of_change, of_input], ignore_index=True))
     shared = overlap(frame, metrics, scenario, names)
     card = judge.calibrated(scenario, inputs.ratings)
     said = words.notes(scenario, inputs, means, gates, metrics, card, shared, docs, found)
     settings = _weighing(scenario, metrics, docs)
-    weighed = weigh(frame, metrics=metrics, doc=settings.doc, strict=False, **settings.of_total)
+    weighed = weights.weigh(frame, metrics=metrics, doc=settings.doc, strict=False, **settings.of_total)
     return Assessment(
         **found,
         scenario=scenario,
@@ -147,26 +131,24 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
 
 def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric]) -> dict[str, Any]:
     """Return the result frames of one system, or of a run that names none."""
-    doc: str = scenario.doc
-    how: dict[str, Any] = {"doc": doc, "cluster": scenario.cluster, "corpus": scenario.corpus}
+    doc, how = scenario.doc, _clustering(scenario)
     weighing = _weighing(scenario, metrics)
-    need_documents(column_names(frame), **how)
-    questions = question_of(frame, **how)
-    pairs, slices = list(fitting(RULES, metrics)), breakdowns.slices_of(frame, scenario)
-    by_doc = [doc] if doc in column_names(frame) else []
+    weights.need_documents(weights.column_names(frame), **how)
+    questions = weights.question_of(frame, **how)
+    pairs, slices = list(diagnostics.fitting(RULES, metrics)), _slices_of(frame, scenario)
+    by_doc = [doc] if doc in weights.column_names(frame) else []
     bounded = [metric for metric in metrics if metric.bounded and metric.role == "quality"]
     groups = [
-        moments_reduction(metrics, **how, by=by, questions=question)
+        weights.moments_reduction(metrics, **how, by=by, questions=question)
         for by, question in [
             (None, questions),
-            *((by, question_of(frame, **how, by=by)) for by in by_doc),
+            *((by, weights.question_of(frame, **how, by=by)) for by in by_doc),
             *((by, questions) for by in slices),
         ]
     ]
-    modes = mode_reductions(metrics, warning_bars(RULES, metrics), weighing, questions)
-    found = reduce_batches(
-        frame, metrics, [rule_gains(pairs, metrics, weighing), *modes, histogram_reduction(bounded), *groups]
-    )
+    modes = diagnostics.mode_reductions(metrics, diagnostics.warning_bars(RULES, metrics), weighing, questions)
+    of_rules, tenths = diagnostics.rule_gains(pairs, metrics, weighing), weights.histogram_reduction(bounded)
+    found = weights.reduce_batches(frame, metrics, [of_rules, *modes, tenths, *groups])
     gains, mode_gains, shares, spread, reduced, *grouped = found
     weighing = _weighing(scenario, metrics, reduced.docs)
     outcomes = outcome_counts(frame, lang=scenario.lang) if inputs.labelled else None
@@ -179,29 +161,30 @@ def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric])
     return {
         "docs": reduced.docs,
         "means": means,
-        "diagnoses": findings(frame, pairs, reduced, gains, weighing, top=3, lang=scenario.lang),
-        "modes": mode_summary(mode_gains, shares, weighing),
+        "diagnoses": diagnostics.findings(frame, pairs, reduced, gains, weighing, top=3, lang=scenario.lang),
+        "modes": diagnostics.mode_summary(mode_gains, shares, weighing),
         "outcomes": outcomes,
-        "documents": breakdowns.by_document(grouped[: len(by_doc)], weighing),
-        "slices": breakdowns.by_slice(grouped[len(by_doc) :], weighing),
-        "spread": breakdowns.spread(spread, means),
-        "unscored": breakdowns.unscored(frame, reduced, outcomes),
+        "documents": _by_document(grouped[: len(by_doc)], weighing),
+        "slices": _by_slice(grouped[len(by_doc) :], weighing),
+        # How many rows score in each tenth, and how many have no score.
+        "spread": spread.merge(means[["metric", "n_missing", "n_failed", "n_not_applicable"]], on="metric"),
+        "unscored": _unscored(frame, reduced, outcomes),
     }
+
+
+def _clustering(scenario: Scenario) -> dict[str, Any]:
+    """Return the columns of documents and clusters, and what is known of all documents."""
+    return {"doc": scenario.doc, "cluster": scenario.cluster, "corpus": scenario.corpus}
 
 
 def _weighing(scenario: Scenario, metrics: list[Metric], docs: Collection[str] | None = None) -> Weighing:
     """Return how means are weighed, without the weights of what does not occur, which a note names."""
     doc_weights = scenario.doc_weights
     return Weighing(
-        present_weights(scenario.metric_weights, [metric.name for metric in metrics]),
-        doc_weights if docs is None else present_weights(doc_weights, docs),
-        scenario.doc,
-        scenario.cluster,
-        scenario.level,
-        scenario.orient,
-        scenario.rescale,
-        scenario.corpus,
-    )
+        weights.present_weights(scenario.metric_weights, [metric.name for metric in metrics]),
+        doc_weights if docs is None else weights.present_weights(doc_weights, docs),
+        scenario.doc, scenario.cluster, scenario.level, scenario.orient, scenario.rescale, scenario.corpus,
+    )  # fmt: skip
 
 
 def _stacked(parts: Mapping[Any, Any]) -> Any:
@@ -220,7 +203,7 @@ def _stacked(parts: Mapping[Any, Any]) -> Any:
 def _check_candidate(scenario: Scenario, names: list[Any], frame: Any) -> None:
     wanted = scenario.candidate
     if wanted is not None and names == [None]:
-        names = streams.distinct_values(frame, "system") if "system" in column_names(frame) else []
+        names = streams.distinct_values(frame, "system") if "system" in weights.column_names(frame) else []
     if wanted is not None and wanted not in names:
         step = "" if names else "The rows name no system; leave candidate: out, or add a column 'system'."
         raise unknown("candidate", wanted, [str(name) for name in names], step)
@@ -238,15 +221,14 @@ def _decided_by(candidate: str | None, gates: pd.DataFrame) -> pd.DataFrame:
 def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[Any]) -> Overlap | None:
     """Return the means by system on their common questions; None where all answered the same ones."""
     # A question without any score was not answered: it must not make the means look comparable.
-    some = [~nw.col(m.name).is_null() for m in metrics if m.name in column_names(frame)]
+    some = [~nw.col(m.name).is_null() for m in metrics if m.name in weights.column_names(frame)]
     scored = nw.from_native(frame).filter(nw.any_horizontal(*some, ignore_nulls=True)) if some else None
     asked, shared, rows = streams.common_questions(frame if scored is None else scored.to_native(), names)
     if all(n == shared for n in asked.values()):
         return None
     means = None
     if shared:
-        how: dict[str, Any] = {"doc": scenario.doc, "cluster": scenario.cluster, "corpus": scenario.corpus}
-        found = moments(rows, metrics=metrics, **how, by="system")
+        found = weights.moments(rows, metrics=metrics, **_clustering(scenario), by="system")
         means = _weighing(scenario, metrics, found.docs).means(found)
     return Overlap(asked, shared, means)
 
@@ -260,7 +242,7 @@ def gates_of(scenario: Scenario, metrics: list[Metric], inputs: Inputs) -> tuple
     quality = [metric for metric in metrics if metric.role == "quality"]
     ops: dict[str, Any] = {metric.name: ">=" if metric.better == "higher" else "<=" for metric in quality}
     # Nobody named these thresholds, so they are shown and never block.
-    bars = warning_bars(RULES, quality)
+    bars = diagnostics.warning_bars(RULES, quality)
     found += [Gate(name, name, ops[name], bar, advisory=True) for name, bar in bars.items()]
     return tuple(found)
 
@@ -269,3 +251,114 @@ def _under(policy: Any, gate: Gate) -> Gate:
     """Return a gate under the policy of the scenario, if it has none of its own."""
     given = {name: value for name, value in asdict(gate).items() if value is not None}
     return Gate(**given | {"undecided": policy}) if gate.undecided == "value" else gate
+
+
+# The parts of a run: by document, by slice, by tenths of each metric, and what has no score at all
+
+
+def _unscored(frame: Any, reduced: Moments, outcomes: pd.DataFrame | None) -> int:
+    """Return how many rows have no score of quality though one applies; of traces without any metric, no label."""
+    quality = [k for k, metric in enumerate(reduced.metrics) if metric.role == "quality"]
+    if quality:
+        alone = ~reduced.cells.present[:, quality].any(axis=1)
+        graded = any(reduced.metrics[k].grades_refusals for k in quality)
+        return int(reduced.cells.n[alone].sum()) - (0 if graded else count_unanswerable(frame))
+    return int(reduced.rows.sum()) - (0 if outcomes is None else int(outcomes["n"].sum()))
+
+
+def _by_document(found: Sequence[Moments], weighing: Weighing) -> pd.DataFrame | None:
+    """Return the means by document, without the rows that have none."""
+    if not found:
+        return None
+    means = replace(weighing, doc_weights=None).means(found[0])
+    named = means.dropna(subset=[found[0].by], ignore_index=True)
+    named.columns = pd.Index(["document", *named.columns[1:]])
+    return named if len(named) else None
+
+
+def _slices_of(frame: Any, scenario: Scenario) -> Sequence[str]:
+    """Return the columns of the slices; those nobody asked for only where their groups are few."""
+    have = weights.column_names(frame)
+    if scenario.slices is not None:
+        weights.need_columns(have, *scenario.slices)
+        return scenario.slices
+    return [c for c in _SLICES if c in have and 1 < len(streams.distinct_values(frame, c)) <= _FEW_GROUPS]
+
+
+def _by_slice(found: Sequence[Moments], weighing: Weighing) -> pd.DataFrame | None:
+    """Return the means by the groups of each slice."""
+    tables = []
+    for one in found:
+        by = str(one.by)
+        tables.append(weighing.means(one).rename(columns={by: "group", f"metric_{by}": by}))
+        tables[-1].insert(0, "slice", by)
+    return pd.concat(tables, ignore_index=True) if tables else None
+
+
+# What a weight editor moves: the settings, the moments and the gates of a run, before any weight
+
+
+@dataclass(frozen=True)
+class Weighable:
+    """A run before any weight.
+
+    Attributes
+    ----------
+    scenario : Scenario
+    moments : Moments
+        By system, where there are several.
+    gates : tuple of Gate
+    pairs : Pairs, optional
+        Of a candidate and its baseline, or of two systems.
+    """
+
+    scenario: Scenario
+    moments: Moments
+    gates: tuple[Gate, ...]
+    pairs: Pairs | None = None
+
+
+def weighable(source: Any, **overrides: Any) -> Weighable:
+    """Read what `assess` reads, and reduce it once.
+
+    Parameters
+    ----------
+    source : Scenario, path, frame or Moments
+    **overrides
+        Fields of `Scenario`, as `assess` takes them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> weighable(pd.DataFrame({"faithfulness": [0.9, 0.4], "doc_name": ["a", "b"]})).moments
+    Moments(2 rows in 2 cells: 1 metrics, 2 documents, 1 groups)
+    """
+    if isinstance(source, Moments):
+        scenario = Scenario.without_files(metrics=source.metrics).replace(**overrides)
+        return Weighable(scenario, source, _plain(gates_of(scenario, list(source.metrics), Inputs())))
+    scenario, frame = opened(source, overrides)
+    inputs = gather(scenario, frame)
+    metrics = prepared(scenario, inputs)
+    several = "system" in inputs.frame and inputs.frame["system"].nunique() > 1
+    how: dict[str, Any] = {"doc": scenario.doc, "cluster": scenario.cluster, "corpus": scenario.corpus}
+    found = weights.moments(inputs.frame, metrics=metrics, **how, by="system" if several else None)
+    # A baseline that somebody asks for here is refused in words; that of a file, as any two systems, may not pair.
+    pairs = None
+    with suppress(*[] if overrides.get("baseline") else [RagnbError]):
+        pairs = _pairs(scenario, inputs.frame, metrics)
+    return Weighable(scenario, found, _plain(gates_of(scenario, metrics, inputs)), pairs)
+
+
+def _plain(gates: tuple[Gate, ...]) -> tuple[Gate, ...]:
+    """Return the gates on means; weights alone do not tell a difference from a baseline."""
+    return tuple(gate for gate in gates if gate.not_worse_than is None)
+
+
+def _pairs(scenario: Scenario, frame: Any, metrics: list[Metric]) -> Pairs | None:
+    """Return the questions of the one candidate and its baseline, else of two systems; None for any others."""
+    run = Run(scenario.name, scenario, frame, tuple(metrics), systems_of(frame, "system"))
+    others = [name for name in run.systems if name != (scenario.candidate or run.systems[0])]
+    if (scenario.baseline or (others if len(others) == 1 else None)) is None:
+        return None
+    _, every = paired_runs(run, scenario.baseline or others[0])
+    return every[0] if len(every) == 1 else None

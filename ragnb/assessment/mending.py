@@ -8,10 +8,9 @@ from typing import Any
 import pandas as pd
 
 from ragnb import markup
-from ragnb.assessment.parts import Row, Writer, paragraph, shown
+from ragnb.assessment.parts import Row, Writer, paragraph
 from ragnb.diagnostics import RULES
-from ragnb.markup import Safe, bullets, element, join, one_line
-from ragnb.markup.cells import is_missing
+from ragnb.markup import Safe, bullets, element, is_missing, join, one_line
 
 _MOST_TEXT = 2000
 _LABEL_TONES = {"HALLUCINATION": "bad", "OVER_REFUSAL": "watch", "ANS_NO_HIT": "watch"}  # the others are good
@@ -73,10 +72,15 @@ def _sample(w: Writer, metric: str, sample: Row) -> Safe:
     parts = [(key, sample.get(key)) for key in ("question", "answer")]
     parts += [("retrieved_contexts", item) for item in _contexts(w.sheet.scores, sample)]
     parts.append(("ground_truth_answer", sample.get("ground_truth_answer")))
-    rows = [(w.say(f"column.{key}"), shown(value, _MOST_TEXT)) for key, value in parts if _told(value)]
+    rows = [{"part": w.say(f"column.{key}"), "text": _cut(str(value))} for key, value in parts if _told(value)]
     bold = [element("strong", score) for score in w.score(metric, sample["score"])]
     head = join([*bold, *sample_names(sample)], " · ")
-    return markup.details(head, w.table([{"part": part, "text": text} for part, text in rows], "part text"))
+    return markup.details(head, w.table(rows, "part text"))
+
+
+def _cut(text: str) -> str:
+    """Return strangers' text, cut at a length that a page can bear, with how much is left out."""
+    return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]} … (+{len(text) - _MOST_TEXT:,})"
 
 
 def sample_names(sample: Row) -> list[str]:

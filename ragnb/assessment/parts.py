@@ -173,9 +173,8 @@ class Writer:
 
     def why_missing(self, metric: str) -> str:
         """Say why a metric has no mean."""
-        if metric == TOTAL:
-            return why_no_total(self.sheet.means, lang=self.lang) or self.say("sheet.nothing_to_add")
-        return self.kind_of_gap(self.rows[metric])
+        total = why_no_total(self.sheet.means, lang=self.lang) or self.say("sheet.nothing_to_add")
+        return total if metric == TOTAL else self.kind_of_gap(self.rows[metric])
 
     def kind_of_gap(self, row: Row) -> str:
         """Say which kind of absence most of a row's samples have."""
@@ -197,9 +196,3 @@ def lead(tone: str, *said: object) -> Safe:
     """Return the first sentence of a sheet, after the mark of its tone."""
     mark = element("span", markup.TONES[tone], class_=f"rg-mark rg-{tone}", aria_hidden="true")
     return paragraph(join([mark, " ", *said]), "rg-lead")
-
-
-def shown(text: Any, most: int) -> str:
-    """Return strangers' text, cut at a length that a page can bear, with how much is left out."""
-    words = "\n\n".join(str(item) for item in text) if isinstance(text, list | tuple) else str(text)
-    return words if len(words) <= most else f"{words[:most]} … (+{len(words) - most:,})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,7 @@ from ragnb import markup
 from ragnb.assessment.parts import TOTAL, Row, Writer, gap
 from ragnb.assessment.tables import metric_columns
 from ragnb.inputs.streams import BAD_FIRST, DIGITS
-from ragnb.markup import Column, Safe, one_line
-from ragnb.markup.cells import is_missing
+from ragnb.markup import Column, Safe, is_missing, one_line
 
 MOST_PLAIN, MOST_LIVE = 50, 10_000
 BYTES_A_ROW, BYTES_OF_ALL = 2_000, 4_500_000
@@ -38,7 +37,7 @@ def questions(w: Writer) -> Safe:
     kinds: dict[str, Any] = {heads[c]: special.get(c, "text") for c in text}
     kinds |= {w.name(name): "number" for name in names}
     records, most = live.to_dict("records"), min(BYTES_A_ROW, BYTES_OF_ALL // len(live))
-    rows = [[*_texts(row, text, min(160, most // 6)), *_numbers(w, row, names)] for row in records]
+    rows = [[*_texts(row, text, min(160, most // 6)).values(), *_numbers(w, row, names)] for row in records]
     parts = {c: most // share for c, share in _UNFOLDED.items() if c in scores}
     details = [w.say(f"column.{c}") for c in (*parts, "reasons")]
     unfolded = [[*(_unfolded(row[c], n) for c, n in parts.items()), _reasons(w, row, names)] for row in records]
@@ -72,17 +71,15 @@ def worst_first(w: Writer) -> pd.DataFrame:
 
 
 def _plain(w: Writer, shown: pd.DataFrame, heads: dict[str, str], names: list[str], n: int) -> Safe:
-    rows = []
-    for row in shown.to_dict("records"):
-        told = {c: None if is_missing(row[c]) else one_line(row[c], 160) for c in heads}
-        rows.append(told | {name: _score(w, name, row) for name in names})
+    records = shown.to_dict("records")
+    rows = [_texts(row, heads, 160) | {name: _score(w, name, row) for name in names} for row in records]
     columns = {c: Column(label) for c, label in heads.items()} | metric_columns(w, names)
     said = w.say("sheet.questions_plain", n=markup.count(len(rows)), all=markup.count(n))
     return w.table(rows, columns, said if len(rows) < n else None)
 
 
-def _texts(row: Row, names: list[str], most: int) -> Iterator[str | None]:
-    return (None if is_missing(row[name]) else one_line(row[name], most) for name in names)
+def _texts(row: Row, names: Iterable[str], most: int) -> dict[str, Any]:
+    return {name: None if is_missing(row[name]) else one_line(row[name], most) for name in names}
 
 
 def _numbers(w: Writer, row: Row, names: list[str]) -> Iterator[float | str]:

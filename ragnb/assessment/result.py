@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import os
+import platform
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from ragnb.calibration import CalibrationCard
+from ragnb.diagnostics import gates_json, gates_junit
 from ragnb.errors import unknown
+from ragnb.files import json_text, write_whole
+from ragnb.readers import to_csv_text
 from ragnb.scenario import Scenario
+
+_PACKAGES = ("numpy", "pandas", "scipy", "pydantic", "narwhals", "polars", "matplotlib", "papermill")
 
 
 @dataclass(frozen=True, repr=False)
@@ -183,6 +192,46 @@ class Assessment:
         >>> sorted(sheet.save(tempfile.mkdtemp()))[:3]
         ['gates.json', 'gates.junit.xml', 'means.csv']
         """
-        from ragnb.assessment.saving import save
+        texts = {
+            "worst.csv" if self.streamed else "scores.csv": to_csv_text(self.scores),
+            "means.csv": to_csv_text(self.means),
+            "gates.json": gates_json(self.gates),
+            "gates.junit.xml": gates_junit(self.gates, name=self.scenario.name, lang=self.scenario.lang),
+            "report.md": self.to_markdown(),
+            "scenario.snapshot.yaml": self.scenario.snapshot_text(relative_to=Path(folder)),
+            "run.json": json_text(run_record(self, command)),
+        }
+        if self.calibration is not None:
+            texts["calibration.json"] = json_text(self.calibration.to_dict())
+            texts["calibration.md"] = self.calibration.to_markdown()
+        return {name: write_whole(Path(folder) / name, text) for name, text in texts.items()}
 
-        return save(self, Path(folder), command)
+
+def run_record(sheet: Assessment, command: str | None) -> dict[str, Any]:
+    """Return how a run was made: versions, input hashes, settings, command, time."""
+    scenario = sheet.scenario
+    return {
+        "ragnb": metadata.version("ragnb"),
+        "python": platform.python_version(),
+        "packages": {name: metadata.version(name) for name in _PACKAGES},
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "scenario": scenario.name,
+        "inputs": sheet.inputs,
+        "weights": {"metric_weights": scenario.metric_weights, "doc_weights": scenario.doc_weights},
+        "blocked": sheet.blocked,
+        "verdict": sheet.verdict,
+        "overall": _overall(sheet),
+        "judge": None if sheet.calibration is None else sheet.calibration.verdict,
+    }
+
+
+def _overall(sheet: Assessment) -> dict[str, Any]:
+    """The weighted score as JSON holds it: what is not there is null."""
+    shown = sheet.shown_system
+    means = sheet.means if shown is None else sheet.of_system(shown).means
+    row = means[means["metric"] == "weighted_score"].iloc[-1]
+    ends = float(row["range_low"]), float(row["range_high"])
+    found = {name: float(row[name]) if math.isfinite(row[name]) else None for name in ("value", "low", "high")}
+    span = list(ends) if all(map(math.isfinite, ends)) else None
+    return found | {"n": int(row["n"]), "n_clusters": int(row["n_clusters"]), "range": span}

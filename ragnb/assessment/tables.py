@@ -50,22 +50,30 @@ def _mean_row(w: Writer, name: str) -> dict[str, Any]:
 
 def gates(w: Writer) -> Safe:
     """Each gate: what it asks, what was seen, and what follows in words."""
-    rows = [_gate_row(w, str(row["metric"]), row) for row in w.gates.to_dict("records")]
+    none = gap(w.say("outcome.no_data").strip())
+    rows = [
+        row | {
+            "gate": element("span", one_line(row["gate"], 40), class_="rg-name"),
+            "asks": element("span", row["asks"], class_="rg-name"),
+            "seen": none if pd.isna(row["value"]) else row["seen"],
+            "picture": w.drawn(m, row, bars=[row["threshold"]]) if (m := row["metric"]) in w.ranges else "",
+            "outcome": markup.badge(row["tone"], row["outcome"]),
+        }
+        for row in gate_rows(w)
+    ]  # fmt: skip
     columns = "gate asks seen=mean:number picture=on_scale n:count outcome p_flip:percent more:number"
     return w.section("gates", w.table(rows, columns) if rows else "")
 
 
-def _gate_row(w: Writer, metric: str, row: Row) -> dict[str, Any]:
-    none = gap(w.say("outcome.no_data").strip())
-    return {
-        **row,
-        "gate": element("span", one_line(row["gate"], 40), class_="rg-name"),
-        "asks": element("span", w.asks(row), class_="rg-name"),
-        "seen": none if pd.isna(row["value"]) else Safe(w.interval(metric, row)),
-        "picture": w.drawn(metric, row, bars=[row["threshold"]]) if metric in w.ranges else "",
-        "outcome": markup.badge(gate_tone(row), outcome(w, row)),
-        "more": Safe(more(w, row)),
-    }
+def gate_rows(w: Writer) -> list[dict[Any, Any]]:
+    """Return each gate in words: what it asks, what was seen, what came out, and how many more would decide."""
+    return [
+        row | {
+            "asks": w.asks(row), "seen": Safe(w.interval(row["metric"], row)), "more": Safe(_more(w, row)),
+            "outcome": outcome(w, row), "tone": gate_tone(row),
+        }
+        for row in w.gates.to_dict("records")
+    ]  # fmt: skip
 
 
 def gate_tone(row: Row) -> str:
@@ -75,11 +83,10 @@ def gate_tone(row: Row) -> str:
 
 def outcome(w: Writer, row: Row) -> str:
     """Say in two words what came out of a gate, and whether it blocks."""
-    said = w.say(f"sheet.gate_{row['outcome']}")
-    return said + w.say("sheet.and_blocks") if row["blocks"] else said
+    return w.say(f"sheet.gate_{row['outcome']}") + w.say("sheet.and_blocks") * bool(row["blocks"])
 
 
-def more(w: Writer, row: Row) -> str:
+def _more(w: Writer, row: Row) -> str:
     """Say how many more samples would decide a gate; a number beyond reach is said as such."""
     needed = row["more_needed"]
     if row["reason"] == "advisory":

@@ -111,7 +111,7 @@ def _sheet_lines(sheet: Assessment) -> Iterator[str]:
     """Yield a sheet in lines: the verdict, the gates, the notes."""
     from ragnb.assessment.front import said
     from ragnb.assessment.parts import Writer
-    from ragnb.assessment.tables import more, outcome
+    from ragnb.assessment.tables import gate_rows
     from ragnb.diagnostics import gate_mark
 
     w = Writer(sheet, linked=False)
@@ -119,10 +119,9 @@ def _sheet_lines(sheet: Assessment) -> Iterator[str]:
     if len(w.gates):
         heads = ("gate", "asks", "mean", "n", "outcome", "p_flip", "more")
         rows = [["", *(w.say(f"column.{name}", level=w.level) for name in heads)]]
-        for gate in w.gates.to_dict("records"):
-            seen = [w.interval(str(gate["metric"]), gate), count(gate["n"]), outcome(w, gate)]
-            asked = [gate_mark(gate), str(gate["gate"]), w.asks(gate)]
-            rows.append([*asked, *seen, percent(gate["p_flip"]), more(w, gate)])
+        for gate, told in zip(w.gates.to_dict("records"), gate_rows(w), strict=True):
+            seen = [told["seen"], count(told["n"]), told["outcome"], percent(told["p_flip"]), told["more"]]
+            rows.append([gate_mark(gate), str(gate["gate"]), told["asks"], *seen])
         yield ""
         yield from text_table(rows)
     if len(sheet.notes):

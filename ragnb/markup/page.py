@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from typing import Any, Literal
 
 from ragnb import texts
-from ragnb.markup.browse import CLASS, script, script_source
 from ragnb.markup.svg import TONES
 from ragnb.markup.text import Safe, element, one_line
 
 _CSP = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+CLASS = "rg-browse"
+Kind = Literal["text", "long", "tag", "number"]
 _LANG = {"en": "en", "zh": "zh-CN"}
 
 
@@ -89,15 +94,11 @@ def page(title: str, body: str, *, lang: str = "en", contents: Iterable[tuple[st
     say = texts.load(lang)
     live = f'<div class="{CLASS}"' in body
     policy = f"{_CSP}; script-src {script_source()}" if live else _CSP
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        Safe(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", one_line(title)),
-        style(),
-    )
+    named = {"viewport": "width=device-width, initial-scale=1", "color-scheme": "light dark"}
+    metas = [element("meta", name=name, content=content) for name, content in named.items()]
+    csp = Safe(f'<meta http-equiv="Content-Security-Policy" content="{policy}">')
+    first, name = element("meta", charset="utf-8"), element("title", one_line(title))
+    head = element("head", first, csp, *metas, name, style())
     links = [element("li", element("a", text, href=f"#{anchor}")) for anchor, text in contents]
     nav = element("nav", element("ol", *links), class_="rg-nav", aria_label=say("page.contents")) if links else ""
     code = Safe(f"<script>{script()}</script>") if live else ""
@@ -186,14 +187,9 @@ def card(label: object, value: object, *, mark: str = "", picture: str = "", not
     >>> "0.740" in card("Overall", "0.740", mark=badge("good"), note="n = 412")
     True
     """
-    return element(
-        "div",
-        element("div", label, class_="rg-label"),
-        element("div", value, " ", Safe(mark), class_="rg-value"),
-        Safe(picture),
-        element("div", note, class_="rg-note"),
-        class_="rg-card",
-    )
+    number = element("div", value, " ", Safe(mark), class_="rg-value")
+    parts = element("div", label, class_="rg-label"), number, Safe(picture), element("div", note, class_="rg-note")
+    return element("div", *parts, class_="rg-card")
 
 
 def cards(items: Iterable[str]) -> Safe:
@@ -216,3 +212,76 @@ def figure(picture: str, finding: object) -> Safe:
     '<figure><figcaption>Recall is low</figcaption><svg></svg></figure>'
     """
     return element("figure", element("figcaption", finding), Safe(picture))
+
+
+# A long table that is searched, sorted, filtered and unfolded in the browser, and read without any script: its
+# rows stand in the page as data, the one script of ours writes them as text, and the page allows no other.
+
+
+@cache
+def script() -> Safe:
+    """Return the script that makes such tables live.
+
+    Examples
+    --------
+    >>> script()[:14]
+    '"use strict";\\n'
+    """
+    return Safe(files(__package__).joinpath("browse.js").read_text(encoding="utf-8"))
+
+
+@cache
+def script_source() -> str:
+    """Return what a content security policy names to allow this script and no other.
+
+    Examples
+    --------
+    >>> script_source()[:8]
+    "'sha256-"
+    """
+    digest = hashlib.sha256(script().encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+def browse(
+    columns: Mapping[str, Kind], rows: Sequence[Sequence[str | float | None]], *, details: Sequence[str],
+    unfolded: Sequence[Sequence[str | None]], plain: str, lang: str = "en",
+) -> Safe:  # fmt: skip
+    """Return a table that a script of the page makes live.
+
+    Parameters
+    ----------
+    columns : mapping of label to {"text", "long", "tag", "number"}
+        ``long`` texts get room, ``tag`` columns can be picked by value, numbers show three decimals.
+    rows : sequence of rows
+        A cell a column: text, a number, None, or in a column of numbers the reason why there is none.
+    details : sequence of str
+        What the parts of an unfolded row are called.
+    unfolded : sequence of rows
+        The texts of an unfolded row, one a part; None leaves the part out.
+    plain : str
+        HTML of ours that stands there without the script.
+    lang : {"en", "zh"}
+
+    Returns
+    -------
+    Safe
+        A ``<div class="rg-browse">``; `ragnb.markup.page` adds the script.
+
+    Examples
+    --------
+    >>> texts = {"details": ["answer"], "unfolded": [["fine"]], "plain": "<table></table>"}
+    >>> live = browse({"id": "text", "score": "number"}, [["<b>", 0.5]], **texts)
+    >>> "\\\\u003cb>" in live, live.endswith("<table></table></div>")
+    (True, True)
+    """
+    data: dict[str, Any] = {
+        "columns": [{"label": label, "kind": kind} for label, kind in columns.items()],
+        "rows": [[*row, list(texts_)] for row, texts_ in zip(rows, unfolded, strict=True)],
+        "details": list(details),
+        "say": texts.entry(lang, "browse"),
+    }
+    written = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    held = written.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    data_island = Safe(f'<script type="application/json">{held}</script>')
+    return element("div", data_island, Safe(plain), class_=CLASS, aria_label=data["say"]["table"])

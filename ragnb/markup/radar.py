@@ -1,20 +1,18 @@
-"""The geometry of the radar and the names of its axes, once for every place that draws one."""
+"""The radar: its geometry and the names of its axes, once for every place that draws one, and as an SVG string."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ragnb import texts
 from ragnb.errors import RagnbError
-from ragnb.markup.cells import is_missing
-from ragnb.markup.svg import SYSTEM_COLOURS, check_span
-from ragnb.markup.text import one_line
+from ragnb.markup.svg import DASHES, SYSTEM_COLOURS, check_span, line, picture, svg_text
+from ragnb.markup.text import Safe, element, is_missing, join, one_line, text_width
 
 Ranges = Mapping[str, tuple[float, float]]
-MOST_SYSTEMS = len(SYSTEM_COLOURS)
 
 
 def radar_points(
@@ -76,13 +74,9 @@ def radar_runs(points: np.ndarray) -> list[tuple[list[int], bool]]:
 
 
 def axis_names(
-    metrics: Sequence[str],
-    systems: Mapping[str, Sequence[Any]],
-    *,
-    ranges: Ranges,
-    better: Mapping[str, str],
+    metrics: Sequence[str], systems: Mapping[str, Sequence[Any]], *, ranges: Ranges, better: Mapping[str, str],
     lang: str,
-) -> list[str]:
+) -> list[str]:  # fmt: skip
     """Name the axes: the metric, ``↓`` where lower is better, its range where ranges differ, and its gaps."""
     missing = str(texts.entry(lang, "word.missing"))
     spans = [check_span(ranges.get(metric, (0, 1))) for metric in metrics]
@@ -98,10 +92,111 @@ def axis_names(
     return names
 
 
-def check_radar(systems: Mapping[str, Sequence[Any]]) -> None:
-    """Refuse a radar of too many systems."""
-    if not 1 <= len(systems) <= MOST_SYSTEMS:
+def check_systems(systems: Collection[str]) -> None:
+    """Refuse more systems than there are colours that can be told apart."""
+    if len(systems) > len(SYSTEM_COLOURS):
         raise RagnbError(
-            f"a radar shows 1 to {MOST_SYSTEMS} systems and is given {len(systems)}; "
-            "choose some, or draw intervals"
+            f"a chart shows at most {len(SYSTEM_COLOURS)} systems and is given {len(systems)}; choose some"
         )
+
+
+def radar_svg(
+    metrics: Sequence[str], systems: Mapping[str, Sequence[Any]], *, label: str, ranges: Ranges | None = None,
+    better: Mapping[str, str] | None = None, radius: int = 130, lang: str = "en",
+) -> Safe:  # fmt: skip
+    """Draw systems as closed polygons over their metrics; of two metrics as lines, of one as points.
+
+    Parameters
+    ----------
+    metrics : sequence of str
+        The axes, the first one up.
+    systems : mapping of system to values
+        One value a metric, raw, in its own units; None or NaN leaves a gap that the axis names.
+    label : str
+        The finding, in words, for those who cannot see the picture.
+    ranges : mapping of metric to (low, high), optional
+        As the columns ``range_low, range_high`` of means; 0 to 1 where none is given. The rim is the good end.
+    better : mapping of metric to {"higher", "lower"}, optional
+        As the column ``better`` of means. Where lower is better the axis is turned and marked ``↓``.
+    radius : int
+        Pixels.
+    lang : {"en", "zh"}
+        The language of the word for a gap.
+
+    Returns
+    -------
+    Safe
+        An ``<svg role="img">``.
+
+    Raises
+    ------
+    RagnbError
+        For more than five systems, and for a metric without a finite range.
+
+    Examples
+    --------
+    >>> 'role="img"' in radar_svg(["a", "b", "c"], {"mine": [0.5, None, 1.0]}, label="b is missing")
+    True
+    """
+    check_systems(systems)
+    spans, senses = ranges or {}, better or {}
+    names = axis_names(metrics, systems, ranges=spans, better=senses, lang=lang)
+    shown = [check_span(spans.get(metric, (0, 1))) for metric in metrics]
+    lower = [senses.get(metric) == "lower" for metric in metrics]
+    side = max(text_width(name) for name in names) + 14
+    middle, top = max(side, 20.0) + radius, radius + 24.0
+    parts = _web(names, middle, top, radius, shown)
+    for place, values in enumerate(systems.values()):
+        points = radar_points(values, ranges=shown, lower=lower) * [1, -1] * radius + [middle, top]
+        parts.append(_outline(points, place))
+    low = top + radius + 32
+    if len(systems) > 1:
+        parts.append(_legend(list(systems), middle, low))
+        low += 20 * len(systems)
+    return picture(2 * middle, low, label, *parts)
+
+
+def _web(
+    names: Sequence[str], x: float, y: float, radius: float, ranges: Sequence[tuple[float, float]]
+) -> list[Safe]:
+    faint = {"stroke": "currentColor", "stroke_opacity": 0.25, "fill": "none"}
+    parts = [element("circle", cx=x, cy=y, r=radius * ring / 4, **faint) for ring in range(1, 5)]
+    for name, (right, up) in zip(names, radar_points([1.0] * len(names)), strict=True):
+        parts.append(line(x, y, x + right * radius, y - up * radius, stroke_opacity=0.25))
+        anchor = "middle" if abs(right) < 0.1 else "start" if right > 0 else "end"
+        parts.append(svg_text(x + right * (radius + 10), y - up * (radius + 12) + 4, name, anchor))
+    if len(set(ranges)) == 1:
+        (low, high) = ranges[0]
+        for ring in (2, 4):
+            at = y - radius * ring / 4 + 12
+            parts.append(svg_text(x + 3, at, f"{low + (high - low) * ring / 4:g}", "start", fill_opacity=0.8))
+    return parts
+
+
+def _ink(place: int) -> str:
+    return "currentColor" if SYSTEM_COLOURS[place] == "#000000" else SYSTEM_COLOURS[place]
+
+
+def _stroke(place: int) -> dict[str, object]:
+    dashes = " ".join(f"{dash:g}" for dash in DASHES[place])
+    return {"stroke": _ink(place), "stroke_width": 2, "stroke_dasharray": dashes or None}
+
+
+def _outline(points: np.ndarray, place: int) -> Safe:
+    parts = []
+    for run, closed in radar_runs(points):
+        corners = " ".join(f"{x:.2f},{y:.2f}" for x, y in points[run])
+        fill = {"fill": _ink(place), "fill_opacity": 0.08} if closed else {"fill": "none"}
+        parts.append(element("polygon" if closed else "polyline", points=corners, **fill, **_stroke(place)))
+        parts += [element("circle", cx=x, cy=y, r=3.5, fill=_ink(place)) for x, y in points[run].tolist()]
+    return join(parts)
+
+
+def _legend(systems: Sequence[object], x: float, y: float) -> Safe:
+    left = x - (max(text_width(one_line(system, 40)) for system in systems) + 40) / 2
+    rows = []
+    for place, system in enumerate(systems):
+        at = y + 20.0 * place
+        rows.append(line(left, at - 4, left + 32, at - 4, **_stroke(place)))
+        rows.append(svg_text(left + 40, at, one_line(system, 40), "start"))
+    return join(rows)

@@ -1,4 +1,4 @@
-"""Small pictures as SVG strings: what they are made of, and an interval on its scale.
+"""Small pictures as SVG strings: an interval on its scale, tall or as thin as a line of text, and a stacked bar.
 
 Text and axes are drawn in ``currentColor``, so that a picture follows the page it stands in, light or dark.
 """
@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, SupportsFloat
+from typing import Any
 
 from ragnb.errors import RagnbError
-from ragnb.markup.cells import MISSING, is_missing, with_interval
-from ragnb.markup.text import Safe, element, one_line, text_width
+from ragnb.markup.tables import with_interval
+from ragnb.markup.text import MISSING, Safe, element, is_missing, one_line, text_width
 
 INK = "#1f2328"
 """The colour of text and axes where ``currentColor`` cannot be said."""
@@ -29,19 +29,10 @@ TONES = {"good": "●", "watch": "▲", "bad": "■", "none": "○"}
 def picture(width: float, height: float, label: str, *children: object) -> Safe:
     """Return an ``<svg>`` that says what it shows, as wide as it is drawn and never wider than its place."""
     return element(
-        "svg",
-        *children,
-        xmlns="http://www.w3.org/2000/svg",
-        class_="rg-svg",
-        role="img",
-        aria_label=one_line(label),
-        width=float(width),
-        height=float(height),
-        viewBox=f"0 0 {width:g} {height:g}",
-        style="max-width:100%;height:auto",
-        fill="currentColor",
-        font_size=12,
-    )
+        "svg", *children, xmlns="http://www.w3.org/2000/svg", class_="rg-svg", role="img",
+        aria_label=one_line(label), width=float(width), height=float(height), viewBox=f"0 0 {width:g} {height:g}",
+        style="max-width:100%;height:auto", fill="currentColor", font_size=12,
+    )  # fmt: skip
 
 
 def svg_text(x: float, y: float, text: object, anchor: str = "middle", **more: object) -> Safe:
@@ -78,16 +69,9 @@ class Scale:
 
 
 def interval_svg(
-    value: SupportsFloat | None,
-    low: SupportsFloat | None,
-    high: SupportsFloat | None,
-    *,
-    span: tuple[float, float] = (0, 1),
-    bars: Iterable[tuple[str, float]] = (),
-    label: str = "",
-    percent: bool = False,
-    width: int = 260,
-) -> Safe:
+    value: Any, low: Any, high: Any, *, label: str = "", span: tuple[float, float] = (0, 1),
+    bars: Iterable[tuple[str, float]] = (), percent: bool = False, width: int = 260,
+) -> Safe:  # fmt: skip
     """Draw an estimate as a point with its interval on the whole of a common scale.
 
     Parameters
@@ -137,20 +121,118 @@ def interval_svg(
         y = 11.0 + 14 * (place if crowded else place // 2)
         parts.append(line(x(at), y - 9, x(at), middle + 8, stroke_dasharray="3 2", class_="rg-bar"))
         parts.append(svg_text(x(at) + (-3 if left else 3), y, name, "end" if left else "start"))
-    parts += _dot(value, low, high, x, middle)
+    dash = [svg_text(x.left + 4, middle - 4, MISSING, "start")]
+    parts += dash if is_missing(value) else _dot(value, low, high, x, middle)
     said = with_interval(value, low, high, percent)
     return picture(width, middle + 24, f"{label}: {said}" if label else said, *parts)
 
 
-def _dot(value: Any, low: Any, high: Any, x: Scale, y: float) -> list[Safe]:
-    if is_missing(value):
-        return [svg_text(x.left + 4, y - 4, MISSING, "start")]
+def _dot(value: Any, low: Any, high: Any, x: Scale, y: float, radius: float = 5.0) -> list[Safe]:
+    """Draw an estimate on its interval, with arrows at the edge of the scale where the interval goes on."""
     parts = []
     if not is_missing(low) and not is_missing(high):
         parts.append(line(x(low), y, x(high), y, stroke_width=3, class_="rg-interval"))
-        tips = [(x.left, -6)] * (low < x.start) + [(x.right, 6)] * (high > x.end)
+        tips = [(x.left, -radius - 1)] * (low < x.start) + [(x.right, radius + 1)] * (high > x.end)
         parts += [
             element("polygon", points=f"{at + tip:g},{y:g} {at:g},{y - 4:g} {at:g},{y + 4:g}") for at, tip in tips
         ]
-    parts.append(element("circle", cx=x(value), cy=y, r=5.0, class_="rg-dot"))
-    return parts
+    return [*parts, element("circle", cx=x(value), cy=y, r=radius, class_="rg-dot")]
+
+
+def thin_svg(
+    value: Any, low: Any, high: Any, *, label: str, span: tuple[float, float] = (0, 1),
+    bars: Iterable[float] = (), percent: bool = False, width: int = 120,
+) -> Safe:  # fmt: skip
+    """Draw an estimate and its interval on the whole of a scale, in the height of a line of text.
+
+    Parameters
+    ----------
+    value, low, high : float or None
+        The estimate and the ends of its interval; of a missing one only the scale is drawn.
+    label : str
+        What the estimate is of; the numbers are added to it for those who cannot see the picture.
+    span : (float, float)
+        The ends of the scale.
+    bars : iterable of float
+        Thresholds, drawn as dashed lines; the table names them.
+    percent : bool
+        Say the numbers as percentages.
+    width : int
+        Pixels.
+
+    Raises
+    ------
+    RagnbError
+        For a scale that is empty or endless.
+
+    Examples
+    --------
+    >>> 'aria-label="recall: 81.2 % [77.1, 84.3]"' in thin_svg(0.812, 0.771, 0.843, label="recall", percent=True)
+    True
+    """
+    x, y = Scale(*check_span(span), 5.0, width - 5.0), 8.0
+    parts = [line(x.left, y, x.right, y, stroke_opacity=0.35)]
+    parts += [line(edge, y - 3, edge, y + 3, stroke_opacity=0.35) for edge in (x.left, x.right)]
+    parts += [line(x(at), 1, x(at), 2 * y - 1, stroke_dasharray="3 2", class_="rg-bar") for at in bars]
+    parts += [] if is_missing(value) else _dot(value, low, high, x, y, 4.0)
+    return picture(width, 2 * y, f"{label}: {with_interval(value, low, high, percent)}", *parts)
+
+
+# Without the page's style sheet; with it the class decides, so that a dark page has its own shades.
+_TONE_FILLS = {"good": "#00756b", "watch": "#8a5a00", "bad": "#b8400e", "none": "#666666"}
+_WIDTH = 640
+
+
+def stacked_svg(labels: Sequence[object], counts: Sequence[int], *, label: str, tones: Sequence[str]) -> Safe:
+    """Draw counts as one stacked bar, each part with its label and count beside it.
+
+    Parameters
+    ----------
+    labels : sequence
+        The names of the parts, in the order in which they are drawn.
+    counts : sequence of int
+        Their sizes, above 0.
+    label : str
+        What the picture shows, in words.
+    tones : sequence of {"good", "watch", "bad", "none"}
+        The colours of judgement.
+
+    Returns
+    -------
+    Safe
+        An ``<svg role="img">``.
+
+    Examples
+    --------
+    >>> "fine 7" in stacked_svg(["fine", "miss"], [7, 3], label="Failure modes", tones=["good", "bad"])
+    True
+    """
+    written = [f"{one_line(name, 40)} {size:g}" for name, size in zip(labels, counts, strict=True)]
+    parts: list[Safe] = []
+    beside: list[tuple[str, dict[str, str]]] = []
+    start = 0.0
+    for size, tone, name in zip(counts, tones, written, strict=True):
+        wide, colour = _WIDTH * size / sum(counts), {"class_": f"rg-{tone}", "fill": _TONE_FILLS[tone]}
+        shape = {"x": start, "y": 0, "width": max(wide - 1, 0.5), "height": 22}
+        parts.append(element("rect", element("title", name), **shape, **colour))
+        if text_width(name) <= wide:
+            parts.append(svg_text(start + wide / 2, 38, name))
+        else:
+            beside.append((name, colour))
+        start += wide
+    listed, height = _key(beside, 44.0 if len(beside) < len(counts) else 28.0)
+    return picture(_WIDTH, height, f"{label}: {', '.join(written)}", *parts, *listed)
+
+
+def _key(items: Sequence[tuple[str, dict[str, str]]], top: float) -> tuple[list[Safe], float]:
+    """List the parts that are narrower than their labels, each with a patch of its colour, in rows."""
+    parts: list[Safe] = []
+    x, y = 0.0, top
+    for name, colour in items:
+        wide = 18 + text_width(name)
+        if x and x + wide > _WIDTH:
+            x, y = 0.0, y + 18
+        parts.append(element("rect", x=x, y=y, width=12, height=12, **colour))
+        parts.append(svg_text(x + 18, y + 11, name, "start"))
+        x += wide + 18
+    return parts, y + (18 if items else 0)

@@ -1,14 +1,147 @@
-"""Small frames → tables, in HTML and in Markdown: n records are n rows, whatever their text holds."""
+"""How a number is written, one way each, with an em dash for what is missing; and small frames as tables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Literal, SupportsFloat
 
 import pandas as pd
 
 from ragnb import texts
-from ragnb.markup.cells import GONE, MISSING, Column, cells
-from ragnb.markup.text import Safe, element, md_cell
+from ragnb.markup.text import MISSING, Safe, element, is_missing, md_cell
+
+GONE = Safe(MISSING)
+Kind = Literal["text", "number", "percent", "count", "interval", "percent_interval"]
+Number = SupportsFloat | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """How one column of a table is written.
+
+    Parameters
+    ----------
+    label : str
+        The header, with the unit.
+    kind : {"text", "number", "percent", "count", "interval", "percent_interval"}
+        How its cells are written; all but text are right-aligned. An interval reads two more columns.
+    low, high : str
+        The columns that hold the ends of the interval.
+    digits : int
+        Decimals of a number or of an interval of numbers.
+
+    Examples
+    --------
+    >>> Column("Mean [95 % interval]", "interval").low
+    'low'
+    """
+
+    label: str
+    kind: Kind = "text"
+    low: str = "low"
+    high: str = "high"
+    digits: int = 3
+
+
+def _fixed(value: float, digits: int) -> str:
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    # Adding 0.0 after rounding takes the sign off a zero.
+    return f"{round(value, digits) + 0.0:.{digits}f}"
+
+
+def number(value: Number, digits: int = 3) -> str:
+    """Write a score with three decimals.
+
+    Examples
+    --------
+    >>> number(0.8124), number(-0.0001), number(None)
+    ('0.812', '0.000', '—')
+    """
+    return MISSING if is_missing(value) else _fixed(float(value), digits)  # type: ignore[arg-type]
+
+
+def p_value(value: Number) -> str:
+    """Write a p-value with three decimals, a smaller one as such.
+
+    Examples
+    --------
+    >>> p_value(0.0123), p_value(0.0001), p_value(float("nan"))
+    ('0.012', '< 0.001', '—')
+    """
+    return "< 0.001" if not is_missing(value) and float(value) < 0.001 else number(value)  # type: ignore[arg-type]
+
+
+def percent(value: Number) -> str:
+    """Write a rate as a percentage with one decimal.
+
+    Examples
+    --------
+    >>> percent(0.886), percent(float("nan"))
+    ('88.6 %', '—')
+    """
+    return MISSING if is_missing(value) else f"{_fixed(100 * float(value), 1)} %"  # type: ignore[arg-type]
+
+
+def count(value: Number) -> str:
+    """Write a count without decimals, thousands apart.
+
+    Examples
+    --------
+    >>> count(12345.0), count(None)
+    ('12,345', '—')
+    """
+    return MISSING if is_missing(value) else f"{round(float(value)):,}"  # type: ignore[arg-type]
+
+
+def with_interval(value: Number, low: Number, high: Number, percent: bool = False, digits: int = 3) -> str:
+    """Write an estimate with its interval; an end that is missing is a dash.
+
+    Examples
+    --------
+    >>> with_interval(0.812, 0.771, 0.843)
+    '0.812 [0.771, 0.843]'
+    >>> with_interval(0.886, 0.8, 0.95, percent=True)
+    '88.6 % [80.0, 95.0]'
+    >>> with_interval(None, None, None)
+    '—'
+    """
+    if is_missing(value):
+        return MISSING
+    if percent:
+        ends = [_percent(end).removesuffix(" %") for end in (low, high)]
+        return f"{_percent(value)} [{', '.join(ends)}]"
+    return f"{number(value, digits)} [{number(low, digits)}, {number(high, digits)}]"
+
+
+_percent = percent
+_WRITE: Mapping[str, Callable[[Any, Any, Any, Column], str]] = {
+    "number": lambda value, low, high, column: number(value, column.digits),
+    "percent": lambda value, low, high, column: percent(value),
+    "count": lambda value, low, high, column: count(value),
+    "interval": lambda value, low, high, column: with_interval(value, low, high, False, column.digits),
+    "percent_interval": lambda value, low, high, column: with_interval(value, low, high, True),
+}
+
+
+def cells(frame: pd.DataFrame, name: str, column: Column) -> list[str]:
+    """Write one column of a frame, as many cells as it has rows: `Safe` where ragnb wrote the text."""
+    ends = (column.low, column.high) if "interval" in column.kind else (name, name)
+    rows = zip(*(frame[key].tolist() for key in (name, *ends)), strict=True)
+    return [_cell(value, low, high, column) for value, low, high in rows]
+
+
+def _cell(value: Any, low: Any, high: Any, column: Column) -> str:
+    if isinstance(value, Safe):
+        return value
+    if is_missing(value):
+        return GONE
+    if column.kind == "text" or not isinstance(value, Real) or isinstance(value, bool):
+        return str(value)
+    return Safe(_WRITE[column.kind](value, low, high, column))
 
 
 def html_table(

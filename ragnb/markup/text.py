@@ -6,12 +6,27 @@ import html
 import re
 import unicodedata
 from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
 
 # C0 and C1 controls (tab, line feed and carriage return are kept), lone surrogates and non-characters:
 # forbidden or silently rewritten by HTML and XML parsers, and surrogates cannot be written as UTF-8.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _LINE_BREAK = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+MISSING = "—"
 _VOID = frozenset({"meta", "br"})
+
+
+def is_missing(value: Any) -> bool:
+    """Say whether a cell is None, NaN, NA or NaT; a list never is.
+
+    Examples
+    --------
+    >>> is_missing(float("nan")), is_missing([]), is_missing("")
+    (True, False, False)
+    """
+    return value is None or (pd.api.types.is_scalar(value) and bool(pd.isna(value)))
 
 
 class Safe(str):

@@ -10,7 +10,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing, need_columns, unknown
 from ragnb.markup import INK, SYSTEM_COLOURS, TONES, count, number, one_line, percent, text_width, with_interval
-from ragnb.markup.cells import is_missing
+from ragnb.markup.text import is_missing
 from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, note, speaker
 from ragnb.plots.marks import DARK, LIGHT, Dot, dot_rows, grid, percents, scale_of
 from ragnb.plots.means import estimate
@@ -625,10 +625,8 @@ def label_budget(card: Any, **look: Unpack[OfCard]) -> Axes:
         legend_below(ax, 36)
         ends = [(percent(row["low"]).removesuffix(" %"), percent(row["high"])) for row in records]
         rows = [{"labels": count(k), "interval": "–".join(pair)} for k, pair in zip(x, ends, strict=True)]
-        values = [
-            say("chart.budget_row", chance=percent(row["probability"]), **words)
-            for row, words in zip(records, rows, strict=True)
-        ]
+        chances = map(percent, curve["probability"])
+        values = [say("chart.budget_row", chance=one, **row) for one, row in zip(chances, rows, strict=True)]
         finding = p.beside("labels_needed").get("text", say("chart.no_intervals"))
         if is_missing(p.beside("labels_needed").get("text")) and records:
             near = rows[int(np.abs(x - first.get("n", x[0])).argmin())]

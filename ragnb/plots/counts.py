@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, need_columns, unknown
-from ragnb.markup import MISSING, SYSTEM_COLOURS, count, one_line, percent
-from ragnb.markup.cells import is_missing
+from ragnb.markup import MISSING, SYSTEM_COLOURS, count, is_missing, one_line, percent
+from ragnb.markup.radar import check_systems
 from ragnb.plots.canvas import Axes, Look, canvas, fitted, legend_below, speaker
-from ragnb.plots.marks import check_systems, grid
+from ragnb.plots.marks import grid
 from ragnb.plots.means import gaps, notes_below
 from ragnb.schema import CLIP, METRICS, Metric, metric_list, resolve_metrics
 
@@ -89,18 +89,14 @@ def outcomes(
 
 
 def _most(label: str, systems: dict[str, pd.DataFrame], say: Callable[..., str]) -> str:
-    """Say which label comes most often, of each system or, where they agree, of all."""
-    largest, sentences = set[str](), list[str]()
+    """Say which label comes most often, of each system."""
+    sentences = []
     for system, part in systems.items():
         if n := int(part["n"].sum()):
             row = part.iloc[int(part["n"].to_numpy().argmax())]
-            name, whose = fitted(row[label]), f"{fitted(system)}: " if system else ""
-            largest.add(name)
-            sentences.append(whose + say("chart.most", name=name, k=int(row["n"]), n=n))
-    if len(largest) == 1 < len(sentences):
-        return say("chart.most_in_all", name=largest.pop(), systems=len(sentences))
-    rest = [f"+ {len(sentences) - 3}"] * (len(sentences) > 3)
-    return "; ".join(sentences[:3] + rest) or say("chart.nothing_counted")
+            words = say("chart.most", name=fitted(row[label]), k=int(row["n"]), n=n)
+            sentences.append(f"{fitted(system)}: " * bool(system) + words)
+    return "; ".join(sentences) or say("chart.nothing_counted")
 
 
 def _split(frame: pd.DataFrame, by: str | None) -> dict[str, pd.DataFrame]:

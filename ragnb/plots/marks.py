@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ragnb.errors import RagnbError
-from ragnb.markup import INK, MISSING, SYSTEM_COLOURS
-from ragnb.markup.cells import is_missing
+from ragnb.markup import INK, MISSING, is_missing
 from ragnb.plots.canvas import GREY, Axes, canvas, legend_below
 
 # Neither is the ink of the page, which turns light where the page is dark: cells keep their shade there.
@@ -78,14 +76,6 @@ def scale_of(ax: Axes, x: str, low: float, high: float, margin: float = 0.02, be
 def percents(axis: Any) -> None:
     """Write shares from 0 to 1 as percentages along an axis."""
     axis.set_major_formatter(lambda share, _: f"{100 * share:.0f} %")
-
-
-def check_systems(systems: Collection[str]) -> None:
-    """Refuse more systems than there are colours that can be told apart."""
-    if len(systems) > len(SYSTEM_COLOURS):
-        raise RagnbError(
-            f"a chart shows at most {len(SYSTEM_COLOURS)} systems and is given {len(systems)}; choose some"
-        )
 
 
 def grid(ax: Axes, shades: Any, written: Sequence[Sequence[str]], cmap: str, size: float = 8.5) -> None:

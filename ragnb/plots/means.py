@@ -10,13 +10,11 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 
-from ragnb import markup
 from ragnb.errors import RagnbError, listing, need_columns, unknown
-from ragnb.markup import INK, MISSING, SYSTEM_COLOURS, count, number, radar_points, text_width, with_interval
-from ragnb.markup.cells import is_missing
-from ragnb.markup.radar import axis_names
-from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, note, speaker, wrapped
-from ragnb.plots.marks import Dot, check_systems, dot_rows, grid
+from ragnb.markup import DASHES, INK, MISSING, SYSTEM_COLOURS, count, is_missing, number, text_width, with_interval
+from ragnb.markup.radar import axis_names, check_systems, radar_points, radar_runs
+from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, speaker, wrapped
+from ragnb.plots.marks import Dot, dot_rows, grid
 from ragnb.schema import METRICS, Metric, metric_list, scale_of
 
 TOTAL = "weighted_score"
@@ -172,7 +170,7 @@ def intervals(means: pd.DataFrame, *, bars: Thresholds = (), **look: Unpack[OfMe
     by : str, optional
         The column of systems, at most five.
     bars : sequence of (name, at), or mapping of metric to such a sequence
-        Thresholds, drawn as named lines: across all rows, or each in its metric's row. In raw units.
+        Thresholds, drawn as lines that a legend names: in all rows, or each in its metric's row. In raw units.
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}, optional
@@ -224,16 +222,7 @@ def _shown(table: Means, metric: str, *numbers: Any) -> list[Any]:
 
 
 def _thresholds(ax: Axes, table: Means, bars: Thresholds) -> None:
-    """Draw thresholds across all rows, named at the top, or each metric's in its rows, named by a legend."""
-    if not isinstance(bars, Mapping) and table.common:
-        for place, (name, at) in enumerate(sorted(bars, key=lambda bar: bar[1])):
-            ax.axvline(at, color=INK, linewidth=1, linestyle="--", label="_bar", zorder=1)
-            # The lowest of several is named to the left of its line, the others to the right.
-            side, shift = ("right", -3) if place == 0 and len(bars) > 1 else ("left", 3)
-            note(ax, fitted(name), at, 1, xytext=(shift, 0), va="top", ha=side)
-        if bars:
-            ax.set_ylim(top=-1.1)
-        return
+    """Draw each metric's thresholds in its rows, named by a legend."""
     by_metric = bars if isinstance(bars, Mapping) else dict.fromkeys(table.metrics, bars)
     half, drawn = (len(table.systems) - 1) / 2 + _STEP, list[str]()
     for middle, metric in zip(ax.get_yticks(), table.metrics, strict=True):
@@ -490,12 +479,12 @@ def radar(means: pd.DataFrame, *, dots: bool = False, **look: Unpack[OfMeans]) -
     with canvas(look, 2.4 * radius + 0.8, 2 * (1.1 * radius + side)) as (ax, describe):
         _web(ax, names, table.common, 1.1 + side / radius)
         lower = [table.better[metric] == "lower" for metric in table.metrics]
-        for (system, values), colour, dash in zip(systems.items(), SYSTEM_COLOURS, markup.DASHES, strict=False):
+        for (system, values), colour, dash in zip(systems.items(), SYSTEM_COLOURS, DASHES, strict=False):
             points = radar_points(values, ranges=list(table.scales.values()), lower=lower)
             style: Any = {"color": colour, "linewidth": 1.6, "marker": "o", "markersize": 4}
             style["linestyle"] = (0, dash) if dash else "-"
             # A system without any score has no run, and is named in the legend too.
-            for part, (run, closed) in enumerate(markup.radar_runs(points) or [([], False)]):
+            for part, (run, closed) in enumerate(radar_runs(points) or [([], False)]):
                 path = points[[*run, *run[:1]] if closed else run]
                 ax.plot(*path.T, label="_more" if part else fitted(system) or "_one", **style)
                 if closed and len(systems) < 3:

@@ -6,10 +6,9 @@ its template blocks would have to be replaced, and its default asks three hosts 
 
 from ragnb.errors import need_package
 from ragnb.report.batch import Made, index, reports
-from ragnb.report.judged import card_pictures
-from ragnb.report.pictures import pictures
+from ragnb.report.page import shown
+from ragnb.report.pictures import card_pictures, pictures
 from ragnb.report.run import ReportResult, report
-from ragnb.report.shown import shown
 
 need_package("papermill", extra="notebook")
 

@@ -34,12 +34,9 @@ class Made:
 
 
 def reports(
-    scenarios: Sequence[str | os.PathLike[str]],
-    *,
-    out: str | os.PathLike[str] | None = None,
-    overrides: Overrides | None = None,
-    jobs: int | None = None,
-) -> Iterator[Made]:
+    scenarios: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[str] | None = None,
+    overrides: Overrides | None = None, jobs: int | None = None,
+) -> Iterator[Made]:  # fmt: skip
     """Run the report of each scenario, several at a time, and yield what became of each as it ends.
 
     Parameters

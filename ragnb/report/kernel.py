@@ -18,12 +18,7 @@ _TYPED, _ASSIGNED = re.compile(r"(?m)^(\w+): \w+ = "), re.compile(r"(?m)^(\w+) =
 
 
 def execute(
-    notebook: Path,
-    target: Path,
-    parameters: Mapping[str, Any],
-    *,
-    env: Mapping[str, str],
-    progress: bool = True,
+    notebook: Path, target: Path, parameters: Mapping[str, Any], *, env: Mapping[str, str], progress: bool = True
 ) -> Any:
     """Run a notebook with its working directory in the folder of `target`, and write it there.
 
@@ -55,17 +50,12 @@ def execute(
     with tempfile.TemporaryDirectory(prefix="ragnb-", ignore_cleanup_errors=True) as folder:
         manager = _manager(Path(folder), env)
         try:
+            # Asked politely to shut down, a kernel may still write to the terminal.
             return papermill.execute_notebook(
-                _literal(notebook),
-                _literal(target),
-                parameters=dict(parameters),
-                kernel_name=_NAME,
-                language="python",
-                cwd=str(target.parent),
-                progress_bar=bar,
-                kernel_manager_class=manager,
-                shutdown_kernel="immediate",  # asked politely, a kernel may still write to the terminal
-            )
+                _literal(notebook), _literal(target), parameters=dict(parameters), kernel_name=_NAME,
+                language="python", cwd=str(target.parent), progress_bar=bar, kernel_manager_class=manager,
+                shutdown_kernel="immediate",
+            )  # fmt: skip
         finally:
             for made in manager.made:  # an interrupt can come before papermill knows its kernel
                 if (process := getattr(made.provisioner, "process", None)) is not None:

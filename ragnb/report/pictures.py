@@ -1,15 +1,26 @@
-"""The pictures of a report: those that a sheet can fill, each under a sentence on how to read it."""
+"""The pictures of a report: those that a sheet or a card can fill, each under a sentence on how to read it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from ragnb import texts
 from ragnb.assessment import Assessment
 from ragnb.assessment.judge import row_name
 from ragnb.assessment.parts import Writer
 from ragnb.markup import Safe, details, figure, join
-from ragnb.report.judged import card_pictures
+
+CHARTS = {
+    "judge_human": "counts",
+    "band_shares": "bands",
+    "bias_by": "inflation",
+    "reliability": "reliability",
+    "bland_altman": "counts",
+    "corrected_means": "corrected",
+    "label_budget": "budget",
+}
+"""A function of `ragnb.plots` → the frame of the card that it draws, in reading order."""
 
 
 def pictures(sheet: Assessment) -> dict[str, Safe]:
@@ -63,3 +74,35 @@ def _judged(card: Any) -> Safe:
     if len(rows) == 1:
         return drawn[0]
     return join(details(row_name(row), drawn[i], opened=not i) for i, row in enumerate(rows))
+
+
+def card_pictures(card: Any, judge: str, dimension: str, *, charts: Sequence[str] = tuple(CHARTS)) -> Safe:
+    """Return charts of one judge on one dimension as HTML; a chart without rows is left out.
+
+    Parameters
+    ----------
+    card : CalibrationCard
+    judge, dimension : str
+        A row of ``card.verdicts``.
+    charts : sequence of str
+        Which, by the names of the functions in `ragnb.plots`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ragnb import calibrate
+    >>> card = calibrate(pd.DataFrame({"judge": [4, 5, 2, 1] * 5, "human": [5, 5, 2, 1] * 5}), scale=(1, 5))
+    >>> card_pictures(card, "judge", "all", charts=["judge_human"])[:8]
+    '<figure>'
+    """
+    from ragnb import plots
+
+    say = texts.load(card.lang)
+    parts = []
+    for name in charts:
+        frame = getattr(card, CHARTS[name])
+        if ((frame["judge"] == judge) & (frame["dimension"] == dimension)).any():
+            draw: Callable[..., Any] = getattr(plots, name)
+            picture = plots.svg(draw(card, judge=judge, dimension=dimension))
+            parts.append(figure(picture, say(f"report.{name}")))
+    return join(parts)

@@ -16,8 +16,7 @@ from ragnb.inputs import HOME, relative, scenario_of
 from ragnb.markup import one_line
 from ragnb.report.folders import INPUTS, RunFolder
 from ragnb.report.kernel import execute
-from ragnb.report.page import assemble
-from ragnb.report.tidy import tidy
+from ragnb.report.page import assemble, tidy
 from ragnb.scenario import Scenario
 
 Overrides = Mapping[str, Any]
@@ -54,12 +53,9 @@ class ReportResult:
 
 
 def report(
-    scenario: str | os.PathLike[str],
-    *,
-    out: str | os.PathLike[str] | None = None,
-    overrides: Overrides | None = None,
-    progress: bool = True,
-) -> ReportResult:
+    scenario: str | os.PathLike[str], *, out: str | os.PathLike[str] | None = None,
+    overrides: Overrides | None = None, progress: bool = True,
+) -> ReportResult:  # fmt: skip
     """Run the report notebook for a scenario and leave its page, tables and record in a new folder.
 
     Parameters
@@ -162,19 +158,15 @@ def _failure(error: BaseException, left: Path) -> str | None:
 
     if isinstance(error, PapermillExecutionError):
         name = "" if error.ename == "RagnbError" else f"{error.ename}: "
+        cells = json.loads(left.read_text(encoding="utf-8"))["cells"]
+        failed = next((str(cell["id"]) for cell in cells if "".join(cell["source"]) == error.source), "?")
         return (
-            f"the report notebook failed in cell {_cell(error.source, left)!r} (In [{error.exec_count}]): "
+            f"the report notebook failed in cell {failed!r} (In [{error.exec_count}]): "
             f"{name}{one_line(error.evalue, 500)}; what ran until then: {_shown(left)}"
         )
     if isinstance(error, RuntimeError) and left.exists():
         return f"the kernel of the report died ({one_line(error, 200)}); what ran until then: {_shown(left)}"
     return None
-
-
-def _cell(source: str, notebook: Path) -> str:
-    """Return the id of the cell with that source."""
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    return next((str(cell["id"]) for cell in cells if "".join(cell["source"]) == source), "?")
 
 
 def _shown(path: Path) -> str:

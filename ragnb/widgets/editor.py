@@ -13,8 +13,8 @@ import pandas as pd
 
 from ragnb import markup
 from ragnb.assessment import tables
+from ragnb.assessment.build import weighable
 from ragnb.assessment.parts import TOTAL, Writer
-from ragnb.assessment.weighable import weighable
 from ragnb.errors import RagnbError
 from ragnb.markup import Column, Safe, element, join, one_line
 from ragnb.texts.errors import translated

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 from ragnb import texts
 from ragnb.errors import RagnbError, listing, place
 from ragnb.files import write_whole
-from ragnb.markup import Safe, details, element, join
-from ragnb.markup.cells import is_missing
+from ragnb.markup import Safe, details, element, is_missing, join
 from ragnb.readers import read_cases
 from ragnb.schema import Rubric
 from ragnb.widgets.shown import NAMED, Html, Twin, button
