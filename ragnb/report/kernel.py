@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-_NAME = "ragnb"
 _LONGEST_SOCKET = 90
 
 
@@ -48,7 +47,7 @@ def execute(
         try:
             # Asked politely to shut down, a kernel may still write to the terminal.
             return papermill.execute_notebook(
-                _literal(notebook), _literal(target), parameters=dict(parameters), kernel_name=_NAME,
+                _literal(notebook), _literal(target), parameters=dict(parameters), kernel_name="ragnb",
                 language="python", cwd=str(target.parent), progress_bar=bar, kernel_manager_class=manager,
                 shutdown_kernel="immediate",
             )  # fmt: skip
