@@ -138,14 +138,9 @@ def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric])
     pairs, slices = list(diagnostics.fitting(RULES, metrics)), _slices_of(frame, scenario)
     by_doc = [doc] if doc in weights.column_names(frame) else []
     bounded = [metric for metric in metrics if metric.bounded and metric.role == "quality"]
-    groups = [
-        weights.moments_reduction(metrics, **how, by=by, questions=question)
-        for by, question in [
-            (None, questions),
-            *((by, weights.question_of(frame, **how, by=by)) for by in by_doc),
-            *((by, questions) for by in slices),
-        ]
-    ]
+    of_docs = [(by, weights.question_of(frame, **how, by=by)) for by in by_doc]
+    parts = [(None, questions), *of_docs, *((by, questions) for by in slices)]
+    groups = [weights.moments_reduction(metrics, **how, by=by, questions=ids) for by, ids in parts]
     modes = diagnostics.mode_reductions(metrics, diagnostics.warning_bars(RULES, metrics), weighing, questions)
     of_rules, tenths = diagnostics.rule_gains(pairs, metrics, weighing), weights.histogram_reduction(bounded)
     found = weights.reduce_batches(frame, metrics, [of_rules, *modes, tenths, *groups])

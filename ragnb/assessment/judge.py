@@ -16,8 +16,6 @@ from ragnb.markup import Safe, bullets, join
 from ragnb.scenario import Scenario
 from ragnb.schema import METRICS
 
-_FIRST = ("verdicts", "bands")
-
 
 def calibrated(scenario: Scenario, ratings: pd.DataFrame | None) -> CalibrationCard | None:
     """Return the card of a run's ratings; their scale is that of the metrics that their dimensions are."""
@@ -44,11 +42,9 @@ def markdown(w: Writer) -> list[str]:
     if card is None:
         return [w.say("sheet.no_ratings")] if w.quality else []
     reasons = "\n\n".join(markup.md_cell(line) for line in card.reasons)
-    shown = (part for part in parts(card) if part.key in _FIRST)
-    return [
-        reasons, *(f"### {markup.md_cell(part.title)}\n\n{part.markdown()}" for part in shown),
-        w.say("sheet.judge_rest"),
-    ]  # fmt: skip
+    shown = (part for part in parts(card) if part.key in ("verdicts", "bands"))
+    tables = [f"### {markup.md_cell(part.title)}\n\n{part.markdown()}" for part in shown]
+    return [reasons, *tables, w.say("sheet.judge_rest")]
 
 
 def judge(w: Writer) -> Safe:

@@ -47,11 +47,10 @@ def _inputs(w: Writer) -> Safe:
     if not w.sheet.inputs:
         return Safe("")
     columns = w.columns("role path=file rows:count") | {"sha256": Column("SHA-256")}
-    rows = [
-        one | {"role": w.say(f"role.{one['role']}"), "sha256": element("code", f"{hash_[:16]}…", title=hash_)}
-        for one in w.sheet.inputs
-        for hash_ in [str(one["sha256"])]
-    ]
+    codes = [element("code", f"{str(one['sha256'])[:16]}…", title=one["sha256"]) for one in w.sheet.inputs]
+    names = [w.say(f"role.{one['role']}") for one in w.sheet.inputs]
+    shown = zip(w.sheet.inputs, names, codes, strict=True)
+    rows = [one | {"role": name, "sha256": code} for one, name, code in shown]
     return w.table(rows, columns, w.say("sheet.inputs"))
 
 

@@ -72,7 +72,11 @@ def worst_first(w: Writer) -> pd.DataFrame:
 
 def _plain(w: Writer, shown: pd.DataFrame, heads: dict[str, str], names: list[str], n: int) -> Safe:
     records = shown.to_dict("records")
-    rows = [_texts(row, heads, 160) | {name: _score(w, name, row) for name in names} for row in records]
+    rows = [
+        _texts(row, heads, 160)
+        | {m: gap(*why(w, m, row)) if is_missing(row.get(m)) else Safe(w.value(m, row[m])) for m in names}
+        for row in records
+    ]
     columns = {c: Column(label) for c, label in heads.items()} | metric_columns(w, names)
     said = w.say("sheet.questions_plain", n=markup.count(len(rows)), all=markup.count(n))
     return w.table(rows, columns, said if len(rows) < n else None)
@@ -109,9 +113,3 @@ def why(w: Writer, name: str, row: Row) -> tuple[str, str]:
     status, reason = (row.get(f"{name}__{what}") for what in ("status", "reason"))
     word = w.say(f"column.{status if status in ('failed', 'not_applicable') else 'missing'}")
     return (word if is_missing(reason) or not str(reason).strip() else one_line(reason, 80)), word
-
-
-def _score(w: Writer, name: str, row: Row) -> Safe:
-    if not is_missing(row.get(name)):
-        return Safe(w.value(name, row[name]))
-    return gap(*why(w, name, row))

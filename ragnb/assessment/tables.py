@@ -27,25 +27,22 @@ def means(w: Writer) -> Safe:
 def _means_table(w: Writer, names: list[str], caption: str) -> Safe:
     if not names:
         return Safe("")
-    rows = [_mean_row(w, name) for name in names]
+    lower = [" ", element("span", w.say("chart.lower"), class_="rg-why")]
+    rows = []
+    for name in names:
+        row, title = w.rows[name], element("strong" if name == TOTAL else "span", w.name(name), class_="rg-name")
+        none = gap(w.why_missing(name), w.say("column.missing"))
+        rows.append({
+            **row, "metric": join([title, *(lower if w.better[name] == "lower" else [])]),
+            "weight": None if pd.isna(row["weight"]) else Safe(f"{row['weight']:g}"),
+            "estimate": none if pd.isna(row["value"]) else Safe(w.interval(name, row)),
+            "picture": w.drawn(name, row),
+        })  # fmt: skip
     weight = "" if all(row["weight"] is None for row in rows) else "weight:number"
     estimate = "estimate=rate:number" if names[0] in w.rates else "estimate=mean:number"
     clusters = "" if w.unit == "row" else f"n_clusters={w.unit}s:count"
     absent = "n_missing=missing:count n_failed=failed:count n_not_applicable=not_applicable:count"
     return w.table(rows, f"metric {weight} {estimate} picture=on_scale n:count {clusters} {absent}", caption)
-
-
-def _mean_row(w: Writer, name: str) -> dict[str, Any]:
-    row = w.rows[name]
-    lower = [" ", element("span", w.say("chart.lower"), class_="rg-why")] if w.better[name] == "lower" else []
-    missing = pd.isna(row["value"])
-    return {
-        **row,
-        "metric": join([element("strong" if name == TOTAL else "span", w.name(name), class_="rg-name"), *lower]),
-        "weight": None if pd.isna(row["weight"]) else Safe(f"{row['weight']:g}"),
-        "estimate": gap(w.why_missing(name), w.say("column.missing")) if missing else Safe(w.interval(name, row)),
-        "picture": w.drawn(name, row),
-    }
 
 
 def gates(w: Writer) -> Safe:
@@ -152,9 +149,8 @@ def _slices(w: Writer) -> Safe:
         rows = [{"metric": w.name(m), **{one: _estimate(w, m, cells[one, m]) for one in groups}} for m in there]
         columns = {"metric": Column(str(name)), **{one: Column(one, "number") for one in groups}}
         caption = w.say("sheet.slice_caption", name=name, level=w.level)
-        shown = w.table(rows, columns)
         more_groups = paragraph(rest(w, "slice_rest", table["group"].nunique() - MOST_GROUPS))
-        tables.append(markup.details(caption, join([shown, more_groups])))
+        tables.append(markup.details(caption, join([w.table(rows, columns), more_groups])))
     return join(tables)
 
 

@@ -171,9 +171,7 @@ def _of_all_or_one(parts: Mapping[Any, list[Row]]) -> Iterator[Row]:
             yield row if everywhere else row | {"text": f"{name}: {row['text']}"}
 
 
-def _system_notes(
-    scenario: Scenario, means: pd.DataFrame, overlap: Overlap | None, say: Say
-) -> Iterator[Row]:
+def _system_notes(scenario: Scenario, means: pd.DataFrame, overlap: Overlap | None, say: Say) -> Iterator[Row]:
     if "system" not in means:
         return
     key = "systems" if scenario.candidate is None else "systems_candidate"
@@ -258,9 +256,7 @@ def _gate_notes(scenario: Scenario, gates: pd.DataFrame, means: pd.DataFrame, sa
             yield _note(say, "no_data", gate, "no_data_blocks" if row["blocks"] else "no_data_skipped", gate=named)
 
 
-def _many_notes(
-    scenario: Scenario, metrics: list[Metric], found: Mapping[str, Any], say: Say
-) -> Iterator[Row]:
+def _many_notes(scenario: Scenario, metrics: list[Metric], found: Mapping[str, Any], say: Say) -> Iterator[Row]:
     """Say how many findings and intervals stand side by side, and how many of them chance alone makes."""
     rules, certain = len(list(fitting(RULES, metrics))), int(found["diagnoses"]["certain"].sum())
     if rules >= _MANY and certain:

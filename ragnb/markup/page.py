@@ -22,10 +22,6 @@ _LANG = {"en": "en", "zh": "zh-CN"}
 
 
 @cache
-def _sheet(name: str) -> str:
-    return files(__package__).joinpath(f"{name}.css").read_text(encoding="utf-8").strip()
-
-
 def style(*, notebook: bool = False) -> Safe:
     """Return the style sheet as a ``<style>`` element; its rules reach only into ``class="ragnb"``.
 
@@ -41,7 +37,8 @@ def style(*, notebook: bool = False) -> Safe:
     (True, False)
     """
     sheets = ["notebook", "parts"] if notebook else ["page", "parts", "print"]
-    return Safe("<style>\n{}\n</style>".format("\n".join(map(_sheet, sheets))))
+    rules = (files(__package__).joinpath(f"{name}.css").read_text(encoding="utf-8").strip() for name in sheets)
+    return Safe("<style>\n{}\n</style>".format("\n".join(rules)))
 
 
 def fragment(html: str, *, lang: str = "en") -> Safe:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal, SupportsFloat
@@ -118,13 +118,7 @@ def with_interval(value: Number, low: Number, high: Number, percent: bool = Fals
 
 
 _percent = percent
-_WRITE: Mapping[str, Callable[[Any, Any, Any, Column], str]] = {
-    "number": lambda value, low, high, column: number(value, column.digits),
-    "percent": lambda value, low, high, column: percent(value),
-    "count": lambda value, low, high, column: count(value),
-    "interval": lambda value, low, high, column: with_interval(value, low, high, False, column.digits),
-    "percent_interval": lambda value, low, high, column: with_interval(value, low, high, True),
-}
+_WRITE = {"percent": percent, "count": count}
 
 
 def cells(frame: pd.DataFrame, name: str, column: Column) -> list[str]:
@@ -141,7 +135,9 @@ def _cell(value: Any, low: Any, high: Any, column: Column) -> str:
         return GONE
     if column.kind == "text" or not isinstance(value, Real) or isinstance(value, bool):
         return str(value)
-    return Safe(_WRITE[column.kind](value, low, high, column))
+    if "interval" in column.kind:
+        return Safe(with_interval(value, low, high, column.kind != "interval", column.digits))
+    return Safe(number(value, column.digits) if column.kind == "number" else _WRITE[column.kind](value))
 
 
 def html_table(

@@ -123,11 +123,6 @@ _MD_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\\": "&#92;", "$": "&#3
 _MD_SPECIAL = re.compile(r"[&<>\\$]|[|`*~\[\]]|(?<![^\W_])_|_(?![^\W_])")
 
 
-def _md_escape(found: re.Match[str]) -> str:
-    # Backslash and dollar are written as entities: a doubled backslash before a bracket is mathematics to Jupyter.
-    return _MD_ENTITIES.get(found[0], "\\" + found[0])
-
-
 def md_cell(value: object) -> str:
     """Return a value as one cell of a Markdown table: no text can add a row, a column or markup.
 
@@ -141,4 +136,5 @@ def md_cell(value: object) -> str:
     if isinstance(value, Safe):
         return re.sub(r"(?<!\\)\|", r"\\|", " ".join(value.splitlines()))
     lines = [one_line(line) for line in _LINE_BREAK.split(str(value).strip(" \t\r\n"))]
-    return "<br>".join(_MD_SPECIAL.sub(_md_escape, line) for line in lines)
+    # Backslash and dollar are written as entities: a doubled backslash before a bracket is mathematics to Jupyter.
+    return "<br>".join(_MD_SPECIAL.sub(lambda c: _MD_ENTITIES.get(c[0], "\\" + c[0]), line) for line in lines)

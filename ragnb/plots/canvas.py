@@ -37,14 +37,9 @@ GREY = "#8c8c8c"
 WIDTH = 7.2
 _SETTINGS: Any = {
     **dict.fromkeys(["text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"], INK),
-    "axes.facecolor": "white",
-    "font.size": 9,
-    "axes.titlesize": 10.5,
-    "axes.titlelocation": "left",
-    "legend.frameon": False,
+    **{"axes.facecolor": "white", "font.size": 9, "axes.titlesize": 10.5, "axes.titlelocation": "left"},
     # A name with dollar signs is a name, not mathematics.
-    "text.parse_math": False,
-    "text.usetex": False,
+    **dict.fromkeys(["legend.frameon", "text.parse_math", "text.usetex"], False),
 }
 
 

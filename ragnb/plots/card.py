@@ -166,10 +166,9 @@ def judge_human(
         labels = [f"{mark:g}" for mark in marks]
         ax.set_xticks((marks - across[0]) / (across[1] - across[0]), labels)
         ax.set_yticks(len(table) - (marks - up[0]) / (up[1] - up[0]), labels)
-        sides = {"inside": abs(x - y), "above": x - y, "below": y - x}
-        far = {side: n[gap > width + 1e-9].sum() for side, gap in sides.items()}
-        far["inside"] = n.sum() - far["inside"]
-        numbers = {side: count(pairs) for side, pairs in far.items()}
+        above, below = x - y > width + 1e-9, y - x > width + 1e-9
+        sides = {"inside": ~(above | below), "above": above, "below": below}
+        numbers = {side: count(n[there].sum()) for side, there in sides.items()}
         finding = p.say("chart.pairs", tolerance=f"{width:g}", n=count(n.sum()), **numbers)
         finding = finding if n.sum() else p.say("chart.no_pairs")
         describe(finding, [p.about, p.n(n.sum())], "; ".join(notes), p.say("chart.human_axis"))
@@ -552,9 +551,8 @@ def corrected_means(card: Any, *, scale: tuple[float, float] | None = None, **lo
                     alone = number(held.get((system, "judge"), {}).get("value"))
                     findings.append(say("chart.corrected", system=name, value=value, judge=alone))
             rows[-1][1].append(Dot(estimate(row), words, *_WAYS[way], say(f"chart.way.{way}")))
-    finding, labels = (findings or [say("chart.nothing")])[0], [say("chart.mean_score")]
-    span = p.set("scale", scale)
-    with dot_rows(p.look, rows, about=p.about, span=span, finding=finding, labels=labels) as ax:
+    finding, span = (findings or [say("chart.nothing")])[0], p.set("scale", scale)
+    with dot_rows(p.look, rows, about=p.about, span=span, finding=finding, labels=[say("chart.mean_score")]) as ax:
         return ax
 
 

@@ -19,9 +19,7 @@ from ragnb.schema import CLIP, METRICS, Metric, metric_list, resolve_metrics
 COUNTED = ("metric", "bin_low", "bin_high", "n")
 
 
-def outcomes(
-    outcomes: pd.DataFrame, *, label: str = "label", by: str | None = None, **look: Unpack[Look]
-) -> Axes:
+def outcomes(outcomes: pd.DataFrame, *, label: str = "label", by: str | None = None, **look: Unpack[Look]) -> Axes:
     """Draw counts as bars, one row a label, in the order of the frame.
 
     Parameters

@@ -19,8 +19,7 @@ from ragnb.schema import METRICS, Metric, metric_list, scale_of
 
 TOTAL = "weighted_score"
 ORDERS = ("worst", "frame")
-Threshold = tuple[str, float]
-Thresholds = Mapping[str, Sequence[Threshold]] | Sequence[Threshold]
+Thresholds = Mapping[str, Sequence[tuple[str, float]]] | Sequence[tuple[str, float]]
 _UNKNOWN = Metric("unknown")
 _LINES = ("--", ":", "-.", (0, (1, 3)))
 # Half the height of a row that a threshold takes.
@@ -115,9 +114,8 @@ class Means:
 
     def finding(self) -> str:
         """Say what stands out: the total, and the estimates nearest to the bad and the good end of their range."""
-        ranked, totals = self.ranked(self.systems), []
-        if TOTAL in self.metrics:
-            totals = [name for name in self.systems if not is_missing(self.at(name, TOTAL)[0])]
+        ranked, whole = self.ranked(self.systems), self.systems if TOTAL in self.metrics else []
+        totals = [name for name in whole if not is_missing(self.at(name, TOTAL)[0])]
         if len(self.systems) > 1 and totals:
             totals.sort(key=lambda name: -self.place(name, TOTAL))
             ends = dict.fromkeys([totals[0], totals[-1]])
@@ -460,9 +458,7 @@ def radar(means: pd.DataFrame, *, dots: bool = False, **look: Unpack[OfMeans]) -
     ['a', 'b (missing)', 'c']
     """
     if dots and look.get("ax") is not None:
-        raise RagnbError(
-            "dots=True makes a figure of two charts; leave out ax, or draw plots.intervals beside it"
-        )
+        raise RagnbError("dots=True makes a figure of two charts; leave out ax, or draw plots.intervals beside it")
     table = Means(means, total=False, **look)
     if len(table.metrics) < 3:
         return intervals(means, **look | {"metrics": [*table.metrics, *table.endless]})

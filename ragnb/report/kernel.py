@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 from ragnb.errors import unknown
 
-_NAME = "ragnb"
 _LONGEST_SOCKET = 90
 _TYPED, _ASSIGNED = re.compile(r"(?m)^(\w+): \w+ = "), re.compile(r"(?m)^(\w+) = ")
 
@@ -52,7 +51,7 @@ def execute(
         try:
             # Asked politely to shut down, a kernel may still write to the terminal.
             return papermill.execute_notebook(
-                _literal(notebook), _literal(target), parameters=dict(parameters), kernel_name=_NAME,
+                _literal(notebook), _literal(target), parameters=dict(parameters), kernel_name="ragnb",
                 language="python", cwd=str(target.parent), progress_bar=bar, kernel_manager_class=manager,
                 shutdown_kernel="immediate",
             )  # fmt: skip
