@@ -61,11 +61,9 @@ def notes() -> Iterator[None]:
             seen.add(str(message))
             note(str(message))
 
-    warnings.showwarning = show
-    try:
+    with warnings.catch_warnings():
+        warnings.showwarning = show
         yield
-    finally:
-        warnings.showwarning = usual
 
 
 _SPOKEN = ["en"]

@@ -34,13 +34,8 @@ _FILE = Path(__file__).with_name("verdict.toml")
 _RULES, pattern = tomllib.loads(_FILE.read_text("utf-8")), patterns_of(_FILE)
 _WORDS = {name: frozenset(map(str.strip, words.split(","))) for name, words in _RULES["words"].items()}
 _DEPTH = 12  # no verdict lies deeper
-_PUNCTUATION = str.maketrans("：，｛｝［］、；＝", ":,{}[],;=")
-_CLOSERS = dict.fromkeys('"＂', '"＂') | dict.fromkeys("“”", '”“"') | dict.fromkeys("‘’", "’‘'")
-_CLOSERS |= {"'": "'", "「": "」", "『": "』", "`": "`"}
-_SIGNS = str.maketrans("０１２３４５６７８９．／－＋（）：，％", "0123456789./-+():,%")
-_NUMERALS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9}
-_NUMERALS |= {"ten": 10, "twenty": 20, "hundred": 100}
-_NUMERALS |= dict(zip("一二三四五六七八九十", range(1, 11), strict=True))
+_PUNCTUATION, _SIGNS = (str.maketrans(*_RULES["signs"][name]) for name in ("punctuation", "numbers"))
+_CLOSERS, _NUMERALS = _RULES["closers"], _RULES["numerals"]
 
 
 def _has(name: str, text: str, words: str = "") -> bool:
