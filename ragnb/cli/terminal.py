@@ -61,9 +61,11 @@ def notes() -> Iterator[None]:
             seen.add(str(message))
             note(str(message))
 
-    with warnings.catch_warnings():
-        warnings.showwarning = show
+    warnings.showwarning = show
+    try:
         yield
+    finally:
+        warnings.showwarning = usual
 
 
 _SPOKEN = ["en"]

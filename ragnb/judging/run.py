@@ -25,20 +25,9 @@ from ragnb.readers.cells import as_texts
 from ragnb.schema import NOTE_COLUMNS, STOPPED_EARLY, EvalCase, Gate, Rubric, note_frame, note_row
 from ragnb.scoring.asking import Asker
 from ragnb.scoring.run import called
-from ragnb.store import (
-    Cell,
-    Client,
-    Estimate,
-    Outcome,
-    Store,
-    StoreLike,
-    count_tokens,
-    estimate,
-    new_tag,
-    opened,
-    run_cells,
-)  # fmt: skip
-from ragnb.store.store import systems_of
+from ragnb.store.client import Cell, Client, Outcome, count_tokens, new_tag
+from ragnb.store.loop import Estimate, estimate, run_cells
+from ragnb.store.store import Store, StoreLike, opened, systems_of
 from ragnb.weights import as_pandas, weigh
 
 REPLY_TOKENS = 400
@@ -506,7 +495,7 @@ def judged_frame(
     told = values[~values.index.duplicated()].reindex(cells.index).astype(object)
     status = cells["status"].replace("pending", "missing").mask(n > 0, "ok")
     reason = cells["reason"].map(str).mask(status == "missing", pending).mask(n > 0, None)
-    parse = told["parse_status"].mask(status == "failed", reason.str.partition(":")[0])
+    parse = told["parse_status"].mask(status == "failed", reason.map(lambda text: str(text).partition(":")[0]))
     known = pd.DataFrame([*facts], dtype=object).assign(parse=parse, repeats=n, reply=cells["reply"])
     known = known.reindex(columns=_FACTS).add_prefix("judge__")
     both = (("status", status), ("reason", reason))
@@ -670,8 +659,8 @@ def arena(
     recorded = {name: _recorded(name, system) for name, system in systems.items() if not callable(system)}
     calls = frame[~frame["system"].isin([*recorded])]
     with opened(store) as kept:
-        arguments = [[text_of(question)] for question in calls["question"]]
-        called_for = dict(zip(calls.index, _answers(calls, arguments, systems, kept, progress), strict=True))
+        calls = calls.assign(arguments=calls["question"].map(lambda question: [text_of(question)]))
+        called_for = dict(zip(calls.index, _answers(calls, systems, kept, progress), strict=True))
         answers = [
             called_for[place] if place in called_for else _answer_of(recorded[name].get(sample))
             for place, sample, name in zip(frame.index, frame["sample_id"], frame["system"], strict=True)
@@ -700,17 +689,14 @@ def _answer_of(reply: Any) -> dict[str, Any]:
     return {"answer": text_of(reply.get("answer")), "retrieved_contexts": passages}
 
 
-def _answers(
-    asked: pd.DataFrame, arguments: Sequence[list[Any]], systems: Mapping[str, System], store: Store,
-    progress: bool | None,
-) -> list[dict[str, Any] | None]:  # fmt: skip
+def _answers(asked: pd.DataFrame, systems: Mapping[str, System], store: Store, progress: bool | None) -> list[Any]:
     """Call the system of each row for the answers that the store does not hold; None where it failed."""
     cells = [
         Cell(
-            plain_id(row["sample_id"]), f"answer/{row['system']}", {"arguments": given}, row["system"], calls=0,
-            missing=() if given[0] else ("question",), cluster=text_of(row.get("doc_name")),
+            plain_id(row["sample_id"]), f"answer/{row['system']}", {"arguments": row["arguments"]}, row["system"],
+            calls=0, missing=() if row["arguments"][0] else ("question",), cluster=text_of(row.get("doc_name")),
         )
-        for row, given in zip(asked.to_dict("records"), arguments, strict=True)
+        for row in asked.to_dict("records")
     ]  # fmt: skip
 
     async def work(cell: Cell) -> Outcome:
@@ -812,8 +798,8 @@ def improve(
             if attempt == attempts or low.empty:
                 break
             hints = [text_of(hint) or "" for hint in low["suggestion"]]
-            arguments = [list(row) for row in zip(low["question"], low["answer"], hints, strict=True)]
-            replies = _answers(low, arguments, {name: system}, kept, progress)
+            low["arguments"] = [list(row) for row in zip(low["question"], low["answer"], hints, strict=True)]
+            replies = _answers(low, {name: system}, kept, progress)
             answers += len(low)
             rows = zip(current.loc[low.index].to_dict("records"), replies, strict=True)
             next_rows = [row | _known(reply) for row, reply in rows if _known(reply).get("answer")]

@@ -809,10 +809,9 @@ def _string_ends(text: str, closers: str) -> list[int]:
 
 def _unescaped(found: re.Match[str]) -> str:
     """Return what an escape stands for."""
-    sign = found[1]
-    if len(sign) == 5:
-        return chr(int(sign[1:], 16))
-    return {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}.get(sign, sign)
+    with suppress(ValueError):
+        return str(json.loads(f'"{found[0]}"'))
+    return found[1]
 
 
 def plain(text: str) -> str:

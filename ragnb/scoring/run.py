@@ -21,21 +21,9 @@ from ragnb.readers import read_cases
 from ragnb.schema import METRICS, EvalCase, Metric, Profile, metric_list, missing_fields, note_row
 from ragnb.scoring import lexical, ragas
 from ragnb.scoring.asking import PARAMETERS, Asker, Nothing, relevance
-from ragnb.store import (
-    CallFailed,
-    Cell,
-    Client,
-    Estimate,
-    Outcome,
-    Run,
-    Stop,
-    StoreLike,
-    count_tokens,
-    estimate,
-    opened,
-    run_cells,
-)  # fmt: skip
-from ragnb.store.store import systems_of
+from ragnb.store.client import CallFailed, Cell, Client, Outcome, Stop, count_tokens
+from ragnb.store.loop import Estimate, Run, estimate, run_cells
+from ragnb.store.store import StoreLike, opened, systems_of
 
 Local = Callable[[list[str]], Any]
 _PER_CALL, _WORDING = 1000, "ragnb wording 1"  # tokens of a prompt's own text and its reply, about
@@ -347,9 +335,8 @@ def expected(cases: Any, *, store: StoreLike = None, **options: Any) -> Estimate
     >>> expected([case], metrics="faithfulness", llm=profile).calls
     2
     """
-    cells = Plan(cases, **options).cells()
     with opened(store, new=False) as kept:
-        return estimate(cells, kept)
+        return estimate(Plan(cases, **options).cells(), kept)
 
 
 def _scores(plan: Plan, run: Run) -> pd.DataFrame:

@@ -304,8 +304,7 @@ class Store(AbstractContextManager["Store"]):
             attempt; a cell that two runs share counts in both. Tokens are None where an endpoint did not tell.
             ``stopped_early`` (1 or 0) where its gates were settled before all was judged, with ``calls_saved``.
         """
-        rows = self._query(PARTS["runs"])
-        return pd.DataFrame(rows, columns=PARTS["frames"]["runs"], dtype=object)
+        return pd.DataFrame(self._query(PARTS["runs"]), columns=PARTS["frames"]["runs"], dtype=object)
 
     def scores(self, run: str) -> pd.DataFrame:
         """Return the scores of a run as a frame: one row a sample (and repeat), one column a metric.
