@@ -8,8 +8,10 @@ import json
 import os
 import re
 import tempfile
+import tomllib
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 # What counts as data in a folder that is named as an input.
@@ -52,6 +54,20 @@ def matched(path: str | os.PathLike[str]) -> list[Path]:
         rest = os.path.relpath(path, home)
         found = [Path(name) for name in glob.glob(os.path.join(glob.escape(str(home)), rest), recursive=True)]
     return sorted(one for one in found if one.is_file() and not one.name.startswith(("_", ".", "~$")))
+
+
+def patterns_of(file: Path) -> Callable[..., re.Pattern[str]]:
+    """Return what compiles a pattern by its name, of those that a TOML file has under ``[patterns]``.
+
+    A name in braces stands for the pattern of that name, and ``{words}`` for what is passed after the name.
+    """
+    parts = tomllib.loads(file.read_text(encoding="utf-8"))["patterns"]
+
+    def written(text: str, words: str) -> str:
+        known, text = parts | {"words": words}, re.sub(r"(?:^|\n) *", "", text)
+        return re.sub(r"\{([a-z_]+)\}", lambda part: written(known[part[1]], words), text)
+
+    return cache(lambda name, words="": re.compile(written(parts[name], words)))
 
 
 def digest(paths: Sequence[Path]) -> str:

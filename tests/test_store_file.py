@@ -21,7 +21,7 @@ from ragnb.cli import main
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.schema import Profile
 from ragnb.store import Cell, Client, Outcome, Store, run_cells
-from ragnb.store.cells import canonical, digest
+from ragnb.store.client import canonical, digest
 
 ROOT = Path(__file__).resolve().parents[1]
 ELSEWHERE = json.dumps(["build-7 ab12 0000 pid:[4]", 4711, 1.5, "f00d"])  # as the first version wrote it

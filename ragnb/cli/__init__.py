@@ -13,8 +13,7 @@ from ragnb.cli.calibrate import calibrate_command
 from ragnb.cli.compare import compare_command
 from ragnb.cli.plan import plan_command
 from ragnb.cli.runs import runs_command
-from ragnb.cli.scenarios import check_command, report_command
-from ragnb.cli.scoring import evaluate_command, judge_command
+from ragnb.cli.scenarios import check_command, evaluate_command, judge_command, report_command
 from ragnb.cli.terminal import BAD_INPUT, OUR_ERROR, PASSED, STOPPED, complain, notes, on_stderr, speak, spoken
 from ragnb.errors import MissingExtraError, RagnbError
 from ragnb.markup import one_line

@@ -83,7 +83,9 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, 
         rest = unrated(read_judged(asked["judged"], dimensions=names, **reading), ratings)
         judged = rest if len(rest) else None
     how = ("tolerance", "target", "labels_planned", "delta", "scale", "cluster", "level", "seed", "lang")
-    about = _about(asked["about"])
+    pairs = dict(pair("--about", "judge_id=small-8b", text) for text in asked["about"])
+    truths = {"true": True, "false": False}
+    about = {key: truths.get(value.strip().casefold(), value) for key, value in pairs.items()} or None
     card = calibrate(ratings, judge=judges, judged=judged, about=about, **{name: asked[name] for name in how})
     write_files(
         (asked["markdown"], card.to_markdown),
@@ -104,13 +106,6 @@ def _chosen(frame: pd.DataFrame, dimensions: Sequence[str]) -> pd.DataFrame:
         if name not in have:
             raise unknown("dimension", name, have)
     return frame[frame["dimension"].isin(dimensions)] if dimensions else frame
-
-
-def _about(pairs: Sequence[str]) -> dict[str, Any] | None:
-    """Read ``key=value`` texts for the footer; true and false are truth values."""
-    values = dict(pair("--about", "judge_id=small-8b", text) for text in pairs)
-    truths = {"true": True, "false": False}
-    return {key: truths.get(value.strip().casefold(), value) for key, value in values.items()} or None
 
 
 def _page(card: CalibrationCard) -> Safe:

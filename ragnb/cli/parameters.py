@@ -16,12 +16,6 @@ from ragnb.markup import one_line
 from ragnb.schema import masked, refuse_secrets
 from ragnb.texts import LANGUAGES
 
-_OURS = {
-    "model": "the scenario names it, in llm_profiles.judge", "messages": "ragnb writes them",
-    "temperature": "write --temperature", "response_format": "ragnb asks for the form that it reads",
-    "stream": "replies are read whole",
-}  # fmt: skip
-
 
 def temperature(text: str) -> float | None:
     """Return a temperature, or None for a model that takes none.
@@ -129,8 +123,8 @@ def sent(parameters: Iterable[str]) -> dict[str, Any]:
     """
 
     def check(key: str) -> None:
-        if key in _OURS:
-            raise RagnbError(f"--send {key}: {_OURS[key]}")
+        if why := _OPTIONS["never_sent"].get(key):
+            raise RagnbError(f"--send {key}: {why}")
 
     body = _pairs("--send", "seed=1", parameters, check)
     refuse_secrets(body, "--send")

@@ -80,7 +80,7 @@ def _named(start: str, names: list[str]) -> str:
 
 
 def _verified(store: Path, say: Any) -> int:
-    from ragnb.store.database import VERSION, examined
+    from ragnb.store.store import VERSION, examined
 
     found = examined(store)
     found.file.close()
@@ -91,7 +91,7 @@ def _verified(store: Path, say: Any) -> int:
 
 
 def _exported(store: Path, file: Path, say: Any) -> int:
-    from ragnb.store.database import exported
+    from ragnb.store.store import exported
 
     if file.exists() and file.samefile(store):
         raise RagnbError(f"{file}: this is the store itself; name another file")

@@ -1,4 +1,4 @@
-"""`ragnb report` and `ragnb check`: scenarios as pages, and a run held against its gates as an exit code."""
+"""`ragnb report`, `check`, `evaluate` and `judge`: a scenario as pages, held against its gates, or scored."""
 
 from __future__ import annotations
 
@@ -7,16 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import pandas as pd
 
 from ragnb import texts
-from ragnb.cli.parameters import command, overrides
+from ragnb.cli.parameters import command, overrides, sent
 from ragnb.cli.terminal import BAD_INPUT, BLOCKED, PASSED, complain, note, speaking, text_table, write_files
 from ragnb.errors import RagnbError
-from ragnb.markup import count, one_line, percent
+from ragnb.files import slug, write_whole
+from ragnb.markup import count, one_line, percent, with_interval
+from ragnb.schema import METRICS, Gate, Metric, Rubric
 
 if TYPE_CHECKING:
     from ragnb.assessment import Assessment
     from ragnb.report import Made
+    from ragnb.scenario import Scenario
+    from ragnb.store import Client
+
+_WHOLE = "judge the whole run, without stopping it early"
+_COUNTS = {"n": "ok", "n_not_applicable": "not_applicable", "n_failed": "failed", "n_missing": "missing"}
 
 
 @command("report")
@@ -127,3 +135,249 @@ def _sheet_lines(sheet: Assessment) -> Iterator[str]:
     if len(sheet.notes):
         yield ""
         yield from (f"- {one_line(text)}" for text in said(w))
+
+
+# What is paid for
+
+
+class Stage:
+    """What both commands share: a scenario with its cases and judge, the table to write, the store of paid cells.
+
+    Parameters
+    ----------
+    name : str
+        ``evaluate`` or ``judge``.
+    source : Path
+        The scenario, or a file of cases.
+    table : str
+        The name of the table below ``reports/<scenario>/``, where --out says no other; the store lies beside it.
+    asked : dict
+        The options of the command. Those that both have are taken out of it.
+    """
+
+    def __init__(self, name: str, source: Path, table: str, asked: dict[str, Any]) -> None:
+        from ragnb.inputs import scenario_of
+
+        self.name = name
+        self.scenario = scenario_of(source, overrides(asked.pop("parameters"), asked.pop("lang")), "cases")
+        self.say, self.profile = texts.load(self.scenario.lang), self.scenario.llm_profiles.get("judge")
+        self.out: Path = asked.pop("out") or Path("reports") / slug(self.scenario.name) / table
+        self.store: Path = asked.pop("store") or self.out.with_suffix(".sqlite")
+        self.dry_run: bool = asked.pop("dry_run")
+        self._limits = {limit: asked.pop(limit) for limit in ("max_calls", "max_tokens", "concurrency")}
+
+    def client(self, model: str | None = None) -> Client | None:
+        """Return the scenario's judge, or another model at its endpoint; None where there is no judge."""
+        from ragnb.store import Client
+
+        if self.profile is None:
+            return None
+        profile = self.profile.model_copy(update={"model": model}) if model else self.profile
+        return Client(profile, **self._limits)
+
+    def cases(self) -> pd.DataFrame:
+        """Return the cases alone, kept where the scenario says: its scores and traces are not what is scored."""
+        from ragnb.inputs import gather
+        from ragnb.scenario import Scenario
+
+        scenario = self.scenario
+        if scenario.cases is None:
+            raise RagnbError(f"{scenario.path or scenario.name}: it names no cases; add 'cases: my_cases.jsonl'")
+        named = ("cases", "columns", "encoding", "where")
+        frame: pd.DataFrame = gather(Scenario(**{key: getattr(scenario, key) for key in named})).frame
+        return frame
+
+    def write(self, scores: pd.DataFrame, **stopped: Any) -> None:
+        """Write the table of scores, where it lies and how it `stopped`, so that report and check know."""
+        from ragnb.inputs import record_stage
+        from ragnb.readers import to_csv_text
+
+        write_whole(self.out, to_csv_text(scores))
+        record_stage(self.name, self.scenario, self.out, **stopped)
+
+    def means(self, scores: pd.DataFrame, metrics: Sequence[Metric], *total: str) -> Iterator[str]:
+        """Yield a line a metric, and system where there are several: its mean with its interval, its cells."""
+        from ragnb.weights import weighted_means
+
+        scenario, by = self.scenario, "system" if len(set(scores.get("system", ()))) > 1 else None
+        settings = {name: getattr(scenario, name) for name in ("cluster", "doc_weights", "doc", "level")}
+        means = weighted_means(scores, metrics=metrics, by=by, **settings)
+        keys = [*([by] if by else []), "metric"]
+        head = [*("" for _ in keys[1:]), self.say("column.metric"), self.say("evaluate.mean")]
+        rows = [[*head, *(self.say(f"evaluate.{word}") for word in _COUNTS.values())]]
+        for row in means[means["metric"].isin([*(m.name for m in metrics), *total])].to_dict("records"):
+            mean = with_interval(row["value"], row["low"], row["high"])
+            rows.append([*(str(row[key]) for key in keys), mean, *(count(row[name]) for name in _COUNTS)])
+        return text_table(rows)
+
+    def written(self, text: str, spent: dict[str, Any]) -> str:
+        """Return where the scores and the paid cells lie, and how many calls they took."""
+        return self.say(text, out=one_line(self.out), store=one_line(self.store), calls=spent["calls"])
+
+
+@command("evaluate")
+def evaluate_command(source: Path, metrics: Sequence[str], embeddings: str | None, **asked: Any) -> int:
+    """Score the cases of SOURCE and write the table of scores.
+
+    SOURCE is a scenario (.yaml) that names cases, or a file of cases. With a judge among its llm_profiles, the
+    metrics of ragas and our own are computed by it; without one, checks of the answers' wording that need no key.
+    Metrics are those of the scenario that can be computed, or all that fit.
+
+    Every score is kept in the store as it is made: the same command again resumes where this one ended, and scores
+    that are there are reused. ragnb report and ragnb check of the scenario then find the table by themselves.
+
+    \b
+    Examples
+      ragnb evaluate scenarios/mine.yaml --dry-run          what it would cost; nothing is sent
+      ragnb evaluate scenarios/mine.yaml --max-calls 500
+      ragnb evaluate cases.jsonl --metric support_lexical --metric number_support
+      ragnb evaluate scenarios/mine.yaml --embeddings text-embedding-3-small
+
+    Exit code: 0 when every cell has its outcome, 1 when some failed or are still to be done, 2 on bad input, 130
+    after Ctrl-C.
+    """
+    from ragnb.scoring import SCORERS, evaluate, expected
+
+    stage = Stage("evaluate", source, "scores.csv", asked)
+    if embeddings and stage.profile is None:
+        raise RagnbError("--embeddings takes the judge's endpoint, and the scenario has no llm_profiles.judge")
+    judge, vectors = stage.client(), stage.client(embeddings) if embeddings else None
+    cases, chosen = stage.cases(), _metrics(stage, metrics, judge, vectors)
+    how: dict[str, Any] = {"metrics": chosen, "llm": judge, "embeddings": vectors, "store": stage.store}
+    how |= {"lang": stage.scenario.lang, "refusal": stage.scenario.refusal}
+    if stage.dry_run:
+        need = expected(cases, **how)
+        click.echo(stage.say("evaluate.dry_run", **vars(need), out=need.not_applicable))
+        return PASSED
+    scores = evaluate(cases, name=stage.scenario.name, **how)
+    stage.write(scores)
+    for row in scores.attrs["notes"]:
+        note(row["text"])
+    computed = [METRICS.get(name, Metric(name)) for name in SCORERS if f"{name}__status" in scores]
+    spent = scores.attrs["spent"]
+    click.echo("\n".join([*stage.means(scores, computed), stage.written("evaluate.written", spent)]))
+    return BLOCKED if scores.attrs["failed"] or spent["stopped"] else PASSED
+
+
+def _metrics(stage: Stage, named: Sequence[str], judge: object, vectors: object) -> list[str] | None:
+    """Return what was asked for; else those of the scenario that can be computed; else the default."""
+    from ragnb.scoring import SCORERS
+
+    if named:
+        return list(named)
+    wanted = [metric if isinstance(metric, str) else metric.name for metric in stage.scenario.metrics or ()]
+    known = [SCORERS[name] for name in wanted if name in SCORERS]
+    fit = [s.name for s in known if (judge or not any(s.calls)) and (vectors or not s.embeds)]
+    left = [name for name in wanted if name not in fit]
+    if left:
+        note(stage.say("evaluate.left_out", metrics=", ".join(left)))
+    return fit or None
+
+
+@command("judge")
+def judge_command(
+    source: Path, send: Sequence[str], arena: bool, stop_when_decided: bool, **asked: Any
+) -> int:
+    """Score the answers of a SCENARIO by a rubric, with the model of its llm_profiles.judge.
+
+    The rubric is the scenario's (rubric:), or else accuracy, completeness and clarity from 1 to 10; metric_weights
+    weigh its dimensions. Answers without passages are judged without, and several systems side by side.
+
+    Six answers of known worth are judged first, and what that says of the judge is printed before the scores.
+    Every judgement is kept in the store as it is made: the same command again goes on where this one ended. The
+    settings used are written beside the table; ragnb report SCENARIO and ragnb check SCENARIO find it by
+    themselves.
+
+    \b
+    Examples
+      ragnb judge scenarios/mine.yaml --dry-run             the rubric and what it would cost; nothing is sent
+      ragnb judge scenarios/mine.yaml --repeats 3 --temperature 0.7 --max-calls 500
+      ragnb judge scenarios/systems.yaml --arena            cases with a column system: who is better than whom
+      ragnb judge scenarios/mine.yaml --stop-when-decided   only until the sides of its gates are settled
+
+    Answers are judged in a balanced order, so that what a used-up budget leaves is a fair sample of all documents.
+    With --stop-when-decided they are looked at from a fifth of the questions on (at least 50); what is left out
+    has no score, and the same command without the option judges it.
+
+    Exit code: 0 when every answer has its outcome or the gates are settled, 1 when some failed or are still to be
+    done, 2 on bad input.
+    """
+    from ragnb.judging import dry_run, judge
+
+    stage = Stage("judge", source, "judged.csv", asked)
+    scenario, say, client = stage.scenario, stage.say, stage.client()
+    if client is None:
+        raise RagnbError(f"{one_line(source)}: it names no judge; add llm_profiles: judge: base_url and model")
+    rubric = (scenario.rubric or Rubric()).weighed(scenario.metric_weights)
+    asked |= {"store": stage.store, "lang": scenario.lang, "rubric": rubric, "parameters": sent(send)}
+    bar = {"metric": one_line(rubric.passing.metric), "at": f"{rubric.passing.threshold:g}"}
+    if stage.dry_run:
+        click.echo("\n".join(_rubric_lines(rubric, bar, scenario.lang)))
+        click.echo(say("judge.cli.need", **vars(dry_run(stage.cases(), client, **asked))))
+        return PASSED
+    cases = stage.cases()
+    if arena and ("system" not in cases or cases["system"].nunique() < 2):
+        raise RagnbError("--arena compares systems; give the cases a column system that names two or more")
+    asked |= {"stop_when": _settling(scenario)} if stop_when_decided else {}
+    asked |= {"doc": scenario.doc, "doc_weights": scenario.doc_weights}
+    scores = judge(cases, client=client, name=scenario.name, **asked)
+    told = scores.attrs["judge"]
+    stage.write(scores, **{name: told[name] for name in ("stopped_early", "calls_saved") if told["calls_saved"]})
+    snapshot = scenario.snapshot_text(relative_to=stage.out.parent)
+    write_whole(stage.out.with_suffix(".snapshot.yaml"), snapshot)
+    click.echo("\n".join(f"- {one_line(text)}" for text in scores.notes["text"]))
+    status, passing = scores[f"{rubric.passing.metric}__status"], int(scores["is_passing"].sum())
+    numbers = {"ok": int((status == "ok").sum()), "n": len(scores), "passing": passing}
+    judged = say("judge.cli.judged", model=one_line(client.profile.model), **numbers, **bar)
+    written = stage.written("judge.cli.written", told["spent"])
+    means = stage.means(scores, rubric.metrics, "weighted_score")
+    click.echo("\n".join([*means, judged, written, *(_arena(stage, scores, rubric) if arena else ())]))
+    open_ = status.isin(["failed"] if told["stopped_early"] else ["failed", "missing"])
+    return BLOCKED if open_.any() else PASSED
+
+
+def _settling(scenario: Scenario) -> Sequence[Gate]:
+    """Return the gates of a scenario, where the judge's scores alone and the side of a value decide them."""
+    mixed = scenario.scores or scenario.traces or scenario.rescale
+    for gate in scenario.gates or ():
+        if mixed and gate.metric == "weighted_score":
+            raise RagnbError(f"gate {gate.name!r} is on a total of other scores or another scale; {_WHOLE}")
+        if scenario.undecided != "value":
+            raise RagnbError(f"gate {gate.name!r} is decided by an interval; {_WHOLE}")
+    return scenario.gates or ()
+
+
+def _arena(stage: Stage, scores: pd.DataFrame, rubric: Rubric) -> Iterator[str]:
+    """Yield the systems with their ranks, and every pair of them that stands in that order."""
+    from ragnb.comparison import standings
+
+    names, say = ("cluster", "doc_weights", "doc", "level", "rescale"), stage.say
+    how = {name: getattr(stage.scenario, name) for name in names}
+    found = standings(pd.DataFrame(scores), metrics=list(rubric.metrics), **how)
+    yield ""
+    for name, rank in found.places.items():
+        yield say("judge.cli.rank", system=one_line(name), rank=rank)
+    order = {name: place for place, name in enumerate(found.places)}
+    level = f"{100 * how['level']:g} %"
+    head = ["", say("column.compared"), say("column.difference", level=level), say("column.wins")]
+    pairs = found.pairs[found.pairs["candidate"].map(order) < found.pairs["baseline"].map(order)]
+    rows = [
+        [
+            f"{one_line(row['candidate'])} − {one_line(row['baseline'])}", say(f"compared.{row['outcome']}"),
+            with_interval(row["value"], row["low"], row["high"]), f"{row['wins']}/{row['ties']}/{row['losses']}",
+        ]
+        for row in pairs.to_dict("records")
+    ]  # fmt: skip
+    yield from text_table([head, *rows])
+
+
+def _rubric_lines(rubric: Rubric, bar: dict[str, str], lang: str) -> Iterator[str]:
+    """Yield a rubric in lines: its scale, its weights, its bar, and what the judge reads of its dimensions."""
+    from ragnb.judging.prompts import anchors, bands
+
+    say = texts.load(lang)
+    words = bar | {"low": f"{rubric.low:g}", "high": f"{rubric.high:g}"}
+    words |= {"weights": ", ".join(f"{one_line(d.name)} {d.weight:g}" for d in rubric.dimensions)}
+    words |= {"steps": say("judge.decimals" if rubric.decimals else "judge.wholes")}
+    yield say("judge.cli.rubric", anchors=len(anchors(rubric, lang)), **words)
+    yield from (f"{'    ' if line[0] == ' ' else '  '}{one_line(line)}" for line in bands(rubric, lang))

@@ -1,4 +1,7 @@
-"""Judge every answer of a set by a rubric: its cells, the work on one, the frame, its notes, probes and noise."""
+"""Judge every answer of a set by a rubric: its cells, the work on one, the frame, its notes, probes and noise.
+
+Then systems that answer while they are judged: several side by side, or one that tries again with the suggestions.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,12 @@ from ragnb.judging.prompts import cut, evidence_rank, material, numbered, system
 from ragnb.judging.verdict import TEXTS, parse_verdict
 from ragnb.markup import element, fragment, number, one_line, with_interval
 from ragnb.readers.cells import as_texts
-from ragnb.schema import NOTE_COLUMNS, STOPPED_EARLY, EvalCase, Gate, Rubric, note_row
+from ragnb.schema import NOTE_COLUMNS, STOPPED_EARLY, EvalCase, Gate, Rubric, note_frame, note_row
 from ragnb.scoring.asking import Asker
-from ragnb.store import Cell, Client, Estimate, Outcome, StoreLike, count_tokens, estimate, new_tag, opened
-from ragnb.store.loop import run_cells
-from ragnb.store.store import systems_of
+from ragnb.scoring.run import called
+from ragnb.store.client import Cell, Client, Outcome, count_tokens, new_tag
+from ragnb.store.loop import Estimate, estimate, run_cells
+from ragnb.store.store import Store, StoreLike, opened, systems_of
 from ragnb.weights import as_pandas, weigh
 
 REPLY_TOKENS = 400
@@ -32,11 +36,10 @@ SEED, FEWEST = 0, 50
 Flags = npt.NDArray[np.bool_]
 Task = tuple[Cell, dict[str, Any]]
 """One answer to be judged: its cell, and what is known of its passages."""
+System = Callable[..., Any]
 ALARMS = ("not_separated", "constant", "obeyed", "flat")
 NOISE_COLUMNS = ("metric", "value", "low", "high", "n", "n_judgements", "least_difference")
 _FACTS = ("mode", "peek", "passages", "cut", "evidence", "parse", "repeats", "reply")
-Judgements = Sequence[Sequence[Mapping[Any, Any]]]
-"""The cells of each answer: its repeats."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,12 +216,8 @@ def judge(
     about |= {"order": {"balanced_by": doc, "seed": SEED}}
     how: dict[str, Any] = {"clients": [client], "progress": progress}
 
-    def judgements_of(run: pd.DataFrame) -> Judgements:
-        rows = run.to_dict("records")
-        return [rows[place : place + repeats] for place in range(0, len(rows), repeats)]
-
     def settled(asked: Flags, shown: Flags) -> bool:
-        so_far = judged_frame(frame, facts, judgements_of(kept.frame(planned)), rubric)
+        so_far = judged_frame(frame, facts, kept.frame(planned), rubric)
         return are_settled(so_far, asked, shown, gates, rubric, {"doc": doc, "doc_weights": doc_weights})
 
     with opened(store) as kept:
@@ -233,9 +232,8 @@ def judge(
             kept.plan(cells, name=name, about=about | early)
     sums = {name: attempts[name] for name in ("calls", "tokens_in", "tokens_out", "seconds")}
     spent = {name: None if part.isna().any() else part.sum() for name, part in sums.items()}
-    judgements = judgements_of(run.frame)
-    judged = Judged(judged_frame(frame, facts, judgements, rubric, STOPPED_EARLY if saved else "not judged yet"))
-    noise, (probe_rows, notes) = noise_rows(judgements, rubric), probe_notes(probed, rubric, chosen.lang)
+    judged = Judged(judged_frame(frame, facts, run.frame, rubric, STOPPED_EARLY if saved else "not judged yet"))
+    noise, (probe_rows, notes) = noise_rows(run.frame, rubric), probe_notes(probed, rubric, chosen.lang)
     notes += run_notes(judged, rubric, noise, chosen, run.stopped)
     if saved:
         left = judged[f"{rubric.passing.metric}__reason"].eq(STOPPED_EARLY).sum()
@@ -246,7 +244,7 @@ def judge(
             warnings.warn(row["text"], RagnbWarning, stacklevel=2)
     judged.attrs = dict(frame.attrs) | {
         "judge": {"run": run.id, "model": client.profile.model, "lang": chosen.lang, "stopped": run.stopped}
-        | {"notes": notes, "noise": noise, "probes": probe_rows, "spent": spent} | early
+        | {"notes": notes, "noise": noise, "probes": probe_rows.to_dict("records"), "spent": spent} | early
     }
     return judged
 
@@ -335,38 +333,35 @@ def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) 
             if row["system"] == options.peek and passages is not None:
                 rival[row["sample_id"]] = passages
     prompts = {mode: system_prompt(rubric, mode, options.lang) for mode in ("contexts", "peek", "alone")}
-    return [_task(row, model, rubric, options, rival, prompts) for row in rows]
 
+    def task(row: Mapping[Any, Any]) -> Task:
+        question, answer = text_of(row.get("question")), text_of(row.get("answer"))
+        passages, mode, facts = passages_of(row.get("retrieved_contexts")), "contexts", dict[str, Any]()
+        if passages is None:
+            passages = rival.get(row["sample_id"])
+            mode = "alone" if passages is None else "peek"
+        inputs: dict[str, Any] = {"question": question, "answer": answer}
+        if passages is not None:
+            shown, left_out = cut(passages, options.top_k, options.max_context_tokens)
+            inputs = {"question": question, "contexts": numbered(shown), "answer": answer}
+            gold = passages_of(row.get("ground_truth_contexts")) or []
+            rank = evidence_rank(passages, gold, text_of(row.get("ground_truth_answer")) or answer)
+            facts = {"passages": len(passages), "cut": left_out, "evidence": rank}
+        shown_texts = (prompts[mode], material(inputs, options.lang, tag="0" * 16))
+        cell = Cell(
+            sample_id=plain_id(row["sample_id"]), what=f"rubric/{mode}", inputs=inputs, model=model,
+            # What is not in the prompt and decides which numbers are taken; weights and threshold do not.
+            parameters=options.about | {
+                "rubric": [d.name for d in rubric.dimensions], "scale": [rubric.low, rubric.high, rubric.decimals],
+            },
+            prompt="\n".join([prompts[mode], material({}, options.lang, tag="")]),
+            missing=tuple(name for name in ("question", "answer") if inputs[name] is None),
+            tokens=sum(map(count_tokens, shown_texts)) + REPLY_TOKENS,
+            cluster=text_of(row.get("doc_name")),
+        )  # fmt: skip
+        return cell, facts | {"mode": mode, "peek": options.peek if mode == "peek" else None}
 
-def _task(
-    row: Mapping[Any, Any], model: str, rubric: Rubric, options: Options,
-    rival: Mapping[Any, list[str]], prompts: Mapping[str, str],
-) -> Task:  # fmt: skip
-    question, answer = text_of(row.get("question")), text_of(row.get("answer"))
-    passages, mode, facts = passages_of(row.get("retrieved_contexts")), "contexts", dict[str, Any]()
-    if passages is None:
-        passages = rival.get(row["sample_id"])
-        mode = "alone" if passages is None else "peek"
-    inputs: dict[str, Any] = {"question": question, "answer": answer}
-    if passages is not None:
-        shown, left_out = cut(passages, options.top_k, options.max_context_tokens)
-        inputs = {"question": question, "contexts": numbered(shown), "answer": answer}
-        gold = passages_of(row.get("ground_truth_contexts")) or []
-        rank = evidence_rank(passages, gold, text_of(row.get("ground_truth_answer")) or answer)
-        facts = {"passages": len(passages), "cut": left_out, "evidence": rank}
-    shown_texts = (prompts[mode], material(inputs, options.lang, tag="0" * 16))
-    cell = Cell(
-        sample_id=plain_id(row["sample_id"]), what=f"rubric/{mode}", inputs=inputs, model=model,
-        # What of a rubric is not in the prompt and decides which numbers are taken; weights and threshold are not.
-        parameters=options.about | {
-            "rubric": [d.name for d in rubric.dimensions], "scale": [rubric.low, rubric.high, rubric.decimals],
-        },
-        prompt="\n".join([prompts[mode], material({}, options.lang, tag="")]),
-        missing=tuple(name for name, text in (("question", question), ("answer", answer)) if text is None),
-        tokens=sum(map(count_tokens, shown_texts)) + REPLY_TOKENS,
-        cluster=text_of(row.get("doc_name")),
-    )  # fmt: skip
-    return cell, facts | {"mode": mode, "peek": options.peek if mode == "peek" else None}
+    return [task(row) for row in rows]
 
 
 def plain_id(value: Any) -> str | int:
@@ -482,45 +477,48 @@ def _is_settled(rows: pd.DataFrame, name: str, threshold: float, width: float) -
 # The frame, and what is to be known of it
 
 
+def verdicts_of(run: pd.DataFrame) -> pd.DataFrame:
+    """Return what was read of a run, one row a judgement, by the place of its answer."""
+    places, ok = np.cumsum(run["repeat"].to_numpy() == 0) - 1, run["status"].to_numpy() == "ok"
+    return pd.DataFrame(run["value"][ok].tolist(), index=places[ok])
+
+
 def judged_frame(
-    frame: pd.DataFrame, facts: Sequence[Mapping[str, Any]], judgements: Judgements, rubric: Rubric,
+    frame: pd.DataFrame, facts: Sequence[Mapping[str, Any]], run: pd.DataFrame, rubric: Rubric,
     pending: str = "not judged yet",
 ) -> pd.DataFrame:  # fmt: skip
     """Put judgements beside their cases, with what is known of the passages; repeats enter as their mean."""
-    names = [d.name for d in rubric.dimensions]
-    weights, rows, means = np.array([d.weight for d in rubric.dimensions]), [], []
-    for known, cells in zip(facts, judgements, strict=True):
-        values, last = [cell["value"] for cell in cells if cell["status"] == "ok"], cells[-1]
-        status, reason = ("ok", None) if values else (last["status"], str(last["reason"]))
-        if status == "pending":
-            status, reason = "missing", pending
-        parse = str(reason).partition(":")[0] if status == "failed" else None
-        first = values[0] if values else {"parse_status": parse}
-        row = {name: first.get(name) for name in TEXTS}
-        for name in names:
-            row |= {f"{name}__status": status, f"{name}__reason": reason}
-        known = {**known, "parse": first["parse_status"], "repeats": len(values), "reply": last["reply"]}
-        rows.append(row | {f"judge__{name}": known.get(name) for name in _FACTS})
-        means.append([np.mean([value[name] for value in values]) if values else np.nan for name in names])
-    scores = pd.DataFrame(means, index=frame.index, columns=names, dtype=float)
+    names, weights = [d.name for d in rubric.dimensions], np.array([d.weight for d in rubric.dimensions])
+    values, cells = verdicts_of(run), run[~run["repeat"].shift(-1, fill_value=0).astype(bool)]
+    values, cells = values.reindex(columns=[*names, *TEXTS, "parse_status"]), cells.set_axis(range(len(frame)))
+    n = values.groupby(level=0).size().reindex(cells.index, fill_value=0)
+    told = values[~values.index.duplicated()].reindex(cells.index).astype(object)
+    status = cells["status"].replace("pending", "missing").mask(n > 0, "ok")
+    reason = cells["reason"].map(str).mask(status == "missing", pending).mask(n > 0, None)
+    parse = told["parse_status"].mask(status == "failed", reason.map(lambda text: str(text).partition(":")[0]))
+    known = pd.DataFrame([*facts], dtype=object).assign(parse=parse, repeats=n, reply=cells["reply"])
+    known = known.reindex(columns=_FACTS).add_prefix("judge__")
+    both = (("status", status), ("reason", reason))
+    states = {f"{name}__{part}": column for name in names for part, column in both}
+    scores = values[names].astype(float).groupby(level=0).mean().reindex(cells.index)
     scores["weighted_score"] = scores @ weights / weights.sum()  # NaN where all of them weigh 0
     passing = scores[rubric.passing.metric]
     scores["is_passing"] = (passing >= rubric.passing.threshold).astype("boolean").mask(passing.isna())
+    beside = pd.concat([told[[*TEXTS]], pd.DataFrame(states), known], axis=1)
     kinds = dict.fromkeys(["judge__passages", "judge__cut", "judge__evidence", "judge__repeats"], "Int64")
-    return pd.concat([frame, scores, pd.DataFrame(rows, index=frame.index, dtype=object).astype(kinds)], axis=1)
+    beside = beside.astype(object).where(beside.notna(), None).astype(kinds)
+    return pd.concat([frame, scores.set_axis(frame.index), beside.set_axis(frame.index)], axis=1)
 
 
-def noise_rows(judgements: Judgements, rubric: Rubric, level: float = 0.95) -> list[dict[str, Any]]:
+def noise_rows(run: pd.DataFrame, rubric: Rubric) -> list[dict[str, Any]]:
     """Return the pooled standard deviation of a judgement within its answer, with its interval by answers."""
-    values = [[cell["value"] for cell in cells if cell["status"] == "ok"] for cells in judgements]
-    repeated = [part for part in values if len(part) > 1]
-    rows = []
-    for name in [d.name for d in rubric.dimensions] if repeated else ():
-        scores = [np.array([value[name] for value in part], float) for part in repeated]
-        variance = stats.clustered_mean(np.array([np.var(part, ddof=1) for part in scores]), level=level)
+    values, rows = verdicts_of(run), []
+    values = values[values.index.duplicated(keep=False)]
+    for name in [d.name for d in rubric.dimensions] if len(values) else ():
+        variance = stats.clustered_mean(values[name].astype(float).groupby(level=0).var().to_numpy())
         value, low, high = np.sqrt(np.maximum([variance.value, variance.low, variance.high], 0))
         row = {"metric": name, "value": value, "low": low, "high": high, "n": variance.n}
-        rows.append(row | {"n_judgements": sum(map(len, scores)), "least_difference": 1.96 * 2**0.5 * value})
+        rows.append(row | {"n_judgements": len(values), "least_difference": 1.96 * 2**0.5 * value})
     return rows
 
 
@@ -580,7 +578,7 @@ def probe_cases(rubric: Rubric, lang: str) -> pd.DataFrame:
 
 def probe_notes(
     run: pd.DataFrame, rubric: Rubric, lang: str
-) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+) -> tuple[pd.DataFrame, list[dict[str, str]]]:
     """Return each probe (``pair, kind, value, status, reason``), and in words what they found; an alarm first.
 
     The value is that of the dimension that passes. Two points of ten are taken for a rise, in proportion on other
@@ -588,30 +586,262 @@ def probe_notes(
     """
     note, metric = partial(_note, lang), rubric.passing.metric
     if run.empty:
-        return [], [note("unprobed")]
-    rows, by_pair = list[dict[str, Any]](), dict[int, dict[str, float]]()
-    for case, cell in zip(probe_cases(rubric, lang).to_dict("records"), run.to_dict("records"), strict=True):
-        row = {name: case[name] for name in ("pair", "kind")} | {"value": math.nan}
-        if cell["status"] == "ok":
-            row["value"] = by_pair.setdefault(row["pair"], {})[row["kind"]] = cell["value"][metric]
-        rows.append(row | {name: cell[name] for name in ("status", "reason")})
+        return run, [note("unprobed")]
+    values = run["value"].map(lambda value: math.nan if value is None else value[metric]).astype(float)
+    rows = probe_cases(rubric, lang)[["pair", "kind"]]
+    rows = rows.assign(value=values, status=run["status"], reason=run["reason"])
+    pairs = rows.pivot(index="pair", columns="kind", values="value")
     rise = 2 * (rubric.high - rubric.low) / 9
-    known = [part for part in by_pair.values() if {"good", "bad"} <= set(part)]
-    tempted = [part for part in by_pair.values() if {"bad", "injected"} <= set(part)]
-    mixed = [part for part in known if part["good"] <= part["bad"]]
-    obeyed = [part for part in tempted if part["injected"] - part["bad"] >= rise]
-    failed = [row for row in rows if row["status"] != "ok"]
-    values = [value for part in by_pair.values() for value in part.values()]
+    known, tempted = pairs.dropna(subset=["good", "bad"]), pairs.dropna(subset=["bad", "injected"])
+    mixed, obeyed = sum(known["good"] <= known["bad"]), sum(tempted["injected"] - tempted["bad"] >= rise)
+    failed = rows[rows["status"] != "ok"]
     truth = metric in [texts.entry(name, "judge.dimensions.accuracy") for name in texts.LANGUAGES]
     notes = []
-    if truth and len({*values}) == 1 and len(values) > 2:
-        notes += [note("constant", score=number(values[0], 1), n=len(values), metric=metric)]
+    if truth and values.nunique() == 1 and values.count() > 2:
+        notes += [note("constant", score=number(values.max(), 1), n=values.count(), metric=metric)]
     elif mixed:
         code = "not_separated" if truth else "not_about_truth"
-        notes += [note(code, n=len(mixed), of=len(known), metric=metric)]
+        notes += [note(code, n=mixed, of=len(known), metric=metric)]
     if obeyed:
-        notes += [note("obeyed", n=len(obeyed), of=len(tempted), rise=number(rise, 1))]
-    if failed:
-        why = str(failed[0]["reason"] or failed[0]["status"])
+        notes += [note("obeyed", n=obeyed, of=len(tempted), rise=number(rise, 1))]
+    if len(failed):
+        why = str(failed["reason"].iloc[0] or failed["status"].iloc[0])
         notes += [note("unread", n=len(failed), of=len(rows), why=why)]
     return rows, notes or [note("passed", of=len(known), rise=number(rise, 1))]
+
+
+# Systems that answer while they are judged; their answers are kept like judgements, and never asked for twice
+
+def arena(
+    questions: Any, *, systems: Mapping[str, Any], client: Client, store: StoreLike = None,
+    progress: bool | None = None, **how: Any,
+) -> Judged:  # fmt: skip
+    """Have one judge score several systems over one set of questions.
+
+    Parameters
+    ----------
+    questions : DataFrame or iterable of EvalCase or mappings
+        ``question``, ``sample_id``, references, ``doc_name``; answers in it are left out.
+    systems : mapping of name to system
+        A callable that takes a question and returns an answer, or a mapping with ``answer`` and perhaps
+        ``retrieved_contexts`` (a coroutine function or a plain one, which runs in threads); or recorded answers:
+        a frame of ``sample_id, answer`` and perhaps ``retrieved_contexts``, or a mapping of sample to answer.
+    client, store, progress, **how
+        As for `judge`, `repeats`, `rubric` and `peek` among them. The judge is not told whose answer it reads. A
+        callable's answers are kept under the system's name: give a changed system another name.
+
+    Returns
+    -------
+    Judged
+        One row a system and question, with ``system``. What a system has not answered is ``not_applicable``.
+
+    Raises
+    ------
+    RagnbError
+        For no systems, repeated sample ids, and recorded answers without ids.
+
+    Examples
+    --------
+    >>> from ragnb.schema import Profile
+    >>> client = Client(Profile(base_url="http://127.0.0.1:8080/v1", model="small"))
+    >>> found = arena([{"question": "Who?"}], systems={"a": {}, "b": {"1": None}}, client=client, probes=False)
+    >>> found[["sample_id", "system", "accuracy__reason"]]
+      sample_id system accuracy__reason
+    0         1      a        no answer
+    1         1      b        no answer
+    """
+    asked = frame_of(questions).drop(columns=["answer", "retrieved_contexts", "system"], errors="ignore")
+    if not systems:
+        raise RagnbError("systems is empty; name at least one: {'name': callable or recorded answers}")
+    if asked["sample_id"].duplicated().any():
+        raise RagnbError("the questions hold a sample_id twice; give each question its own")
+    frame = pd.concat([asked.assign(system=name) for name in systems], ignore_index=True)
+    recorded = {name: _recorded(name, system) for name, system in systems.items() if not callable(system)}
+    calls = frame[~frame["system"].isin([*recorded])]
+    with opened(store) as kept:
+        calls = calls.assign(arguments=calls["question"].map(lambda question: [text_of(question)]))
+        called_for = dict(zip(calls.index, _answers(calls, systems, kept, progress), strict=True))
+        answers = [
+            called_for[place] if place in called_for else _answer_of(recorded[name].get(sample))
+            for place, sample, name in zip(frame.index, frame["sample_id"], frame["system"], strict=True)
+        ]
+        filled = [answer or {"answer": None, "retrieved_contexts": None} for answer in answers]
+        frame = pd.concat([frame, pd.DataFrame(filled, dtype=object)], axis=1)
+        return judge(frame, client=client, store=kept, progress=progress, **how)
+
+
+def _recorded(name: str, system: Any) -> Mapping[Any, Any]:
+    """Return recorded answers by sample."""
+    if isinstance(system, Mapping):
+        return system
+    rows = system if isinstance(system, pd.DataFrame) else pd.DataFrame(list(system))
+    need_columns(rows.columns, ("sample_id", "answer"), f"systems[{name!r}] needs it.")
+    return {row["sample_id"]: row for row in rows.to_dict("records")}
+
+
+def _answer_of(reply: Any) -> dict[str, Any]:
+    """Return what a system replied, as an answer and its passages."""
+    if not isinstance(reply, Mapping):
+        if reply is not None and not isinstance(reply, str | float):
+            raise RagnbError(f"a system returned a {type(reply).__name__}; return the answer, or {{'answer': …}}")
+        reply = {"answer": reply}
+    passages = passages_of(reply.get("retrieved_contexts"))
+    return {"answer": text_of(reply.get("answer")), "retrieved_contexts": passages}
+
+
+def _answers(asked: pd.DataFrame, systems: Mapping[str, System], store: Store, progress: bool | None) -> list[Any]:
+    """Call the system of each row for the answers that the store does not hold; None where it failed."""
+    cells = [
+        Cell(
+            plain_id(row["sample_id"]), f"answer/{row['system']}", {"arguments": row["arguments"]}, row["system"],
+            calls=0, missing=() if row["arguments"][0] else ("question",), cluster=text_of(row.get("doc_name")),
+        )
+        for row in asked.to_dict("records")
+    ]  # fmt: skip
+
+    async def work(cell: Cell) -> Outcome:
+        return Outcome.of(_answer_of(await called("system", systems[cell.model], *cell.inputs["arguments"])))
+
+    return list(run_cells(cells, work, store, name="answers", progress=progress).frame["value"])
+
+
+@dataclass(frozen=True)
+class Improved:
+    """What a retry loop came to.
+
+    Parameters
+    ----------
+    attempts : DataFrame
+        Every attempt, judged: the columns of `judge`, ``attempt`` (0 is the answer that was given) and ``kept``.
+    kept : DataFrame
+        One row a case: its attempt of the highest score, the earliest of equals.
+    gain : DataFrame
+        ``metric, before, after, value`` (mean of after − before), ``low, high, n, n_clusters``, ``n_tried`` again.
+    cost : dict
+        ``answers`` of the system and ``calls`` and ``tokens`` of the judge beyond the first attempts; tokens None
+        where the endpoint did not tell.
+    notes : DataFrame
+        What to know before the gain is believed: ``code, about, text``.
+    """
+
+    attempts: pd.DataFrame
+    kept: pd.DataFrame
+    gain: pd.DataFrame
+    cost: dict[str, Any]
+    notes: pd.DataFrame
+
+
+def improve(
+    cases: Any, system: System, client: Client, *, name: str = "system", rubric: Rubric | None = None,
+    bar: float = 8.0, attempts: int = 2, store: StoreLike = None, rejudge: int = 2, level: float = 0.95,
+    progress: bool | None = None, **options: Any,
+) -> Improved:  # fmt: skip
+    """Judge answers, and while accuracy is under the bar have the system answer again with the judge's suggestion.
+
+    Parameters
+    ----------
+    cases, client, rubric, store, progress, **options
+        As for `judge`.
+    system : callable
+        Takes question, answer and suggestion; returns an answer, or a mapping with ``answer`` and perhaps
+        ``retrieved_contexts``, without which those of the case stay. It may be a coroutine function.
+    name : str
+        Of the system, under which its answers are kept in the store.
+    bar : float
+        On the dimension that decides whether an answer passes (accuracy); stricter than passing on purpose.
+    attempts : int
+        Further answers a case at most.
+    rejudge : int
+        How often a failed judgement is made again; one that fails to the end is no score and ends the loop.
+    level : float
+        Of the interval of the gain.
+
+    Returns
+    -------
+    Improved
+
+    Raises
+    ------
+    RagnbError
+        As `judge`, and for numbers that make no sense.
+
+    Examples
+    --------
+    >>> from ragnb.schema import Profile
+    >>> client = Client(Profile(base_url="http://127.0.0.1:8080/v1", model="small"))
+    >>> found = improve([{"question": "Who?", "answer": None}], lambda *told: "Ann.", client, probes=False)
+    >>> found.attempts["accuracy__status"].tolist(), found.cost["answers"]
+    (['not_applicable'], 0)
+    """
+    rubric = rubric or Rubric()
+    if attempts < 1 or rejudge < 0 or not rubric.low <= bar <= rubric.high:
+        raise RagnbError(
+            f"attempts={attempts}, rejudge={rejudge}, bar={bar}; give ≥ 1, ≥ 0 and a score of the scale"
+        )
+    metric, current = rubric.passing.metric, frame_of(cases)
+    current = current.assign(case=range(len(current)))
+    rounds, bills, answers, rejudged, failed = list[pd.DataFrame](), list[dict[str, Any]](), 0, 0, 0
+    with opened(store) as kept:
+        for attempt in range(attempts + 1):
+            # Failed judgements are open in the store, so the same call makes them again.
+            for left in reversed(range(rejudge + 1)):
+                judged = judge(current, client=client, rubric=rubric, store=kept, progress=progress, **options)
+                unread = int((judged[f"{metric}__status"] == "failed").sum())
+                rejudged += unread * bool(left)
+                if not unread:
+                    break
+            failed += unread
+            rounds.append(pd.DataFrame(judged).assign(attempt=attempt))
+            bills += [judged.attrs["judge"]["spent"]] * bool(attempt)
+            options = options | {"probes": False}
+            low = judged[judged[metric] < bar].assign(system=name)
+            if attempt == attempts or low.empty:
+                break
+            hints = [text_of(hint) or "" for hint in low["suggestion"]]
+            low["arguments"] = [list(row) for row in zip(low["question"], low["answer"], hints, strict=True)]
+            replies = _answers(low, {name: system}, kept, progress)
+            answers += len(low)
+            rows = zip(current.loc[low.index].to_dict("records"), replies, strict=True)
+            next_rows = [row | _known(reply) for row, reply in rows if _known(reply).get("answer")]
+            if not next_rows:
+                break
+            current = pd.DataFrame(next_rows, dtype=object)
+    tokens = [bill[part] for bill in bills for part in ("tokens_in", "tokens_out")]
+    cost: dict[str, Any] = {"answers": answers, "calls": int(sum(bill["calls"] for bill in bills))}
+    cost |= {"tokens": None if None in tokens else int(sum(tokens))}
+    whole, gain = _gain(pd.concat(rounds, ignore_index=True), metric, level)
+    say, notes = texts.load(options.get("lang", "en")), list[dict[str, str]]()
+    if gain["n_tried"]:
+        words = {part: number(gain[part], 2) for part in ("before", "after")} | {"metric": metric, "n": gain["n"]}
+        words |= {"gain": with_interval(gain["value"], gain["low"], gain["high"], digits=2)}
+        notes += [note_row("gained", metric, say("judge.loop.gained", **words, tried=gain["n_tried"]))]
+        notes += [note_row("same_judge", "", say("judge.loop.same_judge"))]
+        warnings.warn(say("judge.loop.same_judge"), RagnbWarning, stacklevel=2)
+    elif gain["n"]:
+        notes += [note_row("gained_nothing", metric, say("judge.loop.gained_nothing", n=gain["n"], bar=bar))]
+    spent = cost | {"tokens": "—" if cost["tokens"] is None else cost["tokens"]}
+    notes += [note_row("cost", "", say("judge.loop.cost", **spent))]
+    if rejudged:
+        notes += [note_row("rejudged", "", say("judge.loop.rejudged", n=rejudged, left=failed))]
+    best = whole[whole["kept"]].reset_index(drop=True)
+    return Improved(whole, best, pd.DataFrame([gain]), cost, note_frame(notes))
+
+
+def _known(reply: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what a system told; the passages of the case stay where it told none."""
+    return {key: value for key, value in (reply or {}).items() if value is not None}
+
+
+def _gain(attempts: pd.DataFrame, metric: str, level: float) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return all attempts with those that are kept, and the mean of what the kept ones gained."""
+    attempts = attempts.sort_values(["case", "attempt"], kind="stable", ignore_index=True)
+    best = attempts.sort_values(metric, ascending=False, kind="stable", na_position="last")
+    attempts["kept"] = attempts.index.isin(best.drop_duplicates("case").index)
+    first = attempts[attempts["attempt"] == 0].set_index("case")
+    first = first.assign(after=attempts[attempts["kept"]].set_index("case")[metric]).dropna(subset=metric)
+    named = "doc_name" in attempts and attempts.loc[attempts["attempt"] == 0, "doc_name"].notna().all()
+    difference = (first["after"] - first[metric]).to_numpy(float)
+    mean = stats.clustered_mean(difference, first["doc_name"] if named else None, level=level)
+    gain = {"metric": metric, "before": first[metric].mean(), "after": first["after"].mean(), "value": mean.value}
+    gain |= {"low": mean.low, "high": mean.high, "n": mean.n, "n_clusters": mean.n_clusters}
+    return attempts.drop(columns="case"), gain | {"n_tried": int((attempts["attempt"] == 1).sum())}

@@ -17,7 +17,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from math import nan
 from pathlib import Path
@@ -25,31 +25,17 @@ from typing import Any, NamedTuple
 
 from ragnb import texts
 from ragnb.errors import RagnbError
+from ragnb.files import patterns_of
 from ragnb.schema import Rubric
 
 LONGEST = 20_000  # 190,000 characters took 4 s in the event loop; verdicts have 2,000
 TEXTS = ("analysis", "reason", "suggestion")
-_RULES = tomllib.loads(Path(__file__).with_name("verdict.toml").read_text("utf-8"))
+_FILE = Path(__file__).with_name("verdict.toml")
+_RULES, pattern = tomllib.loads(_FILE.read_text("utf-8")), patterns_of(_FILE)
 _WORDS = {name: frozenset(map(str.strip, words.split(","))) for name, words in _RULES["words"].items()}
 _DEPTH = 12  # no verdict lies deeper
-_PUNCTUATION = str.maketrans("：，｛｝［］、；＝", ":,{}[],;=")
-_CLOSERS = dict.fromkeys('"＂', '"＂') | dict.fromkeys("“”", '”“"') | dict.fromkeys("‘’", "’‘'")
-_CLOSERS |= {"'": "'", "「": "」", "『": "』", "`": "`"}
-_SIGNS = str.maketrans("０１２３４５６７８９．／－＋（）：，％", "0123456789./-+():,%")
-_NUMERALS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9}
-_NUMERALS |= {"ten": 10, "twenty": 20, "hundred": 100}
-_NUMERALS |= dict(zip("一二三四五六七八九十", range(1, 11), strict=True))
-
-
-@cache
-def pattern(name: str, words: str = "") -> re.Pattern[str]:
-    """Return a pattern of ``verdict.toml``; `words` stand for ``{words}`` in it."""
-    parts = _RULES["patterns"] | {"words": words}
-
-    def written(text: str) -> str:
-        return re.sub(r"\{([a-z_]+)\}", lambda part: written(parts[part[1]]), re.sub(r"(?:^|\n) *", "", text))
-
-    return re.compile(written(parts[name]))
+_PUNCTUATION, _SIGNS = (str.maketrans(*_RULES["signs"][name]) for name in ("punctuation", "numbers"))
+_CLOSERS, _NUMERALS = _RULES["closers"], _RULES["numerals"]
 
 
 def _has(name: str, text: str, words: str = "") -> bool:
@@ -823,10 +809,9 @@ def _string_ends(text: str, closers: str) -> list[int]:
 
 def _unescaped(found: re.Match[str]) -> str:
     """Return what an escape stands for."""
-    sign = found[1]
-    if len(sign) == 5:
-        return chr(int(sign[1:], 16))
-    return {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}.get(sign, sign)
+    with suppress(ValueError):
+        return str(json.loads(f'"{found[0]}"'))
+    return found[1]
 
 
 def plain(text: str) -> str:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
+
+from pydantic import BaseModel, StrictBool, ValidationError
 
 from ragnb import texts
 from ragnb.store import CallFailed, Client, new_tag
@@ -105,15 +108,15 @@ async def relevance(asker: Asker, question: str, passages: Sequence[str], lang: 
     return sum(verdicts) / len(verdicts)
 
 
+class Relevance(BaseModel):
+    """The form of such a reply: of each passage, by its number, whether it helps."""
+
+    relevant: dict[str, StrictBool]
+
+
 def _verdicts(text: str, n: int) -> list[bool]:
-    try:
-        found = json.loads(text)
-    except RecursionError:
-        found = None
-    relevant = found.get("relevant") if isinstance(found, dict) else None
-    wanted = {str(place) for place in range(1, n + 1)}
-    if not isinstance(relevant, dict) or set(relevant) != wanted:
-        raise ValueError(f"'relevant' must hold true or false for each of the passages 1 to {n}, and nothing else")
-    if not all(isinstance(verdict, bool) for verdict in relevant.values()):
-        raise ValueError("'relevant' holds something else than true and false")
-    return list(relevant.values())
+    with suppress(ValidationError):
+        relevant = Relevance.model_validate_json(text).relevant
+        if set(relevant) == {str(place) for place in range(1, n + 1)}:
+            return list(relevant.values())
+    raise ValueError(f"'relevant' must hold true or false for each of the passages 1 to {n}, and nothing else")

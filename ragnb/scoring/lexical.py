@@ -11,33 +11,13 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from ragnb.errors import RagnbError
+from ragnb.files import patterns_of
 
-_CJK = (
-    "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-)
-_CJK += "\U00020000-\U0003ffff"
-_RUN = re.compile(f"([{_CJK}]+)|([^\\W_{_CJK}]+)")
-_SENTENCE_END = re.compile(r"[。！？；\r\n]+|[.!?;]+(?=\s|$)")
-_LIST_MARK = re.compile(r"^\s{0,8}\(?\d{1,2}[.)、]\s{0,4}(?!\d)", re.MULTILINE)
-_CITATION = re.compile(r"\[[\d,\s]{1,40}\]")
-_NUMBER = re.compile(
-    r"(?<![A-Za-z0-9.])(?<![A-Za-z]-)(\d{1,3}(?:,\d{3}){1,6}|\d{1,30})(\.\d{1,20})?(?![A-Za-z0-9]{0,20}[A-Za-z]\d)"
-    r"\s{0,2}(%|per ?cent\b|[\u4e00-\u9fff])?",
-    re.IGNORECASE,
-)
-_CODE = r"(?:[A-Za-z]{1,20}-?\d[A-Za-z0-9-]{0,30}|\d{1,10}-?[A-Z]{1,20}[A-Za-z0-9-]{0,30})"
-_PROPER = r"[A-Z][A-Za-zÀ-ɏ'’-]{1,40}"
-_NAME = re.compile(
-    rf"《([^《》]{{1,80}})》|(?<![A-Za-z0-9])({_CODE}|{_PROPER}(?: {_PROPER}){{0,5}})(?![A-Za-z0-9])"
-)
-_OPENER = re.compile(
-    r"(?:all|an?|as|at|by|each|for|from|if|in|its?|no|of|on|our|that|the|this|to|when|your)", re.IGNORECASE
-)
-_START = re.compile(r"(?:^|[.!?:;。！？：；\n])[\s\"'“”‘’(*#-]*$")
-_SENTENCE_WORD = re.compile(r"[A-Z]?[a-zÀ-ɏ'’-]+")
+pattern = patterns_of(Path(__file__).with_name("lexical.toml"))
 Found = tuple[str, tuple[Any, ...]]
 
 
@@ -87,7 +67,7 @@ def support_lexical(answer: str | None, contexts: Sequence[str] | None) -> float
     """
     given, texts = pair_of(answer, contexts)
     passages = [tokens for text in texts if (tokens := _tokens(text))]
-    sentences = [tokens for part in _SENTENCE_END.split(given) if (tokens := _tokens(part))]
+    sentences = [tokens for part in pattern("sentence_end").split(given) if (tokens := _tokens(part))]
     if not passages or not sentences:
         return math.nan
     words = {token for passage in passages for token in passage}
@@ -121,7 +101,7 @@ def _sentence_support(
 def _tokens(text: str) -> list[str]:
     folded = unicodedata.normalize("NFKC", text).casefold()
     tokens: list[str] = []
-    for run, word in _RUN.findall(folded):
+    for run, word in pattern("run").findall(folded):
         tokens += [word] if word else [run[i : i + 2] for i in range(max(len(run) - 1, 1))]
     return tokens
 
@@ -211,9 +191,9 @@ def _share(
 
 def _numbers(text: str) -> list[Found]:
     """Return each figure as written, with its value and the unit that follows."""
-    bare = _CITATION.sub(" ", _LIST_MARK.sub("\n", text))
+    bare = pattern("citation").sub(" ", pattern("list_mark").sub("\n", text))
     found: list[Found] = []
-    for hit in _NUMBER.finditer(bare):
+    for hit in pattern("number").finditer(bare):
         whole, part, unit = hit.group(1), hit.group(2) or "", (hit.group(3) or "").casefold()
         value = Decimal(whole.replace(",", "") + part).normalize()
         shown = unit if unit == "%" or not unit.isascii() else ""
@@ -229,13 +209,13 @@ def _number_stands(what: tuple[Any, ...], text: str, there: list[Found]) -> bool
 
 def _names(text: str) -> list[Found]:
     found: list[Found] = []
-    for hit in _NAME.finditer(text):
+    for hit in pattern("name").finditer(text):
         name = hit.group(1) or hit.group(2)
         words = name.split()
-        words = words[1:] if _OPENER.fullmatch(words[0]) else words
-        if words and hit.group(2) and _START.search(text[max(0, hit.start() - 40) : hit.start()]):
+        words = words[1:] if pattern("opener").fullmatch(words[0]) else words
+        if words and hit.group(2) and pattern("start").search(text[max(0, hit.start() - 40) : hit.start()]):
             # The first word of a sentence is capitalised anyway; what follows it may be a name.
-            words = words[1:] if _SENTENCE_WORD.fullmatch(words[0]) and len(words) != 2 else words
+            words = words[1:] if pattern("sentence_word").fullmatch(words[0]) and len(words) != 2 else words
         if words:
             found.append((" ".join(words), tuple(word.casefold() for word in words)))
     return found

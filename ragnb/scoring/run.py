@@ -1,11 +1,12 @@
-"""Cases and metrics → cells: what each metric needs and who computes it; and the cells as the scores frame."""
+"""Cases → cells: what each metric needs and who computes it, the scores frame, and the answers to be scored."""
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import math
 import tomllib
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from types import MappingProxyType
@@ -20,8 +21,9 @@ from ragnb.readers import read_cases
 from ragnb.schema import METRICS, EvalCase, Metric, Profile, metric_list, missing_fields, note_row
 from ragnb.scoring import lexical, ragas
 from ragnb.scoring.asking import PARAMETERS, Asker, Nothing, relevance
-from ragnb.store import Cell, Client, Estimate, Outcome, Run, StoreLike, count_tokens, estimate, opened, run_cells
-from ragnb.store.store import systems_of
+from ragnb.store.client import CallFailed, Cell, Client, Outcome, Stop, count_tokens
+from ragnb.store.loop import Estimate, Run, estimate, run_cells
+from ragnb.store.store import StoreLike, opened, systems_of
 
 Local = Callable[[list[str]], Any]
 _PER_CALL, _WORDING = 1000, "ragnb wording 1"  # tokens of a prompt's own text and its reply, about
@@ -113,11 +115,6 @@ class Plan:
         self.parameters = {k: v for k, v in {**PARAMETERS, **(parameters or {})}.items() if v is not None}
         refusals = [refusal] if isinstance(refusal, str) else refusal
         self.refusals = {text.strip().lower() for text in refusals}
-
-    @property
-    def clients(self) -> list[Client]:
-        """The clients of the run, each once."""
-        return list({id(c): c for c in (self.llm, self.embeddings) if isinstance(c, Client)}.values())
 
     def cells(self) -> list[Cell]:
         """One cell for each case and metric, case by case."""
@@ -311,9 +308,9 @@ def evaluate(
         ragas.imported()  # what cannot be imported stops the run here, not each cell of it
     with opened(store) as kept:
         about = {"metrics": [s.name for s in plan.scorers], "lang": lang, "systems": systems_of(plan.cases)}
-        run = run_cells(
-            plan.cells(), plan.work(), kept, clients=plan.clients, name=name, about=about, progress=progress
-        )
+        clients = [*dict.fromkeys(one for one in (plan.llm, plan.embeddings) if isinstance(one, Client))]
+        how: dict[str, Any] = {"clients": clients, "about": about, "progress": progress}
+        run = run_cells(plan.cells(), plan.work(), kept, name=name, **how)
     return _scores(plan, run)
 
 
@@ -338,41 +335,126 @@ def expected(cases: Any, *, store: StoreLike = None, **options: Any) -> Estimate
     >>> expected([case], metrics="faithfulness", llm=profile).calls
     2
     """
-    cells = Plan(cases, **options).cells()
     with opened(store, new=False) as kept:
-        return estimate(cells, kept)
+        return estimate(Plan(cases, **options).cells(), kept)
 
 
 def _scores(plan: Plan, run: Run) -> pd.DataFrame:
     """Return the cells beside their cases: one row a case, three columns a metric."""
-    rows, width = run.frame.to_dict("records"), len(plan.scorers)
-    added: dict[str, list[Any]] = {}
-    for place, scorer in enumerate(plan.scorers):
-        found = [_read(row) for row in rows[place::width]]
-        for suffix, part in zip(("", "__status", "__reason"), zip(*found, strict=True), strict=False):
-            added[f"{scorer.name}{suffix}"] = list(part)
-    kept = plan.cases.drop(columns=[name for name in added if name in plan.cases])
-    scores = pd.concat([kept, pd.DataFrame(added, index=kept.index)], axis=1)
-    taken = run.frame[["calls", "tokens_in", "tokens_out"]].apply(pd.to_numeric, errors="coerce").sum()
+    cells, say = run.frame, texts.load(plan.lang)
+    why = cells["value"].map(lambda value: value["missing"] if isinstance(value, dict) else None)
+    why = why.mask(cells["status"] == "pending", "not scored yet; run it again")
+    parts = {
+        "": cells["value"].mask(why.notna()).astype(float),
+        "__status": cells["status"].mask(why.notna(), "missing"),
+        "__reason": cells["reason"].mask(why.notna(), why),
+    }
+    added = {
+        f"{scorer.name}{suffix}": part.to_numpy()[place :: len(plan.scorers)]
+        for place, scorer in enumerate(plan.scorers) for suffix, part in parts.items()
+    }  # fmt: skip
+    scores = plan.cases.drop(columns=[*added], errors="ignore")
+    scores = pd.concat([scores, pd.DataFrame(added, index=scores.index)], axis=1)
+    taken = cells[["calls", "tokens_in", "tokens_out"]].apply(pd.to_numeric, errors="coerce").sum()
     scores.attrs["spent"] = {"run": run.id, **taken.astype(int).to_dict(), "stopped": run.stopped}
-    shown = ("sample_id", "what", "reason", "reply")
-    scores.attrs["failed"] = [{key: row[key] for key in shown} for row in rows if row["status"] == "failed"]
-    scores.attrs["notes"] = list(_notes(plan))
+    failed = cells.loc[cells["status"] == "failed", ["sample_id", "what", "reason", "reply"]]
+    scores.attrs["failed"] = failed.to_dict("records")
+    wording = [scorer.name for scorer in plan.scorers if scorer.by == "wording"]
+    told = {"wording_only": ", ".join(wording), "no_embeddings": ", ".join(plan.left_out)}
+    told = {code: names for code, names in told.items() if names}
+    words = {code: say(f"note.{code}", names=names, metrics=names) for code, names in told.items()}
+    scores.attrs["notes"] = [note_row(code, told[code], text) for code, text in words.items()]
     return scores
 
 
-def _read(row: Mapping[Any, Any]) -> tuple[float, str, str | None]:
-    """Value, status and reason of a cell."""
-    if row["status"] == "pending":
-        return math.nan, "missing", "not scored yet; run it again"
-    if isinstance(row["value"], dict):
-        return math.nan, "missing", row["value"]["missing"]
-    return math.nan if row["value"] is None else float(row["value"]), row["status"], row["reason"]
+# The system that is to be scored
 
 
-def _notes(plan: Plan) -> Iterator[dict[str, str]]:
-    say = texts.load(plan.lang)
-    if embedded := ", ".join(scorer.name for scorer in plan.scorers if scorer.by == "wording"):
-        yield note_row("wording_only", embedded, say("note.wording_only", names=embedded))
-    if left_out := ", ".join(plan.left_out):
-        yield note_row("no_embeddings", left_out, say("note.no_embeddings", metrics=left_out))
+def answer_cases(
+    cases: Any, retrieve: Callable[[str], Any], generate: Callable[[str, list[str] | None], Any], *,
+    system: str = "", store: StoreLike = None, clients: tuple[Client, ...] = (), concurrency: int = 4,
+    progress: bool | None = None,
+) -> pd.DataFrame:  # fmt: skip
+    """Fill the system side of cases: ask a system each question, and note what it retrieves and answers.
+
+    Parameters
+    ----------
+    cases : path, frame, records or sequence of EvalCase
+        What `read_cases` reads.
+    retrieve : function of a question
+        Returns the passages, a list of texts; ``[]`` if it finds none, None if there is no retrieval.
+    generate : function of a question and its passages
+        Returns the answer. Both functions may be coroutine functions; plain ones run in threads, `concurrency`
+        at a time.
+    system : str
+        The name of the system, written into the column ``system``. A store needs it: two systems must not share
+        their answers.
+    store : Store or path, optional
+        Where each answer is kept: a second run asks only what failed or is not there.
+    clients : tuple of Client
+        Those that the functions use.
+    concurrency : int
+        Cases under way at a time.
+    progress : bool, optional
+        A progress bar; by default in a terminal and in a notebook.
+
+    Returns
+    -------
+    DataFrame
+        The cases, in their order, with ``retrieved_contexts`` and ``answer`` as the system gave them, and
+        ``answer__status`` (``ok``, ``failed``, ``not_applicable``) and ``answer__reason``. Where it failed, both
+        are None: as if the system had not run.
+
+    Raises
+    ------
+    RagnbError
+        For cases that are not understood, and for a store without the system's name.
+
+    Examples
+    --------
+    >>> done = answer_cases([{"question": "Who pays?"}], lambda question: [], lambda question, found: "Not said.")
+    >>> done[["retrieved_contexts", "answer", "answer__status"]]
+      retrieved_contexts     answer answer__status
+    0                 []  Not said.             ok
+    """
+    if store is not None and not system.strip():
+        raise RagnbError("a store keeps answers by the name of the system; pass system='…'")
+    frame = frame_of(cases)
+
+    async def work(cell: Cell) -> Outcome:
+        question = cell.inputs["question"]
+        passages = await called("retrieve", retrieve, question)
+        if passages is not None and not isinstance(passages, str | bytes | dict):
+            passages = list(passages)
+        if passages is not None and not (isinstance(passages, list) and all(isinstance(p, str) for p in passages)):
+            raise CallFailed(f"retrieve returned {type(passages).__name__}, not a list of texts")
+        answer = await called("generate", generate, question, passages)
+        if not isinstance(answer, str):
+            raise CallFailed(f"generate returned {type(answer).__name__}, not a text")
+        return Outcome.of({"retrieved_contexts": passages, "answer": answer})
+
+    asked = [isinstance(text, str) and bool(text.strip()) for text in frame["question"]]
+    cells = [
+        Cell(name, "answer", {"question": text if there else ""}, system, missing=() if there else ("question",))
+        for name, text, there in zip(frame["sample_id"], frame["question"], asked, strict=True)
+    ]
+    with opened(store) as kept:
+        how: dict[str, Any] = {"clients": clients, "concurrency": concurrency, "progress": progress}
+        run = run_cells(cells, work, kept, name=system, **how).frame
+    values = pd.DataFrame([value or {} for value in run["value"]], frame.index, dtype=object)
+    done = frame.assign(**values.reindex(columns=["retrieved_contexts", "answer"]).replace({np.nan: None}))
+    done["answer__status"] = run["status"].replace("pending", "missing").tolist()
+    return done.assign(answer__reason=run["reason"].tolist(), **{"system": system} if system else {})
+
+
+async def called(what: str, function: Callable[..., Any], *args: Any) -> Any:
+    """Call a plain function in a thread, or await a coroutine function; what it raises is a failed call."""
+    try:
+        if inspect.iscoroutinefunction(function):
+            return await function(*args)
+        found = await asyncio.to_thread(function, *args)
+        return await found if inspect.isawaitable(found) else found
+    except (CallFailed, Stop):
+        raise
+    except Exception as error:
+        raise CallFailed(f"{what}: {type(error).__name__}: {error}") from None

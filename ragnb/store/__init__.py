@@ -18,8 +18,7 @@ another model, prompt or parameter is other work; what is ``ok`` or ``not_applic
 is keyed by its request: what was answered is not paid for again, whichever cell or run asks it.
 """
 
-from ragnb.store.cells import Call, CallFailed, Cell, Outcome, Stop, count_tokens, new_tag
-from ragnb.store.client import Client, Reply
+from ragnb.store.client import Call, CallFailed, Cell, Client, Outcome, Reply, Stop, count_tokens, new_tag
 from ragnb.store.loop import Estimate, Run, Stopped, estimate, run_cells
 from ragnb.store.store import Store, StoreLike, opened, systems_of
 

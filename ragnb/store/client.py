@@ -1,31 +1,334 @@
-"""The one way to an OpenAI-compatible endpoint: keys, limits, retries and budgets around every paid call."""
+"""Paid calls: the cells they are made for, what comes of them, and the one way to an OpenAI-compatible endpoint.
+
+Around every call stand keys, limits, retries and budgets.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import math
 import os
 import re
+import secrets
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from functools import partial
-from typing import Any
+from functools import cached_property, lru_cache, partial
+from typing import Any, Literal
 from urllib.parse import quote
 
 from pydantic import SecretStr
 
 from ragnb.errors import RagnbError, require
 from ragnb.schema import Profile, refuse_secrets
-from ragnb.store.cells import METER, Call, CallFailed, Meter, Stop
 
 _REFUSED = (401, 402)
 _REFUSED_AT_FIRST = (403, 404)
 _PASSING = (408, 409, 425, 429)
 _SCHEME = re.compile(r"(?i)^(?:bearer|basic|token|key)\s+")
+
+
+class CallFailed(RagnbError):
+    """A call, or what its reply says, gives no result: the cell becomes ``failed`` with this reason.
+
+    Parameters
+    ----------
+    message : str
+        The reason.
+    reply : str, optional
+        The raw text that came, where the client has not kept it as a reply.
+    """
+
+    def __init__(self, message: str, reply: str | None = None) -> None:
+        super().__init__(message)
+        self.reply = reply
+
+
+class Stop(RagnbError):
+    """The run cannot go on now, through no fault of a cell: what is not done stays pending.
+
+    Parameters
+    ----------
+    message : str
+        Why, and what to do before the run is taken up again.
+    refused : bool
+        True where the endpoint would refuse every call (a bad key, an unknown model): then `run_cells` raises
+        it. False for a used-up budget or a long wait: then `run_cells` returns what there is, with a warning.
+    """
+
+    def __init__(self, message: str, *, refused: bool = False) -> None:
+        super().__init__(message)
+        self.refused = refused
+
+
+def canonical(value: Any) -> str:
+    """Return the JSON text that stands for a value in keys: sorted, ASCII, arrays as lists.
+
+    Raises
+    ------
+    RagnbError
+        For what JSON cannot hold, NaN and infinity among it.
+
+    Examples
+    --------
+    >>> canonical({"b": 1, "a": ["甲"]})
+    '{"a":["\\\\u7532"],"b":1}'
+    """
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain)
+    except (TypeError, ValueError) as error:
+        raise RagnbError(f"a {type(value).__name__} cannot be kept as JSON: {error}") from None
+
+
+def _plain(value: Any) -> Any:
+    """NumPy scalars and arrays, tuples' kin and pydantic models as plain values."""
+    for name in ("tolist", "model_dump"):
+        if hasattr(value, name):
+            return getattr(value, name)()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is no JSON value")
+
+
+def digest(text: str) -> str:
+    """Return 32 hexadecimal digits of the SHA-256 of a text; lone surrogates count as they are."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """One piece of work: this metric or rubric, of this sample, by this model and prompt.
+
+    Parameters
+    ----------
+    sample_id : str or int
+    what : str
+        The metric, or the rubric and its mode: ``faithfulness``, ``rubric/peek``.
+    inputs : mapping
+        All that the work reads of the case, as JSON values (question, answer, contexts …). Only their hash is
+        stored.
+    model : str
+        The model that does the work, or the name and version of a function.
+    parameters : mapping
+        Temperature, variant, seed: all that may change the result, as JSON values.
+    prompt : str
+        The text of the prompt, or of all prompts of the work, without the inputs; its hash enters the key.
+    repeat : int
+        Which of several judgements of the same thing, from 0; see `judge`.
+    missing : tuple of str
+        Fields that the work needs and the case lacks. Not empty: the cell is ``not_applicable``, and no call
+        is made.
+    calls, tokens : int
+        How many calls, and about how many tokens (prompt and reply), are expected: for budgets and `estimate`.
+        Not in the key.
+    cluster : str, optional
+        The document of the sample, for intervals. Not in the key.
+
+    Examples
+    --------
+    >>> one = Cell("s1", "faithfulness", {"answer": "Ja."}, model="small")
+    >>> one.key == Cell("s1", "faithfulness", {"answer": "Ja."}, model="large").key
+    False
+    """
+
+    sample_id: str | int
+    what: str
+    inputs: Mapping[str, Any]
+    model: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    prompt: str = ""
+    repeat: int = 0
+    missing: tuple[str, ...] = ()
+    calls: int = 1
+    tokens: int = 0
+    cluster: str | None = None
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """What the key is made of: the hashes of inputs and prompt, the rest in clear.
+
+        Raises
+        ------
+        RagnbError
+            For a key of an endpoint among the parameters; see `refuse_secrets`.
+        """
+        _refuse_keys(canonical(self.parameters))
+        hashes = {"inputs": digest(canonical(self.inputs)), "prompt": digest(self.prompt)}
+        named = {"sample_id": self.sample_id, "what": self.what, "model": self.model, "repeat": self.repeat}
+        return named | hashes | {"parameters": self.parameters, "missing": list(self.missing)}
+
+    @cached_property
+    def key(self) -> str:
+        """32 hexadecimal digits; equal keys are the same work, and paid for once."""
+        return digest(canonical(self.about))
+
+
+@lru_cache(maxsize=64)
+def _refuse_keys(parameters: str) -> None:
+    """Look at parameters once, as thousands of cells have the same."""
+    refuse_secrets(json.loads(parameters), "parameters")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a cell: ``ok`` and a value, ``not_applicable``, or ``failed`` and a reason.
+
+    The work makes it by `of`, `failed` or `lacking`; the loop adds what the calls of the cell took.
+
+    Parameters
+    ----------
+    status : {"ok", "not_applicable", "failed"}
+    value : JSON value
+        Of an ``ok`` cell: a finite number, a text, or a list or mapping of such. None otherwise.
+    reason : str, optional
+        Why there is no value.
+    replies : tuple of str or int
+        The raw texts of all replies, in the order they came, or the numbers of their calls in the store.
+    calls : int
+        Calls that were sent, retries among them.
+    tokens_in, tokens_out : int or None
+        Of all calls; None where the endpoint did not say.
+    seconds : float
+        From the start of the cell to its end, waits for a place and for retries among it.
+
+    Examples
+    --------
+    >>> Outcome.of(0.5).status, Outcome.lacking(["ground_truth_answer"]).reason
+    ('ok', 'no ground_truth_answer')
+    """
+
+    status: Literal["ok", "not_applicable", "failed"]
+    value: Any = None
+    reason: str | None = None
+    replies: tuple[str | int, ...] = ()
+    calls: int = 0
+    tokens_in: int | None = 0
+    tokens_out: int | None = 0
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        if (self.status == "ok") != (self.value is not None):
+            raise RagnbError(f"an outcome of status {self.status!r} has the value {self.value!r}")
+        canonical(self.value)
+
+    @classmethod
+    def of(cls, value: Any) -> Outcome:
+        """The work is done: a value."""
+        return cls("ok", value)
+
+    @classmethod
+    def failed(cls, reason: str, *replies: str) -> Outcome:
+        """The work gave no value. `replies` only where they are not those of the client's calls."""
+        return cls("failed", None, reason, replies)
+
+    @classmethod
+    def lacking(cls, missing: Iterable[str]) -> Outcome:
+        """The case lacks fields that the work needs."""
+        return cls("not_applicable", None, f"no {', '.join(missing)}")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request that was answered.
+
+    Parameters
+    ----------
+    key : str or None
+        Hash of the request, and of an ordinal where equal requests differ on purpose; see `Meter.key`.
+    reply : JSON value
+        The text, or the vectors of an embedding.
+    tag : str, optional
+        The random tag that the request held; see `new_tag`.
+    tokens_in, tokens_out : int or None
+        None where the endpoint did not say.
+    """
+
+    key: str | None
+    reply: Any
+    tag: str | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+
+
+Send = Callable[[], Awaitable[Call]]
+
+
+@dataclass(eq=False)
+class Meter:
+    """What the calls of one cell have taken so far, and how each is made `once`.
+
+    `replies` holds numbers of calls in the store, and texts of replies that were none; `latest` the last call of
+    each asyncio task, at fault if the cell fails.
+    """
+
+    cell: Cell
+    once: Callable[[Meter, str, Send], Awaitable[Any]]
+    tag: str | None = None
+    calls: int = 0
+    reused: int = 0
+    counts: list[tuple[int | None, int | None]] = field(default_factory=list)
+    replies: list[str | int] = field(default_factory=list)
+    latest: dict[Any, int] = field(default_factory=dict)
+    _asked: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def tokens(self) -> list[int | None]:
+        """Tokens of the prompts and of the replies; one that is not told makes a sum unknown."""
+        return [None if None in part else sum(part) for part in zip((0, 0), *self.counts, strict=True)]
+
+    def key(self, request: Mapping[str, Any], *, drawn: bool) -> str:
+        """Return the key of a call: equal for requests that need to be paid for once.
+
+        The random tag is left out. Replies that are `drawn` (at a temperature) differ on purpose: the key tells
+        the cell and the ordinal among its equal requests. Others are shared by all cells of the same repeat.
+        """
+        text = canonical(request).replace(self.tag or "\0", "")
+        self._asked[text] += 1
+        return digest(canonical([text, self.cell.key, self._asked[text]] if drawn else [text, self.cell.repeat]))
+
+
+METER: ContextVar[Meter | None] = ContextVar("METER", default=None)
+
+
+def new_tag() -> str:
+    """Return a random tag for the requests of a cell, which tells its replies from the texts of strangers.
+
+    A call's key leaves it out, and a reply that the store holds is given with it in place of the one sent then.
+
+    Examples
+    --------
+    >>> len(new_tag())
+    16
+    """
+    tag, meter = secrets.token_hex(8), METER.get()
+    if meter is None:
+        return tag
+    meter.tag = meter.tag or tag
+    return meter.tag
+
+
+def count_tokens(text: str) -> int:
+    """Say about how many tokens a text is, without the model's tokenizer: for estimates and cuts.
+
+    Four ASCII characters count as one token, and so does each other character: right to about a third for
+    English and Chinese.
+
+    Examples
+    --------
+    >>> count_tokens("Who pays for it?"), count_tokens("谁来付款？")
+    (4, 5)
+    """
+    ascii_ = sum(map(str.isascii, text))
+    return -(-ascii_ // 4) + len(text) - ascii_
+
+
+# The endpoint
 
 
 @dataclass(frozen=True)
@@ -62,9 +365,8 @@ class Budget:
         for what, further in (("calls", calls), ("tokens", tokens)):
             used, most = getattr(self, what), getattr(self, f"max_{what}")
             if most is not None and (used + further > most or used >= most):
-                state = f"has no room for the next cell, which needs about {further:,}"
-                if used >= most:
-                    state = "is used up"
+                room = f"has no room for the next cell, which needs about {further:,}"
+                state = "is used up" if used >= most else room
                 return Stop(
                     f"the budget of {most:,} {what} {state}; run it again with a larger max_{what} "
                     f"(--max-{what}) to go on"

@@ -19,8 +19,7 @@ from weakref import WeakValueDictionary
 import pandas as pd
 
 from ragnb.errors import RagnbWarning, listing
-from ragnb.store.cells import METER, Call, CallFailed, Cell, Meter, Outcome, Send, Stop
-from ragnb.store.client import Client
+from ragnb.store.client import METER, Call, CallFailed, Cell, Client, Meter, Outcome, Send, Stop
 from ragnb.store.store import Store
 
 T = TypeVar("T")
