@@ -19,9 +19,11 @@ lint: $(READY)
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
 
-lock:  ## needs uv; the lock names no package index
+lock:  ## needs uv; the locks name no package index
 	$(UV) pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
 	  --extra judge --extra notebook --extra ragas --extra readers --group dev pyproject.toml -o requirements.lock
+	$(UV) pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
+	  -c requirements.lock pyproject.toml -o requirements-core.lock
 
 GALLERY := notebooks/00_quickstart.ipynb
 LANGUAGE := codemirror_mode file_extension mimetype nbconvert_exporter pygments_lexer version

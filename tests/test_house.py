@@ -12,6 +12,7 @@ import sys
 import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,18 @@ def test_top_level_imports_are_the_light_ones(path):
     early = EARLY | ({"click"} if room_of(path) == "cli" else set())
     found = {name.split(".")[0] for name in imports(tree(path), deep=False, typing_too=False)}
     assert found <= early, f"import inside the function that needs it: {sorted(found - early)}"
+
+
+def test_no_module_opens_itself_in_a_circle():
+    named = {".".join(["ragnb", *path.relative_to(LIBRARY).with_suffix("").parts]): path for path in SOURCES}
+    named = {name.removesuffix(".__init__"): path for name, path in named.items()}
+    opened = {}
+    for name, path in named.items():
+        package = ["ragnb", *path.relative_to(LIBRARY).parts[:-1]]
+        found = imports(tree(path), package, deep=False, typing_too=False)
+        known = {one if one in named else one.rpartition(".")[0] for one in found} & named.keys()
+        opened[name] = known - {name, "ragnb"}
+    list(TopologicalSorter(opened).static_order())  # a CycleError names the circle
 
 
 def test_import_finder_sees_every_form_of_import():

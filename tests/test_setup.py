@@ -17,7 +17,7 @@ import pytest
 import ragnb
 
 ROOT = Path(__file__).resolve().parents[1]
-LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+LOCKS = {path.name: path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("requirements*.lock"))}
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
@@ -25,21 +25,28 @@ def plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", re.split(r"[<>=!\[~; ]", name)[0]).lower()
 
 
-def requirements() -> list[str]:
-    """The lock's requirements, each on one line with its hashes."""
-    lines = LOCK.replace("\\\n", " ").splitlines()
+def requirements(lock: str = "requirements.lock") -> list[str]:
+    """A lock's requirements, each on one line with its hashes."""
+    lines = LOCKS[lock].replace("\\\n", " ").splitlines()
     return [line for line in lines if line and not line.lstrip().startswith("#")]
 
 
-def test_lock_pins_and_hashes_every_requirement():
-    assert len(requirements()) > 50
-    for line in requirements():
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_pins_and_hashes_every_requirement_and_names_no_index(lock):
+    assert len(requirements(lock)) > 15
+    for line in requirements(lock):
         assert re.match(r"[\w.-]+==\S+ .*--hash=sha256:[0-9a-f]{64}", line), line
+    assert "://" not in LOCKS[lock]
+    assert not re.search(r"^\s*(-i|--index|--extra-index|--find-links)", LOCKS[lock], re.MULTILINE)
 
 
-def test_lock_names_no_index():
-    assert "://" not in LOCK
-    assert not re.search(r"^\s*(-i|--index|--extra-index|--find-links)", LOCK, re.MULTILINE)
+def test_the_lock_of_the_core_has_its_dependencies_with_the_pins_of_the_whole():
+    core = {line.split(" --hash")[0].strip() for line in requirements("requirements-core.lock")}
+    assert {plain(need) for need in PYPROJECT["project"]["dependencies"]} <= {plain(line) for line in core}
+    assert {line.split(";")[0].strip() for line in core} <= {
+        line.split(" --hash")[0].split(";")[0].strip() for line in requirements()
+    }
+    assert not {plain(line) for line in core} & {"jupyterlab", "matplotlib", "ragas", "openai", "pytest"}
 
 
 def test_lock_holds_every_dependency_and_the_build_back_end():
