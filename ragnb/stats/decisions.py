@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
@@ -93,23 +94,18 @@ def questions_to_decide(
     freedom, gap = max(df, 1.0), value - threshold
     se = se if size is None else float(np.sqrt(value * (1 - value) / size))
 
-    def decided(k: Array) -> Array:
-        r = (n + k) / n
+    def decided(k: int) -> float:
+        r = np.float64((n + k) / n)
         error = se if size is None else np.sqrt(threshold * (1 - threshold) / size)
         half = t_quantile(level, freedom * r) * error / np.sqrt(r)
         with np.errstate(divide="ignore", invalid="ignore"):
             sides = [stdtr(freedom, (way * gap - half) / (se * np.sqrt(k / (n + k)))) for way in (1, -1)]
-        found: Array = np.nan_to_num(sides[0] + sides[1], nan=0.0)
-        return found
+        return float(np.nan_to_num(sides[0] + sides[1], nan=0.0))
 
+    # The probability rises with k wherever the interval at hand contains the threshold.
     most = int(MOST_TIMES * n)
-    tried = np.unique(np.geomspace(1, max(most, 1), 2000).round())
-    enough = np.flatnonzero(decided(tried) >= _POWER)
-    if not len(enough):
-        return None
-    first = int(enough[0])
-    between = np.arange(tried[first - 1] + 1 if first else 1, tried[first] + 1)
-    return int(between[np.argmax(decided(between) >= _POWER)])
+    needed = bisect_left(range(1, most + 1), _POWER, key=decided) + 1
+    return needed if needed <= most else None
 
 
 def unseen_failures(low: npt.ArrayLike, g_eff: npt.ArrayLike, *, alpha: float = 0.05) -> tuple[Array, Array]:

@@ -260,12 +260,12 @@ def _within_documents(source: Moments, total: Total, doc_weight: Array, mass: Ar
     left = second - first**2 / ones
     left[left < 1e-13 * second] = 0.0  # what cancellation leaves of values all alike
     group, document = np.divmod(strata, len(doc_weight))
+    ends = np.searchsorted(group, np.arange(len(mass) + 1))
     inverse = np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0)
     share = np.roll(doc_weight, 1)[document][:, None] * rows * inverse[group]
     uneven = ones * rows2 / np.where(rows > 0, rows, 1.0) ** 2
     found = []
-    for g in range(len(mass)):
-        own = group == g
+    for own in map(slice, ends, ends[1:]):
         se, df = stats.stratified_se(share[own], n[own], left[own], uneven[own])
         found.append((se, df, np.where(share[own] > 0, n[own], 0.0).sum(axis=0)))
     return tuple(np.array(part) for part in zip(*found, strict=True))
