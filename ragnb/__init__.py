@@ -14,7 +14,7 @@ _ROOM_OF = {
     "DEFAULT_GATES": "schema",
     "METRICS": "schema",
     "RULES": "diagnostics",
-    "Assessment": "assessment",
+    "Assessment": "sheet",
     "CalibrationCard": "calibration",
     "EvalCase": "schema",
     "Gate": "schema",
@@ -26,7 +26,7 @@ _ROOM_OF = {
     "agreement": "calibration",
     "applicable_metrics": "readers",
     "arena": "judging",
-    "assess": "assessment",
+    "assess": "sheet",
     "calibrate": "calibration",
     "changed_questions": "comparison",
     "check_gates": "diagnostics",
@@ -57,8 +57,8 @@ _ROOM_OF = {
 __all__ = sorted(_ROOM_OF)
 
 if TYPE_CHECKING:
-    from ragnb.assessment import Assessment as Assessment
-    from ragnb.assessment import assess as assess
+    from ragnb.sheet import Assessment as Assessment
+    from ragnb.sheet import assess as assess
     from ragnb.calibration import CalibrationCard as CalibrationCard
     from ragnb.calibration import agreement as agreement
     from ragnb.calibration import calibrate as calibrate

@@ -29,7 +29,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 FLOORS = {
     "cli": 9,
     **dict.fromkeys(["report", "widgets"], 8),
-    **dict.fromkeys(["assessment", "plots"], 7),
+    **dict.fromkeys(["sheet", "plots"], 7),
     "comparison": 6,
     "inputs": 5,
     **dict.fromkeys(["diagnostics", "traces"], 4),

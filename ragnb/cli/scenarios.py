@@ -18,7 +18,7 @@ from ragnb.markup import count, one_line, percent, with_interval
 from ragnb.schema import METRICS, Gate, Metric, Rubric
 
 if TYPE_CHECKING:
-    from ragnb.assessment import Assessment
+    from ragnb.sheet import Assessment
     from ragnb.report import Made
     from ragnb.scenario import Scenario
     from ragnb.store import Client
@@ -95,7 +95,7 @@ def check_command(source: Path | None, parameters: Sequence[str], lang: str | No
 
     Exit code: 0 passed, 1 blocked by a gate, 2 bad or incomplete input.
     """
-    from ragnb.assessment import assess
+    from ragnb.sheet import assess
     from ragnb.diagnostics import gates_json, gates_junit
     from ragnb.scenario import Scenario
 
@@ -117,9 +117,9 @@ def check_command(source: Path | None, parameters: Sequence[str], lang: str | No
 
 def _sheet_lines(sheet: Assessment) -> Iterator[str]:
     """Yield a sheet in lines: the verdict, the gates, the notes."""
-    from ragnb.assessment.front import said
-    from ragnb.assessment.parts import Writer
-    from ragnb.assessment.tables import gate_rows
+    from ragnb.sheet.front import said
+    from ragnb.sheet.parts import Writer
+    from ragnb.sheet.tables import gate_rows
     from ragnb.diagnostics import gate_mark
 
     w = Writer(sheet, linked=False)

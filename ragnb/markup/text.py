@@ -15,6 +15,8 @@ import pandas as pd
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _LINE_BREAK = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 MISSING = "—"
+TONES = {"good": "●", "watch": "▲", "bad": "■", "none": "○"}
+"""The mark that stands beside each colour of judgement; ``none`` is grey: no evidence."""
 _VOID = frozenset({"meta", "br"})
 
 
@@ -39,6 +41,10 @@ class Safe(str):
     """
 
     __slots__ = ()
+
+    def __html__(self) -> str:
+        """Tell Jinja that this is markup; a plain str, so that it is not escaped again."""
+        return str(self)
 
 
 def _plain(text: str) -> str:

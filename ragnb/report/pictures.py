@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ragnb import texts
-from ragnb.assessment import Assessment
-from ragnb.assessment.judge import row_name
-from ragnb.assessment.parts import Writer
+from ragnb.sheet import Assessment
+from ragnb.sheet.judge import row_name
+from ragnb.sheet.parts import Writer
 from ragnb.markup import Safe, details, figure, join
 
 CHARTS = {

@@ -140,8 +140,12 @@ def histogram(
     return table
 
 
-def histogram_reduction(metrics: Sequence[Metric], *, by: str | None = None, bins: int = 10) -> Reduction:
-    """Return the reduction to the table of `histogram`.
+def histogram_reduction(
+    metrics: Sequence[Metric], *, by: str | None = None, bins: int = 10, ends: bool = False
+) -> Reduction:
+    """Return the reduction to the table of `histogram`; with `ends` how many lie at either end exactly, beside it.
+
+    The columns ``n_low, n_high`` are the same in every bin of a metric.
 
     Raises
     ------
@@ -159,21 +163,26 @@ def histogram_reduction(metrics: Sequence[Metric], *, by: str | None = None, bin
     def count(batch: Batch) -> dict[str | None, npt.NDArray[np.int64]]:
         """Each group's metrics × bins."""
         group = batch.groups(by)
-        counts = np.zeros((len(group.names), len(metrics), bins), dtype=np.int64)
+        counts = np.zeros((len(group.names), len(metrics), bins + 2), dtype=np.int64)
         for k, metric in enumerate(metrics):
             x = batch.values(metric)
             batch.status(metric)  # refuses a number whose status is failed
             there = ~np.isnan(x)
             place = np.floor((x[there] - metric.low) / (metric.high - metric.low) * bins + _HAIR).astype(np.int64)
             cell = group.codes[there] * bins + np.clip(place, 0, bins - 1)
-            counts[:, k] = np.bincount(cell, minlength=counts[:, k].size).reshape(-1, bins)
+            counts[:, k, :bins] = np.bincount(cell, minlength=len(group.names) * bins).reshape(-1, bins)
+            for end, at in ((-2, metric.low), (-1, metric.high)):
+                counts[:, k, end] = np.bincount(group.codes[there][x[there] == at], minlength=len(group.names))
         return dict(zip(group.names, counts, strict=True))
 
     def finish(parts: list[dict[str | None, npt.NDArray[np.int64]]]) -> pd.DataFrame:
         names = {name for part in parts for name in part}
         tables = []
         for name in sorted(names, key=lambda name: (name is None, name)):
-            table = empty.assign(n=np.sum([part[name] for part in parts if name in part], axis=0).ravel())
+            every = np.sum([part[name] for part in parts if name in part], axis=0)
+            table = empty.assign(n=every[:, :bins].ravel())
+            if ends:
+                table[["n_low", "n_high"]] = every[:, bins:].repeat(bins, axis=0)
             if by is not None:
                 table.insert(0, by, np.full(len(table), name, dtype=object))
             tables.append(table)

@@ -12,9 +12,9 @@ from typing import Any
 import pandas as pd
 
 from ragnb import markup
-from ragnb.assessment import tables
-from ragnb.assessment.build import weighable
-from ragnb.assessment.parts import TOTAL, Writer
+from ragnb.sheet import tables
+from ragnb.sheet.build import weighable
+from ragnb.sheet.parts import TOTAL, Writer
 from ragnb.errors import RagnbError
 from ragnb.markup import Column, Safe, element, join, one_line
 from ragnb.texts.errors import translated

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from ragnb import texts
-from ragnb.assessment.build import Weighable
+from ragnb.sheet.build import Weighable
 from ragnb.comparison import WeightMap
 from ragnb.diagnostics import check_gates
 from ragnb.errors import RagnbError

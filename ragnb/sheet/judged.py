@@ -1,4 +1,4 @@
-"""Whether the judge can be trusted: the verdict of its card and its reasons first, then the numbers."""
+"""The calibration of a judge as a run and its pages show it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any
 import pandas as pd
 
 from ragnb import markup
-from ragnb.assessment.parts import Writer, lead, paragraph
 from ragnb.calibration import CalibrationCard, calibrate, judge_columns
 from ragnb.calibration.card import TONES, parts
 from ragnb.errors import RagnbError, listing
-from ragnb.markup import Safe, bullets, join
+from ragnb.markup import Safe, element, join
 from ragnb.scenario import Scenario
 from ragnb.schema import METRICS
 
@@ -34,31 +33,6 @@ def calibrated(scenario: Scenario, ratings: pd.DataFrame | None) -> CalibrationC
     cluster = scenario.cluster if scenario.cluster in ratings else "cluster"
     how: dict[str, Any] = {name: getattr(scenario, name) for name in ("labels_planned", "level", "lang")}
     return calibrate(ratings, judge=judges, scale=scale, cluster=cluster, **how)
-
-
-def markdown(w: Writer) -> list[str]:
-    """The same as Markdown: the sentences, the verdicts and the bands."""
-    card = w.sheet.calibration
-    if card is None:
-        return [w.say("sheet.no_ratings")] if w.quality else []
-    reasons = "\n\n".join(markup.md_cell(line) for line in card.reasons)
-    shown = (part for part in parts(card) if part.key in ("verdicts", "bands"))
-    tables = [f"### {markup.md_cell(part.title)}\n\n{part.markdown()}" for part in shown]
-    return [reasons, *tables, w.say("sheet.judge_rest")]
-
-
-def judge(w: Writer) -> Safe:
-    """The verdict of the card with its bands; without ratings, that nobody knows."""
-    card = w.sheet.calibration
-    if card is None:
-        return w.section("judge", paragraph(w.say("sheet.no_ratings"))) if w.quality else Safe("")
-    rows = card.verdicts.to_dict("records")
-    reasons = [markup.details(f"{row_name(row)}: {row['verdict']}", bullets(row["reasons"])) for row in rows]
-    rest = paragraph(w.say("sheet.judge_rest"), "rg-note")
-    bands = _tables(card, "bands")
-    if len(rows) > 1:
-        bands = markup.details(w.say("calibration.title.bands"), bands)
-    return w.section("judge", card_verdict(card), *(reasons if len(rows) > 1 else []), bands, rest)
 
 
 def card_verdict(card: CalibrationCard) -> Safe:

@@ -1,0 +1,180 @@
+"""Sections as HTML: one template, one style and one script of ours; the page asks no host and opens from a file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ragnb import texts
+from ragnb.markup.blocks import Samples, Section
+from ragnb.markup.text import TONES, Safe, element, escape, one_line
+
+_HERE = Path(__file__).parent
+_DARK = {
+    False: "@media screen and (prefers-color-scheme: dark) { .ragnb { %s } }",
+    True: '[data-jp-theme-light="false"] .ragnb, .vscode-dark .ragnb, html[theme="dark"] .ragnb { %s }',
+}
+LANGUAGES = {"en": "en", "zh": "zh-CN"}
+
+
+@cache
+def style(*, notebook: bool = False) -> Safe:
+    """Return the style sheet as a ``<style>`` element; its rules reach only into ``class="ragnb"``.
+
+    Parameters
+    ----------
+    notebook : bool
+        Follow the theme of the notebook (JupyterLab's, or what surrounds the output) instead of the browser's.
+
+    Examples
+    --------
+    >>> "--jp-" in style(notebook=True), "--jp-" in style()
+    (True, False)
+    """
+    return Safe(f"<style>{_style(notebook)}</style>")
+
+
+@cache
+def _style(notebook: bool) -> str:
+    return "\n".join([_text("page.css"), _DARK[notebook] % _text("dark.css"), *[_text("notebook.css")] * notebook])
+
+
+def fragment(html: str, *, lang: str = "en") -> Safe:
+    """Wrap HTML of ours for the output of a notebook cell, with a style that follows its theme.
+
+    Examples
+    --------
+    >>> fragment("<p>fine</p>").endswith("<p>fine</p></div>")
+    True
+    """
+    return element("div", style(notebook=True), Safe(html), class_="ragnb rg-cellout", lang=LANGUAGES[lang])
+
+
+def page(title: str, body: str, *, lang: str = "en", contents: Iterable[tuple[str, str]] = ()) -> Safe:
+    """Return a complete document around HTML of ours, which opens from a file and asks no host.
+
+    Parameters
+    ----------
+    title : str
+        Shown by the browser; the body has its own heading. Escaped.
+    body : str
+        HTML of ours: it is put in as it is.
+    lang : {"en", "zh"}
+    contents : iterable of (anchor, text)
+        The links of a list of contents; none by default.
+
+    Raises
+    ------
+    RagnbError
+        For a language that ragnb does not speak.
+
+    Examples
+    --------
+    >>> page("Run", "<p>fine</p>")[:31]
+    '<!doctype html>\\n<html lang="en">'
+    """
+    links = [Section(key, name) for key, name in contents]
+    return _page([], links, title=title, lang=lang, body=Safe(body))
+
+
+def render_page(sections: Sequence[Section], *, title: str, facts: Sequence[str] = (), lang: str = "en") -> Safe:
+    """Return a whole page: contents beside the sections, one under the other.
+
+    Parameters
+    ----------
+    sections : sequence of Section
+        The first one has the heading of the page.
+    title : str
+        What the run is called.
+    facts : sequence of str
+        What stands beside the title: a date, how many questions.
+    lang : {"en", "zh"}
+
+    Raises
+    ------
+    RagnbError
+        For a language that ragnb does not speak.
+
+    Examples
+    --------
+    >>> "&lt;b&gt;" in render_page([Section("a", "A", "<b>")], title="Run")
+    True
+    """
+    return _page(sections, sections, title=title, facts=facts, lang=lang)
+
+
+def _page(sections: Sequence[Section], contents: Sequence[Section], *, lang: str, **values: Any) -> Safe:
+    say = texts.entry(lang, "page")
+    live = any(isinstance(block, Samples) for section in sections for block in section.blocks)
+    script = _text("page.js") if live else ""
+    sheet = _style(False)
+    policy = f"default-src 'none'; style-src {_digest(sheet)}; base-uri 'none'; form-action 'none'"
+    policy += f"; script-src {_digest(script)}" if script else ""
+    return _render(
+        "page.html", sections=sections, contents=contents, lang=LANGUAGES[lang], say=say, style=Safe(sheet),
+        script=Safe(script), policy=Safe(policy), **values,
+    )  # fmt: skip
+
+
+def render_fragment(sections: Sequence[Section]) -> Safe:
+    """Return sections for the output of a notebook cell, in the colours of its theme.
+
+    Examples
+    --------
+    >>> render_fragment([Section("a", "A", "<b>")]).count("&lt;b&gt;")
+    1
+    """
+    lang = sections[0].lang if sections else "en"
+    return fragment(_render("fragment.html", sections=sections, say=texts.entry(lang, "page")), lang=lang)
+
+
+@cache
+def _text(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8").strip()
+
+
+def _digest(text: str) -> str:
+    """Return what a content security policy names to allow this text and no other."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"
+
+
+def _render(template: str, **values: Any) -> Safe:
+    return Safe(_templates().get_template(template).render(**values))
+
+
+@cache
+def _templates() -> Any:
+    from jinja2 import Environment, FileSystemLoader
+
+    made = Environment(
+        loader=FileSystemLoader(_HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_cell_text
+    )
+    made.filters |= {"kind": lambda value: type(value).__name__, "json": _json, "lines": one_line, "anchor": anchor}
+    made.globals |= {"TONES": TONES}
+    return made
+
+
+def _cell_text(value: Any) -> Any:
+    """Escape here, so that a control character never reaches the page; nothing is written for None."""
+    return "" if value is None else value if hasattr(value, "__html__") else escape(value)
+
+
+def anchor(text: object) -> str:
+    """Return a name for a place, without the white space that no name may hold."""
+    return re.sub(r"\s+", "_", str(text))
+
+
+def _json(value: Any) -> Safe:
+    """Write data that a script of the page reads; no text can close the element that it stands in."""
+    held = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for char in "<\u2028\u2029":
+        held = held.replace(char, f"\\u{ord(char):04x}")
+    return Safe(held)
+
+

@@ -1,0 +1,65 @@
+"""Whether the judge can be trusted: the verdict of its calibration against human labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from ragnb import markup
+from ragnb.calibration.card import TONES, parts
+from ragnb.markup.blocks import Block, Estimate, Mark, Section, Small, Table, Text
+from ragnb.markup.tables import cells
+from ragnb.schema import METRICS, records
+from ragnb.sheet.formatter import Formatter, Row
+from ragnb.sheet.judged import row_name
+
+
+def judge(w: Formatter) -> Section | None:
+    """Return the verdict of the calibration; without human labels, that nobody can say."""
+    card = w.sheet.calibration
+    if card is None:
+        if not w.quality:
+            return None
+        known = [METRICS[name].family for name in w.quality if name in METRICS]
+        lexical = len(known) == len(w.quality) and set(known) == {"wording"}
+        finding = w.say("judge_trust.no_judge" if lexical else "judge_trust.unvalidated")
+        text = () if lexical else (Text((w.say("judge_trust.unvalidated_why"),)),)
+        badge = w.say("judge_trust.no_labels")
+        return Section("judge", w.say("section.judge"), finding, "", text, badge, w.lang)
+    first, *rest = card.reasons
+    rows = records(card.verdicts)
+    heads = [w.say(f"judge_trust.{key}", level=w.level) for key in ("dimension", "verdict", "within", "bias", "n")]
+    table = Table(
+        (heads[0], heads[1], f">{heads[2]}", "0–1", f">{heads[3]}", f">{heads[4]}"),
+        tuple(_row(w, row) for row in rows), cards=True,
+    )  # fmt: skip
+    blocks: list[Block] = [Text(tuple(rest), "list"), table] if rest else [table]
+    if len(rows) > 1:
+        why = tuple((f"{row_name(row)}: {row['verdict']}", Small(" ".join(row["reasons"]))) for row in rows)
+        blocks.append(Text(why, "list"))
+    blocks += [_table(part) for part in parts(card) if part.key == "bands"]
+    blocks.append(Text((w.say("judge_trust.rest"),), "note"))
+    badge = Mark(TONES[card.verdict], card.verdict)
+    return Section("judge", w.say("section.judge"), first, w.say("judge_trust.lead"), tuple(blocks), badge, w.lang)
+
+
+def _row(w: Formatter, row: Row) -> tuple[Any, ...]:
+    card = w.sheet.calibration
+    value, low, high = (float(row[key]) for key in ("share", "share_low", "share_high"))
+    ends = "" if pd.isna(low) else f"{markup.percent(low).removesuffix(' %')}–{markup.percent(high)}"
+    drawn = Estimate(markup.percent(value), ends, value, low, high, (0, 1), ((w.say("judge_trust.target"), card.target),),
+                     text=row_name(row))  # fmt: skip
+    bias = markup.number(row["bias"])
+    ends_of_bias = "" if pd.isna(row["bias_low"]) else (
+        f"{markup.number(row['bias_low'])} … {markup.number(row['bias_high'])}"
+    )  # fmt: skip
+    mark = Mark(TONES[row["verdict"]], ", ".join([row["verdict"], *row["sides"]]))
+    return row_name(row), mark, (markup.percent(value), Small(ends)), drawn, (bias, Small(ends_of_bias)), str(row["n"])
+
+
+def _table(part: Any) -> Table:
+    """Return a table of a calibration card as a block."""
+    heads = tuple((">" if column.kind != "text" else "") + column.label for column in part.columns.values())
+    written = [cells(part.frame, name, column) for name, column in part.columns.items()]
+    return Table(heads, tuple(zip(*written, strict=True)), folded=part.title)

@@ -1,0 +1,221 @@
+"""Every question of a run, those that ended badly first, with its answer, passages and the reasons of its scores."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ragnb import markup, texts
+from ragnb.markup import Safe, is_missing, one_line
+from ragnb.markup.blocks import Mark, Sample, Samples, Section
+from ragnb.schema import records
+from ragnb.inputs.streams import BAD_FIRST, DIGITS
+from ragnb.markup.text import escape
+from ragnb.sheet.formatter import RIGHT, TOTAL, Formatter, Row
+from ragnb.sheet.sections.fix_first import below
+from ragnb.sheet.sections.outcomes import TONES
+
+MOST_WHOLE, MOST_LISTED = 1000, 10_000
+_TEXT_BYTES = 1_600_000  # of all texts of the page, each passage counted once
+_MOST_PASSAGES, _MOST_FILTER, _MOST_SCORES = 10, 200, 4
+
+
+def questions(w: Formatter) -> Section | None:
+    """Return the questions; nothing where no row is known."""
+    scores = worst_first(w)
+    if not len(scores):
+        return None
+    whole, listed = scores.head(MOST_WHOLE), scores.iloc[MOST_WHOLE:MOST_LISTED]
+    made = _Rows(w, whole)
+    rows = tuple(made.sample(row, at) for row, at in zip(records(whole), whole.index, strict=True))
+    rest = tuple((made.plain(row), made.filters(row, at))
+                 for row, at in zip(records(listed), listed.index, strict=True))  # fmt: skip
+    n, every = len(whole), w.sheet.rows
+    known = texts.entry(w.lang, "questions")
+    say = {key: known[key] for key in ("shown", "search", "any", "more", "filters", "passages", "link", "again")}
+    key = "streamed" if w.sheet.streamed else "all" if n == every else "most"
+    say["standing"] = w.say(f"questions.standing_{key}", n=markup.count(n), all=markup.count(every))
+    wrong = sum(row.filters["w"] == "1" for row in rows) + sum(filters["w"] == "1" for _, filters in rest)
+    block = Samples(made.heads, rows, made.chips([*(row.filters for row in rows), *(f for _, f in rest)]),
+                    made.choices(), say, every, rest)  # fmt: skip
+    known = "label" in scores and scores["label"].notna().any()
+    finding = w.say("questions.wrong" if known else "questions.lowest", n=markup.count(wrong), all=markup.count(every))
+    return Section(
+        "questions", w.say("section.questions"), finding, w.say("questions.lead"), (block,), markup.count(every), w.lang
+    )
+
+
+def worst_first(w: Formatter) -> pd.DataFrame:
+    """Return the rows ordered by label, then by weighted score; those without either come last."""
+    scores = w.sheet.scores
+    label = scores.reindex(columns=["label"])["label"].map({name: i for i, name in enumerate(BAD_FIRST)})
+    total = scores[TOTAL].round(DIGITS).fillna(np.inf)
+    return scores.iloc[np.lexsort((total, label.fillna(9.0)))]
+
+
+class _Rows:
+    """Turn rows into samples; each passage is written once and numbered."""
+
+    def __init__(self, w: Formatter, scores: pd.DataFrame) -> None:
+        self.w, self.doc, self.scores = w, w.sheet.scenario.doc, scores
+        self.metrics = [name for name in w.quality if name in scores]
+        self.below = {name: below(w, name) for name in self.metrics}
+        self.texts = [name for name in ("answer", "ground_truth_answer") if name in scores]
+        self.keys: dict[str, int] = {}
+        self.numbers: dict[str, int] = {}
+        changed = w.sheet.changed
+        self.changed = {} if changed is None else dict(zip(changed["sample_id"], changed["change"], strict=True))
+        self.before = {} if changed is None else dict(zip(changed["sample_id"], changed["before_label"], strict=True))
+        self.several = w.whole.systems is not None
+        self.labelled = "label" in scores and bool(scores["label"].notna().any())
+        self.documents = self.doc in scores
+        self.shown = self.metrics[:_MOST_SCORES]
+        heads = [w.say("column.sample_id"), w.say("column.question")]
+        heads += [w.say("column.system")] * self.several + [w.say("column.document")] * self.documents
+        heads += [w.say("column.label")] * self.labelled + [f">{w.title(name)}" for name in self.shown]
+        self.heads = (*heads, *[f">{w.title(TOTAL)}"] * bool(w.total))
+        # What all texts of a row may take, so that a thousand of them stay a page that opens at once.
+        self.most = max(200, _TEXT_BYTES // max(len(scores), 1))
+
+    def key(self, row: Row) -> str:
+        """Return what a link to the row names: its id, counted where it comes again."""
+        name = one_line(row.get("sample_id", row.get("question", "")), 80) or "?"
+        self.keys[name] = n = self.keys.get(name, 0) + 1
+        return name if n == 1 else f"{name}~{n}"
+
+    def cells(self, row: Row, name: str) -> tuple[Any, ...]:
+        label = row.get("label")
+        question = row.get("question")
+        cells: list[Any] = [name, "" if is_missing(question) else one_line(question, 160)]
+        cells += [one_line(row["system"], 40)] * self.several
+        cells += ["" if is_missing(row.get(self.doc)) else one_line(row[self.doc], 60)] * self.documents
+        if self.labelled:
+            known = not is_missing(label)
+            cells.append(Mark(TONES.get(str(label), "good"), self.w.say(f"label.{label}")) if known else "")
+        names = [*self.shown, *self.w.total]
+        return (*cells, *(self.w.value(one, row[one]) if not is_missing(row.get(one)) else "" for one in names))
+
+    def plain(self, row: Row) -> tuple[str, ...]:
+        """Return the cells of a row that only the script lists."""
+        return tuple(cell.text if isinstance(cell, Mark) else cell or markup.MISSING
+                     for cell in self.cells(row, self.key(row)))  # fmt: skip
+
+    def filters(self, row: Row, at: Any) -> dict[str, str]:
+        """Return what the filters look at."""
+        label = "" if is_missing(row.get("label")) else str(row["label"])
+        low = [name for name in self.metrics if bool(self.below[name].get(at, False))]
+        known = str(row.get("sample_id", row.get("question", "")))
+        wrong = label not in RIGHT if label else bool(low)
+        doc = row.get(self.doc)
+        found = {"w": "1" if wrong else "0", "o": label, "d": "" if is_missing(doc) else str(doc), "m": "\n".join(low)}
+        return found | ({"c": self.changed[known]} if known in self.changed else {})
+
+    def sample(self, row: Row, at: Any) -> Sample:
+        """Return a row whole."""
+        key = self.key(row)
+        passages = [str(one) for one in _list(row.get("retrieved_contexts"))]
+        ids = [str(one.get("id", "")) if isinstance(one, dict) else "" for one in _list(row.get("chunks"))]
+        cited = {str(one) for one in _list(row.get("citations"))}
+        parts = [(name, row[name]) for name in self.texts if not is_missing(row[name])]
+        texts = [(self.w.say(f"column.{name}"), matched(cut(value, self.most // 3), passages) if name == "answer"
+                  else cut(value, self.most // 4)) for name, value in parts]  # fmt: skip
+        known, before = str(row.get("sample_id", row.get("question", ""))), None
+        if known in self.before and not is_missing(before := self.before[known]):
+            texts.append((self.w.say("questions.before"), self.w.say(f"label.{before}")))
+        shown = []
+        for place, text in enumerate(passages[:_MOST_PASSAGES]):
+            name = ids[place] if place < len(ids) else ""
+            name += f" · {self.w.say('questions.cited')}" if name and name in cited else ""
+            short = cut(text, max(300, self.most // 6))
+            shown.append((self.numbers.setdefault(short, len(self.numbers) + 1), name, short))
+        if not passages and ids:
+            names = ", ".join(f"{one} ({self.w.say('questions.cited')})" if one in cited else one for one in ids)
+            texts.append((self.w.say("questions.passages"), one_line(names, 600)))
+        return Sample(key, self.cells(row, key), self.filters(row, at), tuple(texts), tuple(shown), (*self._reasons(row),))
+
+    def _reasons(self, row: Row) -> Iterator[str]:
+        """Yield the scores that are not columns, then why scores are missing."""
+        more = [f"{self.w.title(name)} {self.w.value(name, row[name])}" for name in self.metrics[_MOST_SCORES:]
+                if not is_missing(row.get(name))]  # fmt: skip
+        if more:
+            yield " · ".join(more)
+        by_reason: dict[str, list[str]] = {}
+        for name in self.metrics:
+            if is_missing(row.get(name)):
+                by_reason.setdefault(_why(self.w, name, row), []).append(self.w.title(name))
+        for reason, names in by_reason.items():
+            yield f"{self.w.list(names, most=8)}: {reason}"
+        if not is_missing(row.get("miss")):
+            yield f"{self.w.say('column.miss')}: {row['miss']}"
+
+    def chips(self, every: Sequence[dict[str, str]]) -> tuple[tuple[str, str, int], ...]:
+        """Return the buttons of the first filter with their counts; the first is pressed."""
+        def n(key: str, value: str) -> int:
+            return sum(one.get(key) == value for one in every)
+
+        found = [("wrong", self.w.say("questions.chip_wrong" if self.labelled else "questions.chip_low"), n("w", "1"))]
+        found += [(label, self.w.say(f"label.{label}"), n("o", label)) for label in TONES]
+        found += [("right", self.w.say("questions.chip_right" if self.labelled else "questions.chip_fine"), n("w", "0"))]
+        found += [(key, self.w.say(f"compared.{key}"), n("c", key)) for key in ("broken", "fixed")]
+        every_chip = ("", self.w.say("questions.chip_all"), len(every))
+        return (*(chip for chip in found if chip[2]), every_chip)
+
+    def choices(self) -> dict[str, tuple[str, tuple[tuple[str, str], ...]]]:
+        """Return the lists to choose from: documents, and metrics below their threshold."""
+        docs = self.w.sheet.scores[self.doc].dropna().unique().tolist() if self.documents else []
+        low = [name for name in self.metrics if self.below[name].any()]
+        found = {
+            "d": (self.w.say("column.document"), tuple((str(doc), one_line(doc, 60)) for doc in docs)),
+            "m": (self.w.say("questions.below"), tuple((name, self.w.title(name)) for name in low)),
+        }
+        return {key: one for key, one in found.items() if 0 < len(one[1]) <= _MOST_FILTER}
+
+
+def _list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple | np.ndarray) else [value] if isinstance(value, str) else []
+
+
+def _why(w: Formatter, name: str, row: Row) -> str:
+    """Return why a cell holds no score, else the word for that kind of absence."""
+    status, reason = (row.get(f"{name}__{what}") for what in ("status", "reason"))
+    word = w.say(f"column.{status if status in ('failed', 'not_applicable') else 'missing'}")
+    return word if is_missing(reason) or not str(reason).strip() else f"{word}: {one_line(reason, 120)}"
+
+
+def cut(value: object, most: int) -> str:
+    """Return a stranger's text of at most so many bytes, with an ellipsis where it goes on."""
+    held = str(value).encode("utf-8", "replace")
+    return str(value) if len(held) <= most else held[:most].decode("utf-8", "ignore") + " …"
+
+
+_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\w+")
+_RUN = 4  # words or Chinese characters in a row that must be found for their wording to count as taken over
+
+
+def matched(answer: str, passages: Sequence[str]) -> Safe:
+    """Return an answer as HTML with the wording marked that stands in its passages, four tokens or more at a time.
+
+    Examples
+    --------
+    >>> matched("It costs at most 450 yuan a night.", ["Rooms cost at most 450 yuan a night in cities."])
+    'It costs <mark>at most 450 yuan a night</mark>.'
+    """
+    def folded(text: str) -> list[str]:
+        return [token.casefold() for token in _TOKEN.findall(text)]
+
+    known = {tuple(words[i : i + _RUN]) for words in map(folded, passages) for i in range(len(words) - _RUN + 1)}
+    places, words = [found.span() for found in _TOKEN.finditer(answer)], folded(answer)
+    held = np.zeros(len(words) + 1, dtype=bool)
+    for i in range(len(words) - _RUN + 1):
+        held[i : i + _RUN] |= tuple(words[i : i + _RUN]) in known
+    parts, last = [], 0
+    edges = np.flatnonzero(np.diff(held.astype(int), prepend=0)).tolist()
+    for start, end in zip(edges[::2], edges[1::2], strict=True):
+        first, stop = places[start][0], places[end - 1][1]
+        parts += [escape(answer[last:first]), f"<mark>{escape(answer[first:stop])}</mark>"]
+        last = stop
+    return Safe("".join([*parts, escape(answer[last:])]))
