@@ -110,11 +110,11 @@ def _chosen(frame: pd.DataFrame, dimensions: Sequence[str]) -> pd.DataFrame:
 
 def _page(card: CalibrationCard) -> Safe:
     """Return a card with its charts as a document that opens from a file, without network and without script."""
-    from ragnb.sheet.judge import card_numbers, card_verdict, row_name
+    from ragnb.sheet.judged import card_numbers, card_verdict, row_name
     from ragnb.report import card_pictures
 
     say = texts.load(card.lang)
-    head = say("sheet.judge")
+    head = say("section.judge")
     parts: list[object] = [markup.heading(head, level=1, anchor="verdict"), card_verdict(card)]
     contents = [("verdict", head)]
     rows = card.verdicts.to_dict("records")

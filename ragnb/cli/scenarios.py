@@ -117,24 +117,20 @@ def check_command(source: Path | None, parameters: Sequence[str], lang: str | No
 
 def _sheet_lines(sheet: Assessment) -> Iterator[str]:
     """Yield a sheet in lines: the verdict, the gates, the notes."""
-    from ragnb.sheet.front import said
-    from ragnb.sheet.parts import Writer
-    from ragnb.sheet.tables import gate_rows
-    from ragnb.diagnostics import gate_mark
+    from ragnb.markup.markdown import cell
 
-    w = Writer(sheet, linked=False)
     yield one_line(sheet.verdict)
-    if len(w.gates):
-        heads = ("gate", "asks", "mean", "n", "outcome", "p_flip", "more")
-        rows = [["", *(w.say(f"column.{name}", level=w.level) for name in heads)]]
-        for gate, told in zip(w.gates.to_dict("records"), gate_rows(w), strict=True):
-            seen = [told["seen"], count(told["n"]), told["outcome"], percent(told["p_flip"]), told["more"]]
-            rows.append([gate_mark(gate), str(gate["gate"]), told["asks"], *seen])
+    if (section := sheet.section("gates")) is not None:
+        (table,) = section.blocks
+        rows = [[head.removeprefix(">") for head in table.heads], *table.rows]  # type: ignore[union-attr]
         yield ""
-        yield from text_table(rows)
+        # Without the picture of the distance; the long words last.
+        rows = [[row[1], row[0][-1] if type(row[0]) is tuple else "", *row[2::2], row[5], row[0]] for row in rows]
+        rows = [[*row[:-1], row[-1][0] if type(row[-1]) is tuple else row[-1]] for row in rows]
+        yield from text_table([[cell(one, one_line) for one in row] for row in rows])
     if len(sheet.notes):
         yield ""
-        yield from (f"- {one_line(text)}" for text in said(w))
+        yield from (f"- {one_line(text)}" for text in sheet.notes["text"])
 
 
 # What is paid for

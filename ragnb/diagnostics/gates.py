@@ -29,7 +29,6 @@ COLUMNS = (
     "gate", "system", "metric", "op", "threshold", "value", "low", "high", "n", "outcome", "p_flip", "more_needed",
     "low_if", "share_unseen", "blocks", "role", "reason",
 )  # fmt: skip
-_MARKS = {"pass": "✓", "fail": "✗", "undecided": "?", "no_data": "—"}
 _OF_MEANS = ("metric", "value", "low", "high", "n")
 _OF_DESIGN = ("se", "df", "level")
 _NUMBERS = ("threshold", "value", "low", "high", "p_flip", "low_if", "share_unseen")
@@ -335,17 +334,6 @@ def completeness(
         row = _gate_row(SCORED_CELLS, share, n, system=system)
         rows.append(row if n else row | {"blocks": no_data == "fail"})
     return gate_frame(rows)
-
-
-def gate_mark(row: Mapping[Any, Any]) -> str:
-    """Return the sign of a gate's outcome; what blocks is marked as failed, as the exit code says.
-
-    Examples
-    --------
-    >>> gate_mark({"outcome": "undecided", "blocks": False}), gate_mark({"outcome": "pass", "blocks": False})
-    ('?', '✓')
-    """
-    return _MARKS["fail" if row["blocks"] else row["outcome"]]
 
 
 def gate_sentences(gates: pd.DataFrame, *, lang: str = "en") -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -32,24 +32,24 @@ def render_markdown(sections: Iterable[blocks.Section], *, title: str = "") -> s
     return "\n\n".join(parts) + "\n"
 
 
-def cell(value: Any) -> str:
-    """Return a cell on one line."""
+def cell(value: Any, write: Callable[[Any], str] = md_cell) -> str:
+    """Return a cell on one line, its texts through `write`."""
     match value:
         case tuple():
-            return " · ".join(text for part in value if (text := cell(part)))
+            return " · ".join(text for part in value if (text := cell(part, write)))
         case blocks.Mark(tone, text):
-            return f"{TONES[tone]} {md_cell(text)}".strip()
+            return f"{TONES[tone]} {write(text)}".strip()
         case blocks.Small(text) | blocks.Code(text):
-            return md_cell(text)
+            return write(text)
         case blocks.Link(text, target):
-            return md_cell(text) if target.startswith("#") else f"[{md_cell(text)}](<{target}>)"
+            return write(text) if target.startswith("#") else f"[{write(text)}](<{target}>)"
         case blocks.Estimate():
             return value.written + (f" ({value.interval})" if value.interval else "")
         case blocks.Histogram() | blocks.Coverage():
             return ""
         case blocks.Stack(parts):
-            return ", ".join(f"{md_cell(label)} {n}" for _, label, n in parts if n)
-    return MISSING if is_missing(value) or value == "" else md_cell(value)
+            return ", ".join(f"{write(label)} {n}" for _, label, n in parts if n)
+    return MISSING if is_missing(value) or value == "" else write(value)
 
 
 @singledispatch

@@ -39,8 +39,9 @@ def card_verdict(card: CalibrationCard) -> Safe:
     """Return the card's sentences, and its verdict on each judge and dimension."""
     first, *rest = card.reasons
     sides = [part for side in card.sides for part in (" ", markup.badge("watch", side))]
-    said = [lead(TONES[card.verdict], first, *sides), *map(paragraph, rest)]
-    return join([*said, _tables(card, "verdicts")])
+    lead = element("p", markup.badge(TONES[card.verdict], first), *sides, class_="rg-lead")
+    table = join(part.html(card.lang) for part in parts(card) if part.key == "verdicts")
+    return join([lead, *(element("p", line) for line in rest), table])
 
 
 def row_name(row: Mapping[Any, Any]) -> str:
@@ -52,7 +53,3 @@ def row_name(row: Mapping[Any, Any]) -> str:
 def card_numbers(card: CalibrationCard) -> Safe:
     """Return every table of the card below its verdicts, its notes, and what made it."""
     return join(part.html(card.lang) for part in parts(card) if part.key != "verdicts")
-
-
-def _tables(card: CalibrationCard, wanted: str) -> Safe:
-    return join(part.html(card.lang) for part in parts(card) if part.key == wanted)

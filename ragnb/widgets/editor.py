@@ -12,9 +12,8 @@ from typing import Any
 import pandas as pd
 
 from ragnb import markup
-from ragnb.sheet import tables
 from ragnb.sheet.build import weighable
-from ragnb.sheet.parts import TOTAL, Writer
+from ragnb.sheet.formatter import TOTAL, Formatter
 from ragnb.errors import RagnbError
 from ragnb.markup import Column, Safe, element, join, one_line
 from ragnb.texts.errors import translated
@@ -356,17 +355,17 @@ class Row:
 # What the editor shows, as HTML
 
 
-def _writer(model: Weighing) -> Writer:
+def _writer(model: Weighing) -> Formatter:
     """Return what writes the model's numbers, the same as on the report."""
     sheet: Any = SimpleNamespace(scenario=model.scenario, means=model.now.means)
-    return Writer(sheet, linked=False)
+    return Formatter(sheet)
 
 
 def _title(model: Weighing) -> str:
     return model.say("editor.title", name=model.scenario.title or model.scenario.name)
 
 
-def _total(model: Weighing, w: Writer) -> Safe:
+def _total(model: Weighing, w: Formatter) -> Safe:
     """The weighted score with its interval, what the file's weights give, and the notes."""
     say, row = model.say, w.rows[TOTAL]
     tone = w.tone(TOTAL, row["value"])
@@ -374,10 +373,10 @@ def _total(model: Weighing, w: Writer) -> Safe:
     note = join([w.counted(row), element("br"), say("editor.before", value=w.interval(TOTAL, before))])
     missing = pd.isna(row["value"])
     card = markup.card(
-        say("sheet.overall"),
+        w.title(TOTAL),
         w.interval(TOTAL, row),
         mark=markup.badge(tone, lang=w.lang) if tone else "",
-        picture="" if missing else w.drawn(TOTAL, row, width=260),
+        picture="" if missing else _drawn(w, row),
         note=w.why_missing(TOTAL) if missing else note,
     )
     problems = [text for (_, name), text in model.problems.items() if not name]
@@ -386,7 +385,7 @@ def _total(model: Weighing, w: Writer) -> Safe:
     return join([card, element("ul", *lines, class_="rg-notes") if lines else Safe("")])
 
 
-def _radar(model: Weighing, w: Writer) -> Safe:
+def _radar(model: Weighing, w: Formatter) -> Safe:
     """Means by metric, one outline a system; each axis says how much it counts."""
     axes = [name for name in model.metrics if w.span(name)]
     if not axes:
@@ -408,11 +407,11 @@ def _percent(share: float) -> str:
     return markup.MISSING if math.isnan(share) else f"{100 * share:.0f} %"
 
 
-def _table(w: Writer, rows: list[dict[str, Any]]) -> Safe:
+def _table(w: Formatter, rows: list[dict[str, Any]]) -> Safe:
     """Write records under the sheet's own names of their columns; no table for no records."""
     if not rows:
         return Safe("")
-    heads = {key: key if key == "#" else w.term(key) for key in rows[0]}
+    heads = {key: key if key == "#" else w.say(f"column.{key}", level=w.level) for key in rows[0]}
     return w.table(rows, {key: Column(head, _KINDS.get(key, "text")) for key, head in heads.items()})
 
 
@@ -424,7 +423,7 @@ def _flip(model: Weighing, name: str) -> str:
     return model.say(f"editor.flip_{side}", name=one_line(found.order[1], 40), weight=f"{at:.3g}")
 
 
-def _lead(model: Weighing, w: Writer) -> Safe:
+def _lead(model: Weighing, w: Formatter) -> Safe:
     """Say which of two systems leads at these weights, and whether one weight alone changes that."""
     if (found := model.now.found) is None:
         return Safe("")
@@ -436,7 +435,7 @@ def _lead(model: Weighing, w: Writer) -> Safe:
     return element("p", leads, element("br"), flips, class_="rg-note")
 
 
-def _systems(model: Weighing, w: Writer) -> Safe:
+def _systems(model: Weighing, w: Formatter) -> Safe:
     """Systems by their weighted score, the best first, with the place that the file's weights give."""
     if model.now.systems is None or model.base.systems is None:
         return Safe("")
@@ -455,23 +454,36 @@ def _systems(model: Weighing, w: Writer) -> Safe:
         }
         for place, row in enumerate(now, 1)
     ]
-    return w.section("systems", _table(w, rows))
+    return _section(w, "systems", _table(w, rows))
 
 
-def _gates(model: Weighing, w: Writer) -> Safe:
+def _gates(model: Weighing, w: Formatter) -> Safe:
     """Every gate with its outcome; one that these weights flip says what it was and comes first."""
     rows = []
     for row, old in zip(model.now.gates.to_dict("records"), model.base.gates.to_dict("records"), strict=True):
         flips = (row["outcome"], row["blocks"]) != (old["outcome"], old["blocks"])
-        outcome = markup.badge(tables.gate_tone(row), tables.outcome(w, row))
+        mark = w.outcome(row)
         shown = {
-            "gate": element("span", w.asks(row), class_="rg-name"),
+            "gate": w.requirement(row),
             "mean": Safe(w.interval(str(row["metric"]), row)),
             "n": row["n"],
-            "outcome": join([outcome, _was(model, tables.outcome(w, old), flips)]),
+            "outcome": join([markup.badge(mark.tone, mark.text), _was(model, w.outcome(old).text, flips)]),
         }
         rows.append((not flips, shown))
-    return w.section("gates", _table(w, [shown for _, shown in sorted(rows, key=lambda row: row[0])]))
+    return _section(w, "gates", _table(w, [shown for _, shown in sorted(rows, key=lambda row: row[0])]))
+
+
+def _drawn(w: Formatter, row: Any) -> Safe:
+    span = w.span(TOTAL)
+    if span is None:
+        return Safe("")
+    how: Any = {"label": w.title(TOTAL), "span": span, "bars": w.thresholds(TOTAL), "width": 260}
+    return markup.interval_svg(row["value"], row["low"], row["high"], **how)
+
+
+def _section(w: Formatter, key: str, body: str) -> Safe:
+    """Return a part under its heading; nothing for an empty one."""
+    return join([element("h2", w.say(f"sheet.{key}")), body]) if body else Safe("")
 
 
 def _was(model: Weighing, what: object, differs: bool) -> Safe:
@@ -479,7 +491,7 @@ def _was(model: Weighing, what: object, differs: bool) -> Safe:
     return join([Safe("<br>"), element("strong", model.say("editor.was", what=what))]) if differs else Safe("")
 
 
-def _weights(model: Weighing, w: Writer) -> Safe:
+def _weights(model: Weighing, w: Formatter) -> Safe:
     """The weights as a table: what the editor is where nothing can be moved."""
     rows = [
         {"metric": name, "weight": Safe(f"{weight:g}"), "share": Safe(_percent(model.share(name))),
