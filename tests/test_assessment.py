@@ -11,10 +11,8 @@ import pandas as pd
 import pytest
 
 import ragnb as rn
-from ragnb.assessment.build import weighable
-from ragnb.assessment.front import verdict_tone
-from ragnb.assessment.parts import Writer
 from ragnb.errors import RagnbError
+from ragnb.sheet.build import weighable
 
 ROOT = Path(__file__).resolve().parents[1]
 SCENARIOS = ROOT / "scenarios"
