@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-
-import ragnb as rn
 from ragnb.assessment.build import weighable
 from ragnb.assessment.front import verdict_tone
 from ragnb.assessment.parts import Writer
+
+import ragnb as rn
 from ragnb.errors import RagnbError
 
 ROOT = Path(__file__).resolve().parents[1]

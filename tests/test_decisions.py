@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-
-import ragnb as rn
 from ragnb.assessment.front import cards
 from ragnb.assessment.parts import Writer
+
+import ragnb as rn
 from ragnb.cli import main
 from ragnb.errors import RagnbError
 from ragnb.weights import notes

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from ragnb.assessment.sheet import sections
 
 import ragnb as rn
-from ragnb.assessment.sheet import sections
 from ragnb.errors import RagnbError
 from ragnb.readers import jsonl, streams
 from ragnb.readers.streams import stream_scores

@@ -166,7 +166,7 @@ def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
     metric = next((m for m in (TOTAL, OUTCOME) if m in w.rows and not pd.isna(w.rows[m]["value"])), None)
     if metric is None:
         return None, "", ()
-    row, notes = w.rows[metric], []
+    row, notes = w.rows[metric], list[Any]()
     if ends := w.ends(metric, row):
         notes.append(w.say("sheet.ci", level=w.level, ends=ends))
     notes.append(w.counted(row))
