@@ -13,10 +13,9 @@ from ragnb.diagnostics import RULES, fitting, if_documents_fail, least_set_note
 from ragnb.errors import listing, near_names
 from ragnb.inputs.gather import Inputs
 from ragnb.inputs.streams import MOST_SHOWN, head_of
-from ragnb.markup import count, number, one_line, percent
+from ragnb.markup import count, number, one_line, percent, with_interval
 from ragnb.scenario import Scenario
 from ragnb.schema import METRICS, STOPPED_EARLY, Metric, note_frame, note_row, records, undeclared_columns
-from ragnb.sheet.verdict import listed
 from ragnb.texts import load
 from ragnb.traces import count_unanswerable
 from ragnb.weights import nfc
@@ -104,8 +103,13 @@ def _system_notes(scenario: Scenario, means: pd.DataFrame, overlap: Overlap | No
     rates = all(pd.isna(row["value"]) for row in rows)
     if rates:
         rows = records(overlap.means[overlap.means["metric"] == "correct_outcome"])
-    told = listed(sorted(rows, key=lambda row: -row["value"]), rates)
+    told = _listed(sorted(rows, key=lambda row: -row["value"]), rates)
     yield _note(say, "different_questions", "system", asked=asked, n=count(overlap.common), means=told)
+
+
+def _listed(rows: list[dict[Any, Any]], rates: bool) -> str:
+    told = (f"{row['system']} {with_interval(row['value'], row['low'], row['high'], rates)}" for row in rows)
+    return listing(told, most=6)
 
 
 def _stopped_notes(inputs: Inputs, metrics: list[Metric], say: Say) -> Iterator[Row]:
