@@ -57,8 +57,6 @@ _ROOM_OF = {
 __all__ = sorted(_ROOM_OF)
 
 if TYPE_CHECKING:
-    from ragnb.sheet import Assessment as Assessment
-    from ragnb.sheet import assess as assess
     from ragnb.calibration import CalibrationCard as CalibrationCard
     from ragnb.calibration import agreement as agreement
     from ragnb.calibration import calibrate as calibrate
@@ -91,6 +89,8 @@ if TYPE_CHECKING:
     from ragnb.schema import Rubric as Rubric
     from ragnb.schema import Rule as Rule
     from ragnb.scoring import evaluate as evaluate
+    from ragnb.sheet import Assessment as Assessment
+    from ragnb.sheet import assess as assess
     from ragnb.traces import label_traces as label_traces
     from ragnb.traces import refusal_metrics as refusal_metrics
     from ragnb.weights import Moments as Moments

@@ -198,8 +198,9 @@ def test_compare_answers_two_tables_from_any_folder(lang, tmp_path):
 
 
 def test_report_shows_every_section_once():
-    from ragnb import assess
     from ragnb.assessment.sheet import sections
+
+    from ragnb import assess
 
     source = "\n".join(cell.source for cell in code(REPORT))
     keys = list(sections(assess(ROOT / "scenarios" / "quickstart.yaml")))

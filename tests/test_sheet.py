@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-
-import ragnb as rn
 from ragnb.assessment.parts import Writer
 from ragnb.assessment.sheet import sections, to_html, to_markdown
+
+import ragnb as rn
 from ragnb.markup import count, interval_svg, join, page, text_width, thin_svg
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from ragnb.assessment.sheet import sections
 
 import ragnb as rn
 from ragnb.errors import RagnbError

@@ -110,8 +110,8 @@ def _chosen(frame: pd.DataFrame, dimensions: Sequence[str]) -> pd.DataFrame:
 
 def _page(card: CalibrationCard) -> Safe:
     """Return a card with its charts as a document that opens from a file, without network and without script."""
-    from ragnb.sheet.judged import card_numbers, card_verdict, row_name
     from ragnb.report import card_pictures
+    from ragnb.sheet.judged import card_numbers, card_verdict, row_name
 
     say = texts.load(card.lang)
     head = say("section.judge")

@@ -14,13 +14,13 @@ from ragnb.cli.parameters import command, overrides, sent
 from ragnb.cli.terminal import BAD_INPUT, BLOCKED, PASSED, complain, note, speaking, text_table, write_files
 from ragnb.errors import RagnbError
 from ragnb.files import slug, write_whole
-from ragnb.markup import count, one_line, percent, with_interval
+from ragnb.markup import count, one_line, with_interval
 from ragnb.schema import METRICS, Gate, Metric, Rubric
 
 if TYPE_CHECKING:
-    from ragnb.sheet import Assessment
     from ragnb.report import Made
     from ragnb.scenario import Scenario
+    from ragnb.sheet import Assessment
     from ragnb.store import Client
 
 _WHOLE = "judge the whole run, without stopping it early"
@@ -95,9 +95,9 @@ def check_command(source: Path | None, parameters: Sequence[str], lang: str | No
 
     Exit code: 0 passed, 1 blocked by a gate, 2 bad or incomplete input.
     """
-    from ragnb.sheet import assess
     from ragnb.diagnostics import gates_json, gates_junit
     from ragnb.scenario import Scenario
+    from ragnb.sheet import assess
 
     # As typed, these are relative to the working directory; a scenario would take them from its own folder.
     files = {role: asked[role] for role in ("gold", "traces", "scores")}

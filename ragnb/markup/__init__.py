@@ -9,7 +9,18 @@ from ragnb.markup.html import fragment, page, style
 from ragnb.markup.radar import radar_points, radar_runs, radar_svg
 from ragnb.markup.svg import DASHES, INK, SYSTEM_COLOURS, interval_svg, thin_svg
 from ragnb.markup.tables import Column, count, html_table, markdown_table, number, p_value, percent, with_interval
-from ragnb.markup.text import MISSING, TONES, Safe, element, escape, is_missing, join, md_cell, one_line, text_width
+from ragnb.markup.text import (
+    MISSING,
+    TONES,
+    Safe,
+    element,
+    escape,
+    is_missing,
+    join,
+    md_cell,
+    one_line,
+    text_width,
+)
 
 __all__ = [
     "DASHES", "INK", "MISSING", "SYSTEM_COLOURS", "TONES", "Column", "Safe", "badge", "bullets",

@@ -253,8 +253,8 @@ class Samples:
     chips : tuple of (code, label, n)
         Of the first filter; the first one is pressed.
     filters : dict of code to (label, ((value, text), ...))
-    rest : tuple of tuple of str
-        Cells of the questions that are too many to stand here whole: the script lists them.
+    rest : tuple of (cells, filters)
+        Of the questions that are too many to stand here whole: the script lists them.
     """
 
     heads: tuple[str, ...]
@@ -263,7 +263,7 @@ class Samples:
     filters: dict[str, tuple[str, tuple[tuple[str, str], ...]]]
     say: dict[str, str]
     all: int
-    rest: tuple[tuple[str, ...], ...] = ()
+    rest: tuple[tuple[tuple[str, ...], dict[str, str]], ...] = ()
 
 
 Block = Text | Table | Measures | Verdict | Steps | Bar | Picture | Samples

@@ -7,9 +7,9 @@ its template blocks would have to be replaced, and its default asks three hosts 
 from ragnb.errors import need_package
 from ragnb.report.batch import Made, index, reports
 from ragnb.report.page import shown
-from ragnb.report.pictures import card_pictures, pictures
+from ragnb.report.pictures import card_pictures
 from ragnb.report.run import ReportResult, report
 
 need_package("papermill", extra="notebook")
 
-__all__ = ["Made", "ReportResult", "card_pictures", "index", "pictures", "report", "reports", "shown"]
+__all__ = ["Made", "ReportResult", "card_pictures", "index", "report", "reports", "shown"]

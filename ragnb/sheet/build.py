@@ -24,7 +24,6 @@ from ragnb.sheet import notes
 from ragnb.sheet.judged import calibrated
 from ragnb.sheet.notes import Overlap
 from ragnb.sheet.result import Assessment
-from ragnb.sheet.verdict import verdict
 from ragnb.traces import count_unanswerable, outcome_counts
 from ragnb.weights import Moments, Weighing
 
@@ -124,7 +123,6 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
         gates=gates,
         notes=pd.concat([changed, said], ignore_index=True),
         ledger=notes.ledger(inputs, means, scenario.lang),
-        verdict=verdict(scenario, means, gates),
         inputs=inputs.files,
         calibration=card,
         comparison=comparison,

@@ -65,7 +65,7 @@ class Formatter:
     @property
     def gates(self) -> pd.DataFrame:
         """The gates that are shown: input that came through whole is no news."""
-        gates = self.whole.gates
+        gates: pd.DataFrame = self.whole.gates
         return gates[(gates["role"] != "completeness") | ~(gates["value"] >= 1)]
 
     # Words
@@ -130,7 +130,7 @@ class Formatter:
         exact = self.value(metric, row["value"]) if self.is_share(metric) else markup.number(row["value"], 4)
         return Estimate(
             self.value(metric, row["value"]), self.ends(metric, row) if known else "",
-            *(float(row[key]) for key in ("value", "low", "high")), span=self.span(metric),
+            float(row["value"]), float(row["low"]), float(row["high"]), span=self.span(metric),
             text=self.title(metric), exact=exact if known else "", tone=self.tone(metric, row["value"]), **more,
         )  # fmt: skip
 

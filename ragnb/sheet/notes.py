@@ -9,14 +9,14 @@ from typing import Any
 import pandas as pd
 
 from ragnb.calibration import CalibrationCard
-from ragnb.diagnostics import RULES, fitting, if_documents_fail, input_words, least_set_note
+from ragnb.diagnostics import RULES, fitting, if_documents_fail, least_set_note
 from ragnb.errors import listing, near_names
 from ragnb.inputs.gather import Inputs
 from ragnb.inputs.streams import MOST_SHOWN, head_of
 from ragnb.markup import count, number, one_line, percent, with_interval
 from ragnb.scenario import Scenario
 from ragnb.schema import METRICS, STOPPED_EARLY, Metric, note_frame, note_row, records, undeclared_columns
-from ragnb.texts import counted, entry, load
+from ragnb.texts import load
 from ragnb.traces import count_unanswerable
 from ragnb.weights import nfc
 from ragnb.weights import notes as weight_notes
@@ -105,6 +105,11 @@ def _system_notes(scenario: Scenario, means: pd.DataFrame, overlap: Overlap | No
         rows = records(overlap.means[overlap.means["metric"] == "correct_outcome"])
     told = _listed(sorted(rows, key=lambda row: -row["value"]), rates)
     yield _note(say, "different_questions", "system", asked=asked, n=count(overlap.common), means=told)
+
+
+def _listed(rows: list[dict[Any, Any]], rates: bool) -> str:
+    told = (f"{row['system']} {with_interval(row['value'], row['low'], row['high'], rates)}" for row in rows)
+    return listing(told, most=6)
 
 
 def _stopped_notes(inputs: Inputs, metrics: list[Metric], say: Say) -> Iterator[Row]:

@@ -7,6 +7,7 @@ import os
 import platform
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -79,8 +80,6 @@ class Assessment:
         ``code, about, text``: what a reader must know before believing the numbers.
     ledger : DataFrame
         ``step, rows``: where the rows came from and where they went.
-    verdict : str
-        One sentence.
     inputs : list of dict
         ``role, path, sha256, rows`` of the files read.
 
@@ -110,11 +109,18 @@ class Assessment:
     gates: pd.DataFrame
     notes: pd.DataFrame
     ledger: pd.DataFrame
-    verdict: str
     inputs: list[dict[str, Any]]
     calibration: CalibrationCard | None = None
     comparison: pd.DataFrame | None = None
     changed: pd.DataFrame | None = None
+
+    @cached_property
+    def verdict(self) -> str:
+        """The answer to "is it good enough?" with its reason and the overall score, as the page begins."""
+        from ragnb.sheet.formatter import Formatter
+        from ragnb.sheet.sections.summary import sentence
+
+        return sentence(Formatter(self))
 
     @property
     def streamed(self) -> bool:

@@ -12,10 +12,10 @@ from typing import Any
 import pandas as pd
 
 from ragnb import markup
-from ragnb.sheet.build import weighable
-from ragnb.sheet.formatter import TOTAL, Formatter
 from ragnb.errors import RagnbError
 from ragnb.markup import Column, Safe, element, join, one_line
+from ragnb.sheet.build import weighable
+from ragnb.sheet.formatter import TOTAL, Formatter
 from ragnb.texts.errors import translated
 from ragnb.widgets.shown import NAMED, Html, Twin, button, numbers
 from ragnb.widgets.weighing import DOC, GRID, METRIC, Weighing

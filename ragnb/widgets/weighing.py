@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from ragnb import texts
-from ragnb.sheet.build import Weighable
 from ragnb.comparison import WeightMap
 from ragnb.diagnostics import check_gates
 from ragnb.errors import RagnbError
 from ragnb.scenario import Patch, load_scenario, plan_patch
+from ragnb.sheet.build import Weighable
 from ragnb.weights import nfc, notes
 from ragnb.weights.total import total_of
 

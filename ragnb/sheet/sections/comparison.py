@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from ragnb import markup
@@ -37,13 +39,13 @@ def comparison(w: Formatter) -> Section | None:
     return Section("comparison", w.say("section.comparison"), finding, lead, tuple(blocks), badge, w.lang)
 
 
-def _finding(w: Formatter, rows: list[Row]) -> str:
+def _finding(w: Formatter, rows: Sequence[Row]) -> str:
     row = rows[0]
     words = {"name": row["baseline"], "metric": w.name(row["metric"]), "value": difference(w, row)}
     return w.say(f"compared.finding_{row['outcome']}", candidate=row["candidate"], **words)
 
 
-def _differences(w: Formatter, rows: list[Row]) -> Table:
+def _differences(w: Formatter, rows: Sequence[Row]) -> Table:
     several = len({row["candidate"] for row in rows}) > 1
     widest = {w.is_share(row["metric"]): 0.0 for row in rows}
     for row in rows:
@@ -120,5 +122,5 @@ def _changed(w: Formatter) -> list[Block]:
             links = tuple(Link(markup.one_line(name, 40), f"#q={name}") for name in names[:_MOST])
             rest = (Small(f"+{len(names) - _MOST}"),) if len(names) > _MOST else ()
             mark = Mark("good" if key == "fixed" else "bad", w.say(f"compared.n_{key}", n=len(names)))
-            out.append(((mark, *links, *rest)))
+            out.append((mark, *links, *rest))
     return [Text(tuple(out), "changed")] if out else []

@@ -11,7 +11,6 @@ from ragnb.markup.blocks import Block, Code, Section, Table, Text
 from ragnb.schema import records
 from ragnb.sheet.formatter import TOTAL, Formatter
 
-
 # What the gates and the judge's section say already.
 _ELSEWHERE = ("more_needed", "no_ratings", "default_gates")
 

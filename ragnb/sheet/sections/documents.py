@@ -67,7 +67,7 @@ def _table(w: Formatter, table: pd.DataFrame, order: list[str]) -> Table:
     rows = []
     for one in order:
         cell, total = {name: cells[one, name] for name in names}, cells[one, TOTAL]
-        row = [one_line(one, 80)] + [f"{100 * total['share']:.0f} %" if total["share"] == total["share"] else ""] * pulled
+        row: list[object] = [one_line(one, 80)] + [f"{100 * total['share']:.0f} %" if total["share"] == total["share"] else ""] * pulled
         row += [label_stack(w, labels[one]) if one in labels else ""] * bool(labels)
         row += [_cell(w, name, cell[name], name in widely) for name in names]
         if pulled:

@@ -40,8 +40,8 @@ def judge(w: Formatter) -> Section | None:
         blocks.append(Text(why, "list"))
     blocks += [_table(part) for part in parts(card) if part.key == "bands"]
     blocks.append(Text((w.say("judge_trust.rest"),), "note"))
-    badge = Mark(TONES[card.verdict], card.verdict)
-    return Section("judge", w.say("section.judge"), first, w.say("judge_trust.lead"), tuple(blocks), badge, w.lang)
+    mark = Mark(TONES[card.verdict], card.verdict)
+    return Section("judge", w.say("section.judge"), first, w.say("judge_trust.lead"), tuple(blocks), mark, w.lang)
 
 
 def _row(w: Formatter, row: Row) -> tuple[Any, ...]:

@@ -21,7 +21,7 @@ def metrics(w: Formatter) -> Section | None:
     blocks += [Measures(heads, rates, folded)] if rates else []
     if not blocks:
         return None
-    finding, low = _finding(w)
+    finding, low = metrics_finding(w)
     lead = w.say("measures.lead_weighted" if w.sheet.scenario.doc_weights else "measures.lead", level=w.level)
     badge = Mark("bad", w.say("measures.low", n=low)) if low else ""
     return Section("metrics", w.say("section.metrics"), finding, lead, tuple(blocks), badge, w.lang)
@@ -62,7 +62,7 @@ def histogram(w: Formatter, metric: str) -> Histogram | None:
     return Histogram(low, tuple(map(int, between)), high, tuple(below))
 
 
-def _finding(w: Formatter) -> tuple[str, int]:
+def metrics_finding(w: Formatter) -> tuple[str, int]:
     """Return the finding and how many metrics are beyond their threshold; conclusive where whole intervals are."""
     scored = [name for name in w.quality or w.rates if not pd.isna(w.rows[name]["value"])]
     judged = [name for name in scored if w.thresholds(name)]

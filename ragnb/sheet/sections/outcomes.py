@@ -27,12 +27,12 @@ def outcomes(w: Formatter) -> Section | None:
         heads = (name, f">{w.say('outcomes.questions')}", f">{w.say('outcomes.right')}", w.say("section.outcomes"))
         most = [(group, markup.count(stack.all), f"{_right(stack)}", stack) for group, stack in rows[:_MOST]]
         blocks.append(Table(heads, tuple(most), cards=True))
-    heads = tuple(w.say(f"column.{key}") for key in ("label", "n", "share"))
+    columns = [w.say(f"column.{key}") for key in ("label", "n", "share")]
     labels = tuple(
         ((Mark(TONES.get(label, "good"), w.say(f"label.{label}")), Code(label)), markup.count(found.get(label, 0)),
          markup.percent(found.get(label, 0) / n)) for label in KINDS
     )  # fmt: skip
-    blocks.append(Table((heads[0], f">{heads[1]}", f">{heads[2]}"), labels))
+    blocks.append(Table((columns[0], f">{columns[1]}", f">{columns[2]}"), labels))
     blocks += _turned(w)
     worst = [(_right(stack) / stack.all, group, stack) for rows in groups.values() for group, stack in rows
              if stack.all >= _FEW]  # fmt: skip

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from ragnb import markup, texts
+from ragnb.inputs.streams import BAD_FIRST, DIGITS
 from ragnb.markup import Safe, is_missing, one_line
 from ragnb.markup.blocks import Mark, Sample, Samples, Section
-from ragnb.schema import records
-from ragnb.inputs.streams import BAD_FIRST, DIGITS
 from ragnb.markup.text import escape
+from ragnb.schema import records
 from ragnb.sheet.formatter import RIGHT, TOTAL, Formatter, Row
 from ragnb.sheet.sections.fix_first import below
 from ragnb.sheet.sections.outcomes import TONES
@@ -53,8 +53,9 @@ def worst_first(w: Formatter) -> pd.DataFrame:
     """Return the rows ordered by label, then by weighted score; those without either come last."""
     scores = w.sheet.scores
     label = scores.reindex(columns=["label"])["label"].map({name: i for i, name in enumerate(BAD_FIRST)})
-    total = scores[TOTAL].round(DIGITS).fillna(np.inf)
-    return scores.iloc[np.lexsort((total, label.fillna(9.0)))]
+    order = np.lexsort((scores[TOTAL].round(DIGITS).fillna(np.inf), label.fillna(9.0)))
+    found: pd.DataFrame = scores.iloc[order]
+    return found
 
 
 class _Rows:

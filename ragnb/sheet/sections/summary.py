@@ -12,6 +12,7 @@ from ragnb.diagnostics import input_words
 from ragnb.markup.blocks import Bar, Block, Estimate, Group, Mark, Section, Small, Table, Text, Verdict
 from ragnb.schema import records
 from ragnb.sheet.formatter import KINDS, OUTCOME, RIGHT, TOTAL, Formatter, Row
+from ragnb.sheet.sections.metrics import metrics_finding
 
 # Notes without which the numbers would be believed too much.
 _CAUTIONS = (
@@ -66,6 +67,33 @@ def by_outcome(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[Mark, ...]:
         if n := sum(row["outcome"] == outcome for row in gates):
             marks.append(Mark(tone, f"{n} {w.say(f'sheet.gate_{outcome}')}"))
     return tuple(marks)
+
+
+def sentence(w: Formatter) -> str:
+    """Return the verdict as text: status, reason, overall score with its n; of several systems each its own."""
+    _, status, title, lead = _words(w, deciding(w.whole.gates))
+    if w.shown is None:
+        scores = [_said(w, w.rows)]
+    else:
+        parts = {name: part for name, part in w.whole.systems.groupby("system", sort=False)}
+        scores = [f"{name}: {_said(w, {row['metric']: row for row in records(part)})}" for name, part in parts.items()]
+    score = w.list((score for score in scores), most=6)
+    return w.say("headline.sentence", status=w.say(f"status.{status}"), title=title, lead=lead, score=score).strip()
+
+
+def _said(w: Formatter, rows: dict[str, Row]) -> str:
+    """Write the overall score, else the share of answers that ended right."""
+    metric = _headline(rows)
+    if metric is None:
+        return w.say("headline.no_score")
+    row = rows[metric]
+    low, high = (f"{row[end]:g}" for end in ("range_low", "range_high"))
+    scale = "" if (low, high) == ("0", "1") else w.say("headline.scale", low=low, high=high)
+    return f"{w.title(metric)} {w.interval(metric, row)}{scale}, {w.counted(row)}"
+
+
+def _headline(rows: dict[str, Row]) -> str | None:
+    return next((m for m in (TOTAL, OUTCOME) if m in rows and not pd.isna(rows[m]["value"])), None)
 
 
 def _verdict(w: Formatter) -> Verdict:
@@ -144,18 +172,11 @@ def _undecided(w: Formatter, gates: list[dict[Any, Any]], n: int) -> tuple[str, 
 
 def _without_gates(w: Formatter) -> tuple[str, str]:
     """Return what the metrics, or the log, say where no gate decides."""
-    scored = [name for name in w.quality if not pd.isna(w.rows[name]["value"])]
-    if scored:
-        low = [name for name in scored if w.tone(name, w.rows[name]["value"]) in ("watch", "bad")]
-        lead = w.say("headline.no_gates")
-        if low:
-            names = w.list(map(w.title, low))
-            return w.say("headline.low", n=len(low), all=len(scored), names=names), lead
-        bounded = any(w.thresholds(name) for name in scored)
-        return w.say("headline.none_low" if bounded else "headline.scored", n=len(scored)), lead
+    if any(not pd.isna(w.rows[name]["value"]) for name in w.quality):
+        return metrics_finding(w)[0] + w.say("headline.end"), w.say("headline.no_gates")
     rates = [name for name in w.rates if not pd.isna(w.rows[name]["value"])]
     if not rates:
-        return w.say("headline.nothing"), w.say("headline.nothing_why")
+        return w.say("measures.nothing") + w.say("headline.end"), w.say("headline.nothing_why")
     names = w.list(f"{w.name(name)} {w.value(name, w.rows[name]['value'])}" for name in rates)
     key = "headline.no_gates" if _gold(w) else "headline.no_gold"
     return w.say("headline.log", n=markup.count(w.sheet.rows), rates=names), w.say(key)
@@ -163,10 +184,9 @@ def _without_gates(w: Formatter) -> tuple[str, str]:
 
 def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
     """Return the overall score, else the share of answers that ended right; none where neither is there."""
-    metric = next((m for m in (TOTAL, OUTCOME) if m in w.rows and not pd.isna(w.rows[m]["value"])), None)
-    if metric is None:
+    if (metric := _headline(w.rows)) is None:
         return None, "", ()
-    row, notes = w.rows[metric], []
+    row, notes = w.rows[metric], list[Any]()
     if ends := w.ends(metric, row):
         notes.append(w.say("sheet.ci", level=w.level, ends=ends))
     notes.append(w.counted(row))
