@@ -92,7 +92,7 @@ class _Rows:
         label = row.get("label")
         question = row.get("question")
         cells: list[Any] = [name, "" if is_missing(question) else one_line(question, 160)]
-        cells += [one_line(row["system"], 40)] * self.several
+        cells += [one_line(row.get("system"), 40)] * self.several
         cells += ["" if is_missing(row.get(self.doc)) else one_line(row[self.doc], 60)] * self.documents
         if self.labelled:
             known = not is_missing(label)
