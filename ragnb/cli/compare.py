@@ -10,7 +10,7 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.cli.parameters import as_options, command, overrides, pair
-from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, spoken, text_table, write_files
+from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, block_rows, spoken, text_table, write_files
 from ragnb.errors import RagnbError
 from ragnb.files import json_text
 from ragnb.markup import one_line
@@ -81,10 +81,9 @@ def _margin(given: Sequence[str]) -> float | dict[str, float] | None:
 
 def _lines(view: View) -> Iterator[str]:
     yield from (one_line(text) for text in view.head or [texts.load(view.lang)("compare.no_word")])
-    for name, frame, columns in view.tables:
-        labels = [column.label for column in columns.values()]
+    for name, table in view.tables:
         yield from ("", one_line(name)) if len(view.tables) > 1 else ("",)
-        yield from text_table([labels, *frame[list(columns)].astype(str).to_numpy().tolist()])
+        yield from text_table(block_rows(table))
     if view.notes:
         yield ""
         yield from (f"- {one_line(text)}" for text in view.notes)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.cli.parameters import command, overrides, sent
-from ragnb.cli.terminal import BAD_INPUT, BLOCKED, PASSED, complain, note, speaking, text_table, write_files
+from ragnb.cli.terminal import BAD_INPUT, BLOCKED, PASSED, block_rows, complain, note, speaking, text_table, write_files
 from ragnb.errors import RagnbError
 from ragnb.files import slug, write_whole
 from ragnb.markup import count, one_line, with_interval
@@ -117,17 +117,11 @@ def check_command(source: Path | None, parameters: Sequence[str], lang: str | No
 
 def _sheet_lines(sheet: Assessment) -> Iterator[str]:
     """Yield a sheet in lines: the verdict, the gates, the notes."""
-    from ragnb.markup.markdown import cell
-
     yield one_line(sheet.verdict)
-    if (section := sheet.section("gates")) is not None:
-        (table,) = section.blocks
-        rows = [[head.removeprefix(">") for head in table.heads], *table.rows]  # type: ignore[union-attr]
+    for block in () if (section := sheet.section("gates")) is None else section.blocks:
         yield ""
-        # Without the picture of the distance; the long words last.
-        rows = [[row[1], row[0][-1] if type(row[0]) is tuple else "", *row[2::2], row[5], row[0]] for row in rows]
-        rows = [[*row[:-1], row[-1][0] if type(row[-1]) is tuple else row[-1]] for row in rows]
-        yield from text_table([[cell(one, one_line) for one in row] for row in rows])
+        # Without the picture of the distance, and the long words last.
+        yield from text_table([[*row[1:3], *row[4:], row[0]] for row in block_rows(block)])  # type: ignore[arg-type]
     if len(sheet.notes):
         yield ""
         yield from (f"- {one_line(text)}" for text in sheet.notes["text"])

@@ -16,6 +16,7 @@ from ragnb.cli.parameters import as_options
 from ragnb.errors import RagnbWarning, worded
 from ragnb.files import write_whole
 from ragnb.markup import one_line
+from ragnb.markup.blocks import Table
 from ragnb.texts import LANGUAGES
 from ragnb.texts.errors import translated
 
@@ -35,6 +36,14 @@ def text_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     for row in cells:
         padded = [cell + " " * (width - _places(cell)) for cell, width in zip(row, widths, strict=True)]
         yield "  ".join(padded).rstrip()
+
+
+def block_rows(table: Table) -> list[list[str]]:
+    """Return the heads and rows of a block as texts for a terminal."""
+    from ragnb.markup.markdown import cell
+
+    heads = [head.removeprefix(">") for head in table.heads]
+    return [heads, *([cell(one, one_line) for one in row] for row in table.rows)]
 
 
 def _places(text: str) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ragnb import texts
-from ragnb.markup.blocks import Samples, Section
+from ragnb.markup.blocks import Estimate, Samples, Section
 from ragnb.markup.text import TONES, Safe, element, escape, one_line
 
 _HERE = Path(__file__).parent
@@ -116,7 +116,7 @@ def _page(sections: Sequence[Section], contents: Sequence[Section], *, lang: str
     sheet = _style(False)
     policy = f"default-src 'none'; style-src {_digest(sheet)}; base-uri 'none'; form-action 'none'"
     policy += f"; script-src {_digest(script)}" if script else ""
-    return _render(
+    return render(
         "page.html", sections=sections, contents=contents, lang=LANGUAGES[lang], say=say, style=Safe(sheet),
         script=Safe(script), policy=Safe(policy), **values,
     )  # fmt: skip
@@ -131,7 +131,7 @@ def render_fragment(sections: Sequence[Section]) -> Safe:
     1
     """
     lang = sections[0].lang if sections else "en"
-    return fragment(_render("fragment.html", sections=sections, say=texts.entry(lang, "page")), lang=lang)
+    return fragment(render("fragment.html", sections=sections, say=texts.entry(lang, "page")), lang=lang)
 
 
 @cache
@@ -144,7 +144,23 @@ def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"
 
 
-def _render(template: str, **values: Any) -> Safe:
+def draw(value: Any, lang: str = "en", *, width: int = 200) -> Safe:
+    """Return a cell as HTML: an estimate on its scale, a mark, a histogram, counts side by side.
+
+    Examples
+    --------
+    >>> from ragnb.markup.blocks import Estimate
+    >>> 'aria-label="0.812, 0.771–0.843"' in draw(Estimate("0.812", "0.771–0.843", 0.812, 0.771, 0.843))
+    True
+    """
+    macros = _templates().get_template("macros.html").make_module({"say": texts.entry(lang, "page")})
+    if isinstance(value, Estimate):
+        return Safe(macros.scale(value, width, 22, width > 200))
+    return Safe(macros.cell(value))
+
+
+def render(template: str, **values: Any) -> Safe:
+    """Return a template of ours filled; every value is escaped where it is not `Safe`."""
     return Safe(_templates().get_template(template).render(**values))
 
 

@@ -83,10 +83,9 @@ def _(block: blocks.Measures) -> str:
     lines = [f"{md_cell(block.folded)}\n"] if block.folded else []
     for row in block.rows:
         estimate, weight = row.estimate, f" (w={row.weight})" if row.weight else ""
-        name = f"**{row.code}**" if not row.name else md_cell(row.code)
         said = f"{estimate.exact}{weight}" if estimate.exact else f"{MISSING}{weight} ({md_cell(row.missing)})"
         ends = f" [{estimate.interval}]" if estimate.interval else ""
-        lines.append(f"- {name}: {said}{ends}{f', {md_cell(row.counted)}' if row.counted else ''}")
+        lines.append(f"- {md_cell(row.code)}: {said}{ends}{f', {md_cell(row.counted)}' if row.counted else ''}")
     return "\n".join(lines)
 
 
@@ -105,7 +104,7 @@ def _(block: blocks.Verdict) -> str:
 def _(block: blocks.Steps) -> str:
     parts = []
     for place, row in enumerate(block.rows, 1):
-        said = [cell(row.evidence), *([md_cell(row.gain)] if row.gain else []), *([cell(row.link)] if row.link else [])]
+        said = [cell(part) for part in (row.evidence, row.gain, row.link) if part]
         parts.append(f"### {place}. {md_cell(row.problem)}\n\n{' · '.join(said)}")
         parts += [md_cell(row.detail)] if row.detail else []
         parts += [f"{md_cell(name)}\n\n" + "\n".join(f"- {cell(line)}" for line in lines)

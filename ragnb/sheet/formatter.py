@@ -77,7 +77,7 @@ class Formatter:
     def title(self, metric: str) -> str:
         """Return the name as a heading begins."""
         name = self.name(metric)
-        return name if name == metric else name[:1].upper() + name[1:]
+        return name[:1].upper() + name[1:] if self.about(metric) else name
 
     def about(self, metric: str) -> dict[str, str]:
         """Return the entry of the catalogue of metrics; an empty one for a metric that is not in it."""

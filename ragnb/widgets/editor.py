@@ -474,11 +474,8 @@ def _gates(model: Weighing, w: Formatter) -> Safe:
 
 
 def _drawn(w: Formatter, row: Any) -> Safe:
-    span = w.span(TOTAL)
-    if span is None:
-        return Safe("")
-    how: Any = {"label": w.title(TOTAL), "span": span, "bars": w.thresholds(TOTAL), "width": 260}
-    return markup.interval_svg(row["value"], row["low"], row["high"], **how)
+    estimate = w.estimate(TOTAL, row, thresholds=w.thresholds(TOTAL))
+    return Safe("") if estimate.span is None else markup.draw(estimate, w.lang, width=260)
 
 
 def _section(w: Formatter, key: str, body: str) -> Safe:

@@ -34,9 +34,8 @@ def measure(w: Formatter, metric: str) -> Measure:
     if metric == TOTAL:
         about = w.say("measures.total", bands=", ".join(f"{name} ≥ {at:g}" for name, at in w.thresholds(TOTAL)))
     missing = pd.isna(row["value"])
-    name = w.title(metric)
     return Measure(
-        "" if name == metric else name, metric, " ".join(filter(None, [about, lower])),
+        w.title(metric), metric, " ".join(filter(None, [about, lower])),
         "" if pd.isna(row["weight"]) else f"{row['weight']:g}", w.coverage(row),
         w.estimate(metric, row, thresholds=w.thresholds(metric)), histogram(w, metric),
         w.why_missing(metric) if missing else "", "" if missing else w.counted(row),
