@@ -46,7 +46,7 @@ def judge(w: Formatter) -> Section | None:
 
 def _row(w: Formatter, row: Row) -> tuple[Any, ...]:
     card = w.sheet.calibration
-    value, low, high = (float(row[key]) for key in ("share", "share_low", "share_high"))
+    value, low, high = (float(row[key]) for key in ("share", "low", "high"))
     ends = "" if pd.isna(low) else f"{markup.percent(low).removesuffix(' %')}–{markup.percent(high)}"
     drawn = Estimate(markup.percent(value), ends, value, low, high, (0, 1), ((w.say("judge_trust.target"), card.target),),
                      text=row_name(row))  # fmt: skip
