@@ -11,7 +11,17 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.cli.parameters import command, overrides, sent
-from ragnb.cli.terminal import BAD_INPUT, BLOCKED, PASSED, block_rows, complain, note, speaking, text_table, write_files
+from ragnb.cli.terminal import (
+    BAD_INPUT,
+    BLOCKED,
+    PASSED,
+    block_rows,
+    complain,
+    note,
+    speaking,
+    text_table,
+    write_files,
+)  # fmt: skip
 from ragnb.errors import RagnbError
 from ragnb.files import slug, write_whole
 from ragnb.markup import count, one_line, with_interval

@@ -133,7 +133,8 @@ def question_changes(pairs: Pairs, scenario: Scenario, *, system: str = "system"
     for role, origin in zip(("now", "before"), pairs.origins, strict=True):
         found = _texts(*origin, key, table["sample_id"].tolist(), system, ["label"])
         table[f"{role}_label"] = found["label"].reindex(table["sample_id"]).to_list() if "label" in found else None
-    gain = (table["now"] - table["before"]).fillna(0.0) * (1 if column is None or column.better == "higher" else -1)
+    sign = 1 if column is None or column.better == "higher" else -1
+    gain = sign * (table["now"] - table["before"]).fillna(0.0)
     change = np.select([gain > TIE, gain < -TIE], ["better", "worse"], "same")
     right = [table[f"{role}_label"].isin(RIGHT) for role in ("now", "before")]
     known = table[["now_label", "before_label"]].notna().all(axis=1)

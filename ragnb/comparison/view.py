@@ -106,19 +106,19 @@ def _shown(table: pd.DataFrame, pairs: Sequence[Pairs], say: Any, by: str | None
     heads += [say("column.metric") if by is None else by, say("column.outcome")]
     tests = [say("compare.without", level=level)] if alone else ["p", say(f"compare.{adjusted}")]
     names = [pairs[0].candidate if one else say("compare.candidate_mean"), pairs[0].baseline]
-    numbers = [say("compare.difference", level=level), *tests, *names, say("compare.n_common"), say("compare.record")]
+    last = [say(f"compare.{name}") for name in ("n_common", "record")]
+    numbers = [say("compare.difference", level=level), *tests, *names, *last]
     rows = []
     for row in table.to_dict("records"):
         tested = [_interval(row, "{}_without")] if alone else [p_value(row[name]) for name in ("p", adjusted)]
-        left_out = f"{count(row['n_left_out'])} ({_why(row['left_out'], say)})" if row["left_out"] else ""
         rows.append((
             *([] if one else [row["candidate"]]), str(row["metric" if by is None else by]),
             Mark(_TONES[row["outcome"]], say(f"compared.{row['outcome']}")), _interval(row), *tested,
             number(row["candidate_mean"]), number(row["baseline_mean"]), count(row["n_common"]),
-            f"{row['wins']}/{row['ties']}/{row['losses']}", left_out or count(row["n_left_out"]),
+            f"{row['wins']}/{row['ties']}/{row['losses']}", count(row["n_left_out"]),
         ))  # fmt: skip
     heads += [f">{one_line(label)}" for label in numbers]
-    return Table((*heads, say("compare.left_out")), tuple(rows), cards=True)
+    return Table((*heads, ">" + say("compare.left_out")), tuple(rows), cards=True)
 
 
 def _why(left_out: str, say: Any) -> str:
@@ -194,10 +194,11 @@ class View:
     def sections(self) -> list[Section]:
         """The first lines, each table, and last the notes."""
         say = texts.load(self.lang)
-        lines = [Mark(_TONES[outcome], text) for text, outcome in self.head.items()] or [say("compare.no_word")]
-        parts: list[tuple[str, Block]] = [(self.title, Text(tuple(lines), "lead")), *self.tables]
+        lines = tuple(Mark(_TONES[one], text) for text, one in self.head.items()) or (say("compare.no_word"),)
+        parts: list[tuple[str, Block]] = [(self.title, Text(lines, "lead")), *self.tables]
         parts += [(say("compare.notes"), Text(tuple(self.notes), "list"))] if self.notes else []
-        return [Section(f"part-{k}", name, name, blocks=(block,), lang=self.lang) for k, (name, block) in enumerate(parts)]
+        named = enumerate(parts)
+        return [Section(f"part-{k}", one, one, blocks=(block,), lang=self.lang) for k, (one, block) in named]
 
     def markdown(self) -> str:
         return render_markdown(self.sections)

@@ -6,8 +6,8 @@ nothing else in the library builds markup from such text.
 
 from ragnb.markup.elements import badge, bullets, card, details, figure, heading
 from ragnb.markup.html import draw, fragment, page, style
-from ragnb.markup.radar import radar_points, radar_runs, radar_svg
 from ragnb.markup.look import DASHES, INK, SYSTEM_COLOURS
+from ragnb.markup.radar import radar_points, radar_runs, radar_svg
 from ragnb.markup.tables import Column, count, html_table, markdown_table, number, p_value, percent, with_interval
 from ragnb.markup.text import (
     MISSING,

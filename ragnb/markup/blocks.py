@@ -1,4 +1,4 @@
-"""What a page is made of: sections, their blocks, and the cells of these; data alone, which two renderers write."""
+"""What a page is made of: sections, blocks and their cells; data alone, which two renderers write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sections as HTML: one template, one style and one script of ours; the page asks no host and opens from a file."""
+"""Sections as HTML: one template, one style, one script of ours; the page asks no host and opens from a file."""
 
 from __future__ import annotations
 
@@ -171,7 +171,8 @@ def _templates() -> Any:
     made = Environment(
         loader=FileSystemLoader(_HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_cell_text
     )
-    made.filters |= {"kind": lambda value: type(value).__name__, "json": _json, "lines": one_line, "anchor": anchor}
+    made.filters |= {"kind": lambda value: type(value).__name__}
+    made.filters |= {"json": _json, "lines": one_line, "anchor": anchor}
     made.globals |= {"TONES": TONES}
     return made
 

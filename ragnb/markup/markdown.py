@@ -25,7 +25,7 @@ def render_markdown(sections: Iterable[blocks.Section], *, title: str = "") -> s
     """
     parts = [f"# {md_cell(title)}"] if title else []
     for section in sections:
-        heading = [section.name, section.finding]
+        heading = dict.fromkeys([section.name, section.finding])
         parts.append("## " + ": ".join(md_cell(part) for part in heading if part))
         parts += [md_cell(section.lead)] if section.lead else []
         parts += [text for block in section.blocks if (text := written(block))]

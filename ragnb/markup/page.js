@@ -81,7 +81,8 @@ document.querySelectorAll(".rg-samples").forEach((root) => {
   function follow() {
     const [, kind, raw] = location.hash.match(/^#([qomdc])=(.*)$/) || [];
     if (!kind) return false;
-    const value = decodeURIComponent(raw);
+    let value = raw;
+    try { value = decodeURIComponent(raw); } catch { /* a bare % is no code */ }
     if (kind === "q") {
       const target = document.getElementById(`q=${value}`);
       if (!target) return false;

@@ -143,7 +143,8 @@ def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric])
     parts = [(None, questions), *of_docs, *((by, questions) for by in slices)]
     groups = [weights.moments_reduction(metrics, **how, by=by, questions=ids) for by, ids in parts]
     modes = diagnostics.mode_reductions(metrics, diagnostics.warning_bars(RULES, metrics), weighing, questions)
-    of_rules, tenths = diagnostics.rule_gains(pairs, metrics, weighing), weights.histogram_reduction(bounded, ends=True)
+    of_rules = diagnostics.rule_gains(pairs, metrics, weighing)
+    tenths = weights.histogram_reduction(bounded, ends=True)
     found = weights.reduce_batches(frame, metrics, [of_rules, *modes, tenths, *groups])
     gains, mode_gains, shares, spread, reduced, *grouped = found
     weighing = _weighing(scenario, metrics, reduced.docs)
@@ -264,7 +265,7 @@ def _unscored(frame: Any, reduced: Moments, outcomes: pd.DataFrame | None) -> in
 
 
 def _by_document(found: Sequence[Moments], weighing: Weighing, whole: pd.DataFrame) -> pd.DataFrame | None:
-    """Return the means by document, without the rows that have none; of totals what they weigh and how they pull."""
+    """Return the means by document, without rows that have none; of totals what they weigh and how they pull."""
     if not found:
         return None
     means = replace(weighing, doc_weights=None).means(found[0])
@@ -284,9 +285,11 @@ def _label_counts(frame: Any, columns: Sequence[str]) -> pd.DataFrame:
     for name in dict.fromkeys(columns):
         rows = weights.opened(frame).select(name, nw.col("label").cast(nw.String))
         counts = weights.collected(rows.group_by(name, "label").agg(nw.len().alias("n"))).to_pandas()
-        tables.append(counts.dropna().rename(columns={name: "group"}).assign(slice=name))
-    found = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=["slice", "group", "label", "n"])
-    return found[["slice", "group", "label", "n"]].sort_values(["slice", "group", "label"], ignore_index=True)
+        counts = counts.dropna().rename(columns={name: "group"})
+        tables.append(counts.assign(slice=name, group=[weights.nfc(str(group)) for group in counts["group"]]))
+    names = ["slice", "group", "label", "n"]
+    found = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=names)
+    return found[names].sort_values(names[:3], ignore_index=True)
 
 
 def _slices_of(frame: Any, scenario: Scenario) -> Sequence[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 import pandas as pd
 
@@ -12,7 +13,8 @@ from ragnb import markup, texts
 from ragnb.diagnostics import RULES
 from ragnb.diagnostics.rules import past
 from ragnb.markup import MISSING, Column, Safe, element, one_line
-from ragnb.markup.blocks import Coverage, Estimate, Mark
+from ragnb.markup.blocks import Coverage, Estimate, Link, Mark
+from ragnb.markup.html import anchor
 from ragnb.schema import METRICS, Rule, scale_of
 from ragnb.weights import why_no_total
 
@@ -20,9 +22,16 @@ TOTAL = "weighted_score"
 OUTCOME = "correct_outcome"
 SHARES = ("input_lines", "gold_coverage", "scored_cells")
 RIGHT = ("OK", "REFUSAL_OK")
-KINDS = {"OK": "ok", "ANS_NO_HIT": "miss", "OVER_REFUSAL": "over", "REFUSAL_OK": "refused", "HALLUCINATION": "false"}
+KINDS = {
+    "OK": "ok", "ANS_NO_HIT": "miss", "OVER_REFUSAL": "over", "REFUSAL_OK": "refused", "HALLUCINATION": "false",
+}  # fmt: skip
 """How an answer's label is drawn: solid where the system answered, outlined where it refused."""
 Row = Mapping[Any, Any]
+
+
+def key_of(sample: object) -> str:
+    """Return the name of a question's place on the page."""
+    return one_line(sample, 80) or "?"
 
 
 class Formatter:
@@ -98,6 +107,10 @@ class Formatter:
         names = list(map(str, names))
         shown = self.say("list.join").join(names[:most])
         return shown if len(names) <= most else self.say("list.more", names=shown, n=len(names) - most)
+
+    def link(self, sample: object) -> Link:
+        """Return a link to a question by what it is known by, as `key_of` names its place."""
+        return Link(one_line(sample, 40), f"#q={quote(anchor(key_of(sample)))}")
 
     # Numbers
 

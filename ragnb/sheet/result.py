@@ -45,8 +45,8 @@ class Assessment:
     rows, unscored : int
         How many rows the sheet is about, and how many of them have no score of quality (of traces: no label).
     spread : DataFrame
-        ``[system,] metric, bin_low, bin_high, n, n_low, n_high, n_missing, n_failed, n_not_applicable``: how many rows score in
-        each tenth of a metric's range (``n_low, n_high``: at its very ends), and how many have no score.
+        ``[system,] metric, bin_low, bin_high, n, n_low, n_high, n_missing, n_failed, n_not_applicable``: how many
+        rows score in each tenth of a metric's range and at its very ends, and how many have no score.
     means : DataFrame
         As `weighted_means` gives it: the metrics, the rates, last ``weighted_score``.
     systems, common : DataFrame or None
@@ -263,9 +263,9 @@ class Assessment:
         Returns
         -------
         dict of name to path
-            ``scores.csv, means.csv, gates.json, gates.junit.xml, report.html, report.md, scenario.snapshot.yaml, run.json``;
-            ``worst.csv`` in the place of ``scores.csv`` where the rows were too many to hold; with ratings also
-            ``calibration.json, calibration.md``.
+            ``scores.csv, means.csv, gates.json, gates.junit.xml, report.html, report.md, run.json,
+            scenario.snapshot.yaml``; ``worst.csv`` in the place of ``scores.csv`` where the rows were too many to
+            hold; with ratings also ``calibration.json, calibration.md``.
 
         Examples
         --------

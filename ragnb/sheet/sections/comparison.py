@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from ragnb import markup
-from ragnb.markup.blocks import Block, Estimate, Link, Mark, Section, Small, Table, Text
+from ragnb.markup.blocks import Block, Estimate, Mark, Section, Small, Table, Text
 from ragnb.schema import records
 from ragnb.sheet.formatter import Formatter, Row
 from ragnb.sheet.sections.radar import radar
@@ -47,23 +47,23 @@ def _finding(w: Formatter, rows: Sequence[Row]) -> str:
 
 def _differences(w: Formatter, rows: Sequence[Row]) -> Table:
     several = len({row["candidate"] for row in rows}) > 1
-    widest = {w.is_share(row["metric"]): 0.0 for row in rows}
+    widest = 0.0
     for row in rows:
-        ends = [abs(row[key]) for key in ("value", "low", "high") if not pd.isna(row[key])]
         if (scale := _scale(row)) is not None:
-            widest[w.is_share(row["metric"])] = max([widest[w.is_share(row["metric"])], *(e / scale for e in ends)])
+            ends = (abs(row[key]) / scale for key in ("value", "low", "high") if not pd.isna(row[key]))
+            widest = max([widest, *ends])
     heads = ["metric", ">baseline", ">candidate", ">difference", "axis", "outcome", ">wins", ">p"]
-    names = [(">" if key[0] == ">" else "") + w.say(f"compared.head_{key.strip('>')}", level=w.level) for key in heads]
+    names = [">" * key.startswith(">") + w.say(f"compared.head_{key.lstrip('>')}", level=w.level) for key in heads]
     body = []
-    for row in rows:
+    for row in sorted(rows, key=lambda row: not row["primary"]):
         metric = row["metric"]
         written = [w.value(metric, row[key]) for key in ("baseline_mean", "candidate_mean")]
         outcome = Mark(_TONES[row["outcome"]], w.say(f"compared.{row['outcome']}"))
-        p = row["p"] if pd.isna(row["p_holm"]) else row["p_holm"]
         name = (row["candidate"], Small(w.title(metric))) if several else w.title(metric)
         body.append((
-            name, *written, difference(w, row), _drawn(w, row, max(widest.values())), outcome,
-            f"{row['wins']} / {row['ties']} / {row['losses']}", markup.p_value(p),
+            name, *written, difference(w, row), _drawn(w, row, widest), outcome,
+            f"{row['wins']} / {row['ties']} / {row['losses']}",
+            markup.p_value(row["p" if pd.isna(row["p_holm"]) else "p_holm"]),
         ))  # fmt: skip
     return Table(tuple(names), tuple(body), cards=True)
 
@@ -80,9 +80,8 @@ def _drawn(w: Formatter, row: Row, widest: float) -> Estimate | str:
         return ""
     value, low, high = (float(row[key]) / scale for key in ("value", "low", "high"))
     margin = (-row["margin"] / scale, row["margin"] / scale) if not pd.isna(row["margin"]) else None
-    return Estimate(
-        difference(w, row), "", value, low, high, (-widest, widest), (("0", 0.0),), margin, text=w.title(row["metric"])
-    )
+    name, zero = w.title(row["metric"]), (("0", 0.0),)
+    return Estimate(difference(w, row), "", value, low, high, (-widest, widest), zero, margin, text=name)
 
 
 def _systems(w: Formatter) -> list[Block]:
@@ -119,7 +118,7 @@ def _changed(w: Formatter) -> list[Block]:
     for key in ("fixed", "broken") if changed is not None else ():
         names = changed.loc[changed["change"] == key, "sample_id"].tolist()
         if names:
-            links = tuple(Link(markup.one_line(name, 40), f"#q={name}") for name in names[:_MOST])
+            links = tuple(w.link(name) for name in names[:_MOST])
             rest = (Small(f"+{len(names) - _MOST}"),) if len(names) > _MOST else ()
             mark = Mark("good" if key == "fixed" else "bad", w.say(f"compared.n_{key}", n=len(names)))
             out.append((mark, *links, *rest))

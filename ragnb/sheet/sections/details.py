@@ -17,24 +17,25 @@ _ELSEWHERE = ("more_needed", "no_ratings", "default_gates")
 
 def details(w: Formatter) -> Section:
     """Return the settings and weights, the files, where the rows went, and the notes."""
-    weights = [(f"{what}_weights", pairs) for what, pairs in (("metric", _metric_weights(w)), ("doc", _doc_weights(w)))]
-    rows = [*_settings(w), *((key, ", ".join(pairs)) for key, pairs in weights if pairs)]
+    weights = {"metric_weights": _metric_weights(w), "doc_weights": _doc_weights(w)}
+    rows = [*_settings(w), *((key, ", ".join(pairs)) for key, pairs in weights.items() if pairs)]
     heads = (w.say("column.setting"), w.say("column.used"))
     names = texts.entry(w.lang, "setting")
     blocks: list[Block] = []
     notes = w.whole.notes.loc[~w.whole.notes["code"].isin(_ELSEWHERE), "text"]
     if len(notes):
         blocks.append(Text(tuple(notes), "list"))
-    blocks.append(Table(heads, tuple((names.get(key, key), value) for key, value in rows), folded=w.say("details.settings")))
+    named = tuple((names.get(key, key), value) for key, value in rows)
+    blocks.append(Table(heads, named, folded=w.say("details.settings")))
     blocks += _inputs(w)
     ledger = tuple((row["step"], markup.count(row["rows"])) for row in records(w.whole.ledger))
     heads = (w.say("column.step"), f">{w.say('column.rows')}")
     blocks.append(Table(heads, ledger, folded=w.say("details.ledger")))
     blocks.append(Text((w.say("details.rest"),), "note"))
     n = len(w.whole.inputs)
-    finding = w.say("details.from_files", n=n) if n > 1 else w.say("details.from_file" if n else "details.from_frame")
-    return Section("run", w.say("section.run"), finding, w.say("details.lead") if len(notes) else "",
-                   tuple(blocks), lang=w.lang)  # fmt: skip
+    finding = w.say("details.from_files" if n > 1 else "details.from_file" if n else "details.from_frame", n=n)
+    lead = w.say("details.lead") if len(notes) else ""
+    return Section("run", w.say("section.run"), finding, lead, tuple(blocks), lang=w.lang)
 
 
 def _settings(w: Formatter) -> list[tuple[str, str]]:

@@ -62,12 +62,14 @@ def _table(w: Formatter, table: pd.DataFrame, order: list[str]) -> Table:
     pulled = TOTAL in there
     heads = [w.say("column.document")] + [f">{w.say('documents.share')}"] * pulled
     heads += [w.say("section.outcomes")] * bool(labels)
-    heads += [f">{w.title(name)}{' ↓' if w.better[name] == 'lower' else ''}{' ■' if name in widely else ''}" for name in names]
+    marks = {name: " ↓" * (w.better[name] == "lower") + " ■" * (name in widely) for name in names}
+    heads += [f">{w.title(name)}{mark}" for name, mark in marks.items()]
     heads += [f">{w.title(TOTAL)}", f">{w.say('documents.pull')}"] * pulled
     rows = []
     for one in order:
         cell, total = {name: cells[one, name] for name in names}, cells[one, TOTAL]
-        row: list[object] = [one_line(one, 80)] + [f"{100 * total['share']:.0f} %" if total["share"] == total["share"] else ""] * pulled
+        row: list[object] = [one_line(one, 80)]
+        row += [f"{100 * total['share']:.0f} %" if total["share"] == total["share"] else ""] * pulled
         row += [label_stack(w, labels[one]) if one in labels else ""] * bool(labels)
         row += [_cell(w, name, cell[name], name in widely) for name in names]
         if pulled:
@@ -112,5 +114,6 @@ def _slices(w: Formatter) -> list[Block]:
 
 def _mean(w: Formatter, metric: str, row: Row) -> tuple[object, ...]:
     n = w.say("chart.n", n=markup.count(row["n"]))
-    small = w.kind_of_gap(row) if pd.isna(row["value"]) else " · ".join(filter(None, [w.ends(metric, row), n]))
-    return w.value(metric, row["value"]), Small(small)
+    if pd.isna(row["value"]):
+        return markup.MISSING, Small(w.kind_of_gap(row))
+    return w.value(metric, row["value"]), Small(" · ".join(filter(None, [w.ends(metric, row), n])))

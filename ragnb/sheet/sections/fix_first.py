@@ -47,8 +47,9 @@ def _steps(w: Formatter) -> list[Step]:
             seen.add(metric)
             steps.append(_of_finding(w, row))
     # A gate that is still open is worth a row where something is wrong, however often.
-    for gate in sorted((row for row in own if row["outcome"] == "undecided"), key=lambda row: -_wrong(w, row["metric"])):
-        if gate["metric"] not in seen and _wrong(w, gate["metric"]):
+    still_open = [row for row in own if row["outcome"] == "undecided" and _wrong(w, row["metric"])]
+    for gate in sorted(still_open, key=lambda row: -_wrong(w, row["metric"])):
+        if gate["metric"] not in seen:
             seen.add(gate["metric"])
             steps.append(_of_gate(w, gate, None, len(failed)))
     return steps
@@ -139,7 +140,7 @@ def _sample(w: Formatter, metric: str, sample: Row) -> tuple[Any, ...]:
     names = [sample.get(key) for key in ("sample_id", "system", "doc_name")]
     name, *more = [one_line(one, 40) for one in names if not markup.is_missing(one) and str(one)] or ["?"]
     asked = "" if markup.is_missing(sample.get("question")) else one_line(sample["question"], 80)
-    link: Any = Link(name, f"#q={name}") if len(w.sheet.scores) else name
+    link = w.link(sample["sample_id"]) if not markup.is_missing(sample.get("sample_id")) else name
     return link, " · ".join(part for part in (score, *more, asked) if part)
 
 

@@ -33,8 +33,8 @@ def gates(w: Formatter) -> Section | None:
 def _order(row: Row) -> tuple[int, int, float]:
     """Order gates by outcome, the advisory ones last; within one the least firm first."""
     order = ("fail", "undecided", "no_data", "pass").index(row["outcome"])
-    flip = 0.0 if pd.isna(row["p_flip"]) else -float(row["p_flip"])
-    return int(row["reason"] != ""), 0 if row["blocks"] else order, flip
+    firm = -float(row["p_flip"] or 0) if row["p_flip"] == row["p_flip"] else 0.0
+    return int(row["reason"] != ""), 0 if row["blocks"] else order, firm
 
 
 def _finding(w: Formatter, rows: list[dict[str, object]]) -> str:

@@ -48,14 +48,13 @@ def _row(w: Formatter, row: Row) -> tuple[Any, ...]:
     card = w.sheet.calibration
     value, low, high = (float(row[key]) for key in ("share", "low", "high"))
     ends = "" if pd.isna(low) else f"{markup.percent(low).removesuffix(' %')}–{markup.percent(high)}"
-    drawn = Estimate(markup.percent(value), ends, value, low, high, (0, 1), ((w.say("judge_trust.target"), card.target),),
-                     text=row_name(row))  # fmt: skip
+    target = ((w.say("judge_trust.target"), card.target),)
+    drawn = Estimate(markup.percent(value), ends, value, low, high, (0, 1), target, text=row_name(row))
     bias = markup.number(row["bias"])
-    ends_of_bias = "" if pd.isna(row["bias_low"]) else (
-        f"{markup.number(row['bias_low'])} … {markup.number(row['bias_high'])}"
-    )  # fmt: skip
+    beside = f"{markup.number(row['bias_low'])} … {markup.number(row['bias_high'])}"
     mark = Mark(TONES[row["verdict"]], ", ".join([row["verdict"], *row["sides"]]))
-    return row_name(row), mark, (markup.percent(value), Small(ends)), drawn, (bias, Small(ends_of_bias)), str(row["n"])
+    off = (bias, Small("" if pd.isna(row["bias_low"]) else beside))
+    return row_name(row), mark, (markup.percent(value), Small(ends)), drawn, off, str(row["n"])
 
 
 def _table(part: Any) -> Table:

@@ -12,7 +12,8 @@ from ragnb.sheet.sections.radar import radar
 def metrics(w: Formatter) -> Section | None:
     """Return the metrics with the overall score first, the rates folded below."""
     names = [*w.total, *w.quality]
-    heads = tuple(w.say(f"measures.{key}", level=w.level) for key in ("metric", "weight", "n", "mean", "scale", "bins"))
+    keys = ("metric", "weight", "n", "mean", "scale", "bins")
+    heads = tuple(w.say(f"measures.{key}", level=w.level) for key in keys)
     blocks: list[Block] = [Measures(heads, tuple(measure(w, name) for name in names))] if names else []
     ring = radar(w) if w.whole.systems is None and w.sheet.comparison is None else None
     blocks += [ring] if isinstance(ring, Picture) else []

@@ -41,7 +41,8 @@ def outcomes(w: Formatter) -> Section | None:
         words = {"k": markup.count(low[2].all - _right(low[2])), "n": markup.count(low[2].all)}
         finding = w.say("outcomes.worst", group=low[1], **words)
     badge = w.say("outcomes.wrong", n=markup.count(wrong)) if wrong else ""
-    return Section("outcomes", w.say("section.outcomes"), finding, w.say("outcomes.lead"), tuple(blocks), badge, w.lang)
+    name, lead = w.say("section.outcomes"), w.say("outcomes.lead")
+    return Section("outcomes", name, finding, lead, tuple(blocks), badge, w.lang)
 
 
 def _right(stack: Stack) -> int:
@@ -77,6 +78,7 @@ def _turned(w: Formatter) -> list[Block]:
     heads = (w.say("outcomes.before_now"), *(f">{w.say(f'label.{label}')}" for label in labels), ">Σ")
     rows = []
     for label, row in zip(labels, counts.to_numpy().tolist(), strict=True):
-        rows.append((w.say(f"label.{label}"), *(markup.count(n) if n else "·" for n in row), markup.count(sum(row))))
+        counts_said = (markup.count(n) if n else "·" for n in row)
+        rows.append((w.say(f"label.{label}"), *counts_said, markup.count(sum(row))))
     baseline = records(w.sheet.comparison)[0]["baseline"] if w.sheet.comparison is not None else ""
     return [Table(heads, tuple(rows), caption=w.say("outcomes.from_to", name=baseline))]

@@ -1,4 +1,4 @@
-"""Every question of a run, those that ended badly first, with its answer, passages and the reasons of its scores."""
+"""Every question of a run, those that ended badly first, with its answer, passages and what its scores lack."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ragnb.markup import Safe, is_missing, one_line
 from ragnb.markup.blocks import Mark, Sample, Samples, Section
 from ragnb.markup.text import escape
 from ragnb.schema import records
-from ragnb.sheet.formatter import RIGHT, TOTAL, Formatter, Row
+from ragnb.sheet.formatter import RIGHT, TOTAL, Formatter, Row, key_of
 from ragnb.sheet.sections.fix_first import below
 from ragnb.sheet.sections.outcomes import TONES
 
@@ -42,11 +42,11 @@ def questions(w: Formatter) -> Section | None:
     wrong = sum(row.filters["w"] == "1" for row in rows) + sum(filters["w"] == "1" for _, filters in rest)
     block = Samples(made.heads, rows, made.chips([*(row.filters for row in rows), *(f for _, f in rest)]),
                     made.choices(), say, every, rest)  # fmt: skip
-    known = "label" in scores and scores["label"].notna().any()
-    finding = w.say("questions.wrong" if known else "questions.lowest", n=markup.count(wrong), all=markup.count(every))
-    return Section(
-        "questions", w.say("section.questions"), finding, w.say("questions.lead"), (block,), markup.count(every), w.lang
-    )
+    labelled = "label" in scores and scores["label"].notna().any()
+    count = markup.count(every)
+    finding = w.say("questions.wrong" if labelled else "questions.lowest", n=markup.count(wrong), all=count)
+    lead = w.say("questions.lead")
+    return Section("questions", w.say("section.questions"), finding, lead, (block,), count, w.lang)
 
 
 def worst_first(w: Formatter) -> pd.DataFrame:
@@ -64,13 +64,13 @@ class _Rows:
     def __init__(self, w: Formatter, scores: pd.DataFrame) -> None:
         self.w, self.doc, self.scores = w, w.sheet.scenario.doc, scores
         self.metrics = [name for name in w.quality if name in scores]
-        self.below = {name: below(w, name) for name in self.metrics}
+        self.below = {name: below(w, name) for name in [*w.quality, *w.rates] if name in scores}
         self.texts = [name for name in ("answer", "ground_truth_answer") if name in scores]
         self.keys: dict[str, int] = {}
         self.numbers: dict[str, int] = {}
-        changed = w.sheet.changed
-        self.changed = {} if changed is None else dict(zip(changed["sample_id"], changed["change"], strict=True))
-        self.before = {} if changed is None else dict(zip(changed["sample_id"], changed["before_label"], strict=True))
+        no_change = pd.DataFrame(columns=["sample_id", "change", "before_label"])
+        known = (no_change if w.sheet.changed is None else w.sheet.changed).set_index("sample_id")
+        self.changed, self.before = known["change"].to_dict(), known["before_label"].to_dict()
         self.several = w.whole.systems is not None
         self.labelled = "label" in scores and bool(scores["label"].notna().any())
         self.documents = self.doc in scores
@@ -84,7 +84,7 @@ class _Rows:
 
     def key(self, row: Row) -> str:
         """Return what a link to the row names: its id, counted where it comes again."""
-        name = one_line(row.get("sample_id", row.get("question", "")), 80) or "?"
+        name = key_of(row.get("sample_id", row.get("question", "")))
         self.keys[name] = n = self.keys.get(name, 0) + 1
         return name if n == 1 else f"{name}~{n}"
 
@@ -92,7 +92,7 @@ class _Rows:
         label = row.get("label")
         question = row.get("question")
         cells: list[Any] = [name, "" if is_missing(question) else one_line(question, 160)]
-        cells += [one_line(row.get("system"), 40)] * self.several
+        cells += [one_line(row.get("system", ""), 40)] * self.several
         cells += ["" if is_missing(row.get(self.doc)) else one_line(row[self.doc], 60)] * self.documents
         if self.labelled:
             known = not is_missing(label)
@@ -108,11 +108,12 @@ class _Rows:
     def filters(self, row: Row, at: Any) -> dict[str, str]:
         """Return what the filters look at."""
         label = "" if is_missing(row.get("label")) else str(row["label"])
-        low = [name for name in self.metrics if bool(self.below[name].get(at, False))]
+        low = [name for name in self.below if bool(self.below[name].get(at, False))]
         known = str(row.get("sample_id", row.get("question", "")))
         wrong = label not in RIGHT if label else bool(low)
         doc = row.get(self.doc)
-        found = {"w": "1" if wrong else "0", "o": label, "d": "" if is_missing(doc) else str(doc), "m": "\n".join(low)}
+        named = "" if is_missing(doc) else str(doc)
+        found = {"w": "1" if wrong else "0", "o": label, "d": named, "m": "\n".join(low)}
         return found | ({"c": self.changed[known]} if known in self.changed else {})
 
     def sample(self, row: Row, at: Any) -> Sample:
@@ -136,7 +137,8 @@ class _Rows:
         if not passages and ids:
             names = ", ".join(f"{one} ({self.w.say('questions.cited')})" if one in cited else one for one in ids)
             texts.append((self.w.say("questions.passages"), one_line(names, 600)))
-        return Sample(key, self.cells(row, key), self.filters(row, at), tuple(texts), tuple(shown), (*self._reasons(row),))
+        notes = tuple(self._reasons(row))
+        return Sample(key, self.cells(row, key), self.filters(row, at), tuple(texts), tuple(shown), notes)
 
     def _reasons(self, row: Row) -> Iterator[str]:
         """Yield the scores that are not columns, then why scores are missing."""
@@ -158,9 +160,11 @@ class _Rows:
         def n(key: str, value: str) -> int:
             return sum(one.get(key) == value for one in every)
 
-        found = [("wrong", self.w.say("questions.chip_wrong" if self.labelled else "questions.chip_low"), n("w", "1"))]
+        names = ("chip_wrong", "chip_right") if self.labelled else ("chip_low", "chip_fine")
+        wrong, right = (self.w.say(f"questions.{name}") for name in names)
+        found = [("wrong", wrong, n("w", "1"))]
         found += [(label, self.w.say(f"label.{label}"), n("o", label)) for label in TONES]
-        found += [("right", self.w.say("questions.chip_right" if self.labelled else "questions.chip_fine"), n("w", "0"))]
+        found += [("right", right, n("w", "0"))]
         found += [(key, self.w.say(f"compared.{key}"), n("c", key)) for key in ("broken", "fixed")]
         every_chip = ("", self.w.say("questions.chip_all"), len(every))
         return (*(chip for chip in found if chip[2]), every_chip)
@@ -168,7 +172,7 @@ class _Rows:
     def choices(self) -> dict[str, tuple[str, tuple[tuple[str, str], ...]]]:
         """Return the lists to choose from: documents, and metrics below their threshold."""
         docs = self.w.sheet.scores[self.doc].dropna().unique().tolist() if self.documents else []
-        low = [name for name in self.metrics if self.below[name].any()]
+        low = [name for name in self.below if self.below[name].any()]
         found = {
             "d": (self.w.say("column.document"), tuple((str(doc), one_line(doc, 60)) for doc in docs)),
             "m": (self.w.say("questions.below"), tuple((name, self.w.title(name)) for name in low)),
@@ -177,7 +181,8 @@ class _Rows:
 
 
 def _list(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple | np.ndarray) else [value] if isinstance(value, str) else []
+    many = isinstance(value, list | tuple | np.ndarray)
+    return list(value) if many else [value] if isinstance(value, str) else []
 
 
 def _why(w: Formatter, name: str, row: Row) -> str:

@@ -56,7 +56,7 @@ def counted(w: Formatter, metric: str) -> tuple[int, int] | None:
 
 
 def deciding(gates: pd.DataFrame) -> list[dict[Any, Any]]:
-    """Return the gates that decide: those of the input, of advice and of other systems than the candidate do not."""
+    """Return the gates that decide: not those of the input, of advice, and of others than the candidate."""
     return records(gates[(gates["reason"] == "") & (gates["role"] != "completeness")])
 
 
@@ -75,10 +75,11 @@ def sentence(w: Formatter) -> str:
     if w.shown is None:
         scores = [_said(w, w.rows)]
     else:
-        parts = {name: part for name, part in w.whole.systems.groupby("system", sort=False)}
-        scores = [f"{name}: {_said(w, {row['metric']: row for row in records(part)})}" for name, part in parts.items()]
-    score = w.list((score for score in scores), most=6)
-    return w.say("headline.sentence", status=w.say(f"status.{status}"), title=title, lead=lead, score=score).strip()
+        scores = []
+        for name, part in w.whole.systems.groupby("system", sort=False):
+            scores.append(f"{name}: {_said(w, {row['metric']: row for row in records(part)})}")
+    words = {"status": w.say(f"status.{status}"), "title": title, "lead": lead, "score": w.list(scores, most=6)}
+    return w.say("headline.sentence", **words)
 
 
 def _said(w: Formatter, rows: dict[str, Row]) -> str:
@@ -100,10 +101,8 @@ def _verdict(w: Formatter) -> Verdict:
     gates = deciding(w.whole.gates)
     tone, status, title, lead = _words(w, gates)
     score, name, notes = _score(w)
-    return Verdict(
-        Mark(tone, w.say(f"status.{status}")), title, lead, by_outcome(w, gates), w.say("sheet.gates_count"), score,
-        name, notes,
-    )  # fmt: skip
+    said, marks = Mark(tone, w.say(f"status.{status}")), by_outcome(w, gates)
+    return Verdict(said, title, lead, marks, w.say("sheet.gates_count"), score, name, notes)
 
 
 def _words(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, str]:
@@ -144,7 +143,8 @@ def blocked(w: Formatter, gate: Row) -> tuple[str, str]:
         return w.say("headline.no_value", asks=w.requirement(gate)), w.say("headline.no_value_why")
     if sentence and part and gate["role"] == "rate":
         title = sentence.format(k=markup.count(part[0]), n=markup.count(part[1]))
-        lead = w.say("headline.weighted" if w.sheet.scenario.doc_weights else "headline.rate", value=value, limit=limit)
+        key = "headline.weighted" if w.sheet.scenario.doc_weights else "headline.rate"
+        lead = w.say(key, value=value, limit=limit)
     elif gate["outcome"] == "fail":
         title = w.say("headline.metric", metric=w.title(metric), value=value, side=side, limit=limit)
         lead = w.say("headline.asks", asks=w.requirement(gate))
@@ -157,7 +157,7 @@ def blocked(w: Formatter, gate: Row) -> tuple[str, str]:
     conclusive = gate["outcome"] == "fail"
     near, words = gate["low"] if above else gate["high"], {"ends": ends, "side": side, "level": w.level}
     if conclusive and above and gate["threshold"] > 0 and near / gate["threshold"] >= 2:
-        return title, lead + w.say("headline.times", times=f"{near / gate['threshold']:.0f}", **words)
+        return title, lead + w.say("headline.times", times=f"{10 * near / gate['threshold'] // 1 / 10:g}", **words)
     return title, lead + w.say("headline.conclusive" if conclusive else "headline.inconclusive", **words)
 
 
@@ -215,13 +215,15 @@ def difference(w: Formatter, row: Row) -> str:
     """Write a difference with its sign and interval."""
     if pd.isna(row["value"]):
         return markup.MISSING
-    value, *ends = (_signed(row[key]) for key in ("value", "low", "high"))
+    share = w.is_share(row["metric"])
+    value, *ends = (_signed(row[key], share) for key in ("value", "low", "high"))
+    value = w.say("gates.points", n=value) if share else value
     return value if pd.isna(row["low"]) else f"{value} ({w.say('sheet.from_to', low=ends[0], high=ends[1])})"
 
 
-def _signed(value: float) -> str:
-    """Write a number with its sign, a minus that is as wide as a plus."""
-    text = markup.number(value)
+def _signed(value: float, share: bool) -> str:
+    """Write a number with its sign, a minus that is as wide as a plus; of shares percentage points."""
+    text = markup.number(100 * value, 1) if share else markup.number(value)
     return text.replace("-", "−") if text.strip("-0.") == "" or value < 0 else f"+{text}"
 
 
@@ -237,7 +239,8 @@ def _by_system(w: Formatter) -> Table:
         first = next(iter(records(own[own["blocks"]].sort_values("outcome", key=lambda x: x != "fail"))), None)
         reason = "" if first is None else w.requirement({**first, "system": None})
         seen = "" if first is None else w.interval(first["metric"], first)
-        metric, table = (OUTCOME, outcomes) if pd.isna(totals.loc[name, "value"]) and len(outcomes) else (TOTAL, totals)
+        rated = pd.isna(totals.loc[name, "value"]) and len(outcomes)
+        metric, table = (OUTCOME, outcomes) if rated else (TOTAL, totals)
         score = w.interval(metric, table.loc[name].to_dict())
         rows.append((name, marks or w.say("status.no_gates"), (reason, Small(seen)), score))
     heads = ("column.system", "section.gates", "sheet.blocked_by", f"metrics.{TOTAL}.name")
@@ -257,4 +260,5 @@ def _bar(w: Formatter) -> Bar:
         parts = tuple((KINDS[one], w.say(f"label.{one}"), found[one]) for one in labels if found.get(one))
         groups.append(Group(w.say(f"sheet.{name}"), parts))
     title = w.say("sheet.ended_right", n=markup.count(right), all=markup.count(n))
-    return Bar(title + w.say("headline.end"), w.say("sheet.bar_note"), tuple(group for group in groups if group.parts))
+    shown = tuple(group for group in groups if group.parts)
+    return Bar(title + w.say("headline.end"), w.say("sheet.bar_note"), shown)
