@@ -309,13 +309,6 @@ def test_warnings_of_the_kernel_are_handed_on_without_their_place(small):
     assert str(ROOT) not in (result.folder / "report.ipynb").read_text(encoding="utf-8")
 
 
-def test_notebook_that_shows_nothing_makes_no_page(small, monkeypatch, tmp_path):
-    source = "import ragnb as rn\nrn.assess(scenario).save(out)"
-    monkeypatch.setattr(run, "notebook_path", lambda: one_cell(tmp_path / "mute.ipynb", source))
-    with pytest.raises(RagnbError, match="shows nothing of ragnb"):
-        report(small, out=tmp_path / "reports")
-
-
 # Folders
 
 
@@ -404,7 +397,6 @@ def test_report_of_a_scenario_with_ratings_answers_whether_the_judge_can_be_trus
     assert {path.name for path in result.folder.iterdir()} == FILES | {"calibration.json", "calibration.md"}
     page = result.html.read_text(encoding="utf-8")
     section = re.search(r'<h2 id="judge">.*?(?=<h2 )', page, re.DOTALL)[0]
-    assert section.count("<figure>") == 6  # heat map and bands of three dimensions
     card = json.loads((result.folder / "calibration.json").read_text(encoding="utf-8"))
     assert html.unescape(section).count(card["reasons"][0]) == 1
     assert all(row["dimension"] in section for row in card["verdicts"])

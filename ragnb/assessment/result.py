@@ -168,7 +168,7 @@ class Assessment:
         return to_markdown(self)
 
     def save(self, folder: str | os.PathLike[str], *, command: str | None = None) -> dict[str, Path]:
-        """Write the tables of the run into a folder; each file appears whole or not at all.
+        """Write the page and the tables of the run into a folder; each file appears whole or not at all.
 
         Parameters
         ----------
@@ -180,9 +180,9 @@ class Assessment:
         Returns
         -------
         dict of name to path
-            ``scores.csv, means.csv, gates.json, gates.junit.xml, report.md, scenario.snapshot.yaml, run.json``;
-            ``worst.csv`` in the place of ``scores.csv`` where the rows were too many to hold; with ratings also
-            ``calibration.json, calibration.md``.
+            ``scores.csv, means.csv, gates.json, gates.junit.xml, report.md, report.html, scenario.snapshot.yaml,
+            run.json``; ``worst.csv`` in the place of ``scores.csv`` where the rows were too many to hold; with
+            ratings also ``calibration.json, calibration.md``.
 
         Examples
         --------
@@ -192,12 +192,15 @@ class Assessment:
         >>> sorted(sheet.save(tempfile.mkdtemp()))[:3]
         ['gates.json', 'gates.junit.xml', 'means.csv']
         """
+        from ragnb.assessment.sheet import to_page
+
         texts = {
             "worst.csv" if self.streamed else "scores.csv": to_csv_text(self.scores),
             "means.csv": to_csv_text(self.means),
             "gates.json": gates_json(self.gates),
             "gates.junit.xml": gates_junit(self.gates, name=self.scenario.name, lang=self.scenario.lang),
             "report.md": self.to_markdown(),
+            "report.html": to_page(self),
             "scenario.snapshot.yaml": self.scenario.snapshot_text(relative_to=Path(folder)),
             "run.json": json_text(run_record(self, command)),
         }

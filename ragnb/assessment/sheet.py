@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,6 +23,7 @@ _PARTS = {
     "where": tables.where, "judge": judge.judge, "systems": tables.systems,
     "questions": questions.questions, "made": made.made, "glossary": made.glossary,
 }  # fmt: skip
+_HEADING = re.compile(r'<h2 id="([^"]*)"><a href="#[^"]*">(.*?)</a></h2>', re.DOTALL)
 _DIGITS, _MOST_ROWS = 4, 1000
 _GATES = "gate asks seen=mean n:count outcome p_flip:percent more"
 _COMPACT = ("verdict", "cards", "notes", "means", "gates", "diagnoses", "where", "systems")
@@ -64,6 +66,21 @@ def to_html(sheet: Assessment) -> Safe:
     """
     writer = Writer(sheet, linked=False)
     return markup.fragment(join(_PARTS[key](writer) for key in _COMPACT), lang=writer.lang)
+
+
+def to_page(sheet: Assessment) -> Safe:
+    """Return the sheet as a document of its own, which opens from a file and asks no host.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ragnb import assess
+    >>> to_page(assess(pd.DataFrame({"faithfulness": [1.0, 0.8], "doc_name": ["a", "b"]})))[:31]
+    '<!doctype html><html lang="en">'
+    """
+    body, scenario = join(sections(sheet).values()), sheet.scenario
+    contents = [(anchor, html.unescape(text)) for anchor, text in _HEADING.findall(body)]
+    return markup.page(scenario.title or scenario.name, body, lang=scenario.lang, contents=contents)
 
 
 # As Markdown

@@ -16,7 +16,7 @@ from ragnb.inputs import HOME, relative, scenario_of
 from ragnb.markup import one_line
 from ragnb.report.folders import INPUTS, RunFolder
 from ragnb.report.kernel import execute
-from ragnb.report.page import assemble, tidy
+from ragnb.report.notebook import tidy
 from ragnb.scenario import Scenario
 
 Overrides = Mapping[str, Any]
@@ -118,8 +118,6 @@ def _fill(
     folder: RunFolder, source: Path, settings: Scenario, overrides: dict[str, Any], progress: bool
 ) -> list[str]:
     """Run the notebook in the folder and write the page; return the warnings."""
-    import nbformat
-
     here = folder.path
     keys = [name for profile in settings.llm_profiles.values() for name in profile.variables]
     # Relative to the run's folder, so that the executed notebook runs again where it lies.
@@ -131,8 +129,9 @@ def _fill(
     env = dict.fromkeys(keys, "") | {HOME: str(Path.cwd())}
     executed = execute(notebook_path(), here / "report.ipynb", parameters, env=env, progress=progress)
     warned = tidy(executed)
+    import nbformat
+
     write_whole(here / "report.ipynb", nbformat.writes(executed) + "\n")  # type: ignore[no-untyped-call]
-    write_whole(here / "report.html", assemble(executed, settings.title or settings.name, settings.lang))
     record = json.loads((here / "run.json").read_text(encoding="utf-8"))
     write_whole(here / "run.json", json_text(record | {"command": _command(source, overrides)}))
     return warned
