@@ -4,10 +4,10 @@ The page is made by `Assessment.save`, not from the executed notebook, which lie
 """
 
 from ragnb.errors import need_package
-from ragnb.report.batch import Made, index, reports
-from ragnb.report.notebook import shown
+from ragnb.report.history import index
+from ragnb.report.kernel import shown
 from ragnb.report.pictures import card_pictures
-from ragnb.report.run import ReportResult, report
+from ragnb.report.run import Made, ReportResult, report, reports
 
 need_package("papermill", extra="notebook")
 

@@ -1,4 +1,4 @@
-"""Run a notebook by papermill in a kernel of this very Python, whatever kernels are installed."""
+"""Run a notebook by papermill in a kernel of this very Python; tidy what ran."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ from types import ModuleType
 from typing import Any
 
 from ragnb.errors import unknown
+from ragnb.markup import Safe, fragment, join
 
 _LONGEST_SOCKET = 90
+_WARNING = re.compile(r"^.*?:\d+: (\w*Warning): (.*)\n(?:[ \t]+.*\n?)?", re.MULTILINE)
 _CONNECTION = "k.json"
-_LAUNCH = """
-import sys, ragnb
-ragnb.assess  # with all that it imports
-from ipykernel.kernelapp import launch_new_instance
-if sys.stdin.readline():  # at the end of the file the process that started this one is gone
-    launch_new_instance()
-"""
+_LAUNCH = "import sys, ragnb; ragnb.assess; from ipykernel.kernelapp import launch_new_instance as go"
+# At the end of the file the process that started this one is gone.
+_LAUNCH += "\nif sys.stdin.readline(): go()"
 _TYPED, _ASSIGNED = re.compile(r"(?m)^(\w+): \w+ = "), re.compile(r"(?m)^(\w+) = ")
 
 
@@ -150,3 +148,49 @@ def _manager(folder: Path, process: subprocess.Popen[bytes]) -> Any:
             waiting.close()
 
     return ThisPython
+
+
+def shown(*parts: Safe, lang: str = "en") -> Any:
+    """Return HTML of ours as the output of a notebook cell; None where the parts are all empty.
+
+    Parameters
+    ----------
+    *parts : Safe
+        What is not `Safe` is escaped.
+    lang : {"en", "zh"}
+
+    Examples
+    --------
+    >>> shown(Safe("<p>fine</p>")).data[-17:], shown(Safe(""))
+    ('<p>fine</p></div>', None)
+    """
+    from IPython.display import HTML
+
+    html = join(parts)
+    return HTML(fragment(html, lang=lang)) if html else None  # type: ignore[no-untyped-call]
+
+
+def tidy(notebook: Any) -> list[str]:
+    """Take times and machine paths out of an executed notebook, in place; return the warnings of ragnb in it.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> text = "/x/y.py:3: RagnbWarning: look here\\n  assess(x)\\n"
+    >>> cell = {"metadata": {}, "outputs": [{"output_type": "stream", "name": "stderr", "text": text}]}
+    >>> tidy(SimpleNamespace(cells=[cell], metadata={}))
+    ['look here']
+    """
+    kept = notebook.metadata.get("papermill", {}).get("parameters", {})
+    notebook.metadata["papermill"] = {"parameters": kept}
+    found: list[str] = []
+    for cell in notebook.cells:
+        for key in ("papermill", "execution"):
+            cell["metadata"].pop(key, None)
+        if "injected-parameters" in cell["metadata"].get("tags", []):
+            cell["id"] = "injected-parameters"
+        for output in cell.get("outputs", []):
+            if output["output_type"] == "stream" and output["name"] == "stderr":
+                found += [text for kind, text in _WARNING.findall(output["text"]) if kind == "RagnbWarning"]
+                output["text"] = _WARNING.sub(r"\1: \2\n", output["text"])
+    return list(dict.fromkeys(found))

@@ -1,22 +1,27 @@
-"""From a scenario to its folder: check everything, run the notebook aside, then give the folder its name."""
+"""From scenarios to their folders: check everything, run the notebook aside, then give the folder its name.
+
+Several scenarios have a process each: papermill changes the working directory while it reads and writes, so that
+runs in threads would meet.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from ragnb.errors import RagnbError
+from ragnb.errors import RagnbError, worded
 from ragnb.files import json_text, write_whole
 from ragnb.inputs import HOME, relative, scenario_of
 from ragnb.markup import one_line
 from ragnb.report.folders import INPUTS, RunFolder
-from ragnb.report.kernel import execute
-from ragnb.report.notebook import tidy
+from ragnb.report.kernel import execute, tidy
 from ragnb.scenario import Scenario
 
 Overrides = Mapping[str, Any]
@@ -95,6 +100,58 @@ def report(
         record = json.loads((folder.path / "run.json").read_text(encoding="utf-8"))
         return ReportResult(folder.done(), record["blocked"], record["verdict"], settings.lang, tuple(warned))
     raise RagnbError(message)  # out of the handler: the failure's own traceback is in the notebook
+
+
+@dataclass(frozen=True)
+class Made:
+    """What became of one scenario of a batch: its result, or why there is none."""
+
+    scenario: Path
+    result: ReportResult | None = None
+    error: str = ""
+
+
+def reports(
+    scenarios: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[str] | None = None,
+    overrides: Overrides | None = None, jobs: int | None = None,
+) -> Iterator[Made]:  # fmt: skip
+    """Run the report of each scenario, several at a time, and yield what became of each as it ends.
+
+    Parameters
+    ----------
+    scenarios : sequence of path
+        As `report` takes one.
+    out, overrides
+        As `report` takes them, for every run.
+    jobs : int, optional
+        How many kernels run at a time; by default as many as there are cores, or scenarios.
+
+    Yields
+    ------
+    Made
+        ``scenario, result, error``. A run that fails or is refused does not stop the others.
+    """
+    paths = [Path(scenario) for scenario in scenarios]
+    most = min(jobs or os.cpu_count() or 1, len(paths))
+    if most <= 1:
+        yield from (_made(path, out, overrides, len(paths) == 1) for path in paths)
+        return
+    with ProcessPoolExecutor(most, mp_context=get_context("spawn")) as pool:
+        running = {pool.submit(_made, path, out, overrides, False): path for path in paths}
+        try:
+            for done in as_completed(running):
+                failed = done.exception()
+                died = Made(running[done], error=f"the process of the run died ({failed})")
+                yield died if failed is not None else done.result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _made(path: Path, out: Any, overrides: Overrides | None, progress: bool) -> Made:
+    try:
+        return Made(path, report(path, out=out, overrides=overrides, progress=progress))
+    except (RagnbError, OSError) as error:
+        return Made(path, error=worded(error))
 
 
 def check_parameters(scenario: str | os.PathLike[str], overrides: Overrides) -> tuple[Scenario, dict[str, Any]]:
