@@ -388,7 +388,8 @@ def test_a_batch_goes_on_after_a_failure_and_its_index_names_it(tmp_path):
     assert {row[0] for row in table_rows(text, 0)} == {"good", "弱"}
     means = rn.assess(tmp_path / "good.csv").means.set_index("metric").loc["weighted_score"]
     (row,) = [row for row in table_rows(text, 0) if row[0] == "good"]
-    assert row[3] == f"{means['value']:.3f} \\[{means['low']:.3f}, {means['high']:.3f}\\] n = 24, 6 clusters"
+    assert row[3] == f"{means['value']:.3f} [{means['low']:.3f}, {means['high']:.3f}]"
+    assert row[4] == "24"
 
 
 # The index
@@ -452,11 +453,11 @@ def test_index_says_the_date_of_the_folder_and_the_sentence_of_the_run(history):
 def test_index_says_how_the_total_changed_since_the_run_before(history):
     index(history)
     rows = table_rows((history / "index.md").read_text(encoding="utf-8"), 1)
-    changes = [row[4] for row in rows if row[0] == "helpdesk"]
+    changes = [row[5] for row in rows if row[0] == "helpdesk"]
     totals = [float(row[3].split()[0]) for row in rows if row[0] == "helpdesk"]
     assert changes == ["0.000", f"{totals[1] - totals[2]:.3f}", "first run"]
     assert totals[1] < totals[2]
-    assert next(row[4] for row in rows if row[0] == "broken") == "—"
+    assert next(row[5] for row in rows if row[0] == "broken") == "—"
 
 
 def test_index_compares_no_totals_of_other_weights(history, tmp_path):
@@ -467,7 +468,7 @@ def test_index_compares_no_totals_of_other_weights(history, tmp_path):
     record["weights"]["metric_weights"] = {"faithfulness": 2}
     (newest / "run.json").write_text(json.dumps(record), encoding="utf-8")
     index(out)
-    assert table_rows((out / "index.md").read_text(encoding="utf-8"), 0)[0][4] == "other weights"
+    assert table_rows((out / "index.md").read_text(encoding="utf-8"), 0)[0][5] == "other weights"
 
 
 @pytest.mark.parametrize("left", ["", "[]", "{}", '{"overall": null, "scenario": 1}', "\x00"])

@@ -202,10 +202,8 @@ def notebook_path() -> Path:
 
 
 def _command(scenario: Path, overrides: Overrides) -> str:
-    words = ["ragnb", "report", scenario.name]
-    for key, value in overrides.items():
-        words += ["-p", f"{key}={json.dumps(value, ensure_ascii=False)}"]
-    return shlex.join(words)
+    pairs = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in overrides.items()]
+    return shlex.join(["ragnb", "report", scenario.name, *(word for pair in pairs for word in ("-p", pair))])
 
 
 def _failure(error: BaseException, left: Path) -> str | None:
