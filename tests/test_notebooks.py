@@ -197,18 +197,6 @@ def test_compare_answers_two_tables_from_any_folder(lang, tmp_path):
         assert drawn == 1
 
 
-def test_report_shows_every_section_once():
-    from ragnb.assessment.sheet import sections
-
-    from ragnb import assess
-
-    source = "\n".join(cell.source for cell in code(REPORT))
-    keys = list(sections(assess(ROOT / "scenarios" / "quickstart.yaml")))
-    places = [source.index(f'part["{key}"]') for key in keys]
-    assert places == sorted(places)
-    assert all(source.count(f'part["{key}"]') == 1 for key in keys)
-
-
 def test_nbval_collects_every_notebook_without_parameters():
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", "notebooks"],
