@@ -98,7 +98,8 @@ def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str =
     failed = [one for one in made if one.result is None]
     errors = tuple(f"{one.scenario.stem}: {translated(one.error, lang)}" for one in failed)
     blocks: list[Block] = [Text((Mark("none", say("index.no_report")),)), Text(errors, "list")] if errors else []
-    sections = [Section("now", say("index.title"), head, blocks=(*blocks, Text((say("index.note"),), "note")), lang=lang)]
+    blocks.append(Text((say("index.note"),), "note"))
+    sections = [Section("now", say("index.title"), head, blocks=tuple(blocks), lang=lang)]
     tables = {"latest_of_each": sorted(latest, key=lambda run: str(run["scenario"])), "history": runs[:_MOST]}
     heads = tuple(say(f"index.{key}") for key in ("scenario", "at", "verdict", "value"))
     heads = (*heads, "0–1", f">{say('index.n')}", f">{say('index.change')}")
