@@ -775,3 +775,51 @@ def test_06_ten_answers_prove_nothing_and_the_server_ends():
     assert (nb.card.verdicts["n"] == 10).all()
     assert nb.card.verdict == "NOT PROVEN"
     assert nb.server.returncode == 0
+
+
+def test_07_the_calls_are_counted_before_anything_is_sent_and_paid_once():
+    nb = lesson("07")
+    assert "anything sent yet? False" in nb.stdout
+    assert nb.sent == len(nb.log.read_text(encoding="utf-8").splitlines()) <= nb.need.calls
+    assert nb.again[nb.metrics].equals(nb.scores[nb.metrics])
+    assert nb.server.returncode == 0
+
+
+def test_07_a_courtesy_in_every_answer_costs_the_weak_system_half_of_its_faithfulness():
+    nb = lesson("07")
+    weak = nb.scores[nb.scores["system"] == "weak"]
+    assert set(weak["faithfulness"]) == {0.0, 0.5}
+    courtesy = nb.half["answer"].str.contains("Please ask the department in charge|详情请咨询主管部门")
+    assert courtesy.all()
+    for row in nb.half.to_dict("records"):
+        copied = re.split(r"(?<=[.。]) ?(?=Please ask|详情)", row["answer"])[0]
+        assert copied in "".join(row["retrieved_contexts"])
+
+
+def test_07_right_refusals_score_zero_and_a_false_answer_scores_one():
+    nb = lesson("07")
+    assert nb.refused.groupby(nb.scores["system"]).sum().to_dict() == {"strong": 4, "weak": 4}
+    assert (nb.scores.loc[nb.refused, "faithfulness"] == 0).all()
+    assert (nb.scores.loc[~nb.refused, "faithfulness"] > 0).all()
+    replied = nb.unanswerable[~nb.refused[nb.unanswerable.index]]
+    assert len(replied) < len(nb.unanswerable)
+    (false,) = replied[replied["system"] == "strong"].to_dict("records")
+    assert false["faithfulness"] == 1
+    assert "售价" in false["question"]
+    assert not re.search("售价|元", false["answer"])
+
+
+def test_07_context_recall_is_empty_exactly_where_a_question_has_no_answer():
+    nb = lesson("07")
+    empty = nb.scores["context_recall"].isna()
+    assert empty.equals(~nb.scores["answerable"].astype(bool))
+    assert (nb.scores["context_recall__status"] == "not_applicable").equals(empty)
+
+
+def test_07_a_table_with_the_headers_of_ragas_gives_the_same_means():
+    nb = lesson("07")
+    assert {"user_input", "response", "reference"} <= set(pd.read_csv(nb.mine).columns)
+    means = nb.sheet.systems.set_index(["system", "metric"])["value"]
+    for name in nb.metrics:
+        plain = nb.scores.groupby("system")[name].mean()
+        assert means.xs(name, level="metric").to_dict() == pytest.approx(plain.to_dict())
