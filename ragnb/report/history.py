@@ -102,7 +102,7 @@ def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str =
     sections = [Section("now", say("index.title"), head, blocks=tuple(blocks), lang=lang)]
     tables = {"latest_of_each": sorted(latest, key=lambda run: str(run["scenario"])), "history": runs[:_MOST]}
     heads = tuple(say(f"index.{key}") for key in ("scenario", "at", "verdict", "value"))
-    heads = (*heads, "0–1", f">{say('index.n')}", f">{say('index.change')}")
+    heads = (*heads, say("measures.scale"), f">{say('index.n')}", f">{say('index.change')}")
     for key, some in tables.items() if runs else ():
         title = say(f"index.{key}", n=len(runs), shown=len(some))
         rows = tuple(_row(run, say, sentence=key == "latest_of_each") for run in some)

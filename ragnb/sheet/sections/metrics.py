@@ -33,7 +33,8 @@ def measure(w: Formatter, metric: str) -> Measure:
     row, about = w.rows[metric], w.gloss(metric)
     lower = w.say("chart.lower") if w.better[metric] == "lower" else ""
     if metric == TOTAL:
-        about = w.say("measures.total", bands=", ".join(f"{name} ≥ {at:g}" for name, at in w.thresholds(TOTAL)))
+        bands = ", ".join(f"{name} ≥ {at:g}" for name, at in w.thresholds(TOTAL))
+        about = "; ".join(filter(None, [w.say("measures.total"), bands]))
     missing = pd.isna(row["value"])
     return Measure(
         w.title(metric), metric, " ".join(filter(None, [about, lower])),

@@ -84,9 +84,12 @@ class _Rows:
 
     def key(self, row: Row) -> str:
         """Return what a link to the row names: its id, counted where it comes again."""
-        name = key_of(row.get("sample_id", row.get("question", "")))
-        self.keys[name] = n = self.keys.get(name, 0) + 1
-        return name if n == 1 else f"{name}~{n}"
+        name = key = key_of(row.get("sample_id", row.get("question", "")))
+        while key in self.keys:
+            self.keys[name] += 1
+            key = f"{name}~{self.keys[name]}"
+        self.keys[key] = 1
+        return key
 
     def cells(self, row: Row, name: str) -> tuple[Any, ...]:
         label = row.get("label")

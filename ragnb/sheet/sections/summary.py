@@ -173,7 +173,10 @@ def _undecided(w: Formatter, gates: list[dict[Any, Any]], n: int) -> tuple[str, 
 def _without_gates(w: Formatter) -> tuple[str, str]:
     """Return what the metrics, or the log, say where no gate decides."""
     if any(not pd.isna(w.rows[name]["value"]) for name in w.quality):
-        return metrics_finding(w)[0] + w.say("headline.end"), w.say("headline.no_gates")
+        finding = metrics_finding(w)[0] + w.say("headline.end")
+        if w.shown is None:
+            return finding, w.say("headline.no_gates")
+        return f"{w.shown}: {finding}", w.say("headline.no_gates") + w.say("headline.shown", name=w.shown)
     rates = [name for name in w.rates if not pd.isna(w.rows[name]["value"])]
     if not rates:
         return w.say("measures.nothing") + w.say("headline.end"), w.say("headline.nothing_why")
