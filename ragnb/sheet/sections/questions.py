@@ -21,7 +21,7 @@ from ragnb.sheet.sections.outcomes import TONES
 
 MOST_WHOLE, MOST_LISTED = 1000, 10_000
 _TEXT_BYTES = 1_600_000  # of all texts of the page, each passage counted once
-_MOST_PASSAGES, _MOST_FILTER, _MOST_SCORES = 10, 200, 4
+_MOST_PASSAGES, _MOST_FILTER, _MOST_SCORES = 10, 200, 3
 
 
 def questions(w: Formatter) -> Section | None:
