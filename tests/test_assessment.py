@@ -231,7 +231,7 @@ def test_gates_of_the_scenario_take_the_place_of_the_default_ones(scores):
 def test_saving_twice_gives_the_same_bytes_and_keeps_what_was_there(tmp_path):
     first = rn.assess(SCENARIOS / "quickstart.yaml").save(tmp_path / "a")
     second = rn.assess(SCENARIOS / "quickstart.yaml").save(tmp_path / "b")
-    same = ["scores.csv", "means.csv", "gates.json", "gates.junit.xml", "report.md"]
+    same = ["scores.csv", "means.csv", "gates.json", "gates.junit.xml", "report.md", "report.html"]
     assert set(first) == {*same, "scenario.snapshot.yaml", "run.json"}
     for name in same:
         assert first[name].read_bytes() == second[name].read_bytes()

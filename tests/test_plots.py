@@ -18,6 +18,7 @@ from matplotlib.colors import to_hex
 import ragnb as rn
 from ragnb import markup, plots
 from ragnb.errors import RagnbError, RagnbWarning
+from ragnb.plots import canvas
 
 NAMES = ["faithfulness", "answer_relevancy", "context_recall", "noise_sensitivity"]
 
@@ -391,6 +392,21 @@ def test_without_a_chinese_font_a_png_says_what_to_install(no_font, tmp_path):
     ours = [str(warning.message) for warning in caught if warning.category is RagnbWarning]
     assert len(ours) == 1
     assert "fonts-wqy-microhei" in ours[0]
+
+
+@pytest.mark.usefixtures("chinese")
+def test_a_font_newer_than_the_list_that_matplotlib_keeps_is_found(monkeypatch, tmp_path):
+    from matplotlib.font_manager import fontManager
+
+    known, wanted = [font for font in fontManager.ttflist if font.name == "DejaVu Sans"], plots.cjk_font()
+    monkeypatch.setattr(fontManager, "ttflist", known)
+    assert wanted not in fontManager.get_font_names()
+    canvas._add_new_fonts.cache_clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ax = plots.outcomes(pd.DataFrame({"label": ["正确拒答"], "n": [3]}))
+        plots.save(ax, tmp_path / "x.png")
+    assert wanted in ax.get_yticklabels()[0].get_fontfamily()
 
 
 def test_without_a_chinese_font_an_svg_warns_of_nothing(no_font, tmp_path):

@@ -17,7 +17,6 @@ import ragnb as rn
 from ragnb.errors import RagnbError
 from ragnb.readers import jsonl, streams
 from ragnb.readers.streams import stream_scores
-from ragnb.report import pictures
 from ragnb.weights import batches
 
 N = 10_000
@@ -136,8 +135,6 @@ def test_the_page_of_a_stream_says_that_it_shows_a_part(table, tmp_path):
     assert "worst.csv" in page
     assert "scores.csv" not in page
     assert sorted(sheet.save(tmp_path / "out"))[-1] == "worst.csv"
-    drawn = pictures(sheet)
-    assert all(drawn[name] for name in ("radar", "intervals", "distribution"))
     assert "流式读取" in sheet.to_markdown()
 
 

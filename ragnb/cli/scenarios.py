@@ -47,8 +47,8 @@ def report_command(
 
     Each run gets a new folder: OUT/<scenario>/<UTC time>-<hash of the inputs>/. It holds the page
     (report.html, opens offline), the executed notebook, report.md, the tables and run.json. Earlier
-    runs are not touched; latest.txt beside them names the newest. Several scenarios run at the same
-    time, and OUT/index.html compares them.
+    runs are not touched; latest.txt beside them names the newest. OUT/index.html shows all runs of
+    all scenarios. Several scenarios run at the same time.
 
     \b
     Examples
@@ -73,9 +73,9 @@ def report_command(
                 _tell(made, many)
             bar.update()
             made_of[made.scenario] = made
-    if many:
+    if out.is_dir():
         in_order = [made_of[path] for path in dict.fromkeys(scenarios)]
-        click.echo(f"Index: {index(in_order, out, lang=speaking())}")
+        click.echo(f"Index: {index(out, made=in_order, lang=speaking())}")
     return BAD_INPUT if any(made.result is None for made in made_of.values()) else PASSED
 
 

@@ -6,7 +6,8 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, TypedDict, cast, get_type_hints
 
@@ -54,16 +55,33 @@ class Look(TypedDict, total=False):
 def cjk_font() -> str | None:
     """Return the first font on this system that is known to hold Chinese, or None.
 
+    matplotlib keeps its list of fonts in a file, which may be older than a font: one that is not in the list is
+    looked for on the system, once in a process.
+
     Examples
     --------
     >>> font = cjk_font()
     >>> font is None or font in CJK_FONTS
     True
     """
-    from matplotlib import font_manager
+    from matplotlib.font_manager import fontManager
 
-    installed = set(font_manager.fontManager.get_font_names())
-    return next((name for name in CJK_FONTS if name in installed), None)
+    for look_again in (False, True):
+        if look_again:
+            _add_new_fonts()
+        installed = set(fontManager.get_font_names())
+        if found := [name for name in CJK_FONTS if name in installed]:
+            return found[0]
+    return None
+
+
+@cache
+def _add_new_fonts() -> None:
+    from matplotlib.font_manager import findSystemFonts, fontManager
+
+    for path in set(findSystemFonts()) - {font.fname for font in fontManager.ttflist}:
+        with suppress(OSError, RuntimeError):  # FreeType cannot read it
+            fontManager.addfont(path)
 
 
 @contextmanager

@@ -165,6 +165,8 @@ class Formatter:
         """Return the named thresholds of a metric, in its own units, the milder one first."""
         if metric == TOTAL:
             (low, high), bands = self.ranges[TOTAL], self.sheet.scenario.bands
+            if not high - low < float("inf"):  # nor where it is nan, of metrics that are not added up
+                return ()
             named = [(key, low + (high - low) * getattr(bands, key)) for key in ("good", "watch")]
             return tuple((self.say(f"mark.{key}"), at) for key, at in named)
         found = ((key, getattr(self.rules.get(metric), key, None)) for key in ("warning", "critical"))

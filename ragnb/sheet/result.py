@@ -251,7 +251,7 @@ class Assessment:
         return render_markdown(sections, title=self.title)
 
     def save(self, folder: str | os.PathLike[str], *, command: str | None = None) -> dict[str, Path]:
-        """Write the tables of the run into a folder; each file appears whole or not at all.
+        """Write the page and the tables of the run into a folder; each file appears whole or not at all.
 
         Parameters
         ----------

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from ragnb.report import report
+from ragnb.report import index, report
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,6 +60,46 @@ def hostile(tmp_path_factory):
     }
     (folder / "hostile.yaml").write_text(json.dumps(settings), encoding="utf-8")
     return report(folder / "hostile.yaml", out=folder / "reports").html
+
+
+@pytest.fixture(scope="module")
+def runs(quickstart, hostile, tmp_path_factory):
+    """Folders of reports as a browser meets them: two runs of one scenario, a hostile one, one that failed."""
+    out = tmp_path_factory.mktemp("runs")
+    for page, name in ((quickstart, "20260101T000000Z-00000000"), (quickstart, ""), (hostile, "")):
+        shutil.copytree(page.parent, out / page.parents[1].name / (name or page.parent.name))
+    (out / "quickstart" / "20260102T000000Z-00000000.failed").mkdir()
+    return out
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_index_opens_offline_in_both_themes_and_axe_finds_nothing(lang, scheme, runs, page, page_log):
+    file = index(runs, lang=lang)
+    page.emulate_media(color_scheme=scheme)
+    page.goto(file.as_uri())
+    assert page_log.requests == [file.as_uri()]
+    assert (page_log.errors, page_log.dialogs) == ([], [])
+    assert page.locator("script, iframe, img").count() == 0
+    assert PAYLOADS[0] in page.locator("main").text_content()
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+    found = Axe().run(page).response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"][:120]) for one in found] == []
+
+
+def test_index_draws_each_total_where_it_lies_and_leads_to_its_report(runs, page):
+    page.goto(index(runs).as_uri())
+    table = page.locator("table").last
+    row = table.locator("tbody tr").filter(has_text="quickstart").first
+    record = next(runs.glob("quickstart/*-00000000/run.json")).read_text(encoding="utf-8")
+    line, dot = (row.locator(f"svg {shape}") for shape in (".rg-interval", "circle"))
+    total, axis = json.loads(record)["overall"], row.locator("svg line").first
+    left, right = (float(axis.get_attribute(end)) for end in ("x1", "x2"))
+    for mark, name, key in ((dot, "cx", "value"), (line, "x1", "low"), (line, "x2", "high")):
+        assert float(mark.get_attribute(name)) == pytest.approx(left + (right - left) * total[key], abs=0.1)
+    row.get_by_role("link").click()
+    page.wait_for_url("**/quickstart/*/report.html")
+    assert "retriever" in page.title()
 
 
 @pytest.mark.parametrize("name", ["quickstart", "chinese", "hostile"])

@@ -29,7 +29,8 @@ def fix_first(w: Formatter) -> Section:
         blocks.append(Text((w.say("fix.rest", names=w.list(step.problem for step in steps[_MOST:])),), "note"))
     blocks += _modes(w)
     name = w.say("section.fix")
-    lead = w.say("fix.lead") if steps else w.say("fix.nothing")
+    measured = any(not pd.isna(row["value"]) and w.thresholds(metric) for metric, row in w.rows.items())
+    lead = w.say("fix.lead" if steps else "fix.nothing" if measured or len(w.gates) else "fix.unknown")
     return Section("fix", name, name, lead, tuple(blocks), str(len(steps)) if steps else "", w.lang)
 
 

@@ -9,7 +9,7 @@ from ragnb.diagnostics import if_documents_fail, input_words
 from ragnb.markup.blocks import Code, Estimate, Mark, Section, Small, Table
 from ragnb.schema import records
 from ragnb.sheet.formatter import Formatter, Row
-from ragnb.sheet.sections.summary import by_outcome, deciding
+from ragnb.sheet.sections.summary import by_outcome, chance, deciding
 
 
 def gates(w: Formatter) -> Section | None:
@@ -58,7 +58,7 @@ def _row(w: Formatter, gate: Row) -> tuple[object, ...]:
     if not pd.isna(gate["value"]):
         ends, n = w.ends(metric, gate), w.say("chart.n", n=markup.count(gate["n"]))
         seen = (w.value(metric, gate["value"]), Small(f"{ends}, {n}" if ends else n))
-    flip = "" if pd.isna(gate["p_flip"]) else markup.percent(gate["p_flip"])
+    flip = "" if pd.isna(gate["p_flip"]) else chance(gate["p_flip"])
     asks = (w.requirement(gate), Code(w.code(gate)))
     return asks, (outcome, *kind), seen, (_drawn(w, gate), Small(_distance(w, gate))), flip, _more(w, gate)
 

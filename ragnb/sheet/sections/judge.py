@@ -31,7 +31,7 @@ def judge(w: Formatter) -> Section | None:
     rows = records(card.verdicts)
     heads = [w.say(f"judge_trust.{key}", level=w.level) for key in ("dimension", "verdict", "within", "bias", "n")]
     table = Table(
-        (heads[0], heads[1], f">{heads[2]}", "0–1", f">{heads[3]}", f">{heads[4]}"),
+        (heads[0], heads[1], f">{heads[2]}", w.say("measures.scale"), f">{heads[3]}", f">{heads[4]}"),
         tuple(_row(w, row) for row in rows), cards=True,
     )  # fmt: skip
     blocks: list[Block] = [Text(tuple(rest), "list"), table] if rest else [table]

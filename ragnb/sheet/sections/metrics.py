@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from ragnb import texts
 from ragnb.markup.blocks import Block, Histogram, Mark, Measure, Measures, Picture, Section
 from ragnb.sheet.formatter import TOTAL, Formatter
 from ragnb.sheet.sections.radar import radar
@@ -17,7 +18,9 @@ def metrics(w: Formatter) -> Section | None:
     blocks: list[Block] = [Measures(heads, tuple(measure(w, name) for name in names))] if names else []
     ring = radar(w) if w.whole.systems is None and w.sheet.comparison is None else None
     blocks += [ring] if isinstance(ring, Picture) else []
-    rates = tuple(measure(w, name) for name in w.rates)
+    # Without gold most rates say nothing; they are rows only where all do.
+    told = [name for name in w.rates if not pd.isna(w.rows[name]["value"])] or w.rates
+    rates = tuple(measure(w, name) for name in told)
     folded = w.say("measures.rates", n=len(rates)) if names else ""
     blocks += [Measures(heads, rates, folded)] if rates else []
     if not blocks:
@@ -33,7 +36,8 @@ def measure(w: Formatter, metric: str) -> Measure:
     row, about = w.rows[metric], w.gloss(metric)
     lower = w.say("chart.lower") if w.better[metric] == "lower" else ""
     if metric == TOTAL:
-        about = w.say("measures.total", bands=", ".join(f"{name} ≥ {at:g}" for name, at in w.thresholds(TOTAL)))
+        bands = ", ".join(f"{name} ≥ {at:g}" for name, at in w.thresholds(TOTAL))
+        about = "; ".join(filter(None, [w.say("measures.total"), bands]))
     missing = pd.isna(row["value"])
     return Measure(
         w.title(metric), metric, " ".join(filter(None, [about, lower])),
@@ -70,7 +74,7 @@ def metrics_finding(w: Formatter) -> tuple[str, int]:
     if not scored:
         return w.say("measures.nothing"), 0
     if not judged:
-        return w.say("measures.no_thresholds", n=len(scored)), 0
+        return texts.counted(w.say, "measures.no_thresholds", len(scored)), 0
     if not low:
         return w.say("measures.none_low"), 0
     sure = [name for name in low if _conclusive(w, name)]

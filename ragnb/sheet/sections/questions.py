@@ -21,7 +21,7 @@ from ragnb.sheet.sections.outcomes import TONES
 
 MOST_WHOLE, MOST_LISTED = 1000, 10_000
 _TEXT_BYTES = 1_600_000  # of all texts of the page, each passage counted once
-_MOST_PASSAGES, _MOST_FILTER, _MOST_SCORES = 10, 200, 4
+_MOST_PASSAGES, _MOST_FILTER, _MOST_SCORES = 10, 200, 3
 
 
 def questions(w: Formatter) -> Section | None:
@@ -84,9 +84,12 @@ class _Rows:
 
     def key(self, row: Row) -> str:
         """Return what a link to the row names: its id, counted where it comes again."""
-        name = key_of(row.get("sample_id", row.get("question", "")))
-        self.keys[name] = n = self.keys.get(name, 0) + 1
-        return name if n == 1 else f"{name}~{n}"
+        name = key = key_of(row.get("sample_id", row.get("question", "")))
+        while key in self.keys:
+            self.keys[name] += 1
+            key = f"{name}~{self.keys[name]}"
+        self.keys[key] = 1
+        return key
 
     def cells(self, row: Row, name: str) -> tuple[Any, ...]:
         label = row.get("label")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from ragnb import markup
+from ragnb import markup, texts
 from ragnb.diagnostics import input_words
 from ragnb.markup.blocks import Bar, Block, Estimate, Group, Mark, Section, Small, Table, Text, Verdict
 from ragnb.schema import records
@@ -45,6 +45,11 @@ def tally(w: Formatter) -> dict[str, int]:
     """Return how often each label occurs; nothing without labels."""
     table = w.sheet.outcomes
     return {} if table is None else {row["label"]: int(row["n"]) for row in records(table) if row["n"]}
+
+
+def chance(p: float) -> str:
+    """Write a probability as a percentage; one that would be written as none is said to be small."""
+    return "< 0.1 %" if p < 0.001 else markup.percent(p)
 
 
 def counted(w: Formatter, metric: str) -> tuple[int, int] | None:
@@ -127,10 +132,11 @@ def _words(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, st
     passed = [row for row in gates if row["outcome"] == "pass"]
     nearest = max(passed, key=lambda row: -1.0 if pd.isna(row["p_flip"]) else row["p_flip"])
     key = "headline.passed" if len(passed) == len(gates) else "headline.passed_some"
+    title = texts.counted(w.say, key, len(passed), all=len(gates))
     lead = w.say("headline.nearest", asks=w.requirement(nearest), value=w.interval(nearest["metric"], nearest))
     if not pd.isna(nearest["p_flip"]):
-        lead += w.say("headline.flip", p=markup.percent(nearest["p_flip"]))
-    return "good", "passed", w.say(key, n=len(passed), all=len(gates)), lead
+        lead += w.say("headline.flip", p=chance(nearest["p_flip"]))
+    return "good", "passed", title, lead
 
 
 def blocked(w: Formatter, gate: Row) -> tuple[str, str]:
@@ -173,7 +179,10 @@ def _undecided(w: Formatter, gates: list[dict[Any, Any]], n: int) -> tuple[str, 
 def _without_gates(w: Formatter) -> tuple[str, str]:
     """Return what the metrics, or the log, say where no gate decides."""
     if any(not pd.isna(w.rows[name]["value"]) for name in w.quality):
-        return metrics_finding(w)[0] + w.say("headline.end"), w.say("headline.no_gates")
+        finding = metrics_finding(w)[0] + w.say("headline.end")
+        if w.shown is None:
+            return finding, w.say("headline.no_gates")
+        return f"{w.shown}: {finding}", w.say("headline.no_gates") + w.say("headline.shown", name=w.shown)
     rates = [name for name in w.rates if not pd.isna(w.rows[name]["value"])]
     if not rates:
         return w.say("measures.nothing") + w.say("headline.end"), w.say("headline.nothing_why")
