@@ -722,14 +722,13 @@ def test_differences_from_a_baseline_are_those_of_the_frame(compared):
     table = Reader(html_of(compared, "comparison")).tables[0][1:]
     rows = compared.comparison[compared.comparison["n_common"] > 0].to_dict("records")
     assert len(table) == len(rows) > 3
-    def signed(value):
-        return f"{value:+.3f}".replace("-", "−") if f"{abs(value):.3f}" != "0.000" else "0.000"
+    def written(row):
+        points = is_rate(compared.of_system("strong"), row["metric"])
+        values = [f"{100 * row[key]:+.1f}" if points else f"{row[key]:+.3f}" for key in ("value", "low", "high")]
+        values = [value.replace("-", "−") if value.strip("+-0.") else value[1:] for value in values]
+        return *values, f"{row['wins']} / {row['ties']} / {row['losses']}"
 
-    shown = sorted((*numbers(cells[3]), cells[6]) for cells in table)
-    assert shown == sorted(
-        (*(signed(row[key]) for key in ("value", "low", "high")), f"{row['wins']} / {row['ties']} / {row['losses']}")
-        for row in rows
-    )
+    assert sorted((*numbers(cells[3]), cells[6]) for cells in table) == sorted(map(written, rows))
 
 
 def test_saved_page_and_markdown_are_those_of_the_sheet(tmp_path, both):

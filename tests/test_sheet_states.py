@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +21,6 @@ from ragnb.sheet.formatter import Formatter
 ROOT = Path(__file__).resolve().parents[1]
 GOLD = ROOT / "data/quickstart/gold.json"
 REFUSAL = ["not in context", "资料中没有相关内容"]
-TONES = {"bad": "■", "watch": "▲", "good": "●", "none": "○"}
 STATUS = {
     "incomplete": "Incomplete input", "failed": "Not ready", "undecided": "Inconclusive", "passed": "Ready",
     "no_data": "Nothing measured", "no_gates": "No gates set",
@@ -249,7 +247,7 @@ def steps_of(sheet):
     return [step for block in sheet.section("fix").blocks if isinstance(block, Steps) for step in block.rows]
 
 
-@pytest.mark.parametrize("name", ["quickstart", "simulated_judge", "rubric_judge"])
+@pytest.mark.parametrize("name", ["quickstart", "simulated_judge"])
 def test_failed_gates_come_first_then_potential_gain_then_open_gates(name):
     sheet = rn.assess(ROOT / f"scenarios/{name}.yaml", lang="en")
     shown = sheet if sheet.shown_system is None else sheet.of_system(sheet.shown_system)
@@ -361,8 +359,7 @@ def test_a_gate_is_called_conclusive_only_where_its_interval_leaves_the_limit_ou
 
 @pytest.mark.parametrize(("low", "says"), [(0.099, None), (0.1, "2"), (0.149, "2"), (0.1499, "2"), (0.15, "3")])
 def test_how_many_times_a_limit_is_passed_is_never_rounded_up(low, says):
-    made = frame(op := 40, under=[0.3] * op) if False else frame(40)
-    sheet = rn.assess(made.assign(noise_sensitivity=0.3), gates=[rn.Gate("N", "noise_sensitivity", "<=", 0.05)])
+    sheet = rn.assess(frame().assign(noise_sensitivity=0.3), gates=[rn.Gate("N", "noise_sensitivity", "<=", 0.05)])
     gates = sheet.gates.copy()
     gates.loc[gates["gate"] == "N", ["low", "high"]] = [low, 0.5]
     lead = replace(sheet, gates=gates).section("summary").blocks[0].lead
@@ -406,4 +403,3 @@ def test_ten_thousand_questions_say_how_many_stand_without_script():
     total = sheet.scores.set_index("sample_id")["weighted_score"]
     worst = [total[row.key] for row in sheet.section("questions").blocks[0].rows]
     assert max(worst) <= total.drop([row[0] for row in read.samples]).min() + 1e-12
-    assert TONES and json.dumps(data)
