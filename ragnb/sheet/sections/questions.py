@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -206,6 +207,18 @@ _TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\w+")
 _RUN = 4  # words or Chinese characters in a row that must be found for their wording to count as taken over
 
 
+def _runs(text: str) -> list[tuple[str, ...]]:
+    """Return the runs of tokens of a text in their order."""
+    words = [token.casefold() for token in _TOKEN.findall(text)]
+    return [tuple(words[i : i + _RUN]) for i in range(len(words) - _RUN + 1)]
+
+
+@lru_cache(maxsize=4096)
+def _known(passage: str) -> frozenset[tuple[str, ...]]:
+    """Return the runs of a passage, which many questions may have retrieved."""
+    return frozenset(_runs(passage))
+
+
 def matched(answer: str, passages: Sequence[str]) -> Safe:
     """Return an answer as HTML with the wording marked that stands in its passages, four tokens or more at a time.
 
@@ -214,14 +227,10 @@ def matched(answer: str, passages: Sequence[str]) -> Safe:
     >>> matched("It costs at most 450 yuan a night.", ["Rooms cost at most 450 yuan a night in cities."])
     'It costs <mark>at most 450 yuan a night</mark>.'
     """
-    def folded(text: str) -> list[str]:
-        return [token.casefold() for token in _TOKEN.findall(text)]
-
-    known = {tuple(words[i : i + _RUN]) for words in map(folded, passages) for i in range(len(words) - _RUN + 1)}
-    places, words = [found.span() for found in _TOKEN.finditer(answer)], folded(answer)
-    held = np.zeros(len(words) + 1, dtype=bool)
-    for i in range(len(words) - _RUN + 1):
-        held[i : i + _RUN] |= tuple(words[i : i + _RUN]) in known
+    places, known = [found.span() for found in _TOKEN.finditer(answer)], list(map(_known, passages))
+    held = np.zeros(len(places) + 1, dtype=bool)
+    for i, run in enumerate(_runs(answer)):
+        held[i : i + _RUN] |= any(run in runs for runs in known)
     parts, last = [], 0
     edges = np.flatnonzero(np.diff(held.astype(int), prepend=0)).tolist()
     for start, end in zip(edges[::2], edges[1::2], strict=True):
