@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,7 +34,11 @@ from ragnb.calibration.ratings import (
     with_ends,
 )
 from ragnb.errors import RagnbError, listing, need_whole, unknown
-from ragnb.markup import Column, Safe, bullets, element, join, number, percent
+from ragnb.markup import Column, number, percent
+from ragnb.markup.blocks import Block, Mark, Section, Table, Text
+from ragnb.markup.html import render_fragment
+from ragnb.markup.markdown import render_markdown
+from ragnb.markup.tables import cells
 from ragnb.schema import note_frame, note_row
 from ragnb.stats import Estimate, LabelsNeeded
 from ragnb.stats.estimates import NONE
@@ -174,20 +178,19 @@ class CalibrationCard:
                 frames = {key: part[part[name] == value].reset_index(drop=True) for key, part in frames.items()}
         return replace(self, **summary(frames["verdicts"], self.tolerance, self.lang), **frames)
 
+    def sections(self) -> list[Section]:
+        """Return the verdict with its reasons, then each table that has rows, the notes and what made the card."""
+        (first, *rest), say = self.reasons, load(self.lang)
+        marks = Mark(TONES[self.verdict], self.verdict), *(Mark("watch", side) for side in self.sides)
+        blocks = Text((marks,)), Text(tuple(rest), "list")
+        return [Section("verdict", say("section.judge"), first, blocks=blocks, lang=self.lang), *parts(self)]
+
     def _repr_html_(self) -> str:
-        first, second, *rest = self.reasons
-        badges = [markup.badge(TONES[self.verdict], self.verdict, lang=self.lang)]
-        badges += [Safe(f" {markup.badge('watch', side, lang=self.lang)}") for side in self.sides]
-        said = element("p", *badges), element("p", element("strong", first)), element("p", second), bullets(rest)
-        body = [part.html(self.lang, folded=part.key in ("table", "footer")) for part in parts(self)]
-        return markup.fragment(join([*said, *body]), lang=self.lang)
+        return render_fragment(self.sections())
 
     def to_markdown(self) -> str:
         """Return the card as Markdown, without times and machine paths: equal input gives equal text."""
-        first, second, *rest = (markup.md_cell(line) for line in self.reasons)
-        blocks = [f"**{first}**", second, "\n".join(f"- {line}" for line in rest)]
-        blocks += [f"## {part.title}\n\n{part.markdown()}" for part in parts(self)]
-        return "\n\n".join(blocks) + "\n"
+        return render_markdown(self.sections())
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold: frames as lists of records, None where a value is missing."""
@@ -200,29 +203,7 @@ class CalibrationCard:
         return {name: plain(value) for name, value in vars(self).items()}
 
 
-@dataclass(frozen=True)
-class Part:
-    """A table of a card, or a list of sentences, under its title."""
-
-    key: str
-    title: str
-    frame: pd.DataFrame = field(default_factory=pd.DataFrame)
-    columns: dict[str, Column] = field(default_factory=dict)
-    lines: tuple[str, ...] = ()
-
-    def markdown(self) -> str:
-        """Return the part without its title as Markdown."""
-        listed = "\n".join(f"- {markup.md_cell(line)}" for line in self.lines)
-        return listed or markup.markdown_table(self.frame, columns=self.columns)
-
-    def html(self, lang: str, *, folded: bool = False) -> Safe:
-        """Return the part under its title as HTML."""
-        table = markup.html_table(self.frame, columns=self.columns, lang=lang)
-        body = bullets(self.lines) if self.lines else table
-        return markup.details(self.title, body) if folded else join([element("h3", self.title), body])
-
-
-def parts(card: CalibrationCard) -> Iterator[Part]:
+def parts(card: CalibrationCard) -> Iterator[Section]:
     """Yield the tables of a card that have rows in reading order, then its notes and its footer."""
     say, words = load(card.lang), entry(card.lang, "calibration.word")
     whole = words["overall"]
@@ -246,10 +227,18 @@ def parts(card: CalibrationCard) -> Iterator[Part]:
             if name not in alone:
                 shown[name] = Column(f"{label} [{card.level:.0%}]" if interval else label, **how)
         if len(frames[key]):
-            yield Part(key, say(f"calibration.title.{key}"), frames[key], shown)
+            labels = tuple(">" * (column.kind != "text") + column.label for column in shown.values())
+            written = (cells(frames[key], name, column) for name, column in shown.items())
+            table = Table(labels, tuple(zip(*written, strict=True)))
+            yield _part(key, table, say)
     for key, lines in {"notes": tuple(card.notes["text"]), "footer": tuple(_footer(card))}.items():
         if lines:
-            yield Part(key, say(f"calibration.title.{key}"), lines=lines)
+            yield _part(key, Text(lines, "list"), say)
+
+
+def _part(key: str, block: Block, say: Any) -> Section:
+    title = say(f"calibration.title.{key}")
+    return Section(key, title, title, blocks=(block,))
 
 
 def _measures(card: CalibrationCard) -> pd.DataFrame:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 import pandas as pd
 
-from ragnb import markup, texts
+from ragnb import texts
 from ragnb.cli.parameters import as_options, command, pair
 from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, spoken, text_table, write_files
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.files import json_text
 from ragnb.markup import one_line
+from ragnb.markup.blocks import Block, Section, Text
 
 if TYPE_CHECKING:
     from ragnb.calibration import CalibrationCard
-    from ragnb.markup import Safe
 
 _CODES = {"TRUST": PASSED, "REJECT": BLOCKED, "NOT PROVEN": NOT_PROVEN}
 
@@ -108,25 +108,20 @@ def _chosen(frame: pd.DataFrame, dimensions: Sequence[str]) -> pd.DataFrame:
     return frame[frame["dimension"].isin(dimensions)] if dimensions else frame
 
 
-def _page(card: CalibrationCard) -> Safe:
+def _page(card: CalibrationCard) -> str:
     """Return a card with its charts as a document that opens from a file, without network and without script."""
+    from ragnb.markup.html import render_page
     from ragnb.report import card_pictures
-    from ragnb.sheet.judged import card_numbers, card_verdict, row_name
+    from ragnb.sheet.judged import row_name
 
-    say = texts.load(card.lang)
-    head = say("section.judge")
-    parts: list[object] = [markup.heading(head, level=1, anchor="verdict"), card_verdict(card)]
-    contents = [("verdict", head)]
-    rows = card.verdicts.to_dict("records")
-    for number, row in enumerate(rows, 1):
+    say, (verdict, *numbers) = texts.load(card.lang), card.sections()
+    rows, charts = card.verdicts.to_dict("records"), []
+    for place, row in enumerate(rows, 1):
         name = row_name(row) if len(rows) > 1 else say("sheet.charts")
-        parts += [markup.heading(name, anchor=f"part-{number}")]
-        parts += [markup.bullets(row["reasons"])] * (len(rows) > 1)
-        parts.append(card_pictures(card, row["judge"], row["dimension"]))
-        contents.append((f"part-{number}", name))
-    parts += [markup.heading(say("sheet.numbers"), anchor="numbers"), card_numbers(card)]
-    contents.append(("numbers", say("sheet.numbers")))
-    return markup.page(head, markup.join(parts), lang=card.lang, contents=contents)
+        why: list[Block] = [Text(tuple(row["reasons"]), "list")] * (len(rows) > 1)
+        blocks = (*why, *card_pictures(card, row["judge"], row["dimension"]))
+        charts.append(Section(f"part-{place}", name, name, blocks=blocks, lang=card.lang))
+    return render_page([verdict, *charts, *numbers], title=say("section.judge"), lang=card.lang)
 
 
 def _sample(files: Sequence[Path], n: int, asked: dict[str, Any], reading: dict[str, Any]) -> int:

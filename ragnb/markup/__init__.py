@@ -5,7 +5,7 @@ nothing else in the library builds markup from such text.
 """
 
 from ragnb.markup.elements import badge, bullets, card, details, figure, heading
-from ragnb.markup.html import draw, fragment, page, style
+from ragnb.markup.html import draw, fragment, style
 from ragnb.markup.look import DASHES, INK, SYSTEM_COLOURS
 from ragnb.markup.radar import radar_points, radar_runs, radar_svg
 from ragnb.markup.tables import Column, count, html_table, markdown_table, number, p_value, percent, with_interval
@@ -25,7 +25,7 @@ from ragnb.markup.text import (
 __all__ = [
     "DASHES", "INK", "MISSING", "SYSTEM_COLOURS", "TONES", "Column", "Safe", "badge", "bullets",
     "card", "count", "details", "draw", "element", "escape", "figure", "fragment", "heading", "html_table",
-    "is_missing", "join", "markdown_table", "md_cell", "number", "one_line", "p_value", "page",
+    "is_missing", "join", "markdown_table", "md_cell", "number", "one_line", "p_value",
     "percent", "radar_points", "radar_runs", "radar_svg", "style", "text_width",
     "with_interval",
 ]  # fmt: skip

@@ -6,13 +6,13 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ragnb import texts
-from ragnb.markup.blocks import Estimate, Samples, Section
+from ragnb.markup.blocks import Estimate, Picture, Samples, Section, Verdict
 from ragnb.markup.text import TONES, Safe, element, escape, one_line
 
 _HERE = Path(__file__).parent
@@ -57,33 +57,6 @@ def fragment(html: str, *, lang: str = "en") -> Safe:
     return element("div", style(notebook=True), Safe(html), class_="ragnb rg-cellout", lang=LANGUAGES[lang])
 
 
-def page(title: str, body: str, *, lang: str = "en", contents: Iterable[tuple[str, str]] = ()) -> Safe:
-    """Return a complete document around HTML of ours, which opens from a file and asks no host.
-
-    Parameters
-    ----------
-    title : str
-        Shown by the browser; the body has its own heading. Escaped.
-    body : str
-        HTML of ours: it is put in as it is.
-    lang : {"en", "zh"}
-    contents : iterable of (anchor, text)
-        The links of a list of contents; none by default.
-
-    Raises
-    ------
-    RagnbError
-        For a language that ragnb does not speak.
-
-    Examples
-    --------
-    >>> page("Run", "<p>fine</p>")[:31].split()
-    ['<!doctype', 'html>', '<html', 'lang="en"']
-    """
-    links = [Section(key, name) for key, name in contents]
-    return _page([], links, title=title, lang=lang, body=Safe(body))
-
-
 def render_page(sections: Sequence[Section], *, title: str, facts: Sequence[str] = (), lang: str = "en") -> Safe:
     """Return a whole page: contents beside the sections, one under the other.
 
@@ -107,19 +80,18 @@ def render_page(sections: Sequence[Section], *, title: str, facts: Sequence[str]
     >>> "&lt;b&gt;" in render_page([Section("a", "A", "<b>")], title="Run")
     True
     """
-    return _page(sections, sections, title=title, facts=facts, lang=lang)
-
-
-def _page(sections: Sequence[Section], contents: Sequence[Section], *, lang: str, **values: Any) -> Safe:
-    say = texts.entry(lang, "page")
-    live = any(isinstance(block, Samples) for section in sections for block in section.blocks)
-    script = _text("page.js") if live else ""
+    blocks = [block for section in sections for block in section.blocks]
+    script = _text("page.js") if any(isinstance(block, Samples) for block in blocks) else ""
     sheet = _style(False)
-    policy = f"default-src 'none'; style-src {_digest(sheet)}; base-uri 'none'; form-action 'none'"
-    policy += f"; script-src {_digest(script)}" if script else ""
+    # The charts of matplotlib have their colours in attributes, which no hash can name.
+    inline = any(isinstance(block, Picture) and " style=" in block.svg for block in blocks)
+    allowed = "'unsafe-inline'" if inline else _digest(sheet)
+    policy = f"default-src 'none'; style-src {allowed}"
+    policy += "; base-uri 'none'; form-action 'none'" + (f"; script-src {_digest(script)}" if script else "")
     return render(
-        "page.html", sections=sections, contents=contents, lang=LANGUAGES[lang], say=say, style=Safe(sheet),
-        script=Safe(script), policy=Safe(policy), **values,
+        "page.html", sections=sections, title=title, facts=facts, lang=LANGUAGES[lang], style=Safe(sheet),
+        say=texts.entry(lang, "page"), script=Safe(script), policy=Safe(policy),
+        headed=any(isinstance(block, Verdict) for block in blocks),
     )  # fmt: skip
 
 

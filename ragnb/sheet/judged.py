@@ -7,11 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from ragnb import markup
 from ragnb.calibration import CalibrationCard, calibrate, judge_columns
-from ragnb.calibration.card import TONES, parts
 from ragnb.errors import RagnbError, listing
-from ragnb.markup import Safe, element, join
 from ragnb.scenario import Scenario
 from ragnb.schema import METRICS
 
@@ -35,21 +32,7 @@ def calibrated(scenario: Scenario, ratings: pd.DataFrame | None) -> CalibrationC
     return calibrate(ratings, judge=judges, scale=scale, cluster=cluster, **how)
 
 
-def card_verdict(card: CalibrationCard) -> Safe:
-    """Return the card's sentences, and its verdict on each judge and dimension."""
-    first, *rest = card.reasons
-    sides = [part for side in card.sides for part in (" ", markup.badge("watch", side))]
-    lead = element("p", markup.badge(TONES[card.verdict], first), *sides, class_="rg-lead")
-    table = join(part.html(card.lang) for part in parts(card) if part.key == "verdicts")
-    return join([lead, *(element("p", line) for line in rest), table])
-
-
 def row_name(row: Mapping[Any, Any]) -> str:
     """Return what a row of the verdicts is called; a judge that is only called ``judge`` needs no name."""
     names = [row["judge"]] * (row["judge"] != "judge") + [row["dimension"]] * (row["dimension"] != "all")
     return " · ".join(map(str, names)) or str(row["judge"])
-
-
-def card_numbers(card: CalibrationCard) -> Safe:
-    """Return every table of the card below its verdicts, its notes, and what made it."""
-    return join(part.html(card.lang) for part in parts(card) if part.key != "verdicts")

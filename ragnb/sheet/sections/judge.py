@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -9,7 +10,6 @@ import pandas as pd
 from ragnb import markup
 from ragnb.calibration.card import TONES, parts
 from ragnb.markup.blocks import Block, Estimate, Mark, Section, Small, Table, Text
-from ragnb.markup.tables import cells
 from ragnb.schema import METRICS, records
 from ragnb.sheet.formatter import Formatter, Row
 from ragnb.sheet.judged import row_name
@@ -38,7 +38,8 @@ def judge(w: Formatter) -> Section | None:
     if len(rows) > 1:
         why = tuple((f"{row_name(row)}: {row['verdict']}", Small(" ".join(row["reasons"]))) for row in rows)
         blocks.append(Text(why, "list"))
-    blocks += [_table(part) for part in parts(card) if part.key == "bands"]
+    bands = [(part.name, block) for part in parts(card) if part.key == "bands" for block in part.blocks]
+    blocks += [replace(block, folded=name) for name, block in bands if isinstance(block, Table)]
     blocks.append(Text((w.say("judge_trust.rest"),), "note"))
     mark = Mark(TONES[card.verdict], card.verdict)
     return Section("judge", w.say("section.judge"), first, w.say("judge_trust.lead"), tuple(blocks), mark, w.lang)
@@ -55,10 +56,3 @@ def _row(w: Formatter, row: Row) -> tuple[Any, ...]:
     mark = Mark(TONES[row["verdict"]], ", ".join([row["verdict"], *row["sides"]]))
     off = (bias, Small("" if pd.isna(row["bias_low"]) else beside))
     return row_name(row), mark, (markup.percent(value), Small(ends)), drawn, off, str(row["n"])
-
-
-def _table(part: Any) -> Table:
-    """Return a table of a calibration card as a block."""
-    heads = tuple((">" if column.kind != "text" else "") + column.label for column in part.columns.values())
-    written = [cells(part.frame, name, column) for name, column in part.columns.items()]
-    return Table(heads, tuple(zip(*written, strict=True)), folded=part.title)
