@@ -9,12 +9,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from ragnb.assessment.build import weighable
-from ragnb.assessment.front import verdict_tone
-from ragnb.assessment.parts import Writer
 
 import ragnb as rn
 from ragnb.errors import RagnbError
+from ragnb.sheet.build import weighable
 
 ROOT = Path(__file__).resolve().parents[1]
 SCENARIOS = ROOT / "scenarios"

@@ -175,7 +175,7 @@ def test_error_of_ragnb_is_no_block(run, scores, monkeypatch):
     def broken(*_args, **_more):
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr("ragnb.assessment.assess", broken)
+    monkeypatch.setattr("ragnb.sheet.assess", broken)
     code, _, err = run("check", scores(at=0.75))
     assert code == 70
     assert "ZeroDivisionError: ours" in err

@@ -129,7 +129,7 @@ def test_a_stream_gives_the_sheet_of_the_same_rows_in_memory(table, tmp_path, ki
 
 def test_the_page_of_a_stream_says_that_it_shows_a_part(table, tmp_path):
     sheet = rn.assess(parquet_of(table, tmp_path, 3), lang="zh")
-    page = "".join(sections(sheet).values())
+    page = sheet.to_html()
     assert "流式读取" in page
     assert "10,000" in page
     assert "worst.csv" in page

@@ -20,6 +20,7 @@ _DARK = {
     False: "@media screen and (prefers-color-scheme: dark) { .ragnb { %s } }",
     True: '[data-jp-theme-light="false"] .ragnb, .vscode-dark .ragnb, html[theme="dark"] .ragnb { %s }',
 }
+_NOT_IN_SCRIPT = re.compile("[<\u2028\u2029\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 LANGUAGES = {"en": "en", "zh": "zh-CN"}
 
 
@@ -162,8 +163,6 @@ def anchor(text: object) -> str:
 def _json(value: Any) -> Safe:
     """Write data that a script of the page reads; no text can close the element that it stands in."""
     held = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for char in "<\u2028\u2029":
-        held = held.replace(char, f"\\u{ord(char):04x}")
-    return Safe(held)
+    return Safe(_NOT_IN_SCRIPT.sub(lambda char: f"\\u{ord(char[0]):04x}", held))
 
 

@@ -20,7 +20,7 @@ def render_markdown(sections: Iterable[blocks.Section], *, title: str = "") -> s
     <BLANKLINE>
     ## Gates
     <BLANKLINE>
-    a \\\\| b
+    a \\| b
     <BLANKLINE>
     """
     parts = [f"# {md_cell(title)}"] if title else []

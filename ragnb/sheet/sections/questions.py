@@ -14,6 +14,7 @@ from ragnb import markup, texts
 from ragnb.inputs.streams import BAD_FIRST, DIGITS
 from ragnb.markup import Safe, is_missing, one_line
 from ragnb.markup.blocks import Mark, Sample, Samples, Section
+from ragnb.markup.html import anchor
 from ragnb.markup.text import escape
 from ragnb.schema import records
 from ragnb.sheet.formatter import RIGHT, TOTAL, Formatter, Row, key_of
@@ -86,10 +87,10 @@ class _Rows:
     def key(self, row: Row) -> str:
         """Return what a link to the row names: its id, counted where it comes again."""
         name = key = key_of(row.get("sample_id", row.get("question", "")))
-        while key in self.keys:
-            self.keys[name] += 1
-            key = f"{name}~{self.keys[name]}"
-        self.keys[key] = 1
+        while anchor(key) in self.keys:  # ids that differ in white space alone would have one place
+            self.keys[anchor(name)] += 1
+            key = f"{name}~{self.keys[anchor(name)]}"
+        self.keys[anchor(key)] = 1
         return key
 
     def cells(self, row: Row, name: str) -> tuple[Any, ...]:
