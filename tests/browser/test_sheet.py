@@ -130,8 +130,11 @@ def test_payloads_stay_text(pages, page, page_log):
 # For everyone
 
 
-@pytest.mark.parametrize("name", ["quickstart", "chinese", "compared", "traced"])
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])
+@pytest.mark.parametrize(
+    ("name", "scheme", "width"),
+    [("quickstart", "light", 1280), ("quickstart", "dark", 390), ("chinese", "dark", 1280), ("chinese", "light", 390),
+     ("compared", "light", 1280), ("traced", "dark", 1280)],
+)  # fmt: skip
 def test_axe_finds_nothing(name, scheme, width, pages, page):
     page.emulate_media(color_scheme=scheme)
     opened(page, pages(name), width=width)
@@ -142,11 +145,11 @@ def test_axe_finds_nothing(name, scheme, width, pages, page):
     assert [(one["id"], one["nodes"][0]["html"][:160], len(one["nodes"])) for one in found] == []
 
 
-@pytest.mark.parametrize("name", ["quickstart", "chinese", "compared", "traced", "hostile"])
+@pytest.mark.parametrize("name", ["quickstart", "compared", "traced", "hostile"])
 def test_no_width_makes_the_page_scroll_sideways(name, pages, page):
     opened(page, pages(name))
     unfold(page)
-    for width in (320, 390, 480, 640, 768, 900, 1024, 1121, 1280, 1440, 1600):
+    for width in (320, 390, 640, 900, 1024, 1121, 1280, 1600):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= width, width
 
@@ -298,6 +301,8 @@ def test_a_link_filters_the_questions(place, key, value, pages, page):
 def test_the_links_of_what_to_fix_show_as_many_questions_as_they_say(pages, page):
     for name in ("quickstart", "shared"):
         opened(page, pages(name))
+        page.get_by_role("searchbox").fill("no such words at all")
+        expect(shown(page)).to_have_count(0)
         links = page.locator(".rg-go a")
         assert links.count() > 0
         for link in links.all():
@@ -319,6 +324,7 @@ def test_a_link_to_a_question_opens_it_whatever_is_filtered(name, pages, page):
     expect(opens).to_have_count(1)
     assert opens.locator("summary span").first.text_content().strip() == link.text_content().strip()
     assert opens.locator(".rg-open").is_visible()
+    assert page.get_by_role("searchbox").input_value() == ""
     assert opens.evaluate("n => n.getBoundingClientRect().top") < 800
     opened(page, pages(name), link.get_attribute("href"))
     expect(page.locator("details.q[open] .rg-open")).to_be_visible()
