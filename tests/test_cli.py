@@ -238,6 +238,15 @@ def test_blocked_report_exits_0(run, scores, tmp_path):
     assert run("report", scores(at=0.85), "--out", tmp_path / "r")[0] == 0
 
 
+def test_a_report_of_one_scenario_leaves_the_others_in_the_index(run, scores, tmp_path):
+    for name in ("a", "b"):
+        scores(at=0.85).rename(tmp_path / f"{name}.yaml")
+        code, out, _ = run("report", tmp_path / f"{name}.yaml", "--out", tmp_path / "r")
+        assert (code, out.splitlines()[-1]) == (0, f"Index: {tmp_path / 'r' / 'index.html'}")
+    text = (tmp_path / "r" / "index.md").read_text(encoding="utf-8")
+    assert [line[:3] for line in text.splitlines() if line[:3] in ("| a", "| b")] == ["| a", "| b", "| b", "| a"]
+
+
 # The process
 
 

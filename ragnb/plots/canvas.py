@@ -66,13 +66,10 @@ def cjk_font() -> str | None:
     """
     from matplotlib.font_manager import fontManager
 
-    for look_again in (False, True):
-        if look_again:
-            _add_new_fonts()
-        installed = set(fontManager.get_font_names())
-        if found := [name for name in CJK_FONTS if name in installed]:
-            return found[0]
-    return None
+    def known() -> str | None:
+        return next((name for name in CJK_FONTS if name in fontManager.get_font_names()), None)
+
+    return known() or _add_new_fonts() or known()
 
 
 @cache
