@@ -48,7 +48,7 @@ def keyed(tmp_path_factory, out):
     """A Chinese run of a scenario that names a key's variable, with overrides, while the key is set."""
     folder = tmp_path_factory.mktemp("scenario {of} 钥匙")
     text = (SCENARIOS / "simulated_judge.yaml").read_text(encoding="utf-8")
-    text = text.replace("../data", (ROOT / "data").as_posix()).replace("name: simulated_judge", "name: 模拟评审")
+    text = text.replace("../data", (ROOT / "data").as_posix()).replace("name: simulated_judge", "name: 模拟评判")
     text += "llm_profiles:\n  judge: {base_url: http://localhost:1/v1, model: m, api_key_env: RAGNB_TEST_KEY,"
     text += " headers_env: {api-key: RAGNB_TEST_HEADER}}\n"
     (folder / "模拟.yaml").write_text(text, encoding="utf-8")

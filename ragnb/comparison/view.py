@@ -1,4 +1,4 @@
-"""A comparison as it is shown: the outcome in a line, tables with their cells written, and notes."""
+"""A comparison as it is displayed: headline, tables with formatted cells, and notes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def compare_view(
     margin: Margin = None, primary: str | None = None, by: str | None = None, documents: bool = False,
     system: str = "system", **how: Any,
 ) -> tuple[View, pd.DataFrame, pd.DataFrame | None]:  # fmt: skip
-    """Compare two runs as `compare` does; return what is shown, the table, and that of the slices.
+    """Compare two runs as `compare` does; return the view, the table, and the table of slices.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def _interval(row: Mapping[Any, Any], name: str = "{}") -> str:
 
 
 def headline(row: dict[Any, Any], say: Any) -> str:
-    """Say in one line what came of one metric."""
+    """Return the outcome of one metric in one line."""
     unit, common = row["cluster_unit"], counted(say, "compare.common", count(row["n_common"]))
     common += "" if unit == "row" else counted(say, f"compare.{unit}s", count(row["n_clusters"]))
     words = {"new": row["candidate"], "base": row["baseline"], "metric": row["metric"], "common": common}
@@ -114,7 +114,7 @@ def _shown(
     labels = {} if one else {"candidate": say("compare.candidate")}
     labels |= {"metric": say("column.metric")} if by is None else {by: by}
     labels["outcome"] = say("column.outcome")
-    # A slice of one cluster, such as a document, has no interval; it tells by what the difference is without it.
+    # A slice of one cluster, such as a document, has no interval; the difference without it is shown instead.
     tests = {"p": "p", adjusted: say(f"compare.{adjusted}")}
     tests = {"without": say("compare.without", level=level)} if alone else tests
     numbers = {"value": say("compare.difference", level=level)} | tests | {
@@ -127,7 +127,7 @@ def _shown(
 
 
 def _why(left_out: str, say: Any) -> str:
-    """Say in a language why questions are left out: ``new: 3 failed, 2 absent``."""
+    """Return why questions are excluded, in a language: ``new: 3 failed, 2 absent``."""
     pattern = r"(?<=[:,] )(\d+) (failed|not_applicable|missing|absent)(?=[,;]|$)"
     return re.sub(pattern, lambda found: f"{found[1]} {say(f'compare.state.{found[2]}')}", left_out)
 
@@ -176,7 +176,7 @@ def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class View:
-    """A comparison as it is shown: its first lines with their outcomes, tables under headings, notes.
+    """A comparison as it is displayed: headlines with their outcomes, tables with headings, notes.
 
     Attributes
     ----------
@@ -220,7 +220,7 @@ class View:
             metrics = [Safe(markup.escape(cell).replace("_", "_<wbr>")) for cell in frame["metric"]]
             words = zip(frame["word"], frame["outcome"], strict=True)
             marks = [markup.badge(_TONES[word], text) for word, text in words]
-            # Why questions are left out stands in the notes; here it would push the table off the page.
+            # The reasons why questions are excluded are in the notes; here they would make the table too wide.
             cells = {"metric": metrics, "outcome": marks, "left_out": frame["n_left_out"]}
             written = pd.concat([frame.drop(columns=[*cells]), pd.DataFrame(cells, dtype=object)], axis=1)
             shown = columns | {"left_out": replace(columns["left_out"], kind="count")}

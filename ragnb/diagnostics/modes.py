@@ -1,4 +1,4 @@
-"""Metrics read together: one failure mode a sample, how often each occurs, and which costs most."""
+"""Failure modes: metrics combined into one failure mode per sample, their frequency and potential gain."""
 
 from __future__ import annotations
 
@@ -97,12 +97,12 @@ def failure_summary(
     orient: bool = True,
     rescale: bool = False,
 ) -> pd.DataFrame:
-    """Return how often each failure mode occurs, and what it costs the weighted score.
+    """Return the frequency of each failure mode and its potential gain in the weighted score.
 
     Parameters
     ----------
     scores : DataFrame
-        One row a sample, one column a metric; of pandas, Polars, PyArrow, DuckDB or PySpark, whose rows stay
+        One row per sample, one column per metric; of pandas, Polars, PyArrow, DuckDB or PySpark, whose rows stay
         where they are.
     metrics, rules
         As in `failure_modes`.
@@ -112,19 +112,19 @@ def failure_summary(
     Returns
     -------
     DataFrame
-        One row a mode, all of `MODES` in their order:
+        One row per mode, all of `MODES` in their order:
 
         - ``failure_mode``; ``n``: its samples; ``share``: their document-weighted share of all samples, with its
           clustered interval ``low, high``; ``n_clusters``: the clusters that all samples come from.
         - ``cost``: the rise of the total weighted score if every score of the mode's samples that is past its
-          warning bar were lifted to the bar; the costs of all modes add up to the rise from lifting them
+          warning threshold were lifted to the bar; the costs of all modes add up to the rise from lifting them
           everywhere. nan where there is no total.
         - ``costliest``: True for the mode other than ``fine`` that costs most, where one costs anything.
 
     Raises
     ------
     RagnbError
-        As `weighted_means`, though metrics that do not add up leave the cost missing.
+        As `weighted_means`, though metrics that cannot be combined leave the cost missing.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def failure_summary(
 def mode_reductions(
     metrics: Sequence[Metric], thresholds: Mapping[str, float], weighing: Weighing, questions: str | None
 ) -> list[Reduction]:
-    """Return the reductions to what each mode and metric would gain, and to each mode's share of the samples."""
+    """Return the reductions to the potential gain of each mode and metric, and to each mode's share of samples."""
     code = mode_of(metrics, thresholds, range(len(MODES)))
     lifts = [(k, thresholds.get(m.name, m.low if m.better == "higher" else m.high)) for k, m in enumerate(metrics)]
     flags = [Metric(mode, kind="binary") for mode in MODES]
@@ -164,7 +164,7 @@ def mode_reductions(
 
 
 def mode_summary(gains: npt.NDArray[np.float64], shares: Moments, weighing: Weighing) -> pd.DataFrame:
-    """Return the table of `failure_summary` from what the rows were reduced to."""
+    """Return the table of `failure_summary` from the reduced rows."""
     means = shares.means(doc_weights=weighing.doc_weights, level=weighing.level).iloc[: len(MODES)]
     table = means[["metric", "value", "low", "high", "n_clusters"]].set_axis(
         ["failure_mode", "share", "low", "high", "n_clusters"], axis=1

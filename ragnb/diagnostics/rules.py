@@ -1,4 +1,4 @@
-"""The rules: which bar of which metric says what. The rules stand in a table, their texts in the texts room."""
+"""The diagnostic rules: thresholds by metric. The rules are in a table, their texts in the texts room."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RULES: tuple[Rule, ...] = tuple(Rule(**row) for row in TABLE["rule"])
 
 
 def past(values: npt.ArrayLike, bar: float | None, better: Literal["higher", "lower"]) -> npt.NDArray[np.bool_]:
-    """Return which values are on the bad side of a bar, strictly and by more than `SLACK`.
+    """Return which values violate a threshold, strictly and by more than `SLACK`.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def fitting(rules: Iterable[Rule], metrics: Iterable[Metric]) -> Iterator[tuple[
     Raises
     ------
     RagnbError
-        For a critical bar on the good side of the warning bar.
+        For a critical threshold on the good side of the warning threshold.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def fitting(rules: Iterable[Rule], metrics: Iterable[Metric]) -> Iterator[tuple[
             continue
         if rule.warning is not None and past(rule.warning, rule.critical, metric.better):
             raise RagnbError(
-                f"rule {rule.name!r}: critical={rule.critical:g} stands on the good side of "
+                f"rule {rule.name!r}: critical={rule.critical:g} is on the good side of "
                 f"warning={rule.warning:g} ({metric.better} is better); swap them"
             )
         yield rule, metric
@@ -96,7 +96,7 @@ def _same_scale(metric: Metric) -> bool:
 
 
 def warning_bars(rules: Iterable[Rule], metrics: Iterable[Metric]) -> dict[str, float]:
-    """Return each metric's warning bar: that of its first rule that reads it alone.
+    """Return each metric's warning threshold: that of its first rule on this metric alone.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def warning_bars(rules: Iterable[Rule], metrics: Iterable[Metric]) -> dict[str, 
 
 
 def lift_bar(rule: Rule) -> float:
-    """Return the bar that a bad sample is lifted to: the warning, or the critical one where that is all."""
+    """Return the threshold that potential gains are computed to: warning, or critical if there is no other."""
     return float(rule.critical if rule.warning is None else rule.warning)  # type: ignore[arg-type]
 
 
@@ -129,7 +129,7 @@ def rule_texts(rule: Rule, lang: str) -> tuple[list[str], list[dict[str, str | N
     Examples
     --------
     >>> rule_texts(RULES[0], "en")[1][1]
-    {'text': 'Switch answer checking on.', 'setting': 'answer_check'}
+    {'text': 'Enable answer verification.', 'setting': 'answer_check'}
     """
     known = rule.name in texts.table(lang)["rules"]
     stored: Mapping[str, Any] = texts.entry(lang, f"rules.{rule.name}") if known else {}

@@ -1,4 +1,4 @@
-"""One JSON object a line, read block by block, so that one bad line costs one line.
+"""JSON Lines, read in blocks, so that a bad line loses only itself.
 
 `read` makes Python objects of the lines, with every type as it is. `frames` scans blocks into Polars frames, which
 is quicker. The scanner loses a block to one bad byte, turns half a surrogate pair into NUL, and of a key given
@@ -38,7 +38,7 @@ _SURROGATE = re.compile(rb"\\u[dD]")
 
 @dataclass
 class Tally:
-    """What becomes of the lines of one file.
+    """The counts of good and bad lines of one file.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Tally:
     bad : list of (line, reason)
         Lines that hold no record, or more than one.
     lost : int
-        Records that the bad lines held, as far as can be told.
+        Records that the bad lines held, as far as can be inferred.
     replaced : int
         Records read with lone surrogates replaced.
     hint : str
@@ -84,7 +84,7 @@ class Tally:
         return record
 
     def refuse_repeated(self, number: int, line: bytes, record: Any) -> None:
-        """Refuse a record that holds a key twice: parsers take the last value in silence."""
+        """Refuse a record with a repeated key: parsers silently use the last value."""
         found = repeated_key(line, record)
         if found:
             raise RagnbError(
@@ -126,7 +126,7 @@ def judge(tally: Tally, report: Lossy, strict: bool) -> None:
         number, why = bad[0]
         step = tally.hint or "a JSON file of another form is format='json'"
         raise RagnbError(
-            f"{place(tally.path, number)}{why}; {len(bad)} of {len(bad) + good} lines hold no record; {step}"
+            f"{place(tally.path, number)}{why}; {len(bad)} of {len(bad) + good} lines contain no record; {step}"
         )
     report.bad_lines(bad)
     report.add("unparsed", None, "records with lone surrogates, replaced by U+FFFD", tally.replaced)
@@ -287,7 +287,7 @@ def series(name: str, cells: Sequence[Any]) -> pl.Series:
 
 
 def _refuse_repeated(block: bytes, first: int, tally: Tally) -> None:
-    """Refuse a record of a block that holds a key twice.
+    """Refuse a record of a block with a repeated key.
 
     Lines with the same keys and braces in the same order are alike, so that one of each kind is looked at.
     """

@@ -1,4 +1,4 @@
-"""Traces and gold: what a system answered, and what it should have."""
+"""Readers of traces and gold sets."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def _warn(report: Lossy, file: object) -> None:
     if lost:
         details = "; ".join(str(row["detail"]) for row in lost[:5]) + "; …" * (len(lost) > 5)
         n = sum(int(str(row["n"])) for row in lost if row["what"] == "bad_line")
-        warnings.warn(f"{place(file)}{n} lines left out; {details}", RagnbWarning, stacklevel=4)
+        warnings.warn(f"{place(file)}{n} lines skipped; {details}", RagnbWarning, stacklevel=4)
 
 
 def _open(source: Source, columns: Mapping[str, str] | None, **how: Any) -> tuple[Raw, Lossy, dict[str, object]]:

@@ -1,4 +1,4 @@
-"""Weights: scores reduced once to moments, and every weighted mean, interval and weighted score from them.
+"""Weighted means, intervals and weighted scores, computed from moments of the scores.
 
 Metric weights say how much a metric counts in a sample's total; document weights how much a document's samples
 count in a mean. Questions of one document move together, so documents are the clusters of every interval.
@@ -50,7 +50,7 @@ def weighted_means(
     Parameters
     ----------
     scores : DataFrame
-        One row a sample, one column a metric, nan or null where there is no score; optional
+        One row per sample, one column per metric, nan or null where there is no score; optional
         ``<metric>__status``. Of pandas, Polars, PyArrow, DuckDB or PySpark, as `moments` takes it.
     metrics : names or Metric objects, optional
         None takes the columns that METRICS declares; objects add to them; names select.
@@ -69,7 +69,7 @@ def weighted_means(
     orient : bool
         Whether a lower-is-better metric enters the weighted score as low + high − s. Its own row stays raw.
     rescale : bool
-        Whether metrics of different ranges are brought to 0–1 for the weighted score.
+        Whether metrics of different ranges are rescaled to 0–1 for the weighted score.
     corpus : {"sample", "complete"}
         Whether the documents are a sample of more or all there are. Of a complete corpus the interval says how the
         means would move with other questions about these documents, and nothing about others.

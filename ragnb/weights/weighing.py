@@ -36,7 +36,7 @@ def weighted_score(
     Parameters
     ----------
     scores : DataFrame
-        One row a sample, one column a metric; of pandas, Polars, PyArrow, DuckDB or PySpark.
+        One row per sample, one column per metric; of pandas, Polars, PyArrow, DuckDB or PySpark.
     metric_weights : mapping of metric to weight, optional
         Finite, ≥ 0; 0 leaves the metric out. A metric that is not named counts 1.0 (a rubric dimension: the
         rubric's).
@@ -85,9 +85,9 @@ def weigh(
     rescale: bool = False,
     strict: bool = True,
 ) -> Rows:
-    """Return the scores with two columns more, ``weighted_score`` and ``sample_weight``.
+    """Return the scores with two more columns, ``weighted_score`` and ``sample_weight``.
 
-    Columns of these names that are there already are made anew. A frame of another engine than pandas comes
+    Columns of these names that are there already are replaced. A frame of another engine than pandas comes
     back as its kind, and a lazy one lazy, see `weighted_score`. ``sample_weight`` is 1.0 for a document that is
     not named and a row without one. On a lazy frame no query is run: document names match in the Unicode forms
     NFC and NFD and as they are written in `doc_weights`, and a weight for a document that does not occur brings
