@@ -537,7 +537,7 @@ def test_documents_stand_by_their_weight_the_heaviest_on_top(by_document):
         assert list(interval.get_xdata()) == [row.low, row.high]
     assert len(named(ax, "_step")) == 2
     assert plots.alt_text(ax).startswith("d2, with the largest weight (×3), scores ")
-    assert "all documents weigh ×1" in plots.alt_text(plots.by_weight(by_document))
+    assert "all documents have weight ×1" in plots.alt_text(plots.by_weight(by_document))
     with pytest.raises(RagnbError, match="doc_weights='d99'"):
         plots.by_weight(by_document, doc_weights={"d99": 2.0})
     assert len(plots.by_weight(by_document, metric="faithfulness", most=2).get_yticklabels()) == 2

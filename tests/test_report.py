@@ -305,7 +305,7 @@ def test_dead_kernel_is_told(small, monkeypatch, tmp_path):
 def test_warnings_of_the_kernel_are_handed_on_without_their_place(small):
     small.write_text("scores: scores.csv\ngates:\n  - {name: G, metric: faithfullness_, op: '>=', at: 0.5}\n")
     result = report(small, out=small.parent / "reports")
-    assert any("finds no metric 'faithfullness_'" in text for text in result.warnings)
+    assert any("refers to an unknown metric 'faithfullness_'" in text for text in result.warnings)
     assert str(ROOT) not in (result.folder / "report.ipynb").read_text(encoding="utf-8")
 
 

@@ -352,27 +352,27 @@ def calibrate(
     by : str or None
         The column whose values get a verdict each.
     target : float
-        The share within ±tolerance that is asked for, in (0, 1).
+        The agreement within ±tolerance that must be shown, in (0, 1).
     delta : float, optional
         The acceptable bias, in points of the scale; None takes 1/18 of the scale: 0.5 on 1–10, 0.056 on 0–1.
     judged : DataFrame, optional
         Further rows with the judge's score alone, for the corrected mean. Rows of `ratings` without a human
         score count as such too. The judge's scores on them and on the labelled rows show whether the labels look
-        like a random draw; a draw by the *human* score cannot be found: nobody scored the rest.
+        like a random sample; selection by the *human* score cannot be detected, as the rest is unlabelled.
     groups : sequence of str, optional
-        Columns by which bias is looked at; None takes ``system``, answerability and lengths that are there.
+        Columns to group bias by; None takes ``system``, answerability and lengths, as available.
         Columns of more than six numbers are cut into thirds.
     labels_planned : int, optional
-        The most labels (items with a human score, a dimension) that you will buy, named before the first look.
-        Then the verdict may be looked at again as labels come in: its margins are wider by the fourth root of
+        The maximum number of labels (items with a human score, per dimension), set before the first look.
+        The verdict may then be checked repeatedly as labels come in: its margins are wider by the fourth root of
         planned ÷ labelled, and within 15 looks TRUST is false in at most 5.5 % of cases. ``low, high`` stay those
         of one look; ``lower, upper, bias_lower, bias_upper``, which decide, are the wider ones. Beyond the plan
-        they are missing and the verdict is NOT PROVEN until a new plan with fresh labels. None: one look.
+        they are missing and the verdict is NOT PROVEN until a new plan with new labels. None: one look.
     about : mapping, optional
         For the footer: ``judge_id, prompt_sha256, rater_protocol, drawn_at_random``. The last is False on the card
-        where the judge's scores speak against it, and True where chances are recorded and nobody said.
+        if the judge's scores contradict it, and True if probabilities are recorded and it is not given.
     resamples, seed : int
-        Of the cluster bootstrap behind the band of the reliability curve.
+        Of the cluster bootstrap for the band of the reliability curve.
     lang : {"en", "zh"}
         The language of the sentences.
 
@@ -388,8 +388,8 @@ def calibrate(
 
     Notes
     -----
-    The fourth-root rule is that of `stats.mean_interval`. A plan raised after looking is none: TRUST is then false
-    in 7 % (1.5 times the plan) to 8.6 % (twice) of cases. More than 20 looks cost a little more than 5 %, too.
+    The fourth-root rule is that of `stats.mean_interval`. A plan raised after looking is not valid: TRUST is then
+    false in 7 % (1.5 times the plan) to 8.6 % (twice) of cases. More than 20 looks: slightly over 5 %.
 
     Examples
     --------

@@ -310,9 +310,9 @@ def judge_command(
         raise RagnbError(f"{one_line(source)}: it names no judge; add llm_profiles: judge: base_url and model")
     rubric = (scenario.rubric or Rubric()).weighed(scenario.metric_weights)
     asked |= {"store": stage.store, "lang": scenario.lang, "rubric": rubric, "parameters": sent(send)}
-    bar = {"metric": one_line(rubric.passing.metric), "at": f"{rubric.passing.threshold:g}"}
+    passing_score = {"metric": one_line(rubric.passing.metric), "at": f"{rubric.passing.threshold:g}"}
     if stage.dry_run:
-        click.echo("\n".join(_rubric_lines(rubric, bar, scenario.lang)))
+        click.echo("\n".join(_rubric_lines(rubric, passing_score, scenario.lang)))
         click.echo(say("judge.cli.need", **vars(dry_run(stage.cases(), client, **asked))))
         return PASSED
     cases = stage.cases()
@@ -321,18 +321,18 @@ def judge_command(
     asked |= {"stop_when": _settling(scenario)} if stop_when_decided else {}
     asked |= {"doc": scenario.doc, "doc_weights": scenario.doc_weights}
     scores = judge(cases, client=client, name=scenario.name, **asked)
-    told = scores.attrs["judge"]
-    stage.write(scores, **{name: told[name] for name in ("stopped_early", "calls_saved") if told["calls_saved"]})
+    about = scores.attrs["judge"]
+    stage.write(scores, **{name: about[name] for name in ("stopped_early", "calls_saved") if about["calls_saved"]})
     snapshot = scenario.snapshot_text(relative_to=stage.out.parent)
     write_whole(stage.out.with_suffix(".snapshot.yaml"), snapshot)
     click.echo("\n".join(f"- {one_line(text)}" for text in scores.notes["text"]))
     status, passing = scores[f"{rubric.passing.metric}__status"], int(scores["is_passing"].sum())
     numbers = {"ok": int((status == "ok").sum()), "n": len(scores), "passing": passing}
-    judged = say("judge.cli.judged", model=one_line(client.profile.model), **numbers, **bar)
-    written = stage.written("judge.cli.written", told["spent"])
+    judged = say("judge.cli.judged", model=one_line(client.profile.model), **numbers, **passing_score)
+    written = stage.written("judge.cli.written", about["spent"])
     means = stage.means(scores, rubric.metrics, "weighted_score")
     click.echo("\n".join([*means, judged, written, *(_arena(stage, scores, rubric) if arena else ())]))
-    open_ = status.isin(["failed"] if told["stopped_early"] else ["failed", "missing"])
+    open_ = status.isin(["failed"] if about["stopped_early"] else ["failed", "missing"])
     return BLOCKED if open_.any() else PASSED
 
 

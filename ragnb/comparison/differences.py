@@ -39,7 +39,7 @@ def compare(
     margin: Margin = None, by: str | None = None, on: str | None = None, primary: str | None = None,
     ratings: Any = None, **settings: Any,
 ) -> pd.DataFrame:  # fmt: skip
-    """Compare systems with a baseline on the questions that both were asked.
+    """Compare systems with a baseline on their common questions.
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ def compare(
     primary : str, optional
         The metric that decides; by default the weighted score, else ``correct_outcome``, else the only metric.
     ratings : DataFrame, optional
-        What people gave (``item_id, dimension, judge, human, system``): beside a metric stands their difference on
-        the questions they rated, and whether it bears out the judge's.
+        Human ratings (``item_id, dimension, judge, human, system``): adds their difference on the rated questions
+        to each metric, and whether it supports the judge's.
     **settings
         Fields of `Scenario`, such as ``metrics=``, ``metric_weights=``, ``doc_weights=``, ``level=``, ``corpus=``.
 
@@ -85,12 +85,12 @@ def compare(
     Raises
     ------
     RagnbError
-        For systems and columns that are not there, sources without a common question, and metrics of different
+        For systems and columns that do not exist, sources without a common question, and metrics of different
         ranges on the two sides.
 
     Notes
     -----
-    A question enters where both systems have a score, so a failure of one never helps it. Documents are the
+    A question counts if both systems have a score, so a failure of one never helps it. Documents are the
     clusters, as in `weighted_means`; repeats of a question enter as their mean. The interval is value ± t·se with
     the delete-one-document jackknife.
 

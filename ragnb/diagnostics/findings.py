@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import texts
-from ragnb.diagnostics.rules import RULES, fitting, lift_bar, meets, past, rule_texts
+from ragnb.diagnostics.rules import RULES, fitting, meets, past, rule_texts, target_of
 from ragnb.errors import RagnbError
 from ragnb.schema import Metric, Rule, records
 from ragnb.weights import (
@@ -57,7 +57,7 @@ def diagnose(
     top: int = 3,
     lang: str = "en",
 ) -> pd.DataFrame:
-    """Return a diagnosis for each rule that a metric's mean fires.
+    """Return a finding for each rule that a metric's mean violates.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def diagnose(
         One row per sample, one column per metric, nan or null where there is no score; of pandas, Polars, PyArrow,
         DuckDB or PySpark. Of a query only cells and the worst samples leave its engine.
     metrics : names or Metric objects, optional
-        None takes the columns that METRICS declares; a metric without a rule gives no diagnosis.
+        None takes the columns that METRICS declares; a metric without a rule gives no finding.
     rules : Rule objects
         Thresholds are strict, with a slack of 1e-9; critical wins over warning.
     metric_weights, doc_weights : mapping of name to weight, optional
@@ -83,7 +83,7 @@ def diagnose(
         Critical before warning, then the highest ``cost``, then the order of the rules:
 
         - ``metric, value, low, high, n, n_clusters``: the mean as `weighted_means` gives it.
-        - ``severity``: ``critical`` or ``warning``; ``threshold``: the threshold that is violated.
+        - ``severity``: ``critical`` or ``warning``; ``threshold``: the one that is violated.
         - ``certain``: whether the whole interval violates it (and, for a rule of two metrics, the other metric's
           whole interval meets its condition); False without an interval.
         - ``cost``: the potential gain of the weighted score if every sample met the warning threshold;
@@ -121,7 +121,7 @@ def diagnose(
 
 def rule_gains(pairs: Pairs, metrics: Sequence[Metric], weighing: Weighing) -> Reduction:
     """Return the reduction to the potential gain of each rule's metric at its warning threshold."""
-    return gains_reduction(metrics, [(metrics.index(metric), lift_bar(rule)) for rule, metric in pairs], weighing)
+    return gains_reduction(metrics, [(metrics.index(metric), target_of(rule)) for rule, metric in pairs], weighing)
 
 
 def findings(
@@ -159,7 +159,7 @@ def findings(
 def worst_samples(scores: Any, metrics: Sequence[Metric], top: int) -> list[list[dict[str, Any]]]:
     """Return for each metric the `top` samples with the worst scores as records, none without a score.
 
-    Of a yes or no, samples at the good end are not among them either: they are not worse than any.
+    For pass/fail metrics, samples at the good end are excluded too.
     Equal scores are in input order; where rows have none (DuckDB,
     PySpark), by ``sample_id``. A frame without ``sample_id`` gives the row's label, or None where rows have no
     order.

@@ -50,14 +50,14 @@ def check_gates(
     ----------
     means : DataFrame
         One row per metric, and system where it has the column ``system``: ``metric, value, low, high, n``, as
-        `ragnb.weighted_means` and `ragnb.refusal_metrics` give them. ``range_low, range_high`` tell the range of a
-        metric; else METRICS does. ``se, df, level`` tell the design that ``p_flip`` and ``more_needed`` need.
+        `ragnb.weighted_means` and `ragnb.refusal_metrics` give them. ``range_low, range_high`` are the range of a
+        metric; else that of METRICS. ``se, df, level`` are needed for ``p_flip`` and ``more_needed``.
     gates : iterable of Gate
     no_data : {"fail", "skip"}
-        Whether a gate over nothing blocks.
+        Whether a gate without data blocks.
     documents_may_fail : bool
-        Whether a gate passes only if the mean would, could whole documents fail that nobody saw fail: by
-        ``low_if`` where the means have it.
+        Whether a gate passes only if the mean would, should entire documents fail unobserved: by ``low_if``
+        if the means have it.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def check_gates(
         the whole interval is on that side, ``undecided`` where it contains the threshold or there is none,
         ``no_data`` without a value. ``blocks``: it failed, it is undecided and its policy (`Gate.undecided`) says
         so, or there is no data under ``no_data="fail"``; never for an advisory gate, whose ``reason`` is
-        ``advisory``. ``p_flip``: how likely an identical repeat lands on the other side of the threshold, under
+        ``advisory``. ``p_flip``: probability that a repeat falls on the other side of the threshold, under
         the policy ``value``; missing under the others, where se is 0, and where the means do not provide it.
         ``more_needed``: how many more scored rows, documents in proportion, decide the gate with 80 %
         probability; 0 when decided, missing where more than 30 times those at hand would be needed or the means
@@ -82,7 +82,7 @@ def check_gates(
     Notes
     -----
     See ``stats.flip_probability`` and ``stats.questions_to_decide``. An interval that is neither Wilson's nor
-    value ± t·se, such as a bootstrap's, tells no design.
+    value ± t·se, such as a bootstrap's, has no design.
 
     Examples
     --------

@@ -35,7 +35,7 @@ from ragnb.weights import (
 Rows = TypeVar("Rows")
 
 READS: Mapping[str, tuple[str, ...]] = {mode: tuple(names) for mode, names in TABLE["modes"].items()}
-"""The metrics that a mode reads; a sample is of the first mode of which one metric is past its warning bar."""
+"""The metrics that a mode reads; a sample has the first mode with a metric that violates its threshold."""
 
 MODES = ("not_enough_scores", *READS, "fine")
 """The failure modes, in the order in which they are tried."""
@@ -55,15 +55,15 @@ def failure_modes(scores: Rows, *, metrics: MetricsArgument = None, rules: Itera
         One row a sample, one column a metric; of pandas, Polars, PyArrow, DuckDB or PySpark. A frame of another
         engine than pandas comes back as its kind, and a lazy one lazy.
     metrics : names or Metric objects, optional
-        The metrics to read; a metric that is not there is past no bar.
+        The metrics to read; a metric that does not exist violates no threshold.
     rules : Rule objects
-        Their warning bars say what is low.
+        Their warning thresholds define what is low.
 
     Returns
     -------
     DataFrame
         ``not_enough_scores`` without faithfulness or answer_relevancy; ``retrieval_miss`` where context_recall
-        is past its bar; ``noisy_retrieval`` where context_precision, context_relevance or noise_sensitivity
+        violates its threshold; ``noisy_retrieval`` where context_precision, context_relevance or noise_sensitivity
         is; ``unsupported_answer`` where faithfulness is; ``off_the_point`` where answer_relevancy is;
         ``faithful_but_wrong`` where answer_correctness or factual_correctness is; else ``fine``.
 
@@ -79,8 +79,8 @@ def failure_modes(scores: Rows, *, metrics: MetricsArgument = None, rules: Itera
     ['fine', 'off_the_point', 'not_enough_scores']
     """
     frame, chosen = scored(scores, metrics)
-    bars = warning_bars(rules, chosen)
-    mode = mode_of(chosen, bars, MODES)
+    thresholds = warning_bars(rules, chosen)
+    mode = mode_of(chosen, thresholds, MODES)
     return cast(Rows, as_called(add_columns(frame, chosen, {"failure_mode": mode}), frame, scores))
 
 
@@ -116,10 +116,9 @@ def failure_summary(
 
         - ``failure_mode``; ``n``: its samples; ``share``: their document-weighted share of all samples, with its
           clustered interval ``low, high``; ``n_clusters``: the clusters that all samples come from.
-        - ``cost``: the rise of the total weighted score if every score of the mode's samples that is past its
-          warning threshold were lifted to the bar; the costs of all modes add up to the rise from lifting them
-          everywhere. nan where there is no total.
-        - ``costliest``: True for the mode other than ``fine`` that costs most, where one costs anything.
+        - ``cost``: the potential gain of the weighted score if every score of the mode's samples met its warning
+          threshold; the gains of all modes add up to that of all samples. nan without a total.
+        - ``costliest``: True for the mode other than ``fine`` with the largest gain, if any has a gain.
 
     Raises
     ------

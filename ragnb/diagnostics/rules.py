@@ -16,22 +16,22 @@ from ragnb.errors import RagnbError, RagnbWarning, outside
 from ragnb.schema import METRICS, Gate, Metric, Rule
 
 SLACK = 1e-9
-"""How far a value must be past a bar: the float mean of three 0.7s is not below 0.7."""
+"""Tolerance of a comparison: the float mean of three 0.7s is not below 0.7."""
 
 TABLE = tomllib.loads(files(__package__).joinpath("rules.toml").read_text(encoding="utf-8"))
 RULES: tuple[Rule, ...] = tuple(Rule(**row) for row in TABLE["rule"])
 """Nine metric rules and four rate rules, each with means that fire it."""
 
 
-def past(values: npt.ArrayLike, bar: float | None, better: Literal["higher", "lower"]) -> npt.NDArray[np.bool_]:
+def past(values: npt.ArrayLike, at: float | None, better: Literal["higher", "lower"]) -> npt.NDArray[np.bool_]:
     """Return which values violate a threshold, strictly and by more than `SLACK`.
 
     Parameters
     ----------
     values : array
-        In the metric's units; nan is past nothing.
-    bar : float or None
-        None is a bar that nothing passes.
+        In the metric's units; nan violates nothing.
+    at : float or None
+        The threshold; None is one that nothing violates.
     better : {"higher", "lower"}
         The metric's good end.
 
@@ -41,9 +41,9 @@ def past(values: npt.ArrayLike, bar: float | None, better: Literal["higher", "lo
     [True, False, False]
     """
     x = np.asarray(values, dtype=float)
-    if bar is None:
+    if at is None:
         return np.zeros(x.shape, dtype=bool)
-    return np.asarray((x < bar - SLACK) if better == "higher" else (x > bar + SLACK), dtype=bool)
+    return np.asarray((x < at - SLACK) if better == "higher" else (x > at + SLACK), dtype=bool)
 
 
 def meets(value: float, gate: Gate) -> bool:
@@ -55,7 +55,7 @@ def fitting(rules: Iterable[Rule], metrics: Iterable[Metric]) -> Iterator[tuple[
     """Yield each rule with a threshold whose metrics are there, with the metric it reads.
 
     A rule of `RULES` for a metric that the caller declares on another scale or direction is left out with a
-    warning: its bars would mean nothing there.
+    warning: its thresholds would be meaningless there.
 
     Raises
     ------
@@ -103,14 +103,14 @@ def warning_bars(rules: Iterable[Rule], metrics: Iterable[Metric]) -> dict[str, 
     >>> warning_bars(RULES, [METRICS["faithfulness"], METRICS["compliance"]])
     {'faithfulness': 0.7}
     """
-    bars: dict[str, float] = {}
+    thresholds: dict[str, float] = {}
     for rule, metric in fitting(rules, metrics):
         if rule.also is None:
-            bars.setdefault(metric.name, lift_bar(rule))
-    return bars
+            thresholds.setdefault(metric.name, target_of(rule))
+    return thresholds
 
 
-def lift_bar(rule: Rule) -> float:
+def target_of(rule: Rule) -> float:
     """Return the threshold that potential gains are computed to: warning, or critical if there is no other."""
     return float(rule.critical if rule.warning is None else rule.warning)  # type: ignore[arg-type]
 

@@ -138,20 +138,20 @@ def judge(
     cases : DataFrame or iterable of EvalCase or mappings
         ``question``, ``answer``, and optionally ``retrieved_contexts``, ``sample_id``, ``system``,
         ``doc_name``, ``ground_truth_answer``, ``ground_truth_contexts``. The judge sees the question, the passages
-        and the answer; the reference is only used to say where the evidence stood.
+        and the answer; the reference is only used to report the rank of the evidence.
     client : ragnb.store.Client
         The judge's endpoint, with its limits and budgets.
     rubric : Rubric, optional
         By default accuracy .5, completeness .3, clarity .2; passing from accuracy 7 on.
     store : Store or path, optional
-        Where judgements are kept: the same call again asks only for what is not there yet. None keeps nothing.
+        Where judgements are saved: the same call again judges only what is missing. None saves nothing.
     repeats : int
-        judgements per answer, at least 1; their mean counts, and with 2 or more their noise is reported.
+        judgements per answer, at least 1; they are averaged, and with 2 or more their noise is estimated.
     name : str
         Of the run in the store.
     stop_when : iterable of Gate, optional
-        Stop once the answers to come cannot change the side of the threshold on which the value of any of these
-        gates lies, of the rubric's dimensions or ``weighted_score``. The same call without it judges the rest.
+        Stop once the remaining answers cannot change on which side of its threshold the value of any of these
+        gates is, of the rubric's dimensions or ``weighted_score``. The same call without it judges the rest.
     doc : str
         The column of the document, by which the order is balanced.
     doc_weights : mapping of document to weight, optional
@@ -163,7 +163,7 @@ def judge(
         many passages are shown. ``peek``: a system of the cases whose passages are used for those that an answer
         of the same sample lacks. ``temperature`` (0; None sends none), ``parameters``: sent with each call.
         ``structured``: ask for a JSON schema (None: where the endpoint takes one). ``tries`` (2): calls for one
-        readable reply. ``probes`` (True): judge six known answers first.
+        readable reply. ``probes`` (True): judge six answers of known quality first.
 
     Returns
     -------
@@ -174,8 +174,8 @@ def judge(
         them left out or shortened), ``judge__evidence`` (rank of the passage that is needed), ``judge__parse``
         (how the reply was read, or in one word why not: see `parse_verdict`), ``judge__repeats`` (that succeeded),
         ``judge__reply`` (raw). Missing fields give ``not_applicable``, a reply that cannot be read ``failed``;
-        neither has a score. ``.notes``, ``.noise`` and ``.probes`` say
-        what is to be known of the judge, ``.attrs["judge"]`` which run it was, what it took, and whether it
+        neither has a score. ``.notes``, ``.noise`` and ``.probes``
+        describe the reliability of the judge, ``.attrs["judge"]`` which run it was, what it took, and whether it
         ``stopped_early``, with the ``calls_saved``: what is left out is ``missing``, its reason ``stopped early``.
 
     Raises
@@ -189,7 +189,7 @@ def judge(
     Warns
     -----
     RagnbWarning
-        For failed cells, a used-up budget, and a judge that is not to be trusted.
+        For failed cells, a used-up budget, and a judge that cannot be trusted.
 
     Notes
     -----
@@ -468,10 +468,10 @@ def _is_settled(rows: pd.DataFrame, name: str, threshold: float, width: float) -
     if not len(x):
         return False
     # Until every document has a score, chance also decides which have one.
-    spread = stats.pooled_variance(x, there["__doc"] * (there["__doc"].nunique() == rows["__doc"].nunique()))
+    variance = stats.pooled_variance(x, there["__doc"] * (there["__doc"].nunique() == rows["__doc"].nunique()))
     n, size = (stats.kish(part.sum(), part @ part) for part in (weight, weights))
     how: dict[str, Any] = {"width": width, "binary": np.isin(x, (0, 1)).all()}
-    return bool(stats.side_is_settled(x @ weight / weight.sum(), threshold, spread, n, size, **how))
+    return bool(stats.side_is_settled(x @ weight / weight.sum(), threshold, variance, n, size, **how))
 
 
 # The frame and its notes

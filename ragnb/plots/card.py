@@ -535,20 +535,20 @@ def corrected_means(card: Any, *, scale: tuple[float, float] | None = None, **lo
     say, means = p.say, p.rows if "system" in p.rows else p.rows.assign(system="")
     if strangers := sorted(set(means["way"]) - set(_WAYS)):
         raise unknown("way", strangers[0], tuple(_WAYS))
-    held = {(str(row["system"]), str(row["way"])): row for row in means.to_dict("records")}
+    by_way = {(str(row["system"]), str(row["way"])): row for row in means.to_dict("records")}
     rows, findings = list[tuple[str, list[Dot]]](), list[str]()
-    for system in dict.fromkeys(system for system, _ in held):
+    for system in dict.fromkeys(system for system, _ in by_way):
         name = fitted(system) or say("chart.all_systems")
         rows.append((name, []))
         for way in (way for way in _WAYS if way in set(means["way"])):
-            row = held.get((system, way), {})
+            row = by_way.get((system, way), {})
             words = value = with_interval(*estimate(row))
             if not is_missing(row.get("value")):
                 words += "  " + p.n(row["n"])
                 if way == "corrected":
                     judged: Any = row.get("n_judged")
                     words += f" + {count(judged)}" * (not is_missing(judged) and judged > 0)
-                    alone = number(held.get((system, "judge"), {}).get("value"))
+                    alone = number(by_way.get((system, "judge"), {}).get("value"))
                     findings.append(say("chart.corrected", system=name, value=value, judge=alone))
             rows[-1][1].append(Dot(estimate(row), words, *_WAYS[way], say(f"chart.way.{way}")))
     finding, span = (findings or [say("chart.nothing")])[0], p.set("scale", scale)

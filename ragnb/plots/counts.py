@@ -158,11 +158,11 @@ def distribution(
         metrics = bounded = [metric for metric in chosen if metric.bounded]
         scores = _tenths(scores, bounded, by)
         problem = "no metric with a finite range to draw; name some: metrics=[Metric('mine', 0, 1)]"
-    held, names, rows, lower = list(dict.fromkeys(map(str, scores["metric"]))), list[str](), [], list[bool]()
-    for metric in held if metrics is None else metric_list(metrics) or ():
+    present, names, rows, lower = list(dict.fromkeys(map(str, scores["metric"]))), list[str](), [], list[bool]()
+    for metric in present if metrics is None else metric_list(metrics) or ():
         name = metric if isinstance(metric, str) else metric.name
-        if name not in held:
-            raise unknown("metric", name, held)
+        if name not in present:
+            raise unknown("metric", name, present)
         known = METRICS.get(name) if isinstance(metric, str) else metric
         for system, part in _split(scores[scores["metric"] == name], by).items():
             rows.append(part.sort_values("bin_low", kind="stable"))

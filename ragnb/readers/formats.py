@@ -122,13 +122,13 @@ def _sheets(document: Document) -> dict[str, list[list[Any]]]:
                 if damaged := packed.testzip():  # calamine does not compare checksums
                     raise zipfile.BadZipFile(f"{damaged} has a wrong checksum")
         book = calamine.CalamineWorkbook.from_path(path)
-        held = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names}
+        sheets = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names}
     except (*_DAMAGED, calamine.CalamineError) as error:
         raise RagnbError(
             f"{place(path)}is not a readable workbook ({error}), or is damaged; open it in a spreadsheet and "
             "save it as CSV, or take another copy"
         ) from error
-    return {name: rows for name, rows in held.items() if rows}
+    return {name: rows for name, rows in sheets.items() if rows}
 
 
 def _laid(document: Document, table: list[tuple[int, list[str]]], format: str, report: Lossy) -> Raw:
@@ -137,10 +137,10 @@ def _laid(document: Document, table: list[tuple[int, list[str]]], format: str, r
         raise RagnbError(f"{place(document.path)}the file is empty")
     (_, names), *rows = list(dropwhile(lambda row: not row[1], table)) or table
     header, width = [name.strip() for name in names], len(names)
-    held = [row for row in rows if row[1] and not all(cell in ("...", "…") for cell in row[1])]
-    report.add("left_out", None, "rows that a printed table elides", sum(bool(row) for _, row in rows) - len(held))
-    filled = [(line, row) for line, row in held if any(cell.strip() for cell in row)]
-    report.add("left_out", None, "blank rows", len(held) - len(filled))
+    kept = [row for row in rows if row[1] and not all(cell in ("...", "…") for cell in row[1])]
+    report.add("left_out", None, "rows that a printed table elides", sum(bool(row) for _, row in rows) - len(kept))
+    filled = [(line, row) for line, row in kept if any(cell.strip() for cell in row)]
+    report.add("left_out", None, "blank rows", len(kept) - len(filled))
     while len(filled) > 1 and _is_mean(filled[-1][1]):
         report.add("left_out", None, f"line {filled.pop()[0]}, which names no sample but a mean or total")
     if filled and (index := _index_names(header, filled[0][1])):

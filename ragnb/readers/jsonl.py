@@ -200,17 +200,17 @@ def _key_count(value: Any) -> int:
 
 def _second_of_two(text: str) -> tuple[str, int] | None:
     """Return the first key that stands again in its object, and where, in what is JSON."""
-    held: list[set[str]] = []
+    open_keys: list[set[str]] = []
     for token in _TOKEN.finditer(text):
         if token[0] == "{":
-            held.append(set())
+            open_keys.append(set())
         elif token[0] == "}":
-            held.pop()
+            open_keys.pop()
         elif token["key"] is not None:
             key = json.loads(token["key"], strict=False)
-            if key in held[-1]:
+            if key in open_keys[-1]:
                 return key, token.start()
-            held[-1].add(key)
+            open_keys[-1].add(key)
     return None
 
 
@@ -279,11 +279,11 @@ def series(name: str, cells: Sequence[Any]) -> pl.Series:
     >>> series("a", [1, "b"]).to_list(), series("a", [1, 2.5, float("nan")]).to_list()
     (['1', 'b'], [1.0, 2.5, None])
     """
-    held = [None if absent(cell) else cell for cell in cells]
-    kinds = set(map(type, held)) - {type(None)}
+    values = [None if absent(cell) else cell for cell in cells]
+    kinds = set(map(type, values)) - {type(None)}
     with suppress(TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
-        return pl.Series(name, held, dtype=pl.Float64 if kinds == {int, float} else None)
-    return pl.Series(name, [as_text(cell) for cell in held], dtype=pl.String)
+        return pl.Series(name, values, dtype=pl.Float64 if kinds == {int, float} else None)
+    return pl.Series(name, [as_text(cell) for cell in values], dtype=pl.String)
 
 
 def _refuse_repeated(block: bytes, first: int, tally: Tally) -> None:

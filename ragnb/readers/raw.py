@@ -299,8 +299,8 @@ def agree(file: str, columns: Collection[str], other: str, found: Collection[str
 same columns
     """
     known = {name for metric in METRICS.values() for name in (metric.name, *metric.aliases)}
-    held = [known & set(some) if format == "jsonl" else set(some) for some in (columns, found)]
-    for there, has, names in ((other, file, held[0] - held[1]), (file, other, held[1] - held[0])):
+    both = [known & set(some) if format == "jsonl" else set(some) for some in (columns, found)]
+    for there, has, names in ((other, file, both[0] - both[1]), (file, other, both[1] - both[0])):
         if names:
             raise RagnbError(
                 f"{place(there)}has no column {min(names)!r}, which {has} has; "

@@ -182,12 +182,12 @@ def fold(raw: Raw, source_names: set[str], report: Lossy, *, scores: bool) -> No
         return
     folded: dict[str, list[object]] = {}
     for name, cells in raw.columns.items():
-        held = [[cells[i] for i in rows if not absent(cells[i]) and cells[i] != ""] for rows in groups.values()]
+        filled = [[cells[i] for i in rows if not absent(cells[i]) and cells[i] != ""] for rows in groups.values()]
         listed = name in ("retrieved_contexts", "passage_id")
-        differ = not listed and any(len(set(map(str, values))) > 1 for values in held)
+        differ = not listed and any(len(set(map(str, values))) > 1 for values in filled)
         if differ and (scores or name in ("question", "answer", "ground_truth_answer", *METRICS)):
             return
-        folded[name] = [values if listed or differ else next(iter(values), None) for values in held]
+        folded[name] = [values if listed or differ else next(iter(values), None) for values in filled]
     report.add("mapped", "retrieved_contexts", "one row a passage, folded to one row a sample", len(raw))
     raw.keep([rows[0] for rows in groups.values()])
     raw.columns = folded

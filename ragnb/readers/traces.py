@@ -181,7 +181,7 @@ def as_polars(raw: Raw, report: Lossy) -> pl.DataFrame:
     """Return a raw table of traces as a Polars frame; a column of several types becomes text."""
     if "chunks" in raw.columns:
         lists = raw.columns["chunks"]
-        raw.columns["chunks"] = [held and [chunk["id"] for chunk in held] for held in lists]
+        raw.columns["chunks"] = [passages and [chunk["id"] for chunk in passages] for passages in lists]
     _warn(report, raw.file)
     return pl.DataFrame([jsonl.series(name, cells) for name, cells in raw.columns.items()])
 

@@ -203,19 +203,19 @@ def _merged(scenario: Scenario, old: Tree, given: Tree, drop: Mapping[str, Itera
         known = {**METRICS, **scenario.declared} if name == "metric_weights" else {}
         # A weight that its name has anyway is not written; that of a rate always is.
         usual = {key: metric.weight if metric.role == "quality" else None for key, metric in known.items()}
-        held: Tree = old.get(name) or {}
-        spelled, fresh = {nfc(key): key for key in held}, dict[str, Any]()
+        current: Tree = old.get(name) or {}
+        spelled, fresh = {nfc(key): key for key in current}, dict[str, Any]()
         for spelling, value in (values or {}).items():
             key = spelled.get(nfc(spelling)) or str(spelling)
             if isinstance(value, BaseModel | Mapping):
                 fields = {field: item for field, item in dict(value).items() if not is_blank(item)}
-                value = {**(held.get(key) or {}), **fields} or None
+                value = {**(current.get(key) or {}), **fields} or None
             elif isinstance(value, Real) and not isinstance(value, bool | int):
                 value = float(value)
-            if not is_blank(value) and (key in held or isinstance(value, bool) or value != usual.get(key, 1.0)):
+            if not is_blank(value) and (key in current or isinstance(value, bool) or value != usual.get(key, 1.0)):
                 fresh[key] = value
         if fresh:
-            new[name] = {**held, **fresh}
+            new[name] = {**current, **fresh}
     for name, keys in drop.items():
         if name not in _PATCHED:
             raise unknown("drop", name, _PATCHED)

@@ -201,8 +201,8 @@ def limits_of_agreement(
 def _limit(s: Array, factor: float) -> Array:
     """Return mean + factor·sd (divisor n − 1) from Σ1, Σd, Σd²; nan for one row."""
     n, mean = s[..., 0], s[..., 1] / s[..., 0]
-    spread = np.maximum(s[..., 2] - n * mean**2, 0.0)
-    return np.asarray(mean + factor * np.sqrt(spread / np.where(n > 1, n - 1, np.nan)), dtype=float)
+    squares = np.maximum(s[..., 2] - n * mean**2, 0.0)
+    return np.asarray(mean + factor * np.sqrt(squares / np.where(n > 1, n - 1, np.nan)), dtype=float)
 
 
 def second_moments(s: Array) -> tuple[Array, ...]:

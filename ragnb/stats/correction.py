@@ -119,10 +119,10 @@ def ppi_jackknife(
     se = jackknife(lambda s: _point(s, weight, noise)[0], used, used[:, 5], whole=whole).se
     error = y - lam * f
     error = error - np.average(error, weights=w)
-    spread = float(np.sqrt(np.average(error**2, weights=w))), abs(lam) * float(every.std())
-    spread = spread if sum(spread) > 0 else (1.0, 0.0)
+    scale = float(np.sqrt(np.average(error**2, weights=w))), abs(lam) * float(every.std())
+    scale = scale if sum(scale) > 0 else (1.0, 0.0)
     further = used[:, 5] - used[:, 0]
-    h = spread[0] * used[:, 1] / whole[1] + (spread[1] * further / len(more) if lam else 0.0)
+    h = scale[0] * used[:, 1] / whole[1] + (scale[1] * further / len(more) if lam else 0.0)
     g_eff = float(h.sum() ** 2 / np.sum(h**2))
     if np.isfinite(ends).all():
         value = float(np.clip(value, *ends))
@@ -139,9 +139,9 @@ def _point(sums: Array, weight: float | None, noise: float) -> tuple[Array, Arra
     n, w, f, y, yf, rows, g, gg = np.moveaxis(sums, -1, 0)
     more = rows - n
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread = (gg - g**2 / rows) / (rows - 1)
-        best = np.clip((yf / w - y * f / w**2) / (rows / more * spread), 0.0, 1.0)
-        lam = np.where(spread > noise, best, 0.0) if weight is None else np.full_like(n, weight)
+        variance = (gg - g**2 / rows) / (rows - 1)
+        best = np.clip((yf / w - y * f / w**2) / (rows / more * variance), 0.0, 1.0)
+        lam = np.where(variance > noise, best, 0.0) if weight is None else np.full_like(n, weight)
         lam = np.where(more > 0, lam, 0.0)
         value = y / w + np.where(lam != 0, lam * rows / more * (g / rows - f / w), 0.0)
     return np.asarray(value, dtype=float), np.asarray(lam, dtype=float)
@@ -271,10 +271,10 @@ def recalibrate(
         raise RagnbError("the rows come from one cluster; recalibration needs two clusters or more")
     predicted = {"raw": x, **{name: np.empty(len(x)) for name in ("constant", *MAPS)}}
     for f in np.unique(fold):
-        held, rest = fold == f, fold != f
-        predicted["constant"][held] = _median(y[rest], c[rest])
+        test, train = fold == f, fold != f
+        predicted["constant"][test] = _median(y[train], c[train])
         for kind in MAPS:
-            predicted[kind][held] = fit_map(x[rest], y[rest], kind, counts=c[rest])(x[held])
+            predicted[kind][test] = fit_map(x[train], y[train], kind, counts=c[train])(x[test])
     how: dict[str, Any] = {"clusters": rows.code, "weights": rows.weights, "counts": c, "level": level}
     errors = {name: np.abs(scores - y) for name, scores in predicted.items()}
     means = {name: clustered_mean(error, **how) for name, error in errors.items()}

@@ -169,13 +169,13 @@ def mean_interval(
     p = np.clip((value - base) / width, 0.0, 1.0)
     s2 = (se / width) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread = (s2 > _NOISE**2) & (p > 0) & (p < 1)
+        varies = (s2 > _NOISE**2) & (p > 0) & (p < 1)
         fewest = np.minimum(n_kish, g_eff)
-        n = np.where(spread, p * (1 - p) / s2, n_kish if df is not None else fewest)
+        n = np.where(varies, p * (1 - p) / s2, n_kish if df is not None else fewest)
         if df is None:
             few = g_eff < _FEW + np.where(binary, -1e-9, 1e-9)  # identical 0/1 clusters count as 0/1 rows
             n = np.where(few, np.minimum(n, fewest), np.where(binary, np.minimum(n, n_kish), n))
-            wider = np.where(spread, t_quantile(level, _skewed_df(p, n, g_eff, t)), t)
+            wider = np.where(varies, t_quantile(level, _skewed_df(p, n, g_eff, t)), t)
             n = n * (t / wider) ** 2
         low, high = wilson(p, kept * n, t)
     low = np.where(finite, base + width * low, value - t * se / np.sqrt(kept))

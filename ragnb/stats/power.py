@@ -35,8 +35,8 @@ def sample_size_normal(target: float, share: float, *, alpha: float = 0.05, powe
     _check(target=target, share=share, alpha=alpha, power=power)
     if share <= target:
         raise RagnbError(f"share={share} does not exceed target={target}; no number of labels shows that it does")
-    spread: float = ndtri(1 - alpha) * sqrt(target * (1 - target)) + ndtri(power) * sqrt(share * (1 - share))
-    return ceil((spread / (share - target)) ** 2)
+    width: float = ndtri(1 - alpha) * sqrt(target * (1 - target)) + ndtri(power) * sqrt(share * (1 - share))
+    return ceil((width / (share - target)) ** 2)
 
 
 def binomial_power(n: Values, target: float, share: float, *, alpha: float = 0.05) -> Array:

@@ -186,12 +186,12 @@ def holds(answers: pl.Series, claims: pl.Series, whole: bool) -> pl.Series:
     """
     pairs = pl.DataFrame({"answer": answers, "claim": claims}).with_row_index("row")
     pairs = pairs.filter(pl.col("claim") != "").drop_nulls()
-    held = pl.Series([None], dtype=pl.Boolean).new_from_index(0, len(answers)).scatter(pairs["row"], False)
+    contains = pl.Series([None], dtype=pl.Boolean).new_from_index(0, len(answers)).scatter(pairs["row"], False)
     pairs = pairs.join(claim_texts(pairs["claim"].unique(maintain_order=True), whole), on="claim")
     pairs = pairs.filter(pl.col("answer").str.contains(pl.col("text"), literal=True))
     rows = pairs.filter(~pl.col("alone"))["row"].to_list()
     alone = pairs.filter("alone").select("row", "text", "answer").iter_rows()
-    return held.scatter([*rows, *(row for row, text, answer in alone if occurs_whole(text, answer))], True)
+    return contains.scatter([*rows, *(row for row, text, answer in alone if occurs_whole(text, answer))], True)
 
 
 def occurs_whole(claim: str, answer: str) -> bool:

@@ -120,8 +120,8 @@ def repeats(items: pl.Series) -> list[str]:
     >>> repeats(columns.as_series(["a", "b", "a", "a", None, None]))
     ['a', 'a']
     """
-    held = items.drop_nulls()
-    return held.filter(~held.is_first_distinct()).to_list()
+    keys = items.drop_nulls()
+    return keys.filter(~keys.is_first_distinct()).to_list()
 
 
 def warn_of_repeats(met: Match) -> None:

@@ -70,7 +70,7 @@ class Cells:
 def centres(metrics: Sequence[Metric], columns: Sequence[Array] = ()) -> Array:
     """Return the centre of each metric: the middle of its scale, else the mean of its scores.
 
-    Sums of squares about 0 lose the spread of scores that are large beside it.
+    Sums of squares about 0 lose the variance of scores that are large compared with it.
 
     Examples
     --------
@@ -491,7 +491,7 @@ def moments(
     ----------
     scores : DataFrame
         One row per sample, one column per metric, nan or null where there is no score; of pandas, Polars, PyArrow,
-        DuckDB or PySpark. Of a query only so many rows are held at once as a batch has.
+        DuckDB or PySpark. Of a query only one batch of rows is in memory at a time.
     metrics : names or Metric objects, optional
         None takes the columns that METRICS declares.
     doc : str
@@ -499,7 +499,7 @@ def moments(
         where the frame has no ``doc_name``) are clustered by question (``sample_id``, else ``question``) if one
         of them repeats anywhere in the frame; else each row is a cluster.
     cluster : str, optional
-        Another column whose rows move together, such as a conversation; it alone decides.
+        Another cluster column, such as a conversation, instead of the document.
     by : str, optional
         A column to group by; rows without a value are the group None, the last. By the document column itself
         questions that repeat, else rows, are the clusters: a document alone has no interval.

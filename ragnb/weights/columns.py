@@ -15,7 +15,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, RagnbWarning, listing, outside, place
 from ragnb.readers.frames import native
 from ragnb.schema import CLIP, STATUS_WORDS, Metric, declare_step
-from ragnb.weights.total import nfc, spelt
+from ragnb.weights.total import canonical_name, nfc
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -176,7 +176,7 @@ def coded(values: Any, *, compose: bool = False) -> Labels:
             raise RagnbError(
                 f"{where}lists and mappings cannot name a group, document or cluster; convert them to text"
             ) from None
-    named = nfc if compose else spelt
+    named = nfc if compose else canonical_name
     plain = [name if type(name) is str and name.isascii() else named(name) for name in np.asarray(uniques, object)]
     try:
         text = pl.Series(plain, dtype=pl.String)  # sorts by bytes of UTF-8, which is the order of code points

@@ -93,8 +93,8 @@ def key_of(frame: Frame, column: str) -> nw.Expr:
         return nw.lit(None, dtype=nw.String)
     if kind.is_float():
         return nw.when(~key.is_nan()).then(key)
-    worded = kind in (nw.Categorical, nw.Enum) and not frame.implementation.is_polars()
-    return key.cast(nw.String) if kind.is_integer() or kind == nw.Date or worded else key
+    categorical = kind in (nw.Categorical, nw.Enum) and not frame.implementation.is_polars()
+    return key.cast(nw.String) if kind.is_integer() or kind == nw.Date or categorical else key
 
 
 def is_number(kind: Any) -> bool:

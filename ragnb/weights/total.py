@@ -29,12 +29,12 @@ Flags = npt.NDArray[np.bool_]
 _LEAST = 1e-300
 
 
-def spelt(name: object) -> str:
+def canonical_name(name: object) -> str:
     """Return a name as text: a whole number as its digits, which columns with gaps hold as floats.
 
     Examples
     --------
-    >>> spelt(7.0), spelt(0.5), spelt("7.0")
+    >>> canonical_name(7.0), canonical_name(0.5), canonical_name("7.0")
     ('7', '0.5', '7.0')
     """
     return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)
@@ -48,7 +48,7 @@ def nfc(name: object) -> str:
     >>> nfc("re\\u0301sume\\u0301.pdf") == "r\\u00e9sum\\u00e9.pdf"
     True
     """
-    return unicodedata.normalize("NFC", spelt(name))
+    return unicodedata.normalize("NFC", canonical_name(name))
 
 
 def metric_name(name: str, names: Collection[str] = ()) -> str:

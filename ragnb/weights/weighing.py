@@ -129,7 +129,7 @@ def weigh(
         if column is None or not checked:
             warn_unused(checked, [], "doc_weights")
             return nw.lit(1.0)
-        spelt = {
+        canonical = {
             form: checked[nfc(name)]
             for name in doc_weights or ()
             for form in (str(name), nfc(name), unicodedata.normalize("NFD", str(name)))
@@ -138,7 +138,7 @@ def weigh(
         text, digits = key.cast(nw.String), key.cast(nw.Int64).cast(nw.String)
         floats = rows.collect_schema()[column].is_float()
         key = nw.when(key == key.round()).then(digits).otherwise(text) if floats else text
-        return key.replace_strict(list(spelt), list(spelt.values()), default=1.0, return_dtype=nw.Float64)
+        return key.replace_strict(list(canonical), list(canonical.values()), default=1.0, return_dtype=nw.Float64)
 
     beside = {"sample_weight": (column, of_batch, of_query)}
     return cast(Rows, as_called(add_columns(frame, chosen, {"weighted_score": score}, beside), frame, scores))
