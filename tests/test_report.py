@@ -49,7 +49,7 @@ def keyed(tmp_path_factory, out):
     """A Chinese run of a scenario that names a key's variable, with overrides, while the key is set."""
     folder = tmp_path_factory.mktemp("scenario {of} 钥匙")
     text = (SCENARIOS / "simulated_judge.yaml").read_text(encoding="utf-8")
-    text = text.replace("../data", (ROOT / "data").as_posix()).replace("name: simulated_judge", "name: 模拟评审")
+    text = text.replace("../data", (ROOT / "data").as_posix()).replace("name: simulated_judge", "name: 模拟评判")
     text += "llm_profiles:\n  judge: {base_url: http://localhost:1/v1, model: m, api_key_env: RAGNB_TEST_KEY,"
     text += " headers_env: {api-key: RAGNB_TEST_HEADER}}\n"
     (folder / "模拟.yaml").write_text(text, encoding="utf-8")
@@ -306,7 +306,7 @@ def test_dead_kernel_is_told(small, monkeypatch, tmp_path):
 def test_warnings_of_the_kernel_are_handed_on_without_their_place(small):
     small.write_text("scores: scores.csv\ngates:\n  - {name: G, metric: faithfullness_, op: '>=', at: 0.5}\n")
     result = report(small, out=small.parent / "reports")
-    assert any("finds no metric 'faithfullness_'" in text for text in result.warnings)
+    assert any("refers to an unknown metric 'faithfullness_'" in text for text in result.warnings)
     assert str(ROOT) not in (result.folder / "report.ipynb").read_text(encoding="utf-8")
 
 

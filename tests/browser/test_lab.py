@@ -178,7 +178,7 @@ def test_weights_are_turned_by_mouse_and_keys_saved_and_there_after_a_reload(
     field.fill("40")
     field.press("Enter")
     fourth = turned(page, third)
-    page.get_by_text(re.compile(f"{DOCUMENT} carries")).first.wait_for()
+    page.get_by_text(re.compile(f"{DOCUMENT} accounts for")).first.wait_for()
     page.locator(".rg-editor").get_by_role("button", name="Remove warranty-policy.pdf").click()
     page.wait_for_function("() => document.querySelectorAll('.rg-row').length === 9")
     assert fourth == score(page) or turned(page, fourth)
