@@ -1,4 +1,4 @@
-"""Decide in a notebook whether a RAG system is good enough, what to fix first, and whether to trust its judge.
+"""Evaluate a RAG system: is it good enough, what to fix first, and can its judge be trusted?
 
 Frames go in and small frames come out; `assess` lays them all on one sheet.
 """

@@ -53,7 +53,7 @@ def test_check_prints_verdict_gates_and_notes(run, scores):
     assert blank == ""
     assert head.split()[0] == "gate"
     assert row.startswith("✗  G     faithfulness ≥ 0.850  0.800 [")
-    assert "\n- Only 2 independent groups" in out
+    assert "\n- This result is based on only 2 independent groups" in out
     assert (code, err) == (1, "")
 
 
@@ -187,7 +187,7 @@ def test_warnings_are_notes_on_stderr(run, scores):
     scenario.write_text(text)
     code, _, err = run("check", scenario)
     assert code == 1
-    assert err.startswith("ragnb: note: gate 'G' finds no metric 'faithfullness_'")
+    assert err.startswith("ragnb: note: gate 'G' refers to an unknown metric 'faithfullness_'")
     assert len(err.splitlines()) == 1
 
 
@@ -236,6 +236,15 @@ def test_report_says_where_the_page_lies_and_goes_on_after_a_refusal(run, scores
 
 def test_blocked_report_exits_0(run, scores, tmp_path):
     assert run("report", scores(at=0.85), "--out", tmp_path / "r")[0] == 0
+
+
+def test_a_report_of_one_scenario_leaves_the_others_in_the_index(run, scores, tmp_path):
+    for name in ("a", "b"):
+        scores(at=0.85).rename(tmp_path / f"{name}.yaml")
+        code, out, _ = run("report", tmp_path / f"{name}.yaml", "--out", tmp_path / "r")
+        assert (code, out.splitlines()[-1]) == (0, f"Index: {tmp_path / 'r' / 'index.html'}")
+    text = (tmp_path / "r" / "index.md").read_text(encoding="utf-8")
+    assert [line[:3] for line in text.splitlines() if line[:3] in ("| a", "| b")] == ["| a", "| b", "| b", "| a"]
 
 
 # The process
@@ -317,7 +326,7 @@ def test_an_answer_that_many_questions_got_is_told_until_it_is_named_a_refusal(r
     assert "refusal" in out
     named = "refusal=[not in context, 资料中没有相关内容]"
     _, out, _ = run("check", "--gold", GOLD, "--traces", STRONG, "-p", named)
-    assert "very same answer" not in out
+    assert "exactly the same answer" not in out
 
 
 def test_a_rate_that_a_scenario_makes_a_metric_is_written_alike_in_page_chart_and_junit(tmp_path, run):
@@ -334,4 +343,4 @@ def test_a_rate_that_a_scenario_makes_a_metric_is_written_alike_in_page_chart_an
     code, *_ = run("check", "--gold", GOLD, "--traces", STRONG, "--junit", tmp_path / "g.xml")
     told = "".join(ET.parse(tmp_path / "g.xml").getroot().itertext())
     assert code == 1
-    assert "over_refusal ≤ 25.0 %. Seen: 11.3 % [4.9, 24.0], n = 62." in told
+    assert "over_refusal ≤ 25.0 %. Observed: 11.3 % [4.9, 24.0], n = 62." in told

@@ -49,7 +49,7 @@ def keyed(tmp_path_factory, out):
     """A Chinese run of a scenario that names a key's variable, with overrides, while the key is set."""
     folder = tmp_path_factory.mktemp("scenario {of} 钥匙")
     text = (SCENARIOS / "simulated_judge.yaml").read_text(encoding="utf-8")
-    text = text.replace("../data", (ROOT / "data").as_posix()).replace("name: simulated_judge", "name: 模拟评审")
+    text = text.replace("../data", (ROOT / "data").as_posix()).replace("name: simulated_judge", "name: 模拟评判")
     text += "llm_profiles:\n  judge: {base_url: http://localhost:1/v1, model: m, api_key_env: RAGNB_TEST_KEY,"
     text += " headers_env: {api-key: RAGNB_TEST_HEADER}}\n"
     (folder / "模拟.yaml").write_text(text, encoding="utf-8")
@@ -306,7 +306,7 @@ def test_dead_kernel_is_told(small, monkeypatch, tmp_path):
 def test_warnings_of_the_kernel_are_handed_on_without_their_place(small):
     small.write_text("scores: scores.csv\ngates:\n  - {name: G, metric: faithfullness_, op: '>=', at: 0.5}\n")
     result = report(small, out=small.parent / "reports")
-    assert any("finds no metric 'faithfullness_'" in text for text in result.warnings)
+    assert any("refers to an unknown metric 'faithfullness_'" in text for text in result.warnings)
     assert str(ROOT) not in (result.folder / "report.ipynb").read_text(encoding="utf-8")
 
 
@@ -426,7 +426,7 @@ def test_index_shows_every_run_below_the_folder_whoever_made_it(history):
     latest, runs = table_rows(text, 0), table_rows(text, 1)
     words = {row[0]: row[2].split(" · ")[0] for row in latest}
     assert words == {
-        "helpdesk": "● passed", "法务": "■ failed", "edge": "▲ inconclusive", "free": "○ no data",
+        "helpdesk": "● passed", "法务": "■ failed", "edge": "▲ inconclusive", "free": "○ no gates",
         "broken": "○ did not finish",
     }  # fmt: skip
     assert [row[0] for row in runs] == ["broken", "free", "edge", "法务", *["helpdesk"] * 3]
@@ -436,7 +436,7 @@ def test_index_shows_every_run_below_the_folder_whoever_made_it(history):
     links.feed(page.read_text(encoding="utf-8"))
     linked = {(history / unquote(link)).resolve() for link in links.asked if not link.startswith("#")}
     assert linked == {path / f"report.{'ipynb' if path.suffix else 'html'}" for path in folders}
-    assert "Latest runs: 1 failed, 1 inconclusive, 1 no data, 1 passed, 1 did not finish" in text
+    assert "Latest runs: 1 failed, 1 inconclusive, 1 passed, 1 no gates, 1 did not finish" in text
 
 
 def test_index_says_the_date_of_the_folder_and_the_sentence_of_the_run(history):
@@ -482,10 +482,37 @@ def test_a_run_whose_record_cannot_be_read_is_shown_as_one_that_did_not_finish(h
     assert (row[0], row[2]) == ("helpdesk", "○ did not finish")
 
 
+@pytest.mark.parametrize(
+    ("rows", "word"),
+    [
+        ([], "○ no gates"),
+        ([{"outcome": "fail"}], "■ failed"),
+        ([{"outcome": "pass"}, {"outcome": "undecided"}], "▲ inconclusive"),
+        ([{"outcome": "undecided", "blocks": True}], "▲ inconclusive"),
+        ([{"outcome": "undecided", "blocks": True}, {"outcome": "fail", "blocks": True}], "■ failed"),
+        ([{"outcome": "undecided", "reason": "advisory"}], "○ no gates"),
+        ([{"outcome": "no_data"}], "○ no data"),
+        ([{"outcome": "no_data"}, {"outcome": "pass"}], "● passed"),
+        ([{"outcome": "no_data", "blocks": True}, {"outcome": "pass"}], "○ no data"),
+        ([{"outcome": "pass", "role": "completeness"}], "○ no gates"),
+        ([{"outcome": "pass"}, {"outcome": "fail", "role": "completeness", "blocks": True}], "■ failed"),
+    ],
+    ids=str,
+)
+def test_the_worst_gate_that_decides_is_the_outcome_of_a_run(history, tmp_path, rows, word):
+    out = tmp_path / "reports"
+    shutil.copytree(next(history.glob("法务*")), out / "x")
+    (file,) = out.glob("x/*/gates.json")
+    gates = [{"role": "quality", "reason": "", "blocks": False} | row for row in rows]
+    file.write_text(json.dumps({"gates": gates}), encoding="utf-8")
+    index(out)
+    assert table_rows((out / "index.md").read_text(encoding="utf-8"), 1)[0][2] == word
+
+
 def test_index_speaks_chinese(history):
     text = index(history, lang="zh").read_text(encoding="utf-8")
     assert '<html lang="zh-CN">' in text
-    for word in ("通过", "未通过", "尚无定论", "没有数据", "运行中断", "首次运行"):
+    for word in ("通过", "未通过", "尚无定论", "未设门禁", "运行中断", "首次运行"):
         assert word in text
 
 

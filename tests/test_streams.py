@@ -146,7 +146,7 @@ def test_rows_are_kept_as_in_memory(table, tmp_path):
         if theirs is not None:
             pd.testing.assert_frame_equal(mine, theirs, rtol=1e-12, atol=1e-12)
     assert got.ledger["rows"].tolist() == want.ledger["rows"].tolist()
-    with pytest.raises(RagnbError, match=r"where.kind='图表' keeps no row of the scores \(have: 图, 表\)"):
+    with pytest.raises(RagnbError, match=r"where.kind='图表' matches no row of the scores \(have: 图, 表\)"):
         rn.assess(tmp_path / "*.parquet", where={"kind": "图表"})
     with pytest.raises(RagnbError, match="where.kindd: no such column; did you mean 'kind'"):
         rn.assess(tmp_path / "*.parquet", where={"kindd": "图"})
@@ -206,12 +206,12 @@ def test_a_file_with_other_columns_is_refused_by_name(table, tmp_path, monkeypat
     ):
         rn.assess(tmp_path / "*.parquet")
     (tmp_path / "part-1.parquet").write_bytes(b"no Parquet")
-    with pytest.raises(RagnbError, match=r"part-1\.parquet: is no Parquet file"):
+    with pytest.raises(RagnbError, match=r"part-1\.parquet: is not a Parquet file"):
         rn.assess(tmp_path / "*.parquet")
     (tmp_path / "part-1.jsonl").write_text('{"faithfulness": 1}\n')
     with pytest.raises(RagnbError, match=r"part-1\.jsonl: is of another format"):
         rn.assess(tmp_path / "part-*")
-    with pytest.raises(RagnbError, match="no file fits the pattern"):
+    with pytest.raises(RagnbError, match="no file matches the pattern"):
         rn.assess(tmp_path / "nothing-*.parquet")
 
 

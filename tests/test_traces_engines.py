@@ -139,7 +139,7 @@ def test_three_bad_lines_of_a_thousand_leave_997_rows_and_a_warning_names_them(t
     path = tmp_path / ("t.jsonl.gz" if packed else "t.jsonl")
     data = b"\xef\xbb\xbf" + b"\r\n".join(lines)
     path.write_bytes(gzip.compress(data) if packed else data)
-    with pytest.warns(RagnbWarning, match=r"3 lines left out; line 3: .*; line 500: .*; line 1000: ") as told:
+    with pytest.warns(RagnbWarning, match=r"3 lines skipped; line 3: .*; line 500: .*; line 1000: ") as told:
         frame = read_traces(path, engine="polars")
     assert told[0].filename == __file__
     assert frame["question"].to_list() == [f"问题 {i}" for i in range(997)]

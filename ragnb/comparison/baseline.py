@@ -1,4 +1,4 @@
-"""A run beside its baseline: the table of differences, and first what else changed between the two."""
+"""A run compared with its baseline: what changed between them, and the table of differences."""
 
 from __future__ import annotations
 

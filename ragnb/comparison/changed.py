@@ -1,4 +1,4 @@
-"""Questions fixed and broken: the samples that moved most from the baseline to a candidate, both answers shown."""
+"""Questions fixed and broken: the samples that changed most from the baseline to a candidate."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def changed_questions(
     Returns
     -------
     DataFrame
-        One row a candidate and question, the largest change first: ``candidate, baseline, metric``, ``sample_id,
+        One row per candidate and question, the largest change first: ``candidate, baseline, metric``, ``sample_id,
         question, doc_name`` (and `on`) where the rows have them, ``change``, ``value`` (candidate − baseline),
         ``candidate_value, baseline_value``, then ``candidate_answer, baseline_answer, candidate_contexts,
         baseline_contexts`` where the columns exist, and ``candidate_mode, baseline_mode``, the failure modes,
@@ -56,7 +56,7 @@ def changed_questions(
     Raises
     ------
     RagnbError
-        As `compare`; for several metrics of which none decides, and an `n` that is no whole number above 0.
+        As `compare`; for several metrics of which none decides, and an `n` that is not a whole number above 0.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""A comparison as it is shown: the outcome in a line, tables with their cells written, and notes."""
+"""A comparison as it is displayed: headline, tables with formatted cells, and notes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def compare_view(
     margin: Margin = None, primary: str | None = None, by: str | None = None, documents: bool = False,
     system: str = "system", **how: Any,
 ) -> tuple[View, pd.DataFrame, pd.DataFrame | None]:  # fmt: skip
-    """Compare two runs as `compare` does; return what is shown, the table, and that of the slices.
+    """Compare two runs as `compare` does; return the view, the table, and the table of slices.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def _interval(row: Mapping[Any, Any], name: str = "{}") -> str:
 
 
 def headline(row: dict[Any, Any], say: Any) -> str:
-    """Say in one line what came of one metric."""
+    """Return the outcome of one metric in one line."""
     unit, common = row["cluster_unit"], counted(say, "compare.common", count(row["n_common"]))
     common += "" if unit == "row" else counted(say, f"compare.{unit}s", count(row["n_clusters"]))
     words = {"new": row["candidate"], "base": row["baseline"], "metric": row["metric"], "common": common}
@@ -122,7 +122,7 @@ def _shown(table: pd.DataFrame, pairs: Sequence[Pairs], say: Any, by: str | None
 
 
 def _why(left_out: str, say: Any) -> str:
-    """Say in a language why questions are left out: ``new: 3 failed, 2 absent``."""
+    """Return why questions are excluded, in a language: ``new: 3 failed, 2 absent``."""
     pattern = r"(?<=[:,] )(\d+) (failed|not_applicable|missing|absent)(?=[,;]|$)"
     return re.sub(pattern, lambda found: f"{found[1]} {say(f'compare.state.{found[2]}')}", left_out)
 
@@ -171,7 +171,7 @@ def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class View:
-    """A comparison as it is shown: its first lines with their outcomes, tables under headings, notes.
+    """A comparison as it is displayed: headlines with their outcomes, tables with headings, notes.
 
     Attributes
     ----------

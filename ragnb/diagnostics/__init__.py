@@ -1,4 +1,4 @@
-"""What is wrong, what probably causes it and what to do: rules, failure modes, and the gates that decide."""
+"""Findings with probable causes and recommended actions, failure modes, and quality gates."""
 
 from ragnb.diagnostics.findings import diagnose, findings, rule_gains
 from ragnb.diagnostics.gates import (

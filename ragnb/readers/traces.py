@@ -1,4 +1,4 @@
-"""Traces and gold: what a system answered, and what it should have."""
+"""Readers of traces and gold sets."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def as_polars(raw: Raw, report: Lossy) -> pl.DataFrame:
     """Return a raw table of traces as a Polars frame; a column of several types becomes text."""
     if "chunks" in raw.columns:
         lists = raw.columns["chunks"]
-        raw.columns["chunks"] = [held and [chunk["id"] for chunk in held] for held in lists]
+        raw.columns["chunks"] = [passages and [chunk["id"] for chunk in passages] for passages in lists]
     _warn(report, raw.file)
     return pl.DataFrame([jsonl.series(name, cells) for name, cells in raw.columns.items()])
 
@@ -192,7 +192,7 @@ def _warn(report: Lossy, file: object) -> None:
     if lost:
         details = "; ".join(str(row["detail"]) for row in lost[:5]) + "; …" * (len(lost) > 5)
         n = sum(int(str(row["n"])) for row in lost if row["what"] == "bad_line")
-        warnings.warn(f"{place(file)}{n} lines left out; {details}", RagnbWarning, stacklevel=4)
+        warnings.warn(f"{place(file)}{n} lines skipped; {details}", RagnbWarning, stacklevel=4)
 
 
 def _open(source: Source, columns: Mapping[str, str] | None, **how: Any) -> tuple[Raw, Lossy, dict[str, object]]:

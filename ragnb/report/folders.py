@@ -51,11 +51,10 @@ class RunFolder:
 
     def previous(self) -> Path | None:
         """Return the folder of the last run of the scenario, None where none is left that holds all its rows."""
-        pointer = self.final.parent / "latest.txt"
-        if not pointer.is_file():
-            return None
-        found = self.final.parent / pointer.read_text(encoding="utf-8").strip()
-        return found if (found / "scores.csv").is_file() and (found / "run.json").is_file() else None
+        with suppress(OSError, ValueError):
+            found = self.final.with_name((self.final.parent / "latest.txt").read_text(encoding="utf-8").strip())
+            return found if all((found / name).is_file() for name in ("scores.csv", "run.json")) else None
+        return None
 
     def done(self) -> Path:
         """Give the folder its name, and write that name into ``latest.txt`` beside it."""

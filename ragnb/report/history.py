@@ -20,7 +20,8 @@ from ragnb.markup.markdown import render_markdown
 from ragnb.report.run import Made
 from ragnb.texts.errors import translated
 
-_TONES = {"fail": "bad", "undecided": "watch", "no_data": "none", "pass": "good", "stopped": "none"}
+_TONES = {"fail": "bad", "undecided": "watch", "no_data": "none", "pass": "good", "no_gates": "none"}
+_TONES |= {"stopped": "none"}
 """The outcomes of a run, the worst that its gates can say first."""
 _NAME = re.compile(r"(\d{8}T\d{6}Z)-[0-9a-f]{8}-?(\d*)(?:\.failed)?")
 _TOTAL = ("value", "low", "high", "n", "range")
@@ -36,8 +37,8 @@ def history(out: Path) -> list[Run]:
     list of dict
         ``scenario, page, at, outcome, verdict``, of the total ``value, low, high, n, range``, and its ``change``
         from the run before, or ``first`` or ``other_weights`` where there is none; what is not there is None.
-        The outcome is the worst of the gates: ``fail, undecided, no_data, pass``; a run that left no results is
-        ``stopped``.
+        The outcome is the worst of the gates: ``fail, undecided, no_data, pass``; ``no_gates`` without
+        any, and ``stopped`` where a run left no results.
     """
     found = [(name, path) for path in out.glob("*/*") if (name := _NAME.fullmatch(path.name))]
     runs: list[Run] = []
@@ -59,10 +60,12 @@ def history(out: Path) -> list[Run]:
 def _read(folder: Path) -> Run:
     """Return what a run that finished says of itself."""
     record, gates = (json.loads((folder / f"{name}.json").read_text("utf-8")) for name in ("run", "gates"))
-    asked = [row for row in gates["gates"] if row["blocks"] or row["role"] != "completeness"]
+    # Complete input and advisory thresholds decide nothing.
+    silent = [row["role"] == "completeness" or row["reason"] == "advisory" for row in gates["gates"]]
+    asked = [row for row, quiet in zip(gates["gates"], silent, strict=True) if row["blocks"] or not quiet]
     said = {row["outcome"] for row in asked if row["blocks"] or row["outcome"] != "no_data"}
     run = {key: record[key] for key in ("scenario", "verdict", "weights")} | {"page": folder / "report.html"}
-    run["outcome"] = next((one for one in _TONES if one in said), "no_data")
+    run["outcome"] = next((one for one in _TONES if one in said), "no_data" if asked else "no_gates")
     return run | {key: record["overall"][key] for key in _TOTAL}
 
 

@@ -18,9 +18,10 @@ from ragnb.errors import unknown
 _LONGEST_SOCKET = 90
 _WARNING = re.compile(r"^.*?:\d+: (\w*Warning): (.*)\n(?:[ \t]+.*\n?)?", re.MULTILINE)
 _CONNECTION = "k.json"
-_LAUNCH = "import sys, ragnb; ragnb.assess; from ipykernel.kernelapp import launch_new_instance as go"
-# At the end of the file the process that started this one is gone.
-_LAUNCH += "\nif sys.stdin.readline(): go()"
+# The collector would take a tenth of the imports. At the end of stdin the process that started this one is gone.
+_LAUNCH = """import gc, sys; gc.disable(); import ragnb; ragnb.assess; gc.enable()
+from ipykernel.kernelapp import launch_new_instance
+sys.stdin.readline() and launch_new_instance()"""
 _TYPED, _ASSIGNED = re.compile(r"(?m)^(\w+): \w+ = "), re.compile(r"(?m)^(\w+) = ")
 
 
@@ -168,8 +169,7 @@ def tidy(notebook: Any) -> list[str]:
             cell["metadata"].pop(key, None)
         if "injected-parameters" in cell["metadata"].get("tags", []):
             cell["id"] = "injected-parameters"
-        for output in cell.get("outputs", []):
-            if output["output_type"] == "stream" and output["name"] == "stderr":
-                found += [text for kind, text in _WARNING.findall(output["text"]) if kind == "RagnbWarning"]
-                output["text"] = _WARNING.sub(r"\1: \2\n", output["text"])
+        for output in [output for output in cell.get("outputs", []) if output.get("name") == "stderr"]:
+            found += [text for kind, text in _WARNING.findall(output["text"]) if kind == "RagnbWarning"]
+            output["text"] = _WARNING.sub(r"\1: \2\n", output["text"])
     return list(dict.fromkeys(found))

@@ -1,4 +1,4 @@
-"""What else one pass over the rows gives: potential gains, and how scores are distributed."""
+"""Further reductions: potential gains, and the distribution of scores."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def gains_reduction(
     part: nw.Expr | None = None,
     parts: int = 1,
 ) -> Reduction:
-    """Return the reduction to the rise of the total if a metric's scores beyond a threshold were lifted to it.
+    """Return the reduction to the gain in the total if scores that miss a threshold were raised to it.
 
     The rows are summed by the weight of their document and the pattern of gaps, on which a lift's weight depends.
 
@@ -40,7 +40,7 @@ def gains_reduction(
     metrics : Metric objects
         All that are in the frame and count.
     lifts : pairs of (position of the metric, threshold)
-        A threshold lies below the good scores of a higher-is-better metric, above those of a lower-is-better one.
+        A threshold is below the good scores of a higher-is-better metric, above those of a lower-is-better one.
     part : expression, optional
         The part of the rows that a row is of, 0 to `parts` − 1, read off the scores ``__v0``, ``__v1`` … .
 
@@ -102,7 +102,7 @@ def gains_reduction(
 def histogram(
     scores: Any, *, metrics: MetricsArgument = None, by: str | None = None, bins: int = 10
 ) -> pd.DataFrame:
-    """Return how many samples score in each of equal bins of a metric's range.
+    """Return the number of samples in each of equal bins of a metric's range.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def histogram_reduction(
     """
     endless = [metric.name for metric in metrics if not metric.bounded]
     if endless:
-        raise RagnbError(f"{endless[0]!r} has no finite range to put in bins; declare one, or leave it out")
+        raise RagnbError(f"{endless[0]!r} has no finite range for binning; declare one, or leave it out")
     low, high = (np.array([getattr(m, end) for m in metrics], dtype=float)[:, None] for end in ("low", "high"))
     edges = low + (high - low) * np.arange(bins + 1) / bins
     names = np.repeat(np.array([m.name for m in metrics], dtype=object), bins)
