@@ -343,7 +343,8 @@ def test_markdown_tells_labels_slices_systems_and_partial_refusals(tmp_path):
     lines = sheet.to_markdown().splitlines()
     sheet = sheet.of_system("s|1")
     counts = sheet.outcomes.set_index("label")["n"]
-    rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines if line.startswith("|")]
+    lines_of_tables = [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines if line.startswith("|")]
+    rows = [[cell.strip() for cell in cells] for cells in lines_of_tables]
     told = {row[0].split(" · ")[-1]: int(row[1]) for row in rows if row[0].endswith(tuple(counts.index))}
     assert told == counts.to_dict()
     assert {name: n for name, n in told.items() if n} == {"OK": 1, "ANS_NO_HIT": 1}

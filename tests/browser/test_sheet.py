@@ -44,21 +44,30 @@ def hostile_sheet():
 
 
 def shared_sheet():
-    """Sixty questions that retrieve one passage of their own and one that all retrieved; ids with odd characters."""
+    """Sixty questions with one passage of their own and one that all retrieved; ids with odd characters."""
     rng = np.random.default_rng(5)
-    made = pd.DataFrame({
-        "sample_id": [f"q {i}%" for i in range(60)], "question": [f"How about {i}?" for i in range(60)],
-        "doc_name": [f"doc {i % 4}" for i in range(60)], "answer": [f"Answer {i}" for i in range(60)],
-        "retrieved_contexts": [[ONCE, f"own passage {i}"] for i in range(60)],
-        "faithfulness": rng.uniform(0, 1, 60).round(3), "context_recall": rng.uniform(0.5, 1, 60).round(3),
-    })  # fmt: skip
+    made = pd.DataFrame(
+        {
+            "sample_id": [f"q {i}%" for i in range(60)],
+            "question": [f"How about {i}?" for i in range(60)],
+            "doc_name": [f"doc {i % 4}" for i in range(60)],
+            "answer": [f"Answer {i}" for i in range(60)],
+            "retrieved_contexts": [[ONCE, f"own passage {i}"] for i in range(60)],
+            "faithfulness": rng.uniform(0, 1, 60).round(3),
+            "context_recall": rng.uniform(0.5, 1, 60).round(3),
+        }
+    )
     return rn.assess(made)
 
 
 def long_sheet():
     rng = np.random.default_rng(6)
-    made = {"sample_id": [f"q{i}" for i in range(3000)], "question": [f"Which rule number {i}?" for i in range(3000)],
-            "doc_name": [f"doc {i % 20}" for i in range(3000)], "faithfulness": rng.uniform(0, 1, 3000).round(3)}  # fmt: skip
+    made = {
+        "sample_id": [f"q{i}" for i in range(3000)],
+        "question": [f"Which rule number {i}?" for i in range(3000)],
+        "doc_name": [f"doc {i % 20}" for i in range(3000)],
+        "faithfulness": rng.uniform(0, 1, 3000).round(3),
+    }
     return rn.assess(pd.DataFrame(made), gates=[])
 
 
@@ -71,8 +80,10 @@ def pages(tmp_path_factory):
         "chinese": lambda: rn.assess(ROOT / "scenarios/simulated_judge.yaml", lang="zh"),
         "compared": lambda: rn.assess(ROOT / "data/quickstart/scores.csv", candidate="strong", baseline="weak"),
         "traced": lambda: rn.assess(ROOT / "data/quickstart/traces.weak.jsonl", **TRACES, lang="zh"),
-        "hostile": hostile_sheet, "shared": shared_sheet, "long": long_sheet,
-    }  # fmt: skip
+        "hostile": hostile_sheet,
+        "shared": shared_sheet,
+        "long": long_sheet,
+    }
 
     def write(name):
         path = folder / f"{name}.html"
@@ -132,9 +143,15 @@ def test_payloads_stay_text(pages, page, page_log):
 
 @pytest.mark.parametrize(
     ("name", "scheme", "width"),
-    [("quickstart", "light", 1280), ("quickstart", "dark", 390), ("chinese", "dark", 1280), ("chinese", "light", 390),
-     ("compared", "light", 1280), ("traced", "dark", 1280)],
-)  # fmt: skip
+    [
+        ("quickstart", "light", 1280),
+        ("quickstart", "dark", 390),
+        ("chinese", "dark", 1280),
+        ("chinese", "light", 390),
+        ("compared", "light", 1280),
+        ("traced", "dark", 1280),
+    ],
+)
 def test_axe_finds_nothing(name, scheme, width, pages, page):
     page.emulate_media(color_scheme=scheme)
     opened(page, pages(name), width=width)
@@ -168,7 +185,7 @@ def test_the_first_screen_holds_verdict_score_and_the_first_things_to_fix(name, 
 @pytest.mark.parametrize("name", ["quickstart", "traced"])
 def test_every_picture_and_link_has_words(name, pages, page):
     opened(page, pages(name))
-    named = "nodes => nodes.filter(n => n.getAttribute('aria-hidden') !== 'true' && !n.getAttribute('aria-label')).length"
+    named = "nodes => nodes.filter(n => n.ariaHidden !== 'true' && !n.ariaLabel).length"
     assert page.locator("svg").count() > 5
     assert page.locator("svg").evaluate_all(named) == 0
     for link in page.locator("nav a").all():
@@ -285,10 +302,14 @@ def test_lists_and_words_narrow_the_questions_together(pages, page):
 
 @pytest.mark.parametrize(
     ("place", "key", "value"),
-    [("#o=HALLUCINATION", "o", "HALLUCINATION"), ("#o=OVER_REFUSAL", "o", "OVER_REFUSAL"),
-     ("#m=context_relevance", "m", "context_relevance"), ("#d=warranty-policy.pdf", "d", "warranty-policy.pdf"),
-     ("#d=%E5%B7%AE%E6%97%85%E6%8A%A5%E9%94%80%E5%88%B6%E5%BA%A6.pdf", "d", "差旅报销制度.pdf")],
-)  # fmt: skip
+    [
+        ("#o=HALLUCINATION", "o", "HALLUCINATION"),
+        ("#o=OVER_REFUSAL", "o", "OVER_REFUSAL"),
+        ("#m=context_relevance", "m", "context_relevance"),
+        ("#d=warranty-policy.pdf", "d", "warranty-policy.pdf"),
+        ("#d=%E5%B7%AE%E6%97%85%E6%8A%A5%E9%94%80%E5%88%B6%E5%BA%A6.pdf", "d", "差旅报销制度.pdf"),
+    ],
+)
 def test_a_link_filters_the_questions(place, key, value, pages, page):
     opened(page, pages("quickstart"), place)
     values = shown(page).evaluate_all(f"nodes => nodes.map(n => n.dataset.{key})")
@@ -373,11 +394,12 @@ def test_a_cell_of_a_notebook_is_legible_in_its_theme(theme, page, page_log, tmp
     path = tmp_path / "cell.html"
     names = "".join(f"--jp-content-font-color{n}: {colours[1]};" for n in (1, 2))
     path.write_text(
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>x</title><style>body {{ background: {colours[0]}; {names} "
-        f"--jp-layout-color0: {colours[0]}; --jp-layout-color2: {colours[0]}; --jp-content-link-color: {colours[1]} }}</style>"
-        f"<body data-jp-theme-light={theme}><main class=jp-OutputArea><h1>x</h1>{sheet.section('gates')._repr_html_()}</main>",
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>x</title><style>body {{ {names} "
+        f"background: {colours[0]}; --jp-layout-color2: {colours[0]}; --jp-content-link-color: {colours[1]} }}</style>"
+        f"<body data-jp-theme-light={theme}><main class=jp-OutputArea><h1>x</h1>"
+        f"{sheet.section('gates')._repr_html_()}</main>",
         encoding="utf-8",
-    )  # fmt: skip
+    )
     page.goto(path.as_uri())
     found = Axe().run(page, options={"runOnly": ["color-contrast"]}).response["violations"]
     assert [one["nodes"][0]["html"][:120] for one in found] == []
