@@ -57,7 +57,7 @@ def every_block(text: str) -> list[b.Block]:
         ((1, text, text), (2, text, f"{text}2")), (text,),
     )  # fmt: skip
     again = b.Sample(f"{text}~2", tuple(row[:6]), {"o": text}, (), ((1, text, text),), ())
-    say = {key: text for key in ("shown", "search", "any", "more", "filters", "passages", "link", "again", "standing")}
+    say = dict.fromkeys(("shown", "search", "any", "more", "filters", "passages", "link", "again", "standing"), text)
     return [
         *(b.Text((*row, text), kind) for kind in ("lead", "text", "note", "caution", "list", "changed")),
         b.Text(((text, text, text),), "terms"),

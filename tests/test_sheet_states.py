@@ -68,7 +68,7 @@ def many_systems(n=50):
 
 def long_run(n, passages=40):
     """Questions with answers and three passages each, which many of them share."""
-    words = np.array("the policy leave within thirty days employee claim benefit refund 报销 标准 期限 资料".split())
+    words = np.array(["the", "policy", "leave", "within", "thirty", "days", "employee", "claim", "benefit", "refund", "报销", "标准", "期限", "资料"])
     rng = np.random.default_rng(2)
     texts = [f"{i} " + " ".join(rng.choice(words, 120)) for i in range(passages)]
     found = [[texts[k] for k in rng.choice(passages, 3, replace=False)] for _ in range(n)]
@@ -262,7 +262,7 @@ def test_failed_gates_come_first_then_potential_gain_then_open_gates(name):
     written = {metric: writer.value(metric, value) for metric, value in means.items()}
     about = [next(m for m in [*failed, *found, *open_] if step.evidence.text.startswith(written[m]))
              for step in steps_of(sheet)]  # fmt: skip
-    rank = {m: (0, 0.0) for m in failed} | {
+    rank = dict.fromkeys(failed, (0, 0.0)) | {
         m: (1, float(i)) for i, m in enumerate(found) if m not in set(failed)
     }
     places = [rank.get(metric, (2, 0.0)) for metric in about]

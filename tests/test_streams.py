@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from ragnb.assessment.sheet import sections
 
 import ragnb as rn
 from ragnb.errors import RagnbError
