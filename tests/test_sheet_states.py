@@ -77,24 +77,7 @@ def many_systems(n=50):
 
 def long_run(n, passages=40):
     """Questions with answers and three passages each, which many of them share."""
-    words = np.array(
-        [
-            "the",
-            "policy",
-            "leave",
-            "within",
-            "thirty",
-            "days",
-            "employee",
-            "claim",
-            "benefit",
-            "refund",
-            "报销",
-            "标准",
-            "期限",
-            "资料",
-        ]
-    )
+    words = np.array(["the", "policy", "leave", "thirty", "days", "claim", "benefit", "报销", "标准", "期限"])
     rng = np.random.default_rng(2)
     texts = [f"{i} " + " ".join(rng.choice(words, 120)) for i in range(passages)]
     found = [[texts[k] for k in rng.choice(passages, 3, replace=False)] for _ in range(n)]

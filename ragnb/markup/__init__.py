@@ -4,11 +4,10 @@ Answers, questions and names are text that strangers wrote. Whatever is not `Saf
 nothing else in the library builds markup from such text.
 """
 
-from ragnb.markup.elements import badge, bullets, card, details, figure, heading
 from ragnb.markup.html import draw, fragment, style
 from ragnb.markup.look import DASHES, INK, SYSTEM_COLOURS
 from ragnb.markup.radar import radar_points, radar_runs, radar_svg
-from ragnb.markup.tables import Column, count, html_table, markdown_table, number, p_value, percent, with_interval
+from ragnb.markup.tables import Column, count, number, p_value, percent, with_interval
 from ragnb.markup.text import (
     MISSING,
     TONES,
@@ -23,9 +22,7 @@ from ragnb.markup.text import (
 )
 
 __all__ = [
-    "DASHES", "INK", "MISSING", "SYSTEM_COLOURS", "TONES", "Column", "Safe", "badge", "bullets",
-    "card", "count", "details", "draw", "element", "escape", "figure", "fragment", "heading", "html_table",
-    "is_missing", "join", "markdown_table", "md_cell", "number", "one_line", "p_value",
-    "percent", "radar_points", "radar_runs", "radar_svg", "style", "text_width",
-    "with_interval",
+    "DASHES", "INK", "MISSING", "SYSTEM_COLOURS", "TONES", "Column", "Safe", "count", "draw", "element", "escape",
+    "fragment", "is_missing", "join", "md_cell", "number", "one_line", "p_value", "percent", "radar_points",
+    "radar_runs", "radar_svg", "style", "text_width", "with_interval",
 ]  # fmt: skip

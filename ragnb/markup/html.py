@@ -9,10 +9,10 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from ragnb import texts
-from ragnb.markup.blocks import Estimate, Picture, Samples, Section, Verdict
+from ragnb.markup.blocks import Block, Picture, Samples, Section, Verdict
 from ragnb.markup.text import TONES, Safe, element, escape, one_line
 
 _HERE = Path(__file__).parent
@@ -117,8 +117,8 @@ def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"
 
 
-def draw(value: Any, lang: str = "en", *, width: int = 200) -> Safe:
-    """Return a cell as HTML: an estimate on its scale, a mark, a histogram, counts side by side.
+def draw(value: Any, lang: str = "en", *, width: int = 0) -> Safe:
+    """Return a cell or a block as HTML; an estimate with a width has the ends of its scale below it.
 
     Examples
     --------
@@ -127,9 +127,9 @@ def draw(value: Any, lang: str = "en", *, width: int = 200) -> Safe:
     True
     """
     macros = _templates().get_template("macros.html").make_module({"say": texts.entry(lang, "page")})
-    if isinstance(value, Estimate):
-        return Safe(macros.scale(value, width, 22, width > 200))
-    return Safe(macros.cell(value))
+    if width:
+        return Safe(macros.scale(value, width, 22, True))
+    return Safe(macros.block(value) if isinstance(value, get_args(Block)) else macros.cell(value))
 
 
 def render(template: str, **values: Any) -> Safe:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -12,7 +11,7 @@ import pandas as pd
 from ragnb import markup, texts
 from ragnb.diagnostics import RULES
 from ragnb.diagnostics.rules import past
-from ragnb.markup import MISSING, Column, Safe, element, one_line
+from ragnb.markup import one_line
 from ragnb.markup.blocks import Coverage, Estimate, Link, Mark
 from ragnb.markup.html import anchor
 from ragnb.schema import METRICS, Rule, scale_of
@@ -226,24 +225,3 @@ class Formatter:
         """Say which kind of absence most of a row's samples have."""
         worst = max(("missing", "failed", "not_applicable"), key=lambda kind: int(row[f"n_{kind}"]))
         return self.say(f"column.{worst}")
-
-    # Tables of the editor
-
-    def columns(self, said: str) -> dict[str, Column]:
-        """Return the columns of a table, said as ``name=label:kind``: the label where it is not the name."""
-        found = re.findall(r"(\w+)=?(\w*):?(\w*)", said)
-        return {
-            name: Column(self.say(f"column.{label or name}", level=self.level), kind or "text")
-            for name, label, kind in found
-        }
-
-    def table(self, rows: Any, columns: Mapping[str, Column] | str, caption: str | None = None) -> Safe:
-        """Return a frame or records as a table in the sheet's language."""
-        shown = self.columns(columns) if isinstance(columns, str) else columns
-        frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=[*shown], dtype=object)
-        return markup.html_table(frame, columns=shown, caption=caption, lang=self.lang)
-
-
-def gap(reason: str, word: str | None = None) -> Safe:
-    """Return the dash of a missing cell with its reason on hover and a word of it in the text."""
-    return element("span", MISSING, " ", element("span", word or reason, class_="rg-why"), title=one_line(reason))

@@ -10,19 +10,19 @@ from typing import Any
 
 import pandas as pd
 
-from ragnb.sheet.build import weighable
 from ragnb.errors import RagnbError
-from ragnb.markup import Column, Safe, element, html_table, interval_svg, is_missing, join, one_line, radar_svg
+from ragnb.markup import TONES, Safe, count, draw, element, is_missing, join, one_line, radar_svg
+from ragnb.markup.blocks import Estimate, Table
 from ragnb.schema import records, scale_of
+from ragnb.sheet.build import weighable
 from ragnb.texts.errors import translated
 from ragnb.weights import notes, why_no_total
 from ragnb.widgets.shown import NAMED, Html, Twin, button, field, hear, held, numbers
 from ragnb.widgets.weighing import DOC, GRID, METRIC, Row, Weighing
 
 TOTAL = "weighted_score"
-_KINDS: Any = {"weight": "number", "share": "number", "mean": "number", "n": "count"}
+_NUMBERS = ("weight", "share", "mean", "n")
 _OUTCOMES = {"pass": "good", "fail": "bad", "undecided": "watch", "no_data": "none"}
-_MARKS = {"good": "●", "watch": "▲", "bad": "■", "none": "○"}
 _NARROW, _SPACED = {"width": "250px"}, {"grid_gap": "8px 32px", "align_items": "flex-start"}
 # Documents that are offered while a name is typed.
 _HITS = 8
@@ -355,7 +355,7 @@ def _interval(row: Row) -> Safe:
 
 def _mark(tone: str, words: str) -> Safe:
     """Write a judgement: its sign, its colour and its words."""
-    return element("span", f"{_MARKS[tone]} {words}", class_=f"rg-mark rg-{tone}")
+    return element("span", f"{TONES[tone]} {words}", class_=f"rg-mark rg-{tone}")
 
 
 def _span(row: Row) -> tuple[float, float] | None:
@@ -375,12 +375,14 @@ def _total(model: Weighing) -> Safe:
     tone = ("bad", "watch", "good")[sum(row["value"] >= at for at in bars.values())]
     # Systems are never pooled into a judgement.
     mark = _mark(tone, say(f"mark.{tone}")) if model.now.systems is None else ""
+    value, low, high = (float(row[key]) for key in ("value", "low", "high"))
+    drawn = Estimate(_number(row, "value"), "", value, low, high, span, tuple(bars.items()), text=name)
     found = say("editor.ci", level=f"{100 * model.scenario.level:g}", ends=_number(row, "low", "high"))
     return join([
         element("h4", name),
         element("p", _number(row, "value"), " ", mark, class_="rg-big"),
         element("p", f"{found} · n = {row['n']}", class_="rg-note"),
-        interval_svg(row["value"], row["low"], row["high"], bars=bars.items(), span=span, label=name),
+        draw(drawn, width=260),
         element("p", say("editor.before", value=_number(model.base.rows[TOTAL], "value")), class_="rg-note"),
     ])  # fmt: skip
 
@@ -419,9 +421,10 @@ def _table(model: Weighing, rows: list[dict[str, Any]], title: str = "") -> Safe
     """Return records as a table, under a heading; nothing for no records."""
     if not rows:
         return Safe("")
-    columns = {key: Column(model.say(f"editor.column.{key}"), _KINDS.get(key, "text")) for key in rows[0]}
-    table = html_table(pd.DataFrame(rows, dtype=object), columns=columns, lang=model.lang)
-    return join([element("h4", model.say(f"editor.{title}")) if title else "", table])
+    heads = tuple(">" * (key in _NUMBERS) + model.say(f"editor.column.{key}") for key in rows[0])
+    cells = tuple(tuple(count(cell) if key == "n" else cell for key, cell in row.items()) for row in rows)
+    heading = element("h4", model.say(f"editor.{title}")) if title else ""
+    return join([heading, draw(Table(heads, cells), model.lang)])
 
 
 def _flip(model: Weighing, name: str) -> str:

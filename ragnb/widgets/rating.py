@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ragnb import texts
 from ragnb.errors import RagnbError, listing, place
 from ragnb.files import write_whole
-from ragnb.markup import Safe, details, element, is_missing, join
+from ragnb.markup import Safe, element, is_missing, join
 from ragnb.readers import read_cases
 from ragnb.schema import Rubric
 from ragnb.widgets.shown import Html, Twin, button, field, hear, held
@@ -337,7 +337,7 @@ class RatingSheet(Twin):
         parts = [element("h4", say("rating.question")), question]
         parts += [element("h4", say("rating.answer")), _prose(item.answer)]
         if item.reference:
-            parts.append(details(say("rating.reference"), _prose(item.reference)))
+            parts.append(element("details", element("summary", say("rating.reference")), _prose(item.reference)))
         passages = join(map(_prose, item.contexts or [say("rating.no_contexts")]))
         return join([*parts, element("h4", say("rating.contexts", n=len(item.contexts))), passages])
 

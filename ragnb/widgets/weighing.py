@@ -17,12 +17,12 @@ from typing import Any
 import pandas as pd
 
 from ragnb import texts
-from ragnb.sheet.build import Weighable
 from ragnb.comparison import WeightMap
 from ragnb.diagnostics import check_gates
 from ragnb.errors import RagnbError
 from ragnb.scenario import Patch, load_scenario, plan_patch
 from ragnb.schema import records
+from ragnb.sheet.build import Weighable
 from ragnb.weights import nfc
 from ragnb.weights.total import total_of
 

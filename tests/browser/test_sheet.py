@@ -395,7 +395,8 @@ def test_a_cell_of_a_notebook_is_legible_in_its_theme(theme, page, page_log, tmp
     names = "".join(f"--jp-content-font-color{n}: {colours[1]};" for n in (1, 2))
     path.write_text(
         f"<!doctype html><html lang=en><meta charset=utf-8><title>x</title><style>body {{ {names} "
-        f"background: {colours[0]}; --jp-layout-color2: {colours[0]}; --jp-content-link-color: {colours[1]} }}</style>"
+        f"background: {colours[0]}; --jp-layout-color2: {colours[0]}; "
+        f"--jp-content-link-color: {colours[1]} }}</style>"
         f"<body data-jp-theme-light={theme}><main class=jp-OutputArea><h1>x</h1>"
         f"{sheet.section('gates')._repr_html_()}</main>",
         encoding="utf-8",
