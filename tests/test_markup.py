@@ -202,7 +202,8 @@ def test_markup_of_ours_is_put_in_and_nothing_else():
 
 
 def drawn(**more):
-    return Estimate(**{"written": "0.600", "interval": "0.500–0.700", "value": 0.6, "low": 0.5, "high": 0.7} | more)
+    numbers = {"value": 0.6, "low": 0.5, "high": 0.7}
+    return Estimate(**{"written": "0.600", "interval": "0.500–0.700"} | numbers | more)
 
 
 @given(TEXT, TEXT)
@@ -399,7 +400,8 @@ def contrast(one: str, two: str) -> float:
 
 
 def test_text_stands_out_in_light_and_in_dark():
-    light, dark = (dict(re.findall(r"--rg-(\w+): (#\w{6})", part)) for part in mk.style().split("prefers-color-scheme"))
+    parts = mk.style().split("prefers-color-scheme")
+    light, dark = (dict(re.findall(r"--rg-(\w+): (#\w{6})", part)) for part in parts)
     assert set(dark) <= set(light)
     for colours in (light, light | dark):
         for name in ("ink", "ink2", "ink3", "link", "good", "watch", "bad", "none"):
@@ -436,8 +438,8 @@ def test_any_text_in_the_parts_of_a_page_stays_text(text):
         assert set(read.tags()) <= ours
         assert not read.odd
     assert set(Reader(mk.page(text, "", contents=[("a", text)])).tags()) <= {
-        "html", "head", "meta", "title", "style", "body", "nav", "ol", "li", "a", "main", "details", "summary", "span",
-        "header", "p", "b",
+        "html", "head", "meta", "title", "style", "body", "nav", "ol", "li", "a", "main", "details", "summary",
+        "span", "header", "p", "b",
     }  # fmt: skip
 
 
