@@ -89,8 +89,8 @@ def render_page(sections: Sequence[Section], *, title: str, facts: Sequence[str]
     policy = f"default-src 'none'; style-src {allowed}"
     policy += "; base-uri 'none'; form-action 'none'" + (f"; script-src {_digest(script)}" if script else "")
     return render(
-        "page.html", sections=sections, title=title, facts=facts, lang=LANGUAGES[lang], style=Safe(sheet),
-        say=texts.entry(lang, "page"), script=Safe(script), policy=Safe(policy),
+        "page.html", sections=sections, title=title, facts=facts, style=Safe(sheet), script=Safe(script),
+        say=texts.entry(lang, "page"), lang=LANGUAGES[lang], policy=Safe(policy),
         headed=any(isinstance(block, Verdict) for block in blocks),
     )  # fmt: skip
 

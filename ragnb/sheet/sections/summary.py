@@ -131,8 +131,8 @@ def _words(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, st
         return "none", "no_data", w.say("headline.no_data"), w.say("headline.no_data_why")
     passed = [row for row in gates if row["outcome"] == "pass"]
     nearest = max(passed, key=lambda row: -1.0 if pd.isna(row["p_flip"]) else row["p_flip"])
-    key = "headline.passed" if len(passed) == len(gates) else "headline.passed_some"
-    title = texts.counted(w.say, key, len(passed), all=len(gates))
+    key = "passed" if len(passed) == len(gates) else "passed_some"
+    title = texts.counted(w.say, f"headline.{key}", len(passed), all=len(gates))
     lead = w.say("headline.nearest", asks=w.requirement(nearest), value=w.interval(nearest["metric"], nearest))
     if not pd.isna(nearest["p_flip"]):
         lead += w.say("headline.flip", p=chance(nearest["p_flip"]))
