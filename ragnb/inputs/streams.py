@@ -90,10 +90,9 @@ def common_questions(frame: Any, names: Sequence[Any]) -> tuple[dict[Any, int], 
     pairs = nw.from_native(frame).lazy().select(key, "system").drop_nulls().unique()
     answered = dict(pairs.group_by("system").agg(nw.len()).collect(engine="streaming").iter_rows())
     wanted = pairs.group_by(key).agg(nw.len().alias("systems")).filter(nw.col("systems") == len(names)).select(key)
-    n, common = wanted.select(nw.len()).collect(engine="streaming").item(), wanted.to_native()
-    pandas = isinstance(frame, pd.DataFrame)
+    common, pandas = wanted.to_native(), isinstance(frame, pd.DataFrame)
     shared = frame[frame[key].isin(common[key])] if pandas else frame.join(common, on=key, how="semi")
-    return {name: answered.get(name, 0) for name in names}, n, shared
+    return {name: answered.get(name, 0) for name in names}, _size(common), shared
 
 
 def kept(frame: Any, where: Mapping[str, Any], role: str) -> tuple[Any, int]:
@@ -106,29 +105,31 @@ def kept(frame: Any, where: Mapping[str, Any], role: str) -> tuple[Any, int]:
     RagnbError
         For a column that is not there, and a value that keeps no row.
     """
-    have, n = column_names(frame), 0
+    have = column_names(frame)
     for column, value in where.items():
         if column in have:
-            narrow, n = _equal(frame, column, value)
-            if not n:
+            narrow = _equal(frame, column, value)
+            if not _size(narrow):
                 known = listing(distinct_values(frame, column))
                 raise RagnbError(f"where.{column}={value!r} keeps no row of the {role} (have: {known})")
             frame = narrow
         elif role != "traces":
             raise RagnbError(f"where.{column}: no such column; {did_you_mean(column, have)}")
-    return frame, n
+    return frame, _size(frame)
 
 
-def _equal(frame: Any, column: str, value: Any) -> tuple[Any, int]:
+def _size(frame: Any) -> int:
+    return int(nw.from_native(frame).lazy().select(nw.len()).collect(engine="streaming").item())
+
+
+def _equal(frame: Any, column: str, value: Any) -> Any:
     if isinstance(frame, pd.DataFrame):
-        rows = frame[fits(frame, {column: value})].reset_index(drop=True)
-        return rows, len(rows)
+        return frame[fits(frame, {column: value})].reset_index(drop=True)
     cell, kind = pl.col(column), frame.collect_schema()[column]
     same = cell.cast(pl.String) == (str(value).lower() if kind == pl.Boolean else str(value))
     if kind.is_numeric() and isinstance(value, int | float):
         same = cell == value
-    rows = frame.filter(same)
-    return rows, int(rows.select(pl.len()).collect(engine="streaming").item())
+    return frame.filter(same)
 
 
 def fits(frame: pd.DataFrame, where: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
