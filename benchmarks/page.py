@@ -1,6 +1,6 @@
 """The report page: how big it is, how fast a browser opens and searches it, and what a run costs; prints tables.
 
-python benchmarks/page.py [--rows 1000 5000 10000] [--runs 5]
+python benchmarks/page.py [--rows 1000 5000 10000] [--runs 5] [--only run]
 Needs Chromium and playwright, as the browser tests do.
 """
 
@@ -12,6 +12,8 @@ import os
 import random
 import shutil
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 import warnings
@@ -25,6 +27,7 @@ from ragnb.errors import RagnbWarning
 from ragnb.report import report, reports, run
 from ragnb.report.kernel import execute
 
+ROOT = Path(__file__).resolve().parents[1]
 SENTENCE = "the policy leave within thirty days employee claim benefit 報銷 资料 退款 期限 标准 provider network"
 WORDS = SENTENCE.split()
 METRICS = ("faithfulness", "answer_relevancy", "context_recall", "context_precision")
@@ -79,32 +82,52 @@ def sizes(folder: Path, counts: list[int], runs: int) -> None:
         browser.close()
 
 
-IMPORTS = """import matplotlib.pyplot, numpy, pandas, papermill, pydantic, scipy.special, seaborn
-import narwhals, polars, ruamel.yaml
-import ragnb"""
+LOADED = """import json, ragnb, sys
+ragnb.assess({scenario!r}).save({folder!r})
+named = {{name.partition(".")[0] for name in sys.modules}} - set(sys.stdlib_module_names)
+print(json.dumps([name for name in sys.modules if name.partition(".")[0] in named and name != "__main__"]))"""
+CELL = """import importlib
+from contextlib import suppress
+for name in {names}:
+    with suppress(ImportError):  # a few are made by what they belong to, and are no files
+        importlib.import_module(name)"""
 
 
 def whole_run(folder: Path, runs: int) -> None:
-    """Print what a report costs beside a notebook that only imports the same packages, and a batch of eight."""
-    bare = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(IMPORTS)])
+    """Print what a report costs beside papermill on a notebook that imports what the report's imports."""
+    scenario = str(ROOT / "scenarios" / "quickstart.yaml")
+    code = LOADED.format(scenario=scenario, folder=str(folder / "saved"))
+    names = json.loads(subprocess.check_output([sys.executable, "-c", code], text=True))
+    bare = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL.format(names=names))])
     nbformat.write(bare, folder / "bare.ipynb")
+
+    def shell(*words: str) -> None:
+        subprocess.run([sys.executable, "-m", *words], check=True, capture_output=True, cwd=folder)
+
+    ways = {
+        "from the shell": {
+            "papermill, imports only": lambda: shell("papermill", "bare.ipynb", "out.ipynb", "-k", "python3"),
+            "ragnb report": lambda: shell("ragnb", "report", scenario),
+        },
+        "in one process": {
+            "papermill, imports only": lambda: execute(folder / "bare.ipynb", folder / "out.ipynb", {}, env={}),
+            "ragnb report": lambda: run.report(scenario, out=folder / "reports", progress=False),
+        },
+    }
+    for place, pair in ways.items():
+        times = {way: [] for way in pair}
+        for call in pair.values():
+            call()
+        for _ in range(runs):
+            for way, call in pair.items():
+                start = time.perf_counter()
+                call()
+                times[way].append(time.perf_counter() - start)
+        whole, ours = (statistics.median(taken) for taken in times.values())
+        ratio = statistics.median(b / a for a, b in zip(*times.values(), strict=True))
+        print(f"{place}: bare {whole:.2f} s, ragnb report {ours:.2f} s, ×{ratio:.2f} (median of {runs} pairs)")
     file = folder / "run.csv"
     table(80).to_csv(file, index=False)
-    ways = {
-        "bare papermill": lambda: execute(folder / "bare.ipynb", folder / "out.ipynb", {}, progress=False),
-        "ragnb report": lambda: run.report(file, out=folder / "reports", progress=False),
-    }
-    times = {way: [] for way in ways}
-    for call in ways.values():
-        call()
-    for _ in range(runs):
-        for way, call in ways.items():
-            start = time.perf_counter()
-            call()
-            times[way].append(time.perf_counter() - start)
-    medians = {way: statistics.median(taken) for way, taken in times.items()}
-    for way, seconds in medians.items():
-        print(f"{way:16}{seconds:7.2f} s  ×{seconds / medians['bare papermill']:.2f}")
     eight = [folder / f"run{i}.csv" for i in range(8)]
     for path in eight:
         shutil.copy(file, path)
@@ -119,11 +142,14 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rows", type=int, nargs="+", default=[1_000, 5_000, 10_000])
     options.add_argument("--runs", type=int, default=5)
+    options.add_argument("--only", choices=["sizes", "run"], help="one of the two tables")
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
         warnings.simplefilter("ignore", RagnbWarning)
-        sizes(Path(name), given.rows, given.runs)
-        whole_run(Path(name), given.runs)
+        if given.only != "run":
+            sizes(Path(name), given.rows, given.runs)
+        if given.only != "sizes":
+            whole_run(Path(name), given.runs)
 
 
 if __name__ == "__main__":

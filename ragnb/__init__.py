@@ -1,4 +1,4 @@
-"""Decide in a notebook whether a RAG system is good enough, what to fix first, and whether to trust its judge.
+"""Evaluate a RAG system: is it good enough, what to fix first, and can its judge be trusted?
 
 Frames go in and small frames come out; `assess` lays them all on one sheet.
 """
@@ -14,7 +14,7 @@ _ROOM_OF = {
     "DEFAULT_GATES": "schema",
     "METRICS": "schema",
     "RULES": "diagnostics",
-    "Assessment": "assessment",
+    "Assessment": "sheet",
     "CalibrationCard": "calibration",
     "EvalCase": "schema",
     "Gate": "schema",
@@ -26,7 +26,7 @@ _ROOM_OF = {
     "agreement": "calibration",
     "applicable_metrics": "readers",
     "arena": "judging",
-    "assess": "assessment",
+    "assess": "sheet",
     "calibrate": "calibration",
     "changed_questions": "comparison",
     "check_gates": "diagnostics",
@@ -57,8 +57,6 @@ _ROOM_OF = {
 __all__ = sorted(_ROOM_OF)
 
 if TYPE_CHECKING:
-    from ragnb.assessment import Assessment as Assessment
-    from ragnb.assessment import assess as assess
     from ragnb.calibration import CalibrationCard as CalibrationCard
     from ragnb.calibration import agreement as agreement
     from ragnb.calibration import calibrate as calibrate
@@ -91,6 +89,8 @@ if TYPE_CHECKING:
     from ragnb.schema import Rubric as Rubric
     from ragnb.schema import Rule as Rule
     from ragnb.scoring import evaluate as evaluate
+    from ragnb.sheet import Assessment as Assessment
+    from ragnb.sheet import assess as assess
     from ragnb.traces import label_traces as label_traces
     from ragnb.traces import refusal_metrics as refusal_metrics
     from ragnb.weights import Moments as Moments

@@ -1,4 +1,4 @@
-"""The exceptions and the helpers that word them: a refusal gives the value, the choices, the next step."""
+"""Exceptions, and helpers for their messages: the value, the choices and the next step."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import Any
 
 
 class RagnbError(ValueError):
-    """Input that ragnb refuses. The command line turns it into exit code 2."""
+    """Invalid input. The command line turns it into exit code 2."""
 
 
 class MissingExtraError(ImportError):
-    """An optional package is asked for and not installed; the message names the extra."""
+    """An optional package is needed but not installed; the message names the extra."""
 
 
 class RagnbWarning(UserWarning):
-    """Input that ragnb takes, with something the user should look at."""
+    """Input that is accepted, with something the user should check."""
 
 
 def outside() -> int:
@@ -55,7 +55,7 @@ def near_names(name: str, choices: Iterable[str], most: int = 3, least: float = 
 
 
 def listing(names: Iterable[object], most: int = 12) -> str:
-    """Join names for a message, cutting a long list and saying how many it leaves out.
+    """Join names for a message, truncating a long list with the number of omitted names.
 
     Examples
     --------
@@ -69,21 +69,21 @@ def listing(names: Iterable[object], most: int = 12) -> str:
 
 
 def not_a_frame(value: object, reader: str) -> RagnbError:
-    """Return the refusal of what is no data frame, with the function that reads a file.
+    """Return the error for an argument that is not a data frame, with the function that reads a file.
 
     Examples
     --------
     >>> str(not_a_frame("ratings.csv", "rn.read_ratings"))
-    "'ratings.csv' is no data frame; read the file first: rn.read_ratings('ratings.csv')"
+    "'ratings.csv' is not a data frame; read the file first: rn.read_ratings('ratings.csv')"
     """
     if isinstance(value, str | PathLike):
         name = repr(str(value))
-        return RagnbError(f"{name} is no data frame; read the file first: {reader}({name})")
-    return RagnbError(f"{type(value).__name__} is no data frame; pass one, or read the file with {reader}")
+        return RagnbError(f"{name} is not a data frame; read the file first: {reader}({name})")
+    return RagnbError(f"{type(value).__name__} is not a data frame; pass one, or read the file with {reader}")
 
 
 def place(file: object = None, line: int | None = None, key: str | None = None) -> str:
-    """Word where something stands: ``file, line 3, key 'a'``, followed by a colon.
+    """Return a place as text: ``file, line 3, key 'a'``, followed by a colon.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def place(file: object = None, line: int | None = None, key: str | None = None) 
 
 
 def did_you_mean(name: object, choices: Collection[str]) -> str:
-    """Word the near names and the choices for a name that is not among them.
+    """Return suggestions and choices for an unknown name.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def need_columns(have: Iterable[object], names: Iterable[str], next_step: str = 
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import an optional module, or say which extra brings it.
+    """Import an optional module, or raise an error that names its extra.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def require(module: str, extra: str) -> ModuleType:
 
 
 def need_package(name: str, extra: str) -> None:
-    """Say which extra brings an optional package that is not installed, without importing one that is.
+    """Raise an error that names the extra of a package that is not installed, without importing it.
 
     For the `__init__` of a room whose every part needs the package.
 
@@ -170,7 +170,7 @@ def _not_installed(module: str, extra: str) -> MissingExtraError:
 
 
 def need_whole(name: str, value: Any) -> None:
-    """Refuse an argument that is no whole number of 1 or more.
+    """Refuse an argument that is not a whole number of 1 or more.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def need_whole(name: str, value: Any) -> None:
 
 
 def worded(error: Exception) -> str:
-    """Return what an error says; that of the operating system names its file.
+    """Return the message of an error; those of the operating system include the file.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Files by name: what a pattern or a folder stands for, and writing that loses nothing."""
+"""File helpers: expand patterns and folders, write atomically."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DEVICES = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)")
 
 
 def is_pattern(path: str | os.PathLike[str]) -> bool:
-    """Whether a path stands for several files: a folder, or a name with ``* ? [`` that is no file's own.
+    """Whether a path means several files: a folder, or a pattern with ``* ? [`` that is not a file name.
 
     Examples
     --------
@@ -31,12 +31,12 @@ def is_pattern(path: str | os.PathLike[str]) -> bool:
 
 
 def matched(path: str | os.PathLike[str]) -> list[Path]:
-    """Return the files that a path stands for, by name.
+    """Return the files that a path matches, sorted by name.
 
     Parameters
     ----------
     path : path
-        A file stands for itself. A pattern such as ``scores/*.parquet`` (``**`` for any folders) stands for the
+        A file represents itself. A pattern such as ``scores/*.parquet`` (``**`` for any folders) represents the
         files that fit, a folder for the Parquet and JSONL files right in it; names that start with ``_``,
         ``.`` or ``~$`` are left out of both, as those that engines and Excel write beside their data are.
 
@@ -59,7 +59,7 @@ def matched(path: str | os.PathLike[str]) -> list[Path]:
 def patterns_of(file: Path) -> Callable[..., re.Pattern[str]]:
     """Return what compiles a pattern by its name, of those that a TOML file has under ``[patterns]``.
 
-    A name in braces stands for the pattern of that name, and ``{words}`` for what is passed after the name.
+    A name in braces represents the pattern of that name, and ``{words}`` for what is passed after the name.
     """
     parts = tomllib.loads(file.read_text(encoding="utf-8"))["patterns"]
 
@@ -129,7 +129,7 @@ def json_text(value: object) -> str:
 
 
 def write_whole(path: Path, content: str | bytes | bytearray, *, mode: int = 0o644) -> Path:
-    """Write a file durably under its name, by a temporary file beside it and a rename.
+    """Write a file atomically and durably, by a temporary file and a rename.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Polars, opened when it is first used: to read a small CSV takes none of it, and its import .2 s."""
+"""Polars, imported on first use: reading a small CSV does not need it, and its import takes 0.2 s."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -188,11 +188,11 @@ def test_a_mark_for_not_parsed_is_refused_unless_it_is_declared():
 
 
 REFUSED = {
-    "column='juge' is not there; did you mean 'judge'": dict(judge="juge"),
-    "column='turn' is not there": dict(cluster="turn"),
+    "column='juge' does not exist; did you mean 'judge'": dict(judge="juge"),
+    "column='turn' does not exist": dict(cluster="turn"),
     "tolerance=9 on a scale of 1..10": dict(tolerance=9.0),
     "tolerance=-1": dict(tolerance=-1.0),
-    "is no scale": dict(scale=(5, 5)),
+    "is not a scale": dict(scale=(5, 5)),
     'missing="outside" needs the scale': dict(scale=None, missing="outside"),
 }
 
@@ -210,7 +210,7 @@ def test_scores_that_are_text_or_infinite_or_of_two_scales_are_refused():
         agreement(frame.assign(judge=frame["judge"].astype(object).where(frame.index != 3, "n/a")))
     with pytest.raises(RagnbError, match="infinite"):
         agreement(frame.assign(human=np.where(frame.index == 3, np.inf, frame["human"])))
-    with pytest.raises(RagnbError, match="bring both onto one scale"):
+    with pytest.raises(RagnbError, match="rescale both to one scale"):
         agreement(frame.assign(judge=frame["judge"] / 10))
     with pytest.raises(RagnbError, match="empty in row 4"):
         agreement(frame.assign(cluster=frame["cluster"].where(frame.index != 4)))
@@ -241,7 +241,7 @@ def test_a_judge_that_follows_the_humans_is_trusted():
     assert (card.verdict, card.sides) == ("TRUST", ())
     assert row["lower"] >= 0.8
     assert row["share"] > row["constant"]
-    assert card.reasons[0] == "TRUST: this judge can stand in for human ratings."
+    assert card.reasons[0] == "TRUST: this judge can replace human ratings."
     assert "No more labels are needed for this verdict." in card.reasons
 
 
@@ -267,7 +267,7 @@ def test_a_biased_judge_is_not_trusted_and_its_inflation_is_named():
     assert card.verdict == "NOT PROVEN"
     assert "INFLATED" in card.sides
     assert card.verdicts["bias_low"].item() > 0.5
-    assert "More labels will not help: the bias itself lies outside what is accepted." in card.reasons
+    assert "More labels will not help: the bias itself is outside the acceptable range." in card.reasons
 
 
 def test_a_judge_that_inflates_one_system_alone_is_found():
@@ -470,7 +470,7 @@ def test_the_card_is_json_html_and_markdown_without_a_stranger_s_markup():
 def test_the_card_speaks_chinese():
     card = card_of(made(noise=3.0), lang="zh")
     assert card.reasons[0].startswith("不可用（REJECT）")
-    assert "在哪个分数段可信" in card.to_markdown()
+    assert "各分数段的一致率" in card.to_markdown()
     assert 'lang="zh-CN"' in card._repr_html_()
 
 

@@ -167,7 +167,7 @@ def test_beyond_the_plan_nothing_is_proven_and_the_next_step_is_said():
     assert "more labels than planned" in card.reasons[0]
     said = " ".join(card.reasons)
     assert "240 labels, 239 planned" in said
-    assert "label fresh answers for it" in said
+    assert "label new answers for it" in said
     assert "TRUST" not in set(card.bands["verdict"])
     assert not card.recalibration["passes"].any()
     bad = rated(noise=6.0)
@@ -178,7 +178,7 @@ def test_of_several_rows_the_card_names_those_whose_plan_is_spent():
     parts = [rated(n=n, noise=0.2).assign(dimension=name) for n, name in ((240, "a"), (241, "b"))]
     card = card_of(pd.concat(parts), labels_planned=240)
     assert card.verdicts.set_index("dimension")["verdict"].to_dict() == {"a": "TRUST", "b": "NOT PROVEN"}
-    assert "plan of 240 labels is spent: this judge on b;" in " ".join(card.reasons)
+    assert "plan of 240 labels is used up: this judge on b;" in " ".join(card.reasons)
     assert "one look at the labels" in " ".join(card_of(pd.concat(parts)).reasons)
     card = card_of(pd.concat(parts), labels_planned=600)
     assert "at every look at up to 600 labels" in " ".join(card.reasons)

@@ -116,7 +116,7 @@ def test_what_cannot_be_drawn_is_said():
     gaps = scored().assign(accuracy=None, clarity=lambda f: f["clarity"].where(f.index > 2))
     with pytest.warns(RagnbWarning, match="3 answers without"):
         assert len(draw_labels(gaps.astype({"accuracy": float}), n=297)) == 297
-    with pytest.raises(RagnbError, match=r"'clarityy' is not there; did you mean 'clarity'"):
+    with pytest.raises(RagnbError, match=r"'clarityy' does not exist; did you mean 'clarity'"):
         draw_labels(scored(), n=5, dimensions=["clarityy"])
     with pytest.raises(RagnbError, match="no judge's score"):
         draw_labels(scored()[["sample_id", "question"]], n=5)

@@ -227,7 +227,7 @@ def test_more_labels_do_not_help_a_judge_that_only_equals_the_constant():
     human = np.random.default_rng(0).choice([7.0, 8.0, 9.0], 400, p=[0.1, 0.8, 0.1])
     frame = pd.DataFrame({"judge": 8.0, "human": human, "cluster": np.arange(400) % 40})
     assert row_of(frame)["share"] == row_of(frame)["constant"] == 1
-    assert "a constant answer does as well as the judge" in " ".join(row_of(frame)["reasons"])
+    assert "a constant score agrees as often as the judge" in " ".join(row_of(frame)["reasons"])
 
 
 @pytest.mark.parametrize("shift", [0.5, -0.5])
@@ -237,8 +237,8 @@ def test_more_labels_do_not_help_a_bias_shown_to_lie_outside(shift):
     nearest = max(row["bias_low"], -row["bias_high"])
     for delta, outside in ((nearest, False), (np.nextafter(nearest, 0), True)):
         card = calibrate(frame, scale=(1, 10), delta=float(delta))
-        assert any("the bias itself lies outside" in line for line in card.reasons) == outside
-        assert any("outside the ±" in line for line in card.reasons) == outside
+        assert any("the bias itself is outside" in line for line in card.reasons) == outside
+        assert any("outside the acceptable ±" in line for line in card.reasons) == outside
 
 
 def test_labels_needed_are_those_of_the_verdicts_target_and_level():

@@ -103,14 +103,14 @@ def test_sentinels_must_be_declared(run, ratings, tmp_path):
     code, _, err = run(tmp_path / "s.csv")
     assert code == 2
     assert "s.csv, line 5" in err
-    assert "say --missing -1 if" in err
+    assert "set --missing -1 if" in err
     assert "--scale -1 1, if" in err
     want = run(tmp_path / "s.csv", "--missing", -1, "--scale", 0, 10)
     assert want[0] == 0
     assert run(tmp_path / "s.csv", "--missing", "outside", "--scale", 0, 10) == want
     code, _, err = run(tmp_path / "s.csv", "--scale", 0, 10)
     assert code == 2
-    assert "say --missing -1 if it stands for no score, --missing outside if all of them do" in err
+    assert "set --missing -1 if it means no score, --missing outside if all of them do" in err
     for words, told in (["outside"], "--missing outside needs the scale"), (["none"], "neither a number nor"):
         code, _, err = run(tmp_path / "s.csv", "--missing", *words)
         assert code == 2
@@ -146,7 +146,7 @@ def test_page_opens_by_itself_and_holds_verdict_charts_and_numbers(run, tmp_path
     path = tmp_path / "card.html"
     run(RATINGS, "--dimension", "accuracy", "--scale", 1, 10, "--html", path, "--lang", "zh")
     page = path.read_text(encoding="utf-8")
-    assert "评审可信吗？" in page
+    assert "评判可信度" in page
     assert page.count("<figure>") == 7
     assert "<script" not in page
     assert "default-src 'none'" in page
@@ -230,7 +230,7 @@ def test_golden_set_from_template_to_check(run, tmp_path):
     code, out, _ = run("--golden", "--out", path)
     assert code == 0
     assert f"ragnb calibrate --golden {path}" in out
-    for lang, words in (("en", "9 of 9 rows lack a score"), ("zh", "9 项中有 9 项缺少")):
+    for lang, words in (("en", "9 of 9 rows have no score"), ("zh", "9 项中有 9 项缺少")):
         code, out, _ = run("--golden", path, "--lang", lang)
         assert (code, words in out) == (3, True)
     path.with_name("no.csv").write_text("item_id,judge\nG1,9\n", encoding="utf-8")
@@ -240,7 +240,7 @@ def test_golden_set_from_template_to_check(run, tmp_path):
     for human, code, words in (
         ([9.0] * 9, 0, "All 9"),
         ([9.0] * 8 + [5], 1, "1 of 9"),
-        ([9.0] * 8 + [None], 3, "lack"),
+        ([9.0] * 8 + [None], 3, "have no score"),
     ):
         filled.assign(human=human).to_csv(path, index=False)
         found, out, _ = run("--golden", path)

@@ -94,7 +94,7 @@ def test_failures_of_one_side_are_named_with_the_worst_case(run, folder):
     out = run("compare", "n.csv", "base.csv")[1]
     worst = rn.compare("n.csv", baseline="base.csv").iloc[-1]["worst_case"]
     assert "faithfulness 10 (n: 10 failed)" in out
-    assert f"worst possible: weighted_score {worst:+.3f}." in out
+    assert f"worst possible value: weighted_score {worst:+.3f}." in out
     assert "faithfulness 10 (n: 10 个评分失败)" in run("compare", "n.csv", "base.csv", "--lang", "zh")[1]
 
 
@@ -104,7 +104,7 @@ def test_questions_that_changed_and_little_overlap_are_noted(run, folder):
     table(0.2, seed=2, question=["reworded", *texts[1:]]).to_csv("new.csv", index=False)
     out = run("compare", "new.csv", "base.csv")[1]
     assert "47 common questions" in out
-    assert "1 are reworded" in out
+    assert "1 reworded" in out
     other = [f"q{n}" if n < 10 else f"new{n}" for n in range(QUESTIONS)]
     table(0.2, seed=2, sample_id=other).to_csv("new.csv", index=False)
     row = rn.compare("new.csv", baseline="base.csv").iloc[-1]
@@ -119,7 +119,7 @@ def test_a_difference_within_the_noise_of_repeats_is_called_that(run, folder):
         pd.concat(repeats).to_csv(f"{name}.csv", index=False)
     row = rn.compare("new.csv", baseline="base.csv").iloc[0]
     assert row["below_noise"]
-    said = f"noise between repeats: faithfulness +0.010 (±{row['noise']:.3f})"
+    said = f"variation between repeats: faithfulness +0.010 (±{row['noise']:.3f})"
     assert said in run("compare", "new.csv", "base.csv")[1]
 
 

@@ -54,7 +54,7 @@ def test_lower_is_better_turns_the_ranks():
 
 
 def test_one_system_has_no_standing():
-    with pytest.raises(RagnbError, match="two systems or more"):
+    with pytest.raises(RagnbError, match="two or more systems"):
         rn.standings(several({"a": 0.6}))
 
 

@@ -104,7 +104,7 @@ def test_a_leader_under_all_weights_never_flips():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"metrics": ["faithfulness"]}, "two metrics or more"),
+        ({"metrics": ["faithfulness"]}, "at least two metrics"),
         ({"metrics": ["faithfulness", rn.Metric("context_recall", 0, 10)]}, "rescale=True"),
     ],
 )

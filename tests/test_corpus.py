@@ -142,7 +142,7 @@ def test_a_complete_corpus_is_said_in_words_and_a_setting_of_a_scenario():
     assert sheet.means.loc[0, "cluster_unit"] == INSIDE
     assert "corpus_complete" in set(sheet.notes["code"])
     assert "distinct questions" in sheet.verdict
-    assert "全部文档" in rn.assess(frame, corpus="complete", lang="zh").notes["text"].str.cat()
+    assert "全部语料" in rn.assess(frame, corpus="complete", lang="zh").notes["text"].str.cat()
     assert "corpus_complete" not in set(notes(rn.weighted_means(frame))["code"])
 
 
@@ -170,7 +170,7 @@ def test_moments_of_a_complete_corpus_merge_are_stored_and_have_no_bootstrap(tmp
         whole.merge(rn.moments(frame))
     read = rn.Moments.from_parquet(whole.to_parquet(tmp_path / "m.parquet"))
     pd.testing.assert_frame_equal(read.means(), whole.means())
-    with pytest.raises(RagnbError, match="draws documents anew"):
+    with pytest.raises(RagnbError, match="resamples documents"):
         whole.bootstrap()
 
 

@@ -239,15 +239,15 @@ def test_a_judges_mean_never_stands_without_its_bias_in_words():
     few, more = draw(9, n=200, m=300)
     row = corrected_mean(few, judged=more, scale=SCALE).iloc[0]
     assert row["bias_low"] > 0
-    assert row["note"].startswith("The judge's own mean is no measure of quality")
-    assert "above the humans" in row["note"]
+    assert row["note"].startswith("The judge's own mean is not a valid estimate of quality")
+    assert "above the human mean" in row["note"]
     below = corrected_mean(few.assign(human=5.0), judged=more, scale=SCALE).iloc[0]
-    assert "below the humans" in below["note"]
-    assert "got no weight" in below["note"]
+    assert "below the human mean" in below["note"]
+    assert "received weight 0" in below["note"]
     fair = few.assign(judge=few["human"] + np.tile([1, -1], 100) * few["human"].between(2, 4))
-    assert "either way" in corrected_mean(fair, judged=more).iloc[0]["note"]
+    assert "too high or too low" in corrected_mean(fair, judged=more).iloc[0]["note"]
     chinese = corrected_mean(few, judged=more, lang="zh").iloc[0]["note"]
-    assert chinese.startswith("评审模型自身的均值")
+    assert chinese.startswith("评判模型自身的均值")
 
 
 def test_what_cannot_be_corrected_says_so():
@@ -264,28 +264,28 @@ def test_what_cannot_be_corrected_says_so():
     assert "too few" in blank["note"]
     nobody = corrected_mean(few.assign(judge=few["judge"].where(few.index > 2)), judged=more).iloc[0]
     assert nobody["n"] == 27
-    assert nobody["note"].endswith("left out: 3.")
-    assert "No rows beyond" in corrected_mean(few).iloc[0]["note"]
+    assert nobody["note"].endswith("excluded: 3.")
+    assert "There are no judged rows beyond" in corrected_mean(few).iloc[0]["note"]
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda few, more: (few.drop(columns="human"), more, {}), "column='human' is not there"),
-        (lambda few, more: (few, more.drop(columns="judge"), {}), "judged: column='judge' is not there"),
+        (lambda few, more: (few.drop(columns="human"), more, {}), "column='human' does not exist"),
+        (lambda few, more: (few, more.drop(columns="judge"), {}), "judged: column='judge' does not exist"),
         (lambda few, more: (few, more.drop(columns="cluster"), {}), "column='cluster'"),
-        (lambda few, more: (few, more, {"cluster": "talk"}), "column='talk' is not there"),
-        (lambda few, more: (few, more, {"by": "sytem"}), "column='sytem' is not there"),
+        (lambda few, more: (few, more, {"cluster": "talk"}), "column='talk' does not exist"),
+        (lambda few, more: (few, more, {"by": "sytem"}), "column='sytem' does not exist"),
         (lambda few, more: (few, more.assign(item_id=few["item_id"].iloc[0]), {}), "twice"),
         (lambda few, more: (few, more.iloc[:1].assign(item_id="q0"), {}), "1 rows of judged are in ratings"),
-        (lambda few, more: (few.assign(human=np.nan), more, {}), "no row has a human's score"),
+        (lambda few, more: (few.assign(human=np.nan), more, {}), "no row has a human score"),
         (lambda few, more: (few, more, {"scale": (1, 4)}), "outside the scale 1 to 4"),
         (lambda few, more: (few, more.assign(judge=-1), {}), "judged: row 30: column 'judge': found -1"),
         (lambda few, more: (few.assign(judge="good"), more, {}), "'good' is text, not a score"),
         (lambda few, more: (few, more.assign(judge=np.inf), {}), "judged: column 'judge' holds an infinite"),
         (lambda few, more: (few, more, {"level": 95}), "level=95"),
         (lambda few, more: (few, more, {"lang": "fr"}), "lang='fr'"),
-        (lambda few, more: ("few.csv", more, {}), "no data frame"),
+        (lambda few, more: ("few.csv", more, {}), "not a data frame"),
     ],
 )
 def test_bad_input_is_refused_with_the_next_step(change, words):
@@ -342,7 +342,7 @@ def test_a_paired_difference_is_the_corrected_mean_of_differences():
     )
     with pytest.raises(RagnbError, match="baseline='z'"):
         corrected_difference(table, baseline="z")
-    with pytest.raises(RagnbError, match="needs an item"):
+    with pytest.raises(RagnbError, match="needs one row per item"):
         corrected_difference(table.drop(columns="item_id"), baseline="a")
 
 

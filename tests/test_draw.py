@@ -84,7 +84,7 @@ def test_without_rows_on_both_sides_or_without_variation_there_is_no_test():
     for few, more in (([1, 2], []), ([3, 3], [3, 3, 3])):
         found = stats.draw_test(few, more)
         assert np.isnan([found.z, found.p]).all()
-    with pytest.raises(RagnbError, match="give clusters and rest_clusters"):
+    with pytest.raises(RagnbError, match="give both clusters and rest_clusters"):
         stats.draw_test([1, 2], [1, 3], ["a", "b"])
 
 
@@ -99,11 +99,11 @@ def test_a_draw_towards_low_scores_is_told_everywhere():
     assert row["judge_labelled"] == pytest.approx(table.loc[mine, "judge"].mean())
     assert row["judge_rest"] == pytest.approx(table.loc[~mine, "judge"].mean())
     assert row["draw_z"] < -8
-    words = "do not look like a random draw"
+    words = "do not look like a random sample"
     assert card.footer["drawn_at_random"] is False
     assert words in card.reasons[2]
     assert (
-        f"{row['judge_labelled']:.2f} on the labelled rows and {row['judge_rest']:.2f} on the rest"
+        f"{row['judge_labelled']:.2f} on the labelled rows and {row['judge_rest']:.2f} on the others"
         in card.reasons[2]
     )
     assert card.notes["code"].tolist().count("not_random") == 1
@@ -122,10 +122,10 @@ def test_several_rows_share_the_level_and_name_those_that_differ():
     assert card.verdicts.set_index("dimension")["draw_p"].to_dict() == pytest.approx(
         dict(zip(("drawn", "picked"), stats.holm(own), strict=True)), rel=1e-6, abs=0
     )
-    assert card.reasons[2].startswith("The labels do not look like a random draw: this judge on picked")
+    assert card.reasons[2].startswith("The labels do not look like a random sample: this judge on picked")
     told = card.notes[card.notes["code"] == "not_random"]
     assert told["about"].tolist() == ["this judge on picked"]
-    assert "random draw" not in " ".join(card.only(dimension="drawn").reasons)
+    assert "random sample" not in " ".join(card.only(dimension="drawn").reasons)
 
 
 def test_the_level_of_the_draw_is_one_in_a_hundred():
@@ -133,7 +133,7 @@ def test_the_level_of_the_draw_is_one_in_a_hundred():
     for tilt in np.linspace(0, 0.14, 15):
         part = labelled(table, 0.3 - tilt * (table["judge"] - 3))
         row = calibrate(part, scale=(1, 5)).verdicts.iloc[0]
-        told = "random draw" in " ".join(row["reasons"])
+        told = "random sample" in " ".join(row["reasons"])
         assert told == (row["draw_p"] <= 0.01)
         seen.add((told, row["draw_p"] <= 0.05))
     assert seen == {(True, True), (False, True), (False, False)}
@@ -144,7 +144,7 @@ def test_a_random_draw_is_not_flagged_and_what_the_caller_says_stays():
     for said in (None, True, False):
         card = calibrate(table, scale=(1, 5), about={"drawn_at_random": said})
         assert card.footer["drawn_at_random"] is said
-        assert "do not look like a random draw" not in card.to_markdown()
+        assert "do not look like a random sample" not in card.to_markdown()
     assert "human score cannot be detected" in calibrate(table, scale=(1, 5)).to_markdown()
 
 
@@ -359,9 +359,9 @@ RATED = {
 
 @pytest.mark.parametrize("name", RATED)
 def test_a_path_in_place_of_ratings_names_their_reader(name):
-    with pytest.raises(RagnbError, match=r"no data frame; read the file first: rn.read_ratings\('r.csv'\)"):
+    with pytest.raises(RagnbError, match=r"not a data frame; read the file first: rn.read_ratings\('r.csv'\)"):
         RATED[name]("r.csv")
-    with pytest.raises(RagnbError, match="list is no data frame.*rn.read_ratings"):
+    with pytest.raises(RagnbError, match="list is not a data frame.*rn.read_ratings"):
         RATED[name]([1])
 
 

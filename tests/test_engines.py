@@ -127,7 +127,7 @@ CASES = {
     "empty": (empty(), {}),
     "empty groups": (empty(), {"by": "doc_name"}),
     "integers": ({"faithfulness": [1, 0, None], "compliance": [True, None, False], "doc_name": list("aab")}, {}),
-    "no status word": ({"faithfulness": [0.5], "faithfulness__status": pa.nulls(1)}, {}),
+    "not a status word": ({"faithfulness": [0.5], "faithfulness__status": pa.nulls(1)}, {}),
     "categories": (
         {"faithfulness": [0.5, 0.75, 1.0], "doc_name": pa.array(["b", "甲", None]).dictionary_encode()},
         {"doc_weights": {"甲": 2}},
@@ -325,7 +325,7 @@ def test_refusal_rates_are_those_of_pandas(engine, options):
 
 
 def test_a_frame_without_rates_is_refused_in_words(engine):
-    with pytest.raises(RagnbError, match="holds no rate"):
+    with pytest.raises(RagnbError, match="contains no rate"):
         rn.refusal_metrics(on(engine, {"faithfulness": [1.0]}))
 
 
@@ -425,10 +425,10 @@ WRONG = {
     "out of range": ({"faithfulness": [0.5, 1.5]}, r"1\.5 lies outside 0\.\.1; declare its scale"),
     "infinite": ({"faithfulness": [0.5, math.inf]}, "inf lies outside"),
     "text": ({"faithfulness": ["0.5", None]}, "'0.5' is text"),
-    "no status": ({"faithfulness": [0.5], "faithfulness__status": ["error"]}, "'error' is no status"),
+    "not a status": ({"faithfulness": [0.5], "faithfulness__status": ["error"]}, "'error' is not a status"),
     "failed number": (
         {"faithfulness": [None, 0.5], "faithfulness__status": ["failed", "failed"]},
-        "0.5 stands beside status 'failed'",
+        "0.5 has status 'failed'",
     ),
 }
 
@@ -452,11 +452,11 @@ def test_what_is_wrong_is_refused_in_the_same_words(engine, case):
 def test_unknown_columns_dates_and_what_is_no_frame_are_refused(native):
     frame = on(native, {"faithfulness": [0.5], "doc_name": ["a"]})
     for call in (rn.weighted_means, rn.weigh, rn.diagnose):
-        with pytest.raises(RagnbError, match=r"column='doc_nam' is not there; did you mean 'doc_name'"):
+        with pytest.raises(RagnbError, match=r"column='doc_nam' does not exist; did you mean 'doc_name'"):
             call(frame, doc="doc_nam")
-        with pytest.raises(RagnbError, match="is no data frame"):
+        with pytest.raises(RagnbError, match="is not a data frame"):
             call([1.0])
-    with pytest.raises(RagnbError, match="column='team' is not there"):
+    with pytest.raises(RagnbError, match="column='team' does not exist"):
         rn.weighted_means(frame, by="team")
     dates = on(native, {"faithfulness": pa.array([0], pa.date32())})
     with pytest.raises(RagnbError, match="of type date, not a score"):
@@ -466,9 +466,9 @@ def test_unknown_columns_dates_and_what_is_no_frame_are_refused(native):
 def test_groups_that_are_no_labels_or_would_hide_a_column_are_refused(native):
     frame = on(native, {"faithfulness": [0.5, 0.6], "tags": [["a"], ["b", "c"]], "n": ["x", "y"]})
     for place in ({"by": "tags"}, {"cluster": "tags"}, {"doc": "tags"}):
-        with pytest.raises(RagnbError, match="lists and mappings name no group"):
+        with pytest.raises(RagnbError, match="lists and mappings cannot name a group"):
             rn.weighted_means(frame, **place)
-    with pytest.raises(RagnbError, match="by='n' is a column of the result too"):
+    with pytest.raises(RagnbError, match="by='n' is also a column of the result"):
         rn.weighted_means(frame, by="n")
     assert rn.weighted_means(frame, cluster="n")["n_clusters"].tolist() == [2, 2]
 
@@ -648,7 +648,7 @@ def test_a_column_that_the_caller_names_and_one_under_our_name_stay_what_they_ar
     assert found.columns[0] == "文档"
     assert found["value"].tolist() == [0.5] * 4
     assert found["n_clusters"].tolist() == [2] * 4
-    with pytest.raises(RagnbError, match="'文档' and 'source' both mean 'doc_name'; rename the one"):
+    with pytest.raises(RagnbError, match="'文档' and 'source' both mean 'doc_name'; rename the intended"):
         rn.weighted_means(frame)
 
 
@@ -683,7 +683,7 @@ def test_metric_weights_take_the_header_of_the_frame(engine):
         pd.testing.assert_frame_equal(
             found.sort_values(key, ignore_index=True), want.sort_values(key, ignore_index=True), check_dtype=False
         )
-    with pytest.raises(RagnbError, match="the name stands twice"):
+    with pytest.raises(RagnbError, match="the name appears twice"):
         rn.weighted_means(on(engine, theirs), metric_weights={"Groundedness": 3, "faithfulness": 3})
     own = [rn.Metric("Groundedness", 0, 10)]
     mine = rn.weighted_means(on(engine, theirs), metrics=own, metric_weights={"Groundedness": 3}, rescale=True)
@@ -736,10 +736,10 @@ def test_named_levels_of_an_index_are_columns_and_stay_an_index():
     [(pd.DataFrame([[0.5]], columns=pd.MultiIndex.from_tuples([("m", "recall")])), "2 levels.*get_level_values"),
      (pd.DataFrame([[0.5, 1]], columns=["faithfulness"] * 2), "'faithfulness' appears twice"),
      (pa.table([pa.array([0.5])] * 2, names=["faithfulness"] * 2), "'faithfulness' appears twice"),
-     (pd.DataFrame({"faithfulness": pd.to_timedelta([0], unit="s")}), "timedelta64.* no score"),
+     (pd.DataFrame({"faithfulness": pd.to_timedelta([0], unit="s")}), "timedelta64.* not a score"),
      (pd.DataFrame({"faithfulness": [pd.Timedelta(0), None]}, dtype=object), "Timedelta.* not a score"),
-     (pd.DataFrame({"faithfulness": pd.to_datetime(["2026-01-01"])}), "datetime64.* no score"),
-     (pd.DataFrame({"faithfulness": [0.5 + 0j]}), "complex128.* no score"),
+     (pd.DataFrame({"faithfulness": pd.to_datetime(["2026-01-01"])}), "datetime64.* not a score"),
+     (pd.DataFrame({"faithfulness": [0.5 + 0j]}), "complex128.* not a score"),
      (pd.DataFrame({"faithfulness": [None, 0.5j]}, dtype=object), "row 1: 0.5j is of type complex"),
      (pd.DataFrame({"faithfulness": [0.5, [0.5]]}, index=["a", "b"]), r"row 'b': \[0.5\] is of type list"),
      (pd.DataFrame({"faithfulness": [{"score": 0.5}]}), "of type dict"),
@@ -759,10 +759,10 @@ def test_what_is_no_column_of_scores_is_refused_in_words(frame, words):
 )
 def test_what_is_no_frame_is_refused_with_the_reader_to_use(thing):
     for call in (rn.weighted_means, rn.moments, rn.weighted_score, rn.weigh, rn.diagnose, rn.failure_modes):
-        with pytest.raises(RagnbError, match=r"is no data frame; .*(rn\.read_scores|pd\.DataFrame)"):
+        with pytest.raises(RagnbError, match=r"is not a data frame; .*(rn\.read_scores|pd\.DataFrame)"):
             call(thing)
     for call in (rn.label_traces, rn.refusal_metrics):
-        with pytest.raises(RagnbError, match=r"is no data frame; .*(rn\.read_traces|pd\.DataFrame)"):
+        with pytest.raises(RagnbError, match=r"is not a data frame; .*(rn\.read_traces|pd\.DataFrame)"):
             call(thing)
     with pytest.raises(
         RagnbError, match=r"gates compare means, not scores.*rn\.weighted_means\(scores\)"

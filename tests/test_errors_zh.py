@@ -31,14 +31,14 @@ def test_a_translation_holds_every_value_once_and_no_english_sentence(english):
 MESSAGES = [
     (str(unknown("metric", "faithfullness", ["faithfulness", "b"])),
      "metric='faithfullness' 无法识别；是否想写 'faithfulness'？（现有：faithfulness, b）"),
-    (f"{place('s.yaml', 3, 'level')}is needed and not there", "s.yaml，第 3 行，键 'level'：必须填写，但没有给出"),
+    (f"{place('s.yaml', 3, 'level')}is required", "s.yaml，第 3 行，键 'level'：必须填写，但没有给出"),
     (f"{place('a.csv', 2)}column 'x': found 'y', expected a number or an empty cell",
      "a.csv，第 2 行：列 'x'：读到 'y'，应为数字或空单元格"),
     (f"where.lang: no such column; {did_you_mean('lang', [])}", "where.lang：没有这一列；（现有：无）"),
     (f"the items lack {listing('abc', most=2)}", "样本缺少 a, b 等，另有 1 个"),
-    ("a.yaml: its cases hold no scores yet; run ragnb evaluate a.yaml or ragnb judge a.yaml first. ",
+    ("a.yaml: its cases have no scores yet; run ragnb evaluate a.yaml or ragnb judge a.yaml first. ",
      "a.yaml：用例还没有得分；请先运行 ragnb evaluate a.yaml 或 ragnb judge a.yaml。"),
-    ("3 of 40 cells are kept in the store in memory", "40 个单元格中有 3 个已保存在 内存中的存储"),
+    ("3 of 40 cells are saved in the store in memory", "40 个单元格中有 3 个已保存在 内存中的存储"),
     ("mine: of no template", "mine: of no template"),
 ]  # fmt: skip
 

@@ -338,7 +338,7 @@ def test_documents_that_may_fail_count_only_where_they_are_told_to():
     assert strict["more_needed"].isna().tolist() == [False, False, True, True]
     assert not strict["blocks"].any()
     said = gate_sentences(check_gates(means, gates=gates))
-    assert ["whole documents can fail" in text for text in said] == [False, False, True, True]
+    assert ["entire documents can fail" in text for text in said] == [False, False, True, True]
     wrong_way = check_gates(means, gates=[Gate("G", "faithfulness", "<=", 0.99)], documents_may_fail=True)
     assert wrong_way.loc[0, "outcome"] == "pass"
 
@@ -539,10 +539,10 @@ def test_a_gate_without_a_baseline_has_no_data_and_blocks():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"op": ">="}, "is needed"),
-        ({"threshold": 0.5}, "is needed"),
-        ({}, "is needed"),
-        ({"op": ">=", "threshold": 1, "by": 0.1}, "goes with not_worse_than"),
+        ({"op": ">="}, "is required"),
+        ({"threshold": 0.5}, "is required"),
+        ({}, "is required"),
+        ({"op": ">=", "threshold": 1, "by": 0.1}, "requires not_worse_than"),
         ({"op": ">=", "threshold": 1, "not_worse_than": "baseline"}, "leave it out"),
     ],
 )

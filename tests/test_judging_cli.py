@@ -83,7 +83,7 @@ def test_runs_of_several_systems_are_not_averaged_and_the_advice_gives_runs_of_o
         assert "-p 'where={system: NAME}'" in said.err
     calls = len(llm_server.log)
     after = judged(cases, "-p", "where={system: bad}")
-    assert len(llm_server.log) == calls, "what is judged already is not judged again"
+    assert len(llm_server.log) == calls, "answers already judged are reused"
     capsys.readouterr()
     assert main(["compare", f"{store}#{after}", f"{store}#{before}"]) == 0
     assert re.search(r"accuracy +inconclusive +-7\.500 .* 2\.000 +9\.500 ", capsys.readouterr().out)
@@ -101,7 +101,7 @@ def test_a_run_of_two_systems_is_refused_also_where_they_share_no_sample(scenari
     one, both = judged("bad"), judged("bad", "good", None)
     for words in ((one, both), (both, one), (both, both)):
         assert main(["compare", *(f"{tmp_path / 'a.sqlite'}#{run}" for run in words)]) == 2
-        assert f"run='{both}' holds several systems: bad, good" in capsys.readouterr().err
+        assert f"run='{both}' has several systems: bad, good" in capsys.readouterr().err
     store = tmp_path / "a.sqlite"
     assert main(["compare", f"{store}#{one}", f"{store}#{judged('good', 'good')}"]) == 0
 

@@ -24,8 +24,8 @@ from ragnb.schema import Dimension, Profile, Rubric
 from ragnb.store import Client, Stop, Store, count_tokens
 
 fails = pytest.mark.filterwarnings("ignore:.*cells failed:ragnb.errors.RagnbWarning")
-stops = pytest.mark.filterwarnings("ignore:.*cells are kept:ragnb.errors.RagnbWarning")
-alarms = pytest.mark.filterwarnings("ignore:.*(same accuracy|does not tell|obeys):ragnb.errors.RagnbWarning")
+stops = pytest.mark.filterwarnings("ignore:.*cells are saved:ragnb.errors.RagnbWarning")
+alarms = pytest.mark.filterwarnings("ignore:.*(same accuracy|not separate|injection):ragnb.errors.RagnbWarning")
 
 SOURCE = "The pump has a warranty of 730 days. Filters are excluded from the warranty."
 CASES = [
@@ -284,13 +284,13 @@ def test_noise_is_the_pooled_standard_deviation_of_repeats(server):
     assert noise["low"] < noise["value"] < noise["high"]
     assert (noise["n"], noise["n_judgements"]) == (6, 60)
     assert noise["least_difference"] == pytest.approx(1.96 * np.sqrt(2) * noise["value"])
-    assert "differ by a standard deviation" in judged.notes.set_index("code").loc["noise", "text"].iloc[0]
+    assert "deviation of a single judgement" in judged.notes.set_index("code").loc["noise", "text"].iloc[0]
     assert judged.noise.set_index("metric").loc["clarity", "value"] == 0
 
 
 def test_equal_repeats_at_temperature_0_are_not_called_a_sure_judge(server):
     notes = judge(CASES, client=client_of(server), repeats=3).notes.set_index("code")
-    assert "deterministic endpoint" in notes.loc["still", "text"]
+    assert "endpoint is deterministic" in notes.loc["still", "text"]
     assert "noise" not in notes.index
 
 
@@ -307,7 +307,7 @@ def test_a_budget_stops_and_the_same_call_goes_on_where_it_stopped(server, tmp_p
     path = tmp_path / "runs.sqlite"
     judged = judge(CASES, client=client_of(server, max_calls=9), store=path)
     assert judged["accuracy__status"].tolist().count("missing") == 3
-    assert "3 answers are not judged yet" in judged.notes.set_index("code").loc["stopped", "text"]
+    assert "3 answers not judged" in judged.notes.set_index("code").loc["stopped", "text"]
     assert dry_run(CASES, client_of(server), store=path).calls == 3
     whole = judge(CASES, client=client_of(server), store=path)
     assert len(server.log) == 12
@@ -526,7 +526,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_paid(server):
     ):  # fmt: skip
         with pytest.raises(RagnbError, match=message):
             judge(CASES, client=client, **bad)
-    with pytest.raises(RagnbError, match="accuracy already"):
+    with pytest.raises(RagnbError, match="already have accuracy"):
         judge([CASES[0] | {"accuracy": 5}], client=client)
     with pytest.raises(RagnbError, match="column='question'"):
         judge(pd.DataFrame({"frage": ["?"]}), client=client)
@@ -571,5 +571,5 @@ def test_a_rubric_of_its_own_is_prompted_and_scored(server):
     assert judged["weighted_score"].tolist() == [3.0] * 6
     assert judged["is_passing"].all()
     for bad in ({"dimensions": [{"name": "a"}, {"name": "a"}]}, {"dimensions": [{"name": "tone"}]}):
-        with pytest.raises(ValueError, match="name each dimension once|is no dimension"):
+        with pytest.raises(ValueError, match="name each dimension once|is not a dimension"):
             Rubric(**bad)

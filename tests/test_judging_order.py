@@ -273,7 +273,7 @@ def test_what_was_judged_in_another_order_is_no_fair_sample(server, tmp_path):
 
 
 REFUSED = {
-    "no gate is about what the judge scores .accuracy, completeness, clarity, weighted_score": DEFAULT_GATES,
+    "no gate uses a metric of the judge .accuracy, completeness, clarity, weighted_score": DEFAULT_GATES,
     "gate 'n' is decided by an interval": [rn.Gate("n", "clarity", not_worse_than="baseline")],
     "gate 'g': 0.7 lies outside accuracy's 1..10": [rn.Gate("g", "accuracy", ">=", 0.7)],
 }
@@ -319,7 +319,7 @@ def test_a_stopped_run_is_marked_and_can_be_finished(scenario, server, capsys):
     told = capsys.readouterr().out
     n = len(server.log)
     assert 50 <= n < 200
-    assert f"{200 - n} calls are saved" in told
+    assert f"{200 - n} calls were saved" in told
     assert run_row()[["stopped_early", "calls_saved", "pending"]].tolist() == [1, 200 - n, 200 - n]
     kept = json.loads((scenario / "reports/mine/judge.json").read_text())
     assert (kept["stopped_early"], kept["calls_saved"]) == (True, 200 - n)
@@ -356,7 +356,7 @@ def test_a_budget_in_between_changes_nothing(scenario, server):
     assert (scenario / "reports/mine/judged.csv").read_bytes() == table
 
 
-@pytest.mark.parametrize(("lang", "words"), [("en", "That side holds"), ("zh", "这一侧仍然成立")])
+@pytest.mark.parametrize(("lang", "words"), [("en", "it lies on is settled"), ("zh", "位于哪一侧已经确定")])
 def test_the_sheet_says_that_the_run_stopped_and_counts_nothing_as_failed(scenario, server, lang, words, capsys):
     assert main(STOP) == 0
     left = 200 - len(server.log)
@@ -391,7 +391,7 @@ def test_a_side_that_was_settled_for_other_gates_is_not_reported(scenario, capsy
     change(*CHANGES[what])
     capsys.readouterr()
     assert main(["check", "mine.yaml"]) == 2
-    assert f"since ragnb judge wrote it, this has changed: {what}. Run ragnb judge" in capsys.readouterr().err
+    assert f"the following has changed since ragnb judge wrote it: {what}. Run" in capsys.readouterr().err
     change(*CHANGES[what][::-1])
     assert main(STOP[:-1]) == 0  # a whole run holds for any gates
     change(*CHANGES[what])

@@ -263,14 +263,14 @@ def test_probes_of_truth_are_no_alarm_on_a_dimension_of_manners(scenario, llm_se
 
     llm_server.script = obeys
     assert run(scenario(manners.replace("平淡", "一般")), tmp_path) == 0
-    assert "评审会听从材料里夹带的指令" in "".join(capsys.readouterr())
+    assert "评判模型会受提示词注入影响" in "".join(capsys.readouterr())
 
 
 def test_alarms_name_the_dimension_that_passes(scenario, llm_server, tmp_path, capsys):
     llm_server.script = lambda request: '{"准确性": 3, "语气": 3}'
     named = RUBRIC.replace("依据", "准确性")
     assert run(scenario(named), tmp_path) == 0
-    assert "评审给的 准确性 全是 3.0" in "".join(capsys.readouterr())
+    assert "评判模型给的 准确性 全是 3.0" in "".join(capsys.readouterr())
 
 
 @pytest.mark.parametrize("mode", ["contexts", "peek", "alone"])
@@ -312,7 +312,7 @@ def test_systems_are_told_apart_and_answers_without_passages_are_judged(scenario
     assert scores["judge__mode"].tolist() == ["contexts"] * 3 + ["alone"] * 3
     assert scores["judge__cut"].tolist()[:3] == [1] * 3
     assert run(scenario(), tmp_path, *options, "--peek", "rag", "--lang", "en") == 0
-    assert "judged against those that system rag retrieved" in capsys.readouterr().out
+    assert "judged against the passages retrieved by system rag" in capsys.readouterr().out
     assert pd.read_csv(tmp_path / "out" / "judged.csv")["judge__mode"].tolist()[3:] == ["peek"] * 3
 
 

@@ -138,12 +138,12 @@ def test_the_gain_is_a_clustered_mean_of_differences_with_its_cost(server):
     assert row["after"] - row["before"] == pytest.approx(row["value"])
     assert found.cost == {"answers": 3, "calls": 3, "tokens": 45}
     notes = found.notes.set_index("code")["text"]
-    assert "The same judge scored and steered" in notes["same_judge"]
-    assert "3 further answers" in notes["cost"]
+    assert "The same judge scored the answers and guided the retries" in notes["same_judge"]
+    assert "3 additional answers" in notes["cost"]
 
 
 def test_a_warning_says_that_the_same_judge_scored_and_steered(server):
-    with pytest.warns(UserWarning, match="The same judge scored and steered"):
+    with pytest.warns(UserWarning, match="The same judge scored the answers and guided the retries"):
         improve(cases([WRONG] * 6), lambda *told: RIGHT, client_of(server))
 
 
@@ -184,7 +184,7 @@ def test_a_failed_judgement_is_made_again_and_never_counted_as_low(server):
     assert not asked
     assert found.gain["n"].tolist() == [5]
     assert "2 judgements" not in found.notes.set_index("code").loc["rejudged", "text"]
-    assert "1 failed to the end" in found.notes.set_index("code").loc["rejudged", "text"]
+    assert "1 failed in the end" in found.notes.set_index("code").loc["rejudged", "text"]
 
 
 @same_judge

@@ -219,12 +219,12 @@ def test_foreign_files_are_refused_in_words(tmp_path):
     for content in (b"", b"PAR1", b"question,score\na,1\n", pickle.dumps({"ragnb": "moments", "version": 1})):
         path.write_bytes(content)
         with pytest.raises(
-            RagnbError, match=r"m\.parquet: the file is damaged or holds no moments; write it with"
+            RagnbError, match=r"m\.parquet: the file is damaged or has no moments; write it with"
         ):
             Moments.from_parquet(path)
     for column in ({"about": [1.5]}, {"about": ['{"ragnb": "moments", "version": 1}']}, {"score": [1.0]}):
         polars.DataFrame(column).write_parquet(path)
-        with pytest.raises(RagnbError, match="damaged or holds no moments"):
+        with pytest.raises(RagnbError, match="damaged or has no moments"):
             Moments.from_parquet(path)
     with pytest.raises(RagnbError, match="No such file"):
         Moments.from_parquet(tmp_path / "other.parquet")
@@ -243,7 +243,7 @@ def test_another_version_is_refused(tmp_path):
     with pytest.raises(RagnbError, match="damaged"):
         Moments.from_parquet(path)
     path.write_bytes(newer.replace(sealed, hashlib.sha256(newer.replace(sealed, b"")).hexdigest().encode()))
-    with pytest.raises(RagnbError, match="version 3; this ragnb reads version 2 and before; write it anew"):
+    with pytest.raises(RagnbError, match="version 3; this ragnb reads version 2 and before; write it again"):
         Moments.from_parquet(path)
 
 
@@ -447,7 +447,7 @@ def test_histograms_that_cannot_be_are_refused():
         histogram(frame, metrics=[rn.Metric("latency", 0, math.inf)])
     with pytest.raises(RagnbError, match="bins=0 must be"):
         histogram(frame, bins=0)
-    with pytest.raises(RagnbError, match="stands beside status 'failed'"):
+    with pytest.raises(RagnbError, match="has status 'failed'"):
         histogram(frame.assign(faithfulness__status="failed"))
     assert histogram(frame[:0])["n"].tolist() == [0] * 10
     assert histogram(frame, metrics=[]).empty

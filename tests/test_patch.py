@@ -230,7 +230,7 @@ def test_literal_key_of_a_profile_is_refused_and_not_repeated(tmp_path):
         ({"metric_weights": {"context_recal": 2}}, "did you mean 'context_recall'"),
         ({"doc_weights": {"a\u202eb": 2}}, "invisible"),
         ({"doc_weights": {" ": 2}}, "blank"),
-        ({"doc_weights": [1]}, "is no mapping"),
+        ({"doc_weights": [1]}, "is not a mapping"),
         ({"llm_profiles": {"juge": {"model": "m"}}}, "llm_profiles"),
         ({"drop": {"gates": ["G"]}}, "drop='gates' is not known"),
     ],

@@ -127,7 +127,7 @@ def test_a_pilot_of_a_calibration_is_planned_as_the_card_does():
         ({"kind": "gate", "expected": 0.9, "target": 0.8, "icc": -0.1}, "icc=-0.1"),
         ({"kind": "gate", "expected": 0.9, "target": 0.8, "baseline": "old"}, "baseline= describes a pilot"),
         ({"pilot": scores(), "kind": "gate", "target": 0.8}, "gates=\\[rn.Gate"),
-        ({"pilot": scores(), "kind": "gate"}, "no gate is about a metric of the pilot"),
+        ({"pilot": scores(), "kind": "gate"}, "no gate uses a metric of the pilot"),
     ],
 )
 def test_what_cannot_be_planned_is_refused_with_the_next_step(asked, words):
@@ -139,7 +139,7 @@ def test_the_command_says_the_plan_in_words_and_writes_it(tmp_path, capsys):
     assert main(["plan", "gate", "--target", "0.8", "--expected", "0.9", "--json", str(tmp_path / "p.json")]) == 0
     said = capsys.readouterr().out
     needed = row(kind="gate", expected=0.9, target=0.8)["needed"]
-    assert said.startswith(f"{needed} questions about")
+    assert said.startswith(f"If the true mean is 0.900, {needed} questions about")
     assert json.loads((tmp_path / "p.json").read_text())[0]["needed"] == needed
     scores().to_csv(tmp_path / "scores.csv", index=False)
     gate = "gates=[{name: F, metric: faithfulness, op: '>=', threshold: 0.77}]"

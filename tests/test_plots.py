@@ -18,6 +18,7 @@ from matplotlib.colors import to_hex
 import ragnb as rn
 from ragnb import markup, plots
 from ragnb.errors import RagnbError, RagnbWarning
+from ragnb.plots import canvas
 
 NAMES = ["faithfulness", "answer_relevancy", "context_recall", "noise_sensitivity"]
 
@@ -126,7 +127,7 @@ def test_a_metric_without_an_end_is_named_and_not_drawn(scores):
     )
     for chart in (plots.radar, plots.intervals):
         ax = chart(means, metrics=[*NAMES[:3], "latency"])
-        assert "Not drawn, as the range has no end: latency" in ax.get_xlabel()
+        assert "Not drawn, because the range is unbounded: latency" in ax.get_xlabel()
     few = plots.radar(means, metrics=["faithfulness", "latency"])
     assert "latency" in few.get_xlabel()
 
@@ -178,7 +179,7 @@ def test_the_axis_is_the_whole_range(means):
     ax = plots.intervals(means)
     assert ax.get_xlim() == pytest.approx((-0.02, 1.02))
     assert ax.spines.bottom.get_bounds() == (0, 1)
-    assert ax.get_xlabel().startswith("whole range, 0 to 1")
+    assert ax.get_xlabel().startswith("full range, 0 to 1")
     ten = plots.intervals(pd.DataFrame({"metric": ["accuracy"], "value": [7.0]}))
     assert [label.get_text() for label in ten.get_xticklabels()] == [str(i) for i in range(1, 11)]
 
@@ -289,7 +290,7 @@ def test_bars_are_as_long_as_their_counts():
     assert words(ax) == ["5 (62.5 %)", "3 (37.5 %)", "0 (0.0 %)"]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["OK", "MISS", "NONE"]
     assert plots.alt_text(ax) == (
-        "OK comes most often: 5 of 8. OK 5 (62.5 %), MISS 3 (37.5 %), NONE 0 (0.0 %)."
+        "OK is most frequent: 5 of 8. OK 5 (62.5 %), MISS 3 (37.5 %), NONE 0 (0.0 %)."
     )
     assert ax.get_xlim()[0] == 0
 
@@ -391,6 +392,21 @@ def test_without_a_chinese_font_a_png_says_what_to_install(no_font, tmp_path):
     ours = [str(warning.message) for warning in caught if warning.category is RagnbWarning]
     assert len(ours) == 1
     assert "fonts-wqy-microhei" in ours[0]
+
+
+@pytest.mark.usefixtures("chinese")
+def test_a_font_newer_than_the_list_that_matplotlib_keeps_is_found(monkeypatch, tmp_path):
+    from matplotlib.font_manager import fontManager
+
+    known, wanted = [font for font in fontManager.ttflist if font.name == "DejaVu Sans"], plots.cjk_font()
+    monkeypatch.setattr(fontManager, "ttflist", known)
+    assert wanted not in fontManager.get_font_names()
+    canvas._add_new_fonts.cache_clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ax = plots.outcomes(pd.DataFrame({"label": ["正确拒答"], "n": [3]}))
+        plots.save(ax, tmp_path / "x.png")
+    assert wanted in ax.get_yticklabels()[0].get_fontfamily()
 
 
 def test_without_a_chinese_font_an_svg_warns_of_nothing(no_font, tmp_path):
@@ -510,7 +526,7 @@ def test_the_worst_documents_are_drawn_and_no_more_than_asked(by_document):
     shown = [label.get_text().split("  ")[0] for label in ax.get_yticklabels()]
     totals = by_document[by_document.metric == "weighted_score"].sort_values("value")
     assert shown == totals.document.tolist()[:3]
-    assert "5 more documents are not drawn" in ax.get_xlabel()
+    assert "5 more documents not shown" in ax.get_xlabel()
     for wrong in ({"most": 0}, {"by": "doc"}):
         with pytest.raises(RagnbError):
             plots.documents(by_document, **wrong)
@@ -537,8 +553,8 @@ def test_documents_stand_by_their_weight_the_heaviest_on_top(by_document):
         assert dot.get_xdata()[0] == row.value
         assert list(interval.get_xdata()) == [row.low, row.high]
     assert len(named(ax, "_step")) == 2
-    assert plots.alt_text(ax).startswith("The heaviest document, d2 (×3), scores ")
-    assert "all documents weigh ×1" in plots.alt_text(plots.by_weight(by_document))
+    assert plots.alt_text(ax).startswith("d2, with the largest weight (×3), scores ")
+    assert "all documents have weight ×1" in plots.alt_text(plots.by_weight(by_document))
     with pytest.raises(RagnbError, match="doc_weights='d99'"):
         plots.by_weight(by_document, doc_weights={"d99": 2.0})
     assert len(plots.by_weight(by_document, metric="faithfulness", most=2).get_yticklabels()) == 2
@@ -590,9 +606,9 @@ def test_several_systems_are_led_by_the_ends_of_their_totals(by_system):
 
 def test_distributions_say_how_many_lie_at_the_bad_end():
     frame = pd.DataFrame({"faithfulness": [0.05, 0.5, 1.0], "noise_sensitivity": [0.95, 1.0, 0.0]})
-    seen = "noise_sensitivity ↓: 2 of 3 scores lie at the bad end of the range"
+    seen = "noise_sensitivity ↓: 2 of 3 scores are at the bad end of the range"
     assert plots.alt_text(plots.distribution(frame)).startswith(seen)
-    fine = "No score lies at the bad end of a range"
+    fine = "No scores are at the bad end of a range"
     assert plots.alt_text(plots.distribution(pd.DataFrame({"faithfulness": [0.5]}))).startswith(fine)
 
 

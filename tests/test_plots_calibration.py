@@ -112,9 +112,9 @@ def test_the_outline_parts_what_lies_within_from_what_does_not(card):
 def test_pairs_within_are_counted_on_the_scores_themselves(card):
     counts = card.counts
     within = sum(row.n for row in counts.itertuples() if abs(row.judge_score - row.human_score) <= 1)
-    assert plots.alt_text(plots.judge_human(card)).startswith(f"{within} of 300 pairs lie within ±1; ")
+    assert plots.alt_text(plots.judge_human(card)).startswith(f"{within} of 300 pairs agree within ±1; ")
     thirds = pd.DataFrame({"judge_score": [4 / 3, 7 / 3, 5.0], "human_score": [7 / 3, 4.0, 1.0], "n": [2, 3, 4]})
-    seen = "2 of 9 pairs lie within ±1; the judge is further above in 4, further below in 3"
+    seen = "2 of 9 pairs agree within ±1; the judge is higher in 4, lower in 3"
     assert plots.judge_human(thirds, finding=None).get_label().startswith(seen)
 
 
@@ -122,10 +122,10 @@ def test_fine_scores_are_put_into_steps_and_the_chart_says_so():
     rng = np.random.default_rng(0)
     fine = pd.DataFrame({"judge_score": rng.uniform(0, 1, 500), "human_score": rng.integers(0, 2, 500), "n": 1})
     ax = plots.judge_human(fine, tolerance=0.2, scale=(0, 1))
-    assert "equal steps" in ax.get_xlabel()
+    assert "binned for the chart" in ax.get_xlabel()
     assert sum(int(text) for text in words(ax)) == 500
     whole = plots.judge_human(make_card())
-    assert "equal steps" not in whole.get_xlabel()
+    assert "binned for the chart" not in whole.get_xlabel()
 
 
 def test_the_axes_show_the_whole_scale(card):
@@ -189,9 +189,9 @@ def test_limits_that_nearly_meet_are_named_apart():
 def test_points_band_and_isotonic_curve_are_the_frames(card):
     ax = plots.reliability(card)
     curve = card.reliability
-    points = next(held for held in ax.collections if held.get_label() == "mean of the humans")
+    points = next(held for held in ax.collections if held.get_label() == "human mean")
     assert points.get_offsets().tolist() == curve[["judge_score", "human"]].to_numpy().tolist()
-    isotonic = next(line for line in ax.lines if line.get_label() == "isotonic curve")
+    isotonic = next(line for line in ax.lines if line.get_label() == "isotonic regression")
     assert isotonic.get_ydata().tolist() == curve["isotonic"].tolist()
     bars = next(held for held in ax.collections if held.get_label() == "_interval")
     ends = [segment[:, 1].tolist() for segment in bars.get_segments()]
@@ -201,10 +201,10 @@ def test_points_band_and_isotonic_curve_are_the_frames(card):
 def test_the_finding_is_the_interval_furthest_from_the_diagonal():
     curve = pd.DataFrame({"judge_score": [2.0, 5.0, 9.0], "human": [2.1, 5.6, 6.0], "n": 5})
     curve = curve.assign(low=[1.5, 5.2, 5.5], high=[2.5, 6.0, 6.5])
-    seen = "Where the judge says 9, humans say 6.000 [5.500, 6.500] on average"
+    seen = "Where the judge scores 9, the human mean is 6.000 [5.500, 6.500]"
     assert plots.reliability(curve).get_title(loc="left") == seen
     near = curve.assign(low=0.0, high=10.0)
-    assert "No interval shows" in plots.reliability(near).get_title(loc="left")
+    assert "No interval excludes" in plots.reliability(near).get_title(loc="left")
     bare = curve.drop(columns=["low", "high"])
     assert plots.reliability(bare).get_label()
 
@@ -212,7 +212,7 @@ def test_the_finding_is_the_interval_furthest_from_the_diagonal():
 def test_a_mean_without_an_interval_is_hollow():
     ends = {"low": [0.5, np.nan], "high": [1.5, np.nan]}
     curve = pd.DataFrame({"judge_score": [1, 2], "human": [1.0, 2.0], "n": 3, **ends})
-    points = next(held for held in plots.reliability(curve).collections if held.get_label().startswith("mean"))
+    points = next(held for held in plots.reliability(curve).collections if held.get_label().endswith("mean"))
     assert [face[3] for face in points.get_facecolors()] == [1, 0]
 
 
@@ -227,7 +227,7 @@ def test_bands_hold_shares_intervals_and_verdicts(card):
     assert looks == [("o", "#009E73"), ("^", "#E69F00"), ("s", "#D55E00")]
     assert words(ax)[0] == "—  n = 0  too few clusters"
     assert words(ax)[1] == "95.0 % [90.0, 98.0]  n = 160  trust"
-    seen = "The judge is trusted where it says 8–9; rejected where it says 1–4"
+    seen = "The judge is trusted where it scores 8–9; rejected where it scores 1–4"
     assert plots.alt_text(ax).startswith(seen)
 
 
@@ -268,7 +268,7 @@ def test_ways_are_rows_in_their_own_colour_and_shape(card):
     assert words(plots.corrected_means(card.corrected.assign(n_judged=0)))[2].endswith("n = 300")
     assert ax.get_xlim() == pytest.approx((0.82, 10.18))
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert legend == ["judge alone", "humans alone", "judge, corrected"]
+    assert legend == ["judge alone", "human alone", "judge, corrected"]
     with pytest.raises(RagnbError, match="way='guess'"):
         plots.corrected_means(card.corrected.assign(way="guess"))
     alone = plots.corrected_means(card.corrected.query("system == ''").drop(columns="system"))
@@ -281,9 +281,9 @@ def test_ways_are_rows_in_their_own_colour_and_shape(card):
 def test_the_curve_is_the_budgets(card):
     ax = plots.label_budget(card)
     held = {line.get_label(): line for line in ax.lines}
-    chance = held["chance to show the target"].get_xydata().tolist()
+    chance = held["probability of showing the target"].get_xydata().tolist()
     assert chance == [[20, 0.1], [100, 0.4], [300, 0.7], [1000, 0.99]]
-    assert held["the same, on the lower bound"].get_ydata().tolist() == [0.05, 0.2, 0.5, 0.9]
+    assert held["the same, at the lower bound"].get_ydata().tolist() == [0.05, 0.2, 0.5, 0.9]
     assert held["target 80.0 %"].get_ydata()[0] == 0.8
     assert held["_now"].get_xdata()[0] == 300
     assert ax.get_title(loc="left") == "420 more labels would show it."
@@ -319,7 +319,7 @@ def test_several_judges_ask_for_one(chart):
 
 @pytest.mark.parametrize("chart", EVERY)
 def test_what_is_no_card_is_refused(chart):
-    with pytest.raises(RagnbError, match="int is no CalibrationCard"):
+    with pytest.raises(RagnbError, match="int is not a CalibrationCard"):
         chart(3)
     with pytest.raises(RagnbError, match="is not known"):
         chart(pd.DataFrame({"x": [1]}))

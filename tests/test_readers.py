@@ -95,7 +95,7 @@ def test_every_format_gives_the_same_frame(tmp_path, form, packed):
     suffix = next(row.suffixes[0] for row in FORMATS if row.name == form)
     path = write(tmp_path, f"scores{suffix}{'.gz' if packed else ''}", as_bytes(RECORDS, form))
     if packed and form == "excel":  # is packed by itself
-        refused(lambda: read_scores(path), "no workbook", "as CSV")
+        refused(lambda: read_scores(path), "not a readable workbook", "as CSV")
         return
     frame = read_scores(path)
     expected = read_scores(RECORDS)
@@ -133,7 +133,7 @@ def test_json_of_another_shape_is_refused_in_words(tmp_path):
         lambda: read_scores(write(tmp_path, "a.json", '{"evalId": 1, "results": {}}')), "evalId", "list of records"
     )
     refused(lambda: read_scores(write(tmp_path, "b.json", "[1, 2]")), "record 1", "found int")
-    refused(lambda: read_scores(write(tmp_path, "c.json", '[{"a": 1},\n}]')), "c.json, line 2", "no JSON")
+    refused(lambda: read_scores(write(tmp_path, "c.json", '[{"a": 1},\n}]')), "c.json, line 2", "not valid JSON")
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "lazy", "pyarrow", "to_pandas", "dicts", "cases"])
@@ -260,7 +260,7 @@ def test_no_pickle_is_ever_loaded(tmp_path):
 def test_damaged_gzip_and_parquet_are_told_as_such(tmp_path):
     path = write(tmp_path, "a.csv", gzip.compress(TABLE.encode())[:-9])
     refused(lambda: read_scores(path), "gzip file is damaged")
-    refused(lambda: read_scores(write(tmp_path, "a.parquet", "question")), "no Parquet")
+    refused(lambda: read_scores(write(tmp_path, "a.parquet", "question")), "not a Parquet")
 
 
 # Encodings
@@ -590,7 +590,7 @@ def test_a_column_with_no_value_is_a_column_of_missing(tmp_path):
      ",,A,B\nName,Temperature,,\nx,0.0,1,2\n0.3,1,2\n", ",metric,value\n0,faithfulness,0.5\n1,recall,0.4\n"],
 )  # fmt: skip
 def test_totals_are_refused_in_words(tmp_path, text):
-    refused(lambda: read_scores(write(tmp_path, "a.csv", text)), "totals", "one row a sample")
+    refused(lambda: read_scores(write(tmp_path, "a.csv", text)), "totals", "one row per sample")
 
 
 def test_dumped_objects_are_refused_in_words():

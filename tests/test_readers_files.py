@@ -336,7 +336,7 @@ def test_a_scale_that_is_not_the_metrics_is_refused_with_the_line_that_declares_
 
 def test_a_sentinel_of_minus_one_is_told_as_such_and_no_scale_is_invented():
     rows = [{"question": "q", "faithfulness": v} for v in (-1, 0.5, 1)]
-    refused(lambda: read_scores(rows), "-1 lies outside", "stands for a failed score")
+    refused(lambda: read_scores(rows), "-1 lies outside", "means a failed score")
     refused(
         lambda: read_scores([{"question": "q", "faithfulness": v} for v in (-7, 40)]),
         "rn.Metric('faithfulness', low",
@@ -494,7 +494,7 @@ def test_a_second_header_row_and_elided_columns_are_read_in_one_table(tmp_path):
      "模型,faithfulness\n小,0.5\n大,0.6\n"],
 )  # fmt: skip
 def test_totals_are_refused_in_words_in_any_language(tmp_path, text):
-    refused(lambda: read_scores(write(tmp_path, "a.csv", text)), "table of totals", "one row a sample")
+    refused(lambda: read_scores(write(tmp_path, "a.csv", text)), "table of totals", "one row per sample")
 
 
 def test_dumped_objects_are_refused_in_words(tmp_path):

@@ -156,7 +156,7 @@ def test_a_rater_that_is_a_model_is_the_judge_unless_called_a_person(name, key):
     records = [{"id": "a", key: name, "score": 9}, {"id": "a", key: "ann", "score": 8}]
     assert rows(read_ratings(records), "judge", "human") == [(9, 8)]
     assert "judge" not in read_ratings(records, human=[name, "ann"])
-    refused(lambda: read_ratings(records[:1]), "holds no scores by people", "all scores in it are a judge's")
+    refused(lambda: read_ratings(records[:1]), "contains no human scores", "all its scores come from a judge")
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_a_column_that_says_who_scored_parts_people_from_judges(column, person, 
     frame = read_ratings(records)
     assert rows(frame, "item_id", "judge", "human") == [("t", 0.5, 1)]
     assert [n for _, _, n in lossy(frame, "left_out")] == [1]
-    refused(lambda: read_ratings(records[1:]), "no scores by people", "judged=")
+    refused(lambda: read_ratings(records[1:]), "no human scores", "judged=")
 
 
 def test_people_alone_are_read_without_a_judge():
@@ -313,7 +313,7 @@ def test_tables_without_a_common_dimension_are_refused():
 
 def test_unrated_items_of_a_second_table_do_not_come_back():
     assert set(read_ratings(SHEET, judged=JUDGED)["item_id"]) == {"a", "b"}
-    refused(lambda: read_ratings([{"id": "a", "accuracy": None}], judged=JUDGED), "people")
+    refused(lambda: read_ratings([{"id": "a", "accuracy": None}], judged=JUDGED), "human")
 
 
 def test_judged_items_are_read_without_people():
@@ -323,8 +323,8 @@ def test_judged_items_are_read_without_people():
         ("a", "clarity", 7),
     ]
     assert set(read_judged(JUDGED, dimensions=["clarity"])["dimension"]) == {"clarity"}
-    refused(lambda: read_judged(JUDGED, dimensions=["clarty"]), "'clarty' is no column", "did you mean 'clarity'")
-    refused(lambda: read_judged([{"id": "a", "question": "q"}]), "holds no score of a judge")
+    refused(lambda: read_judged(JUDGED, dimensions=["clarty"]), "'clarty' is not a column", "you mean 'clarity'")
+    refused(lambda: read_judged([{"id": "a", "question": "q"}]), "contains no judge scores")
 
 
 def test_a_second_table_about_other_items_is_refused():
@@ -384,7 +384,7 @@ def test_two_scores_of_one_rater_on_one_item_are_refused():
 
 
 def test_a_file_without_people_is_refused_with_the_next_step():
-    refused(lambda: read_ratings([{"item_id": "a", "judge": 1}]), "no scores by people", "human='…'", "judged='…'")
+    refused(lambda: read_ratings([{"item_id": "a", "judge": 1}]), "no human scores", "human='…'", "judged='…'")
     refused(lambda: read_ratings([{"item_id": "a", "judge": 1, "human": None}]), "is empty")
     refused(lambda: read_ratings([{"rater": "ann", "score": 1}]), "item_id")
 

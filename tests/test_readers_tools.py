@@ -593,8 +593,8 @@ def test_a_cell_that_excel_has_cut_is_told(tmp_path):
 
 
 def test_workbooks_that_cannot_be_read_are_refused(tmp_path, monkeypatch):
-    refused(lambda: read_scores(write(tmp_path, "a.xlsx", b"PK\x03\x04...")), "a.xlsx", "no workbook", "as CSV")
-    refused(lambda: read_scores(write(tmp_path, "b.xlsx", "question,faithfulness\n")), "no workbook")
+    refused(lambda: read_scores(write(tmp_path, "a.xlsx", b"PK\x03\x04...")), "a.xlsx", "not a readable", "as CSV")
+    refused(lambda: read_scores(write(tmp_path, "b.xlsx", "question,faithfulness\n")), "not a readable workbook")
     refused(lambda: read_scores(book(tmp_path, leer=[])), "empty")
     monkeypatch.setattr(document, "_UNSUSPECTED", 10)
     monkeypatch.setattr(document, "LARGEST_RATIO", 1)

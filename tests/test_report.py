@@ -7,6 +7,7 @@ import html.parser
 import json
 import os
 import re
+import shutil
 import string
 from pathlib import Path
 from urllib.parse import unquote
@@ -48,7 +49,7 @@ def keyed(tmp_path_factory, out):
     """A Chinese run of a scenario that names a key's variable, with overrides, while the key is set."""
     folder = tmp_path_factory.mktemp("scenario {of} 钥匙")
     text = (SCENARIOS / "simulated_judge.yaml").read_text(encoding="utf-8")
-    text = text.replace("../data", (ROOT / "data").as_posix()).replace("name: simulated_judge", "name: 模拟评审")
+    text = text.replace("../data", (ROOT / "data").as_posix()).replace("name: simulated_judge", "name: 模拟评判")
     text += "llm_profiles:\n  judge: {base_url: http://localhost:1/v1, model: m, api_key_env: RAGNB_TEST_KEY,"
     text += " headers_env: {api-key: RAGNB_TEST_HEADER}}\n"
     (folder / "模拟.yaml").write_text(text, encoding="utf-8")
@@ -305,15 +306,8 @@ def test_dead_kernel_is_told(small, monkeypatch, tmp_path):
 def test_warnings_of_the_kernel_are_handed_on_without_their_place(small):
     small.write_text("scores: scores.csv\ngates:\n  - {name: G, metric: faithfullness_, op: '>=', at: 0.5}\n")
     result = report(small, out=small.parent / "reports")
-    assert any("finds no metric 'faithfullness_'" in text for text in result.warnings)
+    assert any("refers to an unknown metric 'faithfullness_'" in text for text in result.warnings)
     assert str(ROOT) not in (result.folder / "report.ipynb").read_text(encoding="utf-8")
-
-
-def test_notebook_that_shows_nothing_makes_no_page(small, monkeypatch, tmp_path):
-    source = "import ragnb as rn\nrn.assess(scenario).save(out)"
-    monkeypatch.setattr(run, "notebook_path", lambda: one_cell(tmp_path / "mute.ipynb", source))
-    with pytest.raises(RagnbError, match="shows nothing of ragnb"):
-        report(small, out=tmp_path / "reports")
 
 
 # Folders
@@ -368,34 +362,158 @@ def test_link_out_of_the_report_folder_is_refused(small, tmp_path):
 # A batch
 
 
-def test_a_batch_goes_on_after_a_failure_and_its_index_compares_the_runs(tmp_path):
-    rows = "sample_id,question,answer,doc_name,faithfulness\n"
-    for name, score in (("good", 0.9), ("弱", 0.4)):
-        lines = [f"{i},q{i},a,d{i % 6}.pdf,{score + i % 3 / 100}\n" for i in range(24)]
-        (tmp_path / f"{name}.csv").write_text(rows + "".join(lines), encoding="utf-8")
-        (tmp_path / f"{name}.yaml").write_text(f"scores: {name}.csv\n", encoding="utf-8")
+def made_scores(folder: Path, name: str, score: float, gates: str = "") -> Path:
+    """Write a scenario of 24 questions from 6 documents around a score; return its file."""
+    lines = [f"{i},q{i},a,d{i % 6}.pdf,{score + i % 3 / 100}\n" for i in range(24)]
+    rows = "sample_id,question,answer,doc_name,faithfulness\n" + "".join(lines)
+    (folder / f"{name}.csv").write_text(rows, encoding="utf-8")
+    (folder / f"{name}.yaml").write_text(f"scores: {name}.csv\n{gates}", encoding="utf-8")
+    return folder / f"{name}.yaml"
+
+
+def test_a_batch_goes_on_after_a_failure_and_its_index_names_it(tmp_path):
+    paths = [made_scores(tmp_path, name, score) for name, score in (("good", 0.9), ("弱", 0.4), ("bad", 1.9))]
     (tmp_path / "bad.yaml").write_text("scores: gone.csv\n", encoding="utf-8")
-    paths = [tmp_path / f"{name}.yaml" for name in ("good", "bad", "弱")]
     out = tmp_path / "reports"
     found = {made.scenario: made for made in reports(paths, out=out, jobs=2)}
-    assert found[paths[1]].result is None
-    assert "gone.csv" in found[paths[1]].error
-    for path in (paths[0], paths[2]):
+    assert found[paths[2]].result is None
+    assert "gone.csv" in found[paths[2]].error
+    for path in paths[:2]:
         alone = report(path, out=tmp_path / "alone")
         text = (found[path].result.folder / "report.md").read_text(encoding="utf-8")
         assert text == (alone.folder / "report.md").read_text(encoding="utf-8")
-    written = index([found[path] for path in paths], out)
-    links = Links()
-    links.feed(written.read_text(encoding="utf-8"))
-    pages = [link for link in links.asked if link.endswith("report.html")]
-    assert [(out / unquote(link)).resolve() for link in pages] == [
-        found[path].result.html.resolve() for path in (paths[0], paths[2])
-    ]
-    lines = (out / "index.md").read_text(encoding="utf-8").splitlines()
-    table = [line for line in lines if line.startswith("|")][2:]
-    assert ["good" in table[0], "gone.csv" in table[1], "弱" in table[2]] == [True] * 3
+    index(out, made=found.values())
+    text = (out / "index.md").read_text(encoding="utf-8")
+    assert re.search(r"No report this time\n\n- bad: .*gone\.csv", text)
+    assert {row[0] for row in table_rows(text, 0)} == {"good", "弱"}
     means = rn.assess(tmp_path / "good.csv").means.set_index("metric").loc["weighted_score"]
-    assert f"{means['value']:.3f} \\[{means['low']:.3f}, {means['high']:.3f}\\] (n = 24, 6 clusters)" in table[0]
+    (row,) = [row for row in table_rows(text, 0) if row[0] == "good"]
+    assert row[3] == f"{means['value']:.3f} [{means['low']:.3f}, {means['high']:.3f}]"
+    assert row[4] == "24"
+
+
+# The index
+
+
+def table_rows(text: str, place: int) -> list[list[str]]:
+    """Return the cells of one of the tables of a Markdown text, its head left out."""
+    tables = re.findall(r"(?m)(?:^\|.*\|\n)+", text)
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in tables[place].splitlines()[2:]]
+
+
+GATE = "gates:\n  - {{name: G, metric: faithfulness, op: '>=', at: {}}}\n"
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory):
+    """Reports of five scenarios, made by commands of their own: passed, failed, inconclusive, no gates, broken."""
+    folder = tmp_path_factory.mktemp("history")
+    out = folder / "reports"
+    for score, gates in ((0.90, GATE.format(0.5)), (0.85, GATE.format(0.5)), (0.85, GATE.format(0.5))):
+        report(made_scores(folder, "helpdesk", score, gates), out=out)
+    report(made_scores(folder, "法务", 0.4, GATE.format(0.9)), out=out)
+    report(made_scores(folder, "edge", 0.7, GATE.format(0.711)), out=out)
+    report(made_scores(folder, "free", 0.7, "gates: []\n"), out=out)
+    with pytest.raises(RagnbError):
+        report(made_scores(folder, "broken", 1.9), out=out)
+    (out / "judged" / "store").mkdir(parents=True)  # of `ragnb judge`, no run
+    return out
+
+
+def test_index_shows_every_run_below_the_folder_whoever_made_it(history):
+    page = index(history)
+    text = (history / "index.md").read_text(encoding="utf-8")
+    latest, runs = table_rows(text, 0), table_rows(text, 1)
+    words = {row[0]: row[2].split(" · ")[0] for row in latest}
+    assert words == {
+        "helpdesk": "● passed", "法务": "■ failed", "edge": "▲ inconclusive", "free": "○ no gates",
+        "broken": "○ did not finish",
+    }  # fmt: skip
+    assert [row[0] for row in runs] == ["broken", "free", "edge", "法务", *["helpdesk"] * 3]
+    folders = sorted(path.parent for path in history.glob("*/*/report.ipynb"))
+    assert len(folders) == len(runs)
+    links = Links()
+    links.feed(page.read_text(encoding="utf-8"))
+    linked = {(history / unquote(link)).resolve() for link in links.asked if not link.startswith("#")}
+    assert linked == {path / f"report.{'ipynb' if path.suffix else 'html'}" for path in folders}
+    assert "Latest runs: 1 failed, 1 inconclusive, 1 passed, 1 no gates, 1 did not finish" in text
+
+
+def test_index_says_the_date_of_the_folder_and_the_sentence_of_the_run(history):
+    index(history)
+    rows = table_rows((history / "index.md").read_text(encoding="utf-8"), 0)
+    row = next(row for row in rows if row[0] == "法务")
+    (folder,) = history.glob("法务*/*Z-*")
+    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    stamp = folder.name
+    assert row[1] == f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]} {stamp[9:11]}:{stamp[11:13]} UTC"
+    assert record["verdict"] in row[2].replace("\\", "")
+
+
+def test_index_says_how_the_total_changed_since_the_run_before(history):
+    index(history)
+    rows = table_rows((history / "index.md").read_text(encoding="utf-8"), 1)
+    changes = [row[5] for row in rows if row[0] == "helpdesk"]
+    totals = [float(row[3].split()[0]) for row in rows if row[0] == "helpdesk"]
+    assert changes == ["0.000", f"{totals[1] - totals[2]:.3f}", "first run"]
+    assert totals[1] < totals[2]
+    assert next(row[5] for row in rows if row[0] == "broken") == "—"
+
+
+def test_index_compares_no_totals_of_other_weights(history, tmp_path):
+    out = tmp_path / "reports"
+    shutil.copytree(history / "helpdesk", out / "helpdesk")
+    newest = max(path for path in (out / "helpdesk").iterdir() if path.is_dir())
+    record = json.loads((newest / "run.json").read_text(encoding="utf-8"))
+    record["weights"]["metric_weights"] = {"faithfulness": 2}
+    (newest / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    index(out)
+    assert table_rows((out / "index.md").read_text(encoding="utf-8"), 0)[0][5] == "other weights"
+
+
+@pytest.mark.parametrize("left", ["", "[]", "{}", '{"overall": null, "scenario": 1}', "\x00"])
+def test_a_run_whose_record_cannot_be_read_is_shown_as_one_that_did_not_finish(history, tmp_path, left):
+    out = tmp_path / "reports"
+    shutil.copytree(history / "helpdesk", out / "helpdesk")
+    newest = max(path for path in (out / "helpdesk").iterdir() if path.is_dir())
+    (newest / "run.json").write_text(left, encoding="utf-8")
+    index(out)
+    row, *_ = table_rows((out / "index.md").read_text(encoding="utf-8"), 0)
+    assert (row[0], row[2]) == ("helpdesk", "○ did not finish")
+
+
+@pytest.mark.parametrize(
+    ("rows", "word"),
+    [
+        ([], "○ no gates"),
+        ([{"outcome": "fail"}], "■ failed"),
+        ([{"outcome": "pass"}, {"outcome": "undecided"}], "▲ inconclusive"),
+        ([{"outcome": "undecided", "blocks": True}], "▲ inconclusive"),
+        ([{"outcome": "undecided", "blocks": True}, {"outcome": "fail", "blocks": True}], "■ failed"),
+        ([{"outcome": "undecided", "reason": "advisory"}], "○ no gates"),
+        ([{"outcome": "no_data"}], "○ no data"),
+        ([{"outcome": "no_data"}, {"outcome": "pass"}], "● passed"),
+        ([{"outcome": "no_data", "blocks": True}, {"outcome": "pass"}], "○ no data"),
+        ([{"outcome": "pass", "role": "completeness"}], "○ no gates"),
+        ([{"outcome": "pass"}, {"outcome": "fail", "role": "completeness", "blocks": True}], "■ failed"),
+    ],
+    ids=str,
+)
+def test_the_worst_gate_that_decides_is_the_outcome_of_a_run(history, tmp_path, rows, word):
+    out = tmp_path / "reports"
+    shutil.copytree(next(history.glob("法务*")), out / "x")
+    (file,) = out.glob("x/*/gates.json")
+    gates = [{"role": "quality", "reason": "", "blocks": False} | row for row in rows]
+    file.write_text(json.dumps({"gates": gates}), encoding="utf-8")
+    index(out)
+    assert table_rows((out / "index.md").read_text(encoding="utf-8"), 1)[0][2] == word
+
+
+def test_index_speaks_chinese(history):
+    text = index(history, lang="zh").read_text(encoding="utf-8")
+    assert '<html lang="zh-CN">' in text
+    for word in ("通过", "未通过", "尚无定论", "未设门禁", "运行中断", "首次运行"):
+        assert word in text
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -404,7 +522,6 @@ def test_report_of_a_scenario_with_ratings_answers_whether_the_judge_can_be_trus
     assert {path.name for path in result.folder.iterdir()} == FILES | {"calibration.json", "calibration.md"}
     page = result.html.read_text(encoding="utf-8")
     section = re.search(r'<h2 id="judge">.*?(?=<h2 )', page, re.DOTALL)[0]
-    assert section.count("<figure>") == 6  # heat map and bands of three dimensions
     card = json.loads((result.folder / "calibration.json").read_text(encoding="utf-8"))
     assert html.unescape(section).count(card["reasons"][0]) == 1
     assert all(row["dimension"] in section for row in card["verdicts"])

@@ -25,7 +25,7 @@ from ragnb.store import Client, Store
 
 ROOT = Path(__file__).resolve().parents[1]
 fails = pytest.mark.filterwarnings("ignore:.*cells failed:ragnb.errors.RagnbWarning")
-stops = pytest.mark.filterwarnings("ignore:.*cells are kept:ragnb.errors.RagnbWarning")
+stops = pytest.mark.filterwarnings("ignore:.*cells are saved:ragnb.errors.RagnbWarning")
 
 
 def client_of(server, **more):

@@ -51,7 +51,7 @@ def relevant(request):
 def test_a_file_of_cases_is_scored_without_any_key(folder, capsys):
     assert main(["evaluate", "cases.jsonl", "--lang", "zh"]) == 0
     said = capsys.readouterr()
-    assert "不经过任何模型" in said.err
+    assert "不使用模型" in said.err
     assert "number_support   0.500" in said.out
     scores = read_scores(folder / "reports" / "cases" / "scores.csv")
     assert scores["number_support"].tolist() == [1, 0]
@@ -71,7 +71,7 @@ def test_scores_lie_below_reports_whatever_the_run_is_called(folder):
 def test_the_quickstart_scenario_is_scored_without_any_key(folder, capsys):
     out = folder / "out.csv"
     assert main(["evaluate", str(ROOT / "scenarios" / "quickstart.yaml"), "--out", str(out)]) == 0
-    assert "left out" in capsys.readouterr().err
+    assert "not computed" in capsys.readouterr().err
     made = read_scores(out).set_index("sample_id")["support_lexical"].dropna()
     known = read_scores(ROOT / "data" / "quickstart" / "scores.csv").query("system == 'strong'")
     pd.testing.assert_series_equal(made, known.set_index("sample_id")["support_lexical"].dropna())
@@ -82,7 +82,7 @@ def test_a_judge_is_asked_and_a_dry_run_says_how_often(folder, capsys, monkeypat
     with LlmServer(relevant) as server:
         path = scenario(folder, server, "metrics: [context_relevance]\n")
         assert main(["evaluate", str(path), "--dry-run"]) == 0
-        assert capsys.readouterr().out.startswith("2 calls and about ")
+        assert capsys.readouterr().out.startswith("About 2 calls and ")
         assert server.log == []
         assert not (folder / "reports").exists()
         assert main(["evaluate", str(path), "--max-calls", "1", "--concurrency", "1"]) == 1
@@ -91,7 +91,7 @@ def test_a_judge_is_asked_and_a_dry_run_says_how_often(folder, capsys, monkeypat
         assert main(["evaluate", str(path)]) == 0
         assert len(server.log) == 2
         assert main(["evaluate", str(path), "--dry-run"]) == 0
-        assert "2 done before" in capsys.readouterr().out
+        assert "2 already scored" in capsys.readouterr().out
         assert server.log[0].headers["authorization"] == f"Bearer {KEY}"
     scores = read_scores(folder / "reports" / "mine" / "scores.csv")
     assert scores["context_relevance"].tolist() == [0.5, 0.5]

@@ -1,4 +1,4 @@
-"""The sheet shows the frames' numbers, in both languages, and strangers' text stays text."""
+"""The sheet's sections show the frames' numbers, in both languages and renderings, and say what is missing."""
 
 from __future__ import annotations
 
@@ -6,55 +6,25 @@ import base64
 import hashlib
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from pages import Reader, anchored, island, numbers, table_of
 
 import ragnb as rn
-from ragnb.assessment.parts import Writer
-from ragnb.assessment.sheet import sections, to_html, to_markdown
-from ragnb.markup import count, interval_svg, join, page, text_width, thin_svg
+from ragnb.errors import RagnbError
+from ragnb.markup.blocks import Measures, Samples, Section, Table
+from ragnb.markup.html import render_fragment, render_page
+from ragnb.markup.markdown import render_markdown
+from ragnb.sheet.formatter import Formatter
+from ragnb.sheet.sections import SECTIONS
 
 ROOT = Path(__file__).resolve().parents[1]
 TRACES = {"gold": ROOT / "data/quickstart/gold.json", "refusal": ["not in context", "资料中没有相关内容"]}
-ORDER = [
-    "verdict", "cards", "notes", "means", "gates", "diagnoses", "outcomes", "where", "judge", "systems",
-    "questions", "made", "glossary",
-]  # fmt: skip
-DATA = {"type": "application/json"}
-EVIL = "<img src=x onerror=alert(1)>\n|</td></tr>`**[a](javascript:alert(2))"
-
-
-class Reader(HTMLParser):
-    """Tables as lists of rows of texts, every tag with its attributes, and all text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tables, self.tags, self.text, self.in_cell = [], [], "", False
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag == "table":
-            self.tables.append([])
-        elif tag == "tr":
-            self.tables[-1].append([])
-        elif tag in ("td", "th"):
-            self.tables[-1][-1].append("")
-        self.inside = tag not in ("style", "title", "script")
-        self.in_cell |= tag in ("td", "th")
-
-    def handle_endtag(self, tag):
-        self.in_cell &= tag not in ("td", "th")
-
-    def handle_data(self, data):
-        if self.inside:
-            self.text += data
-            if self.in_cell:
-                self.tables[-1][-1][-1] += data
+EVIL = "<img src=x onerror=alert(1)>\n|</td></tr>`**[a](javascript:alert(2))</script>"
+RIGHT = ("OK", "REFUSAL_OK")
 
 
 def scenario(name, **more):
@@ -78,6 +48,12 @@ def traced():
     return rn.assess(ROOT / "data/quickstart/traces.weak.jsonl", **TRACES)
 
 
+@pytest.fixture(scope="module")
+def compared():
+    """Traces with gold beside a baseline: two systems of one scenario, one of them the candidate's before."""
+    return rn.assess(ROOT / "data/quickstart/scores.csv", candidate="strong", baseline="weak")
+
+
 def frame(n=6, **columns):
     rng = np.random.default_rng(1)
     made = {
@@ -89,99 +65,93 @@ def frame(n=6, **columns):
     return pd.DataFrame(made | columns)
 
 
-def to_page(sheet):
-    return page("", join(sections(sheet).values()), lang=sheet.scenario.lang)
-
-
-def wanted(row, rate):
+def ends(row, digits=3, rate=False):
+    """An interval as it is read."""
     if rate:
-        return f"{100 * row['value']:.1f} % [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
-    return f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+        return f"{100 * row['low']:.1f}–{100 * row['high']:.1f} %"
+    return f"{row['low']:.{digits}f}–{row['high']:.{digits}f}"
 
 
-def is_rate(name):
-    """The scenario here declares support_lexical as a metric of quality."""
-    return name in rn.METRICS and rn.METRICS[name].role == "rate" and rn.METRICS[name].family != "wording"
+def mean(row, rate=False):
+    return f"{100 * row['value']:.1f} %" if rate else f"{row['value']:.3f}"
+
+
+def is_rate(sheet, name):
+    return sheet.means.set_index("metric").loc[name, "role"] == "rate"
+
+
+def html_of(sheet, *keys):
+    return str(render_page(sheet.sections(*keys), title="", lang=sheet.scenario.lang))
+
+
+def samples_of(sheet):
+    (block,) = sheet.section("questions").blocks
+    return block
 
 
 # Numbers
 
 
-def test_table_of_means_holds_the_numbers_of_metrics_and_rates(both):
-    check_means(both)
+def test_rows_of_metrics_hold_mean_interval_weight_and_coverage(both):
+    check_measures(both)
 
 
-def test_table_of_means_holds_the_numbers_beside_failed_cells(judged):
-    check_means(judged)
+def test_rows_of_metrics_hold_the_numbers_beside_failed_cells(judged):
+    check_measures(judged)
 
 
-def check_means(sheet):
-    tables = Reader(sections(sheet)["means"]).tables
-    rows = {row[0].split("↓")[0].strip(): row for table in tables for row in table[1:]}
-    total = {"en": "weighted score", "zh": "加权总分"}[sheet.scenario.lang]
-    assert len(rows) == len(sheet.means)
-    for row in sheet.means.to_dict("records"):
-        shown = rows[total if row["metric"] == "weighted_score" else row["metric"]]
-        assert wanted(row, is_rate(row["metric"])) in shown
-        assert shown[-5:] == [
-            str(row[c]) for c in ("n", "n_clusters", "n_missing", "n_failed", "n_not_applicable")
-        ]
-        if not np.isnan(row["weight"]):
-            assert f"{row['weight']:g}" in shown
+def check_measures(sheet):
+    tables = Reader(html_of(sheet, "metrics")).tables
+    means = sheet.means.to_dict("records")
+    assert sum(len(table) - 1 for table in tables) == len(means)
+    flat = [row for table in tables for row in table[1:]]
+    ordered = sorted(means, key=lambda row: (row["role"] == "rate", row["role"] != "total"))
+    for row, cells in zip(ordered, flat, strict=True):
+        rate = row["role"] == "rate"
+        assert row["metric"] in cells[0] or row["metric"] == "faithfulness"
+        assert mean(row, rate) in cells[3]
+        assert ends(row, rate=rate) in cells[3]
+        assert cells[1] == ("—" if np.isnan(row["weight"]) else f"{row['weight']:g}")
+        lacking = [row[key] for key in ("n_missing", "n_failed", "n_not_applicable") if row[key]]
+        assert [int(n) for n in re.findall(r"\d+", cells[2])] == [row["n"], *lacking]
 
 
 def test_markdown_lines_hold_four_decimals_weights_and_intervals(both):
-    text = to_markdown(both)
+    lines = both.to_markdown().splitlines()
     for row in both.means.to_dict("records"):
-        if is_rate(row["metric"]):
-            line = f"- {row['metric']}: {wanted(row, True)}, n = {row['n']}"
-        elif row["metric"] == "weighted_score":
-            line = (
-                f"- **weighted_score**: {row['value']:.4f} [{row['low']:.4f}, {row['high']:.4f}], n = {row['n']}"
-            )
-        else:
-            ends = f"[{row['low']:.4f}, {row['high']:.4f}], n = {row['n']}"
-            line = f"- {row['metric']}: {row['value']:.4f} (w={row['weight']:g}) {ends}"
-        assert any(found.startswith(line) for found in text.splitlines()), line
+        rate, n = row["role"] == "rate", f", n = {row['n']}"
+        weight = "" if np.isnan(row["weight"]) else f" (w={row['weight']:g})"
+        value = mean(row, True) if rate else f"{row['value']:.4f}"
+        line = f"- {row['metric']}: {value}{weight} [{ends(row, rate=rate)}]{n}"
+        assert any(found.startswith(line) for found in lines), line
 
 
-def test_gates_hold_the_numbers_of_the_frame_in_html_and_markdown(both):
-    table = Reader(sections(both)["gates"]).tables[0][1:]
-    lines = [line for line in to_markdown(both).splitlines() if line.startswith("| ")]
-    gates = both.gates[both.gates["role"] != "completeness"]
-    for shown, row in zip(table, gates.to_dict("records"), strict=True):
-        seen = wanted(row, is_rate(row["metric"]))
-        bar = f"{100 * row['threshold']:.1f} %" if is_rate(row["metric"]) else f"{row['threshold']:.3f}"
-        assert shown[0] == row["gate"]
-        assert shown[1] == f"{row['metric']} {'≥' if row['op'] == '>=' else '≤'} {bar}"
-        assert shown[2] == seen
-        assert shown[4] == str(row["n"])
-        assert shown[6].startswith(f"{100 * row['p_flip']:.1f} %" if row["p_flip"] == row["p_flip"] else "—")
+def test_gates_hold_the_numbers_of_the_frame(both):
+    codes = {"G1", "G2", "G3", "G4", "G5", "recall"}
+    table = Reader(html_of(both, "gates")).tables[0][1:]
+    gates = both.gates[both.gates["role"] != "completeness"].set_index("gate")
+    assert set(gates.index) == codes
+    for cells in table:
+        name = next(code for code in codes if any(one.startswith(f"{code} · ") for one in cells.codes))
+        row = gates.loc[name]
+        rate = is_rate(both, row["metric"])
+        assert mean(row, rate) in cells[2]
+        assert ends(row, rate=rate) in cells[2]
+        assert f"n = {row['n']}" in cells[2]
+        limit = f"{100 * row['threshold']:g} %" if rate else f"{row['threshold']:.3f}"
+        assert limit in cells[0]
+        gap = abs(row["value"] - row["threshold"])
+        assert (f"{100 * gap:.1f}" if rate else f"{gap:.3f}") in cells[3]
+        assert cells[4] == ("—" if pd.isna(row["p_flip"]) else f"{100 * row['p_flip']:.1f} %")
         more = row["more_needed"]
-        assert pd.isna(more) or (count(more) in shown[7]) == (row["outcome"] == "undecided")
-        assert any(line.startswith(f"| {row['gate']} ") and seen in line for line in lines)
+        assert (f"{more:,.0f}" in cells[5]) if not pd.isna(more) and row["outcome"] == "undecided" else True
+    assert len(table) == len(codes)
 
 
-def test_gate_words_say_what_blocks(both):
-    words = {"en": ("failed, blocks", "inconclusive", "passed"), "zh": ("未通过，不放行", "尚无定论", "通过")}
-    failed, undecided, passed = words[both.scenario.lang]
-    said = {row[0]: row[5] for row in Reader(sections(both)["gates"]).tables[0][1:]}
-    assert said["G2"].endswith(failed)
-    assert said["G1"].endswith(undecided)
-    assert said["recall"].endswith(passed)
-
-
-def test_cards_hold_total_gates_weakest_metric_and_what_was_not_scored(judged):
-    reader = Reader(sections(judged)["cards"])
-    total = judged.means.iloc[-1]
-    raw = judged.means[judged.means["metric"] != "weighted_score"].set_index("metric")["value"]
-    raw["noise_sensitivity"] = 1 - raw["noise_sensitivity"]
-    assert f"{total['value']:.3f}" in reader.text
-    assert f"[{total['low']:.3f}, {total['high']:.3f}]" in reader.text
-    assert raw.idxmin() in reader.text
-    cells = judged.means.iloc[:-1][["n_failed", "n_missing"]].sum()
-    assert re.search(rf"\b{cells['n_failed']}\b.*\b{cells['n_missing']}\b", reader.text)
-    assert {"en": "0 of 120", "zh": "0 / 120"}[judged.scenario.lang] in reader.text
+def test_failed_gates_come_first_and_each_outcome_has_its_words(both):
+    words = {"en": ("failed", "inconclusive", "passed"), "zh": ("未通过", "尚无定论", "通过")}[both.scenario.lang]
+    said = [cells[1].split()[1].strip("，,") for cells in Reader(html_of(both, "gates")).tables[0][1:]]
+    assert said == [words[0]] + [words[1]] * 4 + [words[2]]
 
 
 @pytest.mark.parametrize(
@@ -191,231 +161,306 @@ def test_cards_hold_total_gates_weakest_metric_and_what_was_not_scored(judged):
 def test_bands_are_read_on_the_total_rescaled_to_its_range(metric, score, tone):
     low, high = rn.METRICS[metric].low, rn.METRICS[metric].high
     sheet = rn.assess(pd.DataFrame({metric: [low + (high - low) * score] * 3}), gates=[])
-    assert Writer(sheet).tone("weighted_score", sheet.means.iloc[-1]["value"]) == tone
+    assert Formatter(sheet).tone("weighted_score", sheet.means.iloc[-1]["value"]) == tone
 
 
 def test_bands_of_the_scenario_move_the_colour():
     scores = pd.DataFrame({"faithfulness": [0.8, 0.8], "doc_name": ["a", "b"]})
     sheet = rn.assess(scores, bands={"good": 0.9, "watch": 0.85})
-    assert Writer(sheet).tone("weighted_score", 0.8) == "bad"
+    assert Formatter(sheet).tone("weighted_score", 0.8) == "bad"
 
 
-def test_documents_are_shown_lowest_first_with_the_frames_values(judged):
-    names = [*judged.means["metric"]]
-    table = Reader(sections(judged)["where"]).tables[0]
-    assert len(table) == judged.documents["document"].nunique() + 1
+def test_documents_are_ordered_by_their_pull_with_the_frames_values(judged):
+    table = Reader(html_of(judged, "documents")).tables[0]
+    totals = judged.documents[judged.documents["metric"] == "weighted_score"].set_index("document")
+    assert [row[0] for row in table[1:]] == totals["pull"].sort_values(kind="stable").index.tolist()
     values = judged.documents.set_index(["document", "metric"])["value"]
-    shown = [float(re.search(r"[\d.]+$", row[1])[0]) for row in table[1:]]
-    assert shown == sorted(shown)
+    metrics = [name for name in judged.means["metric"] if name != "weighted_score"]
     for row in table[1:]:
-        found = [re.search(r"[\d.]+$", cell)[0] for cell in row[1:]]
-        assert sorted(found) == sorted(f"{values[row[0], name]:.3f}" for name in names)
-
-
-def test_heat_says_its_words_and_not_only_its_shade(judged):
-    cells = [cell for row in Reader(sections(judged)["where"]).tables[0][1:] for cell in row[1:]]
-    words = {"en": {"good", "watch", "bad"}, "zh": {"满意", "需关注", "不合格"}}[judged.scenario.lang]
-    assert {cell.split()[1] for cell in cells} == words
-    assert {cell.split()[0] for cell in cells} == {"●", "▲", "■"}
+        found = [numbers(cell)[-1] for cell in row[2:-1]]
+        assert found == [f"{values[row[0], name]:.3f}" for name in [*metrics, "weighted_score"]]
+        pull = totals.loc[row[0], "pull"]
+        assert row[-1] == ("−" if pull < 0 else "+") + f"{abs(pull):.3f}"
+        assert row[1] == f"{100 * totals.loc[row[0], 'share']:.0f} %"
 
 
 def test_documents_past_thirty_are_counted():
     scores = frame(80, doc_name=[f"d{i:02d}" for i in range(40) for _ in range(2)])
-    part = sections(rn.assess(scores))["where"]
-    assert len(Reader(part).tables[0]) == 31
-    assert "10 more documents" in part
-
-
-def test_diagnoses_stand_by_cost_with_both_thresholds(judged):
-    part = sections(judged)["diagnoses"]
-    found = judged.diagnoses.sort_values("cost", ascending=False)
-    places = [part.index(f'id="diagnosis-{rule}"') for rule in found["rule"]]
-    assert places == sorted(places)
-    for row in found.to_dict("records"):
-        assert wanted(row, False) in Reader(part).text
-        assert f"{row['cost']:.3f}" in part
-        assert all(text in part for text in row["causes"])
-        assert all(action["text"] in part for action in row["actions"])
-    bars = {"en": ("warning", "critical"), "zh": ("警告", "严重")}[judged.scenario.lang]
-    assert all(part.count(f">{bar}</text>") == len(found) for bar in bars)
-
-
-def test_certain_is_said_in_words(judged):
-    words = {"en": ("This is certain", "This is not certain"), "zh": ("可以确定", "尚不能确定")}
-    said = [sections(judged)["diagnoses"].count(text) for text in words[judged.scenario.lang]]
-    assert said == [judged.diagnoses["certain"].sum(), (~judged.diagnoses["certain"]).sum()]
+    section = rn.assess(scores).section("documents")
+    assert len(section.blocks[0].rows) == 30
+    assert "10 more documents" in section.lead
 
 
 def test_failure_modes_hold_counts_shares_and_costs(judged):
-    table = Reader(sections(judged)["diagnoses"]).tables[-1][1:]
+    (table,) = (block for block in judged.section("fix").blocks if isinstance(block, Table))
     modes = judged.modes[judged.modes["n"] > 0]
-    for shown, row in zip(table, modes.to_dict("records"), strict=True):
-        share = wanted(row | {"value": row["share"]}, True)
-        assert shown[1:] == [str(row["n"]), share, f"{row['cost']:.3f}"]
+    for shown, row in zip(table.rows, modes.to_dict("records"), strict=True):
+        assert shown[1:] == (
+            str(row["n"]),
+            f"{100 * row['share']:.1f} % ({ends(row, rate=True)})",
+            f"{row['cost']:.3f}",
+        )
 
 
-def test_labels_are_counted(traced):
-    table = Reader(sections(traced)["outcomes"]).tables[0][1:]
-    assert [(row[0].split()[-1], row[2]) for row in table] == [
-        (row["label"], str(row["n"])) for row in traced.outcomes.to_dict("records")
-    ]
+def test_outcomes_are_counted_raw_and_their_bar_and_tables_agree(traced):
+    bar = traced.section("summary").blocks[-1]
+    counts = traced.outcomes.set_index("label")["n"]
+    assert sum(n for group in bar.groups for *_, n in group.parts) == counts.sum() == len(traced.scores)
+    assert f"{counts[[*RIGHT]].sum()} of {counts.sum()}" in bar.title
+    *slices, labels = [block for block in traced.section("outcomes").blocks if isinstance(block, Table)]
+    assert {row[0][1].text: int(row[1]) for row in labels.rows} == counts.reindex(
+        ["OK", "ANS_NO_HIT", "OVER_REFUSAL", "REFUSAL_OK", "HALLUCINATION"], fill_value=0
+    ).to_dict()
+    for table in slices:
+        assert sum(int(row[1]) for row in table.rows) == counts.sum()
+        assert sum(int(row[2]) for row in table.rows) == counts[[*RIGHT]].sum()
+        assert all(sum(n for *_, n in row[3].parts) == int(row[1]) for row in table.rows)
 
 
-def test_worst_samples_unfold_to_contexts_and_reference():
+def test_counts_of_the_first_sentence_are_those_of_the_labels(both):
+    title = both.section("summary").blocks[0].title
+    counts = both.outcomes.set_index("label")["n"]
+    false, asked = counts["HALLUCINATION"], counts["HALLUCINATION"] + counts["REFUSAL_OK"]
+    assert sorted(map(int, re.findall(r"\d+", title))) == [false, asked]
+
+
+def test_the_overall_score_stands_on_the_first_screen_with_its_interval(both):
+    block = both.section("summary").blocks[0]
+    row = both.means.set_index("metric").loc["weighted_score"]
+    assert block.score.written == mean(row)
+    assert ends(row) in str(block.score_notes)
+    assert f"n = {row['n']}" in str(block.score_notes)
+    assert (block.score.value, block.score.low, block.score.high) == tuple(row[["value", "low", "high"]])
+
+
+def test_histograms_hold_every_score_once_and_the_exact_ends_apart(judged):
+    for block in judged.section("metrics").blocks:
+        for row in block.rows if isinstance(block, Measures) else ():
+            if row.code == "weighted_score":
+                continue
+            values = judged.scores[row.code].dropna()
+            bins = row.histogram
+            assert bins.low == (values == 0).sum()
+            assert bins.high == (values == 1).sum()
+            assert bins.low + sum(bins.between) + bins.high == len(values)
+
+
+# Two renderings of the same sections
+
+
+@pytest.mark.parametrize("name", ["quickstart", "simulated_judge", "rubric_judge"])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_markdown_and_html_tell_the_same_numbers(name, lang):
+    check_same_numbers(scenario(name, lang=lang))
+
+
+def test_markdown_and_html_tell_the_same_numbers_of_several_systems_and_a_baseline(compared):
+    check_same_numbers(rn.assess(ROOT / "data/quickstart/scores.csv"))
+    check_same_numbers(compared)
+
+
+def check_same_numbers(sheet):
+    """Each row of a table, each metric, each question: one set of numbers, four decimals read as three."""
+    for section in sheet.sections():
+        read = Reader(render_page([section], title="", lang=section.lang))
+        tables = iter(read.tables)
+        for block in section.blocks:
+            text = render_markdown([Section("k", "n", blocks=(block,))]).removeprefix("## n")
+            if isinstance(block, Measures):
+                for line, cells in zip(re.findall("^- .*", text, re.MULTILINE), next(tables)[1:], strict=True):
+                    value, *others = numbers(line.split(": ", 1)[1])
+                    if cells[3].startswith("—"):
+                        continue
+                    value = value if "%" in cells[3] else f"{float(value):.3f}"
+                    weight = {cells[1]} - {"—"}
+                    assert {value, *others} - weight <= set(numbers(cells[2] + " " + cells[3])) | set(
+                        numbers(line.split("n = ")[1])
+                    ), line
+                    assert set(numbers(cells[3])) <= {value, *others}, line
+            elif isinstance(block, Table):
+                rows = table_of(text)
+                for markdown, cells in zip(rows, next(tables)[1:], strict=True):
+                    assert set(numbers(" ".join(markdown))) == set(numbers(" ".join(cells.whole))), markdown
+            elif isinstance(block, Samples):
+                for markdown, row in zip(table_of(text), read.samples, strict=True):
+                    assert set(numbers(" ".join(markdown))) == set(numbers(" ".join(row))), markdown
+        assert next(tables, None) is None
+
+
+def test_the_first_screen_says_the_same_in_both_renderings(both):
+    read = Reader(html_of(both, "summary"))
+    text = render_markdown(both.sections("summary"))
+    (verdict, *_) = both.section("summary").blocks
+    for words in (verdict.title, verdict.lead, verdict.score_name, *(mark.text for mark in verdict.marks)):
+        assert words in text
+        assert words in read.text
+    assert verdict.title in both.verdict
+    counted = {n for group in both.section("summary").blocks[-1].groups for *_, n in group.parts}
+    assert {str(n) for n in counted} <= set(numbers(text)) & set(numbers(read.text))
+
+
+def test_both_languages_have_one_structure_and_the_same_numbers():
+    for name in ("quickstart", "simulated_judge"):
+        english, chinese = (scenario(name, lang=lang).sections() for lang in ("en", "zh"))
+        assert [section.key for section in english] == [section.key for section in chinese]
+        for one, other in zip(english, chinese, strict=True):
+            assert [type(block) for block in one.blocks] == [type(block) for block in other.blocks]
+            assert (one.finding == one.name) == (other.finding == other.name), one.key
+            if one.key not in ("glossary", "run"):
+                texts = (re.sub(r"(\d) %|(\d)%", r"\1\2 %", repr(part)) for part in (one, other))
+                exact = (sorted(re.findall(r"\d+\.\d+", text)) for text in texts)
+                assert next(exact) == next(exact), one.key
+    assert "质量门禁" in render_markdown(chinese)
+    assert "95% 置信区间" in render_markdown(chinese).replace("95 %", "95%")
+
+
+# Questions
+
+
+def test_every_question_is_a_row_worst_first():
+    scores = frame(50)
+    rows = samples_of(rn.assess(scores)).rows
+    total = scores[["faithfulness", "answer_relevancy"]].mean(axis=1)
+    assert [row.key for row in rows] == scores["sample_id"][total.argsort(kind="stable")].tolist()
+
+
+def test_cells_of_a_question_are_its_scores(judged):
+    scores = judged.scores.set_index("sample_id")
+    block = samples_of(judged)
+    assert len(block.rows) == len(scores)
+    names = [name for name in judged.means["metric"] if name != "weighted_score"][:4]
+    for row in block.rows:
+        own = scores.loc[row.key]
+        written = row.cells[-5:]
+        assert written == tuple(
+            "" if pd.isna(own[name]) else f"{own[name]:.3f}" for name in [*names, "weighted_score"]
+        )
+
+
+def test_traces_without_scores_are_ordered_by_label_with_all_their_words(traced):
+    rank = {"HALLUCINATION": 0, "OVER_REFUSAL": 1, "ANS_NO_HIT": 2}
+    block = samples_of(traced)
+    order = [rank.get(row.filters["o"], 9) for row in block.rows]
+    assert order == sorted(order)
+    scores = traced.scores.set_index("sample_id")
+    assert len(block.rows) == len(scores)
+    for row in block.rows:
+        own = scores.loc[row.key]
+        assert row.filters["o"] == own["label"]
+        assert row.filters["w"] == ("0" if own["label"] in RIGHT else "1")
+        assert row.filters["d"] == ("" if pd.isna(own.get("doc_name")) else own["doc_name"])
+
+
+def test_chips_and_choices_count_what_they_pick(both):
+    block = samples_of(both)
+    labels = both.scores["label"].value_counts()
+    chips = {code: n for code, _, n in block.chips}
+    assert chips[""] == len(block.rows) == 80
+    assert chips["wrong"] + chips["right"] == 80
+    assert chips["right"] == labels[[*RIGHT]].sum()
+    assert {code: n for code, n in chips.items() if code.isupper()} == {
+        code: labels[code] for code in ("HALLUCINATION", "OVER_REFUSAL", "ANS_NO_HIT")
+    }
+    assert block.chips[0][0] == "wrong"
+    low = dict(block.filters["m"][1])
+    for name in low:
+        rule = next(rule for rule in rn.RULES if rule.metric == name and rule.also is None)
+        values = both.scores[name]
+        want = (values > rule.warning if rn.METRICS[name].better == "lower" else values < rule.warning).sum()
+        assert sum(name in row.filters["m"].split("\n") for row in block.rows) == want > 0
+    assert {value for value, _ in block.filters["d"][1]} == set(both.scores["doc_name"].dropna())
+
+
+def test_a_question_unfolds_to_answer_reference_and_passages():
     scores = frame(
         question=[f"Q{i}?" for i in range(6)],
         answer=["A"] * 6,
         ground_truth_answer=["the reference"] * 6,
         retrieved_contexts=[[f"passage {i}", "second"] for i in range(6)],
-        faithfulness=[0.9, 0.1, 0.2, 0.3, 0.4, 0.9],
     )
-    part = sections(rn.assess(scores))["diagnoses"]
-    worst = Reader(part).tables[0]
-    assert [row[1] for row in worst[1:]] == ["Q1?", "A", "passage 1", "second", "the reference"]
+    block = samples_of(rn.assess(scores))
+    for row in block.rows:
+        assert [text for _, text in row.texts] == ["A", "the reference"]
+        assert [text for *_, text in row.passages] == [f"passage {row.key[1:]}", "second"]
+    read = Reader(html_of(rn.assess(scores), "questions"))
+    assert read.text.count("passage 3") == 1
+    assert read.passages.count("second") == 1
 
 
-def test_a_long_text_is_cut_and_says_by_how_much():
-    scores = frame(question=["Q?"] * 6, answer=["x" * 5000] * 6, faithfulness=[0.1] * 6)
-    part = sections(rn.assess(scores))["diagnoses"]
-    assert "… (+3,000)" in part
-    assert "x" * 2001 not in part
+def test_a_passage_that_many_questions_retrieved_is_written_once():
+    shared = "the same long passage " * 20
+    scores = frame(40, retrieved_contexts=[[shared, f"own {i}"] for i in range(40)])
+    page = html_of(rn.assess(scores), "questions")
+    read = Reader(page)
+    assert page.count(shared.strip()) == 1
+    assert read.passages.count(shared.strip()) == 1
+    assert len(read.passages) == 41
+    links = [attrs["href"][1:] for tag, attrs in read.tags if attrs.get("class") == "rg-again"]
+    assert len(links) == 39
+    assert set(links) <= {attrs.get("id") for _, attrs in read.tags}
 
 
-# Rows
+def test_wording_of_an_answer_that_stands_in_its_passages_is_marked():
+    scores = frame(
+        2,
+        answer=["Rooms cost at most 450 yuan a night, I think.", "Nothing of this is anywhere."],
+        retrieved_contexts=[["in cities rooms cost at most 450 yuan a night"], ["something else altogether"]],
+    )
+    read = Reader(html_of(rn.assess(scores), "questions"))
+    assert read.marked == ["Rooms cost at most 450 yuan a night"]
 
 
-def test_every_question_is_a_row_worst_first():
-    scores = frame(50)
-    table = Reader(sections(rn.assess(scores))["questions"]).tables[0]
-    assert len(table) == 51
-    mean = scores[["faithfulness", "answer_relevancy"]].mean(axis=1)
-    assert [row[0] for row in table[1:]] == scores["sample_id"][mean.argsort(kind="stable")].tolist()
+def test_long_texts_are_cut_with_an_ellipsis_and_more_questions_share_the_room():
+    scores = frame(600, answer=["x" * 20_000] * 600, question=["长" * 4_000] * 600)
+    page = html_of(rn.assess(scores), "questions")
+    assert " …</dd>" in page
+    assert len(page.encode()) < 2_000_000
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_fifty_questions_stand_plainly_and_all_of_them_to_be_searched(lang):
-    sheet = rn.assess(frame(250), lang=lang)
-    part = sections(sheet)["questions"]
-    assert len(Reader(part).tables[0]) == 51
-    assert "scores.csv" in part
-    data = live(part)
-    order = sheet.scores.loc[sheet.scores["weighted_score"].round(12).sort_values(kind="stable").index]
-    assert [row[0] for row in data["rows"]] == order["sample_id"].tolist()
-    numbers = [i for i, column in enumerate(data["columns"]) if column["kind"] == "number"]
-    for row, score in zip(data["rows"], order.to_dict("records"), strict=True):
-        assert row[numbers[0]] == pytest.approx(score["weighted_score"], abs=5.001e-4)
+def test_ids_that_come_twice_and_odd_ids_have_places_of_their_own():
+    scores = frame(6, sample_id=["a", "a", "a~2", "b c", "50%", "甲"])
+    keys = [row.key for row in samples_of(rn.assess(scores)).rows]
+    places = [attrs["id"] for _, attrs in Reader(html_of(rn.assess(scores), "questions")).tags if "id" in attrs]
+    assert len(set(keys)) == 6
+    assert len(places) == len(set(places))
 
 
-def test_a_missing_cell_of_the_live_table_says_which_kind_and_the_row_says_why(hostile):
-    data = live(sections(hostile)["questions"])
-    at = [column["label"] for column in data["columns"]].index("faithfulness")
-    row = next(row for row in data["rows"] if isinstance(row[at], str))
-    assert row[at] == "failed"
-    assert "onerror" in row[-1][data["details"].index("why scores are missing")]
-
-
-def test_texts_of_ten_thousand_questions_share_the_room_of_the_page():
-    long = frame(400).assign(question="长" * 4_000, answer="x" * 9_000)
-    few = sections(rn.assess(long))["questions"]
-    many = pd.concat([long] * 25, ignore_index=True).assign(sample_id=[str(i) for i in range(10_000)])
-    assert len(few.encode()) < 400 * 2_200 + 60_000
-    part = sections(rn.assess(many))["questions"]
-    assert len(part.encode()) < 8_000_000
-    assert len(live(part)["rows"]) == 10_000
-
-
-def test_each_answer_of_traces_says_whether_it_was_answered_hit_and_refused_or_in_part():
-    found = rn.assess(ROOT / "data/quickstart/traces.weak.jsonl", **TRACES, partial=["详情请咨询"])
-    heads, *rows = Reader(sections(found)["questions"]).tables[0]
-    facts = [dict(zip(heads, row, strict=True)) for row in rows]
-    scores = found.scores.set_index("sample_id")
-    words = {True: "yes", False: "no"}
-    assert {fact["refused"] for fact in facts} == {"yes", "no", "in part"}
-    for fact in facts:
-        row = scores.loc[fact["sample"]]
-        assert (fact["answered"], fact["hit"]) == (words[row["answered"]], words[row["hit"]])
-        assert fact["label"] == row["label"]
-        assert fact["refused"] == ("in part" if row["partial"] else words[row["refused"]])
-
-
-def test_a_column_of_misses_that_is_empty_is_left_out(tmp_path):
-    gold = [{"qid": "a", "q": "?", "answerable": True, "gold_ids": ["x"]}]
-    for cited, there in ((["x"], False), (["y"], True)):
-        row = {"qid": "a", "q": "?", "answer": "!", "citations": cited, "chunks": [{"id": "x"}]}
-        said, labelled = tmp_path / "t.jsonl", tmp_path / "g.json"
-        said.write_text(json.dumps(row), encoding="utf-8")
-        labelled.write_text(json.dumps(gold), encoding="utf-8")
-        assert ("why no hit" in sections(rn.assess(said, gold=labelled))["questions"]) is there
-
-
-def test_traces_without_scores_are_ordered_by_label(traced):
-    data = live(sections(traced)["questions"])
-    at = [column["label"] for column in data["columns"]].index("label")
-    labels = [row[at] for row in data["rows"]]
-    rank = {"HALLUCINATION": 0, "OVER_REFUSAL": 1, "ANS_NO_HIT": 2}
-    assert [rank.get(label, 9) for label in labels] == sorted(rank.get(label, 9) for label in labels)
-    assert len(labels) == len(traced.scores)
-    assert [row[at] for row in Reader(sections(traced)["questions"]).tables[0][1:]] == labels[:50]
-
-
-def test_markdown_of_traces_has_one_row_an_answer(traced):
-    table = to_markdown(traced).split("| sample |")[1].split("\n\n")[0].splitlines()[2:]
-    assert len(table) == len(traced.scores)
-    for line, row in zip(table, traced.scores.to_dict("records"), strict=True):
-        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-        assert cells[0].strip() == row["sample_id"]
-        assert cells[2:] == [*("yes" if row[c] else "no" for c in ("answered", "hit", "refused")), row["label"]]
-
-
-def test_systems_stand_side_by_side_the_best_first():
-    sheet = rn.assess(ROOT / "data/quickstart/scores.csv")
-    part = sections(sheet)["systems"]
-    table = Reader(part).tables[0]
-    total = sheet.systems[sheet.systems["metric"] == "weighted_score"].set_index("system")
-    assert [row[0] for row in table[1:]] == total.sort_values("value", ascending=False).index.tolist()
-    for row in table[1:]:
-        one = total.loc[row[0]]
-        assert row[1] == f"{one['value']:.3f}[{one['low']:.3f}, {one['high']:.3f}]n = {one['n']}"
-    assert "<svg" in part
-
-
-def test_more_systems_than_a_radar_holds_keep_their_table():
-    scores = frame(70, system=[f"m{i % 7}" for i in range(70)])
-    part = sections(rn.assess(scores))["systems"]
-    assert "<svg" not in part
-    assert len(Reader(part).tables[0]) == 8
-
-
-# What is missing
-
-
-def test_parts_stand_in_reading_order_and_are_empty_where_there_is_nothing_to_say():
-    parts = sections(rn.assess(frame(doc_name=["d"] * 6), gates=[]))
-    assert list(parts) == ORDER
-    assert [key for key, body in parts.items() if not body] == ["gates", "outcomes", "where", "systems"]
-
-
-def test_notes_are_left_out_when_there_are_none(tmp_path):
-    scores = frame(60, doc_name=[f"d{i}" for i in range(60)], context_relevance=[0.9] * 60)
-    people = [1 + i % 9 for i in range(90)]
-    pd.DataFrame({"judge": people, "human": people, "cluster": range(90)}).to_csv(tmp_path / "r.csv", index=False)
-    sheet = rn.assess(scores, gates=[], ratings=tmp_path / "r.csv")
-    assert not len(sheet.notes)
-    assert sections(sheet)["notes"] == ""
-    assert "How sure" not in to_markdown(sheet)
-
-
-def test_missing_is_a_dash_with_its_reason_and_never_a_number():
+def test_a_question_says_which_scores_are_missing_and_why():
     scores = frame(
         faithfulness=[0.5, None, None, 0.9, 0.5, 0.6], answer_relevancy=[0.5, None, None, 0.4, 0.5, 0.6]
     )
     scores["faithfulness__status"] = ["ok", "failed", None, "ok", "ok", "ok"]
     scores["faithfulness__reason"] = [None, "judge timed out", None, None, None, None]
-    part = sections(rn.assess(scores))["questions"]
-    rows = {row[0]: row for row in Reader(part).tables[0][1:]}
-    assert rows["s1"][2:] == ["— missing", "— failed", "— missing"]
-    assert rows["s2"][2:] == ["— missing", "— missing", "— missing"]
-    assert 'title="judge timed out"' in part
+    rows = {row.key: row for row in samples_of(rn.assess(scores)).rows}
+    assert rows["s1"].cells[-3:] == ("", "", "")
+    assert any("failed: judge timed out" in note for note in rows["s1"].notes)
+    assert any("missing" in note for note in rows["s2"].notes)
+    assert not any("0.000" in str(row.cells) for row in rows.values())
+    html = Reader(html_of(rn.assess(scores), "questions"))
+    assert html.samples[[row[0] for row in html.samples].index("s1")][-1] == "—"
+
+
+# What is missing
+
+
+def test_a_section_is_asked_for_by_its_key_and_an_unknown_one_is_refused():
+    sheet = rn.assess(frame(doc_name=["d"] * 6), gates=[])
+    keys = [section.key for section in sheet.sections()]
+    assert keys == [key for key in SECTIONS if key in keys]
+    assert not {"gates", "outcomes", "comparison", "documents"} & set(keys)
+    assert sheet.section("outcomes") is None
+    with pytest.raises(RagnbError, match="did you mean 'gates'"):
+        sheet.section("gate")
+
+
+def test_a_sheet_without_notes_has_no_list_of_them(tmp_path):
+    scores = frame(60, doc_name=[f"d{i}" for i in range(60)], context_relevance=[0.9] * 60)
+    people = [1 + i % 9 for i in range(90)]
+    pd.DataFrame({"judge": people, "human": people, "cluster": range(90)}).to_csv(tmp_path / "r.csv", index=False)
+    sheet = rn.assess(scores, gates=[], ratings=tmp_path / "r.csv")
+    assert not len(sheet.notes)
+    assert sheet.section("run").lead == ""
+    assert next(type(block) for block in sheet.section("run").blocks) is Table
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -430,23 +475,31 @@ def test_missing_is_a_dash_with_its_reason_and_never_a_number():
 )
 def test_thin_data_never_show_nan_or_none(scores, lang):
     sheet = rn.assess(scores, lang=lang)
-    for text in (Reader(to_page(sheet)).text, Reader(to_html(sheet)).text, to_markdown(sheet)):
-        assert not re.search(r"\b(nan|NaN|None|<NA>)\b", text)
+    for text in (sheet.to_html(), sheet._repr_html_(), sheet.to_markdown()):
+        read = Reader(text)
+        shown = read.text + " ".join(value or "" for _, attrs in read.tags for value in attrs.values())
+        assert not re.search(r"\b(nan|NaN|None(?! of them)|<NA>|inf)\b", shown)
 
 
-def test_a_total_that_does_not_exist_says_why():
-    sheet = rn.assess(pd.DataFrame({"faithfulness": [0.5, 0.9], "accuracy": [3, 8]}))
-    line = next(line for line in to_markdown(sheet).splitlines() if "**weighted_score**" in line)
-    assert line.startswith("- **weighted_score**: — (")
-    assert "different ranges" in sections(sheet)["cards"]
+@pytest.mark.parametrize(("lang", "why"), [("en", "ranges"), ("zh", "量程")])
+def test_a_total_that_does_not_exist_says_why(lang, why):
+    sheet = rn.assess(pd.DataFrame({"faithfulness": [0.5, 0.9], "accuracy": [3, 8]}), lang=lang)
+    line = next(line for line in sheet.to_markdown().splitlines() if line.startswith("- weighted_score"))
+    assert line.startswith("- weighted_score: — (")
+    row = Reader(html_of(sheet, "metrics")).tables[0][1]
+    assert row[3].startswith("—")
+    assert why in row[3]
+    assert why in line
+    assert sheet.section("summary").blocks[0].score is None
 
 
 def test_an_endless_range_is_drawn_nowhere():
     metric = rn.Metric("latency_s", 0, float("inf"), "lower")
     scores = pd.DataFrame({"latency_s": [0.4, 9.0], "doc_name": ["a", "b"]})
-    sheet = rn.assess(scores, metrics=[metric])
-    assert "<svg" not in sections(sheet)["means"]
-    assert "4.700" in sections(sheet)["means"]
+    sheet = rn.assess(scores, metrics=[metric], gates=[rn.Gate("slow", "latency_s", "<=", 5.0)])
+    page = html_of(sheet, "metrics", "gates")
+    assert not re.search(r'class="rg-(scale|hist|svg)"', page)
+    assert "4.700" in page
 
 
 # Strangers' text
@@ -457,12 +510,13 @@ def hostile():
     scores = frame(
         12,
         question=[EVIL] * 12,
-        answer=[EVIL] * 12,
+        answer=[f"one two three four {EVIL}"] * 12,
         ground_truth_answer=[EVIL] * 12,
-        retrieved_contexts=[[EVIL]] * 12,
+        retrieved_contexts=[[f"one two three four {EVIL}"]] * 12,
         doc_name=[f"{EVIL}{i % 4}" for i in range(12)],
-        sample_id=[f"{EVIL}{i}" for i in range(12)],
-        system=[f"{EVIL}{i % 2}" for i in range(12)],
+        sample_id=[f"{EVIL}{i % 6}" for i in range(12)],
+        system=[f"{EVIL}{i // 6}" for i in range(12)],
+        kind=[f"{EVIL}{i % 2}" for i in range(12)],
     )
     scores["odd<b>|metric"] = 0.2
     scores.loc[3, "faithfulness"] = None
@@ -473,77 +527,153 @@ def hostile():
     return rn.assess(scores, metrics=metrics, gates=gates, title=EVIL.replace("\n", " "))
 
 
-@pytest.mark.parametrize("write", [to_page, to_html])
-def test_a_payload_stays_text(hostile, write):
-    reader = Reader(write(hostile))
-    assert not [tag for tag, _ in reader.tags if tag in ("img", "iframe", "b")]
-    assert not [attrs for tag, attrs in reader.tags if tag == "script" and attrs not in ({}, DATA)]
+@pytest.fixture(scope="module")
+def hostile_traces(tmp_path_factory):
+    """Payloads in gold, answers, citations, ids of passages, slices and the name of the baseline."""
+    folder, line = tmp_path_factory.mktemp("hostile"), EVIL.replace("\n", " ")
+    gold = [
+        {
+            "qid": f"{EVIL}{i}",
+            "q": f"{EVIL}{i}?",
+            "answerable": i % 2 == 0,
+            "kind": EVIL,
+            "gold_ids": [f"{EVIL}{i}"] if i % 2 == 0 else [],
+        }
+        for i in range(8)
+    ]
+    traces = [
+        {
+            "qid": row["qid"],
+            "q": row["q"],
+            "answer": EVIL,
+            "citations": [EVIL],
+            "doc_name": EVIL,
+            "system": name,
+            "chunks": [{"id": EVIL, "text": EVIL}],
+        }
+        for row in gold
+        for name in (f"old{line}", f"new{line}")
+    ]
+    (folder / "gold.json").write_text(json.dumps(gold), encoding="utf-8")
+    (folder / "traces.jsonl").write_text("\n".join(map(json.dumps, traces)), encoding="utf-8")
+    return rn.assess(
+        folder / "traces.jsonl",
+        gold=folder / "gold.json",
+        slices=["kind"],
+        candidate=f"new{line}",
+        baseline=f"old{line}",
+    )
+
+
+@pytest.mark.parametrize("name", ["hostile", "hostile_traces"])
+@pytest.mark.parametrize("write", [lambda sheet: sheet.to_html(), lambda sheet: sheet._repr_html_()])
+def test_a_payload_stays_text(name, write, request):
+    reader = Reader(write(request.getfixturevalue(name)))
+    assert not [tag for tag, _ in reader.tags if tag in ("img", "iframe")]
+    scripts = [attrs for tag, attrs in reader.tags if tag == "script"]
+    assert all(attrs in ({}, {"type": "application/json"}) for attrs in scripts)
     assert not [key for _, attrs in reader.tags for key in attrs if key.startswith("on")]
     links = [attrs["href"] for tag, attrs in reader.tags if tag == "a"]
     assert all(link.startswith("#") for link in links)
     assert "<img src=x onerror=alert(1)>" in reader.text
 
 
-def test_a_payload_adds_no_row_and_no_element_to_markdown(hostile):
-    text = to_markdown(hostile)
+def test_a_payload_in_a_script_of_data_closes_nothing(hostile):
+    page = hostile.to_html()
+    assert island(page)["all"] == 12
+    assert EVIL.replace("\n", " ") + "0" in str(island(page)["filters"]) or EVIL[:20] in str(
+        island(page)["filters"]
+    )
+    assert len(re.findall(r"</script", page)) == 2
+
+
+@pytest.mark.parametrize("name", ["hostile", "hostile_traces"])
+def test_a_payload_adds_no_row_and_no_element_to_markdown(name, request):
+    text = request.getfixturevalue(name).to_markdown()
     assert "<img" not in text
+    assert "</script" not in text
     assert not re.search(r"(?<!\\)\]\(", text)
-    table = [line for line in text.splitlines() if line.startswith("|")]
-    gates = 2 + len(hostile.gates[hostile.gates["value"] < 1])
-    assert len(table) == gates + 2 + hostile.systems["value"].notna().sum()
-    assert [len(re.findall(r"(?<!\\)\|", line)) for line in table] == [8] * gates + [5] * (len(table) - gates)
+    tables = [part.splitlines() for part in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)]
+    assert tables
+    for lines in tables:
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1, lines[0]
 
 
-def test_hostile_rows_are_as_many_as_the_records(hostile):
-    assert len(Reader(sections(hostile)["questions"]).tables[0]) == 13
+def test_hostile_rows_are_as_many_as_the_records(hostile, hostile_traces):
+    assert len(Reader(html_of(hostile, "questions")).samples) == len(hostile.scores)
+    assert len(Reader(html_of(hostile_traces, "questions")).samples) == len(hostile_traces.scores)
+
+
+def test_control_characters_reach_neither_page_nor_markdown():
+    odd = "a\x00b\x1b[2J\x07c\u2028d\ufdd0"
+    scores = frame(
+        question=[odd] * 6,
+        answer=[odd] * 6,
+        doc_name=[odd, "x"] * 3,
+        retrieved_contexts=[[odd]] * 6,
+        sample_id=[f"{odd}{i}" for i in range(6)],
+    )
+    sheet = rn.assess(scores)
+    for text in (sheet.to_html(), sheet.to_markdown(), sheet._repr_html_()):
+        text.encode()
+        assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]", text)
 
 
 # The page, the fragment, the file
 
 
-def test_fragment_has_no_anchor_and_no_table_of_questions(both):
-    reader = Reader(to_html(both))
-    assert not [attrs["id"] for _, attrs in reader.tags if "id" in attrs]
-    assert not [attrs for tag, attrs in reader.tags if tag == "a"]
-    assert "scores.csv" not in reader.text
-    assert reader.tags[0] == ("div", {"class": "ragnb", "lang": {"en": "en", "zh": "zh-CN"}[both.scenario.lang]})
-
-
 def test_every_link_of_the_page_finds_its_place(both):
-    tags = Reader(to_page(both)).tags
-    places = [attrs["id"] for _, attrs in tags if "id" in attrs]
+    read = Reader(both.to_html())
+    places = [attrs["id"] for _, attrs in read.tags if "id" in attrs]
     assert len(places) == len(set(places))
-    assert {attrs["href"][1:] for tag, attrs in tags if tag == "a"} <= set(places)
+    links = {attrs["href"][1:] for tag, attrs in read.tags if tag == "a"}
+    assert {link for link in links if not re.match("[omdc]=", link)} <= set(places)
+
+
+def test_contents_name_every_section_with_its_state(both):
+    read = Reader(both.to_html())
+    nav = read.within("nav")
+    for section in both.sections():
+        assert section.name in nav
+        assert (section.badge if isinstance(section.badge, str) else section.badge.text) in nav
+
+
+def test_a_fragment_has_no_place_of_a_section_and_the_notebooks_style(both):
+    read = Reader(both._repr_html_())
+    ids = [attrs["id"] for _, attrs in read.tags if "id" in attrs]
+    assert not set(SECTIONS) & set(ids)
+    first = read.tags[0]
+    assert first[0] == "div"
+    assert first[1]["lang"] == {"en": "en", "zh": "zh-CN"}[both.scenario.lang]
+    assert "ragnb" in first[1]["class"].split()
+    assert both.section("summary").blocks[0].title in read.text
+
+
+def test_a_section_shows_itself_as_in_the_sheet(both):
+    section = both.section("gates")
+    assert repr(section) == render_markdown([section])
+    assert section._repr_html_() == render_fragment([section])
+    assert repr(section).strip() in both.to_markdown()
 
 
 def test_page_asks_for_nothing_outside(both):
-    assert not re.search(r"(?:src|href)=\"(?!#)|url\(|@import", to_page(both))
+    page = both.to_html()
+    assert not re.search(r"(?:src|href)=\"(?!#)|url\(|@import", page)
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", page)
 
 
-def test_the_policy_of_the_page_allows_its_one_script_and_no_other(both):
-    text = to_page(both)
-    scripts = re.findall(r"<script([^>]*)>(.*?)</script>", text, re.DOTALL)
+def test_the_policy_of_the_page_allows_its_style_and_its_script_and_no_other(both):
+    page = both.to_html()
+    scripts = re.findall(r"<script([^>]*)>(.*?)</script>", page, re.DOTALL)
     assert [kind for kind, _ in scripts] == [' type="application/json"', ""]
-    digest = base64.b64encode(hashlib.sha256(scripts[1][1].encode()).digest()).decode()
-    assert re.search(r'content="([^"]*)"', text)[1].endswith(f"; script-src 'sha256-{digest}'")
-
-
-def live(part):
-    """What the script of the page reads."""
-    return json.loads(re.search(r'<script type="application/json">(.*?)</script>', part, re.DOTALL)[1])
-
-
-def test_both_languages_show_the_same_numbers():
-    english, chinese = (scenario("quickstart", lang=lang) for lang in ("en", "zh"))
-    for key in ("means", "gates", "where", "questions"):
-        one, other = (
-            re.findall(r"\d+\.\d{3}|\d+\.\d %", Reader(sections(sheet)[key]).text) for sheet in (english, chinese)
-        )
-        assert one == other
-        assert one
-    assert "正确处理率" in sections(chinese)["cards"]
-    assert "95 % 置信区间" in sections(chinese)["means"]
-    assert "文档加权" in sections(chinese)["glossary"]
+    (style,) = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    for text in (style, scripts[1][1]):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert "unsafe" not in policy
+    assert policy.startswith("default-src 'none';")
+    assert not re.search(r'\sstyle="', page)
 
 
 def test_same_input_gives_the_same_text_wherever_it_lies(tmp_path):
@@ -553,59 +683,95 @@ def test_same_input_gives_the_same_text_wherever_it_lies(tmp_path):
         frame(12).to_csv(folder / "scores.csv", index=False)
         (folder / "run.yaml").write_text("scores: scores.csv\ndoc_weights: {d1: 2.0}\n", encoding="utf-8")
         sheet = rn.assess(folder / "run.yaml")
-        texts.append((to_markdown(sheet), to_page(sheet)))
+        texts.append((sheet.to_markdown(), re.sub(r"\d{4}-\d\d-\d\d", "", sheet.to_html())))
         assert str(tmp_path) not in "".join(texts[-1])
     assert texts[0] == texts[1]
+    assert not re.search(r"20\d\d-\d\d-\d\d", texts[0][0])
 
 
-def test_how_it_was_made_names_files_weights_and_steps(both):
-    text = Reader(sections(both)["made"]).text
-    markdown = to_markdown(both)
+def test_run_details_name_files_weights_and_steps(both):
+    text, read = both.to_markdown(), Reader(html_of(both, "run"))
     for one in both.inputs:
-        assert one["path"] in text
-        assert one["sha256"][:16] in text
-        assert one["sha256"] in markdown
+        assert one["path"] in read.text
+        assert one["sha256"] in read.text
+        assert one["sha256"] in text
+    settings = dict(anchored(both.section("run").blocks, Table)[0].rows)
+    weights = " ".join(settings.values())
     for name, weight in both.scenario.doc_weights.items():
-        assert f"{name}: {weight:g}" in text
-        assert f"- {name}: {weight:g}" in markdown
+        assert f"{name} {weight:g}" in weights
     for step in both.ledger["step"]:
-        assert step in text
+        assert step in read.text
+    for note in both.notes["text"][~both.notes["code"].isin(["more_needed", "no_ratings", "default_gates"])]:
+        assert note in read.text
 
 
-# Pictures
+def test_the_glossary_holds_a_sentence_for_each_metric_of_the_run(both):
+    (terms,) = both.section("glossary").blocks
+    known = {key: text for _, key, text in terms.lines}
+    assert {"context_recall", "answer_correctness", "under_refusal"} <= set(known)
+    assert all(known.values())
+    assert "accuracy" not in known
 
 
-def centres(svg):
-    return [float(x) for x in re.findall(r'<circle cx="([\d.]+)"', svg)]
+# Systems and comparison
 
 
-@pytest.mark.parametrize(("value", "at"), [(1, 5), (5.5, 60), (10, 115)])
-def test_thin_interval_is_laid_on_its_whole_scale(value, at):
-    assert centres(thin_svg(value, 1, 10, label="m", span=(1, 10))) == [at]
+def test_systems_stand_side_by_side_the_best_first():
+    sheet = rn.assess(ROOT / "data/quickstart/scores.csv")
+    table = Reader(html_of(sheet, "comparison")).tables[0]
+    total = sheet.systems[sheet.systems["metric"] == "weighted_score"].set_index("system")
+    assert [row[0] for row in table[1:]] == total.sort_values("value", ascending=False).index.tolist()
+    for row in table[1:]:
+        one = total.loc[row[0]]
+        assert numbers(row[1]) == numbers(f"{mean(one)} {ends(one)} n = {one['n']}")
+    assert 'class="rg-svg"' in html_of(sheet, "comparison")
 
 
-def test_thin_interval_of_nothing_is_its_scale_alone():
-    svg = thin_svg(None, None, None, label="m", bars=[0.5])
-    assert not centres(svg)
-    assert 'aria-label="m: —"' in svg
+def test_each_system_has_a_verdict_of_its_own_on_the_first_screen():
+    gates = [rn.Gate("F", "faithfulness", ">=", 0.7)]
+    scores = frame(60, system=[f"m{i % 3}" for i in range(60)], doc_name=[f"d{i // 3}" for i in range(60)])
+    scores["faithfulness"] = [(0.95, 0.71, 0.2)[i % 3] + i % 5 / 1000 for i in range(60)]
+    sheet = rn.assess(scores, gates=gates)
+    table = next(block for block in sheet.section("summary").blocks if isinstance(block, Table))
+    outcomes = sheet.gates[sheet.gates["gate"] == "F"].set_index("system")["outcome"]
+    words = {"pass": "passed", "fail": "failed", "undecided": "inconclusive"}
+    assert {row[0]: row[1][0].text for row in table.rows} == {
+        name: f"1 {words[one]}" for name, one in outcomes.items()
+    }
+    assert outcomes["m0"] == "pass"
+    assert outcomes["m2"] == "fail"
 
 
-def test_percent_scale_is_written_in_percent():
-    svg = interval_svg(0.25, 0.1, 0.5, label="rate", percent=True)
-    assert ">100 %</text>" in svg
-    assert 'aria-label="rate: 25.0 % [10.0, 50.0]"' in svg
+def test_no_number_of_the_sheet_pools_systems():
+    scores = frame(60, system=[f"m{i % 2}" for i in range(60)])
+    scores["faithfulness"] = [0.9 if i % 2 else 0.401 for i in range(60)]
+    pooled = f"{scores['faithfulness'].mean():.3f}"
+    sheet = rn.assess(scores)
+    assert pooled not in sheet.to_markdown() + Reader(sheet.to_html()).text + sheet.verdict
 
 
-@pytest.mark.parametrize("bars", [(0.05, 0.15), (0.3, 0.5), (0.9, 0.95), (0.5, 0.7), (0.0, 1.0)])
-@pytest.mark.parametrize("names", [("warning", "critical"), ("警告", "严重")])
-def test_names_of_thresholds_neither_meet_nor_leave_the_picture(bars, names):
-    svg = interval_svg(0.5, 0.4, 0.6, bars=list(zip(names, bars, strict=True)), width=182)
-    boxes = []
-    for tag, name in re.findall(r"<text ([^>]*)>([^<]*)</text>", svg):
-        if name in names:
-            x, y = (float(re.search(rf'\b{key}="([\d.-]+)"', tag)[1]) for key in "xy")
-            left = x - text_width(name) if 'anchor="end"' in tag else x
-            boxes.append((left, left + text_width(name), y))
-    (a, b, y), (c, d, z) = boxes
-    assert y != z or b <= c or d <= a
-    assert all(left >= -3 and right <= 185 for left, right, _ in boxes)
+def test_more_systems_than_a_radar_holds_keep_their_table():
+    scores = frame(70, system=[f"m{i % 7}" for i in range(70)])
+    page = html_of(rn.assess(scores), "comparison")
+    assert 'class="rg-svg"' not in page
+    assert len(Reader(page).tables[0]) == 8
+
+
+def test_differences_from_a_baseline_are_those_of_the_frame(compared):
+    table = Reader(html_of(compared, "comparison")).tables[0][1:]
+    rows = compared.comparison[compared.comparison["n_common"] > 0].to_dict("records")
+    assert len(table) == len(rows) > 3
+
+    def written(row):
+        points = is_rate(compared.of_system("strong"), row["metric"])
+        values = [f"{100 * row[key]:+.1f}" if points else f"{row[key]:+.3f}" for key in ("value", "low", "high")]
+        values = [value.replace("-", "−") if value.strip("+-0.") else value[1:] for value in values]
+        return *values, f"{row['wins']} / {row['ties']} / {row['losses']}"
+
+    assert sorted((*numbers(cells[3]), cells[6]) for cells in table) == sorted(map(written, rows))
+
+
+def test_saved_page_and_markdown_are_those_of_the_sheet(tmp_path, both):
+    saved = both.save(tmp_path)
+    assert saved["report.md"].read_text(encoding="utf-8") == both.to_markdown()
+    assert saved["report.html"].read_text(encoding="utf-8") == both.to_html()

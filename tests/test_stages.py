@@ -139,7 +139,7 @@ def test_a_table_of_other_inputs_is_not_used_and_its_stage_is_named(folder, llm_
     assert main(["check", "x.yaml"]) == 2
     told = capsys.readouterr().err
     assert "run ragnb evaluate x.yaml or ragnb judge x.yaml first" in told
-    assert f"since ragnb judge wrote it, this has changed: {what}. Run ragnb judge x.yaml again" in told
+    assert f"the following has changed since ragnb judge wrote it: {what}. Run ragnb judge x.yaml again" in told
 
 
 def test_beside_other_scores_an_unused_stage_is_a_note_on_the_sheet(folder):

@@ -69,5 +69,5 @@ def test_recalibration_on_counts_is_that_on_rows():
 
 def test_counts_of_none_or_of_another_length_are_refused():
     for counts in ([1], [1, 0], [1, -2]):
-        with pytest.raises(RagnbError, match="how many rows each row stands for"):
+        with pytest.raises(RagnbError, match="how many rows each row represents"):
             stats.bias([1, 2], [2, 2], counts=counts)

@@ -63,10 +63,10 @@ def test_a_claim_without_a_sign_of_life_holds_for_one_lease_whatever_its_date(tm
         assert run.counts["ok"] == 6
         assert 0.1 < time.monotonic() - started < 5
     texts = [str(one.message) for one in said]
-    assert re.match(r"waiting for 3 cells that another process holds: process .+ on \S+ \(until ", texts[0])
+    assert re.match(r"waiting for 3 cells claimed by another process: process .+ on \S+ \(until ", texts[0])
     who = {ELSEWHERE: "process 4711 on build-7", "some other name": "process ? on ?"}.get(owner, "process ")
     assert all(who in text for text in texts[:2])
-    assert re.search(r"gave no sign of life; its 3 cells are taken over", texts[1])
+    assert re.search(r"showed no activity; its 3 cells are taken over", texts[1])
 
 
 @pytest.mark.parametrize("step", [-86400.0, 86400.0])
@@ -112,9 +112,9 @@ def test_a_wait_is_told_on_stderr_by_name_before_the_lease_ends(tmp_path, llm_se
     assert main(words) == 0
     said = capsys.readouterr().err.splitlines()
     assert said[0].startswith(
-        "ragnb: note: waiting for 1 cells that another process holds: process 4711 on build-7"
+        "ragnb: note: waiting for 1 cells claimed by another process: process 4711 on build-7"
     )
-    assert said[1].startswith("ragnb: note: process 4711 on build-7 gave no sign of life")
+    assert said[1].startswith("ragnb: note: process 4711 on build-7 showed no activity")
     assert len(llm_server.log) == 2
 
 
@@ -225,7 +225,7 @@ def test_a_store_of_version_1_is_read_and_what_it_holds_is_not_done_again(first_
     before = path.read_bytes()
     for more in ([], [run], ["--claims"], ["--verify"], ["--export", str(tmp_path / "a.jsonl")]):
         assert main(["runs", str(path), *more]) == 0, more
-    assert "1 runs, 6 cells in 6 places, 4 attempts, 0 calls, 1 claims" in capsys.readouterr().out
+    assert "1 runs, 6 cells (6 uses in runs), 4 attempts, 0 calls, 1 claims" in capsys.readouterr().out
     kinds = [row["type"] for row in lines_of(tmp_path / "a.jsonl")]
     assert kinds == ["run", *["cell"] * 6, *["plan"] * 6, *["attempt"] * 4, "export"]
     assert path.read_bytes() == before
@@ -248,7 +248,7 @@ def test_a_store_of_version_1_is_read_and_what_it_holds_is_not_done_again(first_
         assert counts == {"ok": 5, "not_applicable": 1, "failed": 0, "pending": 0}
     assert sorted(done) == ["s3", "s4", "s5"]
     assert main(["runs", str(path), "--verify"]) == 0
-    assert "6 cells in 6 places, 7 attempts, 0 calls, 0 claims" in capsys.readouterr().out
+    assert "6 cells (6 uses in runs), 7 attempts, 0 calls, 0 claims" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("change", [
@@ -378,7 +378,7 @@ os._exit(0)
 def test_verify_and_export_change_nothing_and_see_what_lies_in_the_log(killed, tmp_path, capsys):
     before = {file.name: file.read_bytes() for file in killed.parent.iterdir()}
     assert main(["runs", str(killed), "--verify"]) == 0
-    assert "1 runs, 30 cells in 30 places, 30 attempts, 0 calls, 0 claims" in capsys.readouterr().out
+    assert "1 runs, 30 cells (30 uses in runs), 30 attempts, 0 calls, 0 claims" in capsys.readouterr().out
     assert main(["runs", str(killed), "--export", str(tmp_path / "out" / "a.jsonl")]) == 0
     rows = lines_of(tmp_path / "out" / "a.jsonl")
     assert sum(row["type"] == "attempt" for row in rows) == 30
@@ -463,8 +463,8 @@ def test_what_is_no_store_has_nothing_to_verify_or_export(tmp_path, capsys):
         file.execute("PRAGMA user_version = 9")
     file.close()
     for name, words in (
-        ("a.csv", "no store"),
-        ("b.sqlite", "no store"),
+        ("a.csv", "not a ragnb store"),
+        ("b.sqlite", "not a ragnb store"),
         ("c.sqlite", "version 9"),
         ("d", "no such store"),
     ):
@@ -580,7 +580,7 @@ def test_what_reads_never_makes_a_store(tmp_path, capsys, database):
     before = path.read_bytes()
     for more in ([], ["--claims"], ["--verify"], ["--export", str(tmp_path / "a.jsonl")]):
         assert main(["runs", str(path), *more]) == 2, more
-        assert "is no store of ragnb; name another file" in capsys.readouterr().err
+        assert "is not a ragnb store; name another file" in capsys.readouterr().err
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["a.sqlite"]
     Store(path).close()

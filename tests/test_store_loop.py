@@ -84,7 +84,7 @@ def store(tmp_path):
 
 
 fails = pytest.mark.filterwarnings("ignore:.*cells failed:ragnb.errors.RagnbWarning")
-stops = pytest.mark.filterwarnings("ignore:.*cells are kept:ragnb.errors.RagnbWarning")
+stops = pytest.mark.filterwarnings("ignore:.*cells are saved:ragnb.errors.RagnbWarning")
 
 
 # Cells and their keys
@@ -123,7 +123,7 @@ def test_arrays_and_surrogates_make_keys_and_what_is_no_json_is_refused():
     assert Cell("s", "m", {"x": np.array([1.0, 2.0])}).key == Cell("s", "m", {"x": [1.0, 2.0]}).key
     assert Cell("s", "m", {"x": "\ud800"}, prompt="\ud800").key != Cell("s", "m", {"x": "\ud801"}).key
     for bad in (math.nan, {1}, object()):
-        with pytest.raises(RagnbError, match="cannot be kept as JSON"):
+        with pytest.raises(RagnbError, match="cannot be stored as JSON"):
             _ = Cell("s", "m", {"x": bad}).key
 
 
@@ -286,7 +286,7 @@ def test_a_foreign_file_or_another_version_is_refused_and_left_as_it_is(tmp_path
     file.commit()
     file.close()
     torn.write_bytes(newer.read_bytes()[:5000])
-    words = {text: "no store of ragnb", database: "no store of ragnb", newer: "version 9", torn: "d.sqlite"}
+    words = {text: "not a ragnb store", database: "not a ragnb store", newer: "version 9", torn: "d.sqlite"}
     before = {path: path.read_bytes() for path in words}
     for path, said in words.items():
         with pytest.raises(RagnbError, match=said):
@@ -688,7 +688,7 @@ def test_a_budget_is_spent_where_cells_need_less_than_they_reserve_and_its_messa
 
     run = run_cells(cells_of(40, calls=4), work, store, clients=[client])
     assert len(llm_server.log) == 28
-    assert "has no room for the next cell, which needs about 4; run it again" in run.stopped
+    assert "is too small for the next cell, which needs about 4; run it again" in run.stopped
     assert run.stopped.endswith("(used: 28 of 30 calls and 33,600 tokens)")
     assert "used up" not in run.stopped
     client = client_of(llm_server, concurrency=8, max_tokens=6000)
@@ -905,7 +905,7 @@ def test_ctrl_c_waits_for_the_calls_under_way_and_says_how_to_go_on(llm_server, 
     llm_server.script = lambda request: Answer(request.prompt, seconds=0.2)
     path = tmp_path / "a.sqlite"
     said = interrupted(llm_server, path, 1)
-    assert re.search(r"stopped; \d+ of 40 cells are kept in .*a\.sqlite\. Run the same again to go on", said)
+    assert re.search(r"stopped; \d+ of 40 cells are saved in .*a\.sqlite\. Run the same again to go on", said)
     with Store(path) as store:
         client = client_of(llm_server)
         paid = len(llm_server.log)

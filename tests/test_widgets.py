@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import warnings
@@ -91,7 +92,6 @@ def test_file_weights_are_the_start_and_blank_goes_back_to_them(path):
         model.set(METRIC, "faithfulness", 0.9)
         model.set(METRIC, "faithfulness", blank)
         assert model.metric_weights["faithfulness"] == 0.5
-        assert model.typed(METRIC, "faithfulness") == ""
     assert not model.is_changed()
 
 
@@ -173,12 +173,21 @@ def test_documents_are_found_by_any_part_in_any_width_and_case():
     assert model.find("报销 pdf") == [DOCS[0]]
     assert model.find("handbook a") == [DOCS[3]]
     assert len(model.find("")) == 4
-    assert model.add("ct") == load("en")("editor.no_document", name="ct") + load("en")(
-        "editor.near", names=DOCS[1]
-    )
-    assert model.add(DOCS[1]) == ""
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_document_is_added_by_a_part_that_names_one_alone(lang):
+    model, say = WeightEditor(scores(), lang=lang).model, load(lang)
+    assert model.add("pdf") == say("editor.several", n=4, text="pdf")
+    assert model.add(" ") == ""
+    assert model.doc_weights == {}
+    assert model.add("ct") == ""
+    assert model.doc_weights == {DOCS[1]: 1.0}
     assert model.find("ct") == []
-    assert model.add(DOCS[1]) == load("en")("editor.has_row", name=DOCS[1])
+    for text in ("CT", DOCS[1]):
+        assert model.add(text) == say("editor.has_row", name=DOCS[1])
+    assert model.add("zzz") == say("editor.no_document", text="zzz")
+    assert model.doc_weights == {DOCS[1]: 1.0}
 
 
 def test_document_of_the_file_that_does_not_occur_warns_nobody_and_changes_nothing(path):
@@ -277,7 +286,8 @@ def test_static_picture_holds_the_numbers_and_escapes_names(lang):
     editor = WeightEditor(frame, lang=lang, doc_weights={"<img src=x onerror=alert(1)>": 2.0})
     html = editor._repr_html_()
     total = editor.means.iloc[-1]
-    assert f"{total['value']:.3f} [{total['low']:.3f}, {total['high']:.3f}]" in html
+    assert f">{total['value']:.3f} " in html
+    assert f"{total['low']:.3f}–{total['high']:.3f}" in html
     assert "<img" not in html
     assert 'role="img"' in html
     assert load(lang)("editor.static") in html
@@ -287,7 +297,7 @@ def test_widgets_follow_the_model_and_the_model_the_widgets(path):
     editor = WeightEditor(path)
     assert editor.view is editor.view
     view = editor._views[str(path)]
-    row, total = view._rows[METRIC, "faithfulness"], next(iter(view.parts.values()))
+    row, total = view._rows[METRIC, "faithfulness"], list(view.first.values())[1]
     row.slider.value = 0.3
     assert editor.metric_weights["faithfulness"] == 0.3
     assert row.text.value == "0.3"
@@ -298,12 +308,16 @@ def test_widgets_follow_the_model_and_the_model_the_widgets(path):
     assert load("en")("editor.not_number", entry="oops") in row.said.widget.value
     assert total.widget.value == shown
     row.text.value = ""
-    assert (row.slider.value, row.said.widget.value) == (0.5, "")
+    assert (row.text.value, row.slider.value, row.said.widget.value) == ("0.5", 0.5, "")
+    view.pick.value = "pdf"
+    assert sorted(view.hits.options) == sorted({*DOCS} - {"warranty.pdf"})
     view.pick.value = "报销"
-    assert view.pick.options == (DOCS[0],)
-    view.pick.value = DOCS[0]
-    view._add()
-    assert len(view.boxes[DOC].children) == 2
+    assert (view.hits.options, view.hits.value, len(view.boxes[DOC].children)) == ((DOCS[0],), None, 1)
+    view.hits.value = DOCS[0]
+    assert (view.hits.options, view.pick.value, len(view.boxes[DOC].children)) == ((), "", 2)
+    view.pick.value = "118"
+    view.pick._handle_custom_msg({"event": "submit"}, [])
+    assert len(view.boxes[DOC].children) == 3
     view._rows[DOC, DOCS[0]].slider.value = 4
     assert editor.doc_weights[DOCS[0]] == 4
 
@@ -390,19 +404,19 @@ def test_a_mark_stands_on_its_slider_and_says_who_leads_beyond(lang):
     at = editor.model.now.flips["faithfulness"]
     assert at < 1
     said = load(lang)("editor.flip_below", name="old", weight=f"{at:.3g}")
-    assert said in row.flip.widget.value
-    assert f"left: {100 * at / row.slider.max:.3f}%" in row.flip.widget.value
-    assert f'id="{row.mark}"' in row.flip.widget.value
-    assert f".{row.mark} .noUi-base" in row.flip.widget.value
+    assert said in row.said.widget.value
+    assert f"left: {100 * at / row.slider.max:.3f}%" in row.said.widget.value
+    assert f'id="{row.mark}"' in row.said.widget.value
+    assert f".{row.mark} .noUi-base" in row.said.widget.value
     assert row.mark in row.box._dom_classes
     assert said in editor._repr_html_()
     row.slider.value = at / 2
-    assert load(lang)("editor.flip_above", name="new", weight=f"{at:.3g}") in row.flip.widget.value
+    assert load(lang)("editor.flip_above", name="new", weight=f"{at:.3g}") in row.said.widget.value
     editor.model.set(METRIC, "context_recall", 9)  # beyond the slider's end it is only said
     beyond = editor.model.now.flips["faithfulness"]
     assert beyond > row.slider.max
-    assert f"{beyond:.3g}" in row.flip.widget.value
-    assert "left:" not in row.flip.widget.value
+    assert f"{beyond:.3g}" in row.said.widget.value
+    assert "left:" not in row.said.widget.value
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -416,9 +430,9 @@ def test_where_no_single_weight_decides_it_is_said_once(lang):
     html = editor._repr_html_()
     assert html.count(load(lang)("editor.no_flip")) == 1
     row = rn.compare(frame, baseline="old").iloc[-1]
-    value = f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
-    assert load(lang)("editor.leads", name="new", other="old", value=value) in html
-    assert {row.flip.widget.value for row in editor._views["None"]._rows.values()} == {""}
+    ends = f"{row['low']:.3f}–{row['high']:.3f}"
+    assert load(lang)("editor.leads", name="new", other="old", value=f"{row['value']:.3f}", ends=ends) in html
+    assert {row.said.widget.value for row in editor._views["None"]._rows.values()} == {""}
 
 
 def test_a_baseline_of_its_own_is_the_other_system(tmp_path):
@@ -481,8 +495,8 @@ def test_keys_mark_each_dimension_and_the_last_one_saves(tmp_path):
     ]  # fmt: skip
     assert sheet.item is not first
     assert not sheet.press("x")
-    assert sheet.problem == load("en")("rating.not_a_key", entry="x")
-    assert sheet.marks == {}
+    assert sheet.problem == load("en")("rating.not_a_key", entry="x", keys="1 – 9, 0 = 10")
+    assert sheet.scores == {}
 
 
 def test_marks_go_straight_into_read_ratings(tmp_path):
@@ -541,9 +555,9 @@ def test_mark_given_anew_replaces_the_old_one_and_nobody_elses(tmp_path):
     sheet.press("8")
     sheet.press("8")
     sheet.back()
-    assert sheet.marks == {"accuracy": 8, "clarity": 8}
-    sheet.mark("accuracy", 2)
-    assert sheet.marks["accuracy"] == 2
+    assert sheet.scores == {"accuracy": 8, "clarity": 8}
+    sheet.score("accuracy", 2)
+    assert sheet.scores["accuracy"] == 2
     found = read(tmp_path)
     assert len(found) == 4
     assert sorted(found.loc[found["rater"] == "A", "human"]) == [2, 8]
@@ -570,7 +584,7 @@ def test_file_cut_off_anywhere_loses_no_whole_item(tmp_path, cut):
 
 def test_foreign_file_and_items_that_cannot_be_rated_are_refused(tmp_path):
     (tmp_path / "marks.jsonl").write_text('{"a": 1}\n', encoding="utf-8")
-    with pytest.raises(RagnbError, match=r"line 1: this is no mark"):
+    with pytest.raises(RagnbError, match=r"line 1: this is no rating"):
         rating(tmp_path)
     file = tmp_path / "new.jsonl"
     how = {"rater": "A", "dimensions": TWO}
@@ -590,7 +604,7 @@ def test_sheet_shows_neither_judge_nor_system_and_escapes_the_answers(tmp_path):
     assert "weak" not in shown
     assert "strong" not in shown
     assert "&lt;b&gt;one" in shown
-    assert list(sheet._marks) == ["accuracy", "completeness", "clarity"]
+    assert list(sheet._scores) == ["accuracy", "completeness", "clarity"]
 
 
 def test_fast_keys_count_once_each_also_past_a_clearing(tmp_path):
@@ -604,3 +618,88 @@ def test_fast_keys_count_once_each_also_past_a_clearing(tmp_path):
     assert [row["score"] for row in lines(tmp_path)] == [8, 7, 9, 6]
     sheet._press("12")
     assert [row["score"] for row in lines(tmp_path)][4:] == [1, 2]
+
+
+def test_a_comment_is_saved_with_the_ratings_of_its_answer_and_read_back(tmp_path):
+    sheet = rating(tmp_path)
+    first = sheet.item
+    sheet.note("  wrong § cited ")
+    assert not (tmp_path / "marks.jsonl").exists()
+    sheet.press("8")
+    sheet.press("9")
+    assert sheet.comment == ""
+    assert [row["comment"] for row in lines(tmp_path)] == ["wrong § cited"] * 2
+    assert set(read(tmp_path)["comment"]) == {"wrong § cited"}
+    sheet.press("1")
+    sheet.press("2")  # without a comment
+    again = rating(tmp_path)
+    again.back()
+    again.back()
+    assert again.item.key in {first.key, sheet.items[1].key}
+    assert again.comments == {first.key: "wrong § cited"}
+    while again.item.key != first.key:
+        again.back()
+    again.note("")
+    assert all("comment" not in row for row in lines(tmp_path))
+    again.note("better")
+    assert read(tmp_path)["comment"].dropna().tolist() == ["better"] * 2
+
+
+def test_a_skipped_answer_keeps_its_comment_until_it_is_rated(tmp_path):
+    sheet = rating(tmp_path)
+    first = sheet.item
+    sheet.note("ask the author")
+    sheet.skip()
+    assert sheet.comment == ""
+    while sheet.item.key != first.key:
+        sheet.press("5")
+    assert sheet.comment == "ask the author"
+
+
+def test_a_file_without_comments_is_taken_up(tmp_path):
+    """Ratings that were given before there were comments."""
+    row = {"item_id": "q1", "rater": "A", "score": 7, "system": "weak", "cluster": "甲.pdf"}
+    text = "".join(json.dumps({**row, "dimension": name}) + "\n" for name in TWO)
+    (tmp_path / "marks.jsonl").write_text(text, encoding="utf-8")
+    sheet = rating(tmp_path)
+    assert sheet.done == {("q1", "weak"): {"accuracy": 7, "clarity": 7}}
+    assert (tmp_path / "marks.jsonl").read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_rubric_stands_beside_its_scores(tmp_path, lang):
+    known = load(lang)("judge.bands.accuracy.10")
+    own = rn.Rubric(
+        dimensions=[{"name": "tone", "description": "how it greets", "bands": {"6-10": "warm", "1-5": "<curt>"}}],
+        passing={"metric": "tone", "op": ">=", "threshold": 6},
+    )
+    for dimensions, words in ((None, [known]), (own, ["how it greets", "6–10", "&lt;curt&gt;"]), (["other"], [])):
+        sheet = RatingSheet(
+            ITEMS, tmp_path / f"{len(words)}.jsonl", rater="A", dimensions=dimensions, lang=lang
+        )
+        _ = sheet.view
+        shown = "".join(getattr(child, "value", "") or "" for child in sheet._entry.children)
+        assert all(word in shown for word in words)
+        assert (known in shown) == (dimensions is None)
+    wide = rn.Rubric(high=100, passing={"metric": "accuracy", "op": ">=", "threshold": 70})
+    with pytest.raises(RagnbError, match="scale is 1 to 100"):
+        RatingSheet(ITEMS, tmp_path / "wide.jsonl", rater="A", dimensions=wide)
+
+
+def test_what_the_kernel_holds_is_told_to_the_page(tmp_path, path):
+    sheet = RatingSheet(ITEMS, tmp_path / "marks.jsonl", rater="A", dimensions=TWO)
+    _ = sheet.view
+    sheet._press("8")
+    assert held(sheet._held) == ["8", "8", "", ""]
+    sheet._comment.value = "why"
+    assert held(sheet._held) == ["8", "8", "", "why"]
+    sheet._press("89")
+    assert held(sheet._held) == ["", "", "", ""]
+    editor = WeightEditor(path)
+    _ = editor.view
+    editor.model.set(METRIC, "faithfulness", "0.75")
+    assert held(editor._views[str(path)].held)[:4] == ["0.75", 0.75, "1", 1.0]
+
+
+def held(widget) -> list:
+    return json.loads(html.unescape(widget.widget.value.split('data-held="')[1].split('"')[0]))

@@ -77,11 +77,11 @@ class Handler(BaseHTTPRequestHandler):
         """Nothing on stderr."""
 
 
-def main() -> None:
+def serve(kind: type[Player] = Player) -> None:
     """Serve until standard input is closed."""
-    parser = argparse.ArgumentParser(description="Play back the recorded replies of a simulated judge.")
+    parser = argparse.ArgumentParser(description="Answer as a simulated judge.")
     parser.add_argument("--log", type=Path, required=True, help="file to which each call is added")
-    with Player(parser.parse_args().log) as server:
+    with kind(parser.parse_args().log) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         print(f"http://127.0.0.1:{server.server_address[1]}/v1", flush=True)
         sys.stdin.read()
@@ -89,4 +89,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve()

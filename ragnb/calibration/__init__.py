@@ -1,7 +1,7 @@
-"""Calibration: can this judge be trusted? Human labels beside the judge's scores, as numbers and as a verdict.
+"""Judge calibration: agreement between a judge and human labels, with a verdict on whether to trust the judge.
 
 A share within ±1 alone proves nothing: a judge that always gives one number often does as well. So every share
-stands beside chance, the best constant judge and the humans' own ceiling, with intervals that respect clusters.
+is compared with chance, the best constant score and the human ceiling, with intervals that respect clusters.
 """
 
 from ragnb.calibration.card import CalibrationCard, calibrate

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,7 +34,11 @@ from ragnb.calibration.ratings import (
     with_ends,
 )
 from ragnb.errors import RagnbError, listing, need_whole, unknown
-from ragnb.markup import Column, Safe, bullets, element, join, number, percent
+from ragnb.markup import Column, number, percent
+from ragnb.markup.blocks import Block, Mark, Section, Table, Text
+from ragnb.markup.html import render_fragment
+from ragnb.markup.markdown import render_markdown
+from ragnb.markup.tables import cells
 from ragnb.schema import note_frame, note_row
 from ragnb.stats import Estimate, LabelsNeeded
 from ragnb.stats.estimates import NONE
@@ -51,7 +55,7 @@ LAYOUT: dict[str, Any] = tomllib.loads(Path(__file__).with_name("card.toml").rea
 
 @dataclass(frozen=True, repr=False)
 class CalibrationCard:
-    """A verdict on a judge (or several, side by side) and every number behind it, made by `calibrate`.
+    """The verdict on one or several judges, with every number behind it; created by `calibrate`.
 
     A *row* is one judge on one dimension. Every frame begins with ``judge, dimension``, so several judges and
     dimensions live in one frame; `only` cuts the card to some of them. Each row has its own verdict in
@@ -72,7 +76,7 @@ class CalibrationCard:
         (the raw share within the tolerance and its one-sided bounds; ``low, high`` are two-sided), ``target,
         constant, constant_score`` (share and answer of the best constant judge), ``beats_constant, bias, bias_low,
         bias_high, bias_lower, bias_upper`` (the latter two for the verdict), ``delta, unbiased`` (they, and the
-        upper one of every inflated system, lie inside ±delta), ``n, labels_planned, widened`` (how many times as
+        upper one of every inflated system, are inside ±delta), ``n, labels_planned, widened`` (how many times as
         wide as for one look the share's margin is for the verdict; missing where the plan is spent, as ``lower,
         upper`` are), ``n_clusters, judge_labelled, judge_rest, draw_z, draw_p``: the judge's means on labelled
         rows and on the rest, and the test of a random draw (`stats.draw_test`, Holm over the rows).
@@ -86,7 +90,7 @@ class CalibrationCard:
         ``judge, dimension, kind`` (``overall``, ``system``, ``length``, ``answerability``, any group asked for),
         ``group, value`` (bias), ``low, high, upper`` (the one for the verdict), ``beside, beside_low,
         beside_high`` (bias less that of all other groups), ``p`` (of a bias of 0, Holm over the groups of its
-        kind), ``n, n_clusters, inflated`` (the bias is shown to lie above 0; beside TRUST no system's is, as each
+        kind), ``n, n_clusters, inflated`` (the bias is shown to be above 0; beside TRUST no system's is, as each
         such bias is shown to be acceptable).
     recalibration : DataFrame
         ``judge, dimension, map`` (``raw``, ``constant``, ``linear``, ``isotonic``), ``mae, mae_low, mae_high,
@@ -173,23 +177,22 @@ class CalibrationCard:
                 frames = {key: part[part[name] == value].reset_index(drop=True) for key, part in frames.items()}
         return replace(self, **summary(frames["verdicts"], self.tolerance, self.lang), **frames)
 
+    def sections(self) -> list[Section]:
+        """Return the verdict with its reasons, then each table that has rows, the notes and what made the card."""
+        (first, *rest), say = self.reasons, load(self.lang)
+        marks = Mark(TONES[self.verdict], self.verdict), *(Mark("watch", side) for side in self.sides)
+        blocks = Text((marks,)), Text(tuple(rest), "list")
+        return [Section("verdict", say("section.judge"), first, blocks=blocks, lang=self.lang), *parts(self)]
+
     def _repr_html_(self) -> str:
-        first, second, *rest = self.reasons
-        badges = [markup.badge(TONES[self.verdict], self.verdict, lang=self.lang)]
-        badges += [Safe(f" {markup.badge('watch', side, lang=self.lang)}") for side in self.sides]
-        said = element("p", *badges), element("p", element("strong", first)), element("p", second), bullets(rest)
-        body = [part.html(self.lang, folded=part.key in ("table", "footer")) for part in parts(self)]
-        return markup.fragment(join([*said, *body]), lang=self.lang)
+        return render_fragment(self.sections())
 
     def to_markdown(self) -> str:
         """Return the card as Markdown, without times and machine paths: equal input gives equal text."""
-        first, second, *rest = (markup.md_cell(line) for line in self.reasons)
-        blocks = [f"**{first}**", second, "\n".join(f"- {line}" for line in rest)]
-        blocks += [f"## {part.title}\n\n{part.markdown()}" for part in parts(self)]
-        return "\n\n".join(blocks) + "\n"
+        return render_markdown(self.sections())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold: frames as lists of records, None where a value is missing."""
+        """Return plain values for JSON: frames as lists of records, None for a missing value."""
 
         def plain(value: Any) -> Any:
             if isinstance(value, pd.DataFrame):
@@ -199,29 +202,7 @@ class CalibrationCard:
         return {name: plain(value) for name, value in vars(self).items()}
 
 
-@dataclass(frozen=True)
-class Part:
-    """A table of a card, or a list of sentences, under its title."""
-
-    key: str
-    title: str
-    frame: pd.DataFrame = field(default_factory=pd.DataFrame)
-    columns: dict[str, Column] = field(default_factory=dict)
-    lines: tuple[str, ...] = ()
-
-    def markdown(self) -> str:
-        """Return the part without its title as Markdown."""
-        listed = "\n".join(f"- {markup.md_cell(line)}" for line in self.lines)
-        return listed or markup.markdown_table(self.frame, columns=self.columns)
-
-    def html(self, lang: str, *, folded: bool = False) -> Safe:
-        """Return the part under its title as HTML."""
-        table = markup.html_table(self.frame, columns=self.columns, lang=lang)
-        body = bullets(self.lines) if self.lines else table
-        return markup.details(self.title, body) if folded else join([element("h3", self.title), body])
-
-
-def parts(card: CalibrationCard) -> Iterator[Part]:
+def parts(card: CalibrationCard) -> Iterator[Section]:
     """Yield the tables of a card that have rows in reading order, then its notes and its footer."""
     say, words = load(card.lang), entry(card.lang, "calibration.word")
     whole = words["overall"]
@@ -245,10 +226,18 @@ def parts(card: CalibrationCard) -> Iterator[Part]:
             if name not in alone:
                 shown[name] = Column(f"{label} [{card.level:.0%}]" if interval else label, **how)
         if len(frames[key]):
-            yield Part(key, say(f"calibration.title.{key}"), frames[key], shown)
+            labels = tuple(">" * (column.kind != "text") + column.label for column in shown.values())
+            written = (cells(frames[key], name, column) for name, column in shown.items())
+            table = Table(labels, tuple(zip(*written, strict=True)))
+            yield _part(key, table, say)
     for key, lines in {"notes": tuple(card.notes["text"]), "footer": tuple(_footer(card))}.items():
         if lines:
-            yield Part(key, say(f"calibration.title.{key}"), lines=lines)
+            yield _part(key, Text(lines, "list"), say)
+
+
+def _part(key: str, block: Block, say: Any) -> Section:
+    title = say(f"calibration.title.{key}")
+    return Section(key, title, title, blocks=(block,))
 
 
 def _measures(card: CalibrationCard) -> pd.DataFrame:
@@ -276,7 +265,7 @@ def _footer(card: CalibrationCard) -> Iterator[str]:
 
 
 def summary(verdicts: pd.DataFrame, tolerance: float, lang: str) -> dict[str, Any]:
-    """Return what a card says of all its rows: the worst verdict, their side verdicts and the sentences."""
+    """Return the summary of all rows of a card: the worst verdict, the side verdicts and the sentences."""
     rows, words = verdicts.to_dict("records"), verdicts["verdict"]
     verdict, reasons = max(words, key=WORST_LAST.index), tuple(rows[0]["reasons"])
     if len(rows) > 1:
@@ -299,13 +288,13 @@ def summary(verdicts: pd.DataFrame, tolerance: float, lang: str) -> dict[str, An
 
 
 def name_of(row: Mapping[Any, Any], lang: str, *, alone: bool) -> str:
-    """Return the judge in words: by its name where there are several."""
+    """Return how sentences call the judge: by name if there are several."""
     key = "both" if not alone else "one" if row["dimension"] == ALL else "dimension"
     return load(lang)(f"calibration.what_{key}", judge=row["judge"], dimension=row["dimension"])
 
 
 def share_line(row: Mapping[Any, Any], tolerance: float, lang: str) -> str:
-    """Return the share beside its target and the best constant, in one sentence."""
+    """Return one sentence on the agreement, its target and the best constant score."""
     values = {"share": percent(row["share"]), "constant": percent(row["constant"])}
     values |= {"tolerance": f"{tolerance:g}", "score": f"{row['constant_score']:.3g}"}
     if not np.isfinite(row["low"]):
@@ -327,7 +316,7 @@ def signed(value: float) -> str:
 
 
 class Piece(NamedTuple):
-    """One judge on one dimension: its row of the verdicts, its part of every frame, and what they rest on."""
+    """One judge on one dimension: its row of the verdicts and its part of every frame."""
 
     row: dict[str, Any]
     frames: dict[str, pd.DataFrame]
@@ -342,7 +331,7 @@ def calibrate(
     labels_planned: int | None = None, about: Mapping[str, Any] | None = None, seed: int = 0,
     lang: str = "en",
 ) -> CalibrationCard:  # fmt: skip
-    """Decide whether a judge's scores can stand in for human ratings: TRUST, REJECT or NOT PROVEN.
+    """Decide whether a judge's scores can replace human ratings: TRUST, REJECT or NOT PROVEN.
 
     Parameters
     ----------
@@ -351,25 +340,25 @@ def calibrate(
     by : str or None
         The column whose values get a verdict each.
     target : float
-        The share within ±tolerance that is asked for, in (0, 1).
+        The agreement within ±tolerance that must be shown, in (0, 1).
     delta : float, optional
         The acceptable bias, in points of the scale; None takes 1/18 of the scale: 0.5 on 1–10, 0.056 on 0–1.
     judged : DataFrame, optional
         Further rows with the judge's score alone, for the corrected mean. Rows of `ratings` without a human
         score count as such too. The judge's scores on them and on the labelled rows show whether the labels look
-        like a random draw; a draw by the *human* score cannot be found: nobody scored the rest.
+        like a random sample; selection by the *human* score cannot be detected, as the rest is unlabelled.
     groups : sequence of str, optional
-        Columns by which bias is looked at; None takes ``system``, answerability and lengths that are there.
+        Columns to group bias by; None takes ``system``, answerability and lengths, as available.
         Columns of more than six numbers are cut into thirds.
     labels_planned : int, optional
-        The most labels (items with a human score, a dimension) that you will buy, named before the first look.
-        Then the verdict may be looked at again as labels come in: its margins are wider by the fourth root of
+        The maximum number of labels (items with a human score, per dimension), set before the first look.
+        The verdict may then be checked repeatedly as labels come in: its margins are wider by the fourth root of
         planned ÷ labelled, and within 15 looks TRUST is false in at most 5.5 % of cases. ``low, high`` stay those
         of one look; ``lower, upper, bias_lower, bias_upper``, which decide, are the wider ones. Beyond the plan
-        they are missing and the verdict is NOT PROVEN until a new plan with fresh labels. None: one look.
+        they are missing and the verdict is NOT PROVEN until a new plan with new labels. None: one look.
     about : mapping, optional
         For the footer: ``judge_id, prompt_sha256, rater_protocol, drawn_at_random``. The last is False on the card
-        where the judge's scores speak against it, and True where chances are recorded and nobody said.
+        if the judge's scores contradict it, and True if probabilities are recorded and it is not given.
     seed : int
         Of the groups that ratings without clusters are put into, for maps that are judged out of fold.
     lang : {"en", "zh"}
@@ -387,8 +376,8 @@ def calibrate(
 
     Notes
     -----
-    The fourth-root rule is that of `stats.mean_interval`. A plan raised after looking is none: TRUST is then false
-    in 7 % (1.5 times the plan) to 8.6 % (twice) of cases. More than 20 looks cost a little more than 5 %, too.
+    The fourth-root rule is that of `stats.mean_interval`. A plan raised after looking is not valid: TRUST is then
+    false in 7 % (1.5 times the plan) to 8.6 % (twice) of cases. More than 20 looks: slightly over 5 %.
 
     Examples
     --------
@@ -444,7 +433,7 @@ def _piece(head: dict[str, Any], rows: pd.DataFrame, asked: Asked) -> Piece:
     rated = rows[~rows["further"]]
     cells = cells_of(rated)
     if not cells.n:
-        raise RagnbError(f"{head}: no row has both a judge's and a human's score; label some of its items")
+        raise RagnbError(f"{head}: no row has both a judge score and a human score; label some of its items")
     asked = replace(asked, fraction=cells.n / asked.labels_planned if asked.labels_planned else None)
     measures, frames = measured(rated, cells, asked), frames_of(rated, cells, asked)
     groups = frames["inflation"]
@@ -470,7 +459,7 @@ def _piece(head: dict[str, Any], rows: pd.DataFrame, asked: Asked) -> Piece:
 def _corrected(rows: pd.DataFrame, asked: Asked) -> tuple[pd.DataFrame, dict[str, float]]:
     """Return the mean by the judge alone, by the humans alone, and corrected: of all, and of each system.
 
-    Beside it: whether the labels of all look like a random draw, as `corrected_mean` tells it.
+    And whether all labels look like a random sample, as in `corrected_mean`.
     """
     parts = {"": rows}
     if ":system" in rows and rows.loc[~rows["further"], ":system"].nunique() > 1:
@@ -481,7 +470,7 @@ def _corrected(rows: pd.DataFrame, asked: Asked) -> tuple[pd.DataFrame, dict[str
 
 
 def verdict_row(cells: Cells, measures: Measures, groups: pd.DataFrame, asked: Asked) -> dict[str, Any]:
-    """Return the verdict and what it was decided on.
+    """Return the verdict and the interval that it is based on.
 
     TRUST needs three things at once, each at `level`: the share's one-sided lower bound reaches the target, the
     judge agrees more often than the best constant (one-sided, pair by pair), and the interval of the bias lies
@@ -508,7 +497,7 @@ def verdict_row(cells: Cells, measures: Measures, groups: pd.DataFrame, asked: A
 
 
 def _sides(verdict: str, ranks: Estimate, maps: pd.DataFrame, groups: pd.DataFrame) -> tuple[str, ...]:
-    """Return the side verdicts, in the order of `SIDES`; none stands beside TRUST."""
+    """Return the side verdicts, in the order of `SIDES`; TRUST has none."""
     holds = {
         RECALIBRATE: verdict != TRUST and maps["passes"].any(),
         RANKING_ONLY: verdict != TRUST and ranks.low > 0,
@@ -518,14 +507,14 @@ def _sides(verdict: str, ranks: Estimate, maps: pd.DataFrame, groups: pd.DataFra
 
 
 def _hopeless(row: Mapping[str, Any]) -> str | None:
-    """Return why more labels alone will not bring TRUST, beside a share at or below the target."""
+    """Return why more labels alone will not lead to TRUST, other than an agreement at or below the target."""
     if row["bias_lower"] > row["delta"] or row["bias_upper"] < -row["delta"]:
         return "bias"
     return "constant" if np.isfinite(row["share"]) and row["share"] <= row["constant"] else None
 
 
 def _labels_line(needs: LabelsNeeded, row: Mapping[str, Any], asked: Asked) -> str:
-    """Say how many labels are missing, or why more of them will not help."""
+    """Return how many more labels are needed, or why more of them will not help."""
     say, reason = load(asked.lang), _hopeless(row)
     if row["verdict"] == TRUST:
         return say("calibration.labels_done")
@@ -616,7 +605,7 @@ def _notes(
     verdicts: pd.DataFrame, pieces: Sequence[Piece], footer: Mapping[str, Any], source: Mapping[str, Any],
     guessed: Scale | None, clustered: bool, lang: str,
 ) -> pd.DataFrame:  # fmt: skip
-    """Return what a reader must know before believing the numbers."""
+    """Return the caveats of the numbers."""
     say, fewest, drawn = load(lang), int(verdicts["n_clusters"].min()), footer["drawn_at_random"]
     low, high = guessed or (0.0, 0.0)
     tested = [row for row in verdicts.to_dict("records") if not_random(row["draw_p"])]

@@ -1,4 +1,4 @@
-"""What humans would say of everything the judge scored: few labels correct many scores, and carry the interval."""
+"""Corrected means: estimate the human mean of everything a judge scored from few labels."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def corrected_mean(
     by: Names | None = "dimension", cluster: str | None = "cluster", item: str = "item_id",
     scale: Scale | None = None, missing: Missing = None, level: float = 0.95, lang: str = "en",
 ) -> pd.DataFrame:  # fmt: skip
-    """Return the mean that humans would give, from few labels and many scores of a judge.
+    """Return the estimated human mean, from few labels and many scores of a judge.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def corrected_mean(
     by : str or sequence of str, optional
         One row of the result a dimension, or a dimension and system. None: one row.
     cluster : str
-        Rows of one cluster move together; it may hold labelled and unlabelled rows. Without the column rows count
+        Rows of one cluster are correlated; it may hold labelled and unlabelled rows. Without the column rows count
         as independent.
     scale : (float, float), optional
         The lowest and highest score there is. None takes the ends of the scores at hand.
@@ -103,7 +103,7 @@ def corrected_difference(
     item: str = "item_id", scale: Scale | None = None, missing: Missing = None, level: float = 0.95,
     lang: str = "en",
 ) -> pd.DataFrame:  # fmt: skip
-    """Return how far humans would put each system above a baseline, from paired labels and a judge's scores.
+    """Return the estimated human difference of each system from a baseline, from paired labels and judge scores.
 
     An item counts where both systems have it: labelled where both have a human's score, else judged. A judge that
     favours both systems alike does no harm; one that favours one of them is corrected.
@@ -133,7 +133,7 @@ def corrected_difference(
     by = [name for name in as_list(by) if name != system]
     asked = Asked(human, by, scale, cluster, missing, item=item, system=system, whole=True, level=level, lang=lang)
     opened = _opened(ratings, judged, judge, asked)
-    need_columns(opened.keys, (item, system), "A paired difference needs an item and a system a row.")
+    need_columns(opened.keys, (item, system), "A paired difference needs one row per item and system.")
     systems = list(pd.unique(opened.table[f":{system}"]))
     if baseline not in systems:
         raise unknown("baseline", baseline, list(map(str, systems)))
@@ -150,7 +150,7 @@ def corrected_difference(
 
 
 def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame of `corrected_mean` with one row a way of asking: the judge alone, humans alone, corrected.
+    """Return a frame of `corrected_mean` with one row per way of asking: the judge alone, humans alone, corrected.
 
     Returns
     -------
@@ -174,7 +174,7 @@ def corrected_ways(means: pd.DataFrame) -> pd.DataFrame:
 
 
 def _opened(ratings: Any, judged: Any, judge: str, asked: Asked) -> Ratings:
-    """Return one row an item, labelled or not; an item twice and no label at all are refused."""
+    """Return one row per item, labelled or not; an item twice and no label at all are refused."""
     if not 0 < asked.level < 1:
         raise RagnbError(f"level={asked.level} is not between 0 and 1; give a share such as 0.95")
     load(asked.lang)
@@ -187,22 +187,22 @@ def _opened(ratings: Any, judged: Any, judge: str, asked: Asked) -> Ratings:
         first = keys[again if again.any() else both][:1].to_dict("records")
         if again.any():
             raise RagnbError(
-                f"{first[0]} stands there twice; give one row an item, or a column 'rater' to tell them apart"
+                f"{first[0]} appears twice; give one row per item, or a column 'rater' that distinguishes them"
             )
         if first:
             raise RagnbError(
                 f"{int(both.sum())} rows of judged are in ratings too, the first {first[0]}: they would count "
-                "twice; leave in judged only what nobody labelled"
+                "twice; keep only unlabelled rows in judged"
             )
     if not opened.table["human"].notna().any():
         raise RagnbError(
-            "no row has a human's score: a judge's mean says nothing of its own bias; label some items"
+            "no row has a human score: the judge's bias cannot be estimated from its own scores; label some items"
         )
     return opened
 
 
 def _ends(part: pd.DataFrame) -> Scale:
-    """Return the ends of the scores at hand; scores all alike show none."""
+    """Return the lowest and highest observed score; identical scores have no range."""
     low, high = (float(end) for end in np.nanquantile(part[["judge", "human"]].to_numpy(), [0, 1]))
     return (low, high) if low < high else (-np.inf, np.inf)
 
@@ -218,7 +218,7 @@ def corrected_row(part: pd.DataFrame, ends: Scale, asked: Asked) -> dict[str, An
     bias = cells.bias(level=asked.level)
     judge, human = (stats.clustered_mean(scores, **cells.how, **how) for scores in (cells.judge, cells.human))
     found = stats.Corrected(*astuple(human))
-    if n_judged:  # all rows together are what the labels were drawn from
+    if n_judged:  # all rows together are the population that the labels were sampled from
         rows = part.loc[part.index.repeat(part["count"].astype(int))]
         alone = None if cells.cluster is None else rows["cluster"]
         judge = stats.clustered_mean(rows["judge"], alone, **how)
@@ -235,7 +235,7 @@ def corrected_row(part: pd.DataFrame, ends: Scale, asked: Asked) -> dict[str, An
 
 
 def _noted(rows: list[dict[str, Any]], lang: str) -> pd.DataFrame:
-    """Return the rows with Holm's p-values of their draws, those that do not look random told in their notes."""
+    """Return the rows with Holm's p-values of the randomness test, and a note on those that fail it."""
     heads = [name for name in rows[0] if name not in COLUMNS]
     for row, p in zip(rows, stats.holm([row.get("draw_p", np.nan) for row in rows]), strict=True):
         row["draw_p"] = float(p)
@@ -249,12 +249,12 @@ def _joined(sentences: list[str], lang: str) -> str:
 
 
 def not_random(p: float) -> bool:
-    """Whether labels do not look like a random draw, at the level of 1 % over all rows of a table."""
+    """Whether labels do not look like a random sample, at the 1 % level over all rows of a table."""
     return bool(p <= DRAW_LEVEL)
 
 
 def draw_text(row: Mapping[Any, Any], lang: str) -> str:
-    """Say that labels do not look like a random draw, with the judge's means on them and on the rest."""
+    """Return a sentence on labels that do not look like a random sample, with the judge's means on both parts."""
     means = {"labelled": number(row["judge_labelled"], 2), "rest": number(row["judge_rest"], 2)}
     return load(lang)("corrected.not_random", **means, z=number(abs(row["draw_z"]), 1))
 
@@ -267,13 +267,13 @@ def _pair_weight(one: pd.DataFrame, other: pd.DataFrame) -> pd.Series[float]:
     if apart.any():
         raise RagnbError(
             f"item {apart.idxmax()!r}: its two answers have different inclusion probabilities: that of the pair "
-            "is not known; draw both answers of an item together, or leave out the column inclusion_probability"
+            "is unknown; draw both answers of an item together, or leave out the column inclusion_probability"
         )
     return one["weight"]
 
 
 def _note(found: stats.Corrected, bias: stats.Estimate, labelled: int, unjudged: int, lang: str) -> str:
-    """Say what a reader must know beside the numbers: the judge's bias first."""
+    """Return the notes on a corrected mean, the judge's bias first."""
     say = load(lang)
     ends = {"bias": number(bias.value), "low": number(bias.low), "high": number(bias.high)}
     side = "above" if bias.low > 0 else "below" if bias.high < 0 else "open" if bias.low <= 0 else "unknown"

@@ -1,6 +1,6 @@
-"""Which answers people should rate, the sheet they fill in without what the judge said, and a golden set.
+"""Sampling of answers to annotate, the annotation sheet without judge scores, and the golden set.
 
-The judge's scores and the systems lie apart in a key, so that nobody rates with them in view. A golden set is
+The judge's scores and the systems are in a separate key file, so that annotators do not see them. A golden set is
 three hard questions that every judge must get right, a quick check before a calibration: its nine numbers prove
 nothing about a judge, but one of them off by more than a point is reason enough to improve its prompt.
 """
@@ -39,7 +39,7 @@ def draw_labels(
     Parameters
     ----------
     judged : DataFrame
-        One row an answer with one column a dimension, as `judge` gives it; or one row an answer and dimension,
+        One row per answer with one column per dimension, as `judge` gives it; or one row per answer and dimension,
         as `read_judged` gives it. ``system`` and the cluster (or ``doc_name``) are used where they are there.
     n : int
         How many answers.
@@ -53,7 +53,7 @@ def draw_labels(
     Returns
     -------
     DataFrame
-        One row an answer, in the order in which raters see them: ``item_id`` (new, so that it tells a rater
+        One row per answer, in the order in which raters see them: ``item_id`` (new, so that it tells a rater
         nothing), ``sample_id, system, cluster, band`` (``low, middle, high``: thirds of the range of the judge's
         mean over the dimensions), what raters read, the judge's score by dimension, and the
         ``inclusion_probability``, n/N, by which estimates are weighted.
@@ -62,7 +62,7 @@ def draw_labels(
     Raises
     ------
     RagnbError
-        Where no dimension is known, or an answer stands there more than once.
+        Where no dimension is known, or an answer appears more than once.
 
     Warns
     -----
@@ -89,7 +89,7 @@ def draw_labels(
     mean = items[names].mean(axis=1)
     unscored = int(mean.isna().sum())
     if unscored:
-        warnings.warn(f"{unscored} answers without a judge's score are left out", RagnbWarning, stacklevel=2)
+        warnings.warn(f"{unscored} answers without a judge score are excluded", RagnbWarning, stacklevel=2)
     items, mean = items[mean.notna()], mean[mean.notna()]
     need_whole("n", n)
     if n > len(items):
@@ -111,7 +111,7 @@ def draw_labels(
 
 
 def _items(frame: pd.DataFrame, dimensions: Sequence[str] | None, cluster: str) -> tuple[pd.DataFrame, list[str]]:
-    """Return one row an answer in an order that the caller's does not change, and the dimensions."""
+    """Return one row per answer in an order that the caller's does not change, and the dimensions."""
     frame = frame.rename(columns={"item_id": "sample_id"} if "sample_id" not in frame else {})
     there, long = [str(c) for c in frame], "judge" in frame
     if long:
@@ -120,7 +120,7 @@ def _items(frame: pd.DataFrame, dimensions: Sequence[str] | None, cluster: str) 
     names = rubric if dimensions is None else list(dimensions)
     missing = next((name for name in names if name not in there), None)
     if missing or not names or "sample_id" not in frame:
-        what = f"dimension {missing!r} is not there" if missing else "there is no judge's score to draw by"
+        what = f"dimension {missing!r} does not exist" if missing else "there is no judge score to sample by"
         what = what if "sample_id" in frame else "no column says which answer a row is"
         raise RagnbError(f"{what}; {did_you_mean(missing or 'judge', there)}")
     group = frame.get(cluster, frame.get("doc_name", frame["sample_id"]))
@@ -134,7 +134,7 @@ def _items(frame: pd.DataFrame, dimensions: Sequence[str] | None, cluster: str) 
 
 
 def _spread(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Turn one row a dimension (and rater) into one row an answer."""
+    """Pivot one row per dimension (and rater) into one row per answer."""
     if "dimension" not in frame:
         frame = frame.assign(dimension="overall")
     keys = [c for c in ("sample_id", "system") if c in frame]
@@ -151,8 +151,8 @@ def _once(frame: pd.DataFrame, keys: list[str]) -> None:
     again = frame.duplicated(keys)
     if again.any():
         raise RagnbError(
-            f"answer {frame.loc[again, 'sample_id'].iloc[0]!r} stands there more than once; keep one row an "
-            "answer, or name the column 'system' that tells them apart"
+            f"answer {frame.loc[again, 'sample_id'].iloc[0]!r} appears more than once; keep one row per "
+            "answer, or name the column 'system' that distinguishes them"
         )
 
 
@@ -221,7 +221,7 @@ def write_golden(template: pd.DataFrame, path: str | PathLike[str]) -> Path:
 
 def _refuse_existing(file: Path) -> None:
     if file.exists():
-        raise RagnbError(f"{file}: is there already and may hold ratings; name another file, or move it away")
+        raise RagnbError(f"{file}: already exists and may contain ratings; choose another file, or move it")
 
 
 def _numbered(contexts: Any) -> Any:
@@ -283,7 +283,7 @@ def read_labels(
 
 
 def golden_template(*, lang: str = "en", dimensions: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return the empty sheet of a golden set: three documents, a hard question to each, a row a dimension.
+    """Return the empty sheet of a golden set: three documents, a hard question to each, one row per dimension.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ def golden_template(*, lang: str = "en", dimensions: Sequence[str] | None = None
 
 
 def check_golden(ratings: pd.DataFrame, *, tolerance: float = 1.0) -> pd.DataFrame:
-    """Say of every item of a golden set whether judge and people lie within the tolerance.
+    """Check for every item of a golden set whether judge and human agree within the tolerance.
 
     Parameters
     ----------
@@ -327,7 +327,7 @@ def check_golden(ratings: pd.DataFrame, *, tolerance: float = 1.0) -> pd.DataFra
     -------
     DataFrame
         ``item_id, dimension, judge, human, difference`` (judge − human) and ``within``: nullable, missing where
-        a score is missing. All lie within the tolerance when ``within.all(skipna=False)`` is True.
+        a score is missing. All are within the tolerance when ``within.all(skipna=False)`` is True.
 
     Raises
     ------

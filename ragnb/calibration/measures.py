@@ -1,4 +1,4 @@
-"""How well a judge agrees with humans: a row a measure, every number with its interval; and the frames of a card,
+"""Agreement of a judge with human labels: one row per measure, each with its interval; and the frames of a card,
 which say where to trust it, whom it favours, what its scores mean in the humans' points, what more labels buy."""
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def agreement(
     tolerance: float = 1.0, scale: tuple[float, float] | None = None, cluster: str | None = "cluster",
     level: float = 0.95, missing: Missing = None, rater: str = "rater", digits: int | None = 10,
 ) -> pd.DataFrame:  # fmt: skip
-    """Return how well a judge agrees with humans, one row a judge, dimension and measure.
+    """Return how well a judge agrees with humans, one row per judge, dimension and measure.
 
     Parameters
     ----------
     ratings : DataFrame
-        One row an item and dimension (or one a rater, with ``item_id`` and a `rater` column), of pandas, Polars,
+        One row per item and dimension (or one a rater, with ``item_id`` and a `rater` column), of pandas, Polars,
         PyArrow, DuckDB or PySpark; other engines than pandas count judge × human × cluster themselves, and rows
         stay where they are. Scores are numbers on one scale, nan or null where there is none.
     judge : str or sequence of str
@@ -68,13 +68,13 @@ def agreement(
     scale : (float, float), optional
         The lowest and highest label, such as (1, 10). None takes the whole numbers around what is seen.
     cluster : str or None
-        What moves together (a document, a conversation). Absent or None: every row stands alone, which makes
+        The column of clusters (documents, conversations). Absent or None: every row stands alone, which makes
         intervals too narrow wherever that is not so.
     level : float
         Of the intervals, in (0, 1).
     missing : float or sequence of float or "outside", optional
         Marks for an answer that could not be parsed, such as -1; they count as missing. ``"outside"`` declares
-        whatever lies outside `scale` such a mark: means over runs that hold a −1 are no ratings.
+        whatever is outside `scale` such a mark: means over runs that hold a −1 are no ratings.
     rater : str
         The column that names the human of a row, in the long layout.
     digits : int, optional
@@ -101,7 +101,7 @@ def agreement(
         ``qwk``                quadratic weighted kappa over the whole scale
         ``kendall``            Kendall's τ-b of the ratings; ``kendall_by_system`` of the systems' means
         ``alpha``              Krippendorff's α of the humans alone (single raters)
-        ``raters``             human ratings an item
+        ``raters``             human ratings per item
         ``n_missing``          rows left out, as a score is missing
         =====================  ==========================================================================
 
@@ -193,13 +193,13 @@ def measured(rows: pd.DataFrame, cells: Cells, asked: Asked) -> dict[str, Estima
 
 
 def over_constant(cells: Cells, score: float, tolerance: float, **options: Any) -> Estimate:
-    """Return the judge's share less that of a judge that always gives `score`, pair by pair."""
+    """Return the paired difference between the judge's agreement and that of a constant `score`."""
     theirs = stats.within(np.full(len(cells.human), score), cells.human, tolerance)
     return stats.clustered_mean(cells.flags(tolerance) - theirs, **cells.how, **options)
 
 
 def frames_of(rows: pd.DataFrame, cells: Cells, asked: Asked) -> dict[str, pd.DataFrame]:
-    """Return the frames that rest on one judge's ratings on one dimension."""
+    """Return the frames of one judge on one dimension."""
     frames = {make.__name__: make(cells, asked) for make in (bands, recalibration, counts, reliability, budget)}
     return frames | {"inflation": inflation(rows, cells, asked)}
 
@@ -215,7 +215,7 @@ def _band_of(x: Array, low: float, high: float) -> tuple[Codes, dict[int, str]]:
 
 
 def bands(cells: Cells, asked: Asked) -> pd.DataFrame:
-    """Return a row a band of the judge's score, its verdict adjusted by Holm over the bands that have one."""
+    """Return one row per band of the judge's score, its verdict adjusted by Holm over the bands that have one."""
     code, names = _band_of(cells.judge, *asked.ends)
     rows = []
     for band, name in names.items():
@@ -235,7 +235,7 @@ def bands(cells: Cells, asked: Asked) -> pd.DataFrame:
 
 
 def inflation(rows: pd.DataFrame, cells: Cells, asked: Asked) -> pd.DataFrame:
-    """Return a row a group: the bias in it, its interval, and how far it lies from the bias elsewhere."""
+    """Return one row per group: its bias with interval, and the difference from the bias of the other groups."""
     found = [_biased("overall", "", cells, NONE, asked)]
     for kind, codes, names in _groupings(rows, asked):
         split = cells_of(rows[codes >= 0], codes[codes >= 0])
@@ -340,7 +340,7 @@ def counts(cells: Cells, asked: Asked) -> pd.DataFrame:
 
 
 def budget(cells: Cells, asked: Asked) -> pd.DataFrame:
-    """Return a curve: with so many labels, so wide an interval, and so good a chance to show the target.
+    """Return the label budget: interval width and probability of showing the target by number of labels.
 
     ``labels``; ``share``, as seen now, and its ``low, high`` expected at so many labels;
     ``probability`` of showing the target, were the seen share the true one, and ``cautious``, were its lower 80 %

@@ -1,4 +1,4 @@
-"""Ratings of any engine → one table of checked scores, raters side by side; its equal pairs → counted cells."""
+"""Ratings of any engine → one validated table, raters as columns; equal pairs → counted cells."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FEW_NUMBERS = 6  # a column of more numbers is an amount, such as a length, and 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the caller of a public function asked for; no `human` means a judge's scores alone.
+    """The arguments of a public function; no `human` means judge scores only.
 
     `whole` keeps every row with its item and its labels as they are; else labels become sorted text, and engines
     other than pandas count equal rows. Opened ratings hold their scale here, one judge's labels on one dimension
@@ -76,12 +76,12 @@ class Asked:
 
     @property
     def acceptable_bias(self) -> float:
-        """The acceptable bias: the one asked for, else 1/18 of the scale."""
+        """The acceptable bias: the given one, else 1/18 of the scale."""
         return (self.ends[1] - self.ends[0]) / 18 if self.delta is None else self.delta
 
     @property
     def goal(self) -> dict[str, Any]:
-        """What `stats.labels_needed` takes beside the flags."""
+        """The keyword arguments of `stats.labels_needed`."""
         return {"target": self.target, "alpha": 1 - self.level, "labels_planned": self.labels_planned}
 
     def accepts(self, bias: Estimate) -> bool:
@@ -96,12 +96,12 @@ def as_list(values: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Ratings:
-    """One judge's scores beside the humans'.
+    """The scores of one judge and of humans, in pairs.
 
     Attributes
     ----------
     table : DataFrame
-        ``judge, human`` (nan: no score), ``count`` (how many ratings a row stands for), ``weight`` (1 / inclusion
+        ``judge, human`` (nan: no score), ``count`` (how many ratings a row represents), ``weight`` (1 / inclusion
         probability, the largest 1), ``cluster`` (a code, −1: alone), ``further`` (a row of `judged`), ``rater0`` …
         (single humans, where they are known), and the caller's columns as ``:name``.
     guessed : bool
@@ -172,7 +172,7 @@ def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> Ra
 
 
 def _counted(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the distinct rows of a table, each with how many ratings it stands for."""
+    """Return the distinct rows of a table with the number of ratings that each represents."""
     key = np.zeros(len(table), dtype=np.int64)
     for name in table.columns.drop("count"):
         codes = pd.factorize(table[name])[0]
@@ -182,14 +182,14 @@ def _counted(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _labels(column: pd.Series) -> Any:
-    """Return labels as text in the order of code points, after "", which stands for none."""
+    """Return labels as text in the order of code points, after "", which means none."""
     label = coded(column)
     names = label.names if label.names[:1] == ("",) else ("", *label.names)
     return pd.Categorical.from_codes(np.maximum(label.codes + len(names) - len(label.names), 0), pd.Index(names))
 
 
 def columns_of(frame: Any) -> list[str]:
-    """Return the columns of a frame of any engine; what is no data frame, such as a path, raises RagnbError."""
+    """Return the columns of a frame of any engine; anything else, such as a path, raises RagnbError."""
     try:
         return column_names(frame)
     except RagnbError:
@@ -197,7 +197,7 @@ def columns_of(frame: Any) -> list[str]:
 
 
 def group_columns(columns: Sequence[str], groups: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the columns by which bias is looked at: those asked for, or the usual ones that are there.
+    """Return the columns to group bias by: the requested ones, or the usual ones that exist.
 
     Examples
     --------
@@ -225,7 +225,7 @@ def _checked(
     wanted = [judge, *human, *raters, *usual, *needs]
     for name in wanted:
         if name not in columns:
-            raise RagnbError(f"{where}column={name!r} is not there; {did_you_mean(name, columns)}")
+            raise RagnbError(f"{where}column={name!r} does not exist; {did_you_mean(name, columns)}")
     kept = [*asked.keys, asked.system, *asked.groups, *([asked.item] * asked.whole)]
     more = [*kept, *as_list(asked.cluster), *([PROBABILITY] * bool(people)), *([asked.rater, asked.item] * long)]
     used = list(dict.fromkeys([*wanted, *(name for name in more if name in columns)]))
@@ -247,7 +247,7 @@ def _checked(
         alone = rows["cluster"].isna() & bool(people and not asked.whole)
         if alone.any():
             row = table.index[int(np.argmax(alone))]
-            raise RagnbError(f"column {asked.cluster!r} is empty in row {row!r}; every rating needs its cluster")
+            raise RagnbError(f"column {asked.cluster!r} is empty in row {row!r}; every rating needs a cluster")
     grid = pd.DataFrame({f"rater{k}": scores[name] for k, name in enumerate(raters)}, rows.index)
     rows["judge"] = scores[judge]
     rows["human"] = scores[human[0]] if human else grid.mean(axis=1).to_numpy(dtype=float)
@@ -257,8 +257,8 @@ def _checked(
 
 
 def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> pd.DataFrame:
-    """Return one row an item, its raters in columns ``__rater0`` …"""
-    need_columns(table.columns, [asked.item], f"It says which rows of the column {asked.rater!r} are one item.")
+    """Return one row per item, its raters in columns ``__rater0`` …"""
+    need_columns(table.columns, [asked.item], f"It says which rows of column {asked.rater!r} belong to one item.")
     score, rated = numbers(table, human), table[asked.rater].notna().to_numpy()
     nobody = ~rated & ~np.isnan(without_marks(score, asked.missing))
     if nobody.any():
@@ -269,15 +269,15 @@ def side_by_side(table: pd.DataFrame, judge: str, human: str, asked: Asked) -> p
     if given.index.has_duplicates:
         row = table[rated].iloc[int(np.argmax(given.index.duplicated()))]
         raise RagnbError(
-            f"rater {row[asked.rater]!r} rated item {row[asked.item]} twice; keep one rating an item, "
-            "a dimension and a rater"
+            f"rater {row[asked.rater]!r} rated item {row[asked.item]} twice; keep one rating per item, "
+            "dimension and rater"
         )
     for column in (judge, PROBABILITY) if PROBABILITY in table.columns else (judge,):
         scores = pd.Series(table[column].to_numpy(dtype=float, na_value=np.nan)).groupby(item)
         apart = scores.max() - scores.min() > SLACK
         if apart.any():
             name = table[asked.item].iloc[int(np.argmax(item == apart.idxmax()))]
-            raise RagnbError(f"item {name} has several scores in column {column!r}; give one score an item")
+            raise RagnbError(f"item {name} has several scores in column {column!r}; give one score per item")
     grid = given.unstack().reindex(range(int(item.max(initial=-1)) + 1))
     out = table.drop_duplicates(same).drop(columns=human).reset_index(drop=True)
     return out.join(grid.set_axis([f"__rater{k}" for k in range(grid.shape[1])], axis=1))
@@ -299,7 +299,7 @@ def _sampling_weights(table: pd.DataFrame, rated: npt.NDArray[np.bool_], where: 
 
 
 def numbers(table: pd.DataFrame, name: str, where: str = "") -> Array:
-    """Return a column of scores as floats, nan where there is none; text and infinite values raise RagnbError."""
+    """Return a column of scores as floats, nan if missing; text and infinite values raise RagnbError."""
     column = table[name]
     if not pd.api.types.is_numeric_dtype(column):
         for at in (at for at, value in enumerate(column) if isinstance(value, str)):
@@ -314,7 +314,7 @@ def numbers(table: pd.DataFrame, name: str, where: str = "") -> Array:
 
 
 def without_marks(values: Array, missing: Missing) -> Array:
-    """Return scores with nan for the numbers that stand for no score."""
+    """Return scores with nan for the numbers that mean no score."""
     for mark in as_list(missing):
         if mark != OUTSIDE:
             values = np.where(np.abs(values - float(mark)) <= SLACK, np.nan, values)
@@ -324,19 +324,19 @@ def without_marks(values: Array, missing: Missing) -> Array:
 def settled(
     named: Mapping[str, Array], scale: Scale | None, missing: Missing, where: Callable[[int], str]
 ) -> dict[str, Array]:
-    """Return columns of scores in their scale, nan for what is declared to be no score.
+    """Return columns of scores within their scale, nan for values declared as missing.
 
     Parameters
     ----------
     missing : number or several, optional
-        Marks; ``"outside"`` among them is whatever lies outside the scale.
+        Marks; ``"outside"`` among them is whatever is outside the scale.
     where : callable
         The place of a row, in the words before a refusal.
 
     Raises
     ------
     RagnbError
-        For what lies outside the scale, and for −1 as the only number below 0 without a word about it.
+        For what is outside the scale, and for −1 as the only number below 0 without a word about it.
 
     Examples
     --------
@@ -348,7 +348,7 @@ def settled(
     if outside and scale is None:
         raise RagnbError('missing="outside" needs the scale, its lowest and highest score: scale=(1, 5)')
     if scale is not None and not (low < high and np.isfinite([low, high]).all()):
-        raise RagnbError(f"scale={scale} is no scale; give its lowest and highest label, such as (1, 5)")
+        raise RagnbError(f"scale={scale} is not a scale; give its lowest and highest label, such as (1, 5)")
     found = {name: without_marks(values, missing) for name, values in named.items()}
     unsaid = scale is None and all((values[values < 0] == -1).all() for values in found.values())
     for name, values in found.items():
@@ -356,7 +356,7 @@ def settled(
         if unsaid and below.any():
             raise RagnbError(
                 f"{where(int(np.argmax(below)))}column {name!r}: found -1 in {below.sum()} of {len(values)} rows, "
-                "and no other number below 0; say missing=-1 if it stands for a reply that could not be read, or "
+                "and no other number below 0; set missing=-1 if it means a reply that could not be parsed, or "
                 "the scale, such as scale=(-1, 1), if it is a score"
             )
         if outside:
@@ -365,21 +365,21 @@ def settled(
             first = f"{values[off][0]:g}"
             raise RagnbError(
                 f"{where(int(np.argmax(off)))}column {name!r}: {first} lies outside the scale {low:g} to {high:g} "
-                f"({off.sum()} of {(~np.isnan(values)).sum()} scores do); say missing={first} if it stands for no "
+                f"({off.sum()} of {(~np.isnan(values)).sum()} scores do); set missing={first} if it means no "
                 'score, missing="outside" if all of them do, or widen it'
             )
     return found
 
 
 def _guess_scale(named: Mapping[str, Array]) -> Scale:
-    """Return the whole numbers around what is seen; a judge on 0–1 beside humans on a longer scale is refused."""
+    """Return the whole numbers around the observed scores; refuse a judge on 0–1 with humans on a longer scale."""
     judge, *others = named.values()
     top = max((float(np.nanmax(v)) for v in others if not np.isnan(v).all()), default=0.0)
     inner = judge[(judge > 0) & (judge < 1)]
     if len(inner) and np.nanmax(judge) <= 1 and top > 1:
         raise RagnbError(
-            f"the judge's scores lie in 0..1 and the humans' go up to {top:g}: bring both onto one scale first "
-            "(low + (high − low)·score), or give scale= if they already are"
+            f"the judge's scores lie in 0..1 and the human scores go up to {top:g}: rescale both to one scale "
+            "first (low + (high − low)·score), or give scale= if they already are"
         )
     seen = np.concatenate([values[~np.isnan(values)] for values in named.values()])
     low, high = (float(np.floor(seen.min())), float(np.ceil(seen.max()))) if len(seen) else (0.0, 1.0)
@@ -388,7 +388,7 @@ def _guess_scale(named: Mapping[str, Array]) -> Scale:
 
 @dataclass(frozen=True)
 class Cells:
-    """Rated pairs of one judge on one dimension, each distinct one once; `counts` says how many it stands for.
+    """Distinct rated pairs of one judge on one dimension; `counts` is the number of ratings of each.
 
     `cluster` is None where every rating stands alone. `group` holds one column more, where asked for. `weights`
     are 1 / inclusion probability, on average 1; where they differ, every rating has a cluster, its own at least.
@@ -403,12 +403,12 @@ class Cells:
 
     @property
     def how(self) -> dict[str, Any]:
-        """What the means of `ragnb.stats` take beside the values."""
+        """The keyword arguments of the means in `ragnb.stats`."""
         return {"clusters": self.cluster, "counts": self.counts, "weights": self.weights}
 
     @property
     def sums(self) -> dict[str, Any]:
-        """What its functions of sums take, for which a weight is a fraction of a row."""
+        """The keyword arguments of functions of sums, for which a weight is a fraction of a row."""
         return {"clusters": self.cluster, "counts": self.counts * self.weights}
 
     @property
@@ -422,7 +422,7 @@ class Cells:
         return self.n if self.cluster is None else len(np.unique(self.cluster))
 
     def flags(self, tolerance: float) -> Array:
-        """Which pairs lie within the tolerance."""
+        """Which pairs agree within the tolerance."""
         return stats.within(self.judge, self.human, tolerance)
 
     def share(self, tolerance: float, **options: Any) -> Estimate:
@@ -460,7 +460,7 @@ def cells_of(rows: pd.DataFrame, group: Any = 0) -> Cells:
 
 
 def random_groups(cells: Cells, seed: int) -> Cells:
-    """Return the cells with at most 1,000 clusters: lone ratings and surplus clusters are put into groups.
+    """Return the cells with at most 1,000 clusters; single ratings and surplus clusters are grouped.
 
     Random groups of clusters are clusters themselves (Wolter 2007, Introduction to Variance Estimation,
     chapter 2); a bootstrap over 1,000 of them costs the same for a thousand ratings and for a million.

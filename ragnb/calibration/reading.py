@@ -1,4 +1,4 @@
-"""Ratings of any layout as one frame: what people gave items, beside what a judge gave them."""
+"""Read ratings of any layout into one frame with the scores of humans and of a judge."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def read_ratings(
     missing: Missing = None, scale: Scale | None = None, format: str | None = None, strict: bool = False,
     columns: Mapping[str, str] | None = None, encoding: str | None = None,
 ) -> pd.DataFrame:  # fmt: skip
-    """Read ratings: the scores that people gave to items, beside those of a judge.
+    """Read ratings: human scores of items, and those of a judge.
 
     Parameters
     ----------
@@ -58,13 +58,13 @@ def read_ratings(
         Exports of Langfuse (annotations beside evaluations) and Phoenix (annotations) are known by their columns.
         A ``score`` without a rater may be a tool's: say ``human="score"`` if people gave it.
     judge, human : str or sequence of str, optional
-        The columns (in a long layout, the raters) that hold the judge's or the people's scores, where their
+        The columns (in a long layout, the raters) that hold the judge's or the human scores, where their
         names do not say it. One is renamed to ``judge`` or ``human``; several columns of ``human`` are raters.
     judged : path, frame, or records, optional
-        Where `source` holds people's scores alone: the table with the judge's, joined by item, by dimension and
-        by system where both have one. Either table may hold one column a dimension.
+        Where `source` holds human scores alone: the table with the judge's, joined by item, by dimension and
+        by system where both have one. Either table may hold one column per dimension.
     missing : number or several, optional
-        Numbers that stand for "no score", such as -1; ``"outside"`` is whatever lies outside `scale`, such as a
+        Numbers that represent "no score", such as -1; ``"outside"`` is whatever is outside `scale`, such as a
         mean over runs one of which is -1.
     scale : (low, high), optional
         The lowest and the highest score there can be.
@@ -74,17 +74,17 @@ def read_ratings(
     Returns
     -------
     DataFrame
-        One row an item, a dimension (where there is such a column) and a rater: ``item_id, dimension, judge``
+        One row per item, a dimension (where there is such a column) and a rater: ``item_id, dimension, judge``
         (or ``judge_<name>``), ``human, rater, system, cluster`` and every other column. ``rater`` is there where
         there are several; ``cluster`` is the document where the file has no cluster of its own;
         ``inclusion_probability``, the chance with which an item was drawn, weighs estimates. A missing score
-        is NaN; an item that nobody rated is one row. A file of people's scores alone has no ``judge``.
+        is NaN; an item that nobody rated is one row. A file of human scores alone has no ``judge``.
         ``attrs`` as `read_scores`.
 
     Raises
     ------
     RagnbError
-        As `read_scores`; for a file without people's scores, or that does not say who gave them; for a score
+        As `read_scores`; for a file without human scores, or that does not say who gave them; for a score
         outside `scale`; for -1 as the only number below 0 that neither `missing` nor `scale` declares; for two
         scores of one rater on one item.
 
@@ -118,7 +118,7 @@ def read_judged(
     source: Source, *, judge: Names | None = None, dimensions: Sequence[str] | None = None,
     missing: Missing = None, scale: Scale | None = None, encoding: str | None = None,
 ) -> pd.DataFrame:  # fmt: skip
-    """Read what a judge scored, whether people rated it or not.
+    """Read the scores of a judge, whether or not the items are rated by humans.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def read_judged(
     Returns
     -------
     DataFrame
-        As `read_ratings`, one row an item and dimension, with people's scores where there are some.
+        As `read_ratings`, one row per item and dimension, with human scores where there are some.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def read_judged(
         wanted = wanted or [d.name for d in Rubric().dimensions if d.name in columns]
         absent = [name for name in wanted if name not in columns]
         if absent or not wanted:
-            fault = f"dimension {absent[0]!r} is no column" if absent else "holds no score of a judge"
+            fault = f"dimension {absent[0]!r} is not a column" if absent else "contains no judge scores"
             raise RagnbError(
                 f"{table.file}{fault}; {did_you_mean(absent[0] if absent else 'judge', columns)}. Name the column "
                 "of its scores (judge), or the columns that are dimensions (dimensions)"
@@ -160,7 +160,7 @@ def read_judged(
 
 
 def read_golden(source: Source, *, human: Names | None = None, **how: Any) -> pd.DataFrame:
-    """Read a golden set as `read_ratings` does; one that nobody has filled in yet is all missing scores.
+    """Read a golden set as `read_ratings` does; an unfilled one has only missing scores.
 
     Examples
     --------
@@ -176,10 +176,10 @@ def read_golden(source: Source, *, human: Names | None = None, **how: Any) -> pd
 
 @dataclass
 class Table:
-    """A table under canonical names, what the caller said of it, and what became of it.
+    """A table under canonical names, with the caller's arguments and the read report.
 
     `judges` and `humans` are the columns or raters that the caller named, `missing` the numbers that are none;
-    ``"outside"`` among them is whatever lies outside the scale. `side` says whose the scores are where the table
+    ``"outside"`` among them is whatever is outside the scale. `side` says whose the scores are where the table
     does not: ``human`` or ``judge``.
     """
 
@@ -194,16 +194,16 @@ class Table:
 
     @property
     def file(self) -> str:
-        """The file in the words before a refusal."""
+        """The file as a prefix of an error message."""
         return place(self.raw.file)
 
     def frame(self, scored: list[str]) -> pd.DataFrame:
-        """Return the table as a frame, the columns `scored` as numbers in their scale, NaN where there is none.
+        """Return the table as a frame, with the columns `scored` as numbers within their scale, NaN if missing.
 
         Raises
         ------
         RagnbError
-            For a score that is no number, lies outside the scale, or is -1 and nobody said what that means.
+            For a score that is not a number, is outside the scale, or is -1 and nobody said what that means.
         """
         raw, report = self.raw, self.report
         read = pd.DataFrame({name: metric_values(raw, Metric(name, -np.inf, np.inf), report) for name in scored})
@@ -231,7 +231,7 @@ class Table:
 
     @cached_property
     def human_columns(self) -> list[str]:
-        """The columns that hold people's scores in a wide table."""
+        """The columns with human scores in a wide table."""
         columns = self.raw.columns
         if len(self.humans) > 1 and set(self.humans) <= set(columns):
             return self.humans
@@ -245,7 +245,7 @@ class Table:
 
     @cached_property
     def judge_columns(self) -> list[str]:
-        """The columns that hold the judges' scores."""
+        """The columns with judge scores."""
         columns = self.raw.columns
         if len(self.judges) > 1 and set(self.judges) <= set(columns):
             return self.judges
@@ -263,7 +263,7 @@ def _open(
     scale: Scale | None = None, side: str = "", format: str | None = None, strict: bool = False,
     encoding: str | None = None, columns: Mapping[str, str] | None = None,
 ) -> Table:  # fmt: skip
-    """Return a table under canonical names, one that is asked for as ``judge`` or ``human`` included."""
+    """Return a table under canonical names, including columns named by ``judge`` or ``human``."""
     report, asked = Lossy(), {"judge": as_list(judge), "human": as_list(human)}
     raw, origin = load(source, report, format=format, strict=strict, encoding=encoding)
     origin["layout"] = lay_out(raw, report, RATING_LAYOUTS)
@@ -273,7 +273,7 @@ def _open(
     _take_rater_kinds(raw, report)
     picks = dict(columns or {})
     if "item_id" in raw.columns and "item_id" not in picks.values():
-        picks["item_id"] = "item_id"  # a sample_id beside it says of what the item was drawn
+        picks["item_id"] = "item_id"  # with a sample_id, which names the sample that the item was drawn from
     picks |= {names[0]: role for role, names in asked.items() if len(names) == 1 and names[0] in raw.columns}
     name_columns(raw, report, picks=picks, aliases=RATING_ALIASES)
     name_system(raw, report)
@@ -291,7 +291,7 @@ def _open(
 
 
 def _take_rater_kinds(raw: Raw, report: Lossy) -> None:
-    """Take a column that says for each score whether a person gave it, such as ``source`` and ``source_type``."""
+    """Use a column that says whether a person gave a score, such as ``source`` and ``source_type``."""
     for name in ("annotator_kind", "source", "source_type"):
         words = [str(cell).casefold() for cell in raw.columns.get(name, [])]
         if words and "rater_kind" not in raw.columns and set(words) <= {*_SIDES}:
@@ -304,21 +304,21 @@ def _take_rater_kinds(raw: Raw, report: Lossy) -> None:
 
 def _without_people(table: Table, frame: pd.DataFrame, both: bool) -> RagnbError:
     if both:
-        step = "fill in people's scores under the dimensions that the judge's table has, or a column 'human'"
+        step = "fill in human scores under the dimensions of the judge's table, or a column 'human'"
     elif "score" in table.raw.columns:
-        step = "all scores in it are a judge's; bring the table of people's scores, with this one as judged=…"
+        step = "all its scores come from a judge; read the table of human ratings, with this one as judged=…"
     elif "human" in frame:
-        step = "every cell for people's scores is empty; fill some in first"
+        step = "every cell for human scores is empty; fill in some first"
     else:
         step = (
-            "say which column holds them: human='…'; or, where each dimension is a column, "
-            "bring the judge's table beside it: judged='…'"
+            "name the column that contains them: human='…'; or, if each dimension is a column, "
+            "pass the judge's table as well: judged='…'"
         )
-    return RagnbError(f"{table.file}holds no scores by people (columns: {listing(table.raw.columns)}); {step}")
+    return RagnbError(f"{table.file}contains no human scores (columns: {listing(table.raw.columns)}); {step}")
 
 
 def looks_like_ratings(columns: Sequence[str]) -> bool:
-    """Whether columns are those of people's scores beside a judge's, or of single raters.
+    """Whether columns are those of human and judge scores, or of single raters.
 
     Examples
     --------
@@ -331,7 +331,7 @@ def looks_like_ratings(columns: Sequence[str]) -> bool:
 
 
 def judge_columns(ratings: pd.DataFrame, named: Sequence[str] = ()) -> list[str]:
-    """Return the columns of numbers that hold judges' scores: ``judge``, else ``judge_<name>``; and those named.
+    """Return the numeric columns with judge scores: ``judge``, else ``judge_<name>``; and those named.
 
     Examples
     --------
@@ -344,7 +344,7 @@ def judge_columns(ratings: pd.DataFrame, named: Sequence[str] = ()) -> list[str]
 
 
 def tidy(table: Table, dimensions: Sequence[str] = ()) -> pd.DataFrame:
-    """Return one row an item, dimension and rater, of a sheet with `dimensions`, a long table or a wide one."""
+    """Return one row per item, dimension and rater, of a sheet with `dimensions`, a long table or a wide one."""
     humans, judges, report = table.human_columns, table.judge_columns, table.report
     if table.is_sheet and dimensions:
         frame = table.frame(list(dimensions))
@@ -368,23 +368,23 @@ def tidy(table: Table, dimensions: Sequence[str] = ()) -> pd.DataFrame:
     rated, item = out["human"].notna(), np.arange(len(out)) // len(humans)
     nobody = ~rated.groupby(item).transform("any") & ~pd.Series(item).duplicated()
     out["rater"] = out["rater"].astype(object).where(rated, None)
-    return out[rated | nobody]  # an item that nobody rated stays, as one row
+    return out[rated | nobody]  # an unrated item stays, as one row
 
 
 def _melted(frame: pd.DataFrame, columns: Sequence[str], name: str, value: str) -> pd.DataFrame:
-    """Turn one column a `name` into one row a `name`, those of an item beside each other."""
+    """Melt one column per `name` into one row per `name`, grouped by item."""
     rest = [c for c in frame if c not in columns]
     rows = frame.melt(rest, list(columns), var_name=name, value_name=value, ignore_index=False)
     return rows.sort_index(kind="stable", ignore_index=True)
 
 
 def _long(table: Table, judges: list[str]) -> pd.DataFrame:
-    """Part the rows of judges from those of people, and set them side by side."""
+    """Split the rows of judges from those of humans, and join them."""
     raw = table.raw
     if "item_id" not in raw.columns:
         raise RagnbError(
-            f"{table.file}holds one score a row (columns {listing(raw.columns)}) and no item that they are "
-            "about; say which column it is: columns={'…': 'item_id'}"
+            f"{table.file}has one score per row (columns {listing(raw.columns)}) and no item id; "
+            "name the column: columns={'…': 'item_id'}"
         )
     kinds = raw.columns.pop("rater_kind", None)
     named = table.humans or table.judges or any(name is not None for name in raw.columns.get("rater", []))
@@ -393,8 +393,8 @@ def _long(table: Table, judges: list[str]) -> pd.DataFrame:
         was = next((r["column"] for r in table.report.rows if r["detail"] == "score"), "score")
         raise RagnbError(
             f"{table.file}column {was!r} does not say who gave the scores; automatic ones look the same; "
-            f"if people gave them, say human={was!r}, or bring a column that names the rater: "
-            "columns={'…': 'rater'}; if a judge did, bring the table of people's scores with this one as judged="
+            f"if annotators gave them, set human={was!r}, or add a column that names the rater: "
+            "columns={'…': 'rater'}; if a judge did, read the table of human ratings with this one as judged="
         )
     frame = table.frame([*judges, "score"]).rename(columns={"score": side})
     if side == "judge" or judges:
@@ -405,7 +405,7 @@ def _long(table: Table, judges: list[str]) -> pd.DataFrame:
         is_judge = pd.Series(kinds, frame.index) == "judge"
     elif table.judges:
         is_judge = raters.isin(table.judges)
-    else:  # whom the caller calls a person is one
+    else:  # a rater that the caller names as human is human
         machine = _PATTERNS["judge_rater"].fullmatch
         is_judge = raters.map(lambda name: bool(machine(str(name)))).astype(bool) & ~raters.isin(table.humans)
     people = frame[~is_judge & (raters.isin(table.humans) | (not table.humans))]
@@ -413,7 +413,7 @@ def _long(table: Table, judges: list[str]) -> pd.DataFrame:
 
 
 def _with_judges(people: pd.DataFrame, judged: pd.DataFrame, report: Lossy) -> pd.DataFrame:
-    """Set the rows of judges beside those of people; what only a judge scored follows, unrated."""
+    """Join the rows of judges to those of humans; items scored only by a judge follow, unrated."""
     keys = [key for key in KEYS if key in people]
     names = judged["rater"].fillna("judge")
     report.add("mapped", "rater", f"judges: {listing(names.unique())}", len(judged))
@@ -434,7 +434,7 @@ def _found(rows: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> npt.NDA
 
 
 def finish(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
-    """Put the columns in order, take documents for clusters, and refuse two scores of one rater on one item."""
+    """Order the columns, use documents as clusters, and refuse two scores by one rater on one item."""
     if "rater" in frame and frame["rater"].nunique() < 2:
         frame = frame.drop(columns="rater")
     if "cluster" not in frame and "doc_name" in frame:
@@ -444,8 +444,8 @@ def finish(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
     for row in frame[frame.duplicated(keys, keep=False)][:1].to_dict("records"):
         place_of = ", ".join(f"{key} {row[key]!r}" for key in keys)
         raise RagnbError(
-            f"{table.file}{place_of} stands there more than once; a row is one rater's score of one item: keep "
-            "one of them, or name the column that tells them apart, such as columns={'…': 'rater'}"
+            f"{table.file}{place_of} appears more than once; a row is one rater's score of one item: keep "
+            "one of them, or name the column that distinguishes them, such as columns={'…': 'rater'}"
         )
     first = [c for c in (*FIRST[:2], *judge_columns(frame), *FIRST[3:]) if c in frame]
     frame = frame[[*first, *(c for c in frame if c not in first)]].reset_index(drop=True)
@@ -454,9 +454,9 @@ def finish(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
 
 
 def joined(people: Table, judged: Table) -> pd.DataFrame:
-    """Return people's scores with the judge's of another table; items that nobody rated are left out.
+    """Return human scores with the judge's from another table; unrated items are excluded.
 
-    Either table may hold one column a dimension.
+    Either table may hold one column per dimension.
 
     Raises
     ------
@@ -470,10 +470,10 @@ def joined(people: Table, judged: Table) -> pd.DataFrame:
     keys = [key for key in KEYS if key in left and key in right]
     again = right.duplicated(keys)
     if "item_id" not in keys or again.any():
-        twice = f"item {right.loc[again, 'item_id'].iloc[0]!r} stands there more than once" if again.any() else ""
+        twice = f"item {right.loc[again, 'item_id'].iloc[0]!r} appears more than once" if again.any() else ""
         raise RagnbError(
             f"{judged.file}scores are joined by {listing(keys)}; {twice or 'that names no item'}; both "
-            f"tables need the columns that tell items apart (columns: {listing(judged.raw.columns)}; "
+            f"tables need the columns that identify an item (columns: {listing(judged.raw.columns)}; "
             f"{people.raw.file}: {listing(people.raw.columns)})"
         )
     if "judge" in left:
@@ -484,8 +484,8 @@ def joined(people: Table, judged: Table) -> pd.DataFrame:
     alone, unrated = ~_found(left, right, keys), ~_found(right, left, keys)
     if len(left) and alone.all():
         raise RagnbError(
-            f"{people.file}no item in it is in {judged.raw.file}, by {listing(keys)}; items there are "
-            f"such as {listing(right['item_id'].unique(), 3)}, here {listing(left['item_id'].unique(), 3)}"
+            f"{people.file}no item in it is in {judged.raw.file}, by {listing(keys)}; items there "
+            f"look like {listing(right['item_id'].unique(), 3)}, here {listing(left['item_id'].unique(), 3)}"
         )
     people.report.add("kept", "judge", "ratings of items that the judge did not score", int(alone.sum()))
     judged.report.add("left_out", "judge", "scores of items that nobody rated", int(unrated.sum()))
@@ -512,7 +512,7 @@ def _dimensions(people: Table, judged: Table) -> list[str]:
 
 
 def unrated(judged: pd.DataFrame, ratings: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a judge's table that nobody rated: what a corrected mean takes beside the ratings.
+    """Return the unrated rows of a judge's table, which a corrected mean needs in addition to the ratings.
 
     Parameters
     ----------

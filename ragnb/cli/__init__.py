@@ -1,4 +1,4 @@
-"""The command line: `report` leaves a page; `check`, `compare`, `calibrate` exit codes; a refusal is one line."""
+"""The command line: every command has an exit code, and every error is one line on stderr."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ragnb.schema import masked
 )
 @click.version_option(__version__, prog_name="ragnb")
 def cli() -> None:
-    """Decide whether a RAG system is good enough, what to fix first, and whether its judge can be trusted."""
+    """Evaluate a RAG system: is it good enough, what to fix first, and can its judge be trusted?"""
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -43,8 +43,8 @@ def main(args: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 passed, 1 blocked, 2 bad input, 3 not proven, 130 stopped; 70 for an error of ragnb itself, which says
-        nothing about the run and must not look like a block.
+        0 passed, 1 blocked, 2 bad input, 3 not proven, 130 interrupted; 70 for an internal error of ragnb, which
+        says nothing about the run and must not look like a blocking gate.
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

@@ -1,4 +1,4 @@
-"""`ragnb calibrate`: human ratings beside a judge's scores, as a card and an exit code; and the labels for it."""
+"""`ragnb calibrate`: validate a judge against human ratings, and sample the answers to label."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ from typing import TYPE_CHECKING, Any
 import click
 import pandas as pd
 
-from ragnb import markup, texts
+from ragnb import texts
 from ragnb.cli.parameters import as_options, command, pair
 from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, spoken, text_table, write_files
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.files import json_text
 from ragnb.markup import one_line
+from ragnb.markup.blocks import Block, Section, Text
 
 if TYPE_CHECKING:
     from ragnb.calibration import CalibrationCard
-    from ragnb.markup import Safe
 
 _CODES = {"TRUST": PASSED, "REJECT": BLOCKED, "NOT PROVEN": NOT_PROVEN}
 
 
 @command("calibrate")
 def calibrate_command(ratings: tuple[Path, ...], sample: int | None, golden: bool, **asked: Any) -> int:
-    """Hold a judge against human ratings: can its scores be trusted?
+    """Calibrate a judge against human ratings.
 
-    RATINGS holds the scores of people beside those of the judge (columns judge and human, or human1, human2, …; or
-    rater and score). Several files are one rater's sheet each. Prints the card as Markdown, or writes it.
+    RATINGS has one row per answer, with the scores of the judge and of people (columns judge and human, or human1,
+    human2, …; or rater and score). Several files are one annotator's sheet each. Prints the card as Markdown, or
+    writes it to a file.
 
     \b
     Examples
@@ -36,13 +37,13 @@ def calibrate_command(ratings: tuple[Path, ...], sample: int | None, golden: boo
       ragnb calibrate ratings.csv --dimension accuracy --scale 1 10 --html card.html
       ragnb calibrate mine.csv --judge gpt_score --human ann --human bo
       ragnb calibrate runs.csv --scale 1 5 --missing outside
-      ragnb calibrate --sample 120 judged.csv --out labels.csv     (answers for people to rate)
+      ragnb calibrate --sample 120 judged.csv --out labels.csv     (answers to annotate)
       ragnb calibrate labels_ann.csv labels_bo.csv --judged labels.judge.csv
       ragnb calibrate --golden --out golden.csv                    (three hard questions to fill in)
       ragnb calibrate --golden golden.csv
 
-    Exit code: 0 TRUST, 1 REJECT, 3 NOT PROVEN, 2 bad input. Of a golden set: 0 where all lie within the tolerance,
-    1 where one does not, 3 where a score is missing, as in one that nobody has filled in yet.
+    Exit code: 0 TRUST, 1 REJECT, 3 NOT PROVEN, 2 bad input. For a golden set: 0 if all scores agree within the
+    tolerance, 1 if one does not, 3 if a score is missing.
     """
     reading = {name: asked[name] for name in ("missing", "scale", "encoding", "judge")}
     try:
@@ -67,15 +68,15 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, 
     judges = judge_columns(ratings, asked["judge"])
     if not judges:
         raise RagnbError(
-            f"{listing(files)}: holds no scores of a judge (columns: {listing(ratings.columns)}); name its column "
-            "with --judge, or bring its table with --judged"
+            f"{listing(files)}: contains no judge scores (columns: {listing(ratings.columns)}); name its column "
+            "with --judge, or pass its table with --judged"
         )
     ratings = _chosen(ratings, asked["dimensions"])
     source = ratings.attrs.get("source", {})
     if source.get("damaged"):
         raise RagnbError(
-            f"{source['damaged']} of {source['lines']} input lines are damaged or lost, and the judge may be "
-            "wrong just there; mend the file, or remove these lines from it"
+            f"{source['damaged']} of {source['lines']} input lines are damaged or lost, and the judge's "
+            "errors may be on exactly these; repair the file, or remove these lines from it"
         )
     judged = None
     if asked["judged"] is not None:
@@ -100,7 +101,7 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, 
 
 
 def _chosen(frame: pd.DataFrame, dimensions: Sequence[str]) -> pd.DataFrame:
-    """Keep the dimensions that were asked for."""
+    """Return the rows of the requested dimensions."""
     have = [str(name) for name in frame["dimension"].unique()] if "dimension" in frame else []
     for name in dimensions:
         if name not in have:
@@ -108,29 +109,24 @@ def _chosen(frame: pd.DataFrame, dimensions: Sequence[str]) -> pd.DataFrame:
     return frame[frame["dimension"].isin(dimensions)] if dimensions else frame
 
 
-def _page(card: CalibrationCard) -> Safe:
+def _page(card: CalibrationCard) -> str:
     """Return a card with its charts as a document that opens from a file, without network and without script."""
-    from ragnb.assessment.judge import card_numbers, card_verdict, row_name
+    from ragnb.markup.html import render_page
     from ragnb.report import card_pictures
+    from ragnb.sheet.judged import row_name
 
-    say = texts.load(card.lang)
-    head = say("sheet.judge")
-    parts: list[object] = [markup.heading(head, level=1, anchor="verdict"), card_verdict(card)]
-    contents = [("verdict", head)]
-    rows = card.verdicts.to_dict("records")
-    for number, row in enumerate(rows, 1):
+    say, (verdict, *numbers) = texts.load(card.lang), card.sections()
+    rows, charts = card.verdicts.to_dict("records"), []
+    for place, row in enumerate(rows, 1):
         name = row_name(row) if len(rows) > 1 else say("sheet.charts")
-        parts += [markup.heading(name, anchor=f"part-{number}")]
-        parts += [markup.bullets(row["reasons"])] * (len(rows) > 1)
-        parts.append(card_pictures(card, row["judge"], row["dimension"]))
-        contents.append((f"part-{number}", name))
-    parts += [markup.heading(say("sheet.numbers"), anchor="numbers"), card_numbers(card)]
-    contents.append(("numbers", say("sheet.numbers")))
-    return markup.page(head, markup.join(parts), lang=card.lang, contents=contents)
+        why: list[Block] = [Text(tuple(row["reasons"]), "list")] * (len(rows) > 1)
+        blocks = (*why, *card_pictures(card, row["judge"], row["dimension"]))
+        charts.append(Section(f"part-{place}", name, name, blocks=blocks, lang=card.lang))
+    return render_page([verdict, *charts, *numbers], title=say("section.judge"), lang=card.lang)
 
 
 def _sample(files: Sequence[Path], n: int, asked: dict[str, Any], reading: dict[str, Any]) -> int:
-    """Draw answers for people to rate, and say what to do with the sheet."""
+    """Sample answers to annotate, and print what to do with the sheet."""
     from ragnb.calibration import draw_labels, read_judged, write_labels
 
     if len(files) != 1 or asked["out"] is None:

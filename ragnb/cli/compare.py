@@ -1,4 +1,4 @@
-"""`ragnb compare`: is the new run better? One word with its interval, a table, notes, and an exit code for CI."""
+"""`ragnb compare`: compare a run with a baseline; the outcome is also an exit code for CI."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.cli.parameters import as_options, command, overrides, pair
-from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, spoken, text_table, write_files
+from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, block_rows, spoken, text_table, write_files
 from ragnb.errors import RagnbError
 from ragnb.files import json_text
 from ragnb.markup import one_line
@@ -19,19 +19,21 @@ if TYPE_CHECKING:
     from ragnb.comparison.view import View
 
 _CODES = {"better": PASSED, "same": PASSED, "undecided": NOT_PROVEN, "worse": BLOCKED}
-"""The exit code of each outcome, from good to bad."""
+"""Exit code of each outcome, from best to worst."""
 
 
 @command("compare")
 def compare_command(new: str, base: str | None, **asked: Any) -> int:
-    """Compare a NEW run with a BASE run on the questions that both were asked: better, worse or the same?
+    """Compare a NEW run with a BASE run.
+
+    The comparison is paired: it uses the questions that both sides have.
 
     NEW and BASE are tables of scores, scenarios, run folders, names of scenarios with a run in reports/ (latest is
-    the newest of all), or runs of a store (runs.sqlite#3fa1c2d4). BASE may also be a system of NEW. It may be left
-    out where the scenario names its baseline:.
+    the newest run), or runs of a store (runs.sqlite#3fa1c2d4). BASE may also be a system of NEW, and can be left
+    out if the scenario sets baseline:.
 
-    The first line says better, worse, same or inconclusive, for the metric that decides. Same means that the whole
-    confidence interval lies within the margin, by default 1/20 of the metric's range.
+    The first line gives the outcome for the metric that decides: better, worse, same or inconclusive. Same means
+    that the whole confidence interval is within the margin, by default 1/20 of the metric's range.
 
     \b
     Examples
@@ -41,8 +43,8 @@ def compare_command(new: str, base: str | None, **asked: Any) -> int:
       ragnb compare runs.sqlite#9b07aa10 runs.sqlite#3fa1c2d4
       ragnb compare mine.yaml baseline.csv --gate --margin 0.02 --junit compare.xml
 
-    Exit code: 0. With --gate: 0 better or same, 1 worse, 3 inconclusive; of several candidates, that of the worst.
-    2 on bad input.
+    Exit code: 0; 2 on bad input. With --gate: 0 better or same, 1 worse, 3 inconclusive; with several candidates,
+    the worst of them.
     """
     from ragnb.comparison.view import compare_view
 
@@ -81,10 +83,9 @@ def _margin(given: Sequence[str]) -> float | dict[str, float] | None:
 
 def _lines(view: View) -> Iterator[str]:
     yield from (one_line(text) for text in view.head or [texts.load(view.lang)("compare.no_word")])
-    for name, frame, columns in view.tables:
-        labels = [column.label for column in columns.values()]
+    for name, table in view.tables:
         yield from ("", one_line(name)) if len(view.tables) > 1 else ("",)
-        yield from text_table([labels, *frame[list(columns)].astype(str).to_numpy().tolist()])
+        yield from text_table(block_rows(table))
     if view.notes:
         yield ""
         yield from (f"- {one_line(text)}" for text in view.notes)
@@ -98,7 +99,7 @@ def _json(outcome: str | None, notes: list[str], table: pd.DataFrame, slices: pd
 
 
 def _junit(title: str, table: pd.DataFrame, lang: str) -> str:
-    """Return a suite with one case a metric; the one that decides fails where it is worse."""
+    """Return a test suite with one case per metric; the one that decides fails if it is worse."""
     from ragnb.comparison.view import headline
     from ragnb.diagnostics.gates import junit
 

@@ -1,4 +1,4 @@
-"""The arguments, options and settings of a command; ``-p key=value`` is read as strictly as a scenario."""
+"""Arguments, options and settings of commands; ``-p key=value`` is validated like a scenario."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ragnb.texts import LANGUAGES
 
 
 def temperature(text: str) -> float | None:
-    """Return a temperature, or None for a model that takes none.
+    """Return a temperature, or None for a model without this parameter.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def temperature(text: str) -> float | None:
 
 
 def missing_mark(text: str) -> float | str:
-    """Return a number that stands for no score, or the word for all that lies outside the scale.
+    """Return the number that means no score, or ``outside`` for all values outside the scale.
 
     Examples
     --------
@@ -56,7 +56,7 @@ _OPTIONS = tomllib.loads(Path(__file__).with_name("options.toml").read_text(enco
 
 
 def command(name: str) -> Callable[[Callable[..., int]], click.Command]:
-    """Make a function the command of that name, with the arguments and options that ``options.toml`` lists."""
+    """Turn a function into the command of that name, with the arguments and options in ``options.toml``."""
 
     def make(function: Callable[..., int]) -> click.Command:
         for flags, row in reversed(_OPTIONS[name].items()):
@@ -73,7 +73,7 @@ def command(name: str) -> Callable[[Callable[..., int]], click.Command]:
 
 
 def as_options(text: str, wording: str = "settings") -> str:
-    """Return a message that names arguments of Python with the options of a command, or the settings of all.
+    """Return a message with its Python arguments replaced by command-line options or scenario settings.
 
     Examples
     --------
@@ -83,6 +83,8 @@ def as_options(text: str, wording: str = "settings") -> str:
     'pass -p encoding=gb18030 (encoding: gb18030 in a scenario)'
     >>> as_options("columns={'…': 'answer'}"), as_options("metrics=[rn.Metric('stars', 1, 5)]")
     ('-p "columns={…: answer}"', '-p "metrics=[{name: stars, low: 1, high: 5}]"')
+    >>> as_options("corpus='complete' needs the document of each question")
+    'corpus: complete needs the document of each question'
     """
     for pattern, written in _OPTIONS["wording"][wording].items():
         text = re.sub(pattern, written, text)
@@ -90,12 +92,12 @@ def as_options(text: str, wording: str = "settings") -> str:
 
 
 def overrides(parameters: Iterable[str], lang: str | None = None) -> dict[str, Any]:
-    """Read ``key=value`` texts, and what --lang says, into fields of a scenario; the scenario checks their values.
+    """Parse ``key=value`` texts and --lang into fields of a scenario; the scenario validates the values.
 
     Raises
     ------
     RagnbError
-        For a name that is no field, with the near ones, and for a value that is not plain YAML.
+        For an unknown field, with suggestions, and for a value that is not plain YAML.
 
     Examples
     --------
@@ -109,12 +111,12 @@ def overrides(parameters: Iterable[str], lang: str | None = None) -> dict[str, A
 
 
 def sent(parameters: Iterable[str]) -> dict[str, Any]:
-    """Read ``key=value`` texts into what is sent with each call, as the endpoint takes it.
+    """Parse ``key=value`` texts into the parameters sent with each call.
 
     Raises
     ------
     RagnbError
-        For a value that is not plain YAML, for what is ragnb's own to say, and for keys.
+        For a value that is not plain YAML, a parameter that ragnb sets itself, and a key.
 
     Examples
     --------
@@ -132,7 +134,7 @@ def sent(parameters: Iterable[str]) -> dict[str, Any]:
 
 
 def pair(flag: str, example: str, text: str) -> tuple[str, str]:
-    """Part a ``key=value`` text of an option.
+    """Split a ``key=value`` text of an option.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`ragnb plan`: how many questions or labels a decision needs, before they are paid for."""
+"""`ragnb plan`: how many questions or labels a decision needs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ def plan_command(
     kind: Any, pilot: str | None, baseline: str | None, parameters: tuple[str, ...], json_file: Path | None,
     lang: str, **assumed: Any,
 ) -> int:  # fmt: skip
-    """Plan a gate, a comparison or a calibration: the questions or labels that decide it with 80 % probability.
+    """Plan the sample size of a decision.
 
-    KIND is gate, comparison or calibration. PILOT is what is there already: scores or a scenario with gates, the
-    run to compare with --baseline, or ratings. Without it the plan rests on what the options assume.
+    Prints how many questions or labels decide a gate, comparison or calibration with 80 % probability.
+
+    KIND is gate, comparison or calibration. PILOT is existing data: scores or a scenario with gates, the run to
+    compare with --baseline, or ratings. Without a pilot, the plan is based on the options.
 
     \b
     Examples

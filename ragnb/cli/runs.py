@@ -1,4 +1,4 @@
-"""`ragnb runs`: what a store holds: its runs, their cells, and who works on them."""
+"""`ragnb runs`: list, inspect, verify and export the runs in a store."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from ragnb.markup import count, one_line
 def runs_command(
     store: Path, runs: Sequence[str], lang: str, verify: bool, export: Path | None, claims: bool
 ) -> int:
-    """List the runs in a store, or look into one.
+    """List the runs in a store, or show one of them.
 
-    STORE is the file that judging and scoring keep their cells in. A run is named by its id, or the beginning
-    of it.
+    STORE is the file in which ragnb evaluate and ragnb judge save every call. A run is named by its id or the
+    beginning of it.
 
     \b
     Examples
       ragnb runs runs.sqlite                      all runs: cells, tokens, models, dates
-      ragnb runs runs.sqlite 3fa1c2d4             one run: its cells by status, and why some failed
-      ragnb runs runs.sqlite --claims             who holds cells, since when and until when
-      ragnb runs runs.sqlite --verify             whether the store is whole; changes nothing
+      ragnb runs runs.sqlite 3fa1c2d4             one run: cells by status, and reasons of failures
+      ragnb runs runs.sqlite --claims             processes that have claimed cells
+      ragnb runs runs.sqlite --verify             whether the store is intact; changes nothing
       ragnb runs runs.sqlite --export all.jsonl   every run, cell, attempt, call and reply, without keys
 
-    Two runs are compared by ragnb compare runs.sqlite#9b07aa10 runs.sqlite#3fa1c2d4.
+    To compare two runs: ragnb compare runs.sqlite#9b07aa10 runs.sqlite#3fa1c2d4.
 
-    Of a damaged store, --export writes every row that can be read, and says how many are lost.
+    For a damaged store, --export writes every row that can be read and prints how many are lost.
 
-    Exit code: 0; 2 on bad input and for a damaged store.
+    Exit code: 0; 2 on bad input or a damaged store.
     """
     from ragnb.store import Store
 
@@ -55,7 +55,7 @@ def runs_command(
         return _exported(store, export, say)
     if len(runs) > 1:
         raise RagnbError(
-            f"{len(runs)} runs are named; name one, or compare two: "
+            f"{len(runs)} runs are given; give one, or compare two: "
             f"ragnb compare {store}#{runs[-1]} {store}#{runs[0]}"
         )
     with Store(store, new=False) as opened:
@@ -70,11 +70,11 @@ def runs_command(
 
 
 def _named(start: str, names: list[str]) -> str:
-    """Return the one run whose name begins so."""
+    """Return the one run whose name begins with `start`."""
     fits = [name for name in names if name.startswith(start)]
     if len(fits) != 1:
         listed = ", ".join(fits or names) or "none"
-        what = "begins several runs" if fits else "is no run of this store"
+        what = "begins several runs" if fits else "is not a run in this store"
         raise RagnbError(f"run={one_line(start)!r} {what} (have: {listed})")
     return fits[0]
 
@@ -103,7 +103,7 @@ def _exported(store: Path, file: Path, say: Any) -> int:
 
 
 def _outcome(wrong: Sequence[str], next_step: str) -> int:
-    """Print what is wrong with a store, and what follows from it."""
+    """Print the problems of a store and the next step."""
     if not wrong:
         return PASSED
     click.echo("\n".join([*(f"- {one_line(finding)}" for finding in wrong), next_step]))
@@ -111,7 +111,7 @@ def _outcome(wrong: Sequence[str], next_step: str) -> int:
 
 
 def _table(say: Any, words: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield a table in lines, its columns headed by texts of this command."""
+    """Yield the lines of a table with translated column heads."""
     return text_table([[say(f"runs.{word}") for word in words], *rows])
 
 

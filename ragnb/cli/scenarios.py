@@ -1,4 +1,4 @@
-"""`ragnb report`, `check`, `evaluate` and `judge`: a scenario as pages, held against its gates, or scored."""
+"""`ragnb report`, `check`, `evaluate` and `judge`: the commands that take a scenario."""
 
 from __future__ import annotations
 
@@ -11,16 +11,26 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.cli.parameters import command, overrides, sent
-from ragnb.cli.terminal import BAD_INPUT, BLOCKED, PASSED, complain, note, speaking, text_table, write_files
+from ragnb.cli.terminal import (
+    BAD_INPUT,
+    BLOCKED,
+    PASSED,
+    block_rows,
+    complain,
+    note,
+    speaking,
+    text_table,
+    write_files,
+)  # fmt: skip
 from ragnb.errors import RagnbError
 from ragnb.files import slug, write_whole
-from ragnb.markup import count, one_line, percent, with_interval
+from ragnb.markup import count, one_line, with_interval
 from ragnb.schema import METRICS, Gate, Metric, Rubric
 
 if TYPE_CHECKING:
-    from ragnb.assessment import Assessment
     from ragnb.report import Made
     from ragnb.scenario import Scenario
+    from ragnb.sheet import Assessment
     from ragnb.store import Client
 
 _WHOLE = "judge the whole run, without stopping it early"
@@ -31,14 +41,14 @@ _COUNTS = {"n": "ok", "n_not_applicable": "not_applicable", "n_failed": "failed"
 def report_command(
     scenarios: Sequence[Path], parameters: Sequence[str], out: Path, jobs: int | None, lang: str | None
 ) -> int:
-    """Run the report notebook for each SCENARIO and say where the HTML lies.
+    """Write the report of each SCENARIO.
 
-    SCENARIO is a scenario (.yaml) or a file of results.
+    SCENARIO is a scenario (.yaml) or a file with results.
 
-    Each run gets a new folder: OUT/<scenario>/<UTC time>-<hash of the inputs>/. It holds the page
+    Each run gets a new folder: OUT/<scenario>/<UTC time>-<hash of the inputs>/. It contains the page
     (report.html, opens offline), the executed notebook, report.md, the tables and run.json. Earlier
-    runs are not touched; latest.txt beside them names the newest. Several scenarios run at the same
-    time, and OUT/index.html compares them.
+    runs are not changed; latest.txt next to them names the newest. Several scenarios run in parallel,
+    and OUT/index.html shows all runs of all scenarios.
 
     \b
     Examples
@@ -47,8 +57,8 @@ def report_command(
       ragnb report my_ragas.csv --lang zh
       ragnb report a.yaml -p level=0.9 -p "metric_weights={faithfulness: 2}"
 
-    Exit code: 0 when every report was made, blocked by a gate or not; 2 when an input was refused or
-    a cell failed. The other scenarios still run.
+    Exit code: 0 if every report was written, whether or not a gate blocks; 2 if an input is invalid or
+    the notebook failed. The other scenarios still run.
     """
     from tqdm import tqdm
 
@@ -63,9 +73,9 @@ def report_command(
                 _tell(made, many)
             bar.update()
             made_of[made.scenario] = made
-    if many:
+    if out.is_dir():
         in_order = [made_of[path] for path in dict.fromkeys(scenarios)]
-        click.echo(f"Index: {index(in_order, out, lang=speaking())}")
+        click.echo(f"Index: {index(out, made=in_order, lang=speaking())}")
     return BAD_INPUT if any(made.result is None for made in made_of.values()) else PASSED
 
 
@@ -82,9 +92,9 @@ def _tell(made: Made, many: bool) -> None:
 
 @command("check")
 def check_command(source: Path | None, parameters: Sequence[str], lang: str | None, **asked: Path | None) -> int:
-    """Hold a run against its gates, without a kernel.
+    """Check a run against its quality gates.
 
-    SOURCE is a scenario (.yaml) or any results file. Without one, name traces and gold, or scores.
+    SOURCE is a scenario (.yaml) or a file with results. Without it, give --traces and --gold, or --scores.
     Prints the verdict, the gates and the notes.
 
     \b
@@ -95,9 +105,9 @@ def check_command(source: Path | None, parameters: Sequence[str], lang: str | No
 
     Exit code: 0 passed, 1 blocked by a gate, 2 bad or incomplete input.
     """
-    from ragnb.assessment import assess
     from ragnb.diagnostics import gates_json, gates_junit
     from ragnb.scenario import Scenario
+    from ragnb.sheet import assess
 
     # As typed, these are relative to the working directory; a scenario would take them from its own folder.
     files = {role: asked[role] for role in ("gold", "traces", "scores")}
@@ -116,32 +126,22 @@ def check_command(source: Path | None, parameters: Sequence[str], lang: str | No
 
 
 def _sheet_lines(sheet: Assessment) -> Iterator[str]:
-    """Yield a sheet in lines: the verdict, the gates, the notes."""
-    from ragnb.assessment.front import said
-    from ragnb.assessment.parts import Writer
-    from ragnb.assessment.tables import gate_rows
-    from ragnb.diagnostics import gate_mark
-
-    w = Writer(sheet, linked=False)
+    """Yield the lines of an assessment: verdict, gates, notes."""
     yield one_line(sheet.verdict)
-    if len(w.gates):
-        heads = ("gate", "asks", "mean", "n", "outcome", "p_flip", "more")
-        rows = [["", *(w.say(f"column.{name}", level=w.level) for name in heads)]]
-        for gate, told in zip(w.gates.to_dict("records"), gate_rows(w), strict=True):
-            seen = [told["seen"], count(told["n"]), told["outcome"], percent(told["p_flip"]), told["more"]]
-            rows.append([gate_mark(gate), str(gate["gate"]), told["asks"], *seen])
+    for block in () if (section := sheet.section("gates")) is None else section.blocks:
         yield ""
-        yield from text_table(rows)
+        # Without the picture of the distance, and the long words last.
+        yield from text_table([[*row[1:3], *row[4:], row[0]] for row in block_rows(block)])  # type: ignore[arg-type]
     if len(sheet.notes):
         yield ""
-        yield from (f"- {one_line(text)}" for text in said(w))
+        yield from (f"- {one_line(text)}" for text in sheet.notes["text"])
 
 
-# What is paid for
+# Scoring
 
 
 class Stage:
-    """What both commands share: a scenario with its cases and judge, the table to write, the store of paid cells.
+    """What evaluate and judge share: a scenario with its cases and judge, the table to write, the store.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class Stage:
     source : Path
         The scenario, or a file of cases.
     table : str
-        The name of the table below ``reports/<scenario>/``, where --out says no other; the store lies beside it.
+        Default name of the table in ``reports/<scenario>/``; the store is next to it.
     asked : dict
         The options of the command. Those that both have are taken out of it.
     """
@@ -176,7 +176,7 @@ class Stage:
         return Client(profile, **self._limits)
 
     def cases(self) -> pd.DataFrame:
-        """Return the cases alone, kept where the scenario says: its scores and traces are not what is scored."""
+        """Return the cases alone, filtered by where:; scores and traces of the scenario are not scored."""
         from ragnb.inputs import gather
         from ragnb.scenario import Scenario
 
@@ -188,7 +188,7 @@ class Stage:
         return frame
 
     def write(self, scores: pd.DataFrame, **stopped: Any) -> None:
-        """Write the table of scores, where it lies and how it `stopped`, so that report and check know."""
+        """Write the table of scores, and record its path and how it `stopped` for report and check."""
         from ragnb.inputs import record_stage
         from ragnb.readers import to_csv_text
 
@@ -196,7 +196,7 @@ class Stage:
         record_stage(self.name, self.scenario, self.out, **stopped)
 
     def means(self, scores: pd.DataFrame, metrics: Sequence[Metric], *total: str) -> Iterator[str]:
-        """Yield a line a metric, and system where there are several: its mean with its interval, its cells."""
+        """Yield one line per metric (and system): mean, interval and counts."""
         from ragnb.weights import weighted_means
 
         scenario, by = self.scenario, "system" if len(set(scores.get("system", ()))) > 1 else None
@@ -211,36 +211,37 @@ class Stage:
         return text_table(rows)
 
     def written(self, text: str, spent: dict[str, Any]) -> str:
-        """Return where the scores and the paid cells lie, and how many calls they took."""
+        """Return the paths of scores and store, and the number of calls."""
         return self.say(text, out=one_line(self.out), store=one_line(self.store), calls=spent["calls"])
 
 
 @command("evaluate")
 def evaluate_command(source: Path, metrics: Sequence[str], embeddings: str | None, **asked: Any) -> int:
-    """Score the cases of SOURCE and write the table of scores.
+    """Score the cases of SOURCE.
 
-    SOURCE is a scenario (.yaml) that names cases, or a file of cases. With a judge among its llm_profiles, the
-    metrics of ragas and our own are computed by it; without one, checks of the answers' wording that need no key.
-    Metrics are those of the scenario that can be computed, or all that fit.
+    SOURCE is a scenario (.yaml) with cases:, or a file with cases. With llm_profiles.judge, ragas metrics and
+    ragnb's own are computed with that model; without it, lexical checks that need no key. The metrics are those of
+    the scenario that can be computed, or all that apply.
 
-    Every score is kept in the store as it is made: the same command again resumes where this one ended, and scores
-    that are there are reused. ragnb report and ragnb check of the scenario then find the table by themselves.
+    Every score is saved to the store as soon as it is computed: an interrupted run is resumed by the same command,
+    and already scored results are reused. ragnb report and ragnb check of the scenario find the table by
+    themselves.
 
     \b
     Examples
-      ragnb evaluate scenarios/mine.yaml --dry-run          what it would cost; nothing is sent
+      ragnb evaluate scenarios/mine.yaml --dry-run          estimate the cost; nothing is sent
       ragnb evaluate scenarios/mine.yaml --max-calls 500
       ragnb evaluate cases.jsonl --metric support_lexical --metric number_support
       ragnb evaluate scenarios/mine.yaml --embeddings text-embedding-3-small
 
-    Exit code: 0 when every cell has its outcome, 1 when some failed or are still to be done, 2 on bad input, 130
-    after Ctrl-C.
+    Exit code: 0 if every score is complete, 1 if some failed or are still pending, 2 on bad input, 130 after
+    Ctrl-C.
     """
     from ragnb.scoring import SCORERS, evaluate, expected
 
     stage = Stage("evaluate", source, "scores.csv", asked)
     if embeddings and stage.profile is None:
-        raise RagnbError("--embeddings takes the judge's endpoint, and the scenario has no llm_profiles.judge")
+        raise RagnbError("--embeddings uses the judge's endpoint, and the scenario has no llm_profiles.judge")
     judge, vectors = stage.client(), stage.client(embeddings) if embeddings else None
     cases, chosen = stage.cases(), _metrics(stage, metrics, judge, vectors)
     how: dict[str, Any] = {"metrics": chosen, "llm": judge, "embeddings": vectors, "store": stage.store}
@@ -260,7 +261,7 @@ def evaluate_command(source: Path, metrics: Sequence[str], embeddings: str | Non
 
 
 def _metrics(stage: Stage, named: Sequence[str], judge: object, vectors: object) -> list[str] | None:
-    """Return what was asked for; else those of the scenario that can be computed; else the default."""
+    """Return the requested metrics, else those of the scenario that can be computed, else None."""
     from ragnb.scoring import SCORERS
 
     if named:
@@ -278,29 +279,28 @@ def _metrics(stage: Stage, named: Sequence[str], judge: object, vectors: object)
 def judge_command(
     source: Path, send: Sequence[str], arena: bool, stop_when_decided: bool, **asked: Any
 ) -> int:
-    """Score the answers of a SCENARIO by a rubric, with the model of its llm_profiles.judge.
+    """Score the answers of a SCENARIO with a judge.
 
-    The rubric is the scenario's (rubric:), or else accuracy, completeness and clarity from 1 to 10; metric_weights
-    weigh its dimensions. Answers without passages are judged without, and several systems side by side.
+    The model is that of llm_profiles.judge. The rubric is the scenario's (rubric:), by default accuracy,
+    completeness and clarity from 1 to 10, with the weights in metric_weights. Answers without passages are judged
+    without them; several systems are judged together.
 
-    Six answers of known worth are judged first, and what that says of the judge is printed before the scores.
-    Every judgement is kept in the store as it is made: the same command again goes on where this one ended. The
-    settings used are written beside the table; ragnb report SCENARIO and ragnb check SCENARIO find it by
-    themselves.
+    Six answers of known quality are judged first, and the result of this check is printed above the scores. Every
+    judgement is saved to the store as soon as it is made: an interrupted run is resumed by the same command. The
+    settings are written next to the table; ragnb report and ragnb check of the scenario find it by themselves.
 
     \b
     Examples
-      ragnb judge scenarios/mine.yaml --dry-run             the rubric and what it would cost; nothing is sent
+      ragnb judge scenarios/mine.yaml --dry-run             the rubric and an estimate of the cost; nothing is sent
       ragnb judge scenarios/mine.yaml --repeats 3 --temperature 0.7 --max-calls 500
-      ragnb judge scenarios/systems.yaml --arena            cases with a column system: who is better than whom
-      ragnb judge scenarios/mine.yaml --stop-when-decided   only until the sides of its gates are settled
+      ragnb judge scenarios/systems.yaml --arena            cases with a column system: rank the systems
+      ragnb judge scenarios/mine.yaml --stop-when-decided   only until every gate is decided
 
-    Answers are judged in a balanced order, so that what a used-up budget leaves is a fair sample of all documents.
-    With --stop-when-decided they are looked at from a fifth of the questions on (at least 50); what is left out
-    has no score, and the same command without the option judges it.
+    Answers are judged in an order balanced over documents, so that a run stopped by its budget is a fair sample.
+    With --stop-when-decided, gates are checked from one fifth of the questions on (at least 50); the remaining
+    answers have no score, and the same command without the option judges them.
 
-    Exit code: 0 when every answer has its outcome or the gates are settled, 1 when some failed or are still to be
-    done, 2 on bad input.
+    Exit code: 0 if every answer is judged or every gate decided, 1 if some failed or are pending, 2 on bad input.
     """
     from ragnb.judging import dry_run, judge
 
@@ -310,9 +310,9 @@ def judge_command(
         raise RagnbError(f"{one_line(source)}: it names no judge; add llm_profiles: judge: base_url and model")
     rubric = (scenario.rubric or Rubric()).weighed(scenario.metric_weights)
     asked |= {"store": stage.store, "lang": scenario.lang, "rubric": rubric, "parameters": sent(send)}
-    bar = {"metric": one_line(rubric.passing.metric), "at": f"{rubric.passing.threshold:g}"}
+    passing_score = {"metric": one_line(rubric.passing.metric), "at": f"{rubric.passing.threshold:g}"}
     if stage.dry_run:
-        click.echo("\n".join(_rubric_lines(rubric, bar, scenario.lang)))
+        click.echo("\n".join(_rubric_lines(rubric, passing_score, scenario.lang)))
         click.echo(say("judge.cli.need", **vars(dry_run(stage.cases(), client, **asked))))
         return PASSED
     cases = stage.cases()
@@ -321,23 +321,23 @@ def judge_command(
     asked |= {"stop_when": _settling(scenario)} if stop_when_decided else {}
     asked |= {"doc": scenario.doc, "doc_weights": scenario.doc_weights}
     scores = judge(cases, client=client, name=scenario.name, **asked)
-    told = scores.attrs["judge"]
-    stage.write(scores, **{name: told[name] for name in ("stopped_early", "calls_saved") if told["calls_saved"]})
+    about = scores.attrs["judge"]
+    stage.write(scores, **{name: about[name] for name in ("stopped_early", "calls_saved") if about["calls_saved"]})
     snapshot = scenario.snapshot_text(relative_to=stage.out.parent)
     write_whole(stage.out.with_suffix(".snapshot.yaml"), snapshot)
     click.echo("\n".join(f"- {one_line(text)}" for text in scores.notes["text"]))
     status, passing = scores[f"{rubric.passing.metric}__status"], int(scores["is_passing"].sum())
     numbers = {"ok": int((status == "ok").sum()), "n": len(scores), "passing": passing}
-    judged = say("judge.cli.judged", model=one_line(client.profile.model), **numbers, **bar)
-    written = stage.written("judge.cli.written", told["spent"])
+    judged = say("judge.cli.judged", model=one_line(client.profile.model), **numbers, **passing_score)
+    written = stage.written("judge.cli.written", about["spent"])
     means = stage.means(scores, rubric.metrics, "weighted_score")
     click.echo("\n".join([*means, judged, written, *(_arena(stage, scores, rubric) if arena else ())]))
-    open_ = status.isin(["failed"] if told["stopped_early"] else ["failed", "missing"])
+    open_ = status.isin(["failed"] if about["stopped_early"] else ["failed", "missing"])
     return BLOCKED if open_.any() else PASSED
 
 
 def _settling(scenario: Scenario) -> Sequence[Gate]:
-    """Return the gates of a scenario, where the judge's scores alone and the side of a value decide them."""
+    """Return the gates of a scenario, if the judge's scores and the value alone decide them."""
     mixed = scenario.scores or scenario.traces or scenario.rescale
     for gate in scenario.gates or ():
         if mixed and gate.metric == "weighted_score":
@@ -348,7 +348,7 @@ def _settling(scenario: Scenario) -> Sequence[Gate]:
 
 
 def _arena(stage: Stage, scores: pd.DataFrame, rubric: Rubric) -> Iterator[str]:
-    """Yield the systems with their ranks, and every pair of them that stands in that order."""
+    """Yield the ranks of the systems, and each pair in order of rank."""
     from ragnb.comparison import standings
 
     names, say = ("cluster", "doc_weights", "doc", "level", "rescale"), stage.say
@@ -372,7 +372,7 @@ def _arena(stage: Stage, scores: pd.DataFrame, rubric: Rubric) -> Iterator[str]:
 
 
 def _rubric_lines(rubric: Rubric, bar: dict[str, str], lang: str) -> Iterator[str]:
-    """Yield a rubric in lines: its scale, its weights, its bar, and what the judge reads of its dimensions."""
+    """Yield the lines of a rubric: scale, weights, passing threshold, and the bands of its dimensions."""
     from ragnb.judging.prompts import anchors, bands
 
     say = texts.load(lang)

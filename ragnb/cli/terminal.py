@@ -1,4 +1,4 @@
-"""What a command puts out: plain lines, aligned tables, files, and on stderr notes and refusals of one line."""
+"""Output of commands: plain lines, aligned tables, files; notes and errors as single lines on stderr."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ragnb.cli.parameters import as_options
 from ragnb.errors import RagnbWarning, worded
 from ragnb.files import write_whole
 from ragnb.markup import one_line
+from ragnb.markup.blocks import Table
 from ragnb.texts import LANGUAGES
 from ragnb.texts.errors import translated
 
@@ -23,7 +24,7 @@ PASSED, BLOCKED, BAD_INPUT, NOT_PROVEN, OUR_ERROR, STOPPED = 0, 1, 2, 3, 70, 130
 
 
 def text_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield rows with aligned columns; a CJK character takes two places.
+    """Yield rows with aligned columns; a CJK character is two cells wide.
 
     Examples
     --------
@@ -37,12 +38,20 @@ def text_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield "  ".join(padded).rstrip()
 
 
+def block_rows(table: Table) -> list[list[str]]:
+    """Return the heads and rows of a block as texts for a terminal."""
+    from ragnb.markup.markdown import cell
+
+    heads = [head.removeprefix(">") for head in table.heads]
+    return [heads, *([cell(one, one_line) for one in row] for row in table.rows)]
+
+
 def _places(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
 
 
 def write_files(*files: tuple[Path | None, Callable[[], str]]) -> None:
-    """Write each file that was asked for; its folders are made, and a file of its name is replaced."""
+    """Write each requested file; folders are created, and an existing file is replaced."""
     for path, content in files:
         if path is not None:
             write_whole(path, content())
@@ -50,7 +59,7 @@ def write_files(*files: tuple[Path | None, Callable[[], str]]) -> None:
 
 @contextmanager
 def notes() -> Iterator[None]:
-    """Print the warnings of ragnb as notes, each once, and leave all others as they are."""
+    """Print ragnb's warnings as notes, each once; other warnings are unchanged."""
     seen: set[str] = set()
     usual = warnings.showwarning
 
@@ -72,9 +81,9 @@ _SPOKEN = ["en"]
 
 
 def speak(args: Sequence[str]) -> None:
-    """Refuse and note in the language that a command line asks for: by --lang, by -p, else in its scenario.
+    """Set the language of errors and notes from --lang, -p lang=… or the scenario.
 
-    What is refused may be the scenario itself, so that its file is looked at and not loaded.
+    The scenario itself may be invalid, so its file is searched instead of loaded.
 
     Examples
     --------
@@ -94,17 +103,17 @@ def speak(args: Sequence[str]) -> None:
 
 
 def speaking() -> str:
-    """Return the language of this command: that which is asked for, or which its scenarios have in common."""
+    """Return the language of this command."""
     return _SPOKEN[0]
 
 
 def spoken(message: str) -> str:
-    """Return an English message in the language of this command."""
+    """Translate an English message into the language of this command."""
     return translated(message, _SPOKEN[0])
 
 
 def complain(error: Exception, about: object = None) -> None:
-    """Print why something was refused, in one line on stderr."""
+    """Print an error as one line on stderr."""
     words = as_options(spoken(worded(error)))
     where = f"{about}: " if about is not None and str(about) not in words else ""
     on_stderr(where + words)
@@ -116,5 +125,5 @@ def note(text: str) -> None:
 
 
 def on_stderr(text: str) -> None:
-    """Print text on stderr, as one line of ragnb's."""
+    """Print text on stderr as one line, prefixed with ragnb."""
     click.echo(f"ragnb: {one_line(text)}", err=True)

@@ -1,4 +1,4 @@
-"""A run beside its baseline: the table of differences, and first what else changed between the two."""
+"""A run compared with its baseline: what changed between them, and the table of differences."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import texts
+from ragnb.comparison.changed import question_changes
 from ragnb.comparison.differences import compared, paired_runs
 from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.source import Run, judge_of, need_baseline, systems_of
@@ -22,18 +23,18 @@ from ragnb.texts.errors import translated
 
 def beside_baseline(
     scenario: Scenario, frame: Any, metrics: list[Metric]
-) -> tuple[pd.DataFrame | None, pd.DataFrame]:
-    """Return how a run differs from the baseline of its scenario, and the notes that come before.
+) -> tuple[pd.DataFrame | None, pd.DataFrame, pd.DataFrame | None]:
+    """Return how a run differs from the baseline of its scenario, the notes that come before, and each question.
 
     Returns
     -------
-    DataFrame or None, DataFrame
+    DataFrame or None, DataFrame, DataFrame or None
         As `compare`, None without a baseline or where the two cannot be compared, which a note then says; and
         ``code, about, text``: questions, documents or a judge that changed, so that no such change is taken for
         one of the system.
     """
     if scenario.baseline is None:
-        return None, note_frame([])
+        return None, note_frame([]), None
     run = Run(scenario.name, scenario, frame, tuple(metrics), systems_of(frame, "system"), judge_of(scenario))
     say = texts.load(scenario.lang)
     need_baseline(str(scenario.baseline), run.systems)
@@ -41,8 +42,9 @@ def beside_baseline(
         other, pairs = paired_runs(run)
     except RagnbError as error:
         reason = translated(str(error), scenario.lang)
-        return None, note_frame([note_row("not_compared", "", say("note.not_compared", reason=reason))])
-    return compared(pairs, scenario), note_frame(changes(run, other, pairs))
+        return None, note_frame([note_row("not_compared", "", say("note.not_compared", reason=reason))]), None
+    turned = question_changes(pairs[0], scenario) if len(pairs) == 1 else None
+    return compared(pairs, scenario), note_frame(changes(run, other, pairs)), turned
 
 
 def changes(run: Run, other: Run, pairs: Iterable[Pairs]) -> list[dict[str, str]]:

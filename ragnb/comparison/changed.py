@@ -1,8 +1,8 @@
-"""Questions fixed and broken: the samples that moved most from the baseline to a candidate, both answers shown."""
+"""Questions fixed and broken: the samples that changed most from the baseline to a candidate."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from ragnb.schema import METRICS
 from ragnb.weights import Batch, Reduction, column_names, reduce_batches
 
 CHANGES = ("fixed", "broken", "better", "worse")
+RIGHT = ("OK", "REFUSAL_OK")
 TEXTS = {"answer": "answer", "contexts": "retrieved_contexts"}
 
 
@@ -44,7 +45,7 @@ def changed_questions(
     Returns
     -------
     DataFrame
-        One row a candidate and question, the largest change first: ``candidate, baseline, metric``, ``sample_id,
+        One row per candidate and question, the largest change first: ``candidate, baseline, metric``, ``sample_id,
         question, doc_name`` (and `on`) where the rows have them, ``change``, ``value`` (candidate − baseline),
         ``candidate_value, baseline_value``, then ``candidate_answer, baseline_answer, candidate_contexts,
         baseline_contexts`` where the columns exist, and ``candidate_mode, baseline_mode``, the failure modes,
@@ -55,7 +56,7 @@ def changed_questions(
     Raises
     ------
     RagnbError
-        As `compare`; for several metrics of which none decides, and an `n` that is no whole number above 0.
+        As `compare`; for several metrics of which none decides, and an `n` that is not a whole number above 0.
 
     Notes
     -----
@@ -102,7 +103,7 @@ def _changed(pairs: Pairs, scenario: Scenario, metric: str | None, n: int, syste
     table = table.join(labels[shown])
     table["change"] = _words(gain[at] > 0, turned, modes)
     table["value"], table["candidate_value"], table["baseline_value"] = new[at] - old[at], new[at], old[at]
-    texts = [_texts(*origin, key, labels[key].tolist(), system) for origin in pairs.origins]
+    texts = [_texts(*origin, key, labels[key].tolist(), system, TEXTS.values()) for origin in pairs.origins]
     for name, source in TEXTS.items():
         if any(source in one for one in texts):
             for role, one in zip(("candidate", "baseline"), texts, strict=True):
@@ -110,6 +111,35 @@ def _changed(pairs: Pairs, scenario: Scenario, metric: str | None, n: int, syste
     if modes is not None:
         table["candidate_mode"], table["baseline_mode"] = modes
     return table
+
+
+def question_changes(pairs: Pairs, scenario: Scenario, *, system: str = "system") -> pd.DataFrame:
+    """Return what became of each common question from the baseline to the candidate.
+
+    Returns
+    -------
+    DataFrame
+        ``sample_id`` (or what tells questions), ``before, now`` (the score that decides; nan where none does),
+        ``before_label, now_label`` (None without gold) and ``change``: ``fixed``, ``broken``, ``better``,
+        ``worse`` or ``same``.
+    """
+    columns = columns_of(pairs, total_of_pairs(pairs, scenario))
+    column = next((one for one in columns if one.metric == primary_of(columns, None)), None)
+    common = np.all(pairs.states < 4, axis=0).any(axis=1)
+    key = str(pairs.labels.columns[0])
+    table = pd.DataFrame({"sample_id": pairs.labels.loc[common, key].astype(str).to_numpy(object)})
+    now, before = (np.full(len(common), np.nan),) * 2 if column is None else column.scores
+    table["before"], table["now"] = before[common], now[common]
+    for role, origin in zip(("now", "before"), pairs.origins, strict=True):
+        found = _texts(*origin, key, table["sample_id"].tolist(), system, ["label"])
+        table[f"{role}_label"] = found["label"].reindex(table["sample_id"]).to_list() if "label" in found else None
+    sign = 1 if column is None or column.better == "higher" else -1
+    gain = sign * (table["now"] - table["before"]).fillna(0.0)
+    change = np.select([gain > TIE, gain < -TIE], ["better", "worse"], "same")
+    right = [table[f"{role}_label"].isin(RIGHT) for role in ("now", "before")]
+    known = table[["now_label", "before_label"]].notna().all(axis=1)
+    turned = [known & right[0] & ~right[1], known & right[1] & ~right[0]]
+    return table.assign(change=np.select(turned, ["fixed", "broken"], np.where(known, "same", change)))
 
 
 def _modes(pairs: Pairs, at: npt.NDArray[np.intp]) -> Any:
@@ -134,9 +164,11 @@ def _words(better: Flags, turned: Flags, modes: Any) -> list[str]:
     return [CHANGES[2 * (not turn) + (not up)] for up, turn in zip(better, turned, strict=True)]
 
 
-def _texts(frame: Any, name: str | None, key: str, questions: Sequence[str], system: str) -> pd.DataFrame:
-    """Return the answers and passages of some questions, one row each, from rows of any engine."""
-    wanted, have = set(questions), [text for text in TEXTS.values() if text in column_names(frame)]
+def _texts(
+    frame: Any, name: str | None, key: str, questions: Sequence[str], system: str, columns: Iterable[str]
+) -> pd.DataFrame:
+    """Return columns of some questions, one row each, from rows of any engine; those that are there."""
+    wanted, have = set(questions), [text for text in columns if text in column_names(frame)]
 
     def of_batch(batch: Batch) -> pd.DataFrame:
         asked = batch.labels(key)

@@ -1,4 +1,4 @@
-"""Is the new system better? Paired differences on common questions, metric by metric, with a word for each."""
+"""Paired differences on common questions, one row per metric, each with an outcome."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def compare(
     margin: Margin = None, by: str | None = None, on: str | None = None, primary: str | None = None,
     ratings: Any = None, **settings: Any,
 ) -> pd.DataFrame:  # fmt: skip
-    """Compare systems with a baseline on the questions that both were asked.
+    """Compare systems with a baseline on their common questions.
 
     Parameters
     ----------
@@ -54,43 +54,43 @@ def compare(
     system : str
         The column that names systems.
     margin : float or mapping of metric to float, optional
-        *same* means that the whole interval lies within ± margin; by default a twentieth of a metric's range.
+        *same* means that the whole interval is within ± margin; by default a twentieth of a metric's range.
     by : str, optional
-        A column, such as the document or a kind of question: one row a value of it and metric, and what the
+        A column, such as the document or a kind of question: one row per value of it and metric, and what the
         difference is without it. A column called kind, role, weight or reason takes the place of the metric's own.
     on : str, optional
-        The column that tells questions; by default ``sample_id``, or ``question`` where ids do not go together.
+        The column that identifies questions; by default ``sample_id``, or ``question`` if ids do not match.
     primary : str, optional
         The metric that decides; by default the weighted score, else ``correct_outcome``, else the only metric.
     ratings : DataFrame, optional
-        What people gave (``item_id, dimension, judge, human, system``): beside a metric stands their difference on
-        the questions they rated, and whether it bears out the judge's.
+        Human ratings (``item_id, dimension, judge, human, system``): adds their difference on the rated questions
+        to each metric, and whether it supports the judge's.
     **settings
         Fields of `Scenario`, such as ``metrics=``, ``metric_weights=``, ``doc_weights=``, ``level=``, ``corpus=``.
 
     Returns
     -------
     DataFrame
-        One row a candidate and metric, then the weighted score: ``candidate, baseline, metric, outcome, value``
+        One row per candidate and metric, then the weighted score: ``candidate, baseline, metric, outcome, value``
         (candidate − baseline) with its interval ``low, high``, ``p`` and ``p_holm`` (over the metrics that are not
         primary; `by` has ``p_bh``, Benjamini and Hochberg's over its values), both means on the common questions,
         ``n_common``, ``n_only_candidate, n_only_baseline`` and ``left_out`` (why), ``wins, ties, losses``,
         ``correlation``, the interval without pairing (``unpaired_low, unpaired_high``), ``detectable`` (the
         difference that such a set shows at 80 % power), ``questions_needed`` (to show the difference seen),
         ``worst_case`` (the difference if every score that one side lacks were the worst), ``noise`` (what repeats
-        alone differ by, 95 %) and ``below_noise``. ``outcome``: ``same`` where the interval lies within ± margin;
+        alone differ by, 95 %) and ``below_noise``. ``outcome``: ``same`` where the interval is within ± margin;
         else ``better`` or ``worse`` where it excludes 0 and, but for the primary, ``p_holm`` < 1 − level; else
         ``undecided``.
 
     Raises
     ------
     RagnbError
-        For systems and columns that are not there, sources without a common question, and metrics of different
+        For systems and columns that do not exist, sources without a common question, and metrics of different
         ranges on the two sides.
 
     Notes
     -----
-    A question enters where both systems have a score, so a failure of one never helps it. Documents are the
+    A question counts if both systems have a score, so a failure of one never helps it. Documents are the
     clusters, as in `weighted_means`; repeats of a question enter as their mean. The interval is value ± t·se with
     the delete-one-document jackknife.
 
@@ -113,7 +113,7 @@ def paired_runs(
     run: Run, baseline: Any = None, candidate: str | None = None, system: str = "system", on: str | None = None,
     by: str | None = None, settings: Mapping[str, Any] | None = None,
 ) -> tuple[Run, list[Pairs]]:  # fmt: skip
-    """Bring each candidate of a run and its baseline side by side; return the run that holds the baseline too."""
+    """Pair each candidate of a run with its baseline; return the run that contains the baseline too."""
     scenario = run.scenario
     baseline = scenario.baseline if baseline is None else baseline
     if baseline is None:
@@ -158,7 +158,7 @@ def _shared_metrics(run: Run, other: Run) -> list[Metric]:
     if not metrics:
         raise RagnbError(
             f"the two sides share no metric ({listing(m.name for m in run.metrics)}; {listing(theirs)}); score "
-            "both by the same ones"
+            "both with the same metrics"
         )
     for metric in metrics:
         low, high = theirs[metric.name].low, theirs[metric.name].high
@@ -203,7 +203,7 @@ def _of(rows: pd.DataFrame, system: str, name: str | None) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class _Column:
-    """One metric of pairs, or their total: what a row of the table is made of."""
+    """One metric of the pairs, or their total: the source of one row of the table."""
 
     metric: str
     scores: Array
@@ -274,7 +274,7 @@ def columns_of(pairs: Pairs, total: Total) -> list[_Column]:
 
 
 def _left_out(pairs: Pairs, k: int, only: Flags) -> str:
-    """Say why questions that one side scored are no pairs: the state of the other side's score, and how many."""
+    """Count why questions scored by one side are not pairs, by the status of the other side's score."""
     parts = []
     for name, side, mask in ((pairs.candidate, 0, only[1]), (pairs.baseline, 1, only[0])):
         counts = np.bincount(pairs.states[side, mask, k], minlength=len(STATES))
@@ -373,7 +373,7 @@ def _correlation(new: Array, old: Array) -> float:
 
 
 def _noise(variances: Array, weights: Array, level: float) -> float:
-    """Return what the mean difference would be within, at `level`, if repeats alone made the systems differ."""
+    """Return the bound of the mean difference, at `level`, if the systems differed by judge noise alone."""
     from scipy.special import ndtri
 
     of_question = variances.sum(axis=0)
@@ -386,7 +386,7 @@ def _noise(variances: Array, weights: Array, level: float) -> float:
 
 
 def _by(pairs: Pairs, columns: Sequence[_Column], by: str, level: float) -> pd.DataFrame:
-    """Return one row a value of a column and metric, and the difference over the other questions."""
+    """Return one row per value of a column and metric, and the difference over the other questions."""
     if by not in pairs.labels:
         raise unknown("by", by, [str(name) for name in pairs.labels], "Neither side has it.")
     values = pairs.labels[by]
@@ -406,7 +406,7 @@ def _by(pairs: Pairs, columns: Sequence[_Column], by: str, level: float) -> pd.D
 
 
 def primary_of(columns: Sequence[_Column], asked: str | None) -> str | None:
-    """Return the metric that decides: the one asked for, the total, ``correct_outcome`` or the only one."""
+    """Return the metric that decides: the requested one, the total, ``correct_outcome`` or the only one."""
     names = [column.metric for column in columns]
     if asked is not None:
         if asked not in names:
@@ -445,7 +445,7 @@ def beside_people(
     lacking = [name for name in ("item_id", "system", "human") if name not in people]
     if lacking:
         raise RagnbError(
-            f"the ratings have no {listing(lacking)}; give a row an item and system, as rn.read_ratings reads them"
+            f"the ratings have no {listing(lacking)}; give one row per item and system, as rn.read_ratings does"
         )
     people = people.astype({"item_id": str, "system": str})
     rows = []

@@ -1,4 +1,4 @@
-"""Paired differences → a decision: estimate, interval, p-value and the word for it."""
+"""Paired differences → estimate, interval, p-value and outcome."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def difference(
     binary : bool
         Both scores are 0 or 1.
     complete : bool
-        The clusters are documents, and all there are: see `ragnb.weighted_means`.
+        The clusters are documents, and the entire corpus: see `ragnb.weighted_means`.
 
     Notes
     -----
     se is the delete-one-cluster jackknife's, t has max(G_eff − 1, 1) degrees of freedom. Where fewer than 20 of n
     pass/fail questions differ, it is at least √(c + 2 − (ΣD)²/(n + 2))/(n + 2), c those that differ (Bonett and
-    Price 2012, J. Educ. Behav. Stat. 37, 479–488): the jackknife alone covers 71 % then. Differences all alike
+    Price 2012, J. Educ. Behav. Stat. 37, 479–488): the jackknife alone covers 71 % then. Differences all equal
     have no spread to judge by and take that floor for c = 0, on the metric's range. One cluster has no interval.
 
     Examples
@@ -110,7 +110,7 @@ def outcome_of(low: float, high: float, *, margin: float, better: str, p: float 
     Parameters
     ----------
     margin : float
-        *same* lies inside ± margin; nan has no *same*.
+        *same* is inside ± margin; nan has no *same*.
     better : {"higher", "lower"}
         Which sign of the difference is good.
     p : float

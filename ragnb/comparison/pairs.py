@@ -1,4 +1,4 @@
-"""Two systems side by side: one row a question, with the scores of both and why one is missing."""
+"""Pairs of two systems: one row per question, with both scores and the reason if one is missing."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ STATES = ("ok", "failed", "not_applicable", "missing", "absent")
 
 @dataclass(frozen=True)
 class Pairs:
-    """The questions of two systems, those of either among them.
+    """The questions of two systems, including those that only one of them has.
 
     Attributes
     ----------
     metrics : tuple of Metric
     candidate, baseline : str
     labels : DataFrame
-        One row a question: the key it is told by, and the columns that were asked for (document, cluster, slice).
+        One row per question: the key that identifies it, and the columns requested (document, cluster, …).
     scores : (2, Q, K) float
         Of the candidate, then the baseline: the mean over repeats, nan where there is none.
     states : (2, Q, K) int
@@ -37,7 +37,7 @@ class Pairs:
     noise : (2, Q, K) float
         The variance that repeats alone give to that mean; nan without repeats.
     clusters : (Q,) int
-        What moves together.
+        The column of clusters of correlated rows.
     unit : str
         What the clusters are: ``cluster``, ``document``, ``question`` or ``row``; `INSIDE` of a complete corpus.
     weights : (Q,) float
@@ -63,7 +63,7 @@ class Pairs:
 
     @property
     def complete(self) -> bool:
-        """Whether the clusters are documents, and all there are."""
+        """Whether the clusters are documents, and these are the entire corpus."""
         return self.unit == INSIDE
 
     @property
@@ -124,7 +124,7 @@ def pairs_of(
     rows : mapping of name to DataFrame
         The candidate's, then the baseline's, from `rows_of`.
     on : str, optional
-        The column that tells questions; by default ``sample_id``, or ``question`` where ids are only places.
+        The column that identifies questions; by default ``sample_id``, or ``question`` where ids are only places.
 
     Raises
     ------
@@ -181,11 +181,11 @@ def _score_columns(metrics: Sequence[Metric]) -> set[str]:
 
 
 def _key(sides: Sequence[pd.DataFrame]) -> str:
-    """Return the column that tells questions: the texts where ids of one question differ between the sides."""
+    """Return the column that identifies questions: the texts, if ids of one question differ between the sides."""
     shared = [name for name in QUESTIONS if all(name in side for side in sides)]
     if not shared:
         raise RagnbError(
-            "nothing tells which rows are of one question; give both a column sample_id (or question), or name "
+            "it is unclear which rows belong to one question; give both a column sample_id (or question), or name "
             "theirs: on='…'"
         )
     if len(shared) == 1:
@@ -213,14 +213,14 @@ def _side(
             squares = np.bincount(code[there], (x[there] - mean[code[there]]) ** 2, size)
             noise[:, k] = np.where(n > 1, squares / (n - 1) / n, np.nan)
         scores[:, k] = mean
-        for word in (3, 2, 1):  # of several rows without a score, what failed tells most
+        for word in (3, 2, 1):  # of several rows without a score, a failed one is the most informative
             states[code[state == word], k] = word
         states[n > 0, k] = 0
     return scores, states, noise
 
 
 def _first(side: pd.DataFrame, code: npt.NDArray[np.intp], column: str, size: int) -> npt.NDArray[Any]:
-    """Return the first value of a column for each question, None where there is none."""
+    """Return the first value of a column for each question, None if missing."""
     values: npt.NDArray[Any] = np.full(size, None, dtype=object)
     if column in side:
         there = side[column].notna().to_numpy()
@@ -231,7 +231,7 @@ def _first(side: pd.DataFrame, code: npt.NDArray[np.intp], column: str, size: in
 def _clusters(
     labels: pd.DataFrame, doc: str, cluster: str | None, key: str, corpus: str
 ) -> tuple[npt.NDArray[np.intp], str]:
-    """Return what moves together, as `moments` decides it: the caller's clusters, documents, else questions."""
+    """Return the clusters, as `moments` defines them: the caller's, documents, else questions."""
     batch = Batch(labels)
     if corpus == "complete":
         need_documents(list(map(str, labels)), doc, cluster, corpus)

@@ -1,4 +1,4 @@
-"""How many questions or labels a decision needs at 80 % power, before they are paid for."""
+"""Sample size planning: how many questions or labels a decision needs at 80 % power."""
 
 from __future__ import annotations
 
@@ -163,9 +163,9 @@ def _within(**asked: tuple[Any, float, float]) -> None:
 
 
 def _gates(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what each gate still needs by a pilot, system by system."""
+    """Return the questions that each gate of a pilot still needs, by system."""
     if expected is not None or target is not None:
-        raise RagnbError("a pilot's gates say the thresholds: gates=[rn.Gate('F', 'faithfulness', '>=', 0.8)]")
+        raise RagnbError("a pilot's gates set the thresholds: gates=[rn.Gate('F', 'faithfulness', '>=', 0.8)]")
     run = run_of(pilot, system="system", settings=settings, name="")
     one = run.scenario
     names = ("metric_weights", "doc_weights", "doc", "cluster", "level", "orient", "rescale", "corpus")
@@ -176,7 +176,7 @@ def _gates(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> 
     there = [gate for gate in gates if gate.metric in set(means["metric"]) and gate.not_worse_than is None]
     if not there:
         raise RagnbError(
-            f"no gate is about a metric of the pilot ({listing(means['metric'])}); name one: "
+            f"no gate uses a metric of the pilot ({listing(means['metric'])}); name one: "
             "gates=[rn.Gate('F', 'faithfulness', '>=', 0.8)]"
         )
     rows = []
@@ -191,7 +191,7 @@ def _gates(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> 
 
 
 def _pairs(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what each metric needs to show a difference, by the pairs of a pilot."""
+    """Return the questions that each metric of a pilot needs to detect a difference."""
     if target is not None:
         raise RagnbError("target= is the threshold of a gate; a comparison needs the difference: expected=0.03")
     rows = []
@@ -211,7 +211,7 @@ def _pairs(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> 
 def _labels(pilot: Any, expected: Any, target: Any, settings: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the labels that each dimension of rated answers needs."""
     if expected is not None:
-        raise RagnbError("with a pilot the share within the tolerance is that of its ratings; leave expected= out")
+        raise RagnbError("with a pilot, the agreement comes from its ratings; remove expected=")
     rated = pilot if isinstance(pilot, pd.DataFrame) else read_ratings(pilot)
     card = calibrate(rated, **(settings if target is None else {"target": target} | settings))
     at_hand = card.verdicts.set_index(["judge", "dimension"])

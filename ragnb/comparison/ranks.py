@@ -1,4 +1,4 @@
-"""Several systems over one question set: every pair compared, and ranks that are tied where nothing is shown."""
+"""Several systems on one question set: every pair compared, and ranks with ties."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def standings(
     run = replace(run, scenario=run.scenario.model_copy(update={"candidate": None}))
     if len(run.systems) < 2:
         have = listing(run.systems) or "none"
-        raise RagnbError(f"standings are of two systems or more; column {system!r} names {have}")
+        raise RagnbError(f"standings need two or more systems; column {system!r} names {have}")
     every = [one for name in run.systems for one in paired_runs(run, name, system=system, on=on)[1]]
     pairs = compared(every, run.scenario, margin=margin, primary=metric)
     pairs = pairs[pairs["primary"]].reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""Over all weights of the metrics: who leads, where conclusively, and where the winner flips."""
+"""Weight map: which system leads for which metric weights, and where the leader changes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def weight_map(
     scores: Any, *, baseline: Any = None, candidate: str | None = None, system: str = "system",
     on: str | None = None, **settings: Any,
 ) -> WeightMap:  # fmt: skip
-    """Reduce two systems to what tells which of them leads under any weights of the metrics.
+    """Compute for all metric weights which of two systems leads.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def weight_map(
     Raises
     ------
     RagnbError
-        As `compare`; for fewer than two metrics, and for metrics that do not add up.
+        As `compare`; for fewer than two metrics, and for metrics that cannot be combined.
 
     Notes
     -----
@@ -101,10 +101,10 @@ class WeightMap:
     def of(cls, pairs: Pairs, total: Total, level: float) -> WeightMap:
         """Return the map of pairs over the metrics of their total."""
         if pairs.complete:
-            raise RagnbError("a weight map takes the documents for a sample of more; pass corpus='sample'")
+            raise RagnbError("a weight map treats the documents as a sample; pass corpus='sample'")
         if total.reason:
             raise RagnbError(
-                f"metrics that do not add up have no weight map ({total.reason}); select metrics of one range, "
+                f"metrics with different ranges have no weight map ({total.reason}); select metrics of one range, "
                 "or pass rescale=True"
             )
         kept = np.array([m.role == "quality" or w > 0 for m, w in zip(pairs.metrics, total.given, strict=True)])
@@ -112,7 +112,7 @@ class WeightMap:
         asked = ~np.isnan(d).all(axis=1) & (pairs.weights > 0)
         if kept.sum() < 2 or not asked.any():
             raise RagnbError(
-                "a weight map weighs two metrics or more that both systems have against each other; name two: "
+                "a weight map needs at least two metrics that both systems have; name two: "
                 "metrics=[…]"
             )
         names = tuple(metric.name for metric in np.array(pairs.metrics, dtype=object)[kept])
@@ -121,7 +121,7 @@ class WeightMap:
         return cls(pairs.candidate, pairs.baseline, names, shares, level, d[asked], clusters, weights)
 
     def reweighed(self, metric_weights: Mapping[str, float]) -> WeightMap:
-        """Return the map with these weights as today's; what no metric weight enters is not made anew."""
+        """Return the map with these weights as the current ones; results that do not depend on them are reused."""
         weights = np.array([metric_weights[name] for name in self.metrics], dtype=float)
         moved = replace(self, today=weights / weights.sum())
         vars(moved).update({name: getattr(self, name) for name in ("_patterns", "_sums", "_forms")})
@@ -129,10 +129,10 @@ class WeightMap:
 
     @cached_property
     def _patterns(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
-        """The patterns of metrics that both have, and that of each question."""
+        """The patterns of metrics that both systems have, and the pattern of each question."""
         present = ~np.isnan(self.differences)
         bits = np.packbits(present, axis=1)
-        # As texts of one width they are told apart many times as fast as row by row.
+        # Comparing them as fixed-width strings is many times faster than row by row.
         _, row, of = np.unique(bits.view(f"S{bits.shape[1]}").ravel(), return_index=True, return_inverse=True)
         return present[row], of
 
@@ -149,7 +149,7 @@ class WeightMap:
 
     @cached_property
     def _forms(self) -> dict[bytes, Array]:
-        """The forms that were made, by the patterns in use."""
+        """Cached linear forms, by the patterns in use."""
         return {}
 
     def _form(self, used: npt.NDArray[np.bool_]) -> Array:
@@ -179,7 +179,7 @@ class WeightMap:
 
     @property
     def order(self) -> tuple[str, str]:
-        """The system that leads at today's weights, and the other one."""
+        """The system that leads at the current weights, and the other one."""
         ahead = self._value(self.today[None])[0] >= 0
         return (self.candidate, self.baseline) if ahead else (self.baseline, self.candidate)
 
@@ -201,7 +201,7 @@ class WeightMap:
         Returns
         -------
         DataFrame
-            ``value, low, high`` of candidate − baseline; one row a weighting.
+            ``value, low, high`` of candidate − baseline; one row per weighting.
         """
         if isinstance(metric_weights, Mapping):
             for name in metric_weights:
@@ -231,14 +231,14 @@ class WeightMap:
 
     @cached_property
     def points(self) -> pd.DataFrame:
-        """The difference at 100,000 fixed weightings, even over the simplex: a column a metric, then `at`."""
+        """The difference at 100,000 fixed weightings, uniform on the simplex: one column per metric, then `at`."""
         drawn = np.random.default_rng(_SEED).standard_exponential((POINTS, len(self.metrics)))
         shares = drawn / drawn.sum(axis=1, keepdims=True)
         return pd.concat([pd.DataFrame(shares, columns=list(self.metrics)), self.at(shares)], axis=1)
 
     @property
     def shares(self) -> dict[str, float]:
-        """For which share of all weightings each system leads, and leads conclusively.
+        """The share of all weightings at which each system leads, and leads conclusively.
 
         ``candidate, candidate_conclusive, baseline, baseline_conclusive``.
         """
@@ -250,7 +250,7 @@ class WeightMap:
 
     @cached_property
     def flips(self) -> pd.DataFrame:
-        """One metric's weight moved, the others kept in proportion: where the leader changes.
+        """Where the leader changes if one metric's weight changes and the others stay in proportion.
 
         ``metric``, its share ``today``, ``flip`` (the share nearest to today's at which the other system leads;
         nan where none does), ``distance`` (of the two), and the difference with none of the weight (``without``)
@@ -300,7 +300,7 @@ class WeightMap:
 
     @cached_property
     def nearest_flip(self) -> dict[str, Any] | None:
-        """Return the weights nearest to today's at which the other system leads; None where it never does.
+        """Return the weights nearest to the current ones at which the other system leads; None if it never does.
 
         ``weights`` (shares) and ``distance``, the share of all weight that moves. Found among the fixed points,
         the single metrics and the transfers from one metric to another, each drawn to the very border.
@@ -321,7 +321,7 @@ class WeightMap:
         return {"weights": dict(zip(names, border[best].tolist(), strict=True)), "distance": float(moved[best])}
 
     def __repr__(self) -> str:
-        """Say who leads where, in words."""
+        """Return a summary of which system leads."""
         shares = self.shares
         leader, name = ("candidate", self.candidate) if shares["candidate"] >= 0.5 else ("baseline", self.baseline)
         words = f"{name} leads for {shares[leader]:.0%} of all weightings, conclusively for "

@@ -1,4 +1,4 @@
-"""What is compared: a frame, a file, a scenario, the folder of a run, or a run of a store → its scores."""
+"""Sources of a comparison: a frame, file, scenario, run folder, or run of a store → its scores."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def run_of(
 
 
 def located(path: str) -> str | None:
-    """Return the file or folder that a path or the name of a scenario stands for, None where there is none.
+    """Return the file or folder that a path or scenario name refers to, None if there is none.
 
     ``latest`` is the newest run of all scenarios, ``reports/NAME/latest`` or ``NAME`` the newest of one;
     ``store.sqlite#RUN`` is a run of a store.
@@ -134,7 +134,7 @@ def _of_path(path: str, system: str, settings: Mapping[str, Any]) -> Run:
 
 
 def _of_folder(folder: Path, system: str, settings: Mapping[str, Any]) -> Run:
-    """Return the run that a folder of `ragnb report` holds, under the settings of its snapshot."""
+    """Return the run in a folder of `ragnb report`, with the settings of its snapshot."""
     table = folder / "scores.csv"
     if not table.is_file():
         raise RagnbError(

@@ -1,4 +1,4 @@
-"""A comparison as it is shown: the outcome in a line, tables with their cells written, and notes."""
+"""A comparison as it is displayed: headline, tables with formatted cells, and notes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ragnb import markup, texts
+from ragnb import texts
 from ragnb.calibration import read_ratings
 from ragnb.comparison.baseline import changes
 from ragnb.comparison.differences import Margin, beside_people, compared, paired_runs
 from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.source import run_of
 from ragnb.errors import unknown
-from ragnb.markup import MISSING, Column, Safe, count, number, one_line, p_value
+from ragnb.markup import MISSING, count, number, one_line, p_value
+from ragnb.markup.blocks import Block, Mark, Section, Table, Text
+from ragnb.markup.html import render_page
+from ragnb.markup.markdown import render_markdown
 from ragnb.texts import counted
 
 _TONES = {"better": "good", "same": "good", "undecided": "watch", "worse": "bad"}
@@ -28,7 +31,7 @@ def compare_view(
     margin: Margin = None, primary: str | None = None, by: str | None = None, documents: bool = False,
     system: str = "system", **how: Any,
 ) -> tuple[View, pd.DataFrame, pd.DataFrame | None]:  # fmt: skip
-    """Compare two runs as `compare` does; return what is shown, the table, and that of the slices.
+    """Compare two runs as `compare` does; return the view, the table, and the table of slices.
 
     Parameters
     ----------
@@ -54,11 +57,11 @@ def compare_view(
     say = texts.load(scenario.lang)
     names = {"new": ", ".join(one.candidate for one in pairs), "base": pairs[0].baseline}
     head = {headline(row, say): row["outcome"] for row in table[table["primary"]].to_dict("records")}
-    shown = [(say("compare.metrics"), *_shown(table, pairs, say))]
+    shown = [(say("compare.metrics"), _shown(table, pairs, say))]
     if slices is not None:
         decided = slices[slices["primary"]] if head else slices
         for metric, rows in decided.groupby("metric", sort=False):
-            shown.append((say("compare.by", by=by, metric=metric), *_shown(rows, pairs, say, by)))
+            shown.append((say("compare.by", by=by, metric=metric), _shown(rows, pairs, say, by)))
     said = [f"{row['about']}: {row['text']}" if len(pairs) > 1 and row["about"] else row["text"] for row in notes]
     view = View(scenario.lang, say("compare.title", **names), head, shown, [*said, *_notes(table, pairs, say)])
     return view, table, slices
@@ -87,47 +90,39 @@ def _interval(row: Mapping[Any, Any], name: str = "{}") -> str:
 
 
 def headline(row: dict[Any, Any], say: Any) -> str:
-    """Say in one line what came of one metric."""
+    """Return the outcome of one metric in one line."""
     unit, common = row["cluster_unit"], counted(say, "compare.common", count(row["n_common"]))
     common += "" if unit == "row" else counted(say, f"compare.{unit}s", count(row["n_clusters"]))
     words = {"new": row["candidate"], "base": row["baseline"], "metric": row["metric"], "common": common}
     return str(say("compare.head", outcome=say(f"compared.{row['outcome']}"), value=_interval(row), **words))
 
 
-def _shown(
-    table: pd.DataFrame, pairs: Sequence[Pairs], say: Any, by: str | None = None
-) -> tuple[pd.DataFrame, dict[str, Column]]:
-    """Return a table with its cells written, and its columns."""
-    adjusted = "p_holm" if by is None else "p_bh"
-    rows, alone = [], by is not None and table["p"].isna().all()
-    for row in table.to_dict("records"):
-        of_p = {name: p_value(row[name]) for name in ("p", adjusted)}
-        left_out = f"{count(row['n_left_out'])} ({_why(row['left_out'], say)})" if row["left_out"] else ""
-        rows.append(row | of_p | {
-            "word": row["outcome"], "without": _interval(row, "{}_without") if alone else "",
-            "outcome": say(f"compared.{row['outcome']}"), "value": _interval(row),
-            "candidate_mean": number(row["candidate_mean"]), "baseline_mean": number(row["baseline_mean"]),
-            "n_common": count(row["n_common"]), "record": f"{row['wins']}/{row['ties']}/{row['losses']}",
-            "left_out": left_out or count(row["n_left_out"]),
-        })  # fmt: skip
-    one, level = len(pairs) == 1, f"{100 * table['level'].iloc[0]:g} %"
-    labels = {} if one else {"candidate": say("compare.candidate")}
-    labels |= {"metric": say("column.metric")} if by is None else {by: by}
-    labels["outcome"] = say("column.outcome")
+def _shown(table: pd.DataFrame, pairs: Sequence[Pairs], say: Any, by: str | None = None) -> Table:
+    """Return a table of differences as it is shown."""
+    adjusted, one = "p_holm" if by is None else "p_bh", len(pairs) == 1
     # A slice of one cluster, such as a document, has no interval; it tells by what the difference is without it.
-    tests = {"p": "p", adjusted: say(f"compare.{adjusted}")}
-    tests = {"without": say("compare.without", level=level)} if alone else tests
-    numbers = {"value": say("compare.difference", level=level)} | tests | {
-        "candidate_mean": pairs[0].candidate if one else say("compare.candidate_mean"),
-        "baseline_mean": pairs[0].baseline, "n_common": say("compare.n_common"), "record": say("compare.record"),
-    }  # fmt: skip
-    columns = {name: Column(one_line(label)) for name, label in labels.items()}
-    columns |= {name: Column(one_line(label), "number") for name, label in numbers.items()}
-    return pd.DataFrame(rows, dtype=object), columns | {"left_out": Column(say("compare.left_out"))}
+    alone, level = by is not None and table["p"].isna().all(), f"{100 * table['level'].iloc[0]:g} %"
+    heads = [] if one else [say("compare.candidate")]
+    heads += [say("column.metric") if by is None else by, say("column.outcome")]
+    tests = [say("compare.without", level=level)] if alone else ["p", say(f"compare.{adjusted}")]
+    names = [pairs[0].candidate if one else say("compare.candidate_mean"), pairs[0].baseline]
+    last = [say(f"compare.{name}") for name in ("n_common", "record")]
+    numbers = [say("compare.difference", level=level), *tests, *names, *last]
+    rows = []
+    for row in table.to_dict("records"):
+        tested = [_interval(row, "{}_without")] if alone else [p_value(row[name]) for name in ("p", adjusted)]
+        rows.append((
+            *([] if one else [row["candidate"]]), str(row["metric" if by is None else by]),
+            Mark(_TONES[row["outcome"]], say(f"compared.{row['outcome']}")), _interval(row), *tested,
+            number(row["candidate_mean"]), number(row["baseline_mean"]), count(row["n_common"]),
+            f"{row['wins']}/{row['ties']}/{row['losses']}", count(row["n_left_out"]),
+        ))  # fmt: skip
+    heads += [f">{one_line(label)}" for label in numbers]
+    return Table((*heads, ">" + say("compare.left_out")), tuple(rows), cards=True)
 
 
 def _why(left_out: str, say: Any) -> str:
-    """Say in a language why questions are left out: ``new: 3 failed, 2 absent``."""
+    """Return why questions are excluded, in a language: ``new: 3 failed, 2 absent``."""
     pattern = r"(?<=[:,] )(\d+) (failed|not_applicable|missing|absent)(?=[,;]|$)"
     return re.sub(pattern, lambda found: f"{found[1]} {say(f'compare.state.{found[2]}')}", left_out)
 
@@ -176,7 +171,7 @@ def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class View:
-    """A comparison as it is shown: its first lines with their outcomes, tables under headings, notes.
+    """A comparison as it is displayed: headlines with their outcomes, tables with headings, notes.
 
     Attributes
     ----------
@@ -184,7 +179,7 @@ class View:
     title : str
     head : dict of str to str
         A line for each candidate, and its outcome; empty where no metric decides.
-    tables : list of (heading, DataFrame, columns)
+    tables : list of (heading, Table)
         The metrics, then the slices.
     notes : list of str
     """
@@ -192,66 +187,49 @@ class View:
     lang: str
     title: str
     head: dict[str, str]
-    tables: list[tuple[str, pd.DataFrame, dict[str, Column]]]
+    tables: list[tuple[str, Table]]
     notes: list[str]
 
+    @property
+    def sections(self) -> list[Section]:
+        """The first lines, each table, and last the notes."""
+        say = texts.load(self.lang)
+        lines = tuple(Mark(_TONES[one], text) for text, one in self.head.items()) or (say("compare.no_word"),)
+        parts: list[tuple[str, Block]] = [(self.title, Text(lines, "lead")), *self.tables]
+        parts += [(say("compare.notes"), Text(tuple(self.notes), "list"))] if self.notes else []
+        named = enumerate(parts)
+        return [Section(f"part-{k}", one, one, blocks=(block,), lang=self.lang) for k, (one, block) in named]
+
     def markdown(self) -> str:
-        parts = [f"# {markup.md_cell(self.title)}", *(f"**{markup.md_cell(text)}**" for text in self.head)]
-        parts += [f"## {markup.md_cell(name)}\n\n{markup.markdown_table(frame, columns=columns)}"
-                  for name, frame, columns in self.tables]  # fmt: skip
-        parts += ["\n".join(f"- {markup.md_cell(text)}" for text in self.notes)] if self.notes else []
-        return "\n\n".join(parts) + "\n"
+        return render_markdown(self.sections)
 
     def html(self) -> str:
         """Return a page that opens offline."""
-        parts = [markup.heading(self.title, level=1), *self.parts()]
-        return markup.page(self.title, markup.join(parts), lang=self.lang)
-
-    def parts(self) -> list[Safe]:
-        """Return the first lines, each table under its heading, and last the notes; as HTML."""
-        say = texts.load(self.lang)
-        lines = [] if self.head else [markup.element("p", say("compare.no_word"))]
-        for text, outcome in self.head.items():
-            word, _, rest = text.partition(say("compare.colon"))
-            lines.append(markup.element("p", markup.badge(_TONES[outcome], word), " ", rest))
-        parts = [markup.join(lines)]
-        for name, frame, columns in self.tables:
-            # Long names break after an underscore.
-            metrics = [Safe(markup.escape(cell).replace("_", "_<wbr>")) for cell in frame["metric"]]
-            words = zip(frame["word"], frame["outcome"], strict=True)
-            marks = [markup.badge(_TONES[word], text) for word, text in words]
-            # Why questions are left out stands in the notes; here it would push the table off the page.
-            cells = {"metric": metrics, "outcome": marks, "left_out": frame["n_left_out"]}
-            written = pd.concat([frame.drop(columns=[*cells]), pd.DataFrame(cells, dtype=object)], axis=1)
-            shown = columns | {"left_out": replace(columns["left_out"], kind="count")}
-            table = markup.html_table(written, columns=shown, lang=self.lang)
-            parts.append(markup.join([markup.heading(name), table]))
-        notes = [markup.heading(say("compare.notes")), markup.bullets(self.notes)] if self.notes else []
-        return [*parts, markup.join(notes)]
+        return render_page(self.sections, title=self.title, lang=self.lang)
 
 
-def changed_table(changed: pd.DataFrame, *, lang: str = "en") -> Safe:
-    """Return the questions that `changed_questions` found as an HTML table, both scores and answers side by side.
+def changed_section(changed: pd.DataFrame, *, lang: str = "en") -> Section:
+    """Return the questions that `changed_questions` found, both scores and answers side by side.
 
     Examples
     --------
     >>> rows = {"sample_id": [*"ab"] * 2, "system": ["new"] * 2 + ["old"] * 2, "correct_outcome": [1, 0, 0, 0]}
     >>> from ragnb.comparison import changed_questions
-    >>> "+1.000" in changed_table(changed_questions(pd.DataFrame(rows), baseline="old"))
+    >>> "+1.000" in repr(changed_section(changed_questions(pd.DataFrame(rows), baseline="old")))
     True
     """
     say, several = texts.load(lang), changed["candidate"].nunique() > 1
-    if changed.empty:
-        return markup.element("p", say("compare.no_change"))
     word = {"change": lambda one: say(f"compared.{one}"), "value": _signed}
-    columns = {"candidate": Column(say("column.candidate"))} if several else {}
-    for name in ("question", "sample_id", "doc_name", "change", "value"):
-        columns[name] = Column(say(f"compare.{name}"))
+    heads = {"candidate": say("column.candidate")} if several else {}
+    heads |= {name: say(f"compare.{name}") for name in ("question", "sample_id", "doc_name", "change", "value")}
     for side in ("candidate", "baseline"):
-        who = say(f"column.{side}") if several else one_line(changed[side].iloc[0], 40)
+        who = changed[side].iloc[0] if len(changed) and not several else say(f"column.{side}")
         for kind in ("answer", "mode"):
-            columns[f"{side}_{kind}"] = Column(say(f"compare.{kind}_of", system=who))
+            heads[f"{side}_{kind}"] = say(f"compare.{kind}_of", system=one_line(who, 40))
             word[f"{side}_mode"] = lambda one: say(f"mode.{one}")
-    shown = {name: column for name, column in columns.items() if name in changed}
-    written = {name: changed[name].map(word.get(name, lambda one: one)) for name in shown}
-    return markup.html_table(pd.DataFrame(written, dtype=object), columns=shown, lang=lang)
+    shown = {name: head for name, head in heads.items() if name in changed}
+    written = (changed[name].map(word.get(name, lambda one: one)) for name in shown)
+    table = Table(tuple(shown.values()), tuple(zip(*written, strict=True)))
+    block = table if len(changed) else Text((say("compare.no_change"),))
+    metric = changed["metric"].iloc[0] if len(changed) else ""
+    return Section("changed", say("compare.changed", metric=metric), blocks=(block,), lang=lang)

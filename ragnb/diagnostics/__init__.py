@@ -1,11 +1,10 @@
-"""What is wrong, what probably causes it and what to do: rules, failure modes, and the gates that decide."""
+"""Findings with probable causes and recommended actions, failure modes, and quality gates."""
 
 from ragnb.diagnostics.findings import diagnose, findings, rule_gains
 from ragnb.diagnostics.gates import (
     check_differences,
     check_gates,
     completeness,
-    gate_mark,
     gate_sentences,
     gates_json,
     gates_junit,
@@ -25,7 +24,7 @@ from ragnb.diagnostics.rules import RULES, fitting, rule_texts, warning_bars
 
 __all__ = [
     "LEAST_SET", "MODES", "RULES", "check_differences", "check_gates", "completeness", "diagnose",
-    "failure_modes", "failure_summary", "findings", "fitting", "gate_mark", "gate_sentences", "gates_json",
+    "failure_modes", "failure_summary", "findings", "fitting", "gate_sentences", "gates_json",
     "gates_junit", "if_documents_fail", "input_words", "least_set_note", "mode_reductions", "mode_summary",
     "rule_gains", "rule_texts", "warning_bars",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""From scores to findings: which metric misses its threshold, how surely, what that costs, and where to look."""
+"""Findings: which metric misses its threshold, whether conclusively, the potential gain, and the worst samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import texts
-from ragnb.diagnostics.rules import RULES, fitting, lift_bar, meets, past, rule_texts
+from ragnb.diagnostics.rules import RULES, fitting, meets, past, rule_texts, target_of
 from ragnb.errors import RagnbError
 from ragnb.schema import Metric, Rule, records
 from ragnb.weights import (
@@ -57,17 +57,17 @@ def diagnose(
     top: int = 3,
     lang: str = "en",
 ) -> pd.DataFrame:
-    """Return a diagnosis for each rule that a metric's mean fires.
+    """Return a finding for each rule that a metric's mean violates.
 
     Parameters
     ----------
     scores : DataFrame
-        One row a sample, one column a metric, nan or null where there is no score; of pandas, Polars, PyArrow,
+        One row per sample, one column per metric, nan or null where there is no score; of pandas, Polars, PyArrow,
         DuckDB or PySpark. Of a query only cells and the worst samples leave its engine.
     metrics : names or Metric objects, optional
-        None takes the columns that METRICS declares; a metric without a rule gives no diagnosis.
+        None takes the columns that METRICS declares; a metric without a rule gives no finding.
     rules : Rule objects
-        Bars are strict, with a slack of 1e-9; critical wins over warning.
+        Thresholds are strict, with a slack of 1e-9; critical wins over warning.
     metric_weights, doc_weights : mapping of name to weight, optional
         Document weights enter the means and the cost, metric weights the cost.
     doc, cluster, level, orient, rescale
@@ -83,10 +83,10 @@ def diagnose(
         Critical before warning, then the highest ``cost``, then the order of the rules:
 
         - ``metric, value, low, high, n, n_clusters``: the mean as `weighted_means` gives it.
-        - ``severity``: ``critical`` or ``warning``; ``threshold``: the bar that fired.
-        - ``certain``: whether the whole interval is past it (and, for a rule of two metrics, the other metric's
+        - ``severity``: ``critical`` or ``warning``; ``threshold``: the one that is violated.
+        - ``certain``: whether the whole interval violates it (and, for a rule of two metrics, the other metric's
           whole interval meets its condition); False without an interval.
-        - ``cost``: the rise of the total weighted score if each sample past the warning bar were lifted to it;
+        - ``cost``: the potential gain of the weighted score if every sample met the warning threshold;
           nan for a metric outside the total. With ``orient=False`` a lower-is-better metric costs less than 0.
         - ``causes``: list of str; ``actions``: list of ``{"text", "setting"}``.
         - ``worst``: records of ``sample_id`` (the row's label where there is none), ``question``, ``answer``,
@@ -97,8 +97,8 @@ def diagnose(
     Raises
     ------
     RagnbError
-        As `weighted_means`, though metrics that do not add up leave the cost missing; for a negative `top`,
-        another `lang`, and a rule whose critical bar is on the good side of its warning bar.
+        As `weighted_means`, though metrics that cannot be combined leave the cost missing; for a negative `top`,
+        another `lang`, and a rule whose critical threshold is on the good side of its warning threshold.
 
     Examples
     --------
@@ -120,14 +120,14 @@ def diagnose(
 
 
 def rule_gains(pairs: Pairs, metrics: Sequence[Metric], weighing: Weighing) -> Reduction:
-    """Return the reduction to what each rule's metric would gain at its warning threshold."""
-    return gains_reduction(metrics, [(metrics.index(metric), lift_bar(rule)) for rule, metric in pairs], weighing)
+    """Return the reduction to the potential gain of each rule's metric at its warning threshold."""
+    return gains_reduction(metrics, [(metrics.index(metric), target_of(rule)) for rule, metric in pairs], weighing)
 
 
 def findings(
     frame: Any, pairs: Pairs, reduced: Moments, gains: Sequence[float], weighing: Weighing, *, top: int, lang: str
 ) -> pd.DataFrame:
-    """Return the table of `diagnose` from what the rows were reduced to."""
+    """Return the table of `diagnose` from the reduced rows."""
     means = {row["metric"]: row for row in records(weighing.means(reduced))}
     metrics: list[Metric] = []
     rows: list[dict[str, Any]] = []
@@ -159,8 +159,8 @@ def findings(
 def worst_samples(scores: Any, metrics: Sequence[Metric], top: int) -> list[list[dict[str, Any]]]:
     """Return for each metric the `top` samples with the worst scores as records, none without a score.
 
-    Of a yes or no, samples at the good end are not among them either: they are not worse than any.
-    Equal scores stand in input order; where rows have none (DuckDB,
+    For pass/fail metrics, samples at the good end are excluded too.
+    Equal scores are in input order; where rows have none (DuckDB,
     PySpark), by ``sample_id``. A frame without ``sample_id`` gives the row's label, or None where rows have no
     order.
 
@@ -196,16 +196,16 @@ def worst_samples(scores: Any, metrics: Sequence[Metric], top: int) -> list[list
 
 
 def _good(metric: Metric) -> float:
-    """The end of a yes or no that is good; infinity, which is no score, of other metrics."""
+    """The good end of a pass/fail metric; infinity, which is not a score, for other metrics."""
     return np.inf if metric.kind != "binary" else metric.high if metric.better == "higher" else metric.low
 
 
 def _worst_places(metric: Metric, x: npt.NDArray[np.float64], top: int) -> npt.NDArray[np.int64]:
-    """The places of the `top` worst scores, the worst first, equal ones in their order; nan is none of them."""
+    """The positions of the `top` worst scores, worst first, ties in their order, without nan."""
     x = np.where(x == _good(metric), np.nan, x) if metric.kind == "binary" else x
     x = x if metric.better == "higher" else -x
     ends = np.fmin.reduceat(x, np.arange(0, len(x), _RUN)) if len(x) else x
-    least = np.partition(ends, top - 1)[top - 1] if 0 < top <= len(ends) else np.nan  # no lower one is left out
+    least = np.partition(ends, top - 1)[top - 1] if 0 < top <= len(ends) else np.nan  # no lower one is missing
     near = np.flatnonzero(x <= (np.inf if np.isnan(least) else least))
     return near[np.argsort(x[near], kind="stable")][:top]
 
@@ -217,7 +217,7 @@ def _plain(cell: Any) -> Any:
 
 
 def _on_engine(scores: Any, metric: Metric, top: int, have: Sequence[str]) -> list[dict[str, Any]]:
-    """Let the engine sort and take the head: a few rows leave it, with their score and, if known, their number."""
+    """Let the engine sort and take the head: only these rows are collected, with their score and row number."""
     rows = opened(scores).select(*have, metric.name)
     value = score_of(metric.name, rows.collect_schema()[metric.name]).alias("__v0")
     order = ["__v0", *(["sample_id"] if "sample_id" in have else [])]

@@ -1,4 +1,4 @@
-"""Gates: means against thresholds, and the input against what it should hold; what blocks, and how it is said."""
+"""Quality gates: means compared with thresholds, completeness of the input, and their wording."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ COLUMNS = (
     "gate", "system", "metric", "op", "threshold", "value", "low", "high", "n", "outcome", "p_flip", "more_needed",
     "low_if", "share_unseen", "blocks", "role", "reason",
 )  # fmt: skip
-_MARKS = {"pass": "✓", "fail": "✗", "undecided": "?", "no_data": "—"}
 _OF_MEANS = ("metric", "value", "low", "high", "n")
 _OF_DESIGN = ("se", "df", "level")
 _NUMBERS = ("threshold", "value", "low", "high", "p_flip", "low_if", "share_unseen")
@@ -49,29 +48,29 @@ def check_gates(
     Parameters
     ----------
     means : DataFrame
-        One row a metric, and system where it has the column ``system``: ``metric, value, low, high, n``, as
-        `ragnb.weighted_means` and `ragnb.refusal_metrics` give them. ``range_low, range_high`` tell the range of a
-        metric; else METRICS does. ``se, df, level`` tell the design that ``p_flip`` and ``more_needed`` need.
+        One row per metric, and system where it has the column ``system``: ``metric, value, low, high, n``, as
+        `ragnb.weighted_means` and `ragnb.refusal_metrics` give them. ``range_low, range_high`` are the range of a
+        metric; else that of METRICS. ``se, df, level`` are needed for ``p_flip`` and ``more_needed``.
     gates : iterable of Gate
     no_data : {"fail", "skip"}
-        Whether a gate over nothing blocks.
+        Whether a gate without data blocks.
     documents_may_fail : bool
-        Whether a gate passes only if the mean would, could whole documents fail that nobody saw fail: by
-        ``low_if`` where the means have it.
+        Whether a gate passes only if the mean would, should entire documents fail unobserved: by ``low_if``
+        if the means have it.
 
     Returns
     -------
     DataFrame
         ``gate, system, metric, op, threshold, value, low, high, n, outcome, p_flip, more_needed, low_if,
         share_unseen, blocks, role, reason``, one row a gate and system. ``outcome`` is ``pass`` or ``fail`` where
-        the whole interval lies on that side, ``undecided`` where it contains the threshold or there is none,
+        the whole interval is on that side, ``undecided`` where it contains the threshold or there is none,
         ``no_data`` without a value. ``blocks``: it failed, it is undecided and its policy (`Gate.undecided`) says
         so, or there is no data under ``no_data="fail"``; never for an advisory gate, whose ``reason`` is
-        ``advisory``. ``p_flip``: how likely an identical repeat lands on the other side of the threshold, under
-        the policy ``value``; missing under the others, where se is 0, and where the means do not tell it.
+        ``advisory``. ``p_flip``: probability that a repeat falls on the other side of the threshold, under
+        the policy ``value``; missing under the others, where se is 0, and where the means do not provide it.
         ``more_needed``: how many more scored rows, documents in proportion, decide the gate with 80 %
         probability; 0 when decided, missing where more than 30 times those at hand would be needed or the means
-        do not tell their design. ``low_if, share_unseen``: those of the means, see `ragnb.weighted_means`.
+        do not provide their design. ``low_if, share_unseen``: those of the means, see `ragnb.weighted_means`.
 
     Raises
     ------
@@ -82,7 +81,7 @@ def check_gates(
     Notes
     -----
     See ``stats.flip_probability`` and ``stats.questions_to_decide``. An interval that is neither Wilson's nor
-    value ± t·se, such as a bootstrap's, tells no design.
+    value ± t·se, such as a bootstrap's, has no design.
 
     Examples
     --------
@@ -120,14 +119,14 @@ def check_gates(
         key = row.get("system"), row["metric"]
         if key in rows and row["metric"] in named:
             raise RagnbError(
-                f"means hold {row['metric']!r} more than once; pass the rows of one group, "
+                f"the means contain {row['metric']!r} more than once; pass the rows of one group, "
                 "or name the groups' column 'system'"
             )
         rows[key] = row
     for gate in asked:
         if gate.metric not in {*METRICS, "weighted_score", *there}:
             near = did_you_mean(gate.metric, there)
-            text = f"gate {gate.name!r} finds no metric {gate.metric!r}; {near}"
+            text = f"gate {gate.name!r} refers to an unknown metric {gate.metric!r}; {near}"
             warnings.warn(text, RagnbWarning, stacklevel=outside())
     systems = list(dict.fromkeys(system for system, _ in rows)) or [None]
     return gate_frame(
@@ -147,8 +146,8 @@ def check_differences(
     compared : DataFrame or None
         What `ragnb.compare` returns; None where there was nothing to compare with.
     gates : iterable of Gate
-        With ``not_worse_than``: passes where the whole interval of candidate − baseline lies above −`by` (of a
-        lower-is-better metric below +`by`), fails where it lies on the other side.
+        With ``not_worse_than``: passes where the whole interval of candidate − baseline is above −`by` (of a
+        lower-is-better metric below +`by`), fails where it is on the other side.
     no_data : {"fail", "skip"}
 
     Returns
@@ -218,7 +217,7 @@ def _range(gate: Gate, row: Row) -> tuple[float, float]:
 
 
 def _gate_row(gate: Gate, value: float, n: int, **more: Any) -> dict[str, Any]:
-    """Return a row of the frame of gates as far as the value tells: what passed or failed, and what blocks."""
+    """Return a row of the frame of gates with its outcome and whether it blocks."""
     misses = bool(past(value, gate.threshold, _BETTER[gate.op]))
     return {
         "gate": gate.name, "system": None, "metric": gate.metric, "op": gate.op, "threshold": gate.threshold,
@@ -337,19 +336,8 @@ def completeness(
     return gate_frame(rows)
 
 
-def gate_mark(row: Mapping[Any, Any]) -> str:
-    """Return the sign of a gate's outcome; what blocks is marked as failed, as the exit code says.
-
-    Examples
-    --------
-    >>> gate_mark({"outcome": "undecided", "blocks": False}), gate_mark({"outcome": "pass", "blocks": False})
-    ('?', '✓')
-    """
-    return _MARKS["fail" if row["blocks"] else row["outcome"]]
-
-
 def gate_sentences(gates: pd.DataFrame, *, lang: str = "en") -> list[str]:
-    """Return one sentence a gate: what it asks, what was seen, what follows; rates are percentages.
+    """Return a description of each gate: requirement, observed value, outcome; rates are percentages.
 
     Parameters
     ----------
@@ -362,7 +350,7 @@ def gate_sentences(gates: pd.DataFrame, *, lang: str = "en") -> list[str]:
     >>> from ragnb.diagnostics import check_gates
     >>> from ragnb.schema import Gate
     >>> gate_sentences(check_gates(pd.DataFrame({"metric": []}), gates=[Gate("G", "compliance", ">=", 0.9)]))
-    ['G: compliance ≥ 90.0 %. No data. It blocks.']
+    ['G: compliance ≥ 90.0 %. No data. The gate blocks.']
     """
     say = texts.load(lang)
     out = []
@@ -388,7 +376,7 @@ def gate_sentences(gates: pd.DataFrame, *, lang: str = "en") -> list[str]:
 
 
 def decision_words(row: Mapping[Any, Any], say: Callable[..., str]) -> list[str]:
-    """Say how far the decision of a gate holds: a repeat, more questions, documents that fail unseen.
+    """Return how certain a gate's decision is: flip probability, questions needed, documents that may fail.
 
     Examples
     --------
@@ -410,14 +398,14 @@ def decision_words(row: Mapping[Any, Any], say: Callable[..., str]) -> list[str]
 
 
 def if_documents_fail(row: Mapping[Any, Any]) -> bool:
-    """Whether the interval meets a gate, and would not if whole documents failed that nobody saw fail."""
+    """Whether the interval meets a gate, but would not if entire documents failed unobserved."""
     better = _BETTER[row["op"]]
     nearest = row["low" if better == "higher" else "high"]
     return bool(past(row["low_if"], row["threshold"], better) and not past(nearest, row["threshold"], better))
 
 
 def input_words(row: Mapping[Any, Any], lang: str) -> str:
-    """Say what a completeness gate counted, such as "50 of 101 input lines are damaged or lost"."""
+    """Return what a completeness gate counted, such as "50 of 101 input lines are damaged or lost"."""
     say = texts.load(lang)
     good = 0 if row["n"] == 0 else round(row["value"] * row["n"])
     key = row["gate"] if row["n"] else "no_scores"
@@ -445,7 +433,7 @@ def gates_json(gates: pd.DataFrame, *, notes: pd.DataFrame | None = None) -> str
 
 
 def plain_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return rows as JSON holds them: numbers to 12 significant digits, null where missing or infinite.
+    """Return rows for JSON: numbers to 12 significant digits, null if missing or infinite.
 
     Examples
     --------
@@ -512,5 +500,5 @@ def junit(name: str, cases: Sequence[tuple[str, str, str, str]]) -> str:
 
 
 def _xml(text: str) -> str:
-    """Replace what XML 1.0 cannot hold, even escaped."""
+    """Replace characters that XML 1.0 does not allow, even escaped."""
     return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)

@@ -1,4 +1,4 @@
-"""Metrics read together: one failure mode a sample, how often each occurs, and which costs most."""
+"""Failure modes: metrics combined into one failure mode per sample, their frequency and potential gain."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from ragnb.weights import (
 Rows = TypeVar("Rows")
 
 READS: Mapping[str, tuple[str, ...]] = {mode: tuple(names) for mode, names in TABLE["modes"].items()}
-"""The metrics that a mode reads; a sample is of the first mode of which one metric is past its warning bar."""
+"""The metrics that a mode reads; a sample has the first mode with a metric that violates its threshold."""
 
 MODES = ("not_enough_scores", *READS, "fine")
 """The failure modes, in the order in which they are tried."""
@@ -55,15 +55,15 @@ def failure_modes(scores: Rows, *, metrics: MetricsArgument = None, rules: Itera
         One row a sample, one column a metric; of pandas, Polars, PyArrow, DuckDB or PySpark. A frame of another
         engine than pandas comes back as its kind, and a lazy one lazy.
     metrics : names or Metric objects, optional
-        The metrics to read; a metric that is not there is past no bar.
+        The metrics to read; a metric that does not exist violates no threshold.
     rules : Rule objects
-        Their warning bars say what is low.
+        Their warning thresholds define what is low.
 
     Returns
     -------
     DataFrame
         ``not_enough_scores`` without faithfulness or answer_relevancy; ``retrieval_miss`` where context_recall
-        is past its bar; ``noisy_retrieval`` where context_precision, context_relevance or noise_sensitivity
+        violates its threshold; ``noisy_retrieval`` where context_precision, context_relevance or noise_sensitivity
         is; ``unsupported_answer`` where faithfulness is; ``off_the_point`` where answer_relevancy is;
         ``faithful_but_wrong`` where answer_correctness or factual_correctness is; else ``fine``.
 
@@ -79,8 +79,8 @@ def failure_modes(scores: Rows, *, metrics: MetricsArgument = None, rules: Itera
     ['fine', 'off_the_point', 'not_enough_scores']
     """
     frame, chosen = scored(scores, metrics)
-    bars = warning_bars(rules, chosen)
-    mode = mode_of(chosen, bars, MODES)
+    thresholds = warning_bars(rules, chosen)
+    mode = mode_of(chosen, thresholds, MODES)
     return cast(Rows, as_called(add_columns(frame, chosen, {"failure_mode": mode}), frame, scores))
 
 
@@ -97,12 +97,12 @@ def failure_summary(
     orient: bool = True,
     rescale: bool = False,
 ) -> pd.DataFrame:
-    """Return how often each failure mode occurs, and what it costs the weighted score.
+    """Return the frequency of each failure mode and its potential gain in the weighted score.
 
     Parameters
     ----------
     scores : DataFrame
-        One row a sample, one column a metric; of pandas, Polars, PyArrow, DuckDB or PySpark, whose rows stay
+        One row per sample, one column per metric; of pandas, Polars, PyArrow, DuckDB or PySpark, whose rows stay
         where they are.
     metrics, rules
         As in `failure_modes`.
@@ -112,19 +112,18 @@ def failure_summary(
     Returns
     -------
     DataFrame
-        One row a mode, all of `MODES` in their order:
+        One row per mode, all of `MODES` in their order:
 
         - ``failure_mode``; ``n``: its samples; ``share``: their document-weighted share of all samples, with its
           clustered interval ``low, high``; ``n_clusters``: the clusters that all samples come from.
-        - ``cost``: the rise of the total weighted score if every score of the mode's samples that is past its
-          warning bar were lifted to the bar; the costs of all modes add up to the rise from lifting them
-          everywhere. nan where there is no total.
-        - ``costliest``: True for the mode other than ``fine`` that costs most, where one costs anything.
+        - ``cost``: the potential gain of the weighted score if every score of the mode's samples met its warning
+          threshold; the gains of all modes add up to that of all samples. nan without a total.
+        - ``costliest``: True for the mode other than ``fine`` with the largest gain, if any has a gain.
 
     Raises
     ------
     RagnbError
-        As `weighted_means`, though metrics that do not add up leave the cost missing.
+        As `weighted_means`, though metrics that cannot be combined leave the cost missing.
 
     Examples
     --------
@@ -147,7 +146,7 @@ def failure_summary(
 def mode_reductions(
     metrics: Sequence[Metric], thresholds: Mapping[str, float], weighing: Weighing, questions: str | None
 ) -> list[Reduction]:
-    """Return the reductions to what each mode and metric would gain, and to each mode's share of the samples."""
+    """Return the reductions to the potential gain of each mode and metric, and to each mode's share of samples."""
     code = mode_of(metrics, thresholds, range(len(MODES)))
     lifts = [(k, thresholds.get(m.name, m.low if m.better == "higher" else m.high)) for k, m in enumerate(metrics)]
     flags = [Metric(mode, kind="binary") for mode in MODES]
@@ -164,7 +163,7 @@ def mode_reductions(
 
 
 def mode_summary(gains: npt.NDArray[np.float64], shares: Moments, weighing: Weighing) -> pd.DataFrame:
-    """Return the table of `failure_summary` from what the rows were reduced to."""
+    """Return the table of `failure_summary` from the reduced rows."""
     means = shares.means(doc_weights=weighing.doc_weights, level=weighing.level).iloc[: len(MODES)]
     table = means[["metric", "value", "low", "high", "n_clusters"]].set_axis(
         ["failure_mode", "share", "low", "high", "n_clusters"], axis=1

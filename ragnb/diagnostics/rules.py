@@ -1,4 +1,4 @@
-"""The rules: which bar of which metric says what. The rules stand in a table, their texts in the texts room."""
+"""The diagnostic rules: thresholds by metric. The rules are in a table, their texts in the texts room."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from ragnb.errors import RagnbError, RagnbWarning, outside
 from ragnb.schema import METRICS, Gate, Metric, Rule
 
 SLACK = 1e-9
-"""How far a value must be past a bar: the float mean of three 0.7s is not below 0.7."""
+"""Tolerance of a comparison: the float mean of three 0.7s is not below 0.7."""
 
 TABLE = tomllib.loads(files(__package__).joinpath("rules.toml").read_text(encoding="utf-8"))
 RULES: tuple[Rule, ...] = tuple(Rule(**row) for row in TABLE["rule"])
 """Nine metric rules and four rate rules, each with means that fire it."""
 
 
-def past(values: npt.ArrayLike, bar: float | None, better: Literal["higher", "lower"]) -> npt.NDArray[np.bool_]:
-    """Return which values are on the bad side of a bar, strictly and by more than `SLACK`.
+def past(values: npt.ArrayLike, at: float | None, better: Literal["higher", "lower"]) -> npt.NDArray[np.bool_]:
+    """Return which values violate a threshold, strictly and by more than `SLACK`.
 
     Parameters
     ----------
     values : array
-        In the metric's units; nan is past nothing.
-    bar : float or None
-        None is a bar that nothing passes.
+        In the metric's units; nan violates nothing.
+    at : float or None
+        The threshold; None is one that nothing violates.
     better : {"higher", "lower"}
         The metric's good end.
 
@@ -41,9 +41,9 @@ def past(values: npt.ArrayLike, bar: float | None, better: Literal["higher", "lo
     [True, False, False]
     """
     x = np.asarray(values, dtype=float)
-    if bar is None:
+    if at is None:
         return np.zeros(x.shape, dtype=bool)
-    return np.asarray((x < bar - SLACK) if better == "higher" else (x > bar + SLACK), dtype=bool)
+    return np.asarray((x < at - SLACK) if better == "higher" else (x > at + SLACK), dtype=bool)
 
 
 def meets(value: float, gate: Gate) -> bool:
@@ -55,12 +55,12 @@ def fitting(rules: Iterable[Rule], metrics: Iterable[Metric]) -> Iterator[tuple[
     """Yield each rule with a threshold whose metrics are there, with the metric it reads.
 
     A rule of `RULES` for a metric that the caller declares on another scale or direction is left out with a
-    warning: its bars would mean nothing there.
+    warning: its thresholds would be meaningless there.
 
     Raises
     ------
     RagnbError
-        For a critical bar on the good side of the warning bar.
+        For a critical threshold on the good side of the warning threshold.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def fitting(rules: Iterable[Rule], metrics: Iterable[Metric]) -> Iterator[tuple[
             continue
         if rule.warning is not None and past(rule.warning, rule.critical, metric.better):
             raise RagnbError(
-                f"rule {rule.name!r}: critical={rule.critical:g} stands on the good side of "
+                f"rule {rule.name!r}: critical={rule.critical:g} is on the good side of "
                 f"warning={rule.warning:g} ({metric.better} is better); swap them"
             )
         yield rule, metric
@@ -96,22 +96,22 @@ def _same_scale(metric: Metric) -> bool:
 
 
 def warning_bars(rules: Iterable[Rule], metrics: Iterable[Metric]) -> dict[str, float]:
-    """Return each metric's warning bar: that of its first rule that reads it alone.
+    """Return each metric's warning threshold: that of its first rule on this metric alone.
 
     Examples
     --------
     >>> warning_bars(RULES, [METRICS["faithfulness"], METRICS["compliance"]])
     {'faithfulness': 0.7}
     """
-    bars: dict[str, float] = {}
+    thresholds: dict[str, float] = {}
     for rule, metric in fitting(rules, metrics):
         if rule.also is None:
-            bars.setdefault(metric.name, lift_bar(rule))
-    return bars
+            thresholds.setdefault(metric.name, target_of(rule))
+    return thresholds
 
 
-def lift_bar(rule: Rule) -> float:
-    """Return the bar that a bad sample is lifted to: the warning, or the critical one where that is all."""
+def target_of(rule: Rule) -> float:
+    """Return the threshold that potential gains are computed to: warning, or critical if there is no other."""
     return float(rule.critical if rule.warning is None else rule.warning)  # type: ignore[arg-type]
 
 
@@ -129,7 +129,7 @@ def rule_texts(rule: Rule, lang: str) -> tuple[list[str], list[dict[str, str | N
     Examples
     --------
     >>> rule_texts(RULES[0], "en")[1][1]
-    {'text': 'Switch answer checking on.', 'setting': 'answer_check'}
+    {'text': 'Enable answer verification.', 'setting': 'answer_check'}
     """
     known = rule.name in texts.table(lang)["rules"]
     stored: Mapping[str, Any] = texts.entry(lang, f"rules.{rule.name}") if known else {}

@@ -1,4 +1,4 @@
-"""A scenario, a file or a frame → one scores frame: read, kept, labelled, joined, with what became of each row."""
+"""A scenario, a file or a frame → one scores frame: read, filtered, labelled, joined, with a row ledger."""
 
 from ragnb.inputs import streams
 from ragnb.inputs.gather import Inputs, gather

@@ -1,4 +1,4 @@
-"""The files of a scenario → one scores frame: read, kept where the scenario says, labelled, joined."""
+"""The files of a scenario → one scores frame: read, filtered, labelled, joined."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Inputs:
     Attributes
     ----------
     frame : DataFrame or polars.LazyFrame
-        One row a sample; a query where the rows are too many to hold.
+        One row per sample; a query where the rows are too many to hold.
     rows : int
     stream : Stream or None
         What keeps the rows of a query in reach.
@@ -78,7 +78,7 @@ class Inputs:
         return frame
 
     def note(self, role: str, origin: Mapping[str, Any], lossy: Iterable[Mapping[str, Any]], rows: int) -> None:
-        """Note where an input came from, and what became of it."""
+        """Record the origin of an input and how its rows were used."""
         if origin.get("path"):
             self.files.append({"role": role, **{k: origin.get(k) for k in ("path", "sha256", "rows")}})
             self.files[-1]["path"] = str(self.files[-1]["path"]).replace("\\", "/").rsplit("/", 1)[-1]
@@ -89,7 +89,7 @@ class Inputs:
 
 
 def gather(scenario: Scenario, source: Any = None) -> Inputs:
-    """Read what a scenario names, or take the frame `source` in the place of its file."""
+    """Read the files of a scenario, or use the frame `source` instead of its file."""
     inputs = Inputs()
     picks = SharedPicks(scenario.columns)
     encoding = None if scenario.encoding == "utf-8" else scenario.encoding
@@ -134,7 +134,7 @@ def _scores(inputs: Inputs, scenario: Scenario, scores: Any, options: Mapping[st
 
 def _only_cases(inputs: Inputs, scenario: Scenario, options: dict[str, Any]) -> Any:
     if scenario.cases is None:
-        ratings = f", or hold the judge against its ratings alone: ragnb calibrate {scenario.ratings}"
+        ratings = f", or calibrate the judge on the ratings alone: ragnb calibrate {scenario.ratings}"
         raise RagnbError(
             "the scenario names no scores and no traces, so there is nothing to assess; add one of them"
             f"{ratings if scenario.ratings else ''}"
@@ -185,19 +185,19 @@ def _coverage(
         missing, never_asked = (
             join_report(frame, gold=expected, join=scenario.join)["n_gold_without_trace"] for frame in (own, whole)
         )
-        # A question that has a trace which `where` dropped was left out on purpose.
+        # A question whose trace was dropped by `where` was excluded on purpose.
         wanted = len(expected) - (missing - never_asked)
         out[name] = wanted - never_asked, wanted
     return out
 
 
 def not_in(frame: pd.DataFrame, other: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Return the rows of another frame whose keys this one does not hold."""
+    """Return the rows of another frame whose keys are not in this one."""
     return other[~pd.MultiIndex.from_frame(other[keys]).isin(pd.MultiIndex.from_frame(frame[keys]))]
 
 
 def _joined(scores: Any, traces: Any) -> pd.DataFrame:
-    """One row a sample: the scores' columns first, gaps filled from the traces, then what only traces have."""
+    """Join one row per sample: columns of the scores, with gaps filled from the traces, then of the traces."""
     if not (isinstance(scores, pd.DataFrame) and isinstance(traces, pd.DataFrame)):
         raise RagnbError(
             "scores and traces are joined in memory, and one of them is too large for that; assess each of them "
@@ -207,8 +207,8 @@ def _joined(scores: Any, traces: Any) -> pd.DataFrame:
     for name, frame in (("scores", scores), ("traces", traces)):
         if "sample_id" not in keys or frame.duplicated(keys).any():
             raise RagnbError(
-                f"scores and traces are joined by {' and '.join(keys) or 'sample_id'}, which the {name} do not "
-                "hold once a row; keep one system with where: {system: ...}, or give only one of the two files"
+                f"scores and traces are joined by {' and '.join(keys) or 'sample_id'}, which is not unique in "
+                f"the {name}; keep one system with where: {{system: ...}}, or give only one of the two files"
             )
     shared = [c for c in traces.columns if c in scores.columns and c not in keys]
     left = scores.merge(traces.drop(columns=shared), on=keys, how="left", validate="1:1")

@@ -1,4 +1,4 @@
-"""What a caller hands over → a scenario, and the frame and metrics of its run."""
+"""Arguments of a caller → a scenario, and the frame and metrics of its run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def opened(source: Any, overrides: Mapping[str, Any]) -> tuple[Scenario, Any]:
 
 
 def scenario_of(path: Path, overrides: Mapping[str, Any], role: str = "") -> Scenario:
-    """Return the scenario of a YAML file; of any other file one of it alone, as scores or, beside gold, traces."""
+    """Return the scenario of a YAML file; for any other file, one with it as scores or (with gold) as traces."""
     if path.suffix.lower() in (".yaml", ".yml"):
         return load_scenario(path).replace(**overrides)
     role = role or ("scores" if overrides.get("gold") is None else "traces")
@@ -43,7 +43,7 @@ def prepared(scenario: Scenario, inputs: Inputs) -> list[Metric]:
 
 
 def metrics_of(scenario: Scenario, frame: Any) -> list[Metric]:
-    """The scenario's metrics, then the rates that the traces gave."""
+    """The scenario's metrics, then the rates of the traces."""
     columns, own, given = column_names(frame), scenario.declared, scenario.metrics
     if given is None and scenario.rubric is not None:
         given = tuple(name for name in {**METRICS, **own} if name in columns)
@@ -56,11 +56,11 @@ def metrics_of(scenario: Scenario, frame: Any) -> list[Metric]:
 
 
 def _nothing_to_average(frame: pd.DataFrame) -> str:
-    """Word the refusal of a table in which no metric is known."""
+    """Return the error for a table without a known metric."""
     if looks_like_ratings([str(c) for c in frame.columns]):
         return (
-            f"these are ratings (columns: {listing(frame.columns)}), which say whether to trust a judge: run "
-            "ragnb calibrate on the file, or name it as ratings: in a scenario beside scores or traces"
+            f"these are ratings (columns: {listing(frame.columns)}), which validate a judge: run "
+            "ragnb calibrate on the file, or add it as ratings: to a scenario with scores or traces"
         )
     numbers = undeclared_columns(frame)
     step = f"declare one, such as metrics=[rn.Metric({numbers[0]!r}, low, high)]" if numbers else "score it first"

@@ -30,7 +30,7 @@ HOME = "RAGNB_HOME"
 
 @dataclass(frozen=True)
 class StageTable:
-    """A table that a stage wrote, and in what its inputs differ from those of today; empty where in nothing."""
+    """A table that a stage wrote, and which of its inputs changed since; empty if none."""
 
     stage: str
     path: Path
@@ -66,7 +66,7 @@ def relative(path: Path, folder: Path) -> str:
 
 
 def _inputs(stage: str, scenario: Scenario) -> dict[str, Any]:
-    """What decides a stage's values: the cases, how they are read, the judge, and its rubric or the refusals."""
+    """The inputs of a stage: the cases, how they are read, the judge, and its rubric or the refusals."""
     profile = scenario.llm_profiles.get("judge")
     rubric = scenario.rubric.model_dump(mode="json") if scenario.rubric else None
     return {
@@ -99,7 +99,7 @@ def stage_tables(scenario: Scenario) -> Iterator[StageTable]:
             kept = json.loads(record.read_text(encoding="utf-8"))
             table, inputs, sha256 = record.parent / kept["table"], dict(kept["inputs"]), kept["sha256"]
         except (ValueError, KeyError, TypeError):
-            raise RagnbError(f"{record}: is no record of ragnb {stage}; remove it, or run it again") from None
+            raise RagnbError(f"{record}: is not a record of ragnb {stage}; remove it, or run it again") from None
         if table.is_file():
             today = _inputs(stage, scenario)
             changed = [name for name, value in inputs.items() if today.get(name) != value]
@@ -111,7 +111,7 @@ def _home() -> Path:
 
 
 def join_stages(scenario: Scenario, inputs: Inputs) -> None:
-    """Join what the stages wrote to what was read, in place; name the stages whose tables are not used.
+    """Join the tables of the stages to the input, in place; note the stages whose tables are not used.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def join_stages(scenario: Scenario, inputs: Inputs) -> None:
     if alone and scenario.cases is not None and not used and not have & {*METRICS, *scenario.declared}:
         unused = " ".join(row["text"] for row in inputs.stages)
         raise RagnbError(
-            f"{named}: its cases hold no scores yet; run ragnb evaluate {named} or ragnb judge {named} first. "
+            f"{named}: its cases have no scores yet; run ragnb evaluate {named} or ragnb judge {named} first. "
             f"{unused}"
         )
 
@@ -141,8 +141,8 @@ def _shown(path: Path) -> str:
 
 
 def _join(scenario: Scenario, inputs: Inputs, found: StageTable, alone: bool) -> bool:
-    """Join one table by sample, system and repeat; return whether it had anything to add."""
-    # A column that maps to itself keeps its name: it is ours already, whatever it may be an alias of.
+    """Join one table by sample, system and repeat; return whether it added anything."""
+    # A column that maps to itself keeps its name: it is canonical already, even if it is an alias elsewhere.
     own = {str(name): str(name) for name in pd.read_csv(found.path, nrows=0).columns}
     table = read_scores(found.path, format="csv", columns=own, metrics=list(scenario.declared.values()))
     frame, rows, origin = inputs.frame, len(table), table.attrs["source"]
@@ -157,8 +157,8 @@ def _join(scenario: Scenario, inputs: Inputs, found: StageTable, alone: bool) ->
     if table.duplicated(keys).any():
         sample = table.loc[table.duplicated(keys), "sample_id"].iloc[0]
         raise RagnbError(
-            f"two values for one cell: {_shown(found.path)} holds sample_id {sample!r} more than once, and "
-            f"{listing(keys)} do not tell its rows apart; give the cases a column 'repeat' or 'system' that does"
+            f"two values for one cell: {_shown(found.path)} contains sample_id {sample!r} more than once, and "
+            f"{listing(keys)} do not distinguish its rows; give the cases a column 'repeat' or 'system' that does"
         )
     new = [name for name in table if name not in frame]
     beside = frame[keys].merge(table, on=keys, how="left", validate="m:1").set_axis(frame.index)
@@ -177,7 +177,7 @@ def _join(scenario: Scenario, inputs: Inputs, found: StageTable, alone: bool) ->
 
 
 def _gaps(frame: pd.DataFrame, beside: pd.DataFrame, name: str, found: StageTable) -> pd.Series[bool]:
-    """Where the frame has no outcome and the table has a value; two different values are refused."""
+    """Where the frame has no outcome and the table has a value; conflicting values are refused."""
     here, there = pd.to_numeric(frame[name]), pd.to_numeric(beside[name])
     differ = (here.notna() & there.notna()).to_numpy() & ~np.isclose(here, there, rtol=1e-9, atol=1e-9)
     if differ.any():

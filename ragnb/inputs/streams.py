@@ -1,4 +1,4 @@
-"""A run too large to hold: what its sheet shows of single rows is found by queries over all of them."""
+"""Runs too large for memory: the single rows that a report shows are found by queries over all rows."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def of_system(frame: Any, name: Any) -> Any:
 def common_questions(frame: Any, names: Sequence[Any]) -> tuple[dict[Any, int], int, Any]:
     """Return how many questions each system answered and how many all did, and the rows of the latter.
 
-    Nothing is told where no column tells questions apart. Of a stream only counts leave the engine.
+    Nothing is reported where no column identifies questions. Of a stream only counts leave the engine.
     """
     key = next((name for name in QUESTIONS if name in column_names(frame)), None)
     if key is None or len(names) < 2:
@@ -111,7 +111,7 @@ def kept(frame: Any, where: Mapping[str, Any], role: str) -> tuple[Any, int]:
             narrow = _equal(frame, column, value)
             if not _size(narrow):
                 known = listing(distinct_values(frame, column))
-                raise RagnbError(f"where.{column}={value!r} keeps no row of the {role} (have: {known})")
+                raise RagnbError(f"where.{column}={value!r} matches no row of the {role} (have: {known})")
             frame = narrow
         elif role != "traces":
             raise RagnbError(f"where.{column}: no such column; {did_you_mean(column, have)}")
@@ -147,7 +147,7 @@ def worst_rows(rows: pl.LazyFrame, diagnoses: pd.DataFrame) -> pd.DataFrame:
     if "label" in rows.collect_schema():
         places = {label: place for place, label in enumerate(BAD_FIRST)}
         rank = pl.col("label").cast(pl.String).replace_strict(places, default=9)
-    # Engines differ in the last bit of a sum: what is equal to twelve digits is equal, and stands in its order.
+    # Engines differ in the last bit of a sum: what is equal to twelve digits is equal, and occurs in its order.
     ranked = numbered.with_columns(rank.alias("__rank"), pl.col(keys[0]).round(DIGITS)).select(keys)
     worst = ranked.sort(keys, nulls_last=True).head(MOST_SHOWN).collect(engine="streaming")[_ROW]
     named = {one["sample_id"] for found in diagnoses["worst"] for one in found}

@@ -1,6 +1,6 @@
-"""What can be said of an answer by judging it: a model's scores by a rubric, from 1 to 10.
+"""LLM judges: score answers by a rubric, from 1 to 10.
 
-`judge` scores answers and tells beside the scores what its probes found out about the judge. `improve` lets it
+`judge` scores answers and reports with the scores what its probes found out about the judge. `improve` lets it
 steer the system, `arena` sets systems side by side. What is paid for is kept in a `ragnb.store.Store`.
 `support_lexical`, of the room `scoring`, needs no model and is no judgement.
 """

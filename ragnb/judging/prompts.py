@@ -1,4 +1,4 @@
-"""What a judge is told: our instructions, and strangers' texts as data that nothing in them can close."""
+"""Judge prompts: instructions, and untrusted texts as data that cannot escape its delimiters."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def system_prompt(rubric: Rubric, mode: str, lang: str = "en") -> str:
 
 
 def _usual(rubric: Rubric) -> bool:
-    """Say whether the texts that come with ragnb are about this scale."""
+    """Return whether ragnb's built-in texts are for this scale."""
     return (rubric.low, rubric.high) == (1, 10)
 
 
 def bands(rubric: Rubric, lang: str) -> list[str]:
-    """Return what each dimension looks at, and what its scores mean: one line a dimension and band.
+    """Return the description of each dimension and its bands: one line per dimension and band.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def _anchor_text(anchor: Anchor, names: Sequence[str]) -> str:
 
 
 def numbered(passages: Sequence[str]) -> list[dict[str, Any]]:
-    """Passages as they stand in the material: with their number, from 1.
+    """The passages as the material shows them, numbered from 1.
 
     Examples
     --------
@@ -129,12 +129,12 @@ def material(inputs: Mapping[str, Any], lang: str = "en", tag: str | None = None
 
 
 def _json(value: Any) -> str:
-    """JSON in clear letters; a lone surrogate, which no request can carry, as an escape."""
+    """JSON without ASCII escapes; a lone surrogate, which a request cannot contain, as an escape."""
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
 
 
 def cut(passages: Sequence[str], top_k: int | None, budget: int | None) -> tuple[list[str], int]:
-    """Return the first passages that a judge is shown, and how many were left out or shortened.
+    """Return the first passages to show to a judge, and how many were omitted or shortened.
 
     At most `top_k`, and at most about `budget` tokens in all: the first passage that does not fit ends the list,
     but of the very first as much is kept as fits.
@@ -160,7 +160,7 @@ def cut(passages: Sequence[str], top_k: int | None, budget: int | None) -> tuple
 
 
 def evidence_rank(passages: Sequence[str], gold: Sequence[str], expected: str | None) -> int | None:
-    """Say at which rank, from 1, the passage stands that is needed: a gold one, else the nearest in wording.
+    """Return the rank, from 1, of the needed passage: a gold one, else the closest in wording.
 
     Judges read long lists unevenly, so the place of the evidence is kept beside the scores.
 

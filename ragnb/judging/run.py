@@ -44,7 +44,7 @@ _FACTS = ("mode", "peek", "passages", "cut", "evidence", "parse", "repeats", "re
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a judge is asked; see `judge`.
+    """The options of a judge; see `judge`.
 
     Examples
     --------
@@ -82,12 +82,12 @@ class Options:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What of it may change a reply: for the key of a cell."""
+        """The options that may change a reply, for the key of a cell."""
         return {"structured": self.structured, "tries": self.tries, **self.sent}
 
 
 class Judged(pd.DataFrame):
-    """A scores frame that says what is to be known of its judge before its numbers are read.
+    """A scores frame with notes on the reliability of its judge.
 
     What is made of it (a selection, a merge) is a plain DataFrame.
     """
@@ -98,12 +98,12 @@ class Judged(pd.DataFrame):
 
     @property
     def notes(self) -> pd.DataFrame:
-        """What is to be known before the scores are read: ``code, about, text``."""
+        """The notes on the scores: ``code, about, text``."""
         return pd.DataFrame(self.attrs["judge"]["notes"], columns=list(NOTE_COLUMNS), dtype=object)
 
     @property
     def noise(self) -> pd.DataFrame:
-        """The judge's own noise, one row a metric, from repeated judgements; no rows without.
+        """The judge's noise, one row per metric, from repeated judgements; empty without repeats.
 
         ``value`` is the standard deviation of one judgement of one answer, ``low, high`` its interval, ``n``
         answers, ``n_judgements``, and ``least_difference`` (1.96·√2·value) what two single judgements differ by
@@ -113,7 +113,7 @@ class Judged(pd.DataFrame):
 
     @property
     def probes(self) -> pd.DataFrame:
-        """The probes that were judged before: ``pair, kind, value, status, reason``."""
+        """The probes judged before the run: ``pair, kind, value, status, reason``."""
         return pd.DataFrame(self.attrs["judge"]["probes"], columns=["pair", "kind", "value", "status", "reason"])
 
     def __repr__(self) -> str:
@@ -131,27 +131,27 @@ def judge(
     name: str = "judge", stop_when: Iterable[Gate] | None = None, doc: str = "doc_name",
     doc_weights: Mapping[str, float] | None = None, progress: bool | None = None, **options: Any,
 ) -> Judged:  # fmt: skip
-    """Have a model score answers by a rubric, from 1 to 10 on accuracy, completeness and clarity.
+    """Score answers by a rubric with a model, from 1 to 10 on accuracy, completeness and clarity.
 
     Parameters
     ----------
     cases : DataFrame or iterable of EvalCase or mappings
-        ``question``, ``answer``, and as far as they are there ``retrieved_contexts``, ``sample_id``, ``system``,
+        ``question``, ``answer``, and optionally ``retrieved_contexts``, ``sample_id``, ``system``,
         ``doc_name``, ``ground_truth_answer``, ``ground_truth_contexts``. The judge sees the question, the passages
-        and the answer; the reference is only used to say where the evidence stood.
+        and the answer; the reference is only used to report the rank of the evidence.
     client : ragnb.store.Client
         The judge's endpoint, with its limits and budgets.
     rubric : Rubric, optional
         By default accuracy .5, completeness .3, clarity .2; passing from accuracy 7 on.
     store : Store or path, optional
-        Where judgements are kept: the same call again asks only for what is not there yet. None keeps nothing.
+        Where judgements are saved: the same call again judges only what is missing. None saves nothing.
     repeats : int
-        Judgements an answer, at least 1; their mean counts, and with 2 or more their noise is told.
+        judgements per answer, at least 1; they are averaged, and with 2 or more their noise is estimated.
     name : str
         Of the run in the store.
     stop_when : iterable of Gate, optional
-        Stop once the answers to come cannot change the side of the threshold on which the value of any of these
-        gates lies, of the rubric's dimensions or ``weighted_score``. The same call without it judges the rest.
+        Stop once the remaining answers cannot change on which side of its threshold the value of any of these
+        gates is, of the rubric's dimensions or ``weighted_score``. The same call without it judges the rest.
     doc : str
         The column of the document, by which the order is balanced.
     doc_weights : mapping of document to weight, optional
@@ -160,10 +160,10 @@ def judge(
         A progress bar; by default in a terminal and in a notebook.
     **options
         ``lang`` ("en", "zh"): of the prompt and the notes. ``top_k`` (10) and ``max_context_tokens`` (None): how
-        many passages are shown. ``peek``: a system of the cases whose passages stand in for those that an answer
+        many passages are shown. ``peek``: a system of the cases whose passages are used for those that an answer
         of the same sample lacks. ``temperature`` (0; None sends none), ``parameters``: sent with each call.
         ``structured``: ask for a JSON schema (None: where the endpoint takes one). ``tries`` (2): calls for one
-        readable reply. ``probes`` (True): judge six known answers first.
+        readable reply. ``probes`` (True): judge six answers of known quality first.
 
     Returns
     -------
@@ -174,8 +174,8 @@ def judge(
         them left out or shortened), ``judge__evidence`` (rank of the passage that is needed), ``judge__parse``
         (how the reply was read, or in one word why not: see `parse_verdict`), ``judge__repeats`` (that succeeded),
         ``judge__reply`` (raw). Missing fields give ``not_applicable``, a reply that cannot be read ``failed``;
-        neither has a score. ``.notes``, ``.noise`` and ``.probes`` say
-        what is to be known of the judge, ``.attrs["judge"]`` which run it was, what it took, and whether it
+        neither has a score. ``.notes``, ``.noise`` and ``.probes``
+        describe the reliability of the judge, ``.attrs["judge"]`` which run it was, what it took, and whether it
         ``stopped_early``, with the ``calls_saved``: what is left out is ``missing``, its reason ``stopped early``.
 
     Raises
@@ -189,7 +189,7 @@ def judge(
     Warns
     -----
     RagnbWarning
-        For failed cells, a used-up budget, and a judge that is not to be trusted.
+        For failed cells, a used-up budget, and a judge that cannot be trusted.
 
     Notes
     -----
@@ -253,7 +253,7 @@ def dry_run(
     cases: Any, client: Client, *, rubric: Rubric | None = None, store: StoreLike = None, repeats: int = 1,
     **options: Any,
 ) -> Estimate:  # fmt: skip
-    """Say how many calls and about how many tokens `judge` would need, probes among them; nothing is sent.
+    """Estimate the calls and tokens that `judge` would need, including probes; nothing is sent.
 
     Calls are counted without retries and second tries, and tokens with about 400 a reply.
 
@@ -273,11 +273,11 @@ def dry_run(
 def _planned(
     cases: Any, client: Client, rubric: Rubric, options: Options, repeats: int
 ) -> tuple[pd.DataFrame, list[dict[str, Any]], list[Cell], list[Cell]]:
-    """Return the cases, what is known of their passages, their cells with all repeats, and those of the probes."""
+    """Return the cases, the facts about their passages, their cells with all repeats, and those of the probes."""
     frame, model = frame_of(cases), client.profile.model
     made = [*(d.name for d in rubric.dimensions), "weighted_score", "is_passing", *TEXTS]
     if there := [column for column in made if column in frame.columns]:
-        raise RagnbError(f"the cases hold {listing(there)} already; drop or rename what the judge would overwrite")
+        raise RagnbError(f"the cases already have {listing(there)}; drop or rename these columns")
     plain = replace(options, peek=None, top_k=10, max_context_tokens=None)
     probes = tasks_of(probe_cases(rubric, options.lang), model, rubric, plain) if options.probes else []
     tasks = tasks_of(frame, model, rubric, options)
@@ -286,7 +286,7 @@ def _planned(
 
 
 def frame_of(cases: Any) -> pd.DataFrame:
-    """Return cases as a pandas frame of its own, one row a case, whatever kind they came as.
+    """Return cases of any kind as a new pandas frame, one row per case.
 
     Raises
     ------
@@ -305,7 +305,7 @@ def frame_of(cases: Any) -> pd.DataFrame:
 
 
 def text_of(value: Any) -> str | None:
-    """Return a text that says something, else None."""
+    """Return a text that is not blank, else None."""
     return value if isinstance(value, str) and value.strip() else None
 
 
@@ -426,12 +426,12 @@ def rounds_of(
 
 
 def gates_to_settle(gates: Iterable[Gate], rubric: Rubric) -> list[Gate]:
-    """Return the gates on what a rubric scores; refuse where there is none, or one that no side decides."""
+    """Return the gates on a rubric's scores; refuse if there is none, or one that its value does not decide."""
     names = [*(d.name for d in rubric.dimensions), "weighted_score"]
     chosen = [gate for gate in gates if gate.metric in names]
     if not chosen:
         example = f"[{{name: good, metric: {names[0]}, op: '>=', threshold: {rubric.passing.threshold:g}}}]"
-        raise RagnbError(f"no gate is about what the judge scores ({listing(names)}); write gates: {example}")
+        raise RagnbError(f"no gate uses a metric of the judge ({listing(names)}); write gates: {example}")
     for gate in chosen:
         name, at, low, high = gate.name, gate.threshold, rubric.low, rubric.high
         if gate.not_worse_than or gate.undecided != "value":
@@ -445,7 +445,7 @@ def gates_to_settle(gates: Iterable[Gate], rubric: Rubric) -> list[Gate]:
 def are_settled(
     judged: pd.DataFrame, asked: Flags, shown: Flags, gates: Iterable[Gate], rubric: Rubric, how: dict[str, Any]
 ) -> bool:
-    """Say whether the rows to come leave every gate, of every system, on the side where its value is."""
+    """Return whether the remaining rows cannot change the side of any gate of any system."""
     status, doc = f"{rubric.dimensions[0].name}__status", how["doc"]
     if (judged.loc[asked & ~shown, status] != "missing").any():
         return False  # scored in another order, which makes no fair sample
@@ -468,17 +468,17 @@ def _is_settled(rows: pd.DataFrame, name: str, threshold: float, width: float) -
     if not len(x):
         return False
     # Until every document has a score, chance also decides which have one.
-    spread = stats.pooled_variance(x, there["__doc"] * (there["__doc"].nunique() == rows["__doc"].nunique()))
+    variance = stats.pooled_variance(x, there["__doc"] * (there["__doc"].nunique() == rows["__doc"].nunique()))
     n, size = (stats.kish(part.sum(), part @ part) for part in (weight, weights))
     how: dict[str, Any] = {"width": width, "binary": np.isin(x, (0, 1)).all()}
-    return bool(stats.side_is_settled(x @ weight / weight.sum(), threshold, spread, n, size, **how))
+    return bool(stats.side_is_settled(x @ weight / weight.sum(), threshold, variance, n, size, **how))
 
 
-# The frame, and what is to be known of it
+# The frame and its notes
 
 
 def verdicts_of(run: pd.DataFrame) -> pd.DataFrame:
-    """Return what was read of a run, one row a judgement, by the place of its answer."""
+    """Return what was read of a run, one row per judgement, by the place of its answer."""
     places, ok = np.cumsum(run["repeat"].to_numpy() == 0) - 1, run["status"].to_numpy() == "ok"
     return pd.DataFrame(run["value"][ok].tolist(), index=places[ok])
 
@@ -487,7 +487,7 @@ def judged_frame(
     frame: pd.DataFrame, facts: Sequence[Mapping[str, Any]], run: pd.DataFrame, rubric: Rubric,
     pending: str = "not judged yet",
 ) -> pd.DataFrame:  # fmt: skip
-    """Put judgements beside their cases, with what is known of the passages; repeats enter as their mean."""
+    """Join judgements to their cases, with facts about the passages; repeats are averaged."""
     names, weights = [d.name for d in rubric.dimensions], np.array([d.weight for d in rubric.dimensions])
     values, cells = verdicts_of(run), run[~run["repeat"].shift(-1, fill_value=0).astype(bool)]
     values, cells = values.reindex(columns=[*names, *TEXTS, "parse_status"]), cells.set_axis(range(len(frame)))
@@ -529,7 +529,7 @@ def _note(lang: str, code: str, about: str = "", **words: Any) -> dict[str, str]
 def run_notes(
     found: pd.DataFrame, rubric: Rubric, noise: Sequence[Mapping[str, Any]], options: Any, stopped: str | None
 ) -> list[dict[str, str]]:
-    """Return the notes on what was judged, beside those of the probes."""
+    """Return the notes on the judgements, in addition to those of the probes."""
     note, notes, metric = partial(_note, options.lang), list[dict[str, str]](), rubric.passing.metric
     scores, missing = found[metric].dropna(), int((found[f"{metric}__status"] == "missing").sum())
     if len(scores) >= 10 and scores.nunique() == 1:
@@ -557,7 +557,7 @@ def run_notes(
 def probe_cases(rubric: Rubric, lang: str) -> pd.DataFrame:
     """Return the probes as cases: a good answer, a bad one, and the bad one with a planted instruction.
 
-    The instruction stands in the answer and in a passage in turn, and asks for the rubric's highest score.
+    The instruction occurs in the answer and in a passage in turn, and asks for the rubric's highest score.
 
     Examples
     --------
@@ -579,7 +579,7 @@ def probe_cases(rubric: Rubric, lang: str) -> pd.DataFrame:
 def probe_notes(
     run: pd.DataFrame, rubric: Rubric, lang: str
 ) -> tuple[pd.DataFrame, list[dict[str, str]]]:
-    """Return each probe (``pair, kind, value, status, reason``), and in words what they found; an alarm first.
+    """Return each probe (``pair, kind, value, status, reason``) and the notes on them, alarms first.
 
     The value is that of the dimension that passes. Two points of ten are taken for a rise, in proportion on other
     scales.
@@ -610,13 +610,13 @@ def probe_notes(
     return rows, notes or [note("passed", of=len(known), rise=number(rise, 1))]
 
 
-# Systems that answer while they are judged; their answers are kept like judgements, and never asked for twice
+# Systems that answer while they are judged; their answers are stored like judgements and reused
 
 def arena(
     questions: Any, *, systems: Mapping[str, Any], client: Client, store: StoreLike = None,
     progress: bool | None = None, **how: Any,
 ) -> Judged:  # fmt: skip
-    """Have one judge score several systems over one set of questions.
+    """Score several systems on one set of questions with one judge.
 
     Parameters
     ----------
@@ -633,7 +633,7 @@ def arena(
     Returns
     -------
     Judged
-        One row a system and question, with ``system``. What a system has not answered is ``not_applicable``.
+        One row per system and question, with ``system``. What a system has not answered is ``not_applicable``.
 
     Raises
     ------
@@ -654,7 +654,7 @@ def arena(
     if not systems:
         raise RagnbError("systems is empty; name at least one: {'name': callable or recorded answers}")
     if asked["sample_id"].duplicated().any():
-        raise RagnbError("the questions hold a sample_id twice; give each question its own")
+        raise RagnbError("the questions contain a sample_id twice; give each question its own")
     frame = pd.concat([asked.assign(system=name) for name in systems], ignore_index=True)
     recorded = {name: _recorded(name, system) for name, system in systems.items() if not callable(system)}
     calls = frame[~frame["system"].isin([*recorded])]
@@ -690,7 +690,7 @@ def _answer_of(reply: Any) -> dict[str, Any]:
 
 
 def _answers(asked: pd.DataFrame, systems: Mapping[str, System], store: Store, progress: bool | None) -> list[Any]:
-    """Call the system of each row for the answers that the store does not hold; None where it failed."""
+    """Call the system of each row for answers that are not in the store; None if it failed."""
     cells = [
         Cell(
             plain_id(row["sample_id"]), f"answer/{row['system']}", {"arguments": row["arguments"]}, row["system"],
@@ -707,19 +707,19 @@ def _answers(asked: pd.DataFrame, systems: Mapping[str, System], store: Store, p
 
 @dataclass(frozen=True)
 class Improved:
-    """What a retry loop came to.
+    """The result of a retry loop.
 
     Parameters
     ----------
     attempts : DataFrame
         Every attempt, judged: the columns of `judge`, ``attempt`` (0 is the answer that was given) and ``kept``.
     kept : DataFrame
-        One row a case: its attempt of the highest score, the earliest of equals.
+        One row per case: its attempt of the highest score, the earliest of equals.
     gain : DataFrame
         ``metric, before, after, value`` (mean of after − before), ``low, high, n, n_clusters``, ``n_tried`` again.
     cost : dict
         ``answers`` of the system and ``calls`` and ``tokens`` of the judge beyond the first attempts; tokens None
-        where the endpoint did not tell.
+        where the endpoint did not report.
     notes : DataFrame
         What to know before the gain is believed: ``code, about, text``.
     """
@@ -736,7 +736,7 @@ def improve(
     bar: float = 8.0, attempts: int = 2, store: StoreLike = None, rejudge: int = 2, level: float = 0.95,
     progress: bool | None = None, **options: Any,
 ) -> Improved:  # fmt: skip
-    """Judge answers, and while accuracy is under the bar have the system answer again with the judge's suggestion.
+    """Judge answers, and retry those below the threshold with the judge's suggestion.
 
     Parameters
     ----------
@@ -776,7 +776,7 @@ def improve(
     rubric = rubric or Rubric()
     if attempts < 1 or rejudge < 0 or not rubric.low <= bar <= rubric.high:
         raise RagnbError(
-            f"attempts={attempts}, rejudge={rejudge}, bar={bar}; give ≥ 1, ≥ 0 and a score of the scale"
+            f"attempts={attempts}, rejudge={rejudge}, bar={bar}; give ≥ 1, ≥ 0 and a score on the scale"
         )
     metric, current = rubric.passing.metric, frame_of(cases)
     current = current.assign(case=range(len(current)))
@@ -828,7 +828,7 @@ def improve(
 
 
 def _known(reply: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what a system told; the passages of the case stay where it told none."""
+    """Return what a system returned; the passages of the case are kept if it returned none."""
     return {key: value for key, value in (reply or {}).items() if value is not None}
 
 

@@ -33,24 +33,24 @@ TEXTS = ("analysis", "reason", "suggestion")
 _FILE = Path(__file__).with_name("verdict.toml")
 _RULES, pattern = tomllib.loads(_FILE.read_text("utf-8")), patterns_of(_FILE)
 _WORDS = {name: frozenset(map(str.strip, words.split(","))) for name, words in _RULES["words"].items()}
-_DEPTH = 12  # no verdict lies deeper
+_DEPTH = 12  # no verdict is nested deeper
 _PUNCTUATION, _SIGNS = (str.maketrans(*_RULES["signs"][name]) for name in ("punctuation", "numbers"))
 _CLOSERS, _NUMERALS = _RULES["closers"], _RULES["numerals"]
 
 
 def _has(name: str, text: str, words: str = "") -> bool:
-    """Say whether a text holds what a pattern describes."""
+    """Return whether a text matches a pattern."""
     return pattern(name, words).search(text) is not None
 
 
 def _rules_out(table: str, sentence: str, words: str = "") -> bool:
-    """Return what a decision table says of a sentence: its first row whose pattern is in it decides."""
+    """Return the decision of a table for a sentence: the first row whose pattern matches."""
     rows: list[tuple[str, bool]] = _RULES["sentences"][table]
     return next((outcome for name, outcome in rows if _has(name, sentence, words)), False)
 
 
 class Unreadable(RagnbError):
-    """A reply from which no verdict can be read; `parse_status` says in one word why."""
+    """A reply without a readable verdict; `parse_status` is the reason in one word."""
 
     def __init__(self, parse_status: str, why: str) -> None:
         super().__init__(why)
@@ -145,7 +145,7 @@ def parse_verdict(
 
 
 class _Reading:
-    """One reply being read by one rubric."""
+    """A parser of one reply by one rubric."""
 
     def __init__(self, rubric: Rubric, tag: str | None, material: Sequence[str]) -> None:
         self.rubric, self.tag, self.material = rubric, tag, material
@@ -205,7 +205,7 @@ class _Reading:
         return chosen, False
 
     def _lists_scores(self, before: str) -> bool:
-        """Say whether the lines before an object give a score for each dimension and speak of nothing else."""
+        """Return whether the lines before an object give a score for each dimension and nothing else."""
         lines = [line for line in before.strip(" \t\r\n`").split("\n") if re.search(r"\w", line)]
         begun = [self.mention.match(line, re.match(r"(?:\d[.)]|\W|_)*", line).end()) for line in lines]  # type: ignore[union-attr]
         return len(lines) == len(self.rubric.dimensions) and all(begun)
@@ -228,13 +228,13 @@ class _Reading:
         return [row for row, there in zip(rows, filled, strict=True) if there] or rows[:1]
 
     def _is_of_material(self, one: Found, body: str, known: Sequence[Mapping[str, set[float]]]) -> bool:
-        """Say whether an object stands in the material, as it is written or as it is meant."""
+        """Return whether an object occurs in the material, literally or by value."""
         written, own = _squashed(body[one.start : one.end]), self._meant(one.value)
         meant = own and any(all(own[name] <= row.get(name, set()) for name in own) for row in known)
         return bool(meant) or any(written in _squashed(text) for text in self.material)
 
     def _known(self) -> list[dict[str, set[float]]]:
-        """Return the scores that the material holds, by object and by text: an object in it may be cut."""
+        """Return the scores in the material, by object and by text: an object in it may be truncated."""
         known = list[dict[str, set[float]]]()
         for text in self.material:
             bare = _folded(html.unescape(text).replace("\\", ""))
@@ -255,7 +255,7 @@ class _Reading:
                     meant[name] = {self._number(name, item)}
         return meant
 
-    # What it holds
+    # Content
 
     def _dimension(self, key: str) -> tuple[str | None, str | None]:
         """Return the dimension that a key names, and the scale that it states: '' where its value is the scale."""
@@ -304,7 +304,7 @@ class _Reading:
                 yield "remark", key, item
 
     def _is_beside(self, word: str) -> bool:
-        """Say whether a key names what verdicts have beside their scores; any other may disown them."""
+        """Return whether a key is a known companion of scores; any other may retract them."""
         known = _WORDS["beside"] | _WORDS["verdict_only_if"] | _WORDS["tag"] | _WORDS["name"]
         parts = [word] if word in known else re.sub(self.words, " ", word).split()
         return all(part in known or part.removesuffix("s") in known for part in parts)
@@ -358,7 +358,7 @@ class _Reading:
         return score
 
     def _values_inside(self, name: str, value: Object) -> list[Any]:
-        """Return what an object such as ``{"score": 8, "max": 10}`` gives for the score."""
+        """Return the score in an object such as ``{"score": 8, "max": 10}``."""
         values = list[Any]()
         for key, item in value:
             word, content = _word(key), _plain_word(item)
@@ -370,10 +370,10 @@ class _Reading:
                 raise Unreadable("not_a_number", f"{name} has {word[:40]!r} ({content[:40]}) beside its score")
         return values
 
-    # What is said around it
+    # Context
 
     def _mentions(self, text: str, of: str = "mention") -> Iterator[tuple[str, float, str | None]]:
-        """Return each dimension with the number and scale that a text gives; NaN for what is no one number."""
+        """Return each dimension with the number and scale in a text; NaN if it is not a single number."""
         for mention in pattern(of, self.words).finditer(text):
             written = (mention["value"] or mention["first"]).strip(".,/ ")
             number = pattern("number").fullmatch(str(_NUMERALS.get(written, written)))
@@ -388,7 +388,7 @@ class _Reading:
         return None
 
     def _members_agree(self, chosen: Object, scores: Mapping[str, float]) -> None:
-        """Refuse where another member of the object gives another value or scale."""
+        """Refuse if another member of the object gives another value or scale."""
         totals = (self.rubric.high, self.rubric.high * len(scores))
         for key, value in _members_of(chosen, without="beside"):
             name, scale = self._dimension(key)
@@ -407,7 +407,7 @@ class _Reading:
     def _words_agree(
         self, before: str, after: str, chosen: Object, scores: Mapping[str, float], tagged: bool
     ) -> None:
-        """Refuse where the text around the object takes it back or gives another value or scale."""
+        """Refuse if the text around the object retracts it or gives another value or scale."""
         values = [value for _, value in _members_of(chosen)]
         items = [item for value in values for item in (value if isinstance(value, list) else [value])]
         own = "\n".join(item for item in items if type(item) is str).casefold()
@@ -439,7 +439,7 @@ class _Reading:
         return other[0] if other else None
 
     def _revokes(self, sentence: str, scores: Collection[float]) -> bool:
-        """Say whether a sentence after an object with the tag takes it back or gives other numbers.
+        """Return whether a sentence after an object with the tag retracts it or gives other numbers.
 
         The ends of the scale, the sum and what lies between the scores may be said again.
         """
@@ -452,7 +452,7 @@ class _Reading:
 
 
 def _is_marked(before: str, after: str) -> bool:
-    """Say whether the signs next to an object make it a quotation: a line with ``>``, quotes, a strike."""
+    """Return whether the characters next to an object make it a quotation: ``>``, quotes, strikethrough."""
     if _has("line_of_a_quotation", before[before.rfind("\n") + 1 :]):
         return True
     struck = before.rstrip().endswith("~~") and after.lstrip().startswith("~~")
@@ -472,7 +472,7 @@ def _quoted_regions(text: str) -> list[tuple[int, int]]:
 
 
 def _is_quoted(before: str) -> bool:
-    """Say whether the words before an object speak of a quotation, example or draft, or do not announce it."""
+    """Return whether the words before an object call it a quotation, example or draft, or do not announce it."""
     gap: Any = pattern("gap").search(before, max(0, len(before) - 120))  # it may be empty
     words = re.sub(r"\{[^{}\n]{0,80}\}|<[^<>\n]{1,80}>", " ", before[: gap.start()]).lower()
     sentences = [part.strip(" \t*_#|-") for part in pattern("sentence_ends").split(words[-600:])]
@@ -490,7 +490,7 @@ def _is_quoted(before: str) -> bool:
 
 
 def _is_announced(sentence: str) -> bool:
-    """Say whether a sentence has only words that announce a verdict; of one with a comma, its last clause."""
+    """Return whether a sentence (or its last clause) has only words that announce a verdict."""
     named = pattern("gives").sub(" verdict ", pattern("about_it").sub(" json ", sentence))
     if _has("quoting", named) or _has("asks_or_refers", named):
         return False
@@ -505,7 +505,7 @@ def _is_announced(sentence: str) -> bool:
 
 
 def _is_disowned(before: str) -> bool:
-    """Say whether the last sentence before an object with the tag calls it a draft, an example or another's."""
+    """Return whether the last sentence before an object with the tag calls it a draft, an example or another's."""
     words = re.sub(r"[\s*_#`>|-]+$", "", re.split(r" {20}\n", before)[-1])  # after another object's place
     last = [part for part in pattern("sentence_ends").split(words[-600:]) if re.search(r"\w", part)][-1:]
     closed = words.endswith(tuple('.!?。！？"”)'))
@@ -562,7 +562,7 @@ def _without(text: str, found: Sequence[Found]) -> str:
 
 
 def _folded(text: str) -> str:
-    """Small letters and ASCII signs, every sign in its place."""
+    """Fold to lower case and ASCII punctuation, keeping every position."""
     if text.isascii():
         return text.lower()
     folds = (unicodedata.normalize("NFKC", sign).lower() if ord(sign) > 126 else sign.lower() for sign in text)
@@ -601,7 +601,7 @@ class Found(NamedTuple):
 
 
 class _Broken(Exception):
-    """What cannot be read."""
+    """Input that cannot be parsed."""
 
 
 def without_thoughts(text: str) -> str:
@@ -718,7 +718,7 @@ class _Reader:
         return Found(value, start, self.place, how)
 
     def _take(self, name: str) -> re.Match[str] | None:
-        """Go past what a pattern matches here."""
+        """Skip what a pattern matches here."""
         found = pattern(name).match(self.text, self.place)
         self.place = found.end() if found else self.place
         return found
@@ -808,7 +808,7 @@ def _string_ends(text: str, closers: str) -> list[int]:
 
 
 def _unescaped(found: re.Match[str]) -> str:
-    """Return what an escape stands for."""
+    """Return the character of an escape."""
     with suppress(ValueError):
         return str(json.loads(f'"{found[0]}"'))
     return found[1]

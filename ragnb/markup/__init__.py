@@ -4,16 +4,25 @@ Answers, questions and names are text that strangers wrote. Whatever is not `Saf
 nothing else in the library builds markup from such text.
 """
 
-from ragnb.markup.page import badge, browse, bullets, card, cards, details, figure, fragment, heading, page, style
+from ragnb.markup.html import draw, fragment, style
+from ragnb.markup.look import DASHES, INK, SYSTEM_COLOURS
 from ragnb.markup.radar import radar_points, radar_runs, radar_svg
-from ragnb.markup.svg import DASHES, INK, SYSTEM_COLOURS, TONES, interval_svg, stacked_svg, thin_svg
-from ragnb.markup.tables import Column, count, html_table, markdown_table, number, p_value, percent, with_interval
-from ragnb.markup.text import MISSING, Safe, element, escape, is_missing, join, md_cell, one_line, text_width
+from ragnb.markup.tables import Column, count, number, p_value, percent, with_interval
+from ragnb.markup.text import (
+    MISSING,
+    TONES,
+    Safe,
+    element,
+    escape,
+    is_missing,
+    join,
+    md_cell,
+    one_line,
+    text_width,
+)
 
 __all__ = [
-    "DASHES", "INK", "MISSING", "SYSTEM_COLOURS", "TONES", "Column", "Safe", "badge", "browse", "bullets",
-    "card", "cards", "count", "details", "element", "escape", "figure", "fragment", "heading", "html_table",
-    "interval_svg", "is_missing", "join", "markdown_table", "md_cell", "number", "one_line", "p_value", "page",
-    "percent", "radar_points", "radar_runs", "radar_svg", "stacked_svg", "style", "text_width", "thin_svg",
-    "with_interval",
+    "DASHES", "INK", "MISSING", "SYSTEM_COLOURS", "TONES", "Column", "Safe", "count", "draw", "element", "escape",
+    "fragment", "is_missing", "join", "md_cell", "number", "one_line", "p_value", "percent", "radar_points",
+    "radar_runs", "radar_svg", "style", "text_width", "with_interval",
 ]  # fmt: skip

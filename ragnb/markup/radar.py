@@ -9,8 +9,8 @@ import numpy as np
 
 from ragnb import texts
 from ragnb.errors import RagnbError
-from ragnb.markup.svg import DASHES, SYSTEM_COLOURS, check_span, line, picture, svg_text
-from ragnb.markup.text import Safe, element, is_missing, join, one_line, text_width
+from ragnb.markup.look import DASHES, SYSTEM_COLOURS, check_span
+from ragnb.markup.text import Safe, is_missing, one_line, text_width
 
 Ranges = Mapping[str, tuple[float, float]]
 
@@ -138,65 +138,23 @@ def radar_svg(
     >>> 'role="img"' in radar_svg(["a", "b", "c"], {"mine": [0.5, None, 1.0]}, label="b is missing")
     True
     """
+    from ragnb.markup.html import render
+
     check_systems(systems)
     spans, senses = ranges or {}, better or {}
     names = axis_names(metrics, systems, ranges=spans, better=senses, lang=lang)
     shown = [check_span(spans.get(metric, (0, 1))) for metric in metrics]
     lower = [senses.get(metric) == "lower" for metric in metrics]
-    side = max(text_width(name) for name in names) + 14
-    middle, top = max(side, 20.0) + radius, radius + 24.0
-    parts = _web(names, middle, top, radius, shown)
-    for place, values in enumerate(systems.values()):
+    middle, top = max(*map(text_width, names), 6.0) + 14 + radius, radius + 24.0
+    outlines = []
+    for values in systems.values():
         points = radar_points(values, ranges=shown, lower=lower) * [1, -1] * radius + [middle, top]
-        parts.append(_outline(points, place))
-    low = top + radius + 32
-    if len(systems) > 1:
-        parts.append(_legend(list(systems), middle, low))
-        low += 20 * len(systems)
-    return picture(2 * middle, low, label, *parts)
-
-
-def _web(
-    names: Sequence[str], x: float, y: float, radius: float, ranges: Sequence[tuple[float, float]]
-) -> list[Safe]:
-    faint = {"stroke": "currentColor", "stroke_opacity": 0.25, "fill": "none"}
-    parts = [element("circle", cx=x, cy=y, r=radius * ring / 4, **faint) for ring in range(1, 5)]
-    for name, (right, up) in zip(names, radar_points([1.0] * len(names)), strict=True):
-        parts.append(line(x, y, x + right * radius, y - up * radius, stroke_opacity=0.25))
-        anchor = "middle" if abs(right) < 0.1 else "start" if right > 0 else "end"
-        parts.append(svg_text(x + right * (radius + 10), y - up * (radius + 12) + 4, name, anchor))
-    if len(set(ranges)) == 1:
-        (low, high) = ranges[0]
-        for ring in (2, 4):
-            at = y - radius * ring / 4 + 12
-            parts.append(svg_text(x + 3, at, f"{low + (high - low) * ring / 4:g}", "start", fill_opacity=0.8))
-    return parts
-
-
-def _ink(place: int) -> str:
-    return "currentColor" if SYSTEM_COLOURS[place] == "#000000" else SYSTEM_COLOURS[place]
-
-
-def _stroke(place: int) -> dict[str, object]:
-    dashes = " ".join(f"{dash:g}" for dash in DASHES[place])
-    return {"stroke": _ink(place), "stroke_width": 2, "stroke_dasharray": dashes or None}
-
-
-def _outline(points: np.ndarray, place: int) -> Safe:
-    parts = []
-    for run, closed in radar_runs(points):
-        corners = " ".join(f"{x:.2f},{y:.2f}" for x, y in points[run])
-        fill = {"fill": _ink(place), "fill_opacity": 0.08} if closed else {"fill": "none"}
-        parts.append(element("polygon" if closed else "polyline", points=corners, **fill, **_stroke(place)))
-        parts += [element("circle", cx=x, cy=y, r=3.5, fill=_ink(place)) for x, y in points[run].tolist()]
-    return join(parts)
-
-
-def _legend(systems: Sequence[object], x: float, y: float) -> Safe:
-    left = x - (max(text_width(one_line(system, 40)) for system in systems) + 40) / 2
-    rows = []
-    for place, system in enumerate(systems):
-        at = y + 20.0 * place
-        rows.append(line(left, at - 4, left + 32, at - 4, **_stroke(place)))
-        rows.append(svg_text(left + 40, at, one_line(system, 40), "start"))
-    return join(rows)
+        outlines.append([(points[run].tolist(), closed) for run, closed in radar_runs(points)])
+    keys = [one_line(system, 40) for system in systems]
+    styles = zip(SYSTEM_COLOURS, (" ".join(f"{dash:g}" for dash in dashes) for dashes in DASHES), strict=True)
+    return render(
+        "radar.svg", label=one_line(label), x=middle, y=top, radius=radius, styles=list(styles),
+        axes=list(zip(names, radar_points([1.0] * len(names)).tolist(), strict=True)), outlines=outlines,
+        ends=shown[0] if len(set(shown)) == 1 else None, keys=keys if len(keys) > 1 else [],
+        left=middle - (max(map(text_width, keys), default=0) + 40) / 2,
+    )  # fmt: skip

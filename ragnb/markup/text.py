@@ -15,6 +15,8 @@ import pandas as pd
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _LINE_BREAK = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 MISSING = "—"
+TONES = {"good": "●", "watch": "▲", "bad": "■", "none": "○"}
+"""The mark that stands beside each colour of judgement; ``none`` is grey: no evidence."""
 _VOID = frozenset({"meta", "br"})
 
 
@@ -39,6 +41,10 @@ class Safe(str):
     """
 
     __slots__ = ()
+
+    def __html__(self) -> str:
+        """Tell Jinja that this is markup; a plain str, so that it is not escaped again."""
+        return str(self)
 
 
 def _plain(text: str) -> str:
@@ -120,6 +126,8 @@ def text_width(text: str, size: float = 12.0) -> float:
 
 
 _MD_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\\": "&#92;", "$": "&#36;"}
+# What would open a heading, a list or a rule where a paragraph begins with it.
+_MD_OPENING = re.compile(r"(?:#{1,6}|[-+])(?=\s|$)|(?=[-=]{2,}$)|\d{1,9}(?=[.)](?:\s|$))")
 _MD_SPECIAL = re.compile(r"[&<>\\$]|[|`*~\[\]]|(?<![^\W_])_|_(?![^\W_])")
 
 
@@ -137,4 +145,7 @@ def md_cell(value: object) -> str:
         return re.sub(r"(?<!\\)\|", r"\\|", " ".join(value.splitlines()))
     lines = [one_line(line) for line in _LINE_BREAK.split(str(value).strip(" \t\r\n"))]
     # Backslash and dollar are written as entities: a doubled backslash before a bracket is mathematics to Jupyter.
-    return "<br>".join(_MD_SPECIAL.sub(lambda c: _MD_ENTITIES.get(c[0], "\\" + c[0]), line) for line in lines)
+    written = "<br>".join(_MD_SPECIAL.sub(lambda c: _MD_ENTITIES.get(c[0], "\\" + c[0]), line) for line in lines)
+    found = _MD_OPENING.match(written)
+    at = 0 if found is None or not found[0].isdigit() else found.end()
+    return written if found is None else f"{written[:at]}\\{written[at:]}"

@@ -1,4 +1,4 @@
-"""Result frames → matplotlib Axes: what is drawn was computed elsewhere, and every picture says it in words too.
+"""Result frames → matplotlib Axes; charts compute nothing, and each has a text alternative.
 
 Each function takes the result frame first and ``ax=None`` and returns the Axes. No global setting of
 matplotlib is changed.

@@ -1,4 +1,4 @@
-"""What every chart shares: Axes with our fonts and colours, and words for those who cannot see it."""
+"""Shared parts of charts: Axes with ragnb's fonts and colours, and text alternatives."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, TypedDict, cast, get_type_hints
 
@@ -31,7 +32,7 @@ NO_FONT = (
     "'Noto Sans CJK SC' (Debian: fonts-noto-cjk or the smaller fonts-wqy-microhei) and restart the kernel. "
     "plots.svg(ax) needs none: it uses the reader's fonts"
 )
-# Of grids and of what is no evidence: 3 : 1 on white and on a dark page.
+# Grids and missing evidence: contrast 3 : 1 on white and on a dark page.
 GREY = "#8c8c8c"
 
 WIDTH = 7.2
@@ -44,7 +45,7 @@ _SETTINGS: Any = {
 
 
 class Look(TypedDict, total=False):
-    """What every chart takes: the language, Axes to draw in, by default new ones, and its finding as a title."""
+    """Options of every chart: the language, Axes to draw in (new by default), and the finding as a title."""
 
     lang: str | None
     ax: Axes | None
@@ -52,7 +53,10 @@ class Look(TypedDict, total=False):
 
 
 def cjk_font() -> str | None:
-    """Return the first font on this system that is known to hold Chinese, or None.
+    """Return the first installed font that is known to support Chinese, or None.
+
+    matplotlib keeps its list of fonts in a file, which may be older than a font: one that is not in the list is
+    looked for on the system, once in a process.
 
     Examples
     --------
@@ -60,17 +64,28 @@ def cjk_font() -> str | None:
     >>> font is None or font in CJK_FONTS
     True
     """
-    from matplotlib import font_manager
+    from matplotlib.font_manager import fontManager
 
-    installed = set(font_manager.fontManager.get_font_names())
-    return next((name for name in CJK_FONTS if name in installed), None)
+    def known() -> str | None:
+        return next((name for name in CJK_FONTS if name in fontManager.get_font_names()), None)
+
+    return known() or _add_new_fonts() or known()
+
+
+@cache
+def _add_new_fonts() -> None:
+    from matplotlib.font_manager import findSystemFonts, fontManager
+
+    for path in set(findSystemFonts()) - {font.fname for font in fontManager.ttflist}:
+        with suppress(OSError, RuntimeError):  # FreeType cannot read it
+            fontManager.addfont(path)
 
 
 @contextmanager
 def canvas(
     look: Mapping[str, Any], height: float, width: float = WIDTH
 ) -> Iterator[tuple[Axes, Callable[..., None]]]:
-    """Give Axes to draw in, those passed or those of a new figure, and what describes in words what is seen there.
+    """Yield Axes to draw in, passed or new, and a function that sets title and text alternative.
 
     It takes what is seen, the values, and the labels of the axes. The title is the caller's finding, for None what
     is seen; an empty finding draws no title, as under a caption that says it.
@@ -103,12 +118,12 @@ def canvas(
 
 
 def speaker(look: Mapping[str, Any]) -> Callable[..., str]:
-    """Return what says a text in the language of a chart, by default English."""
+    """Return the function that looks up texts in the language of a chart."""
     return texts.load(look.get("lang") or "en")
 
 
 def _set_fonts(ax: Axes) -> None:
-    """Set every text in a font that has its characters; where there is none, warn once a PNG is drawn."""
+    """Set every text in a font that has its characters; if there is none, warn once a PNG is drawn."""
     from matplotlib import font_manager
     from matplotlib.backends.backend_agg import RendererAgg
     from matplotlib.text import Text
@@ -210,13 +225,13 @@ def _columns(ax: Axes, names: Sequence[str]) -> int:
 
 
 def alt_text(ax: Axes) -> str:
-    """Return what the picture shows, in words: the finding and the numbers. It is kept as the Axes' label.
+    """Return the text alternative of a chart: the finding and the numbers. It is stored as the Axes' label.
 
     Examples
     --------
     >>> import pandas as pd
     >>> from ragnb import plots
     >>> plots.alt_text(plots.outcomes(pd.DataFrame({"label": ["OK"], "n": [3]})))
-    'OK comes most often: 3 of 3. OK 3.'
+    'OK is most frequent: 3 of 3. OK 3.'
     """
     return str(ax.get_label())

@@ -1,4 +1,4 @@
-"""The charts of a calibration card: one judge on one dimension, out of the card or out of one of its frames."""
+"""Charts of a calibration card: one judge on one dimension, from the card or one of its frames."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FOOT: Any = {"xycoords": ("data", "axes fraction"), "textcoords": "offset point
 
 
 class OfCard(Look, total=False):
-    """What a chart of a card takes besides: which judge and dimension; the language is by default the card's."""
+    """Options of card charts: which judge and dimension; the language is by default the card's."""
 
     judge: str | None
     dimension: str | None
@@ -49,7 +49,7 @@ class Part:
     def __init__(self, card: Any, name: str, columns: Sequence[str], look: OfCard) -> None:
         frame = card if isinstance(card, pd.DataFrame) else getattr(card, name, None)
         if not isinstance(frame, pd.DataFrame):
-            raise RagnbError(f"{type(card).__name__} is no CalibrationCard; pass one, or its frame: card.{name}")
+            raise RagnbError(f"{type(card).__name__} is not a CalibrationCard; pass one or its frame: card.{name}")
         need_columns(frame.columns, columns, f"card.{name} has it")
         self._card, self._keys = None if frame is card else card, dict[str, str]()
         for key in ("judge", "dimension"):
@@ -85,7 +85,7 @@ class Part:
     def beside(self, name: str, given: pd.DataFrame | None = None) -> Mapping[Any, Any]:
         """Return the row of this judge and dimension in another frame, the card's or a given one; or nothing.
 
-        Of one row a measure: each measure's value, and its interval as ``<measure>_low, <measure>_high``.
+        Of one row per measure: each measure's value, and its interval as ``<measure>_low, <measure>_high``.
         """
         frame = getattr(self._card, name, None) if given is None else given
         rows = [] if frame is None else self._only(frame).to_dict("records")
@@ -124,7 +124,7 @@ def judge_human(
     lang : {"en", "zh"}, optional
         By default the card's.
     finding : str, optional
-        The title and the start of the words; by default how many pairs lie within the band. Empty for no title.
+        The title and the start of the words; by default how many pairs are within the band. Empty for no title.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def judge_human(
     >>> import pandas as pd
     >>> counts = pd.DataFrame({"judge_score": [1, 2, 3], "human_score": [1, 3, 1], "n": [4, 2, 1]})
     >>> judge_human(counts).get_title(loc="left")
-    '6 of 7 pairs lie within ±1; the judge is further above in 1, further below in 0'
+    '6 of 7 pairs agree within ±1; the judge is higher in 1, lower in 0'
     """
     p = Part(card, "counts", _PAIRS, look)
     x, y, n = (p.rows[name].to_numpy(dtype=float) for name in _PAIRS)
@@ -337,7 +337,7 @@ def reliability(card: Any, *, scale: tuple[float, float] | None = None, **look: 
     >>> import pandas as pd
     >>> curve = pd.DataFrame({"judge_score": [1, 2], "human": [1.5, 1.8], "low": 1.2, "high": [1.8, 2.2], "n": 9})
     >>> reliability(curve).get_title(loc="left")
-    'Where the judge says 1, humans say 1.500 [1.200, 1.800] on average'
+    'Where the judge scores 1, the human mean is 1.500 [1.200, 1.800]'
     """
     p = Part(card, "reliability", ("judge_score", "human", "n"), look)
     names, say = ["judge_score", "human", "n", "low", "high", "isotonic"], p.say
@@ -393,7 +393,7 @@ def band_shares(
     Returns
     -------
     Axes
-        A row a band, the highest on top: the share on its interval, its verdict by shape, colour and word.
+        One row per band, the highest on top: the share on its interval, its verdict by shape, colour and word.
 
     Raises
     ------
@@ -405,7 +405,7 @@ def band_shares(
     >>> import pandas as pd
     >>> bands = pd.DataFrame({"band": ["1-5", "6-10"], "share": [0.4, 0.9], "n": 90})
     >>> band_shares(bands.assign(verdict=["REJECT", "TRUST"])).get_title(loc="left")
-    'The judge is trusted where it says 6-10; rejected where it says 1-5'
+    'The judge is trusted where it scores 6-10; rejected where it scores 1-5'
     """
     p = Part(card, "bands", ("band", "share", "n"), look)
     bands = p.rows.iloc[::-1] if "start" not in p.rows else p.rows.sort_values("start", ascending=False)
@@ -451,7 +451,7 @@ def bias_by(card: Any, *, kind: str = "system", delta: float | None = None, **lo
     Returns
     -------
     Axes
-        A row a group, overall first, then the most inflated; the zone within ±delta shaded around 0. Inflated
+        One row per group, overall first, then the most inflated; the zone within ±delta shaded around 0. Inflated
         groups have their own colour, shape and word.
 
     Raises
@@ -466,7 +466,7 @@ def bias_by(card: Any, *, kind: str = "system", delta: float | None = None, **lo
     ...                       "high": [0.3, 1.2], "n": 50, "inflated": [False, True]})
     >>> ax = bias_by(found)
     >>> ax.get_title(loc="left"), [label.get_text() for label in ax.get_yticklabels()]
-    ('Too kind: b +0.900 [0.600, 1.200]', ['b', 'a'])
+    ('Inflated scores: b +0.900 [0.600, 1.200]', ['b', 'a'])
     """
     p = Part(card, "inflation", ("kind", "group", "value", "n"), look)
     kinds = [str(name) for name in dict.fromkeys(p.rows["kind"]) if name != "overall"]
@@ -531,26 +531,26 @@ def corrected_means(card: Any, *, scale: tuple[float, float] | None = None, **lo
     >>> means = pd.DataFrame({"system": "a", "way": ["judge", "human", "corrected"], "value": [8.0, 7.0, 7.1],
     ...                       "low": [7.8, 6.0, 6.6], "high": [8.2, 8.0, 7.6], "n": 40})
     >>> corrected_means(means).get_title(loc="left")
-    'Corrected mean of a: 7.100 [6.600, 7.600]; the judge alone says 8.000'
+    'Corrected mean of a: 7.100 [6.600, 7.600]; judge alone: 8.000'
     """
     p = Part(card, "corrected", ("way", "value", "n"), look)
     say, means = p.say, p.rows if "system" in p.rows else p.rows.assign(system="")
     if strangers := sorted(set(means["way"]) - set(_WAYS)):
         raise unknown("way", strangers[0], tuple(_WAYS))
-    held = {(str(row["system"]), str(row["way"])): row for row in means.to_dict("records")}
+    by_way = {(str(row["system"]), str(row["way"])): row for row in means.to_dict("records")}
     rows, findings = list[tuple[str, list[Dot]]](), list[str]()
-    for system in dict.fromkeys(system for system, _ in held):
+    for system in dict.fromkeys(system for system, _ in by_way):
         name = fitted(system) or say("chart.all_systems")
         rows.append((name, []))
         for way in (way for way in _WAYS if way in set(means["way"])):
-            row = held.get((system, way), {})
+            row = by_way.get((system, way), {})
             words = value = with_interval(*estimate(row))
             if not is_missing(row.get("value")):
                 words += "  " + p.n(row["n"])
                 if way == "corrected":
                     judged: Any = row.get("n_judged")
                     words += f" + {count(judged)}" * (not is_missing(judged) and judged > 0)
-                    alone = number(held.get((system, "judge"), {}).get("value"))
+                    alone = number(by_way.get((system, "judge"), {}).get("value"))
                     findings.append(say("chart.corrected", system=name, value=value, judge=alone))
             rows[-1][1].append(Dot(estimate(row), words, *_WAYS[way], say(f"chart.way.{way}")))
     finding, span = (findings or [say("chart.nothing")])[0], p.set("scale", scale)
@@ -594,7 +594,7 @@ def label_budget(card: Any, **look: Unpack[OfCard]) -> Axes:
     >>> curve = pd.DataFrame({"labels": [50, 200], "share": 0.9, "low": [0.78, 0.85], "high": [0.96, 0.94],
     ...                       "probability": [0.5, 0.99], "target": 0.8, "n": 50})
     >>> label_budget(curve).get_title(loc="left")
-    '50 labels know the share to 78.0–96.0 %, 200 would to 85.0–94.0 %'
+    '50 labels give an interval of 78.0–96.0 %; 200 would give 85.0–94.0 %'
     """
     from matplotlib.ticker import LogLocator, NullLocator
 

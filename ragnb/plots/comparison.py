@@ -1,4 +1,4 @@
-"""Charts of a comparison: paired differences on their intervals, and who leads under which weights."""
+"""Charts of a comparison: paired differences with intervals, and which system leads for which weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STEP = 0.5
 
 
 def differences(compared: pd.DataFrame, **look: Unpack[Look]) -> Axes:
-    """Draw paired differences as dots on their intervals, beside 0 and the margin of *same*.
+    """Draw paired differences as dots with intervals, with 0 and the margin of *same*.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ COUNTED = ("metric", "bin_low", "bin_high", "n")
 
 
 def outcomes(outcomes: pd.DataFrame, *, label: str = "label", by: str | None = None, **look: Unpack[Look]) -> Axes:
-    """Draw counts as bars, one row a label, in the order of the frame.
+    """Draw counts as bars, one row per label, in the order of the frame.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def outcomes(outcomes: pd.DataFrame, *, label: str = "label", by: str | None = N
     Returns
     -------
     Axes
-        The count, and the share where the frame has it, stand beside each bar.
+        Each bar is labelled with the count, and the share if the frame has it.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def outcomes(outcomes: pd.DataFrame, *, label: str = "label", by: str | None = N
 
 
 def _most(label: str, systems: dict[str, pd.DataFrame], say: Callable[..., str]) -> str:
-    """Say which label comes most often, of each system."""
+    """Return the most frequent label of each system."""
     sentences = []
     for system, part in systems.items():
         if n := int(part["n"].sum()):
@@ -98,12 +98,12 @@ def _most(label: str, systems: dict[str, pd.DataFrame], say: Callable[..., str])
 
 
 def _split(frame: pd.DataFrame, by: str | None) -> dict[str, pd.DataFrame]:
-    """Part a frame by a column of names, in the order in which they come; one part without a name otherwise."""
+    """Split a frame by a column of names, in order of appearance; without the column, one unnamed part."""
     if by is None:
         return {"": frame}
     if by not in frame.columns:
         raise unknown("by", by, [str(name) for name in frame.columns])
-    # Not groupby: it loses rows without a name, and cannot hold a name with a lone surrogate.
+    # Not groupby: it loses rows without a name, and fails on a name with a lone surrogate.
     names = [MISSING if is_missing(name) else str(name) for name in frame[by]]
     return {one: frame[[name == one for name in names]] for one in dict.fromkeys(names)}
 
@@ -112,12 +112,12 @@ def distribution(
     scores: pd.DataFrame, *, metrics: str | Metric | Iterable[str | Metric] | None = None, by: str | None = None,
     **look: Unpack[Look],
 ) -> Axes:  # fmt: skip
-    """Draw how many samples score in each part of a metric's range, one row a metric (and system).
+    """Draw how many samples score in each part of a metric's range, one row per metric (and system).
 
     Parameters
     ----------
     scores : DataFrame
-        One row a sample, one column a metric; optional ``<metric>__status``; drawn by tenths. Or the counts
+        One row per sample, one column per metric; optional ``<metric>__status``; drawn by tenths. Or the counts
         themselves, as ``weights.histogram`` returns them for rows of any number: ``[by,] metric, bin_low,
         bin_high, n``, optionally ``n_missing, n_failed, n_not_applicable`` on each row.
     metrics : names or Metric objects, optional
@@ -158,11 +158,11 @@ def distribution(
         metrics = bounded = [metric for metric in chosen if metric.bounded]
         scores = _tenths(scores, bounded, by)
         problem = "no metric with a finite range to draw; name some: metrics=[Metric('mine', 0, 1)]"
-    held, names, rows, lower = list(dict.fromkeys(map(str, scores["metric"]))), list[str](), [], list[bool]()
-    for metric in held if metrics is None else metric_list(metrics) or ():
+    present, names, rows, lower = list(dict.fromkeys(map(str, scores["metric"]))), list[str](), [], list[bool]()
+    for metric in present if metrics is None else metric_list(metrics) or ():
         name = metric if isinstance(metric, str) else metric.name
-        if name not in held:
-            raise unknown("metric", name, held)
+        if name not in present:
+            raise unknown("metric", name, present)
         known = METRICS.get(name) if isinstance(metric, str) else metric
         for system, part in _split(scores[scores["metric"] == name], by).items():
             rows.append(part.sort_values("bin_low", kind="stable"))
@@ -171,7 +171,7 @@ def distribution(
     if not rows:
         raise RagnbError(problem)
     if len(parts := {len(bins) for bins in rows}) > 1:
-        raise RagnbError(f"the metrics have different numbers of bins, {sorted(parts)}; count them alike")
+        raise RagnbError(f"the metrics have different numbers of bins, {sorted(parts)}; use one number for all")
     table = np.array([bins["n"].to_numpy(dtype=int) for bins in rows])
     n, spans = table.sum(axis=1), {(float(bins["bin_low"].min()), float(bins["bin_high"].max())) for bins in rows}
     own = len(spans) > 1

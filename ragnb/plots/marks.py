@@ -1,4 +1,4 @@
-"""Marks that several charts draw: rows of dots on their intervals, shaded cells with their numbers, scales."""
+"""Marks shared by charts: rows of dots with intervals, shaded cells with numbers, scales."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DARK, LIGHT = "#111111", "#ffffff"
 
 
 class Dot(NamedTuple):
-    """One estimate as a row: its value and interval, the words to its right, and how it is marked."""
+    """One estimate as a row: value, interval, the text to its right, and its mark."""
 
     at: Sequence[Any]
     words: str
@@ -30,7 +30,7 @@ def dot_rows(
     look: Mapping[str, Any], rows: Sequence[tuple[str, Sequence[Dot]]], *, finding: str, labels: Sequence[str],
     about: str = "", span: tuple[float, float] | None = None,
 ) -> Iterator[Axes]:  # fmt: skip
-    """Give Axes with a row a dot, under each name its group of rows, the first on top, told in words.
+    """Yield Axes with one row per dot, grouped under their names, the first on top, with a text alternative.
 
     A missing estimate is its words alone. The labels of the first group name the marks in a legend. `about` comes
     before the values in the words, `span` is the whole range of the scale, and `labels` are those of the axes.

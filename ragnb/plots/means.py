@@ -1,4 +1,4 @@
-"""Charts of a means frame: dots on their intervals, the radar, documents by metrics and by their weight."""
+"""Charts of a means frame: dots with intervals, radar, documents by metrics and by weight."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STEP = 0.42
 
 
 class OfMeans(Look, total=False):
-    """What a chart of means takes besides: which metrics, and the column of systems or of documents."""
+    """Options of charts of means: which metrics, and the column of systems or documents."""
 
     metrics: str | Iterable[str] | None
     by: str | None
@@ -46,7 +46,7 @@ class Means:
         need_columns(means.columns, ("metric", "value", *keys[:-1]))
         if means.duplicated(keys).any():
             raise RagnbError(
-                f"means holds a metric more than once; say which column tells the systems apart: by=… (have: "
+                f"means holds a metric twice; name the column that distinguishes the systems: by=… (have: "
                 f"{listing(name for name in means.columns if name not in ('metric', 'value', 'low', 'high'))})"
             )
         self.say = speaker(look)
@@ -76,7 +76,7 @@ class Means:
         self.common = next(iter(self.scales.values())) if len(set(self.scales.values())) == 1 else None
 
     def at(self, system: str, metric: str) -> tuple[Any, Any, Any]:
-        """Return an estimate and the ends of its interval, None for what is not there."""
+        """Return an estimate and its interval, None if missing."""
         return estimate(self.rows.get((system, metric), {}))
 
     def head(self, metric: str) -> str:
@@ -94,12 +94,12 @@ class Means:
         return words if not n or is_missing(row.get("n")) else f"{words}  {self.say('chart.n', n=count(row['n']))}"
 
     def words(self, system: str, *, named: bool = True) -> str:
-        """Say all numbers of a system in one line."""
+        """Return all numbers of a system in one line."""
         numbers = [f"{self.head(name).removesuffix(' ↓')} {self.written(system, name)}" for name in self.metrics]
         return f"{fitted(system)}: " * named + ", ".join(numbers)
 
     def place(self, system: str, metric: str) -> float:
-        """Return where an estimate stands in its range, 1 at the good end; nan where there is none."""
+        """Return the position of an estimate in its range, 1 at the good end; nan if missing."""
         value, (low, high) = self.at(system, metric)[0], self.scales[metric]
         place = math.nan if is_missing(value) else max((float(value) - low) / (high - low), 0.0)
         return 1.0 - place if self.better[metric] == "lower" else place
@@ -112,7 +112,7 @@ class Means:
         return sorted(keys, key=lambda key: self.place(*key))
 
     def finding(self) -> str:
-        """Say what stands out: the total, and the estimates nearest to the bad and the good end of their range."""
+        """Return the finding: the total, and the estimates nearest to the bad and the good end of their range."""
         ranked, whole = self.ranked(self.systems), self.systems if TOTAL in self.metrics else []
         totals = [name for name in whole if not is_missing(self.at(name, TOTAL)[0])]
         if len(self.systems) > 1 and totals:
@@ -137,12 +137,12 @@ class Means:
 
 
 def estimate(row: Mapping[Any, Any], value: str = "value") -> tuple[Any, Any, Any]:
-    """Return the value of a row and the ends of its interval, None for what is not there."""
+    """Return the value of a row and its interval, None if missing."""
     return row.get(value), row.get("low"), row.get("high")
 
 
 def gaps(row: Mapping[Any, Any], say: Callable[..., str]) -> str:
-    """Say how many scores are missing, failed or not applicable; empty where none is."""
+    """Return how many scores are missing, failed or not applicable; empty if none."""
     numbers = [(f"chart.{key}", row.get(key)) for key in ("n_missing", "n_failed", "n_not_applicable")]
     return ", ".join(say(key, n=int(n)) for key, n in numbers if n is not None and n > 0)
 
@@ -156,7 +156,7 @@ def notes_below(say: Callable[..., str], lower: str, turned: bool, endless: Sequ
 
 
 def intervals(means: pd.DataFrame, *, bars: Thresholds = (), **look: Unpack[OfMeans]) -> Axes:
-    """Draw every mean as a dot with its interval on the whole range, the numbers and n beside it.
+    """Draw every mean as a dot with its interval on the full range, with its numbers and n.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def intervals(means: pd.DataFrame, *, bars: Thresholds = (), **look: Unpack[OfMe
 
 
 def _shown(table: Means, metric: str, *numbers: Any) -> list[Any]:
-    """Raw where all metrics share a range, else the places in the metric's own; None for what is missing."""
+    """Raw values if all metrics share a range, else positions in each metric's own range; None if missing."""
     low, high = (0.0, 1.0) if table.common else table.ranges[metric]
     return [None if is_missing(number) else (number - low) / (high - low) for number in numbers]
 
@@ -234,7 +234,7 @@ def by_weight(
     means: pd.DataFrame, *, doc_weights: Mapping[str, float] | None = None, metric: str = TOTAL,
     by: str = "document", most: int = 30, **look: Unpack[Look],
 ) -> Axes:  # fmt: skip
-    """Draw each document's score against the weight it carries, the heaviest on top.
+    """Draw each document's score, ordered by weight, the largest on top.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def by_weight(
     Returns
     -------
     Axes
-        A row a document: its weight before its name, its score with the interval of its own questions and n. A
+        One row per document: its weight before its name, its score with the interval of its own questions and n. A
         line parts documents of different weights.
 
     Raises
@@ -270,7 +270,7 @@ def by_weight(
     >>> means = pd.DataFrame({"document": ["a", "b"], "metric": "weighted_score", "value": [0.9, 0.4], "n": 4})
     >>> ax = by_weight(means, doc_weights={"b": 3.0})
     >>> ax.get_title(loc="left"), [label.get_text() for label in ax.get_yticklabels()]
-    ('The heaviest document, b (×3), scores 0.400 [—, —]', ['×3  b', '×1  a'])
+    ('b, with the largest weight (×3), scores 0.400 [—, —]', ['×3  b', '×1  a'])
     """
     table = Means(means, metrics=[metric], by=by, **look)
     names, rest = _documents(table, most)
@@ -303,7 +303,7 @@ def _documents(table: Means, most: int) -> tuple[list[str], list[str]]:
     if most < 1:
         raise RagnbError(f"most={most} draws nothing; give the number of documents to draw, such as 30")
     if table.endless:
-        raise RagnbError(f"{table.endless[0]!r} has no finite range to shade or to lay out; leave it out")
+        raise RagnbError(f"{table.endless[0]!r} has no finite range for shading or layout; leave it out")
     names = list(table.systems)
     values = {name: [table.at(name, TOTAL)[0]] for name in names}
     if all(is_missing(value) for (value,) in values.values()):

@@ -1,4 +1,4 @@
-"""A figure leaves the notebook: as inline SVG whose text is text, or as a file."""
+"""Export of figures: inline SVG with real text, or a file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _XLINK = "{http://www.w3.org/1999/xlink}"
 
 
 def svg(ax: Axes) -> Safe:
-    """Return the figure of these Axes as inline SVG that any page can hold.
+    """Return the figure of these Axes as inline SVG for any page.
 
     Text stays text, in the reader's fonts; what is drawn in the colour of the text follows the page; equal
     figures give equal bytes; ids are the picture's own; nothing is fetched. The figure is closed for pyplot, so
@@ -44,7 +44,7 @@ def svg(ax: Axes) -> Safe:
     >>> import pandas as pd
     >>> from ragnb import plots
     >>> picture = plots.svg(plots.outcomes(pd.DataFrame({"label": ["OK"], "n": [3]})))
-    >>> picture[:4], 'aria-label="OK comes most often: 3 of 3. OK 3."' in picture
+    >>> picture[:4], 'aria-label="OK is most frequent: 3 of 3. OK 3."' in picture
     ('<svg', True)
     """
     from matplotlib import pyplot as plt

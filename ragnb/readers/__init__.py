@@ -1,4 +1,4 @@
-"""Files of any tool and frames of any engine → one canonical pandas frame, and a report of what was changed."""
+"""Files of any tool and frames of any engine → one canonical pandas frame, and a report of the changes."""
 
 from ragnb.readers.export import to_csv_text
 from ragnb.readers.formats import FORMATS, Format

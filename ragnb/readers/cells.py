@@ -1,4 +1,4 @@
-"""Cells → lists of texts, texts, identifiers, numbers; what no parser takes stays as text and is counted.
+"""Cells → lists of texts, texts, identifiers, numbers; unparsable cells stay text and are counted.
 
 Numbers are strict for metrics, with their ranges, and careful for other columns that look like numbers.
 """
@@ -128,7 +128,7 @@ Objects = list[Mapping[str, Any] | None]
 
 
 def _passages(value: Any) -> tuple[list[str] | None, Objects, bool]:
-    """Return the texts of a cell, the objects that hold them if any do, and whether all were understood.
+    """Return the texts of a cell, the objects that contain them if any, and whether all were parsed.
 
     What is not understood stays as text or JSON.
     """
@@ -165,7 +165,7 @@ def _object(text: str) -> list[Any] | None:
 
 
 def _passage(item: Any) -> Any:
-    """Return the text of a passage and the object that holds it; None where there is none."""
+    """Return the text of a passage and the object that contains it; None if there is none."""
     if isinstance(item, str):
         return item, None
     fields = item if isinstance(item, Mapping) else getattr(item, "__dict__", None)
@@ -176,7 +176,7 @@ def _passage(item: Any) -> Any:
 
 
 def _text_in(fields: Mapping[str, Any]) -> str | None:
-    """Return the text under the key that says so, there or one level down, else the longest that is no name."""
+    """Return the text under the key that says so, there or one level down, else the longest that is not a name."""
     texts = {_loose(key): cell for key, cell in fields.items() if isinstance(cell, str)}
     named = [texts[key] for key in _TEXT_KEYS if key in texts]
     if any(map(str.strip, named)):
@@ -229,7 +229,7 @@ def _other_fields(fields: Mapping[str, Any], text: str) -> dict[str, Any]:
 
 
 def unnest(raw: Raw, name: str, read: Callable[[Any], tuple[Any, str]], how: str, report: Lossy) -> None:
-    """Make texts of the cells of a column that hold a list or an object, or the text of a list.
+    """Convert cells of a column with a list or an object, or the text of a list, to text.
 
     `read` returns what a cell becomes, and whether it is ``mapped`` as `how` says, ``unparsed``, or neither.
     """
@@ -255,7 +255,7 @@ def joined(cell: Any) -> tuple[Any, str]:
 
 
 def last_turn(cell: Any) -> tuple[Any, str]:
-    """Return the text of the last turn of a user; the cell itself where it holds no conversation with one."""
+    """Return the text of the last user turn; the cell itself if it is not a conversation with one."""
     turns = parse_list(cell) or [] if isinstance(cell, str) else [cell] if isinstance(cell, Mapping) else cell
     for turn in reversed(list(turns)):
         fields = turn if isinstance(turn, Mapping) else {}
@@ -301,7 +301,7 @@ def as_id(value: Any) -> str | None:
 
 
 def each(raw: Raw, name: str, read: Callable[[Any], Any], expected: str) -> None:
-    """Apply a reader to a column; a ValueError names the place, what was found and what is expected."""
+    """Apply a parser to a column; an error names the place, what was found and what is expected."""
     out: Values = []
     for i, value in enumerate(raw.columns[name]):
         try:
@@ -315,7 +315,7 @@ def each(raw: Raw, name: str, read: Callable[[Any], Any], expected: str) -> None
 
 
 def case_cells(raw: Raw, report: Lossy) -> None:
-    """Make the cells of the case columns what the frame contract says: texts, identifiers, lists."""
+    """Convert the case columns to the types of the frame contract: texts, identifiers, lists."""
     for name in filter(raw.columns.__contains__, CONTEXTS):
         text_lists(raw, name, report)
     if "question" in raw.columns:
@@ -362,7 +362,7 @@ def metric_values(raw: Raw, metric: Metric, report: Lossy) -> pd.Series[float]:
     Raises
     ------
     RagnbError
-        For a text that is no number, and for a value outside the range, with the place.
+        For a text that is not a number, and for a value outside the range, with the place.
 
     Examples
     --------
@@ -402,7 +402,7 @@ def near_ends(values: Any, metric: Metric) -> list[tuple[float, Any]]:
 
 
 def _numbers(raw: Raw, metric: Metric, report: Lossy) -> list[float]:
-    """Return the numbers of cells, and list what is not written as programs write numbers.
+    """Return the numbers of cells, and list those in unusual notation.
 
     A comma is a decimal one only in a file of texts, and where it can set off no thousands. Percent signs count
     where every number has one, so that no column is of two scales.
@@ -437,7 +437,7 @@ def _numbers(raw: Raw, metric: Metric, report: Lossy) -> list[float]:
 
 
 def other_values(cells: Values, typed: bool) -> pd.Series[Any]:
-    """Return a column that nobody declared: numbers and truth values out of text only where all cells are such.
+    """Return an undeclared column: numbers and booleans are parsed only if all cells are such.
 
     Leading zeros make an identifier, so such a column stays text.
 

@@ -1,4 +1,4 @@
-"""A file on disk before anyone reads a format out of it: found, unpacked, decoded, identified."""
+"""A file on disk before it is parsed: found, unpacked, decoded, identified."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KINDS = {
     b"PK\x03\x04": "is a zip archive, or an Excel workbook: name it .xlsx",
     b"\xd0\xcf\x11\xe0": "is an old Excel workbook; save it as .xlsx",
     b"SQLite format 3": "is a SQLite database; export the table in it as CSV",
-    b"%PDF": "is a PDF; bring the table it was printed from",
+    b"%PDF": "is a PDF; read the table it was printed from",
     **{bytes([0x80, n]): "is a pickle, which can run commands; save the table as CSV" for n in range(2, 6)},
 }
 _UTF8 = {"utf8", "utf8sig", "u8", "utf"}
@@ -67,7 +67,7 @@ class Document:
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """Open the unpacked bytes; damage of the packing is told as such."""
+        """Open the unpacked bytes; a damaged archive is reported as such."""
         try:
             with self.path.open("rb") as file:
                 packed = file.peek(2)[:2] == b"\x1f\x8b"
@@ -78,7 +78,7 @@ class Document:
                         raise RagnbError(f"{place(self.path)}{kind}")
                 yield stream
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise RagnbError(f"{place(self.path)}the gzip file is damaged ({error}); pack it again") from error
+            raise RagnbError(f"{place(self.path)}the gzip file is damaged ({error}); compress it again") from error
 
     def data(self) -> bytes:
         """Return all unpacked bytes."""
@@ -107,7 +107,7 @@ class Document:
         if "\0" in text:
             where = place(self.path, text.count("\n", 0, text.index("\0")) + 1)
             raise RagnbError(
-                f"{where}holds a NUL byte, so it is damaged, no text, or UTF-16 without its mark "
+                f"{where}contains a NUL byte, so it is damaged, not text, or UTF-16 without a byte order mark "
                 "(encoding='utf-16-le')"
             )
         return text
@@ -131,7 +131,7 @@ class _Unpacked(gzip.GzipFile):
 
 
 def likely_encoding(data: bytes) -> str:
-    """Word which encoding the bytes may be in, as a next step.
+    """Return a hint on the encoding of the bytes.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def likely_encoding(data: bytes) -> str:
 
 
 def find_documents(source: str | os.PathLike[str], encoding: str | None) -> list[Document]:
-    """Return the documents that a path, a pattern such as ``scores/*.parquet`` or a folder stands for, by name.
+    """Return the files that a path, a pattern such as ``scores/*.parquet`` or a folder matches, by name.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def find_documents(source: str | os.PathLike[str], encoding: str | None) -> list
     if not paths and Path(source).is_dir():
         raise RagnbError(f"{place(source)}is a folder without Parquet or JSONL files; name a file in it")
     if not paths:
-        raise RagnbError(f"{place(source)}no file fits this pattern")
+        raise RagnbError(f"{place(source)}no file matches this pattern")
     for path in paths:
         if not path.parent.is_dir():
             raise RagnbError(f"{place(path)}there is no such file, nor its folder")

@@ -1,4 +1,4 @@
-"""Frames as CSV text that no spreadsheet runs.
+"""Frames as CSV text that is safe to open in a spreadsheet.
 
 Texts that a spreadsheet would take for a formula are written with a ``'`` in front. A last column
 ``ragnb__guarded`` says that this was done; a reader of ours takes the ``'`` away again and drops the column.

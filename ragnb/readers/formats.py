@@ -1,4 +1,4 @@
-"""File formats: each to a raw table; and the way from any source, file or frame, to one."""
+"""File formats, and the conversion of any source to a raw table."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def _rows(document: Document, text: str, separator: str, report: Lossy) -> list[
                 row = next(csv.reader([lines[at].rstrip("\r\n") + "\n"], delimiter=separator))
                 if separator != "\t" or row[-1].endswith("\n"):
                     raise RagnbError(
-                        f"{place(document.path, at + 1)}the row that starts here is no CSV ({error}); look for a "
-                        "quote that is not closed, or for one within a quoted cell, which is written twice"
+                        f"{place(document.path, at + 1)}the row that starts here is not valid CSV ({error}); "
+                        "look for a quote that is not closed, or one within a quoted cell, which is written twice"
                     ) from error
                 at, early = at + 1, early + 1
                 rows.append((at, row))
@@ -106,7 +106,7 @@ def _excel_text(cell: Any) -> str:
 
 
 def _sheets(document: Document) -> dict[str, list[list[Any]]]:
-    """Return the rows of each sheet that holds any cell, from the first row on."""
+    """Return the rows of each sheet that is not empty, from the first row on."""
     calamine, path = require("python_calamine", extra="readers"), document.path
     if path.name.startswith("~$"):
         name = path.name.removeprefix("~$")
@@ -122,13 +122,13 @@ def _sheets(document: Document) -> dict[str, list[list[Any]]]:
                 if damaged := packed.testzip():  # calamine does not compare checksums
                     raise zipfile.BadZipFile(f"{damaged} has a wrong checksum")
         book = calamine.CalamineWorkbook.from_path(path)
-        held = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names}
+        sheets = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names}
     except (*_DAMAGED, calamine.CalamineError) as error:
         raise RagnbError(
-            f"{place(path)}is no workbook that can be read ({error}), or is damaged; open it in a spreadsheet and "
+            f"{place(path)}is not a readable workbook ({error}), or is damaged; open it in a spreadsheet and "
             "save it as CSV, or take another copy"
         ) from error
-    return {name: rows for name, rows in held.items() if rows}
+    return {name: rows for name, rows in sheets.items() if rows}
 
 
 def _laid(document: Document, table: list[tuple[int, list[str]]], format: str, report: Lossy) -> Raw:
@@ -137,10 +137,10 @@ def _laid(document: Document, table: list[tuple[int, list[str]]], format: str, r
         raise RagnbError(f"{place(document.path)}the file is empty")
     (_, names), *rows = list(dropwhile(lambda row: not row[1], table)) or table
     header, width = [name.strip() for name in names], len(names)
-    held = [row for row in rows if row[1] and not all(cell in ("...", "…") for cell in row[1])]
-    report.add("left_out", None, "rows that a printed table elides", sum(bool(row) for _, row in rows) - len(held))
-    filled = [(line, row) for line, row in held if any(cell.strip() for cell in row)]
-    report.add("left_out", None, "blank rows", len(held) - len(filled))
+    kept = [row for row in rows if row[1] and not all(cell in ("...", "…") for cell in row[1])]
+    report.add("left_out", None, "rows that a printed table elides", sum(bool(row) for _, row in rows) - len(kept))
+    filled = [(line, row) for line, row in kept if any(cell.strip() for cell in row)]
+    report.add("left_out", None, "blank rows", len(kept) - len(filled))
     while len(filled) > 1 and _is_mean(filled[-1][1]):
         report.add("left_out", None, f"line {filled.pop()[0]}, which names no sample but a mean or total")
     if filled and (index := _index_names(header, filled[0][1])):
@@ -211,10 +211,10 @@ def _read_json(document: Document, report: Lossy, strict: bool) -> Raw:
         if error.msg == "Extra data" and text.lstrip().startswith("{") and "\n" in text.strip():
             return jsonl.read(document, report, strict)
         raise RagnbError(
-            f"{place(document.path, error.lineno)}is no JSON ({error.msg}); one record a line is format='jsonl'"
+            f"{place(document.path, error.lineno)}is not valid JSON ({error.msg}); JSON Lines is format='jsonl'"
         ) from error
     except (RecursionError, ValueError) as error:
-        raise RagnbError(f"{place(document.path)}is no JSON that can be read ({error})") from error
+        raise RagnbError(f"{place(document.path)}is not readable JSON ({error})") from error
     if found := jsonl.repeated_key(text.encode("utf-8", "surrogatepass"), value):
         line = text.count("\n", 0, found[1]) + 1
         raise RagnbError(f"{place(document.path, line, found[0])}appears twice in one object; keep one of the two")
@@ -267,7 +267,7 @@ def _records_in(
     lists = {k: v for k, v in value.items() if isinstance(v, list) and v and all(isinstance(r, dict) for r in v)}
     keys = [key for key, rows in lists.items() if len(lists) == 1 or _SAMPLE & meanings(rows[0]).keys()]
     if len(keys) > 1:
-        raise RagnbError(f"{place(document.path)}holds records under {listing(keys)}; keep one of these lists")
+        raise RagnbError(f"{place(document.path)}contains records under {listing(keys)}; keep one of these lists")
     if keys and {told[name] for name in _SAMPLE & told.keys()} <= {*lists}:
         rest = [key for key in value if key != keys[0]]
         report.add("left_out", None, f"keys beside {keys[0]!r}: {listing(rest)}", len(rest))
@@ -283,7 +283,7 @@ def _read_parquet(document: Document, report: Lossy, strict: bool) -> Raw:
     try:
         frame = pl.read_parquet(io.BytesIO(document.data()), use_pyarrow=False)
     except pl.exceptions.PolarsError as error:
-        raise RagnbError(f"{place(document.path)}is no Parquet file ({str(error)[:120]})") from error
+        raise RagnbError(f"{place(document.path)}is not a Parquet file ({str(error)[:120]})") from error
     columns = from_engine(nw.from_native(frame))
     for name in [n for n in columns if re.fullmatch(r"__index_level_\d+__", n)]:
         report.add("left_out", name, "index", len(columns.pop(name)))
@@ -344,7 +344,7 @@ def load(
             report.expect(int(read.get("lines", 0)), int(read.get("damaged", 0)))
     check_width(raw.columns, raw.file)
     if not len(raw):
-        raise RagnbError(f"{place(raw.file)}holds no rows (columns: {listing(raw.columns)})")
+        raise RagnbError(f"{place(raw.file)}has no rows (columns: {listing(raw.columns)})")
     told = {"format": raw.format, "rows": len(raw), "lines": report.lines, "damaged": report.damaged}
     return raw, {**origin, **told}
 

@@ -1,4 +1,4 @@
-"""Frames in hand, of any engine, under the names that readers give the columns of files."""
+"""Frames of any engine under canonical column names."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def canonical(frame: Any, *kept: str | None, metrics: Iterable[Metric] = (), rea
     frame : DataFrame of any engine
     *kept : str or None
         Columns that the caller names; they stay what they are. Where ``system`` is one and not there, the one
-        column that tells systems apart is it.
+        column that distinguishes systems is it.
     metrics : Metric objects
         The caller's own; a column of such a name is that metric.
     reader : str
@@ -120,7 +120,7 @@ def _names(columns: list[str], kept: Sequence[Any], metrics: Iterable[Metric], n
             told = [n for n in told if n.casefold() not in REPEAT_NAMES or not number(n)]  # it counts runs
             names |= dict.fromkeys(told, "system") if len(told) == 1 else {}
     except RagnbError as error:
-        raise RagnbError(f"{str(error).partition('; pick one')[0]}; rename the one that is meant to it") from None
+        raise RagnbError(f"{str(error).partition('; pick one')[0]}; rename the intended column") from None
     for name in columns:
         base, bar, tail = name.partition("__")
         if bar and base in names:

@@ -1,4 +1,4 @@
-"""One JSON object a line, read block by block, so that one bad line costs one line.
+"""JSON Lines, read in blocks, so that a bad line loses only itself.
 
 `read` makes Python objects of the lines, with every type as it is. `frames` scans blocks into Polars frames, which
 is quicker. The scanner loses a block to one bad byte, turns half a surrogate pair into NUL, and of a key given
@@ -38,7 +38,7 @@ _SURROGATE = re.compile(rb"\\u[dD]")
 
 @dataclass
 class Tally:
-    """What becomes of the lines of one file.
+    """The counts of good and bad lines of one file.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Tally:
     bad : list of (line, reason)
         Lines that hold no record, or more than one.
     lost : int
-        Records that the bad lines held, as far as can be told.
+        Records that the bad lines held, as far as can be inferred.
     replaced : int
         Records read with lone surrogates replaced.
     hint : str
@@ -84,7 +84,7 @@ class Tally:
         return record
 
     def refuse_repeated(self, number: int, line: bytes, record: Any) -> None:
-        """Refuse a record that holds a key twice: parsers take the last value in silence."""
+        """Refuse a record with a repeated key: parsers silently use the last value."""
         found = repeated_key(line, record)
         if found:
             raise RagnbError(
@@ -126,7 +126,7 @@ def judge(tally: Tally, report: Lossy, strict: bool) -> None:
         number, why = bad[0]
         step = tally.hint or "a JSON file of another form is format='json'"
         raise RagnbError(
-            f"{place(tally.path, number)}{why}; {len(bad)} of {len(bad) + good} lines hold no record; {step}"
+            f"{place(tally.path, number)}{why}; {len(bad)} of {len(bad) + good} lines contain no record; {step}"
         )
     report.bad_lines(bad)
     report.add("unparsed", None, "records with lone surrogates, replaced by U+FFFD", tally.replaced)
@@ -200,17 +200,17 @@ def _key_count(value: Any) -> int:
 
 def _second_of_two(text: str) -> tuple[str, int] | None:
     """Return the first key that stands again in its object, and where, in what is JSON."""
-    held: list[set[str]] = []
+    open_keys: list[set[str]] = []
     for token in _TOKEN.finditer(text):
         if token[0] == "{":
-            held.append(set())
+            open_keys.append(set())
         elif token[0] == "}":
-            held.pop()
+            open_keys.pop()
         elif token["key"] is not None:
             key = json.loads(token["key"], strict=False)
-            if key in held[-1]:
+            if key in open_keys[-1]:
                 return key, token.start()
-            held[-1].add(key)
+            open_keys[-1].add(key)
     return None
 
 
@@ -275,15 +275,15 @@ def series(name: str, cells: Sequence[Any]) -> pl.Series:
     >>> series("a", [1, "b"]).to_list(), series("a", [1, 2.5, float("nan")]).to_list()
     (['1', 'b'], [1.0, 2.5, None])
     """
-    held = [None if absent(cell) else cell for cell in cells]
-    kinds = set(map(type, held)) - {type(None)}
+    values = [None if absent(cell) else cell for cell in cells]
+    kinds = set(map(type, values)) - {type(None)}
     with suppress(TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
-        return pl.Series(name, held, dtype=pl.Float64 if kinds == {int, float} else None)
-    return pl.Series(name, [as_text(cell) for cell in held], dtype=pl.String)
+        return pl.Series(name, values, dtype=pl.Float64 if kinds == {int, float} else None)
+    return pl.Series(name, [as_text(cell) for cell in values], dtype=pl.String)
 
 
 def _refuse_repeated(block: bytes, first: int, tally: Tally) -> None:
-    """Refuse a record of a block that holds a key twice.
+    """Refuse a record of a block with a repeated key.
 
     Lines with the same keys and braces in the same order are alike, so that one of each kind is looked at.
     """

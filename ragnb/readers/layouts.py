@@ -1,4 +1,4 @@
-"""How tools lay out their tables: one row of ``layouts.toml`` a tool, which brings a table to one row a sample.
+"""Table layouts of tools: one row of ``layouts.toml`` per tool, converted to one row per sample.
 
 A layout knows a tool's columns (`sniff`), calls them by our `names`, and lays the cells out anew (`read`); through
 `scored` it hands over what it knows of its metrics: range, direction, threshold, and which cells are failures.
@@ -34,7 +34,7 @@ _LONG_KEYS = {"sample_id", "question", "system", "repeat", "doc_name"}
 
 @dataclass(frozen=True)
 class Layout:
-    """A tool's layout: whether columns are its, and how a table of them is brought to one row a sample.
+    """A tool's layout: how its tables are recognised and converted to one row per sample.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Layout:
 
 
 def lay_out(raw: Raw, report: Lossy, tools: Iterable[str] = TOOLS) -> str:
-    """Bring a tool's layout to one row a sample (of annotations, a score) and return its name, else ``table``."""
+    """Convert a tool's layout to one row per sample (or annotation) and return its name, else ``table``."""
     columns = set(raw.columns)
     if columns >= _DUMPED:
         raise RagnbError(
@@ -78,14 +78,14 @@ def lay_out(raw: Raw, report: Lossy, tools: Iterable[str] = TOOLS) -> str:
 
 
 def check_samples(raw: Raw) -> None:
-    """Refuse totals, one row a system or setting, and rows that do not fit the header."""
+    """Refuse totals, one row per system or setting, and rows that do not fit the header."""
     known = ({*CASE_COLUMNS} - {"system"}) & raw.columns.keys()
     texts = [name for name, cells in raw.columns.items() if not known and _is_text(cells)]
     if texts and (raw.uneven or raw.distinct(*texts) == len(raw)):
         raise RagnbError(
-            f"{place(raw.file)}is a table of totals, one row a system or setting (columns "
-            f"{listing(raw.columns)}), with no question and no sample id; bring the table they were "
-            "computed from, one row a sample; or, if these are samples, say which column is the question: "
+            f"{place(raw.file)}is a table of totals, one row per system or setting (columns "
+            f"{listing(raw.columns)}), with no question and no sample id; read the table they were "
+            "computed from, one row per sample; or, if these are samples, name the column with the question: "
             "columns={'…': 'question'}"
         )
     raw.check_even()
@@ -102,7 +102,7 @@ def scored(
     raw: Raw, name: str, scores: Values, status: Iterable[Any] = (), reasons: Iterable[Any] = (),
     scale: Scale | None = _UNIT,
 ) -> None:  # fmt: skip
-    """Set a metric's column, and those of its status and its reasons where there are some; hand over its scale."""
+    """Set the columns of a metric, its status and reasons, and declare its scale."""
     raw.columns[name] = scores
     for end, cells in (("status", list(status)), ("reason", list(reasons))):
         if not all(map(absent, cells)):
@@ -112,8 +112,8 @@ def scored(
 
 
 def spread_results(raw: Raw, report: Lossy) -> None:
-    """Turn objects into columns a metric: ``results``, ``metrics`` or ``scores`` (metric → number or score, status
-    and reason), and a metric's own objects of a score and a reason."""
+    """Turn objects into a column per metric: ``results``, ``metrics`` or ``scores`` (metric → number or score,
+    status and reason), and a metric's own objects of a score and a reason."""
     for name in ("metrics", "scores", "results"):
         if found := _objects(raw.columns.get(name, []), lambda cell: all(map(_is_result, cell.values()))):
             del raw.columns[name]
@@ -152,7 +152,7 @@ def _systems_beside(columns: Iterable[str]) -> list[str]:
 
 
 def _read_haystack(raw: Raw, report: Lossy) -> None:
-    """Stack the systems of ``comparative_scores`` under each other; columns that name no system go to each."""
+    """Stack the systems of ``comparative_scores``; columns that name no system are repeated for each."""
     wide, rows = raw.columns, len(raw)
     systems = sorted(_systems_beside(wide), key=len, reverse=True)
     owner = {name: next((s for s in systems if name.startswith(f"{s}_")), None) for name in wide}
@@ -281,12 +281,12 @@ def _read_promptfoo(raw: Raw, report: Lossy) -> None:
 
 
 def _read_annotations(raw: Raw, report: Lossy) -> None:
-    """Say what was scored, and who by, a person or a judge; leave out scores that are no numbers."""
+    """Say what was scored, and who by, a person or a judge; leave out scores that are not numbers."""
     if "traceId" in raw.columns:
         texts = [str(kind) not in ("NUMERIC", "BOOLEAN") for kind in raw.columns.pop("dataType")]
         spans = zip(raw.columns.pop("traceId"), raw.columns.pop("observationId", [None] * len(texts)), strict=True)
         raw.columns["item_id"] = [":".join(filter(None, map(as_id, pair))) for pair in spans]
-        raw.drop(texts, "dataType", "scores that are no numbers", report, need=True)
+        raw.drop(texts, "dataType", "scores that are not numbers", report, need=True)
     columns = raw.columns
     columns["rater_kind"] = kinds = [_WHO.get(str(kind).upper()) for kind in columns.pop("annotator_kind")]
     names = columns.pop("user_id", [None] * len(raw))
@@ -294,9 +294,9 @@ def _read_annotations(raw: Raw, report: Lossy) -> None:
 
 
 def judged(raw: Raw, report: Lossy) -> None:
-    """Turn annotations to one row a sample; what people scored is left out, ratings have a reader of their own."""
+    """Pivot annotations to one row per sample; human scores are excluded, ratings have their own reader."""
     people = [kind == "human" for kind in raw.columns["rater_kind"]]
-    raw.drop(people, "annotator_kind", "annotations by people; read_ratings reads them", report, need=True)
+    raw.drop(people, "annotator_kind", "human annotations; read_ratings reads them", report, need=True)
     names = {"item_id": "sample_id", "dimension": "metric", "score": "score", "comment": "comment"}
     raw.columns = {new: raw.columns[name] for name, new in names.items() if name in raw.columns}
     _read_long(raw, report)
@@ -332,7 +332,7 @@ def _read_long(raw: Raw, report: Lossy) -> None:
         i = int(again.argmax())
         raise RagnbError(
             f"{raw.where(i)}a second {metrics[i]!r} of one sample ({listing(keys)} are the same); name the column "
-            "that tells the rows apart: columns={'…': 'system'} or columns={'…': 'repeat'}"
+            "that distinguishes the rows: columns={'…': 'system'} or columns={'…': 'repeat'}"
         )
     firsts = samples.drop_duplicates().index.tolist()
     wide: dict[str, Values] = {n: [columns[n][i] for i in firsts] for n in keys}

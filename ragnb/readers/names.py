@@ -1,4 +1,4 @@
-"""Which canonical column a tool's column name means."""
+"""Canonical names of columns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WITH_SCORE = {metric.name for metric in METRICS.values() if metric.role == "qua
 
 
 def loose(name: str) -> str:
-    """Fold case, spaces, underscores and hyphens away: how names of metrics are compared.
+    """Remove case, spaces, underscores and hyphens, to compare names of metrics.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def loose(name: str) -> str:
 
 
 def spaced(name: str) -> str:
-    """Fold case, and spaces and hyphens to underscores: how names of case columns are compared.
+    """Lower the case and turn spaces and hyphens into underscores, to compare names of case columns.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def _rename(table: Raw, names: Mapping[str, str], report: Lossy) -> None:
 
 
 def name_system(table: Raw, report: Lossy) -> None:
-    """Call the one column that tells systems apart ``system``, and the one that counts runs ``repeat``.
+    """Rename the column that distinguishes systems to ``system``, and the one that counts runs to ``repeat``.
 
     Several columns that may name the system are kept as they are, and listed. A ``store`` names it only where
     samples repeat; a count of runs is one only where it tells repeated samples apart.
@@ -209,7 +209,7 @@ def name_system(table: Raw, report: Lossy) -> None:
 
 
 def tell_repeats(table: Raw, report: Lossy) -> None:
-    """Say how to name the column that tells rows of one sample apart, where none is known to."""
+    """Return how to name the column that distinguishes rows of one sample, if none is known."""
     if "sample_id" in table.columns:
         keys = [name for name in ("sample_id", "system", "repeat") if name in table.columns]
         step = "columns={'…': 'system'} or columns={'…': 'repeat'} names the column that tells the rows apart"

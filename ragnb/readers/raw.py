@@ -1,4 +1,4 @@
-"""The table as a file or a frame holds it, before names and cells are made canonical, and what a read changed."""
+"""The raw table of a file or frame, before names and cells are canonical, and the report of changes."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Lossy:
             self.rows.append({**row, "detail": named})
 
     def bad_lines(self, lines: list[tuple[int, str]]) -> None:
-        """Add a row a bad line, the first hundred by number, the rest as a count."""
+        """Add one row per bad line, the first hundred by number, the rest as a count."""
         for number, why in lines[:LISTED_LINES]:
             self.add("bad_line", None, f"line {number}: {why}")
         self.add("bad_line", None, "further bad lines", len(lines[LISTED_LINES:]))
@@ -90,7 +90,7 @@ class Lossy:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Keep the collector of cycles from visiting the cells again and again while they are made; they hold none."""
+    """Pause the garbage collector while cells are created; they contain no cycles."""
     running = gc.isenabled()
     gc.disable()
     try:
@@ -134,7 +134,7 @@ def text_series(cells: Any) -> Any:
 
 @dataclass(frozen=True)
 class Scale:
-    """What a layout knows of a metric: its range, which direction is better, and the threshold it was held to."""
+    """The scale of a metric in a layout: its range, direction and pass threshold."""
 
     low: float = 0.0
     high: float = 1.0
@@ -221,7 +221,7 @@ class Raw:
         return self.columns.get(name, [None] * len(self))
 
     def where(self, row: int | None = None) -> str:
-        """Word the file and the line (or row, counted from 1) for a message."""
+        """Return the file and the line (or row, counted from 1) for a message."""
         if row is None:
             return place(self.file)
         file = self.file if self.files is None else self.files[row]
@@ -239,19 +239,19 @@ class Raw:
             self.files = [self.files[i] for i in chosen]
 
     def drop(self, out: Iterable[bool], column: str, why: str, report: Lossy, *, need: bool = False) -> None:
-        """Leave out rows and count them; where some have to stay, refuse a table without one."""
+        """Drop rows and count them; refuse a table of which nothing is left, if required."""
         kept = [row for row, gone in enumerate(out) if not gone]
         report.add("left_out", column, why, len(self) - len(kept))
         if need and not kept:
-            raise RagnbError(f"{self.where()}holds no score but {why}")
+            raise RagnbError(f"{self.where()}contains no score except {why}")
         self.keep(kept)
 
     def need(self, name: str) -> None:
         """Refuse a table without a column."""
         if name not in self.columns:
             raise RagnbError(
-                f"{self.where()}holds no {name!r} (columns: {listing(self.columns)}); "
-                f"say which column it is: columns={{'…': {name!r}}}"
+                f"{self.where()}has no {name!r} (columns: {listing(self.columns)}); "
+                f"name the column: columns={{'…': {name!r}}}"
             )
 
     def check_even(self) -> None:
@@ -299,8 +299,8 @@ def agree(file: str, columns: Collection[str], other: str, found: Collection[str
 same columns
     """
     known = {name for metric in METRICS.values() for name in (metric.name, *metric.aliases)}
-    held = [known & set(some) if format == "jsonl" else set(some) for some in (columns, found)]
-    for there, has, names in ((other, file, held[0] - held[1]), (file, other, held[1] - held[0])):
+    both = [known & set(some) if format == "jsonl" else set(some) for some in (columns, found)]
+    for there, has, names in ((other, file, both[0] - both[1]), (file, other, both[1] - both[0])):
         if names:
             raise RagnbError(
                 f"{place(there)}has no column {min(names)!r}, which {has} has; "
@@ -309,7 +309,7 @@ same columns
 
 
 def absent(value: object) -> bool:
-    """Whether a cell holds nothing: None, NaN, NA or NaT (an empty text or list is something)."""
+    """Whether a cell is missing: None, NaN, NA or NaT (an empty text or list is not)."""
     if type(value) in _PRESENT:
         return False
     if value is None or value is pd.NA or value is pd.NaT:
@@ -345,7 +345,7 @@ def check_width(names: Sized, file: object = None) -> None:
     if len(names) > MOST_COLUMNS:
         raise RagnbError(
             f"{place(file)}has {len(names):,} columns or more, the most is {MOST_COLUMNS:,}; "
-            "a table has one row a sample and one column a metric: turn it, or split it"
+            "a table has one row per sample and one column per metric: transpose it, or split it"
         )
 
 
@@ -424,7 +424,7 @@ def settle(values: Values) -> pd.Series[Any]:
 
 
 def clean_text(value: Any) -> Any:
-    """Replace lone surrogates, which no file can hold, by U+FFFD.
+    """Replace lone surrogates, which cannot be written to files, by U+FFFD.
 
     Examples
     --------

@@ -49,7 +49,7 @@ def read_scores(
     Returns
     -------
     DataFrame
-        One row a sample: case columns by their canonical names, metrics as floats in their range (NaN is
+        One row per sample: case columns by their canonical names, metrics as floats in their range (NaN is
         missing), other columns as they are, a plain index. ``sample_id`` is text; where there is none it is
         ``"1"``, ``"2"``, … by position, the same for the same question of another ``system``.
         ``attrs["lossy"]`` lists what was changed or not understood (dicts of ``what, column, detail, n``),
@@ -62,7 +62,7 @@ def read_scores(
     ------
     RagnbError
         For a source that is not there, is empty, is of no known format or encoding, holds totals or no
-        numbers; for two columns that mean one name; for a metric cell that is no number or lies outside
+        numbers; for two columns that mean one name; for a metric cell that is not a number or is outside
         its range. The message names file, line (or row) and column.
 
     Examples
@@ -74,7 +74,7 @@ def read_scores(
     frame = _read(source, columns, metrics, format=format, strict=strict, encoding=encoding)
     if not any(pd.api.types.is_numeric_dtype(frame[name]) or "__" in name for name in frame.columns):
         raise RagnbError(
-            f"{place(frame.attrs['source']['path'] or 'the frame')}holds no column of scores (columns: "
+            f"{place(frame.attrs['source']['path'] or 'the frame')}has no column of scores (columns: "
             f"{listing(frame.columns)}); cases without scores are read by read_cases"
         )
     return frame
@@ -86,7 +86,7 @@ def read_cases(
 ) -> pd.DataFrame:  # fmt: skip
     """Read evaluation cases: questions, answers, contexts and references, with or without scores.
 
-    A table with one row a passage is folded to one row a sample.
+    A table with one row per passage is folded to one row per sample.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def made_ids(raw: Raw) -> Values:
 
 
 def fold(raw: Raw, source_names: set[str], report: Lossy, *, scores: bool) -> None:
-    """Fold rows that repeat a ``sample_id`` (of one system and run), where the file has passages as rows.
+    """Group rows with the same ``sample_id`` (of one system and run), if the file has passages as rows.
 
     Nothing is folded where question, answer or a metric differ within a sample; of scores, where any column does.
     """
@@ -182,12 +182,12 @@ def fold(raw: Raw, source_names: set[str], report: Lossy, *, scores: bool) -> No
         return
     folded: dict[str, list[object]] = {}
     for name, cells in raw.columns.items():
-        held = [[cells[i] for i in rows if not absent(cells[i]) and cells[i] != ""] for rows in groups.values()]
+        filled = [[cells[i] for i in rows if not absent(cells[i]) and cells[i] != ""] for rows in groups.values()]
         listed = name in ("retrieved_contexts", "passage_id")
-        differ = not listed and any(len(set(map(str, values))) > 1 for values in held)
+        differ = not listed and any(len(set(map(str, values))) > 1 for values in filled)
         if differ and (scores or name in ("question", "answer", "ground_truth_answer", *METRICS)):
             return
-        folded[name] = [values if listed or differ else next(iter(values), None) for values in held]
+        folded[name] = [values if listed or differ else next(iter(values), None) for values in filled]
     report.add("mapped", "retrieved_contexts", "one row a passage, folded to one row a sample", len(raw))
     raw.keep([rows[0] for rows in groups.values()])
     raw.columns = folded
@@ -196,12 +196,12 @@ def fold(raw: Raw, source_names: set[str], report: Lossy, *, scores: bool) -> No
 def applicable_metrics(
     cases: pd.DataFrame | Iterable[EvalCase], *, metrics: Iterable[MetricLike] | None = None
 ) -> pd.DataFrame:
-    """Say which metrics the cases allow, and which fields are missing where one does not apply.
+    """Return which metrics apply to the cases, and the missing fields of those that do not.
 
     Parameters
     ----------
     cases : DataFrame or iterable of EvalCase
-        One row a case, canonical column names, of any engine.
+        One row per case, canonical column names, of any engine.
     metrics : iterable of str or Metric, optional
         Which to look at; by default those of METRICS that need fields and are neither rubric dimensions nor
         checks of wording.
@@ -209,7 +209,7 @@ def applicable_metrics(
     Returns
     -------
     DataFrame
-        One row a metric and pattern of missing fields: ``metric, missing_fields`` (tuple, empty where it
+        One row per metric and pattern of missing fields: ``metric, missing_fields`` (tuple, empty where it
         applies), ``n_cases``, ``applies``.
 
     Raises

@@ -1,4 +1,4 @@
-"""Scores too many to hold: a query over their files under the canonical names, instead of a frame.
+"""Scores too large for memory: a query over their files under canonical names, instead of a frame.
 
 Parquet is scanned where it lies. JSON lines are read once, block by block, and written as Parquet into a temporary
 folder, which lives as long as the stream. Cells are made what the frame contract says by the query.
@@ -29,7 +29,7 @@ from ragnb.readers.names import name_columns, name_system, tell_repeats
 from ragnb.readers.raw import Lossy, Raw, agree
 from ragnb.schema import CLIP, Metric, metric_list
 
-# What is held in memory at most: rows of a query or of Parquet files, bytes of JSON lines.
+# Maximum in memory: rows of a query or of Parquet files, bytes of JSON lines.
 ROWS, BYTES = 200_000, 1 << 27
 
 
@@ -113,7 +113,7 @@ def stream_scores(
     encoding: str | None = None,
     metrics: Iterable[str | Metric] | None = None,
 ) -> Stream | None:
-    """Return scores that are too many to hold as a query under their canonical names; None for all others.
+    """Return scores that are too large for memory as a query under canonical names; None for others.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def stream_scores(
     ------
     RagnbError
         As `read_scores`; for files that differ in columns, and for tables of haystack and TruLens, which are
-        laid out anew in memory only.
+        reshaped in memory only.
 
     Examples
     --------
@@ -166,8 +166,8 @@ def stream_scores(
     query = Query(_spread(stream.frame), stream.rows, stream.origin["path"] or "the frame")
     if any(LAYOUTS[tool].sniff({*query.kinds}) for tool in ("haystack", "trulens")):
         raise RagnbError(
-            f"{place(query.file)}{query.rows:,} rows of a table of TruLens or haystack are more than is laid out "
-            "anew at once; read its parts with rn.read_scores and write them as Parquet"
+            f"{place(query.file)}{query.rows:,} rows of a TruLens or haystack table are more than can be "
+            "reshaped at once; read parts of it with rn.read_scores and write them as Parquet"
         )
     chosen = metric_list(metrics)
     name_columns(query, report, picks=columns, metrics=[one for one in chosen or () if isinstance(one, Metric)])
@@ -197,7 +197,7 @@ def scan_parquet(paths: list[Path]) -> pl.LazyFrame:
         try:
             schemas.append(pl.scan_parquet(path).collect_schema())
         except pl.exceptions.PolarsError as error:
-            raise RagnbError(f"{place(path)}is no Parquet file ({str(error)[:120]})") from error
+            raise RagnbError(f"{place(path)}is not a Parquet file ({str(error)[:120]})") from error
         agree(str(paths[0]), schemas[0], str(path), schemas[-1], "parquet")
     if all(list(schema.items()) == list(schemas[0].items()) for schema in schemas):
         return pl.scan_parquet(paths)
@@ -232,7 +232,7 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.Lazy
         frames.collect_schema()
     except pl.exceptions.PolarsError as error:
         where = place(documents[0].path.parent)
-        raise RagnbError(f"{where}a key holds values of types that do not go together ({error})") from error
+        raise RagnbError(f"{where}a key has values of incompatible types ({error})") from error
     return frames
 
 
@@ -266,7 +266,7 @@ def typed(frame: pl.LazyFrame, metrics: Mapping[str, Metric], file: str, report:
     Raises
     ------
     RagnbError
-        For a text in a metric's column that is no number, with the sample.
+        For a text in a metric's column that is not a number, with the sample.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Traces and gold: what a system answered, and what it should have."""
+"""Readers of traces and gold sets."""
 
 from __future__ import annotations
 

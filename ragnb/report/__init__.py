@@ -1,15 +1,13 @@
-"""A scenario → one folder: the report notebook runs in a kernel of this Python, and its outputs become the page.
+"""A scenario → one folder: the report notebook runs in a kernel of this Python, and saves the page and tables.
 
-The page is put together from the outputs that are HTML of ours (`page.assemble`), not by nbconvert: four of
-its template blocks would have to be replaced, and its default asks three hosts for scripts.
+The page is made by `Assessment.save`, not from the executed notebook, which lies beside it.
 """
 
 from ragnb.errors import need_package
-from ragnb.report.batch import Made, index, reports
-from ragnb.report.page import shown
-from ragnb.report.pictures import card_pictures, pictures
-from ragnb.report.run import ReportResult, report
+from ragnb.report.history import index
+from ragnb.report.pictures import card_pictures
+from ragnb.report.run import Made, ReportResult, report, reports
 
 need_package("papermill", extra="notebook")
 
-__all__ = ["Made", "ReportResult", "card_pictures", "index", "pictures", "report", "reports", "shown"]
+__all__ = ["Made", "ReportResult", "card_pictures", "index", "report", "reports"]

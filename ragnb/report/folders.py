@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,36 +42,29 @@ class RunFolder:
         parent = parent.resolve()
         stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{input_hash(scenario)}"
         for name in (stamp, *(f"{stamp}-{again}" for again in range(2, 1000))):
-            final = parent / name
-            if final.exists() or final.with_name(f"{name}.failed").exists():
-                continue
-            try:
-                path = parent / f".{name}.partial"
-                path.mkdir()
-                return cls(path, final)
-            except FileExistsError:
-                continue
+            path, final = parent / f".{name}.partial", parent / name
+            if not final.exists() and not final.with_name(f"{name}.failed").exists():
+                with suppress(FileExistsError):
+                    path.mkdir()
+                    return cls(path, final)
         raise RagnbError(f"no free name for a run in {str(parent)!r}; remove old runs")
 
     def previous(self) -> Path | None:
         """Return the folder of the last run of the scenario, None where none is left that holds all its rows."""
-        pointer = self.final.parent / "latest.txt"
-        if not pointer.is_file():
-            return None
-        found = self.final.parent / pointer.read_text(encoding="utf-8").strip()
-        return found if (found / "scores.csv").is_file() and (found / "run.json").is_file() else None
+        with suppress(OSError, ValueError):
+            found = self.final.with_name((self.final.parent / "latest.txt").read_text(encoding="utf-8").strip())
+            return found if all((found / name).is_file() for name in ("scores.csv", "run.json")) else None
+        return None
 
     def done(self) -> Path:
         """Give the folder its name, and write that name into ``latest.txt`` beside it."""
-        os.rename(self.path, self.final)
-        write_whole(self.final.parent / "latest.txt", f"{self.final.name}\n")
+        write_whole(self.final.parent / "latest.txt", f"{self.path.rename(self.final).name}\n")
         return self.final
 
     def failed(self) -> Path:
         """Mark the folder as that of a failed run; one without any file is removed."""
         marked = self.final.with_name(f"{self.final.name}.failed")
-        if not any(self.path.iterdir()):
-            self.path.rmdir()
-        else:
-            os.rename(self.path, marked)
+        if any(self.path.iterdir()):
+            return self.path.rename(marked)
+        self.path.rmdir()
         return marked

@@ -1,18 +1,27 @@
-"""Run a notebook by papermill in a kernel of this very Python, whatever kernels are installed."""
+"""Run a notebook by papermill in a kernel of this very Python; tidy what ran."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
+import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from types import ModuleType
+from typing import Any
 
 from ragnb.errors import unknown
 
 _LONGEST_SOCKET = 90
+_WARNING = re.compile(r"^.*?:\d+: (\w*Warning): (.*)\n(?:[ \t]+.*\n?)?", re.MULTILINE)
+_CONNECTION = "k.json"
+# The collector would take a tenth of the imports. At the end of stdin the process that started this one is gone.
+_LAUNCH = """import gc, sys; gc.disable(); import ragnb; ragnb.assess; gc.enable()
+from ipykernel.kernelapp import launch_new_instance
+sys.stdin.readline() and launch_new_instance()"""
 _TYPED, _ASSIGNED = re.compile(r"(?m)^(\w+): \w+ = "), re.compile(r"(?m)^(\w+) = ")
 
 
@@ -43,23 +52,36 @@ def execute(
     RuntimeError
         When the kernel dies.
     """
-    import papermill
-
     bar = {"desc": "Executing", "unit": "cell", "disable": None if progress else True, "leave": False}
     with tempfile.TemporaryDirectory(prefix="ragnb-", ignore_cleanup_errors=True) as folder:
-        manager = _manager(Path(folder), env)
+        process = _start(Path(folder), target.parent, env)
         try:
             # Asked politely to shut down, a kernel may still write to the terminal.
-            return papermill.execute_notebook(
+            return _papermill().execute_notebook(
                 _literal(notebook), _literal(target), parameters=dict(parameters), kernel_name="ragnb",
-                language="python", cwd=str(target.parent), progress_bar=bar, kernel_manager_class=manager,
-                shutdown_kernel="immediate",
+                language="python", cwd=str(target.parent), progress_bar=bar,
+                kernel_manager_class=_manager(Path(folder), process), shutdown_kernel="immediate",
             )  # fmt: skip
         finally:
-            for made in manager.made:  # an interrupt can come before papermill knows its kernel
-                if (process := getattr(made.provisioner, "process", None)) is not None:
-                    process.kill()
-                    process.wait()
+            process.kill()  # an interrupt can come before papermill knows its kernel
+            process.wait()
+
+
+def _papermill() -> Any:
+    """Import papermill without the 2 s that rfc3987-syntax takes to compile its grammar.
+
+    papermill imports nbformat, that jsonschema, and that (4.26) rfc3987-syntax: to check the format "iri", which
+    no notebook has. jsonschema is given a function that imports the real one when it is called.
+    """
+    name = "rfc3987_syntax"
+    late: Any = ModuleType(name)
+    late.is_valid_syntax = lambda *args: importlib.import_module(name).is_valid_syntax(*args)
+    put = sys.modules.setdefault(name, late) is late
+    try:
+        return importlib.import_module("papermill")
+    finally:
+        if put:
+            del sys.modules[name]
 
 
 def refuse_unknown(ran: Sequence[str]) -> None:
@@ -88,24 +110,66 @@ def _literal(path: Path) -> str:
     return str(path).replace("{", "{{").replace("}", "}}")
 
 
-def _manager(folder: Path, env: Mapping[str, str]) -> Any:
-    """Return a class of kernel managers that know one kernel: this Python, with its files in `folder`."""
+def _start(folder: Path, cwd: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start this Python as a kernel with its files in `folder`; it imports while this process does."""
+    # A profile of its own: startup files of the user's would run in the report.
+    own = {"IPYTHONDIR": str(folder / "ipython"), **env}
+    if os.name == "posix":  # ipykernel ends itself when this process is gone
+        own |= {"JPY_PARENT_PID": str(os.getpid())}
+    # -P: no file of the working directory is imported in the place of a package.
+    words = [sys.executable, "-P", "-c", _LAUNCH, "-f", str(folder / _CONNECTION), "--ignore-cwd"]
+    return subprocess.Popen(
+        [*words, "--HistoryManager.enabled=False"], cwd=cwd, env=os.environ | own, stdin=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C reaches this process alone, and a kill all that the kernel started
+    )  # fmt: skip
+
+
+def _manager(folder: Path, process: subprocess.Popen[bytes]) -> Any:
+    """Return a class of kernel managers that know one kernel: the process that was started."""
     from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import AsyncKernelManager
 
-    words = "-m ipykernel_launcher -f {connection_file} --ignore-cwd --HistoryManager.enabled=False"
-    # A profile of its own: startup files of the user's would run in the report.
-    own = {"IPYTHONDIR": str(folder / "ipython"), **env}
     # Sockets in a folder that only this user opens; their paths must be short, and Windows has none.
     with_sockets = os.name == "posix" and len(str(folder)) <= _LONGEST_SOCKET
     where = {"transport": "ipc", "ip": str(folder / "k")} if with_sockets else {}
 
     class ThisPython(AsyncKernelManager):
-        made: ClassVar[list[Any]] = []
-        kernel_spec = KernelSpec(argv=[sys.executable, *words.split()], language="python", env=own)
+        kernel_spec = KernelSpec(argv=[sys.executable], language="python")
 
         def __init__(self, **settings: Any) -> None:
-            super().__init__(**settings, connection_file=str(folder / "k.json"), **where)
-            self.made.append(self)
+            super().__init__(**settings, connection_file=str(folder / _CONNECTION), **where)
+
+        async def _async_launch_kernel(self, kernel_cmd: list[str], **kw: Any) -> None:
+            """Let the process go on: the connection file is written."""
+            provisioner: Any = self.provisioner
+            provisioner.process, provisioner.pid, provisioner.pgid = process, process.pid, process.pid
+            waiting: Any = process.stdin
+            waiting.write(b"\n")
+            waiting.close()
 
     return ThisPython
+
+
+def tidy(notebook: Any) -> list[str]:
+    """Take times and machine paths out of an executed notebook, in place; return the warnings of ragnb in it.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> text = "/x/y.py:3: RagnbWarning: look here\\n  assess(x)\\n"
+    >>> cell = {"metadata": {}, "outputs": [{"output_type": "stream", "name": "stderr", "text": text}]}
+    >>> tidy(SimpleNamespace(cells=[cell], metadata={}))
+    ['look here']
+    """
+    kept = notebook.metadata.get("papermill", {}).get("parameters", {})
+    notebook.metadata["papermill"] = {"parameters": kept}
+    found: list[str] = []
+    for cell in notebook.cells:
+        for key in ("papermill", "execution"):
+            cell["metadata"].pop(key, None)
+        if "injected-parameters" in cell["metadata"].get("tags", []):
+            cell["id"] = "injected-parameters"
+        for output in [output for output in cell.get("outputs", []) if output.get("name") == "stderr"]:
+            found += [text for kind, text in _WARNING.findall(output["text"]) if kind == "RagnbWarning"]
+            output["text"] = _WARNING.sub(r"\1: \2\n", output["text"])
+    return list(dict.fromkeys(found))

@@ -1,22 +1,27 @@
-"""From a scenario to its folder: check everything, run the notebook aside, then give the folder its name."""
+"""From scenarios to their folders: check everything, run the notebook aside, then give the folder its name.
+
+Several scenarios have a process each: papermill changes the working directory while it reads and writes, so that
+runs in threads would meet.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from ragnb.errors import RagnbError
+from ragnb.errors import RagnbError, worded
 from ragnb.files import json_text, write_whole
 from ragnb.inputs import HOME, relative, scenario_of
 from ragnb.markup import one_line
 from ragnb.report.folders import INPUTS, RunFolder
-from ragnb.report.kernel import execute
-from ragnb.report.page import assemble, tidy
+from ragnb.report.kernel import execute, tidy
 from ragnb.scenario import Scenario
 
 Overrides = Mapping[str, Any]
@@ -97,6 +102,58 @@ def report(
     raise RagnbError(message)  # out of the handler: the failure's own traceback is in the notebook
 
 
+@dataclass(frozen=True)
+class Made:
+    """What became of one scenario of a batch: its result, or why there is none."""
+
+    scenario: Path
+    result: ReportResult | None = None
+    error: str = ""
+
+
+def reports(
+    scenarios: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[str] | None = None,
+    overrides: Overrides | None = None, jobs: int | None = None,
+) -> Iterator[Made]:  # fmt: skip
+    """Run the report of each scenario, several at a time, and yield what became of each as it ends.
+
+    Parameters
+    ----------
+    scenarios : sequence of path
+        As `report` takes one.
+    out, overrides
+        As `report` takes them, for every run.
+    jobs : int, optional
+        How many kernels run at a time; by default as many as there are cores, or scenarios.
+
+    Yields
+    ------
+    Made
+        ``scenario, result, error``. A run that fails or is refused does not stop the others.
+    """
+    paths = [Path(scenario) for scenario in scenarios]
+    most = min(jobs or os.cpu_count() or 1, len(paths))
+    if most <= 1:
+        yield from (_made(path, out, overrides, len(paths) == 1) for path in paths)
+        return
+    with ProcessPoolExecutor(most, mp_context=get_context("spawn")) as pool:
+        running = {pool.submit(_made, path, out, overrides, False): path for path in paths}
+        try:
+            for done in as_completed(running):
+                failed = done.exception()
+                died = Made(running[done], error=f"the process of the run died ({failed})")
+                yield died if failed is not None else done.result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _made(path: Path, out: Any, overrides: Overrides | None, progress: bool) -> Made:
+    try:
+        return Made(path, report(path, out=out, overrides=overrides, progress=progress))
+    except (RagnbError, OSError) as error:
+        return Made(path, error=worded(error))
+
+
 def check_parameters(scenario: str | os.PathLike[str], overrides: Overrides) -> tuple[Scenario, dict[str, Any]]:
     """Return the scenario as this run uses it, and the overrides as JSON holds them.
 
@@ -118,8 +175,6 @@ def _fill(
     folder: RunFolder, source: Path, settings: Scenario, overrides: dict[str, Any], progress: bool
 ) -> list[str]:
     """Run the notebook in the folder and write the page; return the warnings."""
-    import nbformat
-
     here = folder.path
     keys = [name for profile in settings.llm_profiles.values() for name in profile.variables]
     # Relative to the run's folder, so that the executed notebook runs again where it lies.
@@ -131,8 +186,9 @@ def _fill(
     env = dict.fromkeys(keys, "") | {HOME: str(Path.cwd())}
     executed = execute(notebook_path(), here / "report.ipynb", parameters, env=env, progress=progress)
     warned = tidy(executed)
+    import nbformat
+
     write_whole(here / "report.ipynb", nbformat.writes(executed) + "\n")  # type: ignore[no-untyped-call]
-    write_whole(here / "report.html", assemble(executed, settings.title or settings.name, settings.lang))
     record = json.loads((here / "run.json").read_text(encoding="utf-8"))
     write_whole(here / "run.json", json_text(record | {"command": _command(source, overrides)}))
     return warned
@@ -146,10 +202,8 @@ def notebook_path() -> Path:
 
 
 def _command(scenario: Path, overrides: Overrides) -> str:
-    words = ["ragnb", "report", scenario.name]
-    for key, value in overrides.items():
-        words += ["-p", f"{key}={json.dumps(value, ensure_ascii=False)}"]
-    return shlex.join(words)
+    pairs = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in overrides.items()]
+    return shlex.join(["ragnb", "report", scenario.name, *(word for pair in pairs for word in ("-p", pair))])
 
 
 def _failure(error: BaseException, left: Path) -> str | None:

@@ -45,7 +45,7 @@ def _visible(value: str) -> str:
     if not value.strip():
         raise ValueError("is blank; write a word or leave the key out")
     if unseen := invisible(value):
-        raise ValueError(f"holds invisible characters ({', '.join(unseen)}); type it anew")
+        raise ValueError(f"contains invisible characters ({', '.join(unseen)}); retype it")
     return value
 
 
@@ -55,7 +55,7 @@ def _number(value: Any) -> Any:
 
 def _with_ratings(labels: int, info: ValidationInfo) -> int:
     if info.data.get("ratings", "") is None:  # else its own refusal says enough
-        raise ValueError("needs ratings, and none are named; name their file (ratings:), or leave the key out")
+        raise ValueError("needs ratings, and none are given; name their file (ratings:), or remove the key")
     return labels
 
 
@@ -79,7 +79,7 @@ def _distinct_gates(gates: tuple[Any, ...]) -> tuple[Any, ...]:
     names = [gate.name for gate in gates]
     for i, name in enumerate(names):
         if name in names[:i]:
-            raise refuse(f"a second gate is named {shown(name)}; rename one", i, "name")
+            raise refuse(f"another gate is named {shown(name)}; rename one of them", i, "name")
     return gates
 
 
@@ -97,7 +97,7 @@ def _encoding(value: str) -> str:
     except (LookupError, ValueError):
         near = near_names(value, ["utf-8", "gb18030", "gbk", "big5", "utf-16", "latin-1", "shift_jis"])
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "such as utf-8, gb18030 or utf-16"
-        raise ValueError(f"{shown(value)} is no text encoding; {hint}") from None
+        raise ValueError(f"{shown(value)} is not a text encoding; {hint}") from None
     return value
 
 
@@ -106,15 +106,15 @@ def _pattern(value: str) -> str:
     import polars as pl
 
     if not value.strip():
-        raise ValueError("is blank, which every answer matches; leave it out")
+        raise ValueError("is blank and would match every answer; remove it")
     try:
         pl.Series(["a"]).str.contains(f"(?i)(?:{value})")
     except pl.exceptions.PolarsError as error:
         reason = re.search(r"^(?:error: |regex error: (?!regex parse))(.*)$", str(error), re.MULTILINE)
-        why = reason[1] if reason else "it is no regular expression"
+        why = reason[1] if reason else "it is not a regular expression"
         raise ValueError(
-            f"{shown(value)} is not taken ({why}); look-around, back-references and huge repeats are left out "
-            "so that no pattern can hang"
+            f"{shown(value)} is not supported ({why}); look-around, back-references and very large "
+            "repeats are excluded because they can hang"
         ) from None
     return value
 
@@ -122,7 +122,7 @@ def _pattern(value: str) -> str:
 def _baseline(value: Any, info: ValidationInfo) -> Any:
     """Resolve a baseline that is a file or the folder of a run; else it names a system or a scenario."""
     if not isinstance(value, str | Path) or not str(value).strip():
-        raise ValueError(f"{shown(value)} is no baseline; name a system, or a file or run to compare with")
+        raise ValueError(f"{shown(value)} is not a baseline; name a system, or a file or run to compare with")
     found: Path = ((info.context or {}).get("folder") or Path.cwd()) / value
     return found.resolve() if found.exists() else str(value)
 
@@ -152,7 +152,7 @@ def _input_file(value: Any, info: ValidationInfo) -> Path:
         have = did_you_mean("", names or [])
         if is_folder:
             raise ValueError(f"{given!r} is a folder without a Parquet or JSONL file; name one file in it {have}")
-        raise ValueError(f"no file fits the pattern {given!r} {have if names else ''}".rstrip())
+        raise ValueError(f"no file matches the pattern {given!r} {have if names else ''}".rstrip())
     if names is None:
         raise ValueError(f"no file at {given!r}, and no such folder (looked from {folder})")
     raise ValueError(f"no file at {given!r}; {did_you_mean(Path(value).name, names)}")
@@ -182,7 +182,7 @@ def _known_metrics(metrics: tuple[str | Metric, ...], info: ValidationInfo) -> t
         if name in names[:i]:
             raise refuse(f"{shown(name)} appears twice; keep one", i)
         if name in dimensions and not isinstance(metrics[i], str):
-            raise refuse(f"{shown(name)} is a dimension of the rubric, which holds its scale; name it alone", i)
+            raise refuse(f"{shown(name)} is a dimension of the rubric, which defines its scale; give its name", i)
         if "rubric" in info.data:  # else its refusal says enough
             _need_known(name, [*METRICS, *declared], i)
     return metrics
@@ -354,7 +354,7 @@ class Scenario(_Strict):
     documents_may_fail : bool
         Whether gates count in that whole documents may fail which nobody saw fail.
     corpus : {"sample", "complete"}
-        Whether the documents are a sample of more, or all there are: see `weighted_means`.
+        Whether the documents are a sample of more, or the entire corpus: see `weighted_means`.
     no_data : {"fail", "skip"}
         What a gate without data does.
     refusal, patterns, partial : sequence of str
@@ -431,7 +431,7 @@ class Scenario(_Strict):
             self.__pydantic_validator__.validate_python(settings, self_instance=self, context=_context)
         except ValidationError as error:
             message = _findings(error, _source)
-        if message:  # raised anew: what pydantic raises holds the input, and with it perhaps a key
+        if message:  # raised again: what pydantic raises holds the input, and with it perhaps a key
             raise RagnbError(message)
         self._source, self._context = _source, _context or {}
 
@@ -451,7 +451,7 @@ class Scenario(_Strict):
         needed = not (info.context or {}).get("without_files")
         if needed and all(getattr(self, key) is None for key in SOURCES):
             raise ValueError(
-                f"a scenario names at least one of {', '.join(SOURCES)}; add one, such as 'scores: my_scores.csv'"
+                f"a scenario needs at least one of {', '.join(SOURCES)}; add one, such as 'scores: my_scores.csv'"
             )
         return self
 
@@ -531,7 +531,7 @@ class Scenario(_Strict):
         Parameters
         ----------
         relative_to : path, optional
-            The folder the text will lie in; paths are written relative to it. By default the folder of the
+            The folder the text will are in; paths are written relative to it. By default the folder of the
             scenario's file, or the working directory.
 
         Examples
@@ -624,7 +624,7 @@ _OWNERS: Mapping[str, type[Any]] = {
 
 
 def _findings(error: ValidationError, source: Source | None) -> str:
-    """Word all that a validation found, one line a finding, with the file, line and key where they are known."""
+    """Word all that a validation found, one line per finding, with the file, line and key where they are known."""
     lines: dict[str, None] = {}
     for item in error.errors(include_url=False):
         where = tuple(part for part in item["loc"] if not str(part).startswith("<"))
@@ -643,7 +643,7 @@ def _reason(item: Any, where: tuple[str | int, ...]) -> str:
         owner = _OWNERS.get(above) or _OWNERS.get(str(where[0]), Scenario)
         return f"is not known; {did_you_mean(masked(str(where[-1])), list(owner.__pydantic_fields__))}"
     if kind == "missing":
-        return "is needed and not there"
+        return "is required"
     if kind in ("ragnb", "value_error"):
         return masked(str(context["reason" if kind == "ragnb" else "error"]))
     if kind == "float_type" and isinstance(value, int) and not isinstance(value, bool):

@@ -1,6 +1,6 @@
 """Settings back into a scenario file: what changed and not a byte more, whole or not at all.
 
-Places come from the marks of the YAML library's nodes. What stands in the text is never written anew, because a
+Places come from the marks of the YAML library's nodes. What occurs in the text is never rewritten, because a
 dumped tree re-spaces lines that nobody touched.
 """
 
@@ -64,7 +64,7 @@ class Patch:
         Raises
         ------
         RagnbError
-            When the file no longer holds `before`, when a file stands in the way of a new one, or when it
+            When the file no longer holds `before`, when a file occurs in the way of a new one, or when it
             cannot be written.
         """
         if self.to == self.file and self.before == self.after:
@@ -74,7 +74,7 @@ class Patch:
             if raw.decode("utf-8-sig", "replace") != self.before:
                 raise RagnbError(f"{place(self.file)}the file changed since it was read; load it again, then save")
             if self.to != self.file and self.to.exists():
-                raise RagnbError(f"{place(self.to)}a file of this name is there already; choose another name")
+                raise RagnbError(f"{place(self.to)}a file of this name already exists; choose another name")
             mode = self.file.stat().st_mode & 0o777
             write_whole(self.to, raw[: len(_BOM) * raw.startswith(_BOM)] + self.after.encode(), mode=mode)
         except OSError as error:
@@ -170,7 +170,7 @@ def plan_patch(
     old, new = source.data, _merged(scenario, source.data, given, drop or {})
     target = file if to is None else Path(to).parent.resolve() / Path(to).name
     if target.suffix.lower() not in (".yaml", ".yml") and to is not None:
-        raise RagnbError(f"{str(to)!r} is no name for a scenario; let it end in .yaml")
+        raise RagnbError(f"{str(to)!r} is not a valid name for a scenario; it must end in .yaml")
     for key in (*SOURCES, "gold") if target.parent != file.parent else ():
         if old.get(key) is not None and not Path(old[key]).is_absolute():
             new[key] = Path(os.path.relpath(getattr(scenario, key), target.parent)).as_posix()
@@ -182,7 +182,7 @@ def plan_patch(
     with suppress(RagnbError):
         if dict(_leaves(read_text(text, file).data)) == after:
             return Patch(file, target, source.text, text, changed)
-    raise RagnbError(f"{place(file)}cannot be patched in place; set {', '.join(changed)} by hand")
+    raise RagnbError(f"{place(file)}cannot be patched in place; change {', '.join(changed)} manually")
 
 
 def _leaves(tree: Any, where: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -199,23 +199,23 @@ def _merged(scenario: Scenario, old: Tree, given: Tree, drop: Mapping[str, Itera
     new = dict(old)
     for name, values in given.items():
         if not isinstance(values, Mapping | None):
-            raise RagnbError(f"{name}={values!r} is no mapping; write {{name: value}}")
+            raise RagnbError(f"{name}={values!r} is not a mapping; write {{name: value}}")
         known = {**METRICS, **scenario.declared} if name == "metric_weights" else {}
         # A weight that its name has anyway is not written; that of a rate always is.
         usual = {key: metric.weight if metric.role == "quality" else None for key, metric in known.items()}
-        held: Tree = old.get(name) or {}
-        spelled, fresh = {nfc(key): key for key in held}, dict[str, Any]()
+        current: Tree = old.get(name) or {}
+        spelled, fresh = {nfc(key): key for key in current}, dict[str, Any]()
         for spelling, value in (values or {}).items():
             key = spelled.get(nfc(spelling)) or str(spelling)
             if isinstance(value, BaseModel | Mapping):
                 fields = {field: item for field, item in dict(value).items() if not is_blank(item)}
-                value = {**(held.get(key) or {}), **fields} or None
+                value = {**(current.get(key) or {}), **fields} or None
             elif isinstance(value, Real) and not isinstance(value, bool | int):
                 value = float(value)
-            if not is_blank(value) and (key in held or isinstance(value, bool) or value != usual.get(key, 1.0)):
+            if not is_blank(value) and (key in current or isinstance(value, bool) or value != usual.get(key, 1.0)):
                 fresh[key] = value
         if fresh:
-            new[name] = {**held, **fresh}
+            new[name] = {**current, **fresh}
     for name, keys in drop.items():
         if name not in _PATCHED:
             raise unknown("drop", name, _PATCHED)

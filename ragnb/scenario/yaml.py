@@ -23,12 +23,12 @@ Where = tuple[str | int, ...]
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 12
 
-_ALIASES = "anchors (&) and aliases (*) are not taken; write the value out"
-_TAGS = "tags (!) are not taken; write the plain value"
+_ALIASES = "anchors (&) and aliases (*) are not supported; write the value out"
+_TAGS = "tags (!) are not supported; write the plain value"
 _WHOLE = {
     "undefined alias": _ALIASES,
     "undefined tag handle": _TAGS,
-    "another document": "a second document begins; a scenario file holds one",
+    "another document": "a second YAML document starts here; a scenario file contains one",
     "maximum depth": f"nested deeper than {MAX_DEPTH} levels",
 }
 """What the library says of a text that is well formed and not taken, and what is said of it here."""
@@ -131,7 +131,7 @@ def flow(value: Any, style: str | None = None) -> str:
 
 
 def block(tree: Mapping[str, Any], column: int = 0, newline: str = "\n", step: int = 2) -> str:
-    """Write a mapping as lines set in by `column`, mappings in it by `step` more, and a line an item of a list.
+    """Write a mapping as lines set in by `column`, mappings in it by `step` more, and one line per item of a list.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def read_text(text: str, file: Path) -> Source:
     """
     if directive := _DIRECTIVE.match(text):
         line = len(directive[0].splitlines())
-        raise RagnbError(f"{place(file, line)}directives (%YAML, %TAG) are not taken; remove the line")
+        raise RagnbError(f"{place(file, line)}directives (%YAML, %TAG) are not supported; remove the line")
     try:
         root = compose(text)
     except Exception as problem:  # the parser lets ValueError and others out of broken text
@@ -228,7 +228,7 @@ def _syntax_refusal(error: Exception, text: str, file: Path) -> RagnbError:
 
 @dataclass
 class Source:
-    """A YAML file that was read: its text, the values that its nodes stand for, and the line of each."""
+    """A YAML file that was read: its text, the values that its nodes represent, and the line of each."""
 
     file: Path
     text: str = field(repr=False)
@@ -253,7 +253,7 @@ class Source:
         return int(node.start_mark.line) + 1
 
     def value(self, node: Any, where: Where) -> Any:
-        """Return what a node stands for."""
+        """Return what a node represents."""
         self.lines.setdefault(where, self._checked(node, where))
         if node.id == "sequence":
             return [self.value(item, (*where, i)) for i, item in enumerate(node.value)]
@@ -273,7 +273,7 @@ class Source:
             return text  # also dates, =, yes and no
         given = shown(text)
         why = (
-            f"{given} is a number to one YAML reader and not to the next; "
+            f"{given} is a number to some YAML parsers but not to others; "
             "write a plain decimal number, or put it in quotes if it is text"
         )
         raise self._refusal(node, where, why)
@@ -285,10 +285,10 @@ class Source:
             raise self._refusal(node, above, "a key must be a word, not empty, a list or a mapping")
         key: str = node.value
         if key == "<<" and node.style is None:
-            raise self._refusal(node, (*above, key), "merge keys are not taken; write the values out")
+            raise self._refusal(node, (*above, key), "merge keys are not supported; write the values out")
         if unseen := invisible(key):
             clean = "".join(char for char in key if not invisible(char))
-            why = f"the key holds invisible characters ({', '.join(unseen)}); type it anew"
+            why = f"the key contains invisible characters ({', '.join(unseen)}); retype it"
             raise self._refusal(node, (*above, clean), why)
         if nfc(key) in first:
             why = f"the key appears twice, first on line {first[nfc(key)]}; keep one"

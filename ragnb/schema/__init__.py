@@ -1,6 +1,6 @@
 """The one frame contract: column names, status words, what a metric is and needs, and the small models.
 
-Frames are wide, one row a sample. A column name with ``__`` is never a metric.
+Frames are wide, one row per sample. A column name with ``__`` is never a metric.
 """
 
 from ragnb.schema.frames import (

@@ -54,7 +54,7 @@ def declare_step(name: str, low: float, high: float) -> str:
         return f"declare its scale: metrics=[rn.Metric({name!r}, low, high)]"
     (a, b), *_ = fits
     other = "; divide by 100 if these are percent" if b == 100 else ""
-    other = "; empty the cells of -1 if it stands for a failed score" if low == -1 else other
+    other = "; clear the cells with -1 if it means a failed score" if low == -1 else other
     return f"declare its scale: metrics=[rn.Metric({name!r}, {a}, {b})] if it is {a}..{b}{other}"
 
 
@@ -78,7 +78,7 @@ def metric_name(name: str) -> str:
     '语气'
     """
     if not name.strip() or "__" in name or name in (*CASE_COLUMNS, *DERIVED_COLUMNS):
-        raise ValueError(f"{name!r} cannot name a metric: it is empty, holds '__' or is a column of ragnb")
+        raise ValueError(f"{name!r} is not a valid metric name: it is empty, contains '__' or is a ragnb column")
     return name
 
 
@@ -176,13 +176,13 @@ def metric_list(metrics: MetricLike | Iterable[MetricLike] | None) -> list[Metri
     if isinstance(metrics, Mapping):
         raise RagnbError(
             f"metrics={dict(metrics)!r} is a mapping, and metrics= takes names; write metrics={list(metrics)!r}, "
-            f"and hand weights to metric_weights={dict(metrics)!r}"
+            f"and pass weights as metric_weights={dict(metrics)!r}"
         )
     given: list[Any] = list(metrics) if isinstance(metrics, Iterable) else [metrics]
     for item in given:
         if not isinstance(item, str | Metric):
             raise RagnbError(
-                f"metrics= holds {item!r}, which names no metric; write names such as 'faithfulness' or "
+                f"metrics= contains {item!r}, which is not a metric; write names such as 'faithfulness' or "
                 "Metric objects; weights go into metric_weights={name: weight}"
             )
     return given
@@ -221,7 +221,7 @@ def resolve_metrics(
     known = tuple(metric for name, metric in METRICS.items() if name in columns)
     if metrics is None and not known and {"judge", "human"} <= set(columns):
         raise RagnbError(
-            f"these are ratings (columns: {listing(columns)}), people's scores beside a judge's, no metric: "
+            f"these are ratings (columns: {listing(columns)}), human and judge scores, not metrics: "
             "use rn.calibrate or rn.agreement (ragnb calibrate on a file)"
         )
     given = metric_list(metrics)

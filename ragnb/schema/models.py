@@ -27,7 +27,7 @@ from ragnb.schema.secrets import holds_secret, is_secret_name, masked, url_holds
 _CONFIG = ConfigDict(extra="forbid", hide_input_in_errors=True)
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 _OURS = ("host", "connection", "content-length", "content-type", "transfer-encoding", "accept-encoding")
-_LITERAL = "holds what looks like a key; put the key in an environment variable and its name in api_key_env"
+_LITERAL = "contains what looks like a key; put the key in an environment variable and its name in api_key_env"
 Operator = Literal[">=", "<="]
 
 
@@ -81,11 +81,11 @@ class Gate:
         for name in ("op", "threshold"):
             given = getattr(self, name) is not None
             if given and self.not_worse_than is not None:
-                raise refuse("does not go with not_worse_than: baseline; leave it out", name)
+                raise refuse("cannot be combined with not_worse_than: baseline; leave it out", name)
             if not given and self.not_worse_than is None:
-                raise refuse("is needed beside the metric, or not_worse_than: baseline", name)
+                raise refuse("is required with the metric, or else not_worse_than: baseline", name)
         if self.by and self.not_worse_than is None:
-            raise refuse("goes with not_worse_than: baseline", "by")
+            raise refuse("requires not_worse_than: baseline", "by")
         return self
 
 
@@ -155,7 +155,7 @@ def _headers(headers: dict[str, str]) -> dict[str, str]:
     seen: set[str] = set()
     for header, variable in headers.items():
         if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}", header) or holds_secret(header):
-            raise ValueError("headers_env holds a name that no header can have; write {api-key: VARIABLE}")
+            raise ValueError("headers_env contains an invalid header name; write {api-key: VARIABLE}")
         if header.lower() in seen or header.lower() in _OURS:
             why = "appears twice" if header.lower() in seen else "is sent by ragnb itself"
             raise ValueError(f"headers_env.{header} {why}; leave it out")
@@ -196,7 +196,7 @@ class Profile(BaseModel):
         for name in map(str, data if isinstance(data, Mapping) else ()):
             if name not in cls.model_fields and (is_secret_name(name) or holds_secret(name)):
                 raise ValueError(
-                    f"{masked(name)!r} holds a key; keep it in an environment variable, named in "
+                    f"{masked(name)!r} contains a key; put it in an environment variable, named in "
                     "'api_key_env', or for a header in 'headers_env: {api-key: VARIABLE}'"
                 )
         return data
@@ -227,7 +227,7 @@ def _folded(name: str) -> str:
 
 def _dimension(name: str) -> str:
     if _folded(name) in _REPLY or not name.isprintable():
-        raise ValueError(f"{name!r} cannot name a dimension: a reply has it already, or it cannot be seen")
+        raise ValueError(f"{name!r} is not a valid dimension name: it is a field of the reply, or invisible")
     return metric_name(name)
 
 
@@ -324,13 +324,13 @@ class Rubric(BaseModel):
                 raise refuse(f"{names[i]!r} appears twice; name each dimension once", "dimensions", i, "name")
         gate = self.passing
         if gate.metric not in names:
-            step = f"say from where on an answer passes: passing: {{metric: {names[0]}, op: '>=', threshold: …}}"
-            why = f"{gate.metric!r} is no dimension; {did_you_mean(gate.metric, names)}. Or {step}"
+            step = f"set the passing score: passing: {{metric: {names[0]}, op: '>=', threshold: …}}"
+            why = f"{gate.metric!r} is not a dimension; {did_you_mean(gate.metric, names)}. Or {step}"
             raise refuse(why, "passing", "metric")
         if gate.op != ">=":
-            raise refuse("'<=' is not taken, as more is better in every dimension; write '>='", "passing", "op")
+            raise refuse("'<=' is not accepted: more is better in every dimension; write '>='", "passing", "op")
         if not self.low <= gate.threshold <= self.high:
-            why = f"{gate.threshold:g} lies off the scale {scale}; write a score of it"
+            why = f"{gate.threshold:g} is outside the scale {scale}; give a score on it"
             raise refuse(f"{why}: passing: {{…, threshold: …}}", "passing", "threshold")
         scale = scale if self.decimals else f"{scale}, in whole numbers"
         for i, anchor in enumerate(self.anchors):
@@ -338,11 +338,11 @@ class Rubric(BaseModel):
             for name in dict.fromkeys([*names, *anchor.scores]):
                 score = anchor.scores.get(name)
                 if name not in names:
-                    raise refuse(f"is no dimension; {did_you_mean(name, names)}", *where, name)
+                    raise refuse(f"is not a dimension; {did_you_mean(name, names)}", *where, name)
                 if score is None:
-                    raise refuse(f"has no score for {name!r}; an anchor scores every dimension", *where)
+                    raise refuse(f"has no score for {name!r}; an anchor needs a score for every dimension", *where)
                 if not self.low <= score <= self.high or (not self.decimals and score % 1):
-                    raise refuse(f"{score:g} lies off the scale, which is {scale}", *where, name)
+                    raise refuse(f"{score:g} is outside the scale, which is {scale}", *where, name)
         return self
 
     @property

@@ -1,4 +1,4 @@
-"""What looks like a key: refused in what is sent with a call, masked in what is shown."""
+"""Secrets: refused among call parameters, masked in output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SCHEMA = ("properties", "$defs", "definitions", "patternProperties")
 
 
 def holds_secret(text: str) -> bool:
-    """Whether the text holds something of the form of a key.
+    """Whether a text contains something that looks like a key.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def holds_secret(text: str) -> bool:
 
 
 def masked(text: str) -> str:
-    """Put ``***`` where the text holds something of the form of a key.
+    """Mask whatever looks like a key in a text with ``***``.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def refuse_secrets(sent: Mapping[str, Any], where: str) -> None:
-    """Refuse keys among what is sent with a call, nested ones too: by their names, and by what they look like.
+    """Refuse keys among call parameters, also nested: by their names, and by their form.
 
     Parameters
     ----------

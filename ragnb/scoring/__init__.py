@@ -1,4 +1,4 @@
-"""Scores over cases: the metrics of ragas, ours beside them, and those that need no model; each cell kept.
+"""Scoring of cases: ragas metrics, ragnb's own, and lexical checks without a model; each score is stored.
 
 `evaluate` plans a cell for each case and metric, makes the calls that are not in the store yet, and returns the
 scores frame. `expected` says before what that would cost. `answer_cases` runs the system that is to be scored.

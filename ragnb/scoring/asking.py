@@ -1,4 +1,4 @@
-"""One question to a judge: with a schema where its endpoint takes one; what cannot be read is asked again."""
+"""One request to a judge: with a JSON schema if the endpoint supports it; unreadable replies are retried."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARAMETERS: Mapping[str, Any] = {"temperature": 0.0, "response_format": {"type":
 
 
 class Nothing(Exception):
-    """The metric is 0/0 for this case: there is no statement to look at."""
+    """The metric is 0/0 for this case: there is no statement to score."""
 
 
 class Asker:

@@ -1,4 +1,4 @@
-"""What can be said of an answer by its wording alone: how much of it, its figures and its names is retrieved.
+"""Lexical checks: how much of an answer's wording, figures and names is found in the retrieved passages.
 
 No model, no key, no judgement: it says what stands where, not what is true.
 """
@@ -22,13 +22,13 @@ Found = tuple[str, tuple[Any, ...]]
 
 
 def support_lexical(answer: str | None, contexts: Sequence[str] | None) -> float:
-    """Say how much of an answer's wording stands in the passages that were retrieved for it.
+    """Return how much of an answer's wording is found in the retrieved passages.
 
     For each sentence of the answer, the mean of three precisions: the share of its tokens that occur in the
     contexts, the share of its pairs of neighbouring tokens that do, and ROUGE-L precision, the longest common
     subsequence with one context (the best one) over the sentence's length. The score is the mean over the
     sentences. Tokens are case-folded words and numbers (NFKC), and overlapping pairs of characters in runs
-    of Chinese or Japanese, where a lone character stands for itself. A sentence of one token has no pairs:
+    of Chinese or Japanese, where a single character is its own token. A sentence of one token has no pairs:
     the other two precisions are averaged.
 
     It speaks of wording alone. It is blind to negation (an inserted "not" hardly moves it), to truth, to
@@ -107,13 +107,13 @@ def _tokens(text: str) -> list[str]:
 
 
 def number_support(answer: str | None, contexts: Sequence[str] | None) -> tuple[float, list[str]]:
-    """Say which share of an answer's figures stands in the passages that were retrieved for it.
+    """Return the share of an answer's figures that is found in the retrieved passages.
 
     A figure is written in digits; 1,000 equals 1000 and 2.50 equals 2.5. Where a percent sign or a Chinese
     character follows on both sides, it has to be the same (3天 is not 3周). Marks of a list and citations in
     brackets are no figures.
 
-    It is blind to a figure that stands in the passages about something else, and to figures in words.
+    It is blind to a figure that occurs in the passages about something else, and to figures in words.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def number_support(answer: str | None, contexts: Sequence[str] | None) -> tuple[
     Returns
     -------
     float, list of str
-        The share, in [0, 1], and the figures that stand nowhere; NaN and none where the answer holds no figure,
+        The share, in [0, 1], and the figures that are found nowhere; NaN and none if the answer has no figure,
         or where the answer or the contexts are missing. Without passages no figure is supported.
 
     Raises
@@ -143,13 +143,13 @@ def number_support(answer: str | None, contexts: Sequence[str] | None) -> tuple[
 
 
 def name_support(answer: str | None, contexts: Sequence[str] | None) -> tuple[float, list[str]]:
-    """Say which share of the names in an answer stands in the passages that were retrieved for it.
+    """Return the share of the names in an answer that is found in the retrieved passages.
 
     Names are capitalised words that do not open a sentence, runs of such words, model numbers such as CT-300,
-    capitals such as WHO, and Chinese titles in 《》. A name stands in the passages if it does whole, case aside,
+    capitals such as WHO, and Chinese titles in 《》. A name occurs in the passages if it does whole, case aside,
     or if each of its words does.
 
-    It knows no Chinese names without 《》, and is blind to a name that stands in the passages in another role.
+    It knows no Chinese names without 《》, and is blind to a name that occurs in the passages in another role.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The one door to ragas: its current metrics, with our client behind them, and no word to anybody else."""
+"""The adapter to ragas: its current metrics, called through our client, with telemetry off."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def collected(made_of: str, inputs: Mapping[str, Any], asker: Asker | None
 
 @cache
 def _judge() -> Any:
-    """Our client as ragas wants it. It refuses what ragas would count wrongly in silence."""
+    """Our client behind the interface of ragas. It refuses input that ragas would silently count wrong."""
     base: Any = require("ragas.llms.base", extra="ragas").InstructorBaseRagasLLM
 
     class Judge(base):  # type: ignore[misc]
@@ -87,7 +87,7 @@ def _judge() -> Any:
             self.asker, self.sizes = asker, set[int]()
 
         def generate(self, prompt: str, response_model: Any) -> Any:
-            raise RagnbError("a metric of ragas asks outside the event loop; this version is not supported")
+            raise RagnbError("a ragas metric makes calls outside the event loop; this version is not supported")
 
         async def agenerate(self, prompt: str, response_model: Any) -> Any:
             def read(text: str) -> Any:
@@ -122,7 +122,7 @@ def _judge() -> Any:
 
 @cache
 def _vectors() -> Any:
-    """Embeddings as ragas wants them; texts that are known are not asked for again."""
+    """Embeddings behind the interface of ragas, with a cache."""
     base: Any = require("ragas.embeddings.base", extra="ragas").BaseRagasEmbedding
 
     class Vectors(base):  # type: ignore[misc]

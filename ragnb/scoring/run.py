@@ -87,7 +87,7 @@ EMBEDDED = tuple(name for name, scorer in SCORERS.items() if scorer.by == "wordi
 
 
 class Plan:
-    """What one run computes, and with what; what cannot be computed is refused."""
+    """The metrics of one run and their models; metrics that cannot be computed are refused."""
 
     def __init__(
         self, cases: Any, *, metrics: Any = None, llm: Client | Profile | None = None,
@@ -199,7 +199,7 @@ def _name_of(embeddings: Client | Local | None) -> str:
 
 
 def in_range(value: float, *, low: float = 0.0, cosine: bool = False) -> tuple[float | None, str | None]:
-    """Return a value of [low, 1] without the last bits of its arithmetic, and what is to be said of it.
+    """Return a value of [low, 1] rounded to hide floating-point noise, and its reason.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def in_range(value: float, *, low: float = 0.0, cosine: bool = False) -> tuple[f
 
 
 def by_wording(name: str, answer: str, contexts: list[str]) -> tuple[float, str | None]:
-    """Compute an embedded metric; and say what the answer holds that the passages do not.
+    """Compute a lexical check, with the parts of the answer that the passages do not contain as its reason.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def by_wording(name: str, answer: str, contexts: list[str]) -> tuple[float, str 
 
 
 def _missing(why: str) -> Outcome:
-    """Done and paid for, and without a value: it is not tried again, and is no failure."""
+    """A finished score without a value: it is not retried, and is not a failure."""
     return Outcome.of({"missing": why})
 
 
@@ -254,7 +254,7 @@ def evaluate(
         For answer_relevancy, semantic_similarity and answer_correctness; a function takes a list of texts and
         returns one vector a text, and may be a coroutine function.
     store : Store or path, optional
-        Where each cell is kept. A second run pays only for what is not there; without a store nothing outlives
+        Where each cell is kept. A second run pays only for what does not exist; without a store nothing outlives
         the call.
     parameters : mapping, optional
         Sent with every call of the judge, over temperature 0 and a JSON response format; None takes one out.
@@ -315,7 +315,7 @@ def evaluate(
 
 
 def expected(cases: Any, *, store: StoreLike = None, **options: Any) -> Estimate:
-    """Count the calls and tokens that `evaluate` would need; nothing is sent, and nothing is written.
+    """Estimate the calls and tokens that `evaluate` would need; nothing is sent or written.
 
     Parameters
     ----------
@@ -340,7 +340,7 @@ def expected(cases: Any, *, store: StoreLike = None, **options: Any) -> Estimate
 
 
 def _scores(plan: Plan, run: Run) -> pd.DataFrame:
-    """Return the cells beside their cases: one row a case, three columns a metric."""
+    """Join the scores to their cases: one row per case, three columns per metric."""
     cells, say = run.frame, texts.load(plan.lang)
     why = cells["value"].map(lambda value: value["missing"] if isinstance(value, dict) else None)
     why = why.mask(cells["status"] == "pending", "not scored yet; run it again")
@@ -375,7 +375,7 @@ def answer_cases(
     system: str = "", store: StoreLike = None, clients: tuple[Client, ...] = (), concurrency: int = 4,
     progress: bool | None = None,
 ) -> pd.DataFrame:  # fmt: skip
-    """Fill the system side of cases: ask a system each question, and note what it retrieves and answers.
+    """Run a system on each question of the cases, and record its contexts and answers.
 
     Parameters
     ----------
@@ -418,7 +418,7 @@ def answer_cases(
     0                 []  Not said.             ok
     """
     if store is not None and not system.strip():
-        raise RagnbError("a store keeps answers by the name of the system; pass system='…'")
+        raise RagnbError("the store saves answers under the system's name; pass system='…'")
     frame = frame_of(cases)
 
     async def work(cell: Cell) -> Outcome:

@@ -1,4 +1,4 @@
-"""Arrays in, numbers out: the formulas, without frames, names or labels."""
+"""Statistical formulas on arrays, without frames, names or labels."""
 
 from ragnb.stats.agreement import (
     best_constant,

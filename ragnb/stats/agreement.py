@@ -1,4 +1,4 @@
-"""How often and how closely a judge meets the humans, beside chance, a constant, and the humans themselves.
+"""Agreement of a judge with humans, compared with chance, a constant score, and agreement among humans.
 
 `options` are those of `clustered_mean`: ``weights``, ``counts`` and ``level``. Statistics of a pair are functions
 of Σ1, Σj, Σh, Σj², Σh², Σjh by cluster, so that leaving out each cluster in turn costs one array operation.
@@ -37,7 +37,7 @@ SLACK = 1e-9  # means of raters are thirds: a difference of exactly 1 may arrive
 
 
 def round_half_up(values: Values) -> Array:
-    """Round to whole numbers, halves upwards, with a slack of 1e-9 for halves that arrive a bit too small.
+    """Round to whole numbers, halves upwards, with a tolerance of 1e-9 for floating-point error.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def round_half_up(values: Values) -> Array:
 
 
 def within(judge: Values, human: Values, tolerance: float = 1.0) -> Array:
-    """Return 1 where the judge lies within ±tolerance of the human, 0 where not, nan where one is missing.
+    """Return 1 if the judge is within ±tolerance of the human, 0 if not, nan if one is missing.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def within_share(
 
 
 def _sizes_near(values: Array, sizes: Array, at: Array, tolerance: float) -> Array:
-    """Sum the sizes of the values that lie within ±tolerance of each point."""
+    """Sum the sizes of the values within ±tolerance of each point."""
     order = np.argsort(values)
     line, running = values[order], np.r_[0.0, np.cumsum(sizes[order])]
     reach = tolerance + SLACK
@@ -115,7 +115,7 @@ def best_constant(
     human: Values, clusters: Labels = None, *, tolerance: float = 1.0, levels: Labels = None,
     counts: Labels = None, weights: Labels = None, level: float = 0.95,
 ) -> tuple[float, Estimate]:  # fmt: skip
-    """Return the one score that would meet most humans, and the ±tolerance share of a judge that always gives it.
+    """Return the constant score with the highest ±tolerance agreement, and that agreement.
 
     Parameters
     ----------
@@ -201,8 +201,8 @@ def limits_of_agreement(
 def _limit(s: Array, factor: float) -> Array:
     """Return mean + factor·sd (divisor n − 1) from Σ1, Σd, Σd²; nan for one row."""
     n, mean = s[..., 0], s[..., 1] / s[..., 0]
-    spread = np.maximum(s[..., 2] - n * mean**2, 0.0)
-    return np.asarray(mean + factor * np.sqrt(spread / np.where(n > 1, n - 1, np.nan)), dtype=float)
+    squares = np.maximum(s[..., 2] - n * mean**2, 0.0)
+    return np.asarray(mean + factor * np.sqrt(squares / np.where(n > 1, n - 1, np.nan)), dtype=float)
 
 
 def second_moments(s: Array) -> tuple[Array, ...]:
@@ -286,7 +286,7 @@ def quadratic_kappa(
 
 
 def leave_one_out(ratings: Values) -> tuple[Codes, Array, Array]:
-    """Set every human rating beside the mean of the other humans on its item.
+    """Pair every human rating with the mean of the other humans on its item.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ def leave_one_out(ratings: Values) -> tuple[Codes, Array, Array]:
     Returns
     -------
     (item, own, others)
-        One entry a rating: the item's row, the rating, the mean of the others.
+        One entry per rating: the item's row, the rating, the mean of the others.
 
     Examples
     --------
@@ -312,7 +312,7 @@ def leave_one_out(ratings: Values) -> tuple[Codes, Array, Array]:
 
 
 def human_ceiling(ratings: Values, clusters: Labels = None, *, weights: Labels = None, **options: Any) -> Estimate:
-    """Return the ±tolerance share of one human against the mean of the others: what a judge can hope for.
+    """Return the ±tolerance agreement of one human with the mean of the others: the human ceiling.
 
     Items are the clusters where none are given, because an item's ratings are compared with one another.
     `weights` are of the items; `options` are further ones of `within_share`.
@@ -438,12 +438,12 @@ def kendall_of_means(
     judge: Values, human: Values, system: Values, clusters: Labels = None, *, digits: int = 10,
     counts: Labels = None, level: float = 0.95,
 ) -> Estimate:  # fmt: skip
-    """Return the τ-b of the systems' means: does the judge put the systems in the humans' order.
+    """Return Kendall's τ-b of the systems' means.
 
     Parameters
     ----------
     system : array, shape (n,)
-        The system of each row; nan for fewer than two systems, and where means are all alike.
+        The system of each row; nan for fewer than two systems, and where means are all equal.
     clusters : array, shape (n,), optional
         What is left out of every system's mean in turn.
 
@@ -472,7 +472,7 @@ def _rounded(values: Values, digits: int | None) -> Values:
 
 
 def _tau(sums: Array) -> Array:
-    """Return A/√(BC), nan where one of both never varies."""
+    """Return A/√(BC), nan if one of them does not vary."""
     both, of_x, of_y = sums[..., 0], sums[..., 1], sums[..., 2]
     varies = (of_x > 1e-12) & (of_y > 1e-12)
     return np.clip(np.where(varies, both / np.sqrt(np.where(varies, of_x * of_y, 1.0)), np.nan), -1.0, 1.0)

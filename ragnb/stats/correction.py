@@ -1,4 +1,4 @@
-"""What few labels make of many scores: the prediction-powered mean, and maps of the judge's scores."""
+"""Prediction-powered means, recalibration of scores, and the test of random sampling."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAPS = ("linear", "isotonic")
 
 @dataclass(frozen=True, slots=True)
 class Corrected(Estimate):
-    """A corrected mean with its interval; `weight` is λ, what the judge's scores were worth.
+    """A corrected mean with its interval; `weight` is λ, the weight of the judge's scores.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def ppi_jackknife(
     weights: Labels = None, weight: float | None = None, ends: tuple[float, float] = (-np.inf, np.inf),
     level: float = 0.95,
 ) -> Corrected:  # fmt: skip
-    """Return the prediction-powered mean of what humans would say, with an interval that holds with few clusters.
+    """Return the prediction-powered human mean, with an interval that is valid for few clusters.
 
     Parameters
     ----------
@@ -71,14 +71,14 @@ def ppi_jackknife(
     Returns
     -------
     Corrected
-        Without an interval (nan) where all labels lie in one cluster. With λ = 0 it is `clustered_mean` of the
+        Without an interval (nan) where all labels are in one cluster. With λ = 0 it is `clustered_mean` of the
         humans' scores.
 
     Notes
     -----
     λ = clip(cov(Y, F) / ((1 + n/N) var F), 0, 1), cov with divisor n on the labelled rows, var with divisor n + N
     − 1 on all: Angelopoulos, Duchi and Zrnic (2023), PPI++, arXiv 2311.01453. se is the delete-one-cluster
-    jackknife, centred on the estimate, with λ found anew each time: the familiar sandwich, G/(G−1) Σ_g (Σ_{i∈g}
+    jackknife, centred on the estimate, with λ re-estimated each time: the familiar sandwich, G/(G−1) Σ_g (Σ_{i∈g}
     c_i)² (Miller 2024, arXiv 2411.00640), takes λ as known and leaves a heavy cluster's residual small. t has
     1/Σh² − 1 degrees of freedom, h_g = (s_e n_g/n + λ s_F N_g/N)/(s_e + λ s_F), s_e the standard deviation of Y −
     λF, s_F of F: a cluster's part in the labelled and in the further rows, weighed by what each contributes to
@@ -101,7 +101,7 @@ def ppi_jackknife(
     seen, extra = ~np.isnan(y - f), ~np.isnan(more)
     y, f, w, more, n = y[seen], f[seen], w[seen], more[extra], int(seen.sum())
     if n < 2:
-        raise RagnbError(f"{n} rows have both a human and a judge's score; the correction needs 2 or more")
+        raise RagnbError(f"{n} rows have both a human and a judge score; the correction needs 2 or more")
     if np.isinf(more).any():
         raise RagnbError("judged holds an infinite value; a score is a finite number or missing")
     code = cluster_codes(None if names is None else names[np.r_[seen, extra]], n + len(more))
@@ -119,10 +119,10 @@ def ppi_jackknife(
     se = jackknife(lambda s: _point(s, weight, noise)[0], used, used[:, 5], whole=whole).se
     error = y - lam * f
     error = error - np.average(error, weights=w)
-    spread = float(np.sqrt(np.average(error**2, weights=w))), abs(lam) * float(every.std())
-    spread = spread if sum(spread) > 0 else (1.0, 0.0)
+    scale = float(np.sqrt(np.average(error**2, weights=w))), abs(lam) * float(every.std())
+    scale = scale if sum(scale) > 0 else (1.0, 0.0)
     further = used[:, 5] - used[:, 0]
-    h = spread[0] * used[:, 1] / whole[1] + (spread[1] * further / len(more) if lam else 0.0)
+    h = scale[0] * used[:, 1] / whole[1] + (scale[1] * further / len(more) if lam else 0.0)
     g_eff = float(h.sum() ** 2 / np.sum(h**2))
     if np.isfinite(ends).all():
         value = float(np.clip(value, *ends))
@@ -139,9 +139,9 @@ def _point(sums: Array, weight: float | None, noise: float) -> tuple[Array, Arra
     n, w, f, y, yf, rows, g, gg = np.moveaxis(sums, -1, 0)
     more = rows - n
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread = (gg - g**2 / rows) / (rows - 1)
-        best = np.clip((yf / w - y * f / w**2) / (rows / more * spread), 0.0, 1.0)
-        lam = np.where(spread > noise, best, 0.0) if weight is None else np.full_like(n, weight)
+        variance = (gg - g**2 / rows) / (rows - 1)
+        best = np.clip((yf / w - y * f / w**2) / (rows / more * variance), 0.0, 1.0)
+        lam = np.where(variance > noise, best, 0.0) if weight is None else np.full_like(n, weight)
         lam = np.where(more > 0, lam, 0.0)
         value = y / w + np.where(lam != 0, lam * rows / more * (g / rows - f / w), 0.0)
     return np.asarray(value, dtype=float), np.asarray(lam, dtype=float)
@@ -150,7 +150,7 @@ def _point(sums: Array, weight: float | None, noise: float) -> tuple[Array, Arra
 def _both(clusters: Labels, others: Labels, name: str) -> Any:
     """Return one set of labels of two kinds of rows, none where neither has them."""
     if (clusters is None) != (others is None):
-        raise RagnbError(f"clusters come for one kind of rows only; give clusters and {name}, or neither")
+        raise RagnbError(f"clusters are given for one kind of row only; give both clusters and {name}, or neither")
     return None if clusters is None else np.concatenate([np.asarray(clusters), np.asarray(others)])
 
 
@@ -175,7 +175,7 @@ def fit_map(
     rows = complete_rows([judge, human], None, counts)
     (x, y), c = rows.columns, rows.counts
     if not len(x):
-        raise RagnbError("no row has both a judge's and a human's score; a map needs some")
+        raise RagnbError("no row has both a judge score and a human score; recalibration needs some")
     if kind == "linear":
         centre, mean = float(c @ x / c.sum()), float(c @ y / c.sum())
         slope = float((c * (x - centre)) @ y / ((c * (x - centre)) @ (x - centre))) if np.ptp(x) > 0 else 0.0
@@ -218,7 +218,7 @@ def _median(values: Array, counts: Array) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Recalibration:
-    """What scores are worth on clusters that their map has not seen.
+    """The cross-validated accuracy of recalibrated scores.
 
     `predicted` holds the out-of-fold scores of the rows that both rated; `gain` is the mean fall of the absolute
     error against the raw judge, above 0 is better. `helps` says that a map's mae is below those of the raw judge
@@ -271,10 +271,10 @@ def recalibrate(
         raise RagnbError("the rows come from one cluster; recalibration needs two clusters or more")
     predicted = {"raw": x, **{name: np.empty(len(x)) for name in ("constant", *MAPS)}}
     for f in np.unique(fold):
-        held, rest = fold == f, fold != f
-        predicted["constant"][held] = _median(y[rest], c[rest])
+        test, train = fold == f, fold != f
+        predicted["constant"][test] = _median(y[train], c[train])
         for kind in MAPS:
-            predicted[kind][held] = fit_map(x[rest], y[rest], kind, counts=c[rest])(x[held])
+            predicted[kind][test] = fit_map(x[train], y[train], kind, counts=c[train])(x[test])
     how: dict[str, Any] = {"clusters": rows.code, "weights": rows.weights, "counts": c, "level": level}
     errors = {name: np.abs(scores - y) for name, scores in predicted.items()}
     means = {name: clustered_mean(error, **how) for name, error in errors.items()}
@@ -308,7 +308,7 @@ class DrawTest:
 
 
 def draw_test(labelled: Values, rest: Values, clusters: Labels = None, rest_clusters: Labels = None) -> DrawTest:
-    """Test whether the labelled rows look like a random draw, by the judge's scores on them and on the rest.
+    """Test whether the labelled rows look like a random sample, by the judge's scores on them and on the rest.
 
     The null hypothesis is that the draw did not depend on the judge's score. A draw that moves the spread of the
     judge's scores and not their mean is not found, and a draw by the *human* score cannot be found beyond what

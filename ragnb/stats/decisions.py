@@ -1,4 +1,4 @@
-"""Decisions at a threshold: would a repeat decide alike, how many questions decide, what could fail unseen."""
+"""Decisions at a threshold: flip probability, questions needed, and unobserved failures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _POWER, _POOLED, _FEWEST, _NEAR = 0.8, 5.0, 5, 1e-9
 
 
 def flip_probability(value: float, threshold: float, se: float, df: float) -> float:
-    """Return how likely an identical repeat lands on the other side of a threshold; nan where se is 0 or missing.
+    """Return the probability that an identical repeat falls on the other side of a threshold; nan without se.
 
     A repeat differs from this run by se √2 and nothing is known of the truth but this run: T(−|value − b|/(√2 se))
     with max(df, 1) degrees of freedom. Where the truth is the threshold itself it is 50 %, and this says 30 on
@@ -35,7 +35,7 @@ def flip_probability(value: float, threshold: float, se: float, df: float) -> fl
 
 
 def wilson_size(value: float, low: float, high: float, df: float, level: float) -> float:
-    """Return n of the Wilson interval (low, high) of a share with Student's t, nan where it is none.
+    """Return n of the Wilson interval (low, high) of a share with Student's t, nan if it is not one.
 
     At an end L of the interval (p − L)² = t² L(1 − L)/n, so either end tells n; both tell the same.
 
@@ -82,7 +82,7 @@ def questions_to_decide(
     -----
     Nothing is known but this estimate, so the mean of n + k questions wanders by se √(k/(n + k)), and with
     r = (n + k)/n its interval reaches t(df·r) √(b(1 − b)/(size·r)) from the threshold b (without a size
-    t·se/√r). The smallest k at which the mean lies farther from b than that, on either side, with 80 %.
+    t·se/√r). The smallest k at which the mean is farther from b than that, on either side, with 80 %.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def questions_to_decide(
 
 
 def unseen_failures(low: npt.ArrayLike, g_eff: npt.ArrayLike, *, alpha: float = 0.05) -> tuple[Array, Array]:
-    """Return how low a mean may be if whole documents can fail, and what share of them can have failed unseen.
+    """Return how low a mean may be if entire documents can fail, and the share that may fail unobserved.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def unseen_failures(low: npt.ArrayLike, g_eff: npt.ArrayLike, *, alpha: float = 
 
 
 def stratified_se(shares: Array, questions: Array, squares: Array, inflation: Any = 1.0) -> tuple[Array, Array]:
-    """Return the standard error and degrees of freedom of a mean over documents that are all there are.
+    """Return the standard error and degrees of freedom of a mean over a complete corpus of documents.
 
     Parameters
     ----------

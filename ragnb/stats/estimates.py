@@ -1,4 +1,4 @@
-"""One small result, a number with its interval and its n, and the delete-one-cluster jackknife behind it."""
+"""Estimates with interval and n, and the delete-one-cluster jackknife."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ragnb.stats.means import Array, kish, mean_interval, t_quantile
 Codes = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
 Values = npt.ArrayLike
-Labels = npt.ArrayLike | None  # also counts: how many rows a row stands for, ≥ 1 (in clusters also a fraction)
+Labels = npt.ArrayLike | None  # also counts: how many rows a row represents, ≥ 1 (in clusters also a fraction)
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its interval, se and what it rests on; nan where there is none.
+    """A number with its interval, se and sample sizes; nan if missing.
 
     Of a mean, `df` is that of its t and `n_eff` Kish's effective number of rows.
 
@@ -45,9 +45,9 @@ NONE = Estimate(np.nan, np.nan, np.nan, np.nan, 0, 0)
 
 
 class Rows(NamedTuple):
-    """Rows without gaps: a row stands for `inside` rows of a cluster, a cluster for `times` clusters.
+    """Rows without gaps: a row represents `inside` rows of a cluster, a cluster `times` clusters.
 
-    Rows without a cluster are clusters of their own: a row that stands for 9 is 9 clusters of one row. So every
+    Rows without a cluster are clusters of their own: a row that represents 9 is 9 clusters of one row. So every
     sum over rows is `times` @ (sums by `code`), and leaving out one cluster takes one of those sums away.
     """
 
@@ -60,7 +60,7 @@ class Rows(NamedTuple):
 
     @property
     def counts(self) -> Array:
-        """How many rows a row stands for."""
+        """The number of rows that each row represents."""
         return self.inside * self.times[self.code]
 
     def sums(self, *columns: Array) -> Array:
@@ -76,7 +76,7 @@ class Rows(NamedTuple):
 def complete_rows(
     columns: Sequence[Values], clusters: Labels = None, counts: Labels = None, weights: Labels = None
 ) -> Rows:
-    """Return the rows that have every value and a weight above 0, with what each stands for.
+    """Return the rows that have every value and a weight above 0, with what each represents.
 
     Columns of different lengths, infinite values, and clusters or counts of another length raise RagnbError.
 
@@ -92,7 +92,7 @@ def complete_rows(
     size = np.ones(len(first)) if counts is None else np.asarray(counts, dtype=float)
     if size.shape != first.shape or not (size > 0).all() or (clusters is None and (size < 1).any()):
         raise RagnbError(
-            "counts must be one number a row, 1 or more (above 0 in clusters): how many rows each row stands for"
+            "counts must be one number per row, 1 or more (above 0 in clusters): how many rows each row represents"
         )
     weight = np.ones(len(first)) if weights is None else np.asarray(weights, dtype=float)
     kept = (weight > 0) & ~np.any(np.isnan(values), axis=0)
@@ -112,7 +112,7 @@ def checked(*columns: Values) -> list[Array]:
     values = [np.asarray(column, dtype=float) for column in columns]
     first, last = values[0], values[-1]
     if first.shape != last.shape or first.ndim != 1:
-        raise RagnbError(f"judge has shape {first.shape}, human {last.shape}; give one value a row in both")
+        raise RagnbError(f"judge has shape {first.shape}, human {last.shape}; give one value per row in both")
     if any(np.isinf(column).any() for column in values):
         raise RagnbError("judge or human holds an infinite value; a rating is a finite number or missing")
     return values
@@ -130,7 +130,7 @@ def cluster_codes(clusters: Labels, n: int) -> Codes:
         return np.arange(n)
     names = np.asarray(clusters)
     if len(names) != n:
-        raise RagnbError(f"clusters has {len(names)} rows, the values have {n}; give one cluster a row")
+        raise RagnbError(f"clusters has {len(names)} rows, the values have {n}; give one cluster per row")
     return packed(names)
 
 
@@ -178,9 +178,9 @@ def mean_squares(x: Array, code: Codes, counts: Array) -> tuple[float, float, fl
 
 
 def t_interval(value: float, se: float, df: float, level: float, *, bounded: bool = False) -> tuple[float, float]:
-    """Return value ± t·se; on Fisher's z, atanh(value), where `bounded` says that the value lies in (−1, 1).
+    """Return value ± t·se; on Fisher's z, atanh(value), where `bounded` says that the value is in (−1, 1).
 
-    Rows that are all alike have no spread to judge by: se 0 gives nan, never an interval of no width.
+    Rows that are all equal have no spread to judge by: se 0 gives nan, never an interval of no width.
 
     Examples
     --------
@@ -216,9 +216,9 @@ def jackknife(
         The sums over all rows, where they are not those of the parts: pairs of rows of two clusters are lost with
         either of them.
     times : array, shape (G,), optional
-        How many clusters each stands for; None is one.
+        How many clusters each represents; None is one.
     bounded : bool
-        The statistic lies in (−1, 1): the interval is made on Fisher's z.
+        The statistic is in (−1, 1): the interval is made on Fisher's z.
 
     Returns
     -------
@@ -258,18 +258,18 @@ def clustered_mean(
     ends: tuple[float, float] = (-np.inf, np.inf), binary: bool = False, level: float = 0.95,
     fraction: float | None = None,
 ) -> Estimate:  # fmt: skip
-    """Return the mean of rows that move together within clusters, nan rows left out.
+    """Return the mean of clustered rows, without nan rows.
 
     Parameters
     ----------
     values : array, shape (n,)
-        One value a row.
+        One value per row.
     clusters : array, shape (n,), optional
         Any labels; None makes every row its own cluster.
     weights : array, shape (n,), optional
         Weights ≥ 0, not frequencies; of rows drawn with unequal chances 1 / inclusion probability (Hájek's mean).
     counts : array, shape (n,), optional
-        Frequencies: how many rows a row stands for; without clusters, that many clusters of one row.
+        Frequencies: how many rows a row represents; without clusters, that many clusters of one row.
     ends : (float, float)
         The ends of the values' range. Finite: Wilson's interval on the range; else value ± t·se.
     binary : bool
@@ -289,7 +289,7 @@ def clustered_mean(
         return NONE
     total = float(v @ c)
     mean = float((v * c) @ x / total)
-    parts = rows.sums(v, v * (x - mean))  # centred: the residuals of values all alike are 0
+    parts = rows.sums(v, v * (x - mean))  # centred: the residuals of identical values are 0
     found = jackknife(ratio, parts, parts[:, 0], times=rows.times, level=level)
     size, g_eff = kish(total, c @ v**2), kish(total, rows.times @ parts[:, 0] ** 2)
     edges = np.array(float(ends[0])), np.array(float(ends[1]))
@@ -300,14 +300,14 @@ def clustered_mean(
 
 
 def stratified_mean(values: Values, strata: Labels, *, weights: Labels = None, level: float = 0.95) -> Estimate:
-    """Return the mean of questions about documents that are all there are, value ± t·se; nan rows left out.
+    """Return the mean of questions over a complete corpus of documents, value ± t·se, without nan rows.
 
     Where the documents have too few questions to tell how they vary, it is that of `clustered_mean`.
 
     Parameters
     ----------
     values : array, shape (n,)
-        One value a question.
+        One value per question.
     strata : array, shape (n,)
         The document of each.
     weights : array, shape (n,), optional
@@ -348,7 +348,7 @@ def p_above(found: Estimate, threshold: float, *, share: bool = False, fraction:
 
     Notes
     -----
-    p ≤ α exactly where the one-sided interval at 1 − α lies above the threshold. "At or above" has 1 − p.
+    p ≤ α exactly where the one-sided interval at 1 − α is above the threshold. "At or above" has 1 − p.
 
     Examples
     --------
@@ -368,7 +368,7 @@ def p_above(found: Estimate, threshold: float, *, share: bool = False, fraction:
 
 
 def _where_the_interval_ends(found: Estimate, threshold: float, fraction: float | None) -> float:
-    """Return the one-sided level, 1e-12 to 0.5, at which the end of a share's interval lies at the threshold."""
+    """Return the one-sided level, 1e-12 to 0.5, at which the end of a share's interval is at the threshold."""
     least, most = np.log(1e-12), np.log(0.5)
     value, se, g_eff, n = (np.array(x) for x in (found.value, found.se, found.df + 1, found.n_eff))
     for _ in range(6):

@@ -1,4 +1,4 @@
-"""One formula for everything that is averaged: a clustered ratio mean, its standard error, its interval.
+"""The estimator of all means: a clustered ratio mean, its standard error and interval.
 
 The functions take arrays of many means at once, from sums that any engine can make.
 """
@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
-_NOISE = 1e-9  # a smaller standard error, as a share of the range, is rounding: the values are all alike
+_NOISE = 1e-9  # a smaller standard error, as a share of the range, is rounding error: the values are identical
 _BLOCK = 2_000_000  # counts of the bootstrap held at once: 16 MB of resamples × units
-_FEW = 5  # clusters: with so few, scores that happen to be alike tell no more than the clusters do
+_FEW = 5  # clusters: with so few, identical scores carry no more information than the clusters do
 
 
 def t_quantile(level: float, df: npt.ArrayLike) -> Array:
@@ -30,7 +30,7 @@ def t_quantile(level: float, df: npt.ArrayLike) -> Array:
 
 
 def kish(sum_v: npt.ArrayLike, sum_v2: npt.ArrayLike) -> Array:
-    """Return Kish's effective sample size (Σv)²/Σv², 0 where there is no weight.
+    """Return Kish's effective sample size (Σv)²/Σv², 0 without weight.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def jackknife_se(total: Array, n_clusters: Array, inflated: Array) -> Array:
 def wilson(p: Array, n: Array, z: Array) -> tuple[Array, Array]:
     """Return Wilson's score bounds for a proportion `p` at (fractional) size `n` and quantile `z`.
 
-    Wilson (1927), J. Am. Stat. Assoc. 22, 209–212. The bounds lie in [0, 1].
+    Wilson (1927), J. Am. Stat. Assoc. 22, 209–212. The bounds are in [0, 1].
 
     Examples
     --------
@@ -118,8 +118,8 @@ def mean_interval(
     g_eff : array
         1/Σh², the effective number of clusters; t has max(g_eff − 1, 1) degrees of freedom.
     n_kish : array
-        Kish's effective number of samples. Where se is 0, the smaller of it and `g_eff` stands for n: values all
-        alike do not tell how those of one cluster go together. With 5 clusters or fewer (0/1: fewer
+        Kish's effective number of samples. Where se is 0, the smaller of it and `g_eff` represents n: values all
+        alike do not provide how those of one cluster go together. With 5 clusters or fewer (0/1: fewer
         than 5) n is at most that, too.
     ranges : (array, array)
         The ends of the metric's range. Finite: Wilson at n = p(1−p)/se² on the range rescaled to 0–1, with t
@@ -160,7 +160,7 @@ def mean_interval(
     (0.82, 1.0)
     """
     bottom, top = ranges
-    kept = 1.0 if fraction is None else np.sqrt(fraction)  # what looking again leaves of n
+    kept = 1.0 if fraction is None else np.sqrt(fraction)  # the effective n after repeated looks
     level = level if fraction is None else (1 + level) / 2
     t = t_quantile(level, np.maximum(g_eff - 1 if df is None else df, 1.0))
     finite = np.isfinite(bottom) & np.isfinite(top)
@@ -169,13 +169,13 @@ def mean_interval(
     p = np.clip((value - base) / width, 0.0, 1.0)
     s2 = (se / width) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread = (s2 > _NOISE**2) & (p > 0) & (p < 1)
+        varies = (s2 > _NOISE**2) & (p > 0) & (p < 1)
         fewest = np.minimum(n_kish, g_eff)
-        n = np.where(spread, p * (1 - p) / s2, n_kish if df is not None else fewest)
+        n = np.where(varies, p * (1 - p) / s2, n_kish if df is not None else fewest)
         if df is None:
-            few = g_eff < _FEW + np.where(binary, -1e-9, 1e-9)  # 0/1 clusters that are alike say what 0/1 rows say
+            few = g_eff < _FEW + np.where(binary, -1e-9, 1e-9)  # identical 0/1 clusters count as 0/1 rows
             n = np.where(few, np.minimum(n, fewest), np.where(binary, np.minimum(n, n_kish), n))
-            wider = np.where(spread, t_quantile(level, _skewed_df(p, n, g_eff, t)), t)
+            wider = np.where(varies, t_quantile(level, _skewed_df(p, n, g_eff, t)), t)
             n = n * (t / wider) ** 2
         low, high = wilson(p, kept * n, t)
     low = np.where(finite, base + width * low, value - t * se / np.sqrt(kept))
@@ -185,7 +185,7 @@ def mean_interval(
 
 
 def widening(fraction: float, df: float, *, level: float = 0.95) -> float:
-    """Return how many times as wide the fourth-root rule of `mean_interval` makes a margin as one look has it.
+    """Return the factor by which the fourth-root rule of `mean_interval` widens the margin of a single look.
 
     Examples
     --------

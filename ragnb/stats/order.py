@@ -1,4 +1,4 @@
-"""Rows that come in one by one: in which order each beginning of them is a fair sample, and when it is enough."""
+"""Sequential evaluation: a balanced order of rows, and when a decision is settled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHARE = 0.2  # of the variance that the range allows: values that all came out 
 
 
 def balanced_order(groups: npt.ArrayLike, *, seed: int = 0) -> npt.NDArray[np.intp]:
-    """Return a random order of rows whose every beginning holds each group in proportion.
+    """Return a random order of rows in which every prefix has the groups in proportion.
 
     Among the first k of N rows a group of m has ⌊km/N⌋ or ⌈km/N⌉: groups of one size come in rounds of one row
     each. The order is random within the groups and, as far as that leaves a choice, among them.
@@ -74,7 +74,7 @@ def side_is_settled(
     value: Values, threshold: Values, variance: Values, n: Values, size: Values, *, width: float = 1.0,
     binary: bool = False,
 ) -> Flags:  # fmt: skip
-    """Say whether the rows to come leave a mean on its side of a threshold.
+    """Return whether the remaining rows cannot move a mean to the other side of a threshold.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How many labels a verdict needs before it can come out, and what more of them would buy."""
+"""Power: how many labels a verdict needs, and what more labels would gain."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def sample_size_normal(target: float, share: float, *, alpha: float = 0.05, powe
     _check(target=target, share=share, alpha=alpha, power=power)
     if share <= target:
         raise RagnbError(f"share={share} does not exceed target={target}; no number of labels shows that it does")
-    spread: float = ndtri(1 - alpha) * sqrt(target * (1 - target)) + ndtri(power) * sqrt(share * (1 - share))
-    return ceil((spread / (share - target)) ** 2)
+    width: float = ndtri(1 - alpha) * sqrt(target * (1 - target)) + ndtri(power) * sqrt(share * (1 - share))
+    return ceil((width / (share - target)) ** 2)
 
 
 def binomial_power(n: Values, target: float, share: float, *, alpha: float = 0.05) -> Array:
@@ -102,7 +102,7 @@ def anova_icc(values: Values, clusters: Labels, *, counts: Labels = None) -> flo
 
 
 def design_effect(sizes: Values, rho: float) -> float:
-    """Return 1 + (Σm²/Σm − 1)·ρ, at least 1: how many clustered rows tell as much as one independent row.
+    """Return 1 + (Σm²/Σm − 1)·ρ, at least 1: the number of clustered rows equivalent to one independent row.
 
     Kish (1965), Survey Sampling, with the sizes' weighted mean for unequal clusters.
 
@@ -120,7 +120,7 @@ class LabelsNeeded:
     """The labels that show a share above a target: `total` = deff · `independent`, None where none suffice.
 
     `reason` is "counted", "share_at_or_below_target" (more labels will not help), "too_close_to_tell" (the share
-    lies above the target, its lower bound does not), or "beyond_plan" (it takes a new plan of `total` labels, all
+    is above the target, its lower bound does not), or "beyond_plan" (it takes a new plan of `total` labels, all
     fresh).
 
     Examples
@@ -154,7 +154,7 @@ def labels_needed(
     weights : array, shape (n,), optional
         As in `clustered_mean`; Kish's factor for unequal ones goes into the design effect.
     counts : array, shape (n,), optional
-        How many rows a row stands for.
+        The number of rows that each row represents.
     labels_planned : int, optional
         The most labels that will be bought, where the verdict is looked at again as they come in: N labels then
         tell as much as N √(N / planned) at half the `alpha` (`mean_interval`).
@@ -196,7 +196,7 @@ def label_budget(
     flags: Values, clusters: Labels = None, *, target: float = 0.8, alpha: float = 0.05, level: float = 0.95,
     sizes: Values | None = None, weights: Labels = None, counts: Labels = None, labels_planned: int | None = None,
 ) -> dict[str, Array]:  # fmt: skip
-    """Return what numbers of labels buy, if further ones are like those at hand: same share, same clusters.
+    """Return the interval and power for numbers of labels, if further ones are like those available.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Paid work that is never lost: cells and their calls, the store, the client that pays, the loop over them.
+"""Durable judge calls: cells and their calls, the store, the client, and the loop over cells.
 
 What judging and scoring share. A `Cell` is one piece of work; an async function makes an `Outcome` of it, with the
 calls of a `Client`; `run_cells` does all that are not done yet and keeps each, and each call, in a `Store`::
@@ -11,7 +11,7 @@ calls of a `Client`; `run_cells` does all that are not done yet and keeps each, 
 
     with Store("runs.sqlite") as store:
         run = run_cells(cells, work, store, clients=[client])
-    run.frame      # one row a cell, in their order
+    run.frame      # one row per cell, in their order
 
 `estimate` says before what it would need. The key of a cell leaves nothing out that may change its result, so that
 another model, prompt or parameter is other work; what is ``ok`` or ``not_applicable`` is never done twice. A call

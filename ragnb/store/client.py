@@ -1,4 +1,4 @@
-"""Paid calls: the cells they are made for, what comes of them, and the one way to an OpenAI-compatible endpoint.
+"""Judge calls: cells, outcomes, and the client for OpenAI-compatible endpoints.
 
 Around every call stand keys, limits, retries and budgets.
 """
@@ -35,7 +35,7 @@ _SCHEME = re.compile(r"(?i)^(?:bearer|basic|token|key)\s+")
 
 
 class CallFailed(RagnbError):
-    """A call, or what its reply says, gives no result: the cell becomes ``failed`` with this reason.
+    """A call or its reply gives no result: the cell becomes ``failed`` with this reason.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class CallFailed(RagnbError):
 
 
 class Stop(RagnbError):
-    """The run cannot go on now, through no fault of a cell: what is not done stays pending.
+    """The run cannot continue for a reason outside of the cells: unfinished cells stay pending.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Stop(RagnbError):
 
 
 def canonical(value: Any) -> str:
-    """Return the JSON text that stands for a value in keys: sorted, ASCII, arrays as lists.
+    """Return the canonical JSON of a value for keys: sorted, ASCII, arrays as lists.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def canonical(value: Any) -> str:
     try:
         return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain)
     except (TypeError, ValueError) as error:
-        raise RagnbError(f"a {type(value).__name__} cannot be kept as JSON: {error}") from None
+        raise RagnbError(f"a {type(value).__name__} cannot be stored as JSON: {error}") from None
 
 
 def _plain(value: Any) -> Any:
@@ -165,7 +165,7 @@ class Cell:
 
     @cached_property
     def key(self) -> str:
-        """32 hexadecimal digits; equal keys are the same work, and paid for once."""
+        """32 hexadecimal digits; cells with equal keys are the same work and computed once."""
         return digest(canonical(self.about))
 
 
@@ -177,7 +177,7 @@ def _refuse_keys(parameters: str) -> None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a cell: ``ok`` and a value, ``not_applicable``, or ``failed`` and a reason.
+    """The outcome of a cell: ``ok`` and a value, ``not_applicable``, or ``failed`` and a reason.
 
     The work makes it by `of`, `failed` or `lacking`; the loop adds what the calls of the cell took.
 
@@ -279,7 +279,7 @@ class Meter:
 
     @property
     def tokens(self) -> list[int | None]:
-        """Tokens of the prompts and of the replies; one that is not told makes a sum unknown."""
+        """Tokens of the prompts and of the replies; an unreported one makes the sum unknown."""
         return [None if None in part else sum(part) for part in zip((0, 0), *self.counts, strict=True)]
 
     def key(self, request: Mapping[str, Any], *, drawn: bool) -> str:
@@ -297,7 +297,7 @@ METER: ContextVar[Meter | None] = ContextVar("METER", default=None)
 
 
 def new_tag() -> str:
-    """Return a random tag for the requests of a cell, which tells its replies from the texts of strangers.
+    """Return a random tag for the requests of a cell, which separates its replies from untrusted texts.
 
     A call's key leaves it out, and a reply that the store holds is given with it in place of the one sent then.
 
@@ -314,7 +314,7 @@ def new_tag() -> str:
 
 
 def count_tokens(text: str) -> int:
-    """Say about how many tokens a text is, without the model's tokenizer: for estimates and cuts.
+    """Estimate the number of tokens of a text without the model's tokenizer.
 
     Four ASCII characters count as one token, and so does each other character: right to about a third for
     English and Chinese.
@@ -348,7 +348,7 @@ class Budget:
     >>> budget.calls += 2
     >>> print(f"{budget}: {budget.full(1, 0)}")
     2 of 2 calls and 0 tokens: the budget of 2 calls is used up; run it again with a larger max_calls \
-(--max-calls) to go on
+(--max-calls) to resume
     """
 
     max_calls: int | None = None
@@ -365,17 +365,17 @@ class Budget:
         for what, further in (("calls", calls), ("tokens", tokens)):
             used, most = getattr(self, what), getattr(self, f"max_{what}")
             if most is not None and (used + further > most or used >= most):
-                room = f"has no room for the next cell, which needs about {further:,}"
+                room = f"is too small for the next cell, which needs about {further:,}"
                 state = "is used up" if used >= most else room
                 return Stop(
                     f"the budget of {most:,} {what} {state}; run it again with a larger max_{what} "
-                    f"(--max-{what}) to go on"
+                    f"(--max-{what}) to resume"
                 )
         return None
 
 
 class Client:
-    """An OpenAI-compatible endpoint, called with care for the bill.
+    """A client for an OpenAI-compatible endpoint, with budgets.
 
     Parameters
     ----------
@@ -483,7 +483,7 @@ class Client:
         """Return the reply to a request, from the store of the run where it is there already."""
         meter = METER.get()
         if self._sdk is None or meter is None:
-            raise RagnbError("the client is not open; use it in the work of run_cells")
+            raise RagnbError("the client is not open; use it inside the work function of run_cells")
         if parameters.get("stream"):
             raise CallFailed("streaming is not supported here; leave stream out")
         named = {name: value for name, value in parameters.items() if name not in ("messages", "input")}
@@ -499,7 +499,7 @@ class Client:
         return await meter.once(meter, key, partial(self._sent, meter, key, chat, asked))
 
     async def _sent(self, meter: Meter, key: str, chat: bool, asked: dict[str, Any]) -> Call:
-        """Send a request, and again where a fault may pass."""
+        """Send a request, with retries after transient errors."""
         again, endpoint = self._tenacity, self._sdk.chat.completions if chat else self._sdk.embeddings
         tries = again.AsyncRetrying(
             retry=again.retry_if_exception_type(Again), stop=again.stop_after_attempt(self.retries + 1),
@@ -517,7 +517,7 @@ class Client:
         raise fault  # here, as what the SDK raised holds its request
 
     async def _try(self, meter: Meter, asked: dict[str, Any], endpoint: Any) -> Any:
-        """Try once: wait for a place, pay, and return what came."""
+        """Try once: wait for a slot, send, and return the reply."""
         async with self._places:
             while (rest := self._quiet_until - time.monotonic()) > 0:
                 await asyncio.sleep(rest)
@@ -536,7 +536,7 @@ class Client:
         raise fault
 
     def _fault_of(self, error: Exception) -> Exception:
-        """Turn what the SDK raises into one of our three words, without its request, its key or its traceback."""
+        """Translate an exception of the SDK into one of ours, without its request, key or traceback."""
         cause, openai = error.__cause__ or error, self._openai
         text = self.redact(f"{type(cause).__name__}: {cause}")
         if isinstance(error, openai.APITimeoutError | TimeoutError):
@@ -552,10 +552,10 @@ class Client:
             why = f"{reason}. The account has no credit left; run it again when it has"
             return self._stop(Stop(why, refused=True))
         if status in _PASSING or status >= 500:
-            self.budget.calls -= status == 429  # what is turned away is free
+            self.budget.calls -= status == 429  # rejected requests are free
             wait = retry_after(error.response.headers)
             if wait > self.patience:
-                why = f"the endpoint asks to wait {wait:.0f} s ({reason}); run it again then to go on"
+                why = f"the endpoint asks to wait {wait:.0f} s ({reason}); run it again then to resume"
                 return self._stop(Stop(why))
             self._quiet_until = max(self._quiet_until, time.monotonic() + wait)  # holds all calls
             return Again(reason)
@@ -566,7 +566,7 @@ class Client:
         return CallFailed(reason, body)
 
     def _pause(self, state: Any) -> float:
-        """Seconds before the next try: what the endpoint asks for, or doubling from half a second, jittered."""
+        """Seconds before the next try: as the endpoint requests, else exponential from 0.5 with jitter."""
         doubling = self._tenacity.wait_random_exponential(0.5, 30, min=0.1)(state)
         return float(max(self._quiet_until - time.monotonic(), doubling))
 
@@ -646,8 +646,8 @@ def _headers_of(profile: Profile) -> dict[str, SecretStr]:
         value = _variable(where, variable)
         if not re.fullmatch(r"[\x20-\x7e\t]+", value.get_secret_value()):
             raise RagnbError(
-                f"{where}={variable!r}: the value of this environment variable holds a line break or characters "
-                "beyond ASCII, which no header can; set it anew"
+                f"{where}={variable!r}: the value of this environment variable contains a line break or non-ASCII "
+                "characters, which a header cannot; set it again"
             )
         # The SDK sends its own under this spelling, which ours must take the place of.
         headers["Authorization" if name.lower() == "authorization" else name] = value
@@ -668,7 +668,7 @@ def _variable(where: str, name: str) -> SecretStr:
 
 
 class Again(Exception):
-    """A fault that may pass."""
+    """A transient error."""
 
 
 def retry_after(headers: Any) -> float:

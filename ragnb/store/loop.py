@@ -1,4 +1,4 @@
-"""The loop over paid cells: many at a time, each kept as it is done, and at any moment able to stop and resume."""
+"""The loop over cells: concurrent, each saved as it finishes, can be interrupted and resumed at any time."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from ragnb.store.store import Store
 
 T = TypeVar("T")
 Work = Callable[[Cell], Awaitable[Outcome]]
-_LOOK = 0.25  # seconds between looks at what another process holds
-_QUIET = 2.0  # seconds of such a wait before it is told
+_LOOK = 0.25  # seconds between checks of cells claimed by another process
+_QUIET = 2.0  # seconds of waiting before a note is printed
 
 
 class Stopped(KeyboardInterrupt):
-    """Ctrl-C came: what is done is in the store, and the message says how to resume."""
+    """Ctrl-C: finished cells are in the store, and the message says how to resume."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A dry run: how many cells there are, how many are to be done, and what they are expected to need.
+    """A dry run: number of cells, how many are pending, and the calls and tokens they are expected to need.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Estimate:
 
 
 def estimate(cells: Iterable[Cell], store: Store | None = None) -> Estimate:
-    """Count what a run of these cells would need; nothing is sent, and nothing is written.
+    """Estimate what a run of these cells would need; nothing is sent or written.
 
     Examples
     --------
@@ -74,14 +74,14 @@ def estimate(cells: Iterable[Cell], store: Store | None = None) -> Estimate:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run came to.
+    """The result of a run.
 
     Parameters
     ----------
     id : str
         Of the run in the store.
     frame : DataFrame
-        One row a cell, in the order of the cells; see `Store.frame`.
+        One row per cell, in the order of the cells; see `Store.frame`.
     stopped : str or None
         Why it ended early.
     """
@@ -102,7 +102,7 @@ def run_cells(
     concurrency: int | None = None, about: Mapping[str, Any] | None = None, progress: bool | None = None,
     rounds: Iterable[Iterable[Cell]] | None = None,
 ) -> Run:  # fmt: skip
-    """Do the cells that are not done yet, keep each outcome durably, and return the run as it stands.
+    """Run the pending cells, save each outcome durably, and return the run.
 
     It runs in a thread of its own, so that it can be called from a script and from a notebook alike. The first
     Ctrl-C starts no further cell and waits for those under way; a second one gives them up.
@@ -178,11 +178,11 @@ def run_cells(
                 job.stop(at_once=interrupts > 1)
         bar.update(job.done - bar.n)
     ending.result()
-    # Cells under way go on when a run stops, so that what is used is known only here.
+    # Cells in progress finish when a run stops, so the usage is known only here.
     used = "; ".join(str(client.budget) for client in clients)
     run = Run(plan, store.frame(plan), f"{job.stopping} (used: {used or 0})" if job.stopping else None)
     counts, n = run.counts, len(run.frame)
-    where = f"{n - counts['pending']} of {n} cells are kept in {store.path or 'memory'}"
+    where = f"{n - counts['pending']} of {n} cells are saved in {store.path or 'memory'}"
     if interrupts:
         raise Stopped(f"stopped; {where}. Run the same again to go on")
     if run.stopped:
@@ -192,13 +192,13 @@ def run_cells(
         listed = "; ".join(f"{count} × {reason}" for reason, count in reasons)
         warnings.warn(
             f"{counts['failed']} of {n} cells failed ({listed}). Their replies are in the store; "
-            "run the same again to try them anew", RagnbWarning, stacklevel=2,
+            "run the same command again to retry them", RagnbWarning, stacklevel=2,
         )  # fmt: skip
     return run
 
 
 class _Job:
-    """One run while it is under way: workers take cells, and go on when what they bring is on the disk."""
+    """A run in progress: workers take cells, and continue once their outcome is on disk."""
 
     def __init__(
         self, cells: Sequence[Cell], work: Work, store: Store, clients: Sequence[Client], most: int,
@@ -219,7 +219,7 @@ class _Job:
 
     def stop(self, *, at_once: bool) -> None:
         """Start no further cell; `at_once` gives up those under way too."""
-        self.stopping = self.stopping or Stop("stopped by hand")
+        self.stopping = self.stopping or Stop("interrupted by the user")
         self._given_up = at_once
         for worker in self._workers if at_once else ():
             with suppress(RuntimeError):  # the loop has ended meanwhile
@@ -243,7 +243,7 @@ class _Job:
                 raise error
 
     def _deal(self) -> bool:
-        """Lay out the cells of the next round that are not done; False where there is none."""
+        """Schedule the pending cells of the next round; False if there are none."""
         cells = next(self.rounds, None)
         keys = dict.fromkeys(cell.key for cell in cells or ())
         self.open.extend(self.left.pop(key) for key in keys if key in self.left)
@@ -315,7 +315,7 @@ class _Job:
         return None
 
     async def _claim(self) -> bool:
-        """Claim the next cells; at the end, wait for those that another process holds."""
+        """Claim the next cells; at the end, wait for those claimed by another process."""
         notice_at = time.monotonic() + _QUIET
         while self.open and self.stopping is None:
             batch = [self.open.popleft() for _ in range(min(2 * self.most, len(self.open)))]
@@ -331,8 +331,8 @@ class _Job:
                 rows = (await self._on_disk(self.store.claims)).to_dict("records")
                 names = (f"process {r['process'] or '?'} on {r['host']} (until {r['until']})" for r in rows)
                 waiting = (
-                    f"waiting for {len(self.open)} cells that another process holds: {listing(names)}. A holder "
-                    f"that gives no sign of life for {self.store.lease:g} s loses them to this run"
+                    f"waiting for {len(self.open)} cells claimed by another process: {listing(names)}. If it "
+                    f"shows no activity for {self.store.lease:g} s, this run takes them over"
                 )
                 warnings.warn(waiting, RagnbWarning, stacklevel=2)
             await asyncio.sleep(_LOOK if held else 0)
@@ -346,10 +346,10 @@ class _Job:
             tokens += max(0, meter.cell.tokens - sum(filter(None, meter.tokens)))
         return next((full for client in self.clients if (full := client.budget.full(calls, tokens))), None)
 
-    # What is kept
+    # Storage
 
     async def _once(self, meter: Meter, key: str, send: Send) -> Any:
-        """Return the reply to a request, from the store or paid for; it is on the disk before its cell goes on."""
+        """Return the reply to a request, from store or endpoint; it is on disk before its cell continues."""
         task = asyncio.current_task()
         meter.latest.pop(task, None)  # if no reply comes, the one before is not at fault
         async with self._locks.setdefault(key, asyncio.Lock()):
@@ -368,7 +368,7 @@ class _Job:
         return call.reply.replace(call.tag, meter.tag) if call.tag and meter.tag else call.reply
 
     def _redacted(self, value: Any) -> Any:
-        """Take out the keys that an endpoint or a library may have echoed."""
+        """Remove keys that an endpoint or a library may have echoed."""
         for client in self.clients:
             value = client.redact.value(value)
         return value

@@ -1,4 +1,4 @@
-"""Where paid work is kept, so that it is never lost and never paid for twice: one SQLite file.
+"""The store: one SQLite file with every judge call, so that none is lost or made twice.
 
 The store, then its file: the tables, what is wrong with a file, and all that can be read of a damaged one.
 """
@@ -40,12 +40,12 @@ Row = dict[str, Any]
 _CLAIMS = "SELECT owner, count(*), max(until) FROM claims GROUP BY owner"
 _APART = (
     "Give each system a run of its own, such as by ragnb judge SCENARIO -p 'where={system: NAME}' with the same "
-    "--store (what is judged already is not judged again), and compare those runs"
+    "--store (answers already judged are reused), and compare those runs"
 )
 
 
 class Store(AbstractContextManager["Store"]):
-    """Cells, the calls that they took and what came of them, in one file that survives ``kill -9``.
+    """Cells, their calls and their outcomes, in one file that survives ``kill -9``.
 
     Several processes may work on one store at a time: a cell is claimed before it is paid for. A claim ends
     with the process that holds it, at its date, or when it has given no sign of life for `lease` seconds on our
@@ -127,7 +127,7 @@ class Store(AbstractContextManager["Store"]):
     # Runs and their cells
 
     def plan(self, cells: Sequence[Cell], *, name: str = "", about: Mapping[str, Any] | None = None) -> str:
-        """Write down what a run is made of, in order, and return its id (8 hexadecimal digits).
+        """Record the cells of a run, in order, and return its id (8 hexadecimal digits).
 
         The same cells in the same order are the same run: planning them again takes it up. A cell that
         another run has done is not done again. `about` is kept with the run, as JSON; the latest stands.
@@ -161,7 +161,7 @@ class Store(AbstractContextManager["Store"]):
     # Who works on what
 
     def claim(self, keys: Sequence[str], mark: int) -> tuple[set[str], set[str]]:
-        """Claim cells by their keys; return those that are ours now, and those that another process holds.
+        """Claim cells by their keys; return those that are ours now, and those claimed by another process.
 
         What has been done meanwhile, or has failed since `mark`, is neither. A claimed cell is ours until `put`
         or `release`.
@@ -176,7 +176,7 @@ class Store(AbstractContextManager["Store"]):
         return claimed, owners.keys() - claimed
 
     def _dead(self, file: sqlite3.Connection) -> list[str]:
-        """Holders whose claims are over.
+        """Owners whose claims have expired.
 
         A claim's date is of its holder's clock, which may differ from ours, and both may be set while we wait. So
         it says only how long to wait from the moment when we first saw it, at most one lease.
@@ -189,11 +189,11 @@ class Store(AbstractContextManager["Store"]):
             if holder.is_gone or (owner != self._owner and now >= self._signs[owner][1]):
                 dead.append(owner)
                 if left > 0 and not holder.is_gone:
-                    self.taken_over.append(f"{holder} gave no sign of life; its {n} cells are taken over")
+                    self.taken_over.append(f"{holder} showed no activity; its {n} cells are taken over")
         return dead
 
     def claims(self) -> pd.DataFrame:
-        """Return who holds cells of any run.
+        """Return the processes that have claimed cells.
 
         Returns
         -------
@@ -206,7 +206,7 @@ class Store(AbstractContextManager["Store"]):
         return pd.DataFrame(rows, columns=PARTS["frames"]["claims"], dtype=object)
 
     def renew(self) -> None:
-        """Give a sign of life: our claims hold for another `lease` seconds."""
+        """Renew our claims for another `lease` seconds."""
         with self._writing() as file:
             file.execute("UPDATE claims SET until = ? WHERE owner = ?", [time.time() + self.lease, self._owner])
 
@@ -222,7 +222,7 @@ class Store(AbstractContextManager["Store"]):
 
         Every outcome is an attempt of its own, and none is ever overwritten. The first ``ok`` of a cell stands;
         without one, the latest. Of calls that are `refused`, by their numbers, the replies are kept and not used
-        again, so that the same request is sent anew.
+        again, so that the same request is sent again.
 
         Returns
         -------
@@ -262,7 +262,7 @@ class Store(AbstractContextManager["Store"]):
     # Frames
 
     def frame(self, run: str) -> pd.DataFrame:
-        """Return a run as it stands, one row a cell, in the order of its plan.
+        """Return the current state of a run, one row per cell, in the order of its plan.
 
         Returns
         -------
@@ -301,13 +301,13 @@ class Store(AbstractContextManager["Store"]):
         DataFrame
             ``run, name, started, last`` (of its latest attempt), ``models, cells`` (distinct), ``ok,
             not_applicable, failed, pending, calls, tokens_in, tokens_out, seconds``. What was spent counts every
-            attempt; a cell that two runs share counts in both. Tokens are None where an endpoint did not tell.
+            attempt; a cell that two runs share counts in both. Tokens are None where an endpoint did not report.
             ``stopped_early`` (1 or 0) where its gates were settled before all was judged, with ``calls_saved``.
         """
         return pd.DataFrame(self._query(PARTS["runs"]), columns=PARTS["frames"]["runs"], dtype=object)
 
     def scores(self, run: str) -> pd.DataFrame:
-        """Return the scores of a run as a frame: one row a sample (and repeat), one column a metric.
+        """Return the scores of a run as a frame: one row per sample (and repeat), one column per metric.
 
         Raises
         ------
@@ -321,7 +321,7 @@ class Store(AbstractContextManager["Store"]):
 
 
 class _Holder(NamedTuple):
-    """A process that holds cells; on this host and in this container it is known whether it `is_gone`."""
+    """A process that has claimed cells; on this host and in this container it is known whether it `is_gone`."""
 
     process: int | None = None
     host: str = "?"
@@ -364,26 +364,26 @@ def opened(store: StoreLike, *, new: bool = True) -> Iterator[Store]:
 
 
 def systems_of(cases: pd.DataFrame) -> list[str]:
-    """Return the names of the systems whose answers these are, as a run keeps them: its cells do not tell."""
+    """Return the names of the systems that gave these answers, to be recorded with the run."""
     return sorted({str(name) for name in cases.get("system", ()) if not pd.isna(name)})
 
 
 def _refuse_systems(frame: pd.DataFrame, run: str, systems: Sequence[str]) -> None:
-    """Refuse a run of several systems, named or seen by its answers: their mean says nothing of any of them."""
+    """Refuse a run with several systems, named or evident from its answers: their mean describes none of them."""
     task = frame["what"].str.partition("/")[0]  # rubric/contexts and rubric/alone judge the same
     answers = frame.groupby([frame["sample_id"].map(repr), task, "repeat"], sort=False)["key"].nunique()
     if (answers > 1).any():
         sample, what = answers.sort_values(ascending=False).index[0][:2]
         raise RagnbError(
-            f"run={run!r} holds {answers.max()} answers to sample {sample} ({what}), as of several systems; their "
-            f"mean says nothing of any of them. {_APART}"
+            f"run={run!r} contains {answers.max()} answers to sample {sample} ({what}), apparently from several "
+            f"systems; their mean describes none of them. {_APART}"
         )
     if len(systems) > 1:
-        raise RagnbError(f"run={run!r} holds several systems: {listing(systems)}; compare one with one. {_APART}")
+        raise RagnbError(f"run={run!r} has several systems: {listing(systems)}; compare one at a time. {_APART}")
 
 
 def _scores(frame: pd.DataFrame) -> pd.DataFrame:
-    """The numbers of the cells, a column a metric, with the status of those that have none."""
+    """The numbers of the cells, one column per metric, with the status of those that have none."""
     rows: dict[tuple[Any, Any], dict[str, Any]] = {}
     for cell in frame.to_dict("records"):
         row = rows.setdefault((cell["sample_id"], cell["repeat"]), {"doc_name": cell["cluster"]})
@@ -401,7 +401,7 @@ def _now() -> str:
 
 
 def _date(seconds: float | None) -> str | None:
-    """Seconds since 1970 as a date; None for what lies beyond the calendar."""
+    """Seconds since 1970 as a date; None for what is beyond the calendar."""
     date: Any = pd.to_datetime(seconds or np.nan, unit="s", utc=True, errors="coerce")
     return None if pd.isna(date) else str(date.isoformat(timespec="seconds"))
 
@@ -446,7 +446,7 @@ def open_store(path: Path | None, patience: float, new: bool, parts: ExitStack) 
         path.parent.mkdir(parents=True, exist_ok=True)
     file = parts.enter_context(closing(_connect(path or ":memory:", patience)))
     if path is not None and _pragma(file, "journal_mode = WAL") != "wal":
-        raise RagnbError(f"{path}: this file system cannot hold a store; put it on a local disk")
+        raise RagnbError(f"{path}: this file system does not support a store; put it on a local disk")
     file.execute("PRAGMA synchronous = FULL")
     if _pragma(file, "user_version") != VERSION:
         file.execute("BEGIN IMMEDIATE")
@@ -479,7 +479,7 @@ def _create(file: sqlite3.Connection) -> None:
 
 
 def _upgrade(file: sqlite3.Connection) -> None:
-    """Bring a store of version 1 to the tables of today, whose conditions refuse what version 1 never wrote."""
+    """Migrate a store of version 1 to the current tables."""
     _run(file, "set_aside")
     _create(file)
     _run(file, "upgrade")
@@ -501,11 +501,11 @@ def insert(file: sqlite3.Connection, table: str, rows: Iterable[Sequence[Any]]) 
 
 
 def _checksum(values: Sequence[Any]) -> str:
-    """Return what stands for the values of a row; texts count as bytes, as a damaged one may not be UTF-8."""
+    """Return the checksum of the values of a row; texts count as bytes, because a damaged one may not be UTF-8."""
     return digest(repr([value.encode() if isinstance(value, str) else value for value in values]))
 
 
-# What is wrong with a file
+# Damage of a file
 
 
 def is_empty(path: Path) -> bool:
@@ -536,7 +536,7 @@ def _damaged(path: Path | None, why: str) -> RagnbError:
 
 
 def _no_store(path: Path) -> RagnbError:
-    return RagnbError(f"{path}: this file is no store of ragnb; name another file")
+    return RagnbError(f"{path}: this file is not a ragnb store; name another file")
 
 
 class Examined(NamedTuple):
@@ -570,11 +570,11 @@ def examined(path: Path, *, new: bool = False) -> Examined:
         gone = int.from_bytes(main[28:32], "big") - len(main) // int.from_bytes(main[16:18], "big")
         wrong += [f"the file is cut: its last {gone} pages are missing"] if gone > 0 else []
     if wrong:
-        if not main.startswith(_MAGIC):  # a new store's first page stands in for it
+        if not main.startswith(_MAGIC):  # a new store's first page occurs in for it
             with closing(_connect(":memory:")) as file:
                 _create(file)
                 main[:4096] = file.serialize()[:4096]
-        main[28:32] = bytes(4)  # so that SQLite counts the pages anew
+        main[28:32] = bytes(4)  # so that SQLite recounts the pages
     main[18:20] = b"\1\1"  # no log belongs to it any more
     file = _connect(":memory:")
     file.deserialize(main)
@@ -626,7 +626,7 @@ def _snapshot(path: Path) -> tuple[bytearray, bytes]:
         if path.stat().st_mtime_ns == written:  # else the log has changed its meaning
             return main, log
         time.sleep(0.05)
-    raise RagnbError(f"{path}: a run is writing to it without a pause; look again when it has ended")
+    raise RagnbError(f"{path}: a run is writing to it continuously; try again after it has ended")
 
 
 def _apply_log(main: bytearray, log: bytes) -> list[str]:

@@ -1,4 +1,4 @@
-"""The sentences that users read, one data file a language, so that no room holds prose."""
+"""The sentences that users read, one data file per language."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def load(lang: str) -> Callable[..., str]:
     Examples
     --------
     >>> load("en")("note.few_clusters", n=3)[:12]
-    'Only 3 indep'
+    'This result '
     """
     table(lang)
 

@@ -1,4 +1,4 @@
-"""What is refused or warned of, in the reader's language: the English message is the key, as in gettext.
+"""Translated errors and warnings: the English message is the key, as in gettext.
 
 ``errors.<lang>.toml`` maps each English template to its translation; ``{}`` is the value of its own position,
 ``{3}`` the third. Values are translated in turn where they are messages: a hint, a place, the words of a cause.
@@ -57,7 +57,7 @@ def translated(message: str, lang: str) -> str:
 
 
 def _line(message: str, lang: str) -> str | None:
-    """Return the translation of one message, before which may stand what it is about: a file, a line, a key."""
+    """Return the translation of one message, which may be prefixed by a file, line or key."""
     starts = [0, *(colon.end() for colon in re.finditer(": ", message))]
     fits = [(*fit, start) for start in starts if (fit := _fitting(message[start:], lang)) is not None]
     if not fits:

@@ -1,4 +1,4 @@
-"""What a system did with each question, refused, answered, cited, against what the gold set expects.
+"""Traces: what a system did with each question (refused, answered, cited) compared with the gold set.
 
 A labelled trace is a row of a scores frame, so its rates are means like any other.
 """

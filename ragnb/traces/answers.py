@@ -1,4 +1,4 @@
-"""What an answer says, by rules that are written once, in Polars: refusals, cited ids, whether it holds a claim.
+"""Rules on answers, written once in Polars: refusals, cited ids, whether an answer contains a claim.
 
 Answers are untrusted text: every regular expression here runs on an engine that takes linear time (Rust's
 ``regex``), which has no look-around and no back-references.
@@ -79,15 +79,15 @@ def matches(patterns: Sequence[str], option: str) -> pl.Expr:
     found = [pl.lit(False)]
     for pattern in patterns:
         if not pattern.strip():
-            raise RagnbError(f"{option}={list(patterns)!r} holds an empty pattern, which every answer matches")
+            raise RagnbError(f"{option}={list(patterns)!r} contains an empty pattern, which matches every answer")
         ignoring_case = f"(?i)(?:{pattern})"
         try:
             pl.Series([""]).str.contains(ignoring_case)
         except pl.exceptions.PolarsError as error:
             reason = next((line for line in str(error).splitlines() if line.startswith("error: ")), str(error))
             raise RagnbError(
-                f"{option}: {pattern!r} is not taken ({reason.removeprefix('error: ')}); "
-                "look-around and back-references are left out so that no pattern can hang"
+                f"{option}: {pattern!r} is not supported ({reason.removeprefix('error: ')}); "
+                "look-around and back-references are excluded because they can hang"
             ) from None
         found.append(pl.col("answer").str.contains(ignoring_case))
     return pl.any_horizontal(found)
@@ -132,7 +132,7 @@ def cited(answers: pl.Series, split: Split) -> tuple[pl.Series, pl.Series]:
 
 
 def claim_texts(claims: pl.Series, whole: bool) -> pl.DataFrame:
-    """Return what an answer may hold of each claim, lower-cased: a row a text.
+    """Return the texts of each claim that an answer may contain, lower-cased, one row per text.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def claim_texts(claims: pl.Series, whole: bool) -> pl.DataFrame:
 
 
 def holds(answers: pl.Series, claims: pl.Series, whole: bool) -> pl.Series:
-    """Return for each answer whether it holds one of the `claim_texts` of its claim; null without either.
+    """Return for each answer whether it contains one of the `claim_texts` of its claim; null without either.
 
     Parameters
     ----------
@@ -181,12 +181,12 @@ def holds(answers: pl.Series, claims: pl.Series, whole: bool) -> pl.Series:
     """
     pairs = pl.DataFrame({"answer": answers, "claim": claims}).with_row_index("row")
     pairs = pairs.filter(pl.col("claim") != "").drop_nulls()
-    held = pl.Series([None], dtype=pl.Boolean).new_from_index(0, len(answers)).scatter(pairs["row"], False)
+    contains = pl.Series([None], dtype=pl.Boolean).new_from_index(0, len(answers)).scatter(pairs["row"], False)
     pairs = pairs.join(claim_texts(pairs["claim"].unique(maintain_order=True), whole), on="claim")
     pairs = pairs.filter(pl.col("answer").str.contains(pl.col("text"), literal=True))
     rows = pairs.filter(~pl.col("alone"))["row"].to_list()
     alone = pairs.filter("alone").select("row", "text", "answer").iter_rows()
-    return held.scatter([*rows, *(row for row, text, answer in alone if occurs_whole(text, answer))], True)
+    return contains.scatter([*rows, *(row for row, text, answer in alone if occurs_whole(text, answer))], True)
 
 
 def occurs_whole(claim: str, answer: str) -> bool:

@@ -34,7 +34,7 @@ def workable(frame: Any) -> Any:
 
 
 def as_brought(made: Any, frame: Any, attrs: dict[Any, Any]) -> Any:
-    """Return a frame that was worked on in Polars as the kind of frame it was brought as; pandas gets `attrs` too.
+    """Convert a Polars frame back to the caller's kind of frame; pandas gets `attrs` too.
 
     A query is run for its rows, and comes back as one over them. DuckDB's rows come back by PyArrow, where that
     is installed, on DuckDB's default connection; PySpark's stay Polars, as they have left the cluster.
@@ -61,7 +61,7 @@ def as_brought(made: Any, frame: Any, attrs: dict[Any, Any]) -> Any:
 
 
 def column(frame: Any, name: str) -> pl.Series:
-    """Return a column as a Polars series, all null where it is not there; cells of several types stay objects.
+    """Return a column as a Polars series, all null where it does not exist; cells of several types stay objects.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def cells(frame: Any, name: str) -> list[Any]:
 
 
 def as_series(values: Sequence[str | None]) -> pl.Series:
-    """Return texts as a Polars series; half a surrogate pair, which no engine can hold, becomes ``?``.
+    """Return texts as a Polars series; half a surrogate pair, which no engine supports, becomes ``?``.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def id_lists(frame: Any, name: str) -> pl.Series:
     for row, cell in enumerate(lists):
         if cell is not None and not isinstance(cell, list | tuple | np.ndarray):
             raise RagnbError(
-                f"column {name!r}, row {_label(frame, row)!r}: {str(cell)[:60]!r} is no list of ids; "
+                f"column {name!r}, row {_label(frame, row)!r}: {str(cell)[:60]!r} is not a list of ids; "
                 "read the file with rn.read_traces or rn.read_gold"
             )
     # One flat column of all entries is made faster than a column of lists.

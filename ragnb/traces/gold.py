@@ -1,4 +1,4 @@
-"""The gold set: what it expects of each question, which traces meet it, and whether it is fit to measure with."""
+"""The gold set: joined to traces, and checked for suitability."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Findings = list[tuple[str, bool | None, Sequence[str]]]
 
 @dataclass(frozen=True)
 class Match:
-    """The row of gold that each trace met (null for none), the keys of both (see `keys_of`), and what joins."""
+    """The gold row of each trace (null for none), the keys of both (see `keys_of`), and the joining columns."""
 
     rows: pl.Series
     traces: pl.DataFrame
@@ -120,12 +120,12 @@ def repeats(items: pl.Series) -> list[str]:
     >>> repeats(columns.as_series(["a", "b", "a", "a", None, None]))
     ['a', 'a']
     """
-    held = items.drop_nulls()
-    return held.filter(~held.is_first_distinct()).to_list()
+    keys = items.drop_nulls()
+    return keys.filter(~keys.is_first_distinct()).to_list()
 
 
 def warn_of_repeats(met: Match) -> None:
-    """Warn where a trace met gold by a key that gold holds more than once."""
+    """Warn if a trace was joined by a key that occurs more than once in the gold set."""
     reached = met.gold.select(pl.all().gather(met.rows.drop_nulls()))
     by_id = (met.traces["id"].filter(met.rows.is_not_null()) == reached["id"]).fill_null(False)
     steps = {"question": "give traces and gold a sample_id", "id": "make every sample_id unique"}
@@ -134,11 +134,11 @@ def warn_of_repeats(met: Match) -> None:
         if names:
             what = "sample_id" if key == "id" else key
             found = f"gold holds {len(names)} {what}(s) more than once ({listing(names, 3)})"
-            warnings.warn(f"{found}; the last one wins: {steps[key]}", RagnbWarning, stacklevel=3)
+            warnings.warn(f"{found}; the last one is used: {steps[key]}", RagnbWarning, stacklevel=3)
 
 
 def expectations(gold: Any) -> pl.DataFrame:
-    """Return what gold expects, a row a question.
+    """Return what gold expects, one row per question.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def expectations(gold: Any) -> pl.DataFrame:
 
 
 def check_gold(gold: pd.DataFrame, *, previous: pd.DataFrame | None = None, lang: str = "en") -> pd.DataFrame:
-    """Look a gold set over before anything is measured with it.
+    """Check a gold set for problems before using it.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def check_gold(gold: pd.DataFrame, *, previous: pd.DataFrame | None = None, lang
     Raises
     ------
     RagnbError
-        For an ``answerable`` that is neither true nor false, and ``gold_ids`` that are no list.
+        For an ``answerable`` that is neither true nor false, and ``gold_ids`` that are not list.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Traces → a scores frame: what each row did, its label, and the 0/1 columns whose means are the rates."""
+"""Traces → a scores frame: the label of each row, and the 0/1 columns whose means are the rates."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def label_traces(
     Parameters
     ----------
     traces : DataFrame
-        One row an answer: ``answer``, and ``question`` or ``sample_id``; optional ``citations`` (list of ids),
+        One row per answer: ``answer``, and ``question`` or ``sample_id``; optional ``citations`` (list of ids),
         ``chunks`` (list of ids or of ``{"id": ...}``, best first), ``system``, ``repeat``, ``ok`` (where it is
         false, an empty answer is none). Of pandas, Polars, PyArrow or DuckDB; the rows are worked on in memory. Of
         PySpark they come back as Polars.
     gold : DataFrame, optional
-        One row a question: ``answerable``, and ``question`` or ``sample_id``; optional ``gold_ids``,
+        One row per question: ``answerable``, and ``question`` or ``sample_id``; optional ``gold_ids``,
         ``gold_claim``. Further columns travel onto the rows. Without it, such columns of `traces` are used.
     refusal : str or sequence of str
         An answer that equals one of them, trimmed and lower-cased, is a refusal.
@@ -67,7 +67,7 @@ def label_traces(
     DataFrame
         Of the caller's engine: the traces' rows and columns, then gold's, then ``answered, refused, partial,
         hit, contained, compliant`` (nullable booleans), ``label``, ``miss`` (why nothing was hit),
-        ``citations_predicted``, ``citations_flagged`` (a list stands in the text that cannot be taken whole),
+        ``citations_predicted``, ``citations_flagged`` (a list occurs in the text that cannot be taken whole),
         and the rates of `RATES`: 0/1 (``retrieval_recall`` and ``reciprocal_rank`` in [0, 1]), nan where the
         rate does not apply, and ``<rate>__status`` (``ok, not_applicable, failed, missing``) that says why.
         Scores that the traces bring along do not apply to unanswerable questions (see `mark_unanswerable`).

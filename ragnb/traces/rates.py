@@ -1,4 +1,4 @@
-"""What labelled traces add up to: rates by the one estimator, how often each label occurs, answers that recur."""
+"""Rates of labelled traces, the frequency of each label, and repeated answers."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _chosen(labelled: Any, metrics: MetricsArgument) -> list[str]:
     if chosen is None:
         if not there:
             step = did_you_mean(RATES[0], columns)
-            raise RagnbError(f"the frame holds no rate; label the traces with rn.label_traces; {step}")
+            raise RagnbError(f"the frame contains no rate; label the traces with rn.label_traces; {step}")
         return there
     names = [metric if isinstance(metric, str) else metric.name for metric in chosen]
     for name in names:
@@ -94,7 +94,7 @@ def _chosen(labelled: Any, metrics: MetricsArgument) -> list[str]:
 
 
 def outcome_counts(labelled: Any, *, lang: str = "en") -> pd.DataFrame:
-    """Return how often each label occurs, and what it means.
+    """Return the frequency of each label, and its meaning.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def outcome_counts(labelled: Any, *, lang: str = "en") -> pd.DataFrame:
 
 
 def repeated_answers(labelled: pd.DataFrame, *, least: int = 3, most: int = 3) -> dict[str, int]:
-    """Count the questions that got one and the same answer, which counts as an answer and hits no gold id.
+    """Count the questions with an identical answer that counts as an answer and hits no gold id.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ def sample_traces(traces: Frame, *, share: float = 0.01, key: str = "sample_id",
         raise RagnbError(f"share={share!r} must lie between 0 and 1, such as 0.01 for one percent")
     frame: Any = columns.workable(traces)
     if key not in frame.columns and "question" not in frame.columns:
-        raise RagnbError(f"key={key!r} is no column; {did_you_mean(key, [str(c) for c in frame.columns])}")
+        raise RagnbError(f"key={key!r} is not a column; {did_you_mean(key, [str(c) for c in frame.columns])}")
     ids, questions = columns.ids(frame, key), columns.texts(frame, "question")
     person = hashlib.blake2b(salt.encode("utf-8"), digest_size=16).digest()
     threshold = round(share * (1 << 64))

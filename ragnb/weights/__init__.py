@@ -1,4 +1,4 @@
-"""Weights: scores reduced once to moments, and every weighted mean, interval and weighted score from them.
+"""Weighted means, intervals and weighted scores, computed from moments of the scores.
 
 Metric weights say how much a metric counts in a sample's total; document weights how much a document's samples
 count in a mean. Questions of one document move together, so documents are the clusters of every interval.
@@ -50,7 +50,7 @@ def weighted_means(
     Parameters
     ----------
     scores : DataFrame
-        One row a sample, one column a metric, nan or null where there is no score; optional
+        One row per sample, one column per metric, nan or null where there is no score; optional
         ``<metric>__status``. Of pandas, Polars, PyArrow, DuckDB or PySpark, as `moments` takes it.
     metrics : names or Metric objects, optional
         None takes the columns that METRICS declares; objects add to them; names select.
@@ -58,21 +58,21 @@ def weighted_means(
         Finite, ≥ 0; 0 leaves the metric or document out; 1.0 for a name that is not given. A metric that is
         neither in the table nor in METRICS is refused; one that is known but absent, and an absent document, warn.
     by : str, optional
-        A column to group by: one block of rows a value, last the rows without one. By the document column itself
-        each row is a cluster (see `notes`), as a document alone has no interval.
+        A column to group by: one block of rows per value, last the rows without one. By the document column itself
+        each row is a cluster (see `notes`), as one document has no interval.
     doc : str
         The document column.
     cluster : str, optional
-        What moves together, where that is not the document.
+        The column of clusters of correlated rows, if not the document.
     level : float
         Of the intervals, in (0, 1).
     orient : bool
         Whether a lower-is-better metric enters the weighted score as low + high − s. Its own row stays raw.
     rescale : bool
-        Whether metrics of different ranges are brought to 0–1 for the weighted score.
+        Whether metrics of different ranges are rescaled to 0–1 for the weighted score.
     corpus : {"sample", "complete"}
-        Whether the documents are a sample of more or all there are. Of a complete corpus the interval says how the
-        means would move with other questions about these documents, and nothing about others.
+        Whether the documents are a sample of more or the entire corpus. For a complete corpus the interval is how
+        the means would vary with other questions about these documents, not with other documents.
 
     Returns
     -------
@@ -80,13 +80,13 @@ def weighted_means(
         ``[by,] metric, weight, value, low, high, se, n, n_missing, n_failed, n_not_applicable, n_clusters,
         n_eff, df, cluster_unit, range_low, range_high, better, kind, role, level, low_if, share_unseen,
         top_share, top_cluster, reason``; the last row of a group is ``weighted_score``, whose role is ``total``.
-        ``value`` is Σ v·s / Σ v over scored samples, nan where there is none; ``low, high`` is Wilson's interval
+        ``value`` is Σ v·s / Σ v over scored samples, nan if missing; ``low, high`` is Wilson's interval
         on the metric's range
         at the size that the delete-one-cluster jackknife gives, with Student's t (see ``stats.mean_interval``),
         nan with fewer than two clusters; ``n_eff`` is Kish's; ``df`` is 1/Σh² − 1 over the clusters' shares h.
         ``weight`` is nan for a rate outside the total. ``cluster_unit`` is ``document``, ``cluster``,
-        ``question``, ``row`` or, of a complete corpus, ``question within document``. Where none of few documents
-        failed, ``share_unseen`` is how many of all could fail and not be seen, and ``low_if`` how low (of a
+        ``question``, ``row`` or, of a complete corpus, ``question within document``. If none of few documents
+        failed, ``share_unseen`` is the share of all that could fail unobserved, and ``low_if`` how low (for a
         lower-is-better metric: high) the mean may then be; else nan. ``top_cluster`` is a cluster with the largest
         share, ``top_share``. ``reason`` says why there is no weighted score.
 

@@ -1,4 +1,4 @@
-"""Rows of any engine, batch by batch: the columns that are reduced, as pandas columns that are read once."""
+"""Rows of any engine in batches, as pandas columns that are read once."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Batch:
         return self._labels[column, compose]
 
     def groups(self, column: str | None, *, compose: bool = False) -> Labels:
-        """Return a column as groups: rows without a name are one more, the last; without a column all are one.
+        """Return a column as groups: rows without a name are the last one; without a column all rows are one.
 
         Examples
         --------
@@ -91,7 +91,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Reduction:
-    """What one pass over the rows gives.
+    """A reduction computed in one pass over the rows.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Reduction:
 
 
 def reduce_batches(scores: Any, metrics: Sequence[Metric], reductions: Sequence[Reduction]) -> list[Any]:
-    """Return what several reductions make of the rows, which are read once; PySpark's stay where they are.
+    """Apply several reductions to the rows in one pass; PySpark rows stay on the executors.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def reduce_batches(scores: Any, metrics: Sequence[Metric], reductions: Sequence[
     try:
         made = _of_parts(scores, wanted, take)
     except RagnbError:
-        if stays_lazy(scores):  # a second look finds the row's name, which a first one does not carry along
+        if stays_lazy(scores):  # a second pass finds the row's name, which the first one does not keep
             named = dict.fromkeys([*wanted, *(name for name in have if name == "sample_id")])
             _of_parts(scores, list(named), partial(take, named=True))
         raise
@@ -150,7 +150,7 @@ def reduce_batches(scores: Any, metrics: Sequence[Metric], reductions: Sequence[
 
 
 def _of_parts(scores: Any, wanted: Sequence[str], take: Callable[[pd.DataFrame], Any]) -> list[Any]:
-    """Return what a function makes of the wanted columns, batch by batch."""
+    """Apply a function to the needed columns, batch by batch."""
     if isinstance(scores, pd.DataFrame):
         return [take(pd.DataFrame({name: scores[name] for name in wanted}, scores.index, copy=False))]
     rows = native(scores).select(*wanted)
@@ -177,7 +177,7 @@ def _parts(rows: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> Generator[pl.DataFram
 
 
 def _on_executors(frame: Any, kernel: Callable[[pd.DataFrame], Any]) -> list[Any]:
-    """Run the kernel on PySpark's executors, whose workers need ragnb, and return what it made."""
+    """Run the kernel on PySpark's executors, whose workers need ragnb, and return its results."""
 
     def run(parts: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for part in parts:

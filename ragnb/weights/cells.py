@@ -1,4 +1,4 @@
-"""Rows → cells, counts and sums from which every weighted mean follows for any weights: the moments of rows."""
+"""Moments: rows reduced to cells with counts and sums, sufficient for weighted means with any weights."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Counts = npt.NDArray[np.int64]
 SAME = "__same__"
 VERSION = 2  # 1 had neither questions nor centres
 _NAMES = ("by", "doc", "cluster", "questions", "corpus", "groups", "docs", "clusters")
-_SMALL = 2**15  # so many sums are laid out at once whatever the rows
+_SMALL = 2**15  # maximum number of sums in memory at once, regardless of the rows
 
 
 @dataclass(frozen=True)
 class Cells:
-    """The small table that every weighted mean follows from exactly.
+    """The small table from which every weighted mean is computed exactly.
 
     Attributes
     ----------
@@ -68,9 +68,9 @@ class Cells:
 
 
 def centres(metrics: Sequence[Metric], columns: Sequence[Array] = ()) -> Array:
-    """Return what each metric is centred on: the middle of its scale, else the mean of its scores.
+    """Return the centre of each metric: the middle of its scale, else the mean of its scores.
 
-    Sums of squares about 0 lose the spread of scores that are large beside it.
+    Sums of squares about 0 lose the variance of scores that are large compared with it.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def _ranked(key: Codes) -> tuple[Codes, int]:
 def reduce_rows(
     values: Sequence[Array], metrics: Sequence[Metric], group: Labels, doc: Labels, cluster: Labels
 ) -> Cells:
-    """Reduce rows, a column a metric, to cells, or keep a cell a row where that saves less than half.
+    """Reduce rows, one column per metric, to cells, or keep one cell per row if that saves less than half.
 
     Examples
     --------
@@ -263,7 +263,7 @@ class Moments:
 
     @property
     def unit(self) -> str:
-        """What the clusters are: ``cluster`` (the caller's), ``document``, ``question`` or ``row``."""
+        """The kind of clusters: ``cluster`` (the caller's), ``document``, ``question`` or ``row``."""
         if self.corpus == "complete":
             return INSIDE
         if self.cluster is not None:
@@ -355,7 +355,7 @@ class Moments:
         0.875
         """
         if by not in (SAME, self.by, None):
-            raise RagnbError(f"by={by!r}, but the rows were reduced by {self.by!r}; make moments(by={by!r})")
+            raise RagnbError(f"by={by!r}, but the moments are grouped by {self.by!r}; create moments(by={by!r})")
         source = self.pooled() if by is None and self.by is not None else self
         how = {"orient": orient, "rescale": rescale, "strict": strict}
         return means_table(source, *checked_weights(source, metric_weights, doc_weights, **how), level)[0]
@@ -449,14 +449,14 @@ class Moments:
             raise RagnbError(f"{path}: {error.strerror or error}; write it with Moments.to_parquet") from None
         place, digest = _seal(content)
         if content[place] != digest:  # before Parquet is decoded, which damage can make crash
-            raise RagnbError(f"{path}: the file is damaged or holds no moments; write it with Moments.to_parquet")
+            raise RagnbError(f"{path}: the file is damaged or has no moments; write it with Moments.to_parquet")
         frame = pl.read_parquet(io.BytesIO(content))
         about = json.loads(frame["about"][0])
         version = about["version"]
         if version not in (1, VERSION):
             raise RagnbError(
                 f"{path}: moments of version {version!r}; this ragnb reads version {VERSION} and before; "
-                "write it anew"
+                "write it again"
             )
         metrics = tuple(Metric(**metric) for metric in about["metrics"])
         arrays = {n: frame[n].drop_nulls().to_numpy().reshape(shape) for n, shape in about["shapes"].items()}
@@ -490,8 +490,8 @@ def moments(
     Parameters
     ----------
     scores : DataFrame
-        One row a sample, one column a metric, nan or null where there is no score; of pandas, Polars, PyArrow,
-        DuckDB or PySpark. Of a query only so many rows are held at once as a batch has.
+        One row per sample, one column per metric, nan or null where there is no score; of pandas, Polars, PyArrow,
+        DuckDB or PySpark. Of a query only one batch of rows is in memory at a time.
     metrics : names or Metric objects, optional
         None takes the columns that METRICS declares.
     doc : str
@@ -499,12 +499,12 @@ def moments(
         where the frame has no ``doc_name``) are clustered by question (``sample_id``, else ``question``) if one
         of them repeats anywhere in the frame; else each row is a cluster.
     cluster : str, optional
-        Another column whose rows move together, such as a conversation; it alone decides.
+        Another cluster column, such as a conversation, instead of the document.
     by : str, optional
         A column to group by; rows without a value are the group None, the last. By the document column itself
         questions that repeat, else rows, are the clusters: a document alone has no interval.
     corpus : {"sample", "complete"}
-        Whether the documents are a sample of more, or all there are: see `weighted_means`.
+        Whether the documents are a sample of more, or the entire corpus: see `weighted_means`.
 
     Raises
     ------
@@ -523,7 +523,7 @@ def moments(
     Moments(3 rows in 3 cells: 1 metrics, 2 documents, 1 groups)
     """
     if by in (*RESULT_COLUMNS, "numerator"):
-        raise RagnbError(f"by={by!r} is a column of the result too; give the frame's column another name")
+        raise RagnbError(f"by={by!r} is also a column of the result; rename the frame's column")
     frame, chosen = scored(scores, metrics, doc, cluster, by)
     need_documents(column_names(frame), doc, cluster, corpus)
     return moments_of(frame, chosen, doc=doc, cluster=cluster, by=by, corpus=corpus)
@@ -569,7 +569,7 @@ def moments_reduction(
         batch = derive(batch)
         docs, group = batch.labels(doc, compose=True), batch.groups(by, compose=by == doc)
         if cluster is None:
-            apart = by == doc or corpus == "complete"  # questions are told apart within a document
+            apart = by == doc or corpus == "complete"  # questions are distinguished within a document
             clusters = question_clusters(batch, batch.labels(None) if apart else docs, questions)
         else:
             clusters = batch.labels(cluster)
@@ -608,7 +608,7 @@ def _combined(parts: Sequence[Moments]) -> Moments:
     groups += (None,) if any(None in p.groups for p in parts) else ()  # rows without one come last
     size = len(groups) if first.by is not None else 1
     counts, rows = np.zeros((size, len(first.metrics), 2), dtype=np.int64), np.zeros(size, dtype=np.int64)
-    # The centre of most scores: what lies far from it would lose its spread.
+    # The centre of most scores: numbers far from it would lose precision.
     scored = np.array([part.cells.n @ part.cells.present for part in parts])
     centre = np.array([part.cells.centre for part in parts])[scored.argmax(axis=0), np.arange(len(first.metrics))]
     codes = []

@@ -1,4 +1,4 @@
-"""What moves together in every mean: documents, else questions that repeat, else rows."""
+"""The clusters of every mean: documents, else repeated questions, else rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def need_documents(have: list[str], doc: str, cluster: str | None, corpus: str) 
     if corpus not in ("sample", "complete"):
         raise unknown("corpus", corpus, ["sample", "complete"])
     if corpus == "complete" and cluster is not None:
-        raise RagnbError(f"corpus='complete' takes questions for the clusters, not cluster={cluster!r}; name one")
+        raise RagnbError(f"corpus='complete' cannot be combined with cluster={cluster!r}; choose one")
     if corpus == "complete" and doc not in have:
         raise RagnbError(f"corpus='complete' needs the document of each question, and there is no column {doc!r}")
 
@@ -62,7 +62,7 @@ def question_of(
     best, best_apart, distinct_before = None, 0, 0
     for name in columns:
         known, distinct = _counts(frame, name, without)
-        # One text on rows of different ids is a stand-in, no question.
+        # One text on rows with different ids is a placeholder, not a question.
         if distinct - known < best_apart and (distinct > 1 or distinct_before <= 1):
             best, best_apart = name, distinct - known
         distinct_before = distinct
@@ -87,7 +87,7 @@ def document_column(have: list[str], doc: str) -> str | None:
 
 
 def question_clusters(batch: Batch, base: Labels, questions: str | None) -> Labels:
-    """Return the cluster of each row, −1 where it is one alone: its document, else its question.
+    """Return the cluster of each row, −1 if it is a cluster of its own: its document, else its question.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def _counts(frame: Any, name: str, without: str | None) -> tuple[int, int]:
         return 0, 0
     rows = rows if without is None else rows.filter(key_of(rows, without).is_null())
     known = rows.select(key_of(rows, name).alias("q")).filter(~nw.col("q").is_null())
-    if rows.implementation.is_polars():  # a hash of eight bytes in the place of a text: a third of the memory
+    if rows.implementation.is_polars():  # an 8-byte hash instead of a text takes a third of the memory
         import polars as pl
 
         known = nw.from_native(known.to_native().select(pl.col("q").hash()))

@@ -15,7 +15,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, RagnbWarning, listing, outside, place
 from ragnb.readers.frames import native
 from ragnb.schema import CLIP, STATUS_WORDS, Metric, declare_step
-from ragnb.weights.total import nfc, spelt
+from ragnb.weights.total import canonical_name, nfc
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -24,7 +24,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Labels:
-    """Codes into labels; −1 where there is none. Of groups, None is the name of the rows without one."""
+    """Codes into labels; −1 if missing. For groups, None is the name of rows without one."""
 
     codes: Codes
     names: tuple[Any, ...]
@@ -49,7 +49,7 @@ def as_pandas(frame: Any) -> pd.DataFrame:
 
 
 def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
-    """Return a metric's column as floats, nan where there is no score.
+    """Return a metric's column as floats, nan if there is no score.
 
     A value within 1e-6 of an end of the range, beyond it, is that end; a warning says so.
 
@@ -66,7 +66,7 @@ def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
     column = frame[metric.name]
     if getattr(column.dtype, "kind", "O") in "mMc":
         raise RagnbError(
-            f"column {metric.name!r} holds {column.dtype}, which is no score; convert it to numbers in "
+            f"column {metric.name!r} holds {column.dtype}, which is not a score; convert it to numbers in "
             f"{metric.low:g}..{metric.high:g}"
         )
     if not pd.api.types.is_numeric_dtype(column.dtype):
@@ -92,7 +92,7 @@ def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
         beyond = least if least < metric.low else most
         warnings.warn(
             f"column {metric.name!r}: {float(beyond)!r} and other values within {CLIP:g} of an end of "
-            f"{metric.low:g}..{metric.high:g} are taken for that end",
+            f"{metric.low:g}..{metric.high:g} are set to that end",
             RagnbWarning,
             stacklevel=outside(),
         )
@@ -101,7 +101,7 @@ def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
 
 
 def _is_score(cell: Any) -> bool:
-    """Whether a cell holds a real number or nothing."""
+    """Whether a cell is a real number or missing."""
     if isinstance(cell, int | float | Decimal | np.floating | np.integer | np.bool_):
         return not isinstance(cell, np.timedelta64)  # which NumPy calls an integer
     return cell is None or (pd.api.types.is_scalar(cell) and bool(pd.isna(cell)))
@@ -130,21 +130,21 @@ def status_codes(frame: pd.DataFrame, metric: Metric, values: Array) -> npt.NDAr
     if (codes < 0).any():
         at = int(np.argmin(codes))
         raise RagnbError(
-            f"column {name!r}, row {frame.index[at]!r}: {label.names[label.codes[at]]!r} is no status "
+            f"column {name!r}, row {frame.index[at]!r}: {label.names[label.codes[at]]!r} is not a status "
             f"(have: {listing(STATUS_WORDS)})"
         )
     clash = (codes > 0) & ~np.isnan(values)
     if clash.any():
         at = int(np.argmax(clash))
         raise RagnbError(
-            f"column {metric.name!r}, row {frame.index[at]!r}: {float(values[at])!r} stands beside "
-            f"status {frame[name].iloc[at]!r}; a score that failed or does not apply has no number"
+            f"column {metric.name!r}, row {frame.index[at]!r}: {float(values[at])!r} has "
+            f"status {frame[name].iloc[at]!r}; a score that failed or is not applicable has no number"
         )
     return codes
 
 
 def coded(values: Any, *, compose: bool = False) -> Labels:
-    """Return values as codes into their sorted names, −1 where there is none.
+    """Return values as codes into their sorted names, −1 if missing.
 
     Parameters
     ----------
@@ -174,9 +174,9 @@ def coded(values: Any, *, compose: bool = False) -> Labels:
         except TypeError:
             where = place(key=getattr(values, "name", None))
             raise RagnbError(
-                f"{where}lists and mappings name no group, document or cluster; make them text"
+                f"{where}lists and mappings cannot name a group, document or cluster; convert them to text"
             ) from None
-    named = nfc if compose else spelt
+    named = nfc if compose else canonical_name
     plain = [name if type(name) is str and name.isascii() else named(name) for name in np.asarray(uniques, object)]
     try:
         text = pl.Series(plain, dtype=pl.String)  # sorts by bytes of UTF-8, which is the order of code points

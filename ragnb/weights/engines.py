@@ -52,7 +52,7 @@ def column_names(frame: Any) -> list[str]:
 
 
 def need_columns(have: Sequence[str], *names: str | None) -> None:
-    """Refuse a column that the caller names and that is not there.
+    """Refuse a column name that does not exist.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def need_columns(have: Sequence[str], *names: str | None) -> None:
     """
     for name in names:
         if name is not None and name not in have:
-            raise RagnbError(f"column={name!r} is not there; {did_you_mean(name, list(have))}")
+            raise RagnbError(f"column={name!r} does not exist; {did_you_mean(name, list(have))}")
 
 
 def collected(frame: Frame) -> nw.DataFrame[Any]:
@@ -79,7 +79,7 @@ def swift(frame: Frame) -> nw.LazyFrame[Any]:
 
 
 def key_of(frame: Frame, column: str) -> nw.Expr:
-    """Return a column as a group key: a gap is null, a whole number its digits.
+    """Return a column as a group key: missing is null, a whole number its digits.
 
     Raises
     ------
@@ -93,12 +93,12 @@ def key_of(frame: Frame, column: str) -> nw.Expr:
         return nw.lit(None, dtype=nw.String)
     if kind.is_float():
         return nw.when(~key.is_nan()).then(key)
-    worded = kind in (nw.Categorical, nw.Enum) and not frame.implementation.is_polars()
-    return key.cast(nw.String) if kind.is_integer() or kind == nw.Date or worded else key
+    categorical = kind in (nw.Categorical, nw.Enum) and not frame.implementation.is_polars()
+    return key.cast(nw.String) if kind.is_integer() or kind == nw.Date or categorical else key
 
 
 def is_number(kind: Any) -> bool:
-    """Return whether a column of this type holds numbers or truth values."""
+    """Return whether a column of this type is numeric or boolean."""
     return bool(kind.is_numeric() or kind == nw.Boolean)
 
 
@@ -111,7 +111,7 @@ def score_of(name: str, kind: Any) -> nw.Expr:
 
 
 def laid_out(frame: Frame, metrics: Sequence[Metric]) -> tuple[Frame, list[tuple[nw.Expr, str]]]:
-    """Return a query with the scores as ``__v0``, ``__v1`` …, and what must not be, row by row, with its words.
+    """Return a query with the scores as ``__v0``, ``__v1`` …, and the row-wise checks with their messages.
 
     A score within 1e-6 beyond an end of its range is that end.
     """

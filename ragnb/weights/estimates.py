@@ -30,7 +30,7 @@ def checked_weights(
     doc_weights: Mapping[str, float] | None,
     **how: bool,
 ) -> tuple[Total, Array]:
-    """Return how metrics add up, and the weight of each document (in order), last that of rows without one.
+    """Return the total, and the weight of each document (in order), last that of rows without one.
 
     Weights of documents are `relative` to the largest.
 
@@ -52,14 +52,14 @@ def checked_weights(
 
 @dataclass(frozen=True)
 class Units:
-    """What a resample draws and the jackknife leaves out: clusters, and the cells of single rows, by group.
+    """Resampling units of bootstrap and jackknife: clusters, and the cells of single rows, by group.
 
     Attributes
     ----------
     group, cluster : (U,) int
         The cluster −1 of rows that are clusters of their own.
     size : (U, 1) float
-        How many a unit stands for: 1, or the rows of the cell.
+        How many a unit represents: 1, or the rows of the cell.
     weight, sum, variance : (U, K + 1) float
         Σv, Σvx and Var(vx) of one of them, of every metric and, last, of the weighted score.
     """
@@ -84,7 +84,7 @@ class Units:
         if alone.any():
             n, single = cells.n[alone, None], alone[starts]
             spread = squares - sums[alone] ** 2 / n
-            spread[spread < 1e-13 * squares] = 0.0  # what cancellation leaves of values all alike
+            spread[spread < 1e-13 * squares] = 0.0  # rounding error of identical values
             variance[single] = v[alone] ** 2 * spread / n
         return cls(cells.group[starts], cells.cluster[starts], size, weight, total, variance)
 
@@ -183,7 +183,7 @@ def means_table(source: Moments, total: Total, doc_weight: Array, level: float) 
     elif source.unit == "document":
         of_unit = np.divide(units.sum, units.weight, out=np.zeros_like(h), where=units.weight > 0) + middles
         bad, good = np.where([*(m.better == "lower" for m in metrics), False], (high, low), (low, high))
-        with np.errstate(invalid="ignore"):  # without a finite range nothing can fail as a whole
+        with np.errstate(invalid="ignore"):  # without a finite range a document cannot fail entirely
             worst = by(np.where(units.weight > 0, (good - of_unit) / (good - bad), 0.0), np.maximum)
             least = np.minimum(*((end - bad) / (good - bad) for end in ends))
             none_failed = 1 - worst > (value - bad) / (good - bad) / 2 + 1e-9
@@ -195,7 +195,7 @@ def means_table(source: Moments, total: Total, doc_weight: Array, level: float) 
     alike = ~np.isfinite(high - low) & ~(se > np.finfo(float).eps * np.abs(value))  # nothing gives a width
     known = np.where(units.cluster[:, None] >= 0, h, 0.0)
     share = by(known, np.maximum)
-    # Only a cluster that carries most of the weight is news; rows of their own have codes beyond the names.
+    # Only a dominating cluster is worth a note; single rows have codes beyond the names.
     row, column = np.nonzero((known == share[group]) & (known > 0.5 + 1e-9))
     top = np.full(share.shape, -1)
     top[group[row], column] = units.cluster[row]
@@ -229,7 +229,7 @@ def means_table(source: Moments, total: Total, doc_weight: Array, level: float) 
     }
     about = {"better": "higher", "kind": "continuous", "role": "total", "reason": total.reason}
     made |= {name: [*(getattr(m, name, "") for m in metrics), last] for name, last in about.items()}
-    for name, column in made.items():  # what is said once of each metric holds in every group
+    for name, column in made.items():  # notes by metric apply to every group
         kind = object if isinstance(column, list) and isinstance(column[0], str) else None
         made[name] = np.broadcast_to(np.asarray(column, dtype=kind), (groups, width)).ravel()
     table = pd.DataFrame({name: made[name] for name in (*RESULT_COLUMNS, *ABOUT_COLUMNS)})
@@ -240,7 +240,7 @@ def means_table(source: Moments, total: Total, doc_weight: Array, level: float) 
 
 
 def _within_documents(source: Moments, total: Total, doc_weight: Array, mass: Array) -> tuple[Array, ...]:
-    """Return se, degrees of freedom and n of questions about documents that are all there are, groups × columns.
+    """Return se, degrees of freedom and n for a complete corpus of documents, groups × columns.
 
     Repeats are averaged by question first. Where they are uneven, a document's variance rises by N Σr²/(Σr)².
     """
@@ -258,7 +258,7 @@ def _within_documents(source: Moments, total: Total, doc_weight: Array, mass: Ar
     )
     ones = np.where(n > 0, n, 1.0)
     left = second - first**2 / ones
-    left[left < 1e-13 * second] = 0.0  # what cancellation leaves of values all alike
+    left[left < 1e-13 * second] = 0.0  # rounding error of identical values
     group, document = np.divmod(strata, len(doc_weight))
     ends = np.searchsorted(group, np.arange(len(mass) + 1))
     inverse = np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0)
@@ -306,7 +306,7 @@ def bootstrap(
     Every resample draws as many clusters as the group has, with replacement. Clusters are drawn exactly. Rows
     that are their own clusters and share a cell are drawn by their number exactly and by their values in the
     first two moments, as normal, within the metric's range: cells hold no more. The percentile interval is a check
-    of `means`, not a rival: with few clusters it is too narrow, and for values all alike it has no width. Efron
+    of `means`, not a rival: with few clusters it is too narrow, and for values all equal it has no width. Efron
     (1979), Ann. Stat. 7, 1–26.
 
     Examples
@@ -319,7 +319,7 @@ def bootstrap(
     1  weighted_score    0.5  0.3   0.7          12
     """
     if self.corpus == "complete":
-        raise RagnbError("the bootstrap draws documents anew; corpus='complete' says that they are all")
+        raise RagnbError("the bootstrap resamples documents; corpus='complete' says that these are all of them")
     if resamples < _FEWEST:
         raise RagnbError(f"resamples={resamples!r} are too few for an interval; take at least {_FEWEST}")
     total, doc_weight = checked_weights(self, metric_weights, doc_weights, orient=orient, rescale=rescale)
@@ -337,7 +337,7 @@ def bootstrap(
         for k in np.flatnonzero(usable[g]):
             drawn = np.clip(means[:, k] + middles[k], *spans[k])
             ends[g, k] = [*np.nanquantile(drawn, [0.5 - level / 2, 0.5 + level / 2]), np.nanstd(drawn, ddof=1)]
-    # Without a range, scores that are all alike tell nothing of their spread.
+    # Without a range, identical scores contain no information about their variance.
     ends.reshape(-1, 3)[table["low"].isna().to_numpy(), :2] = np.nan
     table[["low", "high", "se"]] = ends.reshape(-1, 3)
     return table

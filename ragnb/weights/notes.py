@@ -1,4 +1,4 @@
-"""What a reader must know before believing a table of means, in words; and where every row went."""
+"""Notes on a table of means, and the ledger of its rows."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _READ = "metric value low n n_failed n_clusters df cluster_unit better weight ro
 
 
 def notes(means: pd.DataFrame, *, lang: str = "en") -> pd.DataFrame:
-    """Return the notes that a table of `weighted_means` (without groups) calls for.
+    """Return the notes on a table of `weighted_means` (without groups).
 
     Returns
     -------
     DataFrame
-        ``code, about, text``: few or effectively few clusters, one document that carries the result, rows or
-        questions taken as independent, scores all alike without a range, failed cells, a weighted score that
+        ``code, about, text``: few or effectively few clusters, one document that dominates the result, rows or
+        questions taken as independent, scores all equal without a range, failed cells, a weighted score that
         does not exist, a turned metric.
 
     Raises
@@ -76,7 +76,7 @@ def notes(means: pd.DataFrame, *, lang: str = "en") -> pd.DataFrame:
 
 
 def why_no_total(means: pd.DataFrame, *, lang: str = "en") -> str:
-    """Say why a table of means has no weighted score; empty where it has one.
+    """Return why a table of means has no weighted score; empty if it has one.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def why_no_total(means: pd.DataFrame, *, lang: str = "en") -> str:
 
 
 def _cluster_note(row: Mapping[Any, Any], rows: bool) -> tuple[str, dict[str, Any]]:
-    """Return what is to say of the clusters of a mean, ``""`` for nothing; `rows` are clusters of their own."""
+    """Return the note on the clusters of a mean, ``""`` for none; `rows` are clusters of their own."""
     n, effective, top = int(row["n_clusters"]), float(row["df"]) + 1, row["top_cluster"]
     values: dict[str, Any] = {"n": n, "g_eff": round(effective, 1)}
     if n < 2:
@@ -104,7 +104,7 @@ def _cluster_note(row: Mapping[Any, Any], rows: bool) -> tuple[str, dict[str, An
 
 
 def ledger(means: pd.DataFrame) -> pd.DataFrame:
-    """Return where every row went, metric by metric: ``metric, rows, ok, missing, failed, not_applicable``.
+    """Return the row ledger by metric: ``metric, rows, ok, missing, failed, not_applicable``.
 
     The four add up to the rows.
 

@@ -1,4 +1,4 @@
-"""What else one pass over the rows gives: potential gains, and how scores are distributed."""
+"""Further reductions: potential gains, and the distribution of scores."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def gains_reduction(
     part: nw.Expr | None = None,
     parts: int = 1,
 ) -> Reduction:
-    """Return the reduction to the rise of the total if a metric's scores beyond a threshold were lifted to it.
+    """Return the reduction to the gain in the total if scores that miss a threshold were raised to it.
 
     The rows are summed by the weight of their document and the pattern of gaps, on which a lift's weight depends.
 
@@ -40,7 +40,7 @@ def gains_reduction(
     metrics : Metric objects
         All that are in the frame and count.
     lifts : pairs of (position of the metric, threshold)
-        A threshold lies below the good scores of a higher-is-better metric, above those of a lower-is-better one.
+        A threshold is below the good scores of a higher-is-better metric, above those of a lower-is-better one.
     part : expression, optional
         The part of the rows that a row is of, 0 to `parts` − 1, read off the scores ``__v0``, ``__v1`` … .
 
@@ -102,7 +102,7 @@ def gains_reduction(
 def histogram(
     scores: Any, *, metrics: MetricsArgument = None, by: str | None = None, bins: int = 10
 ) -> pd.DataFrame:
-    """Return how many samples score in each of equal bins of a metric's range.
+    """Return the number of samples in each of equal bins of a metric's range.
 
     Parameters
     ----------
@@ -140,8 +140,12 @@ def histogram(
     return table
 
 
-def histogram_reduction(metrics: Sequence[Metric], *, by: str | None = None, bins: int = 10) -> Reduction:
-    """Return the reduction to the table of `histogram`.
+def histogram_reduction(
+    metrics: Sequence[Metric], *, by: str | None = None, bins: int = 10, ends: bool = False
+) -> Reduction:
+    """Return the reduction to the table of `histogram`; with `ends` how many lie at either end exactly, beside it.
+
+    The columns ``n_low, n_high`` are the same in every bin of a metric.
 
     Raises
     ------
@@ -150,7 +154,7 @@ def histogram_reduction(metrics: Sequence[Metric], *, by: str | None = None, bin
     """
     endless = [metric.name for metric in metrics if not metric.bounded]
     if endless:
-        raise RagnbError(f"{endless[0]!r} has no finite range to put in bins; declare one, or leave it out")
+        raise RagnbError(f"{endless[0]!r} has no finite range for binning; declare one, or leave it out")
     low, high = (np.array([getattr(m, end) for m in metrics], dtype=float)[:, None] for end in ("low", "high"))
     edges = low + (high - low) * np.arange(bins + 1) / bins
     names = np.repeat(np.array([m.name for m in metrics], dtype=object), bins)
@@ -159,21 +163,26 @@ def histogram_reduction(metrics: Sequence[Metric], *, by: str | None = None, bin
     def count(batch: Batch) -> dict[str | None, npt.NDArray[np.int64]]:
         """Each group's metrics × bins."""
         group = batch.groups(by)
-        counts = np.zeros((len(group.names), len(metrics), bins), dtype=np.int64)
+        counts = np.zeros((len(group.names), len(metrics), bins + 2), dtype=np.int64)
         for k, metric in enumerate(metrics):
             x = batch.values(metric)
             batch.status(metric)  # refuses a number whose status is failed
             there = ~np.isnan(x)
             place = np.floor((x[there] - metric.low) / (metric.high - metric.low) * bins + _HAIR).astype(np.int64)
             cell = group.codes[there] * bins + np.clip(place, 0, bins - 1)
-            counts[:, k] = np.bincount(cell, minlength=counts[:, k].size).reshape(-1, bins)
+            counts[:, k, :bins] = np.bincount(cell, minlength=len(group.names) * bins).reshape(-1, bins)
+            for end, at in ((-2, metric.low), (-1, metric.high)):
+                counts[:, k, end] = np.bincount(group.codes[there][x[there] == at], minlength=len(group.names))
         return dict(zip(group.names, counts, strict=True))
 
     def finish(parts: list[dict[str | None, npt.NDArray[np.int64]]]) -> pd.DataFrame:
         names = {name for part in parts for name in part}
         tables = []
         for name in sorted(names, key=lambda name: (name is None, name)):
-            table = empty.assign(n=np.sum([part[name] for part in parts if name in part], axis=0).ravel())
+            every = np.sum([part[name] for part in parts if name in part], axis=0)
+            table = empty.assign(n=every[:, :bins].ravel())
+            if ends:
+                table[["n_low", "n_high"]] = every[:, bins:].repeat(bins, axis=0)
             if by is not None:
                 table.insert(0, by, np.full(len(table), name, dtype=object))
             tables.append(table)

@@ -1,4 +1,4 @@
-"""The one way in: a frame in hand under canonical names, and the metrics in it."""
+"""Entry point for frames: canonical column names, and the metrics of a frame."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NO_SCORE = re.compile(r"(time|stamp|latency|duration|second|cost|price|token|in
 def scored(
     scores: Any, metrics: MetricsArgument, *kept: str | None
 ) -> tuple[Any, tuple[Metric, ...]]:
-    """Return a frame under canonical names, and the metrics that are chosen of it.
+    """Return a frame under canonical names, and its selected metrics.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def scored(
 
 
 def _no_metric(frame: Any) -> RagnbError:
-    """Return the refusal of a frame without a metric: what may be one, and how to declare it."""
+    """Return the error for a frame without a metric: what may be one, and how to declare it."""
     rows = native(frame)
     skip = {*CASE_COLUMNS, *DERIVED_COLUMNS, *TRACE_COLUMNS}
     kinds = {str(name): kind for name, kind in rows.collect_schema().items()}

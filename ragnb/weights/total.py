@@ -1,4 +1,4 @@
-"""How scores add up: weights as users write them, and the weighted score that they make of metrics."""
+"""Totals: validated weights, and how metrics combine into the weighted score."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Flags = npt.NDArray[np.bool_]
 _LEAST = 1e-300
 
 
-def spelt(name: object) -> str:
+def canonical_name(name: object) -> str:
     """Return a name as text: a whole number as its digits, which columns with gaps hold as floats.
 
     Examples
     --------
-    >>> spelt(7.0), spelt(0.5), spelt("7.0")
+    >>> canonical_name(7.0), canonical_name(0.5), canonical_name("7.0")
     ('7', '0.5', '7.0')
     """
     return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)
@@ -48,7 +48,7 @@ def nfc(name: object) -> str:
     >>> nfc("re\\u0301sume\\u0301.pdf") == "r\\u00e9sum\\u00e9.pdf"
     True
     """
-    return unicodedata.normalize("NFC", spelt(name))
+    return unicodedata.normalize("NFC", canonical_name(name))
 
 
 def metric_name(name: str, names: Collection[str] = ()) -> str:
@@ -90,26 +90,26 @@ def check_weights(
     """
     checked: dict[str, float] = {}
     if weights is not None and not isinstance(weights, Mapping):
-        raise RagnbError(f"{what}={weights!r} is no mapping; write {{name: weight}}")
+        raise RagnbError(f"{what}={weights!r} is not a mapping; write {{name: weight}}")
     for name, value in (weights or {}).items():
         where = place(key=f"{what}.{name}")
         if isinstance(value, bool | np.bool_) or not isinstance(value, Real | Decimal):
-            raise RagnbError(f"{where}{value!r} is no weight; write a number such as 0.3")
+            raise RagnbError(f"{where}{value!r} is not a weight; write a number such as 0.3")
         try:
             number = float(value)
         except (OverflowError, ValueError):  # a whole number beyond floats, a signalling nan
             number = math.inf
         if not 0 <= number < math.inf:
-            raise RagnbError(f"{where}{value!r} is no weight; it must be finite and not negative")
+            raise RagnbError(f"{where}{value!r} is not a weight; it must be finite and not negative")
         key = nfc(name) if what == "doc_weights" else metric_name(str(name), names)
         if key in checked:
-            raise RagnbError(f"{where}the name stands twice (equal in Unicode form NFC); keep one of them")
+            raise RagnbError(f"{where}the name appears twice (equal in Unicode form NFC); keep one of them")
         checked[key] = number
     return checked
 
 
 def present_weights(weights: Mapping[str, float], names: Collection[str]) -> dict[str, float]:
-    """Return the weights of what occurs, names compared in Unicode form NFC.
+    """Return the weights of names that occur, compared in Unicode form NFC.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def present_weights(weights: Mapping[str, float], names: Collection[str]) -> dic
 
 
 def warn_unused(weights: Mapping[str, float], names: Collection[str], what: str) -> None:
-    """Warn for each weight whose name does not occur, with the near names."""
+    """Warn about each weight whose name does not occur, with suggestions."""
     have = set(names if weights else ())
     for name in weights:
         if name not in have:
@@ -129,13 +129,13 @@ def warn_unused(weights: Mapping[str, float], names: Collection[str], what: str)
 
 
 def refuse_all_zero(left: bool, what: str) -> None:
-    """Refuse weights that leave nothing of a table."""
+    """Refuse weights that are all 0."""
     if not left:
         raise RagnbError(f"{what}: all weights are 0; give one a positive weight, such as 1.0")
 
 
 def relative(weights: Array) -> Array:
-    """Return weights over the size of the largest, so that none overflows or vanishes.
+    """Return weights relative to the largest, so that none overflows or underflows.
 
     The divisor is the power of two below the largest, which changes no digit.
 
@@ -152,7 +152,7 @@ def relative(weights: Array) -> Array:
 
 @dataclass(frozen=True)
 class Total:
-    """How metrics add up: Σ weight · (intercept + slope · score) / Σ weight over the scores that are there.
+    """The total of metrics: Σ weight · (intercept + slope · score) / Σ weight over the available scores.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ class Total:
         return share
 
     def centre(self, centres: Array) -> float:
-        """Return what the weighted score is centred on: the middle of its range, else that of its metrics."""
+        """Return the centre of the weighted score: the middle of its range, else that of its metrics."""
         if np.isfinite(self.high - self.low):
             return (self.low + self.high) / 2
         return float(self.weights @ centres / self.weights.sum()) if self.weights.any() else 0.0
@@ -218,7 +218,7 @@ def total_of(
     strict: bool = True,
     known: bool = True,
 ) -> Total:
-    """Lay down how the metrics add up, or say why they do not.
+    """Return the total of metrics, or the reason why there is none.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ def total_of(
     orient, rescale : bool
         As in `weighted_means`.
     strict : bool
-        Whether metrics that do not add up raise.
+        Whether metrics that cannot be combined raise.
     known : bool
         Whether a weight of an unknown metric is refused, and one of a metric that is absent warns.
 
@@ -236,7 +236,7 @@ def total_of(
     ------
     RagnbError
         For weights that are none or leave out every metric that would count; with `strict`, metrics
-        of different ranges (1–10 and 0–1 are never added up), and a lower-is-better metric without a finite range.
+        of different ranges (1–10 and 0–1 are not combined), and a lower-is-better metric without a finite range.
 
     Examples
     --------
@@ -259,7 +259,7 @@ def total_of(
     if len(spans) > 1:
         listed = ", ".join(f"{m.name} {m.low:g}..{m.high:g}" for m in used)
         reason = f"mixed: {listed}"
-        why = f"metrics of different ranges are never added up ({listed}); select metrics, or pass rescale=True"
+        why = f"metrics with different ranges are not combined ({listed}); select metrics, or pass rescale=True"
     for metric in used:
         if orient and metric.better == "lower" and not metric.bounded:
             reason = f"unbounded: {metric.name}"
@@ -282,7 +282,7 @@ def total_of(
 
 @dataclass(frozen=True)
 class Weighing:
-    """How means are weighed: the settings that every function of weighted means shares, see `weighted_means`.
+    """The settings shared by all functions of weighted means, see `weighted_means`.
 
     Examples
     --------
@@ -303,7 +303,7 @@ class Weighing:
     corpus: str = "sample"
 
     def means(self, found: Moments) -> pd.DataFrame:
-        """Return the table of means; metrics that do not add up leave the weighted score missing."""
+        """Return the table of means; metrics that cannot be combined leave the weighted score missing."""
         return found.means(**self.of_total, level=self.level, strict=False)
 
     @property

@@ -36,7 +36,7 @@ def weighted_score(
     Parameters
     ----------
     scores : DataFrame
-        One row a sample, one column a metric; of pandas, Polars, PyArrow, DuckDB or PySpark.
+        One row per sample, one column per metric; of pandas, Polars, PyArrow, DuckDB or PySpark.
     metric_weights : mapping of metric to weight, optional
         Finite, ≥ 0; 0 leaves the metric out. A metric that is not named counts 1.0 (a rubric dimension: the
         rubric's).
@@ -85,9 +85,9 @@ def weigh(
     rescale: bool = False,
     strict: bool = True,
 ) -> Rows:
-    """Return the scores with two columns more, ``weighted_score`` and ``sample_weight``.
+    """Return the scores with two more columns, ``weighted_score`` and ``sample_weight``.
 
-    Columns of these names that are there already are made anew. A frame of another engine than pandas comes
+    Columns of these names that are there already are replaced. A frame of another engine than pandas comes
     back as its kind, and a lazy one lazy, see `weighted_score`. ``sample_weight`` is 1.0 for a document that is
     not named and a row without one. On a lazy frame no query is run: document names match in the Unicode forms
     NFC and NFD and as they are written in `doc_weights`, and a weight for a document that does not occur brings
@@ -129,7 +129,7 @@ def weigh(
         if column is None or not checked:
             warn_unused(checked, [], "doc_weights")
             return nw.lit(1.0)
-        spelt = {
+        canonical = {
             form: checked[nfc(name)]
             for name in doc_weights or ()
             for form in (str(name), nfc(name), unicodedata.normalize("NFD", str(name)))
@@ -138,7 +138,7 @@ def weigh(
         text, digits = key.cast(nw.String), key.cast(nw.Int64).cast(nw.String)
         floats = rows.collect_schema()[column].is_float()
         key = nw.when(key == key.round()).then(digits).otherwise(text) if floats else text
-        return key.replace_strict(list(spelt), list(spelt.values()), default=1.0, return_dtype=nw.Float64)
+        return key.replace_strict(list(canonical), list(canonical.values()), default=1.0, return_dtype=nw.Float64)
 
     beside = {"sample_weight": (column, of_batch, of_query)}
     return cast(Rows, as_called(add_columns(frame, chosen, {"weighted_score": score}, beside), frame, scores))

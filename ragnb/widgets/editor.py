@@ -6,22 +6,26 @@ import math
 from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 
-from ragnb import markup
-from ragnb.assessment import tables
-from ragnb.assessment.build import weighable
-from ragnb.assessment.parts import TOTAL, Writer
 from ragnb.errors import RagnbError
-from ragnb.markup import Column, Safe, element, join, one_line
+from ragnb.markup import TONES, Safe, count, draw, element, is_missing, join, one_line, radar_svg
+from ragnb.markup.blocks import Estimate, Table
+from ragnb.schema import records, scale_of
+from ragnb.sheet.build import weighable
 from ragnb.texts.errors import translated
-from ragnb.widgets.shown import NAMED, Html, Twin, button, numbers
-from ragnb.widgets.weighing import DOC, GRID, METRIC, Weighing
+from ragnb.weights import notes, why_no_total
+from ragnb.widgets.shown import NAMED, Html, Twin, button, field, hear, held, numbers
+from ragnb.widgets.weighing import DOC, GRID, METRIC, Row, Weighing
 
-_KINDS: Any = {"weight": "number", "share": "number", "mean": "number", "n": "count"}
+TOTAL = "weighted_score"
+_NUMBERS = ("weight", "share", "mean", "n")
+_OUTCOMES = {"pass": "good", "fail": "bad", "undecided": "watch", "no_data": "none"}
+_NARROW, _SPACED = {"width": "250px"}, {"grid_gap": "8px 32px", "align_items": "flex-start"}
+# Documents that are offered while a name is typed.
+_HITS = 8
 
 
 class WeightEditor(Twin):
@@ -69,7 +73,7 @@ class WeightEditor(Twin):
         self._overrides = overrides
         self._watchers: list[Callable[[WeightEditor], object]] = []
         self._choices, first = _choices(source)
-        self._views: dict[str, EditorView] = {}
+        self._views, self.busy = dict[str, EditorView](), False
         self.model: Weighing = self._open(first)
 
     @property
@@ -107,7 +111,7 @@ class WeightEditor(Twin):
 
     def _open(self, source: Any) -> Weighing:
         model = Weighing(weighable(source, **self._overrides))
-        model.observe(self._notify)
+        model.watchers.append(self._notify)
         return model
 
     def _notify(self, model: Weighing) -> None:
@@ -122,52 +126,45 @@ class WeightEditor(Twin):
 
     def _static(self) -> Safe:
         """The editor as a picture and tables."""
-        model, w = self.model, _writer(self.model)
-        hint = element("p", model.say("editor.static"), class_="rg-note")
-        parts = [part(model, w) for part in (_total, _radar, _weights, _lead, _systems, _gates)]
-        return join([element("h3", _title(model)), hint, *parts])
+        hint = element("p", self.model.say("editor.static"), class_="rg-note")
+        return join([*(part(self.model) for part in (*_FIRST, _weights, *_REST)), hint])
 
     @cached_property
     def view(self) -> Any:
         """The widgets, made when they are first asked for."""
         import ipywidgets as ipw
 
-        path, self._place = str(self.model.scenario.path), ipw.VBox()
-        self._title, self._problem = Html(self.model.lang), Html(self.model.lang, live=True)
-        names = {file.name: str(file) for file in self._choices}
-        self._chooser = ipw.Dropdown(
-            options=names, value=path if names else None, description=self.model.say("editor.scenario"),
-            style={"description_width": "initial"}, layout={"width": "max-content"},
-        )  # fmt: skip
-        self._chooser.observe(lambda change: self._choose(change["new"]), "value")
+        path, names = str(self.model.scenario.path), {file.name: str(file) for file in self._choices}
+        self._place, self._problem = ipw.VBox(), Html(self.model.lang, live=True)
+        at = {"width": "max-content", "display": "flex" if names else "none"}
+        options = {"options": names, "value": path if names else None, "layout": at}
+        self._chooser = field(self.model.say, "editor.scenario", "Dropdown", **options)
+        hear(self, self._chooser, self._choose)
         self._show(path, EditorView(self.model))
-        head = [self._title.widget, *[self._chooser] * bool(names)]
-        return self._box(*head, self._problem.widget, self._place)
+        return self._box(self.model.say("editor.gone"), self._chooser, self._problem.widget, self._place)
 
     def _choose(self, path: str) -> None:
         """Turn to another scenario; what was changed in this one waits there."""
         try:
             view = self._views.get(path) or EditorView(self._open(path))
         except RagnbError as error:
-            self._problem.warn(translated(str(error), self.model.lang), "rg-bad", role="alert")
-            return
+            return self._problem.warn(translated(str(error), self.model.lang))
         self._problem.warn("")
         self._show(path, view)
-        self._notify(self.model)
+        return self._notify(self.model)
 
     def _show(self, path: str, view: EditorView) -> None:
         self.model, self._views[path], self._place.children = view.model, view, (view.box,)
-        self._title.show(element("h3", _title(self.model)))
 
 
 def _choices(source: Any) -> tuple[list[Path], Any]:
     """The scenarios to choose from, and the one to open first."""
-    kinds = (".yaml", ".yml")
-    if not isinstance(source, str | Path) or not (Path(source).suffix.lower() in kinds or Path(source).is_dir()):
+    path, kinds = Path(source) if isinstance(source, str | Path) else None, {".yaml", ".yml"}
+    if path is None or not (path.suffix.lower() in kinds or path.is_dir()):
         return [], source
-    path = Path(source).resolve()
-    folder = path if path.is_dir() else path.parent
-    files = sorted(entry for entry in folder.glob("*") if entry.suffix.lower() in kinds)
+    path = path.resolve()
+    beside = (path if path.is_dir() else path.parent).glob("*")
+    files = sorted(file for file in beside if file.suffix.lower() in kinds)
     if path.is_dir() and not files:
         raise RagnbError(f"no scenario (.yaml) in {str(source)!r}; name a file, or another folder")
     return files, files[0] if path.is_dir() else path
@@ -184,87 +181,89 @@ class EditorView:
     def __init__(self, model: Weighing) -> None:
         import ipywidgets as ipw
 
-        self.model, self._rows = model, dict[tuple[str, str], Row]()
+        self.model, self._rows, self.busy = model, dict[tuple[str, str], WeightRow](), False
         lang, say, flow = model.lang, model.say, {"flex_flow": "row wrap"}
-        self.status, self.diff, self.note = Html(lang, live=True), Html(lang, live=True), Html(lang)
-        self.parts = {part: Html(lang, live=part is _total) for part in (_total, _radar, _systems, _gates, _lead)}
+        self.held, self.rest, self.diff, self.note = (Html(lang, live=live) for live in (False, False, True, True))
+        self.first = {part: Html(lang, live=part is _total) for part in _FIRST}
         self.boxes = {METRIC: ipw.VBox(), DOC: ipw.VBox()}
-        self.pick = ipw.Combobox(
-            description=say("editor.document"), placeholder=say("editor.search"), style=NAMED,
-            layout={"width": "auto", "flex": "1 1 auto"},
-        )  # fmt: skip
-        self.pick.observe(lambda change: self._search(change["new"]), "value")
-        adding = ipw.HBox([self.pick, button(say, "editor.add", self._add)])
+        self.pick = field(say, "editor.document", placeholder=say("editor.search"), style=NAMED)
+        hear(self, self.pick, self._search)
+        self.pick.on_msg(self._submit)
+        self.hits = ipw.ToggleButtons(style={"button_width": "auto"}, layout={"display": "none"})
+        hear(self, self.hits.add_class("rg-hits"), self._add)
         self.save = button(say, "editor.save", self._ask, button_style="primary")
-        self.name = ipw.Text(
-            description=say("editor.save_as"), placeholder=say("editor.save_as_hint"), continuous_update=False,
-            style={"description_width": "initial"}, layout={"width": "auto"},
-        )  # fmt: skip
-        self.again = button(say, "editor.reload", partial(self._ask, self._reload))
+        self.name = field(say, "editor.save_as", placeholder=say("editor.save_as_hint"), continuous_update=False)
+        self.again = button(say, "editor.reload", partial(self._ask, model.reload, self._compare))
         write = button(say, "editor.write", partial(self._ask, self._write), button_style="primary")
         answers = ipw.HBox([write, self.again, button(say, "editor.cancel", self._hide)])
-        self.question = ipw.VBox([self.diff.widget, self.name, answers], layout={"display": "none"})
-        acts = {"reset": model.reset, "equal": model.equal, "normalise": model.normalise}
-        tools, left = [button(say, f"editor.{name}", act) for name, act in acts.items()], []
-        for key, field in (("metrics", METRIC), ("documents", DOC)):
-            heading, hint = Html(lang), element("p", say(f"editor.{key}_hint"), class_="rg-note")
-            heading.show(join([element("h4", say(f"editor.{key}")), hint]))
-            left += [heading.widget, self.boxes[field]]
-        left.insert(2, self.parts[_lead].widget)  # under the sliders of the metrics
-        buttons = ipw.HBox([*tools, self.save], layout=flow)
-        left += [adding, self.note.widget, buttons, self.question, self.status.widget]
-        right = [part.widget for name, part in self.parts.items() if name is not _lead]
-        self.box = ipw.HBox(
-            [ipw.VBox(left, layout={"flex": "1 1 430px", "min_width": "0", "max_width": "520px"}),
-             ipw.VBox(right, layout={"flex": "1 1 380px", "min_width": "0"})],
-            layout={**flow, "grid_gap": "8px 32px", "align_items": "flex-start"},
-        )  # fmt: skip
+        self.question = ipw.VBox([self.name, answers], layout={"display": "none"})
+        acts: list[Any] = [model.reset, model.equal, model.normalise]
+        tools, left = [button(say, f"editor.{act.__name__}", act) for act in acts], []
+        for key, box in zip(("metrics", "documents"), self.boxes.values(), strict=True):
+            hint = element("p", say(f"editor.{key}_hint"), class_="rg-note")
+            left += [Html(lang, join([element("h4", say(f"editor.{key}")), hint])).widget, box]
+        left += [self.pick, self.hits, self.note.widget, ipw.HBox([*tools, self.save], layout=flow)]
+        left += [self.diff.widget, self.question, self.held.widget]
+        title, *right = (html.widget for html in (*self.first.values(), self.rest))
+        both = [ipw.VBox(side, layout={"flex": "1 1 400px", "min_width": "0"}) for side in (left, right)]
+        self.box = ipw.VBox([title, ipw.HBox(both, layout={**flow, **_SPACED})])
         self.refresh(model)
-        model.observe(self.refresh)
+        model.watchers.append(self.refresh)
 
     def refresh(self, model: Weighing) -> None:
         """Show what the model holds now, the numbers first."""
-        w = _writer(model)
-        for part, html in self.parts.items():
-            html.show(part(model, w))
+        for part, html in self.first.items():
+            html.show(part(model))
         places = [(METRIC, name) for name in model.metrics] + [(DOC, name) for name in model.doc_weights]
         # Rows that stay are not made anew.
-        self._rows = {place: self._rows.get(place) or Row(model, *place) for place in places}
-        for field, box in self.boxes.items():
-            rows = tuple(row.box for (own, _), row in self._rows.items() if own == field)
-            if box.children != rows:
-                box.children = rows
+        self._rows = {place: self._rows.get(place) or WeightRow(model, *place) for place in places}
+        for kind, box in self.boxes.items():
+            box.children = [row.box for (own, _), row in self._rows.items() if own == kind]
         for row in self._rows.values():
             row.refresh()
+        self.rest.show(join(part(model) for part in _REST))
+        self.held.show(held([one.value for row in self._rows.values() for one in (row.text, row.slider)]))
         self.save.disabled = model.scenario.path is None or not model.is_changed()
 
     def _search(self, text: str) -> None:
-        self.pick.options = tuple(self.model.find(text))
+        """Offer the documents whose names hold what is typed."""
+        hits = self.model.find(text) if text.strip() else []
+        self.busy = True  # options select their first one by themselves
+        with self.hits.hold_sync():
+            self.hits.options, self.hits.value = hits[:_HITS], None
+        self.busy, self.hits.layout.display = False, "flex" if hits else "none"
+        more = self.model.say("editor.more", n=len(hits) - _HITS) if len(hits) > _HITS else ""
+        self.note.warn(more, "rg-said")
 
-    def _add(self) -> None:
-        problem = self.model.add(self.pick.value)
-        self.note.warn(problem, role="alert")
-        if not problem:
-            self.pick.value = ""
+    def _submit(self, _: Any, sent: Any, __: Any) -> None:
+        if sent.get("event") == "submit":
+            self._add(self.pick.value)
+
+    def _add(self, name: str) -> None:
+        problem = self.model.add(name)
+        self.pick.value = self.pick.value if problem else ""
+        self.note.warn(problem)
 
     # Saving asks before it writes: the diff, another name, and what stands in the way.
 
-    def _ask(self, act: Callable[[], None] | None = None) -> None:
+    def _ask(self, *acts: Callable[[], None]) -> None:
         """Show what saving would change, or do what the answer says; or say why not, and offer to read again."""
         self.question.layout.display, self.again.layout.display = "flex", "none"
         try:
-            (act or self._compare)()
+            for act in acts or (self._compare,):
+                act()
         except RagnbError as error:
-            self.diff.warn(translated(str(error), self.model.lang), "rg-bad", role="alert")
+            self.diff.warn(translated(str(error), self.model.lang))
             self.again.layout.display = "inline-flex"
 
-    def _hide(self) -> None:
+    def _hide(self, text: str = "") -> None:
         self.question.layout.display = "none"
+        self.diff.warn(text, "rg-said", role="status")
 
     def _compare(self) -> None:
         patch, say = self.model.plan(), self.model.say
         if not patch.changed:
-            return self._done(say("editor.same"))
+            return self._hide(say("editor.same"))
         text = say("editor.will_change", file=patch.file.name, n=len(patch.changed))
         return self.diff.show(join([element("p", text), element("pre", patch.diff, class_="rg-diff", tabindex=0)]))
 
@@ -272,148 +271,160 @@ class EditorView:
         name, home = self.name.value.strip(), self.model.scenario.path
         changed = self.model.save(home.parent / Path(name) if name and home else None)
         self.name.value, file = "", self.model.scenario.path
-        self._done(self.model.say("editor.saved", file=file.name if file else "", fields=", ".join(changed)))
-
-    def _reload(self) -> None:
-        self.model.reload()
-        self._compare()
-
-    def _done(self, text: str) -> None:
-        self._hide()
-        self.status.show(element("p", text, class_="rg-said", role="status"))
+        self._hide(self.model.say("editor.saved", file=file.name if file else "", fields=", ".join(changed)))
 
 
-class Row:
+class WeightRow:
     """One weight as a row: a number to type, a slider to drag, its share, and what is wrong with it.
 
     Parameters
     ----------
     model : Weighing
-    field, name : str
+    kind, name : str
         Which weight it shows.
     """
 
-    def __init__(self, model: Weighing, field: str, name: str) -> None:
+    def __init__(self, model: Weighing, kind: str, name: str) -> None:
         import ipywidgets as ipw
 
-        self.model, self.place, self._busy = model, (field, name), False
+        self.model, self.place, self.busy = model, (kind, name), False
         # The right end of the slider; it moves when a greater weight is typed.
-        top = 4.0 if field == DOC else 1.0 if max(model.metric_weights.values()) < 1 else 2.0
-        self.text = ipw.Text(
-            description=name, tooltip=name, continuous_update=False, style=NAMED, layout={"width": "250px"}
-        )
-        self.slider = ipw.FloatSlider(
-            min=0, max=top, step=GRID, readout=False, tooltip=name, layout={"width": "auto", "flex": "1 1 90px"}
-        )
-        self.last = ipw.Label(layout={"width": "46px", "display": "flex", "justify_content": "flex-end"})
-        if field == DOC:
-            hint = model.say("editor.remove", name=name)
-            self.last = ipw.Button(description="×", tooltip=hint, layout={"width": "32px"})
-            self.last.on_click(lambda _: model.remove(name))
-        self.said, self.flip, self.mark = Html(model.lang, live=True), Html(model.lang), f"rg-flip-{next(numbers)}"
+        top = 4.0 if kind == DOC else 1.0 if max(model.metric_weights.values()) < 1 else 2.0
+        self.text = field(lambda _: name, "", tooltip=name, continuous_update=False, style=NAMED, layout=_NARROW)
+        self.slider = ipw.FloatSlider(max=top, step=GRID, readout=False, tooltip=name, layout={"flex": "1 1 90px"})
+        self.last: Any = ipw.Label(layout={"width": "46px", "justify_content": "flex-end"})
+        if kind == DOC:
+            self.last = button(model.say, "editor.remove", lambda: model.remove(name), name=name)
+        self.said, self.mark = Html(model.lang), f"rg-flip-{next(numbers)}"
         line = ipw.HBox([self.text, self.slider, self.last], layout={"align_items": "center"})
-        self.box = ipw.VBox([line, self.flip.widget, self.said.widget])
+        self.box = ipw.VBox([line, self.said.widget])
         self.box.add_class("rg-row").add_class(self.mark)
-        self.text.observe(self._typed, "value")
-        self.slider.observe(self._dragged, "value")
+        hear(self, self.text, partial(model.set, kind, name))
+        hear(self, self.slider, self._drag)
 
-    def _typed(self, change: Any) -> None:
-        if not self._busy:
-            self.model.set(*self.place, change["new"])
-
-    def _dragged(self, change: Any) -> None:
+    def _drag(self, weight: float) -> None:
         # A slider snaps what it is given to its grid and sends that back; only a person moves it further.
-        if not self._busy and abs(change["new"] - self.model.weight(*self.place)) > GRID / 2 + 1e-9:
-            self.model.set(*self.place, round(change["new"], 2))
+        if abs(weight - self.model.weight(*self.place)) > GRID / 2 + 1e-9:
+            self.model.set(*self.place, round(weight, 2))
 
     def refresh(self) -> None:
         """Show what the model holds."""
-        model, (field, name) = self.model, self.place
-        weight, problem = model.weight(field, name), model.problems.get(self.place, "")
-        self._busy = True
-        self.text.placeholder = f"{weight:.12g}"
-        if not problem:
-            self.text.value = model.typed(field, name)
+        model, (kind, name) = self.model, self.place
+        weight, problem = model.weight(kind, name), model.problems.get(self.place, "")
+        self.busy = True
+        self.text.value = self.text.value if problem else f"{weight:.12g}"
         self.slider.max = max(self.slider.max, math.ceil(weight))
         self.slider.value = weight
-        self._busy = False
-        if field == METRIC:
+        self.busy = False
+        if kind == METRIC:
             self.last.value = _percent(model.share(name))
-            self.flip.show(self._flip(_flip(model, name)))
         elif name not in model.documents:
             problem = problem or model.say("editor.absent")
-        self.said.warn(problem)
-
-
-    def _flip(self, words: str) -> Safe:
-        """Mark on the slider where the leader changes, and say it below."""
-        at = self.model.now.flips.get(self.place[1], math.inf) / self.slider.max
-        rule = f".{self.mark} .noUi-base::after {{ display: block; left: {100 * at:.3f}%; }}" if at <= 1 else ""
-        said = element("p", words, class_="rg-said rg-flip", id=self.mark)
-        return join([Safe(f"<style>{rule}</style>"), said]) if words else Safe("")
+        lines = [element("p", problem, class_="rg-said rg-bad", role="alert")] * bool(problem)
+        if (start := model.start(kind, name)) != weight:
+            lines.append(element("p", model.say("editor.was", what=f"{start:.12g}"), class_="rg-said"))
+        if kind == METRIC and (words := _flip(model, name)):
+            lines.append(element("p", words, class_="rg-said rg-flip", id=self.mark))
+            if (at := model.now.flips[name] / self.slider.max) <= 1:  # a mark on the slider
+                rule = f".{self.mark} .noUi-base::after {{ display: block; left: {100 * at:.3f}%; }}"
+                lines.append(Safe(f"<style>{rule}</style>"))
+        self.said.show(join(lines))
 
 
 # What the editor shows, as HTML
 
 
-def _writer(model: Weighing) -> Writer:
-    """Return what writes the model's numbers, the same as on the report."""
-    sheet: Any = SimpleNamespace(scenario=model.scenario, means=model.now.means)
-    return Writer(sheet, linked=False)
+def _title(model: Weighing) -> Safe:
+    return element("h3", model.say("editor.title", name=model.scenario.title or model.scenario.name))
 
 
-def _title(model: Weighing) -> str:
-    return model.say("editor.title", name=model.scenario.title or model.scenario.name)
+def _number(row: Row, *keys: str) -> str:
+    """Write a rate as a percentage, a score with three decimals; of two the range."""
+    rate = row["role"] in ("rate", "completeness")
+    if is_missing(row[keys[0]]):
+        return "—"
+    numbers = [f"{100 * row[key]:.1f}" if rate else f"{row[key] + 0.0:.3f}" for key in keys]
+    return ("–" if row[keys[0]] >= 0 else " – ").join(numbers) + " %" * rate
 
 
-def _total(model: Weighing, w: Writer) -> Safe:
-    """The weighted score with its interval, what the file's weights give, and the notes."""
-    say, row = model.say, w.rows[TOTAL]
-    tone = w.tone(TOTAL, row["value"])
-    before = model.base.means.iloc[-1].to_dict()
-    note = join([w.counted(row), element("br"), say("editor.before", value=w.interval(TOTAL, before))])
-    missing = pd.isna(row["value"])
-    card = markup.card(
-        say("sheet.overall"),
-        w.interval(TOTAL, row),
-        mark=markup.badge(tone, lang=w.lang) if tone else "",
-        picture="" if missing else w.drawn(TOTAL, row, width=260),
-        note=w.why_missing(TOTAL) if missing else note,
-    )
+def _interval(row: Row) -> Safe:
+    """Write an estimate, and its interval in smaller type."""
+    ends = "" if is_missing(row["low"]) else _number(row, "low", "high")
+    return join([_number(row, "value"), " ", element("span", ends, class_="rg-ci")])
+
+
+def _mark(tone: str, words: str) -> Safe:
+    """Write a judgement: its sign, its colour and its words."""
+    return element("span", f"{TONES[tone]} {words}", class_=f"rg-mark rg-{tone}")
+
+
+def _span(row: Row) -> tuple[float, float] | None:
+    """Return the range of a metric, where it has ends."""
+    span = float(row["range_low"]), float(row["range_high"])
+    return span if all(map(math.isfinite, span)) else None
+
+
+def _total(model: Weighing) -> Safe:
+    """The overall score with its interval and its place between the thresholds, and what it was."""
+    say, row, name = model.say, model.now.rows[TOTAL], model.say("editor.overall")
+    if is_missing(row["value"]) or (span := _span(row)) is None:
+        why = why_no_total(model.now.means, lang=model.lang)
+        return join([element("h4", name), element("p", why, class_="rg-note")])
+    bands, size = model.scenario.bands, span[1] - span[0]
+    bars = {say(f"mark.{key}"): span[0] + size * getattr(bands, key) for key in ("watch", "good")}
+    tone = ("bad", "watch", "good")[sum(row["value"] >= at for at in bars.values())]
+    # Systems are never pooled into a judgement.
+    mark = _mark(tone, say(f"mark.{tone}")) if model.now.systems is None else ""
+    value, low, high = (float(row[key]) for key in ("value", "low", "high"))
+    drawn = Estimate(_number(row, "value"), "", value, low, high, span, tuple(bars.items()), text=name)
+    found = say("editor.ci", level=f"{100 * model.scenario.level:g}", ends=_number(row, "low", "high"))
+    return join([
+        element("h4", name),
+        element("p", _number(row, "value"), " ", mark, class_="rg-big"),
+        element("p", f"{found} · n = {row['n']}", class_="rg-note"),
+        draw(drawn, width=260),
+        element("p", say("editor.before", value=_number(model.base.rows[TOTAL], "value")), class_="rg-note"),
+    ])  # fmt: skip
+
+
+def _notes(model: Weighing) -> Safe:
+    """What is wrong with the weights as a whole, and what to know before believing the numbers."""
     problems = [text for (_, name), text in model.problems.items() if not name]
     lines = [element("p", text, role="alert", class_="rg-bad") for text in problems]
-    lines += [element("li", text) for text in model.now.notes["text"]]
-    return join([card, element("ul", *lines, class_="rg-notes") if lines else Safe("")])
+    known = notes(model.now.means, lang=model.lang)["text"]
+    return join([*lines, *(element("p", text, class_="rg-note") for text in known)])
 
 
-def _radar(model: Weighing, w: Writer) -> Safe:
+def _radar(model: Weighing) -> Safe:
     """Means by metric, one outline a system; each axis says how much it counts."""
-    axes = [name for name in model.metrics if w.span(name)]
+    own, label = model.now.rows, model.say("editor.radar")
+    axes = {f"{name} {_percent(model.share(name))}": name for name in model.metrics if _span(own[name])}
     if not axes:
         return Safe("")
-    parts: Any = [(model.say("editor.now"), model.now.means)]
-    table, label = model.now.systems, model.say("editor.radar")
-    if table is not None and table[table.columns[0]].nunique() <= len(markup.SYSTEM_COLOURS):
-        parts = table.groupby(str(table.columns[0]), sort=False)
-    values = {str(name): rows.set_index("metric")["value"][axes].tolist() for name, rows in parts}
-    names = {name: f"{name} {_percent(model.share(name))}" for name in axes}
-    about: Any = {"ranges": w.scales, "better": w.better}
-    about = {key: {names[name]: held[name] for name in axes} for key, held in about.items()}
-    picture = markup.radar_svg(list(names.values()), values, radius=105, lang=w.lang, label=label, **about)
-    return markup.figure(picture, label)
+    best = {name: model.now.by_system[name] for name in model.now.ranking[:5]}  # more cannot be told apart
+    shown = best or {model.say("editor.now"): own}
+    picture = radar_svg(
+        list(axes), {name: [rows[metric]["value"] for metric in axes.values()] for name, rows in shown.items()},
+        ranges={axis: scale_of(name, *(_span(own[name]) or (0, 1))) for axis, name in axes.items()},
+        better={axis: own[name]["better"] for axis, name in axes.items()},
+        radius=105, lang=model.lang, label=label,
+    )  # fmt: skip
+    return element("figure", picture, element("figcaption", label, class_="rg-note"))
 
 
 def _percent(share: float) -> str:
     """Write a share of the total without decimals."""
-    return markup.MISSING if math.isnan(share) else f"{100 * share:.0f} %"
+    return "—" if math.isnan(share) else f"{100 * share:.0f} %"
 
 
-def _table(w: Writer, rows: list[dict[str, Any]]) -> Safe:
-    """Write records under the sheet's own names of their columns; no table for no records."""
+def _table(model: Weighing, rows: list[dict[str, Any]], title: str = "") -> Safe:
+    """Return records as a table, under a heading; nothing for no records."""
     if not rows:
         return Safe("")
-    heads = {key: key if key == "#" else w.term(key) for key in rows[0]}
-    return w.table(rows, {key: Column(head, _KINDS.get(key, "text")) for key, head in heads.items()})
+    heads = tuple(">" * (key in _NUMBERS) + model.say(f"editor.column.{key}") for key in rows[0])
+    cells = tuple(tuple(count(cell) if key == "n" else cell for key, cell in row.items()) for row in rows)
+    heading = element("h4", model.say(f"editor.{title}")) if title else ""
+    return join([heading, draw(Table(heads, cells), model.lang)])
 
 
 def _flip(model: Weighing, name: str) -> str:
@@ -424,68 +435,62 @@ def _flip(model: Weighing, name: str) -> str:
     return model.say(f"editor.flip_{side}", name=one_line(found.order[1], 40), weight=f"{at:.3g}")
 
 
-def _lead(model: Weighing, w: Writer) -> Safe:
+def _lead(model: Weighing) -> Safe:
     """Say which of two systems leads at these weights, and whether one weight alone changes that."""
     if (found := model.now.found) is None:
         return Safe("")
     ahead, behind = (one_line(name, 40) for name in found.order)
     value, low, high = found.at(found.today).iloc[0]
-    ends = (value, low, high) if value >= 0 else (-value, -high, -low)
-    leads = model.say("editor.leads", name=ahead, other=behind, value=markup.with_interval(*ends))
+    value, low, high = (value, low, high) if value >= 0 else (-value, -high, -low)
+    row = {"value": value, "low": low, "high": high, "role": "total"}
+    numbers = {"value": _number(row, "value"), "ends": _number(row, "low", "high")}
+    leads = model.say("editor.leads", name=ahead, other=behind, **numbers)
     flips = model.say("editor.flips" if model.now.flips else "editor.no_flip")
     return element("p", leads, element("br"), flips, class_="rg-note")
 
 
-def _systems(model: Weighing, w: Writer) -> Safe:
-    """Systems by their weighted score, the best first, with the place that the file's weights give."""
-    if model.now.systems is None or model.base.systems is None:
-        return Safe("")
-    now, base = (
-        table[table["metric"] == TOTAL].sort_values("value", ascending=False, kind="stable").to_dict("records")
-        for table in (model.now.systems, model.base.systems)
-    )
-    by = model.now.systems.columns[0]
-    before = {row[by]: place for place, row in enumerate(base, 1)}
-    rows = [
-        {
-            "#": join([str(place), _was(model, before[row[by]], before[row[by]] != place)]),
-            "system": element("span", one_line(row[by], 60), class_="rg-name"),
-            "mean": Safe(w.interval(TOTAL, row)),
-            "n": row["n"],
-        }
-        for place, row in enumerate(now, 1)
-    ]
-    return w.section("systems", _table(w, rows))
+def _systems(model: Weighing) -> Safe:
+    """Systems by their weighted score, the best first, with the place that the weights of the start give."""
+    base, rows = model.base.ranking, []
+    for place, name in enumerate(model.now.ranking, 1):
+        row, moved = model.now.by_system[name][TOTAL], base[place - 1] != name
+        shown = {"place": join([str(place), _before(model, base.index(name) + 1, moved)])}
+        rows.append(shown | {"system": one_line(name, 60), "mean": _interval(row), "n": row["n"]})
+    return _table(model, rows, "systems")
 
 
-def _gates(model: Weighing, w: Writer) -> Safe:
+def _gates(model: Weighing) -> Safe:
     """Every gate with its outcome; one that these weights flip says what it was and comes first."""
-    rows = []
-    for row, old in zip(model.now.gates.to_dict("records"), model.base.gates.to_dict("records"), strict=True):
-        flips = (row["outcome"], row["blocks"]) != (old["outcome"], old["blocks"])
-        outcome = markup.badge(tables.gate_tone(row), tables.outcome(w, row))
-        shown = {
-            "gate": element("span", w.asks(row), class_="rg-name"),
-            "mean": Safe(w.interval(str(row["metric"]), row)),
-            "n": row["n"],
-            "outcome": join([outcome, _was(model, tables.outcome(w, old), flips)]),
-        }
-        rows.append((not flips, shown))
-    return w.section("gates", _table(w, [shown for _, shown in sorted(rows, key=lambda row: row[0])]))
+    rows, say = [], model.say
+    for row, old in zip(records(model.now.gates), records(model.base.gates), strict=True):
+        words, was = (say(f"editor.{it['outcome']}") + say("editor.blocks") * it["blocks"] for it in (row, old))
+        name = say("editor.overall") if row["metric"] == TOTAL else row["metric"]
+        name = name if row["system"] is None else f"{row['system']}: {name}"
+        outcome = _mark("bad" if row["blocks"] else _OUTCOMES[row["outcome"]], words)
+        rows.append({
+            "gate": f"{name} {'≥' if row['op'] == '>=' else '≤'} {_number(row, 'threshold')}",
+            "mean": _interval(row), "n": row["n"],
+            "outcome": join([outcome, _before(model, was, words != was)]),
+        })  # fmt: skip
+    return _table(model, sorted(rows, key=lambda row: "<strong>" not in row["outcome"]), "gates")
 
 
-def _was(model: Weighing, what: object, differs: bool) -> Safe:
-    """Say what the file's weights give, where that differs."""
+def _before(model: Weighing, what: object, differs: bool) -> Safe:
+    """Say what the weights of the start give, where that differs."""
     return join([Safe("<br>"), element("strong", model.say("editor.was", what=what))]) if differs else Safe("")
 
 
-def _weights(model: Weighing, w: Writer) -> Safe:
+def _weights(model: Weighing) -> Safe:
     """The weights as a table: what the editor is where nothing can be moved."""
     rows = [
-        {"metric": name, "weight": Safe(f"{weight:g}"), "share": Safe(_percent(model.share(name))),
-         "mean": Safe(w.interval(name, w.rows[name])), "n": w.rows[name]["n"]}
-        | ({"flip": _flip(model, name)} if model.now.flips else {})
-        for name, weight in model.metric_weights.items()
+        {"metric": name, "weight": f"{weight:g}", "share": _percent(model.share(name)), "mean": _interval(row)}
+        | {"n": row["n"]} | ({"flip": _flip(model, name)} if model.now.flips else {})
+        for (name, weight), row in ((item, model.now.rows[item[0]]) for item in model.metric_weights.items())
     ]  # fmt: skip
     docs = [{"document": name, "weight": Safe(f"{weight:g}")} for name, weight in model.doc_weights.items()]
-    return join([_table(w, rows), _table(w, docs)])
+    return join([_table(model, rows), _table(model, docs)])
+
+
+# What a key changes first on the screen, and what follows.
+_FIRST = (_title, _total, _radar)
+_REST = (_lead, _notes, _systems, _gates)

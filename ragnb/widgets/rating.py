@@ -1,4 +1,4 @@
-"""Marks that a person gives to answers: which item is next, a file that loses nothing, and the sheet of widgets.
+"""Ratings that a person gives to answers: which item is next, a file that loses nothing, and the sheet of widgets.
 
 The judge's scores and the names of the systems stay hidden: whoever sees them rates them, not the answer.
 """
@@ -17,13 +17,14 @@ from typing import Any, NamedTuple
 from ragnb import texts
 from ragnb.errors import RagnbError, listing, place
 from ragnb.files import write_whole
-from ragnb.markup import Safe, details, element, is_missing, join
+from ragnb.markup import Safe, element, is_missing, join
 from ragnb.readers import read_cases
 from ragnb.schema import Rubric
-from ragnb.widgets.shown import NAMED, Html, Twin, button
+from ragnb.widgets.shown import Html, Twin, button, field, hear, held
 
-# What a key stands for.
-KEYS = {**{str(mark): mark for mark in range(1, 10)}, "0": 10}
+# What a key stands for, and how that is said.
+KEYS = {**{str(score): score for score in range(1, 10)}, "0": 10}
+_KEYS = "1 – 9, 0 = 10"
 Row = dict[str, Any]
 Key = tuple[str, str]
 
@@ -62,65 +63,64 @@ class Rating:
     """
 
     def __init__(
-        self, items: Any, file: str | Path, *, rater: str, dimensions: Sequence[str], seed: int = 0,
-        lang: str = "en",
+        self, items: Any, file: Any, *, rater: str, dimensions: Sequence[str], seed: int = 0, lang: str = "en"
     ) -> None:  # fmt: skip
-        self.rater, self.lang = rater.strip(), lang
-        self.dimensions = tuple(dict.fromkeys(dimensions))
+        self.rater, self.lang, self.dimensions = rater.strip(), lang, tuple(dict.fromkeys(dimensions))
         if not self.rater or not self.dimensions:
             raise RagnbError(f"rater={rater!r}, dimensions={dimensions!r}: name who rates and what")
-        self.say = texts.load(lang)
-        self.file = Path(file).resolve()
-        self.items = _items(items)
+        self.say, self.file, self.items = texts.load(lang), Path(file).resolve(), _items(items)
         random.Random(f"{seed} {self.rater}").shuffle(self.items)
-        self.done, self.marks = self._resume(), dict[str, int]()
+        self.comments: dict[Key, str] = {}
+        self.done, self.scores = self._resume(), dict[str, int]()
         self._turn_to(self._next(-1))
 
     @property
-    def item(self) -> Item | None:
-        """What is rated now; None when all is done."""
-        return self.items[self.at] if self.at < len(self.items) else None
-
-    @property
     def dimension(self) -> str:
-        """The dimension that the next key marks: the first without a mark, else the one after the last marked."""
-        missing = [name for name in self.dimensions if name not in self.marks]
+        """What the next key scores: the first dimension without a score, else the one after the last scored."""
+        missing = [name for name in self.dimensions if name not in self.scores]
         return missing[0] if missing else self.dimensions[self._turn % len(self.dimensions)]
+
+    def note(self, comment: str) -> None:
+        """Keep a comment on the item; it is saved with its scores, at once where they are complete."""
+        if self.item:
+            self.comment = self.comments[self.item.key] = comment.strip()
+            if self.item.key in self.done:
+                self._save(self.item, self.done[self.item.key])
 
     def press(self, entry: str) -> bool:
         """Take a key for the current dimension, in any width; what is none leaves a sentence in `problem`."""
-        said = unicodedata.normalize("NFKC", entry).strip()
-        if said not in KEYS:
-            self.problem = self.say("rating.not_a_key", entry=said[:20]) if said else ""
-            return False
-        self.mark(self.dimension, KEYS[said])
-        return True
+        key = unicodedata.normalize("NFKC", entry).strip()
+        if known := key in KEYS:
+            self.score(self.dimension, KEYS[key])
+        else:
+            self.problem = self.say("rating.not_a_key", entry=key[:20], keys=_KEYS) if key else ""
+        return known
 
-    def mark(self, dimension: str, score: int) -> None:
-        """Mark one dimension; the last missing mark saves the item and turns to the next."""
-        item, self.problem = self.item, ""
-        if item is None:
+    def score(self, dimension: str, score: int) -> None:
+        """Score one dimension; the last missing score saves the item and turns to the next."""
+        self.problem = ""
+        if (item := self.item) is None:
             return
-        fresh = item.key not in self.done
-        self.marks = {**self.marks, dimension: score}
-        self._turn = self.dimensions.index(dimension) + 1
-        if len(self.marks) < len(self.dimensions):
-            return
-        self._save(item)
-        if fresh or self._turn == len(self.dimensions):
-            self.skip()
+        fresh, self._turn = item.key not in self.done, self.dimensions.index(dimension) + 1
+        self.scores = {**self.scores, dimension: score}
+        if len(self.scores) == len(self.dimensions):
+            self._save(item, self.scores)
+            if fresh or self._turn == len(self.dimensions):
+                self.skip()
 
     def skip(self) -> None:
-        """Turn to the next item without all its marks; after the last one the skipped come again."""
+        """Turn to the next item without all its scores; after the last one the skipped come again."""
         self._turn_to(self._next(self.at))
 
     def back(self) -> None:
-        """Turn to the item before, whose marks can be changed."""
+        """Turn to the item before, whose scores can be changed."""
         self._turn_to((self.at - 1) % len(self.items))
 
     def _turn_to(self, at: int) -> None:
         self.at, self._turn, self.problem = at, 0, ""
-        self.marks = self.done.get(self.item.key, {}) if self.item else {}
+        self.item: Item | None = self.items[at] if at < len(self.items) else None  # None when all is done
+        self.scores = self.done.get(self.item.key, {}) if self.item else {}
+        self.comment = self.comments.get(self.item.key, "") if self.item else ""
 
     def _next(self, at: int) -> int:
         """The next item that is not done, from the beginning again after the last."""
@@ -129,29 +129,30 @@ class Rating:
 
     # The file
 
-    def _save(self, item: Item) -> None:
+    def _save(self, item: Item, scores: dict[str, int]) -> None:
         """Write the file anew, whole at any moment; what others wrote there stays."""
-        if self.done.get(item.key) == self.marks:
-            return
-        self.done[item.key] = self.marks
-        rest = {name: text for name, text in (("system", item.key[1]), ("cluster", item.cluster)) if text}
+        rest = {"system": item.key[1], "cluster": item.cluster, "comment": self.comments.get(item.key, "")}
+        more = {name: text for name, text in rest.items() if text}
         rows = [
-            {"item_id": item.key[0], "dimension": name, "rater": self.rater, "score": self.marks[name]} | rest
+            {"item_id": item.key[0], "dimension": name, "rater": self.rater, "score": scores[name]} | more
             for name in self.dimensions
         ]
         _write(self.file, [*(row for row in _read(self.file)[0] if self._mine(row) != item.key), *rows])
+        self.done[item.key] = scores
 
     def _mine(self, row: Row) -> Key | None:
-        """Which item a row of this rater marks."""
+        """Which item a row of this rater scores."""
         return (row["item_id"], row.get("system", "")) if row["rater"] == self.rater else None
 
     def _resume(self) -> dict[Key, dict[str, int]]:
-        """What this rater has given; an item whose marks were cut off by a crash is rated again."""
+        """What this rater has given; an item whose scores were cut off by a crash is rated again."""
         rows, torn = _read(self.file)
-        marks: dict[Key | None, dict[str, int]] = {}
+        scores: dict[Key | None, dict[str, int]] = {}
         for row in rows:
-            marks.setdefault(self._mine(row), {})[row["dimension"]] = row["score"]
-        whole = {key: given for key, given in marks.items() if key and set(self.dimensions) <= set(given)}
+            key = self._mine(row)
+            scores.setdefault(key, {})[row["dimension"]] = row["score"]
+            self.comments |= {key: row["comment"]} if key and row.get("comment") else {}
+        whole = {key: given for key, given in scores.items() if key and set(self.dimensions) <= set(given)}
         kept = [row for row in rows if self._mine(row) in {None, *whole}]
         if torn or len(kept) < len(rows):
             _write(self.file, kept)
@@ -165,22 +166,20 @@ def _items(source: Any) -> list[Item]:
     items = []
     for row in frame.to_dict("records"):
         contexts = row.pop("retrieved_contexts", None)
-        passages = tuple(map(str, contexts)) if isinstance(contexts, list | tuple) else ()
+        read = tuple(map(str, contexts)) if isinstance(contexts, list | tuple) else ()
         text = defaultdict(str, {key: str(value).strip() for key, value in row.items() if not is_missing(value)})
         if text["answer"]:
             key, cluster = (text["sample_id"], text["system"]), text["cluster"] or text["doc_name"]
-            reference = text["ground_truth_answer"]
-            items.append(Item(key, cluster, text["question"], text["answer"], reference, passages))
+            items.append(Item(key, cluster, text["question"], text["answer"], text["ground_truth_answer"], read))
     if not items:
         raise RagnbError("no item has an answer; there is nothing to rate")
-    keys = Counter(item.key for item in items)
-    if twice := [key for key, n in keys.items() if n > 1][:3]:
+    if twice := [key for key, n in Counter(item.key for item in items).items() if n > 1][:3]:
         raise RagnbError(f"two items have one id: {listing(' '.join(key) for key in twice)}; keep one of each")
     return items
 
 
 def _read(file: Path) -> tuple[list[Row], bool]:
-    """What a file of marks holds, and whether its last line was cut off."""
+    """What a file of ratings holds, and whether its last line was cut off."""
     *lines, last = file.read_bytes().split(b"\n") if file.exists() else [b""]
     rows: list[Row] = []
     for number, line in enumerate(lines, 1):
@@ -188,8 +187,7 @@ def _read(file: Path) -> tuple[list[Row], bool]:
             rows.append(json.loads(line))
             assert {"item_id", "dimension", "rater", "score"} <= set(rows[-1])
         except (ValueError, TypeError, AssertionError):
-            where = place(file, number)
-            raise RagnbError(f"{where}this is no mark of a rating sheet; choose another file") from None
+            raise RagnbError(f"{place(file, number)}this is no rating of a sheet; choose another file") from None
     return rows, bool(last)
 
 
@@ -198,10 +196,11 @@ def _write(file: Path, rows: list[Row]) -> None:
 
 
 class RatingSheet(Twin):
-    """A sheet on which a person marks answers from 1 to 10, blind to judge and system.
+    """A sheet on which a person scores answers from 1 to 10, blind to judge and system, with the rubric in view.
 
-    Keys 1 to 9 and 0 (for 10) mark one dimension after the other; the last one saves the item and shows the
-    next. Every item is on disk before the next appears, and the sheet goes on where it was left.
+    Keys 1 to 9 and 0 (for 10) score one dimension after the other; the last one saves the item and shows the
+    next. Every item is on disk before the next appears, and the sheet resumes where it was left. When the kernel
+    does not answer, the sheet says that nothing is recorded.
 
     Parameters
     ----------
@@ -209,11 +208,12 @@ class RatingSheet(Twin):
         As `ragnb.read_cases` takes them: ``sample_id, question, answer`` and, where there are, contexts, a
         reference answer, ``system`` and ``doc_name``.
     file : path
-        Where the marks go, JSON Lines that `ragnb.read_ratings` reads; what stands there is taken up.
+        Where the ratings go, JSON Lines that `ragnb.read_ratings` reads; what is in it is taken up. A comment on
+        an answer is in the column ``comment``.
     rater : str
         Who rates.
-    dimensions : sequence of str, optional
-        By default those of `Rubric`.
+    dimensions : Rubric or sequence of str, optional
+        What is scored; by default that of `Rubric`. A rubric is shown in its own words, on a scale from 1 to 10.
     seed : int
         Of the order, which differs from rater to rater.
     lang : {"en", "zh"}
@@ -226,104 +226,120 @@ class RatingSheet(Twin):
     Raises
     ------
     RagnbError
-        For items without ids or answers, and for a file that holds something else.
+        For items without ids or answers, a rubric of another scale, and a file that holds something else.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     items = [{"sample_id": "a", "question": "Why?", "answer": "Because."}]
-    ...     sheet = RatingSheet(items, f"{folder}/marks.jsonl", rater="A", dimensions=["accuracy"])
+    ...     sheet = RatingSheet(items, f"{folder}/ratings.jsonl", rater="A", dimensions=["accuracy"])
+    ...     sheet.model.note("too short")
     ...     _ = sheet.model.press("8")
-    ...     print(Path(folder, "marks.jsonl").read_text(), end="")
-    {"item_id": "a", "dimension": "accuracy", "rater": "A", "score": 8}
+    ...     print(Path(folder, "ratings.jsonl").read_text(), end="")
+    {"item_id": "a", "dimension": "accuracy", "rater": "A", "score": 8, "comment": "too short"}
     """
 
     def __init__(
-        self, items: Any, file: str | Path, *, rater: str, dimensions: Sequence[str] | None = None, seed: int = 0,
-        lang: str = "en",
+        self, items: Any, file: str | Path, *, rater: str, dimensions: Rubric | Sequence[str] | None = None,
+        seed: int = 0, lang: str = "en",
     ) -> None:  # fmt: skip
-        names = [one.name for one in Rubric().dimensions] if dimensions is None else list(dimensions)
+        rubric = dimensions if isinstance(dimensions, Rubric) else Rubric()
+        if (rubric.low, rubric.high) != (1, 10):
+            raise RagnbError(f"the rubric's scale is {rubric.low:g} to {rubric.high:g}; a sheet takes 1 to 10")
+        self._rubric = {one.name: one for one in rubric.dimensions}
+        names = list(self._rubric) if dimensions is None or isinstance(dimensions, Rubric) else list(dimensions)
         self.model: Rating = Rating(items, file, rater=rater, dimensions=names, seed=seed, lang=lang)
 
     def __repr__(self) -> str:
         return f"RatingSheet({self.model.rater!r}: {len(self.model.done)} of {len(self.model.items)})"
 
-    def _head(self) -> list[Safe]:
+    def _head(self) -> Safe:
         say, done, n = self.model.say, len(self.model.done), len(self.model.items)
-        progress = element("p", say("rating.progress", done=done, n=n), class_="rg-note")
-        return [element("h3", say("rating.title", rater=self.model.rater)), progress]
+        title = element("h3", say("rating.title", rater=self.model.rater))
+        return join([title, element("p", say("rating.progress", done=done, n=n), class_="rg-note")])
 
     def _static(self) -> Safe:
-        return join([*self._head(), element("p", self.model.say("rating.static"), class_="rg-note")])
+        return join([self._head(), element("p", self.model.say("rating.static"), class_="rg-note")])
 
     @cached_property
     def view(self) -> Any:
         """The widgets, made when they are first asked for."""
         import ipywidgets as ipw
 
-        model, say = self.model, self.model.say
-        self._item, self._said = Html(model.lang), Html(model.lang, live=True)
-        self._keys = ipw.Text(placeholder=say("rating.keys_hint"), style=NAMED, layout={"width": "330px"})
-        self._keys.observe(lambda change: self._press(change["new"]), "value")
-        self._marks: dict[str, Any] = {}
+        model, say, lang = self.model, self.model.say, self.model.lang
+        self._top, self._item, self._held = Html(lang, live=True), Html(lang), Html(lang)
+        self._wrong, self.busy, self._seen, self._cleared = Html(lang, live=True), False, "", ""
+        self._keys = field(lambda _: "", "", placeholder=_KEYS).add_class("rg-row").add_class("rg-keys")
+        hear(self, self._keys, self._press)
+        hint = say("rating.comment_hint")
+        self._comment = field(say, "rating.comment", "Textarea", placeholder=hint, continuous_update=False, rows=2)
+        hear(self, self._comment.add_class("rg-row"), partial(self._do, model.note))
+        self._scores: dict[str, Any] = {}
+        entry: list[Any] = [self._keys, self._wrong.widget]
         for name in model.dimensions:
-            look = {"button_width": "44px"} | NAMED
-            marks = ipw.ToggleButtons(options=range(1, 11), value=None, description=name, style=look)
-            marks.observe(partial(self._click, name), "value")
-            marks.add_class("rg-row")
-            self._marks[name] = marks
-        acts = {"rating.back": model.back, "rating.skip": model.skip}
-        tools = ipw.HBox([button(say, key, partial(self._do, act)) for key, act in acts.items()])
-        self._rows = ipw.VBox([self._keys, *self._marks.values(), tools])
-        self._busy, self._seen, self._cleared = False, "", ""
+            look = {"button_width": "34px", "description_width": "initial"}
+            scores = ipw.ToggleButtons(options=range(1, 11), value=None, description=name, style=look)
+            self._scores[name] = scores.add_class("rg-row").add_class("rg-scores")
+            hear(self, scores, partial(self._do, model.score, name))
+            entry += [scores, Html(lang, self._bands(name)).widget]
+        acts: list[Any] = [model.back, model.skip]
+        tools = ipw.HBox([button(say, f"rating.{act.__name__}", partial(self._do, act)) for act in acts])
+        self._entry = ipw.VBox([*entry, self._comment, tools], layout={"flex": "0 1 400px"})
+        self._item.widget.add_class("rg-item")
+        both = ipw.HBox([self._item.widget, self._entry], layout={"flex_flow": "row wrap", "grid_gap": "8px 32px"})
         self._refresh()
-        return self._box(self._item.widget, self._rows, self._said.widget)
+        return self._box(say("rating.gone", file=model.file.name), self._top.widget, both, self._held.widget)
+
+    def _bands(self, name: str) -> Safe:
+        """What a dimension looks at, and what its scores mean."""
+        asked, known = self._rubric.get(name), texts.entry(self.model.lang, "judge.bands").get(name, {})
+        bands = ((asked.bands if asked else {}) or known).items()
+        terms = [join([element("dt", band.replace("-", "–")), element("dd", means)]) for band, means in bands]
+        about = element("p", asked.description if asked else "", class_="rg-note")
+        return join([about, element("dl", *terms, class_="rg-bands")])
 
     def _press(self, entry: str) -> None:
-        if self._busy:
-            return
         # Keys may come faster than answers to them: only what is new in the field counts, also past a clearing.
         seen = self._seen or (self._cleared if entry.startswith(self._cleared) else "")
         fresh = entry[len(seen) :] if entry.startswith(seen) else ""
         self._seen = entry
+        self._do(lambda: list(map(self.model.press, fresh)))
+
+    def _do(self, act: Callable[..., object], *values: object) -> None:
         item = self.model.item
-        for key in fresh:
-            self.model.press(key)
+        act(*values)
         self._refresh(clear=self.model.item is not item)
-
-    def _click(self, name: str, change: Any) -> None:
-        if not self._busy and change["new"] is not None:
-            self._do(partial(self.model.mark, name, change["new"]))
-
-    def _do(self, act: Callable[[], None]) -> None:
-        act()
-        self._refresh()
 
     def _refresh(self, *, clear: bool = True) -> None:
         model, say, item = self.model, self.model.say, self.model.item
-        done = element("p", say("rating.done", n=len(model.items), file=model.file.name))
-        self._item.show(self._shown(item) if item else done)
-        self._busy = True
+        self.busy = True
         if clear:
             self._cleared, self._seen, self._keys.value = self._seen, "", ""
+            self._item.show(self._shown(item) if item else Safe(""))
+        done = element("p", say("rating.done", n=len(model.items), file=model.file.name))
+        self._top.show(join([self._head(), "" if item else done]))
         self._keys.description = say("rating.keys", dimension=model.dimension)
-        for name, row in self._marks.items():
-            row.value = model.marks.get(name)
-        self._busy = False
-        self._rows.layout.display = "flex" if item else "none"
-        self._said.warn(model.problem, role="alert")
-        if item:
+        for name, row in self._scores.items():
+            row.value = model.scores.get(name)
+        self._comment.value = model.comment
+        self.busy = False
+        self._entry.layout.display = "flex" if item else "none"
+        self._wrong.warn(model.problem)
+        scores = [str(model.scores.get(name, "")) for name in model.dimensions]
+        self._held.show(held([self._seen, *scores, model.comment] if item else []))
+        if item and clear:
             self._keys.focus()
 
     def _shown(self, item: Item) -> Safe:
-        say, parts = self.model.say, self._head()
-        for key, text in (("question", item.question), ("answer", item.answer)):
-            parts += [element("h4", say(f"rating.{key}")), _prose(text)]
+        say = self.model.say
+        question = element("p", item.question, class_="rg-question", dir="auto")
+        parts = [element("h4", say("rating.question")), question]
+        parts += [element("h4", say("rating.answer")), _prose(item.answer)]
         if item.reference:
-            parts.append(details(say("rating.reference"), _prose(item.reference)))
+            parts.append(element("details", element("summary", say("rating.reference")), _prose(item.reference)))
         passages = join(map(_prose, item.contexts or [say("rating.no_contexts")]))
-        return join([*parts, details(say("rating.contexts", n=len(item.contexts)), passages, opened=True)])
+        return join([*parts, element("h4", say("rating.contexts", n=len(item.contexts))), passages])
 
 
 def _prose(text: str) -> Safe:

@@ -10,39 +10,69 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
 from ragnb import texts
-from ragnb.assessment.build import Weighable
 from ragnb.comparison import WeightMap
 from ragnb.diagnostics import check_gates
 from ragnb.errors import RagnbError
 from ragnb.scenario import Patch, load_scenario, plan_patch
-from ragnb.weights import nfc, notes
+from ragnb.schema import records
+from ragnb.sheet.build import Weighable
+from ragnb.weights import nfc
 from ragnb.weights.total import total_of
 
 METRIC, DOC = "metric_weights", "doc_weights"
 # The step of a slider: normalised weights are multiples of it.
 GRID = 0.01
-Place = tuple[str, str]
-Entries = dict[str, dict[str, float | None]]
+Row = Mapping[Any, Any]
 
 
-class Numbers(NamedTuple):
-    """What follows from one set of weights: frames as `Moments.means`, `check_gates` and `notes` give them.
+class Numbers:
+    """What follows from one set of weights: frames as `Moments.means` and `check_gates` give them.
 
-    Of two systems also their map, and for each metric the weight from which on, moved alone, the other one leads.
+    Gates and flips are computed when they are first asked for, so that the score is on the screen before them.
     """
 
-    means: pd.DataFrame
-    systems: pd.DataFrame | None
-    gates: pd.DataFrame
-    notes: pd.DataFrame
-    found: WeightMap | None = None
-    flips: Mapping[str, float] = {}
+    def __init__(self, model: Weighing, metrics: dict[str, float], docs: dict[str, float]) -> None:
+        file, self._model, self._metrics = model.scenario, model, metrics
+        self._docs = {name: weight for name, weight in docs.items() if name in model.documents}
+        how: dict[str, Any] = {"metric_weights": metrics, "doc_weights": self._docs, "strict": False}
+        how |= {"level": file.level, "orient": file.orient, "rescale": file.rescale}
+        self.means: pd.DataFrame = model._pooled.means(**how)
+        self.systems: pd.DataFrame | None = model._by.means(**how) if model._by else None
+        self.rows: dict[str, Row] = {row["metric"]: row for row in records(self.means)}
+        self.by_system: dict[str, dict[str, Row]] = {}
+        for row in records(self.systems) if self.systems is not None else ():
+            self.by_system.setdefault(str(next(iter(row.values()))), {})[row["metric"]] = row
+        self.ranking = sorted(self.by_system, key=lambda name: -self.by_system[name]["weighted_score"]["value"])
+
+    @cached_property
+    def gates(self) -> pd.DataFrame:
+        """The gates; systems are never pooled into a decision."""
+        means = self.means if self.systems is None else self.systems
+        return check_gates(means, gates=self._model.gates, no_data=self._model.scenario.no_data)
+
+    @cached_property
+    def found(self) -> WeightMap | None:
+        """The weight map of two systems, at these weights."""
+        found = self._model._map(self._docs)
+        some = found is not None and any(self._metrics[name] for name in found.metrics)
+        return found.reweighed(self._metrics) if found is not None and some else None
+
+    @cached_property
+    def flips(self) -> dict[str, float]:
+        """The weight of each metric from which on, all others kept, the other of two systems leads."""
+        if self.found is None:
+            return {}
+        table, total = self.found.flips, math.fsum(self._metrics[name] for name in self.found.metrics)
+        table = table[(table["flip"] < 1) & (table["today"] < 1)]
+        weight = total * (1 - table["today"]) * table["flip"] / (1 - table["flip"])
+        return dict(zip(table["metric"], weight, strict=True))
 
 
 class Weighing:
@@ -59,6 +89,8 @@ class Weighing:
         The metrics that have a row: those of the total, and rates that the file names.
     problems : dict of (field, name) to str
         What is wrong with an entry, in words; the last good value counts meanwhile.
+    watchers : list of functions
+        They are called with this after every change.
     """
 
     def __init__(self, run: Weighable) -> None:
@@ -67,23 +99,22 @@ class Weighing:
         self._by = run.moments if grouped and len(run.moments.groups) > 1 else None
         self._pooled = run.moments.pooled() if grouped else run.moments
         self.lang, self.say = self.scenario.lang, texts.load(self.scenario.lang)
-        self._watchers: list[Callable[[Weighing], object]] = []
+        self.watchers: list[Callable[[Weighing], object]] = []
         self._start()
 
     def _start(self) -> None:
         named, metrics = self.scenario.metric_weights, self._pooled.metrics
         self.metrics = [m.name for m in metrics if m.role == "quality" or m.name in named]
-        self._file: dict[str, dict[str, float]] = {
-            METRIC: {m.name: m.weight if m.role == "quality" else 0.0 for m in metrics} | named,
-            DOC: {nfc(name): weight for name, weight in self.scenario.doc_weights.items()},
-        }
+        usual = {m.name: m.weight if m.role == "quality" else 0.0 for m in metrics}
+        docs = {nfc(name): weight for name, weight in self.scenario.doc_weights.items()}
+        self._file: dict[str, dict[str, float]] = {METRIC: usual | named, DOC: docs}
         self.documents = tuple(self._pooled.docs)
         self._entries = self._blank()
-        self.problems: dict[Place, str] = {}
+        self.problems: dict[tuple[str, str], str] = {}
         self._mapped: tuple[dict[str, float] | None, WeightMap | None] = None, None
         self.now = self.base = self._compute()
 
-    def _blank(self) -> Entries:
+    def _blank(self) -> dict[str, dict[str, float | None]]:
         return {METRIC: dict.fromkeys(self.metrics), DOC: dict.fromkeys(self._file[DOC])}
 
     @property
@@ -99,18 +130,16 @@ class Weighing:
     def weight(self, field: str, name: str) -> float:
         """Return what an entry counts: its value, where blank the file's, else the usual one."""
         value = self._entries[field].get(name)
-        return self._file[field].get(name, 1.0) if value is None else value
+        return self.start(field, name) if value is None else value
+
+    def start(self, field: str, name: str) -> float:
+        """Return what an entry counts at the start: the file's value, else the usual one."""
+        return self._file[field].get(name, 1.0)
 
     def share(self, name: str) -> float:
         """Return a metric's share of all metric weights; nan where they are all 0."""
-        weights = self.metric_weights
-        total = math.fsum(weights.values())
-        return weights[name] / total if total > 0 else math.nan
-
-    def typed(self, field: str, name: str) -> str:
-        """Return an entry as a person would type it, blank where the file's value counts."""
-        value = self._entries[field].get(name)
-        return "" if value is None else f"{value:.12g}"
+        total = math.fsum(self.metric_weights.values())
+        return self.weight(METRIC, name) / total if total > 0 else math.nan
 
     def is_changed(self) -> bool:
         """Whether there is something to save."""
@@ -125,67 +154,58 @@ class Weighing:
         self.problems.pop((field, name), None)
         if problem:
             self.problems[field, name] = self.say(f"editor.{problem}", entry=str(entry).strip()[:40])
-        elif value != self._entries[field].get(name):
+        else:
             self._entries[field][name] = value
-            return self._changed()
-        return self._notify()
+        self._changed(anew=not problem)
 
-    def add(self, name: str) -> str:
-        """Give a document a row, and return why it has none, or nothing."""
-        name = nfc(name.strip())
-        if name not in self.documents:
-            near = ", ".join(self.find(name, 3))
-            problem = self.say("editor.no_document", name=name[:80])
-            return problem + (self.say("editor.near", names=near) if near else "")
-        if name in self._entries[DOC]:
-            return self.say("editor.has_row", name=name)
-        self._put(self._entries | {DOC: self._entries[DOC] | {name: None}})
+    def add(self, text: str) -> str:
+        """Give the one document that `text` names, whole or in part, a row; or return why there is none."""
+        name = nfc(text.strip())
+        hits = [name] if name in self.documents else self.find(name)
+        if len(hits) > 1:
+            return self.say("editor.several", n=len(hits), text=name[:80]) if name else ""
+        if taken := [row for row in self._entries[DOC] if row == name or (not hits and _holds(row, name))]:
+            return self.say("editor.has_row", name=taken[0])
+        if not hits:
+            return self.say("editor.no_document", text=name[:80])
+        self._put({DOC: self._entries[DOC] | {hits[0]: None}})
         return ""
 
     def remove(self, name: str) -> None:
         """Take a document's row away: it counts 1 again."""
         rest = {other: value for other, value in self._entries[DOC].items() if other != name}
         self.problems.pop((DOC, name), None)
-        self._put(self._entries | {DOC: rest})
+        self._put({DOC: rest})
 
-    def find(self, text: str, most: int = 20) -> list[str]:
+    def find(self, text: str) -> list[str]:
         """Return documents without a row whose name holds every word of `text`, in any case and width."""
-        words = _folded(text).split()
-        free = (name for name in self.documents if name and name not in self._entries[DOC])
-        return [name for name in free if all(word in _folded(name) for word in words)][:most]
+        return [name for name in self.documents if name and name not in self._entries[DOC] and _holds(name, text)]
 
     def normalise(self) -> None:
         """Make the metric weights add up to 1, on the slider's grid."""
         if max(self.metric_weights.values(), default=0.0) > 0:
-            self._put(self._entries | {METRIC: dict(normalised(self.metric_weights))}, clean=True)
+            self._put({METRIC: dict(normalised(self.metric_weights))}, clean=True)
 
     def equal(self) -> None:
         """Let every metric count 1."""
-        self._put(self._entries | {METRIC: dict.fromkeys(self.metrics, 1.0)}, clean=True)
+        self._put({METRIC: dict.fromkeys(self.metrics, 1.0)}, clean=True)
 
     def reset(self) -> None:
         """Go back to the file's weights."""
         self._put(self._blank(), clean=True)
 
-    def _put(self, entries: Entries, *, clean: bool = False) -> None:
-        self._entries, self.problems = entries, {} if clean else self.problems
+    def _put(self, entries: dict[str, dict[str, float | None]], *, clean: bool = False) -> None:
+        self._entries, self.problems = self._entries | entries, {} if clean else self.problems
         self._changed()
 
-    def observe(self, watcher: Callable[[Weighing], object]) -> None:
-        """Call `watcher` with this after every change."""
-        self._watchers.append(watcher)
-
-    def _changed(self) -> None:
-        self.now = self._compute()
-        self._notify()
-
-    def _notify(self) -> None:
-        for watcher in self._watchers:
+    def _changed(self, *, anew: bool = True) -> None:
+        self.now = self._compute() if anew else self.now
+        for watcher in self.watchers:
             watcher(self)
 
     def _compute(self) -> Numbers:
         """The numbers at these weights; weights that are all 0 leave the last ones, with a problem."""
-        docs, metrics, file = self.doc_weights, self.metric_weights, self.scenario
+        docs, metrics = self.doc_weights, self.metric_weights
         nameless = bool((self._pooled.cells.doc < 0).any())
         counts = nameless or not self.documents or any(docs.get(name, 1.0) for name in self.documents)
         for field, some in ((METRIC, not metrics or any(metrics.values())), (DOC, counts)):
@@ -196,24 +216,13 @@ class Weighing:
             if not hasattr(self, "now"):
                 raise RagnbError(problems[0])
             return self.now
-        docs = {name: weight for name, weight in docs.items() if name in self.documents}
-        how: dict[str, Any] = {"metric_weights": metrics, "doc_weights": docs, "strict": False}
-        how |= {"level": file.level, "orient": file.orient, "rescale": file.rescale}
-        means, systems = self._pooled.means(**how), self._by.means(**how) if self._by else None
-        # Systems are never pooled into a decision.
-        gates = check_gates(means if systems is None else systems, gates=self.gates, no_data=file.no_data)
-        found = self._map(docs)
-        total = math.fsum(metrics[name] for name in found.metrics) if found is not None else 0.0
-        found = found.reweighed(metrics) if found is not None and total > 0 else None
-        flips = {} if found is None else flips_of(found, total)
-        return Numbers(means, systems, gates, notes(means, lang=file.lang), found, flips)
+        return Numbers(self, metrics, docs)
 
     def _map(self, docs: dict[str, float]) -> WeightMap | None:
         """Return the weight map of two systems over the metrics that have a row; it is made anew for documents."""
         if self._pairs is None or self._mapped[0] == docs:
             return self._mapped[1]
-        labels, doc, found = self._pairs.labels, self.scenario.doc, None
-        weights = self._pairs.weights
+        labels, doc, weights, found = self._pairs.labels, self.scenario.doc, self._pairs.weights, None
         if doc in labels:
             weights = labels[doc].map(lambda name: docs.get(name, 1.0)).to_numpy(float)
         how: dict[str, Any] = {"orient": self.scenario.orient, "rescale": self.scenario.rescale}
@@ -232,38 +241,28 @@ class Weighing:
             Without a file, with weights that are none, and when the file changed since it was read.
         """
         path = self.scenario.path
-        if path is None:
-            raise RagnbError(self.say("editor.no_file"))
-        if self.problems:
-            raise RagnbError(" ".join(self.problems.values()))
+        problems = [self.say("editor.no_file")] if path is None else list(self.problems.values())
+        if path is None or problems:
+            raise RagnbError(" ".join(problems))
         gone = [name for name in self._file[DOC] if name not in self._entries[DOC]]
         return plan_patch(path, self._entries, drop={DOC: gone} if gone else None, since=self.scenario, to=to)
 
     def save(self, to: str | Path | None = None) -> list[str]:
         """Write the weights into the file, or into a new one, and return the fields that changed."""
         patch = self.plan(to)
-        changed = patch.write()
+        patch.write()
         self.reload(patch.to)
-        return changed
+        return patch.changed
 
     def reload(self, path: Path | None = None) -> None:
         """Read the file's weights again; entries stay as they are seen."""
         seen = {METRIC: self.metric_weights, DOC: self.doc_weights}
-        assert self.scenario.path is not None
-        self.scenario = load_scenario(path or self.scenario.path).replace(lang=self.scenario.lang)
+        self.scenario = load_scenario(str(path or self.scenario.path)).replace(lang=self.scenario.lang)
         self._start()
-        for field, weights in seen.items():
+        for field, own in seen.items():
             file = self._file[field]
-            self._entries[field] = {name: None if file.get(name) == w else w for name, w in weights.items()}
+            self._entries[field] = {name: None if file.get(name) == w else w for name, w in own.items()}
         self._changed()
-
-
-def flips_of(found: WeightMap, total: float) -> dict[str, float]:
-    """Return the weight of each metric at which, all others kept, the leader changes, where one does."""
-    table = found.flips
-    table = table[(table["flip"] < 1) & (table["today"] < 1)]
-    weight = total * (1 - table["today"]) * table["flip"] / (1 - table["flip"])
-    return dict(zip(table["metric"], weight, strict=True))
 
 
 def normalised(weights: Mapping[str, float]) -> dict[str, float]:
@@ -307,6 +306,7 @@ def read_entry(entry: str | float | None) -> tuple[float | None, str]:
     return None, "not_number"
 
 
-def _folded(text: str) -> str:
-    """Return text without the differences of case and width."""
-    return unicodedata.normalize("NFKC", text).casefold()
+def _holds(name: str, text: str) -> bool:
+    """Whether a name holds every word of a text, whatever their case and width."""
+    whole, *words = (unicodedata.normalize("NFKC", part).casefold() for part in (name, *text.split()))
+    return all(word in whole for word in words)

@@ -53,7 +53,7 @@ def load(folder, gold, trace):
 
 def label_by_text(traces, gold, **options):
     if gold["question"].duplicated().any():
-        with pytest.warns(RagnbWarning, match="the last one wins"):
+        with pytest.warns(RagnbWarning, match="the last one is used"):
             return label_traces(traces, gold=gold, join="question", **options)
     return label_traces(traces, gold=gold, join="question", **options)
 

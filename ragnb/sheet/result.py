@@ -7,6 +7,7 @@ import os
 import platform
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,15 @@ from ragnb.calibration import CalibrationCard
 from ragnb.diagnostics import gates_json, gates_junit
 from ragnb.errors import unknown
 from ragnb.files import json_text, write_whole
+from ragnb.markup import count
+from ragnb.markup.blocks import Section
+from ragnb.markup.html import render_fragment, render_page
+from ragnb.markup.markdown import render_markdown
 from ragnb.readers import to_csv_text
 from ragnb.scenario import Scenario
+from ragnb.texts import counted, load
 
+_COMPACT = ("summary", "fix", "metrics", "gates", "outcomes", "comparison", "documents")
 _PACKAGES = ("numpy", "pandas", "scipy", "pydantic", "narwhals", "polars", "matplotlib", "papermill")
 
 
@@ -38,8 +45,8 @@ class Assessment:
     rows, unscored : int
         How many rows the sheet is about, and how many of them have no score of quality (of traces: no label).
     spread : DataFrame
-        ``[system,] metric, bin_low, bin_high, n, n_missing, n_failed, n_not_applicable``: how many rows score in
-        each tenth of a metric's range, and how many have no score.
+        ``[system,] metric, bin_low, bin_high, n, n_low, n_high, n_missing, n_failed, n_not_applicable``: how many
+        rows score in each tenth of a metric's range and at its very ends, and how many have no score.
     means : DataFrame
         As `weighted_means` gives it: the metrics, the rates, last ``weighted_score``.
     systems, common : DataFrame or None
@@ -55,6 +62,8 @@ class Assessment:
         As `diagnose` and ``diagnostics.failure_summary`` give them.
     outcomes : DataFrame or None
         ``label, meaning, n, share`` of labelled traces.
+    label_counts : DataFrame or None
+        ``slice, group, label, n``: the same by the groups of the slices, and by document.
     gates : DataFrame
         As `check_gates` gives it, a row a gate and system, after the gates on the input (see
         ``gates.completeness``).
@@ -63,12 +72,14 @@ class Assessment:
     comparison : DataFrame or None
         Beside the scenario's ``baseline``, as `compare` gives it; `report` names the previous run where the
         scenario names none.
+    changed : DataFrame or None
+        Of one candidate beside its baseline, one row a common question: ``sample_id`` (or what tells questions),
+        ``before, now`` (its score that decides), ``before_label, now_label`` of traces with gold, and ``change``:
+        ``fixed`` and ``broken`` where the answer turned right or wrong, else ``better, worse, same``.
     notes : DataFrame
         ``code, about, text``: what a reader must know before believing the numbers.
     ledger : DataFrame
         ``step, rows``: where the rows came from and where they went.
-    verdict : str
-        One sentence.
     inputs : list of dict
         ``role, path, sha256, rows`` of the files read.
 
@@ -94,13 +105,22 @@ class Assessment:
     diagnoses: pd.DataFrame
     modes: pd.DataFrame
     outcomes: pd.DataFrame | None
+    label_counts: pd.DataFrame | None
     gates: pd.DataFrame
     notes: pd.DataFrame
     ledger: pd.DataFrame
-    verdict: str
     inputs: list[dict[str, Any]]
     calibration: CalibrationCard | None = None
     comparison: pd.DataFrame | None = None
+    changed: pd.DataFrame | None = None
+
+    @cached_property
+    def verdict(self) -> str:
+        """The answer to "is it good enough?" with its reason and the overall score, as the page begins."""
+        from ragnb.sheet.formatter import Formatter
+        from ragnb.sheet.sections.summary import sentence
+
+        return sentence(Formatter(self))
 
     @property
     def streamed(self) -> bool:
@@ -148,7 +168,7 @@ class Assessment:
         if name not in names:
             raise unknown("system", name, names)
         own: dict[str, Any] = {}
-        for field in ("means", "diagnoses", "modes", "outcomes", "documents", "slices"):
+        for field in ("means", "spread", "diagnoses", "modes", "outcomes", "label_counts", "documents", "slices"):
             if (frame := getattr(self, field)) is not None:
                 own[field] = frame[frame["system"] == name].drop(columns="system").reset_index(drop=True)
         return replace(self, **own)
@@ -156,19 +176,82 @@ class Assessment:
     def __repr__(self) -> str:
         return f"Assessment({self.verdict!r}, {self.rows} rows, {len(self.notes)} notes)"
 
-    def _repr_html_(self) -> str:
-        from ragnb.assessment.sheet import to_html
+    def sections(self, *keys: str) -> list[Section]:
+        """Return the sections of the sheet that have something to say, in reading order.
 
-        return to_html(self)
+        Parameters
+        ----------
+        *keys : str
+            Of ``summary, fix, metrics, gates, outcomes, comparison, documents, judge, questions, run, glossary``;
+            by default all.
+
+        Raises
+        ------
+        RagnbError
+            For a key that is none of these.
+
+        Examples
+        --------
+        >>> from ragnb import assess
+        >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8], "doc_name": ["a", "b"]}))
+        >>> [section.key for section in sheet.sections("metrics", "gates")]
+        ['metrics', 'gates']
+        """
+        from ragnb.sheet.formatter import Formatter
+        from ragnb.sheet.sections import SECTIONS
+
+        for key in keys:
+            if key not in SECTIONS:
+                raise unknown("section", key, SECTIONS)
+        writer = Formatter(self)
+        made = (SECTIONS[key](writer) for key in keys or SECTIONS)
+        return [section for section in made if section is not None]
+
+    def section(self, key: str) -> Section | None:
+        """Return one section, which shows itself in a notebook and prints as Markdown; None where it is empty.
+
+        Examples
+        --------
+        >>> from ragnb import assess
+        >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8], "doc_name": ["a", "b"]}))
+        >>> sheet.section("metrics").name
+        'Metrics'
+        """
+        return next(iter(self.sections(key)), None)
+
+    @property
+    def title(self) -> str:
+        """What the run is called."""
+        scenario = self.scenario
+        named = scenario.title or (scenario.name if "name" in scenario.model_fields_set else None)
+        return named or load(scenario.lang)("sheet.title")
+
+    def _repr_html_(self) -> str:
+        return render_fragment(self.sections(*_COMPACT))
+
+    def to_html(self) -> str:
+        """Return the whole page, which opens from a file and asks no host."""
+        say, lang = load(self.scenario.lang), self.scenario.lang
+        docs = 0 if self.documents is None else self.documents["document"].nunique()
+        facts = [f"{datetime.now(UTC):%Y-%m-%d}", counted(say, "sheet.questions", count(self.rows))]
+        facts += [counted(say, "sheet.documents", count(docs))] if docs else []
+        return render_page(self.sections(), title=self.title, facts=facts, lang=lang)
 
     def to_markdown(self) -> str:
-        """Return the sheet as Markdown, without times and machine paths: equal input gives equal text."""
-        from ragnb.assessment.sheet import to_markdown
+        """Return the sheet as Markdown, without times and machine paths: equal input gives equal text.
 
-        return to_markdown(self)
+        Examples
+        --------
+        >>> from ragnb import assess
+        >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8, 0.9], "doc_name": ["a", "b", "c"]}), gates=[])
+        >>> next(line for line in sheet.to_markdown().splitlines() if line.startswith("- Faith"))[:28]
+        '- Faithfulness: 0.9000 (w=1)'
+        """
+        sections = [section for section in self.sections() if section.key != "glossary"]
+        return render_markdown(sections, title=self.title)
 
     def save(self, folder: str | os.PathLike[str], *, command: str | None = None) -> dict[str, Path]:
-        """Write the tables of the run into a folder; each file appears whole or not at all.
+        """Write the page and the tables of the run into a folder; each file appears whole or not at all.
 
         Parameters
         ----------
@@ -180,23 +263,24 @@ class Assessment:
         Returns
         -------
         dict of name to path
-            ``scores.csv, means.csv, gates.json, gates.junit.xml, report.md, scenario.snapshot.yaml, run.json``;
-            ``worst.csv`` in the place of ``scores.csv`` where the rows were too many to hold; with ratings also
-            ``calibration.json, calibration.md``.
+            ``scores.csv, means.csv, gates.json, gates.junit.xml, report.html, report.md, run.json,
+            scenario.snapshot.yaml``; ``worst.csv`` in the place of ``scores.csv`` where the rows were too many to
+            hold; with ratings also ``calibration.json, calibration.md``.
 
         Examples
         --------
         >>> import tempfile
         >>> from ragnb import assess
         >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8], "doc_name": ["a", "b"]}))
-        >>> sorted(sheet.save(tempfile.mkdtemp()))[:3]
-        ['gates.json', 'gates.junit.xml', 'means.csv']
+        >>> sorted(sheet.save(tempfile.mkdtemp()))[:4]
+        ['gates.json', 'gates.junit.xml', 'means.csv', 'report.html']
         """
         texts = {
             "worst.csv" if self.streamed else "scores.csv": to_csv_text(self.scores),
             "means.csv": to_csv_text(self.means),
             "gates.json": gates_json(self.gates),
             "gates.junit.xml": gates_junit(self.gates, name=self.scenario.name, lang=self.scenario.lang),
+            "report.html": self.to_html(),
             "report.md": self.to_markdown(),
             "scenario.snapshot.yaml": self.scenario.snapshot_text(relative_to=Path(folder)),
             "run.json": json_text(run_record(self, command)),

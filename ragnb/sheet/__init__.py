@@ -1,6 +1,6 @@
 """The one place where a run is put together: a scenario, a file or a frame becomes one sheet of small frames."""
 
-from ragnb.assessment.build import assess
-from ragnb.assessment.result import Assessment
+from ragnb.sheet.build import assess
+from ragnb.sheet.result import Assessment
 
 __all__ = ["Assessment", "assess"]

@@ -1,4 +1,4 @@
-"""What the frames of a run say in words: the verdict, the notes, the ledger."""
+"""What a reader must know before believing the numbers, as notes; and where the rows went."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import pandas as pd
 
 from ragnb.calibration import CalibrationCard
-from ragnb.diagnostics import RULES, fitting, if_documents_fail, input_words, least_set_note
+from ragnb.diagnostics import RULES, fitting, if_documents_fail, least_set_note
 from ragnb.errors import listing, near_names
 from ragnb.inputs.gather import Inputs
 from ragnb.inputs.streams import MOST_SHOWN, head_of
 from ragnb.markup import count, number, one_line, percent, with_interval
 from ragnb.scenario import Scenario
 from ragnb.schema import METRICS, STOPPED_EARLY, Metric, note_frame, note_row, records, undeclared_columns
-from ragnb.texts import counted, entry, load
+from ragnb.texts import load
 from ragnb.traces import count_unanswerable
 from ragnb.weights import nfc
 from ragnb.weights import notes as weight_notes
@@ -45,89 +45,6 @@ class Overlap:
     asked: dict[Any, int]
     common: int
     means: pd.DataFrame | None
-
-
-def verdict(scenario: Scenario, means: pd.DataFrame, gates: pd.DataFrame) -> str:
-    """Return the answer to "is it good enough?" in one sentence, with the headline, its n and documents."""
-    say = load(scenario.lang)
-    of_input = gates["role"] == "completeness"
-    lost, imperfect = (
-        [input_words(row, scenario.lang) for row in records(gates[of_input & rows])]
-        for rows in (gates["blocks"], ~gates["blocks"] & (gates["value"] < 1))
-    )
-    if lost:
-        head = say("verdict.incomplete", what=say("note.join").join(lost))
-    else:
-        head = _gate_words(gates[~of_input], scenario.lang)
-    tail = _headline(means, say) if "system" not in means else _headlines(means, say)
-    return say("verdict.part").join([head, *imperfect]) + tail + say("verdict.end")
-
-
-def _gate_words(gates: pd.DataFrame, lang: str) -> str:
-    say = load(lang)
-    deciding = gates[gates["reason"] == ""]
-    blocking, open_ = deciding[deciding["blocks"]], int((deciding["outcome"] == "undecided").sum())
-    skipped, n = int((deciding["outcome"] == "no_data").sum()), len(deciding)
-    if not n:
-        advisory = gates[gates["reason"] == "advisory"]
-        missed = int((advisory["outcome"] == "fail").sum())
-        return say("verdict.advisory", n=missed, all=len(advisory)) if missed else say("verdict.no_gates")
-    if len(blocking):
-        blocking = blocking.sort_values("outcome", key=lambda words: words != "fail", kind="stable")
-        words, several = _why_blocked(records(blocking)[0], lang), deciding["system"].nunique()
-        if several < 2:
-            return counted(say, "verdict.not_yet", n, blocking=len(blocking), first=words)
-        failing = blocking["system"].unique().tolist()
-        names = listing(failing, most=4)
-        return say("verdict.systems_fail", n=len(failing), all=several, names=names, first=words)
-    if open_:
-        return say("verdict.undecided", undecided=open_, gates=n)
-    if skipped:
-        return say("verdict.no_data" if skipped == n else "verdict.passed_some", n=n - skipped, gates=n)
-    return counted(say, "verdict.passed", n)
-
-
-def _why_blocked(row: Mapping[Any, Any], lang: str) -> str:
-    """Say which gate fails in words: "answered although unanswerable 35.6 %, at most 5.0 %"."""
-    say, written = load(lang), percent if row["role"] == "rate" else number
-    what = entry(lang, "metric_in_words").get(row["metric"], row["metric"])
-    what = load(lang)("gate.difference", metric=what) if row["role"] == "difference" else what
-    value = say("word.missing") if pd.isna(row["value"]) else written(row["value"])
-    key = "verdict.at_least" if row["op"] == ">=" else "verdict.at_most"
-    text = say(key, metric=what, value=value, threshold=written(row["threshold"]))
-    text += say("verdict.inconclusive") if row["outcome"] == "undecided" else ""
-    return text if row["system"] is None else say("verdict.of_system", system=row["system"], text=text)
-
-
-def _headline(means: pd.DataFrame, say: Say) -> str:
-    """Say the share of correct outcomes where gold tells what is answerable, else the weighted score."""
-    rows = {row["metric"]: row for row in records(means)}
-    total, outcome = rows["weighted_score"], rows.get("correct_outcome")
-    widest = max(rows.values(), key=lambda row: row["n"])
-    if outcome is not None and not pd.isna(outcome["value"]):
-        score = with_interval(outcome["value"], outcome["low"], outcome["high"], percent=True)
-        tail = counted(say, "verdict.outcome", int(outcome["n"]), score=score)
-    elif pd.isna(total["value"]):
-        tail = counted(say, "verdict.without_total", int(widest["n"]))
-    else:
-        score = with_interval(total["value"], total["low"], total["high"])
-        low, high = (f"{total[end]:g}" for end in ("range_low", "range_high"))
-        score += "" if (low, high) == ("0", "1") else say("verdict.scale", low=low, high=high)
-        tail = counted(say, "verdict.total", int(total["n"]), score=score)
-    unit = total["cluster_unit"]
-    return tail + (counted(say, f"verdict.{unit}s", int(widest["n_clusters"])) if unit != "row" else "")
-
-
-def _headlines(means: pd.DataFrame, say: Say) -> str:
-    """Say the headline of each system; systems are never pooled."""
-    outcomes = means[(means["metric"] == "correct_outcome") & means["value"].notna()]
-    rows = records(outcomes if len(outcomes) else means[means["metric"] == "weighted_score"])
-    return say("verdict.outcomes" if len(outcomes) else "verdict.totals") + _listed(rows, bool(len(outcomes)))
-
-
-def _listed(rows: list[dict[Any, Any]], rates: bool) -> str:
-    told = (f"{row['system']} {with_interval(row['value'], row['low'], row['high'], rates)}" for row in rows)
-    return listing(told, most=6)
 
 
 def notes(
@@ -188,6 +105,11 @@ def _system_notes(scenario: Scenario, means: pd.DataFrame, overlap: Overlap | No
         rows = records(overlap.means[overlap.means["metric"] == "correct_outcome"])
     told = _listed(sorted(rows, key=lambda row: -row["value"]), rates)
     yield _note(say, "different_questions", "system", asked=asked, n=count(overlap.common), means=told)
+
+
+def _listed(rows: list[dict[Any, Any]], rates: bool) -> str:
+    told = (f"{row['system']} {with_interval(row['value'], row['low'], row['high'], rates)}" for row in rows)
+    return listing(told, most=6)
 
 
 def _stopped_notes(inputs: Inputs, metrics: list[Metric], say: Say) -> Iterator[Row]:

@@ -11,9 +11,6 @@ import narwhals as nw
 import pandas as pd
 
 from ragnb import diagnostics, weights
-from ragnb.assessment import judge, words
-from ragnb.assessment.result import Assessment
-from ragnb.assessment.words import Overlap
 from ragnb.comparison.baseline import beside_baseline
 from ragnb.comparison.differences import paired_runs
 from ragnb.comparison.pairs import Pairs
@@ -23,6 +20,10 @@ from ragnb.errors import RagnbError, unknown
 from ragnb.inputs import Inputs, gather, join_stages, opened, prepared, streams
 from ragnb.scenario import Scenario, Settings
 from ragnb.schema import DEFAULT_GATES, Gate, Metric
+from ragnb.sheet import notes
+from ragnb.sheet.judged import calibrated
+from ragnb.sheet.notes import Overlap
+from ragnb.sheet.result import Assessment
 from ragnb.traces import count_unanswerable, outcome_counts
 from ragnb.weights import Moments, Weighing
 
@@ -96,7 +97,7 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     gates = diagnostics.check_gates(means, gates=_plain(asked), no_data=no_data, documents_may_fail=unseen)
     limits: dict[str, Any] = {"allow": scenario.damaged.allow, "no_data": no_data}
     of_input = diagnostics.completeness(means, lines=inputs.lines, coverage=inputs.coverage, **limits)
-    comparison, changed = beside_baseline(scenario, frame, metrics)
+    comparison, changed, turned = beside_baseline(scenario, frame, metrics)
     beside = [gate for gate in asked if gate.not_worse_than is not None]
     if beside and scenario.baseline is None:
         raise RagnbError(
@@ -106,8 +107,8 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
     of_change = [diagnostics.check_differences(comparison, gates=beside, no_data=no_data)] if beside else []
     gates = _decided_by(scenario.candidate, pd.concat([gates, *of_change, of_input], ignore_index=True))
     shared = overlap(frame, metrics, scenario, names)
-    card = judge.calibrated(scenario, inputs.ratings)
-    said = words.notes(scenario, inputs, means, gates, metrics, card, shared, docs, found)
+    card = calibrated(scenario, inputs.ratings)
+    said = notes.notes(scenario, inputs, means, gates, metrics, card, shared, docs, found)
     settings = _weighing(scenario, metrics, docs)
     weighed = weights.weigh(frame, metrics=metrics, doc=settings.doc, strict=False, **settings.of_total)
     return Assessment(
@@ -121,11 +122,11 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
         common_questions=0 if shared is None else shared.common,
         gates=gates,
         notes=pd.concat([changed, said], ignore_index=True),
-        ledger=words.ledger(inputs, means, scenario.lang),
-        verdict=words.verdict(scenario, means, gates),
+        ledger=notes.ledger(inputs, means, scenario.lang),
         inputs=inputs.files,
         calibration=card,
         comparison=comparison,
+        changed=turned,
     )
 
 
@@ -142,7 +143,8 @@ def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric])
     parts = [(None, questions), *of_docs, *((by, questions) for by in slices)]
     groups = [weights.moments_reduction(metrics, **how, by=by, questions=ids) for by, ids in parts]
     modes = diagnostics.mode_reductions(metrics, diagnostics.warning_bars(RULES, metrics), weighing, questions)
-    of_rules, tenths = diagnostics.rule_gains(pairs, metrics, weighing), weights.histogram_reduction(bounded)
+    of_rules = diagnostics.rule_gains(pairs, metrics, weighing)
+    tenths = weights.histogram_reduction(bounded, ends=True)
     found = weights.reduce_batches(frame, metrics, [of_rules, *modes, tenths, *groups])
     gains, mode_gains, shares, spread, reduced, *grouped = found
     weighing = _weighing(scenario, metrics, reduced.docs)
@@ -159,7 +161,8 @@ def _part(scenario: Scenario, inputs: Inputs, frame: Any, metrics: list[Metric])
         "diagnoses": diagnostics.findings(frame, pairs, reduced, gains, weighing, top=3, lang=scenario.lang),
         "modes": diagnostics.mode_summary(mode_gains, shares, weighing),
         "outcomes": outcomes,
-        "documents": _by_document(grouped[: len(by_doc)], weighing),
+        "label_counts": _label_counts(frame, [*slices, *by_doc]) if outcomes is not None else None,
+        "documents": _by_document(grouped[: len(by_doc)], weighing, means),
         "slices": _by_slice(grouped[len(by_doc) :], weighing),
         # How many rows score in each tenth, and how many have no score.
         "spread": spread.merge(means[["metric", "n_missing", "n_failed", "n_not_applicable"]], on="metric"),
@@ -261,14 +264,32 @@ def _unscored(frame: Any, reduced: Moments, outcomes: pd.DataFrame | None) -> in
     return int(reduced.rows.sum()) - (0 if outcomes is None else int(outcomes["n"].sum()))
 
 
-def _by_document(found: Sequence[Moments], weighing: Weighing) -> pd.DataFrame | None:
-    """Return the means by document, without the rows that have none."""
+def _by_document(found: Sequence[Moments], weighing: Weighing, whole: pd.DataFrame) -> pd.DataFrame | None:
+    """Return the means by document, without rows that have none; of totals what they weigh and how they pull."""
     if not found:
         return None
     means = replace(weighing, doc_weights=None).means(found[0])
     named = means.dropna(subset=[found[0].by], ignore_index=True)
     named.columns = pd.Index(["document", *named.columns[1:]])
+    by_name = {weights.nfc(name): weight for name, weight in (weighing.doc_weights or {}).items()}
+    total, of_all = named["role"] == "total", whole.loc[whole["role"] == "total"].iloc[0]
+    weighed = named["n"] * [by_name.get(weights.nfc(name), 1.0) for name in named["document"]]
+    named["share"] = (weighed / weighed[total].sum()).where(total)
+    named["pull"] = named["share"] * (named["value"] - of_all["value"])
     return named if len(named) else None
+
+
+def _label_counts(frame: Any, columns: Sequence[str]) -> pd.DataFrame:
+    """Return how often each label occurs in the groups of some columns: ``slice, group, label, n``."""
+    tables = []
+    for name in dict.fromkeys(columns):
+        rows = weights.opened(frame).select(name, nw.col("label").cast(nw.String))
+        counts = weights.collected(rows.group_by(name, "label").agg(nw.len().alias("n"))).to_pandas()
+        counts = counts.dropna().rename(columns={name: "group"})
+        tables.append(counts.assign(slice=name, group=[weights.nfc(str(group)) for group in counts["group"]]))
+    names = ["slice", "group", "label", "n"]
+    found = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=names)
+    return found[names].sort_values(names[:3], ignore_index=True)
 
 
 def _slices_of(frame: Any, scenario: Scenario) -> Sequence[str]:

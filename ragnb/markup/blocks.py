@@ -1,0 +1,316 @@
+"""What a page is made of: sections, blocks and their cells; data alone, which two renderers write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+Cell = Any
+"""A text, a number as it is written, one of the cells below, or a tuple of them, one under another."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A judgement in words: its tone (``good``, ``watch``, ``bad`` or ``none``) decides mark and colour."""
+
+    tone: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Small:
+    """What is said in smaller type below something."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """An identifier."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """A place on the page, or a file beside it."""
+
+    text: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its interval on the whole range of its metric.
+
+    Attributes
+    ----------
+    written, interval : str
+        As they are read; without an interval an empty text.
+    exact : str
+        With one decimal more, for texts.
+    value, low, high : float
+        What is drawn; nan is not.
+    span : (float, float) or None
+        Ends of the scale; None draws nothing.
+    thresholds : tuple of (name, at)
+    shaded : (float, float) or None
+        The part of the scale that meets what is asked.
+    before : float or None
+        The baseline.
+    tone : str
+        Colour of a value beyond a threshold.
+    text : str
+        What the picture is of, for those who hear it.
+    """
+
+    written: str
+    interval: str
+    value: float
+    low: float
+    high: float
+    span: tuple[float, float] | None = (0.0, 1.0)
+    thresholds: tuple[tuple[str, float], ...] = ()
+    shaded: tuple[float, float] | None = None
+    before: float | None = None
+    tone: str = ""
+    text: str = ""
+    exact: str = ""
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How many scores lie at the low end, between the ends by tenths, and at the high end."""
+
+    low: int
+    between: tuple[int, ...]
+    high: int
+    below: tuple[bool, ...] = ()
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many questions have a score, and in words what the others lack."""
+
+    n: int
+    all: int
+    rest: str = ""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Counts side by side: ``(kind, label, n)``, where the kind decides colour and outline."""
+
+    parts: tuple[tuple[str, str, int], ...]
+    all: int
+
+
+@dataclass(frozen=True)
+class Text:
+    """Paragraphs: ``lead``, ``text``, ``note``, ``caution`` or ``list``."""
+
+    lines: tuple[Cell, ...]
+    kind: str = "text"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells below their heads; a head that begins with ``>`` is that of numbers.
+
+    Attributes
+    ----------
+    folded : str
+        The line that unfolds it; an empty one leaves it open.
+    cards : bool
+        Whether its rows become cards on a narrow page, not a table that scrolls.
+    """
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    caption: str = ""
+    folded: str = ""
+    cards: bool = False
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One metric of `Measures`."""
+
+    name: str
+    code: str
+    gloss: str
+    weight: str
+    coverage: Coverage
+    estimate: Estimate
+    histogram: Histogram | None = None
+    missing: str = ""
+    counted: str = ""
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Metrics, one a row: HTML draws them, Markdown has a line each."""
+
+    heads: tuple[str, ...]
+    rows: tuple[Measure, ...]
+    folded: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The first lines of a page: a status, its reason, how many gates there are of each outcome, and a score."""
+
+    status: Mark
+    title: str
+    lead: str
+    marks: tuple[Mark, ...] = ()
+    marks_name: str = ""
+    score: Estimate | None = None
+    score_name: str = ""
+    score_notes: tuple[Cell, ...] = ()
+    codes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to work on, which unfolds to its parts: ``heading -> lines``."""
+
+    problem: str
+    evidence: Mark
+    gain: str
+    link: Link | None
+    parts: dict[str, tuple[Cell, ...]] = field(default_factory=dict)
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What to work on, in order."""
+
+    heads: tuple[str, ...]
+    rows: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """A part of a `Bar` under a name of its own."""
+
+    name: str
+    parts: tuple[tuple[str, str, int], ...]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Counts of all questions as one bar in named groups."""
+
+    title: str
+    note: str
+    groups: tuple[Group, ...]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An SVG of ours with its caption."""
+
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One question that unfolds.
+
+    Attributes
+    ----------
+    key : str
+        What a link names, unique on the page.
+    cells : tuple of str
+        Of the row.
+    filters : dict of str to str
+        What the filters of the page look at: ``o`` outcome, ``d`` document, ``m`` metrics below their threshold,
+        ``c`` change, ``w`` whether it is wrong.
+    texts : tuple of (heading, text or Safe)
+    passages : tuple of (number, title, text)
+        Retrieved passages; the number is the text's on the whole page, which holds each text once, at its first.
+    notes : tuple of str
+    """
+
+    key: str
+    cells: tuple[Cell, ...]
+    filters: dict[str, str]
+    texts: tuple[tuple[str, Cell], ...] = ()
+    passages: tuple[tuple[int, str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Questions, those that ended badly first, with the filters that the page's script offers.
+
+    Attributes
+    ----------
+    rows : tuple of Sample
+    chips : tuple of (code, label, n)
+        Of the first filter; the first one is pressed.
+    filters : dict of code to (label, ((value, text), ...))
+    rest : tuple of (cells, filters)
+        Of the questions that are too many to stand here whole: the script lists them.
+    """
+
+    heads: tuple[str, ...]
+    rows: tuple[Sample, ...]
+    chips: tuple[tuple[str, str, int], ...]
+    filters: dict[str, tuple[str, tuple[tuple[str, str], ...]]]
+    say: dict[str, str]
+    all: int
+    rest: tuple[tuple[tuple[str, ...], dict[str, str]], ...] = ()
+
+
+Block = Text | Table | Measures | Verdict | Steps | Bar | Picture | Samples
+
+
+@dataclass(frozen=True, repr=False)
+class Section:
+    """A part of a page.
+
+    Attributes
+    ----------
+    key : str
+        Its place, for links.
+    name : str
+        What it is, such as "Metrics".
+    finding : str
+        What it shows here, its heading; empty where the first block says it.
+    lead : str
+        One line on units.
+    blocks : tuple of Block
+    badge : Mark or str
+        Its state beside its name in the contents.
+    lang : {"en", "zh"}
+
+    Examples
+    --------
+    >>> print(Section("gates", "Gates", "No gate failed", blocks=(Text(("All passed.",)),)))
+    ## Gates: No gate failed
+    <BLANKLINE>
+    All passed.
+    <BLANKLINE>
+    """
+
+    key: str
+    name: str
+    finding: str = ""
+    lead: str = ""
+    blocks: tuple[Block, ...] = ()
+    badge: Mark | str = ""
+    lang: str = "en"
+
+    def __repr__(self) -> str:
+        from ragnb.markup.markdown import render_markdown
+
+        return render_markdown([self])
+
+    def _repr_html_(self) -> str:
+        from ragnb.markup.html import render_fragment
+
+        return render_fragment([self])

@@ -1,0 +1,88 @@
+"""How the run was made, what to keep in mind, and the terms of the page."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+import pandas as pd
+
+from ragnb import markup, texts
+from ragnb.markup.blocks import Block, Code, Section, Table, Text
+from ragnb.schema import records
+from ragnb.sheet.formatter import TOTAL, Formatter
+
+# What the gates and the judge's section say already.
+_ELSEWHERE = ("more_needed", "no_ratings", "default_gates")
+
+
+def details(w: Formatter) -> Section:
+    """Return the settings and weights, the files, where the rows went, and the notes."""
+    weights = {"metric_weights": _metric_weights(w), "doc_weights": _doc_weights(w)}
+    rows = [*_settings(w), *((key, ", ".join(pairs)) for key, pairs in weights.items() if pairs)]
+    heads = (w.say("column.setting"), w.say("column.used"))
+    names = texts.entry(w.lang, "setting")
+    blocks: list[Block] = []
+    notes = w.whole.notes.loc[~w.whole.notes["code"].isin(_ELSEWHERE), "text"]
+    if len(notes):
+        blocks.append(Text(tuple(notes), "list"))
+    named = tuple((names.get(key, key), value) for key, value in rows)
+    blocks.append(Table(heads, named, folded=w.say("details.settings")))
+    blocks += _inputs(w)
+    ledger = tuple((row["step"], markup.count(row["rows"])) for row in records(w.whole.ledger))
+    heads = (w.say("column.step"), f">{w.say('column.rows')}")
+    blocks.append(Table(heads, ledger, folded=w.say("details.ledger")))
+    blocks.append(Text((w.say("details.rest"),), "note"))
+    n = len(w.whole.inputs)
+    finding = w.say("details.from_files" if n > 1 else "details.from_file" if n else "details.from_frame", n=n)
+    lead = w.say("details.lead") if len(notes) else ""
+    return Section("run", w.say("section.run"), finding, lead, tuple(blocks), lang=w.lang)
+
+
+def _settings(w: Formatter) -> list[tuple[str, str]]:
+    """Return what was set, as pairs of names and values; file names without their folders."""
+    s = w.sheet.scenario
+    rows = [("name", s.name), ("file", s.path.name if s.path else ""), ("level", w.level), ("doc", s.doc)]
+    rows += [("cluster", s.cluster or ""), ("where", ", ".join(f"{k} = {v}" for k, v in s.where.items()))]
+    rows += [("corpus", s.corpus if s.corpus != "sample" else "")]
+    if (r := s.rubric) is not None:
+        rows.append(("rubric", f"{r.low:g}–{r.high:g}, {r.passing.metric} ≥ {r.passing.threshold:g}"))
+    yes = {True: w.say("column.yes"), False: w.say("column.no")}
+    rows += [("orient", yes[s.orient]), ("rescale", yes[s.rescale]), ("no_data", s.no_data)]
+    if w.sheet.outcomes is not None:
+        rows += [(key, " | ".join(getattr(s, key))) for key in ("refusal", "patterns", "partial")]
+        rows += [(key, getattr(s, key)) for key in ("split", "containment", "join")]
+    rows.append(("ragnb", metadata.version("ragnb")))
+    return [(name, str(value)) for name, value in rows if value]
+
+
+def _metric_weights(w: Formatter) -> list[str]:
+    return [f"{w.title(name)} {row['weight']:g}" for name, row in w.rows.items() if not pd.isna(row["weight"])]
+
+
+def _doc_weights(w: Formatter) -> list[str]:
+    named = [f"{name} {weight:g}" for name, weight in w.sheet.scenario.doc_weights.items()]
+    return [*named, w.say("details.others")] if named else []
+
+
+def _inputs(w: Formatter) -> list[Block]:
+    if not w.whole.inputs:
+        return []
+    heads = (*(w.say(f"column.{key}") for key in ("role", "file")), f">{w.say('column.rows')}", "SHA-256")
+    rows = tuple(
+        (w.say(f"role.{one['role']}"), one["path"], markup.count(one["rows"]), Code(str(one["sha256"])))
+        for one in w.whole.inputs
+    )
+    return [Table(heads, rows, folded=w.say("details.inputs"))]
+
+
+def glossary(w: Formatter) -> Section:
+    """Return one sentence for each term of the page, and for each metric of this run."""
+    skipped = {"documents", "clusters", "questions"} - {f"{w.unit}s"}
+    skipped |= set() if len(w.gates) else {"gate", "inconclusive", "flip"}
+    skipped |= set() if w.whole.comparison is not None else {"holm", "same"}
+    skipped |= set() if w.sheet.outcomes is not None else {"refusal", "right_citation"}
+    terms = [(term["word"].format(level=w.level), key, term["text"].format(level=w.level))
+             for key, term in texts.entry(w.lang, "glossary").items() if key not in skipped]  # fmt: skip
+    terms += [(w.title(name), name, gloss) for name in w.rows if name != TOTAL and (gloss := w.gloss(name))]
+    name = w.say("section.glossary")
+    return Section("glossary", name, name, "", (Text(tuple(terms), "terms"),), lang=w.lang)

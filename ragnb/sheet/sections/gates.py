@@ -1,0 +1,93 @@
+"""The gates: what each asks in words, how far it is from its limit, and how firm that is."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from ragnb import markup
+from ragnb.diagnostics import if_documents_fail, input_words
+from ragnb.markup.blocks import Code, Estimate, Mark, Section, Small, Table
+from ragnb.schema import records
+from ragnb.sheet.formatter import Formatter, Row
+from ragnb.sheet.sections.summary import by_outcome, chance, deciding
+
+
+def gates(w: Formatter) -> Section | None:
+    """Return every gate; nothing where there is none."""
+    rows = records(w.gates)
+    if not rows:
+        return None
+    counted = deciding(w.whole.gates)
+    marks = by_outcome(w, counted)
+    heads = [w.say(f"gates.{key}", level=w.level) for key in ("asks", "outcome", "seen", "limit", "flip", "more")]
+    table = Table(
+        (heads[0], heads[1], f">{heads[2]}", heads[3], f">{heads[4]}", f">{heads[5]}"),
+        tuple(_row(w, row) for row in sorted(rows, key=_order)), cards=True,
+    )  # fmt: skip
+    return Section(
+        "gates", w.say("section.gates"), _finding(w, counted), w.say("gates.lead", level=w.level), (table,),
+        marks[0] if marks else "", w.lang,
+    )  # fmt: skip
+
+
+def _order(row: Row) -> tuple[int, int, float]:
+    """Order gates by outcome, the advisory ones last; within one the least firm first."""
+    order = ("fail", "undecided", "no_data", "pass").index(row["outcome"])
+    firm = -float(row["p_flip"] or 0) if row["p_flip"] == row["p_flip"] else 0.0
+    return int(row["reason"] != ""), 0 if row["blocks"] else order, firm
+
+
+def _finding(w: Formatter, rows: list[dict[str, object]]) -> str:
+    n = {key: sum(row["outcome"] == key for row in rows) for key in ("fail", "undecided", "no_data", "pass")}
+    if not rows:
+        return w.say("gates.advisory_only")
+    if n["fail"]:
+        key = "failed_open" if n["undecided"] else "failed"
+    else:
+        key = "open" if n["undecided"] else "passed" if n["pass"] else "no_data"
+    return w.say(f"gates.finding_{key}", fail=n["fail"], open=n["undecided"], n=len(rows))
+
+
+def _row(w: Formatter, gate: Row) -> tuple[object, ...]:
+    metric, outcome = gate["metric"], w.outcome(gate)
+    kind = [Small(w.say("gates.advisory"))] if gate["reason"] == "advisory" else []
+    kind += [Small(w.say("gates.other_system"))] if gate["reason"] == "not the candidate" else []
+    if gate["role"] == "completeness":
+        return (w.requirement(gate), (outcome, *kind), input_words(gate, w.lang), "", "", "")
+    seen: tuple[object, ...] = ("",)
+    if not pd.isna(gate["value"]):
+        ends, n = w.ends(metric, gate), w.say("chart.n", n=markup.count(gate["n"]))
+        seen = (w.value(metric, gate["value"]), Small(f"{ends}, {n}" if ends else n))
+    flip = "" if pd.isna(gate["p_flip"]) else chance(gate["p_flip"])
+    asks = (w.requirement(gate), Code(w.code(gate)))
+    return asks, (outcome, *kind), seen, (_drawn(w, gate), Small(_distance(w, gate))), flip, _more(w, gate)
+
+
+def _drawn(w: Formatter, gate: Row) -> Estimate | str:
+    metric, at = gate["metric"], float(gate["threshold"])
+    if pd.isna(gate["value"]) or gate["role"] == "difference" or metric not in w.ranges:
+        return ""
+    low, high = w.ranges[metric]
+    if not high - low < float("inf"):
+        return ""
+    shaded = (at, high) if gate["op"] == ">=" else (low, at)
+    return w.estimate(metric, gate, thresholds=((w.limit(metric, at), at),), shaded=shaded)
+
+
+def _distance(w: Formatter, gate: Row) -> str:
+    """Say by how much the value meets or misses the limit."""
+    if pd.isna(gate["value"]):
+        return ""
+    gap = (gate["value"] - gate["threshold"]) * (1 if gate["op"] == ">=" else -1)
+    points = w.is_share(gate["metric"])
+    by = w.say("gates.points", n=f"{abs(100 * gap):.1f}") if points else markup.number(abs(gap))
+    return w.say("gates.meets" if gap >= 0 else "gates.misses", by=by)
+
+
+def _more(w: Formatter, gate: Row) -> str | Mark:
+    """Say how many more questions would decide a gate; a number beyond reach is said as such."""
+    if gate["outcome"] != "undecided" or pd.isna(gate["low"]):
+        return ""
+    if pd.isna(gate["more_needed"]):
+        return w.say("gates.more_documents" if if_documents_fail(gate) else "gates.too_close")
+    return w.say("gates.about", n=markup.count(gate["more_needed"]))

@@ -1,0 +1,93 @@
+"""Every metric in one row: what it measures, its weight, its mean on its scale, and what the mean is made of."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from ragnb import texts
+from ragnb.markup.blocks import Block, Histogram, Mark, Measure, Measures, Picture, Section
+from ragnb.sheet.formatter import TOTAL, Formatter
+from ragnb.sheet.sections.radar import radar
+
+
+def metrics(w: Formatter) -> Section | None:
+    """Return the metrics with the overall score first, the rates folded below."""
+    names = [*w.total, *w.quality]
+    keys = ("metric", "weight", "n", "mean", "scale", "bins")
+    heads = tuple(w.say(f"measures.{key}", level=w.level) for key in keys)
+    blocks: list[Block] = [Measures(heads, tuple(measure(w, name) for name in names))] if names else []
+    ring = radar(w) if w.whole.systems is None and w.sheet.comparison is None else None
+    blocks += [ring] if isinstance(ring, Picture) else []
+    # Without gold most rates say nothing; they are rows only where all do.
+    told = [name for name in w.rates if not pd.isna(w.rows[name]["value"])] or w.rates
+    rates = tuple(measure(w, name) for name in told)
+    folded = w.say("measures.rates", n=len(rates)) if names else ""
+    blocks += [Measures(heads, rates, folded)] if rates else []
+    if not blocks:
+        return None
+    finding, low = metrics_finding(w)
+    lead = w.say("measures.lead_weighted" if w.sheet.scenario.doc_weights else "measures.lead", level=w.level)
+    badge = Mark("bad", w.say("measures.low", n=low)) if low else ""
+    return Section("metrics", w.say("section.metrics"), finding, lead, tuple(blocks), badge, w.lang)
+
+
+def measure(w: Formatter, metric: str) -> Measure:
+    """Return the row of one metric."""
+    row, about = w.rows[metric], w.gloss(metric)
+    lower = w.say("chart.lower") if w.better[metric] == "lower" else ""
+    if metric == TOTAL:
+        bands = ", ".join(f"{name} ≥ {at:g}" for name, at in w.thresholds(TOTAL))
+        about = "; ".join(filter(None, [w.say("measures.total"), bands]))
+    missing = pd.isna(row["value"])
+    return Measure(
+        w.title(metric), metric, " ".join(filter(None, [about, lower])),
+        "" if pd.isna(row["weight"]) else f"{row['weight']:g}", w.coverage(row),
+        w.estimate(metric, row, thresholds=w.thresholds(metric)), histogram(w, metric),
+        w.why_missing(metric) if missing else "", "" if missing else w.counted(row),
+    )  # fmt: skip
+
+
+def histogram(w: Formatter, metric: str) -> Histogram | None:
+    """Return how the scores of a metric spread over its range; a bar below its threshold is marked."""
+    rows = w.sheet.spread[w.sheet.spread["metric"] == metric]
+    if not len(rows) or not rows["n"].sum():
+        return None
+    low, high = int(rows["n_low"].iloc[0]), int(rows["n_high"].iloc[0])
+    between = rows["n"].to_list()
+    between[0] -= low
+    between[-1] -= high
+    limit, ends = next((at for _, at in w.thresholds(metric)), None), rows[["bin_low", "bin_high"]].to_numpy()
+    if limit is None:
+        below = [False] * len(between)
+    elif w.better[metric] == "higher":
+        below = [bool(top <= limit + 1e-9) for _, top in ends]
+    else:
+        below = [bool(bottom >= limit - 1e-9) for bottom, _ in ends]
+    return Histogram(low, tuple(map(int, between)), high, tuple(below))
+
+
+def metrics_finding(w: Formatter) -> tuple[str, int]:
+    """Return the finding and how many metrics are beyond their threshold; conclusive where whole intervals are."""
+    scored = [name for name in w.quality or w.rates if not pd.isna(w.rows[name]["value"])]
+    judged = [name for name in scored if w.thresholds(name)]
+    low = [name for name in judged if w.tone(name, w.rows[name]["value"]) in ("watch", "bad")]
+    if not scored:
+        return w.say("measures.nothing"), 0
+    if not judged:
+        return texts.counted(w.say, "measures.no_thresholds", len(scored)), 0
+    if not low:
+        return w.say("measures.none_low"), 0
+    sure = [name for name in low if _conclusive(w, name)]
+    if not sure:
+        return w.say("measures.maybe", names=w.list(map(w.title, low))), len(low)
+    key = "measures.only" if len(sure) == len(low) == 1 and len(judged) > 1 else "measures.some"
+    finding = w.say(key, names=w.list(map(w.name, sure)), n=len(sure))
+    return finding[:1].upper() + finding[1:], len(low)
+
+
+def _conclusive(w: Formatter, metric: str) -> bool:
+    """Whether the whole interval is beyond the milder threshold."""
+    row, at = w.rows[metric], w.thresholds(metric)[0][1]
+    if pd.isna(row["low"]):
+        return False
+    return bool(row["high"] < at if w.better[metric] == "higher" else row["low"] > at)

@@ -1,0 +1,466 @@
+"""Whatever the data are, the sheet says what it can, and nothing in it contradicts the rest."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote
+
+import numpy as np
+import pandas as pd
+import pytest
+from pages import Reader, island, numbers
+
+import ragnb as rn
+from ragnb.markup.blocks import Bar, Measures, Samples, Steps, Table, Verdict
+from ragnb.markup.html import render_page
+from ragnb.sheet.formatter import Formatter
+
+ROOT = Path(__file__).resolve().parents[1]
+GOLD = ROOT / "data/quickstart/gold.json"
+REFUSAL = ["not in context", "资料中没有相关内容"]
+STATUS = {
+    "incomplete": "Incomplete input",
+    "failed": "Not ready",
+    "undecided": "Inconclusive",
+    "passed": "Ready",
+    "no_data": "Nothing measured",
+    "no_gates": "No gates set",
+}
+METRICS = ("faithfulness", "answer_relevancy", "context_recall")
+
+
+def frame(n=40, mean=0.75, spread=0.02, docs=8, **columns):
+    rng = np.random.default_rng(7)
+    made = {
+        "sample_id": [f"q{i}" for i in range(n)],
+        "question": [f"question {i}?" for i in range(n)],
+        "doc_name": [f"doc {i % docs}.pdf" for i in range(n)],
+    }
+    made |= {name: np.clip(mean + rng.normal(0, spread, n), 0, 1).round(3) for name in METRICS}
+    return pd.DataFrame(made | columns)
+
+
+def gate(metric="faithfulness", op=">=", threshold=0.7, name="F"):
+    return rn.Gate(name, metric, op, threshold)
+
+
+def logs(**options):
+    traces = rn.read_traces(ROOT / "data/quickstart/traces.strong.jsonl")
+    return rn.assess(traces, refusal=REFUSAL, **options)
+
+
+def log_only():
+    return rn.assess(rn.Scenario(traces=ROOT / "data/quickstart/traces.strong.jsonl", refusal=REFUSAL))
+
+
+def everything_failed():
+    made = frame().assign(**dict.fromkeys(METRICS, np.nan))
+    return rn.assess(made.assign(**{f"{name}__status": "failed" for name in METRICS}))
+
+
+def wide(n=200):
+    rng = np.random.default_rng(3)
+    values = {f"metric_{i:03d}": rng.uniform(0, 1, 20).round(2) for i in range(n)}
+    table = pd.DataFrame({"sample_id": [f"q{i}" for i in range(20)], "doc_name": [f"d{i % 5}" for i in range(20)]})
+    return rn.assess(
+        pd.concat([table, pd.DataFrame(values)], axis=1), metrics=[rn.Metric(name) for name in values]
+    )
+
+
+def many_systems(n=50):
+    parts = [frame(12, mean=0.3 + 0.6 * i / n).assign(system=f"system {i:02d}") for i in range(n)]
+    return rn.assess(pd.concat(parts, ignore_index=True), gates=[gate()])
+
+
+def long_run(n, passages=40):
+    """Questions with answers and three passages each, which many of them share."""
+    words = np.array(
+        [
+            "the",
+            "policy",
+            "leave",
+            "within",
+            "thirty",
+            "days",
+            "employee",
+            "claim",
+            "benefit",
+            "refund",
+            "报销",
+            "标准",
+            "期限",
+            "资料",
+        ]
+    )
+    rng = np.random.default_rng(2)
+    texts = [f"{i} " + " ".join(rng.choice(words, 120)) for i in range(passages)]
+    found = [[texts[k] for k in rng.choice(passages, 3, replace=False)] for _ in range(n)]
+    answers = [" ".join(rng.choice(words, 40)) for _ in range(n)]
+    return frame(n, spread=0.2, docs=30, answer=answers, retrieved_contexts=found)
+
+
+STATES = {
+    "scores only": lambda: (rn.assess(frame(), gates=[]), "no_gates"),
+    "scores with gates": lambda: (rn.assess(frame(), gates=[gate()]), "passed"),
+    "log only": lambda: (log_only(), "no_gates"),
+    "traces with gold": lambda: (logs(gold=GOLD), "failed"),
+    "one document": lambda: (rn.assess(frame(docs=1), gates=[gate(threshold=0.9)]), None),
+    "one question": lambda: (rn.assess(frame(1), gates=[gate()]), None),
+    "two systems": lambda: (
+        rn.assess(
+            pd.concat([frame(mean=0.9).assign(system="new"), frame(mean=0.4).assign(system="old")]), gates=[gate()]
+        ),
+        "failed",
+    ),
+    "everything failed": lambda: (everything_failed(), "incomplete"),
+    "nothing scored": lambda: (rn.assess(frame().assign(**dict.fromkeys(METRICS, np.nan))), "incomplete"),
+    "no data for the gate": lambda: (
+        rn.assess(frame(), gates=[gate("under_refusal", "<=")], no_data="skip"),
+        "no_data",
+    ),
+    "inconclusive": lambda: (
+        rn.assess(frame(spread=0.2), gates=[gate(threshold=0.749)], undecided="pass"),
+        None,
+    ),
+    "inconclusive and blocking": lambda: (
+        rn.assess(frame(spread=0.2), gates=[gate(threshold=0.74)], undecided="block"),
+        None,
+    ),
+    "200 metrics": lambda: (wide(), "no_gates"),
+    "50 systems": lambda: (many_systems(), "failed"),
+    "1,000 questions": lambda: (rn.assess(long_run(1000), gates=[gate()]), "passed"),
+}
+
+
+@pytest.fixture(scope="module", params=STATES)
+def state(request):
+    """A sheet of each state with its parts, and the status it must have where the data leave no choice."""
+    sheet, status = STATES[request.param]()
+    return request.param, sheet, status, {section.key: section for section in sheet.sections()}
+
+
+def deciding(sheet):
+    return sheet.gates[(sheet.gates["reason"] == "") & (sheet.gates["role"] != "completeness")]
+
+
+def test_status_is_what_the_gates_say(state):
+    _, sheet, status, parts = state
+    verdict = parts["summary"].blocks[0]
+    assert isinstance(verdict, Verdict)
+    gates, of_input = deciding(sheet), sheet.gates[sheet.gates["role"] == "completeness"]
+    if of_input["blocks"].any():
+        want = "incomplete"
+    elif not len(gates):
+        want = "no_gates"
+    elif gates["blocks"].any():
+        want = "failed"
+    else:
+        want = (
+            "undecided"
+            if (gates["outcome"] == "undecided").any()
+            else ("no_data" if (gates["outcome"] == "no_data").all() else "passed")
+        )
+    assert verdict.status.text == STATUS[want]
+    assert status in (None, want)
+    assert sheet.blocked == (want in ("incomplete", "failed"))
+    assert verdict.status.tone == {
+        "incomplete": "bad",
+        "failed": "bad",
+        "undecided": "watch",
+        "passed": "good",
+    }.get(want, "none")
+
+
+def test_nothing_on_the_first_screen_contradicts_the_gates_or_the_verdict(state):
+    _, sheet, _, parts = state
+    verdict, gates = parts["summary"].blocks[0], deciding(sheet)
+    assert sheet.verdict.startswith(f"{verdict.status.text}: {verdict.title.rstrip('.')}")
+    words = {"fail": "failed", "undecided": "inconclusive", "no_data": "no data", "pass": "passed"}
+    counts = {words[one]: n for one, n in gates["outcome"].value_counts().items()}
+    assert {mark.text.split(" ", 1)[1]: int(mark.text.split()[0]) for mark in verdict.marks} == counts
+    if "gates" in parts and len(gates):
+        said = sorted(map(int, numbers(parts["gates"].finding)))
+        known = [*counts.values(), len(gates)]
+        assert all(n in known for n in said)
+    if verdict.score is not None:
+        shown = sheet if sheet.shown_system is None else sheet.of_system(sheet.shown_system)
+        names = ["weighted_score", "correct_outcome"]
+        values = shown.means.set_index("metric")["value"].reindex(names).dropna()
+        assert verdict.score.value == values.iloc[0]
+    else:
+        assert sheet.means.set_index("metric").reindex(["weighted_score"])["value"].isna().all()
+
+
+def test_parts_are_there_exactly_where_there_is_something_to_say(state):
+    name, sheet, _, parts = state
+    labels = sheet.outcomes is not None and sheet.outcomes["n"].sum() > 0
+    assert ("outcomes" in parts) == labels
+    assert any(isinstance(block, Bar) for block in parts["summary"].blocks) == labels
+    assert ("comparison" in parts) == (sheet.systems is not None)
+    assert {"summary", "fix", "metrics", "questions", "run", "glossary"} <= set(parts)
+    assert ("gates" in parts) == bool(len(Formatter(sheet).gates))
+    if name in ("one question", "one document"):
+        assert "documents" not in parts
+    if sheet.systems is not None:
+        (table,) = (block for block in parts["summary"].blocks if isinstance(block, Table))
+        assert {row[0] for row in table.rows} == set(sheet.systems["system"])
+
+
+def test_every_state_is_a_page_a_text_and_a_cell_of_a_notebook(state):
+    name, sheet, _, parts = state
+    page = sheet.to_html()
+    read = Reader(page)
+    assert [tag for tag, _ in read.tags].count("h1") == 1
+    ids = [attrs["id"] for _, attrs in read.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    shown = read.text + " ".join(filter(None, (value for _, attrs in read.tags for value in attrs.values())))
+    assert not re.search(r"\b(nan|NaN|None(?! of them)|inf)\b", shown)
+    assert re.findall(r"^## (.*?)(?::|$)", sheet.to_markdown(), re.MULTILINE) == [
+        section.name for key, section in parts.items() if key != "glossary"
+    ]
+    assert parts["summary"].blocks[0].title in Reader(sheet._repr_html_()).text
+    if name == "1,000 questions":
+        assert len(page.encode()) <= 2_000_000
+        assert len(read.samples) == 1000
+        assert len(read.passages) == 40
+
+
+def test_the_badge_of_metrics_counts_the_rows_that_are_marked(state):
+    _, _, _, parts = state
+    marked = [
+        row
+        for block in parts["metrics"].blocks
+        if isinstance(block, Measures) and not block.folded
+        for row in block.rows
+        if row.estimate.tone in ("watch", "bad") and row.code != "weighted_score"
+    ]
+    badge = parts["metrics"].badge
+    assert (int(badge.text.split()[0]) if badge else 0) == len(marked)
+    if not marked:
+        assert "below" not in parts["metrics"].finding or "No mean" in parts["metrics"].finding
+
+
+# Links
+
+
+def test_links_of_the_first_rows_lead_to_questions_that_exist_and_are_as_many(state):
+    _, sheet, _, parts = state
+    page = sheet.to_html()
+    places = {attrs.get("id") for _, attrs in Reader(page).tags}
+    (samples,) = (block for block in parts["questions"].blocks if isinstance(block, Samples))
+    every = [row.filters for row in samples.rows] + [filters for _, filters in samples.rest]
+    steps = [step for block in parts["fix"].blocks if isinstance(block, Steps) for step in block.rows]
+    for step in steps:
+        if step.link is not None:
+            kind, value = re.fullmatch(r"#([om])=(.*)", step.link.target).groups()
+            value = unquote(value)
+            own = [one for one in every if value in one[kind].split("\n")]
+            assert [len(own)] == list(map(int, numbers(step.link.text)))
+            known = (
+                {code for code, *_ in samples.chips} if kind == "o" else {v for v, _ in samples.filters["m"][1]}
+            )
+            assert value in known
+    links = re.findall(r'href="#(q=[^"]*)"', page)
+    assert all(unquote(link) in places for link in links)
+
+
+@pytest.mark.parametrize(
+    "odd", ["a b", "50%", "x%20y", "a" * 60, "a&b<c>\"d'", "甲 / 乙#?", "tab\tid", "a" * 90, "~2"]
+)
+def test_a_link_to_a_worst_sample_finds_it_whatever_its_id(odd):
+    made = frame(6, mean=0.3, sample_id=[f"{i}{odd}" for i in range(6)])
+    sheet = rn.assess(made)
+    page = sheet.to_html()
+    read = Reader(page)
+    places = {attrs.get("id") for _, attrs in read.tags}
+    links = {attrs["href"] for tag, attrs in read.tags if tag == "a" and attrs["href"].startswith("#q=")}
+    assert len(links) == 6
+    assert {unquote(link[1:]) for link in links} <= places
+
+
+def test_ids_that_come_twice_have_places_of_their_own():
+    made = frame(7, mean=0.3, sample_id=["a", "a", "a~2", "b c", "b_c", "50%", "甲"])
+    places = [attrs["id"] for _, attrs in Reader(rn.assess(made).to_html()).tags if "id" in attrs]
+    assert len(places) == len(set(places))
+    assert len([place for place in places if place.startswith("q=")]) == 7
+
+
+# Fix first
+
+
+def steps_of(sheet):
+    return [step for block in sheet.section("fix").blocks if isinstance(block, Steps) for step in block.rows]
+
+
+@pytest.mark.parametrize("name", ["quickstart", "simulated_judge"])
+def test_failed_gates_come_first_then_potential_gain_then_open_gates(name):
+    sheet = rn.assess(ROOT / f"scenarios/{name}.yaml", lang="en")
+    shown = sheet if sheet.shown_system is None else sheet.of_system(sheet.shown_system)
+    gates = deciding(sheet)
+    gates = gates[gates["system"].isna() | (gates["system"] == sheet.shown_system)]
+    failed = gates[gates["outcome"] == "fail"]["metric"]
+    found = shown.diagnoses.sort_values("cost", ascending=False)["metric"]
+    open_ = set(gates[gates["outcome"] == "undecided"]["metric"])
+    writer = Formatter(sheet)
+    # What a row is about, by its value: an evidence begins with the mean of its metric.
+    means = shown.means.set_index("metric")["value"]
+    written = {metric: writer.value(metric, value) for metric, value in means.items()}
+    about = [
+        next(m for m in [*failed, *found, *open_] if step.evidence.text.startswith(written[m]))
+        for step in steps_of(sheet)
+    ]
+    rank = dict.fromkeys(failed, (0, 0.0)) | {
+        m: (1, float(i)) for i, m in enumerate(found) if m not in set(failed)
+    }
+    places = [rank.get(metric, (2, 0.0)) for metric in about]
+    assert places == sorted(places)
+    assert len(about) == len(set(about)) > 0
+    assert all(metric in open_ for metric in about if metric not in rank)
+
+
+def test_a_finding_says_what_fixing_it_is_worth_and_what_it_rests_on():
+    sheet = rn.assess(ROOT / "scenarios/simulated_judge.yaml", lang="en")
+    costs = sheet.diagnoses.set_index("metric")["cost"]
+    for row in sheet.diagnoses.to_dict("records"):
+        step = next(s for s in steps_of(sheet) if s.evidence.text.startswith(f"{row['value']:.3f}, "))
+        assert f"+{costs[row['metric']]:.3f}" in step.gain
+        threshold = next(
+            (
+                g["threshold"]
+                for g in sheet.gates.to_dict("records")
+                if g["metric"] == row["metric"] and g["outcome"] == "fail"
+            ),
+            row["threshold"],
+        )
+        assert f"{threshold:.3f}" in step.evidence.text
+        assert f"n = {row['n']}" in step.evidence.text
+        lines = str(step.parts)
+        assert all(cause in str(lines) for cause in row["causes"])
+        assert all(action["text"] in lines for action in row["actions"])
+
+
+def test_a_threshold_out_of_reach_by_construction_says_so():
+    sheet = rn.assess(ROOT / "scenarios/quickstart.yaml")
+    rows = sheet.scores[sheet.scores["context_relevance"].notna()]
+    most = np.average(
+        [min(1.0, len(gold) / len(got)) for gold, got in zip(rows["gold_ids"], rows["chunks"], strict=True)],
+        weights=rows["sample_weight"],
+    )
+    step = next(step for step in steps_of(sheet) if "irrelevant" in step.problem)
+    assert f"{most:.3f}" in step.gain
+    assert f"{most:.3f}" in step.detail
+    assert most < 0.4
+
+
+def test_with_nothing_to_fix_it_says_so():
+    section = rn.assess(frame(mean=0.95), gates=[gate()]).section("fix")
+    assert not section.blocks or not any(isinstance(block, Steps) for block in section.blocks)
+    assert section.lead == "No gate failed and no metric is below its threshold."
+    assert section.badge == ""
+
+
+# A finding is never stronger than its interval
+
+
+def moved(sheet, metric, **values):
+    """The sheet with another interval of one metric in its means, as if the run had come out so."""
+    means = sheet.means.copy()
+    for key, value in values.items():
+        means.loc[means["metric"] == metric, key] = value
+    return replace(sheet, means=means)
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "words"),
+    [
+        (0.6, 0.5, 0.699, "is below its threshold"),
+        (0.6, 0.5, 0.7, "not conclusively"),
+        (0.6, 0.5, 0.701, "not conclusively"),
+        (0.6, np.nan, np.nan, "not conclusively"),
+        (0.7, 0.6, 0.8, "No mean is below"),
+        (0.699, 0.6, 0.8, "not conclusively"),
+    ],
+)
+def test_a_metric_is_called_below_its_threshold_only_where_its_whole_interval_is(value, low, high, words):
+    sheet = rn.assess(frame(mean=0.9), gates=[])
+    sheet = moved(sheet, "faithfulness", value=value, low=low, high=high)
+    assert words in sheet.section("metrics").finding
+    first = sheet.section("summary").blocks[0].title
+    assert ("not conclusively" in first) == (words == "not conclusively")
+
+
+@pytest.mark.parametrize(
+    ("spread", "threshold"), [(0.3, 0.749), (0.3, 0.72), (0.01, 0.7), (0.01, 0.8), (0.05, 0.75)]
+)
+@pytest.mark.parametrize("policy", ["block", "value", "pass"])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_gate_is_called_conclusive_only_where_its_interval_leaves_the_limit_outside(
+    spread, threshold, policy, lang
+):
+    sheet = rn.assess(frame(spread=spread), gates=[gate(threshold=threshold)], undecided=policy, lang=lang)
+    row = sheet.gates[sheet.gates["gate"] == "F"].iloc[0]
+    outside = not row["low"] <= threshold <= row["high"]
+    verdict = sheet.section("summary").blocks[0]
+    said = f"{verdict.title} {verdict.lead} {sheet.verdict}"
+    sure = {"en": "This is conclusive", "zh": "可以确定"}[lang]
+    if sure in said:
+        assert outside
+    words = {"en": "inconclusive", "zh": "尚无定论"}[lang]
+    assert (words in said.lower()) == (row["outcome"] == "undecided")
+    (table,) = sheet.section("gates").blocks
+    own = next(cells for cells in table.rows if "F · " in str(cells[0]))
+    assert (words in str(own[1])) == (row["outcome"] == "undecided")
+
+
+@pytest.mark.parametrize(("low", "says"), [(0.099, None), (0.1, "2"), (0.149, "2"), (0.1499, "2"), (0.15, "3")])
+def test_how_many_times_a_limit_is_passed_is_never_rounded_up(low, says):
+    sheet = rn.assess(frame().assign(noise_sensitivity=0.3), gates=[rn.Gate("N", "noise_sensitivity", "<=", 0.05)])
+    gates = sheet.gates.copy()
+    gates.loc[gates["gate"] == "N", ["low", "high"]] = [low, 0.5]
+    lead = replace(sheet, gates=gates).section("summary").blocks[0].lead
+    found = re.search(r"is ([\d.]+) times the limit", lead)
+    assert (None if found is None else found[1].split(".")[0]) == says
+    if found is not None:
+        assert float(found[1]) <= low / 0.05 + 1e-9
+
+
+def test_a_difference_is_called_better_only_where_its_interval_is_beyond_zero():
+    for shift, outcome in itertools.product((0.0, 0.004, 0.2), ("better", "worse")):
+        sign = 1 if outcome == "better" else -1
+        old, new = frame(spread=0.1).assign(system="old"), frame(spread=0.1).assign(system="new")
+        rng = np.random.default_rng(4)
+        for name in METRICS:
+            new[name] = np.clip(old[name] + sign * shift + rng.normal(0, 0.03, len(old)), 0, 1)
+        sheet = rn.assess(pd.concat([old, new]), candidate="new", baseline="old", gates=[])
+        row = sheet.comparison[sheet.comparison["primary"]].iloc[0]
+        finding = sheet.section("comparison").finding
+        sure = not row["low"] <= 0 <= row["high"]
+        assert ("Better than" in finding or "Worse than" in finding) <= sure
+        if shift == 0.2:
+            assert finding.startswith({"better": "Better than old", "worse": "Worse than old"}[outcome])
+
+
+# Many questions
+
+
+def test_ten_thousand_questions_say_how_many_stand_without_script():
+    sheet = rn.assess(long_run(10_000, passages=400), gates=[])
+    page = str(render_page(sheet.sections("questions"), title=""))
+    read, data = Reader(page), island(page)
+    assert len(read.samples) == 1000
+    assert "1,000" in data["say"]["standing"]
+    assert "10,000" in data["say"]["standing"]
+    assert data["say"]["standing"] in read.text
+    assert len(data["rest"]) == 9000
+    assert data["all"] == 10_000
+    listed = [row.key for row in sheet.section("questions").blocks[0].rows] + [
+        cells[0] for cells, _ in data["rest"]
+    ]
+    assert sorted(listed) == sorted(sheet.scores["sample_id"])
+    assert len(page.encode()) < 5_000_000
+    total = sheet.scores.set_index("sample_id")["weighted_score"]
+    worst = [total[row.key] for row in sheet.section("questions").blocks[0].rows]
+    assert max(worst) <= total.drop([row[0] for row in read.samples]).min() + 1e-12
