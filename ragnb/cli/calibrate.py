@@ -113,7 +113,7 @@ def _page(card: CalibrationCard) -> str:
     """Return a card with its charts as a document that opens from a file, without network and without script."""
     from ragnb.markup.html import render_page
     from ragnb.report import card_pictures
-    from ragnb.sheet.judged import row_name
+    from ragnb.sheet.sections.judge import row_name
 
     say, (verdict, *numbers) = texts.load(card.lang), card.sections()
     rows, charts = card.verdicts.to_dict("records"), []

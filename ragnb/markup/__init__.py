@@ -5,8 +5,7 @@ nothing else in the library builds markup from such text.
 """
 
 from ragnb.markup.html import draw, fragment, style
-from ragnb.markup.look import DASHES, INK, SYSTEM_COLOURS
-from ragnb.markup.radar import radar_points, radar_runs, radar_svg
+from ragnb.markup.radar import DASHES, INK, SYSTEM_COLOURS, radar_points, radar_runs, radar_svg
 from ragnb.markup.tables import Column, count, number, p_value, percent, with_interval
 from ragnb.markup.text import (
     MISSING,

@@ -21,9 +21,9 @@ from ragnb.inputs import Inputs, gather, join_stages, opened, prepared, streams
 from ragnb.scenario import Scenario, Settings
 from ragnb.schema import DEFAULT_GATES, Gate, Metric
 from ragnb.sheet import notes
-from ragnb.sheet.judged import calibrated
 from ragnb.sheet.notes import Overlap
 from ragnb.sheet.result import Assessment
+from ragnb.sheet.sections.judge import calibrated
 from ragnb.traces import count_unanswerable, outcome_counts
 from ragnb.weights import Moments, Weighing
 

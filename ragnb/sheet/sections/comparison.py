@@ -10,7 +10,7 @@ from ragnb import markup
 from ragnb.markup.blocks import Block, Estimate, Mark, Section, Small, Table, Text
 from ragnb.schema import records
 from ragnb.sheet.formatter import Formatter, Row
-from ragnb.sheet.sections.radar import radar
+from ragnb.sheet.sections.metrics import radar
 from ragnb.sheet.sections.summary import difference
 
 _TONES = {"better": "good", "same": "good", "undecided": "none", "worse": "bad"}
