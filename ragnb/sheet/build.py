@@ -18,6 +18,7 @@ from ragnb.comparison.source import Run, systems_of
 from ragnb.diagnostics import RULES
 from ragnb.errors import RagnbError, unknown
 from ragnb.inputs import Inputs, gather, join_stages, opened, prepared, streams
+from ragnb.markup import MISSING
 from ragnb.scenario import Scenario, Settings
 from ragnb.schema import DEFAULT_GATES, Gate, Metric
 from ragnb.sheet import notes
@@ -285,7 +286,7 @@ def _label_counts(frame: Any, columns: Sequence[str]) -> pd.DataFrame:
     for name in dict.fromkeys(columns):
         rows = weights.opened(frame).select(name, nw.col("label").cast(nw.String))
         counts = weights.collected(rows.group_by(name, "label").agg(nw.len().alias("n"))).to_pandas()
-        counts = counts.dropna().rename(columns={name: "group"})
+        counts = counts.dropna(subset="label").rename(columns={name: "group"}).fillna({"group": MISSING})
         tables.append(counts.assign(slice=name, group=[weights.nfc(str(group)) for group in counts["group"]]))
     names = ["slice", "group", "label", "n"]
     found = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=names)

@@ -82,8 +82,8 @@ def metrics_finding(w: Formatter) -> tuple[str, int]:
     sure = [name for name in low if _conclusive(w, name)]
     if not sure:
         return w.say("measures.maybe", names=w.list(map(w.title, low))), len(low)
-    key = "measures.only" if len(sure) == len(low) == 1 and len(judged) > 1 else "measures.some"
-    finding = w.say(key, names=w.list(map(w.name, sure)), n=len(sure))
+    key = "only" if len(sure) == len(low) == 1 and len(judged) > 1 else "one" if len(sure) == 1 else "some"
+    finding = w.say(f"measures.{key}", names=w.list(map(w.name, sure)), n=len(sure))
     return finding[:1].upper() + finding[1:], len(low)
 
 

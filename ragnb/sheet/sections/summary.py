@@ -84,7 +84,7 @@ def sentence(w: Formatter) -> str:
         for name, part in w.whole.systems.groupby("system", sort=False):
             scores.append(f"{name}: {_said(w, {row['metric']: row for row in records(part)})}")
     words = {"status": w.say(f"status.{status}"), "title": title, "lead": lead, "score": w.list(scores, most=6)}
-    return w.say("headline.sentence", **words)
+    return " ".join(w.say("headline.sentence", **words).split())
 
 
 def _said(w: Formatter, rows: dict[str, Row]) -> str:
