@@ -116,8 +116,8 @@ def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str =
 
 def _row(run: Run, say: Any, *, sentence: bool) -> tuple[Cell, ...]:
     """Return a run as a row."""
-    change = run["change"]
-    change = say(f"index.{change}") if str(change).isidentifier() else change
+    change = run["change"] or ""
+    change = say(f"index.{change}") if change.isidentifier() else change
     verdict: tuple[Cell, ...] = (Mark(_TONES[run["outcome"]], say(f"index.{run['outcome']}")),)
     verdict += (Small(run["verdict"]),) if sentence and run["verdict"] else ()
     value, low, high = (math.nan if run[key] is None else run[key] for key in ("value", "low", "high"))
@@ -128,4 +128,4 @@ def _row(run: Run, say: Any, *, sentence: bool) -> tuple[Cell, ...]:
     score = (markup.number(value), Small(ends)) if run["value"] is not None else ""
     n = "" if run["n"] is None else markup.count(run["n"])
     link = Link(run["scenario"], "/".join(run["page"].parts[-3:]))
-    return link, run["at"], verdict, score, drawn, n, "" if change is None else change
+    return link, run["at"], verdict, score, drawn, n, change
