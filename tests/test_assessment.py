@@ -382,7 +382,7 @@ def test_slices_are_the_means_of_their_rows():
             )
     one = rn.assess(SCENARIOS / "quickstart.yaml", slices=["doc_name"])
     assert set(one.slices["group"]) == set(sheet.scores["doc_name"])
-    with pytest.raises(RagnbError, match="column='kin' does not exist; did you mean 'kind'"):
+    with pytest.raises(RagnbError, match="column='kin' is not known; did you mean 'kind'"):
         rn.assess(SCENARIOS / "quickstart.yaml", slices=["kin"])
     html = sheet._repr_html_()
     assert "Means by language" in html
@@ -469,7 +469,7 @@ def test_answers_to_one_question_are_a_cluster_where_no_document_is_named(key):
     assert (row["n"], row["n_clusters"]) == (120, 30)
     told = set(sheet.notes["code"]) & {"questions_independent", "rows_independent"}
     assert told == {"questions_independent"}
-    pooled = weighable(frame.assign(faithfulness=scores.ravel())).moments.means(by=None)
+    pooled = weighable(frame.assign(faithfulness=scores.ravel())).moments.pooled().means()
     pd.testing.assert_frame_equal(pooled, sheet.means)
     alone = rn.assess(frame.assign(faithfulness=scores.ravel()).iloc[::4])
     assert "rows_independent" in set(alone.notes["code"])

@@ -351,4 +351,4 @@ def test_a_rate_that_a_scenario_makes_a_metric_is_written_alike_in_page_chart_an
     code, *_ = run("check", "--gold", GOLD, "--traces", STRONG, "--junit", tmp_path / "g.xml")
     told = "".join(ET.parse(tmp_path / "g.xml").getroot().itertext())
     assert code == 1
-    assert "over_refusal ≤ 25.0 %. Observed: 11.3 % [4.9, 24.0], n = 62." in told
+    assert "over_refusal ≤ 0.25; ● passed; 11.3 % · 4.9–24.0 %, n = 62; " in told

@@ -75,7 +75,7 @@ def test_one_answer_a_question_and_system_counts_as_rows_within_a_system(engine)
         assert row[["value", "low", "high", "se"]].tolist() == pytest.approx(
             alone[["value", "low", "high", "se"]].tolist(), rel=1e-12
         )
-    pooled = rn.moments(frame, by="system").means(by=None)
+    pooled = rn.moments(frame, by="system").pooled().means()
     want = rn.weighted_means(frame)
     pd.testing.assert_frame_equal(pooled, want, rtol=1e-12)
 
@@ -106,7 +106,7 @@ def test_rows_without_a_document_go_by_question_where_others_go_by_document(engi
     assert rn.weighted_means(on(engine, single)).iloc[0]["n_clusters"] == 6
     within = rn.moments(frame, by="doc_name")
     assert within.means()["n_clusters"].tolist() == [3, 3, 1, 1, 3, 3]
-    assert within.means(by=None)["n_clusters"].tolist() == [5, 5]
+    assert within.pooled().means()["n_clusters"].tolist() == [5, 5]
 
 
 def test_lists_of_turns_tell_questions_too():

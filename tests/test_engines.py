@@ -452,11 +452,11 @@ def test_what_is_wrong_is_refused_in_the_same_words(engine, case):
 def test_unknown_columns_dates_and_what_is_no_frame_are_refused(native):
     frame = on(native, {"faithfulness": [0.5], "doc_name": ["a"]})
     for call in (rn.weighted_means, rn.weigh, rn.diagnose):
-        with pytest.raises(RagnbError, match=r"column='doc_nam' does not exist; did you mean 'doc_name'"):
+        with pytest.raises(RagnbError, match=r"column='doc_nam' is not known; did you mean 'doc_name'"):
             call(frame, doc="doc_nam")
         with pytest.raises(RagnbError, match="is not a data frame"):
             call([1.0])
-    with pytest.raises(RagnbError, match="column='team' does not exist"):
+    with pytest.raises(RagnbError, match="column='team' is not known"):
         rn.weighted_means(frame, by="team")
     dates = on(native, {"faithfulness": pa.array([0], pa.date32())})
     with pytest.raises(RagnbError, match="of type date, not a score"):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,7 +19,7 @@ from pydantic import ValidationError
 from statsmodels.stats.proportion import proportion_confint
 
 import ragnb as rn
-from ragnb.diagnostics import check_differences, check_gates, gate_sentences, gates_json, gates_junit
+from ragnb.diagnostics import check_differences, check_gates, gates_json
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.schema import DEFAULT_GATES, Gate, Metric
 from ragnb.traces import refusal_metrics
@@ -36,6 +38,13 @@ def wilson(p, k):
     """Wilson's bounds for k = t²/n, from the quadratic's roots."""
     roots = np.roots([1 + k, -(2 * p + k), p * p]).real
     return max(min(roots), 0.0), min(max(roots), 1.0)
+
+
+LOG = rn.assess(Path(__file__).parents[1] / "scenarios" / "quickstart.yaml", gates=[])
+
+
+def junit(gates):
+    return replace(LOG, gates=gates).to_junit()
 
 
 # Outcomes
@@ -139,7 +148,7 @@ def test_a_value_near_the_threshold_is_too_close_for_more_questions():
     near = check_gates(designed(0.85, 20), gates=[Gate("G", "compliance", ">=", 0.8)])
     assert first_that_decides(0.85, 0.8, 20, 20, LARGE) is None
     assert pd.isna(near.loc[0, "more_needed"])
-    assert "too close to the threshold for more questions to decide" in gate_sentences(near)[0]
+    assert "More questions needed: too close to the limit" in junit(near)
 
 
 def test_more_needed_is_missing_where_the_value_equals_the_bar_or_has_no_interval():
@@ -284,7 +293,7 @@ def test_an_inconclusive_gate_blocks_by_its_policy(policy, value, blocks):
     found = check_gates(designed(value, 84), gates=[gate])
     assert (found.loc[0, "outcome"], found.loc[0, "blocks"]) == ("undecided", blocks)
     tag = "failure" if blocks else "skipped"
-    assert ET.fromstring(gates_junit(found)).find(f"testcase/{tag}") is not None
+    assert ET.fromstring(junit(found)).find(f"testcase/{tag}") is not None
     for clear, word in ((0.99, "pass"), (0.5, "fail")):
         row = check_gates(designed(clear, 84), gates=[gate]).iloc[0]
         assert (row["outcome"], row["blocks"]) == (word, word == "fail")
@@ -337,8 +346,8 @@ def test_documents_that_may_fail_count_only_where_they_are_told_to():
     assert strict["outcome"].tolist() == ["pass", "pass", "undecided", "undecided"]
     assert strict["more_needed"].isna().tolist() == [False, False, True, True]
     assert not strict["blocks"].any()
-    said = gate_sentences(check_gates(means, gates=gates))
-    assert ["entire documents can fail" in text for text in said] == [False, False, True, True]
+    notes = rn.assess(documents(), gates=gates).notes
+    assert notes.loc[notes["code"] == "documents_may_fail", "about"].tolist() == ["over", "low"]
     wrong_way = check_gates(means, gates=[Gate("G", "faithfulness", "<=", 0.99)], documents_may_fail=True)
     assert wrong_way.loc[0, "outcome"] == "pass"
 
@@ -349,8 +358,8 @@ def test_a_policy_and_documents_that_may_fail_are_settings_of_a_scenario():
     assert not rn.assess(documents(), **shared).blocked
     strict = rn.assess(documents(), **shared, documents_may_fail=True, undecided="block")
     assert strict.blocked
-    assert strict.verdict.startswith("Not yet: the gate blocks (faithfulness 0.9")
-    assert ", inconclusive)" in strict.verdict
+    assert strict.verdict.startswith("Not ready: Not settled: Faithfulness is at least 0.9")
+    assert "This is inconclusive" in strict.verdict
     assert strict.gates.loc[0, "outcome"] == "undecided"
     assert "documents_may_fail" in set(strict.notes["code"])
     own = [{**shared["gates"][0], "undecided": "pass"}]
@@ -390,7 +399,7 @@ def test_no_gates_give_an_empty_frame_that_blocks_nothing():
     found = check_gates(row(0.5, 0.4, 0.6), gates=[])
     assert len(found) == 0
     assert json.loads(gates_json(found)) == {"blocked": False, "gates": []}
-    assert ET.fromstring(gates_junit(found)).get("tests") == "0"
+    assert ET.fromstring(junit(found)).get("tests") == "0"
 
 
 # What people and CI read
@@ -430,7 +439,7 @@ def test_json_numbers_have_twelve_digits():
 
 
 def test_junit_counts_failures_and_skips():
-    suite = ET.fromstring(gates_junit(several()).encode("utf-8"))
+    suite = ET.fromstring(junit(several()).encode("utf-8"))
     assert {k: suite.get(k) for k in ("tests", "failures", "skipped", "errors")} == {
         "tests": "5", "failures": "1", "skipped": "3", "errors": "0",
     }  # fmt: skip
@@ -445,28 +454,30 @@ def test_junit_counts_failures_and_skips():
 
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_junit_holds_any_name(name, suite_name):
-    text = gates_junit(
-        check_gates(row(0.1, 0.0, 0.2), gates=[Gate(name, "compliance", ">=", 0.9)]), name=suite_name
-    )
+    found = check_gates(row(0.1, 0.0, 0.2), gates=[Gate(name, "compliance", ">=", 0.9)])
+    text = replace(LOG, scenario=LOG.scenario.model_copy(update={"name": suite_name}), gates=found).to_junit()
     case = ET.fromstring(text.encode("utf-8")).find("testcase")
     assert case.get("name").endswith(": compliance >= 0.9")
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
-def test_sentences_say_gate_value_and_outcome(lang):
-    words = gate_sentences(several(), lang=lang)
-    assert len(words) == 5
+def test_a_case_says_requirement_value_and_outcome_as_the_table_of_the_page_does(lang):
+    sheet = replace(LOG, scenario=LOG.scenario.model_copy(update={"lang": lang}), gates=several())
+    suite, table = ET.fromstring(sheet.to_junit().encode("utf-8")), sheet.section("gates").blocks[0]
+    words = ["".join(case.itertext()).strip() for case in suite]
+    asked = {code.text: asks for (asks, code), *_ in table.rows}
+    assert len(words) == len(asked) == 5
     for text, gate in zip(words, several().itertuples(), strict=True):
-        assert gate.gate in text
-        assert f"{100 * gate.threshold:.1f} %" in text  # as the page writes a rate
-        assert "nan" not in text
-    assert "[3.5, 25.6]" in words[1]
-    assert gates_junit(several(), lang=lang).count("<testcase") == 5
+        name = next(code for code in asked if code.startswith(f"{gate.gate} · {gate.metric}"))
+        assert text.startswith(f"{asked[name]} · {name}")
+        assert f"{100 * gate.threshold:g} %" in text  # as the page writes a rate
+        assert not re.search(r"\bnan\b", text)
+    assert "10.0 % · 3.5–25.6 %, n = 30" in words[1]
 
 
 def test_a_brace_in_a_gates_name_stays_a_brace():
     found = check_gates(row(0.1, 0.0, 0.2), gates=[Gate("{n}", "compliance", ">=", 0.9)])
-    assert gate_sentences(found)[0].startswith("{n}: ")
+    assert "{n} · compliance ≥ 0.9" in junit(found)
 
 
 @pytest.mark.parametrize(
@@ -565,6 +576,6 @@ def test_a_run_is_held_against_its_baseline(tmp_path):
     assert found.loc[["context_recall", "faithfulness"], "outcome"].tolist() == ["pass", "fail"]
     difference = (new["faithfulness"] - base["faithfulness"]).mean()
     assert found.loc["faithfulness", "value"] == pytest.approx(difference, abs=1e-4)
-    assert "faithfulness − baseline ≥ -0.020" in sheet.to_markdown()
+    assert "Faithfulness against the baseline: at least -0.020" in sheet.to_markdown()
     with pytest.raises(RagnbError, match="the scenario names none"):
         rn.assess(tmp_path / "new.csv", gates=gates)

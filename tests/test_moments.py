@@ -120,7 +120,7 @@ def test_merging_is_reducing_at_once_in_any_order(rows, how, one, two):
         assert (merged.docs, merged.clusters, merged.groups) == (whole.docs, whole.clusters, whole.groups)
         assert merged.cells.n.sum() == len(frame)
         if how["by"]:
-            close(merged.means(by=None), moments(frame, cluster=how["cluster"]).means())
+            close(merged.pooled().means(), moments(frame, cluster=how["cluster"]).means())
 
 
 def test_rows_that_are_their_own_clusters_stay_so_when_parts_are_merged():
@@ -458,7 +458,7 @@ def test_documents_pooled_from_their_own_means_are_the_clusters_again():
     frame = pd.DataFrame({name: rng.random(400) for name in NAMES}).mask(rng.random((400, 3)) < 0.2)
     frame["doc_name"] = rng.choice(["甲", "b", "c", None], 400)
     for part in (frame, frame[:5]):  # cells that add rows up, and cells that are rows
-        close(moments(part, by="doc_name").means(by=None), moments(part).means())
+        close(moments(part, by="doc_name").pooled().means(), moments(part).means())
 
 
 @pytest.mark.parametrize(("low", "high"), [(-math.inf, math.inf), (0, math.inf)])

@@ -101,7 +101,7 @@ def _json(outcome: str | None, notes: list[str], table: pd.DataFrame, slices: pd
 def _junit(title: str, table: pd.DataFrame, lang: str) -> str:
     """Return a test suite with one case per metric; the one that decides fails if it is worse."""
     from ragnb.comparison.view import headline
-    from ragnb.diagnostics.gates import junit
+    from ragnb.diagnostics import junit
 
     kinds, cases, say = {"worse": "failure", "undecided": "skipped"}, [], texts.load(lang)
     for row in table.to_dict("records"):

@@ -105,7 +105,7 @@ def check_command(source: Path | None, parameters: Sequence[str], lang: str | No
 
     Exit code: 0 passed, 1 blocked by a gate, 2 bad or incomplete input.
     """
-    from ragnb.diagnostics import gates_json, gates_junit
+    from ragnb.diagnostics import gates_json
     from ragnb.scenario import Scenario
     from ragnb.sheet import assess
 
@@ -120,7 +120,7 @@ def check_command(source: Path | None, parameters: Sequence[str], lang: str | No
     write_files(
         (asked["markdown"], sheet.to_markdown),
         (asked["json_file"], lambda: gates_json(sheet.gates, notes=sheet.notes)),
-        (asked["junit"], lambda: gates_junit(sheet.gates, name=sheet.scenario.name, lang=sheet.scenario.lang)),
+        (asked["junit"], sheet.to_junit),
     )
     return BAD_INPUT if sheet.incomplete else BLOCKED if sheet.blocked else PASSED
 

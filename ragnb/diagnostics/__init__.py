@@ -5,11 +5,10 @@ from ragnb.diagnostics.gates import (
     check_differences,
     check_gates,
     completeness,
-    gate_sentences,
     gates_json,
-    gates_junit,
     if_documents_fail,
     input_words,
+    junit,
 )
 from ragnb.diagnostics.modes import (
     LEAST_SET,
@@ -24,7 +23,7 @@ from ragnb.diagnostics.rules import RULES, fitting, rule_texts, warning_bars
 
 __all__ = [
     "LEAST_SET", "MODES", "RULES", "check_differences", "check_gates", "completeness", "diagnose",
-    "failure_modes", "failure_summary", "findings", "fitting", "gate_sentences", "gates_json",
-    "gates_junit", "if_documents_fail", "input_words", "least_set_note", "mode_reductions", "mode_summary",
+    "failure_modes", "failure_summary", "findings", "fitting", "gates_json",
+    "if_documents_fail", "input_words", "junit", "least_set_note", "mode_reductions", "mode_summary",
     "rule_gains", "rule_texts", "warning_bars",
 ]  # fmt: skip

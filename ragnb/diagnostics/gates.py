@@ -1,4 +1,4 @@
-"""Quality gates: means compared with thresholds, completeness of the input, and their wording."""
+"""Quality gates: means compared with thresholds, completeness of the input, and both for other programs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import re
 import warnings
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from ragnb import stats, texts
 from ragnb.diagnostics.rules import SLACK, past
 from ragnb.errors import RagnbError, RagnbWarning, did_you_mean, listing, outside, unknown
 from ragnb.files import json_text
-from ragnb.markup import count, number, percent, with_interval
+from ragnb.markup import count
 from ragnb.schema import DEFAULT_GATES, KNOWN_RATES, METRICS, NOTE_COLUMNS, Gate, records
 from ragnb.weights import metric_name
 
@@ -336,67 +336,6 @@ def completeness(
     return gate_frame(rows)
 
 
-def gate_sentences(gates: pd.DataFrame, *, lang: str = "en") -> list[str]:
-    """Return a description of each gate: requirement, observed value, outcome; rates are percentages.
-
-    Parameters
-    ----------
-    gates : DataFrame
-        What `check_gates` returns.
-    lang : {"en", "zh"}
-
-    Examples
-    --------
-    >>> from ragnb.diagnostics import check_gates
-    >>> from ragnb.schema import Gate
-    >>> gate_sentences(check_gates(pd.DataFrame({"metric": []}), gates=[Gate("G", "compliance", ">=", 0.9)]))
-    ['G: compliance ≥ 90.0 %. No data. The gate blocks.']
-    """
-    say = texts.load(lang)
-    out = []
-    for row in records(gates):
-        name = row["gate"] if row["system"] is None else f"{row['gate']} ({row['system']})"
-        rate, outcome = row["role"] == "rate", row["outcome"]
-        written = percent if rate else number
-        if row["role"] == "completeness":
-            words = [f"{name}: {input_words(row, lang)}. "]
-        else:
-            op = "≥" if row["op"] == ">=" else "≤"
-            words = [say("gate.asks", gate=name, metric=row["metric"], op=op, at=written(row["threshold"]))]
-            if outcome != "no_data":
-                known = not math.isnan(row["low"])
-                whole = with_interval(row["value"], row["low"], row["high"], percent=rate)
-                seen = whole if known else written(row["value"])
-                words.append(say("gate.seen" if known else "gate.no_interval", value=seen, n=count(row["n"])))
-            words.append(say(f"outcome.{outcome}"))
-            words += decision_words(row, say) if outcome != "no_data" else []
-        words += [say("gate.blocks")] if row["blocks"] else []
-        out.append("".join(words).rstrip())
-    return out
-
-
-def decision_words(row: Mapping[Any, Any], say: Callable[..., str]) -> list[str]:
-    """Return how certain a gate's decision is: flip probability, questions needed, documents that may fail.
-
-    Examples
-    --------
-    >>> row = {"outcome": "undecided", "p_flip": 0.31, "more_needed": None, "low": 0.7, "low_if": float("nan")}
-    >>> decision_words(row | {"op": ">=", "threshold": 0.8, "role": "quality"}, texts.load("en"))[1]
-    'The value is too close to the threshold for more questions to decide. '
-    """
-    words, write = [], percent if row["role"] == "rate" else number
-    if not pd.isna(row["p_flip"]):
-        words.append(say("gate.flip", p=percent(row["p_flip"])))
-    unseen = if_documents_fail(row)
-    if row["outcome"] == "undecided" and not pd.isna(row["more_needed"]):
-        words.append(say("gate.more_needed", n=count(row["more_needed"])))
-    elif row["outcome"] == "undecided" and not unseen and not pd.isna(row["p_flip"]):
-        words.append(say("gate.too_close"))
-    if unseen:
-        words.append(say("gate.documents", share=percent(row["share_unseen"]), low=write(row["low_if"])))
-    return words
-
-
 def if_documents_fail(row: Mapping[Any, Any]) -> bool:
     """Whether the interval meets a gate, but would not if entire documents failed unobserved."""
     better = _BETTER[row["op"]]
@@ -449,26 +388,6 @@ def _plain(value: Any) -> Any:
     if pd.isna(value) or math.isinf(value):
         return None
     return float(f"{value:.12g}") if isinstance(value, float) else int(value)
-
-
-def gates_junit(gates: pd.DataFrame, *, name: str = "ragnb gates", lang: str = "en") -> str:
-    """Return the gates as a JUnit XML test suite: a gate that blocks fails, one that is not decided is skipped.
-
-    Examples
-    --------
-    >>> from ragnb.diagnostics import check_gates
-    >>> from ragnb.schema import Gate
-    >>> gates_junit(check_gates(pd.DataFrame({"metric": []}), gates=[Gate("<G>", "compliance", ">=", 0.9)]))[:22]
-    '<?xml version="1.0" en'
-    """
-    open_ = gates["outcome"].isin(["no_data", "undecided"]) & ~gates["blocks"] & (gates["reason"] == "")
-    cases, sentences = [], gate_sentences(gates, lang=lang)
-    for row, sentence, skipped in zip(gates.to_dict("records"), sentences, open_, strict=True):
-        system = "" if row["system"] is None else f" ({row['system']})"
-        title = f"{row['gate']}{system}: {row['metric']} {row['op']} {row['threshold']:g}"
-        kind = "failure" if row["blocks"] else "skipped" if skipped else "system-out"
-        cases.append((title, kind, row["outcome"], sentence))
-    return junit(name, cases)
 
 
 def junit(name: str, cases: Sequence[tuple[str, str, str, str]]) -> str:

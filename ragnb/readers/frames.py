@@ -144,7 +144,7 @@ def in_memory(source: Any, report: Lossy) -> dict[str, list[Any]]:
     if isinstance(source, Iterable) and not isinstance(source, Mapping | bytes):
         rows = list(source)
         if all(isinstance(row, EvalCase | Mapping) for row in rows):
-            return from_records([r.model_dump() if isinstance(r, EvalCase) else r for r in rows])
+            return from_records([r.model_dump(exclude_none=True) if isinstance(r, EvalCase) else r for r in rows])
     raise RagnbError(
         f"cannot read a {type(source).__name__}; expected a path, a frame, an object with to_pandas(), or a "
         "list of dicts or EvalCase"

@@ -18,7 +18,7 @@ import pandas as pd
 from ragnb import texts
 from ragnb.errors import RagnbError, unknown
 from ragnb.readers import read_cases
-from ragnb.schema import METRICS, EvalCase, Metric, Profile, metric_list, missing_fields, note_row
+from ragnb.schema import METRICS, Metric, Profile, metric_list, missing_fields, note_row
 from ragnb.scoring import lexical, ragas
 from ragnb.scoring.asking import PARAMETERS, Asker, Nothing, relevance
 from ragnb.store.client import CallFailed, Cell, Client, Outcome, Stop, count_tokens
@@ -111,7 +111,7 @@ class Plan:
                 raise RagnbError(f"metric {name!r} needs a judge; pass llm=Profile(base_url=…, model=…)")
             if scorer.embeds and self.embeddings is None:
                 raise RagnbError(f"metric {name!r} needs embeddings; pass embeddings=Profile(…) or a function")
-        self.lang, self.cases = lang, frame_of(cases)
+        self.lang, self.cases = lang, read_cases(cases)
         self.parameters = {k: v for k, v in {**PARAMETERS, **(parameters or {})}.items() if v is not None}
         refusals = [refusal] if isinstance(refusal, str) else refusal
         self.refusals = {text.strip().lower() for text in refusals}
@@ -182,13 +182,6 @@ class Plan:
         found = await found if inspect.isawaitable(found) else found
         vectors: list[list[float]] = np.asarray(found, dtype=float).reshape(len(given), -1).tolist()
         return vectors
-
-
-def frame_of(cases: Any) -> pd.DataFrame:
-    """Read cases from whatever holds them; cases of the model EvalCase keep null and [] apart."""
-    if isinstance(cases, Sequence) and not isinstance(cases, str) and cases and isinstance(cases[0], EvalCase):
-        cases = [case.model_dump(exclude_none=True, exclude={"results"}) for case in cases]
-    return read_cases(cases)
 
 
 def _name_of(embeddings: Client | Local | None) -> str:
@@ -419,7 +412,7 @@ def answer_cases(
     """
     if store is not None and not system.strip():
         raise RagnbError("the store saves answers under the system's name; pass system='…'")
-    frame = frame_of(cases)
+    frame = read_cases(cases)
 
     async def work(cell: Cell) -> Outcome:
         question = cell.inputs["question"]

@@ -16,7 +16,7 @@ from ragnb.comparison.differences import paired_runs
 from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.source import Run, systems_of
 from ragnb.diagnostics import RULES
-from ragnb.errors import RagnbError, unknown
+from ragnb.errors import RagnbError, need_columns, unknown
 from ragnb.inputs import Inputs, gather, join_stages, opened, prepared, streams
 from ragnb.markup import MISSING
 from ragnb.scenario import Scenario, Settings
@@ -297,7 +297,7 @@ def _slices_of(frame: Any, scenario: Scenario) -> Sequence[str]:
     """Return the columns of the slices; those nobody asked for only where their groups are few."""
     have = weights.column_names(frame)
     if scenario.slices is not None:
-        weights.need_columns(have, *scenario.slices)
+        need_columns(have, scenario.slices)
         return scenario.slices
     return [c for c in _SLICES if c in have and 1 < len(streams.distinct_values(frame, c)) <= _FEW_GROUPS]
 

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from ragnb.calibration import CalibrationCard
-from ragnb.diagnostics import gates_json, gates_junit
+from ragnb.diagnostics import gates_json, junit
 from ragnb.errors import unknown
 from ragnb.files import json_text, write_whole
 from ragnb.markup import count
@@ -250,6 +250,21 @@ class Assessment:
         sections = [section for section in self.sections() if section.key != "glossary"]
         return render_markdown(sections, title=self.title)
 
+    def to_junit(self) -> str:
+        """Return the gates as a JUnit XML test suite: one that blocks fails, one that is not decided is skipped.
+
+        Examples
+        --------
+        >>> from ragnb import assess
+        >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8], "doc_name": ["a", "b"]}))
+        >>> sheet.to_junit()[:22]
+        '<?xml version="1.0" en'
+        """
+        from ragnb.sheet.formatter import Formatter
+        from ragnb.sheet.sections.gates import cases
+
+        return junit(self.scenario.name, cases(Formatter(self)))
+
     def save(self, folder: str | os.PathLike[str], *, command: str | None = None) -> dict[str, Path]:
         """Write the page and the tables of the run into a folder; each file appears whole or not at all.
 
@@ -279,7 +294,7 @@ class Assessment:
             "worst.csv" if self.streamed else "scores.csv": to_csv_text(self.scores),
             "means.csv": to_csv_text(self.means),
             "gates.json": gates_json(self.gates),
-            "gates.junit.xml": gates_junit(self.gates, name=self.scenario.name, lang=self.scenario.lang),
+            "gates.junit.xml": self.to_junit(),
             "report.html": self.to_html(),
             "report.md": self.to_markdown(),
             "scenario.snapshot.yaml": self.scenario.snapshot_text(relative_to=Path(folder)),

@@ -12,11 +12,11 @@ from typing import Any
 import pandas as pd
 
 from ragnb.weights.batches import Batch, Reduction, reduce_batches
-from ragnb.weights.cells import Moments, moments, moments_of, moments_reduction, plain_sums
+from ragnb.weights.cells import Moments, moments, moments_reduction, plain_sums
 from ragnb.weights.clusters import Corpus, need_documents, question_of
 from ragnb.weights.columns import as_pandas
-from ragnb.weights.engines import collected, column_names, need_columns, opened, score_of, stays_lazy
-from ragnb.weights.notes import ledger, notes, why_no_total
+from ragnb.weights.engines import collected, column_names, opened, score_of, stays_lazy
+from ragnb.weights.notes import notes, why_no_total
 from ragnb.weights.reductions import gains_reduction, histogram, histogram_reduction
 from ragnb.weights.scored import MetricsArgument, scored
 from ragnb.weights.total import Weighing, check_weights, metric_name, nfc, present_weights
@@ -24,8 +24,8 @@ from ragnb.weights.weighing import add_columns, evaluated, weigh, weighted_score
 
 __all__ = [
     "Batch", "MetricsArgument", "Moments", "Reduction", "Weighing", "add_columns", "as_pandas", "check_weights",
-    "collected", "column_names", "evaluated", "gains_reduction", "histogram", "histogram_reduction", "ledger",
-    "metric_name", "moments", "moments_of", "moments_reduction", "need_columns", "need_documents", "nfc",
+    "collected", "column_names", "evaluated", "gains_reduction", "histogram", "histogram_reduction",
+    "metric_name", "moments", "moments_reduction", "need_documents", "nfc",
     "notes", "opened", "plain_sums", "present_weights", "question_of", "reduce_batches", "score_of", "scored",
     "stays_lazy", "weigh", "weighted_means", "weighted_score", "why_no_total",
 ]  # fmt: skip

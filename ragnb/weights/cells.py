@@ -26,7 +26,6 @@ from ragnb.weights.estimates import bootstrap, checked_weights, means_table
 from ragnb.weights.scored import MetricsArgument, scored
 
 Counts = npt.NDArray[np.int64]
-SAME = "__same__"
 VERSION = 2  # 1 had neither questions nor centres
 _NAMES = ("by", "doc", "cluster", "questions", "corpus", "groups", "docs", "clusters")
 _SMALL = 2**15  # maximum number of sums in memory at once, regardless of the rows
@@ -322,7 +321,6 @@ class Moments:
         *,
         metric_weights: Mapping[str, float] | None = None,
         doc_weights: Mapping[str, float] | None = None,
-        by: str | None = SAME,
         level: float = 0.95,
         orient: bool = True,
         rescale: bool = False,
@@ -333,8 +331,6 @@ class Moments:
         Parameters
         ----------
         metric_weights, doc_weights : mapping of name to weight, optional
-        by : str or None
-            The column that the moments are grouped by; None pools the groups.
         level : float
             Of the intervals, in (0, 1).
         orient, rescale : bool
@@ -346,7 +342,7 @@ class Moments:
         Raises
         ------
         RagnbError
-            For weights that are none, another `by`, and metrics of different ranges.
+            For weights that are none, and metrics of different ranges.
 
         Examples
         --------
@@ -354,14 +350,11 @@ class Moments:
         >>> moments(scores).means(doc_weights={"a": 3}).loc[0, "value"].item()
         0.875
         """
-        if by not in (SAME, self.by, None):
-            raise RagnbError(f"by={by!r}, but the moments are grouped by {self.by!r}; create moments(by={by!r})")
-        source = self.pooled() if by is None and self.by is not None else self
         how = {"orient": orient, "rescale": rescale, "strict": strict}
-        return means_table(source, *checked_weights(source, metric_weights, doc_weights, **how), level)[0]
+        return means_table(self, *checked_weights(self, metric_weights, doc_weights, **how), level)[0]
 
     def pooled(self) -> Moments:
-        """Return the moments of all groups together, as `means(by=None)` takes them.
+        """Return the moments of all groups together.
 
         Examples
         --------
@@ -526,23 +519,9 @@ def moments(
         raise RagnbError(f"by={by!r} is also a column of the result; rename the frame's column")
     frame, chosen = scored(scores, metrics, doc, cluster, by)
     need_documents(column_names(frame), doc, cluster, corpus)
-    return moments_of(frame, chosen, doc=doc, cluster=cluster, by=by, corpus=corpus)
-
-
-def moments_of(
-    frame: Any, metrics: Sequence[Metric], *, doc: str, cluster: str | None = None, by: str | None = None,
-    corpus: str = "sample",
-) -> Moments:  # fmt: skip
-    """Return the moments of a frame under canonical names.
-
-    Examples
-    --------
-    >>> moments_of(pd.DataFrame({"faithfulness": [1.0]}), (Metric("faithfulness"),), doc="doc_name")
-    Moments(1 rows in 1 cells: 1 metrics, 0 documents, 1 groups)
-    """
     how: dict[str, Any] = {"doc": doc, "cluster": cluster, "by": by, "corpus": corpus}
-    asked = moments_reduction(metrics, **how, questions=question_of(frame, **how))
-    reduced: Moments = reduce_batches(frame, metrics, [asked])[0]
+    asked = moments_reduction(chosen, **how, questions=question_of(frame, **how))
+    reduced: Moments = reduce_batches(frame, chosen, [asked])[0]
     return reduced
 
 

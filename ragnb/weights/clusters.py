@@ -8,10 +8,10 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from ragnb.errors import RagnbError, unknown
+from ragnb.errors import RagnbError, need_columns, unknown
 from ragnb.weights.batches import Batch
 from ragnb.weights.columns import Labels, coded
-from ragnb.weights.engines import collected, column_names, key_of, need_columns, opened
+from ragnb.weights.engines import collected, column_names, key_of, opened
 
 Corpus = Literal["sample", "complete"]
 INSIDE = "question within document"
@@ -54,7 +54,7 @@ def question_of(
     """
     have = column_names(frame)
     document = document_column(have, doc)
-    need_columns(have, cluster, by)
+    need_columns(have, filter(None, (cluster, by)))
     columns = [name for name in QUESTIONS if cluster is None and name in have]
     without = None if by == doc or corpus == "complete" else document
     if columns and without is not None and not _has_gaps(frame, without):
@@ -82,7 +82,7 @@ def document_column(have: list[str], doc: str) -> str | None:
     >>> document_column(["question"], "doc_name") is None
     True
     """
-    need_columns(have, None if doc == "doc_name" else doc)
+    need_columns(have, {doc} - {"doc_name"})
     return doc if doc in have else None
 
 

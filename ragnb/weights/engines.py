@@ -8,7 +8,7 @@ from typing import Any
 import narwhals as nw
 import pandas as pd
 
-from ragnb.errors import RagnbError, did_you_mean
+from ragnb.errors import need_columns
 from ragnb.readers.frames import native
 from ragnb.schema import CLIP, STATUS_WORDS, Metric
 
@@ -51,18 +51,6 @@ def column_names(frame: Any) -> list[str]:
     return opened(frame).collect_schema().names()
 
 
-def need_columns(have: Sequence[str], *names: str | None) -> None:
-    """Refuse a column name that does not exist.
-
-    Examples
-    --------
-    >>> need_columns(["a"], "a", None)
-    """
-    for name in names:
-        if name is not None and name not in have:
-            raise RagnbError(f"column={name!r} does not exist; {did_you_mean(name, list(have))}")
-
-
 def collected(frame: Frame) -> nw.DataFrame[Any]:
     """Run a query; Polars streams its rows, and DuckDB's result comes as pandas, which needs no Arrow."""
     if isinstance(frame, nw.DataFrame):
@@ -87,7 +75,7 @@ def key_of(frame: Frame, column: str) -> nw.Expr:
         For a column that is not there.
     """
     schema = frame.collect_schema()
-    need_columns(schema.names(), column)
+    need_columns(schema.names(), [column])
     key, kind = nw.col(column), schema[column]
     if kind == nw.Unknown:
         return nw.lit(None, dtype=nw.String)

@@ -1,4 +1,4 @@
-"""Notes on a table of means, and the ledger of its rows."""
+"""Notes on a table of means."""
 
 from __future__ import annotations
 
@@ -101,22 +101,3 @@ def _cluster_note(row: Mapping[Any, Any], rows: bool) -> tuple[str, dict[str, An
     if n >= _VERY_FEW and effective < _VERY_FEW - 1e-6:
         return "few_effective", values
     return ("few_rows" if rows else "few_clusters") if n < _FEW else "", values
-
-
-def ledger(means: pd.DataFrame) -> pd.DataFrame:
-    """Return the row ledger by metric: ``metric, rows, ok, missing, failed, not_applicable``.
-
-    The four add up to the rows.
-
-    Examples
-    --------
-    >>> from ragnb.weights import weighted_means
-    >>> means = weighted_means(pd.DataFrame({"faithfulness": [1.0, None], "doc_name": ["a", "b"]}))
-    >>> ledger(means).loc[0, "rows":].to_dict()
-    {'rows': 2, 'ok': 1, 'missing': 1, 'failed': 0, 'not_applicable': 0}
-    """
-    parts = means[["n", "n_missing", "n_failed", "n_not_applicable"]]
-    table = parts.set_axis(["ok", "missing", "failed", "not_applicable"], axis=1)
-    table.insert(0, "rows", parts.sum(axis=1))
-    table.insert(0, "metric", means["metric"])
-    return table

@@ -6,7 +6,9 @@ import pandas as pd
 
 from ragnb import markup
 from ragnb.diagnostics import if_documents_fail, input_words
+from ragnb.markup import MISSING
 from ragnb.markup.blocks import Code, Estimate, Mark, Section, Small, Table
+from ragnb.markup.markdown import cell
 from ragnb.schema import records
 from ragnb.sheet.formatter import Formatter, Row
 from ragnb.sheet.sections.summary import by_outcome, chance, deciding
@@ -19,7 +21,7 @@ def gates(w: Formatter) -> Section | None:
         return None
     counted = deciding(w.whole.gates)
     marks = by_outcome(w, counted)
-    heads = [w.say(f"gates.{key}", level=w.level) for key in ("asks", "outcome", "seen", "limit", "flip", "more")]
+    heads = _heads(w)
     table = Table(
         (heads[0], heads[1], f">{heads[2]}", heads[3], f">{heads[4]}", f">{heads[5]}"),
         tuple(_row(w, row) for row in sorted(rows, key=_order)), cards=True,
@@ -28,6 +30,25 @@ def gates(w: Formatter) -> Section | None:
         "gates", w.say("section.gates"), _finding(w, counted), w.say("gates.lead", level=w.level), (table,),
         marks[0] if marks else "", w.lang,
     )  # fmt: skip
+
+
+def cases(w: Formatter) -> list[tuple[str, str, str, str]]:
+    """Return every gate as a case of `ragnb.diagnostics.junit`, with the words of its row in the table."""
+    heads, out = _heads(w), []
+    for gate in records(w.whole.gates):
+        skipped = gate["outcome"] in ("no_data", "undecided") and gate["reason"] == ""
+        kind = "failure" if gate["blocks"] else "skipped" if skipped else "system-out"
+        system = "" if gate["system"] is None else f" ({gate['system']})"
+        title = f"{gate['gate']}{system}: {gate['metric']} {gate['op']} {gate['threshold']:g}"
+        *told, _, flip, more = (cell(one, markup.one_line) for one in _row(w, gate))
+        told += [f"{head}: {text}" for head, text in zip(heads[4:], (flip, more), strict=True) if text != MISSING]
+        words = w.say("list.also").join(text for text in told if text != MISSING)
+        out.append((title, kind, gate["outcome"], words))
+    return out
+
+
+def _heads(w: Formatter) -> list[str]:
+    return [w.say(f"gates.{key}", level=w.level) for key in ("asks", "outcome", "seen", "limit", "flip", "more")]
 
 
 def _order(row: Row) -> tuple[int, int, float]:
