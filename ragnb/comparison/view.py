@@ -12,7 +12,7 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.calibration import read_ratings
-from ragnb.comparison.baseline import changes
+from ragnb.comparison.changed import changes
 from ragnb.comparison.differences import Margin, beside_people, compared, paired_runs
 from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.source import run_of
