@@ -17,7 +17,7 @@ from ragnb.comparison.differences import Margin, beside_people, compared, paired
 from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.source import run_of
 from ragnb.errors import unknown
-from ragnb.markup import MISSING, count, number, one_line, p_value, percent
+from ragnb.markup import MISSING, count, number, one_line, p_value, percent, signed
 from ragnb.markup.blocks import Block, Estimate, Mark, Section, Small, Table, Text
 from ragnb.markup.html import render_page
 from ragnb.markup.markdown import render_markdown
@@ -78,12 +78,6 @@ def _only(pairs: Pairs, names: Sequence[str]) -> Pairs:
     kept = [have.index(name) for name in dict.fromkeys(names)]
     parts = {name: getattr(pairs, name)[:, :, kept] for name in ("scores", "states", "noise")}
     return replace(pairs, metrics=tuple(pairs.metrics[k] for k in kept), **parts)
-
-
-def signed(value: float, share: bool = False) -> str:
-    """Write a number with its sign, a minus that is as wide as a plus; a share in percentage points."""
-    text = number(100 * value, 1) if share else number(value)
-    return f"+{text}" if value > 0 and text.strip("0.") else text.replace("-", "−")
 
 
 def change(row: Mapping[Any, Any], say: Any, name: str = "value") -> str:
