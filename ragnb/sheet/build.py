@@ -11,7 +11,7 @@ import narwhals as nw
 import pandas as pd
 
 from ragnb import diagnostics, weights
-from ragnb.comparison.baseline import beside_baseline
+from ragnb.comparison.changed import beside_baseline
 from ragnb.comparison.differences import paired_runs
 from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.source import Run, systems_of
