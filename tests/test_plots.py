@@ -499,67 +499,6 @@ def faces_of(ax):
     return mesh.get_facecolor().reshape(*mesh.get_array().shape, 4)
 
 
-def test_cells_hold_each_documents_means_the_worst_total_on_top(by_document):
-    ax = plots.documents(by_document)
-    totals = by_document[by_document.metric == "weighted_score"].sort_values("value")
-    shown = [label.get_text().split("  ")[0] for label in ax.get_yticklabels()]
-    assert shown == totals.document.tolist()
-    held, columns = cells_of(ax), [*NAMES, "weighted_score"]
-    for row in by_document.itertuples():
-        at = columns.index(row.metric) + 0.5, shown.index(row.document) + 0.5
-        assert held[at] == markup.number(row.value)
-
-
-def test_a_missing_mean_is_hatched_and_a_worse_one_is_darker(by_document):
-    ax = plots.documents(by_document)
-    hatched = [cell for cell in ax.patches if cell.get_hatch()]
-    assert len(hatched) == 1
-    assert cells_of(ax)[hatched[0].get_x() + 0.5, hatched[0].get_y() + 0.5] == "—"
-    held = cells_of(ax)
-    for column, worse in ((0, min), (3, max)):
-        values = [float(held[column + 0.5, row + 0.5]) for row in range(8)]
-        assert values[faces_of(ax)[:, column, :3].sum(axis=1).argmin()] == worse(values)
-
-
-def test_the_worst_documents_are_drawn_and_no_more_than_asked(by_document):
-    ax = plots.documents(by_document, most=3)
-    shown = [label.get_text().split("  ")[0] for label in ax.get_yticklabels()]
-    totals = by_document[by_document.metric == "weighted_score"].sort_values("value")
-    assert shown == totals.document.tolist()[:3]
-    assert "5 more documents not shown" in ax.get_xlabel()
-    for wrong in ({"most": 0}, {"by": "doc"}):
-        with pytest.raises(RagnbError):
-            plots.documents(by_document, **wrong)
-
-
-def test_without_a_total_the_worst_metric_orders_documents():
-    rows = [("a", "faithfulness", 0.9), ("a", "noise_sensitivity", 0.8), ("b", "faithfulness", 0.3)]
-    rows += [("c", "faithfulness", None)]
-    means = pd.DataFrame(rows, columns=["document", "metric", "value"])
-    ax = plots.documents(means)
-    assert [label.get_text().strip() for label in ax.get_yticklabels()] == ["a", "b", "c"]
-    assert plots.alt_text(ax).startswith("a has the worst mean: noise_sensitivity ↓ 0.800")
-
-
-def test_documents_stand_by_their_weight_the_heaviest_on_top(by_document):
-    ax = plots.by_weight(by_document, doc_weights={"d2": 3.0, "d5": 0.5})
-    labels = [label.get_text() for label in ax.get_yticklabels()]
-    assert labels[0] == "×3  d2"
-    assert labels[-1] == "×0.5  d5"
-    totals = by_document[by_document.metric == "weighted_score"].set_index("document")
-    dots = [line for line in ax.lines if line.get_marker() == "o"]
-    for label, dot, interval in zip(labels, dots, named(ax, "_interval"), strict=True):
-        row = totals.loc[label.split("  ")[1]]
-        assert dot.get_xdata()[0] == row.value
-        assert list(interval.get_xdata()) == [row.low, row.high]
-    assert len(named(ax, "_step")) == 2
-    assert plots.alt_text(ax).startswith("d2, with the largest weight (×3), scores ")
-    assert "all documents have weight ×1" in plots.alt_text(plots.by_weight(by_document))
-    with pytest.raises(RagnbError, match="doc_weights='d99'"):
-        plots.by_weight(by_document, doc_weights={"d99": 2.0})
-    assert len(plots.by_weight(by_document, metric="faithfulness", most=2).get_yticklabels()) == 2
-
-
 # Counts, files
 
 
@@ -619,7 +558,7 @@ def test_weights_are_no_metrics_of_a_chart(plot):
         plot(means, metrics={"faithfulness": 9})
 
 
-@pytest.mark.parametrize("plot", [plots.distribution, plots.by_weight, plots.bias_by])
+@pytest.mark.parametrize("plot", [plots.distribution, plots.bias_by])
 def test_charts_take_one_table_by_position(plot):
     with pytest.raises(TypeError, match="takes 1 positional argument"):
         plot(None, None)

@@ -58,7 +58,3 @@ def test_no_text_leaves_its_figure_or_lies_on_another(metrics, systems, docs, em
             plots.outcomes(counts, label="document", by=by, lang=lang),
         ):
             assert_legible(ax.figure.figure)
-        if systems == 1:
-            each = rn.weighted_means(frame, metrics=chosen, by="document")
-            assert_legible(plots.documents(each, lang=lang).figure)
-            assert_legible(plots.by_weight(each, doc_weights={each.document.iloc[0]: 2.5}, lang=lang).figure)

@@ -17,14 +17,14 @@ from ragnb.plots.card import (
 )  # fmt: skip
 from ragnb.plots.comparison import differences, weight_map, win_rates
 from ragnb.plots.counts import distribution, outcomes
-from ragnb.plots.means import by_weight, documents, intervals, radar
+from ragnb.plots.means import intervals, radar
 from ragnb.plots.output import save, svg
 
 need_package("matplotlib", extra="notebook")
 
 __all__ = [
-    "alt_text", "band_shares", "bias_by", "bland_altman", "by_weight", "cjk_font", "corrected_means",
-    "differences", "distribution", "documents", "intervals", "judge_human", "label_budget", "outcomes", "radar",
+    "alt_text", "band_shares", "bias_by", "bland_altman", "cjk_font", "corrected_means",
+    "differences", "distribution", "intervals", "judge_human", "label_budget", "outcomes", "radar",
     "reliability", "save", "svg", "weight_map", "win_rates",
 ]  # fmt: skip
 

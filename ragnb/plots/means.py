@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Unpack
@@ -11,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, need_columns, unknown
-from ragnb.markup import DASHES, INK, MISSING, SYSTEM_COLOURS, count, is_missing, number, text_width, with_interval
+from ragnb.markup import DASHES, INK, MISSING, SYSTEM_COLOURS, count, is_missing, text_width, with_interval
 from ragnb.markup.radar import axis_names, check_systems, radar_points, radar_runs
 from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, speaker, wrapped
-from ragnb.plots.marks import Dot, dot_rows, grid
+from ragnb.plots.marks import Dot, dot_rows
 from ragnb.schema import METRICS, Metric, metric_list, scale_of
 
 TOTAL = "weighted_score"
@@ -228,188 +227,6 @@ def _thresholds(ax: Axes, table: Means, bars: Thresholds) -> None:
             drawn += [name] * (name not in drawn)
             style: Any = {"linewidth": 1.2, "linestyle": _LINES[drawn.index(name) % len(_LINES)], "zorder": 1}
             ax.plot(_shown(table, metric, at, at), [middle - half, middle + half], color=INK, label=label, **style)
-
-
-def by_weight(
-    means: pd.DataFrame, *, doc_weights: Mapping[str, float] | None = None, metric: str = TOTAL,
-    by: str = "document", most: int = 30, **look: Unpack[Look],
-) -> Axes:  # fmt: skip
-    """Draw each document's score, ordered by weight, the largest on top.
-
-    Parameters
-    ----------
-    means : DataFrame
-        ``document, metric, value, low, high, n``: an Assessment's ``documents``, or `weighted_means` by document.
-    doc_weights : mapping of document to weight, optional
-        As everywhere: 1.0 for a document that is not named.
-    metric : str
-        Which row of each document.
-    by : str
-        The column of documents.
-    most : int
-        How many documents are drawn, the heaviest and of these the lowest first; the rest is counted below.
-    ax : Axes, optional
-        By default those of a new figure.
-    lang : {"en", "zh"}, optional
-    finding : str, optional
-        The title and the start of the words; by default the heaviest document's score. Empty for no title.
-
-    Returns
-    -------
-    Axes
-        One row per document: its weight before its name, its score with the interval of its own questions and n. A
-        line parts documents of different weights.
-
-    Raises
-    ------
-    RagnbError
-        For an unknown metric, column or document, and for ``most`` below 1.
-
-    Examples
-    --------
-    >>> means = pd.DataFrame({"document": ["a", "b"], "metric": "weighted_score", "value": [0.9, 0.4], "n": 4})
-    >>> ax = by_weight(means, doc_weights={"b": 3.0})
-    >>> ax.get_title(loc="left"), [label.get_text() for label in ax.get_yticklabels()]
-    ('b, with the largest weight (×3), scores 0.400 [—, —]', ['×3  b', '×1  a'])
-    """
-    table = Means(means, metrics=[metric], by=by, **look)
-    names, rest = _documents(table, most)
-    weights = dict.fromkeys(names, 1.0) | dict(doc_weights or {})
-    for name in doc_weights or {}:
-        if name not in names:
-            raise unknown("doc_weights", name, names)
-    shown, say, colour = sorted(names, key=lambda name: -weights[name])[:most], table.say, SYSTEM_COLOURS[0]
-    dots = [Dot(table.at(name, metric), table.written(name, metric, n=True), colour) for name in shown]
-    rows = [(f"×{weights[name]:g}  {fitted(name)}", [dot]) for name, dot in zip(shown, dots, strict=True)]
-    finding = say("chart.nothing")
-    if scored := [name for name in shown if not math.isnan(table.place(name, metric))]:
-        key = "chart.heaviest" if len({weights[name] for name in shown}) > 1 else "chart.lowest"
-        first = {"name": fitted(scored[0]), "weight": f"{weights[scored[0]]:g}"}
-        finding = say(key, value=table.written(scored[0], metric), **first)
-    axis = say("chart.by_weight", metric=say("chart.total") if metric == TOTAL else fitted(metric))
-    labels = ["; ".join([axis, *rest])]
-    with dot_rows(look, rows, finding=finding, labels=labels, span=table.ranges[metric]) as ax:
-        for y, (name, above) in enumerate(itertools.pairwise(shown)):
-            if weights[name] != weights[above]:
-                ax.axhline(y + 0.5, color=INK, linewidth=0.6, alpha=0.5, label="_step")
-    return ax
-
-
-# Documents by metrics
-
-
-def _documents(table: Means, most: int) -> tuple[list[str], list[str]]:
-    """Return the documents of a table, the worst first, and a note on those that are not drawn."""
-    if most < 1:
-        raise RagnbError(f"most={most} draws nothing; give the number of documents to draw, such as 30")
-    if table.endless:
-        raise RagnbError(f"{table.endless[0]!r} has no finite range for shading or layout; leave it out")
-    names = list(table.systems)
-    values = {name: [table.at(name, TOTAL)[0]] for name in names}
-    if all(is_missing(value) for (value,) in values.values()):
-        values = {name: [table.place(name, metric) for metric in table.metrics] for name in names}
-    names.sort(key=lambda name: min((float(x) for x in values[name] if not is_missing(x)), default=math.inf))
-    return names, [table.say("chart.rest", n=count(len(names) - most))] * (len(names) > most)
-
-
-def documents(
-    means: pd.DataFrame, *, by: str = "document", most: int = 30, metrics: str | Iterable[str] | None = None,
-    **look: Unpack[Look],
-) -> Axes:  # fmt: skip
-    """Draw documents by metrics as a heat map, the worst document on top, the numbers in the cells.
-
-    The worst is so by the total, where the frame has it, else by its worst metric.
-
-    Parameters
-    ----------
-    means : DataFrame
-        ``document, metric, value, n`` and more: an Assessment's ``documents``, or `weighted_means` by document.
-    metrics : str or several, optional
-        The columns; by default the metrics that enter the weighted score, and the total.
-    by : str
-        The column of documents.
-    most : int
-        How many documents are drawn; the rest is counted below.
-    ax : Axes, optional
-        By default those of a new figure.
-    lang : {"en", "zh"}, optional
-    finding : str, optional
-        The title and the start of the words; by default the worst documents. Empty for no title.
-
-    Returns
-    -------
-    Axes
-        The darker a cell, the nearer to the bad end of its metric's range; a mean that is missing is hatched
-        and says ``—``. A document's name gives its n, the least and the most over its metrics where they differ.
-
-    Raises
-    ------
-    RagnbError
-        For an unknown metric or column, and for ``most`` below 1.
-
-    Examples
-    --------
-    >>> means = pd.DataFrame({"document": ["a", "b"], "metric": "faithfulness", "value": [0.9, None], "n": [4, 0]})
-    >>> ax = documents(means)
-    >>> [label.get_text() for label in ax.get_yticklabels()], [text.get_text() for text in ax.texts]
-    (['a  n = 4', 'b  n = 0'], ['0.900', '—'])
-    """
-    table = Means(means, metrics=metrics, by=by, **look)
-    every, rest = _documents(table, most)
-    names, columns = every[:most], table.metrics
-    labels = [f"{fitted(name)}  {_n(table, name)}" for name in names]
-    shades = np.array([[1.0 - table.place(name, metric) for metric in columns] for name in names])
-    written = [[number(table.at(name, metric)[0]) for metric in columns] for name in names]
-    margin = max((text_width(label, 9.0) for label in labels), default=0.0) + 20
-    # Three decimals a cell: a picture of many metrics is wider; names of a few stand across.
-    width = min(max(WIDTH, (margin + (30.0 if len(columns) > 6 else 62.0) * len(columns)) / 72), 12.0)
-    points = (width * 72 - margin) / max(len(columns), 1)
-    heads, upright, high = _heads([table.head(metric) for metric in columns], points)
-    with canvas(look, 0.9 + high / 72 + 0.26 * max(len(names), 1), width) as (ax, describe):
-        grid(ax, shades.reshape(len(names), len(columns)), written, "YlOrBr", 8.5 if points > 34 else 7.5)
-        ax.set_yticklabels(labels)
-        ax.xaxis.tick_top()
-        turn: Any = {"rotation": 90, "va": "bottom"} if upright else {}
-        ax.set_xticklabels(heads, fontsize=8.5, **turn)
-        ax.xaxis.set_label_position("bottom")
-        if columns[-1:] == [TOTAL] and len(columns) > 1:
-            ax.axvline(len(columns) - 1, color=INK, linewidth=1.8, label="_total")
-        finding = table.say("chart.nothing")
-        if worst := table.ranked(names)[:1]:
-            worst_name, metric = worst[0]
-            what = {"name": fitted(worst_name), "metric": table.head(metric)}
-            finding = table.say("chart.worst", value=table.written(worst_name, metric), **what)
-        describe(finding, [table.words(name) for name in names], "; ".join([table.say("chart.darker"), *rest]))
-    return ax
-
-
-def _heads(names: Sequence[str], points: float) -> tuple[list[str], bool, float]:
-    """Lay out names of columns that are `points` wide: across where three lines hold each, else upright.
-
-    Returns the names, broken into lines, whether they are upright, and how high they stand, in points.
-
-    Examples
-    --------
-    >>> _heads(["context_recall"], 60.0)
-    (['context_\\nrecall'], False, 22.0)
-    """
-    across = [wrapped(name, points - 4, 8.5) for name in names]
-    lines = max((name.count("\n") + 1 for name in across), default=0)
-    if lines <= 3 and all(text_width(line, 8.5) <= points - 2 for name in across for line in name.splitlines()):
-        return across, False, 11.0 * lines
-    upright = [fitted(name, 150.0, 8.5) for name in names]
-    return upright, True, max(text_width(name, 8.5) for name in upright)
-
-
-def _n(table: Means, name: str) -> str:
-    """The n of a document; where its metrics differ, the least and the most."""
-    cells: Any = [table.rows.get((name, metric), {}).get("n") for metric in table.metrics]
-    known = sorted({int(n) for n in cells if not is_missing(n)})
-    ends = "–".join(map(count, dict.fromkeys([*known[:1], *known[-1:]])))
-    return table.say("chart.n", n=ends) if known else ""
-
-
-# The radar, for the shape of a system; its geometry is that of markup
 
 
 def radar(means: pd.DataFrame, **look: Unpack[OfMeans]) -> Axes:
