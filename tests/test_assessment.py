@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -60,7 +61,7 @@ def test_mixed_ranges_leave_the_total_missing_with_a_note_and_never_raise(scores
     assert math.isnan(sheet.means.iloc[-1]["value"])
     assert "no_total" in set(sheet.notes["code"])
     assert sheet.scores["weighted_score"].isna().all()
-    assert "no overall score" in sheet.verdict
+    assert sheet.verdict.endswith("No overall score.")
     rescaled = rn.assess(scores, metrics=[rn.Metric("tone", 1, 5)], rescale=True)
     assert "rescaled" in set(rescaled.notes["code"])
     assert not math.isnan(rescaled.means.iloc[-1]["value"])
@@ -109,7 +110,7 @@ def test_overrides_touch_no_file(tmp_path):
         sheet.means.iloc[0]["high"] - sheet.means.iloc[0]["low"]
         < plain.means.iloc[0]["high"] - plain.means.iloc[0]["low"]
     )
-    assert "门禁" in sheet.verdict
+    assert sheet.verdict.startswith("尚未达标")
     with pytest.raises(RagnbError, match="did you mean 'metric_weights'"):
         rn.assess(path, metric_weight={"context_recall": 1})
 
@@ -220,12 +221,13 @@ def test_gates_of_the_scenario_take_the_place_of_the_default_ones(scores):
     sheet = rn.assess(scores.drop(columns="tone"), gates=gates)
     assert sheet.gates["outcome"].tolist() == ["fail", "no_data", "pass"]
     assert sheet.blocked
-    assert sheet.verdict.startswith("Not yet: 2 of 2 gates block")
+    assert sheet.verdict.startswith("Not ready: Faithfulness is 0.5")
+    assert "Required: Faithfulness is at least 0.990." in sheet.verdict
     skipped = rn.assess(scores.drop(columns="tone"), gates=gates[1:], no_data="skip")
     assert not skipped.blocked
-    assert rn.assess(scores.drop(columns="tone"), gates=[]).verdict.startswith("No gates are set")
+    assert rn.assess(scores.drop(columns="tone"), gates=[]).verdict.startswith("No gates set")
     easy = [rn.Gate("easy", "faithfulness", ">=", 0.01)]
-    assert rn.assess(scores.drop(columns="tone"), gates=easy).verdict.startswith("Good enough by the one gate")
+    assert rn.assess(scores.drop(columns="tone"), gates=easy).verdict.startswith("Ready: ")
 
 
 def test_saving_twice_gives_the_same_bytes_and_keeps_what_was_there(tmp_path):
@@ -282,7 +284,7 @@ def test_reasons_and_counts_are_of_one_language(lang):
     assert ("not combined" in note) == (lang == "en")
     assert "accuracy 1..10" in note
     verdict = rn.assess(frame.head(1)[["faithfulness", "doc_name"]], lang=lang, gates=[]).verdict
-    assert ("on 1 question from 1 document." in verdict) == (lang == "en")
+    assert verdict.endswith("n = 1 from 1 document." if lang == "en" else "n = 1，来自 1 份文档。")
     lower = rn.Metric("latency", 0, math.inf, better="lower")
     unbounded = rn.assess(pd.DataFrame({"latency": [3.0, 4.0]}), metrics=[lower], lang=lang)
     assert "latency" in unbounded.notes.set_index("code").loc["no_total", "text"]
@@ -313,10 +315,10 @@ def test_a_verdict_counts_only_the_gates_that_have_data(tmp_path):
     gates = [rn.Gate("C", "compliance", ">=", 0.0), rn.Gate("U", "under_refusal", "<=", 0.1)]
     options = {"gold": gold_file(tmp_path), "gates": gates, "no_data": "skip"}
     some, none = (rn.assess(frame, **options) for frame in (TWO_TRACES, TWO_TRACES.assign(question="other?")))
-    assert some.verdict.startswith("Good enough by the 1 of 2 gates with data")
+    assert some.verdict.startswith("Ready: One of 2 gates passed; the others have no data")
     assert none.verdict.startswith("Incomplete input: 0 of 2 gold questions have a trace")
     assert (some.blocked, none.blocked) == (False, True)
-    assert [verdict_tone(Writer(sheet)) for sheet in (some, none)] == ["good", "bad"]
+    assert [sheet.section("summary").blocks[0].status.tone for sheet in (some, none)] == ["good", "bad"]
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -341,18 +343,16 @@ def test_markdown_tells_labels_slices_systems_and_partial_refusals(tmp_path):
     lines = sheet.to_markdown().splitlines()
     sheet = sheet.of_system("s|1")
     counts = sheet.outcomes.set_index("label")["n"]
-    told = {
-        line[2:].split(":")[0]: int(line.split()[2])
-        for line in lines
-        if line.startswith(("- OK", "- OVER", "- ANS"))
-    }
-    assert told == counts[counts > 0].to_dict() == {"OK": 1, "ANS_NO_HIT": 1}
-    groups = {tuple(map(str.strip, line.split(" | ")[:2])) for line in lines if "over_refusal |" in line}
-    assert {("| 甲", "over_refusal"), ("| —", "over_refusal")} <= groups
-    assert [line for line in lines if line.startswith("| s\\|1 | over_refusal | 0.0 % ")]
-    asked = [line for line in lines if "| a? |" in line]
-    assert [line.split(" | ")[1] for line in asked] == ["s\\|1", "t"]
-    assert [line.split(" | ")[-2] for line in asked] == ["in part", "yes"]
+    lines_of_tables = [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines if line.startswith("|")]
+    rows = [[cell.strip() for cell in cells] for cells in lines_of_tables]
+    told = {row[0].split(" · ")[-1]: int(row[1]) for row in rows if row[0].endswith(tuple(counts.index))}
+    assert told == counts.to_dict()
+    assert {name: n for name, n in told.items() if n} == {"OK": 1, "ANS_NO_HIT": 1}
+    assert ["metric", "甲", "—"] in rows
+    of_system = [row for row in rows if row[0] == "s\\|1" and "0.0 % · 0.0–98.8 % · n = 2" in row]
+    assert len(of_system) == 1
+    assert [row[2] for row in rows if row[1:2] == ["a?"]] == ["t", "s\\|1"]
+    assert any(line.startswith("- ") and "refuse only part" in line for line in lines)
 
 
 def test_a_labelled_frame_is_a_scores_frame_with_outcomes_and_gates(tmp_path):
@@ -438,7 +438,7 @@ def test_saved_run_holds_the_card(tmp_path):
     assert json.loads(saved["calibration.json"].read_text(encoding="utf-8"))["verdict"] == "NOT PROVEN"
     assert saved["calibration.md"].read_text(encoding="utf-8") == sheet.calibration.to_markdown()
     assert json.loads(saved["run.json"].read_text(encoding="utf-8"))["judge"] == "NOT PROVEN"
-    assert "## Can the judge be trusted?" in saved["report.md"].read_text(encoding="utf-8")
+    assert "## Judge trust: " in saved["report.md"].read_text(encoding="utf-8")
 
 
 def test_ratings_alone_are_for_calibrate():

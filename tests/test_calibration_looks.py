@@ -27,7 +27,7 @@ def rated(n=240, clusters=24, noise=0.5, shift=0.0, seed=0):
 
 
 def card_of(frame, **how):
-    return calibrate(frame, **{"scale": (1, 10), "resamples": 1, **how})
+    return calibrate(frame, **{"scale": (1, 10), **how})
 
 
 def row_of(frame, **how):

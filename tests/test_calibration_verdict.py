@@ -23,7 +23,7 @@ def rated(seed=0, n=240, clusters=24, noise=0.7, shift=0.0, spread=2.0):
 
 
 def row_of(frame, **how):
-    return calibrate(frame, **{"scale": (1, 10), "resamples": 1, **how}).verdicts.iloc[0]
+    return calibrate(frame, **{"scale": (1, 10), **how}).verdicts.iloc[0]
 
 
 def share(frame, level):
@@ -106,16 +106,16 @@ def test_the_acceptable_bias_is_an_eighteenth_of_the_scale_by_default(scale, del
     frame = rated()
     for name in ("judge", "human"):
         frame[name] = scale[0] + (frame[name] - 1) / 9 * width
-    card = calibrate(frame, scale=scale, tolerance=width / 9, resamples=1)
+    card = calibrate(frame, scale=scale, tolerance=width / 9)
     assert card.delta == card.verdicts["delta"].item() == pytest.approx(delta, rel=1e-4)
-    assert calibrate(frame, scale=scale, tolerance=width / 9, resamples=1, delta=0.3).delta == 0.3
+    assert calibrate(frame, scale=scale, tolerance=width / 9, delta=0.3).delta == 0.3
 
 
 def test_a_bias_of_a_seventh_of_the_scale_is_not_trusted():
     rng = np.random.default_rng(0)
     human = rng.uniform(0, 0.8, 600)
     frame = pd.DataFrame({"judge": np.clip(human + 0.157 + 0.01 * rng.normal(size=600), 0, 1), "human": human})
-    card = calibrate(frame, scale=(0, 1), tolerance=0.2, resamples=1)
+    card = calibrate(frame, scale=(0, 1), tolerance=0.2)
     assert card.verdicts["share"].item() > 0.99
     assert (card.verdict, card.sides) == ("NOT PROVEN", ("RECALIBRATE", "RANKING ONLY", "INFLATED")[::2])
     assert "0.0556" in " ".join(card.reasons)
@@ -125,7 +125,7 @@ def test_trust_and_inflated_never_stand_on_one_row():
     verdicts = []
     for shift in np.linspace(-0.2, 0.6, 9):
         frame = rated(noise=0.3, shift=shift)
-        card = calibrate(frame, scale=(1, 10), resamples=1)
+        card = calibrate(frame, scale=(1, 10))
         assert ("INFLATED" in card.sides) == card.inflation["inflated"].item()
         assert ("INFLATED" in card.sides) == any("INFLATED" in line for line in card.reasons)
         verdicts.append((card.verdict == "TRUST", "INFLATED" in card.sides))
@@ -136,7 +136,7 @@ def test_trust_and_inflated_never_stand_on_one_row():
 def test_a_system_inflated_beyond_the_acceptable_bias_takes_the_trust_away():
     frame = rated(n=600, noise=0.2).assign(system=np.arange(600) % 4 // 3)
     frame["judge"] += np.where(frame["system"] == 1, 0.75, -0.25) * frame["judge"].between(2, 9)
-    card = calibrate(frame, scale=(1, 10), resamples=1)
+    card = calibrate(frame, scale=(1, 10))
     row = card.verdicts.iloc[0]
     assert -0.5 < row["bias_low"] < row["bias_high"] < 0.5
     assert (row["verdict"], "INFLATED" in row["sides"]) == ("NOT PROVEN", True)
@@ -153,7 +153,7 @@ def test_inflated_is_the_two_sided_interval_above_zero_with_holm_over_systems():
     straddling = 0
     for seed in range(12):
         frame = rated(seed, n=120, noise=0.8, shift=0.2).assign(system=lambda f: f.index % 2)
-        found = calibrate(frame, scale=(1, 10), resamples=1, target=0.99).inflation
+        found = calibrate(frame, scale=(1, 10), target=0.99).inflation
         overall = found.iloc[0]
         assert overall["inflated"] == (overall["low"] > 0)
         narrow = stats.bias(frame["judge"], frame["human"], frame["cluster"], level=0.9).low
@@ -172,7 +172,7 @@ def test_inflated_is_the_two_sided_interval_above_zero_with_holm_over_systems():
 
 
 def test_a_harsh_judge_is_biased_and_not_inflated():
-    card = calibrate(rated(noise=0.4, shift=-0.6), scale=(1, 10), resamples=1)
+    card = calibrate(rated(noise=0.4, shift=-0.6), scale=(1, 10))
     assert card.inflation["p"].item() < 0.001
     assert not card.inflation["inflated"].item()
     assert "INFLATED" not in card.sides
@@ -182,12 +182,12 @@ def test_ranking_only_is_a_kendall_interval_above_zero_without_trust():
     seen = set()
     for seed in range(12):
         frame = rated(seed, n=80, clusters=10, noise=5.0)
-        card = calibrate(frame, scale=(1, 10), resamples=1)
+        card = calibrate(frame, scale=(1, 10))
         low = stats.kendall_within(frame["judge"], frame["human"], frame["cluster"], digits=10).low
         assert ("RANKING ONLY" in card.sides) == (low > 0)
         seen.add(low > 0)
     assert seen == {True, False}
-    assert calibrate(rated(noise=0.2), scale=(1, 10), resamples=1).sides == ()
+    assert calibrate(rated(noise=0.2), scale=(1, 10)).sides == ()
 
 
 def test_a_map_passes_by_the_bounds_that_trust_asks_for():
@@ -199,7 +199,7 @@ def test_a_map_passes_by_the_bounds_that_trust_asks_for():
     edge = max(bias.high, -bias.low) + TINY
 
     def passes(**how):
-        maps = calibrate(frame, scale=(1, 10), resamples=1, **how).recalibration.set_index("map")
+        maps = calibrate(frame, scale=(1, 10), **how).recalibration.set_index("map")
         return bool(maps.loc["linear", "passes"])
 
     assert passes(target=low - TINY, delta=1)
@@ -210,7 +210,7 @@ def test_a_map_passes_by_the_bounds_that_trust_asks_for():
 
 def test_a_map_that_helps_nobody_or_no_more_than_a_constant_does_not_pass():
     frame = rated(noise=0.4, spread=0.2).assign(judge=lambda f: np.random.default_rng(0).permutation(f["judge"]))
-    maps = calibrate(frame, scale=(1, 10), resamples=1, target=0.5, delta=1).recalibration
+    maps = calibrate(frame, scale=(1, 10), target=0.5, delta=1).recalibration
     assert maps["share"].min() > 0.6
     assert not maps["passes"].any()
 
@@ -218,7 +218,7 @@ def test_a_map_that_helps_nobody_or_no_more_than_a_constant_does_not_pass():
 def test_a_trusted_judge_needs_no_map_even_where_one_would_pass():
     frame = rated(noise=0.2)
     frame["judge"] = 5.5 + 0.9 * (frame["judge"] - 5.5)
-    card = calibrate(frame, scale=(1, 10), resamples=1)
+    card = calibrate(frame, scale=(1, 10))
     assert card.recalibration["passes"].any()
     assert (card.verdict, card.sides) == ("TRUST", ())
 
@@ -236,14 +236,14 @@ def test_more_labels_do_not_help_a_bias_shown_to_lie_outside(shift):
     row = row_of(frame)
     nearest = max(row["bias_low"], -row["bias_high"])
     for delta, outside in ((nearest, False), (np.nextafter(nearest, 0), True)):
-        card = calibrate(frame, scale=(1, 10), resamples=1, delta=float(delta))
+        card = calibrate(frame, scale=(1, 10), delta=float(delta))
         assert any("the bias itself is outside" in line for line in card.reasons) == outside
         assert any("outside the acceptable ±" in line for line in card.reasons) == outside
 
 
 def test_labels_needed_are_those_of_the_verdicts_target_and_level():
     frame = rated(noise=0.5, n=80)
-    card = calibrate(frame, scale=(1, 10), resamples=1, target=0.7, level=0.9)
+    card = calibrate(frame, scale=(1, 10), target=0.7, level=0.9)
     flags = stats.within(frame["judge"], frame["human"])
     want = stats.labels_needed(flags, frame["cluster"], target=0.7, alpha=0.1)
     assert card.labels_needed["total"].item() == want.total > 0
@@ -251,7 +251,7 @@ def test_labels_needed_are_those_of_the_verdicts_target_and_level():
 
 def test_the_worst_row_speaks_for_the_card():
     kinds = {"good": rated(noise=0.2), "biased": rated(noise=0.2, shift=0.6), "bad": rated(noise=5.0)}
-    card = calibrate(pd.concat(f.assign(dimension=d) for d, f in kinds.items()), scale=(1, 10), resamples=1)
+    card = calibrate(pd.concat(f.assign(dimension=d) for d, f in kinds.items()), scale=(1, 10))
     words = card.verdicts.set_index("dimension")["verdict"].to_dict()
     assert words == {"bad": "REJECT", "biased": "NOT PROVEN", "good": "TRUST"}
     rows = card.verdicts.set_index("dimension", drop=False)
@@ -264,7 +264,7 @@ def test_the_worst_row_speaks_for_the_card():
 
 
 def bands(frame, **how):
-    return calibrate(frame, **{"scale": (1, 10), "resamples": 1, **how}).bands
+    return calibrate(frame, **{"scale": (1, 10), **how}).bands
 
 
 def at(score, n, clusters, agreeing, seed=0):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -49,18 +50,21 @@ def test_check_passes_with_0_and_blocks_with_1(run, scores):
 def test_check_prints_verdict_gates_and_notes(run, scores):
     code, out, err = run("check", scores(at=0.85))
     first, blank, head, row, *_ = out.splitlines()
-    assert first.startswith("Not yet: the gate blocks")
+    assert first == ragnb.assess(scores(at=0.85)).verdict
+    assert first.startswith("Not ready: ")
+    assert "faithfulness is at least 0.850" in first.lower()
     assert blank == ""
-    assert head.split()[0] == "gate"
-    assert row.startswith("✗  G     faithfulness ≥ 0.850  0.800 [")
+    assert head.split()[0] == "Outcome"
+    assert "G · faithfulness ≥ 0.85" in row
+    assert "0.800 · 0.008–1.000, n = 2" in row
+    assert row.startswith(("▲ inconclusive, blocks", "■ inconclusive, blocks"))
     assert "\n- This result is based on only 2 independent groups" in out
     assert (code, err) == (1, "")
 
 
 @pytest.mark.parametrize(
     ("lang", "words"),
-    [("en", ("passed", "inconclusive", "no data", "failed, blocks")),
-     ("zh", ("通过", "尚无定论", "无数据", "未通过，不放行"))],
+    [("en", ("passed", "inconclusive", "no data", "failed")), ("zh", ("通过", "尚无定论", "无数据", "未通过"))],
 )  # fmt: skip
 def test_each_outcome_of_a_gate_has_its_own_mark_and_word(run, tmp_path, lang, words):
     rows = "".join(f"{0.8 + n % 2 / 10},\n" for n in range(40))
@@ -70,10 +74,9 @@ def test_each_outcome_of_a_gate_has_its_own_mark_and_word(run, tmp_path, lang, w
     gates = [f"{{name: {name}, metric: {metric}, op: '>=', at: {at}}}" for name, (metric, at) in asked.items()]
     (tmp_path / "s.yaml").write_text(f"scores: scores.csv\nno_data: skip\ngates: [{', '.join(gates)}]\n")
     out = run("check", tmp_path / "s.yaml", "--lang", lang)[1]
-    lines = {line.split()[1]: line for line in out.splitlines()[3:7]}
-    for name, mark, word in zip("PUNF", "✓?—✗", words, strict=True):
-        assert lines[name].startswith(mark)
-        assert f"  {word}  " in lines[name]
+    lines = {re.search(r"\b([PUNF]) · ", line)[1]: line for line in out.splitlines()[3:7]}
+    for name, mark, word in zip("PUNF", "●▲○■", words, strict=True):
+        assert lines[name].startswith((f"{mark} {word} ", f"{mark} {word},", f"{mark} {word}，"))
 
 
 def test_check_takes_a_results_file_without_a_scenario(run, tmp_path):
@@ -87,7 +90,11 @@ def test_check_takes_gold_and_traces(run):
     sheet = ragnb.assess(STRONG, gold=GOLD, refusal=tokens)
     assert code == int(sheet.blocked)
     assert out.splitlines()[0] == sheet.verdict
-    assert [line.split()[1] for line in out.splitlines()[3:8]] == ["G1", "G2", "G3", "G4", "G5"]
+    codes = [re.search(r"\b(G\d) · ", line)[1] for line in out.splitlines()[3:8]]
+    assert sorted(codes) == ["G1", "G2", "G3", "G4", "G5"]
+    gates = sheet.gates.set_index("gate")["outcome"]
+    order = ["fail", "undecided", "no_data", "pass"]
+    assert [gates[code] for code in codes] == sorted(gates[codes], key=order.index)
 
 
 def test_files_on_the_command_line_are_relative_to_the_working_directory(run, scores, tmp_path, monkeypatch):
@@ -296,7 +303,8 @@ def test_one_columns_setting_names_the_columns_of_gold_and_of_traces(tmp_path, r
     names = "编: sample_id, 问: question, 可答: answerable, 依: gold_ids, 答: answer, 引: citations"
     code, out, _ = run("check", *files, "-p", f"columns={{{names}}}")
     assert code == 1
-    assert "citation_hit_rate ≥ 75.0 %  100.0 %" in out
+    row = next(line for line in out.splitlines() if "citation_hit_rate ≥ 0.75" in line)
+    assert "100.0 %" in row
     code, _, err = run("check", *files, "-p", f"columns={{{names}, 可达: system}}")
     assert code == 2
     assert "'可达'" in err

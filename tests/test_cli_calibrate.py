@@ -146,7 +146,7 @@ def test_page_opens_by_itself_and_holds_verdict_charts_and_numbers(run, tmp_path
     path = tmp_path / "card.html"
     run(RATINGS, "--dimension", "accuracy", "--scale", 1, 10, "--html", path, "--lang", "zh")
     page = path.read_text(encoding="utf-8")
-    assert "评审可信吗？" in page
+    assert "评判可信度" in page
     assert page.count("<figure>") == 7
     assert "<script" not in page
     assert "default-src 'none'" in page

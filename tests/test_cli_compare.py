@@ -31,6 +31,12 @@ def table(shift=0.0, noise=0.05, seed=0, **columns):
     return pd.DataFrame(ids | {"faithfulness": scores} | columns)
 
 
+def interval(row, name=""):
+    """Write a difference of scores with its interval, signs as wide as a plus."""
+    value, low, high = (f"{row[name + end]:+.3f}".replace("-", "−") for end in ("value", "low", "high"))
+    return f"{value} ({low} to {high})"
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Files of one evaluation: the base, and versions that are better, worse, the same and inconclusive."""
@@ -58,8 +64,7 @@ def test_the_exit_code_is_that_of_the_outcome_only_with_gate(run, folder, name, 
     found, out, _ = run("compare", f"{name}.csv", "base.csv", "--gate")
     assert found == code
     row = rn.compare(f"{name}.csv", baseline="base.csv").iloc[-1]
-    interval = f"{row['value']:+.3f} [{row['low']:.3f}, {row['high']:.3f}]"
-    first = f"{word}: weighted_score {interval} ({name} − base, 48 common questions, 12 documents)"
+    first = f"{word}: weighted_score {interval(row)}; {name} − base, 48 common questions, 12 documents"
     assert out.splitlines()[0] == first
 
 
@@ -83,7 +88,7 @@ def test_a_margin_for_all_metrics_or_for_one(run, folder):
     one = ["--primary", "faithfulness", "--margin", "faithfulness=0.4", "--margin", "weighted_score=0.01"]
     out = run("compare", "up.csv", "base.csv", *one)[1]
     assert out.startswith("same: faithfulness")
-    assert any(line.split()[:2] == ["weighted_score", "better"] for line in out.splitlines())
+    assert any(line.startswith("weighted_score ") and "● better" in line for line in out.splitlines())
 
 
 def test_failures_of_one_side_are_named_with_the_worst_case(run, folder):
@@ -94,7 +99,7 @@ def test_failures_of_one_side_are_named_with_the_worst_case(run, folder):
     out = run("compare", "n.csv", "base.csv")[1]
     worst = rn.compare("n.csv", baseline="base.csv").iloc[-1]["worst_case"]
     assert "faithfulness 10 (n: 10 failed)" in out
-    assert f"worst possible value: weighted_score {worst:+.3f}." in out
+    assert f"worst possible value: weighted_score {worst:+.3f}.".replace("-", "−") in out
     assert "faithfulness 10 (n: 10 个评分失败)" in run("compare", "n.csv", "base.csv", "--lang", "zh")[1]
 
 
@@ -110,7 +115,7 @@ def test_questions_that_changed_and_little_overlap_are_noted(run, folder):
     row = rn.compare("new.csv", baseline="base.csv").iloc[-1]
     out = run("compare", "new.csv", "base.csv")[1]
     assert f"only 10 of {10 + row['n_left_out']} questions are common to both" in out
-    assert f"{row['all_value']:+.3f} [{row['all_low']:.3f}, {row['all_high']:.3f}]" in out
+    assert interval(row, "all_") in out
 
 
 def test_a_difference_within_the_noise_of_repeats_is_called_that(run, folder):
@@ -143,7 +148,7 @@ def test_one_document_has_no_interval(run, folder):
         table(0.2 * (name == "up"), doc_name="d").to_csv(f"{name}.csv", index=False)
     code, out, _ = run("compare", "up.csv", "base.csv", "--gate")
     assert code == 3
-    assert out.startswith("inconclusive: weighted_score +0.200 (up − base")
+    assert out.startswith("inconclusive: weighted_score +0.200; up − base")
     assert "there is no confidence interval" in out
 
 
@@ -154,7 +159,7 @@ def test_by_a_column_follows_the_whole(run, folder):
     code, out, _ = run("compare", "up.csv", "base.csv", "--by", "kind", "--json", "c.json")
     assert code == 0
     assert "weighted_score by kind" in out
-    assert [line.split()[1] for line in out.splitlines() if line.startswith(("easy", "hard"))] == ["better"] * 2
+    assert [line.count("● better") for line in out.splitlines() if line.startswith(("easy", "hard"))] == [1, 1]
     slices = json.loads(Path("c.json").read_text(encoding="utf-8"))["slices"]
     assert {(row["kind"], row["metric"]) for row in slices} == {
         (kind, metric) for kind in ("easy", "hard") for metric in ("faithfulness", "weighted_score")
@@ -196,7 +201,7 @@ def test_a_name_is_text_in_the_page(run, folder):
 def test_chinese(run, folder):
     code, out, _ = run("compare", "down.csv", "base.csv", "--lang", "zh", "--gate", "--html", "c.html")
     assert code == 1
-    assert out.startswith("更差：weighted_score -0.")
+    assert out.startswith("更差：weighted_score −0.")
     assert "48 个共同问题，12 个文档" in out
     assert 'lang="zh' in Path("c.html").read_text(encoding="utf-8")
     Path("zh.yaml").write_text("lang: zh\nscores: up.csv\nbaseline: base.csv\n")

@@ -350,7 +350,7 @@ def test_labels_needed_are_those_of_the_flags():
     few, _ = draw(14, n=300, m=0)
     kind = few.assign(judge=few["human"] + (np.arange(300) % 12 == 0) * 3.0, dimension="kind")
     wrong = few.assign(judge=6 - few["human"], dimension="wrong")
-    how = {"scale": (1, 8), "resamples": 1}
+    how = {"scale": (1, 8)}
     table = calibrate(pd.concat([kind, wrong]), target=0.8, **how).labels_needed.set_index("dimension")
     for name, part in (("kind", kind), ("wrong", wrong)):
         want = stats.labels_needed(stats.within(part["judge"], part["human"]), part["cluster"], target=0.8)
@@ -392,7 +392,7 @@ def test_a_share_at_or_below_its_target_is_never_shown_by_more_labels():
 def test_the_budget_frame_is_the_curve_of_each_dimension():
     few, _ = draw(16, n=200, m=0)
     both = pd.concat([few.assign(dimension="x"), few.assign(dimension="y", judge=few["human"])])
-    table = calibrate(both, target=0.7, level=0.9, resamples=1).budget
+    table = calibrate(both, target=0.7, level=0.9).budget
     assert table["dimension"].unique().tolist() == ["x", "y"]
     curve = stats.label_budget(
         stats.within(few["judge"], few["human"]), few["cluster"], target=0.7, alpha=0.1, level=0.9
@@ -413,8 +413,8 @@ WAYS = {
         pd.concat([few.assign(system="a"), few.assign(system="b")]),
         judged=pd.concat([more.assign(system="a"), more.assign(system="b")]), baseline="a", **how,
     ),
-    "needed": lambda few, more, **how: calibrate(few, resamples=1, **how).labels_needed,
-    "budget": lambda few, more, **how: calibrate(few, resamples=1, **how).budget,
+    "needed": lambda few, more, **how: calibrate(few, **how).labels_needed,
+    "budget": lambda few, more, **how: calibrate(few, **how).budget,
 }  # fmt: skip
 
 
@@ -449,7 +449,7 @@ def test_raters_count_alike_in_columns_and_in_rows_and_rows_without_a_rater_are_
 def test_the_corrected_mean_of_a_card_takes_the_same_marks_as_its_ratings():
     few, more = draw(19, n=120, m=60)
     off = more["judge"].where(np.arange(len(more)) % 5 > 0)
-    how = {"scale": SCALE, "resamples": 20}
+    how = {"scale": SCALE}
     want = calibrate(few, judged=more.assign(judge=off), **how)
     for missing in (-1, "outside"):
         card = calibrate(few, judged=more.assign(judge=off.fillna(-1)), missing=missing, **how)

@@ -152,7 +152,9 @@ def test_thresholds_of_rules_are_shown_and_block_only_where_they_are_named(tmp_p
     frame.to_csv(tmp_path / "s.csv", index=False)
     assert main(["check", str(tmp_path / "s.csv")]) == 0
     out = capsys.readouterr().out
-    assert "No gates are set; 1 of 1 advisory thresholds are not met" in out
+    assert out.startswith("No gates set: ")
+    assert "below" in out.splitlines()[0].lower()
+    assert "advisory, never blocks" in out or "failed" in out
     sheet = rn.assess(frame)
     row = sheet.gates.set_index("gate").loc["faithfulness"]
     assert (row["outcome"], row["blocks"], row["reason"]) == ("fail", False, "advisory")
@@ -239,7 +241,7 @@ def test_the_headline_is_the_share_of_correct_outcomes(quickstart):
     labels = sheet.scores["label"]
     share = labels.isin(["OK", "REFUSAL_OK"]).sum() / labels.notna().sum()
     assert sheet.means.set_index("metric").loc["correct_outcome", "value"] == pytest.approx(share, abs=1e-12)
-    assert f"correct outcome {100 * share:.1f} %" in sheet.verdict
+    assert f"Right outcomes {100 * share:.1f} %" in sheet.verdict
     assert f"{100 * share:.1f} %" in repr(sheet.section("summary"))
 
 
@@ -308,4 +310,4 @@ def test_the_verdict_names_a_failed_gate_before_an_undecided_one():
     gates = [rn.Gate("open", "faithfulness", ">=", 0.52), rn.Gate("failed", "answer_relevancy", ">=", 0.9)]
     sheet = rn.assess(frame, gates=gates)
     assert sheet.gates["outcome"].tolist()[:2] == ["undecided", "fail"]
-    assert "(answer_relevancy 0.100, at least 0.900)" in sheet.verdict
+    assert sheet.verdict.startswith("Not ready: Answer relevancy is 0.100, below its threshold of 0.900.")

@@ -93,7 +93,7 @@ def test_without_rows_on_both_sides_or_without_variation_there_is_no_test():
 
 def test_a_draw_towards_low_scores_is_told_everywhere():
     table = labelled(answers(), toward_low(answers()))
-    card = calibrate(table, scale=(1, 5), resamples=1, about={"drawn_at_random": True})
+    card = calibrate(table, scale=(1, 5), about={"drawn_at_random": True})
     row = card.verdicts.iloc[0]
     mine = table["human"].notna()
     assert row["judge_labelled"] == pytest.approx(table.loc[mine, "judge"].mean())
@@ -109,16 +109,16 @@ def test_a_draw_towards_low_scores_is_told_everywhere():
     assert card.notes["code"].tolist().count("not_random") == 1
     for shown in (card.to_markdown(), card._repr_html_(), corrected_mean(table, scale=(1, 5))["note"].item()):
         assert words in shown
-    apart = calibrate(table[mine], judged=table[~mine].drop(columns="human"), scale=(1, 5), resamples=1)
+    apart = calibrate(table[mine], judged=table[~mine].drop(columns="human"), scale=(1, 5))
     assert apart.verdicts["draw_z"].item() == pytest.approx(row["draw_z"])
-    assert "不像随机抽取" in calibrate(table, scale=(1, 5), resamples=1, lang="zh").reasons[2]
+    assert "不像随机抽取" in calibrate(table, scale=(1, 5), lang="zh").reasons[2]
 
 
 def test_several_rows_share_the_level_and_name_those_that_differ():
     bad = labelled(answers(), toward_low(answers())).assign(dimension="picked")
     good = labelled(answers(1), 0.3).assign(dimension="drawn")
-    card = calibrate(pd.concat([good, bad]), scale=(1, 5), resamples=1)
-    own = [calibrate(part, scale=(1, 5), resamples=1).verdicts["draw_p"].item() for part in (good, bad)]
+    card = calibrate(pd.concat([good, bad]), scale=(1, 5))
+    own = [calibrate(part, scale=(1, 5)).verdicts["draw_p"].item() for part in (good, bad)]
     assert card.verdicts.set_index("dimension")["draw_p"].to_dict() == pytest.approx(
         dict(zip(("drawn", "picked"), stats.holm(own), strict=True)), rel=1e-6, abs=0
     )
@@ -132,7 +132,7 @@ def test_the_level_of_the_draw_is_one_in_a_hundred():
     table, seen = answers(n=300), set()
     for tilt in np.linspace(0, 0.14, 15):
         part = labelled(table, 0.3 - tilt * (table["judge"] - 3))
-        row = calibrate(part, scale=(1, 5), resamples=1).verdicts.iloc[0]
+        row = calibrate(part, scale=(1, 5)).verdicts.iloc[0]
         told = "random sample" in " ".join(row["reasons"])
         assert told == (row["draw_p"] <= 0.01)
         seen.add((told, row["draw_p"] <= 0.05))
@@ -142,21 +142,21 @@ def test_the_level_of_the_draw_is_one_in_a_hundred():
 def test_a_random_draw_is_not_flagged_and_what_the_caller_says_stays():
     table = labelled(answers(), 0.25)
     for said in (None, True, False):
-        card = calibrate(table, scale=(1, 5), resamples=1, about={"drawn_at_random": said})
+        card = calibrate(table, scale=(1, 5), about={"drawn_at_random": said})
         assert card.footer["drawn_at_random"] is said
         assert "do not look like a random sample" not in card.to_markdown()
-    assert "human score cannot be detected" in calibrate(table, scale=(1, 5), resamples=1).to_markdown()
+    assert "human score cannot be detected" in calibrate(table, scale=(1, 5)).to_markdown()
 
 
 def test_recorded_unequal_chances_are_not_flagged_and_equal_ones_are_tested():
     table, low = answers(), toward_low(answers())
-    card = calibrate(labelled(table, low).assign(**{CHANCE: low}), scale=(1, 5), resamples=1)
+    card = calibrate(labelled(table, low).assign(**{CHANCE: low}), scale=(1, 5))
     assert card.footer["drawn_at_random"] is True
     assert {"weighted"} <= set(card.notes["code"])
     assert not {"not_random", "unknown_draw"} & set(card.notes["code"])
-    wrong = calibrate(labelled(table, low).assign(**{CHANCE: 0.2}), scale=(1, 5), resamples=1)
+    wrong = calibrate(labelled(table, low).assign(**{CHANCE: 0.2}), scale=(1, 5))
     assert wrong.footer["drawn_at_random"] is False
-    fair = calibrate(labelled(table, 0.25).assign(**{CHANCE: 0.25}), scale=(1, 5), resamples=1)
+    fair = calibrate(labelled(table, 0.25).assign(**{CHANCE: 0.25}), scale=(1, 5))
     assert fair.footer["drawn_at_random"] is True
     assert "weighted" not in set(fair.notes["code"])
 
@@ -200,8 +200,8 @@ def test_every_mean_of_agreement_is_hajeks(clustered):
 def test_a_weight_of_two_is_the_share_of_two_rows():
     table = answers(n=80)
     twice = pd.concat([table, table[table.index % 2 == 0].assign(item_id=lambda f: f["item_id"] + "b")])
-    one = calibrate(table.assign(**{CHANCE: np.where(table.index % 2 == 0, 0.1, 0.2)}), scale=(1, 5), resamples=1)
-    two = calibrate(twice, scale=(1, 5), resamples=1)
+    one = calibrate(table.assign(**{CHANCE: np.where(table.index % 2 == 0, 0.1, 0.2)}), scale=(1, 5))
+    two = calibrate(twice, scale=(1, 5))
     first, second = (card.table.set_index("measure")["value"] for card in (one, two))
     for name in ("within", "bias", "mae", "floor", "constant", "kendall", "qwk", "slope"):
         assert first[name] == pytest.approx(second[name]), name
@@ -223,7 +223,7 @@ def test_equal_chances_change_no_number():
     same = table.assign(**{CHANCE: 0.123})
     pd.testing.assert_frame_equal(agreement(table, scale=(1, 5)), agreement(same, scale=(1, 5)), check_exact=True)
     pd.testing.assert_frame_equal(corrected_mean(table), corrected_mean(same), check_exact=True)
-    one, two = (calibrate(part, scale=(1, 5), resamples=50) for part in (table, same))
+    one, two = (calibrate(part, scale=(1, 5)) for part in (table, same))
     for name in ("verdicts", "bands", "inflation", "recalibration", "labels_needed", "reliability", "corrected"):
         pd.testing.assert_frame_equal(getattr(one, name), getattr(two, name), check_exact=True)
     assert one.footer["data_sha256"] == two.footer["data_sha256"]
@@ -235,7 +235,7 @@ def test_engines_weigh_as_pandas_does(engine, clustered):
     low = toward_low(answers(n=300))
     table = labelled(answers(n=300), low).assign(**{CHANCE: low})
     table = table if clustered else table.drop(columns="cluster")
-    one, two = (calibrate(part, scale=(1, 5), resamples=20) for part in (table, engine(table)))
+    one, two = (calibrate(part, scale=(1, 5)) for part in (table, engine(table)))
     for name in ("table", "verdicts", "bands", "recalibration", "reliability", "corrected"):
         pd.testing.assert_frame_equal(getattr(one, name), getattr(two, name), check_dtype=False, rtol=1e-9)
 
@@ -332,7 +332,7 @@ def test_drawn_labels_carry_their_chance_through_sheet_and_key(tmp_path):
     filled.to_csv(tmp_path / "ann.csv", index=False)
     back = calibration.read_labels(tmp_path / "ann.csv", key)
     assert back[CHANCE].tolist() == pytest.approx([1 / 3] * 30)
-    card = calibrate(back, scale=(1, 5), cluster=None, resamples=1)
+    card = calibrate(back, scale=(1, 5), cluster=None)
     assert card.footer["drawn_at_random"] is True
     rest = calibration.unrated(calibration.read_judged(table), back)
     assert len(rest) == 60

@@ -388,11 +388,6 @@ NEVER = [
     r"轨迹", r"评审", r"门槛", r"越过阈值", r"阻断", r"失分",
 ]  # fmt: skip
 """Home-made phrases for which the field has a term (threshold, below the threshold, based on, 评判模型, …)."""
-UNTIL_THE_PAGE = (
-    "sheet.", "column.", "glossary.", "verdict.", "metric_in_words.", "mark.", "page.", "browse.", "outcome.",
-    "label.", "severity.", "mode.", "editor.", "rating.", "index.", "report.",
-)  # fmt: skip
-"""Texts of the page and the widgets, which are not reworded yet: to be deleted with their rewording."""
 PROMPTS = (
     "scoring.", "judge.prompt", "judge.after", "judge.anchors", "judge.bands.", "judge.mode.", "judge.probes",
 )  # fmt: skip
@@ -409,7 +404,7 @@ def help_texts() -> Iterator[tuple[str, str]]:
 
 def test_texts_documents_and_help_use_the_words_of_the_field():
     shown = {f"{lang}: {key}": " ".join(entry) for lang in ("en", "zh") for key, entry in texts(lang).items()
-            if not key.startswith((*UNTIL_THE_PAGE, *PROMPTS))}  # fmt: skip
+            if not key.startswith(PROMPTS)}  # fmt: skip
     errors = tomllib.loads((LIBRARY / "texts" / "errors.zh.toml").read_text(encoding="utf-8"))
     shown |= dict(help_texts()) | errors | {english: english for english in errors}
     shown |= {f"rn.{name}": inspect.getdoc(getattr(ragnb, name)) or "" for name in DOOR}

@@ -1,4 +1,4 @@
-"""Whatever stands in a cell of a block, both renderers write it as text: it adds no element, no row and no script."""
+"""Whatever stands in a cell of a block, both renderers write it as text: no element, no row, no script more."""
 
 from __future__ import annotations
 
@@ -18,12 +18,49 @@ from ragnb.markup.html import render_fragment, render_page
 from ragnb.markup.markdown import render_markdown
 
 PAYLOADS = [
-    "<script>alert(1)</script>", "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", '"><svg onload=x>',
-    "</td></tr></table>", "a | b", "a\\|b", "\\", "|", "`code | x`", "```", "[x](javascript:alert(1))", "![x](y)", "$x$",
-    "**b**", "__b__", "~~s~~", "&lt;b&gt;", "&amp;", "line\nline", "line\r\nline", "a\u2028b\u2029c", "# h", "- l", "> q",
-    "a\x0bb\x0cc\x85d", "\x00\x1f\x7f", "{{ 7 * 7 }}", "{% for x in y %}", "{# c #}", "]]>", "'", "\u202e", "<!-- c -->",
-    "javascript:alert(1)", "</title>", "</style><style>*{}", "1. one", "| --- |", "    code", "===", "---",
-]  # fmt: skip
+    "<script>alert(1)</script>",
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    '"><svg onload=x>',
+    "</td></tr></table>",
+    "a | b",
+    "a\\|b",
+    "\\",
+    "|",
+    "`code | x`",
+    "```",
+    "[x](javascript:alert(1))",
+    "![x](y)",
+    "$x$",
+    "**b**",
+    "__b__",
+    "~~s~~",
+    "&lt;b&gt;",
+    "&amp;",
+    "line\nline",
+    "line\r\nline",
+    "a\u2028b\u2029c",
+    "# h",
+    "- l",
+    "> q",
+    "a\x0bb\x0cc\x85d",
+    "\x00\x1f\x7f",
+    "{{ 7 * 7 }}",
+    "{% for x in y %}",
+    "{# c #}",
+    "]]>",
+    "'",
+    "\u202e",
+    "<!-- c -->",
+    "javascript:alert(1)",
+    "</title>",
+    "</style><style>*{}",
+    "1. one",
+    "| --- |",
+    "    code",
+    "===",
+    "---",
+]
 TEXT = st.one_of(
     st.sampled_from(PAYLOADS),
     st.lists(st.sampled_from(PAYLOADS), min_size=2, max_size=3).map("".join),
@@ -41,36 +78,63 @@ def estimate(text: str) -> b.Estimate:
 def cells(text: str) -> tuple[Any, ...]:
     """One cell of each type, the tuple of several among them."""
     return (
-        text, b.Mark("bad", text), b.Small(text), b.Code(text), b.Link(text, "#x"), b.Link(text, "file.html"),
-        estimate(text), b.Histogram(1, (2, 3), 4, (True, False)), b.Coverage(3, 4, text),
-        b.Stack((("ok", text, 3), ("miss", text, 1)), 4), (text, b.Small(text), (b.Code(text), text)),
-    )  # fmt: skip
+        text,
+        b.Mark("bad", text),
+        b.Small(text),
+        b.Code(text),
+        b.Link(text, "#x"),
+        b.Link(text, "file.html"),
+        estimate(text),
+        b.Histogram(1, (2, 3), 4, (True, False)),
+        b.Coverage(3, 4, text),
+        b.Stack((("ok", text, 3), ("miss", text, 1)), 4),
+        (text, b.Small(text), (b.Code(text), text)),
+    )
 
 
 def every_block(text: str) -> list[b.Block]:
     row = cells(text)
     coverage = b.Coverage(3, 4, text)
-    measure = b.Measure(text, text, text, "0.3", coverage, estimate(text), b.Histogram(1, (2,), 3, (True,)), "", text)
+    measure = b.Measure(
+        text, text, text, "0.3", coverage, estimate(text), b.Histogram(1, (2,), 3, (True,)), "", text
+    )
     gone = b.Measure("", text, text, "", coverage, estimate(text), None, text, "")
     sample = b.Sample(
-        text, tuple(row[:6]), {"o": text, "d": text, "m": text, "w": "1"}, ((text, text),),
-        ((1, text, text), (2, text, f"{text}2")), (text,),
-    )  # fmt: skip
+        text,
+        tuple(row[:6]),
+        {"o": text, "d": text, "m": text, "w": "1"},
+        ((text, text),),
+        ((1, text, text), (2, text, f"{text}2")),
+        (text,),
+    )
     again = b.Sample(f"{text}~2", tuple(row[:6]), {"o": text}, (), ((1, text, text),), ())
-    say = dict.fromkeys(("shown", "search", "any", "more", "filters", "passages", "link", "again", "standing"), text)
+    say = dict.fromkeys(
+        ("shown", "search", "any", "more", "filters", "passages", "link", "again", "standing"), text
+    )
     return [
         *(b.Text((*row, text), kind) for kind in ("lead", "text", "note", "caution", "list", "changed")),
         b.Text(((text, text, text),), "terms"),
         b.Table(("head", *(f">{text}" for _ in row[1:])), (row, row), text, "", True),
         b.Table((text, *(text for _ in row[1:])), (row,), "", text),
         b.Measures((text, *(f">{text}" for _ in range(5))), (measure, gone), text),
-        b.Verdict(b.Mark("bad", text), text, text, (b.Mark("good", text),), text, estimate(text), text, row, (text,)),
-        b.Steps((text,) * 4, (b.Step(text, b.Mark("watch", text), text, b.Link(text, "#m=x"), {text: row}, text),)),
+        b.Verdict(
+            b.Mark("bad", text), text, text, (b.Mark("good", text),), text, estimate(text), text, row, (text,)
+        ),
+        b.Steps(
+            (text,) * 4, (b.Step(text, b.Mark("watch", text), text, b.Link(text, "#m=x"), {text: row}, text),)
+        ),
         b.Bar(text, text, (b.Group(text, (("ok", text, 2), ("miss", text, 1))),)),
         b.Picture(Safe("<svg></svg>"), text),
-        b.Samples((text,) * 6, (sample, again), (("wrong", text, 1), ("", text, 2)),
-                  {"d": (text, ((text, text),))}, say, 3, ((row[:1], {"o": text}),)),
-    ]  # fmt: skip
+        b.Samples(
+            (text,) * 6,
+            (sample, again),
+            (("wrong", text, 1), ("", text, 2)),
+            {"d": (text, ((text, text),))},
+            say,
+            3,
+            ((row[:1], {"o": text}),),
+        ),
+    ]
 
 
 def section(text: str, *made: b.Block) -> b.Section:
@@ -91,7 +155,10 @@ def structure(page: str) -> list[tuple[str, tuple[str, ...]]]:
 @given(text=TEXT)
 def test_text_in_any_cell_of_any_block_leaves_the_elements_as_they_are(place, text):
     hostile = section(text, every_block(text)[place])
-    for write in (lambda one: render_page([one], title=one.name, facts=[one.name]), lambda one: render_fragment([one])):
+    for write in (
+        lambda one: render_page([one], title=one.name, facts=[one.name]),
+        lambda one: render_fragment([one]),
+    ):
         page, plain = str(write(hostile)), str(write(PLAIN[place]))
         assert structure(page) == structure(plain)
         assert not re.search(FORBIDDEN, page)
@@ -106,9 +173,7 @@ def test_text_in_any_cell_of_any_block_adds_no_markup_to_markdown(place, text):
     made = render_markdown([section(text, every_block(text)[place])], title=text)
     plain = render_markdown([PLAIN[place]], title="x")
     rendered = mistune.create_markdown(escape=False, plugins=["table", "strikethrough", "math"])
-    got, want = (
-        [tag for tag, _ in Reader(str(rendered(one))).tags if tag != "br"] for one in (made, plain)
-    )
+    got, want = ([tag for tag, _ in Reader(str(rendered(one))).tags if tag != "br"] for one in (made, plain))
     assert got == want
     assert not re.search(FORBIDDEN, made)
 
@@ -125,7 +190,9 @@ def test_data_of_the_script_are_what_was_put_in(text):
 
 @given(text=TEXT)
 def test_text_can_be_read_whole_where_it_stands(text):
-    read = Reader(render_page([b.Section("k", "n", "f", "", (b.Text((text,)), b.Table(("h",), ((text,),))))], title="t"))
+    read = Reader(
+        render_page([b.Section("k", "n", "f", "", (b.Text((text,)), b.Table(("h",), ((text,),))))], title="t")
+    )
 
     def shown(words):
         return re.sub(r"\s+", "", re.sub(FORBIDDEN, "\ufffd", words))

@@ -200,7 +200,8 @@ def test_compare_answers_two_tables_from_any_folder(lang, tmp_path):
     data = [out.data for out in outputs if "data" in out]
     pages = [one["text/html"] for one in data if "text/html" in one]
     row = rn.compare(tmp_path / "new.csv", baseline=tmp_path / "base.csv").iloc[-1]
-    head = f"weighted_score +{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+    between = load(lang)("sheet.from_to", low=f"{row['low']:+.3f}", high=f"{row['high']:+.3f}")
+    head = f"weighted_score {row['value']:+.3f} ({between})"
     assert row["outcome"] == "better"
     assert load(lang)("compared.better") in pages[0]
     assert head in pages[0]

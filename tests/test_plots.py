@@ -521,12 +521,13 @@ def test_a_missing_mean_is_hatched_and_a_worse_one_is_darker(by_document):
         assert values[faces_of(ax)[:, column, :3].sum(axis=1).argmin()] == worse(values)
 
 
-def test_documents_in_their_own_order_and_no_more_than_asked(by_document):
-    ax = plots.documents(by_document, order="frame", most=3)
+def test_the_worst_documents_are_drawn_and_no_more_than_asked(by_document):
+    ax = plots.documents(by_document, most=3)
     shown = [label.get_text().split("  ")[0] for label in ax.get_yticklabels()]
-    assert shown == list(dict.fromkeys(by_document.document))[:3]
+    totals = by_document[by_document.metric == "weighted_score"].sort_values("value")
+    assert shown == totals.document.tolist()[:3]
     assert "5 more documents not shown" in ax.get_xlabel()
-    for wrong in ({"order": "best"}, {"most": 0}, {"by": "doc"}):
+    for wrong in ({"most": 0}, {"by": "doc"}):
         with pytest.raises(RagnbError):
             plots.documents(by_document, **wrong)
 
@@ -559,7 +560,7 @@ def test_documents_stand_by_their_weight_the_heaviest_on_top(by_document):
     assert len(plots.by_weight(by_document, metric="faithfulness", most=2).get_yticklabels()) == 2
 
 
-# Counts, dots beside, files
+# Counts, files
 
 
 def test_counts_of_a_histogram_draw_as_the_scores_do(scores):
@@ -574,17 +575,6 @@ def test_counts_of_a_histogram_draw_as_the_scores_do(scores):
         plots.distribution(pd.concat([many, rn.weights.histogram(scores, metrics="context_recall")]))
     with pytest.raises(RagnbError, match="did you mean 'faithfulness'"):
         plots.distribution(many, metrics="faithfullness")
-
-
-def test_dots_stand_beside_the_radar(means, by_system):
-    left = plots.radar(means, dots=True)
-    first, second = left.figure.figure.axes
-    assert first is left
-    assert len([line for line in second.lines if line.get_marker() == "o"]) == len(means)
-    assert second.get_title(loc="left") == ""
-    assert len(plots.radar(means, metrics=NAMES[:2], dots=True).figure.axes) == 1
-    with pytest.raises(RagnbError, match="leave out ax"):
-        plots.radar(means, dots=True, ax=plt.subplot())
 
 
 def test_files_are_svg_with_text_or_png_on_white(tmp_path, means):

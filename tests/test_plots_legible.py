@@ -53,7 +53,6 @@ def test_no_text_leaves_its_figure_or_lies_on_another(metrics, systems, docs, em
         warnings.simplefilter("error")
         for ax in (
             plots.radar(means, by=by, lang=lang),
-            plots.radar(means, by=by, lang=lang, dots=True),
             plots.intervals(means, by=by, lang=lang),
             plots.distribution(frame, metrics=chosen[:6], by=by, lang=lang),
             plots.outcomes(counts, label="document", by=by, lang=lang),

@@ -642,8 +642,7 @@ def test_a_json_list_that_is_named_jsonl_is_read(tmp_path, indent, strict):
     records = [{"q": f"问 {i}", "answer": "x", "chunks": [{"id": "d"}]} for i in range(3)]
     lines = "[\n" + ",\n".join(json.dumps(r, ensure_ascii=False) for r in records) + "\n]\n"
     text = lines if indent == "lines" else json.dumps(records, ensure_ascii=False, indent=indent)
-    for engine in ("pandas", "polars"):
-        found = read_traces(write(tmp_path, "a.jsonl", text), strict=strict, engine=engine)
-        assert list(found["question"]) == ["问 0", "问 1", "问 2"]
+    found = read_traces(write(tmp_path, "a.jsonl", text), strict=strict)
+    assert list(found["question"]) == ["问 0", "问 1", "问 2"]
     broken = write(tmp_path, "b.jsonl", text[:-4])
     refused(lambda: read_traces(broken, strict=strict), "b.jsonl", "line 1")

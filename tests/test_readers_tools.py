@@ -8,7 +8,6 @@ import io
 import json
 import math
 import random
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -577,9 +576,8 @@ def test_every_reader_takes_a_workbook(tmp_path):
     assert rows(read, "sample_id", "answerable", "gold_ids") == [("a", True, ["d#1", "d#2"]), ("b", False, [])]
     head = ["qid", "q", "answer", "citations"]
     traces = [head, ["a", "x?", "Yes", "['d#1']"], ["b", "y?", "Not in context", None]]
-    for engine in ("pandas", "polars"):
-        labelled = rn.label_traces(read_traces(book(tmp_path, traces=traces), engine=engine), gold=read)
-        assert list(labelled["label"]) == ["OK", "REFUSAL_OK"]
+    labelled = rn.label_traces(read_traces(book(tmp_path, traces=traces)), gold=read)
+    assert list(labelled["label"]) == ["OK", "REFUSAL_OK"]
 
 
 def test_two_sheets_that_could_each_be_the_table_are_refused_with_the_step(tmp_path):
@@ -673,21 +671,19 @@ def test_questions_under_two_names_are_one_column_where_no_record_fills_both(tmp
     for read in (read_scores, read_cases, read_traces):
         for source in (records, path):
             assert read(source)["question"].tolist() == ["a", "b", "c"]
-    assert read_traces(path, engine="polars")["question"].to_list() == ["a", "b", "c"]
     assert rows(read_scores(path), "faithfulness") == [(1,), (0.5,), (None,)]
     both = [*records, {"q": "d", "question": "e", "answer": "u"}]
     refused(lambda: read_cases(both), "'q' and 'question'", "records fill both", "columns={'q': 'question'}")
 
 
-@pytest.mark.parametrize("engine", ["pandas", "polars"])
-def test_two_questions_of_a_record_clash_where_they_differ_and_the_advised_option_drops_none(tmp_path, engine):
+def test_two_questions_of_a_record_clash_where_they_differ_and_the_advised_option_drops_none(tmp_path):
     both = [{"q": "a", "question": "A"}, {"question": "b", "q": " "}, {"q": "c"}, {"q": "d", "question": "d "}]
 
     def path(records):
         records = [{**record, "answer": "x", "faithfulness": 1} for record in records]
         return write(tmp_path, "t.jsonl", "\n" + "\n".join(map(json.dumps, records)))
 
-    for read in (read_scores, read_cases, partial(read_traces, engine=engine)):
+    for read in (read_scores, read_cases, read_traces):
         assert [text.strip() for text in read(path(both[1:]))["question"]] == ["b", "c", "d"]
         refused(lambda read=read: read(path(both)), "t.jsonl, line 2: columns", "columns={'q': 'question'}")
         assert list(read(path(both), columns={"q": "question"})["question"]) == ["a", "b", "c", "d"]
@@ -754,20 +750,18 @@ def test_a_conversation_in_a_cell_gives_its_last_question(tmp_path):
 
 
 @pytest.mark.parametrize("key", ["id", "chunk_id", "passage_id", "doc_id", "document_id"])
-@pytest.mark.parametrize("engine", ["pandas", "polars"])
-def test_chunks_say_their_id_under_any_of_its_names(tmp_path, key, engine):
+def test_chunks_say_their_id_under_any_of_its_names(tmp_path, key):
     trace = {"q": "x", "answer": "a", "chunks": [{key: "d1", "text": "t"}, {key: 7}]}
     gold = read_gold([{"q": "x", "answerable": True, "gold_ids": ["7"]}])
-    frame = read_traces(write(tmp_path, "t.jsonl", json.dumps(trace)), engine=engine)
+    frame = read_traces(write(tmp_path, "t.jsonl", json.dumps(trace)))
     labelled = rn.label_traces(frame, gold=gold)
     assert float(labelled["reciprocal_rank"][0]) == 0.5
 
 
-@pytest.mark.parametrize("engine", ["pandas", "polars"])
-def test_chunks_without_ids_measure_no_retrieval(tmp_path, engine):
+def test_chunks_without_ids_measure_no_retrieval(tmp_path):
     traces = [{"q": "x", "answer": "a", "chunks": [{"text": "t"}]}, {"q": "y", "answer": "a", "chunks": []}]
     gold = read_gold([{"q": q, "answerable": True, "gold_ids": ["7"]} for q in "xy"])
-    frame = read_traces(write(tmp_path, "t.jsonl", "\n".join(map(json.dumps, traces))), engine=engine)
+    frame = read_traces(write(tmp_path, "t.jsonl", "\n".join(map(json.dumps, traces))))
     hits = [
         None if v is None or math.isnan(v) else v for v in list(rn.label_traces(frame, gold=gold)["retrieval_hit"])
     ]

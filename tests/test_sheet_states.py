@@ -1,4 +1,4 @@
-"""Whatever the data are, the sheet is a designed state: it says what it can, and nothing in it contradicts the rest."""
+"""Whatever the data are, the sheet says what it can, and nothing in it contradicts the rest."""
 
 from __future__ import annotations
 
@@ -22,16 +22,23 @@ ROOT = Path(__file__).resolve().parents[1]
 GOLD = ROOT / "data/quickstart/gold.json"
 REFUSAL = ["not in context", "资料中没有相关内容"]
 STATUS = {
-    "incomplete": "Incomplete input", "failed": "Not ready", "undecided": "Inconclusive", "passed": "Ready",
-    "no_data": "Nothing measured", "no_gates": "No gates set",
-}  # fmt: skip
+    "incomplete": "Incomplete input",
+    "failed": "Not ready",
+    "undecided": "Inconclusive",
+    "passed": "Ready",
+    "no_data": "Nothing measured",
+    "no_gates": "No gates set",
+}
 METRICS = ("faithfulness", "answer_relevancy", "context_recall")
 
 
 def frame(n=40, mean=0.75, spread=0.02, docs=8, **columns):
     rng = np.random.default_rng(7)
-    made = {"sample_id": [f"q{i}" for i in range(n)], "question": [f"question {i}?" for i in range(n)],
-            "doc_name": [f"doc {i % docs}.pdf" for i in range(n)]}  # fmt: skip
+    made = {
+        "sample_id": [f"q{i}" for i in range(n)],
+        "question": [f"question {i}?" for i in range(n)],
+        "doc_name": [f"doc {i % docs}.pdf" for i in range(n)],
+    }
     made |= {name: np.clip(mean + rng.normal(0, spread, n), 0, 1).round(3) for name in METRICS}
     return pd.DataFrame(made | columns)
 
@@ -58,7 +65,9 @@ def wide(n=200):
     rng = np.random.default_rng(3)
     values = {f"metric_{i:03d}": rng.uniform(0, 1, 20).round(2) for i in range(n)}
     table = pd.DataFrame({"sample_id": [f"q{i}" for i in range(20)], "doc_name": [f"d{i % 5}" for i in range(20)]})
-    return rn.assess(pd.concat([table, pd.DataFrame(values)], axis=1), metrics=[rn.Metric(name) for name in values])
+    return rn.assess(
+        pd.concat([table, pd.DataFrame(values)], axis=1), metrics=[rn.Metric(name) for name in values]
+    )
 
 
 def many_systems(n=50):
@@ -68,7 +77,7 @@ def many_systems(n=50):
 
 def long_run(n, passages=40):
     """Questions with answers and three passages each, which many of them share."""
-    words = np.array(["the", "policy", "leave", "within", "thirty", "days", "employee", "claim", "benefit", "refund", "报销", "标准", "期限", "资料"])
+    words = np.array(["the", "policy", "leave", "thirty", "days", "claim", "benefit", "报销", "标准", "期限"])
     rng = np.random.default_rng(2)
     texts = [f"{i} " + " ".join(rng.choice(words, 120)) for i in range(passages)]
     found = [[texts[k] for k in rng.choice(passages, 3, replace=False)] for _ in range(n)]
@@ -84,20 +93,29 @@ STATES = {
     "one document": lambda: (rn.assess(frame(docs=1), gates=[gate(threshold=0.9)]), None),
     "one question": lambda: (rn.assess(frame(1), gates=[gate()]), None),
     "two systems": lambda: (
-        rn.assess(pd.concat([frame(mean=0.9).assign(system="new"), frame(mean=0.4).assign(system="old")]), gates=[gate()]),
+        rn.assess(
+            pd.concat([frame(mean=0.9).assign(system="new"), frame(mean=0.4).assign(system="old")]), gates=[gate()]
+        ),
         "failed",
     ),
     "everything failed": lambda: (everything_failed(), "incomplete"),
     "nothing scored": lambda: (rn.assess(frame().assign(**dict.fromkeys(METRICS, np.nan))), "incomplete"),
-    "no data for the gate": lambda: (rn.assess(frame(), gates=[gate("under_refusal", "<=")], no_data="skip"), "no_data"),
-    "inconclusive": lambda: (
-        rn.assess(frame(spread=0.2), gates=[gate(threshold=0.749)], undecided="pass"), None,
+    "no data for the gate": lambda: (
+        rn.assess(frame(), gates=[gate("under_refusal", "<=")], no_data="skip"),
+        "no_data",
     ),
-    "inconclusive and blocking": lambda: (rn.assess(frame(spread=0.2), gates=[gate(threshold=0.74)], undecided="block"), None),
+    "inconclusive": lambda: (
+        rn.assess(frame(spread=0.2), gates=[gate(threshold=0.749)], undecided="pass"),
+        None,
+    ),
+    "inconclusive and blocking": lambda: (
+        rn.assess(frame(spread=0.2), gates=[gate(threshold=0.74)], undecided="block"),
+        None,
+    ),
     "200 metrics": lambda: (wide(), "no_gates"),
     "50 systems": lambda: (many_systems(), "failed"),
     "1,000 questions": lambda: (rn.assess(long_run(1000), gates=[gate()]), "passed"),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module", params=STATES)
@@ -123,14 +141,20 @@ def test_status_is_what_the_gates_say(state):
     elif gates["blocks"].any():
         want = "failed"
     else:
-        want = "undecided" if (gates["outcome"] == "undecided").any() else (
-            "no_data" if (gates["outcome"] == "no_data").all() else "passed")  # fmt: skip
+        want = (
+            "undecided"
+            if (gates["outcome"] == "undecided").any()
+            else ("no_data" if (gates["outcome"] == "no_data").all() else "passed")
+        )
     assert verdict.status.text == STATUS[want]
     assert status in (None, want)
     assert sheet.blocked == (want in ("incomplete", "failed"))
-    assert verdict.status.tone == {"incomplete": "bad", "failed": "bad", "undecided": "watch", "passed": "good"}.get(
-        want, "none"
-    )
+    assert verdict.status.tone == {
+        "incomplete": "bad",
+        "failed": "bad",
+        "undecided": "watch",
+        "passed": "good",
+    }.get(want, "none")
 
 
 def test_nothing_on_the_first_screen_contradicts_the_gates_or_the_verdict(state):
@@ -189,8 +213,13 @@ def test_every_state_is_a_page_a_text_and_a_cell_of_a_notebook(state):
 
 def test_the_badge_of_metrics_counts_the_rows_that_are_marked(state):
     _, _, _, parts = state
-    marked = [row for block in parts["metrics"].blocks if isinstance(block, Measures) and not block.folded
-              for row in block.rows if row.estimate.tone in ("watch", "bad") and row.code != "weighted_score"]  # fmt: skip
+    marked = [
+        row
+        for block in parts["metrics"].blocks
+        if isinstance(block, Measures) and not block.folded
+        for row in block.rows
+        if row.estimate.tone in ("watch", "bad") and row.code != "weighted_score"
+    ]
     badge = parts["metrics"].badge
     assert (int(badge.text.split()[0]) if badge else 0) == len(marked)
     if not marked:
@@ -213,7 +242,9 @@ def test_links_of_the_first_rows_lead_to_questions_that_exist_and_are_as_many(st
             value = unquote(value)
             own = [one for one in every if value in one[kind].split("\n")]
             assert [len(own)] == list(map(int, numbers(step.link.text)))
-            known = {code for code, *_ in samples.chips} if kind == "o" else {v for v, _ in samples.filters["m"][1]}
+            known = (
+                {code for code, *_ in samples.chips} if kind == "o" else {v for v, _ in samples.filters["m"][1]}
+            )
             assert value in known
     links = re.findall(r'href="#(q=[^"]*)"', page)
     assert all(unquote(link) in places for link in links)
@@ -221,7 +252,7 @@ def test_links_of_the_first_rows_lead_to_questions_that_exist_and_are_as_many(st
 
 @pytest.mark.parametrize(
     "odd", ["a b", "50%", "x%20y", "a" * 60, "a&b<c>\"d'", "甲 / 乙#?", "tab\tid", "a" * 90, "~2"]
-)  # fmt: skip
+)
 def test_a_link_to_a_worst_sample_finds_it_whatever_its_id(odd):
     made = frame(6, mean=0.3, sample_id=[f"{i}{odd}" for i in range(6)])
     sheet = rn.assess(made)
@@ -260,8 +291,10 @@ def test_failed_gates_come_first_then_potential_gain_then_open_gates(name):
     # What a row is about, by its value: an evidence begins with the mean of its metric.
     means = shown.means.set_index("metric")["value"]
     written = {metric: writer.value(metric, value) for metric, value in means.items()}
-    about = [next(m for m in [*failed, *found, *open_] if step.evidence.text.startswith(written[m]))
-             for step in steps_of(sheet)]  # fmt: skip
+    about = [
+        next(m for m in [*failed, *found, *open_] if step.evidence.text.startswith(written[m]))
+        for step in steps_of(sheet)
+    ]
     rank = dict.fromkeys(failed, (0, 0.0)) | {
         m: (1, float(i)) for i, m in enumerate(found) if m not in set(failed)
     }
@@ -277,8 +310,14 @@ def test_a_finding_says_what_fixing_it_is_worth_and_what_it_rests_on():
     for row in sheet.diagnoses.to_dict("records"):
         step = next(s for s in steps_of(sheet) if s.evidence.text.startswith(f"{row['value']:.3f}, "))
         assert f"+{costs[row['metric']]:.3f}" in step.gain
-        threshold = next((g["threshold"] for g in sheet.gates.to_dict("records")
-                          if g["metric"] == row["metric"] and g["outcome"] == "fail"), row["threshold"])  # fmt: skip
+        threshold = next(
+            (
+                g["threshold"]
+                for g in sheet.gates.to_dict("records")
+                if g["metric"] == row["metric"] and g["outcome"] == "fail"
+            ),
+            row["threshold"],
+        )
         assert f"{threshold:.3f}" in step.evidence.text
         assert f"n = {row['n']}" in step.evidence.text
         lines = str(step.parts)
@@ -341,7 +380,9 @@ def test_a_metric_is_called_below_its_threshold_only_where_its_whole_interval_is
 )
 @pytest.mark.parametrize("policy", ["block", "value", "pass"])
 @pytest.mark.parametrize("lang", ["en", "zh"])
-def test_a_gate_is_called_conclusive_only_where_its_interval_leaves_the_limit_outside(spread, threshold, policy, lang):
+def test_a_gate_is_called_conclusive_only_where_its_interval_leaves_the_limit_outside(
+    spread, threshold, policy, lang
+):
     sheet = rn.assess(frame(spread=spread), gates=[gate(threshold=threshold)], undecided=policy, lang=lang)
     row = sheet.gates[sheet.gates["gate"] == "F"].iloc[0]
     outside = not row["low"] <= threshold <= row["high"]
@@ -393,11 +434,14 @@ def test_ten_thousand_questions_say_how_many_stand_without_script():
     page = str(render_page(sheet.sections("questions"), title=""))
     read, data = Reader(page), island(page)
     assert len(read.samples) == 1000
-    assert "1,000" in data["say"]["standing"] and "10,000" in data["say"]["standing"]
+    assert "1,000" in data["say"]["standing"]
+    assert "10,000" in data["say"]["standing"]
     assert data["say"]["standing"] in read.text
     assert len(data["rest"]) == 9000
     assert data["all"] == 10_000
-    listed = [row.key for row in sheet.section("questions").blocks[0].rows] + [cells[0] for cells, _ in data["rest"]]
+    listed = [row.key for row in sheet.section("questions").blocks[0].rows] + [
+        cells[0] for cells, _ in data["rest"]
+    ]
     assert sorted(listed) == sorted(sheet.scores["sample_id"])
     assert len(page.encode()) < 5_000_000
     total = sheet.scores.set_index("sample_id")["weighted_score"]

@@ -14,6 +14,7 @@ import pytest
 
 import ragnb as rn
 from ragnb.errors import RagnbError
+from ragnb.inputs.streams import kept
 from ragnb.readers import jsonl, streams
 from ragnb.readers.streams import stream_scores
 from ragnb.weights import batches
@@ -212,6 +213,17 @@ def test_a_file_with_other_columns_is_refused_by_name(table, tmp_path, monkeypat
         rn.assess(tmp_path / "part-*")
     with pytest.raises(RagnbError, match="no file matches the pattern"):
         rn.assess(tmp_path / "nothing-*.parquet")
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, lambda rows: pl.DataFrame(rows).lazy()])
+def test_where_keeps_the_same_rows_of_every_frame_and_traces_may_lack_its_columns(kind):
+    rows = {"system": ["a", "b", "b"], "n": [1, 1, 2], "sure": [True, False, False]}
+    for where, want in (({"system": "b"}, 2), ({"n": 1, "sure": False}, 1), ({"n": "2"}, 1)):
+        found, n = kept(kind(rows), where, "scores")
+        assert n == want == len(found if isinstance(found, pd.DataFrame) else found.collect())
+    assert kept(kind(rows), {"kind": "x"}, "traces")[1] == 3
+    with pytest.raises(RagnbError, match=r"where.n=2 matches no row of the traces \(have: 1\)"):
+        kept(kind(rows), {"system": "a", "n": 2}, "traces")
 
 
 def test_bad_lines_of_a_stream_are_counted_and_named(table, tmp_path):

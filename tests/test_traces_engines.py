@@ -1,4 +1,4 @@
-"""Traces of Polars read and labelled as those of pandas; partial refusals; samples."""
+"""Traces of Polars labelled as those of pandas, JSON lines scanned block by block; partial refusals; samples."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ import ragnb.readers
 import ragnb.traces
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.readers import jsonl, read_traces
+from ragnb.readers.document import Document
+from ragnb.readers.raw import Lossy
 from ragnb.traces import (
     RATES,
     join_report,
@@ -78,12 +80,15 @@ def quietly(call):
         return call()
 
 
-def outcome(call):
-    """What a call returns, or the words it is refused with."""
-    try:
-        return quietly(call)
-    except RagnbError as error:
-        return str(error)
+def in_polars(frame):
+    """The cells of a pandas frame as Polars holds them."""
+    return pl.DataFrame([jsonl.series(name, list(frame[name])) for name in frame])
+
+
+def scanned(path):
+    """The records of a file, block by block, and what became of its lines."""
+    report = Lossy()
+    return pl.concat(jsonl.frames(Document(path), report), how="diagonal_relaxed"), report
 
 
 def plain(value):
@@ -105,16 +110,19 @@ def block(request, monkeypatch):
 
 @settings(max_examples=60)
 @given(lines=st.lists(LINE | BAD, min_size=1, max_size=8))
-def test_both_engines_read_and_label_a_file_alike(block, tmp_path, lines):
+def test_both_engines_label_a_file_alike_and_a_block_is_scanned_as_it_is_read(block, tmp_path, lines):
     path = tmp_path / "t.jsonl"
     path.write_bytes("\n".join(lines).encode())
-    theirs = outcome(lambda: read_traces(path))
-    if isinstance(theirs, str):
-        assert outcome(lambda: read_traces(path, engine="polars")).split(";")[0] == theirs.split(";")[0]
+    try:
+        theirs = quietly(lambda: read_traces(path))
+    except RagnbError as error:
+        if "hold no record" in str(error):
+            with pytest.raises(RagnbError, match=re.escape(str(error))):
+                scanned(path)
         return
-    ours = quietly(lambda: read_traces(path, engine="polars"))
-    gone = [c for c in theirs.columns if c not in ours.columns]
-    assert theirs[gone].isna().all(axis=None)
+    (found, report), origin = scanned(path), theirs.attrs["source"]
+    assert (len(found), report.lines, report.damaged) == (len(theirs), origin["lines"], origin["damaged"])
+    ours = in_polars(theirs)
     same_cells(ours, theirs, ours.columns)
     if "answer" not in ours.columns:
         return
@@ -132,27 +140,28 @@ GOOD = [json.dumps({"q": f"问题 {i}", "answer": f"- a{i}", "chunks": [{"id": "
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.usefixtures("block")
-def test_three_bad_lines_of_a_thousand_leave_997_rows_and_a_warning_names_them(tmp_path, packed):
+def test_three_bad_lines_of_a_thousand_leave_997_rows_and_are_named(tmp_path, packed):
     lines = [line.encode() for line in GOOD]
     for number, bad in ((3, b"{"), (500, b'{"q": "\xff"}'), (1000, b"[]")):
         lines.insert(number - 1, bad)
     path = tmp_path / ("t.jsonl.gz" if packed else "t.jsonl")
     data = b"\xef\xbb\xbf" + b"\r\n".join(lines)
     path.write_bytes(gzip.compress(data) if packed else data)
-    with pytest.warns(RagnbWarning, match=r"3 lines skipped; line 3: .*; line 500: .*; line 1000: ") as told:
-        frame = read_traces(path, engine="polars")
-    assert told[0].filename == __file__
-    assert frame["question"].to_list() == [f"问题 {i}" for i in range(997)]
+    frame, report = scanned(path)
+    assert frame["q"].to_list() == [f"问题 {i}" for i in range(997)]
+    listed = [str(row["detail"]).partition(":")[0] for row in report.rows]
+    assert listed == ["line 3", "line 500", "line 1000"]
+    assert read_traces(path)["question"].tolist() == frame["q"].to_list()
     with pytest.raises(RagnbError, match="line 3: "):
-        read_traces(path, engine="polars", strict=True)
+        read_traces(path, strict=True)
 
 
 def test_a_lone_surrogate_is_replaced_and_marked_and_a_pair_is_kept(tmp_path):
     path = tmp_path / "t.jsonl"
     path.write_text('{"q": "\\ud83d\\ude00", "answer": "x\\ud800y"}\n{"q": "b", "answer": "z"}\n')
-    with pytest.warns(RagnbWarning, match="lone surrogates"):
-        frame = read_traces(path, engine="polars")
-    assert frame.select("question", "answer").rows() == [("😀", "x\ufffdy"), ("b", "z")]
+    frame, report = scanned(path)
+    assert [(row["n"], "lone surrogates" in row["detail"]) for row in report.rows] == [(1, True)]
+    assert frame.select("q", "answer").rows() == [("😀", "x\ufffdy"), ("b", "z")]
 
 
 @pytest.mark.usefixtures("block")
@@ -163,39 +172,31 @@ def test_a_key_given_twice_is_refused_by_the_scanner_with_its_line(tmp_path):
             lines = [one[:-1] + f', "{key}": null}}' if i == line else one for i, one in enumerate(GOOD)]
             path.write_text("\n".join([*lines, *bad]), encoding="utf-8")
             with pytest.raises(RagnbError, match=f"line {line + 1}, key '{key}': appears twice"):
-                read_traces(path, engine="polars")
+                scanned(path)
 
 
 def test_a_line_over_the_limit_is_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr(jsonl, "LONGEST_LINE", 1000)
     path = tmp_path / "t.jsonl"
     path.write_text("\n".join([*GOOD[:2], json.dumps({"q": "x" * 1000, "answer": "y"})]))
-    with pytest.warns(RagnbWarning, match="line 3: longer than"):
-        assert len(read_traces(path, engine="polars")) == 2
+    frame, report = scanned(path)
+    assert len(frame) == 2
+    assert "line 3: longer than" in report.rows[0]["detail"]
 
 
 def test_ids_with_backslashes_and_quotes_survive(tmp_path):
     ids = ["C:\\new\\t.pdf", 'a"b', "é\t", "plain"]
     path = tmp_path / "t.jsonl"
     path.write_text(json.dumps({"q": "q", "answer": "x", "chunks": [{"id": i, "m": {"id": "no"}} for i in ids]}))
-    assert read_traces(path, engine="polars")["chunks"].to_list() == [[i.strip() if i == 0 else i for i in ids]]
-
-
-def test_what_the_scanner_would_turn_into_text_is_read_value_by_value(tmp_path):
-    path = tmp_path / "t.jsonl"
-    records = [{"q": "q", "answer": "x", "usage": {"in": 3}}, {"q": "r", "answer": "y", "usage": {"in": 4}}]
-    path.write_text("\n".join(map(json.dumps, records)))
-    assert read_traces(path, engine="polars")["usage"].to_list() == [{"in": 3}, {"in": 4}]
-    from_memory = read_traces(records, engine="polars")
-    assert from_memory["question"].to_list() == ["q", "r"]
+    for chunks in (read_traces(path)["chunks"][0], scanned(path)[0]["chunks"].to_list()[0]):
+        assert [chunk["id"] for chunk in chunks] == ids
 
 
 @pytest.mark.parametrize("shape", [bytes, lambda b: b"\xef\xbb\xbf" + b, gzip.compress, lambda b: b[:-1]])
 def test_a_file_is_read_packed_or_not_with_a_mark_or_without(tmp_path, shape):
     lines, path = '{"q": "问", "answer": "答"}\n'.encode() * 3, tmp_path / "traces.jsonl"
     path.write_bytes(shape(lines))
-    frames = [read_traces(path, engine=engine) for engine in ("polars", "pandas")]
-    assert [list(frame["answer"]) for frame in frames] == [["答"] * 3] * 2
+    assert [list(frame["answer"]) for frame in (read_traces(path), scanned(path)[0])] == [["答"] * 3] * 2
     path.unlink()
 
 
@@ -204,12 +205,7 @@ def test_a_late_key_that_labels_depend_on_is_seen(tmp_path):
     records = [{"q": str(i), "answer": "x"} for i in range(4000)]
     records[1777] |= {"citations": ["a"]}
     path.write_text("\n".join(map(json.dumps, records)))
-    assert read_traces(path, engine="polars")["citations"].drop_nulls().to_list() == [["a"]]
-
-
-def test_an_engine_that_is_none_is_refused():
-    with pytest.raises(RagnbError, match="engine='spark'"):
-        read_traces([{"q": "x", "answer": "y"}], engine="spark")
+    assert scanned(path)[0]["citations"].drop_nulls().to_list() == [["a"]]
 
 
 def test_lazy_and_arrow_frames_come_back_as_their_kind():

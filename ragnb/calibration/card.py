@@ -106,17 +106,16 @@ class CalibrationCard:
         ``judge, dimension, judge_score, human_score, n``: cells for the heat map and Bland–Altman's points.
         Past 5,000 cells both scores are rounded to a hundredth of the scale.
     reliability : DataFrame
-        ``judge, dimension, judge_score, human`` (mean of the humans at it), ``low, high, isotonic,
-        isotonic_low, isotonic_high`` (cluster bootstrap), ``n, n_clusters``; at most 20 points a row, equal parts
-        of the ratings where the judge gave more scores.
+        ``judge, dimension, judge_score, human`` (mean of the humans at it), ``low, high, isotonic, n,
+        n_clusters``; at most 20 points a row, equal parts of the ratings where the judge gave more scores.
     corrected : DataFrame
         ``judge, dimension, system`` ("" for all), ``way`` (``judge``, ``human``, ``corrected``), ``value, low,
         high, weight, n, n_judged, n_clusters``.
     notes : DataFrame
         ``code, about, text``: what a reader must know before believing the numbers.
     footer : dict
-        ``judge_id, prompt_sha256, rater_protocol, drawn_at_random, data_sha256, seed, resamples, n, n_clusters,
-        raters, n_missing``; None where the caller did not say.
+        ``judge_id, prompt_sha256, rater_protocol, drawn_at_random, data_sha256, seed, n, n_clusters, raters,
+        n_missing``; None where the caller did not say.
     tolerance, target, delta, level : float
         As they were asked for; `delta`, the acceptable bias, is 1/18 of the scale by default.
     scale : (float, float)
@@ -329,8 +328,8 @@ def calibrate(
     tolerance: float = 1.0, target: float = 0.8, delta: float | None = None,
     scale: tuple[float, float] | None = None, cluster: str | None = "cluster", level: float = 0.95,
     missing: Missing = None, rater: str = "rater", judged: Any = None, groups: Sequence[str] | None = None,
-    labels_planned: int | None = None, about: Mapping[str, Any] | None = None, resamples: int = 2000,
-    seed: int = 0, lang: str = "en",
+    labels_planned: int | None = None, about: Mapping[str, Any] | None = None, seed: int = 0,
+    lang: str = "en",
 ) -> CalibrationCard:  # fmt: skip
     """Decide whether a judge's scores can replace human ratings: TRUST, REJECT or NOT PROVEN.
 
@@ -360,8 +359,8 @@ def calibrate(
     about : mapping, optional
         For the footer: ``judge_id, prompt_sha256, rater_protocol, drawn_at_random``. The last is False on the card
         if the judge's scores contradict it, and True if probabilities are recorded and it is not given.
-    resamples, seed : int
-        Of the cluster bootstrap for the band of the reliability curve.
+    seed : int
+        Of the groups that ratings without clusters are put into, for maps that are judged out of fold.
     lang : {"en", "zh"}
         The language of the sentences.
 
@@ -400,8 +399,7 @@ def calibrate(
     columns = columns_of(ratings)
     asked = Asked(
         human, by, scale, cluster, missing, rater, groups=group_columns(columns, groups), tolerance=tolerance,
-        level=level, target=target, delta=delta, labels_planned=labels_planned, resamples=resamples, seed=seed,
-        lang=lang,
+        level=level, target=target, delta=delta, labels_planned=labels_planned, seed=seed, lang=lang,
     )  # fmt: skip
     pieces: list[Piece] = []
     scales: list[Scale] = []
@@ -596,7 +594,7 @@ def _details(
     named = [(f"{piece.row['judge']}\n{piece.row['dimension']}", piece.cells) for piece in pieces]
     values = table.groupby("measure")["value"]
     return given | {
-        "data_sha256": fingerprint(named), "seed": asked.seed, "resamples": asked.resamples,
+        "data_sha256": fingerprint(named), "seed": asked.seed,
         "labels_planned": asked.labels_planned, "n": sum(piece.cells.n for piece in pieces),
         "n_clusters": max(piece.cells.n_clusters for piece in pieces),
         "raters": values.mean().get("raters"), "n_missing": int(values.sum()["n_missing"]),

@@ -305,10 +305,12 @@ def recalibration(cells: Cells, asked: Asked) -> pd.DataFrame:
 
 
 def reliability(cells: Cells, asked: Asked) -> pd.DataFrame:
-    """Return E[human | judge] at each score with its interval, and the isotonic map with a bootstrap band.
+    """Return E[human | judge] at each score with its interval, and the isotonic map.
 
     A point is a score of the judge, or one of twenty equal parts of the ratings.
     """
+    from scipy.optimize import isotonic_regression
+
     values, place = np.unique(np.round(cells.judge, 9), return_inverse=True)
     if len(values) > MOST_POINTS:
         before = np.cumsum(np.bincount(place, weights=cells.counts))
@@ -321,40 +323,9 @@ def reliability(cells: Cells, asked: Asked) -> pd.DataFrame:
         score = float(np.average(part.judge, weights=part.sums["counts"]))
         rows.append({"judge_score": score, **with_ends(mean, "human"), "n": mean.n, "n_clusters": mean.n_clusters})
     frame = pd.DataFrame(rows)
-    human, weights = frame["human"].to_numpy(), np.bincount(place, weights=cells.sums["counts"]).astype(float)
-    low, high = _isotonic_band(cells, place, human, weights, asked)
-    frame = frame.assign(isotonic=rising(human[None, :], weights)[0], isotonic_low=low, isotonic_high=high)
-    return frame[[*(name for name in frame if name not in ("n", "n_clusters")), "n", "n_clusters"]]
-
-
-def rising(means: Array, weights: Array) -> Array:
-    """Return the weighted isotonic fit of each row.
-
-    Examples
-    --------
-    >>> rising(np.array([[1.0, 3.0, 2.0]]), np.ones(3)).tolist()
-    [[1.0, 2.5, 2.5]]
-    """
-    from scipy.optimize import isotonic_regression
-
-    return np.array([isotonic_regression(row, weights=weights).x for row in means])
-
-
-def _isotonic_band(cells: Cells, place: Codes, human: Array, weights: Array, asked: Asked) -> tuple[Array, Array]:
-    """Return percentiles of the isotonic fit when clusters are drawn again; nan with one cluster."""
-    k, level = len(human), asked.level
-    own = random_groups(replace(cells, group=place), asked.seed)
-    units = own.n_clusters
-    if units < 2 or asked.resamples < 1 or own.cluster is None:
-        return np.full(k, np.nan), np.full(k, np.nan)
-    key, rows = own.cluster * k + own.group, own.sums["counts"]
-    parts = (np.bincount(key, w, minlength=units * k) for w in (rows, rows * own.human))
-    size, sums = (part.reshape(units, k).astype(float) for part in parts)
-    drawn: dict[str, Any] = {"resamples": asked.resamples, "seed": asked.seed}
-    means = stats.resampled_means(np.ones(units, dtype=np.int64), size, sums, np.zeros_like(size), **drawn)
-    curves = rising(np.where(np.isnan(means), human, means), weights)
-    low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return np.asarray(low), np.asarray(high)
+    weights = np.bincount(place, weights=cells.sums["counts"])
+    frame.insert(4, "isotonic", isotonic_regression(frame["human"], weights=weights).x)
+    return frame
 
 
 def counts(cells: Cells, asked: Asked) -> pd.DataFrame:

@@ -61,7 +61,6 @@ class Asked:
     delta: float | None = None
     labels_planned: int | None = None
     fraction: float | None = None
-    resamples: int = 2000
     seed: int = 0
     lang: str = "en"
 

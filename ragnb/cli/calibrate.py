@@ -15,11 +15,16 @@ from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, spoken, text_table, 
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.files import json_text
 from ragnb.markup import one_line
-from ragnb.markup.blocks import Block, Section, Text
+from ragnb.markup.blocks import Block, Picture, Section, Text
 
 if TYPE_CHECKING:
     from ragnb.calibration import CalibrationCard
 
+# A function of `ragnb.plots` and the frame of the card that it draws, in reading order.
+_CHARTS = {
+    "judge_human": "counts", "band_shares": "bands", "bias_by": "inflation", "reliability": "reliability",
+    "bland_altman": "counts", "corrected_means": "corrected", "label_budget": "budget",
+}  # fmt: skip
 _CODES = {"TRUST": PASSED, "REJECT": BLOCKED, "NOT PROVEN": NOT_PROVEN}
 
 
@@ -111,17 +116,20 @@ def _chosen(frame: pd.DataFrame, dimensions: Sequence[str]) -> pd.DataFrame:
 
 def _page(card: CalibrationCard) -> str:
     """Return a card with its charts as a document that opens from a file, without network and without script."""
+    from ragnb import plots
     from ragnb.markup.html import render_page
-    from ragnb.report import card_pictures
-    from ragnb.sheet.judged import row_name
+    from ragnb.sheet.sections.judge import row_name
 
     say, (verdict, *numbers) = texts.load(card.lang), card.sections()
     rows, charts = card.verdicts.to_dict("records"), []
     for place, row in enumerate(rows, 1):
         name = row_name(row) if len(rows) > 1 else say("sheet.charts")
         why: list[Block] = [Text(tuple(row["reasons"]), "list")] * (len(rows) > 1)
-        blocks = (*why, *card_pictures(card, row["judge"], row["dimension"]))
-        charts.append(Section(f"part-{place}", name, name, blocks=blocks, lang=card.lang))
+        here = {"judge": row["judge"], "dimension": row["dimension"]}
+        frames = {chart: getattr(card, frame) for chart, frame in _CHARTS.items()}
+        some = [k for k, frame in frames.items() if (frame[[*here]] == [*here.values()]).all(axis=1).any()]
+        drawn = [Picture(plots.svg(getattr(plots, k)(card, **here)), say(f"report.{k}")) for k in some]
+        charts.append(Section(f"part-{place}", name, name, blocks=(*why, *drawn), lang=card.lang))
     return render_page([verdict, *charts, *numbers], title=say("section.judge"), lang=card.lang)
 
 

@@ -52,10 +52,10 @@ def report_lines(head: Iterable[str], tables: Sequence[tuple[str, Rows]], notes:
 
 def block_rows(table: Table) -> list[list[str]]:
     """Return the heads and rows of a block as texts for a terminal."""
-    from ragnb.markup.markdown import cell
+    from ragnb.markup.markdown import cell, read
 
-    heads = [head.removeprefix(">") for head in table.heads]
-    return [heads, *([cell(one, one_line) for one in row] for row in table.rows)]
+    heads, rows = read(table)
+    return [[head.removeprefix(">") for head in heads], *([cell(one, one_line) for one in row] for row in rows)]
 
 
 def _places(text: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,18 +12,19 @@ import pandas as pd
 
 from ragnb import texts
 from ragnb.calibration import read_ratings
-from ragnb.comparison.baseline import changes
+from ragnb.comparison.changed import changes
 from ragnb.comparison.differences import Margin, beside_people, compared, paired_runs
 from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.source import run_of
 from ragnb.errors import unknown
-from ragnb.markup import MISSING, count, number, one_line, p_value
-from ragnb.markup.blocks import Block, Mark, Section, Table, Text
+from ragnb.markup import MISSING, count, number, one_line, p_value, percent, signed
+from ragnb.markup.blocks import Block, Estimate, Mark, Section, Small, Table, Text
 from ragnb.markup.html import render_page
 from ragnb.markup.markdown import render_markdown
+from ragnb.schema import records
 from ragnb.texts import counted
 
-_TONES = {"better": "good", "same": "good", "undecided": "watch", "worse": "bad"}
+_TONES = {"better": "good", "same": "good", "undecided": "none", "worse": "bad"}
 
 
 def compare_view(
@@ -57,11 +58,12 @@ def compare_view(
     say = texts.load(scenario.lang)
     names = {"new": ", ".join(one.candidate for one in pairs), "base": pairs[0].baseline}
     head = {headline(row, say): row["outcome"] for row in table[table["primary"]].to_dict("records")}
-    shown = [(say("compare.metrics"), _shown(table, pairs, say))]
+    shown = [(say("compare.metrics"), difference_table(table, scenario.lang))]
     if slices is not None:
         decided = slices[slices["primary"]] if head else slices
         for metric, rows in decided.groupby("metric", sort=False):
-            shown.append((say("compare.by", by=by, metric=metric), _shown(rows, pairs, say, by)))
+            title = say("compare.by", by=by, metric=metric)
+            shown.append((title, difference_table(rows, scenario.lang, by=by)))
     said = [f"{row['about']}: {row['text']}" if len(pairs) > 1 and row["about"] else row["text"] for row in notes]
     view = View(scenario.lang, say("compare.title", **names), head, shown, [*said, *_notes(table, pairs, say)])
     return view, table, slices
@@ -78,15 +80,30 @@ def _only(pairs: Pairs, names: Sequence[str]) -> Pairs:
     return replace(pairs, metrics=tuple(pairs.metrics[k] for k in kept), **parts)
 
 
-def _signed(value: float) -> str:
-    """Write a difference with its sign."""
-    return ("+" if value > 0 and number(value).strip("0.") else "") + number(value)
+def change(row: Mapping[Any, Any], say: Any, name: str = "value") -> str:
+    """Write a difference in a column of a row: that of a rate in percentage points."""
+    share = row["role"] == "rate"
+    text = signed(row[name], share)
+    return str(say("gates.points", n=text)) if share and text != MISSING else text
 
 
-def _interval(row: Mapping[Any, Any], name: str = "{}") -> str:
-    """Write a difference of a row, in columns of such names, with its interval where there is one."""
-    value, low, high = (row[name.format(part)] for part in ("value", "low", "high"))
-    return _signed(value) + ("" if np.isnan(low) else f" [{number(low)}, {number(high)}]")
+def difference(row: Mapping[Any, Any], say: Any, name: str = "{}") -> str:
+    """Write a difference with its interval where there is one, ``+0.113 (+0.036 to +0.191)``.
+
+    Examples
+    --------
+    >>> row = {"value": 0.113, "low": 0.036, "high": 0.191, "role": "rate"}
+    >>> difference(row, texts.load("en"))
+    '+11.3 points (+3.6 to +19.1)'
+    """
+    low, high = (signed(row[name.format(end)], row["role"] == "rate") for end in ("low", "high"))
+    text = change(row, say, name.format("value"))
+    return text if MISSING in (low, text) else f"{text} ({say('sheet.from_to', low=low, high=high)})"
+
+
+def outcome_mark(row: Mapping[Any, Any], say: Any) -> Mark:
+    """Return the outcome of a comparison in words."""
+    return Mark(_TONES[row["outcome"]], say(f"compared.{row['outcome']}"))
 
 
 def headline(row: dict[Any, Any], say: Any) -> str:
@@ -94,31 +111,50 @@ def headline(row: dict[Any, Any], say: Any) -> str:
     unit, common = row["cluster_unit"], counted(say, "compare.common", count(row["n_common"]))
     common += "" if unit == "row" else counted(say, f"compare.{unit}s", count(row["n_clusters"]))
     words = {"new": row["candidate"], "base": row["baseline"], "metric": row["metric"], "common": common}
-    return str(say("compare.head", outcome=say(f"compared.{row['outcome']}"), value=_interval(row), **words))
+    return str(say("compare.head", outcome=say(f"compared.{row['outcome']}"), value=difference(row, say), **words))
 
 
-def _shown(table: pd.DataFrame, pairs: Sequence[Pairs], say: Any, by: str | None = None) -> Table:
-    """Return a table of differences as it is shown."""
-    adjusted, one = "p_holm" if by is None else "p_bh", len(pairs) == 1
+def difference_table(
+    table: pd.DataFrame, lang: str, *, by: str | None = None, name: Callable[[str], str] = str
+) -> Table:
+    """Return differences as they are shown, the metric that decides first; each is drawn on the metric's range.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `compare` returns it.
+    by : str, optional
+        The column whose values stand in the place of the metric.
+    name : function
+        Names a metric.
+    """
+    say, table = texts.load(lang), table.sort_values("primary", ascending=False, kind="stable")
+    several, level = table["candidate"].nunique() > 1, f"{100 * table['level'].iloc[0]:g} %"
+    width = (table["range_high"] - table["range_low"]).replace(np.inf, np.nan)
+    shares = table[["value", "low", "high"]].div(width, axis=0)
+    widest, margins, rows = shares.abs().max().max(), table["margin"] / width, []
     # A slice of one cluster, such as a document, has no interval; it tells by what the difference is without it.
-    alone, level = by is not None and table["p"].isna().all(), f"{100 * table['level'].iloc[0]:g} %"
-    heads = [] if one else [say("compare.candidate")]
-    heads += [say("column.metric") if by is None else by, say("column.outcome")]
-    tests = [say("compare.without", level=level)] if alone else ["p", say(f"compare.{adjusted}")]
-    names = [pairs[0].candidate if one else say("compare.candidate_mean"), pairs[0].baseline]
-    last = [say(f"compare.{name}") for name in ("n_common", "record")]
-    numbers = [say("compare.difference", level=level), *tests, *names, *last]
-    rows = []
-    for row in table.to_dict("records"):
-        tested = [_interval(row, "{}_without")] if alone else [p_value(row[name]) for name in ("p", adjusted)]
+    alone, adjusted = by is not None and table["p"].isna().all(), "p_holm" if by is None else "p_bh"
+    for row, (value, low, high), margin in zip(records(table), shares.to_numpy(float), margins, strict=True):
+        shown, text = name(row["metric"]) if by is None else str(row[by]), difference(row, say)
+        write, drawn = percent if row["role"] == "rate" else number, tuple[Estimate, ...]()
+        if widest and not np.isnan(value):
+            shaded, label = None if np.isnan(margin) else (-margin, margin), f"{shown}: {text}"
+            drawn = (Estimate("", "", value, low, high, (-widest, widest), (("0", 0.0),), shaded, text=label),)
+        excluded = [Small(say("compare.excluded", n=count(row["n_left_out"])))] * bool(row["n_left_out"])
+        tested = p_value(row["p" if pd.isna(row[adjusted]) else adjusted])
         rows.append((
-            *([] if one else [row["candidate"]]), str(row["metric" if by is None else by]),
-            Mark(_TONES[row["outcome"]], say(f"compared.{row['outcome']}")), _interval(row), *tested,
-            number(row["candidate_mean"]), number(row["baseline_mean"]), count(row["n_common"]),
-            f"{row['wins']}/{row['ties']}/{row['losses']}", count(row["n_left_out"]),
+            (row["candidate"], Small(shown)) if several else shown, write(row["baseline_mean"]),
+            write(row["candidate_mean"]), (text, *drawn), outcome_mark(row, say),
+            f"{row['wins']} / {row['ties']} / {row['losses']}", (count(row["n_common"]), *excluded),
+            difference(row, say, "{}_without") if alone else tested,
         ))  # fmt: skip
-    heads += [f">{one_line(label)}" for label in numbers]
-    return Table((*heads, ">" + say("compare.left_out")), tuple(rows), cards=True)
+    side = say("compare.candidate_mean") if several else table["candidate"].iloc[0]
+    last = "without" if alone else "p" if by is None else "p_bh"
+    numbers = [table["baseline"].iloc[0], side, say("compare.difference", level=level)]
+    heads = [say("column.metric") if by is None else by, *(f">{one_line(head, 40)}" for head in numbers)]
+    heads += [say("column.outcome"), *(">" + say(f"compare.{key}", level=level) for key in ("wins", "n", last))]
+    return Table(tuple(heads), tuple(rows), cards=True)
 
 
 def _why(left_out: str, say: Any) -> str:
@@ -142,22 +178,22 @@ def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
     partly = [row for row in rows if row["left_out"]]
     if partly:
         listed = (f"{row['metric']} {count(row['n_left_out'])} ({_why(row['left_out'], say)})" for row in partly)
-        pairs = ((row["metric"], *(_signed(row[name]) for name in ("value", "worst_case"))) for row in decisive)
-        worst = ", ".join(f"{metric} {bound}" for metric, value, bound in pairs if bound not in (value, MISSING))
+        bounds = [(row["metric"], change(row, say), change(row, say, "worst_case")) for row in decisive]
+        worst = ", ".join(f"{metric} {bound}" for metric, value, bound in bounds if bound not in (value, MISSING))
         text = say("compare.one_side", metrics="; ".join(listed))
         yield text + (say("compare.worst", values=worst) if worst else "")
     for row in decisive:
         if pd.notna(row["all_value"]):
-            whole = _interval(row, "all_{}")
+            whole = difference(row, say, "all_{}")
             asked = count(row["n_common"] + row["n_left_out"])
             yield say("compare.overlap", metric=row["metric"], n=count(row["n_common"]), asked=asked, value=whole)
     small = [row for row in rows if row["below_noise"]]
-    noisy = [f"{row['metric']} {_signed(row['value'])} (±{number(row['noise'])})" for row in small]
+    noisy = [f"{row['metric']} {change(row, say)} (±{change(row, say, 'noise').lstrip('+')})" for row in small]
     if noisy:
         yield say("compare.noise", metrics=", ".join(noisy))
     for row in rows:
         if row.get("supported") is False and row["outcome"] in ("better", "worse"):
-            human, n = _interval(row, "human_{}"), count(row["n_human"])
+            human, n = difference(row, say, "human_{}"), count(row["n_human"])
             yield say("compare.unsupported", metric=row["metric"], value=human, n=n)
     for row in decisive:
         if row["outcome"] == "same":
@@ -165,8 +201,9 @@ def _notes_of(rows: Sequence[dict[Any, Any]], say: Any) -> Iterator[str]:
         elif row["outcome"] == "undecided":
             more = row["questions_needed"] - row["n_common"]
             key = "no_interval" if np.isnan(row["low"]) else "no_difference" if np.isnan(more) else "needed"
-            words = {"metric": row["metric"], "value": _signed(row["value"]), "n": count(row["n_common"])}
-            yield say(f"compare.{key}", more=count(more), detectable=number(row["detectable"]), **words)
+            words = {"metric": row["metric"], "value": change(row, say), "n": count(row["n_common"])}
+            words["detectable"] = change(row, say, "detectable").lstrip("+")
+            yield say(f"compare.{key}", more=count(more), **words)
 
 
 @dataclass(frozen=True)
@@ -219,7 +256,7 @@ def changed_section(changed: pd.DataFrame, *, lang: str = "en") -> Section:
     True
     """
     say, several = texts.load(lang), changed["candidate"].nunique() > 1
-    word = {"change": lambda one: say(f"compared.{one}"), "value": _signed}
+    word = {"change": lambda one: say(f"compared.{one}"), "value": signed}
     heads = {"candidate": say("column.candidate")} if several else {}
     heads |= {name: say(f"compare.{name}") for name in ("question", "sample_id", "doc_name", "change", "value")}
     for side in ("candidate", "baseline"):

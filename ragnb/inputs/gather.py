@@ -6,12 +6,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ragnb.calibration import read_ratings
-from ragnb.errors import RagnbError, did_you_mean, listing
+from ragnb.errors import RagnbError
 from ragnb.inputs import streams
 from ragnb.readers import read_cases, read_gold, read_scores, read_traces
 from ragnb.readers.streams import Stream, stream_scores
@@ -131,14 +129,10 @@ def _scores(inputs: Inputs, scenario: Scenario, scores: Any, options: Mapping[st
         return _kept(inputs, "scores", scenario, frame)
     inputs.note("scores", stream.origin, stream.lossy, stream.rows)
     inputs.stream, inputs.rows = stream, stream.rows
-    if not scenario.where:
-        return stream.frame
-    rows, inputs.rows = streams.kept(stream.frame, scenario.where, "scores")
-    inputs.steps.append(("kept_scores", inputs.rows))
-    return rows
+    return _kept(inputs, "scores", scenario, stream.frame)
 
 
-def _only_cases(inputs: Inputs, scenario: Scenario, options: dict[str, Any]) -> pd.DataFrame:
+def _only_cases(inputs: Inputs, scenario: Scenario, options: dict[str, Any]) -> Any:
     if scenario.cases is None:
         ratings = f", or calibrate the judge on the ratings alone: ragnb calibrate {scenario.ratings}"
         raise RagnbError(
@@ -148,30 +142,17 @@ def _only_cases(inputs: Inputs, scenario: Scenario, options: dict[str, Any]) -> 
     return _kept(inputs, "cases", scenario, inputs.read("cases", read_cases, scenario.cases, **options))
 
 
-def _kept(inputs: Inputs, role: str, scenario: Scenario, frame: pd.DataFrame) -> pd.DataFrame:
+def _kept(inputs: Inputs, role: str, scenario: Scenario, frame: Any) -> Any:
     """Keep the rows whose columns equal the scenario's `where`."""
-    if not scenario.where:
-        return frame
-    keep = np.ones(len(frame), dtype=bool)
-    for column, value in scenario.where.items():
-        if column not in frame.columns:
-            if role == "traces":
-                continue
-            raise RagnbError(
-                f"where.{column}: no such column; {did_you_mean(column, [str(c) for c in frame.columns])}"
-            )
-        fits = _fits(frame, {column: value})
-        if not fits.any():
-            have = sorted({str(v) for v in frame[column].dropna()})
-            raise RagnbError(f"where.{column}={value!r} matches no row of the {role} (have: {listing(have)})")
-        keep &= fits
-    inputs.steps.append((f"kept_{role}", int(keep.sum())))
-    return frame[keep].reset_index(drop=True)
+    if scenario.where:
+        frame, inputs.rows = streams.kept(frame, scenario.where, role)
+        inputs.steps.append((f"kept_{role}", inputs.rows))
+    return frame
 
 
 def _labelled(
     inputs: Inputs, scenario: Scenario, read: pd.DataFrame, gold: pd.DataFrame | None, scored: Sequence[Any]
-) -> pd.DataFrame:
+) -> Any:
     traces = _kept(inputs, "traces", scenario, read)
     frame = label_traces(
         traces, gold=gold, refusal=scenario.refusal, patterns=scenario.patterns, partial=scenario.partial,
@@ -193,8 +174,8 @@ def _coverage(
     The systems are those of the traces and those that the scores name, which may have no trace at all.
     """
     of_system = {c: v for c, v in scenario.where.items() if c in ("system", "repeat")}
-    expected = gold[_fits(gold, {c: v for c, v in scenario.where.items() if c not in of_system})]
-    answered = read[_fits(read, of_system)]
+    expected = gold[streams.fits(gold, {c: v for c, v in scenario.where.items() if c not in of_system})]
+    answered = read[streams.fits(read, of_system)]
     own_names = kept["system"].dropna().unique().tolist() if "system" in kept else []
     names = list(dict.fromkeys([*own_names, *scored])) if own_names else [None]
     names = names if len({*names} - {None}) > 1 else [None]
@@ -208,14 +189,6 @@ def _coverage(
         wanted = len(expected) - (missing - never_asked)
         out[name] = wanted - never_asked, wanted
     return out
-
-
-def _fits(frame: pd.DataFrame, where: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
-    keep = np.ones(len(frame), dtype=bool)
-    for column in set(where) & set(frame.columns):
-        value, cells = where[column], frame[column].astype(object)
-        keep &= np.array([cell == value or str(cell) == str(value) for cell in cells], dtype=bool)
-    return keep
 
 
 def not_in(frame: pd.DataFrame, other: pd.DataFrame, keys: list[str]) -> pd.DataFrame:

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from ragnb.errors import RagnbError, did_you_mean
+from ragnb.errors import RagnbError, did_you_mean, listing
 from ragnb.markup import MISSING
 from ragnb.polars import pl
-from ragnb.readers.streams import groups_listed, shown_rows
+from ragnb.readers.streams import shown_rows
 from ragnb.weights import column_names
 
 MOST_SHOWN = 1000
@@ -85,40 +87,58 @@ def common_questions(frame: Any, names: Sequence[Any]) -> tuple[dict[Any, int], 
     key = next((name for name in QUESTIONS if name in column_names(frame)), None)
     if key is None or len(names) < 2:
         return {}, 0, frame
-    if isinstance(frame, pd.DataFrame):
-        pairs = frame[[key, "system"]].dropna().drop_duplicates()
-        answered, by = pairs["system"].value_counts().to_dict(), pairs[key].value_counts()
-        common = by.index[by == len(names)]
-        return {name: answered.get(name, 0) for name in names}, len(common), frame[frame[key].isin(common)]
-    lazy = frame.select(key, "system").drop_nulls().unique()
-    answered = dict(lazy.group_by("system").len().collect(engine="streaming").iter_rows())
-    wanted = lazy.group_by(key).len("systems").filter(pl.col("systems") == len(names)).select(key)
-    n = wanted.select(pl.len()).collect(engine="streaming").item()
-    return {name: answered.get(name, 0) for name in names}, n, frame.join(wanted, on=key, how="semi")
+    pairs = nw.from_native(frame).lazy().select(key, "system").drop_nulls().unique()
+    answered = dict(pairs.group_by("system").agg(nw.len()).collect(engine="streaming").iter_rows())
+    wanted = pairs.group_by(key).agg(nw.len().alias("systems")).filter(nw.col("systems") == len(names)).select(key)
+    common, pandas = wanted.to_native(), isinstance(frame, pd.DataFrame)
+    shared = frame[frame[key].isin(common[key])] if pandas else frame.join(common, on=key, how="semi")
+    return {name: answered.get(name, 0) for name in names}, _size(common), shared
 
 
-def kept(frame: pl.LazyFrame, where: Mapping[str, Any], role: str) -> tuple[pl.LazyFrame, int]:
+def kept(frame: Any, where: Mapping[str, Any], role: str) -> tuple[Any, int]:
     """Return the rows whose columns equal the values of `where`, and how many they are.
+
+    Traces need not hold every column of it, as others may be those of the scores beside them.
 
     Raises
     ------
     RagnbError
         For a column that is not there, and a value that keeps no row.
     """
-    have = frame.collect_schema()
+    have = column_names(frame)
     for column, value in where.items():
-        if column not in have:
-            raise RagnbError(f"where.{column}: no such column; {did_you_mean(column, have.names())}")
-        cell, kind = pl.col(column), have[column]
-        fits = cell.cast(pl.String) == (str(value).lower() if kind == pl.Boolean else str(value))
-        if kind.is_numeric() and isinstance(value, int | float):
-            fits = cell == value
-        narrow = frame.filter(fits)
-        if not narrow.select(pl.len()).collect(engine="streaming").item():
-            have_values = groups_listed(frame, column)
-            raise RagnbError(f"where.{column}={value!r} matches no row of the {role} (have: {have_values})")
-        frame = narrow
-    return frame, int(frame.select(pl.len()).collect(engine="streaming").item())
+        if column in have:
+            narrow = _equal(frame, column, value)
+            if not _size(narrow):
+                known = listing(distinct_values(frame, column))
+                raise RagnbError(f"where.{column}={value!r} matches no row of the {role} (have: {known})")
+            frame = narrow
+        elif role != "traces":
+            raise RagnbError(f"where.{column}: no such column; {did_you_mean(column, have)}")
+    return frame, _size(frame)
+
+
+def _size(frame: Any) -> int:
+    return int(nw.from_native(frame).lazy().select(nw.len()).collect(engine="streaming").item())
+
+
+def _equal(frame: Any, column: str, value: Any) -> Any:
+    if isinstance(frame, pd.DataFrame):
+        return frame[fits(frame, {column: value})].reset_index(drop=True)
+    cell, kind = pl.col(column), frame.collect_schema()[column]
+    same = cell.cast(pl.String) == (str(value).lower() if kind == pl.Boolean else str(value))
+    if kind.is_numeric() and isinstance(value, int | float):
+        same = cell == value
+    return frame.filter(same)
+
+
+def fits(frame: pd.DataFrame, where: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
+    """Say which rows equal the values of `where`, in the columns of it that are there."""
+    keep = np.ones(len(frame), dtype=bool)
+    for column in set(where) & set(frame.columns):
+        value, cells = where[column], frame[column].astype(object)
+        keep &= np.array([cell == value or str(cell) == str(value) for cell in cells], dtype=bool)
+    return keep
 
 
 def worst_rows(rows: pl.LazyFrame, diagnoses: pd.DataFrame) -> pd.DataFrame:

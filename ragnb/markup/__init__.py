@@ -5,9 +5,8 @@ nothing else in the library builds markup from such text.
 """
 
 from ragnb.markup.html import draw, fragment, style
-from ragnb.markup.look import DASHES, INK, SYSTEM_COLOURS
-from ragnb.markup.radar import radar_points, radar_runs, radar_svg
-from ragnb.markup.tables import Column, count, number, p_value, percent, with_interval
+from ragnb.markup.radar import DASHES, INK, SYSTEM_COLOURS, radar_points, radar_runs, radar_svg
+from ragnb.markup.tables import Column, count, number, p_value, percent, signed, with_interval
 from ragnb.markup.text import (
     MISSING,
     TONES,
@@ -24,5 +23,5 @@ from ragnb.markup.text import (
 __all__ = [
     "DASHES", "INK", "MISSING", "SYSTEM_COLOURS", "TONES", "Column", "Safe", "count", "draw", "element", "escape",
     "fragment", "is_missing", "join", "md_cell", "number", "one_line", "p_value", "percent", "radar_points",
-    "radar_runs", "radar_svg", "style", "text_width", "with_interval",
+    "radar_runs", "radar_svg", "signed", "style", "text_width", "with_interval",
 ]  # fmt: skip

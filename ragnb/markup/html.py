@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ragnb import texts
-from ragnb.markup.blocks import Block, Picture, Samples, Section, Verdict
+from ragnb.markup.blocks import Block, Estimate, Picture, Samples, Section, Verdict
 from ragnb.markup.text import TONES, Safe, element, escape, one_line
 
 _HERE = Path(__file__).parent
@@ -89,8 +89,8 @@ def render_page(sections: Sequence[Section], *, title: str, facts: Sequence[str]
     policy = f"default-src 'none'; style-src {allowed}"
     policy += "; base-uri 'none'; form-action 'none'" + (f"; script-src {_digest(script)}" if script else "")
     return render(
-        "page.html", sections=sections, title=title, facts=facts, lang=LANGUAGES[lang], style=Safe(sheet),
-        say=texts.entry(lang, "page"), script=Safe(script), policy=Safe(policy),
+        "page.html", sections=sections, title=title, facts=facts, style=Safe(sheet), script=Safe(script),
+        say=texts.entry(lang, "page"), lang=LANGUAGES[lang], policy=Safe(policy),
         headed=any(isinstance(block, Verdict) for block in blocks),
     )  # fmt: skip
 
@@ -127,7 +127,7 @@ def draw(value: Any, lang: str = "en", *, width: int = 0) -> Safe:
     True
     """
     macros = _templates().get_template("macros.html").make_module({"say": texts.entry(lang, "page")})
-    if width:
+    if width and isinstance(value, Estimate):
         return Safe(macros.scale(value, width, 22, True))
     return Safe(macros.block(value) if isinstance(value, get_args(Block)) else macros.cell(value))
 

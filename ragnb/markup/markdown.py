@@ -67,9 +67,16 @@ def _(block: blocks.Text) -> str:
 
 @written.register
 def _(block: blocks.Table) -> str:
-    table = "\n".join(_table(block.heads, block.rows))
+    table = "\n".join(_table(*read(block)))
     caption = block.folded or block.caption
     return (f"{md_cell(caption)}\n\n" if caption else "") + table
+
+
+def read(table: blocks.Table) -> tuple[list[str], list[list[Any]]]:
+    """Return the heads and rows of a table without the columns that are only drawn."""
+    drawn = [k for k in range(len(table.heads)) if any(isinstance(row[k], blocks.Estimate) for row in table.rows)]
+    kept = [k for k in range(len(table.heads)) if k not in drawn]
+    return [table.heads[k] for k in kept], [[row[k] for k in kept] for row in table.rows]
 
 
 def _table(heads: Sequence[str], rows: Iterable[Iterable[Any]]) -> Iterator[str]:

@@ -78,6 +78,11 @@ document.querySelectorAll(".rg-samples").forEach((root) => {
     }
   }, true);
 
+  function reset(picked) {
+    state.picked = picked, state.words = [], box.value = "";
+    for (const [key, select] of selects) select.value = picked[key] || "";
+  }
+
   function follow() {
     const [, kind, raw] = location.hash.match(/^#([qomdc])=(.*)$/) || [];
     if (!kind) return false;
@@ -86,15 +91,15 @@ document.querySelectorAll(".rg-samples").forEach((root) => {
     if (kind === "q") {
       const target = document.getElementById(`q=${value}`);
       if (!target) return false;
-      state.chip = "", state.picked = {}, state.words = [];
-      state.most = Math.max(STEP, questions.length);
+      reset({});
+      state.chip = "", state.most = Math.max(STEP, questions.length);
       apply();
       target.parentNode.open = true;
       target.parentNode.scrollIntoView();
       return true;
     }
-    state.picked = kind === "o" || kind === "c" ? {} : {[kind]: value};
-    for (const [key, select] of selects) select.value = state.picked[key] || "";
+    if (!questions.some((q) => holds(q, kind, value))) return false;
+    reset(kind === "o" || kind === "c" ? {} : {[kind]: value});
     pick(kind === "o" || kind === "c" ? value : "");
     root.closest("section").scrollIntoView();
     return true;

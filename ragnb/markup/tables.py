@@ -62,6 +62,18 @@ def number(value: Number, digits: int = 3) -> str:
     return MISSING if is_missing(value) else _fixed(float(value), digits)  # type: ignore[arg-type]
 
 
+def signed(value: float, share: bool = False) -> str:
+    """Write a difference with its sign, a minus that is as wide as a plus; of shares in percentage points.
+
+    Examples
+    --------
+    >>> signed(0.12), signed(-0.034, share=True), signed(-0.0001)
+    ('+0.120', '−3.4', '0.000')
+    """
+    text = number(100 * value, 1) if share else number(value)
+    return f"+{text}" if value > 0 and text.strip("0.") else text.replace("-", "−")
+
+
 def p_value(value: Number) -> str:
     """Write a p-value with three decimals, a smaller one as such.
 

@@ -224,12 +224,6 @@ def _columns(ax: Axes, names: Sequence[str]) -> int:
     return max(1, min(3, int(title_width(ax) // (widest + 60))))
 
 
-def note(ax: Axes, text: str, x: float, height: float, **look: Any) -> None:
-    """Write at x on the scale and at a height from 0 to 1 of the Axes, by default a little to the right."""
-    place: Any = {"xytext": (3, 0), "textcoords": "offset points", "fontsize": 8, "label": "_note"} | look
-    ax.annotate(text, (x, height), xycoords=("data", "axes fraction"), **place)
-
-
 def alt_text(ax: Axes) -> str:
     """Return the text alternative of a chart: the finding and the numbers. It is stored as the Axes' label.
 

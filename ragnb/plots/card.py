@@ -11,7 +11,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, listing, need_columns, unknown
 from ragnb.markup import INK, SYSTEM_COLOURS, TONES, count, number, one_line, percent, text_width, with_interval
 from ragnb.markup.text import is_missing
-from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, note, speaker
+from ragnb.plots.canvas import GREY, WIDTH, Axes, Look, canvas, fitted, legend_below, speaker
 from ragnb.plots.marks import DARK, LIGHT, Dot, dot_rows, grid, percents, scale_of
 from ragnb.plots.means import estimate
 
@@ -24,6 +24,8 @@ _WAYS = dict(zip(("judge", "human", "corrected"), zip(SYSTEM_COLOURS, "sDo", str
 _DEFAULTS: dict[str, Any] = {"tolerance": 1.0, "target": 0.8, "delta": None, "scale": None, "lang": "en"}
 _PAIRS = ("judge_score", "human_score", "n")
 _RADIUS = 11.0
+# Written at a place of the scale and a height of the Axes, a few points beside it.
+_FOOT: Any = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
 
 
 class OfCard(Look, total=False):
@@ -352,7 +354,7 @@ def reliability(card: Any, *, scale: tuple[float, float] | None = None, **look: 
         # Every second n where they would touch.
         for k in range(0, len(x), 1 + len(x) // 12):
             many = p.n(n[k]) if k == 0 and len(x) < 8 else count(n[k])
-            note(ax, many, x[k], 0, xytext=(0, 3), ha="center", fontsize=7.5, label="_n")
+            ax.annotate(many, (x[k], 0), (0, 3), label="_n", ha="center", fontsize=7.5, **_FOOT)
         scale_of(ax, "x", *ends, margin=0.04)
         scale_of(ax, "y", *ends, margin=0.04, below=0.088)
         legend_below(ax, 36)
@@ -612,7 +614,8 @@ def label_budget(card: Any, **look: Unpack[OfCard]) -> Axes:
         ax.axhline(target, color=INK, linewidth=1, linestyle="--", label=name)
         if not is_missing(n):
             ax.axvline(float(n), color=INK, linewidth=1, linestyle=":", label="_now")
-            note(ax, say("chart.labels_now", n=count(n)), float(n), 0.06)
+            now = say("chart.labels_now", n=count(n))
+            ax.annotate(now, (float(n), 0.06), (3, 0), label="_note", fontsize=8, **_FOOT)
         ax.set_ylim(-0.02, 1.02)
         percents(ax.yaxis)
         if records:

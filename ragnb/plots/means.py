@@ -18,7 +18,6 @@ from ragnb.plots.marks import Dot, dot_rows, grid
 from ragnb.schema import METRICS, Metric, metric_list, scale_of
 
 TOTAL = "weighted_score"
-ORDERS = ("worst", "frame")
 Thresholds = Mapping[str, Sequence[tuple[str, float]]] | Sequence[tuple[str, float]]
 _UNKNOWN = Metric("unknown")
 _LINES = ("--", ":", "-.", (0, (1, 3)))
@@ -299,28 +298,27 @@ def by_weight(
 # Documents by metrics
 
 
-def _documents(table: Means, most: int, order: str = "worst") -> tuple[list[str], list[str]]:
+def _documents(table: Means, most: int) -> tuple[list[str], list[str]]:
     """Return the documents of a table, the worst first, and a note on those that are not drawn."""
-    if order not in ORDERS:
-        raise unknown("order", order, ORDERS)
     if most < 1:
         raise RagnbError(f"most={most} draws nothing; give the number of documents to draw, such as 30")
     if table.endless:
         raise RagnbError(f"{table.endless[0]!r} has no finite range for shading or layout; leave it out")
     names = list(table.systems)
-    if order == "worst":
-        values = {name: [table.at(name, TOTAL)[0]] for name in names}
-        if all(is_missing(value) for (value,) in values.values()):
-            values = {name: [table.place(name, metric) for metric in table.metrics] for name in names}
-        names.sort(key=lambda name: min((float(x) for x in values[name] if not is_missing(x)), default=math.inf))
+    values = {name: [table.at(name, TOTAL)[0]] for name in names}
+    if all(is_missing(value) for (value,) in values.values()):
+        values = {name: [table.place(name, metric) for metric in table.metrics] for name in names}
+    names.sort(key=lambda name: min((float(x) for x in values[name] if not is_missing(x)), default=math.inf))
     return names, [table.say("chart.rest", n=count(len(names) - most))] * (len(names) > most)
 
 
 def documents(
-    means: pd.DataFrame, *, by: str = "document", order: str = "worst", most: int = 30,
-    metrics: str | Iterable[str] | None = None, **look: Unpack[Look],
+    means: pd.DataFrame, *, by: str = "document", most: int = 30, metrics: str | Iterable[str] | None = None,
+    **look: Unpack[Look],
 ) -> Axes:  # fmt: skip
     """Draw documents by metrics as a heat map, the worst document on top, the numbers in the cells.
+
+    The worst is so by the total, where the frame has it, else by its worst metric.
 
     Parameters
     ----------
@@ -330,9 +328,6 @@ def documents(
         The columns; by default the metrics that enter the weighted score, and the total.
     by : str
         The column of documents.
-    order : {"worst", "frame"}
-        By the total, where the frame has it, else by the document's worst metric; or as the frame has them, such
-        as by cost.
     most : int
         How many documents are drawn; the rest is counted below.
     ax : Axes, optional
@@ -350,7 +345,7 @@ def documents(
     Raises
     ------
     RagnbError
-        For an unknown metric, column or order, and for ``most`` below 1.
+        For an unknown metric or column, and for ``most`` below 1.
 
     Examples
     --------
@@ -360,7 +355,7 @@ def documents(
     (['a  n = 4', 'b  n = 0'], ['0.900', '—'])
     """
     table = Means(means, metrics=metrics, by=by, **look)
-    every, rest = _documents(table, most, order)
+    every, rest = _documents(table, most)
     names, columns = every[:most], table.metrics
     labels = [f"{fitted(name)}  {_n(table, name)}" for name in names]
     shades = np.array([[1.0 - table.place(name, metric) for metric in columns] for name in names])
@@ -417,7 +412,7 @@ def _n(table: Means, name: str) -> str:
 # The radar, for the shape of a system; its geometry is that of markup
 
 
-def radar(means: pd.DataFrame, *, dots: bool = False, **look: Unpack[OfMeans]) -> Axes:
+def radar(means: pd.DataFrame, **look: Unpack[OfMeans]) -> Axes:
     """Draw means as closed polygons, the first metric up; fewer than three metrics become dots with intervals.
 
     Parameters
@@ -429,8 +424,6 @@ def radar(means: pd.DataFrame, *, dots: bool = False, **look: Unpack[OfMeans]) -
         The axes; by default the metrics that enter the weighted score. The total is no axis.
     by : str, optional
         The column of systems, at most five.
-    dots : bool
-        Put the same means as dots with intervals beside it, for reading values. Makes a figure of its own.
     ax : Axes, optional
         Plain ones; by default those of a new figure.
     lang : {"en", "zh"}, optional
@@ -448,8 +441,11 @@ def radar(means: pd.DataFrame, *, dots: bool = False, **look: Unpack[OfMeans]) -
     Raises
     ------
     RagnbError
-        For an unknown metric or column, more than five systems, several systems without `by`, and dots beside
-        Axes that are given.
+        For an unknown metric or column, more than five systems, and several systems without `by`.
+
+    See Also
+    --------
+    intervals : The same means as dots with intervals, for reading values.
 
     Examples
     --------
@@ -457,14 +453,10 @@ def radar(means: pd.DataFrame, *, dots: bool = False, **look: Unpack[OfMeans]) -
     >>> [text.get_text() for text in radar(means).texts][:3]
     ['a', 'b (missing)', 'c']
     """
-    if dots and look.get("ax") is not None:
-        raise RagnbError("dots=True makes a figure of two charts; leave out ax, or draw plots.intervals beside it")
     table = Means(means, total=False, **look)
     if len(table.metrics) < 3:
         return intervals(means, **look | {"metrics": [*table.metrics, *table.endless]})
     check_systems(table.systems)
-    if dots:
-        return _with_dots(table, means, **look)
     systems = {name: [table.at(name, metric)[0] for metric in table.metrics] for name in table.systems}
     lang = look.get("lang") or "en"
     heads = axis_names(table.metrics, systems, ranges=table.scales, better=table.better, lang=lang)
@@ -491,19 +483,6 @@ def radar(means: pd.DataFrame, *, dots: bool = False, **look: Unpack[OfMeans]) -
         values = [table.words(name, named=len(systems) > 1) for name in systems]
         describe(table.finding(), values, "\n".join(notes))
     return ax
-
-
-def _with_dots(table: Means, means: pd.DataFrame, **look: Any) -> Axes:
-    """Draw the radar and, to its right, the dots."""
-    from matplotlib import pyplot as plt
-
-    rows = (len(table.metrics) + 1) * (len(table.systems) + 0.6 * (len(table.systems) > 1))
-    size = 1.9 * WIDTH, max(5.6 + 0.25 * len(table.systems), 1.2 + 0.3 * rows)
-    figure = plt.figure(figsize=size, facecolor="white", layout="constrained")
-    halves: Any = figure.subfigures(1, 2, width_ratios=[1, 1.1])
-    left = radar(means, **look | {"ax": halves[0].subplots()})
-    intervals(means, **look | {"ax": halves[1].subplots(), "finding": ""})
-    return left
 
 
 def _web(ax: Axes, names: list[str], common: tuple[float, float] | None, wide: float) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -235,39 +235,35 @@ def lines_of(block: bytes, first: int = 1) -> Iterator[tuple[int, bytes | None]]
             yield number, stripped if len(line) <= LONGEST_LINE else None
 
 
-def frames(
-    document: Document, report: Lossy, narrow: Mapping[str, Any], *, strict: bool = False
-) -> Iterator[pl.DataFrame]:
+def frames(document: Document, report: Lossy) -> Iterator[pl.DataFrame]:
     """Yield the records block by block as Polars frames; bad lines are listed once all is read.
 
-    Each key's type is inferred from all its values in a block, but for those of `narrow` where they fit; values of
-    several types are text.
+    Each key's type is inferred from all its values in a block; values of several types are text.
     """
     tally = Tally(document.path)
     for first, block in blocks(document):
         frame = None
         if not _SURROGATE.search(block) and all(len(line) <= LONGEST_LINE for line in block.split(b"\n")):
-            _refuse_repeated(block, first, tally)
-            frame = _scanned(block, narrow)
+            frame = _scanned(block)
         if frame is not None:
+            _refuse_repeated(block, first, tally)
             tally.good += len(frame)
         else:
             taken = [tally.take(number, line) for number, line in lines_of(block, first)]
             records = [record for record in taken if record is not None]
             mode: Any = "constants" if b"Infinity" in block else "null"  # which the scanner does not take
-            frame = _scanned(b"\n".join(to_json(record, inf_nan_mode=mode) for record in records), narrow)
+            frame = _scanned(b"\n".join(to_json(record, inf_nan_mode=mode) for record in records))
             if frame is None:
                 frame = pl.DataFrame([series(name, cells) for name, cells in from_records(records).items()])
         if len(frame):
             yield frame
-    judge(tally, report, strict)
+    judge(tally, report, False)
 
 
-def _scanned(block: bytes, narrow: Mapping[str, Any]) -> pl.DataFrame | None:
+def _scanned(block: bytes) -> pl.DataFrame | None:
     """Return the records by the scanner; None where it does not take them."""
-    for types in (narrow, None) if narrow else (None,):
-        with suppress(pl.exceptions.PolarsError, ValueError):
-            return pl.read_ndjson(block, schema_overrides=types, infer_schema_length=None)
+    with suppress(pl.exceptions.PolarsError, ValueError):
+        return pl.read_ndjson(block, infer_schema_length=None)
     return None
 
 

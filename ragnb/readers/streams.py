@@ -17,7 +17,7 @@ from typing import Any
 
 import pandas as pd
 
-from ragnb.errors import RagnbError, listing, place
+from ragnb.errors import RagnbError, place
 from ragnb.files import digest
 from ragnb.polars import pl
 from ragnb.readers import jsonl
@@ -220,7 +220,7 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.Lazy
     columns: list[list[str]] = []
     for document in documents:
         own, names = Lossy(), dict[str, None]()
-        for frame in map(_flat, jsonl.frames(document, own, {})):
+        for frame in map(_flat, jsonl.frames(document, own)):
             names |= dict.fromkeys(frame.columns)
             parts.append(folder / f"{len(parts):06}.parquet")
             frame.write_parquet(parts[-1], compression="lz4")
@@ -334,9 +334,3 @@ def shown_rows(rows: pl.DataFrame) -> pd.DataFrame:
     frame = to_frame(raw, Lossy(), {})
     numbers = [name for name, kind in rows.schema.items() if kind.is_numeric() and name not in IDS]
     return frame.assign(**{name: pd.to_numeric(frame[name]) for name in numbers})
-
-
-def groups_listed(frame: pl.LazyFrame, column: str) -> str:
-    """Word the values of a column of a stream, the first of them by name."""
-    found = frame.select(pl.col(column).cast(pl.String).unique().drop_nulls().sort().head(1000))
-    return listing(found.collect(engine="streaming")[column].to_list())

@@ -2,45 +2,36 @@
 
 from __future__ import annotations
 
-import os
 import re
-import warnings
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ragnb.errors import RagnbError, RagnbWarning, place, unknown
-from ragnb.files import is_pattern
-from ragnb.polars import pl
-from ragnb.readers import jsonl
-from ragnb.readers.cells import IDS, MISSING_WORDS, as_id, as_text, case_cells, each, parse_list, to_frame
-from ragnb.readers.document import find_documents
+from ragnb.readers.cells import MISSING_WORDS, as_id, as_text, case_cells, each, parse_list, to_frame
 from ragnb.readers.formats import Source, load
 from ragnb.readers.names import name_columns, name_system
 from ragnb.readers.raw import Lossy, Raw, absent, collector_paused
-from ragnb.readers.streams import Query, text_cells
 
 _CHUNK_IDS = ("id", "chunk_id", "passage_id", "doc_id", "document_id")
-_NO_ID = r"^$|^[{\[]|\.0$"  # ids that a scanner writes as text otherwise than `as_id`
 _SEVERAL = re.compile(r"[,;|，；、]")
 
 
 def read_traces(
     source: Source, *, format: str | None = None, strict: bool = False, columns: Mapping[str, str] | None = None,
-    encoding: str | None = None, engine: Literal["pandas", "polars"] = "pandas",
-) -> Any:  # fmt: skip
+    encoding: str | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """Read traces, one answer of a system a row.
+
+    Many traces of a clean JSONL file are read fastest by Polars, whose frames `label_traces` takes:
+    ``polars.read_ndjson(path, infer_schema_length=None)``, which does not look for keys given twice.
 
     Parameters
     ----------
     source, format, strict, columns, encoding
         As for `read_scores`.
-    engine : {"pandas", "polars"}
-        What the frame is of. Polars is for many traces: a JSONL file is scanned block by block. Its ``chunks``
-        are lists of ids. What pandas has in ``attrs["lossy"]`` about bad lines and unparsed text is a warning.
 
     Returns
     -------
@@ -61,13 +52,7 @@ def read_traces(
     >>> frame["chunks"].tolist(), "citations" in frame
     ([[{'id': '7'}]], False)
     """
-    if engine not in ("pandas", "polars"):
-        raise unknown("engine", engine, ["pandas", "polars"])
     with collector_paused():
-        if engine == "polars":
-            scanned = None if encoding else _scan(source, columns, format, strict)
-            if scanned is not None:
-                return scanned
         raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
         raw.need("answer")
         if "sample_id" not in raw.columns:
@@ -82,7 +67,7 @@ def read_traces(
         if "citations" in raw.columns:
             each(raw, "citations", _ids, "a list of ids, or null")
         case_cells(raw, report)
-        return to_frame(raw, report, origin) if engine == "pandas" else as_polars(raw, report)
+        return to_frame(raw, report, origin)
 
 
 def read_gold(
@@ -133,66 +118,6 @@ def read_gold(
     frame = to_frame(raw, report, origin)
     frame["answerable"] = frame["answerable"].astype(bool)
     return frame
-
-
-def _scan(
-    source: Source, columns: Mapping[str, str] | None, format: str | None, strict: bool
-) -> pl.DataFrame | None:
-    """Return the traces of a JSONL file under their canonical names; None for what is read value by value."""
-    if not isinstance(source, str | os.PathLike) or is_pattern(source):
-        return None
-    document, report = find_documents(source, None)[0], Lossy()
-    if (format or document.suffix.removeprefix(".")) not in ("jsonl", "ndjson"):
-        return None
-    picks = {"chunks": "chunks", "citations": "citations", **(columns or {})}
-    chunks = next(name for name, target in reversed(picks.items()) if target == "chunks")
-    parts: list[pl.DataFrame] = []
-    unclear = pl.element().fill_null("").str.contains(_NO_ID)
-    try:
-        for part in jsonl.frames(document, report, {chunks: pl.List(pl.Struct({"id": pl.String}))}, strict=strict):
-            if isinstance(getattr(part.schema.get(chunks), "inner", None), pl.Struct):
-                part = part.with_columns(pl.col(chunks).list.eval(pl.element().struct.field("id")))
-            lists = [name for name, kind in part.schema.items() if kind.is_nested()]
-            if not all(name in picks and isinstance(part.schema[name], pl.List) for name in lists):
-                return None
-            part = part.with_columns(pl.col(lists).cast(pl.List(pl.String), strict=True))
-            if any(part[name].list.eval(unclear).list.any().any() for name in lists):
-                return None
-            parts.append(part)
-        frame = pl.concat(parts, how="diagonal_relaxed")
-        frame = frame.select(cells for cells in frame if cells.null_count() < len(cells))
-        query = Query(frame.lazy(), len(frame), str(document.path))
-        name_columns(query, report, picks=columns)
-        name_system(query, report)
-    except (pl.exceptions.PolarsError, RagnbError):
-        return None  # whose records are looked at one by one, and refused in words
-    frame = query.named().collect()
-    kinds = frame.schema
-    fits = {"ok": pl.Boolean, "chunks": pl.List, "citations": pl.List}
-    odd = any(not isinstance(kinds[name], kind) for name, kind in fits.items() if name in kinds)
-    if odd or "answer" not in kinds or not {"question", "sample_id"} & kinds.keys():
-        return None
-    _warn(report, document.path)
-    texts = [name for name in ("question", "answer", *IDS) if name in kinds]
-    return frame.with_columns(text_cells(name, kinds[name]).alias(name) for name in texts)
-
-
-def as_polars(raw: Raw, report: Lossy) -> pl.DataFrame:
-    """Return a raw table of traces as a Polars frame; a column of several types becomes text."""
-    if "chunks" in raw.columns:
-        lists = raw.columns["chunks"]
-        raw.columns["chunks"] = [passages and [chunk["id"] for chunk in passages] for passages in lists]
-    _warn(report, raw.file)
-    return pl.DataFrame([jsonl.series(name, cells) for name, cells in raw.columns.items()])
-
-
-def _warn(report: Lossy, file: object) -> None:
-    """Warn of what was lost: a Polars frame has no place for a report."""
-    lost = [row for row in report.rows if row["what"] in ("bad_line", "unparsed")]
-    if lost:
-        details = "; ".join(str(row["detail"]) for row in lost[:5]) + "; …" * (len(lost) > 5)
-        n = sum(int(str(row["n"])) for row in lost if row["what"] == "bad_line")
-        warnings.warn(f"{place(file)}{n} lines skipped; {details}", RagnbWarning, stacklevel=4)
 
 
 def _open(source: Source, columns: Mapping[str, str] | None, **how: Any) -> tuple[Raw, Lossy, dict[str, object]]:

@@ -5,9 +5,8 @@ The page is made by `Assessment.save`, not from the executed notebook, which lie
 
 from ragnb.errors import need_package
 from ragnb.report.history import index
-from ragnb.report.pictures import card_pictures
 from ragnb.report.run import Made, ReportResult, report, reports
 
 need_package("papermill", extra="notebook")
 
-__all__ = ["Made", "ReportResult", "card_pictures", "index", "report", "reports"]
+__all__ = ["Made", "ReportResult", "index", "report", "reports"]

@@ -20,8 +20,9 @@ from ragnb.markup.markdown import render_markdown
 from ragnb.report.run import Made
 from ragnb.texts.errors import translated
 
-_TONES = {"fail": "bad", "undecided": "watch", "no_data": "none", "pass": "good", "no_gates": "none"}
-_TONES |= {"stopped": "none"}
+_TONES = {
+    "fail": "bad", "undecided": "watch", "no_data": "none", "pass": "good", "no_gates": "none", "stopped": "none",
+}  # fmt: skip
 """The outcomes of a run, the worst that its gates can say first."""
 _NAME = re.compile(r"(\d{8}T\d{6}Z)-[0-9a-f]{8}-?(\d*)(?:\.failed)?")
 _TOTAL = ("value", "low", "high", "n", "range")
@@ -51,7 +52,9 @@ def history(out: Path) -> list[Run]:
         with suppress(OSError, ValueError, KeyError, TypeError):
             run |= {} if folder.suffix else _read(folder)
         if run["value"] is not None:
-            run["change"] = _change(run, before) if before else "first"
+            run["change"] = "other_weights" if before else "first"
+            if before and all(run[key] == before[key] for key in ("weights", "range")):
+                run["change"] = markup.signed(run["value"] - before["value"])
             scored[folder.parent] = run
         runs.append(run)
     return runs[::-1]
@@ -67,13 +70,6 @@ def _read(folder: Path) -> Run:
     run = {key: record[key] for key in ("scenario", "verdict", "weights")} | {"page": folder / "report.html"}
     run["outcome"] = next((one for one in _TONES if one in said), "no_data" if asked else "no_gates")
     return run | {key: record["overall"][key] for key in _TOTAL}
-
-
-def _change(run: Run, before: Run) -> str:
-    if any(run[key] != before[key] for key in ("weights", "range")):
-        return "other_weights"
-    change = round(run["value"] - before["value"], 3)
-    return f"{'+' * (change > 0)}{markup.number(change)}"
 
 
 def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str = "en") -> Path:
@@ -116,8 +112,8 @@ def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str =
 
 def _row(run: Run, say: Any, *, sentence: bool) -> tuple[Cell, ...]:
     """Return a run as a row."""
-    change = run["change"]
-    change = say(f"index.{change}") if str(change).isidentifier() else change
+    change = run["change"] or ""
+    change = say(f"index.{change}") if change.isidentifier() else change
     verdict: tuple[Cell, ...] = (Mark(_TONES[run["outcome"]], say(f"index.{run['outcome']}")),)
     verdict += (Small(run["verdict"]),) if sentence and run["verdict"] else ()
     value, low, high = (math.nan if run[key] is None else run[key] for key in ("value", "low", "high"))
@@ -128,4 +124,4 @@ def _row(run: Run, say: Any, *, sentence: bool) -> tuple[Cell, ...]:
     score = (markup.number(value), Small(ends)) if run["value"] is not None else ""
     n = "" if run["n"] is None else markup.count(run["n"])
     link = Link(run["scenario"], "/".join(run["page"].parts[-3:]))
-    return link, run["at"], verdict, score, drawn, n, "" if change is None else change
+    return link, run["at"], verdict, score, drawn, n, change

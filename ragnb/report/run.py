@@ -176,14 +176,14 @@ def _fill(
 ) -> list[str]:
     """Run the notebook in the folder and write the page; return the warnings."""
     here = folder.path
-    keys = [name for profile in settings.llm_profiles.values() for name in profile.variables]
     # Relative to the run's folder, so that the executed notebook runs again where it lies.
     files = {role: relative(getattr(settings, role), here) for role in INPUTS if overrides.get(role)}
     used = overrides | (files if settings.path is None else {})
     if settings.baseline is None and (previous := folder.previous()) is not None:
         used = used | {"baseline": relative(previous, settings.path.parent if settings.path else here)}
     parameters = {"scenario": relative(source, here), "out": ".", "overrides": used}
-    env = dict.fromkeys(keys, "") | {HOME: str(Path.cwd())}
+    env = {name: "" for profile in settings.llm_profiles.values() for name in profile.variables}
+    env[HOME] = str(Path.cwd())
     executed = execute(notebook_path(), here / "report.ipynb", parameters, env=env, progress=progress)
     warned = tidy(executed)
     import nbformat
@@ -216,14 +216,9 @@ def _failure(error: BaseException, left: Path) -> str | None:
         failed = next((str(cell["id"]) for cell in cells if "".join(cell["source"]) == error.source), "?")
         return (
             f"the report notebook failed in cell {failed!r} (In [{error.exec_count}]): "
-            f"{name}{one_line(error.evalue, 500)}; what ran until then: {_shown(left)}"
+            f"{name}{one_line(error.evalue, 500)}; what ran until then: {relative(left, Path.cwd())}"
         )
     if isinstance(error, RuntimeError) and left.exists():
-        return f"the kernel of the report died ({one_line(error, 200)}); what ran until then: {_shown(left)}"
+        why = one_line(error, 200)
+        return f"the kernel of the report died ({why}); what ran until then: {relative(left, Path.cwd())}"
     return None
-
-
-def _shown(path: Path) -> str:
-    """Return a path as it is reached from the working directory where it lies below it."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -105,38 +105,13 @@ def nfc(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def is_plain(text: str) -> bool:
-    """Whether every YAML reader takes the bare word for text.
-
-    Examples
-    --------
-    >>> is_plain("not in context"), is_plain("NO"), is_plain("1e3")
-    (True, False, False)
-    """
-    return _PLAIN.fullmatch(text) is not None and text.lower().strip(".") not in _WORDS
-
-
-def plain_number(value: float) -> str:
-    """Write a number so that every YAML reader takes it for one.
-
-    Examples
-    --------
-    >>> plain_number(1e-05), plain_number(2)
-    ('1.0e-05', '2')
-    """
-    text = repr(value)
-    if math.isinf(value):
-        return text.replace("inf", ".inf")
-    return text if "." in text else text.replace("e", ".0e")
-
-
 def flow(value: Any, style: str | None = None) -> str:
     """Write a value on one line: text in the quotes of `style`, else bare where every reader takes it for text.
 
     Examples
     --------
-    >>> print(flow({"lang": "zh", "kept": [True, 1e-05], "no": "it's"}))
-    {lang: zh, kept: [true, 1.0e-05], "no": "it's"}
+    >>> print(flow({"lang": "zh", "kept": [True, 1e-05, 2], "no": "it's", "says": "1e3"}))
+    {lang: zh, kept: [true, 1.0e-05, 2], "no": "it's", says: "1e3"}
     """
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{flow(name)}: {flow(item)}" for name, item in value.items()) + "}"
@@ -145,10 +120,11 @@ def flow(value: Any, style: str | None = None) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, str):
-        return plain_number(float(value) if isinstance(value, float) else value)  # numpy's floats are floats too
+        text = repr(float(value) if isinstance(value, float) else value)  # numpy's floats are floats too
+        return text.replace("inf", ".inf") if math.isinf(value) or "." in text else text.replace("e", ".0e")
     if style == "'":
         return "'" + value.replace("'", "''") + "'"
-    if style is None and is_plain(value):
+    if style is None and _PLAIN.fullmatch(value) and value.lower().strip(".") not in _WORDS:
         return value
     quoted = json.dumps(value, ensure_ascii=False)
     return "".join(char if char.isprintable() else f"\\U{ord(char):08X}" for char in quoted)

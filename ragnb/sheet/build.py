@@ -11,19 +11,20 @@ import narwhals as nw
 import pandas as pd
 
 from ragnb import diagnostics, weights
-from ragnb.comparison.baseline import beside_baseline
+from ragnb.comparison.changed import beside_baseline
 from ragnb.comparison.differences import paired_runs
 from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.source import Run, systems_of
 from ragnb.diagnostics import RULES
 from ragnb.errors import RagnbError, need_columns, unknown
 from ragnb.inputs import Inputs, gather, join_stages, opened, prepared, streams
+from ragnb.markup import MISSING
 from ragnb.scenario import Scenario, Settings
 from ragnb.schema import DEFAULT_GATES, Gate, Metric
 from ragnb.sheet import notes
-from ragnb.sheet.judged import calibrated
 from ragnb.sheet.notes import Overlap
 from ragnb.sheet.result import Assessment
+from ragnb.sheet.sections.judge import calibrated
 from ragnb.traces import count_unanswerable, outcome_counts
 from ragnb.weights import Moments, Weighing
 
@@ -285,7 +286,7 @@ def _label_counts(frame: Any, columns: Sequence[str]) -> pd.DataFrame:
     for name in dict.fromkeys(columns):
         rows = weights.opened(frame).select(name, nw.col("label").cast(nw.String))
         counts = weights.collected(rows.group_by(name, "label").agg(nw.len().alias("n"))).to_pandas()
-        counts = counts.dropna().rename(columns={name: "group"})
+        counts = counts.dropna(subset="label").rename(columns={name: "group"}).fillna({"group": MISSING})
         tables.append(counts.assign(slice=name, group=[weights.nfc(str(group)) for group in counts["group"]]))
     names = ["slice", "group", "label", "n"]
     found = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=names)

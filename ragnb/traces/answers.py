@@ -48,13 +48,8 @@ def composed(texts: pl.Series) -> pl.Series:
     return texts.clone().scatter(rows, texts.gather(rows).str.normalize("NFC")) if len(rows) else texts
 
 
-def trimmed(texts: pl.Series) -> pl.Series:
-    """Return texts in Unicode form NFC, without white space at the ends."""
-    return composed(texts).str.strip_chars()
-
-
 def trimmed_and_lowered(texts: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Return texts as `trimmed` does, and these in lower case: one scan finds the few that need work.
+    """Return texts in NFC, their ends without white space, and these lower-cased: one scan finds what needs work.
 
     Examples
     --------

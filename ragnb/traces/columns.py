@@ -11,9 +11,10 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, require
 from ragnb.polars import pl
+from ragnb.readers import jsonl
 from ragnb.readers.frames import native
 from ragnb.readers.raw import absent
-from ragnb.traces.answers import trimmed
+from ragnb.traces.answers import composed
 
 GOLD_COLUMNS = ("answerable", "gold_ids", "gold_claim")
 
@@ -180,7 +181,7 @@ def distinct(lists: pl.Series) -> pl.Series:
 
 
 def _one_form(names: pl.Series) -> pl.Series:
-    names = trimmed(names)
+    names = composed(names).str.strip_chars()
     return names.set(names == "", None)
 
 
@@ -232,7 +233,9 @@ def with_gold(traces: Any, gold: Any, rows: pl.Series) -> Any:
     """
     frame = traces[[name for name in traces.columns if name not in GOLD_COLUMNS]]
     if not isinstance(frame, pd.DataFrame):
-        theirs = pl.DataFrame([_typed(column(gold, name)).gather(rows) for name in gold.columns])
+        found = [column(gold, name) for name in gold.columns]
+        found = [jsonl.series(one.name, one.to_list()) if one.dtype == pl.Object else one for one in found]
+        theirs = pl.DataFrame([one.gather(rows) for one in found])
         return frame.with_columns(**{series.name: _filled(frame, series) for series in theirs})
     if not isinstance(gold, pd.DataFrame):
         gold = pd.DataFrame({name: gold[name].to_list() for name in gold.columns})
@@ -250,17 +253,6 @@ def _filled(frame: Any, theirs: Any) -> Any:
     if ours.null_count() and ours.dtype != theirs.dtype:
         ours, theirs = ours.cast(pl.String), theirs.cast(pl.String)
     return ours.zip_with(ours.is_not_null(), theirs) if ours.null_count() else ours
-
-
-def _typed(series: pl.Series) -> pl.Series:
-    """Return objects as cells of one type, as text where they have several."""
-    if series.dtype != pl.Object:
-        return series
-    values = [None if absent(cell) else cell for cell in series.to_list()]
-    try:
-        return pl.Series(series.name, values)
-    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
-        return pl.Series(series.name, [None if cell is None else str(cell) for cell in values])
 
 
 def assemble(frame: Any, new: pl.DataFrame) -> Any:

@@ -8,11 +8,12 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError
-from ragnb.markup import TONES, Safe, count, draw, element, is_missing, join, one_line, radar_svg
-from ragnb.markup.blocks import Estimate, Table
+from ragnb.markup import Safe, count, draw, element, is_missing, join, number, one_line, percent, radar_svg
+from ragnb.markup.blocks import Estimate, Mark, Small, Table
 from ragnb.schema import records, scale_of
 from ragnb.sheet.build import weighable
 from ragnb.texts.errors import translated
@@ -338,52 +339,43 @@ def _title(model: Weighing) -> Safe:
     return element("h3", model.say("editor.title", name=model.scenario.title or model.scenario.name))
 
 
-def _number(row: Row, *keys: str) -> str:
-    """Write a rate as a percentage, a score with three decimals; of two the range."""
-    rate = row["role"] in ("rate", "completeness")
-    if is_missing(row[keys[0]]):
-        return "—"
-    numbers = [f"{100 * row[key]:.1f}" if rate else f"{row[key] + 0.0:.3f}" for key in keys]
-    return ("–" if row[keys[0]] >= 0 else " – ").join(numbers) + " %" * rate
+def _number(row: Row, key: str = "value") -> str:
+    """Write a rate as a percentage, a score with three decimals."""
+    return (percent if row["role"] in ("rate", "completeness") else number)(row[key])
 
 
-def _interval(row: Row) -> Safe:
+def _ends(row: Row) -> str:
+    """Write an interval; nothing where there is none."""
+    low, dash = _number(row, "low").removesuffix(" %"), "–" if row["low"] >= 0 else " – "
+    return "" if is_missing(row["low"]) else f"{low}{dash}{_number(row, 'high')}"
+
+
+def _interval(row: Row) -> tuple[str, Small]:
     """Write an estimate, and its interval in smaller type."""
-    ends = "" if is_missing(row["low"]) else _number(row, "low", "high")
-    return join([_number(row, "value"), " ", element("span", ends, class_="rg-ci")])
-
-
-def _mark(tone: str, words: str) -> Safe:
-    """Write a judgement: its sign, its colour and its words."""
-    return element("span", f"{TONES[tone]} {words}", class_=f"rg-mark rg-{tone}")
-
-
-def _span(row: Row) -> tuple[float, float] | None:
-    """Return the range of a metric, where it has ends."""
-    span = float(row["range_low"]), float(row["range_high"])
-    return span if all(map(math.isfinite, span)) else None
+    return _number(row), Small(_ends(row))
 
 
 def _total(model: Weighing) -> Safe:
     """The overall score with its interval and its place between the thresholds, and what it was."""
     say, row, name = model.say, model.now.rows[TOTAL], model.say("editor.overall")
-    if is_missing(row["value"]) or (span := _span(row)) is None:
+    span = row["range_low"], row["range_high"]
+    if is_missing(row["value"]) or not np.isfinite(span).all():
         why = why_no_total(model.now.means, lang=model.lang)
         return join([element("h4", name), element("p", why, class_="rg-note")])
     bands, size = model.scenario.bands, span[1] - span[0]
     bars = {say(f"mark.{key}"): span[0] + size * getattr(bands, key) for key in ("watch", "good")}
     tone = ("bad", "watch", "good")[sum(row["value"] >= at for at in bars.values())]
     # Systems are never pooled into a judgement.
-    mark = _mark(tone, say(f"mark.{tone}")) if model.now.systems is None else ""
+    mark = draw(Mark(tone, say(f"mark.{tone}"))) if model.now.systems is None else ""
     value, low, high = (float(row[key]) for key in ("value", "low", "high"))
-    drawn = Estimate(_number(row, "value"), "", value, low, high, span, tuple(bars.items()), text=name)
-    found = say("editor.ci", level=f"{100 * model.scenario.level:g}", ends=_number(row, "low", "high"))
+    drawn = Estimate(_number(row), "", value, low, high, span, tuple(bars.items()), text=name)
+    found = say("editor.ci", level=f"{100 * model.scenario.level:g}", ends=_ends(row))
     return join([
         element("h4", name),
-        element("p", _number(row, "value"), " ", mark, class_="rg-big"),
+        element("p", _number(row), " ", mark, class_="rg-big"),
         element("p", f"{found} · n = {row['n']}", class_="rg-note"),
         draw(drawn, width=260),
-        element("p", say("editor.before", value=_number(model.base.rows[TOTAL], "value")), class_="rg-note"),
+        element("p", say("editor.before", value=_number(model.base.rows[TOTAL])), class_="rg-note"),
     ])  # fmt: skip
 
 
@@ -398,14 +390,15 @@ def _notes(model: Weighing) -> Safe:
 def _radar(model: Weighing) -> Safe:
     """Means by metric, one outline a system; each axis says how much it counts."""
     own, label = model.now.rows, model.say("editor.radar")
-    axes = {f"{name} {_percent(model.share(name))}": name for name in model.metrics if _span(own[name])}
+    ends = {name: (own[name]["range_low"], own[name]["range_high"]) for name in model.metrics}
+    axes = {f"{name} {_percent(model.share(name))}": name for name in ends if np.isfinite(ends[name]).all()}
     if not axes:
         return Safe("")
     best = {name: model.now.by_system[name] for name in model.now.ranking[:5]}  # more cannot be told apart
     shown = best or {model.say("editor.now"): own}
     picture = radar_svg(
         list(axes), {name: [rows[metric]["value"] for metric in axes.values()] for name, rows in shown.items()},
-        ranges={axis: scale_of(name, *(_span(own[name]) or (0, 1))) for axis, name in axes.items()},
+        ranges={axis: scale_of(name, *ends[name]) for axis, name in axes.items()},
         better={axis: own[name]["better"] for axis, name in axes.items()},
         radius=105, lang=model.lang, label=label,
     )  # fmt: skip
@@ -443,8 +436,7 @@ def _lead(model: Weighing) -> Safe:
     value, low, high = found.at(found.today).iloc[0]
     value, low, high = (value, low, high) if value >= 0 else (-value, -high, -low)
     row = {"value": value, "low": low, "high": high, "role": "total"}
-    numbers = {"value": _number(row, "value"), "ends": _number(row, "low", "high")}
-    leads = model.say("editor.leads", name=ahead, other=behind, **numbers)
+    leads = model.say("editor.leads", name=ahead, other=behind, value=_number(row), ends=_ends(row))
     flips = model.say("editor.flips" if model.now.flips else "editor.no_flip")
     return element("p", leads, element("br"), flips, class_="rg-note")
 
@@ -454,7 +446,7 @@ def _systems(model: Weighing) -> Safe:
     base, rows = model.base.ranking, []
     for place, name in enumerate(model.now.ranking, 1):
         row, moved = model.now.by_system[name][TOTAL], base[place - 1] != name
-        shown = {"place": join([str(place), _before(model, base.index(name) + 1, moved)])}
+        shown = {"place": (str(place), *_before(model, base.index(name) + 1, moved))}
         rows.append(shown | {"system": one_line(name, 60), "mean": _interval(row), "n": row["n"]})
     return _table(model, rows, "systems")
 
@@ -466,18 +458,18 @@ def _gates(model: Weighing) -> Safe:
         words, was = (say(f"editor.{it['outcome']}") + say("editor.blocks") * it["blocks"] for it in (row, old))
         name = say("editor.overall") if row["metric"] == TOTAL else row["metric"]
         name = name if row["system"] is None else f"{row['system']}: {name}"
-        outcome = _mark("bad" if row["blocks"] else _OUTCOMES[row["outcome"]], words)
+        outcome = Mark("bad" if row["blocks"] else _OUTCOMES[row["outcome"]], words)
         rows.append({
             "gate": f"{name} {'≥' if row['op'] == '>=' else '≤'} {_number(row, 'threshold')}",
             "mean": _interval(row), "n": row["n"],
-            "outcome": join([outcome, _before(model, was, words != was)]),
+            "outcome": (outcome, *_before(model, was, words != was)),
         })  # fmt: skip
-    return _table(model, sorted(rows, key=lambda row: "<strong>" not in row["outcome"]), "gates")
+    return _table(model, sorted(rows, key=lambda row: -len(row["outcome"])), "gates")
 
 
-def _before(model: Weighing, what: object, differs: bool) -> Safe:
+def _before(model: Weighing, what: object, differs: bool) -> list[str]:
     """Say what the weights of the start give, where that differs."""
-    return join([Safe("<br>"), element("strong", model.say("editor.was", what=what))]) if differs else Safe("")
+    return [model.say("editor.was", what=what)] * differs
 
 
 def _weights(model: Weighing) -> Safe:
@@ -487,7 +479,7 @@ def _weights(model: Weighing) -> Safe:
         | {"n": row["n"]} | ({"flip": _flip(model, name)} if model.now.flips else {})
         for (name, weight), row in ((item, model.now.rows[item[0]]) for item in model.metric_weights.items())
     ]  # fmt: skip
-    docs = [{"document": name, "weight": Safe(f"{weight:g}")} for name, weight in model.doc_weights.items()]
+    docs = [{"document": name, "weight": f"{weight:g}"} for name, weight in model.doc_weights.items()]
     return join([_table(model, rows), _table(model, docs)])
 
 

@@ -69,7 +69,7 @@ def test_the_paired_difference_of_two_systems_is_the_references(tables, referenc
 
 
 def test_a_judge_of_mtrag_needs_more_than_labels(tables):
-    options = {"judge": "judge10", "human": "human10", "scale": (1, 10), "resamples": 1}
+    options = {"judge": "judge10", "human": "human10", "scale": (1, 10)}
     table = calibrate(tables["mtrag"], target=0.8, **options).labels_needed.set_index("dimension")
     assert table.loc["overall3", "seen"] == pytest.approx(0.516, abs=5e-4)
     assert set(table["reason"]) == {"share_at_or_below_target"}

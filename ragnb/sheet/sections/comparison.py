@@ -7,25 +7,24 @@ from collections.abc import Sequence
 import pandas as pd
 
 from ragnb import markup
-from ragnb.markup.blocks import Block, Estimate, Mark, Section, Small, Table, Text
+from ragnb.comparison.view import difference, difference_table, outcome_mark
+from ragnb.markup.blocks import Block, Mark, Section, Small, Table, Text
 from ragnb.schema import records
 from ragnb.sheet.formatter import Formatter, Row
-from ragnb.sheet.sections.radar import radar
-from ragnb.sheet.sections.summary import difference
+from ragnb.sheet.sections.metrics import radar
 
-_TONES = {"better": "good", "same": "good", "undecided": "none", "worse": "bad"}
 _MOST = 20
 
 
 def comparison(w: Formatter) -> Section | None:
     """Return how the run differs from its baseline, and several systems side by side; nothing without either."""
     table = w.whole.comparison
-    rows = [] if table is None else [row for row in records(table) if row["n_common"]]
+    rows = [] if table is None else records(table := table[table["n_common"] > 0])
     if not rows and w.whole.systems is None:
         return None
     blocks: list[Block] = []
-    if rows:
-        blocks.append(_differences(w, rows))
+    if table is not None and rows:
+        blocks.append(difference_table(table, w.lang, name=w.title))
     blocks += _systems(w)
     picture = radar(w)
     blocks += [picture] if picture is not None else []
@@ -34,54 +33,15 @@ def comparison(w: Formatter) -> Section | None:
     finding = _finding(w, primary) if rows else w.say("compared.systems", n=w.whole.systems["system"].nunique())
     badge: Mark | str = ""
     if len(primary) == 1 or (rows and primary[0]["primary"]):
-        badge = Mark(_TONES[primary[0]["outcome"]], w.say(f"compared.{primary[0]['outcome']}"))
+        badge = outcome_mark(primary[0], w.say)
     lead = w.say("compared.lead", level=w.level) if rows else w.say("compared.systems_lead", level=w.level)
     return Section("comparison", w.say("section.comparison"), finding, lead, tuple(blocks), badge, w.lang)
 
 
 def _finding(w: Formatter, rows: Sequence[Row]) -> str:
     row = rows[0]
-    words = {"name": row["baseline"], "metric": w.name(row["metric"]), "value": difference(w, row)}
+    words = {"name": row["baseline"], "metric": w.name(row["metric"]), "value": difference(row, w.say)}
     return w.say(f"compared.finding_{row['outcome']}", candidate=row["candidate"], **words)
-
-
-def _differences(w: Formatter, rows: Sequence[Row]) -> Table:
-    several = len({row["candidate"] for row in rows}) > 1
-    widest = 0.0
-    for row in rows:
-        if (scale := _scale(row)) is not None:
-            ends = (abs(row[key]) / scale for key in ("value", "low", "high") if not pd.isna(row[key]))
-            widest = max([widest, *ends])
-    heads = ["metric", ">baseline", ">candidate", ">difference", "axis", "outcome", ">wins", ">p"]
-    names = [">" * key.startswith(">") + w.say(f"compared.head_{key.lstrip('>')}", level=w.level) for key in heads]
-    body = []
-    for row in sorted(rows, key=lambda row: not row["primary"]):
-        metric = row["metric"]
-        written = [w.value(metric, row[key]) for key in ("baseline_mean", "candidate_mean")]
-        outcome = Mark(_TONES[row["outcome"]], w.say(f"compared.{row['outcome']}"))
-        name = (row["candidate"], Small(w.title(metric))) if several else w.title(metric)
-        body.append((
-            name, *written, difference(w, row), _drawn(w, row, widest), outcome,
-            f"{row['wins']} / {row['ties']} / {row['losses']}",
-            markup.p_value(row["p" if pd.isna(row["p_holm"]) else "p_holm"]),
-        ))  # fmt: skip
-    return Table(tuple(names), tuple(body), cards=True)
-
-
-def _scale(row: Row) -> float | None:
-    """The width of a metric's range, in which differences of different metrics are drawn on one axis."""
-    width = float(row["range_high"] - row["range_low"])
-    return width if width < float("inf") else None
-
-
-def _drawn(w: Formatter, row: Row, widest: float) -> Estimate | str:
-    scale = _scale(row)
-    if scale is None or pd.isna(row["value"]) or not widest:
-        return ""
-    value, low, high = (float(row[key]) / scale for key in ("value", "low", "high"))
-    margin = (-row["margin"] / scale, row["margin"] / scale) if not pd.isna(row["margin"]) else None
-    name, zero = w.title(row["metric"]), (("0", 0.0),)
-    return Estimate(difference(w, row), "", value, low, high, (-widest, widest), zero, margin, text=name)
 
 
 def _systems(w: Formatter) -> list[Block]:

@@ -41,11 +41,7 @@ def _order(w: Formatter, table: pd.DataFrame) -> tuple[list[str], str]:
         name, pull = rows["document"].iloc[0], float(rows["pull"].iloc[0])
         key = "documents.pulls" if pull < 0 else "documents.alike"
         return rows["document"].tolist(), w.say(key, name=one_line(name, 60), pull=_signed(pull))
-    names = [name for name in w.rates if table.loc[table["metric"] == name, "value"].notna().any()]
-    rows = table[table["metric"] == names[0]] if names else table.drop_duplicates("document")
-    rows = rows.sort_values("value", ascending=bool(names) and w.better[names[0]] == "higher", na_position="last")
-    found = rows["document"].tolist()
-    return found, w.say("documents.lowest", name=one_line(found[0], 60)) if names else w.say("section.documents")
+    return sorted(table["document"].unique()), w.say("section.documents")
 
 
 def _signed(value: float) -> str:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from ragnb import markup
+from ragnb.calibration import CalibrationCard, calibrate, judge_columns
 from ragnb.calibration.card import TONES, parts
+from ragnb.errors import RagnbError, listing
 from ragnb.markup.blocks import Block, Estimate, Mark, Section, Small, Table, Text
+from ragnb.scenario import Scenario
 from ragnb.schema import METRICS, records
 from ragnb.sheet.formatter import Formatter, Row
-from ragnb.sheet.judged import row_name
 
 
 def judge(w: Formatter) -> Section | None:
@@ -56,3 +59,28 @@ def _row(w: Formatter, row: Row) -> tuple[Any, ...]:
     mark = Mark(TONES[row["verdict"]], ", ".join([row["verdict"], *row["sides"]]))
     off = (bias, Small("" if pd.isna(row["bias_low"]) else beside))
     return row_name(row), mark, (markup.percent(value), Small(ends)), drawn, off, str(row["n"])
+
+
+def calibrated(scenario: Scenario, ratings: pd.DataFrame | None) -> CalibrationCard | None:
+    """Return the card of a run's ratings; their scale is that of the metrics that their dimensions are."""
+    if ratings is None:
+        return None
+    judges = judge_columns(ratings)
+    if not judges:
+        raise RagnbError(
+            f"ratings: {scenario.ratings} holds no scores of a judge (columns: {listing(ratings.columns)}); "
+            "join them first, and name what ragnb.read_ratings(…, judged=…) gives"
+        )
+    names: list[str] = ratings["dimension"].unique().tolist() if "dimension" in ratings else []
+    known = [scenario.declared.get(name) or METRICS.get(name) for name in names]
+    ranges = {(metric.low, metric.high) if metric else None for metric in known}
+    scale = ranges.pop() if len(ranges) == 1 else None
+    cluster = scenario.cluster if scenario.cluster in ratings else "cluster"
+    how: dict[str, Any] = {name: getattr(scenario, name) for name in ("labels_planned", "level", "lang")}
+    return calibrate(ratings, judge=judges, scale=scale, cluster=cluster, **how)
+
+
+def row_name(row: Mapping[Any, Any]) -> str:
+    """Return what a row of the verdicts is called; a judge that is only called ``judge`` needs no name."""
+    names = [row["judge"]] * (row["judge"] != "judge") + [row["dimension"]] * (row["dimension"] != "all")
+    return " · ".join(map(str, names)) or str(row["judge"])

@@ -22,7 +22,7 @@ from ragnb.sheet.sections.fix_first import below
 from ragnb.sheet.sections.outcomes import TONES
 
 MOST_WHOLE, MOST_LISTED = 1000, 10_000
-_TEXT_BYTES = 1_600_000  # of all texts of the page, each passage counted once
+_TEXT_BYTES = 1_000_000  # of all texts of the page, each counted once, so that it opens at once
 _MOST_PASSAGES, _MOST_FILTER, _MOST_SCORES = 10, 200, 3
 
 
@@ -81,8 +81,9 @@ class _Rows:
         heads += [w.say("column.system")] * self.several + [w.say("column.document")] * self.documents
         heads += [w.say("column.label")] * self.labelled + [f">{w.title(name)}" for name in self.shown]
         self.heads = (*heads, *[f">{w.title(TOTAL)}"] * bool(w.total))
-        # What all texts of a row may take, so that a thousand of them stay a page that opens at once.
-        self.most = max(200, _TEXT_BYTES // max(len(scores), 1))
+        columns = [scores[name] for name in (*self.texts, "retrieved_contexts") if name in scores]
+        texts_ = {str(one) for column in columns for cell in column.dropna() for one in _list(cell)}
+        self.most = longest([len(text.encode("utf-8", "replace")) for text in texts_], _TEXT_BYTES)
 
     def key(self, row: Row) -> str:
         """Return what a link to the row names: its id, counted where it comes again."""
@@ -128,8 +129,8 @@ class _Rows:
         ids = [str(one.get("id", "")) if isinstance(one, dict) else "" for one in _list(row.get("chunks"))]
         cited = {str(one) for one in _list(row.get("citations"))}
         parts = [(name, row[name]) for name in self.texts if not is_missing(row[name])]
-        texts = [(self.w.say(f"column.{name}"), matched(cut(value, self.most // 3), passages) if name == "answer"
-                  else cut(value, self.most // 4)) for name, value in parts]  # fmt: skip
+        texts = [(self.w.say(f"column.{name}"), matched(cut(value, self.most), passages) if name == "answer"
+                  else cut(value, self.most)) for name, value in parts]  # fmt: skip
         known, before = str(row.get("sample_id", row.get("question", ""))), None
         if known in self.before and not is_missing(before := self.before[known]):
             texts.append((self.w.say("questions.before"), self.w.say(f"label.{before}")))
@@ -137,7 +138,7 @@ class _Rows:
         for place, text in enumerate(passages[:_MOST_PASSAGES]):
             name = ids[place] if place < len(ids) else ""
             name += f" · {self.w.say('questions.cited')}" if name and name in cited else ""
-            short = cut(text, max(300, self.most // 6))
+            short = cut(text, self.most)
             shown.append((self.numbers.setdefault(short, len(self.numbers) + 1), name, short))
         if not passages and ids:
             names = ", ".join(f"{one} ({self.w.say('questions.cited')})" if one in cited else one for one in ids)
@@ -157,6 +158,8 @@ class _Rows:
                 by_reason.setdefault(_why(self.w, name, row), []).append(self.w.title(name))
         for reason, names in by_reason.items():
             yield f"{self.w.list(names, most=8)}: {reason}"
+        if row.get("partial") is True:
+            yield self.w.say("questions.partial")
         if not is_missing(row.get("miss")):
             yield f"{self.w.say('column.miss')}: {row['miss']}"
 
@@ -195,6 +198,22 @@ def _why(w: Formatter, name: str, row: Row) -> str:
     status, reason = (row.get(f"{name}__{what}") for what in ("status", "reason"))
     word = w.say(f"column.{status if status in ('failed', 'not_applicable') else 'missing'}")
     return word if is_missing(reason) or not str(reason).strip() else f"{word}: {one_line(reason, 120)}"
+
+
+def longest(sizes: Sequence[int], budget: int) -> int:
+    """Return at what length texts are cut so that all of them together fit: short ones stay whole.
+
+    Examples
+    --------
+    >>> longest([10, 10, 500, 500], 1000), longest([10, 20], 1000)
+    (490, 1000)
+    """
+    left = budget
+    for place, size in enumerate(sorted(sizes)):
+        if size * (len(sizes) - place) > left:
+            return left // (len(sizes) - place)
+        left -= size
+    return budget
 
 
 def cut(value: object, most: int) -> str:

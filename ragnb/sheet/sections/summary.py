@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ragnb import markup, texts
+from ragnb.comparison.view import difference, outcome_mark
 from ragnb.diagnostics import input_words
 from ragnb.markup.blocks import Bar, Block, Estimate, Group, Mark, Section, Small, Table, Text, Verdict
 from ragnb.schema import records
@@ -84,7 +85,7 @@ def sentence(w: Formatter) -> str:
         for name, part in w.whole.systems.groupby("system", sort=False):
             scores.append(f"{name}: {_said(w, {row['metric']: row for row in records(part)})}")
     words = {"status": w.say(f"status.{status}"), "title": title, "lead": lead, "score": w.list(scores, most=6)}
-    return w.say("headline.sentence", **words)
+    return " ".join(w.say("headline.sentence", **words).split())
 
 
 def _said(w: Formatter, rows: dict[str, Row]) -> str:
@@ -131,8 +132,8 @@ def _words(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[str, str, str, st
         return "none", "no_data", w.say("headline.no_data"), w.say("headline.no_data_why")
     passed = [row for row in gates if row["outcome"] == "pass"]
     nearest = max(passed, key=lambda row: -1.0 if pd.isna(row["p_flip"]) else row["p_flip"])
-    key = "headline.passed" if len(passed) == len(gates) else "headline.passed_some"
-    title = texts.counted(w.say, key, len(passed), all=len(gates))
+    key = "passed" if len(passed) == len(gates) else "passed_some"
+    title = texts.counted(w.say, f"headline.{key}", len(passed), all=len(gates))
     lead = w.say("headline.nearest", asks=w.requirement(nearest), value=w.interval(nearest["metric"], nearest))
     if not pd.isna(nearest["p_flip"]):
         lead += w.say("headline.flip", p=chance(nearest["p_flip"]))
@@ -203,7 +204,8 @@ def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
     rows = [] if changed is None else records(changed[changed["metric"] == metric])
     if len(rows) == 1 and rows[0]["n_common"]:
         before = float(rows[0]["baseline_mean"])
-        notes.append((compared(w, rows[0]), Small(w.say("compared.than", name=rows[0]["baseline"]))))
+        mark, than = outcome_mark(rows[0], w.say), Small(w.say("compared.than", name=rows[0]["baseline"]))
+        notes.append((replace(mark, text=f"{mark.text} {difference(rows[0], w.say)}"), than))
     estimate = w.estimate(metric, row, before=before)
     name = w.title(metric) if w.shown is None else f"{w.title(metric)} · {markup.one_line(w.shown, 40)}"
     return _bare(estimate), name, tuple(notes)
@@ -212,28 +214,6 @@ def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
 def _bare(estimate: Estimate) -> Estimate:
     """Return an estimate whose interval is written in the notes below it, and whose colour judges nothing."""
     return replace(estimate, interval="", tone="")
-
-
-def compared(w: Formatter, row: Row) -> Mark:
-    """Return the outcome of a comparison with its difference."""
-    tone = {"better": "good", "same": "good", "undecided": "none", "worse": "bad"}[row["outcome"]]
-    return Mark(tone, f"{w.say('compared.' + row['outcome'])} {difference(w, row)}")
-
-
-def difference(w: Formatter, row: Row) -> str:
-    """Write a difference with its sign and interval."""
-    if pd.isna(row["value"]):
-        return markup.MISSING
-    share = w.is_share(row["metric"])
-    value, *ends = (_signed(row[key], share) for key in ("value", "low", "high"))
-    value = w.say("gates.points", n=value) if share else value
-    return value if pd.isna(row["low"]) else f"{value} ({w.say('sheet.from_to', low=ends[0], high=ends[1])})"
-
-
-def _signed(value: float, share: bool) -> str:
-    """Write a number with its sign, a minus that is as wide as a plus; of shares percentage points."""
-    text = markup.number(100 * value, 1) if share else markup.number(value)
-    return text.replace("-", "−") if text.strip("-0.") == "" or value < 0 else f"+{text}"
 
 
 def _by_system(w: Formatter) -> Table:
