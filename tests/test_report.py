@@ -388,7 +388,7 @@ def test_a_batch_goes_on_after_a_failure_and_its_index_names_it(tmp_path):
     assert {row[0] for row in table_rows(text, 0)} == {"good", "弱"}
     means = rn.assess(tmp_path / "good.csv").means.set_index("metric").loc["weighted_score"]
     (row,) = [row for row in table_rows(text, 0) if row[0] == "good"]
-    assert row[3] == f"{means['value']:.3f} [{means['low']:.3f}, {means['high']:.3f}]"
+    assert row[3] == f"{means['value']:.3f} · {means['low']:.3f}–{means['high']:.3f}"
     assert row[4] == "24"
 
 
