@@ -462,7 +462,7 @@ def test_index_says_how_the_total_changed_since_the_run_before(history):
     rows = table_rows((history / "index.md").read_text(encoding="utf-8"), 1)
     changes = [row[5] for row in rows if row[0] == "helpdesk"]
     totals = [float(row[3].split()[0]) for row in rows if row[0] == "helpdesk"]
-    assert changes == ["0.000", f"{totals[1] - totals[2]:.3f}", "first run"]
+    assert changes == ["0.000", f"{totals[1] - totals[2]:.3f}".replace("-", "−"), "first run"]
     assert totals[1] < totals[2]
     assert next(row[5] for row in rows if row[0] == "broken") == "—"
 
