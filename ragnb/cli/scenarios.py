@@ -73,7 +73,7 @@ def report_command(
                 _tell(made, many)
             bar.update()
             made_of[made.scenario] = made
-    if out.is_dir():
+    if many or out.is_dir():
         in_order = [made_of[path] for path in dict.fromkeys(scenarios)]
         click.echo(f"Index: {index(out, made=in_order, lang=speaking())}")
     return BAD_INPUT if any(made.result is None for made in made_of.values()) else PASSED
