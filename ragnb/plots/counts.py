@@ -1,22 +1,24 @@
-"""Charts of counts: the labels of traces as bars from zero, the scores of each metric by equal bins."""
+"""Charts of rows: the labels of traces as bars from zero, the scores of each metric as dots with a box."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Unpack
+from itertools import product
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, need_columns, unknown
-from ragnb.markup import MISSING, SYSTEM_COLOURS, count, is_missing, one_line, percent
+from ragnb.markup import INK, MISSING, SYSTEM_COLOURS, count, is_missing, number, one_line, percent
 from ragnb.markup.radar import check_systems
 from ragnb.plots.canvas import Axes, Look, canvas, fitted, legend_below, speaker
-from ragnb.plots.marks import grid
+from ragnb.plots.marks import scale_of
 from ragnb.plots.means import gaps, notes_below
-from ragnb.schema import CLIP, METRICS, Metric, metric_list, resolve_metrics
+from ragnb.schema import CLIP, Metric, resolve_metrics
 
-COUNTED = ("metric", "bin_low", "bin_high", "n")
+# Dots a row; the box holds all scores.
+MOST_DOTS = 300
 
 
 def outcomes(outcomes: pd.DataFrame, *, label: str = "label", by: str | None = None, **look: Unpack[Look]) -> Axes:
@@ -112,111 +114,107 @@ def distribution(
     scores: pd.DataFrame, *, metrics: str | Metric | Iterable[str | Metric] | None = None, by: str | None = None,
     **look: Unpack[Look],
 ) -> Axes:  # fmt: skip
-    """Draw how many samples score in each part of a metric's range, one row per metric (and system).
+    """Draw the scores of each metric (and system) as dots in its range, with a box of their quartiles.
 
     Parameters
     ----------
     scores : DataFrame
-        One row per sample, one column per metric; optional ``<metric>__status``; drawn by tenths. Or the counts
-        themselves, as ``weights.histogram`` returns them for rows of any number: ``[by,] metric, bin_low,
-        bin_high, n``, optionally ``n_missing, n_failed, n_not_applicable`` on each row.
+        One row per sample, one column per metric; optional ``<metric>__status``.
     metrics : names or Metric objects, optional
-        As everywhere: None takes the columns that METRICS declares; of counts, all.
+        As everywhere: None takes the columns that METRICS declares.
     by : str, optional
-        A column, such as ``system``: a row for each of its values.
+        The column of systems, at most five: a row for each, in its colour.
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}, optional
     finding : str, optional
         What the picture shows, in a sentence: its title, and the start of its words. By default the row with
-        the largest share in the worst part of its range; empty for no title.
+        the largest share in the worst tenth of its range; empty for no title.
 
     Returns
     -------
     Axes
-        A heat map whose cells hold the counts; the shade is the share of the row, and a part that nothing fell
-        into is empty. The last part holds its upper end. A row's name gives n and how many scores are missing,
-        failed or not applicable.
+        The box holds the middle half of all scores, its line the median. Of many scores 300 are drawn as dots,
+        at even ranks, the ends among them, spread where many lie. A row's name gives n and how many scores are
+        missing, failed or not applicable.
 
     Raises
     ------
     RagnbError
         For unknown metrics or columns, for no metric with a finite range, for scores outside theirs, and for
-        counts whose metrics have different numbers of parts.
+        more than five systems.
 
     Examples
     --------
     >>> axes = distribution(pd.DataFrame({"faithfulness": [0.05, 0.95, 1.0, None]}))
-    >>> [text.get_text() for text in axes.texts if text.get_text()]
-    ['1', '2']
+    >>> axes.collections[0].get_offsets()[:, 0].tolist(), axes.get_yticklabels()[0].get_text().splitlines()
+    ([0.05, 0.95, 1.0], ['faithfulness', 'n = 3, 1 missing'])
     """
-    say, endless = speaker(look), list[str]()
-    problem = "no counts to draw; weights.histogram(scores) makes some"
-    if not set(COUNTED) <= set(map(str, scores.columns)):
-        chosen = resolve_metrics(metrics, [str(name) for name in scores.columns])
-        endless = [metric.name for metric in chosen if not metric.bounded]
-        metrics = bounded = [metric for metric in chosen if metric.bounded]
-        scores = _tenths(scores, bounded, by)
-        problem = "no metric with a finite range to draw; name some: metrics=[Metric('mine', 0, 1)]"
-    present, names, rows, lower = list(dict.fromkeys(map(str, scores["metric"]))), list[str](), [], list[bool]()
-    for metric in present if metrics is None else metric_list(metrics) or ():
-        name = metric if isinstance(metric, str) else metric.name
-        if name not in present:
-            raise unknown("metric", name, present)
-        known = METRICS.get(name) if isinstance(metric, str) else metric
-        for system, part in _split(scores[scores["metric"] == name], by).items():
-            rows.append(part.sort_values("bin_low", kind="stable"))
-            lower.append(known is not None and known.better == "lower")
-            names.append(fitted(name) + f" · {fitted(system)}" * bool(system) + " ↓" * lower[-1])
-    if not rows:
-        raise RagnbError(problem)
-    if len(parts := {len(bins) for bins in rows}) > 1:
-        raise RagnbError(f"the metrics have different numbers of bins, {sorted(parts)}; use one number for all")
-    table = np.array([bins["n"].to_numpy(dtype=int) for bins in rows])
-    n, spans = table.sum(axis=1), {(float(bins["bin_low"].min()), float(bins["bin_high"].max())) for bins in rows}
-    own = len(spans) > 1
-    sizes = [[say("chart.n", n=count(k)), gaps(dict(bins.iloc[0]), say)] for k, bins in zip(n, rows, strict=True)]
-    heads = [f"{name}\n{', '.join(filter(None, size))}" for name, size in zip(names, sizes, strict=True)]
+    from seaborn import boxenplot, scatterplot
+
+    say, systems = speaker(look), _split(scores, by)
+    check_systems(systems)
+    chosen = resolve_metrics(metrics, [str(name) for name in scores.columns])
+    bounded = [metric for metric in chosen if metric.bounded]
+    if not bounded:
+        raise RagnbError("no metric with a finite range to draw; name some: metrics=[Metric('mine', 0, 1)]")
+    own = len({(metric.low, metric.high) for metric in bounded}) > 1
+    low, high = (0.0, 1.0) if own else (bounded[0].low, bounded[0].high)
+    heads, told, bad = list[str](), list[str](), list[tuple[int, int, str]]()
+    rows, dots = list[pd.DataFrame](), list[pd.DataFrame]()
+    for metric, (colour, system) in product(bounded, enumerate(systems)):
+        values, lacks = _scores(systems[system], metric)
+        lower, width, n = metric.better == "lower", metric.high - metric.low, len(values)
+        name = fitted(metric.name) + f" · {fitted(system)}" * bool(system) + " ↓" * lower
+        size = ", ".join(filter(None, [say("chart.n", n=count(n)), gaps(lacks, say)]))
+        heads.append(f"{name}{f' ({metric.low:g}–{metric.high:g})' * own}\n{size}")
+        first, middle, third = map(number, np.percentile(values, [25, 50, 75]) if n else [None] * 3)
+        told.append(f"{one_line(heads[-1])}, {say('chart.quartiles', middle=middle, low=first, high=third)}")
+        worst = metric.high - values if lower else values - metric.low
+        bad.append((int((worst < 0.1 * width - 1e-9).sum()), n, name))
+        # A score that is not there is not drawn, and keeps the place of a row that has no other.
+        shown = np.append((values - metric.low) / width if own else values, np.nan)
+        rows.append(pd.DataFrame({"score": shown, "row": len(rows), "system": colour}))
+        dots.append(rows[-1].iloc[[*np.linspace(0, n - 1, min(n, MOST_DOTS)).astype(int), n]])
     with canvas(look, 1.0 + 0.42 * len(rows)) as (ax, describe):
-        written = [[count(cell) if cell else "" for cell in row] for row in table]
-        shares = np.where(table > 0, table / np.maximum(n, 1)[:, None], np.nan)
-        grid(ax, shares, written, "Blues", 8.5 if table.max() < 100_000 else 6.5)
-        low, high = (0.0, 1.0) if own else spans.pop()
-        ends = np.linspace(low, high, table.shape[1] + 1)
-        ax.set_xticks(range(len(ends)), [f"{end:.3g}" for end in ends])
-        ax.set_yticklabels(heads)
-        notes = [say("chart.bins")] + [say("chart.shares")] * own
-        notes += notes_below(say, "chart.lower", any(lower), endless)
+        drawn = pd.concat(dots, ignore_index=True)
+        # As far apart as scores are many there, by the golden ratio: seaborn's stripplot spreads all alike, and
+        # draws lots, so that no two pictures would be equal.
+        near = drawn.groupby(["row", (drawn["score"] - low) / (high - low) * 20 // 1])["row"].transform("size")
+        wide = 0.6 * near / near.groupby(drawn["row"]).transform("max")
+        drawn["row"] = drawn["row"] + wide * (np.arange(len(drawn)) * 0.618034 % 1 - 0.5)
+        dot: Any = {"palette": [*SYSTEM_COLOURS[: len(systems)]], "legend": False, "s": 9, "alpha": 0.6, "lw": 0}
+        scatterplot(drawn, x="score", y="row", hue="system", ax=ax, **dot)
+        # Not its boxplot, whose call matplotlib has begun to warn of: of the letter values only the quartiles.
+        box: Any = {"k_depth": 1, "showfliers": False, "width": 0.68, "fill": False, "linewidth": 1, "color": INK}
+        every = pd.concat(rows, ignore_index=True)
+        boxenplot(every, x="score", y="row", orient="h", native_scale=True, ax=ax, **box)
+        ax.set_yticks(range(len(heads)), heads)
+        ax.set_ylim(len(heads) - 0.5, -0.5)
+        ax.tick_params(axis="y", length=0)
+        ax.spines.left.set_visible(False)
+        scale_of(ax, "x", low, high)
+        notes = [say("chart.spread")] + [say("chart.shares")] * own
+        endless = [metric.name for metric in chosen if not metric.bounded]
+        notes += notes_below(say, "chart.lower", any(metric.better == "lower" for metric in bounded), endless)
         ax.set_xlabel("\n".join(notes), fontsize=8.5, loc="right")
-        bad = np.where(lower, table[:, -1], table[:, 0])
-        worst = int(np.argmax(bad / np.maximum(n, 1)))
-        finding = say("chart.bad_end", name=names[worst], k=count(bad[worst]), n=count(n[worst]))
-        finding = finding if bad.any() else say("chart.no_bad_end" if n.any() else "chart.nothing")
-        values = [f"{one_line(head)}: {' '.join(map(str, k))}" for head, k in zip(heads, table, strict=True)]
-        describe(finding, values)
+        ax.set_ylabel("")
+        k, n, name = max(bad, key=lambda row: row[0] / max(row[1], 1))
+        finding = say("chart.bad_end", name=name, k=count(k), n=count(n)) if k else say("chart.no_bad_end")
+        describe(finding if any(n for _, n, _ in bad) else say("chart.nothing"), told)
     return ax
 
 
-def _tenths(scores: pd.DataFrame, metrics: list[Metric], by: str | None) -> pd.DataFrame:
-    """Count scores by tenths, as `weights.histogram` does, and those that are missing."""
-    parts = [pd.DataFrame(columns=COUNTED)]
-    for metric in metrics:
-        low, high = metric.low, metric.high
-        for system, part in _split(scores, by).items():
-            values = pd.to_numeric(part[metric.name], errors="raise").to_numpy(dtype=float, na_value=np.nan)
-            missing = np.isnan(values)
-            outside = values[(values < low - CLIP) | (values > high + CLIP)]
-            if outside.size:
-                raise RagnbError(
-                    f"{metric.name}={outside[0]:g} lies outside {low:g}..{high:g}; "
-                    f"declare its range: Metric({metric.name!r}, low, high)"
-                )
-            status = part.get(f"{metric.name}__status", pd.Series("", index=part.index)).astype(str)[missing]
-            lacks = {f"n_{word}": int((status == word).sum()) for word in ("failed", "not_applicable")}
-            lacks["n_missing"] = len(status) - sum(lacks.values())
-            # The slack keeps 0.3 in the tenth that starts at 0.3, which floats put a hair above it.
-            inside, ends = np.clip(values[~missing] + 1e-9 * (high - low), low, high), np.linspace(low, high, 11)
-            bins = {"bin_low": ends[:-1], "bin_high": ends[1:], "n": np.histogram(inside, 10, (low, high))[0]}
-            parts.append(pd.DataFrame(bins).assign(metric=metric.name, **lacks))
-            parts[-1][by] = pd.Series([system] * 10, dtype=object)
-    return pd.concat(parts[len(parts) > 1 :])
+def _scores(part: pd.DataFrame, metric: Metric) -> tuple[Any, dict[str, int]]:
+    """Return the scores that are there, in their range, and why others are not."""
+    values = pd.to_numeric(part[metric.name], errors="raise").to_numpy(dtype=float, na_value=np.nan)
+    low, high, missing = metric.low, metric.high, np.isnan(values)
+    outside = values[(values < low - CLIP) | (values > high + CLIP)]
+    if outside.size:
+        raise RagnbError(
+            f"{metric.name}={outside[0]:g} lies outside {low:g}..{high:g}; "
+            f"declare its range: Metric({metric.name!r}, low, high)"
+        )
+    status = part.get(f"{metric.name}__status", pd.Series("", index=part.index)).astype(str)[missing]
+    lacks = {f"n_{word}": int((status == word).sum()) for word in ("failed", "not_applicable")}
+    return np.sort(np.clip(values[~missing], low, high)), lacks | {"n_missing": len(status) - sum(lacks.values())}
