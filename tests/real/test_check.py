@@ -29,7 +29,7 @@ def test_mtragun_is_blocked_by_g2_alone(checked):
     assert code == 1
     gates = json.loads((folder / "gates.json").read_text(encoding="utf-8"))["gates"]
     assert [gate["gate"] for gate in gates if gate["blocks"]] == ["G2"]
-    assert [line.split()[1] for line in out.splitlines() if line.startswith("✗")] == ["G2"]
+    assert [line.split(" · ")[-2] for line in out.splitlines() if line.startswith("■")] == ["G2"]
 
 
 @pytest.mark.parametrize("metric", RATES)
@@ -38,7 +38,7 @@ def test_mtragun_rates_are_printed_and_written(checked, metric):
     rate, words = RATES[metric]
     gates = json.loads((folder / "gates.json").read_text(encoding="utf-8"))["gates"]
     assert [round(gate["value"], 4) for gate in gates if gate["metric"] == metric] == [rate]
-    (line,) = [line for line in out.splitlines() if f"  {metric} " in line]
-    assert f" {words} [" in line
+    (line,) = [line for line in out.splitlines() if f" {metric} " in line and line[:1] in "■▲●"]
+    assert f" {words} · " in line
     lines = (folder / "gates.md").read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if metric in line and words in line]

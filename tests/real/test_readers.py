@@ -158,7 +158,7 @@ def test_every_column_and_row_of_a_table_is_kept_mapped_or_left_out(shared):
 def test_totals_are_refused_in_words(shared, number):
     (path,) = (shared / "data/score_tables/trulens_records").glob(f"{number}_*.csv")
     with pytest.raises(
-        RagnbError, match=r"is a table of totals, one row a system .* no question and no sample id"
+        RagnbError, match=r"is a table of totals, one row per system .* no question and no sample id"
     ):
         read_scores(path)
 

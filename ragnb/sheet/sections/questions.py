@@ -22,7 +22,7 @@ from ragnb.sheet.sections.fix_first import below
 from ragnb.sheet.sections.outcomes import TONES
 
 MOST_WHOLE, MOST_LISTED = 1000, 10_000
-_TEXT_BYTES = 1_000_000  # of all texts of the page, each counted once, so that it opens at once
+_TEXT_BYTES = 1_000_000  # of all texts of the page, each passage once, so that it opens at once
 _MOST_PASSAGES, _MOST_FILTER, _MOST_SCORES = 10, 200, 3
 
 
@@ -81,9 +81,10 @@ class _Rows:
         heads += [w.say("column.system")] * self.several + [w.say("column.document")] * self.documents
         heads += [w.say("column.label")] * self.labelled + [f">{w.title(name)}" for name in self.shown]
         self.heads = (*heads, *[f">{w.title(TOTAL)}"] * bool(w.total))
-        columns = [scores[name] for name in (*self.texts, "retrieved_contexts") if name in scores]
-        texts_ = {str(one) for column in columns for cell in column.dropna() for one in _list(cell)}
-        self.most = longest([len(text.encode("utf-8", "replace")) for text in texts_], _TEXT_BYTES)
+        passages = scores.get("retrieved_contexts", pd.Series(dtype=object)).dropna()
+        every = [str(one) for name in self.texts for one in scores[name].dropna()]
+        every += {str(one) for cell in passages for one in _list(cell)}
+        self.most = longest([len(text.encode("utf-8", "replace")) for text in every], _TEXT_BYTES)
 
     def key(self, row: Row) -> str:
         """Return what a link to the row names: its id, counted where it comes again."""
