@@ -306,13 +306,8 @@ def test_several_judges_ask_for_one(chart):
         name: pd.concat([held, getattr(two, name)]) if isinstance(held, pd.DataFrame) else held
         for name, held in vars(one).items()
     })  # fmt: skip
-    with pytest.raises(RagnbError, match="several judges; choose one: judge='gpt'"):
+    with pytest.raises(RagnbError, match=r"several judges; choose one: card.only\(judge='gpt'\)"):
         chart(both)
-    with pytest.raises(RagnbError, match="did you mean 'llama'"):
-        chart(both, judge="lama")
-    with pytest.raises(RagnbError, match="dimension='accuracy'"):
-        chart(both, judge="llama", dimension="accuracy")
-    assert plots.alt_text(chart(both, judge="llama")) == plots.alt_text(chart(two))
 
 
 @pytest.mark.parametrize("chart", EVERY)

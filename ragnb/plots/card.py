@@ -28,13 +28,6 @@ _RADIUS = 11.0
 _FOOT: Any = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
 
 
-class OfCard(Look, total=False):
-    """Options of card charts: which judge and dimension; the language is by default the card's."""
-
-    judge: str | None
-    dimension: str | None
-
-
 class Part:
     """The rows of one judge and dimension in a frame of a card, and the card they came from, if any.
 
@@ -43,32 +36,24 @@ class Part:
     Raises
     ------
     RagnbError
-        For what is neither, for a column that is not there, and for several judges or dimensions and no choice.
+        For what is neither, for a column that is not there, and for several judges or dimensions.
     """
 
-    def __init__(self, card: Any, name: str, columns: Sequence[str], look: OfCard) -> None:
+    def __init__(self, card: Any, name: str, columns: Sequence[str], look: Look) -> None:
         frame = card if isinstance(card, pd.DataFrame) else getattr(card, name, None)
         if not isinstance(frame, pd.DataFrame):
             raise RagnbError(f"{type(card).__name__} is not a CalibrationCard; pass one or its frame: card.{name}")
         need_columns(frame.columns, columns, f"card.{name} has it")
         self._card, self._keys = None if frame is card else card, dict[str, str]()
         for key in ("judge", "dimension"):
-            chosen, names = look.get(key), list(dict.fromkeys(map(str, frame.get(key, []))))
-            if chosen is None and len(names) > 1:
-                have = listing(names)
-                raise RagnbError(f"there are several {key}s; choose one: {key}={names[0]!r} (have: {have})")
-            if chosen is not None and chosen not in names:
-                raise unknown(key, chosen, names)
-            self._keys |= {key: names[0] if chosen is None else chosen} if names else {}
-            frame = self._only(frame)
+            names = list(dict.fromkeys(map(str, frame.get(key, []))))
+            if len(names) > 1:
+                one, have = f"card.only({key}={names[0]!r})", listing(names)
+                raise RagnbError(f"there are several {key}s; choose one: {one} (have: {have})")
+            self._keys |= {key: names[0]} if names else {}
         self.rows = frame.reset_index(drop=True)
         self.look = look | {"lang": look.get("lang") or self.set("lang")}
         self.say = speaker(self.look)
-
-    def _only(self, frame: pd.DataFrame) -> pd.DataFrame:
-        for key, chosen in self._keys.items():
-            frame = frame[frame[key].astype(str) == chosen] if key in frame else frame
-        return frame
 
     def set(self, key: str) -> Any:
         """Return a setting of the card, else the library's."""
@@ -86,8 +71,10 @@ class Part:
 
         Of one row per measure: each measure's value, and its interval as ``<measure>_low, <measure>_high``.
         """
-        frame = getattr(self._card, name, None)
-        rows = [] if frame is None else self._only(frame).to_dict("records")
+        frame: pd.DataFrame = getattr(self._card, name, pd.DataFrame())
+        for key, chosen in self._keys.items():
+            frame = frame[frame[key].astype(str) == chosen] if key in frame else frame
+        rows = frame.to_dict("records")
         if rows and "measure" in rows[0]:
             ends = {"": "value", "_low": "low", "_high": "high"}
             return {row["measure"] + end: row[column] for row in rows for end, column in ends.items()}
@@ -103,15 +90,13 @@ class Part:
         return self.say("chart.n", n=count(number))
 
 
-def judge_human(card: Any, **look: Unpack[OfCard]) -> Axes:
+def judge_human(card: Any, **look: Unpack[Look]) -> Axes:
     """Draw how often each judge's score met each human score, with the band within the tolerance outlined.
 
     Parameters
     ----------
     card : CalibrationCard or DataFrame
         A card, or its ``counts``: ``[judge, dimension,] judge_score, human_score, n``.
-    judge, dimension : str, optional
-        Which, where there are several.
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}, optional
@@ -130,7 +115,7 @@ def judge_human(card: Any, **look: Unpack[OfCard]) -> Axes:
     Raises
     ------
     RagnbError
-        For several judges or dimensions and no choice, and for unknown ones.
+        For several judges or dimensions: ``card.only(judge=…)`` takes one.
 
     Examples
     --------
@@ -193,15 +178,13 @@ def _outline(ax: Axes, inside: np.ndarray) -> None:
         ax.add_collection(line)
 
 
-def bland_altman(card: Any, **look: Unpack[OfCard]) -> Axes:
+def bland_altman(card: Any, **look: Unpack[Look]) -> Axes:
     """Draw the differences judge − human against the mean of both, with bias, limits of agreement and slope.
 
     Parameters
     ----------
     card : CalibrationCard or DataFrame
         A card, or its ``counts``, without the lines: ``[judge, dimension,] judge_score, human_score, n``.
-    judge, dimension : str, optional
-        Which, where there are several.
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}, optional
@@ -219,7 +202,7 @@ def bland_altman(card: Any, **look: Unpack[OfCard]) -> Axes:
     Raises
     ------
     RagnbError
-        For several judges or dimensions and no choice, and for unknown ones.
+        For several judges or dimensions: ``card.only(judge=…)`` takes one.
 
     Notes
     -----
@@ -284,15 +267,13 @@ def _points(ax: Axes, p: Part, lines: list[float]) -> None:
     ax.scatter(mean, gap, s=(2 * radius) ** 2, color=BLUE, alpha=0.65, linewidths=0, zorder=2)
 
 
-def reliability(card: Any, **look: Unpack[OfCard]) -> Axes:
+def reliability(card: Any, **look: Unpack[Look]) -> Axes:
     """Draw the mean of the humans where the judge gave each score, with its band and the isotonic curve.
 
     Parameters
     ----------
     card : CalibrationCard or DataFrame
         A card, or its ``reliability``: ``[judge, dimension,] judge_score, human, low, high, isotonic, n``.
-    judge, dimension : str, optional
-        Which, where there are several.
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}, optional
@@ -310,7 +291,7 @@ def reliability(card: Any, **look: Unpack[OfCard]) -> Axes:
     Raises
     ------
     RagnbError
-        For several judges or dimensions and no choice, and for unknown ones.
+        For several judges or dimensions: ``card.only(judge=…)`` takes one.
 
     Examples
     --------
@@ -350,15 +331,13 @@ def reliability(card: Any, **look: Unpack[OfCard]) -> Axes:
     return ax
 
 
-def band_shares(card: Any, **look: Unpack[OfCard]) -> Axes:
+def band_shares(card: Any, **look: Unpack[Look]) -> Axes:
     """Draw the share within the tolerance by the judge's score, against the target.
 
     Parameters
     ----------
     card : CalibrationCard or DataFrame
         A card, or its ``bands``: ``[judge, dimension,] band, share, low, high, n``, optionally ``start, verdict``.
-    judge, dimension : str, optional
-        Which, where there are several.
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}, optional
@@ -375,7 +354,7 @@ def band_shares(card: Any, **look: Unpack[OfCard]) -> Axes:
     Raises
     ------
     RagnbError
-        For several judges or dimensions and no choice, and for unknown ones.
+        For several judges or dimensions: ``card.only(judge=…)`` takes one.
 
     Examples
     --------
@@ -404,7 +383,7 @@ def band_shares(card: Any, **look: Unpack[OfCard]) -> Axes:
     return ax
 
 
-def bias_by(card: Any, *, kind: str = "system", **look: Unpack[OfCard]) -> Axes:
+def bias_by(card: Any, *, kind: str = "system", **look: Unpack[Look]) -> Axes:
     """Draw by how much the judge is above the humans, overall and by system (or another kind of group).
 
     Parameters
@@ -414,8 +393,6 @@ def bias_by(card: Any, *, kind: str = "system", **look: Unpack[OfCard]) -> Axes:
         ``inflated``.
     kind : str
         Which groups: ``system``, ``length``, ``answerability`` or any that the card was asked for.
-    judge, dimension : str, optional
-        Which, where there are several.
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}, optional
@@ -432,7 +409,7 @@ def bias_by(card: Any, *, kind: str = "system", **look: Unpack[OfCard]) -> Axes:
     Raises
     ------
     RagnbError
-        For several judges or dimensions and no choice, and for unknown ones or an unknown kind.
+        For several judges or dimensions: ``card.only(judge=…)`` takes one; and for an unknown kind.
 
     Examples
     --------
@@ -470,7 +447,7 @@ def bias_by(card: Any, *, kind: str = "system", **look: Unpack[OfCard]) -> Axes:
     return ax
 
 
-def corrected_means(card: Any, **look: Unpack[OfCard]) -> Axes:
+def corrected_means(card: Any, **look: Unpack[Look]) -> Axes:
     """Draw means by the judge alone, by the humans alone, and by the judge corrected by the humans.
 
     Parameters
@@ -478,8 +455,6 @@ def corrected_means(card: Any, **look: Unpack[OfCard]) -> Axes:
     card : CalibrationCard or DataFrame
         A card, or its ``corrected``: ``[judge, dimension, system,] way, value, low, high, n``, optionally
         ``n_judged``.
-    judge, dimension : str, optional
-        Which, where there are several.
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}, optional
@@ -496,7 +471,7 @@ def corrected_means(card: Any, **look: Unpack[OfCard]) -> Axes:
     Raises
     ------
     RagnbError
-        For several judges or dimensions and no choice, and for unknown ones or an unknown way.
+        For several judges or dimensions: ``card.only(judge=…)`` takes one; and for an unknown way.
 
     Examples
     --------
@@ -531,7 +506,7 @@ def corrected_means(card: Any, **look: Unpack[OfCard]) -> Axes:
         return ax
 
 
-def label_budget(card: Any, **look: Unpack[OfCard]) -> Axes:
+def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
     """Draw, against the number of labels, the interval to expect and the chance to show the target.
 
     Parameters
@@ -539,8 +514,6 @@ def label_budget(card: Any, **look: Unpack[OfCard]) -> Axes:
     card : CalibrationCard or DataFrame
         A card, or its ``budget``: ``[judge, dimension,] labels, share, low, high, probability``, optionally
         ``cautious, target, n``, as ``card.budget`` holds it.
-    judge, dimension : str, optional
-        Which, where there are several.
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}, optional
@@ -559,7 +532,7 @@ def label_budget(card: Any, **look: Unpack[OfCard]) -> Axes:
     Raises
     ------
     RagnbError
-        For several judges or dimensions and no choice, and for unknown ones.
+        For several judges or dimensions: ``card.only(judge=…)`` takes one.
 
     Examples
     --------
