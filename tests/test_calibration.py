@@ -461,7 +461,7 @@ def test_the_card_is_json_html_and_markdown_without_a_stranger_s_markup():
     assert "&lt;script&gt;" in html
     markdown = card.to_markdown()
     assert markdown == card_of(frame, about={"judge_id": "<b>j</b>", "drawn_at_random": True}).to_markdown()
-    assert markdown.startswith("**TRUST")
+    assert markdown.startswith("## Judge trust: TRUST")
     assert card.footer["drawn_at_random"] is True
     assert len(card.footer["data_sha256"]) == 64
     assert card.footer["data_sha256"] != card_of(made(seed=5)).footer["data_sha256"]

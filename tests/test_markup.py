@@ -22,7 +22,6 @@ from ragnb.errors import RagnbError
 from ragnb.markup.blocks import Estimate, Histogram, Mark, Section, Stack, Table
 from ragnb.markup.html import render_page
 from ragnb.markup.markdown import render_markdown
-from ragnb.markup.tables import cells
 
 PAYLOADS = [
     "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", '"><svg onload=alert(1)>', "</td></tr></table>",
@@ -151,29 +150,6 @@ def test_numbers_are_written_one_way():
 @pytest.mark.parametrize("gone", [None, float("nan"), pd.NA, pd.NaT, np.nan])
 def test_missing_is_a_dash_everywhere(gone):
     assert mk.number(gone) == mk.percent(gone) == mk.count(gone) == mk.with_interval(gone, 0, 1) == mk.MISSING
-
-
-def test_every_kind_of_column_is_written_its_own_way():
-    frame = pd.DataFrame({"value": [0.5], "low": [0.25], "high": [0.75], "from": [0.1], "to": [0.9]})
-    written = {
-        "text": "0.5",
-        "number": "0.500",
-        "percent": "50.0 %",
-        "count": "0",
-        "interval": "0.500 [0.250, 0.750]",
-        "percent_interval": "50.0 % [25.0, 75.0]",
-    }
-    for kind, text in written.items():
-        assert cells(frame, "value", mk.Column("v", kind)) == [text]
-    own = mk.Column("v", "interval", low="from", high="to", digits=2)
-    assert cells(frame, "value", own) == ["0.50 [0.10, 0.90]"]
-
-
-def test_text_in_a_column_of_numbers_stays_what_it_is_and_is_not_safe():
-    frame = pd.DataFrame({"value": ["5 | <b>", True, 0.5]}, dtype=object)
-    written = cells(frame, "value", mk.Column("v", "number"))
-    assert written == ["5 | <b>", "True", "0.500"]
-    assert [isinstance(one, mk.Safe) for one in written] == [False, False, True]
 
 
 def test_a_table_can_be_heard():

@@ -27,6 +27,7 @@ import pytest
 import ragnb as rn
 from ragnb import Scenario
 from ragnb.texts import load
+from ragnb.weights import notes
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -212,7 +213,7 @@ def test_compare_answers_two_tables_from_any_folder(lang, tmp_path):
     text = "".join(out.text for out in outputs if out.get("name") == "stdout")
     drawn = sum("image/png" in one for one in data)
     if lang == "en":  # 0.3 w against −0.2 (1 − w)
-        assert re.search(r"faithfulness: 50.0 % today, flips at (39|4[01])", text)
+        assert re.search(r"faithfulness: 50.0 % now, leader changes at (39|4[01])", text)
         assert drawn == 2
     else:  # one metric has no weights to choose
         assert "权重" in text
@@ -383,7 +384,7 @@ def test_01_a_heavy_document_makes_no_evidence():
     model = type(nb.editor)(nb.scores).model
     model.add("warranty-policy.pdf")
     model.set("doc_weights", "warranty-policy.pdf", 100)
-    assert "dominated" in set(model.now.notes["code"])
+    assert "dominated" in set(notes(model.now.means)["code"])
 
 
 def test_01_what_is_no_weight_is_told_and_the_last_good_value_stays():

@@ -146,6 +146,6 @@ def test_the_command_says_the_plan_in_words_and_writes_it(tmp_path, capsys):
     assert main(["plan", "gate", str(tmp_path / "scores.csv"), "-p", gate, "--lang", "zh"]) == 0
     assert "再补" in capsys.readouterr().out
     assert main(["plan", "comparison", "--sd", "0.3", "--questions", "200"]) == 0
-    assert "200 of them show" in capsys.readouterr().out
+    assert "200 of them detect" in capsys.readouterr().out
     assert main(["plan", "gate", "--target", "0.8"]) == 2
     assert "give it, or a pilot" in capsys.readouterr().err

@@ -75,6 +75,6 @@ def test_cases_are_scored_judged_and_reported_in_an_empty_folder(tmp_path, monke
     assert main(["evaluate", "my.yaml", "--metric", "number_support"]) == 0
     assert main(["judge", "my.yaml", "--no-probes"]) == 0
     assert main(["report", "my.yaml"]) == 0
-    page = Path(capsys.readouterr().out.partition("HTML: ")[2].strip()).read_text(encoding="utf-8")
+    page = Path(capsys.readouterr().out.partition("HTML: ")[2].splitlines()[0]).read_text(encoding="utf-8")
     assert "number_support" in page
     assert "accuracy" in page

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ragnb import markup, stats
+from ragnb import stats
 from ragnb.calibration.corrected import COLUMNS, DRAW, corrected_row, corrected_ways, draw_text, not_random
 from ragnb.calibration.measures import frames_of, measure_rows, measured, over_constant
 from ragnb.calibration.ratings import (
@@ -34,11 +34,10 @@ from ragnb.calibration.ratings import (
     with_ends,
 )
 from ragnb.errors import RagnbError, listing, need_whole, unknown
-from ragnb.markup import Column, number, percent
+from ragnb.markup import count, number, percent, with_interval
 from ragnb.markup.blocks import Block, Mark, Section, Table, Text
 from ragnb.markup.html import render_fragment
 from ragnb.markup.markdown import render_markdown
-from ragnb.markup.tables import cells
 from ragnb.schema import note_frame, note_row
 from ragnb.stats import Estimate, LabelsNeeded
 from ragnb.stats.estimates import NONE
@@ -218,21 +217,33 @@ def parts(card: CalibrationCard) -> Iterator[Section]:
     alone = {name for name, frame in heads.items() if frame[name].nunique() < 2}
     alone |= {"labels_planned", "widened"} if card.verdicts["labels_planned"].isna().all() else set()
     for key, columns in LAYOUT["tables"].items():
-        shown = {}
+        labels, written, rows = [], [], frames[key].to_dict("records")
         for name, own in ({"judge": {}, "dimension": {}} | columns).items():
-            how = {"label": name} | LAYOUT["columns"].get(name, {}) | own
-            label = say(f"calibration.column.{how.pop('label')}")
-            interval = (key, name) == ("table", "value") or "interval" in how.get("kind", "")
+            how = {"label": name, "kind": "text"} | LAYOUT["columns"].get(name, {}) | own
+            label, kind = say(f"calibration.column.{how['label']}"), how["kind"]
+            interval = (key, name) == ("table", "value") or "interval" in kind
             if name not in alone:
-                shown[name] = Column(f"{label} [{card.level:.0%}]" if interval else label, **how)
-        if len(frames[key]):
-            labels = tuple(">" * (column.kind != "text") + column.label for column in shown.values())
-            written = (cells(frames[key], name, column) for name, column in shown.items())
-            table = Table(labels, tuple(zip(*written, strict=True)))
-            yield _part(key, table, say)
+                labels.append(">" * (kind != "text") + label + f" [{card.level:.0%}]" * interval)
+                written.append([_cell(row, name, **how) for row in rows])
+        if rows:
+            yield _part(key, Table(tuple(labels), tuple(zip(*written, strict=True))), say)
     for key, lines in {"notes": tuple(card.notes["text"]), "footer": tuple(_footer(card))}.items():
         if lines:
             yield _part(key, Text(lines, "list"), say)
+
+
+def _cell(
+    row: Mapping[Any, Any], name: str, *, kind: str, low: str = "low", high: str = "high", digits: int = 3,
+    **_: str
+) -> str:
+    """Write one cell of a card; an interval reads the columns of its ends."""
+    value = row[name]
+    if pd.isna(value):
+        return ""
+    if "interval" in kind:
+        return with_interval(value, row[low], row[high], kind != "interval", digits)
+    write = {"percent": percent, "count": count}.get(kind, str)
+    return number(value, digits) if kind == "number" else write(value)
 
 
 def _part(key: str, block: Block, say: Any) -> Section:
@@ -246,9 +257,9 @@ def _measures(card: CalibrationCard) -> pd.DataFrame:
     for row in rows:
         share, value = row["measure"] in LAYOUT["shares"], row["value"]
         if np.isfinite(row["low"]):
-            text = markup.with_interval(value, row["low"], row["high"], percent=share)
+            text = with_interval(value, row["low"], row["high"], percent=share)
         else:
-            text = markup.count(value) if row["measure"] == "n_missing" else (percent if share else number)(value)
+            text = count(value) if row["measure"] == "n_missing" else (percent if share else number)(value)
         row |= {"measure": entry(card.lang, "calibration.measure")[row["measure"]], "value": text}
     return pd.DataFrame(rows)
 

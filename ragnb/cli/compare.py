@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import click
 import pandas as pd
 
 from ragnb import texts
 from ragnb.cli.parameters import as_options, command, overrides, pair
-from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, block_rows, spoken, text_table, write_files
+from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, block_rows, report_lines, spoken, write_files
 from ragnb.errors import RagnbError
 from ragnb.files import json_text
-from ragnb.markup import one_line
-
-if TYPE_CHECKING:
-    from ragnb.comparison.view import View
 
 _CODES = {"better": PASSED, "same": PASSED, "undecided": NOT_PROVEN, "worse": BLOCKED}
 """Exit code of each outcome, from best to worst."""
@@ -58,7 +54,9 @@ def compare_command(new: str, base: str | None, **asked: Any) -> int:
     except RagnbError as error:
         raise RagnbError(as_options(spoken(str(error)), "compare")) from error
     outcome = next((word for word in reversed(_CODES) if word in set(decides)), None)
-    click.echo("\n".join(_lines(view)))
+    head = view.head or [texts.load(view.lang)("compare.no_word")]
+    tables = [(name, block_rows(table)) for name, table in view.tables]
+    click.echo("\n".join(report_lines(head, tables, view.notes)))
     write_files(
         (asked["markdown"], view.markdown),
         (asked["html"], view.html),
@@ -79,16 +77,6 @@ def _margin(given: Sequence[str]) -> float | dict[str, float] | None:
         except ValueError:
             raise RagnbError(f"--margin {value!r} is not a number; write 0.02, or context_recall=0.02") from None
     return margins[""] if plain else margins or None
-
-
-def _lines(view: View) -> Iterator[str]:
-    yield from (one_line(text) for text in view.head or [texts.load(view.lang)("compare.no_word")])
-    for name, table in view.tables:
-        yield from ("", one_line(name)) if len(view.tables) > 1 else ("",)
-        yield from text_table(block_rows(table))
-    if view.notes:
-        yield ""
-        yield from (f"- {one_line(text)}" for text in view.notes)
 
 
 def _json(outcome: str | None, notes: list[str], table: pd.DataFrame, slices: pd.DataFrame | None) -> str:

@@ -18,6 +18,7 @@ from ragnb.cli.terminal import (
     block_rows,
     complain,
     note,
+    report_lines,
     speaking,
     text_table,
     write_files,
@@ -30,7 +31,6 @@ from ragnb.schema import METRICS, Gate, Metric, Rubric
 if TYPE_CHECKING:
     from ragnb.report import Made
     from ragnb.scenario import Scenario
-    from ragnb.sheet import Assessment
     from ragnb.store import Client
 
 _WHOLE = "judge the whole run, without stopping it early"
@@ -73,7 +73,7 @@ def report_command(
                 _tell(made, many)
             bar.update()
             made_of[made.scenario] = made
-    if out.is_dir():
+    if many or out.is_dir():
         in_order = [made_of[path] for path in dict.fromkeys(scenarios)]
         click.echo(f"Index: {index(out, made=in_order, lang=speaking())}")
     return BAD_INPUT if any(made.result is None for made in made_of.values()) else PASSED
@@ -116,25 +116,16 @@ def check_command(source: Path | None, parameters: Sequence[str], lang: str | No
         raise RagnbError("nothing to check; name a scenario, a results file, --traces with --gold, or --scores")
     settings = overrides(parameters, lang)
     sheet = assess(Scenario(**given), **settings) if source is None else assess(source, **given, **settings)
-    click.echo("\n".join(_sheet_lines(sheet)))
+    blocks: Any = () if (gates := sheet.section("gates")) is None else gates.blocks
+    # Without the picture of the distance, and the long words last.
+    tables = [("", [[*row[1:3], *row[4:], row[0]] for row in block_rows(table)]) for table in blocks]
+    click.echo("\n".join(report_lines([sheet.verdict], tables, sheet.notes["text"].tolist())))
     write_files(
         (asked["markdown"], sheet.to_markdown),
         (asked["json_file"], lambda: gates_json(sheet.gates, notes=sheet.notes)),
         (asked["junit"], sheet.to_junit),
     )
     return BAD_INPUT if sheet.incomplete else BLOCKED if sheet.blocked else PASSED
-
-
-def _sheet_lines(sheet: Assessment) -> Iterator[str]:
-    """Yield the lines of an assessment: verdict, gates, notes."""
-    yield one_line(sheet.verdict)
-    for block in () if (section := sheet.section("gates")) is None else section.blocks:
-        yield ""
-        # Without the picture of the distance, and the long words last.
-        yield from text_table([[*row[1:3], *row[4:], row[0]] for row in block_rows(block)])  # type: ignore[arg-type]
-    if len(sheet.notes):
-        yield ""
-        yield from (f"- {one_line(text)}" for text in sheet.notes["text"])
 
 
 # Scoring

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,11 @@ from ragnb.markup.blocks import Table
 from ragnb.texts import LANGUAGES
 from ragnb.texts.errors import translated
 
+Rows = Sequence[Sequence[str]]
 PASSED, BLOCKED, BAD_INPUT, NOT_PROVEN, OUR_ERROR, STOPPED = 0, 1, 2, 3, 70, 130
 
 
-def text_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def text_table(rows: Rows) -> Iterator[str]:
     """Yield rows with aligned columns; a CJK character is two cells wide.
 
     Examples
@@ -36,6 +37,17 @@ def text_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     for row in cells:
         padded = [cell + " " * (width - _places(cell)) for cell, width in zip(row, widths, strict=True)]
         yield "  ".join(padded).rstrip()
+
+
+def report_lines(head: Iterable[str], tables: Sequence[tuple[str, Rows]], notes: Sequence[str]) -> Iterator[str]:
+    """Yield what a command says of a run: its first lines, tables below their names, and notes."""
+    yield from map(one_line, head)
+    for name, rows in tables:
+        yield from ("", one_line(name)) if len(tables) > 1 else ("",)
+        yield from text_table(rows)
+    if notes:
+        yield ""
+        yield from (f"- {one_line(text)}" for text in notes)
 
 
 def block_rows(table: Table) -> list[list[str]]:

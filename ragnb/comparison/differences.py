@@ -129,14 +129,13 @@ def paired_runs(
     labels = ("sample_id", "question", on, scenario.doc, scenario.cluster, by, system)
     new_rows = rows_of(run.frame, metrics, labels, doc=scenario.doc)
     old_rows = new_rows if inside else rows_of(other.frame, metrics, labels, doc=scenario.doc)
-    shape: dict[str, Any] = {"on": on, "doc": scenario.doc, "cluster": scenario.cluster}
-    shape["corpus"] = scenario.corpus
+    shape = {name: getattr(scenario, name) for name in ("doc", "cluster", "corpus", "doc_weights")}
     out = []
     for new, old in _sides(run, other, baseline if inside else None, candidate or scenario.candidate):
         names = new or run.name or "candidate", old or other.name or "baseline"
         names = (f"{names[0]} (new)", f"{names[1]} (old)") if names[0] == names[1] else names
         sides = {names[0]: _of(new_rows, system, new), names[1]: _of(old_rows, system, old)}
-        pairs = pairs_of(sides, metrics, doc_weights=scenario.doc_weights, **shape)
+        pairs = pairs_of(sides, metrics, on=on, **shape)
         out.append(replace(pairs, origins=((run.frame, new), (other.frame, old))))
     return other, out
 
@@ -144,10 +143,8 @@ def paired_runs(
 def _label(option: str, column: str | None, runs: Iterable[Run]) -> str | None:
     """Return the column that an option names, under the name that it was read as."""
     have = list(dict.fromkeys(name for run in runs for name in column_names(run.frame)))
-    if column is None or column in have:
-        return column
-    read_as = rename_map([column]).get(column, column)
-    if read_as not in have:
+    read_as = column if column is None or column in have else rename_map([column]).get(column, column)
+    if column is not None and read_as not in have:
         raise unknown(option, column, have, "Neither side has it.")
     return read_as
 
@@ -292,11 +289,9 @@ def _compared(
     pairs: Pairs, scenario: Scenario, *, margin: Margin = None, by: str | None = None, primary: str | None = None
 ) -> pd.DataFrame:
     columns, level = columns_of(pairs, total_of_pairs(pairs, scenario)), scenario.level
-    if by is None:
-        rows = [_row(pairs, column, np.ones(len(pairs.weights), dtype=bool), level) for column in columns]
-        table = pd.DataFrame(rows)
-    else:
-        table = _by(pairs, columns, by, level)
+    everything = np.ones(len(pairs.weights), dtype=bool)
+    rows = (_row(pairs, column, everything, level) for column in columns)
+    table = pd.DataFrame(rows) if by is None else _by(pairs, columns, by, level)
     decides = primary_of(columns, primary)
     table["primary"] = table["metric"] == decides
     table["margin"] = _margins(columns, margin).reindex(table["metric"]).to_numpy()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -100,9 +101,7 @@ def rows_of(
             columns[f"{metric.name}__status"] = np.where((state == 0) & np.isnan(score), np.int8(3), state)
         return pd.DataFrame(columns)
 
-    def whole(parts: list[pd.DataFrame]) -> pd.DataFrame:
-        return pd.concat(parts, ignore_index=True)
-
+    whole = partial(pd.concat, ignore_index=True)
     found: pd.DataFrame = reduce_batches(frame, metrics, [Reduction(of_batch, whole, kept)])[0]
     return found
 
@@ -149,7 +148,8 @@ def pairs_of(
     coded = list(zip(asked, (codes[:split], codes[split:]), strict=True))
     parts = [_side(side, code, size, metrics) for side, code in coded]
     scores, states, noise = (np.stack(arrays) for arrays in zip(*parts, strict=True))
-    others = [str(c) for side in asked for c in side if c != key and c not in _score_columns(metrics)]
+    scored = {name for metric in metrics for name in (metric.name, f"{metric.name}__status")}
+    others = [str(c) for side in asked for c in side if c != key and c not in scored]
     labels, reworded = pd.DataFrame({key: np.asarray(names, dtype=object)}), 0
     for column in dict.fromkeys(others):
         values = [_first(side, code, column, size) for side, code in coded]
@@ -174,10 +174,6 @@ def pairs_of(
         tuple(metrics), candidate, baseline, labels, scores, states.astype(np.int8), noise, clusters, unit,
         np.asarray(weights, dtype=float), reworded,
     )  # fmt: skip
-
-
-def _score_columns(metrics: Sequence[Metric]) -> set[str]:
-    return {name for metric in metrics for name in (metric.name, f"{metric.name}__status")}
 
 
 def _key(sides: Sequence[pd.DataFrame]) -> str:

@@ -11,7 +11,6 @@ from ragnb.diagnostics.gates import (
     junit,
 )
 from ragnb.diagnostics.modes import (
-    LEAST_SET,
     MODES,
     failure_modes,
     failure_summary,
@@ -22,7 +21,7 @@ from ragnb.diagnostics.modes import (
 from ragnb.diagnostics.rules import RULES, fitting, rule_texts, warning_bars
 
 __all__ = [
-    "LEAST_SET", "MODES", "RULES", "check_differences", "check_gates", "completeness", "diagnose",
+    "MODES", "RULES", "check_differences", "check_gates", "completeness", "diagnose",
     "failure_modes", "failure_summary", "findings", "fitting", "gates_json",
     "if_documents_fail", "input_words", "junit", "least_set_note", "mode_reductions", "mode_summary",
     "rule_gains", "rule_texts", "warning_bars",

@@ -6,7 +6,7 @@ nothing else in the library builds markup from such text.
 
 from ragnb.markup.html import draw, fragment, style
 from ragnb.markup.radar import DASHES, INK, SYSTEM_COLOURS, radar_points, radar_runs, radar_svg
-from ragnb.markup.tables import Column, count, number, p_value, percent, signed, with_interval
+from ragnb.markup.tables import count, number, p_value, percent, signed, with_interval
 from ragnb.markup.text import (
     MISSING,
     TONES,
@@ -21,7 +21,7 @@ from ragnb.markup.text import (
 )
 
 __all__ = [
-    "DASHES", "INK", "MISSING", "SYSTEM_COLOURS", "TONES", "Column", "Safe", "count", "draw", "element", "escape",
+    "DASHES", "INK", "MISSING", "SYSTEM_COLOURS", "TONES", "Safe", "count", "draw", "element", "escape",
     "fragment", "is_missing", "join", "md_cell", "number", "one_line", "p_value", "percent", "radar_points",
     "radar_runs", "radar_svg", "signed", "style", "text_width", "with_interval",
 ]  # fmt: skip

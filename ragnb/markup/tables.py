@@ -1,47 +1,13 @@
-"""How a number is written, one way each, with an em dash for what is missing; and columns of frames."""
+"""How a number is written, one way each, with an em dash for what is missing."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from numbers import Real
-from typing import Any, Literal, SupportsFloat
+from typing import SupportsFloat
 
-import pandas as pd
+from ragnb.markup.text import MISSING, is_missing
 
-from ragnb.markup.text import MISSING, Safe, is_missing
-
-GONE = Safe(MISSING)
-Kind = Literal["text", "number", "percent", "count", "interval", "percent_interval"]
 Number = SupportsFloat | None
-
-
-@dataclass(frozen=True)
-class Column:
-    """How one column of a table is written.
-
-    Parameters
-    ----------
-    label : str
-        The header, with the unit.
-    kind : {"text", "number", "percent", "count", "interval", "percent_interval"}
-        How its cells are written; all but text are right-aligned. An interval reads two more columns.
-    low, high : str
-        The columns that hold the ends of the interval.
-    digits : int
-        Decimals of a number or of an interval of numbers.
-
-    Examples
-    --------
-    >>> Column("Mean [95 % interval]", "interval").low
-    'low'
-    """
-
-    label: str
-    kind: Kind = "text"
-    low: str = "low"
-    high: str = "high"
-    digits: int = 3
 
 
 def _fixed(value: float, digits: int) -> str:
@@ -128,23 +94,3 @@ def with_interval(value: Number, low: Number, high: Number, percent: bool = Fals
 
 
 _percent = percent
-_WRITE = {"percent": percent, "count": count}
-
-
-def cells(frame: pd.DataFrame, name: str, column: Column) -> list[str]:
-    """Write one column of a frame, as many cells as it has rows: `Safe` where ragnb wrote the text."""
-    ends = (column.low, column.high) if "interval" in column.kind else (name, name)
-    rows = zip(*(frame[key].tolist() for key in (name, *ends)), strict=True)
-    return [_cell(value, low, high, column) for value, low, high in rows]
-
-
-def _cell(value: Any, low: Any, high: Any, column: Column) -> str:
-    if isinstance(value, Safe):
-        return value
-    if is_missing(value):
-        return GONE
-    if column.kind == "text" or not isinstance(value, Real) or isinstance(value, bool):
-        return str(value)
-    if "interval" in column.kind:
-        return Safe(with_interval(value, low, high, column.kind != "interval", column.digits))
-    return Safe(number(value, column.digits) if column.kind == "number" else _WRITE[column.kind](value))

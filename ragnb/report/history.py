@@ -47,7 +47,7 @@ def history(out: Path) -> list[Run]:
     for name, folder in sorted(found, key=lambda one: (one[0][1], int(one[0][2] or 1), one[1])):
         before = scored.get(folder.parent, {})
         at = f"{datetime.strptime(name[1], '%Y%m%dT%H%M%SZ'):%Y-%m-%d %H:%M} UTC"
-        run: Run = dict.fromkeys((*_TOTAL, "change")) | {"scenario": before.get("scenario", folder.parent.name)}
+        run: Run = dict.fromkeys(_TOTAL) | {"scenario": before.get("scenario", folder.parent.name), "change": ""}
         run |= {"page": folder / "report.ipynb", "at": at, "outcome": "stopped", "verdict": ""}
         with suppress(OSError, ValueError, KeyError, TypeError):
             run |= {} if folder.suffix else _read(folder)
@@ -101,7 +101,7 @@ def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str =
     sections = [Section("now", say("index.title"), head, blocks=tuple(blocks), lang=lang)]
     tables = {"latest_of_each": sorted(latest, key=lambda run: str(run["scenario"])), "history": runs[:_MOST]}
     heads = tuple(say(f"index.{key}") for key in ("scenario", "at", "verdict", "value"))
-    heads = (*heads, say("measures.scale"), f">{say('index.n')}", f">{say('index.change')}")
+    heads = (*heads, f">{say('index.n')}", f">{say('index.change')}")
     for key, some in tables.items() if runs else ():
         title = say(f"index.{key}", n=len(runs), shown=len(some))
         rows = tuple(_row(run, say, sentence=key == "latest_of_each") for run in some)
@@ -112,16 +112,14 @@ def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str =
 
 def _row(run: Run, say: Any, *, sentence: bool) -> tuple[Cell, ...]:
     """Return a run as a row."""
-    change = run["change"] or ""
-    change = say(f"index.{change}") if change.isidentifier() else change
+    change = say(f"index.{run['change']}") if run["change"].isidentifier() else run["change"]
     verdict: tuple[Cell, ...] = (Mark(_TONES[run["outcome"]], say(f"index.{run['outcome']}")),)
     verdict += (Small(run["verdict"]),) if sentence and run["verdict"] else ()
     value, low, high = (math.nan if run[key] is None else run[key] for key in ("value", "low", "high"))
     ends = "" if math.isnan(low) else f"{markup.number(low)}–{markup.number(high)}"
-    label = f"{run['scenario']} {run['at']}"
-    span = tuple(run["range"] or ())
-    drawn = Estimate(markup.number(value), ends, value, low, high, span, text=label) if span else ""
-    score = (markup.number(value), Small(ends)) if run["value"] is not None else ""
+    label, span = f"{run['scenario']} {run['at']}: {markup.number(value)} {ends}", tuple(run["range"] or ())
+    drawn = [Estimate("", "", value, low, high, span, text=label)] if span else []
+    score = (markup.number(value), Small(ends), *drawn) if run["value"] is not None else ""
     n = "" if run["n"] is None else markup.count(run["n"])
     link = Link(run["scenario"], "/".join(run["page"].parts[-3:]))
-    return link, run["at"], verdict, score, drawn, n, change
+    return link, run["at"], verdict, score, n, change

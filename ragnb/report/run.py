@@ -216,9 +216,14 @@ def _failure(error: BaseException, left: Path) -> str | None:
         failed = next((str(cell["id"]) for cell in cells if "".join(cell["source"]) == error.source), "?")
         return (
             f"the report notebook failed in cell {failed!r} (In [{error.exec_count}]): "
-            f"{name}{one_line(error.evalue, 500)}; what ran until then: {relative(left, Path.cwd())}"
+            f"{name}{one_line(error.evalue, 500)}; what ran until then: {_shown(left)}"
         )
     if isinstance(error, RuntimeError) and left.exists():
-        why = one_line(error, 200)
-        return f"the kernel of the report died ({why}); what ran until then: {relative(left, Path.cwd())}"
+        return f"the kernel of the report died ({one_line(error, 200)}); what ran until then: {_shown(left)}"
     return None
+
+
+def _shown(path: Path) -> str:
+    """Return a path as it is reached from the working directory where it lies below it."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)

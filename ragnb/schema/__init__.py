@@ -13,7 +13,6 @@ from ragnb.schema.frames import (
     STOPPED_EARLY,
     TRACE_COLUMNS,
     EvalCase,
-    Result,
     SharedPicks,
     missing_fields,
     note_frame,
@@ -38,7 +37,7 @@ from ragnb.schema.secrets import holds_secret, is_secret_name, masked, refuse_se
 __all__ = [
     "ABOUT_COLUMNS", "CASE_COLUMNS", "CLIP", "DEFAULT_GATES", "DERIVED_COLUMNS", "KNOWN_RATES", "METRICS",
     "NOTE_COLUMNS", "RESULT_COLUMNS", "STATUS_WORDS", "STOPPED_EARLY", "TRACE_COLUMNS", "Anchor", "Dimension",
-    "EvalCase", "Gate", "Metric", "MetricLike", "Profile", "Result", "Rubric", "Rule", "SharedPicks",
+    "EvalCase", "Gate", "Metric", "MetricLike", "Profile", "Rubric", "Rule", "SharedPicks",
     "declare_step", "holds_secret", "is_secret_name", "masked", "metric_list", "missing_fields", "note_frame",
     "note_row", "records", "refuse", "refuse_secrets", "resolve_metrics", "scale_of", "undeclared_columns",
     "without_secrets",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
@@ -67,24 +67,10 @@ def records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
     return [dict(zip(frame.columns, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-class Result(BaseModel):
-    """One metric of one case: a score with status ``ok``, or a status and its reason without a score.
-
-    Examples
-    --------
-    >>> Result(status="not_applicable", reason="no ground_truth_answer").score is None
-    True
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    score: float | None = None
-    status: Literal["ok", "not_applicable", "failed"] = "ok"
-    reason: str | None = None
-
-
 class EvalCase(BaseModel):
     """A question put to a system: the reference side, the system side, and where it came from.
 
+    ``results`` has for a metric its ``score``, ``status`` and ``reason``.
     ``retrieved_contexts`` None means that the system has not run; an empty list that it retrieved nothing.
 
     Examples
@@ -105,17 +91,18 @@ class EvalCase(BaseModel):
     persona: str | None = None
     source_units: list[str] | None = None
     generation_params: dict[str, Any] | None = None
-    results: dict[str, Result] = Field(default_factory=dict)
+    results: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
 
 def _present(frame: pd.DataFrame, field: str) -> pd.Series[bool]:
     """A text field is present when it holds text; retrieved_contexts also when it is an empty list."""
     if field not in frame.columns:
         return pd.Series(False, index=frame.index)
-    values = frame[field]
-    if field == "retrieved_contexts":
-        return values.map(lambda v: isinstance(v, list | tuple) or (isinstance(v, str) and bool(v.strip())))
-    return values.map(lambda v: bool(v.strip()) if isinstance(v, str) else hasattr(v, "__len__") and len(v) > 0)
+    may_be_empty = field == "retrieved_contexts"
+    return frame[field].map(
+        lambda v: bool(v.strip()) if isinstance(v, str) else hasattr(v, "__len__") and (may_be_empty or len(v) > 0)
+    )
+
 
 
 def missing_fields(cases: pd.DataFrame, needs: Iterable[str]) -> list[tuple[str, ...]]:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError
 from ragnb.markup import Safe, count, draw, element, is_missing, join, number, one_line, percent, radar_svg
-from ragnb.markup.blocks import Estimate, Mark, Small, Table
+from ragnb.markup.blocks import Estimate, Mark, Picture, Small, Table, Text
 from ragnb.schema import records, scale_of
 from ragnb.sheet.build import weighable
 from ragnb.texts.errors import translated
@@ -383,8 +383,7 @@ def _notes(model: Weighing) -> Safe:
     """What is wrong with the weights as a whole, and what to know before believing the numbers."""
     problems = [text for (_, name), text in model.problems.items() if not name]
     lines = [element("p", text, role="alert", class_="rg-bad") for text in problems]
-    known = notes(model.now.means, lang=model.lang)["text"]
-    return join([*lines, *(element("p", text, class_="rg-note") for text in known)])
+    return join([*lines, draw(Text(tuple(notes(model.now.means, lang=model.lang)["text"]), "note"))])
 
 
 def _radar(model: Weighing) -> Safe:
@@ -402,7 +401,7 @@ def _radar(model: Weighing) -> Safe:
         better={axis: own[name]["better"] for axis, name in axes.items()},
         radius=105, lang=model.lang, label=label,
     )  # fmt: skip
-    return element("figure", picture, element("figcaption", label, class_="rg-note"))
+    return draw(Picture(picture, label))
 
 
 def _percent(share: float) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
-
 from ragnb import markup
 from ragnb.comparison.view import difference, difference_table, outcome_mark
 from ragnb.markup.blocks import Block, Mark, Section, Small, Table, Text
 from ragnb.schema import records
 from ragnb.sheet.formatter import Formatter, Row
+from ragnb.sheet.sections.documents import mean
 from ragnb.sheet.sections.metrics import radar
 
 _MOST = 20
@@ -56,20 +55,10 @@ def _systems(w: Formatter) -> list[Block]:
             continue
         first = table[table["metric"] == names[0]].sort_values("value", ascending=False, kind="stable")
         cells = {(row["system"], row["metric"]): row for row in records(table)}
-        rows = []
-        for one in first["system"]:
-            seen = [cells[one, name] for name in names]
-            rows.append((one, *((w.value(name, row["value"]), Small(_small(w, name, row)))
-                                for name, row in zip(names, seen, strict=True))))  # fmt: skip
+        rows = tuple((one, *(mean(w, name, cells[one, name]) for name in names)) for one in first["system"])
         heads = (w.say("column.system"), *(f">{w.title(name)}" for name in names))
-        out.append(Table(heads, tuple(rows), caption=w.say(f"compared.{key}_caption", n=n, level=w.level)))
+        out.append(Table(heads, rows, caption=w.say(f"compared.{key}_caption", n=n, level=w.level)))
     return out
-
-
-def _small(w: Formatter, metric: str, row: Row) -> str:
-    if pd.isna(row["value"]):
-        return w.kind_of_gap(row)
-    return " · ".join(filter(None, [w.ends(metric, row), w.say("chart.n", n=markup.count(row["n"]))]))
 
 
 def _changed(w: Formatter) -> list[Block]:

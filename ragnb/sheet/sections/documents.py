@@ -97,18 +97,17 @@ def _slices(w: Formatter) -> list[Block]:
         cells = {(row["group"], row["metric"]): row for row in records(table)}
         groups = table["group"].unique().tolist()
         there = set(table.loc[table["value"].notna(), "metric"])
-        rows = []
-        for metric in [one for one in [*w.total, *w.quality, *w.rates] if one in there]:
-            seen = [cells[group, metric] for group in groups[:_MOST_GROUPS]]
-            rows.append((w.title(metric), *(_mean(w, metric, row) for row in seen)))
+        names = [one for one in [*w.total, *w.quality, *w.rates] if one in there]
+        shown = groups[:_MOST_GROUPS]
+        rows = tuple((w.title(one), *(mean(w, one, cells[group, one]) for group in shown)) for one in names)
         rest = w.say("documents.groups_rest", n=len(groups) - _MOST_GROUPS) if len(groups) > _MOST_GROUPS else ""
         title = w.say("documents.slice", name=name, level=w.level) + rest
-        heads = (w.say("column.metric"), *(f">{group}" for group in groups[:_MOST_GROUPS]))
-        out.append(Table(heads, tuple(rows), folded=title))
+        out.append(Table((w.say("column.metric"), *(f">{group}" for group in shown)), rows, folded=title))
     return out
 
 
-def _mean(w: Formatter, metric: str, row: Row) -> tuple[object, ...]:
+def mean(w: Formatter, metric: str, row: Row) -> tuple[object, ...]:
+    """Return a mean with its interval and n below it."""
     n = w.say("chart.n", n=markup.count(row["n"]))
     if pd.isna(row["value"]):
         return markup.MISSING, Small(w.kind_of_gap(row))
