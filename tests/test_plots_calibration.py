@@ -101,7 +101,8 @@ def test_cells_hold_the_counts_of_their_pairs(card):
 
 def test_the_outline_parts_what_lies_within_from_what_does_not(card):
     for tolerance in (0, 1, 2):
-        border = plots.judge_human(card, tolerance=tolerance).collections[-1]
+        card.tolerance = tolerance
+        border = plots.judge_human(card).collections[-1]
         drawn = {tuple(map(tuple, segment.tolist())) for segment in border.get_segments()}
         within = {(j, h): abs(j - h) <= tolerance for j in range(1, 11) for h in range(1, 11)}
         upright = sum(within[j, h] != within[j + 1, h] for j in range(1, 10) for h in range(1, 11))
@@ -121,7 +122,7 @@ def test_pairs_within_are_counted_on_the_scores_themselves(card):
 def test_fine_scores_are_put_into_steps_and_the_chart_says_so():
     rng = np.random.default_rng(0)
     fine = pd.DataFrame({"judge_score": rng.uniform(0, 1, 500), "human_score": rng.integers(0, 2, 500), "n": 1})
-    ax = plots.judge_human(fine, tolerance=0.2, scale=(0, 1))
+    ax = plots.judge_human(SimpleNamespace(counts=fine, tolerance=0.2, scale=(0, 1)))
     assert "binned for the chart" in ax.get_xlabel()
     assert sum(int(text) for text in words(ax)) == 500
     whole = plots.judge_human(make_card())
@@ -147,12 +148,6 @@ def test_points_stand_at_mean_and_difference_with_areas_by_their_counts(card):
         assert held[(j + h) / 2, j - h] == pytest.approx(max(22 * np.sqrt(n / most), 3.6) ** 2)
 
 
-def test_overlapping_pairs_are_written_as_counts():
-    counts = pd.DataFrame({"judge_score": [2, 9], "human_score": [2, 1], "n": [7, 1]})
-    ax = plots.bland_altman(counts)
-    assert words(ax) == ["7"]
-
-
 def test_bias_limits_and_slope_are_the_tables(card):
     ax = plots.bland_altman(card)
     lines = {line.get_label(): line for line in ax.lines}
@@ -166,10 +161,11 @@ def test_bias_limits_and_slope_are_the_tables(card):
     assert any("+0.500\n[0.300, 0.700]" in text for text in words(ax))
 
 
-def test_lines_without_numbers_are_not_drawn_and_a_table_can_be_passed(card):
+def test_lines_without_numbers_are_not_drawn(card):
     ax = plots.bland_altman(card.counts)
     assert not [line for line in ax.lines if line.get_label() in ("_bias", "_slope")]
-    ax = plots.bland_altman(card.counts, table=card.table.assign(slope=np.nan))
+    card.table = card.table.assign(slope=np.nan)
+    ax = plots.bland_altman(card)
     names = [line.get_label() for line in ax.lines]
     assert "_bias" in names
     assert "_slope" not in names
@@ -178,7 +174,7 @@ def test_lines_without_numbers_are_not_drawn_and_a_table_can_be_passed(card):
 def test_limits_that_nearly_meet_are_named_apart():
     table = pd.DataFrame([{"bias": 0.0, "loa_low": -0.01, "loa_high": 0.01}])
     counts = pd.DataFrame({"judge_score": [2, 9], "human_score": [5, 1], "n": 1})
-    ax = plots.bland_altman(counts, table=table)
+    ax = plots.bland_altman(SimpleNamespace(counts=counts, table=table))
     heights = [text.get_position()[1] for text in ax.texts]
     assert np.diff(heights).min() > 0.09 * np.ptp(ax.get_ylim())
 
@@ -231,9 +227,10 @@ def test_bands_hold_shares_intervals_and_verdicts(card):
     assert plots.alt_text(ax).startswith(seen)
 
 
-def test_the_target_is_the_cards_or_the_callers(card):
-    lines = [plots.band_shares(card, **more).lines[-1].get_xdata()[0] for more in ({}, {"target": 0.9})]
-    assert lines == [0.8, 0.9]
+def test_the_target_is_the_cards(card):
+    for target in (0.8, 0.9):
+        card.target = target
+        assert plots.band_shares(card).lines[-1].get_xdata()[0] == target
 
 
 # Bias
@@ -252,7 +249,8 @@ def test_bias_by_system_leaves_other_kinds_out(card):
 
 def test_the_zone_is_delta_wide(card):
     for delta in (0.5, 0.25):
-        (zone,) = plots.bias_by(card, delta=delta).patches
+        card.delta = delta
+        (zone,) = plots.bias_by(card).patches
         assert (zone.get_x(), zone.get_width()) == (-delta, 2 * delta)
 
 
@@ -308,13 +306,8 @@ def test_several_judges_ask_for_one(chart):
         name: pd.concat([held, getattr(two, name)]) if isinstance(held, pd.DataFrame) else held
         for name, held in vars(one).items()
     })  # fmt: skip
-    with pytest.raises(RagnbError, match="several judges; choose one: judge='gpt'"):
+    with pytest.raises(RagnbError, match=r"several judges; choose one: card.only\(judge='gpt'\)"):
         chart(both)
-    with pytest.raises(RagnbError, match="did you mean 'llama'"):
-        chart(both, judge="lama")
-    with pytest.raises(RagnbError, match="dimension='accuracy'"):
-        chart(both, judge="llama", dimension="accuracy")
-    assert plots.alt_text(chart(both, judge="llama")) == plots.alt_text(chart(two))
 
 
 @pytest.mark.parametrize("chart", EVERY)

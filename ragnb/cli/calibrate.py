@@ -125,10 +125,9 @@ def _page(card: CalibrationCard) -> str:
     for place, row in enumerate(rows, 1):
         name = row_name(row) if len(rows) > 1 else say("sheet.charts")
         why: list[Block] = [Text(tuple(row["reasons"]), "list")] * (len(rows) > 1)
-        here = {"judge": row["judge"], "dimension": row["dimension"]}
-        frames = {chart: getattr(card, frame) for chart, frame in _CHARTS.items()}
-        some = [k for k, frame in frames.items() if (frame[[*here]] == [*here.values()]).all(axis=1).any()]
-        drawn = [Picture(plots.svg(getattr(plots, k)(card, **here)), say(f"report.{k}")) for k in some]
+        one = card.only(judge=row["judge"], dimension=row["dimension"])
+        some = [chart for chart, frame in _CHARTS.items() if not getattr(one, frame).empty]
+        drawn = [Picture(plots.svg(getattr(plots, k)(one)), say(f"report.{k}")) for k in some]
         charts.append(Section(f"part-{place}", name, name, blocks=(*why, *drawn), lang=card.lang))
     return render_page([verdict, *charts, *numbers], title=say("section.judge"), lang=card.lang)
 

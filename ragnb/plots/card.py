@@ -28,13 +28,6 @@ _RADIUS = 11.0
 _FOOT: Any = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
 
 
-class OfCard(Look, total=False):
-    """Options of card charts: which judge and dimension; the language is by default the card's."""
-
-    judge: str | None
-    dimension: str | None
-
-
 class Part:
     """The rows of one judge and dimension in a frame of a card, and the card they came from, if any.
 
@@ -43,52 +36,45 @@ class Part:
     Raises
     ------
     RagnbError
-        For what is neither, for a column that is not there, and for several judges or dimensions and no choice.
+        For what is neither, for a column that is not there, and for several judges or dimensions.
     """
 
-    def __init__(self, card: Any, name: str, columns: Sequence[str], look: OfCard) -> None:
+    def __init__(self, card: Any, name: str, columns: Sequence[str], look: Look) -> None:
         frame = card if isinstance(card, pd.DataFrame) else getattr(card, name, None)
         if not isinstance(frame, pd.DataFrame):
             raise RagnbError(f"{type(card).__name__} is not a CalibrationCard; pass one or its frame: card.{name}")
         need_columns(frame.columns, columns, f"card.{name} has it")
         self._card, self._keys = None if frame is card else card, dict[str, str]()
         for key in ("judge", "dimension"):
-            chosen, names = look.get(key), list(dict.fromkeys(map(str, frame.get(key, []))))
-            if chosen is None and len(names) > 1:
-                have = listing(names)
-                raise RagnbError(f"there are several {key}s; choose one: {key}={names[0]!r} (have: {have})")
-            if chosen is not None and chosen not in names:
-                raise unknown(key, chosen, names)
-            self._keys |= {key: names[0] if chosen is None else chosen} if names else {}
-            frame = self._only(frame)
+            names = list(dict.fromkeys(map(str, frame.get(key, []))))
+            if len(names) > 1:
+                one, have = f"card.only({key}={names[0]!r})", listing(names)
+                raise RagnbError(f"there are several {key}s; choose one: {one} (have: {have})")
+            self._keys |= {key: names[0]} if names else {}
         self.rows = frame.reset_index(drop=True)
-        self.look = look | {"lang": self.set("lang", look.get("lang"))}
+        self.look = look | {"lang": look.get("lang") or self.set("lang")}
         self.say = speaker(self.look)
 
-    def _only(self, frame: pd.DataFrame) -> pd.DataFrame:
-        for key, chosen in self._keys.items():
-            frame = frame[frame[key].astype(str) == chosen] if key in frame else frame
-        return frame
+    def set(self, key: str) -> Any:
+        """Return a setting of the card, else the library's."""
+        return getattr(self._card, key, _DEFAULTS[key])
 
-    def set(self, key: str, given: Any) -> Any:
-        """Return a setting: the caller's, else the card's, else the library's."""
-        values = (given, getattr(self._card, key, None), _DEFAULTS[key])
-        return next((value for value in values if value is not None), None)
-
-    def ends(self, given: tuple[float, float] | None, *values: Any) -> tuple[float, float]:
-        """Return the scale, the caller's or the card's; else the lowest and the highest of the values."""
+    def ends(self, *values: Any) -> tuple[float, float]:
+        """Return the scale of the card; else the lowest and the highest of the values."""
         seen = np.concatenate(values)
         seen = seen[~np.isnan(seen)]
-        low, high = self.set("scale", given) or ((seen.min(), seen.max()) if seen.size else (0.0, 1.0))
+        low, high = self.set("scale") or ((seen.min(), seen.max()) if seen.size else (0.0, 1.0))
         return float(low), float(high)
 
-    def beside(self, name: str, given: pd.DataFrame | None = None) -> Mapping[Any, Any]:
-        """Return the row of this judge and dimension in another frame, the card's or a given one; or nothing.
+    def beside(self, name: str) -> Mapping[Any, Any]:
+        """Return the row of this judge and dimension in another frame of the card; or nothing.
 
         Of one row per measure: each measure's value, and its interval as ``<measure>_low, <measure>_high``.
         """
-        frame = getattr(self._card, name, None) if given is None else given
-        rows = [] if frame is None else self._only(frame).to_dict("records")
+        frame: pd.DataFrame = getattr(self._card, name, pd.DataFrame())
+        for key, chosen in self._keys.items():
+            frame = frame[frame[key].astype(str) == chosen] if key in frame else frame
+        rows = frame.to_dict("records")
         if rows and "measure" in rows[0]:
             ends = {"": "value", "_low": "low", "_high": "high"}
             return {row["measure"] + end: row[column] for row in rows for end, column in ends.items()}
@@ -104,21 +90,13 @@ class Part:
         return self.say("chart.n", n=count(number))
 
 
-def judge_human(
-    card: Any, *, tolerance: float | None = None, scale: tuple[float, float] | None = None, **look: Unpack[OfCard]
-) -> Axes:
+def judge_human(card: Any, **look: Unpack[Look]) -> Axes:
     """Draw how often each judge's score met each human score, with the band within the tolerance outlined.
 
     Parameters
     ----------
     card : CalibrationCard or DataFrame
         A card, or its ``counts``: ``[judge, dimension,] judge_score, human_score, n``.
-    judge, dimension : str, optional
-        Which, where there are several.
-    tolerance : float, optional
-        In points of the scale; by default the card's, else 1.
-    scale : (low, high), optional
-        The whole scale, both axes; by default the card's, else from the lowest to the highest score.
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}, optional
@@ -129,6 +107,7 @@ def judge_human(
     Returns
     -------
     Axes
+        On the scale of the card, else from the lowest to the highest score; the tolerance is the card's, else 1.
         A cell a pair of scores, the judge's to the right, the human's upwards, its number of pairs in it, an
         empty one bare. Scores on more than 25 steps are put into 25 equal ones, and a note says so; what lies
         within the band is still counted on the scores themselves.
@@ -136,7 +115,7 @@ def judge_human(
     Raises
     ------
     RagnbError
-        For several judges or dimensions and no choice, and for unknown ones.
+        For several judges or dimensions: ``card.only(judge=…)`` takes one.
 
     Examples
     --------
@@ -147,7 +126,7 @@ def judge_human(
     """
     p = Part(card, "counts", _PAIRS, look)
     x, y, n = (p.rows[name].to_numpy(dtype=float) for name in _PAIRS)
-    width, (low, high) = p.set("tolerance", tolerance), p.ends(scale, x, y)
+    width, (low, high) = p.set("tolerance"), p.ends(x, y)
     (across, exact), (up, exact_too) = _edges(x, low, high), _edges(y, low, high)
     # The slack keeps a score in the cell that starts with it.
     inside = [np.clip(scores + 1e-9, low, high) for scores in (y, x)]
@@ -161,7 +140,7 @@ def judge_human(
     with canvas(p.look, min(max(0.34 * len(table), 2.2), 5.0) + 0.9) as (ax, describe):
         # Roots, so that one crowded cell does not pale all the others.
         shades = np.where(table > 0, np.sqrt(table / max(table.max(), 1)), np.nan)
-        grid(ax, shades, written, "Blues", 8.0)
+        grid(ax, shades, written, 8.0)
         _outline(ax, np.abs(middles[0][:, None] - middles[1]) <= width + 1e-9)
         few = high - low <= 12 and float(high - low).is_integer()
         marks = np.linspace(low, high, int(high - low) + 1 if few else 5)
@@ -199,17 +178,13 @@ def _outline(ax: Axes, inside: np.ndarray) -> None:
         ax.add_collection(line)
 
 
-def bland_altman(card: Any, *, table: pd.DataFrame | None = None, **look: Unpack[OfCard]) -> Axes:
+def bland_altman(card: Any, **look: Unpack[Look]) -> Axes:
     """Draw the differences judge − human against the mean of both, with bias, limits of agreement and slope.
 
     Parameters
     ----------
     card : CalibrationCard or DataFrame
-        A card, or its ``counts``: ``[judge, dimension,] judge_score, human_score, n``.
-    table : DataFrame, optional
-        With a frame of counts: the card's ``table``, or what `agreement` gives, for the lines.
-    judge, dimension : str, optional
-        Which, where there are several.
+        A card, or its ``counts``, without the lines: ``[judge, dimension,] judge_score, human_score, n``.
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}, optional
@@ -220,14 +195,14 @@ def bland_altman(card: Any, *, table: pd.DataFrame | None = None, **look: Unpack
     Returns
     -------
     Axes
-        A point for each pair of scores, its area the number of pairs, which is written in it from two on. Lines
+        A point for each pair of scores, its area the number of pairs. Lines
         for the bias and the limits, with their intervals as bands and their numbers at the right; the slope as a
         dotted line through the mean of all pairs. A line whose number is missing is not drawn.
 
     Raises
     ------
     RagnbError
-        For several judges or dimensions and no choice, and for unknown ones.
+        For several judges or dimensions: ``card.only(judge=…)`` takes one.
 
     Notes
     -----
@@ -237,11 +212,11 @@ def bland_altman(card: Any, *, table: pd.DataFrame | None = None, **look: Unpack
     --------
     >>> counts = pd.DataFrame({"judge_score": [3, 4], "human_score": [2, 4], "n": [5, 1]})
     >>> ax = bland_altman(counts)
-    >>> ax.collections[0].get_offsets().tolist(), [text.get_text() for text in ax.texts]
-    ([[2.5, 1.0], [4.0, 0.0]], ['5'])
+    >>> ax.collections[0].get_offsets().tolist(), ax.get_title(loc="left")
+    ([[2.5, 1.0], [4.0, 0.0]], 'Differences between judge and human scores')
     """
     p = Part(card, "counts", _PAIRS, look)
-    row, say = p.beside("table", table), p.say
+    row, say = p.beside("table"), p.say
     lines = {name: row[name] for name in ("loa_low", "bias", "loa_high") if not is_missing(row.get(name))}
     values = {name: signed(at, row.get(f"{name}_low"), row.get(f"{name}_high")) for name, at in lines.items()}
     with canvas(p.look, 4.2) as (ax, describe):
@@ -280,39 +255,25 @@ def _apart(heights: list[float], least: float) -> Any:
 
 
 def _points(ax: Axes, p: Part, lines: list[float]) -> None:
-    """Draw the pairs on the whole scale, the largest first, their numbers where there is room."""
+    """Draw the pairs on the whole scale, the largest first."""
     rows = p.rows.sort_values("n", ascending=False, kind="stable")
     x, y, n = (rows[name].to_numpy(dtype=float) for name in _PAIRS)
     mean, gap, shown = (x + y) / 2, x - y, [0.0, *(x - y), *lines]
-    low, high = p.ends(None, mean)
+    low, high = p.ends(mean)
     margin, more = 0.04 * (high - low) or 0.5, 0.06 * (max(shown) - min(shown)) or 0.5
     ax.set(xlim=(low - margin, high + margin), ylim=(min(shown) - more, max(shown) + more))
     radius = np.maximum(_RADIUS * np.sqrt(n / max(n.max(initial=1.0), 1.0)), 1.8)
     ax.axhline(0, color=GREY, linewidth=0.8, label="_zero", zorder=1)
     ax.scatter(mean, gap, s=(2 * radius) ** 2, color=BLUE, alpha=0.65, linewidths=0, zorder=2)
-    figure: Any = ax.get_figure(root=True)
-    points = ax.transData.transform(np.column_stack([mean, gap])) * 72 / figure.dpi
-    for k in np.flatnonzero(n > 1):
-        text = count(n[k])
-        half = 2.5 * len(text)
-        right = 0.0 if 2 * radius[k] > 3 + 2 * half else radius[k] + 1 + half
-        # A point drawn before is larger: a number on it would be read as its own.
-        if (np.hypot(*(points[:k] - points[k] - [right, 0]).T) > radius[:k] + half).all():
-            place: Any = {"xytext": (right, 0), "textcoords": "offset points", "ha": "center", "va": "center"}
-            ax.annotate(text, (mean[k], gap[k]), fontsize=7.5, zorder=4, **place)
 
 
-def reliability(card: Any, *, scale: tuple[float, float] | None = None, **look: Unpack[OfCard]) -> Axes:
+def reliability(card: Any, **look: Unpack[Look]) -> Axes:
     """Draw the mean of the humans where the judge gave each score, with its band and the isotonic curve.
 
     Parameters
     ----------
     card : CalibrationCard or DataFrame
         A card, or its ``reliability``: ``[judge, dimension,] judge_score, human, low, high, isotonic, n``.
-    judge, dimension : str, optional
-        Which, where there are several.
-    scale : (low, high), optional
-        The whole scale, both axes; by default the card's, else from the lowest to the highest number.
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}, optional
@@ -330,7 +291,7 @@ def reliability(card: Any, *, scale: tuple[float, float] | None = None, **look: 
     Raises
     ------
     RagnbError
-        For several judges or dimensions and no choice, and for unknown ones.
+        For several judges or dimensions: ``card.only(judge=…)`` takes one.
 
     Examples
     --------
@@ -344,7 +305,7 @@ def reliability(card: Any, *, scale: tuple[float, float] | None = None, **look: 
     curve = p.rows.sort_values("judge_score", kind="stable").reindex(columns=names).astype(float)
     x, human, n, low, high, isotonic = curve.to_numpy().T
     with canvas(p.look, 4.0) as (ax, describe):
-        ends = p.ends(scale, x, human, low, high)
+        ends = p.ends(x, human, low, high)
         ax.plot(ends, ends, color=GREY, linewidth=1, linestyle="--", label=say("chart.right_on_average"))
         ax.fill_between(x, low, high, color=BLUE, alpha=0.15, linewidth=0, label="_band")
         ax.vlines(x, low, high, color=BLUE, linewidth=1.6, label="_interval")
@@ -370,19 +331,13 @@ def reliability(card: Any, *, scale: tuple[float, float] | None = None, **look: 
     return ax
 
 
-def band_shares(
-    card: Any, *, target: float | None = None, tolerance: float | None = None, **look: Unpack[OfCard]
-) -> Axes:
+def band_shares(card: Any, **look: Unpack[Look]) -> Axes:
     """Draw the share within the tolerance by the judge's score, against the target.
 
     Parameters
     ----------
     card : CalibrationCard or DataFrame
         A card, or its ``bands``: ``[judge, dimension,] band, share, low, high, n``, optionally ``start, verdict``.
-    judge, dimension : str, optional
-        Which, where there are several.
-    target, tolerance : float, optional
-        By default the card's, else 0.8 and 1.
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}, optional
@@ -393,12 +348,13 @@ def band_shares(
     Returns
     -------
     Axes
-        One row per band, the highest on top: the share on its interval, its verdict by shape, colour and word.
+        One row per band, the highest on top: the share on its interval, its verdict by shape, colour
+        and word. Target and tolerance are the card's, else 0.8 and 1.
 
     Raises
     ------
     RagnbError
-        For several judges or dimensions and no choice, and for unknown ones.
+        For several judges or dimensions: ``card.only(judge=…)`` takes one.
 
     Examples
     --------
@@ -409,7 +365,7 @@ def band_shares(
     """
     p = Part(card, "bands", ("band", "share", "n"), look)
     bands = p.rows.iloc[::-1] if "start" not in p.rows else p.rows.sort_values("start", ascending=False)
-    threshold, width, say = p.set("target", target), p.set("tolerance", tolerance), p.say
+    threshold, width, say = p.set("target"), p.set("tolerance"), p.say
     rows, shown = list[tuple[str, list[Dot]]](), {"TRUST": list[str](), "REJECT": list[str]()}
     for row in bands.to_dict("records"):
         name, verdict, at = fitted(row["band"]), str(row.get("verdict", "")), estimate(row, "share")
@@ -427,7 +383,7 @@ def band_shares(
     return ax
 
 
-def bias_by(card: Any, *, kind: str = "system", delta: float | None = None, **look: Unpack[OfCard]) -> Axes:
+def bias_by(card: Any, *, kind: str = "system", **look: Unpack[Look]) -> Axes:
     """Draw by how much the judge is above the humans, overall and by system (or another kind of group).
 
     Parameters
@@ -437,10 +393,6 @@ def bias_by(card: Any, *, kind: str = "system", delta: float | None = None, **lo
         ``inflated``.
     kind : str
         Which groups: ``system``, ``length``, ``answerability`` or any that the card was asked for.
-    judge, dimension : str, optional
-        Which, where there are several.
-    delta : float, optional
-        The acceptable bias, in points; by default the card's. A frame alone has none, and no zone.
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}, optional
@@ -451,13 +403,13 @@ def bias_by(card: Any, *, kind: str = "system", delta: float | None = None, **lo
     Returns
     -------
     Axes
-        One row per group, overall first, then the most inflated; the zone within ±delta shaded around 0. Inflated
-        groups have their own colour, shape and word.
+        One row per group, overall first, then the most inflated; the zone within ±delta, of a card, shaded.
+        Inflated groups have their own colour, shape and word.
 
     Raises
     ------
     RagnbError
-        For several judges or dimensions and no choice, and for unknown ones or an unknown kind.
+        For several judges or dimensions: ``card.only(judge=…)`` takes one; and for an unknown kind.
 
     Examples
     --------
@@ -472,7 +424,7 @@ def bias_by(card: Any, *, kind: str = "system", delta: float | None = None, **lo
     kinds = [str(name) for name in dict.fromkeys(p.rows["kind"]) if name != "overall"]
     if kind not in kinds and kinds:
         raise unknown("kind", kind, kinds)
-    say, zone = p.say, p.set("delta", delta if delta is not None else p.beside("verdicts").get("delta"))
+    say, zone = p.say, p.beside("verdicts").get("delta", p.set("delta"))
     groups = p.rows[p.rows["kind"].isin(["overall", kind])].sort_values("value", ascending=False, kind="stable")
     groups = groups.sort_values("kind", key=lambda kinds: kinds != "overall", kind="stable")
     rows, values, inflated = list[tuple[str, list[Dot]]](), list[str](), list[str]()
@@ -495,7 +447,7 @@ def bias_by(card: Any, *, kind: str = "system", delta: float | None = None, **lo
     return ax
 
 
-def corrected_means(card: Any, *, scale: tuple[float, float] | None = None, **look: Unpack[OfCard]) -> Axes:
+def corrected_means(card: Any, **look: Unpack[Look]) -> Axes:
     """Draw means by the judge alone, by the humans alone, and by the judge corrected by the humans.
 
     Parameters
@@ -503,10 +455,6 @@ def corrected_means(card: Any, *, scale: tuple[float, float] | None = None, **lo
     card : CalibrationCard or DataFrame
         A card, or its ``corrected``: ``[judge, dimension, system,] way, value, low, high, n``, optionally
         ``n_judged``.
-    judge, dimension : str, optional
-        Which, where there are several.
-    scale : (low, high), optional
-        The whole scale; by default the card's, else what the intervals take.
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}, optional
@@ -523,7 +471,7 @@ def corrected_means(card: Any, *, scale: tuple[float, float] | None = None, **lo
     Raises
     ------
     RagnbError
-        For several judges or dimensions and no choice, and for unknown ones or an unknown way.
+        For several judges or dimensions: ``card.only(judge=…)`` takes one; and for an unknown way.
 
     Examples
     --------
@@ -553,12 +501,12 @@ def corrected_means(card: Any, *, scale: tuple[float, float] | None = None, **lo
                     alone = number(by_way.get((system, "judge"), {}).get("value"))
                     findings.append(say("chart.corrected", system=name, value=value, judge=alone))
             rows[-1][1].append(Dot(estimate(row), words, *_WAYS[way], say(f"chart.way.{way}")))
-    finding, span = (findings or [say("chart.nothing")])[0], p.set("scale", scale)
+    finding, span = (findings or [say("chart.nothing")])[0], p.set("scale")
     with dot_rows(p.look, rows, about=p.about, span=span, finding=finding, labels=[say("chart.mean_score")]) as ax:
         return ax
 
 
-def label_budget(card: Any, **look: Unpack[OfCard]) -> Axes:
+def label_budget(card: Any, **look: Unpack[Look]) -> Axes:
     """Draw, against the number of labels, the interval to expect and the chance to show the target.
 
     Parameters
@@ -566,8 +514,6 @@ def label_budget(card: Any, **look: Unpack[OfCard]) -> Axes:
     card : CalibrationCard or DataFrame
         A card, or its ``budget``: ``[judge, dimension,] labels, share, low, high, probability``, optionally
         ``cautious, target, n``, as ``card.budget`` holds it.
-    judge, dimension : str, optional
-        Which, where there are several.
     ax : Axes, optional
         By default those of a new figure.
     lang : {"en", "zh"}, optional
@@ -586,7 +532,7 @@ def label_budget(card: Any, **look: Unpack[OfCard]) -> Axes:
     Raises
     ------
     RagnbError
-        For several judges or dimensions and no choice, and for unknown ones.
+        For several judges or dimensions: ``card.only(judge=…)`` takes one.
 
     Examples
     --------
@@ -602,7 +548,7 @@ def label_budget(card: Any, **look: Unpack[OfCard]) -> Axes:
     curve, say = p.rows.sort_values("labels", kind="stable"), p.say
     x, records = curve["labels"].to_numpy(dtype=float), curve.to_dict("records")
     first: Any = records[0] if records else {}
-    target, n = p.set("target", first.get("target")), first.get("n")
+    target, n = first.get("target", p.set("target")), first.get("n")
     with canvas(p.look, 3.6) as (ax, describe):
         band: Any = {"color": BLUE, "alpha": 0.2, "linewidth": 0, "label": say("chart.expected_interval")}
         ax.fill_between(x, curve["low"].astype(float), curve["high"].astype(float), **band)

@@ -86,7 +86,7 @@ def win_rates(found: Any, **look: Unpack[Look]) -> Axes:
     ]
     best = found.ranks.sort_values("win_rate", kind="stable")["system"].iloc[-1]
     with canvas(look, 1.2 + 0.42 * len(names), 1.6 + 1.1 * len(names)) as (ax, describe):
-        grid(ax, rates.to_numpy(), written, "Blues")
+        grid(ax, rates.to_numpy(), written, 8.5)
         ax.set_xticks(np.arange(len(names)) + 0.5, [fitted(name) for name in names])
         ax.set_yticks(np.arange(len(names)) + 0.5, [fitted(name) for name in names])
         ax.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)

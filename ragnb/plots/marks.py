@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ragnb.markup import INK, MISSING, is_missing
+from ragnb.markup import INK, is_missing
 from ragnb.plots.canvas import GREY, Axes, canvas, legend_below
 
 # Neither is the ink of the page, which turns light where the page is dark: cells keep their shade there.
@@ -78,13 +78,9 @@ def percents(axis: Any) -> None:
     axis.set_major_formatter(lambda share, _: f"{100 * share:.0f} %")
 
 
-def grid(ax: Axes, shades: Any, written: Sequence[Sequence[str]], cmap: str, size: float = 8.5) -> None:
-    """Shade cells from 0 (light) to 1 (dark), nan for a cell without shade, and write in each.
-
-    A cell that says `MISSING` is hatched; an empty text leaves it bare. The first row is on top.
-    """
+def grid(ax: Axes, shades: Any, written: Sequence[Sequence[str]], size: float) -> None:
+    """Shade cells from 0 (light) to 1 (dark), nan for none, and write in each, the first row on top."""
     from matplotlib.colors import to_rgba
-    from matplotlib.patches import Rectangle
     from seaborn import heatmap
     from seaborn.utils import relative_luminance
 
@@ -92,11 +88,9 @@ def grid(ax: Axes, shades: Any, written: Sequence[Sequence[str]], cmap: str, siz
     if shades.size:
         # Not the ends of the map, so that a cell stands out from white paper and from a dark page.
         look: Any = {"vmin": -0.05, "vmax": 1.2, "linewidths": 0.5, "linecolor": to_rgba(GREY, 0.25)}
-        heatmap(shades, ax=ax, cmap=cmap, cbar=False, xticklabels=False, yticklabels=False, **look)
+        heatmap(shades, ax=ax, cmap="Blues", cbar=False, xticklabels=False, yticklabels=False, **look)
         faces = ax.collections[-1].get_facecolor()
     for k, ((y, x), shade) in enumerate(np.ndenumerate(shades)):
-        if written[y][x] == MISSING:
-            ax.add_patch(Rectangle((x, y), 1, 1, fill=False, hatch="////", edgecolor=GREY, linewidth=0))
         # Seaborn's own numbers turn white at a luminance of .408, where black is still the clearer (WCAG).
         ink: Any = {} if np.isnan(shade) else {"color": LIGHT if relative_luminance(faces[k]) < 0.179 else DARK}
         ax.text(x + 0.5, y + 0.5, written[y][x], ha="center", va="center", fontsize=size, **ink)
