@@ -6,11 +6,11 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -37,8 +37,6 @@ from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubr
 SOURCES = ("scores", "traces", "cases", "ratings")
 _MOST_FINDINGS = 10
 _REASONS = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))
-_Path = str | os.PathLike[str] | None
-_Weights = Mapping[str, float | None] | None
 
 
 def _visible(value: str) -> str:
@@ -261,50 +259,6 @@ class Damaged(_Strict):
     """
 
     allow: Number = Field(default=0.0, ge=0, le=1)
-
-
-class Settings(TypedDict, total=False):
-    """What may be set for one run: each field of `Scenario`; None keeps the scenario's value."""
-
-    name: str | None
-    title: str | None
-    lang: str | None
-    scores: _Path
-    traces: _Path
-    cases: _Path
-    ratings: _Path
-    labels_planned: int | None
-    gold: _Path
-    encoding: str | None
-    columns: Mapping[str, str] | None
-    where: Mapping[str, str | int | bool | float] | None
-    doc: str | None
-    cluster: str | None
-    slices: Sequence[str] | None
-    rubric: Rubric | Mapping[str, object] | None
-    metrics: Sequence[str | Metric | Mapping[str, object]] | None
-    metric_weights: _Weights
-    doc_weights: _Weights
-    orient: bool | None
-    rescale: bool | None
-    level: float | None
-    candidate: str | None
-    baseline: _Path
-    damaged: Damaged | Mapping[str, float] | None
-    sample: bool | None
-    gates: Sequence[Gate | Mapping[str, object]] | None
-    undecided: str | None
-    documents_may_fail: bool | None
-    corpus: str | None
-    no_data: str | None
-    refusal: Sequence[str] | None
-    patterns: Sequence[str] | None
-    partial: Sequence[str] | None
-    split: str | None
-    containment: str | None
-    join: str | None
-    bands: Bands | Mapping[str, float] | None
-    llm_profiles: Mapping[str, Profile | Mapping[str, object]] | None
 
 
 class Scenario(_Strict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import narwhals as nw
 import pandas as pd
@@ -19,7 +19,7 @@ from ragnb.diagnostics import RULES
 from ragnb.errors import RagnbError, need_columns, unknown
 from ragnb.inputs import Inputs, gather, join_stages, opened, prepared, streams
 from ragnb.markup import MISSING
-from ragnb.scenario import Scenario, Settings
+from ragnb.scenario import Scenario
 from ragnb.schema import DEFAULT_GATES, Gate, Metric
 from ragnb.sheet import notes
 from ragnb.sheet.notes import Overlap
@@ -27,6 +27,9 @@ from ragnb.sheet.result import Assessment
 from ragnb.sheet.sections.judge import calibrated
 from ragnb.traces import count_unanswerable, outcome_counts
 from ragnb.weights import Moments, Weighing
+
+if TYPE_CHECKING:
+    from ragnb.scenario.settings import Settings
 
 _SLICES, _FEW_GROUPS = ("kind", "language"), 12
 

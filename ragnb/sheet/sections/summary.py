@@ -38,7 +38,7 @@ def summary(w: Formatter) -> Section:
     blocks: list[Block] = [_verdict(w)]
     blocks += [Text(tuple(cautions), "caution")] if cautions else []
     blocks += [_by_system(w)] if w.shown is not None else []
-    blocks += [_bar(w)] if _gold(w) else []
+    blocks += [_bar(w)] if tally(w) else []
     return Section("summary", w.say("section.summary"), blocks=tuple(blocks), lang=w.lang)
 
 
@@ -188,7 +188,7 @@ def _without_gates(w: Formatter) -> tuple[str, str]:
     if not rates:
         return w.say("measures.nothing") + w.say("headline.end"), w.say("headline.nothing_why")
     names = w.list(f"{w.name(name)} {w.value(name, w.rows[name]['value'])}" for name in rates)
-    key = "headline.no_gates" if _gold(w) else "headline.no_gold"
+    key = "headline.no_gates" if tally(w) else "headline.no_gold"
     return w.say("headline.log", n=markup.count(w.sheet.rows), rates=names), w.say(key)
 
 
@@ -208,12 +208,7 @@ def _score(w: Formatter) -> tuple[Estimate | None, str, tuple[Any, ...]]:
         notes.append((replace(mark, text=f"{mark.text} {difference(rows[0], w.say)}"), than))
     estimate = w.estimate(metric, row, before=before)
     name = w.title(metric) if w.shown is None else f"{w.title(metric)} · {markup.one_line(w.shown, 40)}"
-    return _bare(estimate), name, tuple(notes)
-
-
-def _bare(estimate: Estimate) -> Estimate:
-    """Return an estimate whose interval is written in the notes below it, and whose colour judges nothing."""
-    return replace(estimate, interval="", tone="")
+    return replace(estimate, interval="", tone=""), name, tuple(notes)
 
 
 def _by_system(w: Formatter) -> Table:
@@ -234,10 +229,6 @@ def _by_system(w: Formatter) -> Table:
         rows.append((name, marks or w.say("status.no_gates"), (reason, Small(seen)), score))
     heads = ("column.system", "section.gates", "sheet.blocked_by", f"metrics.{TOTAL}.name")
     return Table((*map(w.say, heads[:3]), ">" + w.title(TOTAL)), tuple(rows), cards=True)
-
-
-def _gold(w: Formatter) -> bool:
-    return bool(tally(w))
 
 
 def _bar(w: Formatter) -> Bar:

@@ -1,0 +1,51 @@
+# What `assess` takes by keyword, for type checkers alone: a misspelt option fails there as it does at run time.
+import os
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
+
+from ragnb.scenario.model import Bands, Damaged
+from ragnb.schema import Gate, Metric, Profile, Rubric
+
+_Path = str | os.PathLike[str] | None
+_Weights = Mapping[str, float | None] | None
+
+class Settings(TypedDict, total=False):
+    name: str | None
+    title: str | None
+    lang: str | None
+    scores: _Path
+    traces: _Path
+    cases: _Path
+    ratings: _Path
+    labels_planned: int | None
+    gold: _Path
+    encoding: str | None
+    columns: Mapping[str, str] | None
+    where: Mapping[str, str | int | bool | float] | None
+    doc: str | None
+    cluster: str | None
+    slices: Sequence[str] | None
+    rubric: Rubric | Mapping[str, object] | None
+    metrics: Sequence[str | Metric | Mapping[str, object]] | None
+    metric_weights: _Weights
+    doc_weights: _Weights
+    orient: bool | None
+    rescale: bool | None
+    level: float | None
+    candidate: str | None
+    baseline: _Path
+    damaged: Damaged | Mapping[str, float] | None
+    sample: bool | None
+    gates: Sequence[Gate | Mapping[str, object]] | None
+    undecided: str | None
+    documents_may_fail: bool | None
+    corpus: str | None
+    no_data: str | None
+    refusal: Sequence[str] | None
+    patterns: Sequence[str] | None
+    partial: Sequence[str] | None
+    split: str | None
+    containment: str | None
+    join: str | None
+    bands: Bands | Mapping[str, float] | None
+    llm_profiles: Mapping[str, Profile | Mapping[str, object]] | None
