@@ -37,7 +37,6 @@ from scipy import stats as scipy_stats
 
 import ragnb as rn
 from ragnb import diagnostics, readers, stats
-from ragnb import weights as rw
 
 SHAPES = {
     "faithfulness": (5, 2.5),
@@ -305,7 +304,6 @@ def hundred(folder: Path, runs: int) -> None:
         "Moments.means": lambda: cells.means(metric_weights=WEIGHTS), "Moments.merge": lambda: cells.merge(cells),
         "weighted_score": lambda: rn.weighted_score(frame, metric_weights=WEIGHTS),
         "weigh": lambda: rn.weigh(frame, metric_weights=WEIGHTS),
-        "weights.histogram": lambda: rw.histogram(frame),
         "diagnose": lambda: rn.diagnose(frame), "failure_modes": lambda: rn.failure_modes(frame),
         "diagnostics.failure_summary": lambda: diagnostics.failure_summary(frame),
         "check_gates": lambda: rn.check_gates(table), "assess": lambda: rn.assess(frame),

@@ -18,12 +18,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from histograms import histogram
 
 import ragnb as rn
 from ragnb.diagnostics import failure_summary
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.traces import outcome_counts
-from ragnb.weights import batches, histogram
+from ragnb.weights import batches
 
 ENGINES = {
     "pandas": lambda table: table.to_pandas(),

@@ -96,17 +96,14 @@ def located(path: str) -> str | None:
     pointers += [Path(path) / "latest.txt", REPORTS / slug(path) / "latest.txt"]
     if path == "latest":
         pointers = sorted(REPORTS.glob("*/latest.txt"), key=lambda one: one.stat().st_mtime, reverse=True)
-    return next((str(_pointed(one)) for one in pointers if one.is_file()), None)
+    named = (str(one.parent / one.read_text(encoding="utf-8").strip()) for one in pointers if one.is_file())
+    return next(named, None)
 
 
 def need_baseline(baseline: str, systems: Collection[str]) -> None:
     """Refuse a baseline that is neither one of the systems nor a file or run."""
     if baseline not in systems and located(baseline) is None:
         raise unknown("baseline", baseline, list(systems), "It is no file or run either.")
-
-
-def _pointed(pointer: Path) -> Path:
-    return pointer.parent / pointer.read_text(encoding="utf-8").strip()
 
 
 def _of_path(path: str, system: str, settings: Mapping[str, Any]) -> Run:

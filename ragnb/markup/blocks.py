@@ -192,20 +192,12 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class Group:
-    """A part of a `Bar` under a name of its own."""
-
-    name: str
-    parts: tuple[tuple[str, str, int], ...]
-
-
-@dataclass(frozen=True)
 class Bar:
-    """Counts of all questions as one bar in named groups."""
+    """Counts of all questions as one bar in groups: ``(name, ((kind, label, n), ...))``."""
 
     title: str
     note: str
-    groups: tuple[Group, ...]
+    groups: tuple[tuple[str, tuple[tuple[str, str, int], ...]], ...]
 
 
 @dataclass(frozen=True)

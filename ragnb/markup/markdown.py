@@ -121,7 +121,7 @@ def _(block: blocks.Steps) -> str:
 
 @written.register
 def _(block: blocks.Bar) -> str:
-    lines = [f"- {md_cell(name)}: {n}" for group in block.groups for _, name, n in group.parts]
+    lines = [f"- {md_cell(name)}: {n}" for _, parts in block.groups for _, name, n in parts]
     return "\n".join([md_cell(block.title), "", *lines])
 
 

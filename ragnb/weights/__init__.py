@@ -17,14 +17,14 @@ from ragnb.weights.clusters import Corpus, need_documents, question_of
 from ragnb.weights.columns import as_pandas
 from ragnb.weights.engines import collected, column_names, opened, score_of, stays_lazy
 from ragnb.weights.notes import notes, why_no_total
-from ragnb.weights.reductions import gains_reduction, histogram, histogram_reduction
+from ragnb.weights.reductions import gains_reduction, histogram_reduction
 from ragnb.weights.scored import MetricsArgument, scored
 from ragnb.weights.total import Weighing, check_weights, metric_name, nfc, present_weights
 from ragnb.weights.weighing import add_columns, evaluated, weigh, weighted_score
 
 __all__ = [
     "Batch", "MetricsArgument", "Moments", "Reduction", "Weighing", "add_columns", "as_pandas", "check_weights",
-    "collected", "column_names", "evaluated", "gains_reduction", "histogram", "histogram_reduction",
+    "collected", "column_names", "evaluated", "gains_reduction", "histogram_reduction",
     "metric_name", "moments", "moments_reduction", "need_documents", "nfc",
     "notes", "opened", "plain_sums", "present_weights", "question_of", "reduce_batches", "score_of", "scored",
     "stays_lazy", "weigh", "weighted_means", "weighted_score", "why_no_total",

@@ -12,10 +12,9 @@ import pandas as pd
 
 from ragnb.errors import RagnbError
 from ragnb.schema import Metric
-from ragnb.weights.batches import Batch, Reduction, reduce_batches
+from ragnb.weights.batches import Batch, Reduction
 from ragnb.weights.cells import Keys
 from ragnb.weights.columns import Array, Codes, Flags
-from ragnb.weights.scored import MetricsArgument, scored
 from ragnb.weights.total import Weighing, check_weights, relative, total_of
 from ragnb.weights.weighing import evaluated
 
@@ -99,51 +98,10 @@ def gains_reduction(
     return Reduction(kernel, finish, [weighing.doc] if checked else [])
 
 
-def histogram(
-    scores: Any, *, metrics: MetricsArgument = None, by: str | None = None, bins: int = 10
-) -> pd.DataFrame:
-    """Return the number of samples in each of equal bins of a metric's range.
-
-    Parameters
-    ----------
-    scores : DataFrame
-        One row a sample, one column a metric, nan where there is no score; of pandas, Polars, PyArrow, DuckDB or
-        PySpark.
-    metrics : names or Metric objects, optional
-        None takes the columns that METRICS declares.
-    by : str, optional
-        A column to group by; its empty cells are the group None, the last one.
-    bins : int
-
-    Returns
-    -------
-    DataFrame
-        ``[by,] metric, bin_low, bin_high, n``, every bin of every metric, empty ones too. A bin holds its lower
-        end, the last one both. Histograms of parts of the rows merge by adding ``n`` over equal other columns.
-
-    Raises
-    ------
-    RagnbError
-        For a metric without a finite range, values outside it, and unknown metrics or columns.
-
-    Examples
-    --------
-    >>> histogram(pd.DataFrame({"faithfulness": [0.2, 0.5, 1.0, None]}), bins=2)
-             metric  bin_low  bin_high  n
-    0  faithfulness      0.0       0.5  1
-    1  faithfulness      0.5       1.0  2
-    """
-    if bins < 1:
-        raise RagnbError(f"bins={bins!r} must be a number of bins, such as 10")
-    frame, chosen = scored(scores, metrics, by)
-    table: pd.DataFrame = reduce_batches(frame, chosen, [histogram_reduction(chosen, by=by, bins=bins)])[0]
-    return table
-
-
 def histogram_reduction(
     metrics: Sequence[Metric], *, by: str | None = None, bins: int = 10, ends: bool = False
 ) -> Reduction:
-    """Return the reduction to the table of `histogram`; with `ends` how many lie at either end exactly, beside it.
+    """Return the reduction to ``[by,] metric, bin_low, bin_high, n``; with `ends` how many lie at either end too.
 
     The columns ``n_low, n_high`` are the same in every bin of a metric.
 

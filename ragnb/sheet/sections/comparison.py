@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ragnb import markup
 from ragnb.comparison.view import difference, difference_table, outcome_mark
 from ragnb.markup.blocks import Block, Mark, Section, Small, Table, Text
 from ragnb.schema import records
-from ragnb.sheet.formatter import Formatter, Row
+from ragnb.sheet.formatter import Formatter
 from ragnb.sheet.sections.documents import mean
 from ragnb.sheet.sections.metrics import radar
 
@@ -29,18 +27,17 @@ def comparison(w: Formatter) -> Section | None:
     blocks += [picture] if picture is not None else []
     blocks += _changed(w)
     primary = [row for row in rows if row["primary"]] or rows
-    finding = _finding(w, primary) if rows else w.say("compared.systems", n=w.whole.systems["system"].nunique())
     badge: Mark | str = ""
+    if rows:
+        row = primary[0]
+        words = {"name": row["baseline"], "metric": w.name(row["metric"]), "value": difference(row, w.say)}
+        finding = w.say(f"compared.finding_{row['outcome']}", **words)
+    else:
+        finding = w.say("compared.systems", n=w.whole.systems["system"].nunique())
     if len(primary) == 1 or (rows and primary[0]["primary"]):
         badge = outcome_mark(primary[0], w.say)
     lead = w.say("compared.lead", level=w.level) if rows else w.say("compared.systems_lead", level=w.level)
     return Section("comparison", w.say("section.comparison"), finding, lead, tuple(blocks), badge, w.lang)
-
-
-def _finding(w: Formatter, rows: Sequence[Row]) -> str:
-    row = rows[0]
-    words = {"name": row["baseline"], "metric": w.name(row["metric"]), "value": difference(row, w.say)}
-    return w.say(f"compared.finding_{row['outcome']}", candidate=row["candidate"], **words)
 
 
 def _systems(w: Formatter) -> list[Block]:

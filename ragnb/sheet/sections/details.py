@@ -17,7 +17,8 @@ _ELSEWHERE = ("more_needed", "no_ratings", "default_gates")
 
 def details(w: Formatter) -> Section:
     """Return the settings and weights, the files, where the rows went, and the notes."""
-    weights = {"metric_weights": _metric_weights(w), "doc_weights": _doc_weights(w)}
+    own = [f"{w.title(name)} {row['weight']:g}" for name, row in w.rows.items() if not pd.isna(row["weight"])]
+    weights = {"metric_weights": own, "doc_weights": _doc_weights(w)}
     rows = [*_settings(w), *((key, ", ".join(pairs)) for key, pairs in weights.items() if pairs)]
     heads = (w.say("column.setting"), w.say("column.used"))
     names = texts.entry(w.lang, "setting")
@@ -53,10 +54,6 @@ def _settings(w: Formatter) -> list[tuple[str, str]]:
         rows += [(key, getattr(s, key)) for key in ("split", "containment", "join")]
     rows.append(("ragnb", metadata.version("ragnb")))
     return [(name, str(value)) for name, value in rows if value]
-
-
-def _metric_weights(w: Formatter) -> list[str]:
-    return [f"{w.title(name)} {row['weight']:g}" for name, row in w.rows.items() if not pd.isna(row["weight"])]
 
 
 def _doc_weights(w: Formatter) -> list[str]:

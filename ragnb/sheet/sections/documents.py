@@ -38,9 +38,9 @@ def _order(w: Formatter, table: pd.DataFrame) -> tuple[list[str], str]:
     totals = table[table["metric"] == TOTAL]
     if totals["pull"].notna().any():
         rows = totals.sort_values("pull", kind="stable", na_position="last")
-        name, pull = rows["document"].iloc[0], float(rows["pull"].iloc[0])
+        order, pull = rows["document"].tolist(), float(rows["pull"].iloc[0])
         key = "documents.pulls" if pull < 0 else "documents.alike"
-        return rows["document"].tolist(), w.say(key, name=one_line(name, 60), pull=_signed(pull))
+        return order, w.say(key, name=one_line(order[0], 60), pull=_signed(pull))
     return sorted(table["document"].unique()), w.say("section.documents")
 
 
@@ -52,7 +52,9 @@ def _table(w: Formatter, table: pd.DataFrame, order: list[str]) -> Table:
     cells = {(row["document"], row["metric"]): row for row in records(table)}
     there = set(table.loc[table["value"].notna(), "metric"])
     names = [name for name in w.quality or w.rates if name in there][:_MOST_METRICS]
-    widely = {name for name in names if _low_share(w, table, name) >= _WIDELY}
+    means = {name: table.loc[table["metric"] == name, "value"].dropna() for name in names}
+    low = {name: sum(w.tone(name, value) in ("watch", "bad") for value in some) for name, some in means.items()}
+    widely = {name for name in names if low[name] >= _WIDELY * len(means[name])}
     counts = w.sheet.label_counts
     labels = {} if counts is None else dict(list(counts[counts["slice"] == w.sheet.scenario.doc].groupby("group")))
     pulled = TOTAL in there
@@ -72,11 +74,6 @@ def _table(w: Formatter, table: pd.DataFrame, order: list[str]) -> Table:
             row += [_cell(w, TOTAL, total, False), "" if pd.isna(total["pull"]) else _signed(float(total["pull"]))]
         rows.append(tuple(row))
     return Table(tuple(heads), tuple(rows))
-
-
-def _low_share(w: Formatter, table: pd.DataFrame, metric: str) -> float:
-    values = table.loc[table["metric"] == metric, "value"].dropna()
-    return sum(w.tone(metric, value) in ("watch", "bad") for value in values) / max(len(values), 1)
 
 
 def _cell(w: Formatter, metric: str, row: Row, plain: bool) -> object:

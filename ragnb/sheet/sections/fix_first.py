@@ -65,7 +65,7 @@ def _of_gate(w: Formatter, gate: Row, finding: Row | None, failed: int) -> Step:
     right = _righted(w, metric)
     last = w.say("fix.no_gate" if failed == 1 else "fix.fewer_gates") if gate["outcome"] == "fail" else ""
     gains = [last, right or _gain(w, finding)]
-    parts = _parts(w, metric, finding, _rule(metric))
+    parts = _parts(w, metric, finding)
     detail = w.say("fix.open", level=w.level, ends=w.ends(metric, gate)) if gate["outcome"] != "fail" else ""
     text = w.say("list.also").join(gain for gain in gains if gain)
     return Step(_problem(w, metric), Mark(w.outcome(gate).tone, evidence), text, _link(w, metric), parts, detail)
@@ -88,16 +88,12 @@ def _of_finding(w: Formatter, row: Row) -> Step:
     if most is not None and past(most, row["threshold"], w.better[metric]):  # type: ignore[arg-type]
         detail += w.say("fix.reachable", most=markup.number(most))
         gain = w.say("fix.beyond_reach", most=markup.number(most))
-    return Step(problem, Mark(tone, evidence), gain, _link(w, metric), _parts(w, metric, row, row["rule"]), detail)
+    return Step(problem, Mark(tone, evidence), gain, _link(w, metric), _parts(w, metric, row), detail)
 
 
 def _problem(w: Formatter, metric: str) -> str:
     known = w.about(metric).get("problem")
     return known or w.say("fix.high" if w.better[metric] == "lower" else "fix.low", metric=w.title(metric))
-
-
-def _rule(metric: str) -> str | None:
-    return next((rule.name for rule in RULES if rule.metric == metric and rule.also is None), None)
 
 
 def _gain(w: Formatter, finding: Row | None) -> str:
@@ -121,12 +117,12 @@ def _wrong(w: Formatter, metric: str) -> int:
     return part[0] if COUNTED[metric][0][0] not in RIGHT else part[1] - part[0]
 
 
-def _parts(w: Formatter, metric: str, finding: Row | None, rule: str | None) -> dict[str, tuple[Any, ...]]:
+def _parts(w: Formatter, metric: str, finding: Row | None) -> dict[str, tuple[Any, ...]]:
     """Return causes, actions and the worst samples."""
     if finding is not None:
         causes, actions = finding["causes"], finding["actions"]
     else:
-        known = next((one for one in RULES if one.name == rule), None)
+        known = next((rule for rule in RULES if rule.metric == metric and rule.also is None), None)
         causes, actions = ([], []) if known is None else rule_texts(known, w.lang)
     done = [(one["text"], Code(one["setting"])) if one["setting"] else one["text"] for one in actions]
     worst = [] if finding is None else finding["worst"]

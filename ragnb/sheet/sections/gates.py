@@ -62,17 +62,15 @@ def _finding(w: Formatter, rows: list[dict[str, object]]) -> str:
     n = {key: sum(row["outcome"] == key for row in rows) for key in ("fail", "undecided", "no_data", "pass")}
     if not rows:
         return w.say("gates.advisory_only")
-    if n["fail"]:
-        key = "failed_open" if n["undecided"] else "failed"
-    else:
-        key = "open" if n["undecided"] else "passed" if n["pass"] else "no_data"
+    key = "open" if n["undecided"] else "passed" if n["pass"] else "no_data"
+    key = ("failed_open" if n["undecided"] else "failed") if n["fail"] else key
     return w.say(f"gates.finding_{key}", fail=n["fail"], open=n["undecided"], n=len(rows))
 
 
 def _row(w: Formatter, gate: Row) -> tuple[object, ...]:
     metric, outcome = gate["metric"], w.outcome(gate)
-    kind = [Small(w.say("gates.advisory"))] if gate["reason"] == "advisory" else []
-    kind += [Small(w.say("gates.other_system"))] if gate["reason"] == "not the candidate" else []
+    key = {"advisory": "gates.advisory", "not the candidate": "gates.other_system"}.get(gate["reason"])
+    kind = [Small(w.say(key))] if key else []
     if gate["role"] == "completeness":
         return (w.requirement(gate), (outcome, *kind), input_words(gate, w.lang), "", "", "")
     seen: tuple[object, ...] = ("",)
@@ -86,12 +84,10 @@ def _row(w: Formatter, gate: Row) -> tuple[object, ...]:
 
 def _drawn(w: Formatter, gate: Row) -> Estimate | str:
     metric, at = gate["metric"], float(gate["threshold"])
-    if pd.isna(gate["value"]) or gate["role"] == "difference" or metric not in w.ranges:
+    span = w.span(metric) if metric in w.ranges and gate["role"] != "difference" else None
+    if pd.isna(gate["value"]) or span is None:
         return ""
-    low, high = w.ranges[metric]
-    if not high - low < float("inf"):
-        return ""
-    shaded = (at, high) if gate["op"] == ">=" else (low, at)
+    shaded = (at, span[1]) if gate["op"] == ">=" else (span[0], at)
     return w.estimate(metric, gate, thresholds=((w.limit(metric, at), at),), shaded=shaded)
 
 

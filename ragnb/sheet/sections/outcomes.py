@@ -78,7 +78,6 @@ def _turned(w: Formatter) -> list[Block]:
     heads = (w.say("outcomes.before_now"), *(f">{w.say(f'label.{label}')}" for label in labels), ">Σ")
     rows = []
     for label, row in zip(labels, counts.to_numpy().tolist(), strict=True):
-        counts_said = (markup.count(n) if n else "·" for n in row)
-        rows.append((w.say(f"label.{label}"), *counts_said, markup.count(sum(row))))
+        rows.append((w.say(f"label.{label}"), *(str(n) if n else "·" for n in row), markup.count(sum(row))))
     baseline = records(w.sheet.comparison)[0]["baseline"] if w.sheet.comparison is not None else ""
     return [Table(heads, tuple(rows), caption=w.say("outcomes.from_to", name=baseline))]

@@ -45,10 +45,9 @@ def questions(w: Formatter) -> Section | None:
     block = Samples(made.heads, rows, made.chips([*(row.filters for row in rows), *(f for _, f in rest)]),
                     made.choices(), say, every, rest)  # fmt: skip
     labelled = "label" in scores and scores["label"].notna().any()
-    count = markup.count(every)
+    count, name = markup.count(every), w.say("section.questions")
     finding = w.say("questions.wrong" if labelled else "questions.lowest", n=markup.count(wrong), all=count)
-    lead = w.say("questions.lead")
-    return Section("questions", w.say("section.questions"), finding, lead, (block,), count, w.lang)
+    return Section("questions", name, finding, w.say("questions.lead"), (block,), count, w.lang)
 
 
 def worst_first(w: Formatter) -> pd.DataFrame:

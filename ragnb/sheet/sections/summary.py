@@ -10,7 +10,7 @@ import pandas as pd
 from ragnb import markup, texts
 from ragnb.comparison.view import difference, outcome_mark
 from ragnb.diagnostics import input_words
-from ragnb.markup.blocks import Bar, Block, Estimate, Group, Mark, Section, Small, Table, Text, Verdict
+from ragnb.markup.blocks import Bar, Block, Estimate, Mark, Section, Small, Table, Text, Verdict
 from ragnb.schema import records
 from ragnb.sheet.formatter import KINDS, OUTCOME, RIGHT, TOTAL, Formatter, Row
 from ragnb.sheet.sections.metrics import metrics_finding
@@ -238,7 +238,6 @@ def _bar(w: Formatter) -> Bar:
     groups = []
     for name, labels in _GROUPS.items():
         parts = tuple((KINDS[one], w.say(f"label.{one}"), found[one]) for one in labels if found.get(one))
-        groups.append(Group(w.say(f"sheet.{name}"), parts))
+        groups += [(w.say(f"sheet.{name}"), parts)] if parts else []
     title = w.say("sheet.ended_right", n=markup.count(right), all=markup.count(n))
-    shown = tuple(group for group in groups if group.parts)
-    return Bar(title + w.say("headline.end"), w.say("sheet.bar_note"), shown)
+    return Bar(title + w.say("headline.end"), w.say("sheet.bar_note"), tuple(groups))

@@ -1,0 +1,10 @@
+"""Histograms of the scores of a frame, by the reduction that a sheet draws its strips from."""
+
+from __future__ import annotations
+
+from ragnb.weights import histogram_reduction, reduce_batches, scored
+
+
+def histogram(scores, *, metrics=None, by=None, bins=10):
+    frame, chosen = scored(scores, metrics, by)
+    return reduce_batches(frame, chosen, [histogram_reduction(chosen, by=by, bins=bins)])[0]
