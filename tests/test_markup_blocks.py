@@ -123,7 +123,7 @@ def every_block(text: str) -> list[b.Block]:
         b.Steps(
             (text,) * 4, (b.Step(text, b.Mark("watch", text), text, b.Link(text, "#m=x"), {text: row}, text),)
         ),
-        b.Bar(text, text, (b.Group(text, (("ok", text, 2), ("miss", text, 1))),)),
+        b.Bar(text, text, ((text, (("ok", text, 2), ("miss", text, 1))),)),
         b.Picture(Safe("<svg></svg>"), text),
         b.Samples(
             (text,) * 6,
