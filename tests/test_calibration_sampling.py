@@ -118,7 +118,7 @@ def test_what_cannot_be_drawn_is_said():
         assert len(draw_labels(gaps.astype({"accuracy": float}), n=297)) == 297
     with pytest.raises(RagnbError, match=r"'clarityy' does not exist; did you mean 'clarity'"):
         draw_labels(scored(), n=5, dimensions=["clarityy"])
-    with pytest.raises(RagnbError, match="no judge's score"):
+    with pytest.raises(RagnbError, match="no judge score"):
         draw_labels(scored()[["sample_id", "question"]], n=5)
     with pytest.raises(RagnbError, match="more than once"):
         draw_labels(pd.concat([scored(), scored()]), n=5)
@@ -161,7 +161,7 @@ def test_a_sheet_opens_in_a_spreadsheet_with_chinese_and_without_formulas(tmp_pa
 def test_a_sheet_is_never_written_over(tmp_path):
     drawn = draw_labels(scored(), n=3)
     write_labels(drawn, tmp_path / "labels.csv")
-    with pytest.raises(RagnbError, match="may hold ratings"):
+    with pytest.raises(RagnbError, match="may contain ratings"):
         write_labels(drawn, tmp_path / "labels.csv")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -86,9 +87,9 @@ def test_index_draws_each_total_where_it_lies_and_leads_to_its_report(runs, page
     table = page.locator("table").last
     row = table.locator("tbody tr").filter(has_text="quickstart").first
     record = next(runs.glob("quickstart/*-00000000/run.json")).read_text(encoding="utf-8")
-    line, dot = (row.locator(f"svg {shape}") for shape in (".rg-interval", "circle"))
-    total, axis = json.loads(record)["overall"], row.locator("svg line").first
-    left, right = (float(axis.get_attribute(end)) for end in ("x1", "x2"))
+    line, dot = (row.locator(f"svg {shape}") for shape in (".ci", ".dot"))
+    total, axis = json.loads(record)["overall"], row.locator("svg .axis").get_attribute("d")
+    left, right = map(float, re.match(r"M(\d+) \S+H(\d+)", axis).groups())
     for mark, name, key in ((dot, "cx", "value"), (line, "x1", "low"), (line, "x2", "high")):
         assert float(mark.get_attribute(name)) == pytest.approx(left + (right - left) * total[key], abs=0.1)
     row.get_by_role("link").click()
