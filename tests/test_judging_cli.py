@@ -79,14 +79,14 @@ def test_runs_of_several_systems_are_not_averaged_and_the_advice_gives_runs_of_o
         assert main(["compare", *(f"{store}#{run}" for run in words)]) == 2
         said = capsys.readouterr()
         assert not said.out
-        assert f"run='{both}' holds 3 answers to sample 'a' (rubric)" in said.err
+        assert f"run='{both}' contains 3 answers to sample 'a' (rubric)" in said.err
         assert "-p 'where={system: NAME}'" in said.err
     calls = len(llm_server.log)
     after = judged(cases, "-p", "where={system: bad}")
     assert len(llm_server.log) == calls, "answers already judged are reused"
     capsys.readouterr()
     assert main(["compare", f"{store}#{after}", f"{store}#{before}"]) == 0
-    assert re.search(r"accuracy +inconclusive +-7\.500 .* 2\.000 +9\.500 ", capsys.readouterr().out)
+    assert re.search(r"accuracy +9\.500 +2\.000 +−7\.500 +○ inconclusive ", capsys.readouterr().out)
 
 
 def test_a_run_of_two_systems_is_refused_also_where_they_share_no_sample(scenario, llm_server, capsys, tmp_path):

@@ -205,7 +205,7 @@ def test_failure_modes_hold_counts_shares_and_costs(judged):
 def test_outcomes_are_counted_raw_and_their_bar_and_tables_agree(traced):
     bar = traced.section("summary").blocks[-1]
     counts = traced.outcomes.set_index("label")["n"]
-    assert sum(n for group in bar.groups for *_, n in group.parts) == counts.sum() == len(traced.scores)
+    assert sum(n for _, parts in bar.groups for *_, n in parts) == counts.sum() == len(traced.scores)
     assert f"{counts[[*RIGHT]].sum()} of {counts.sum()}" in bar.title
     *slices, labels = [block for block in traced.section("outcomes").blocks if isinstance(block, Table)]
     assert {row[0][1].text: int(row[1]) for row in labels.rows} == counts.reindex(
@@ -295,7 +295,7 @@ def test_the_first_screen_says_the_same_in_both_renderings(both):
         assert words in text
         assert words in read.text
     assert verdict.title in both.verdict
-    counted = {n for group in both.section("summary").blocks[-1].groups for *_, n in group.parts}
+    counted = {n for _, parts in both.section("summary").blocks[-1].groups for *_, n in parts}
     assert {str(n) for n in counted} <= set(numbers(text)) & set(numbers(read.text))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 
 import pandas as pd
@@ -37,7 +38,7 @@ def folder(tmp_path, monkeypatch):
 
 def report_folder(capsys):
     """The folder of the run whose page was named last."""
-    return os.path.dirname(capsys.readouterr().out.partition("HTML: ")[2].strip())
+    return os.path.dirname(re.search("HTML: (.*)", capsys.readouterr().out)[1])
 
 
 def test_report_shows_what_evaluate_wrote(folder, capsys):

@@ -219,7 +219,7 @@ def test_lazy_and_arrow_frames_come_back_as_their_kind():
 
 
 def test_frames_that_are_none_are_refused():
-    with pytest.raises(RagnbError, match="no data frame"):
+    with pytest.raises(RagnbError, match="is not a data frame"):
         label_traces({"answer": ["x"]})
 
 

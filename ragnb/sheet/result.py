@@ -244,8 +244,8 @@ class Assessment:
         --------
         >>> from ragnb import assess
         >>> sheet = assess(pd.DataFrame({"faithfulness": [1.0, 0.8, 0.9], "doc_name": ["a", "b", "c"]}), gates=[])
-        >>> next(line for line in sheet.to_markdown().splitlines() if line.startswith("- Faith"))[:28]
-        '- Faithfulness: 0.9000 (w=1)'
+        >>> next(line for line in sheet.to_markdown().splitlines() if line.startswith("- faith"))[:28]
+        '- faithfulness: 0.9000 (w=1)'
         """
         sections = [section for section in self.sections() if section.key != "glossary"]
         return render_markdown(sections, title=self.title)
