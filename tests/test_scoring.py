@@ -447,8 +447,9 @@ def test_a_system_fills_its_side_in_order_and_its_faults_are_its_own(tmp_path):
 
     questions = ["a", "none", "empty", "down", "seven", "b"]
     cases = [{"sample_id": q, "question": q, "ground_truth_answer": "g", "kind": 1} for q in questions]
+    system = {"retrieve": retrieve, "generate": generate, "system": "mine"}
     with pytest.warns(RagnbWarning, match="2 of 6 cells failed"):
-        done = answer_cases(cases, retrieve, generate, system="mine", store=tmp_path / "a.sqlite")
+        done = answer_cases(cases, **system, store=tmp_path / "a.sqlite")
     assert done["question"].tolist() == questions
     assert done["retrieved_contexts"].tolist() == [["p a"], None, [], None, None, ["p b"]]
     assert done["answer"].tolist() == ["a: ['p a']", "none: None", "empty: []", None, None, "b: ['p b']"]
@@ -458,10 +459,10 @@ def test_a_system_fills_its_side_in_order_and_its_faults_are_its_own(tmp_path):
     assert set(done["system"]) == {"mine"}
     asked.clear()
     with pytest.warns(RagnbWarning, match="2 of 6 cells failed"):
-        answer_cases(cases, retrieve, generate, system="mine", store=tmp_path / "a.sqlite")
+        answer_cases(cases, retrieve=retrieve, generate=generate, system="mine", store=tmp_path / "a.sqlite")
     assert sorted(asked) == ["down", "seven"]
     scored = evaluate(done)
     lacking = ["not_applicable"] * 2
     assert scored["support_lexical__status"].tolist() == ["ok", "not_applicable", "missing", *lacking, "ok"]
     with pytest.raises(RagnbError, match="system="):
-        answer_cases(cases, retrieve, generate, store=tmp_path / "b.sqlite")
+        answer_cases(cases, retrieve=retrieve, generate=generate, store=tmp_path / "b.sqlite")

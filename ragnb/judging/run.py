@@ -23,8 +23,8 @@ from ragnb.judging.verdict import TEXTS, parse_verdict
 from ragnb.markup import element, fragment, number, one_line, with_interval
 from ragnb.readers.cells import as_texts
 from ragnb.schema import NOTE_COLUMNS, STOPPED_EARLY, EvalCase, Gate, Rubric, note_frame, note_row
+from ragnb.scoring.answering import called
 from ragnb.scoring.asking import Asker
-from ragnb.scoring.run import called
 from ragnb.store.client import Cell, Client, Outcome, count_tokens, new_tag
 from ragnb.store.loop import Estimate, estimate, run_cells
 from ragnb.store.store import Store, StoreLike, opened, systems_of
