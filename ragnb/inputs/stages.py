@@ -1,4 +1,4 @@
-"""The tables that ``ragnb evaluate`` and ``ragnb judge`` wrote: recorded there, found and joined here."""
+"""The tables of the stages (generate, answer, evaluate, judge): recorded by them, found and joined here."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from ragnb.schema import METRICS, note_row
 from ragnb.weights import column_names
 
 STAGES = ("evaluate", "judge")
+MAKES_CASES = {"generate": "dataset", "answer": "answer"}
+"""The stages whose table holds the cases of the next, with the profile of the model that makes it."""
 KEYS = ("sample_id", "system", "repeat")
 _OF_GATES = ("gates", "rescale", "where", "metric_weights", "doc_weights")
 HOME = "RAGNB_HOME"
@@ -35,12 +37,15 @@ class StageTable:
     stage: str
     path: Path
     changed: tuple[str, ...]
+    complete: bool = True
 
 
-def record_stage(stage: str, scenario: Scenario, table: Path, **stopped: Any) -> Path:
+def record_stage(
+    stage: str, scenario: Scenario, table: Path, *, complete: bool = True, **stopped: Any
+) -> Path:
     """Write down, in ``reports/<scenario>/<stage>.json``, which table a stage wrote and from what.
 
-    Where it `stopped` early, that is true of the gates and weights of then.
+    Where it `stopped` early, that is true of the gates and weights of then; it is `complete` where nothing failed.
 
     Examples
     --------
@@ -57,6 +62,7 @@ def record_stage(stage: str, scenario: Scenario, table: Path, **stopped: Any) ->
     used = {name: value for name, value in used.items() if stopped or name not in _OF_GATES}
     where = relative(table.absolute(), path.parent.absolute())
     record = {"stage": stage, "table": where, "sha256": digest([table]), "inputs": used} | stopped
+    record |= {"complete": complete, "asked": _asked(stage, scenario)}
     return write_whole(path, json_text(record))
 
 
@@ -66,8 +72,13 @@ def relative(path: Path, folder: Path) -> str:
 
 
 def _inputs(stage: str, scenario: Scenario) -> dict[str, Any]:
-    """The inputs of a stage: the cases, how they are read, the judge, and its rubric or the refusals."""
-    profile = scenario.llm_profiles.get("judge")
+    """The inputs of a stage: the cases, how they are read, the model, and its rubric or the refusals."""
+    profile = scenario.llm_profiles.get(MAKES_CASES.get(stage, "judge"))
+    if stage in MAKES_CASES:
+        return _inputs_of_cases(stage, scenario) | {
+            f"llm_profiles.{MAKES_CASES[stage]}": profile and {"base_url": profile.base_url, "model": profile.model},
+            "columns": dict(scenario.columns), "encoding": scenario.encoding, "lang": scenario.lang,
+        }  # fmt: skip
     rubric = scenario.rubric.model_dump(mode="json") if scenario.rubric else None
     return {
         "cases": digest(matched(scenario.cases)) if scenario.cases else None,
@@ -81,29 +92,77 @@ def _inputs(stage: str, scenario: Scenario) -> dict[str, Any]:
     }
 
 
-def stage_tables(scenario: Scenario) -> Iterator[StageTable]:
-    """Yield the tables of a scenario that the stages left, those of other inputs among them.
+def _inputs_of_cases(stage: str, scenario: Scenario) -> dict[str, Any]:
+    if stage == "generate":
+        folder, review = scenario.documents, _table_of(scenario, "review.csv")
+        files = sorted(path for path in folder.rglob("*") if path.is_file()) if folder and folder.is_dir() else []
+        found = files or ([folder] if folder else [])
+        reviewed = digest([review]) if review.is_file() else None
+        return {"documents": digest(found), "generation": scenario.generation.model_dump(), "review": reviewed}
+    # A module of the user's own is read, not imported: what it imports in turn is not followed.
+    named = [name.partition(":")[0] for name in (scenario.system.retrieve, scenario.system.generate) if name]
+    folder = scenario.path.parent if scenario.path else Path.cwd()
+    modules = [folder / f"{name.replace('.', '/')}.py" for name in dict.fromkeys(named)]
+    return {
+        "cases": digest(matched(scenario.cases)) if scenario.cases else None, "where": dict(scenario.where),
+        "system": scenario.system.model_dump(exclude={"improve"}), "refusal": list(scenario.refusal),
+        "code": digest(there) if (there := [path for path in modules if path.is_file()]) else None,
+    }  # fmt: skip
 
-    The records are looked for in ``reports/`` of the working directory, of the scenario's folder, and of the
+
+def _asked(stage: str, scenario: Scenario) -> list[str]:
+    """Return what a stage was to compute; more of it makes no table wrong, but a stage incomplete."""
+    metrics = scenario.metrics or () if stage == "evaluate" else ()
+    return [metric if isinstance(metric, str) else metric.name for metric in metrics]
+
+
+def _table_of(scenario: Scenario, name: str) -> Path:
+    return _home() / "reports" / slug(scenario.name) / name
+
+
+def stage_table(stage: str, scenario: Scenario) -> StageTable | None:
+    """Return the table that a stage left, also one of other inputs.
+
+    The record is looked for in ``reports/`` of the working directory, of the scenario's folder, and of the
     folders above it. A record whose table is gone counts for nothing.
     """
-    if scenario.cases is None:
-        return
     above = [scenario.path.parent, *scenario.path.parent.parents] if scenario.path else []
-    for stage in STAGES:
-        names = (folder / "reports" / slug(scenario.name) / f"{stage}.json" for folder in (_home(), *above))
-        record = next((name for name in names if name.is_file()), None)
-        if record is None:
-            continue
-        try:
-            kept = json.loads(record.read_text(encoding="utf-8"))
-            table, inputs, sha256 = record.parent / kept["table"], dict(kept["inputs"]), kept["sha256"]
-        except (ValueError, KeyError, TypeError):
-            raise RagnbError(f"{record}: is not a record of ragnb {stage}; remove it, or run it again") from None
-        if table.is_file():
-            today = _inputs(stage, scenario)
-            changed = [name for name, value in inputs.items() if today.get(name) != value]
-            yield StageTable(stage, table, tuple(changed if digest([table]) == sha256 else [*changed, "table"]))
+    names = (folder / "reports" / slug(scenario.name) / f"{stage}.json" for folder in (_home(), *above))
+    record = next((name for name in names if name.is_file()), None)
+    if record is None:
+        return None
+    try:
+        kept = json.loads(record.read_text(encoding="utf-8"))
+        table, inputs, sha256 = record.parent / kept["table"], dict(kept["inputs"]), kept["sha256"]
+    except (ValueError, KeyError, TypeError):
+        raise RagnbError(f"{record}: is not a record of ragnb {stage}; remove it, or run it again") from None
+    if not table.is_file():
+        return None
+    today = _inputs(stage, scenario)
+    changed = [name for name, value in inputs.items() if today.get(name) != value]
+    changed += [] if digest([table]) == sha256 else ["table"]
+    whole = kept.get("complete", True) and set(_asked(stage, scenario)) <= {*kept.get("asked", ())}
+    return StageTable(stage, table, tuple(changed), complete=whole and not changed)
+
+
+def stage_tables(scenario: Scenario) -> Iterator[StageTable]:
+    """Yield the tables that evaluate and judge left, those of other inputs among them."""
+    for stage in STAGES if scenario.cases is not None else ():
+        if found := stage_table(stage, scenario):
+            yield found
+
+
+def with_cases(scenario: Scenario, before: str = "evaluate") -> Scenario:
+    """Return a scenario with the cases that generate and answer made for the stage `before` or a later one.
+
+    Tables of other inputs are not used: then the cases are those that the scenario names.
+    """
+    for stage in [name for name in MAKES_CASES if name != before][: 1 if before == "answer" else 2]:
+        wanted = scenario.documents and scenario.cases is None if stage == "generate" else scenario.cases
+        found = stage_table(stage, scenario) if wanted else None
+        if found and not found.changed:
+            scenario = scenario.replace(cases=found.path.resolve(), columns={}, encoding="utf-8")
+    return scenario
 
 
 def _home() -> Path:

@@ -34,7 +34,7 @@ from ragnb.files import is_pattern, matched
 from ragnb.scenario.yaml import Source, block, dotted, invisible, nfc, read_text, shown, text_of
 from ragnb.schema import METRICS, Anchor, Dimension, Gate, Metric, Profile, Rubric, masked, refuse
 
-SOURCES = ("scores", "traces", "cases", "ratings")
+SOURCES = ("scores", "traces", "cases", "ratings", "documents")
 _MOST_FINDINGS = 10
 _REASONS = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))
 
@@ -133,11 +133,12 @@ def _input_file(value: Any, info: ValidationInfo) -> Path:
         raise ValueError(f"{shown(value)} is not a path; name one file, relative to the scenario's folder")
     folder: Path = (info.context or {}).get("folder") or Path.cwd()
     several = info.field_name in ("scores", "traces")
+    of_documents = info.field_name == "documents"
     given, names, is_folder = masked(str(value)), None, False
     path = folder / value
     with suppress(OSError, RuntimeError):
         path = path.parent.resolve() / path.name  # a link keeps its own name, which tells the format
-        if path.is_file() or (several and is_pattern(path) and matched(path)):
+        if path.is_file() or (of_documents and path.is_dir()) or (several and is_pattern(path) and matched(path)):
             return path
         is_folder = path.is_dir()
         names = sorted(entry.name for entry in os.scandir(path if is_folder else path.parent))[:10_000]
@@ -261,6 +262,49 @@ class Damaged(_Strict):
     allow: Number = Field(default=0.0, ge=0, le=1)
 
 
+def _function(value: str) -> str:
+    if not re.fullmatch(r"[\w.]+:\w+", value):
+        raise ValueError(f"{shown(value)} does not name a function; write package.module:function, such as rag:answer")
+    return value
+
+
+Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+Function = Annotated[str, Field(strict=True), AfterValidator(_function)]
+
+
+class Generation(_Strict):
+    """What kind of question set `ragnb generate` makes of the documents: see `ragnb.generate_cases`.
+
+    Examples
+    --------
+    >>> Generation(questions=40).unanswerable
+    0.2
+    """
+
+    questions: Annotated[int, Field(strict=True, ge=1)] = 20
+    unanswerable: Share = 0.2
+    multi_passage: Share = 0.2
+    personas: tuple[Text, ...] = ()
+    seed: Annotated[int, Field(strict=True)] = 0
+
+
+class System(_Strict):
+    """The system that `ragnb answer` asks: functions as ``package.module:function``, found from the scenario's folder.
+
+    ``generate`` may be left out where ``llm_profiles.answer`` names an endpoint.
+
+    Examples
+    --------
+    >>> System(retrieve="rag:search", generate="rag:answer").name is None
+    True
+    """
+
+    name: Text | None = None
+    retrieve: Function | None = None
+    generate: Function | None = None
+    improve: Function | None = None
+
+
 class Scenario(_Strict):
     """The settings of one run: which files, which metrics, which weights, which thresholds.
 
@@ -272,7 +316,14 @@ class Scenario(_Strict):
         What the run is called; by default the name of the file.
     lang : {"en", "zh"}
     scores, traces, cases, ratings, gold : path, optional
-        The input files; one of the first four must be there. Scores and traces may be a pattern or a folder.
+        The input files; one of the first four or `documents` must be there. Scores and traces may be a pattern or
+        a folder.
+    documents : path, optional
+        A folder of text or Markdown, or a table of passages, to make questions of.
+    generation : Generation
+        How many ``questions``, which shares of them are ``unanswerable`` and ``multi_passage``, whose (``personas``).
+    system : System
+        What answers: ``retrieve`` and ``generate``, and what tries again (``improve``), each a function of the user.
     labels_planned : int, optional
         The most human labels of the ratings that will be bought; then the judge's verdict holds at every look.
     encoding, columns : str, mapping of str to str
@@ -344,6 +395,9 @@ class Scenario(_Strict):
     ratings: File | None = None
     labels_planned: Labels | None = None
     gold: File | None = None
+    documents: File | None = None
+    generation: Generation = Generation()
+    system: System = System()
     encoding: Encoding = "utf-8"
     columns: Columns = Field(default_factory=dict)
     where: Where = Field(default_factory=dict)
@@ -571,6 +625,7 @@ def is_blank(value: object) -> bool:
 
 _OWNERS: Mapping[str, type[Any]] = {
     "": Scenario, "metrics": Metric, "gates": Gate, "bands": Bands, "damaged": Damaged,
+    "generation": Generation, "system": System,
     "llm_profiles": Profile, "rubric": Rubric, "rubric.dimensions": Dimension, "rubric.anchors": Anchor,
     "rubric.passing": Gate,
 }  # fmt: skip

@@ -3,7 +3,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
-from ragnb.scenario.model import Bands, Damaged
+from ragnb.scenario.model import Bands, Damaged, Generation, System
 from ragnb.schema import Gate, Metric, Profile, Rubric
 
 _Path = str | os.PathLike[str] | None
@@ -19,6 +19,9 @@ class Settings(TypedDict, total=False):
     ratings: _Path
     labels_planned: int | None
     gold: _Path
+    documents: _Path
+    generation: Generation | Mapping[str, object] | None
+    system: System | Mapping[str, str] | None
     encoding: str | None
     columns: Mapping[str, str] | None
     where: Mapping[str, str | int | bool | float] | None

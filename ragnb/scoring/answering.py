@@ -54,7 +54,8 @@ def answer_cases(
     DataFrame
         The cases, in their order, with ``retrieved_contexts`` and ``answer`` as the system gave them, and
         ``answer__status`` (``ok``, ``failed``, ``not_applicable``) and ``answer__reason``. Where it failed, both
-        are None: as if the system had not run.
+        are None: as if the system had not run. ``latency_s`` is the time of retrieving and answering in seconds,
+        with `clients` ``tokens_in`` and ``tokens_out`` their tokens; NaN where they are not known.
 
     Raises
     ------
@@ -96,6 +97,11 @@ def answer_cases(
     values = pd.DataFrame([value or {} for value in run["value"]], frame.index, dtype=object)
     done = frame.assign(**values.reindex(columns=["retrieved_contexts", "answer"]).replace({np.nan: None}))
     done["answer__status"] = run["status"].replace("pending", "missing").tolist()
+    # Of an answer whose reply was in the store already, as after a kill, the time is not known.
+    timed = (run["status"] == "ok") & ((run["calls"] > 0) | (not clients))
+    done["latency_s"] = pd.to_numeric(run["seconds"].where(timed)).round(3).tolist()
+    for name in ("tokens_in", "tokens_out") if clients else ():
+        done[name] = pd.to_numeric(run[name].where(timed)).tolist()
     return done.assign(answer__reason=run["reason"].tolist(), **{"system": system} if system else {})
 
 

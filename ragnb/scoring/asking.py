@@ -95,15 +95,19 @@ def json_part(text: str) -> str:
     return text[start : end + 1] if 0 <= start < end else text
 
 
+def with_data(instruction: str, data: Mapping[str, Any]) -> str:
+    """Return a prompt with its data as JSON between two tags that the data cannot hold."""
+    tag, block = f"data-{new_tag()}", json.dumps(data, ensure_ascii=False, indent=1).replace("<", "\\u003c")
+    return f"{instruction}\n\n<{tag}>\n{block}\n</{tag}>"
+
+
 async def relevance(asker: Asker, question: str, passages: Sequence[str], lang: str) -> float:
     """Ask which passages help to answer the question, and return their share, in [0, 1].
 
     The metric of this name in ragas is a rating of all passages together, and no share.
     """
-    tag = f"data-{new_tag()}"
     data = {"question": question, "passages": {str(n): text for n, text in enumerate(passages, 1)}}
-    block = json.dumps(data, ensure_ascii=False, indent=1).replace("<", "\\u003c")
-    prompt = f"{texts.load(lang)('scoring.relevance')}\n\n<{tag}>\n{block}\n</{tag}>"
+    prompt = with_data(texts.load(lang)("scoring.relevance"), data)
     verdicts = await asker.ask_once(prompt, lambda text: _verdicts(text, len(passages)))
     return sum(verdicts) / len(verdicts)
 

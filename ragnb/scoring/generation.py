@@ -1,0 +1,385 @@
+"""Question sets from documents: passages, questions with evidence in them, and questions that none of them answers."""
+
+from __future__ import annotations
+
+import random
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pydantic import BaseModel, ValidationError
+
+from ragnb import texts
+from ragnb.errors import RagnbError, did_you_mean, listing
+from ragnb.files import short_hash
+from ragnb.readers.formats import load
+from ragnb.readers.raw import Lossy
+from ragnb.schema import Profile
+from ragnb.scoring.asking import PARAMETERS, Asker, with_data
+from ragnb.scoring.lexical import support_lexical
+from ragnb.store.client import Cell, Client, Outcome, count_tokens
+from ragnb.store.loop import Estimate, estimate, run_cells
+from ragnb.store.store import StoreLike, opened
+
+KINDS = ("single", "multi", "unanswerable")
+_SUFFIXES = (".txt", ".md", ".markdown")
+_TEXT = ("text", "content", "page_content", "passage", "chunk", "body", "文本", "内容", "正文")
+_NAME = ("doc_name", "document", "source", "file", "filename", "title", "url", "文档", "来源", "标题")
+_SIZE, _ROUNDS, _NEAR, _REPLY_TOKENS = 1200, 3, 8, 300
+_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_SENTENCE = re.compile(r"(?<=[。！？])|(?<=[.!?])\s+")
+
+
+def passages_of(documents: Any, *, encoding: str = "utf-8", columns: Mapping[str, str] | None = None) -> pd.DataFrame:
+    """Return the passages of documents, in their order.
+
+    Parameters
+    ----------
+    documents : path or frame
+        A folder of ``.txt`` and ``.md`` files (folders in it too), which are parted between paragraphs into passages
+        of about 1,200 characters (half as many of Chinese); or a table with a passage in each row: a file that
+        `ragnb.read_cases` would open, or a frame, with a column for the text and perhaps one for the document.
+    encoding : str
+        Of text files.
+    columns : mapping of their names to ours, optional
+        Ours are ``text`` and ``doc_name``; usual names are known.
+
+    Returns
+    -------
+    DataFrame
+        ``doc_name, unit`` (``<doc_name>#<number>``) and ``text``.
+
+    Raises
+    ------
+    RagnbError
+        For a folder without such files, a table without a column of texts, and what holds no text.
+
+    Examples
+    --------
+    >>> passages_of(pd.DataFrame({"source": ["a.pdf", "a.pdf"], "content": ["One.", "Two."]}))["unit"].tolist()
+    ['a.pdf#1', 'a.pdf#2']
+    """
+    if isinstance(documents, str | Path) and Path(documents).is_dir():
+        found = _of_folder(Path(documents), encoding)
+    else:
+        found = _of_table(documents, encoding, columns or {})
+    rows = [(name, text.strip()) for name, text in found if text.strip()]
+    if not rows:
+        raise RagnbError(f"{documents if isinstance(documents, str | Path) else 'the frame'}: holds no text")
+    seen = Counter[str]()
+    table = []
+    for name, text in rows:
+        seen[name] += 1
+        table.append((name, f"{name}#{seen[name]}", text))
+    return pd.DataFrame(table, columns=["doc_name", "unit", "text"])
+
+
+def _of_folder(folder: Path, encoding: str) -> Iterator[tuple[str, str]]:
+    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _SUFFIXES and path.is_file())
+    if not files:
+        raise RagnbError(f"{folder}: no file here ends in {listing(_SUFFIXES)}; save the documents as text")
+    for path in files:
+        try:
+            text = path.read_text(encoding="utf-8-sig" if encoding == "utf-8" else encoding)
+        except UnicodeDecodeError:
+            raise RagnbError(f"{path}: is not {encoding}; name its encoding, such as encoding='gb18030'") from None
+        for passage in _parted(text):
+            yield path.relative_to(folder).as_posix(), passage
+
+
+def _of_table(source: Any, encoding: str, columns: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    raw, _ = load(source, Lossy(), format=None, strict=False, encoding=None if encoding == "utf-8" else encoding)
+    frame = {columns.get(name, name): cells for name, cells in raw.columns.items()}
+    named = {name.lower(): name for name in reversed(frame)}
+    text, name = (next((named[key] for key in keys if key in named), None) for keys in (_TEXT, _NAME))
+    if text is None:
+        raise RagnbError(
+            f"{raw.file}: the documents have no column of texts ({did_you_mean('text', list(frame))}); name it: "
+            "columns={'…': 'text'}"
+        )
+    names = ["documents"] * len(raw) if name is None else map(str, frame[name])
+    for document, passage in zip(names, frame[text], strict=True):
+        yield document, passage if isinstance(passage, str) else ""
+
+
+def _parted(text: str) -> Iterator[str]:
+    """Part a text between paragraphs; a heading stays with what follows, a long paragraph is parted by sentences."""
+    held, size = list[str](), 0
+    for paragraph in re.split(r"\n\s*\n", text):
+        parts = [paragraph] if _wide(paragraph) <= _SIZE else _SENTENCE.split(paragraph)
+        for part in parts:
+            if held and size + _wide(part) > _SIZE and not held[-1].lstrip().startswith("#"):
+                yield "\n\n".join(held)
+                held, size = [], 0
+            held.append(part)
+            size += _wide(part)
+    yield "\n\n".join(held)
+
+
+def _wide(text: str) -> int:
+    return len(text) + len(_WIDE.findall(text))
+
+
+class _Reply(BaseModel):
+    """The form of a reply: a question, and where it can be answered the answer and its evidence."""
+
+    question: str
+    answer: str = ""
+    evidence: list[str] = []
+
+
+class _Verdict(BaseModel):
+    """Whether passages answer a question."""
+
+    answered: bool
+
+
+class Plan:
+    """Which questions are asked for, of which passages; the same documents and settings give the same plan.
+
+    Parameters
+    ----------
+    passages : DataFrame
+        From `passages_of`.
+    """
+
+    def __init__(
+        self, passages: pd.DataFrame, llm: Client, *, n: int, unanswerable: float, multi_passage: float,
+        personas: Sequence[str], lang: str, seed: int, parameters: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        if n < 1 or unanswerable < 0 or multi_passage < 0 or unanswerable + multi_passage > 1:
+            raise RagnbError(
+                f"n={n}, unanswerable={unanswerable}, multi_passage={multi_passage}; give at least one question, "
+                "and shares that are 0 or more and together at most 1"
+            )
+        self.llm, self.lang, self.seed, self.say, self.n = llm, lang, seed, texts.load(lang), n
+        self.parameters, self.personas = parameters, [*personas]
+        self.asker = Asker(llm, parameters, lang=lang)
+        self.passages = passages.assign(order=[short_hash(f"{seed} {unit}") for unit in passages["unit"]])
+        kinds = ["unanswerable"] * round(n * unanswerable) + ["multi"] * round(n * multi_passage)
+        kinds = [kind if len(passages) > 1 else kind.replace("multi", "single") for kind in kinds]
+        self.kinds = [*kinds, *["single"] * n][:n]
+        random.Random(seed).shuffle(self.kinds)
+        self.numbers, self.sources = count(1), self._sources()
+
+    def _sources(self) -> Iterator[list[dict[str, Any]]]:
+        """Yield a passage and its neighbour for a question of two, documents in turn."""
+        rows = self.passages.sort_values("order", kind="stable").to_dict("records")
+        by_document = {row["doc_name"]: [one for one in rows if one["doc_name"] == row["doc_name"]] for row in rows}
+        for lap in count():
+            for own in by_document.values():
+                first = own[lap % len(own)]
+                others = own if len(own) > 1 else rows
+                second = others[(others.index(first) + 1) % len(others)]
+                yield [first | {"nth": lap // len(own) + 1}, second]
+
+    def cells(self, kinds: Sequence[str]) -> list[Cell]:
+        """Return a cell for each question of these kinds, of the next passages."""
+        return [self._cell(kind, number) for kind, number in zip(kinds, self.numbers, strict=False)]
+
+    def _cell(self, kind: str, number: int) -> Cell:
+        sources = next(self.sources)[: 2 if kind == "multi" else 1]
+        persona = self.personas[(number - 1) % len(self.personas)] if self.personas else ""
+        units, shown = [row["unit"] for row in sources], {row["unit"]: row["text"] for row in sources}
+        inputs = {"kind": kind, "units": units, "passages": shown, "persona": persona, "nth": sources[0]["nth"]}
+        calls = 2 if kind == "unanswerable" else 1
+        tokens = calls * (_REPLY_TOKENS + count_tokens(self.prompt(inputs)))
+        return Cell(
+            f"g{number:03d}", "generate", inputs, self.llm.profile.model, {**self.parameters, "seed": self.seed},
+            self.say(f"generate.{kind}"), calls=calls, tokens=tokens, cluster=str(sources[0]["doc_name"]),
+        )  # fmt: skip
+
+    def prompt(self, inputs: Mapping[str, Any]) -> str:
+        """Return the request for one question."""
+        say, persona, nth = self.say, inputs["persona"], inputs["nth"]
+        words = [say("generate.task"), say(f"generate.{inputs['kind']}")]
+        words += [say("generate.persona", persona=persona)] if persona else []
+        words += [say("generate.nth", nth=nth)] if nth > 1 else []
+        form = "generate.form_unanswerable" if inputs["kind"] == "unanswerable" else "generate.form"
+        return with_data("\n".join([*words, say(form)]), {"passages": inputs["passages"]})
+
+    async def work(self, cell: Cell) -> Outcome:
+        """Ask for one question; what cannot be used is dropped, with the reason."""
+        found = await self.asker.ask_once(self.prompt(cell.inputs), _read)
+        if cell.inputs["kind"] == "unanswerable":
+            near = {row["unit"]: row["text"] for row in self._nearest(found.question)} | cell.inputs["passages"]
+            ask = with_data(self.say("generate.check"), {"question": found.question, "passages": near})
+            answered = await self.asker.ask_once(ask, lambda text: _Verdict.model_validate_json(text).answered)
+            return Outcome.of({"dropped": "answered"} if answered else {"question": found.question.strip()})
+        lacking = _without_evidence(found.evidence, [*cell.inputs["passages"].values()])
+        return Outcome.of({"dropped": lacking} if lacking else found.model_dump())
+
+    def _nearest(self, question: str) -> list[dict[Any, Any]]:
+        rows = self.passages.to_dict("records")
+        return sorted(rows, key=lambda row: -support_lexical(question, [row["text"]]))[:_NEAR]
+
+
+def _read(text: str) -> _Reply:
+    found = _Reply.model_validate_json(text)
+    if not found.question.strip():
+        raise ValueError("'question' is blank")
+    return found
+
+
+def _without_evidence(quotes: Sequence[str], passages: Sequence[str]) -> str:
+    """Say why the evidence does not hold: a quote that is in no passage, or a passage without a quote."""
+    quotes, plain = [_plain(quote) for quote in quotes if quote.strip()], [_plain(text) for text in passages]
+    if not quotes or not all(any(quote in text for text in plain) for quote in quotes):
+        return "not_verbatim"
+    return "" if all(any(quote in text for quote in quotes) for text in plain) else "one_passage"
+
+
+def _plain(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def _plan(documents: Any, llm: Client | Profile, options: dict[str, Any], **reading: Any) -> Plan:
+    client = Client(llm) if isinstance(llm, Profile) else llm
+    given = {"n": 20, "unanswerable": 0.2, "multi_passage": 0.2, "personas": (), "lang": "en", "seed": 0, **options}
+    given["parameters"] = {k: v for k, v in {**PARAMETERS, **(given.get("parameters") or {})}.items() if v is not None}
+    return Plan(passages_of(documents, **reading), client, **given)
+
+
+def generation_cost(documents: Any, *, llm: Client | Profile, store: StoreLike = None, **options: Any) -> Estimate:
+    """Estimate the calls and tokens that `generate_cases` would need, without those that replace dropped questions.
+
+    Examples
+    --------
+    >>> documents = pd.DataFrame({"text": ["The pump weighs 4 kg.", "It runs for 730 days."]})
+    >>> profile = Profile(base_url="http://127.0.0.1:8080/v1", model="small")
+    >>> generation_cost(documents, llm=profile, n=10).calls
+    12
+    """
+    reading = {key: options.pop(key) for key in ("encoding", "columns") if key in options}
+    plan = _plan(documents, llm, options, **reading)
+    with opened(store, new=False) as kept:
+        return estimate(plan.cells(plan.kinds), kept)
+
+
+def generate_cases(
+    documents: Any, *, llm: Client | Profile, n: int = 20, unanswerable: float = 0.2, multi_passage: float = 0.2,
+    personas: Sequence[str] = (), lang: str = "en", seed: int = 0, store: StoreLike = None, encoding: str = "utf-8",
+    columns: Mapping[str, str] | None = None, parameters: Mapping[str, Any] | None = None,
+    progress: bool | None = None,
+) -> pd.DataFrame:  # fmt: skip
+    """Make a question set from documents, with reference answers whose evidence stands word for word in a passage.
+
+    Parameters
+    ----------
+    documents, encoding, columns
+        A folder of texts or a table of passages: see `ragnb.scoring.passages_of`.
+    llm : Client or Profile
+        The model that writes the questions.
+    n : int
+        Questions wanted.
+    unanswerable, multi_passage : float in [0, 1]
+        The share of questions that the documents do not answer, and of those that need two passages.
+    personas : sequence of str
+        Who asks, in turn, such as ``"a new employee"``.
+    lang : {"en", "zh"}
+        Of the questions.
+    seed : int
+        Of the choice of passages and of the order of the kinds.
+    store : Store or path, optional
+        Where each question is kept: the same call again asks only for what is missing.
+    parameters : mapping, optional
+        Sent with every call, over temperature 0 and a JSON response format; None takes one out.
+    progress : bool, optional
+        A progress bar; by default in a terminal and in a notebook.
+
+    Returns
+    -------
+    DataFrame
+        Cases: ``sample_id, question, ground_truth_answer`` (None where there is none), ``ground_truth_contexts,
+        doc_name, source_units, persona, kind`` (``single``, ``multi``, ``unanswerable``), ``answerable`` and
+        ``generation_params`` (kind, evidence, model, language, seed). ``attrs["dropped"]`` counts what was left
+        out: ``not_verbatim`` (a quote that is in no passage), ``one_passage`` (evidence from one passage only),
+        ``answered`` (the documents answer it after all), ``duplicate``, ``failed``.
+
+    Raises
+    ------
+    RagnbError
+        For documents without text, and numbers that make no sense.
+    Stop
+        Where the endpoint refuses every call. What was done before is kept.
+
+    Notes
+    -----
+    Documents take turns, so that each has its share of the questions. What is dropped is asked for anew of the next
+    passages, three times at most. An unanswerable question is checked by the same model against the eight passages
+    closest in wording. Read the questions before you use them: `ragnb.widgets.ReviewSheet`.
+
+    Examples
+    --------
+    >>> documents = pd.DataFrame({"text": ["The pump weighs 4 kg."]})
+    >>> generate_cases(documents, llm=Profile(base_url="http://127.0.0.1:8080/v1", model="small"), n=0)
+    Traceback (most recent call last):
+        ...
+    ragnb.errors.RagnbError: n=0, unanswerable=0.2, multi_passage=0.2; give at least one question, ...
+    """
+    options = {"n": n, "unanswerable": unanswerable, "multi_passage": multi_passage, "personas": personas}
+    options |= {"lang": lang, "seed": seed, "parameters": parameters}
+    plan = _plan(documents, llm, options, encoding=encoding, columns=columns)
+    rows, dropped, wanted = list[dict[str, Any]](), Counter[str](), plan.kinds
+    how: dict[str, Any] = {"clients": [plan.llm], "progress": progress, "name": "generate"}
+    with opened(store) as kept:
+        for _ in range(_ROUNDS):
+            cells = plan.cells(wanted)
+            run = run_cells(cells, plan.work, kept, **how)
+            for cell, status, value in zip(cells, run.frame["status"], run.frame["value"], strict=True):
+                why = value.get("dropped") if status == "ok" else status
+                row = None if why else _row(plan, cell, value)
+                if row is not None and any(_same(row["question"]) == _same(one["question"]) for one in rows):
+                    why = "duplicate"
+                if why or row is None:
+                    dropped[why or ""] += 1
+                else:
+                    rows.append(row)
+            have = Counter(row["kind"] for row in rows)
+            wanted = [kind for kind in KINDS for _ in range(plan.kinds.count(kind) - have[kind])]
+            if not wanted or run.stopped:
+                break
+    names = ["sample_id", "question", "ground_truth_answer", "ground_truth_contexts", "doc_name", "source_units"]
+    names += ["persona", "kind", "answerable", "generation_params"]
+    cases = pd.DataFrame(rows, columns=names)
+    cases.attrs["dropped"], cases.attrs["wanted"] = dict(dropped), n
+    return cases
+
+
+def _row(plan: Plan, cell: Cell, value: Mapping[str, Any]) -> dict[str, Any]:
+    kind, answerable = cell.inputs["kind"], cell.inputs["kind"] != "unanswerable"
+    params = {"kind": kind, "evidence": value.get("evidence", []), "model": cell.model, "lang": plan.lang}
+    return {
+        "sample_id": cell.sample_id, "question": value["question"].strip(),
+        "ground_truth_answer": value["answer"].strip() or None if answerable else None,
+        "ground_truth_contexts": [*cell.inputs["passages"].values()] if answerable else None,
+        "doc_name": cell.cluster, "source_units": cell.inputs["units"], "persona": cell.inputs["persona"] or None,
+        "kind": kind, "answerable": answerable, "generation_params": params | {"seed": plan.seed},
+    }  # fmt: skip
+
+
+def _same(question: str) -> str:
+    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", question).casefold())
+
+
+def endpoint(client: Client, *, lang: str = "en", refusal: str = "not in context") -> Callable[..., Any]:
+    """Return a function of a question and its passages that asks a chat endpoint for the answer.
+
+    Without passages (None) the endpoint is the whole system and gets the question alone; with passages it is told
+    to answer from them, and to say `refusal` where they do not hold the answer.
+    """
+    say, parameters = texts.load(lang), {"temperature": 0.0}
+
+    async def generate(question: str, passages: list[str] | None) -> str:
+        prompt = question
+        if passages is not None:
+            data = {"question": question, "passages": {str(n): text for n, text in enumerate(passages, 1)}}
+            prompt = with_data(say("generate.answer", refusal=refusal), data)
+        return (await client.chat([{"role": "user", "content": prompt}], **parameters)).text.strip()
+
+    return generate
