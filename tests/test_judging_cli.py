@@ -168,7 +168,7 @@ def test_answers_below_the_threshold_are_retried_once_and_the_kept_ones_are_a_ta
         assert main(loop) == 0
         told = capsys.readouterr().out
         assert "- The loop raised accuracy from 5.75 to 9.50: 3.75 [" in told
-        assert "1 additional answers by the system and 1 judge calls (15 tokens)" in told
+        assert "1 additional answers by the system and 1 judge calls; tokens: 15." in told
         asked = (tmp_path / "asked.txt").read_text(encoding="utf-8").splitlines()
         assert asked == ["How long is it?|Ten years, 4711.|quote the passage with the figure"]
         assert len(llm_server.log) == calls + 1
@@ -201,7 +201,7 @@ def test_the_endpoint_of_the_answer_profile_is_asked_where_no_function_is_given(
     for _ in range(2):
         assert main(words) == 0
         assert [request.body["model"] for request in llm_server.log] == ["small"] * 8 + ["rag", "small"]
-    assert "(30 tokens)" in capsys.readouterr().out
+    assert "tokens: 30." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

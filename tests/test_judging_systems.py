@@ -140,7 +140,7 @@ def test_the_gain_is_a_clustered_mean_of_differences_with_its_cost(server):
     assert found.cost == {"answers": 3, "calls": 3, "tokens": 45}
     notes = found.notes.set_index("code")["text"]
     assert "The same judge scored the answers and guided the retries" in notes["same_judge"]
-    assert "3 additional answers" in notes["cost"]
+    assert notes["cost"] == "Cost: 3 additional answers by the system and 3 judge calls; tokens: 45."
 
 
 def test_good_answers_cost_nothing_more(server):

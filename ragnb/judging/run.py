@@ -884,7 +884,7 @@ def improve(
     elif gain["n"] and not cost["answers"]:
         at = f"{threshold:g}"
         notes += [note_row("gained_nothing", metric, say("judge.loop.gained_nothing", n=gain["n"], threshold=at))]
-    spent = cost | {"tokens": "—" if cost["tokens"] is None else cost["tokens"]}
+    spent = cost | {"tokens": say("judge.loop.unreported") if cost["tokens"] is None else cost["tokens"]}
     notes += [note_row("cost", "", say("judge.loop.cost", **spent))]
     if rejudged:
         notes += [note_row("rejudged", "", say("judge.loop.rejudged", n=rejudged, left=failed))]
