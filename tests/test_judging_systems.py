@@ -302,8 +302,8 @@ def test_a_loop_is_taken_up_where_it_stopped(server, tmp_path):
 
 
 def test_what_makes_no_sense_in_a_loop_is_refused(server):
-    for bad in ({"attempts": 0}, {"rejudge": -1}, {"threshold": 11}):
-        with pytest.raises(RagnbError, match="give ≥ 1"):
+    for bad, said in (({"attempts": 0}, "attempts=0"), ({"threshold": 11}, "not on the scale, 1 to 10")):
+        with pytest.raises(RagnbError, match=said):
             improve([RIGHT] * 6, print, server, **bad)
     with pytest.raises(RagnbError, match=r"several systems \(a, b\); keep those of one"):
         rn.improve(

@@ -21,14 +21,15 @@ from ragnb.errors import RagnbError, RagnbWarning, listing, need_columns, need_w
 from ragnb.judging.prompts import cut, evidence_rank, material, numbered, system_prompt
 from ragnb.judging.verdict import TEXTS, parse_verdict
 from ragnb.markup import element, fragment, number, one_line, with_interval
+from ragnb.readers import read_cases
 from ragnb.readers.cells import as_texts
-from ragnb.schema import NOTE_COLUMNS, STOPPED_EARLY, EvalCase, Gate, Rubric, note_frame, note_row
+from ragnb.schema import NOTE_COLUMNS, STOPPED_EARLY, Gate, Rubric, note_frame, note_row
 from ragnb.scoring.answering import called
 from ragnb.scoring.asking import Asker
 from ragnb.store.client import Cell, Client, Outcome, count_tokens, new_tag
 from ragnb.store.loop import Estimate, Run, estimate, run_cells
 from ragnb.store.store import Store, StoreLike, opened, systems_of
-from ragnb.weights import as_pandas, weigh
+from ragnb.weights import weigh
 
 REPLY_TOKENS = 400
 SEED, FEWEST = 0, 50
@@ -143,10 +144,10 @@ def judge(
 
     Parameters
     ----------
-    cases : DataFrame or iterable of EvalCase or mappings
-        ``question``, ``answer``, and optionally ``retrieved_contexts``, ``sample_id``, ``system``,
-        ``doc_name``, ``ground_truth_answer``, ``ground_truth_contexts``. The judge sees the question, the passages
-        and the answer; the reference is only used to report the rank of the evidence.
+    cases : path, frame, records or sequence of EvalCase
+        What `read_cases` reads: ``question``, ``answer``, and optionally ``retrieved_contexts``,
+        ``sample_id``, ``system``, ``doc_name``, ``ground_truth_answer``, ``ground_truth_contexts``. The judge
+        sees the question, the passages and the answer; the reference only gives the rank of the evidence.
     client : ragnb.store.Client
         The judge's endpoint, with its limits and budgets.
     rubric : Rubric, optional
@@ -287,7 +288,7 @@ def _planned(
     cases: Any, client: Client, rubric: Rubric, options: Options, repeats: int
 ) -> tuple[pd.DataFrame, list[dict[str, Any]], list[Cell], list[Cell]]:
     """Return the cases, the facts about their passages, their cells with all repeats, and those of the probes."""
-    frame, model = frame_of(cases), client.profile.model
+    frame, model = read_cases(cases), client.profile.model
     made = [*(d.name for d in rubric.dimensions), "weighted_score", "is_passing", *TEXTS]
     if there := [column for column in made if column in frame.columns]:
         raise RagnbError(f"the cases already have {listing(there)}; drop or rename these columns")
@@ -298,34 +299,9 @@ def _planned(
     return frame, [facts for _, facts in tasks], cells, [cell for cell, _ in probes]
 
 
-def frame_of(cases: Any) -> pd.DataFrame:
-    """Return cases of any kind as a new pandas frame, one row per case.
-
-    Raises
-    ------
-    RagnbError
-        Where there is no question column, or nothing at all.
-    """
-    if isinstance(cases, Iterable) and not hasattr(cases, "columns"):
-        plain = (c.model_dump(exclude={"results"}) if isinstance(c, EvalCase) else dict(c) for c in cases)
-        frame = pd.DataFrame(list(plain), dtype=object)
-    else:
-        frame = as_pandas(cases).reset_index(drop=True)
-    need_columns(frame.columns, ["question"], "Read files with rn.read_cases.")
-    if "sample_id" not in frame.columns:
-        frame.insert(0, "sample_id", [str(number) for number in range(1, len(frame) + 1)])
-    return frame
-
-
 def text_of(value: Any) -> str | None:
     """Return a text that is not blank, else None."""
     return value if isinstance(value, str) and value.strip() else None
-
-
-def passages_of(value: Any) -> list[str] | None:
-    """Return the passages of a case: None where the system has not run; a lone text is one passage."""
-    several = hasattr(value, "__iter__") and not isinstance(value, str | Mapping)
-    return as_texts(list(value) if several else value)[0]
 
 
 def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) -> list[Task]:
@@ -342,14 +318,14 @@ def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) 
         if options.peek not in systems:
             raise unknown("peek", options.peek, systems, "Name a system of the cases.")
         for row in rows:
-            passages = passages_of(row.get("retrieved_contexts"))
+            passages = row.get("retrieved_contexts")
             if row["system"] == options.peek and passages is not None:
                 rival[row["sample_id"]] = passages
     prompts = {mode: system_prompt(rubric, mode, options.lang) for mode in ("contexts", "peek", "alone")}
 
     def task(row: Mapping[Any, Any]) -> Task:
         question, answer = text_of(row.get("question")), text_of(row.get("answer"))
-        passages, mode, facts = passages_of(row.get("retrieved_contexts")), "contexts", dict[str, Any]()
+        passages, mode, facts = row.get("retrieved_contexts"), "contexts", dict[str, Any]()
         if passages is None:
             passages = rival.get(row["sample_id"])
             mode = "alone" if passages is None else "peek"
@@ -357,7 +333,7 @@ def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) 
         if passages is not None:
             shown, left_out = cut(passages, options.top_k, options.max_context_tokens)
             inputs = {"question": question, "contexts": numbered(shown), "answer": answer}
-            gold = passages_of(row.get("ground_truth_contexts")) or []
+            gold = row.get("ground_truth_contexts") or []
             rank = evidence_rank(passages, gold, text_of(row.get("ground_truth_answer")) or answer)
             facts = {"passages": len(passages), "cut": left_out, "evidence": rank}
         shown_texts = (prompts[mode], material(inputs, options.lang, tag="0" * 16))
@@ -633,8 +609,8 @@ def arena(
 
     Parameters
     ----------
-    questions : DataFrame or iterable of EvalCase or mappings
-        ``question``, ``sample_id``, references, ``doc_name``; answers in it are left out.
+    questions : path, frame, records or sequence of EvalCase
+        What `read_cases` reads: ``question``, ``sample_id``, references, ``doc_name``; answers in it are left out.
     systems : mapping of name to system
         A callable that takes a question and returns an answer, or a mapping with ``answer`` and perhaps
         ``retrieved_contexts`` (a coroutine function or a plain one, which runs in threads); or recorded answers:
@@ -663,7 +639,7 @@ def arena(
     0         1      a        no answer
     1         1      b        no answer
     """
-    asked = frame_of(questions).drop(columns=["answer", "retrieved_contexts", "system"], errors="ignore")
+    asked = read_cases(questions).drop(columns=["answer", "retrieved_contexts", "system"], errors="ignore")
     if not systems:
         raise RagnbError("systems is empty; name at least one: {'name': callable or recorded answers}")
     if asked["sample_id"].duplicated().any():
@@ -698,38 +674,36 @@ def _answer_of(reply: Any) -> dict[str, Any]:
         if reply is not None and not isinstance(reply, str | float):
             raise RagnbError(f"a system returned a {type(reply).__name__}; return the answer, or {{'answer': …}}")
         reply = {"answer": reply}
-    passages = passages_of(reply.get("retrieved_contexts"))
-    return {"answer": text_of(reply.get("answer")), "retrieved_contexts": passages}
+    passages = reply.get("retrieved_contexts")
+    several = hasattr(passages, "__iter__") and not isinstance(passages, str | Mapping)
+    contexts, _ = as_texts(list(passages) if several else passages)
+    return {"answer": text_of(reply.get("answer")), "retrieved_contexts": contexts}
 
 
 def _answers(
-    asked: pd.DataFrame, systems: Mapping[str, System | Client], store: Store, progress: bool | None,
-    lang: str = "en",
+    asked: pd.DataFrame, systems: Mapping[str, System], store: Store, progress: bool | None,
+    clients: Sequence[Client] = (),
 ) -> Run:  # fmt: skip
-    """Call the system of each row for answers that are not in the store; None if it failed."""
-    clients, say = [system for system in systems.values() if isinstance(system, Client)], texts.load(lang)
-
-    def message(question: str, answer: str, suggestion: str) -> str:
-        return say("judge.loop.message", question=question, answer=answer, suggestion=suggestion)
-
-    def cell(row: Mapping[Any, Any]) -> Cell:
-        arguments = row["arguments"]
-        return Cell(
-            plain_id(row["sample_id"]), f"answer/{row['system']}", {"arguments": arguments}, row["system"],
-            prompt=message("", "", "") if clients else "", missing=() if arguments[0] else ("question",),
-            calls=len(clients), tokens=count_tokens(message(*arguments)) + REPLY_TOKENS if clients else 0,
-            cluster=text_of(row.get("doc_name")),
-        )  # fmt: skip
+    """Call the system of each row, which may use `clients`, for answers that are not in the store."""
+    cells = [
+        Cell(
+            plain_id(row["sample_id"]), f"answer/{row['system']}", {"arguments": row["arguments"]}, row["system"],
+            calls=len(clients), tokens=2 * REPLY_TOKENS + count_tokens(str(row["arguments"])),
+            missing=() if row["arguments"][0] else ("question",), cluster=text_of(row.get("doc_name")),
+        )
+        for row in asked.to_dict("records")
+    ]  # fmt: skip
 
     async def work(cell: Cell) -> Outcome:
-        system, arguments = systems[cell.model], cell.inputs["arguments"]
-        if isinstance(system, Client):
-            reply = await system.chat([{"role": "user", "content": message(*arguments)}])
-            return Outcome.of(_answer_of(reply.text))
-        return Outcome.of(_answer_of(await called("system", system, *arguments)))
+        return Outcome.of(_answer_of(await called("system", systems[cell.model], *cell.inputs["arguments"])))
 
-    cells = [cell(row) for row in asked.to_dict("records")]
     return run_cells(cells, work, store, name="answers", clients=clients, progress=progress)
+
+
+async def _asked(client: Client, say: Callable[..., str], question: str, answer: str, suggestion: str) -> str:
+    """Ask the model of a client for a better answer."""
+    text = say("judge.loop.message", question=question, answer=answer, suggestion=suggestion)
+    return (await client.chat([{"role": "user", "content": text}])).text
 
 
 @dataclass(frozen=True, repr=False)
@@ -776,10 +750,12 @@ class Improved:
 
 def improve(
     cases: Any, *, system: System | Client, client: Client, name: str = "system", rubric: Rubric | None = None,
-    threshold: float | None = None, attempts: int = 2, store: StoreLike = None, rejudge: int = 2,
-    doc: str = "doc_name", level: float = 0.95, progress: bool | None = None, **options: Any,
+    threshold: float | None = None, attempts: int = 2, store: StoreLike = None, doc: str = "doc_name",
+    level: float = 0.95, progress: bool | None = None, **options: Any,
 ) -> Improved:  # fmt: skip
     """Judge answers, and retry those below the threshold with the judge's suggestion.
+
+    A failed judgement is made again, at most twice; one that fails to the end is no score and ends the loop.
 
     Parameters
     ----------
@@ -796,8 +772,6 @@ def improve(
         ninth of the scale: 8 on 1–10.
     attempts : int
         Further answers a case at most.
-    rejudge : int
-        How often a failed judgement is made again; one that fails to the end is no score and ends the loop.
     doc : str
         The column of the document, by which the interval of the gain is clustered.
     level : float
@@ -824,24 +798,24 @@ def improve(
     rubric = rubric or Rubric()
     if threshold is None:
         threshold = min(rubric.high, rubric.passing.threshold + (rubric.high - rubric.low) / 9)
-    if attempts < 1 or rejudge < 0 or not rubric.low <= threshold <= rubric.high:
-        raise RagnbError(
-            f"attempts={attempts}, rejudge={rejudge}, threshold={threshold:g}; "
-            "give ≥ 1, ≥ 0 and a score on the scale"
-        )
-    metric, current, lang = rubric.passing.metric, frame_of(cases), options.get("lang", "en")
+    need_whole("attempts", attempts)
+    if not rubric.low <= threshold <= rubric.high:
+        raise RagnbError(f"threshold={threshold:g} is not on the scale, {rubric.low:g} to {rubric.high:g}")
+    metric, current, lang = rubric.passing.metric, read_cases(cases), options.get("lang", "en")
     if len(several := systems_of(current)) > 1:
         raise RagnbError(
             f"the cases have answers of several systems ({listing(several)}); keep those of one system "
             "(where: {system: NAME} in a scenario)"
         )
     current = current.assign(__case=range(len(current)))
-    rounds, runs, stopped = list[pd.DataFrame](), list[str](), None
+    say, rounds, runs, stopped = texts.load(lang), list[pd.DataFrame](), list[str](), None
+    clients = [system] if isinstance(system, Client) else []
+    called_for: System = partial(_asked, system, say) if isinstance(system, Client) else system
     rejudged = failed = unanswered = 0
     with opened(store) as kept:
         for attempt in range(attempts + 1):
             # Failed judgements are open in the store, so the same call makes them again.
-            for left in reversed(range(rejudge + 1)):
+            for left in (2, 1, 0):
                 judged = judge(
                     current, client=client, rubric=rubric, store=kept, doc=doc, progress=progress, **options
                 )
@@ -858,7 +832,7 @@ def improve(
                 break
             hints = [text_of(hint) or "" for hint in low["suggestion"]]
             low["arguments"] = [list(row) for row in zip(low["question"], low["answer"], hints, strict=True)]
-            answered = _answers(low, {name: system}, kept, progress, lang)
+            answered = _answers(low, {name: called_for}, kept, progress, clients)
             stopped = answered.stopped
             runs.append(answered.id)
             rows = zip(current.loc[low.index].to_dict("records"), answered.frame["value"], strict=True)
@@ -870,28 +844,21 @@ def improve(
         # An answer that the system repeats is judged already, and paid for once.
         bill = pd.concat([kept.history(run) for run in runs], ignore_index=True)
         bill = bill[~bill["key"].isin(kept.frame(runs[0])["key"])].drop_duplicates(["key", "at"])
-    by_system = bill["what"].str.startswith("answer/").astype(bool)
-    tokens = [spent_on(bill)[part] for part in ("tokens_in", "tokens_out")]
+    by_system, spent = bill["what"].str.startswith("answer/").astype(bool), spent_on(bill)
     cost: dict[str, Any] = {"answers": int(by_system.sum()), "calls": int(bill.loc[~by_system, "calls"].sum())}
-    cost |= {"tokens": None if None in tokens else int(sum(tokens))}
+    unknown_tokens = None in (spent["tokens_in"], spent["tokens_out"])
+    cost |= {"tokens": None if unknown_tokens else int(spent["tokens_in"] + spent["tokens_out"])}
     whole, gain = _gain(pd.concat(rounds, ignore_index=True), metric, doc, level)
-    say, notes = texts.load(lang), list[dict[str, str]]()
-    if gain["n_tried"]:
-        words = {part: number(gain[part], 2) for part in ("before", "after")} | {"metric": metric, "n": gain["n"]}
-        words |= {"gain": with_interval(gain["value"], gain["low"], gain["high"], digits=2)}
-        notes += [note_row("gained", metric, say("judge.loop.gained", **words, tried=gain["n_tried"]))]
-        notes += [note_row("same_judge", "", say("judge.loop.same_judge"))]
-    elif gain["n"] and not cost["answers"]:
-        at = f"{threshold:g}"
-        notes += [note_row("gained_nothing", metric, say("judge.loop.gained_nothing", n=gain["n"], threshold=at))]
-    spent = cost | {"tokens": say("judge.loop.unreported") if cost["tokens"] is None else cost["tokens"]}
-    notes += [note_row("cost", "", say("judge.loop.cost", **spent))]
-    if rejudged:
-        notes += [note_row("rejudged", "", say("judge.loop.rejudged", n=rejudged, left=failed))]
-    if unanswered:
-        notes += [note_row("unanswered", "", say("judge.loop.unanswered", n=unanswered))]
-    if stopped:
-        notes += [note_row("stopped", "", say("judge.loop.stopped", why=stopped))]
+    words = {part: number(gain[part], 2) for part in ("before", "after")} | {"metric": metric, "n": gain["n"]}
+    words |= {"gain": with_interval(gain["value"], gain["low"], gain["high"], digits=2), "tried": gain["n_tried"]}
+    told: dict[str, dict[str, Any]] = {"gained": words, "same_judge": {}} if gain["n_tried"] else {}
+    if gain["n"] and not cost["answers"]:
+        told["gained_nothing"] = {"n": gain["n"], "threshold": f"{threshold:g}"}
+    told["cost"] = cost | ({"tokens": say("judge.loop.unreported")} if unknown_tokens else {})
+    told |= {"rejudged": {"n": rejudged, "left": failed}} if rejudged else {}
+    told |= {"unanswered": {"n": unanswered}} if unanswered else {}
+    told |= {"stopped": {"why": stopped}} if stopped else {}
+    notes = [note_row(code, metric, say(f"judge.loop.{code}", **words)) for code, words in told.items()]
     best = whole[whole["kept"]].reset_index(drop=True)
     return Improved(whole, best, pd.DataFrame([gain]), cost, note_frame(notes), lang)
 
