@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 import re
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 from judge_server import examiner
+from llm_server import Answer
 
 import ragnb as rn
 from ragnb.cli import main
@@ -188,6 +195,40 @@ def test_a_budget_ends_the_loop_with_1_and_the_same_command_resumes_it(loop, llm
     assert len((tmp_path / "asked.txt").read_text(encoding="utf-8").splitlines()) == 1
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="kill -9 is of Unix")
+def test_a_killed_loop_resumes_to_the_same_table_and_pays_nothing_twice(scenario, llm_server, tmp_path):
+    cases = [CASES[n % 2] | {"sample_id": f"q{n}", "question": f"How long is warranty {n}?"} for n in range(16)]
+    (tmp_path / "cases.jsonl").write_text("\n".join(map(json.dumps, cases)), encoding="utf-8")
+    profile = f"  answer: {{base_url: '{llm_server.base_url}', model: rag}}\n"
+    scenario.write_text(scenario.read_text(encoding="utf-8") + profile, encoding="utf-8")
+
+    def script(request):
+        reply = examiner(request) if request.body["model"] == "small" else SOURCE[0]
+        return Answer(reply, seconds=0.15)
+
+    llm_server.script = script
+    words = ["judge", str(scenario), "--improve", "2", "--concurrency", "2", "--out"]
+    assert main([*words, str(tmp_path / "whole/judged.csv")]) == 0
+    whole = len(llm_server.log)
+    assert whole == 6 + 16 + 8 + 8
+    rng, kills = random.Random(7), 0
+    env = os.environ | {"PYTHONPATH": str(Path(rn.__file__).parents[1])}
+    for _ in range(2):
+        command = [sys.executable, "-m", "ragnb", *words, str(tmp_path / "killed/judged.csv")]
+        before = len(llm_server.log)
+        with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+            while len(llm_server.log) == before and run.poll() is None:
+                time.sleep(0.01)
+            time.sleep(rng.uniform(0, 1))
+            kills += run.poll() is None
+            run.kill()
+    assert main([*words, str(tmp_path / "killed/judged.csv")]) == 0
+    assert kills == 2
+    assert len(llm_server.log) - 2 * whole <= 2 * kills
+    table = "improved.csv"
+    assert (tmp_path / "killed" / table).read_bytes() == (tmp_path / "whole" / table).read_bytes()
+
+
 def test_the_endpoint_of_the_answer_profile_is_asked_where_no_function_is_given(
     scenario, llm_server, capsys, tmp_path
 ):
@@ -219,6 +260,16 @@ def test_a_loop_that_cannot_run_is_refused_before_anything_is_sent(
     assert main(["judge", str(scenario), *words]) == 2
     assert said in capsys.readouterr().err
     assert not llm_server.log
+
+
+def test_answers_of_two_systems_are_not_retried_by_one(loop, llm_server, capsys, tmp_path):
+    cases = [case | {"system": name} for case in CASES for name in ("one", "two")]
+    (tmp_path / "cases.jsonl").write_text("\n".join(map(json.dumps, cases)), encoding="utf-8")
+    for words in (loop, [*loop, "--dry-run"]):
+        assert main(words) == 2
+        assert "several systems (one, two); keep those of one system" in capsys.readouterr().err
+    assert not llm_server.log
+    assert main([*loop, "-p", "where={system: two}"]) == 0
 
 
 def test_a_system_that_fails_is_an_exit_code_of_the_loop(scenario, capsys, tmp_path):

@@ -243,6 +243,7 @@ def test_a_budget_ends_the_loop_and_a_larger_one_resumes_it_without_paying_twice
             with pytest.warns(UserWarning, match="budget"):
                 found = loop(budget)
             assert "The loop was interrupted" in found.notes["text"].iloc[-1]
+            assert not {"gained", "gained_nothing"} & {*found.notes["code"]}
         else:
             found = loop(budget)
     whole = improve([WRONG] * 6, lambda *told: RIGHT, server)

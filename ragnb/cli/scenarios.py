@@ -302,7 +302,7 @@ def judge_command(
     Exit code: 0 if every answer is judged or every gate decided, 1 if some failed or are pending, 2 on bad input.
     """
     from ragnb.judging import dry_run, improve, judge
-    from ragnb.judging.run import REPLY_TOKENS
+    from ragnb.judging.run import REPLY_TOKENS, need_one_system
     from ragnb.readers import to_csv_text
 
     stage = Stage("judge", source, "judged.csv", asked)
@@ -314,21 +314,22 @@ def judge_command(
         raise RagnbError("--improve needs the score of every answer; leave out --stop-when-decided")
     rubric = (scenario.rubric or Rubric()).weighed(scenario.metric_weights)
     asked |= {"store": stage.store, "lang": scenario.lang, "rubric": rubric, "parameters": sent(send)}
-    passing_score = {"metric": one_line(rubric.passing.metric), "at": f"{rubric.passing.threshold:g}"}
-    if stage.dry_run:
-        click.echo("\n".join(_rubric_lines(rubric, passing_score, scenario.lang)))
-        click.echo(say("judge.cli.need", **vars(dry_run(stage.cases(), client, **asked))))
-        if loop:
-            most = dry_run(stage.cases(), client, **asked | {"store": None, "probes": False})
-            answers = most.calls // asked["repeats"]
-            # A message to the endpoint holds a question, an answer and a suggestion.
-            tokens = most.tokens + (0 if system else 3 * REPLY_TOKENS * answers)
-            each = {"calls": most.calls, "answers": answers, "tokens": tokens}
-            click.echo(say("judge.loop.most", **{name: loop["attempts"] * n for name, n in each.items()}))
-        return PASSED
     cases = stage.cases()
     if arena and ("system" not in cases or cases["system"].nunique() < 2):
         raise RagnbError("--arena compares systems; give the cases a column system that names two or more")
+    if loop:
+        need_one_system(cases)
+    passing_score = {"metric": one_line(rubric.passing.metric), "at": f"{rubric.passing.threshold:g}"}
+    if stage.dry_run:
+        click.echo("\n".join(_rubric_lines(rubric, passing_score, scenario.lang)))
+        click.echo(say("judge.cli.need", **vars(dry_run(cases, client, **asked))))
+        if loop:
+            most = dry_run(cases, client, **asked | {"store": None, "probes": False})
+            n, answers = loop["attempts"], most.calls // asked["repeats"]
+            # A message to the endpoint holds a question, an answer and a suggestion.
+            tokens = most.tokens + (0 if system else 3 * REPLY_TOKENS * answers)
+            click.echo(say("judge.loop.most", answers=n * answers, calls=n * most.calls, tokens=n * tokens))
+        return PASSED
     asked |= {"stop_when": _settling(scenario)} if stop_when_decided else {}
     asked |= {"doc": scenario.doc, "doc_weights": scenario.doc_weights}
     scores = judge(cases, client=client, name=scenario.name, **asked)
@@ -361,17 +362,16 @@ def _loop(stage: Stage, client: Client, attempts: int | None, named: str | None)
 
     if attempts is None and named is None:
         return None
-    answerer = None if named else stage.client(role="answer")
-    if attempts is None or not (named or answerer):
+    folder = stage.scenario.path.parent if stage.scenario.path else Path()
+    system: Any = named_function(named, folder) if named else stage.client(role="answer")
+    if attempts is None or system is None:
         raise RagnbError(
             "the retry loop takes --improve N and the system: --system MODULE:FUNCTION, a function of question, "
             "answer and suggestion, or llm_profiles: answer: base_url and model"
         )
-    if answerer:
-        answerer.budget = client.budget
-        return {"attempts": attempts, "name": answerer.profile.model, "system": answerer}
-    folder = stage.scenario.path.parent if stage.scenario.path else Path()
-    return {"attempts": attempts, "name": named, "system": named_function(str(named), folder)}
+    if not named:
+        system.budget = client.budget
+    return {"attempts": attempts, "name": named or system.profile.model, "system": system}
 
 
 def _settling(scenario: Scenario) -> Sequence[Gate]:

@@ -802,11 +802,7 @@ def improve(
     if not rubric.low <= threshold <= rubric.high:
         raise RagnbError(f"threshold={threshold:g} is not on the scale, {rubric.low:g} to {rubric.high:g}")
     metric, current, lang = rubric.passing.metric, read_cases(cases), options.get("lang", "en")
-    if len(several := systems_of(current)) > 1:
-        raise RagnbError(
-            f"the cases have answers of several systems ({listing(several)}); keep those of one system "
-            "(where: {system: NAME} in a scenario)"
-        )
+    need_one_system(current)
     current = current.assign(__case=range(len(current)))
     say, rounds, runs, stopped = texts.load(lang), list[pd.DataFrame](), list[str](), None
     clients = [system] if isinstance(system, Client) else []
@@ -835,8 +831,11 @@ def improve(
             answered = _answers(low, {name: called_for}, kept, progress, clients)
             stopped = answered.stopped
             runs.append(answered.id)
-            rows = zip(current.loc[low.index].to_dict("records"), answered.frame["value"], strict=True)
-            next_rows = [row | _known(reply) for row, reply in rows if _known(reply).get("answer")]
+            # The passages of the case are kept where the system returned none.
+            values = ((value or {}).items() for value in answered.frame["value"])
+            known = [{key: value for key, value in items if value is not None} for items in values]
+            rows = zip(current.loc[low.index].to_dict("records"), known, strict=True)
+            next_rows = [row | reply for row, reply in rows if "answer" in reply]
             unanswered += 0 if stopped else len(low) - len(next_rows)
             if not next_rows:
                 break
@@ -852,7 +851,7 @@ def improve(
     words = {part: number(gain[part], 2) for part in ("before", "after")} | {"metric": metric, "n": gain["n"]}
     words |= {"gain": with_interval(gain["value"], gain["low"], gain["high"], digits=2), "tried": gain["n_tried"]}
     told: dict[str, dict[str, Any]] = {"gained": words, "same_judge": {}} if gain["n_tried"] else {}
-    if gain["n"] and not cost["answers"]:
+    if gain["n"] and not (cost["answers"] or stopped):
         told["gained_nothing"] = {"n": gain["n"], "threshold": f"{threshold:g}"}
     told["cost"] = cost | ({"tokens": say("judge.loop.unreported")} if unknown_tokens else {})
     told |= {"rejudged": {"n": rejudged, "left": failed}} if rejudged else {}
@@ -863,9 +862,13 @@ def improve(
     return Improved(whole, best, pd.DataFrame([gain]), cost, note_frame(notes), lang)
 
 
-def _known(reply: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what a system returned; the passages of the case are kept if it returned none."""
-    return {key: value for key, value in (reply or {}).items() if value is not None}
+def need_one_system(cases: pd.DataFrame) -> None:
+    """Refuse answers of several systems: one system cannot retry them all, and a gain over them is nobody's."""
+    if len(several := systems_of(cases)) > 1:
+        raise RagnbError(
+            f"the cases have answers of several systems ({listing(several)}); keep those of one system "
+            "(where: {system: NAME} in a scenario)"
+        )
 
 
 def _gain(
