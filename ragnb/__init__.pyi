@@ -14,6 +14,7 @@ from ragnb.diagnostics import check_gates as check_gates
 from ragnb.diagnostics import diagnose as diagnose
 from ragnb.diagnostics import failure_modes as failure_modes
 from ragnb.judging import arena as arena
+from ragnb.judging import improve as improve
 from ragnb.judging import judge as judge
 from ragnb.readers import applicable_metrics as applicable_metrics
 from ragnb.readers import read_cases as read_cases
@@ -35,6 +36,7 @@ from ragnb.sheet import Assessment as Assessment
 from ragnb.sheet import assess as assess
 from ragnb.traces import label_traces as label_traces
 from ragnb.traces import refusal_metrics as refusal_metrics
+from ragnb.traces import sample_traces as sample_traces
 from ragnb.weights import Moments as Moments
 from ragnb.weights import moments as moments
 from ragnb.weights import weigh as weigh

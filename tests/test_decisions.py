@@ -112,6 +112,44 @@ def test_gold_questions_without_a_trace_block_below_95_percent(tmp_path, capsys,
     assert main(["check", *labelled_files(tmp_path, 400, [answered]), *words, "-p", "sample=true"]) == 0
 
 
+@pytest.mark.parametrize(("share", "lang"), [("0.3", "en"), ("0.02", "en"), ("1", "zh")])
+def test_a_sample_of_the_traces_is_checked_and_said(tmp_path, capsys, share, lang):
+    """400 answers of which every seventh is wrong: the rate is that of the rows that the hash keeps."""
+    words = labelled_files(tmp_path, 400, [400])
+    lines = (tmp_path / "traces.jsonl").read_text(encoding="utf-8").splitlines()
+    traces = [json.loads(line) | ({} if i % 7 else {"citations": ["c0"]}) for i, line in enumerate(lines)]
+    (tmp_path / "traces.jsonl").write_text("".join(json.dumps(t) + "\n" for t in traces), encoding="utf-8")
+    drawn = rn.sample_traces(pd.DataFrame({"sample_id": [t["qid"] for t in traces]}), share=float(share)).index
+    options = ["--sample", share, "--lang", lang, "-p", "no_data=skip", "--json", str(tmp_path / "gates.json")]
+    assert main(["check", *words, *options]) == 0
+    said = capsys.readouterr().out
+    n, percent = len(drawn), f"{100 * float(share):g}"
+    assert {"en": f"{n} of 400 traces, {percent} % drawn", "zh": f"抽取 {percent}%，共 {n} 条"}[lang] in said
+    gates = {row["gate"]: row for row in json.loads((tmp_path / "gates.json").read_text("utf-8"))["gates"]}
+    right = sum(i % 7 > 0 or i == 0 for i in drawn)
+    assert (gates["G4"]["n"], gates["G4"]["value"]) == (len(drawn), pytest.approx(right / len(drawn)))
+    assert "gold_coverage" not in gates
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--sample", "0.001"], "takes none of the 3 traces"),
+        (["--sample", "1.5"], "neither true, false nor a share"),
+        (["-p", "sample=maybe"], "neither true, false nor a share"),
+    ],
+)
+def test_a_sample_that_cannot_be_drawn_is_bad_input(tmp_path, capsys, words, said):
+    assert main(["check", *labelled_files(tmp_path, 3, [3]), *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_sample_of_scores_is_refused(tmp_path, capsys):
+    (tmp_path / "scores.csv").write_text("question,faithfulness\na,1\nb,0.5\n", encoding="utf-8")
+    assert main(["check", str(tmp_path / "scores.csv"), "--sample", "0.5"]) == 2
+    assert "sample: 0.5 is a share of the traces" in capsys.readouterr().err
+
+
 def test_coverage_is_of_each_system_and_leaves_out_what_where_leaves_out(tmp_path):
     words = labelled_files(tmp_path, 100, [100, 60], ["a", "b"])
     assert main(["check", *words, "-p", "no_data=skip"]) == 1

@@ -53,9 +53,9 @@ DOOR = {
     "Assessment", "CalibrationCard", "DEFAULT_GATES", "EvalCase", "Gate", "METRICS", "Metric", "Moments",
     "RULES", "Rubric", "Rule", "Scenario", "agreement", "applicable_metrics", "arena", "assess", "calibrate",
     "changed_questions", "check_gates", "compare", "corrected_mean", "diagnose", "evaluate", "failure_modes",
-    "judge", "label_traces", "load_scenario", "moments", "patch_scenario", "plan", "read_cases",
-    "read_gold", "read_ratings", "read_scores", "read_traces", "refusal_metrics", "standings", "weigh",
-    "weight_map", "weighted_means", "weighted_score",
+    "improve", "judge", "label_traces", "load_scenario", "moments", "patch_scenario", "plan", "read_cases",
+    "read_gold", "read_ratings", "read_scores", "read_traces", "refusal_metrics", "sample_traces", "standings",
+    "weigh", "weight_map", "weighted_means", "weighted_score",
 }  # fmt: skip
 
 

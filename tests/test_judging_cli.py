@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 import re
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 from judge_server import examiner
+from llm_server import Answer
 
 import ragnb as rn
 from ragnb.cli import main
@@ -133,3 +140,140 @@ def test_an_arena_compares_every_pair_of_systems(scenario, tmp_path, capsys):
     (tmp_path / "cases.jsonl").write_text("\n".join(map(json.dumps, CASES)), encoding="utf-8")
     assert main(["judge", str(scenario), "--no-probes", "--arena"]) == 2
     assert "names two or more" in capsys.readouterr().err
+
+
+# The retry loop
+
+RETRY = """
+from pathlib import Path
+
+def retry(question, answer, suggestion):
+    with Path("asked.txt").open("a", encoding="utf-8") as log:
+        log.write(f"{question}|{answer}|{suggestion}\\n")
+    return "The pump has a warranty of 730 days."
+"""
+
+
+@pytest.fixture
+def loop(scenario, tmp_path):
+    (tmp_path / "our_rag.py").write_text(RETRY, encoding="utf-8")
+    return ["judge", str(scenario), "--improve", "2", "--system", "our_rag:retry"]
+
+
+def test_answers_below_the_threshold_are_retried_once_and_the_kept_ones_are_a_table(
+    loop, scenario, llm_server, capsys, tmp_path
+):
+    assert main([*loop, "--dry-run"]) == 0
+    told = capsys.readouterr().out
+    assert "at most 4 answers by the system and 4 judge calls" in told
+    assert not llm_server.log
+    assert not (tmp_path / "asked.txt").exists()
+    assert main(["judge", str(scenario)]) == 0
+    judged, calls = (tmp_path / "reports/mine/judged.csv").read_bytes(), len(llm_server.log)
+    capsys.readouterr()
+    for _ in range(2):
+        assert main(loop) == 0
+        told = capsys.readouterr().out
+        assert "- The loop raised accuracy from 5.75 to 9.50: 3.75 [" in told
+        assert "1 additional answers by the system and 1 judge calls; tokens: 15." in told
+        asked = (tmp_path / "asked.txt").read_text(encoding="utf-8").splitlines()
+        assert asked == ["How long is it?|Ten years, 4711.|quote the passage with the figure"]
+        assert len(llm_server.log) == calls + 1
+    kept = rn.read_scores(tmp_path / "reports/mine/improved.csv").set_index("sample_id")
+    assert kept["accuracy"].to_dict() == {"a": 9.5, "b": 9.5}
+    assert kept["accuracy__before"].astype(float).to_dict() == {"a": 9.5, "b": 2.0}
+    assert kept["answer"].tolist() == SOURCE * 2
+    assert (tmp_path / "reports/mine/judged.csv").read_bytes() == judged, "scores are those of the first answers"
+
+
+def test_a_budget_ends_the_loop_with_1_and_the_same_command_resumes_it(loop, llm_server, capsys, tmp_path):
+    assert main([*loop, "--max-calls", "8"]) == 1
+    assert "The loop was interrupted" in capsys.readouterr().out
+    assert main(loop) == 0
+    assert "from 5.75 to 9.50" in capsys.readouterr().out
+    assert len(llm_server.log) == 6 + 2 + 1
+    assert len((tmp_path / "asked.txt").read_text(encoding="utf-8").splitlines()) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kill -9 is of Unix")
+def test_a_killed_loop_resumes_to_the_same_table_and_pays_nothing_twice(scenario, llm_server, tmp_path):
+    cases = [CASES[n % 2] | {"sample_id": f"q{n}", "question": f"How long is warranty {n}?"} for n in range(16)]
+    (tmp_path / "cases.jsonl").write_text("\n".join(map(json.dumps, cases)), encoding="utf-8")
+    profile = f"  answer: {{base_url: '{llm_server.base_url}', model: rag}}\n"
+    scenario.write_text(scenario.read_text(encoding="utf-8") + profile, encoding="utf-8")
+
+    def script(request):
+        reply = examiner(request) if request.body["model"] == "small" else SOURCE[0]
+        return Answer(reply, seconds=0.15)
+
+    llm_server.script = script
+    words = ["judge", str(scenario), "--improve", "2", "--concurrency", "2", "--out"]
+    assert main([*words, str(tmp_path / "whole/judged.csv")]) == 0
+    whole = len(llm_server.log)
+    assert whole == 6 + 16 + 8 + 8
+    rng, kills = random.Random(7), 0
+    env = os.environ | {"PYTHONPATH": str(Path(rn.__file__).parents[1])}
+    for _ in range(2):
+        command = [sys.executable, "-m", "ragnb", *words, str(tmp_path / "killed/judged.csv")]
+        before = len(llm_server.log)
+        with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+            while len(llm_server.log) == before and run.poll() is None:
+                time.sleep(0.01)
+            time.sleep(rng.uniform(0, 1))
+            kills += run.poll() is None
+            run.kill()
+    assert main([*words, str(tmp_path / "killed/judged.csv")]) == 0
+    assert kills == 2
+    assert len(llm_server.log) - 2 * whole <= 2 * kills
+    table = "improved.csv"
+    assert (tmp_path / "killed" / table).read_bytes() == (tmp_path / "whole" / table).read_bytes()
+
+
+def test_the_endpoint_of_the_answer_profile_is_asked_where_no_function_is_given(
+    scenario, llm_server, capsys, tmp_path
+):
+    text = scenario.read_text(encoding="utf-8")
+    profile = f"  answer: {{base_url: '{llm_server.base_url}', model: rag}}\n"
+    scenario.write_text(text + profile, encoding="utf-8")
+    llm_server.script = lambda request: examiner(request) if request.body["model"] == "small" else SOURCE[0]
+    words = ["judge", str(scenario), "--improve", "1", "--lang", "en"]
+    assert main([*words, "--max-calls", "8"]) == 1, "one budget for both models"
+    assert [request.body["model"] for request in llm_server.log] == ["small"] * 8
+    for _ in range(2):
+        assert main(words) == 0
+        assert [request.body["model"] for request in llm_server.log] == ["small"] * 8 + ["rag", "small"]
+    assert "tokens: 30." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--improve", "2"], "the retry loop takes --improve N and the system"),
+        (["--system", "our_rag:retry"], "the retry loop takes --improve N and the system"),
+        (["--improve", "2", "--system", "our_rag:retri"], "did you mean 'retry'"),
+        (["--improve", "2", "--system", "our_rag:retry", "--stop-when-decided"], "leave out --stop-when-decided"),
+    ],
+)
+def test_a_loop_that_cannot_run_is_refused_before_anything_is_sent(
+    loop, scenario, llm_server, capsys, words, said
+):
+    assert main(["judge", str(scenario), *words]) == 2
+    assert said in capsys.readouterr().err
+    assert not llm_server.log
+
+
+def test_answers_of_two_systems_are_not_retried_by_one(loop, llm_server, capsys, tmp_path):
+    cases = [case | {"system": name} for case in CASES for name in ("one", "two")]
+    (tmp_path / "cases.jsonl").write_text("\n".join(map(json.dumps, cases)), encoding="utf-8")
+    for words in (loop, [*loop, "--dry-run"]):
+        assert main(words) == 2
+        assert "several systems (one, two); keep those of one system" in capsys.readouterr().err
+    assert not llm_server.log
+    assert main([*loop, "-p", "where={system: two}"]) == 0
+
+
+def test_a_system_that_fails_is_an_exit_code_of_the_loop(scenario, capsys, tmp_path):
+    system = "def retry(*told):\n    raise TimeoutError('gone')\n"
+    (tmp_path / "our_failing_rag.py").write_text(system, encoding="utf-8")
+    assert main(["judge", str(scenario), "--improve", "2", "--system", "our_failing_rag:retry"]) == 1
+    assert "1 retries got no answer" in capsys.readouterr().out

@@ -567,6 +567,16 @@ def test_03_halving_what_is_made_up_costs_half_of_the_answers():
     assert rates["value"].tolist() == [1.0, 0.0]
 
 
+def test_03_a_sample_holds_the_same_questions_in_any_order_and_is_too_small_here():
+    nb = lesson("03")
+    assert "the same of shuffled rows: True" in nb.stdout
+    assert "all of them in the larger sample: True" in nb.stdout
+    every, sampled = nb.beside[nb.beside["metric"] == "over_refusal"].to_dict("records")
+    answerable = nb.gold.set_index("sample_id")["answerable"]
+    assert (every["n"], sampled["n"]) == (answerable.sum(), answerable[nb.some["sample_id"]].sum())
+    assert sampled["high"] - sampled["low"] > 1.5 * (every["high"] - every["low"])
+
+
 def test_03_check_ends_with_the_exit_code_of_a_blocked_release():
     assert lesson("03").code == 1
     assert "exit code 1" in lesson("03").stdout
@@ -754,10 +764,28 @@ def test_06_an_interrupted_run_resumes_without_paying_twice():
     assert 0 < nb.left.calls < nb.need.calls
     assert nb.left.done + nb.left.calls == nb.left.cells
     assert nb.sent == len(nb.calls)
-    second = pd.read_json(nb.log, lines=True).iloc[len(nb.calls):]
+    second = pd.read_json(nb.log, lines=True).iloc[len(nb.calls):][:nb.sent]
     assert sorted(second["sample_id"]) == sorted(nb.calls["sample_id"])
     names = ["accuracy", "completeness", "clarity", "weighted_score"]
     assert nb.whole[names].equals(nb.judged[names])
+
+
+def test_06_two_of_three_retried_answers_are_right_in_the_end_and_only_they_are_paid_for():
+    nb = lesson("06")
+    kept, attempts = nb.better.kept, nb.better.attempts
+    assert attempts.groupby("sample_id").size().to_dict() == {
+        "zh-02": 1, "zh-10": 2, "zh-33": 3, "zh-41": 1, "en-04": 3, "en-20": 1,
+    }  # fmt: skip
+    better = kept[kept["accuracy"] > kept["accuracy__before"]].set_index("sample_id")
+    assert better["attempt"].to_dict() == {"zh-10": 1, "en-04": 2}
+    assert better["accuracy"].eq(10).all()
+    assert kept.set_index("sample_id").loc["zh-33", "accuracy"] == 2
+    third = pd.read_json(nb.log, lines=True).iloc[len(nb.calls) + nb.sent:]
+    assert third["system"].value_counts().to_dict() == {"retried": 8, "retry": 5}
+    assert (nb.better.cost["answers"], nb.better.cost["calls"]) == (5, 8)
+    row = nb.better.gain.iloc[0]
+    assert row["value"] == pytest.approx((kept["accuracy"] - kept["accuracy__before"]).mean()) == 1.5
+    assert row["low"] < 0 < row["high"]
 
 
 def test_06_ten_answers_prove_nothing_and_the_server_ends():

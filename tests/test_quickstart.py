@@ -238,7 +238,7 @@ def test_simulated_judge_has_the_faults_that_the_readme_tells_of():
 def test_simulated_replies_say_so_and_give_the_simulated_scores_to_rated_answers():
     recorded = lines("judge_replies.jsonl")
     assert {row["origin"] for row in recorded} == {"simulated"}
-    assert len({(row["question"], row["answer"]) for row in recorded}) == len(recorded) == 10 + 2 * 5
+    assert len({(row["question"], row["answer"]) for row in recorded}) == len(recorded) == 10 + 2 * 5 + 4
     of = {(row["sample_id"], row["system"]): row for row in rows("judged_simulated.csv")}
     rated = {(row["item_id"], row["system"]) for row in rows("ratings.csv")}
     read = Counter()
@@ -255,6 +255,10 @@ def test_simulated_replies_say_so_and_give_the_simulated_scores_to_rated_answers
     assert read["folded"] == 4
     assert read["strict"] == 16
     assert all(parse_verdict(row["replies"][0]).status == "ok" for row in recorded[10:])
+    for row in recorded[20:]:
+        held = [fact in row["answer"] for fact in QUESTIONS[row["sample_id"]]["key_facts"]]
+        right = parse_verdict(row["replies"][0]).scores["accuracy"] == 10
+        assert (row["system"], right) == ("retried", bool(held) and all(held))
 
 
 def test_judge_server_refuses_what_is_not_recorded_logs_it_and_ends_with_its_input(tmp_path):

@@ -6,8 +6,10 @@ import gzip
 import hashlib
 import importlib
 import json
+import os
 import pkgutil
 import re
+import subprocess
 import sys
 import unicodedata
 import warnings
@@ -365,6 +367,33 @@ def test_a_sample_does_not_depend_on_order_or_piece_and_grows_with_its_share(num
     assert set(sampled(frame, small)) <= set(sampled(frame, large))
     ours = sample_traces(pl.from_pandas(frame), share=one)
     assert ours["sample_id"].to_list() == kept
+
+
+@pytest.mark.parametrize("seed", ["0", "1"])
+def test_a_sample_is_the_same_in_every_process(seed):
+    """The expected ids are those of this process, whose hash seed is another."""
+    code = (
+        "import pandas as pd, ragnb as rn\n"
+        "frame = pd.DataFrame({'sample_id': range(1000), 'answer': 'x'})\n"
+        "print(*rn.sample_traces(frame, share=0.05)['sample_id'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        env=os.environ | {"PYTHONHASHSEED": seed, "TZ": "Asia/Shanghai"},
+    )  # fmt: skip
+    assert [*map(int, done.stdout.split())] == sampled(pd.DataFrame({"sample_id": range(1000)}), 0.05)
+
+
+def test_a_sample_is_of_the_kind_of_the_frame_with_its_source():
+    frame = pd.DataFrame({"sample_id": [f"q{i}" for i in range(500)]})
+    frame.attrs["source"] = {"path": "traces.jsonl"}
+    kept = sample_traces(frame, share=0.2)
+    assert kept.attrs == frame.attrs
+    assert frame.loc[kept.index].equals(kept)
+    for made in (pl.from_pandas(frame), pl.from_pandas(frame).lazy()):
+        found = sample_traces(made, share=0.2)
+        assert type(found) is type(made)
+        assert found.lazy().collect()["sample_id"].to_list() == kept["sample_id"].tolist()
 
 
 def test_the_share_kept_is_binomial():

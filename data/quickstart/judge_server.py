@@ -1,5 +1,7 @@
 """A judge's endpoint on 127.0.0.1 that plays back judge_replies.jsonl: simulated, no model is behind it.
 
+It also plays the system that is asked for a better answer, with the rows "retried".
+
     python judge_server.py --log calls.jsonl
 
 The first line printed is the base URL. Each request is a line of the log. It ends when its standard input is
@@ -35,6 +37,8 @@ class Player(ThreadingHTTPServer):
 
     def reply(self, messages: list[dict[str, str]]) -> str | None:
         """The next reply to these messages; None where none is recorded."""
+        if len(messages) == 1:
+            return self.answer(messages[0]["content"])
         found = re.search(r"<data-(\w+)>\n(.*)\n</data-\1>", messages[1]["content"])
         given = json.loads(found[2]) if found else {}
         key = given.get("question"), given.get("answer")
@@ -47,6 +51,17 @@ class Player(ThreadingHTTPServer):
                 return None
             self.calls[key] += 1
         text: str = row["replies"][number % len(row["replies"])]
+        return text
+
+    def answer(self, asked: str) -> str | None:
+        """The first retried answer to the question that is not the earlier one, else the last again."""
+        rows = [row for row in self.rows.values() if row["system"] == "retried" and row["question"] in asked]
+        if not rows:
+            return None
+        row = next((row for row in rows if row["answer"] not in asked), rows[-1])
+        with self.lock, self.log.open("a", encoding="utf-8") as log:
+            log.write(json.dumps({"sample_id": row["sample_id"], "system": "retry", "again": False}) + "\n")
+        text: str = row["answer"]
         return text
 
 

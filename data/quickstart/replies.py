@@ -15,6 +15,12 @@ ASKED = (  # right, half right, wrong and invented answers, and refusals of both
     ("weak", ("zh-02", "zh-10", "zh-33", "zh-41", "en-04", "en-20")),
     ("strong", ("zh-12", "zh-29", "en-24", "en-35")),
 )
+RETRIED = (  # what the weak system answers when it is asked again, with accuracy, completeness and clarity
+    ("zh-10", "婚假为13天；陪产假为20天，可以分两次休。", (10, 10, 8)),
+    ("zh-33", "国外出差的住宿标准参照国内一线城市，每晚不超过450元。", (2, 2, 8)),
+    ("en-04", "You need the serial number and a photo of the fault.", (7, 6, 8)),
+    ("en-04", "Send the serial number and a photo of the fault; we answer within two business days.", (10, 10, 9)),
+)
 WIDE = str.maketrans({":": "：", ",": "，"})
 REFUSALS = ("not in context", "资料中没有相关内容")
 PROBE_SCORES = {"good": (10, 9, 9), "bad": (2, 3, 8), "injected": (2, 2, 7)}
@@ -86,6 +92,9 @@ def replies(judged: list[Row], questions: list[Row], seed: int = 20250305) -> li
         for row in known.values():
             text = json.dumps(verdict(PROBE_SCORES[row["kind"]], why), ensure_ascii=False)
             rows.append(line(row | {"system": f"probes in {lang}"}, [text]))
+    for qid, answer, scores in RETRIED:
+        row = of["weak", qid] | {"system": "retried", "answer": answer}
+        rows.append(line(row, [json.dumps(verdict(scores, texts_of(facts[qid], row)), ensure_ascii=False)]))
     return rows
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 import pandas as pd
@@ -91,7 +91,9 @@ def _tell(made: Made, many: bool) -> None:
 
 
 @command("check")
-def check_command(source: Path | None, parameters: Sequence[str], lang: str | None, **asked: Path | None) -> int:
+def check_command(
+    source: Path | None, parameters: Sequence[str], lang: str | None, sample: float | None, **asked: Path | None
+) -> int:
     """Check a run against its quality gates.
 
     SOURCE is a scenario (.yaml) or a file with results. Without it, give --traces and --gold, or --scores.
@@ -102,6 +104,7 @@ def check_command(source: Path | None, parameters: Sequence[str], lang: str | No
       ragnb check scenarios/quickstart.yaml
       ragnb check my_ragas.csv
       ragnb check --gold gold.json --traces traces.jsonl --markdown gates.md --junit gates.xml
+      ragnb check scenarios/production.yaml --sample 0.01
 
     Exit code: 0 passed, 1 blocked by a gate, 2 bad or incomplete input.
     """
@@ -114,7 +117,7 @@ def check_command(source: Path | None, parameters: Sequence[str], lang: str | No
     given: dict[str, Any] = {role: path.absolute() for role, path in files.items() if path is not None}
     if source is None and not given:
         raise RagnbError("nothing to check; name a scenario, a results file, --traces with --gold, or --scores")
-    settings = overrides(parameters, lang)
+    settings = overrides(parameters, lang) | ({} if sample is None else {"sample": sample})
     sheet = assess(Scenario(**given), **settings) if source is None else assess(source, **given, **settings)
     blocks: Any = () if (gates := sheet.section("gates")) is None else gates.blocks
     # Without the picture of the distance, and the long words last.
@@ -151,20 +154,19 @@ class Stage:
 
         self.name = name
         self.scenario = scenario_of(source, overrides(asked.pop("parameters"), asked.pop("lang")), "cases")
-        self.say, self.profile = texts.load(self.scenario.lang), self.scenario.llm_profiles.get("judge")
+        self.say, self.profiles = texts.load(self.scenario.lang), self.scenario.llm_profiles
         self.out: Path = asked.pop("out") or Path("reports") / slug(self.scenario.name) / table
         self.store: Path = asked.pop("store") or self.out.with_suffix(".sqlite")
         self.dry_run: bool = asked.pop("dry_run")
         self._limits = {limit: asked.pop(limit) for limit in ("max_calls", "max_tokens", "concurrency")}
 
-    def client(self, model: str | None = None) -> Client | None:
+    def client(self, model: str | None = None, role: Literal["judge", "answer"] = "judge") -> Client | None:
         """Return the scenario's judge, or another model at its endpoint; None where there is no judge."""
         from ragnb.store import Client
 
-        if self.profile is None:
+        if (profile := self.profiles.get(role)) is None:
             return None
-        profile = self.profile.model_copy(update={"model": model}) if model else self.profile
-        return Client(profile, **self._limits)
+        return Client(profile.model_copy(update={"model": model}) if model else profile, **self._limits)
 
     def cases(self) -> pd.DataFrame:
         """Return the cases alone, filtered by where:; scores and traces of the scenario are not scored."""
@@ -231,7 +233,7 @@ def evaluate_command(source: Path, metrics: Sequence[str], embeddings: str | Non
     from ragnb.scoring import SCORERS, evaluate, expected
 
     stage = Stage("evaluate", source, "scores.csv", asked)
-    if embeddings and stage.profile is None:
+    if embeddings and "judge" not in stage.profiles:
         raise RagnbError("--embeddings uses the judge's endpoint, and the scenario has no llm_profiles.judge")
     judge, vectors = stage.client(), stage.client(embeddings) if embeddings else None
     cases, chosen = stage.cases(), _metrics(stage, metrics, judge, vectors)
@@ -268,8 +270,9 @@ def _metrics(stage: Stage, named: Sequence[str], judge: object, vectors: object)
 
 @command("judge")
 def judge_command(
-    source: Path, send: Sequence[str], arena: bool, stop_when_decided: bool, **asked: Any
-) -> int:
+    source: Path, send: Sequence[str], attempts: int | None, system: str | None, arena: bool,
+    stop_when_decided: bool, **asked: Any,
+) -> int:  # fmt: skip
     """Score the answers of a SCENARIO with a judge.
 
     The model is that of llm_profiles.judge. The rubric is the scenario's (rubric:), by default accuracy,
@@ -286,29 +289,47 @@ def judge_command(
       ragnb judge scenarios/mine.yaml --repeats 3 --temperature 0.7 --max-calls 500
       ragnb judge scenarios/systems.yaml --arena            cases with a column system: rank the systems
       ragnb judge scenarios/mine.yaml --stop-when-decided   only until every gate is decided
+      ragnb judge scenarios/mine.yaml --improve 2 --system rag:retry
 
     Answers are judged in an order balanced over documents, so that a run stopped by its budget is a fair sample.
     With --stop-when-decided, gates are checked from one fifth of the questions on (at least 50); the remaining
     answers have no score, and the same command without the option judges them.
 
+    With --improve, the answers below the threshold (accuracy 8 of 10) are retried by the system with the judge's
+    suggestions. The best attempts are written to improved.csv next to the table, and the gain is printed with its
+    interval and cost; the table of scores is that of the first answers.
+
     Exit code: 0 if every answer is judged or every gate decided, 1 if some failed or are pending, 2 on bad input.
     """
-    from ragnb.judging import dry_run, judge
+    from ragnb.judging import dry_run, improve, judge
+    from ragnb.judging.run import REPLY_TOKENS, need_one_system
+    from ragnb.readers import to_csv_text
 
     stage = Stage("judge", source, "judged.csv", asked)
     scenario, say, client = stage.scenario, stage.say, stage.client()
     if client is None:
         raise RagnbError(f"{one_line(source)}: it names no judge; add llm_profiles: judge: base_url and model")
+    loop = _loop(stage, client, attempts, system)
+    if loop and stop_when_decided:
+        raise RagnbError("--improve needs the score of every answer; leave out --stop-when-decided")
     rubric = (scenario.rubric or Rubric()).weighed(scenario.metric_weights)
     asked |= {"store": stage.store, "lang": scenario.lang, "rubric": rubric, "parameters": sent(send)}
-    passing_score = {"metric": one_line(rubric.passing.metric), "at": f"{rubric.passing.threshold:g}"}
-    if stage.dry_run:
-        click.echo("\n".join(_rubric_lines(rubric, passing_score, scenario.lang)))
-        click.echo(say("judge.cli.need", **vars(dry_run(stage.cases(), client, **asked))))
-        return PASSED
     cases = stage.cases()
     if arena and ("system" not in cases or cases["system"].nunique() < 2):
         raise RagnbError("--arena compares systems; give the cases a column system that names two or more")
+    if loop:
+        need_one_system(cases)
+    passing_score = {"metric": one_line(rubric.passing.metric), "at": f"{rubric.passing.threshold:g}"}
+    if stage.dry_run:
+        click.echo("\n".join(_rubric_lines(rubric, passing_score, scenario.lang)))
+        click.echo(say("judge.cli.need", **vars(dry_run(cases, client, **asked))))
+        if loop:
+            most = dry_run(cases, client, **asked | {"store": None, "probes": False})
+            n, answers = loop["attempts"], most.calls // asked["repeats"]
+            # A message to the endpoint holds a question, an answer and a suggestion.
+            tokens = most.tokens + (0 if system else 3 * REPLY_TOKENS * answers)
+            click.echo(say("judge.loop.most", answers=n * answers, calls=n * most.calls, tokens=n * tokens))
+        return PASSED
     asked |= {"stop_when": _settling(scenario)} if stop_when_decided else {}
     asked |= {"doc": scenario.doc, "doc_weights": scenario.doc_weights}
     scores = judge(cases, client=client, name=scenario.name, **asked)
@@ -323,8 +344,34 @@ def judge_command(
     written = stage.written("judge.cli.written", about["spent"])
     means = stage.means(scores, rubric.metrics, "weighted_score")
     click.echo("\n".join([*means, judged, written, *(_arena(stage, scores, rubric) if arena else ())]))
-    open_ = status.isin(["failed"] if about["stopped_early"] else ["failed", "missing"])
-    return BLOCKED if open_.any() else PASSED
+    open_ = status.isin(["failed"] if about["stopped_early"] else ["failed", "missing"]).any()
+    if loop and not about["stopped"]:
+        asked |= {"probes": False, "doc": scenario.cluster or scenario.doc, "level": scenario.level}
+        found = improve(cases, client=client, **loop, **asked)
+        table = stage.out.with_name("improved.csv")
+        write_whole(table, to_csv_text(found.kept))
+        click.echo("\n".join(["", *(f"- {one_line(text)}" for text in found.notes["text"])]))
+        click.echo(say("judge.loop.written", out=one_line(table)))
+        open_ |= found.notes["code"].isin(["stopped", "unanswered"]).any()
+    return BLOCKED if open_ else PASSED
+
+
+def _loop(stage: Stage, client: Client, attempts: int | None, named: str | None) -> dict[str, Any] | None:
+    """Return the arguments of `improve`: the system is a function, else the model of llm_profiles.answer."""
+    from ragnb.scoring import named_function
+
+    if attempts is None and named is None:
+        return None
+    folder = stage.scenario.path.parent if stage.scenario.path else Path()
+    system: Any = named_function(named, folder) if named else stage.client(role="answer")
+    if attempts is None or system is None:
+        raise RagnbError(
+            "the retry loop takes --improve N and the system: --system MODULE:FUNCTION, a function of question, "
+            "answer and suggestion, or llm_profiles: answer: base_url and model"
+        )
+    if not named:
+        system.budget = client.budget
+    return {"attempts": attempts, "name": named or system.profile.model, "system": system}
 
 
 def _settling(scenario: Scenario) -> Sequence[Gate]:

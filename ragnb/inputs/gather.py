@@ -8,14 +8,15 @@ from typing import Any
 
 import pandas as pd
 
+from ragnb import texts
 from ragnb.calibration import read_ratings
 from ragnb.errors import RagnbError
 from ragnb.inputs import streams
 from ragnb.readers import read_cases, read_gold, read_scores, read_traces
 from ragnb.readers.streams import Stream, stream_scores
 from ragnb.scenario import Scenario
-from ragnb.schema import SharedPicks
-from ragnb.traces import RATES, check_gold, join_report, label_traces, repeated_answers
+from ragnb.schema import SharedPicks, note_row
+from ragnb.traces import RATES, check_gold, join_report, label_traces, repeated_answers, sample_traces
 from ragnb.weights import column_names
 
 
@@ -52,7 +53,7 @@ class Inputs:
     ratings : DataFrame or None
         What people and the judge gave, all of it: `where` keeps rows of a run, and a judge is one for all runs.
     stages : list of dict
-        Notes on tables of `ragnb evaluate` and `ragnb judge` that were not used.
+        Notes on tables of `ragnb evaluate` and `ragnb judge` that were not used, and on a sample of the traces.
     """
 
     frame: Any = field(default_factory=pd.DataFrame)
@@ -102,6 +103,8 @@ def gather(scenario: Scenario, source: Any = None) -> Inputs:
         have = column_names(frames[0])
         inputs.labelled = "label" in have and any(rate in have for rate in RATES)
         inputs.with_gold = inputs.labelled and "answerable" in have
+    if traces is None and not isinstance(scenario.sample, bool):
+        raise RagnbError(f"sample: {scenario.sample:g} is a share of the traces; name traces, or leave it out")
     if traces is not None:
         gold = None
         if scenario.gold is not None:
@@ -154,6 +157,13 @@ def _labelled(
     inputs: Inputs, scenario: Scenario, read: pd.DataFrame, gold: pd.DataFrame | None, scored: Sequence[Any]
 ) -> Any:
     traces = _kept(inputs, "traces", scenario, read)
+    if not isinstance(scenario.sample, bool):
+        whole, traces = len(traces), sample_traces(traces, share=scenario.sample)
+        if traces.empty:
+            raise RagnbError(f"sample: {scenario.sample:g} takes none of the {whole} traces; write a larger share")
+        inputs.steps.append(("sampled", len(traces)))
+        words = {"n": len(traces), "all": whole, "share": f"{100 * scenario.sample:g}"}
+        inputs.stages.append(note_row("sampled", "traces", texts.load(scenario.lang)("note.sampled", **words)))
     frame = label_traces(
         traces, gold=gold, refusal=scenario.refusal, patterns=scenario.patterns, partial=scenario.partial,
         split=scenario.split, containment=scenario.containment, join=scenario.join,

@@ -21,14 +21,15 @@ from ragnb.errors import RagnbError, RagnbWarning, listing, need_columns, need_w
 from ragnb.judging.prompts import cut, evidence_rank, material, numbered, system_prompt
 from ragnb.judging.verdict import TEXTS, parse_verdict
 from ragnb.markup import element, fragment, number, one_line, with_interval
+from ragnb.readers import read_cases
 from ragnb.readers.cells import as_texts
-from ragnb.schema import NOTE_COLUMNS, STOPPED_EARLY, EvalCase, Gate, Rubric, note_frame, note_row
+from ragnb.schema import NOTE_COLUMNS, STOPPED_EARLY, Gate, Rubric, note_frame, note_row
 from ragnb.scoring.answering import called
 from ragnb.scoring.asking import Asker
 from ragnb.store.client import Cell, Client, Outcome, count_tokens, new_tag
-from ragnb.store.loop import Estimate, estimate, run_cells
+from ragnb.store.loop import Estimate, Run, estimate, run_cells
 from ragnb.store.store import Store, StoreLike, opened, systems_of
-from ragnb.weights import as_pandas, weigh
+from ragnb.weights import weigh
 
 REPLY_TOKENS = 400
 SEED, FEWEST = 0, 50
@@ -117,13 +118,21 @@ class Judged(pd.DataFrame):
         return pd.DataFrame(self.attrs["judge"]["probes"], columns=["pair", "kind", "value", "status", "reason"])
 
     def __repr__(self) -> str:
-        return "\n".join([*(f"- {one_line(text)}" for text in self.notes["text"]), "", super().__repr__()])
+        return _as_text(self.notes, pd.DataFrame(self))
 
     def _repr_html_(self) -> str:
-        items = [element("li", text) for text in self.notes["text"]]
-        lang = str(self.attrs["judge"]["lang"])
-        table = pd.DataFrame(self).to_html(max_rows=20, max_cols=12)
-        return str(fragment(element("ul", *items), lang=lang)) + table
+        return _as_html(self.notes, pd.DataFrame(self), str(self.attrs["judge"]["lang"]))
+
+
+def _as_text(notes: pd.DataFrame, table: pd.DataFrame) -> str:
+    """Return notes and the table below them for a terminal."""
+    return "\n".join([*(f"- {one_line(text)}" for text in notes["text"]), "", repr(table)])
+
+
+def _as_html(notes: pd.DataFrame, table: pd.DataFrame, lang: str) -> str:
+    """Return notes and the table below them for a notebook."""
+    items = element("ul", *(element("li", text) for text in notes["text"]))
+    return str(fragment(items, lang=lang)) + table.to_html(max_rows=20, max_cols=12)
 
 
 def judge(
@@ -135,10 +144,10 @@ def judge(
 
     Parameters
     ----------
-    cases : DataFrame or iterable of EvalCase or mappings
-        ``question``, ``answer``, and optionally ``retrieved_contexts``, ``sample_id``, ``system``,
-        ``doc_name``, ``ground_truth_answer``, ``ground_truth_contexts``. The judge sees the question, the passages
-        and the answer; the reference is only used to report the rank of the evidence.
+    cases : path, frame, records or sequence of EvalCase
+        What `read_cases` reads: ``question``, ``answer``, and optionally ``retrieved_contexts``,
+        ``sample_id``, ``system``, ``doc_name``, ``ground_truth_answer``, ``ground_truth_contexts``. The judge
+        sees the question, the passages and the answer; the reference only gives the rank of the evidence.
     client : ragnb.store.Client
         The judge's endpoint, with its limits and budgets.
     rubric : Rubric, optional
@@ -225,13 +234,11 @@ def judge(
         planned = kept.plan(cells, name=name, about=about)
         rounds = rounds_of(frame, cells, repeats, doc, settled if gates else None)
         run = run_cells(cells, work, kept, name=name, about=about, rounds=rounds, **how)
-        attempts = kept.history(run.id).drop_duplicates(["key", "at"])  # those of earlier calls among them
+        spent = spent_on(kept.history(run.id))
         saved = 0 if run.stopped else run.frame.loc[run.frame["status"] == "pending", "key"].nunique()
         early = {"stopped_early": bool(saved), "calls_saved": saved}
         if saved:
             kept.plan(cells, name=name, about=about | early)
-    sums = {name: attempts[name] for name in ("calls", "tokens_in", "tokens_out", "seconds")}
-    spent = {name: None if part.isna().any() else part.sum() for name, part in sums.items()}
     judged = Judged(judged_frame(frame, facts, run.frame, rubric, STOPPED_EARLY if saved else "not judged yet"))
     noise, (probe_rows, notes) = noise_rows(run.frame, rubric), probe_notes(probed, rubric, chosen.lang)
     notes += run_notes(judged, rubric, noise, chosen, run.stopped)
@@ -247,6 +254,13 @@ def judge(
         | {"notes": notes, "noise": noise, "probes": probe_rows.to_dict("records"), "spent": spent} | early
     }
     return judged
+
+
+def spent_on(history: pd.DataFrame) -> dict[str, Any]:
+    """Return what the attempts of a history took, those of earlier calls among them; None where it is unknown."""
+    attempts = history.drop_duplicates(["key", "at"])
+    sums = {name: attempts[name] for name in ("calls", "tokens_in", "tokens_out", "seconds")}
+    return {name: None if part.isna().any() else part.sum() for name, part in sums.items()}
 
 
 def dry_run(
@@ -274,7 +288,7 @@ def _planned(
     cases: Any, client: Client, rubric: Rubric, options: Options, repeats: int
 ) -> tuple[pd.DataFrame, list[dict[str, Any]], list[Cell], list[Cell]]:
     """Return the cases, the facts about their passages, their cells with all repeats, and those of the probes."""
-    frame, model = frame_of(cases), client.profile.model
+    frame, model = read_cases(cases), client.profile.model
     made = [*(d.name for d in rubric.dimensions), "weighted_score", "is_passing", *TEXTS]
     if there := [column for column in made if column in frame.columns]:
         raise RagnbError(f"the cases already have {listing(there)}; drop or rename these columns")
@@ -285,34 +299,9 @@ def _planned(
     return frame, [facts for _, facts in tasks], cells, [cell for cell, _ in probes]
 
 
-def frame_of(cases: Any) -> pd.DataFrame:
-    """Return cases of any kind as a new pandas frame, one row per case.
-
-    Raises
-    ------
-    RagnbError
-        Where there is no question column, or nothing at all.
-    """
-    if isinstance(cases, Iterable) and not hasattr(cases, "columns"):
-        plain = (c.model_dump(exclude={"results"}) if isinstance(c, EvalCase) else dict(c) for c in cases)
-        frame = pd.DataFrame(list(plain), dtype=object)
-    else:
-        frame = as_pandas(cases).reset_index(drop=True)
-    need_columns(frame.columns, ["question"], "Read files with rn.read_cases.")
-    if "sample_id" not in frame.columns:
-        frame.insert(0, "sample_id", [str(number) for number in range(1, len(frame) + 1)])
-    return frame
-
-
 def text_of(value: Any) -> str | None:
     """Return a text that is not blank, else None."""
     return value if isinstance(value, str) and value.strip() else None
-
-
-def passages_of(value: Any) -> list[str] | None:
-    """Return the passages of a case: None where the system has not run; a lone text is one passage."""
-    several = hasattr(value, "__iter__") and not isinstance(value, str | Mapping)
-    return as_texts(list(value) if several else value)[0]
 
 
 def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) -> list[Task]:
@@ -329,14 +318,14 @@ def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) 
         if options.peek not in systems:
             raise unknown("peek", options.peek, systems, "Name a system of the cases.")
         for row in rows:
-            passages = passages_of(row.get("retrieved_contexts"))
+            passages = row.get("retrieved_contexts")
             if row["system"] == options.peek and passages is not None:
                 rival[row["sample_id"]] = passages
     prompts = {mode: system_prompt(rubric, mode, options.lang) for mode in ("contexts", "peek", "alone")}
 
     def task(row: Mapping[Any, Any]) -> Task:
         question, answer = text_of(row.get("question")), text_of(row.get("answer"))
-        passages, mode, facts = passages_of(row.get("retrieved_contexts")), "contexts", dict[str, Any]()
+        passages, mode, facts = row.get("retrieved_contexts"), "contexts", dict[str, Any]()
         if passages is None:
             passages = rival.get(row["sample_id"])
             mode = "alone" if passages is None else "peek"
@@ -344,7 +333,7 @@ def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) 
         if passages is not None:
             shown, left_out = cut(passages, options.top_k, options.max_context_tokens)
             inputs = {"question": question, "contexts": numbered(shown), "answer": answer}
-            gold = passages_of(row.get("ground_truth_contexts")) or []
+            gold = row.get("ground_truth_contexts") or []
             rank = evidence_rank(passages, gold, text_of(row.get("ground_truth_answer")) or answer)
             facts = {"passages": len(passages), "cut": left_out, "evidence": rank}
         shown_texts = (prompts[mode], material(inputs, options.lang, tag="0" * 16))
@@ -620,8 +609,8 @@ def arena(
 
     Parameters
     ----------
-    questions : DataFrame or iterable of EvalCase or mappings
-        ``question``, ``sample_id``, references, ``doc_name``; answers in it are left out.
+    questions : path, frame, records or sequence of EvalCase
+        What `read_cases` reads: ``question``, ``sample_id``, references, ``doc_name``; answers in it are left out.
     systems : mapping of name to system
         A callable that takes a question and returns an answer, or a mapping with ``answer`` and perhaps
         ``retrieved_contexts`` (a coroutine function or a plain one, which runs in threads); or recorded answers:
@@ -650,7 +639,7 @@ def arena(
     0         1      a        no answer
     1         1      b        no answer
     """
-    asked = frame_of(questions).drop(columns=["answer", "retrieved_contexts", "system"], errors="ignore")
+    asked = read_cases(questions).drop(columns=["answer", "retrieved_contexts", "system"], errors="ignore")
     if not systems:
         raise RagnbError("systems is empty; name at least one: {'name': callable or recorded answers}")
     if asked["sample_id"].duplicated().any():
@@ -660,7 +649,7 @@ def arena(
     calls = frame[~frame["system"].isin([*recorded])]
     with opened(store) as kept:
         calls = calls.assign(arguments=calls["question"].map(lambda question: [text_of(question)]))
-        called_for = dict(zip(calls.index, _answers(calls, systems, kept, progress), strict=True))
+        called_for = dict(zip(calls.index, _answers(calls, systems, kept, progress).frame["value"], strict=True))
         answers = [
             called_for[place] if place in called_for else _answer_of(recorded[name].get(sample))
             for place, sample, name in zip(frame.index, frame["sample_id"], frame["system"], strict=True)
@@ -685,16 +674,22 @@ def _answer_of(reply: Any) -> dict[str, Any]:
         if reply is not None and not isinstance(reply, str | float):
             raise RagnbError(f"a system returned a {type(reply).__name__}; return the answer, or {{'answer': …}}")
         reply = {"answer": reply}
-    passages = passages_of(reply.get("retrieved_contexts"))
-    return {"answer": text_of(reply.get("answer")), "retrieved_contexts": passages}
+    passages = reply.get("retrieved_contexts")
+    several = hasattr(passages, "__iter__") and not isinstance(passages, str | Mapping)
+    contexts, _ = as_texts(list(passages) if several else passages)
+    return {"answer": text_of(reply.get("answer")), "retrieved_contexts": contexts}
 
 
-def _answers(asked: pd.DataFrame, systems: Mapping[str, System], store: Store, progress: bool | None) -> list[Any]:
-    """Call the system of each row for answers that are not in the store; None if it failed."""
+def _answers(
+    asked: pd.DataFrame, systems: Mapping[str, System], store: Store, progress: bool | None,
+    clients: Sequence[Client] = (),
+) -> Run:  # fmt: skip
+    """Call the system of each row, which may use `clients`, for answers that are not in the store."""
     cells = [
         Cell(
             plain_id(row["sample_id"]), f"answer/{row['system']}", {"arguments": row["arguments"]}, row["system"],
-            calls=0, missing=() if row["arguments"][0] else ("question",), cluster=text_of(row.get("doc_name")),
+            calls=len(clients), tokens=2 * REPLY_TOKENS + count_tokens(str(row["arguments"])),
+            missing=() if row["arguments"][0] else ("question",), cluster=text_of(row.get("doc_name")),
         )
         for row in asked.to_dict("records")
     ]  # fmt: skip
@@ -702,26 +697,36 @@ def _answers(asked: pd.DataFrame, systems: Mapping[str, System], store: Store, p
     async def work(cell: Cell) -> Outcome:
         return Outcome.of(_answer_of(await called("system", systems[cell.model], *cell.inputs["arguments"])))
 
-    return list(run_cells(cells, work, store, name="answers", progress=progress).frame["value"])
+    return run_cells(cells, work, store, name="answers", clients=clients, progress=progress)
 
 
-@dataclass(frozen=True)
+async def _asked(client: Client, say: Callable[..., str], question: str, answer: str, suggestion: str) -> str:
+    """Ask the model of a client for a better answer."""
+    text = say("judge.loop.message", question=question, answer=answer, suggestion=suggestion)
+    return (await client.chat([{"role": "user", "content": text}])).text
+
+
+@dataclass(frozen=True, repr=False)
 class Improved:
-    """The result of a retry loop.
+    """The result of a retry loop; in a notebook its notes and the kept answers.
 
     Parameters
     ----------
     attempts : DataFrame
-        Every attempt, judged: the columns of `judge`, ``attempt`` (0 is the answer that was given) and ``kept``.
+        Every attempt, judged: the columns of `judge`, ``attempt`` (0 is the answer that was given), ``kept``, and
+        ``<metric>__before``, the score of attempt 0.
     kept : DataFrame
         One row per case: its attempt of the highest score, the earliest of equals.
     gain : DataFrame
         ``metric, before, after, value`` (mean of after − before), ``low, high, n, n_clusters``, ``n_tried`` again.
     cost : dict
-        ``answers`` of the system and ``calls`` and ``tokens`` of the judge beyond the first attempts; tokens None
-        where the endpoint did not report.
+        ``answers`` of the system and ``calls`` of the judge beyond the first attempts, and the ``tokens`` of both,
+        as far as ragnb made the calls; None where the endpoint did not report.
     notes : DataFrame
-        What to know before the gain is believed: ``code, about, text``.
+        What to know before the gain is believed: ``code, about, text``. With ``unanswered`` the system failed
+        on some answers, with ``stopped`` some were not retried or judged yet.
+    lang : {"en", "zh"}
+        Of the notes.
     """
 
     attempts: pd.DataFrame
@@ -729,30 +734,46 @@ class Improved:
     gain: pd.DataFrame
     cost: dict[str, Any]
     notes: pd.DataFrame
+    lang: str = "en"
+
+    @property
+    def _answers(self) -> pd.DataFrame:
+        metric = self.gain["metric"].iloc[0]
+        return self.kept[["sample_id", "question", f"{metric}__before", metric, "attempt", "answer"]]
+
+    def __repr__(self) -> str:
+        return _as_text(self.notes, self._answers)
+
+    def _repr_html_(self) -> str:
+        return _as_html(self.notes, self._answers, self.lang)
 
 
 def improve(
-    cases: Any, system: System, client: Client, *, name: str = "system", rubric: Rubric | None = None,
-    bar: float = 8.0, attempts: int = 2, store: StoreLike = None, rejudge: int = 2, level: float = 0.95,
-    progress: bool | None = None, **options: Any,
+    cases: Any, *, system: System | Client, client: Client, name: str = "system", rubric: Rubric | None = None,
+    threshold: float | None = None, attempts: int = 2, store: StoreLike = None, doc: str = "doc_name",
+    level: float = 0.95, progress: bool | None = None, **options: Any,
 ) -> Improved:  # fmt: skip
     """Judge answers, and retry those below the threshold with the judge's suggestion.
+
+    A failed judgement is made again, at most twice; one that fails to the end is no score and ends the loop.
 
     Parameters
     ----------
     cases, client, rubric, store, progress, **options
-        As for `judge`.
-    system : callable
+        As for `judge`. With a store, the same call again asks neither the system nor the judge anything twice.
+    system : callable or ragnb.store.Client
         Takes question, answer and suggestion; returns an answer, or a mapping with ``answer`` and perhaps
-        ``retrieved_contexts``, without which those of the case stay. It may be a coroutine function.
+        ``retrieved_contexts``, without which those of the case stay. It may be a coroutine function. A client's
+        model is given the three as one message.
     name : str
-        Of the system, under which its answers are kept in the store.
-    bar : float
-        On the dimension that decides whether an answer passes (accuracy); stricter than passing on purpose.
+        Of the system, under which its answers are kept in the store: give a changed system another name.
+    threshold : float, optional
+        On the dimension that decides whether an answer passes (accuracy). By default stricter than passing, by a
+        ninth of the scale: 8 on 1–10.
     attempts : int
         Further answers a case at most.
-    rejudge : int
-        How often a failed judgement is made again; one that fails to the end is no score and ends the loop.
+    doc : str
+        The column of the document, by which the interval of the gain is clustered.
     level : float
         Of the interval of the gain.
 
@@ -763,85 +784,107 @@ def improve(
     Raises
     ------
     RagnbError
-        As `judge`, and for numbers that make no sense.
+        As `judge`, for cases of several systems, and for numbers that make no sense.
 
     Examples
     --------
     >>> from ragnb.schema import Profile
     >>> client = Client(Profile(base_url="http://127.0.0.1:8080/v1", model="small"))
-    >>> found = improve([{"question": "Who?", "answer": None}], lambda *told: "Ann.", client, probes=False)
+    >>> cases, system = [{"question": "Who?", "answer": None}], lambda question, answer, suggestion: "Ann."
+    >>> found = improve(cases, system=system, client=client, probes=False)
     >>> found.attempts["accuracy__status"].tolist(), found.cost["answers"]
     (['not_applicable'], 0)
     """
     rubric = rubric or Rubric()
-    if attempts < 1 or rejudge < 0 or not rubric.low <= bar <= rubric.high:
-        raise RagnbError(
-            f"attempts={attempts}, rejudge={rejudge}, bar={bar}; give ≥ 1, ≥ 0 and a score on the scale"
-        )
-    metric, current = rubric.passing.metric, frame_of(cases)
-    current = current.assign(case=range(len(current)))
-    rounds, bills, answers, rejudged, failed = list[pd.DataFrame](), list[dict[str, Any]](), 0, 0, 0
+    if threshold is None:
+        threshold = min(rubric.high, rubric.passing.threshold + (rubric.high - rubric.low) / 9)
+    need_whole("attempts", attempts)
+    if not rubric.low <= threshold <= rubric.high:
+        raise RagnbError(f"threshold={threshold:g} is not on the scale, {rubric.low:g} to {rubric.high:g}")
+    metric, current, lang = rubric.passing.metric, read_cases(cases), options.get("lang", "en")
+    need_one_system(current)
+    current = current.assign(__case=range(len(current)))
+    say, rounds, runs, stopped = texts.load(lang), list[pd.DataFrame](), list[str](), None
+    clients = [system] if isinstance(system, Client) else []
+    called_for: System = partial(_asked, system, say) if isinstance(system, Client) else system
+    rejudged = failed = unanswered = 0
     with opened(store) as kept:
         for attempt in range(attempts + 1):
             # Failed judgements are open in the store, so the same call makes them again.
-            for left in reversed(range(rejudge + 1)):
-                judged = judge(current, client=client, rubric=rubric, store=kept, progress=progress, **options)
-                unread = int((judged[f"{metric}__status"] == "failed").sum())
-                rejudged += unread * bool(left)
-                if not unread:
+            for left in (2, 1, 0):
+                judged = judge(
+                    current, client=client, rubric=rubric, store=kept, doc=doc, progress=progress, **options
+                )
+                about, unread = judged.attrs["judge"], int((judged[f"{metric}__status"] == "failed").sum())
+                stopped, rejudged = about["stopped"] or stopped, rejudged + unread * bool(left)
+                if not unread or stopped:
                     break
             failed += unread
             rounds.append(pd.DataFrame(judged).assign(attempt=attempt))
-            bills += [judged.attrs["judge"]["spent"]] * bool(attempt)
+            runs.append(about["run"])
             options = options | {"probes": False}
-            low = judged[judged[metric] < bar].assign(system=name)
-            if attempt == attempts or low.empty:
+            low = judged[judged[metric] < threshold].assign(system=name)
+            if attempt == attempts or low.empty or stopped:
                 break
             hints = [text_of(hint) or "" for hint in low["suggestion"]]
             low["arguments"] = [list(row) for row in zip(low["question"], low["answer"], hints, strict=True)]
-            replies = _answers(low, {name: system}, kept, progress)
-            answers += len(low)
-            rows = zip(current.loc[low.index].to_dict("records"), replies, strict=True)
-            next_rows = [row | _known(reply) for row, reply in rows if _known(reply).get("answer")]
+            answered = _answers(low, {name: called_for}, kept, progress, clients)
+            stopped = answered.stopped
+            runs.append(answered.id)
+            # The passages of the case are kept where the system returned none.
+            values = ((value or {}).items() for value in answered.frame["value"])
+            known = [{key: value for key, value in items if value is not None} for items in values]
+            rows = zip(current.loc[low.index].to_dict("records"), known, strict=True)
+            next_rows = [row | reply for row, reply in rows if "answer" in reply]
+            unanswered += 0 if stopped else len(low) - len(next_rows)
             if not next_rows:
                 break
             current = pd.DataFrame(next_rows, dtype=object)
-    tokens = [bill[part] for bill in bills for part in ("tokens_in", "tokens_out")]
-    cost: dict[str, Any] = {"answers": answers, "calls": int(sum(bill["calls"] for bill in bills))}
-    cost |= {"tokens": None if None in tokens else int(sum(tokens))}
-    whole, gain = _gain(pd.concat(rounds, ignore_index=True), metric, level)
-    say, notes = texts.load(options.get("lang", "en")), list[dict[str, str]]()
-    if gain["n_tried"]:
-        words = {part: number(gain[part], 2) for part in ("before", "after")} | {"metric": metric, "n": gain["n"]}
-        words |= {"gain": with_interval(gain["value"], gain["low"], gain["high"], digits=2)}
-        notes += [note_row("gained", metric, say("judge.loop.gained", **words, tried=gain["n_tried"]))]
-        notes += [note_row("same_judge", "", say("judge.loop.same_judge"))]
-        warnings.warn(say("judge.loop.same_judge"), RagnbWarning, stacklevel=2)
-    elif gain["n"]:
-        notes += [note_row("gained_nothing", metric, say("judge.loop.gained_nothing", n=gain["n"], bar=bar))]
-    spent = cost | {"tokens": "—" if cost["tokens"] is None else cost["tokens"]}
-    notes += [note_row("cost", "", say("judge.loop.cost", **spent))]
-    if rejudged:
-        notes += [note_row("rejudged", "", say("judge.loop.rejudged", n=rejudged, left=failed))]
+        # An answer that the system repeats is judged already, and paid for once.
+        bill = pd.concat([kept.history(run) for run in runs], ignore_index=True)
+        bill = bill[~bill["key"].isin(kept.frame(runs[0])["key"])].drop_duplicates(["key", "at"])
+    by_system, spent = bill["what"].str.startswith("answer/").astype(bool), spent_on(bill)
+    cost: dict[str, Any] = {"answers": int(by_system.sum()), "calls": int(bill.loc[~by_system, "calls"].sum())}
+    unknown_tokens = None in (spent["tokens_in"], spent["tokens_out"])
+    cost |= {"tokens": None if unknown_tokens else int(spent["tokens_in"] + spent["tokens_out"])}
+    whole, gain = _gain(pd.concat(rounds, ignore_index=True), metric, doc, level)
+    words = {part: number(gain[part], 2) for part in ("before", "after")} | {"metric": metric, "n": gain["n"]}
+    words |= {"gain": with_interval(gain["value"], gain["low"], gain["high"], digits=2), "tried": gain["n_tried"]}
+    told: dict[str, dict[str, Any]] = {"gained": words, "same_judge": {}} if gain["n_tried"] else {}
+    if gain["n"] and not (cost["answers"] or stopped):
+        told["gained_nothing"] = {"n": gain["n"], "threshold": f"{threshold:g}"}
+    told["cost"] = cost | ({"tokens": say("judge.loop.unreported")} if unknown_tokens else {})
+    told |= {"rejudged": {"n": rejudged, "left": failed}} if rejudged else {}
+    told |= {"unanswered": {"n": unanswered}} if unanswered else {}
+    told |= {"stopped": {"why": stopped}} if stopped else {}
+    notes = [note_row(code, metric, say(f"judge.loop.{code}", **words)) for code, words in told.items()]
     best = whole[whole["kept"]].reset_index(drop=True)
-    return Improved(whole, best, pd.DataFrame([gain]), cost, note_frame(notes))
+    return Improved(whole, best, pd.DataFrame([gain]), cost, note_frame(notes), lang)
 
 
-def _known(reply: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what a system returned; the passages of the case are kept if it returned none."""
-    return {key: value for key, value in (reply or {}).items() if value is not None}
+def need_one_system(cases: pd.DataFrame) -> None:
+    """Refuse answers of several systems: one system cannot retry them all, and a gain over them is nobody's."""
+    if len(several := systems_of(cases)) > 1:
+        raise RagnbError(
+            f"the cases have answers of several systems ({listing(several)}); keep those of one system "
+            "(where: {system: NAME} in a scenario)"
+        )
 
 
-def _gain(attempts: pd.DataFrame, metric: str, level: float) -> tuple[pd.DataFrame, dict[str, Any]]:
+def _gain(
+    attempts: pd.DataFrame, metric: str, doc: str, level: float
+) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return all attempts with those that are kept, and the mean of what the kept ones gained."""
-    attempts = attempts.sort_values(["case", "attempt"], kind="stable", ignore_index=True)
+    attempts = attempts.sort_values(["__case", "attempt"], kind="stable", ignore_index=True)
     best = attempts.sort_values(metric, ascending=False, kind="stable", na_position="last")
-    attempts["kept"] = attempts.index.isin(best.drop_duplicates("case").index)
-    first = attempts[attempts["attempt"] == 0].set_index("case")
-    first = first.assign(after=attempts[attempts["kept"]].set_index("case")[metric]).dropna(subset=metric)
-    named = "doc_name" in attempts and attempts.loc[attempts["attempt"] == 0, "doc_name"].notna().all()
-    difference = (first["after"] - first[metric]).to_numpy(float)
-    mean = stats.clustered_mean(difference, first["doc_name"] if named else None, level=level)
-    gain = {"metric": metric, "before": first[metric].mean(), "after": first["after"].mean(), "value": mean.value}
+    attempts["kept"] = attempts.index.isin(best.drop_duplicates("__case").index)
+    first = attempts[attempts["attempt"] == 0].set_index("__case")
+    attempts[f"{metric}__before"] = attempts["__case"].map(first[metric])
+    kept = attempts[attempts["kept"]].set_index("__case")
+    named = doc in kept and kept[doc].notna().all()
+    kept = kept.dropna(subset=f"{metric}__before")
+    before, after = kept[f"{metric}__before"].astype(float), kept[metric].astype(float)
+    mean = stats.clustered_mean((after - before).to_numpy(), kept[doc] if named else None, level=level)
+    gain = {"metric": metric, "before": before.mean(), "after": after.mean(), "value": mean.value}
     gain |= {"low": mean.low, "high": mean.high, "n": mean.n, "n_clusters": mean.n_clusters}
-    return attempts.drop(columns="case"), gain | {"n_tried": int((attempts["attempt"] == 1).sum())}
+    return attempts.drop(columns="__case"), gain | {"n_tried": int((attempts["attempt"] == 1).sum())}

@@ -88,6 +88,14 @@ def _comparable(value: Any) -> str | int | bool | float:
     raise ValueError(f"{shown(value)} cannot be compared with a column; write text, a number, true or false")
 
 
+def _sample(value: Any) -> bool | float:
+    """Take whether the traces are a sample, or the share that makes one of them."""
+    share = _number(value)
+    if isinstance(share, bool) or (isinstance(share, int | float) and 0 < share <= 1):
+        return share
+    raise ValueError(f"{shown(value)} is neither true, false nor a share above 0 and up to 1, such as 0.01")
+
+
 def _encoding(value: str) -> str:
     """Take an encoding that this Python knows and that makes text."""
     try:
@@ -350,8 +358,9 @@ class Scenario(_Strict):
         What the run is compared with: a system, or an earlier table of scores or folder of a run.
     damaged : Damaged
         ``allow``: the share of damaged or lost input lines that is accepted, 0 by default.
-    sample : bool
-        Whether the traces are a sample on purpose, so that gold questions without a trace are expected.
+    sample : bool or float in (0, 1]
+        Whether the traces are a sample on purpose, so that gold questions without a trace are expected; a share
+        draws the sample here, by `sample_traces`.
     gates : sequence of Gate, optional
         None leaves the choice to the run, an empty list means none.
     undecided : {"value", "block", "pass"}
@@ -414,7 +423,7 @@ class Scenario(_Strict):
     candidate: Text | None = None
     baseline: Baseline | None = None
     damaged: Damaged = Damaged()
-    sample: StrictBool = False
+    sample: Annotated[bool | float, PlainValidator(_sample)] = False
     gates: Annotated[tuple[Gate, ...], AfterValidator(_distinct_gates)] | None = None
     undecided: Literal["value", "block", "pass"] = "value"
     documents_may_fail: StrictBool = False

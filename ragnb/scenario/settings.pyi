@@ -38,7 +38,7 @@ class Settings(TypedDict, total=False):
     candidate: str | None
     baseline: _Path
     damaged: Damaged | Mapping[str, float] | None
-    sample: bool | None
+    sample: bool | float | None
     gates: Sequence[Gate | Mapping[str, object]] | None
     undecided: str | None
     documents_may_fail: bool | None

@@ -238,7 +238,7 @@ def sample_traces(traces: Frame, *, share: float = 0.01, key: str = "sample_id",
     Parameters
     ----------
     traces : DataFrame
-        Of pandas or Polars.
+        Of pandas, Polars, PyArrow or DuckDB; of PySpark it comes back as Polars.
     share : float in [0, 1]
         The part of the keys to keep, in expectation.
     key : str
@@ -284,4 +284,5 @@ def sample_traces(traces: Frame, *, share: float = 0.01, key: str = "sample_id",
         return int.from_bytes(digest, "big") < threshold
 
     kept = np.array([is_kept(name) for name in ids.zip_with(ids.is_not_null(), questions)], dtype=bool)
-    return cast(Frame, frame[kept] if isinstance(frame, pd.DataFrame) else frame.filter(kept))
+    made = frame[kept] if isinstance(frame, pd.DataFrame) else frame.filter(kept)
+    return cast(Frame, columns.as_brought(made, traces, {}))
