@@ -834,7 +834,8 @@ def test_07_the_calls_are_counted_before_anything_is_sent_and_paid_once():
     nb = lesson("07")
     assert "anything sent yet? False" in nb.stdout
     assert f"first run {nb.sent} calls, both runs {nb.sent}" in nb.stdout
-    assert nb.ledger["paid"].sum() == nb.sent <= nb.need.calls < nb.ledger["one by one"].sum()
+    assert nb.scores.attrs["spent"]["calls"] == nb.ledger["paid"].sum() == nb.sent
+    assert nb.sent <= nb.need.calls < nb.ledger["one by one"].sum()
     assert nb.again[nb.metrics].equals(nb.scores[nb.metrics])
     assert nb.server.returncode == 0
 
