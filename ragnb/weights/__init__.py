@@ -11,11 +11,10 @@ from typing import Any
 
 import pandas as pd
 
-from ragnb.weights.batches import Batch, Reduction, reduce_batches
 from ragnb.weights.cells import Moments, moments, moments_reduction, plain_sums
 from ragnb.weights.clusters import Corpus, need_documents, question_of
-from ragnb.weights.columns import as_pandas
-from ragnb.weights.engines import collected, column_names, opened, score_of, stays_lazy
+from ragnb.weights.columns import as_pandas, score_of
+from ragnb.weights.engines import Batch, Reduction, collected, column_names, opened, reduce_batches, stays_lazy
 from ragnb.weights.notes import notes, why_no_total
 from ragnb.weights.reductions import gains_reduction, histogram_reduction
 from ragnb.weights.scored import MetricsArgument, scored

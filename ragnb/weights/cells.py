@@ -18,10 +18,9 @@ import pandas as pd
 from ragnb.errors import RagnbError
 from ragnb.files import write_whole
 from ragnb.schema import RESULT_COLUMNS, Metric
-from ragnb.weights.batches import Batch, Reduction, reduce_batches
 from ragnb.weights.clusters import INSIDE, Corpus, need_documents, question_clusters, question_of
 from ragnb.weights.columns import Array, Codes, Flags, Labels
-from ragnb.weights.engines import column_names
+from ragnb.weights.engines import Batch, Reduction, column_names, reduce_batches
 from ragnb.weights.estimates import bootstrap, checked_weights, means_table
 from ragnb.weights.scored import MetricsArgument, scored
 

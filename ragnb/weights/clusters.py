@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, need_columns, unknown
-from ragnb.weights.batches import Batch
 from ragnb.weights.columns import Labels, coded
-from ragnb.weights.engines import collected, column_names, key_of, opened
+from ragnb.weights.engines import Batch, collected, column_names, key_of, opened
 
 Corpus = Literal["sample", "complete"]
 INSIDE = "question within document"

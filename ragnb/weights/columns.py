@@ -48,6 +48,14 @@ def as_pandas(frame: Any) -> pd.DataFrame:
     )
 
 
+def score_of(name: str, kind: Any) -> nw.Expr:
+    """Return a column of this type as floats, null for every gap."""
+    if not kind.is_numeric() and kind != nw.Boolean:
+        return nw.lit(None, dtype=nw.Float64)
+    value = nw.col(name).cast(nw.Float64)
+    return nw.when(~value.is_nan()).then(value) if kind.is_float() else value
+
+
 def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
     """Return a metric's column as floats, nan if there is no score.
 
