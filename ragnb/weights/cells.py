@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -103,13 +103,9 @@ class Keys:
     def of(cls, parts: Iterable[tuple[npt.NDArray[Any], int]], present: Flags) -> Keys:
         """Combine parts (codes from 0 and how many there may be), in their order, with the gaps of the rows."""
         rows, width = present.shape
-        words: list[tuple[npt.NDArray[Any], int]] = []
-        for k in range(width):  # eight times as fast as packbits, which goes row by row
-            if k % 8 == 0:
-                words.append((np.zeros(rows, dtype=np.uint8), 2 ** min(8, width - k)))
-            np.bitwise_or(words[-1][0], present[:, k].view(np.uint8) << np.uint8(k % 8), out=words[-1][0])
+        gaps = [(present[:, k], 2) for k in sorted(range(width), key=lambda k: (k // 8, -k))]  # as bytes of bits
         key, size = np.zeros(rows, dtype=np.int64), 1
-        for codes, count in (*parts, *words):
+        for codes, count in (*parts, *gaps):
             if count > 1:
                 if size * count > 2**62:
                     key, size = _ranked(key)
@@ -520,8 +516,7 @@ def moments(
     need_documents(column_names(frame), doc, cluster, corpus)
     how: dict[str, Any] = {"doc": doc, "cluster": cluster, "by": by, "corpus": corpus}
     asked = moments_reduction(chosen, **how, questions=question_of(frame, **how))
-    reduced: Moments = reduce_batches(frame, chosen, [asked])[0]
-    return reduced
+    return cast(Moments, reduce_batches(frame, chosen, [asked])[0])
 
 
 def moments_reduction(
@@ -558,20 +553,9 @@ def moments_reduction(
             status = batch.status(metric)
             for word in (1, 2) if status.any() else ():
                 counts[:, k, word - 1] = np.bincount(group.codes[status == word], minlength=size)
-        return Moments(
-            tuple(metrics),
-            reduce_rows(values, metrics, group, docs, clusters),
-            by,
-            doc,
-            cluster,
-            () if by is None else group.names,
-            docs.names,
-            clusters.names,
-            counts,
-            np.bincount(group.codes, minlength=size),
-            questions,
-            corpus,
-        )
+        cells, rows = reduce_rows(values, metrics, group, docs, clusters), np.bincount(group.codes, minlength=size)
+        names = () if by is None else group.names, docs.names, clusters.names
+        return Moments(tuple(metrics), cells, by, doc, cluster, *names, counts, rows, questions, corpus)
 
     return Reduction(kernel, _combined, (by, doc, cluster, questions))
 

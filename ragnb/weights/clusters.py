@@ -132,8 +132,6 @@ def _counts(frame: Any, name: str, without: str | None) -> tuple[int, int]:
 
 
 def _has_gaps(frame: Any, column: str) -> bool:
-    if isinstance(frame, pd.DataFrame):
-        return bool(frame[column].isna().any())
     rows = opened(frame)
     return bool(collected(rows.select(key_of(rows, column).is_null().any().alias("gaps")))["gaps"].to_list()[0])
 

@@ -170,8 +170,6 @@ def coded(values: Any, *, compose: bool = False) -> Labels:
     >>> coded(pd.Series(["b", None, "a"]))
     Labels(codes=array([ 1, -1,  0]), names=('a', 'b'))
     """
-    import polars as pl
-
     if isinstance(values, pd.Series) and isinstance(values.dtype, pd.CategoricalDtype):
         codes, uniques = values.cat.codes.to_numpy(), values.cat.categories
         there = np.bincount(codes + np.int64(1), minlength=len(uniques) + 1)[1:] > 0
@@ -186,15 +184,6 @@ def coded(values: Any, *, compose: bool = False) -> Labels:
             ) from None
     named = nfc if compose else canonical_name
     plain = [name if type(name) is str and name.isascii() else named(name) for name in np.asarray(uniques, object)]
-    try:
-        text = pl.Series(plain, dtype=pl.String)  # sorts by bytes of UTF-8, which is the order of code points
-    except UnicodeEncodeError:  # a half of a surrogate pair, which only Python holds
-        distinct, ranks = np.unique(np.array(plain, dtype=object), return_inverse=True)
-        names = distinct.tolist()
-    else:
-        order = text.arg_sort()
-        ordered = text.gather(order)
-        first = (ordered != ordered.shift()).fill_null(True)  # two spellings of one name are one
-        names, ranks = ordered.filter(first).to_list(), np.empty(len(plain), dtype=np.int64)
-        ranks[order.to_numpy()] = np.cumsum(first.to_numpy()) - 1
-    return Labels(np.append(ranks, -1).take(codes), tuple(names))
+    # One name may be spelt in two ways.
+    names, ranks = np.unique(np.array(plain, dtype=object), return_inverse=True)
+    return Labels(np.append(ranks, -1).take(codes), tuple(names.tolist()))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import narwhals as nw
 import numpy as np
@@ -68,8 +68,7 @@ def collected(frame: Frame) -> nw.DataFrame[Any]:
     if isinstance(frame, nw.DataFrame):
         return frame
     if frame.implementation.is_polars():
-        found: nw.DataFrame[Any] = nw.from_native(frame.to_native().collect(engine="streaming"))
-        return found
+        return cast(nw.DataFrame[Any], nw.from_native(frame.to_native().collect(engine="streaming")))
     return frame.collect(backend="pandas") if frame.implementation.is_duckdb() else frame.collect()
 
 
