@@ -22,7 +22,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, listing
 from ragnb.readers.names import WORDS
-from ragnb.readers.raw import TEXT, Lossy, Raw, Values, absent, column, is_text, settle, unpacked
+from ragnb.readers.raw import Lossy, Raw, Values, absent, column, is_text, settle, unpacked
 from ragnb.schema import CASE_COLUMNS, CLIP, METRICS, Metric, declare_step
 
 MISSING_WORDS = {"", "nan", "none", "null", "na", "n/a", "<na>"}
@@ -311,22 +311,15 @@ def case_cells(raw: Raw, report: Lossy) -> None:
     readers |= dict.fromkeys(IDS, as_id) | ({} if raw.typed else dict.fromkeys(LISTS, _parsed))
     for name, read in readers.items():
         cells = raw.columns.get(name)
-        if isinstance(cells, pd.Series):
-            raw.columns[name] = cells if name in LISTS else _mapped(cells, read)
-        elif cells is not None:
+        if cells is not None and not (isinstance(cells, pd.Series) and (name in LISTS or _is_read(cells, name))):
             nested = 0 if name in LISTS else sum(isinstance(value, dict | list) for value in cells)
             report.add("unparsed", name, "objects and lists, kept as their JSON text", nested)
             raw.columns[name] = [read(value) for value in cells]
 
 
-def _mapped(cells: pd.Series[Any], read: Callable[[Any], Any]) -> Values:
-    """Return what `read` makes of the cells, called once for each distinct one; of texts it changes few."""
-    odd = cells == "" if read is as_id else cells.astype(str).str.strip().isin(["NaN", "<NA>"])
-    if is_text(cells) and not odd.any():
-        return cells
-    codes, distinct = pd.factorize(cells, use_na_sentinel=False)
-    made = [read(cell) for cell in distinct.tolist()]
-    return pd.Series(made, dtype=TEXT).take(codes).reset_index(drop=True)
+def _is_read(cells: pd.Series[Any], name: str) -> bool:
+    """Whether no cell of a case column would change, as those of few texts do."""
+    return is_text(cells) and not (cells == "" if name in IDS else cells.str.strip().isin(["NaN", "<NA>"])).any()
 
 
 def _parsed(value: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from typing import Any
 
 import narwhals as nw
@@ -148,11 +147,10 @@ def _read(
         for near in near_names(name, [*METRICS], most=1, least=90):
             step = f"near {near!r}; columns={{{name!r}: {near!r}}} makes it that metric"
             report.add("kept", name, step, len(frame))
-    if raw.scales:
-        scales = {names.get(name, name): asdict(scale) for name, scale in raw.scales.items()}
-        failed = {name: frame.get(f"{name}__status", pd.Series()).eq("failed").sum() for name in scales}
-        rows = ({"metric": n, **scale, "n_failed": int(failed[n])} for n, scale in scales.items())
-        frame.attrs["metrics"] = [*rows]
+    for name, scale in raw.scales.items():
+        metric = names.get(name, name)
+        failed = frame.get(f"{metric}__status", pd.Series()).eq("failed")
+        frame.attrs.setdefault("metrics", []).append({"metric": metric, **scale, "n_failed": int(failed.sum())})
     return frame
 
 

@@ -19,6 +19,7 @@ _CHUNK_IDS = ("id", "chunk_id", "passage_id", "doc_id", "document_id")
 _SEVERAL = re.compile(r"[,;|，；、]")
 
 
+@collector_paused()
 def read_traces(
     source: Source, *, format: str | None = None, strict: bool = False, columns: Mapping[str, str] | None = None,
     encoding: str | None = None,
@@ -52,22 +53,21 @@ def read_traces(
     >>> frame["chunks"].tolist(), "citations" in frame
     ([[{'id': '7'}]], False)
     """
-    with collector_paused():
-        raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
-        raw.need("answer")
-        if "sample_id" not in raw.columns:
-            raw.need("question")
-        if "chunks" in raw.columns:
-            each(raw, "chunks", _chunks, "a list of objects with an id, or of ids")
-            lists = raw.columns["chunks"]  # those without any id would count as retrieved in vain
-            bare = [bool(held) and not any(chunk["id"] for chunk in held) for held in lists]
-            raw.columns["chunks"] = [None if out else held for out, held in zip(bare, lists, strict=True)]
-            why = "lists of chunks without an id: retrieval is not measured there"
-            report.add("left_out", "chunks", why, sum(bare))
-        if "citations" in raw.columns:
-            each(raw, "citations", _ids, "a list of ids, or null")
-        case_cells(raw, report)
-        return to_frame(raw, report, origin)
+    raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
+    raw.need("answer")
+    if "sample_id" not in raw.columns:
+        raw.need("question")
+    if "chunks" in raw.columns:
+        each(raw, "chunks", _chunks, "a list of objects with an id, or of ids")
+        lists = raw.columns["chunks"]  # those without any id would count as retrieved in vain
+        bare = [bool(held) and not any(chunk["id"] for chunk in held) for held in lists]
+        raw.columns["chunks"] = [None if out else held for out, held in zip(bare, lists, strict=True)]
+        why = "lists of chunks without an id: retrieval is not measured there"
+        report.add("left_out", "chunks", why, sum(bare))
+    if "citations" in raw.columns:
+        each(raw, "citations", _ids, "a list of ids, or null")
+    case_cells(raw, report)
+    return to_frame(raw, report, origin)
 
 
 def read_gold(
