@@ -96,13 +96,10 @@ def _changed(pairs: Pairs, scenario: Scenario, metric: str | None, n: int, syste
     moved = [order[sign * gain[order] > TIE][:n] for sign in (1, -1)]
     at = np.array([k for k in order if k in {*moved[0], *moved[1]}], dtype=np.intp)
     labels, modes = pairs.labels.iloc[at].reset_index(drop=True), _modes(pairs, at)
-    turned = np.zeros(len(at), dtype=bool)
-    if column.kind == "binary":
-        turned = np.abs(gain[at]) >= column.high - column.low - TIE
+    turned = (np.abs(gain[at]) >= column.high - column.low - TIE) & (column.kind == "binary")
     names = {"candidate": pairs.candidate, "baseline": pairs.baseline, "metric": decides}
-    table = pd.DataFrame(names, index=labels.index)
     shown = [name for name in dict.fromkeys([key, "sample_id", "question", scenario.doc]) if name in labels]
-    table = table.join(labels[shown])
+    table = pd.DataFrame(names, index=labels.index).join(labels[shown])
     table["change"] = _words(gain[at] > 0, turned, modes)
     table["value"], table["candidate_value"], table["baseline_value"] = new[at] - old[at], new[at], old[at]
     texts = [_texts(*origin, key, labels[key].tolist(), system, TEXTS.values()) for origin in pairs.origins]

@@ -456,14 +456,15 @@ def beside_people(
             given = given.reindex(columns=[one.candidate, one.baseline]).dropna()
             gap = (given[one.candidate] - given[one.baseline]).to_frame("d")
             for value, part in slices:
-                d = gap.join(part, how="inner")
-                code, width = d["cluster"].to_numpy(), metric.high - metric.low
-                v, x = d["weight"].to_numpy(), d["d"].to_numpy(float)
-                how: dict[str, Any] = {"width": width, "level": level, "complete": one.complete}
-                found = difference(x, code, v, **how) if len(d) else NONE
-                human = {"human_value": found.value, "human_low": found.low, "human_high": found.high}
-                where = {"candidate": one.candidate, "metric": metric.name} | ({} if by is None else {by: value})
-                rows.append(where | human | {"n_human": found.n})
+                d = gap.join(part, how="inner").astype({"d": float})
+                how: dict[str, Any] = {"width": metric.high - metric.low, "level": level, "complete": one.complete}
+                columns = (d[name].to_numpy() for name in ("d", "cluster", "weight"))
+                found = difference(*columns, **how) if len(d) else NONE
+                rows.append({
+                    "candidate": one.candidate, "metric": metric.name, **({} if by is None else {by: value}),
+                    "human_value": found.value, "human_low": found.low, "human_high": found.high,
+                    "n_human": found.n,
+                })  # fmt: skip
     keys = ["candidate", "metric", *([] if by is None else [by])]
     whole = table.merge(pd.DataFrame(rows), on=keys, how="left")
     seen = (whole["human_low"] > 0) | (whole["human_high"] < 0)

@@ -17,7 +17,8 @@ from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.source import run_of
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.stats.estimates import packed
-from ragnb.weights.columns import Array
+from ragnb.weights.cells import Keys
+from ragnb.weights.columns import Array, Codes
 from ragnb.weights.total import Total
 
 POINTS = 100_000
@@ -127,13 +128,10 @@ class WeightMap:
         return moved
 
     @cached_property
-    def _patterns(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
+    def _patterns(self) -> tuple[npt.NDArray[np.bool_], Codes]:
         """The patterns of metrics that both systems have, and the pattern of each question."""
-        present = ~np.isnan(self.differences)
-        bits = np.packbits(present, axis=1)
-        # Comparing them as fixed-width strings is many times faster than row by row.
-        _, row, of = np.unique(bits.view(f"S{bits.shape[1]}").ravel(), return_index=True, return_inverse=True)
-        return present[row], of
+        key = Keys.of([], present := ~np.isnan(self.differences))
+        return present[key.row], key.code
 
     @cached_property
     def _sums(self) -> tuple[Array, Array, Array, Array]:

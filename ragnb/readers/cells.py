@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing
-from ragnb.readers.names import WORDS
+from ragnb.readers.names import WORDS, loose
 from ragnb.readers.raw import Lossy, Raw, Values, absent, column, is_text, settle, unpacked
 from ragnb.schema import CASE_COLUMNS, CLIP, METRICS, Metric, declare_step
 
@@ -144,7 +144,7 @@ def _passages(value: Any) -> tuple[list[str] | None, Objects, bool]:
 def _object(text: str) -> list[Any] | None:
     """Return the object of a text in a list, if it is one with a text under a key that says so."""
     found = parse_list(f"[{text}]") if text.lstrip().startswith("{") else None
-    return found if found and isinstance(found[0], Mapping) and {*map(_loose, found[0])} & {*_TEXT_KEYS} else None
+    return found if found and isinstance(found[0], Mapping) and {*map(loose, found[0])} & {*_TEXT_KEYS} else None
 
 
 def _passage(item: Any) -> Any:
@@ -160,27 +160,23 @@ def _passage(item: Any) -> Any:
 
 def _text_in(fields: Mapping[str, Any]) -> str | None:
     """Return the text under the key that says so, there or one level down, else the longest that is not a name."""
-    texts = {_loose(key): cell for key, cell in fields.items() if isinstance(cell, str)}
+    texts = {loose(key): cell for key, cell in fields.items() if isinstance(cell, str)}
     named = [texts[key] for key in _TEXT_KEYS if key in texts]
     if any(map(str.strip, named)):
         return next(filter(str.strip, named))
     for cell in fields.values():
-        inner = _text_in(cell) if isinstance(cell, Mapping) and {*map(_loose, cell)} & {*_TEXT_KEYS} else None
+        inner = _text_in(cell) if isinstance(cell, Mapping) and {*map(loose, cell)} & {*_TEXT_KEYS} else None
         if inner is not None:
             return inner
     others = (cell for key, cell in texts.items() if cell.strip() and key not in _NAMES and not key.endswith("id"))
     return max(others, key=len, default=named[0] if named else None)
 
 
-def _loose(key: object) -> str:
-    return str(key).replace("_", "").replace("-", "").casefold()
-
-
 def _doc_of(fields: Mapping[str, Any], text: str) -> str | None:
     """Return the document that a passage object names, itself or in its metadata."""
     for held in (fields, fields.get("metadata", fields.get("meta"))):
         named = held if isinstance(held, Mapping) else {}
-        near = {_loose(key): cell for key, cell in named.items() if cell != text}
+        near = {loose(key): cell for key, cell in named.items() if cell != text}
         for key in _DOC_KEYS:
             if isinstance(near.get(key), str | int) and near[key] != "":
                 return as_id(near[key])

@@ -179,19 +179,15 @@ def _keys(group: Codes, doc: Codes, cluster: Codes, present: Flags) -> Keys:
 
 
 def _added(parts: Sequence[Cells], group: Codes, doc: Codes, cluster: Codes, key: Keys) -> Cells:
-    def total(columns: Sequence[Array]) -> Array:
-        return key.sums(columns[0] if len(columns) == 1 else np.concatenate(columns))
-
-    row = key.row
-    present = np.vstack([cells.present for cells in parts])[row] if len(parts) > 1 else parts[0].present[row]
+    row, present = key.row, np.vstack([cells.present for cells in parts])[key.row]
     alone, width = cluster[row] < 0, present.shape[1]
     sums, cross = np.zeros(present.shape), np.zeros((int(alone.sum()), width, width))
     for i in range(width):  # the gaps are part of the key: in a cell a column is all there, or all nan
-        sums[:, i] = np.where(present[:, i], total([cells.sums[:, i] for cells in parts]), 0.0)
+        sums[:, i] = np.where(present[:, i], key.sums(np.hstack([cells.sums[:, i] for cells in parts])), 0.0)
         for j in range(i + 1 if len(cross) else 0):
-            both = np.where(present[:, i] & present[:, j], total([_products(cells, i, j) for cells in parts]), 0.0)
-            cross[:, i, j] = cross[:, j, i] = both[alone]
-    n = total([cells.n for cells in parts])
+            both = key.sums(np.hstack([_products(cells, i, j) for cells in parts]))
+            cross[:, i, j] = cross[:, j, i] = np.where(present[:, i] & present[:, j], both, 0.0)[alone]
+    n = key.sums(np.hstack([cells.n for cells in parts]))
     return Cells(group[row], doc[row], cluster[row], present, n, sums, cross, parts[0].centre)
 
 
@@ -398,10 +394,12 @@ class Moments:
 
         arrays = {field.name: getattr(self.cells, field.name) for field in fields(Cells)}
         arrays |= {"counts": self.counts, "rows": self.rows}
-        about: dict[str, Any] = {"ragnb": "moments", "sha256": "0" * 64, "version": VERSION}
-        about["metrics"] = [asdict(metric) for metric in self.metrics]
-        about |= {name: getattr(self, name) for name in _NAMES}
-        about["shapes"] = {name: array.shape for name, array in arrays.items()}
+        about = {
+            "ragnb": "moments", "sha256": "0" * 64, "version": VERSION,
+            "metrics": [asdict(metric) for metric in self.metrics],
+            **{name: getattr(self, name) for name in _NAMES},
+            "shapes": {name: array.shape for name, array in arrays.items()},
+        }  # fmt: skip
         columns = [pl.Series("about", [json.dumps(about)])]
         columns += [pl.Series(name, array.ravel()) for name, array in arrays.items()]
         height = max(map(len, columns))
@@ -440,10 +438,9 @@ class Moments:
             raise RagnbError(f"{path}: the file is damaged or has no moments; write it with Moments.to_parquet")
         frame = pl.read_parquet(io.BytesIO(content))
         about = json.loads(frame["about"][0])
-        version = about["version"]
-        if version not in (1, VERSION):
+        if about["version"] not in (1, VERSION):
             raise RagnbError(
-                f"{path}: moments of version {version!r}; this ragnb reads version {VERSION} and before; "
+                f"{path}: moments of version {about['version']!r}; this ragnb reads version {VERSION} and before; "
                 "write it again"
             )
         metrics = tuple(Metric(**metric) for metric in about["metrics"])
