@@ -355,17 +355,6 @@ def from_records(records: Iterable[Mapping[str, Any]], file: object = None) -> d
     return {str(name): [row.get(name) for row in rows] for name in names}
 
 
-def from_frame(frame: pd.DataFrame) -> dict[str, Values]:
-    """Turn a pandas frame into columns; a named index becomes columns of its own."""
-    check_columns(frame)
-    levels = [name for name in frame.index.names if name is not None]
-    if levels:
-        frame = frame.reset_index([name for name in levels if name not in frame.columns])
-    names = [str(name) for name in frame.columns]
-    refuse_twice(names)
-    return {name: column(frame.iloc[:, i]) for i, name in enumerate(names)}
-
-
 def check_columns(frame: pd.DataFrame) -> None:
     """Refuse columns in levels, and two columns of one name.
 

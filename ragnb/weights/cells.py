@@ -19,10 +19,9 @@ from ragnb.errors import RagnbError
 from ragnb.files import write_whole
 from ragnb.schema import RESULT_COLUMNS, Metric
 from ragnb.weights.clusters import INSIDE, Corpus, need_documents, question_clusters, question_of
-from ragnb.weights.columns import Array, Codes, Flags, Labels
-from ragnb.weights.engines import Batch, Reduction, column_names, reduce_batches
+from ragnb.weights.columns import Array, Codes, Flags, Labels, MetricsArgument, column_names, scored
+from ragnb.weights.engines import Batch, Reduction, reduce_batches
 from ragnb.weights.estimates import bootstrap, checked_weights, means_table
-from ragnb.weights.scored import MetricsArgument, scored
 
 Counts = npt.NDArray[np.int64]
 VERSION = 2  # 1 had neither questions nor centres

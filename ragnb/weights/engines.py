@@ -17,7 +17,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, need_columns, require
 from ragnb.readers.frames import native
 from ragnb.schema import CLIP, STATUS_WORDS, Metric
-from ragnb.weights.columns import Array, Labels, coded, numeric, score_of, status_codes
+from ragnb.weights.columns import Array, Labels, coded, column_names, numeric, score_of, status_codes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,19 +48,6 @@ def opened(frame: Any) -> Frame:
 def stays_lazy(frame: Any) -> bool:
     """Return whether the caller's frame is a query that has not run."""
     return isinstance(nw.from_native(frame), nw.LazyFrame)
-
-
-def column_names(frame: Any) -> list[str]:
-    """Return the columns of a frame of any engine.
-
-    Examples
-    --------
-    >>> column_names(pd.DataFrame({"a": [1]}))
-    ['a']
-    """
-    if isinstance(frame, pd.DataFrame):
-        return [str(name) for name in frame.columns]
-    return opened(frame).collect_schema().names()
 
 
 def collected(frame: Frame) -> nw.DataFrame[Any]:

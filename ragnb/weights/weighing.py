@@ -14,9 +14,8 @@ import pandas as pd
 from ragnb.readers.frames import as_called
 from ragnb.schema import Metric
 from ragnb.weights.clusters import document_column
-from ragnb.weights.columns import Array
-from ragnb.weights.engines import Batch, Frame, Reduction, column_names, key_of, laid_out, reduce_batches
-from ragnb.weights.scored import MetricsArgument, scored
+from ragnb.weights.columns import Array, MetricsArgument, column_names, scored
+from ragnb.weights.engines import Batch, Frame, Reduction, key_of, laid_out, reduce_batches
 from ragnb.weights.total import check_weights, nfc, refuse_all_zero, total_of, warn_unused
 
 Rows = TypeVar("Rows")
