@@ -26,7 +26,7 @@ REPEAT_NAMES = ("epoch", "trial", "attempt", "iteration", "repetition", "seed", 
 _WITH_SCORE = {metric.name for metric in METRICS.values() if metric.role == "quality" and metric.high == 1}
 
 
-def loose(name: str) -> str:
+def loose(name: object) -> str:
     """Remove case, spaces, underscores and hyphens, to compare names of metrics.
 
     Examples
@@ -34,7 +34,7 @@ def loose(name: str) -> str:
     >>> loose("Answer Relevance") == loose("answer_relevance")
     True
     """
-    return re.sub(r"[\s_\-]+", "", name).casefold()
+    return re.sub(r"[\s_\-]+", "", str(name)).casefold()
 
 
 def spaced(name: str) -> str:

@@ -7,14 +7,13 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ragnb.errors import RagnbError
 from ragnb.schema import Metric
-from ragnb.weights.batches import Batch, Reduction
 from ragnb.weights.cells import Keys
 from ragnb.weights.columns import Array, Codes, Flags
+from ragnb.weights.engines import Batch, Reduction
 from ragnb.weights.total import Weighing, check_weights, relative, total_of
 from ragnb.weights.weighing import evaluated
 
@@ -98,10 +97,8 @@ def gains_reduction(
     return Reduction(kernel, finish, [weighing.doc] if checked else [])
 
 
-def histogram_reduction(
-    metrics: Sequence[Metric], *, by: str | None = None, bins: int = 10, ends: bool = False
-) -> Reduction:
-    """Return the reduction to ``[by,] metric, bin_low, bin_high, n``; with `ends` how many lie at either end too.
+def histogram_reduction(metrics: Sequence[Metric], *, bins: int = 10, ends: bool = False) -> Reduction:
+    """Return the reduction to ``metric, bin_low, bin_high, n``; with `ends` how many lie at either end too.
 
     The columns ``n_low, n_high`` are the same in every bin of a metric.
 
@@ -118,32 +115,23 @@ def histogram_reduction(
     names = np.repeat(np.array([m.name for m in metrics], dtype=object), bins)
     empty = pd.DataFrame({"metric": names, "bin_low": edges[:, :-1].ravel(), "bin_high": edges[:, 1:].ravel()})
 
-    def count(batch: Batch) -> dict[str | None, npt.NDArray[np.int64]]:
-        """Each group's metrics × bins."""
-        group = batch.groups(by)
-        counts = np.zeros((len(group.names), len(metrics), bins + 2), dtype=np.int64)
+    def count(batch: Batch) -> Array:
+        """Metrics × bins, then how many lie at the low end and at the high end."""
+        counts = np.zeros((len(metrics), bins + 2))
         for k, metric in enumerate(metrics):
-            x = batch.values(metric)
             batch.status(metric)  # refuses a number whose status is failed
-            there = ~np.isnan(x)
-            place = np.floor((x[there] - metric.low) / (metric.high - metric.low) * bins + _HAIR).astype(np.int64)
-            cell = group.codes[there] * bins + np.clip(place, 0, bins - 1)
-            counts[:, k, :bins] = np.bincount(cell, minlength=len(group.names) * bins).reshape(-1, bins)
-            for end, at in ((-2, metric.low), (-1, metric.high)):
-                counts[:, k, end] = np.bincount(group.codes[there][x[there] == at], minlength=len(group.names))
-        return dict(zip(group.names, counts, strict=True))
+            x = batch.values(metric)
+            x = x[~np.isnan(x)]
+            place = np.floor((x - metric.low) / (metric.high - metric.low) * bins + _HAIR).astype(np.int64)
+            counts[k, :bins] = np.bincount(np.clip(place, 0, bins - 1), minlength=bins)
+            counts[k, bins:] = (x == metric.low).sum(), (x == metric.high).sum()
+        return counts
 
-    def finish(parts: list[dict[str | None, npt.NDArray[np.int64]]]) -> pd.DataFrame:
-        names = {name for part in parts for name in part}
-        tables = []
-        for name in sorted(names, key=lambda name: (name is None, name)):
-            every = np.sum([part[name] for part in parts if name in part], axis=0)
-            table = empty.assign(n=every[:, :bins].ravel())
-            if ends:
-                table[["n_low", "n_high"]] = every[:, bins:].repeat(bins, axis=0)
-            if by is not None:
-                table.insert(0, by, np.full(len(table), name, dtype=object))
-            tables.append(table)
-        return pd.concat(tables, ignore_index=True)
+    def finish(parts: list[Array]) -> pd.DataFrame:
+        every = np.sum(parts, axis=0).astype(np.int64)
+        table = empty.assign(n=every[:, :bins].ravel())
+        if ends:
+            table[["n_low", "n_high"]] = every[:, bins:].repeat(bins, axis=0)
+        return table
 
-    return Reduction(count, finish, [by])
+    return Reduction(count, finish)
