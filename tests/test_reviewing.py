@@ -138,25 +138,23 @@ def test_keys_decide_and_each_decision_is_on_disk_before_the_next_question(tmp_p
     assert sheet.item.key == "d"
 
 
-def test_an_edit_waits_for_its_wording_and_the_old_wording_is_a_keep(tmp_path):
+def test_an_edit_waits_for_another_wording_and_can_be_taken_back(tmp_path):
     sheet = review(tmp_path)
     sheet.press("e")
     sheet.press("k")  # typed before the field of the question had the focus
     assert sheet.problem == load("en")("review.editing")
     assert not (tmp_path / "review.csv").exists()
-    sheet.reword(" ", "x")
+    sheet.decide("edit", [" ", "x"])
     assert sheet.problem == load("en")("review.no_question")
-    sheet.reword(" 谁承担运费？ ", "商家。")
+    sheet.decide("edit", [" 谁承担运费？ ", "商家。"])
     assert sheet.item.key == "b"
     assert not sheet.editing
     sheet.press("e")
-    sheet.reword("First line\nand second?", "'quoted'")
+    sheet.decide("edit", ["First line\nand second?", "'quoted'"])
+    assert sheet.problem == load("en")("review.unchanged")
     rows = saved(tmp_path)
-    assert [row["decision"] for row in rows] == ["edit", "keep", "", ""]
+    assert [row["decision"] for row in rows] == ["edit", "", "", ""]
     assert rows[0]["question"] == "谁承担运费？"
-    sheet.skip()
-    sheet.back()
-    sheet.back()
     sheet.back()
     assert (sheet.item.key, sheet.editing, sheet.wording) == ("001", True, ["谁承担运费？", "商家。"])
     sheet.decide("keep")
@@ -184,8 +182,10 @@ def test_the_sheet_resumes_and_takes_up_what_a_spreadsheet_wrote_meanwhile(tmp_p
     assert again.item is None
     assert review(tmp_path).item is None
     before = file.read_bytes()
-    for act in (again.skip, lambda: again.press("k"), lambda: again.note("x"), lambda: again.reword("q", "a")):
-        act()
+    again.skip()
+    again.press("k")
+    again.note("x")
+    again.decide("edit", ["q", "a"])
     assert file.read_bytes() == before
 
 

@@ -65,12 +65,12 @@ class Rating(Items):
     def __init__(
         self, items: Any, file: Any, *, rater: str, dimensions: Sequence[str], seed: int = 0, lang: str = "en"
     ) -> None:  # fmt: skip
-        self.rater, self.lang, self.dimensions = rater.strip(), lang, tuple(dict.fromkeys(dimensions))
+        self.rater = self.name = rater.strip()
+        self.dimensions = tuple(dict.fromkeys(dimensions))
         if not self.rater or not self.dimensions:
             raise RagnbError(f"rater={rater!r}, dimensions={dimensions!r}: name who rates and what")
-        self.say, self.file, self.items = texts.load(lang), Path(file).resolve(), _items(items)
+        super().__init__(_items(items), file, lang)
         random.Random(f"{seed} {self.rater}").shuffle(self.items)
-        self.comments: dict[Key, str] = {}
         self.done, self.scores = self._resume(), dict[str, int]()
         self._turn_to(self._next(-1))
 
@@ -219,6 +219,8 @@ class RatingSheet(Sheet):
     {"item_id": "a", "dimension": "accuracy", "rater": "A", "score": 8, "comment": "too short"}
     """
 
+    model: Rating
+
     def __init__(
         self, items: Any, file: str | Path, *, rater: str, dimensions: Rubric | Sequence[str] | None = None,
         seed: int = 0, lang: str = "en",
@@ -228,12 +230,8 @@ class RatingSheet(Sheet):
             raise RagnbError(f"the rubric's scale is {rubric.low:g} to {rubric.high:g}; a sheet takes 1 to 10")
         self._rubric = {one.name: one for one in rubric.dimensions}
         names = list(self._rubric) if dimensions is None or isinstance(dimensions, Rubric) else list(dimensions)
-        self.model: Rating = Rating(items, file, rater=rater, dimensions=names, seed=seed, lang=lang)
-        self._texts, self._known_keys = "rating", _KEYS
-        self._title = self.model.say("rating.title", rater=self.model.rater)
-
-    def __repr__(self) -> str:
-        return f"RatingSheet({self.model.rater!r}: {len(self.model.done)} of {len(self.model.items)})"
+        model = Rating(items, file, rater=rater, dimensions=names, seed=seed, lang=lang)
+        super().__init__(model, "rating", _KEYS, rater=model.rater)
 
     def _fields(self) -> list[Any]:
         import ipywidgets as ipw
@@ -255,7 +253,7 @@ class RatingSheet(Sheet):
         about = element("p", asked.description if asked else "", class_="rg-note")
         return join([about, element("dl", *terms, class_="rg-bands")])
 
-    def _refresh_fields(self) -> list[str]:
+    def _refresh_fields(self, _: bool) -> list[str]:
         model = self.model
         self._keys.description = model.say("rating.keys", dimension=model.dimension)
         for name, row in self._scores.items():

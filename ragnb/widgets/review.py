@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from ragnb import texts
 from ragnb.errors import RagnbError, place
 from ragnb.files import write_whole
 from ragnb.markup import Safe, element, join
@@ -34,13 +34,12 @@ class Review(Items):
     """
 
     def __init__(self, cases: pd.DataFrame, file: str | Path, *, lang: str) -> None:
-        self.cases, self.file, self.lang, self.say = cases, Path(file).resolve(), lang, texts.load(lang)
+        questions = review_sheet(cases).rename(columns={"sample_id": "key"})
+        super().__init__(list(questions.itertuples(index=False, name="Question")), file, lang)
+        self.cases, self.name = cases, self.file.name
         if self.file.suffix.lower() != ".csv":
             raise RagnbError(f"{place(file)}a review is a CSV file; choose a name that ends in .csv")
-        self.comments = {}
         self._take(self._read())
-        questions = review_sheet(cases).rename(columns={"sample_id": "key"})
-        self.items = list(questions.itertuples(index=False, name="Question"))
         self._turn_to(self._next(-1))
 
     def press(self, entry: str) -> None:
@@ -52,22 +51,18 @@ class Review(Items):
             wrong = self.say("review.not_a_key", entry=key[:20], keys=", ".join(KEYS))
             self.problem = self.say("review.editing") if self.editing else wrong
 
-    def decide(self, decision: str) -> None:
-        """Save what is decided and turn to the next question; ``edit`` waits for the new wording."""
+    def decide(self, decision: str, wording: Sequence[str] = ()) -> None:
+        """Save a decision and turn to the next question; ``edit`` waits for another wording."""
         self.problem, self.editing = "", decision == "edit"
-        if self.item and not self.editing:
-            self._save(self.item, {"decision": decision, **{name: getattr(self.item, name) for name in WORDING}})
-            self.skip()
-
-    def reword(self, question: str, answer: str) -> None:
-        """Save the new wording as an edit, or as kept where it is the old one, and turn to the next question."""
-        wording = dict(zip(WORDING, (question.strip(), answer.strip()), strict=True))
-        if not self.item or not wording["question"]:
-            self.problem = self.say("review.no_question")
+        if self.item is None or (self.editing and not wording):
             return
-        same = all(getattr(self.item, name) == text for name, text in wording.items())
-        self._save(self.item, {"decision": "keep" if same else "edit", **wording})
-        self.skip()
+        old = [getattr(self.item, name) for name in WORDING]
+        new = [text.strip() for text in wording] or old
+        if self.editing and (new == old or not new[0]):
+            self.problem = self.say("review.unchanged" if new == old else "review.no_question")
+        else:
+            self._save(self.item, {"decision": decision, **dict(zip(WORDING, new, strict=True))})
+            self.skip()
 
     def _turn_to(self, at: int) -> None:
         super()._turn_to(at)
@@ -83,9 +78,9 @@ class Review(Items):
         self.comments |= {row["sample_id"]: row["comment"] for row in records(sheet) if row["comment"]}
 
     def _save(self, item: Any, given: dict[str, str]) -> None:
-        sheet, comment = self._read(), self.comments.get(item.key)
-        row = given | ({} if comment is None else {"comment": comment})
-        sheet.loc[sheet["sample_id"] == item.key, list(row)] = list(row.values())
+        sheet = self._read()
+        given = given | {"comment": self.comments[item.key]} if item.key in self.comments else given
+        sheet.loc[sheet["sample_id"] == item.key, list(given)] = list(given.values())
         write_whole(self.file, "\ufeff" + to_csv_text(sheet))  # without the mark a spreadsheet garbles Chinese
         self._take(sheet)
 
@@ -128,12 +123,10 @@ class ReviewSheet(Sheet):
     a,keep,Why?,Because.,,,,
     """
 
-    def __init__(self, cases: pd.DataFrame, *, file: str | Path, lang: str = "en") -> None:
-        self.model: Review = Review(cases, file, lang=lang)
-        self._texts, self._known_keys, self._title = "review", ", ".join(KEYS), self.model.say("review.title")
+    model: Review
 
-    def __repr__(self) -> str:
-        return f"ReviewSheet({self.model.file.name!r}: {len(self.model.done)} of {len(self.model.items)})"
+    def __init__(self, cases: pd.DataFrame, *, file: str | Path, lang: str = "en") -> None:
+        super().__init__(Review(cases, file, lang=lang), "review", ", ".join(KEYS))
 
     def _fields(self) -> list[Any]:
         import ipywidgets as ipw
@@ -141,35 +134,27 @@ class ReviewSheet(Sheet):
         say, model = self.model.say, self.model
         self._keys.description = say("review.keys")
         self._labels = {word: say(f"review.{word}") for word in DECISIONS}
-        self._choice = ipw.ToggleButtons(
-            options=[(label, word) for word, label in self._labels.items()], value=None,
-            description=say("review.decision"), style={"button_width": "84px", "description_width": "initial"},
-        )  # fmt: skip
+        look = {"button_width": "84px", "description_width": "initial"}
+        options, name = [(label, word) for word, label in self._labels.items()], say("review.decision")
+        self._choice = ipw.ToggleButtons(options=options, value=None, description=name, style=look)
         hear(self, self._choice.add_class("rg-row").add_class("rg-scores"), partial(self._do, model.decide))
-        self._wording = [
-            field(say, f"rating.{key}", "Textarea", rows=4, continuous_update=False).add_class("rg-row")
-            for key in ("question", "reference")
-        ]
+        how: dict[str, Any] = {"kind": "Textarea", "rows": 4, "continuous_update": False}
+        self._wording = [field(say, f"rating.{key}", **how) for key in ("question", "reference")]
         for text in self._wording:
-            hear(self, text, lambda _: self._do(self._draft))
-        save = button(say, "review.save", lambda: self._do(model.reword, *(text.value for text in self._wording)))
-        self._editor = ipw.VBox([*self._wording, ipw.HBox([save])])
+            hear(self, text.add_class("rg-row"), lambda _: self._refresh(clear=False))
+        save = button(say, "review.save", lambda: self._do(model.decide, "edit", [t.value for t in self._wording]))
+        self._editor = ipw.VBox([*self._wording, ipw.HBox([save])], layout={"display": "none"})
         return [self._choice, self._editor]
 
-    def _draft(self) -> None:
-        self.model.wording = [text.value for text in self._wording]
-
-    def _refresh_fields(self) -> list[str]:
-        model = self.model
-        begins = model.editing and self._editor.layout.display == "none"
-        self._editor.layout.display = "flex" if model.editing else "none"
+    def _refresh_fields(self, clear: bool) -> list[str]:
+        model, before = self.model, self._editor.layout.display
         chosen = "edit" if model.editing else model.decision
-        self._choice.value = chosen
-        for text, words in zip(self._wording, model.wording, strict=True):
+        self._choice.value, self._editor.layout.display = chosen, "flex" if model.editing else "none"
+        for text, words in zip(self._wording, model.wording if clear else (), strict=clear):
             text.value = words
-        if begins:
+        if before == "none" and model.editing:
             self._wording[0].focus()
-        return [self._labels.get(chosen or "", ""), *model.wording]
+        return [self._labels.get(chosen or "", ""), *(text.value for text in self._wording)]
 
     def _shown(self, item: Any) -> Safe:
         say = self.model.say

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from importlib.resources import files
 from itertools import count
+from pathlib import Path
 from typing import Any
 
-from ragnb import markup
+from ragnb import markup, texts
 from ragnb.errors import RagnbError
 from ragnb.markup import Safe, element, join
 from ragnb.texts.errors import translated
@@ -117,13 +118,21 @@ class Twin:
 class Items:
     """The items of a sheet: which one is shown, the next that is not done, and the comments on them.
 
-    Who inherits gives the `items`, each with a ``key``, what is `done` of them by key, and `_save`.
+    Who inherits says what is `done`, by the ``key`` of an item, and how that is saved.
+
+    Parameters
+    ----------
+    items : list
+        Each with a ``key``.
+    file : path
+    lang : {"en", "zh"}
     """
 
-    items: list[Any]
-    done: dict[Any, Any]
-    comments: dict[Any, str]
     _save: Any
+
+    def __init__(self, items: list[Any], file: str | Path, lang: str) -> None:
+        self.items, self.file, self.lang, self.say = items, Path(file).resolve(), lang, texts.load(lang)
+        self.done, self.comments = dict[Any, Any](), dict[Any, str]()
 
     def note(self, comment: str) -> None:
         """Keep a comment on the item; it is saved with what is done of it, at once where that is complete."""
@@ -154,24 +163,38 @@ class Items:
 class Sheet(Twin):
     """One item at a time with what is entered beside it, by keys and buttons.
 
-    Who inherits gives the fields: their widgets, how they are refreshed, and what the kernel holds of them; how an
-    item is shown; and the prefix of its texts, the title and the keys.
+    Who inherits gives the fields: their widgets, how they are refreshed (`clear` for another item), with what the
+    kernel holds of them; and how an item is shown.
+
+    Parameters
+    ----------
+    model : Items
+    kind : str
+        The table of its texts.
+    keys : str
+        Which keys there are.
+    **title
+        Values of the title.
     """
 
-    _texts: str
-    _title: str
-    _known_keys: str
     _fields: Any
     _refresh_fields: Any
     _shown: Any
 
+    def __init__(self, model: Any, kind: str, keys: str, **title: str) -> None:
+        self.model, self._kind, self._known_keys = model, kind, keys
+        self._title = model.say(f"{kind}.title", **title)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.model.name!r}: {len(self.model.done)} of {len(self.model.items)})"
+
     def _head(self) -> Safe:
         done, n = len(self.model.done), len(self.model.items)
-        progress = self.model.say(f"{self._texts}.progress", done=done, n=n)
+        progress = self.model.say(f"{self._kind}.progress", done=done, n=n)
         return join([element("h3", self._title), element("p", progress, class_="rg-note")])
 
     def _static(self) -> Safe:
-        return join([self._head(), element("p", self.model.say(f"{self._texts}.static"), class_="rg-note")])
+        return join([self._head(), element("p", self.model.say(f"{self._kind}.static"), class_="rg-note")])
 
     @cached_property
     def view(self) -> Any:
@@ -183,18 +206,16 @@ class Sheet(Twin):
         self._wrong, self.busy, self._seen, self._cleared = Html(lang, live=True), False, "", ""
         self._keys = field(lambda _: "", "", placeholder=self._known_keys).add_class("rg-row").add_class("rg-keys")
         hear(self, self._keys, self._press)
-        hint = say(f"{self._texts}.comment_hint")
+        hint = say(f"{self._kind}.comment_hint")
         self._comment = field(say, "rating.comment", "Textarea", placeholder=hint, continuous_update=False, rows=2)
         hear(self, self._comment.add_class("rg-row"), partial(self._do, model.note))
-        tools = ipw.HBox([
-            button(say, f"rating.{act.__name__}", partial(self._do, act)) for act in (model.back, model.skip)
-        ])  # fmt: skip
-        entry = [self._keys, self._wrong.widget, *self._fields(), self._comment, tools]
+        tools = [button(say, f"rating.{act.__name__}", partial(self._do, act)) for act in (model.back, model.skip)]
+        entry = [self._keys, self._wrong.widget, *self._fields(), self._comment, ipw.HBox(tools)]
         self._entry = ipw.VBox(entry, layout={"flex": "0 1 400px"})
         self._item.widget.add_class("rg-item")
         both = ipw.HBox([self._item.widget, self._entry], layout={"flex_flow": "row wrap", "grid_gap": "8px 32px"})
         self._refresh()
-        gone = say(f"{self._texts}.gone", file=model.file.name)
+        gone = say(f"{self._kind}.gone", file=model.file.name)
         return self._box(gone, self._top.widget, both, self._held.widget)
 
     def _press(self, entry: str) -> None:
@@ -218,12 +239,12 @@ class Sheet(Twin):
         if clear:
             self._cleared, self._seen, self._keys.value = self._seen, "", ""
             self._item.show(self._shown(item) if item else Safe(""))
-        done = element("p", model.say(f"{self._texts}.done", n=len(model.items), file=model.file.name))
+        done = element("p", model.say(f"{self._kind}.done", n=len(model.items), file=model.file.name))
         self._top.show(join([self._head(), "" if item else done]))
         self._comment.value = model.comment
         if item and clear:
             self._keys.focus()
-        values = self._refresh_fields()
+        values = self._refresh_fields(clear)
         self.busy = False
         self._entry.layout.display = "flex" if item else "none"
         self._wrong.warn(model.problem)

@@ -336,6 +336,7 @@ def test_five_questions_are_reviewed_by_keys_and_buttons(server, page, page_log,
     assert not findings(page)
     shot(page, tmp_path, "edit")
     wording.fill("改写后的问题？")
+    page.keyboard.press("Tab")
     page.get_by_role("button", name="保存修改").click()
     page.get_by_text("已审 3 / 5").first.wait_for()
     assert read_review(home) == ["keep", "drop", "edit", "", ""]
