@@ -90,8 +90,6 @@ def metrics_finding(w: Formatter) -> tuple[str, int]:
 def _conclusive(w: Formatter, metric: str) -> bool:
     """Whether the whole interval is beyond the milder threshold."""
     row, at = w.rows[metric], w.thresholds(metric)[0][1]
-    if pd.isna(row["low"]):
-        return False
     return bool(row["high"] < at if w.better[metric] == "higher" else row["low"] > at)
 
 
