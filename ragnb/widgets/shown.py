@@ -13,10 +13,10 @@ from typing import Any
 from ragnb import markup, texts
 from ragnb.errors import RagnbError
 from ragnb.markup import Safe, element, join
+from ragnb.markup.html import LANGUAGES
 from ragnb.texts.errors import translated
 
 numbers = count(1)
-_LANG = {"en": "en", "zh": "zh-CN"}
 # The style of a widget whose description stands in the column of names.
 _FILES = {kind: files(__package__).joinpath(f"widgets.{kind}").read_text("utf-8") for kind in ("css", "js")}
 NAMED = {"description_width": "170px"}
@@ -59,7 +59,7 @@ class Html:
     def __init__(self, lang: str, html: Safe | None = None, *, live: bool = False) -> None:
         import ipywidgets
 
-        self.lang, self.widget = _LANG[lang], ipywidgets.HTML(layout={"display": "none", "width": "auto"})
+        self.lang, self.widget = LANGUAGES[lang], ipywidgets.HTML(layout={"display": "none", "width": "auto"})
         self.widget.add_class("rg-live" if live else "rg-html")
         self.show(html or Safe(""))
 
