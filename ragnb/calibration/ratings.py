@@ -173,12 +173,8 @@ def open_ratings(frame: Any, judge: str, asked: Asked, judged: Any = None) -> Ra
 
 def _counted(table: pd.DataFrame) -> pd.DataFrame:
     """Return the distinct rows of a table with the number of ratings that each represents."""
-    key = np.zeros(len(table), dtype=np.int64)
-    for name in table.columns.drop("count"):
-        codes = pd.factorize(table[name])[0]
-        key = pd.factorize(key * (codes.max(initial=0) + 2) + codes)[0]
-    counts = np.bincount(key, weights=table["count"])
-    return table[~pd.Series(key, table.index).duplicated()].assign(count=counts)
+    rows = table.groupby(list(table.columns.drop("count")), sort=False, dropna=False, observed=True)["count"]
+    return rows.sum().reset_index()[list(table)]
 
 
 def _labels(column: pd.Series) -> Any:

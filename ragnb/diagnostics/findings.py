@@ -13,6 +13,7 @@ import pandas as pd
 from ragnb import texts
 from ragnb.diagnostics.rules import RULES, fitting, meets, past, rule_texts, target_of
 from ragnb.errors import RagnbError
+from ragnb.markup import is_missing
 from ragnb.schema import Metric, Rule, records
 from ragnb.weights import (
     Batch,
@@ -211,9 +212,7 @@ def _worst_places(metric: Metric, x: npt.NDArray[np.float64], top: int) -> npt.N
 
 
 def _plain(cell: Any) -> Any:
-    if pd.api.types.is_scalar(cell) and pd.isna(cell):
-        return None
-    return cell.item() if isinstance(cell, np.generic) else cell
+    return None if is_missing(cell) else cell.item() if isinstance(cell, np.generic) else cell
 
 
 def _on_engine(scores: Any, metric: Metric, top: int, have: Sequence[str]) -> list[dict[str, Any]]:

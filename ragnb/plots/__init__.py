@@ -5,7 +5,7 @@ matplotlib is changed.
 """
 
 from ragnb.errors import need_package
-from ragnb.plots.canvas import alt_text, cjk_font, show_keywords
+from ragnb.plots.canvas import alt_text, cjk_font, save, show_keywords, svg
 from ragnb.plots.card import (
     band_shares,
     bias_by,
@@ -18,7 +18,6 @@ from ragnb.plots.card import (
 from ragnb.plots.comparison import differences, weight_map, win_rates
 from ragnb.plots.counts import distribution, outcomes
 from ragnb.plots.means import intervals, radar
-from ragnb.plots.output import save, svg
 
 need_package("matplotlib", extra="notebook")
 

@@ -122,8 +122,8 @@ def _sheet(scenario: Scenario, inputs: Inputs) -> Assessment:
         rows=inputs.rows,
         unscored=unscored,
         systems=means if len(names) > 1 else None,
-        common=None if shared is None else shared.means,
-        common_questions=0 if shared is None else shared.common,
+        common=shared[2],
+        common_questions=shared[1],
         gates=gates,
         notes=pd.concat([changed, said], ignore_index=True),
         ledger=notes.ledger(inputs, means, scenario.lang),
@@ -220,19 +220,19 @@ def _decided_by(candidate: str | None, gates: pd.DataFrame) -> pd.DataFrame:
     return gates.assign(blocks=gates["blocks"] & ~other, reason=reason)
 
 
-def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[Any]) -> Overlap | None:
-    """Return the means by system on their common questions; None where all answered the same ones."""
+def overlap(frame: Any, metrics: list[Metric], scenario: Scenario, names: list[Any]) -> Overlap:
+    """Return what systems have in common where not all answered the same questions, else nothing."""
     # A question without any score was not answered: it must not make the means look comparable.
     some = [~nw.col(m.name).is_null() for m in metrics if m.name in weights.column_names(frame)]
     scored = nw.from_native(frame).filter(nw.any_horizontal(*some, ignore_nulls=True)) if some else None
     asked, shared, rows = streams.common_questions(frame if scored is None else scored.to_native(), names)
     if all(n == shared for n in asked.values()):
-        return None
+        return {}, 0, None
     means = None
     if shared:
         found = weights.moments(rows, metrics=metrics, **_clustering(scenario), by="system")
         means = _weighing(scenario, metrics, found.docs).means(found)
-    return Overlap(asked, shared, means)
+    return asked, shared, means
 
 
 def gates_of(scenario: Scenario, metrics: list[Metric], inputs: Inputs) -> tuple[Gate, ...]:
@@ -360,8 +360,8 @@ def weighable(source: Any, **overrides: Any) -> Weighable:
     inputs = gather(scenario, frame)
     metrics = prepared(scenario, inputs)
     several = "system" in inputs.frame and inputs.frame["system"].nunique() > 1
-    how: dict[str, Any] = {"doc": scenario.doc, "cluster": scenario.cluster, "corpus": scenario.corpus}
-    found = weights.moments(inputs.frame, metrics=metrics, **how, by="system" if several else None)
+    by = "system" if several else None
+    found = weights.moments(inputs.frame, metrics=metrics, **_clustering(scenario), by=by)
     # A baseline that somebody asks for here is refused in words; that of a file, as any two systems, may not pair.
     pairs = None
     with suppress(*[] if overrides.get("baseline") else [RagnbError]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -24,32 +23,15 @@ from ragnb.weights import notes as weight_notes
 Row = dict[str, str]
 _MANY = 5  # decisions side by side, of which one errs by chance in more than a tenth of runs
 Say = Callable[..., str]
+Overlap = tuple[Mapping[Any, int], int, pd.DataFrame | None]
+"""Of systems that answered different questions: how many each answered, how many all, and the means on those."""
 _OF_TRACES = ("without_answer", "empty", "citations_flagged", "partial")
 _LOSSY_SAID = {"bad_line": "bad_lines", **{word: word for word in ("unparsed", "left_out", "kept", "clipped")}}
 
 
-@dataclass(frozen=True)
-class Overlap:
-    """What systems that answered different questions have in common.
-
-    Attributes
-    ----------
-    asked : dict of system to int
-        How many questions each answered.
-    common : int
-        How many all of them answered.
-    means : DataFrame or None
-        The means by system on those; None without any.
-    """
-
-    asked: dict[Any, int]
-    common: int
-    means: pd.DataFrame | None
-
-
 def notes(
     scenario: Scenario, inputs: Inputs, means: pd.DataFrame, gates: pd.DataFrame, metrics: list[Metric],
-    card: CalibrationCard | None, overlap: Overlap | None, docs: Collection[str],
+    card: CalibrationCard | None, overlap: Overlap, docs: Collection[str],
     found: Mapping[str, Any],
 ) -> pd.DataFrame:  # fmt: skip
     """Return all notes of a run, the ones that change how numbers are read first."""
@@ -88,28 +70,24 @@ def _of_all_or_one(parts: Mapping[Any, list[Row]]) -> Iterator[Row]:
             yield row if everywhere else row | {"text": f"{name}: {row['text']}"}
 
 
-def _system_notes(scenario: Scenario, means: pd.DataFrame, overlap: Overlap | None, say: Say) -> Iterator[Row]:
+def _system_notes(scenario: Scenario, means: pd.DataFrame, overlap: Overlap, say: Say) -> Iterator[Row]:
     if "system" not in means:
         return
     key = "systems" if scenario.candidate is None else "systems_candidate"
     yield _note(say, "systems", "system", key, n=means["system"].nunique(), candidate=scenario.candidate)
-    if overlap is None:
-        return
-    asked = listing(f"{name} {count(n)}" for name, n in overlap.asked.items())
-    if overlap.means is None:
+    questions, common, table = overlap
+    asked = listing(f"{name} {count(n)}" for name, n in questions.items())
+    if table is not None:
+        rows = records(table[table["metric"] == "weighted_score"])
+        if rates := all(pd.isna(row["value"]) for row in rows):
+            rows = records(table[table["metric"] == "correct_outcome"])
+        rows = sorted(rows, key=lambda row: -row["value"])
+        told = (f"{row['system']} {with_interval(row['value'], row['low'], row['high'], rates)}" for row in rows)
+        yield _note(
+            say, "different_questions", "system", asked=asked, n=count(common), means=listing(told, most=6)
+        )
+    elif questions:
         yield _note(say, "no_common_questions", "system", asked=asked)
-        return
-    rows = records(overlap.means[overlap.means["metric"] == "weighted_score"])
-    rates = all(pd.isna(row["value"]) for row in rows)
-    if rates:
-        rows = records(overlap.means[overlap.means["metric"] == "correct_outcome"])
-    told = _listed(sorted(rows, key=lambda row: -row["value"]), rates)
-    yield _note(say, "different_questions", "system", asked=asked, n=count(overlap.common), means=told)
-
-
-def _listed(rows: list[dict[Any, Any]], rates: bool) -> str:
-    told = (f"{row['system']} {with_interval(row['value'], row['low'], row['high'], rates)}" for row in rows)
-    return listing(told, most=6)
 
 
 def _stopped_notes(inputs: Inputs, metrics: list[Metric], say: Say) -> Iterator[Row]:

@@ -20,15 +20,24 @@ from ragnb.stats.agreement import (
 )
 from ragnb.stats.correction import MAPS, Corrected, draw_test, fit_map, grouped_folds, ppi_jackknife, recalibrate
 from ragnb.stats.decisions import (
+    balanced_order,
     flip_probability,
+    pooled_variance,
     questions_to_decide,
-    stratified_se,
+    side_is_settled,
     unseen_failures,
     wilson_size,
 )
-from ragnb.stats.estimates import Estimate, clustered_mean, holm, jackknife, p_above, stratified_mean
+from ragnb.stats.estimates import (
+    Estimate,
+    clustered_mean,
+    holm,
+    jackknife,
+    p_above,
+    stratified_mean,
+    stratified_se,
+)
 from ragnb.stats.means import jackknife_se, kish, mean_interval, resampled_means, t_quantile, widening, wilson
-from ragnb.stats.order import balanced_order, pooled_variance, side_is_settled
 from ragnb.stats.power import (
     LabelsNeeded,
     anova_icc,

@@ -1,9 +1,10 @@
-"""Hands on the numbers in a notebook: an editor of weights, and a sheet for people who rate answers."""
+"""Hands on the numbers in a notebook: an editor of weights, and sheets to rate answers and to review questions."""
 
 from ragnb.errors import need_package
 from ragnb.widgets.editor import WeightEditor
 from ragnb.widgets.rating import RatingSheet
+from ragnb.widgets.review import ReviewSheet
 
 need_package("ipywidgets", extra="notebook")
 
-__all__ = ["RatingSheet", "WeightEditor"]
+__all__ = ["RatingSheet", "ReviewSheet", "WeightEditor"]

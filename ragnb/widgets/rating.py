@@ -9,8 +9,8 @@ import json
 import random
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from ragnb.files import write_whole
 from ragnb.markup import Safe, element, is_missing, join
 from ragnb.readers import read_cases
 from ragnb.schema import Rubric
-from ragnb.widgets.shown import Html, Twin, button, field, hear, held
+from ragnb.widgets.shown import Html, Items, Sheet, hear, prose
 
 # What a key stands for, and how that is said.
 KEYS = {**{str(score): score for score in range(1, 10)}, "0": 10}
@@ -40,7 +40,7 @@ class Item(NamedTuple):
     contexts: tuple[str, ...]
 
 
-class Rating:
+class Rating(Items):
     """The state of a rating sheet.
 
     Parameters
@@ -65,12 +65,12 @@ class Rating:
     def __init__(
         self, items: Any, file: Any, *, rater: str, dimensions: Sequence[str], seed: int = 0, lang: str = "en"
     ) -> None:  # fmt: skip
-        self.rater, self.lang, self.dimensions = rater.strip(), lang, tuple(dict.fromkeys(dimensions))
+        self.rater = self.name = rater.strip()
+        self.dimensions = tuple(dict.fromkeys(dimensions))
         if not self.rater or not self.dimensions:
             raise RagnbError(f"rater={rater!r}, dimensions={dimensions!r}: name who rates and what")
-        self.say, self.file, self.items = texts.load(lang), Path(file).resolve(), _items(items)
+        super().__init__(_items(items), file, lang)
         random.Random(f"{seed} {self.rater}").shuffle(self.items)
-        self.comments: dict[Key, str] = {}
         self.done, self.scores = self._resume(), dict[str, int]()
         self._turn_to(self._next(-1))
 
@@ -79,13 +79,6 @@ class Rating:
         """What the next key scores: the first dimension without a score, else the one after the last scored."""
         missing = [name for name in self.dimensions if name not in self.scores]
         return missing[0] if missing else self.dimensions[self._turn % len(self.dimensions)]
-
-    def note(self, comment: str) -> None:
-        """Keep a comment on the item; it is saved with its scores, at once where they are complete."""
-        if self.item:
-            self.comment = self.comments[self.item.key] = comment.strip()
-            if self.item.key in self.done:
-                self._save(self.item, self.done[self.item.key])
 
     def press(self, entry: str) -> bool:
         """Take a key for the current dimension, in any width; what is none leaves a sentence in `problem`."""
@@ -108,24 +101,10 @@ class Rating:
             if fresh or self._turn == len(self.dimensions):
                 self.skip()
 
-    def skip(self) -> None:
-        """Turn to the next item without all its scores; after the last one the skipped come again."""
-        self._turn_to(self._next(self.at))
-
-    def back(self) -> None:
-        """Turn to the item before, whose scores can be changed."""
-        self._turn_to((self.at - 1) % len(self.items))
-
     def _turn_to(self, at: int) -> None:
-        self.at, self._turn, self.problem = at, 0, ""
-        self.item: Item | None = self.items[at] if at < len(self.items) else None  # None when all is done
+        super()._turn_to(at)
+        self._turn = 0
         self.scores = self.done.get(self.item.key, {}) if self.item else {}
-        self.comment = self.comments.get(self.item.key, "") if self.item else ""
-
-    def _next(self, at: int) -> int:
-        """The next item that is not done, from the beginning again after the last."""
-        places = [*range(at + 1, len(self.items)), *range(len(self.items))]
-        return next((i for i in places if self.items[i].key not in self.done), len(self.items))
 
     # The file
 
@@ -195,7 +174,7 @@ def _write(file: Path, rows: list[Row]) -> None:
     write_whole(file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
-class RatingSheet(Twin):
+class RatingSheet(Sheet):
     """A sheet on which a person scores answers from 1 to 10, blind to judge and system, with the rubric in view.
 
     Keys 1 to 9 and 0 (for 10) score one dimension after the other; the last one saves the item and shows the
@@ -240,6 +219,8 @@ class RatingSheet(Twin):
     {"item_id": "a", "dimension": "accuracy", "rater": "A", "score": 8, "comment": "too short"}
     """
 
+    model: Rating
+
     def __init__(
         self, items: Any, file: str | Path, *, rater: str, dimensions: Rubric | Sequence[str] | None = None,
         seed: int = 0, lang: str = "en",
@@ -249,47 +230,20 @@ class RatingSheet(Twin):
             raise RagnbError(f"the rubric's scale is {rubric.low:g} to {rubric.high:g}; a sheet takes 1 to 10")
         self._rubric = {one.name: one for one in rubric.dimensions}
         names = list(self._rubric) if dimensions is None or isinstance(dimensions, Rubric) else list(dimensions)
-        self.model: Rating = Rating(items, file, rater=rater, dimensions=names, seed=seed, lang=lang)
+        model = Rating(items, file, rater=rater, dimensions=names, seed=seed, lang=lang)
+        super().__init__(model, "rating", _KEYS, rater=model.rater)
 
-    def __repr__(self) -> str:
-        return f"RatingSheet({self.model.rater!r}: {len(self.model.done)} of {len(self.model.items)})"
-
-    def _head(self) -> Safe:
-        say, done, n = self.model.say, len(self.model.done), len(self.model.items)
-        title = element("h3", say("rating.title", rater=self.model.rater))
-        return join([title, element("p", say("rating.progress", done=done, n=n), class_="rg-note")])
-
-    def _static(self) -> Safe:
-        return join([self._head(), element("p", self.model.say("rating.static"), class_="rg-note")])
-
-    @cached_property
-    def view(self) -> Any:
-        """The widgets, made when they are first asked for."""
+    def _fields(self) -> list[Any]:
         import ipywidgets as ipw
 
-        model, say, lang = self.model, self.model.say, self.model.lang
-        self._top, self._item, self._held = Html(lang, live=True), Html(lang), Html(lang)
-        self._wrong, self.busy, self._seen, self._cleared = Html(lang, live=True), False, "", ""
-        self._keys = field(lambda _: "", "", placeholder=_KEYS).add_class("rg-row").add_class("rg-keys")
-        hear(self, self._keys, self._press)
-        hint = say("rating.comment_hint")
-        self._comment = field(say, "rating.comment", "Textarea", placeholder=hint, continuous_update=False, rows=2)
-        hear(self, self._comment.add_class("rg-row"), partial(self._do, model.note))
-        self._scores: dict[str, Any] = {}
-        entry: list[Any] = [self._keys, self._wrong.widget]
-        for name in model.dimensions:
+        self._scores, made = dict[str, Any](), list[Any]()
+        for name in self.model.dimensions:
             look = {"button_width": "34px", "description_width": "initial"}
             scores = ipw.ToggleButtons(options=range(1, 11), value=None, description=name, style=look)
             self._scores[name] = scores.add_class("rg-row").add_class("rg-scores")
-            hear(self, scores, partial(self._do, model.score, name))
-            entry += [scores, Html(lang, self._bands(name)).widget]
-        acts: list[Any] = [model.back, model.skip]
-        tools = ipw.HBox([button(say, f"rating.{act.__name__}", partial(self._do, act)) for act in acts])
-        self._entry = ipw.VBox([*entry, self._comment, tools], layout={"flex": "0 1 400px"})
-        self._item.widget.add_class("rg-item")
-        both = ipw.HBox([self._item.widget, self._entry], layout={"flex_flow": "row wrap", "grid_gap": "8px 32px"})
-        self._refresh()
-        return self._box(say("rating.gone", file=model.file.name), self._top.widget, both, self._held.widget)
+            hear(self, scores, partial(self._do, self.model.score, name))
+            made += [scores, Html(self.model.lang, self._bands(name)).widget]
+        return made
 
     def _bands(self, name: str) -> Safe:
         """What a dimension looks at, and what its scores mean."""
@@ -299,48 +253,20 @@ class RatingSheet(Twin):
         about = element("p", asked.description if asked else "", class_="rg-note")
         return join([about, element("dl", *terms, class_="rg-bands")])
 
-    def _press(self, entry: str) -> None:
-        # Keys may come faster than answers to them: only what is new in the field counts, also past a clearing.
-        seen = self._seen or (self._cleared if entry.startswith(self._cleared) else "")
-        fresh = entry[len(seen) :] if entry.startswith(seen) else ""
-        self._seen = entry
-        self._do(lambda: list(map(self.model.press, fresh)))
-
-    def _do(self, act: Callable[..., object], *values: object) -> None:
-        item = self.model.item
-        act(*values)
-        self._refresh(clear=self.model.item is not item)
-
-    def _refresh(self, *, clear: bool = True) -> None:
-        model, say, item = self.model, self.model.say, self.model.item
-        self.busy = True
-        if clear:
-            self._cleared, self._seen, self._keys.value = self._seen, "", ""
-            self._item.show(self._shown(item) if item else Safe(""))
-        done = element("p", say("rating.done", n=len(model.items), file=model.file.name))
-        self._top.show(join([self._head(), "" if item else done]))
-        self._keys.description = say("rating.keys", dimension=model.dimension)
+    def _refresh_fields(self, _: bool) -> list[str]:
+        model = self.model
+        self._keys.description = model.say("rating.keys", dimension=model.dimension)
         for name, row in self._scores.items():
             row.value = model.scores.get(name)
-        self._comment.value = model.comment
-        self.busy = False
-        self._entry.layout.display = "flex" if item else "none"
-        self._wrong.warn(model.problem)
-        scores = [str(model.scores.get(name, "")) for name in model.dimensions]
-        self._held.show(held([self._seen, *scores, model.comment] if item else []))
-        if item and clear:
-            self._keys.focus()
+        return [str(model.scores.get(name, "")) for name in model.dimensions]
 
     def _shown(self, item: Item) -> Safe:
         say = self.model.say
         question = element("p", item.question, class_="rg-question", dir="auto")
         parts = [element("h4", say("rating.question")), question]
-        parts += [element("h4", say("rating.answer")), _prose(item.answer)]
+        parts += [element("h4", say("rating.answer")), prose(item.answer)]
         if item.reference:
-            parts.append(element("details", element("summary", say("rating.reference")), _prose(item.reference)))
-        passages = join(map(_prose, item.contexts or [say("rating.no_contexts")]))
+            parts.append(element("details", element("summary", say("rating.reference")), prose(item.reference)))
+        passages = join(map(prose, item.contexts or [say("rating.no_contexts")]))
         return join([*parts, element("h4", say("rating.contexts", n=len(item.contexts))), passages])
 
-
-def _prose(text: str) -> Safe:
-    return element("blockquote", text, class_="rg-prose", dir="auto")

@@ -1,4 +1,4 @@
-"""The weight editor and the rating sheet in a real JupyterLab, by mouse and by keyboard, and once in Voila."""
+"""The weight editor and the sheets in a real JupyterLab, by mouse and by keyboard, and the editor in Voila."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 
 import ragnb as rn
 from ragnb.calibration import read_ratings
+from ragnb.scoring.reviewing import reviewed
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,6 +26,8 @@ SPEC.loader.exec_module(lab)
 EDITOR = "from ragnb.widgets import WeightEditor\neditor = WeightEditor('scenarios/{}.yaml')\neditor"
 SHEET = "import os; open('kernel', 'w').write(str(os.getpid()))\n"
 SHEET += "from ragnb.widgets import RatingSheet\nRatingSheet('items.json', 'marks.jsonl', rater='甲', lang='zh')"
+REVIEW = "import pandas as pd\nfrom ragnb.widgets import ReviewSheet\n"
+REVIEW += "ReviewSheet(pd.read_json('questions.json'), file='review.csv', lang='zh')"
 # The fields beside the sliders follow one after the other.
 SUM = """units => {
   const fields = [...document.querySelectorAll('.rg-row:not(:has(button)) input')];
@@ -58,6 +61,14 @@ def home(tmp_path_factory):
         for i in range(5)
     ]  # fmt: skip
     (folder / "items.json").write_text(json.dumps(items), encoding="utf-8")
+    questions = [
+        {"sample_id": f"s{i}", "question": f"第 {i} 问？<script>alert(1)</script>", "doc_name": "甲.md",
+         "ground_truth_answer": f"第 {i} 答。",
+         "generation_params": {"kind": "single", "evidence": [f"原文第 {i} 句。", "另一句。"]}}
+        for i in range(5)
+    ]  # fmt: skip
+    (folder / "questions.json").write_text(json.dumps(questions), encoding="utf-8")
+    lab.notebook(folder / "review.ipynb", REVIEW)
     lab.notebook(folder / "en.ipynb", EDITOR.format("quickstart"))
     lab.notebook(folder / "zh.ipynb", EDITOR.format("simulated_judge"))
     lab.notebook(folder / "two.ipynb", SYSTEMS.format(MEASURED))
@@ -305,6 +316,48 @@ def test_five_items_are_rated_by_keys_through_the_death_of_the_kernel(server, pa
     assert sorted(found["human"]) == sorted([8, 9, 7, 5, 6, 10, *[4] * 3, *[7] * 6])
     assert found["comment"].dropna().tolist() == ["依据不足"] * 3
     assert not page_log.dialogs
+
+
+def test_five_questions_are_reviewed_by_keys_and_buttons(server, page, page_log, home, tmp_path):
+    server.open(page, "review.ipynb")
+    keys = page.locator(".rg-keys input")
+    keys.wait_for()
+    assert page.get_by_text("原文第 0 句。").is_visible()
+    assert not findings(page)
+    shot(page, tmp_path, "review")
+    keys.focus()
+    page.keyboard.type("kd")
+    page.get_by_text("已审 2 / 5").first.wait_for()
+    page.keyboard.type("e")
+    wording = page.get_by_label("问题", exact=True)
+    wording.wait_for()
+    page.wait_for_function("() => document.activeElement.tagName === 'TEXTAREA'")
+    assert wording.input_value().startswith("第 2 问？")
+    assert not findings(page)
+    shot(page, tmp_path, "edit")
+    wording.fill("改写后的问题？")
+    page.keyboard.press("Tab")
+    page.get_by_role("button", name="保存修改").click()
+    page.get_by_text("已审 3 / 5").first.wait_for()
+    assert read_review(home) == ["keep", "drop", "edit", "", ""]
+    page.get_by_role("button", name="删除 (d)").click()
+    page.get_by_text("已审 4 / 5").first.wait_for()
+    page.evaluate(lab.RUN)
+    page.locator(".rg-question", has_text="第 4 问").wait_for()
+    page.locator(".rg-keys input").focus()
+    page.keyboard.type("k")
+    page.get_by_text("5 题全部审完").first.wait_for()
+    assert read_review(home) == ["keep", "drop", "edit", "drop", "keep"]
+    assert page.locator(GONE).is_hidden()
+    questions = pd.DataFrame(json.loads((home / "questions.json").read_text(encoding="utf-8")))
+    left = reviewed(questions, home / "review.csv")
+    assert left["sample_id"].tolist() == ["s0", "s2", "s4"]
+    assert left["question"].iloc[1] == "改写后的问题？"
+    assert not page_log.dialogs
+
+
+def read_review(home: Path) -> list[str]:
+    return pd.read_csv(home / "review.csv", keep_default_na=False)["decision"].tolist()
 
 
 def test_voila_shows_the_same_editor(home, page, tmp_path):

@@ -47,9 +47,8 @@ def _systems(w: Formatter) -> list[Block]:
     names: list[str] = [*w.total, *w.quality, *w.rates]
     out: list[Block] = []
     n = markup.count(w.whole.common_questions)
-    for key, table in (("common", w.whole.common), ("all", w.whole.systems)):
-        if table is None:
-            continue
+    tables = {"common": w.whole.common, "all": w.whole.systems}
+    for key, table in ((key, table) for key, table in tables.items() if table is not None):
         first = table[table["metric"] == names[0]].sort_values("value", ascending=False, kind="stable")
         cells = {(row["system"], row["metric"]): row for row in records(table)}
         rows = tuple((one, *(mean(w, name, cells[one, name]) for name in names)) for one in first["system"])

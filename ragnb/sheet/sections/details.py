@@ -18,21 +18,18 @@ _ELSEWHERE = ("more_needed", "no_ratings", "default_gates")
 def details(w: Formatter) -> Section:
     """Return the settings and weights, the files, where the rows went, and the notes."""
     own = [f"{w.title(name)} {row['weight']:g}" for name, row in w.rows.items() if not pd.isna(row["weight"])]
-    weights = {"metric_weights": own, "doc_weights": _doc_weights(w)}
+    docs = [f"{name} {weight:g}" for name, weight in w.sheet.scenario.doc_weights.items()]
+    weights = {"metric_weights": own, "doc_weights": [*docs, w.say("details.others")] if docs else []}
     rows = [*_settings(w), *((key, ", ".join(pairs)) for key, pairs in weights.items() if pairs)]
     heads = (w.say("column.setting"), w.say("column.used"))
     names = texts.entry(w.lang, "setting")
-    blocks: list[Block] = []
     notes = w.whole.notes.loc[~w.whole.notes["code"].isin(_ELSEWHERE), "text"]
-    if len(notes):
-        blocks.append(Text(tuple(notes), "list"))
+    blocks: list[Block] = [Text(tuple(notes), "list")] if len(notes) else []
     named = tuple((names.get(key, key), value) for key, value in rows)
-    blocks.append(Table(heads, named, folded=w.say("details.settings")))
-    blocks += _inputs(w)
+    blocks += [Table(heads, named, folded=w.say("details.settings")), *_inputs(w)]
     ledger = tuple((row["step"], markup.count(row["rows"])) for row in records(w.whole.ledger))
     heads = (w.say("column.step"), f">{w.say('column.rows')}")
-    blocks.append(Table(heads, ledger, folded=w.say("details.ledger")))
-    blocks.append(Text((w.say("details.rest"),), "note"))
+    blocks += [Table(heads, ledger, folded=w.say("details.ledger")), Text((w.say("details.rest"),), "note")]
     n = len(w.whole.inputs)
     finding = w.say("details.from_files" if n > 1 else "details.from_file" if n else "details.from_frame", n=n)
     lead = w.say("details.lead") if len(notes) else ""
@@ -54,11 +51,6 @@ def _settings(w: Formatter) -> list[tuple[str, str]]:
         rows += [(key, getattr(s, key)) for key in ("split", "containment", "join")]
     rows.append(("ragnb", metadata.version("ragnb")))
     return [(name, str(value)) for name, value in rows if value]
-
-
-def _doc_weights(w: Formatter) -> list[str]:
-    named = [f"{name} {weight:g}" for name, weight in w.sheet.scenario.doc_weights.items()]
-    return [*named, w.say("details.others")] if named else []
 
 
 def _inputs(w: Formatter) -> list[Block]:

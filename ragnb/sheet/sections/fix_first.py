@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,22 +39,15 @@ def _steps(w: Formatter) -> list[Step]:
     own = [row for row in deciding(w.whole.gates) if row["system"] in (None, w.shown)]
     found = {row["metric"]: row for row in records(w.sheet.diagnoses.sort_values("cost", ascending=False))}
     failed = sorted((row for row in own if row["outcome"] == "fail" or row["blocks"]), key=lambda r: r["outcome"])
-    steps, seen = [], set()
-    for gate in failed:
-        if gate["outcome"] != "no_data" and gate["metric"] in w.rows and gate["metric"] not in seen:
-            seen.add(gate["metric"])
-            steps.append(_of_gate(w, gate, found.get(gate["metric"]), len(failed)))
-    for metric, row in found.items():
-        if metric not in seen:
-            seen.add(metric)
-            steps.append(_of_finding(w, row))
+    rows = [row for row in failed if row["outcome"] != "no_data" and row["metric"] in w.rows]
+    steps = [(row["metric"], partial(_of_gate, w, row, found.get(row["metric"]), len(failed))) for row in rows]
+    steps += [(metric, partial(_of_finding, w, row)) for metric, row in found.items()]
     # A gate that is still open is worth a row where something is wrong, however often.
     still_open = [row for row in own if row["outcome"] == "undecided" and _wrong(w, row["metric"])]
-    for gate in sorted(still_open, key=lambda row: -_wrong(w, row["metric"])):
-        if gate["metric"] not in seen:
-            seen.add(gate["metric"])
-            steps.append(_of_gate(w, gate, None, len(failed)))
-    return steps
+    still_open.sort(key=lambda row: -_wrong(w, row["metric"]))
+    steps += [(gate["metric"], partial(_of_gate, w, gate, None, len(failed))) for gate in still_open]
+    first = dict(reversed(steps))
+    return [first[metric]() for metric in dict.fromkeys(metric for metric, _ in steps)]
 
 
 def _of_gate(w: Formatter, gate: Row, finding: Row | None, failed: int) -> Step:

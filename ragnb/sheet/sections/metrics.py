@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ragnb import markup, texts
@@ -59,13 +60,9 @@ def histogram(w: Formatter, metric: str) -> Histogram | None:
     between[0] -= low
     between[-1] -= high
     limit, ends = next((at for _, at in w.thresholds(metric)), None), rows[["bin_low", "bin_high"]].to_numpy()
-    if limit is None:
-        below = [False] * len(between)
-    elif w.better[metric] == "higher":
-        below = [bool(top <= limit + 1e-9) for _, top in ends]
-    else:
-        below = [bool(bottom >= limit - 1e-9) for bottom, _ in ends]
-    return Histogram(low, tuple(map(int, between)), high, tuple(below))
+    higher, limit = w.better[metric] == "higher", np.nan if limit is None else limit
+    below = ends[:, 1] <= limit + 1e-9 if higher else ends[:, 0] >= limit - 1e-9
+    return Histogram(low, tuple(map(int, between)), high, tuple(below.tolist()))
 
 
 def metrics_finding(w: Formatter) -> tuple[str, int]:
@@ -90,8 +87,6 @@ def metrics_finding(w: Formatter) -> tuple[str, int]:
 def _conclusive(w: Formatter, metric: str) -> bool:
     """Whether the whole interval is beyond the milder threshold."""
     row, at = w.rows[metric], w.thresholds(metric)[0][1]
-    if pd.isna(row["low"]):
-        return False
     return bool(row["high"] < at if w.better[metric] == "higher" else row["low"] > at)
 
 

@@ -76,8 +76,9 @@ def _turned(w: Formatter) -> list[Block]:
     labels = [label for label in KINDS if label in counts.index or label in counts.columns]
     counts = counts.reindex(index=labels, columns=labels, fill_value=0)
     heads = (w.say("outcomes.before_now"), *(f">{w.say(f'label.{label}')}" for label in labels), ">Σ")
-    rows = []
-    for label, row in zip(labels, counts.to_numpy().tolist(), strict=True):
-        rows.append((w.say(f"label.{label}"), *(str(n) if n else "·" for n in row), markup.count(sum(row))))
+    rows = [
+        (w.say(f"label.{label}"), *(str(n) if n else "·" for n in row), markup.count(sum(row)))
+        for label, row in zip(labels, counts.to_numpy().tolist(), strict=True)
+    ]
     baseline = records(w.sheet.comparison)[0]["baseline"] if w.sheet.comparison is not None else ""
     return [Table(heads, tuple(rows), caption=w.say("outcomes.from_to", name=baseline))]

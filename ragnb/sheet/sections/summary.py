@@ -68,11 +68,9 @@ def deciding(gates: pd.DataFrame) -> list[dict[Any, Any]]:
 
 def by_outcome(w: Formatter, gates: list[dict[Any, Any]]) -> tuple[Mark, ...]:
     """Return how many gates came out which way, the worst first."""
-    marks = []
-    for outcome, tone in (("fail", "bad"), ("undecided", "watch"), ("no_data", "none"), ("pass", "good")):
-        if n := sum(row["outcome"] == outcome for row in gates):
-            marks.append(Mark(tone, f"{n} {w.say(f'sheet.gate_{outcome}')}"))
-    return tuple(marks)
+    tones = {"fail": "bad", "undecided": "watch", "no_data": "none", "pass": "good"}
+    counts = {outcome: sum(row["outcome"] == outcome for row in gates) for outcome in tones}
+    return tuple(Mark(tones[key], f"{n} {w.say(f'sheet.gate_{key}')}") for key, n in counts.items() if n)
 
 
 def sentence(w: Formatter) -> str:
