@@ -3,6 +3,7 @@ from ragnb.calibration import CalibrationCard as CalibrationCard
 from ragnb.calibration import agreement as agreement
 from ragnb.calibration import calibrate as calibrate
 from ragnb.calibration import corrected_mean as corrected_mean
+from ragnb.calibration import draw_labels as draw_labels
 from ragnb.calibration import read_ratings as read_ratings
 from ragnb.comparison import changed_questions as changed_questions
 from ragnb.comparison import compare as compare
@@ -29,11 +30,16 @@ from ragnb.schema import METRICS as METRICS
 from ragnb.schema import EvalCase as EvalCase
 from ragnb.schema import Gate as Gate
 from ragnb.schema import Metric as Metric
+from ragnb.schema import Profile as Profile
 from ragnb.schema import Rubric as Rubric
 from ragnb.schema import Rule as Rule
+from ragnb.scoring import answer_cases as answer_cases
 from ragnb.scoring import evaluate as evaluate
+from ragnb.scoring import generate_cases as generate_cases
 from ragnb.sheet import Assessment as Assessment
 from ragnb.sheet import assess as assess
+from ragnb.store import Client as Client
+from ragnb.traces import check_gold as check_gold
 from ragnb.traces import label_traces as label_traces
 from ragnb.traces import refusal_metrics as refusal_metrics
 from ragnb.traces import sample_traces as sample_traces

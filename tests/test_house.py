@@ -50,6 +50,7 @@ HEAVY = [
     "seaborn",
 ]  # fmt: skip
 DOOR = {
+    "Client", "Profile", "answer_cases", "check_gold", "draw_labels", "generate_cases",
     "Assessment", "CalibrationCard", "DEFAULT_GATES", "EvalCase", "Gate", "METRICS", "Metric", "Moments",
     "RULES", "Rubric", "Rule", "Scenario", "agreement", "applicable_metrics", "arena", "assess", "calibrate",
     "changed_questions", "check_gates", "compare", "corrected_mean", "diagnose", "evaluate", "failure_modes",

@@ -11,6 +11,7 @@ import click
 from ragnb import __version__
 from ragnb.cli.calibrate import calibrate_command
 from ragnb.cli.compare import compare_command
+from ragnb.cli.pipeline import answer_command, generate_command, run_command
 from ragnb.cli.plan import plan_command
 from ragnb.cli.runs import runs_command
 from ragnb.cli.scenarios import check_command, evaluate_command, judge_command, report_command
@@ -22,7 +23,8 @@ from ragnb.schema import masked
 
 @click.group(
     commands=[
-        *(report_command, check_command, compare_command, evaluate_command, judge_command),
+        *(run_command, generate_command, answer_command, evaluate_command, judge_command),
+        *(report_command, check_command, compare_command),
         *(calibrate_command, plan_command, runs_command),
     ],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

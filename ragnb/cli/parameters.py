@@ -49,7 +49,8 @@ def missing_mark(text: str) -> float | str:
 
 
 _TYPES = {
-    "file": click.Path(path_type=Path), "language": click.Choice(LANGUAGES), "count": click.IntRange(min=1),
+    "file": click.Path(path_type=Path), "language": click.Choice(LANGUAGES),
+    "stage": click.Choice(["generate", "answer", "evaluate", "judge", "report"]), "count": click.IntRange(min=1),
     "whole": int, "number": float, "temperature": temperature, "mark": missing_mark, "name": masked,
 }  # fmt: skip
 _OPTIONS = tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))

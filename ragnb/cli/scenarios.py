@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -151,23 +152,24 @@ class Stage:
     """
 
     def __init__(self, name: str, source: Path, table: str, asked: dict[str, Any]) -> None:
-        from ragnb.inputs import scenario_of
+        from ragnb.inputs import scenario_of, with_cases
 
         self.name = name
-        self.scenario = scenario_of(source, overrides(asked.pop("parameters"), asked.pop("lang")), "cases")
+        scenario = scenario_of(source, overrides(asked.pop("parameters"), asked.pop("lang")), "cases")
+        self.scenario = scenario if name == "generate" else with_cases(scenario, name)
         self.say, self.profiles = texts.load(self.scenario.lang), self.scenario.llm_profiles
         self.out: Path = asked.pop("out") or Path("reports") / slug(self.scenario.name) / table
         self.store: Path = asked.pop("store") or self.out.with_suffix(".sqlite")
         self.dry_run: bool = asked.pop("dry_run")
-        self._limits = {limit: asked.pop(limit) for limit in ("max_calls", "max_tokens", "concurrency")}
+        self.limits = {limit: asked.pop(limit) for limit in ("max_calls", "max_tokens", "concurrency")}
 
-    def client(self, model: str | None = None, role: Literal["judge", "answer"] = "judge") -> Client | None:
+    def client(self, model: str | None = None, role: Literal["judge", "answer", "dataset"] = "judge") -> Client | None:
         """Return the scenario's judge, or another model at its endpoint; None where there is no judge."""
         from ragnb.store import Client
 
         if (profile := self.profiles.get(role)) is None:
             return None
-        return Client(profile.model_copy(update={"model": model}) if model else profile, **self._limits)
+        return Client(profile.model_copy(update={"model": model}) if model else profile, **self.limits)
 
     def cases(self) -> pd.DataFrame:
         """Return the cases alone, filtered by where:; scores and traces of the scenario are not scored."""
@@ -175,11 +177,38 @@ class Stage:
         from ragnb.scenario import Scenario
 
         scenario = self.scenario
+        if scenario.cases is None and self.dry_run and scenario.documents is not None:
+            return self._as_if_made()
         if scenario.cases is None:
-            raise RagnbError(f"{scenario.path or scenario.name}: it names no cases; add 'cases: my_cases.jsonl'")
+            step = "run ragnb generate first" if scenario.documents else "add 'cases: my_cases.jsonl'"
+            raise RagnbError(f"{scenario.path or scenario.name}: it names no cases; {step}")
         named = ("cases", "columns", "encoding", "where")
         frame: pd.DataFrame = gather(Scenario(**{key: getattr(scenario, key) for key in named})).frame
-        return frame
+        from ragnb.scoring import MEASURED
+
+        # What was measured differs from run to run; a table of scores does not.
+        return frame.drop(columns=[name for name in MEASURED if name in frame])
+
+    def _as_if_made(self) -> pd.DataFrame:
+        """Return cases of the size that the documents will give, for an estimate before there are any."""
+        from ragnb.scoring import passages_of
+
+        found = passages_of(self.scenario.documents, encoding=self.scenario.encoding, columns=self.scenario.columns)
+        passages = [*islice(cycle(found["text"]), self.scenario.generation.questions)]
+        shown = [[text] * 5 for text in passages] if self.scenario.system.retrieve else None
+        short = [text[:200] for text in passages]
+        return pd.DataFrame({
+            "sample_id": [f"g{n:03d}" for n in range(1, len(short) + 1)], "question": short, "answer": short,
+            "ground_truth_answer": short, "ground_truth_contexts": [[text] for text in passages],
+            "retrieved_contexts": shown,
+        })  # fmt: skip
+
+    def save(self, cases: pd.DataFrame, *, complete: bool) -> None:
+        """Write the cases that a stage made, one JSON object a line, and record them."""
+        from ragnb.inputs import record_stage
+
+        write_whole(self.out, cases.to_json(orient="records", lines=True, force_ascii=False))
+        record_stage(self.name, self.scenario, self.out, complete=complete)
 
     def write(self, scores: pd.DataFrame, **stopped: Any) -> None:
         """Write the table of scores, and record its path and how it `stopped` for report and check."""
@@ -245,13 +274,14 @@ def evaluate_command(source: Path, metrics: Sequence[str], embeddings: str | Non
         click.echo(stage.say("evaluate.dry_run", **vars(need), out=need.not_applicable))
         return PASSED
     scores = evaluate(cases, name=stage.scenario.name, **how)
-    stage.write(scores)
+    complete = not (scores.attrs["failed"] or scores.attrs["spent"]["stopped"])
+    stage.write(scores, complete=complete)
     for row in scores.attrs["notes"]:
         note(row["text"])
     computed = [METRICS.get(name, Metric(name)) for name in SCORERS if f"{name}__status" in scores]
     spent = scores.attrs["spent"]
     click.echo("\n".join([*stage.means(scores, computed), stage.written("evaluate.written", spent)]))
-    return BLOCKED if scores.attrs["failed"] or spent["stopped"] else PASSED
+    return PASSED if complete else BLOCKED
 
 
 def _metrics(stage: Stage, named: Sequence[str], judge: object, vectors: object) -> list[str] | None:
@@ -335,7 +365,10 @@ def judge_command(
     asked |= {"doc": scenario.doc, "doc_weights": scenario.doc_weights}
     scores = judge(cases, client=client, name=scenario.name, **asked)
     about = scores.attrs["judge"]
-    stage.write(scores, **{name: about[name] for name in ("stopped_early", "calls_saved") if about["calls_saved"]})
+    status = scores[f"{rubric.passing.metric}__status"]
+    open_ = status.isin(["failed"] if about["stopped_early"] else ["failed", "missing"]).any()
+    early = {name: about[name] for name in ("stopped_early", "calls_saved") if about["calls_saved"]}
+    stage.write(scores, complete=not open_, **early)
     snapshot = scenario.snapshot_text(relative_to=stage.out.parent)
     write_whole(stage.out.with_suffix(".snapshot.yaml"), snapshot)
     click.echo("\n".join(f"- {one_line(text)}" for text in scores.notes["text"]))

@@ -12,7 +12,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, unknown
 from ragnb.files import slug
-from ragnb.inputs import gather, join_stages, prepared, scenario_of, streams
+from ragnb.inputs import gather, join_stages, prepared, scenario_of, streams, with_cases
 from ragnb.scenario import Scenario, load_scenario
 from ragnb.schema import Metric
 from ragnb.weights import column_names, scored
@@ -146,6 +146,7 @@ def _of_folder(folder: Path, system: str, settings: Mapping[str, Any]) -> Run:
 
 
 def _gathered(name: str, scenario: Scenario, frame: Any, system: str) -> Run:
+    scenario = with_cases(scenario) if frame is None else scenario
     inputs = gather(scenario, frame)
     if frame is None:
         join_stages(scenario, inputs)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from ragnb.schema import METRICS, note_row
 from ragnb.weights import column_names
 
 STAGES = ("evaluate", "judge")
-MAKES_CASES = {"generate": "dataset", "answer": "answer"}
+MAKES_CASES: dict[str, Literal["dataset", "answer"]] = {"generate": "dataset", "answer": "answer"}
 """The stages whose table holds the cases of the next, with the profile of the model that makes it."""
 KEYS = ("sample_id", "system", "repeat")
 _OF_GATES = ("gates", "rescale", "where", "metric_weights", "doc_weights")
@@ -73,10 +73,11 @@ def relative(path: Path, folder: Path) -> str:
 
 def _inputs(stage: str, scenario: Scenario) -> dict[str, Any]:
     """The inputs of a stage: the cases, how they are read, the model, and its rubric or the refusals."""
-    profile = scenario.llm_profiles.get(MAKES_CASES.get(stage, "judge"))
+    role: Literal["judge", "dataset", "answer"] = MAKES_CASES.get(stage, "judge")
+    profile = scenario.llm_profiles.get(role)
     if stage in MAKES_CASES:
         return _inputs_of_cases(stage, scenario) | {
-            f"llm_profiles.{MAKES_CASES[stage]}": profile and {"base_url": profile.base_url, "model": profile.model},
+            f"llm_profiles.{role}": profile and {"base_url": profile.base_url, "model": profile.model},
             "columns": dict(scenario.columns), "encoding": scenario.encoding, "lang": scenario.lang,
         }  # fmt: skip
     rubric = scenario.rubric.model_dump(mode="json") if scenario.rubric else None
@@ -157,7 +158,7 @@ def with_cases(scenario: Scenario, before: str = "evaluate") -> Scenario:
 
     Tables of other inputs are not used: then the cases are those that the scenario names.
     """
-    for stage in [name for name in MAKES_CASES if name != before][: 1 if before == "answer" else 2]:
+    for stage in list(MAKES_CASES)[: [*MAKES_CASES].index(before) if before in MAKES_CASES else 2]:
         wanted = scenario.documents and scenario.cases is None if stage == "generate" else scenario.cases
         found = stage_table(stage, scenario) if wanted else None
         if found and not found.changed:

@@ -245,6 +245,7 @@ def _shown(path: Path) -> str:
 
 def input_hash(scenario: Scenario) -> str:
     """Return eight hex digits of a hash over the settings and the bytes of every input file."""
+    scenario = with_cases(scenario)
     files = {role: path for role in INPUTS if (path := getattr(scenario, role)) is not None}
     home = scenario.path or next(iter(files.values()))
     parts = [scenario.snapshot_text(relative_to=home.parent)]

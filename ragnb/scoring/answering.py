@@ -19,6 +19,9 @@ from ragnb.store.client import CallFailed, Cell, Client, Outcome, Stop
 from ragnb.store.loop import run_cells
 from ragnb.store.store import StoreLike, opened
 
+MEASURED = ("latency_s", "tokens_in", "tokens_out")
+"""Columns of an answer that differ from run to run."""
+
 
 def answer_cases(
     cases: Any, *, generate: Callable[[str, list[str] | None], Any],
@@ -100,7 +103,7 @@ def answer_cases(
     # Of an answer whose reply was in the store already, as after a kill, the time is not known.
     timed = (run["status"] == "ok") & ((run["calls"] > 0) | (not clients))
     done["latency_s"] = pd.to_numeric(run["seconds"].where(timed)).round(3).tolist()
-    for name in ("tokens_in", "tokens_out") if clients else ():
+    for name in MEASURED[1:] if clients else ():
         done[name] = pd.to_numeric(run[name].where(timed)).tolist()
     return done.assign(answer__reason=run["reason"].tolist(), **{"system": system} if system else {})
 

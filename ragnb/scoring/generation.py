@@ -1,4 +1,4 @@
-"""Question sets from documents: passages, questions with evidence in them, and questions that none of them answers."""
+"""Question sets from documents: passages, questions with evidence in them, and some that no passage answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from ragnb import texts
 from ragnb.errors import RagnbError, did_you_mean, listing
@@ -35,15 +35,17 @@ _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _SENTENCE = re.compile(r"(?<=[。！？])|(?<=[.!?])\s+")
 
 
-def passages_of(documents: Any, *, encoding: str = "utf-8", columns: Mapping[str, str] | None = None) -> pd.DataFrame:
+def passages_of(
+    documents: Any, *, encoding: str = "utf-8", columns: Mapping[str, str] | None = None
+) -> pd.DataFrame:
     """Return the passages of documents, in their order.
 
     Parameters
     ----------
     documents : path or frame
-        A folder of ``.txt`` and ``.md`` files (folders in it too), which are parted between paragraphs into passages
-        of about 1,200 characters (half as many of Chinese); or a table with a passage in each row: a file that
-        `ragnb.read_cases` would open, or a frame, with a column for the text and perhaps one for the document.
+        A folder of ``.txt`` and ``.md`` files (folders in it too), which are parted between paragraphs into
+        passages of about 1,200 characters (half as many of Chinese); or a table with a passage in each row: a
+        file that `ragnb.read_cases` would open, or a frame, with a column of texts and perhaps of documents.
     encoding : str
         Of text files.
     columns : mapping of their names to ours, optional
@@ -167,7 +169,7 @@ class Plan:
         random.Random(seed).shuffle(self.kinds)
         self.numbers, self.sources = count(1), self._sources()
 
-    def _sources(self) -> Iterator[list[dict[str, Any]]]:
+    def _sources(self) -> Iterator[list[dict[Any, Any]]]:
         """Yield a passage and its neighbour for a question of two, documents in turn."""
         rows = self.passages.sort_values("order", kind="stable").to_dict("records")
         by_document = {row["doc_name"]: [one for one in rows if one["doc_name"] == row["doc_name"]] for row in rows}
@@ -240,8 +242,9 @@ def _plain(text: str) -> str:
 
 def _plan(documents: Any, llm: Client | Profile, options: dict[str, Any], **reading: Any) -> Plan:
     client = Client(llm) if isinstance(llm, Profile) else llm
-    given = {"n": 20, "unanswerable": 0.2, "multi_passage": 0.2, "personas": (), "lang": "en", "seed": 0, **options}
-    given["parameters"] = {k: v for k, v in {**PARAMETERS, **(given.get("parameters") or {})}.items() if v is not None}
+    given = {"n": 20, "unanswerable": 0.2, "multi_passage": 0.2, "personas": (), "lang": "en", "seed": 0} | options
+    sent = {**PARAMETERS, **(given.get("parameters") or {})}
+    given["parameters"] = {name: value for name, value in sent.items() if value is not None}
     return Plan(passages_of(documents, **reading), client, **given)
 
 

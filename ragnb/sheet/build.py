@@ -17,7 +17,7 @@ from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.source import Run, systems_of
 from ragnb.diagnostics import RULES
 from ragnb.errors import RagnbError, need_columns, unknown
-from ragnb.inputs import Inputs, gather, join_stages, opened, prepared, streams
+from ragnb.inputs import Inputs, gather, join_stages, opened, prepared, streams, with_cases
 from ragnb.markup import MISSING
 from ragnb.scenario import Scenario
 from ragnb.schema import DEFAULT_GATES, Gate, Metric
@@ -78,6 +78,7 @@ def assess(source: Any, **overrides: Unpack[Settings]) -> Assessment:
     0  faithfulness     2.0  3
     """
     scenario, frame = opened(source, overrides)
+    scenario = with_cases(scenario) if frame is None else scenario
     inputs = gather(scenario, frame)
     if frame is None:
         join_stages(scenario, inputs)
