@@ -290,6 +290,8 @@ class Assessment:
         >>> sorted(sheet.save(tempfile.mkdtemp()))[:4]
         ['gates.json', 'gates.junit.xml', 'means.csv', 'report.html']
         """
+        judge = None if self.calibration is None else self.calibration.verdict
+        result = {"blocked": self.blocked, "verdict": self.verdict, "overall": _overall(self), "judge": judge}
         texts = {
             "worst.csv" if self.streamed else "scores.csv": to_csv_text(self.scores),
             "means.csv": to_csv_text(self.means),
@@ -298,22 +300,15 @@ class Assessment:
             "report.html": self.to_html(),
             "report.md": self.to_markdown(),
             "scenario.snapshot.yaml": self.scenario.snapshot_text(relative_to=Path(folder)),
-            "run.json": json_text(self._record(command)),
+            "run.json": json_text(run_record(self.scenario, self.inputs, command, **result)),
         }
         if self.calibration is not None:
             texts["calibration.json"] = json_text(self.calibration.to_dict())
             texts["calibration.md"] = self.calibration.to_markdown()
         return {name: write_whole(Path(folder) / name, text) for name, text in texts.items()}
 
-    def _record(self, command: str | None) -> dict[str, Any]:
-        judge = None if self.calibration is None else self.calibration.verdict
-        result = {"blocked": self.blocked, "verdict": self.verdict, "overall": _overall(self), "judge": judge}
-        return run_record(self.scenario, self.inputs, command, **result)
 
-
-def run_record(
-    scenario: Scenario, inputs: list[dict[str, Any]], command: str | None = None, **result: Any
-) -> dict[str, Any]:
+def run_record(scenario: Scenario, inputs: Any, command: str | None = None, **result: Any) -> dict[str, Any]:
     """Return how a run was made (versions, input hashes, settings, command, time), and its result."""
     return {
         "ragnb": metadata.version("ragnb"),
