@@ -1,4 +1,5 @@
-"""`ragnb generate`, `answer` and `run`: from documents to a report, each stage resumable and by its own command."""
+"""`ragnb generate`, `answer` and `run`: from documents to a report, each stage resumable and by its own
+command."""
 
 from __future__ import annotations
 
@@ -23,12 +24,13 @@ _COST = ("calls", "tokens", "cells", "done")
 def generate_command(source: Path, **asked: Any) -> int:
     """Make a question set from the documents of a SCENARIO.
 
-    SCENARIO names documents: (a folder of text or Markdown, or a table of passages) and llm_profiles.dataset; its key
+    SCENARIO names documents: (a folder of text or Markdown, or a table of passages) and llm_profiles.dataset;
+    its key
     generation: says how many questions and of which kinds. The evidence of each answer stands word for word in its
     passage; what does not is left out and counted.
 
-    Writes questions.jsonl and review.csv to reports/<scenario>/. Fill in the column decision (keep, edit, drop) and
-    run the same command again: the questions follow the review, and nothing is generated twice.
+    Writes questions.jsonl and review.csv to reports/<scenario>/. Fill in the column decision (keep, edit,
+    drop) and run the same command again: the questions follow the review, and nothing is generated twice.
 
     \b
     Examples
@@ -68,10 +70,12 @@ def generate_command(source: Path, **asked: Any) -> int:
     if dropped := made.attrs["dropped"]:
         counts = ", ".join(f"{n} {say(f'generate.{why}')}" for why, n in dropped.items())
         click.echo(say("generate.dropped", counts=counts))
-    click.echo(say("generate.review", file=one_line(review), reviewed=int((sheet["decision"] != "").sum()), n=len(made)))
-    found = check_gold(cases.rename(columns={"source_units": "gold_ids"}), lang=scenario.lang) if len(cases) else None
-    for text in [] if found is None else found.query("not fine")["text"]:
-        note(text)
+    decided = int((sheet["decision"] != "").sum())
+    click.echo(say("generate.review", file=one_line(review), reviewed=decided, n=len(made)))
+    if len(cases):
+        found = check_gold(cases.rename(columns={"source_units": "gold_ids"}), lang=scenario.lang)
+        for text in found.query("not fine")["text"]:
+            note(text)
     return PASSED if len(made) >= want.questions else BLOCKED
 
 
@@ -79,9 +83,9 @@ def generate_command(source: Path, **asked: Any) -> int:
 def answer_command(source: Path, **asked: Any) -> int:
     """Let the system of a SCENARIO answer its questions.
 
-    The system is system: {retrieve: module:function, generate: module:function}, looked for in the scenario's folder
-    and among the installed packages. Without generate, llm_profiles.answer answers: from the passages of retrieve, or
-    alone. The questions are those of cases:, or those that ragnb generate made.
+    The system is system: {retrieve: module:function, generate: module:function}, looked for in the scenario's
+    folder and among the installed packages. Without generate, llm_profiles.answer answers: from the passages of
+    retrieve, or alone. The questions are those of cases:, or those that ragnb generate made.
 
     Writes answers.jsonl to reports/<scenario>/, with passages (null where there is no retrieval, [] where it found
     nothing), answer, status, latency and tokens. Every answer is saved as soon as it is there.
@@ -131,8 +135,8 @@ def run_command(source: Path, stages: Sequence[str], dry_run: bool, lang: str | 
     """Run what a SCENARIO names, in order: generate, answer, evaluate, judge, report.
 
     generate runs where there are documents: and llm_profiles.dataset, answer where there is a system: or
-    llm_profiles.answer, evaluate where there are cases, judge where there is llm_profiles.judge. A stage whose inputs
-    have not changed is skipped, and a stopped one goes on where it was: every call is paid once.
+    llm_profiles.answer, evaluate where there are cases, judge where there is llm_profiles.judge. A stage whose
+    inputs have not changed is skipped, and a stopped one goes on where it was: every call is paid once.
 
     \b
     Examples

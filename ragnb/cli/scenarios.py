@@ -163,7 +163,9 @@ class Stage:
         self.dry_run: bool = asked.pop("dry_run")
         self.limits = {limit: asked.pop(limit) for limit in ("max_calls", "max_tokens", "concurrency")}
 
-    def client(self, model: str | None = None, role: Literal["judge", "answer", "dataset"] = "judge") -> Client | None:
+    def client(
+        self, model: str | None = None, role: Literal["judge", "answer", "dataset"] = "judge"
+    ) -> Client | None:
         """Return the scenario's judge, or another model at its endpoint; None where there is no judge."""
         from ragnb.store import Client
 
@@ -193,9 +195,10 @@ class Stage:
         """Return cases of the size that the documents will give, for an estimate before there are any."""
         from ragnb.scoring import passages_of
 
-        found = passages_of(self.scenario.documents, encoding=self.scenario.encoding, columns=self.scenario.columns)
-        passages = [*islice(cycle(found["text"]), self.scenario.generation.questions)]
-        shown = [[text] * 5 for text in passages] if self.scenario.system.retrieve else None
+        scenario = self.scenario
+        found = passages_of(scenario.documents, encoding=scenario.encoding, columns=scenario.columns)
+        passages = [*islice(cycle(found["text"]), scenario.generation.questions)]
+        shown = [[text] * 5 for text in passages] if scenario.system.retrieve else None
         short = [text[:200] for text in passages]
         return pd.DataFrame({
             "sample_id": [f"g{n:03d}" for n in range(1, len(short) + 1)], "question": short, "answer": short,

@@ -20,7 +20,7 @@ from typing import Any
 
 from ragnb.errors import RagnbError, worded
 from ragnb.files import digest, json_text, matched, short_hash, slug, write_whole
-from ragnb.inputs import HOME, relative, scenario_of, stage_tables
+from ragnb.inputs import HOME, relative, scenario_of, stage_tables, with_cases
 from ragnb.markup import one_line
 from ragnb.report.kernel import execute, tidy
 from ragnb.scenario import Scenario

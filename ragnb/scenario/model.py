@@ -272,7 +272,8 @@ class Damaged(_Strict):
 
 def _function(value: str) -> str:
     if not re.fullmatch(r"[\w.]+:\w+", value):
-        raise ValueError(f"{shown(value)} does not name a function; write package.module:function, such as rag:answer")
+        step = "write package.module:function, such as rag:answer"
+        raise ValueError(f"{shown(value)} does not name a function; {step}")
     return value
 
 
@@ -297,7 +298,8 @@ class Generation(_Strict):
 
 
 class System(_Strict):
-    """The system that `ragnb answer` asks: functions as ``package.module:function``, found from the scenario's folder.
+    """The system that `ragnb answer` asks: functions as ``package.module:function``, found from the scenario's
+    folder.
 
     ``generate`` may be left out where ``llm_profiles.answer`` names an endpoint.
 
@@ -329,9 +331,11 @@ class Scenario(_Strict):
     documents : path, optional
         A folder of text or Markdown, or a table of passages, to make questions of.
     generation : Generation
-        How many ``questions``, which shares of them are ``unanswerable`` and ``multi_passage``, whose (``personas``).
+        How many ``questions``, which shares of them are ``unanswerable`` and ``multi_passage``, whose
+        (``personas``).
     system : System
-        What answers: ``retrieve`` and ``generate``, and what tries again (``improve``), each a function of the user.
+        What answers: ``retrieve`` and ``generate``, and what tries again (``improve``), each a function of the
+        user.
     labels_planned : int, optional
         The most human labels of the ratings that will be bought; then the judge's verdict holds at every look.
     encoding, columns : str, mapping of str to str

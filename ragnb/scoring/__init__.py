@@ -11,7 +11,7 @@ from ragnb.scoring.lexical import name_support, number_support, support_lexical
 from ragnb.scoring.run import EMBEDDED, JUDGED, SCORERS, Scorer, evaluate, expected
 
 __all__ = [
-    "EMBEDDED", "JUDGED", "MEASURED", "SCORERS", "Scorer", "answer_cases", "called", "endpoint", "evaluate", "expected",
-    "generate_cases", "generation_cost", "name_support", "named_function", "number_support", "passages_of",
-    "support_lexical",
+    "EMBEDDED", "JUDGED", "MEASURED", "SCORERS", "Scorer", "answer_cases", "called", "endpoint", "evaluate",
+    "expected", "generate_cases", "generation_cost", "name_support", "named_function", "number_support",
+    "passages_of", "support_lexical",
 ]  # fmt: skip

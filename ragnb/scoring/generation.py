@@ -110,7 +110,7 @@ def _of_table(source: Any, encoding: str, columns: Mapping[str, str]) -> Iterato
 
 
 def _parted(text: str) -> Iterator[str]:
-    """Part a text between paragraphs; a heading stays with what follows, a long paragraph is parted by sentences."""
+    """Part a text between paragraphs, long ones by sentences; a heading stays with what follows."""
     held, size = list[str](), 0
     for paragraph in re.split(r"\n\s*\n", text):
         parts = [paragraph] if _wide(paragraph) <= _SIZE else _SENTENCE.split(paragraph)
@@ -172,7 +172,9 @@ class Plan:
     def _sources(self) -> Iterator[list[dict[Any, Any]]]:
         """Yield a passage and its neighbour for a question of two, documents in turn."""
         rows = self.passages.sort_values("order", kind="stable").to_dict("records")
-        by_document = {row["doc_name"]: [one for one in rows if one["doc_name"] == row["doc_name"]] for row in rows}
+        by_document: dict[str, list[dict[Any, Any]]] = {}
+        for row in rows:
+            by_document.setdefault(row["doc_name"], []).append(row)
         for lap in count():
             for own in by_document.values():
                 first = own[lap % len(own)]
@@ -242,14 +244,17 @@ def _plain(text: str) -> str:
 
 def _plan(documents: Any, llm: Client | Profile, options: dict[str, Any], **reading: Any) -> Plan:
     client = Client(llm) if isinstance(llm, Profile) else llm
-    given = {"n": 20, "unanswerable": 0.2, "multi_passage": 0.2, "personas": (), "lang": "en", "seed": 0} | options
+    given: dict[str, Any] = {
+        "n": 20, "unanswerable": 0.2, "multi_passage": 0.2, "personas": (), "lang": "en", "seed": 0,
+    } | options
     sent = {**PARAMETERS, **(given.get("parameters") or {})}
     given["parameters"] = {name: value for name, value in sent.items() if value is not None}
     return Plan(passages_of(documents, **reading), client, **given)
 
 
 def generation_cost(documents: Any, *, llm: Client | Profile, store: StoreLike = None, **options: Any) -> Estimate:
-    """Estimate the calls and tokens that `generate_cases` would need, without those that replace dropped questions.
+    """Estimate the calls and tokens that `generate_cases` would need, without those that replace dropped
+    questions.
 
     Examples
     --------
@@ -266,8 +271,8 @@ def generation_cost(documents: Any, *, llm: Client | Profile, store: StoreLike =
 
 def generate_cases(
     documents: Any, *, llm: Client | Profile, n: int = 20, unanswerable: float = 0.2, multi_passage: float = 0.2,
-    personas: Sequence[str] = (), lang: str = "en", seed: int = 0, store: StoreLike = None, encoding: str = "utf-8",
-    columns: Mapping[str, str] | None = None, parameters: Mapping[str, Any] | None = None,
+    personas: Sequence[str] = (), lang: str = "en", seed: int = 0, store: StoreLike = None, encoding: str =
+    "utf-8", columns: Mapping[str, str] | None = None, parameters: Mapping[str, Any] | None = None,
     progress: bool | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """Make a question set from documents, with reference answers whose evidence stands word for word in a passage.
@@ -313,7 +318,8 @@ def generate_cases(
 
     Notes
     -----
-    Documents take turns, so that each has its share of the questions. What is dropped is asked for anew of the next
+    Documents take turns, so that each has its share of the questions. What is dropped is asked for anew of the
+    next
     passages, three times at most. An unanswerable question is checked by the same model against the eight passages
     closest in wording. Read the questions before you use them: `ragnb.widgets.ReviewSheet`.
 
