@@ -1,3 +1,3 @@
 """Notebooks with parameters run by papermill (test_notebooks.py, test_report.py); nbval runs the others."""
 
-collect_ignore = ["compare.ipynb", "report.ipynb"]
+collect_ignore = ["calibration.ipynb", "compare.ipynb", "report.ipynb"]

@@ -29,11 +29,18 @@ from ragnb import Scenario
 from ragnb.texts import load
 from ragnb.weights import notes
 
+# ragas leaves a file of its own open, also with telemetry off.
+pytestmark = pytest.mark.filterwarnings("ignore:.*uuid.json:pytest.PytestUnraisableExceptionWarning")
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 REPORT = ROOT / "notebooks" / "report.ipynb"
 COMPARE = ROOT / "notebooks" / "compare.ipynb"
+CALIBRATION = ROOT / "notebooks" / "calibration.ipynb"
 PARAMETERS = {
+    CALIBRATION: {
+        "ratings": "str", "judge": "str", "human": "str", "scale": "str", "missing": "float", "tolerance": "float",
+        "target": "float", "lang": "str", "out": "str", "overrides": "dict",
+    },
     REPORT: {"scenario": "str", "out": "str", "overrides": "dict"},
     COMPARE: {
         "new": "str", "baseline": "str", "candidate": "str", "margin": "float", "by": "str", "lang": "str",
@@ -153,9 +160,11 @@ def test_no_parameter_of_the_report_is_a_field_of_a_scenario():
     assert not set(PARAMETERS[REPORT]) & set(Scenario.model_fields)
 
 
-def papermill_runs(path: Path, folder: Path, **parameters: str) -> tuple[int, list[nbformat.NotebookNode], str]:
+def papermill_runs(
+    path: Path, folder: Path, *, yaml: str = "{}", **parameters: str
+) -> tuple[int, list[nbformat.NotebookNode], str]:
     """Run a notebook by papermill as a user does, in a folder; return exit code, outputs and what was said."""
-    words = [word for name, value in parameters.items() for word in ("-p", name, value)]
+    words = ["-y", yaml, *(word for name, value in parameters.items() for word in ("-p", name, value))]
     env = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
     done = subprocess.run(
         [sys.executable, "-m", "papermill", str(path), "out.ipynb", *words, "-k", "python3", "--no-progress-bar"],
@@ -218,6 +227,59 @@ def test_compare_answers_two_tables_from_any_folder(lang, tmp_path):
     else:  # one metric has no weights to choose
         assert "权重" in text
         assert drawn == 1
+
+
+TITLES = {"en": "Judge trust", "zh": "评判可信度"}
+NAMES = {
+    "en": {"file": "mine.csv", "judge": "gpt", "people": ["Ann", "Bo"], "dimensions": ["tone", "facts"]},
+    "zh": {"file": "标注.csv", "judge": "评判打分", "people": ["小王", "小李"], "dimensions": ["语气", "事实"]},
+}
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_calibration_holds_a_judge_against_people_from_an_empty_folder(lang, tmp_path):
+    """The judge of the first dimension is off by at most 1, that of the second mostly by 2."""
+    names, draw = NAMES[lang], np.random.default_rng(3)
+    rows = []
+    for n in range(240):
+        people, item = int(draw.integers(2, 9)), n // 2
+        row = {"item_id": f"q{item}", "dimension": names["dimensions"][n % 2]}
+        row["doc_name"] = f"{item % 40}-{DOCUMENTS[lang][0]}"
+        off = draw.choice([-2, 0, 2]) if n % 2 else draw.choice([-1, 0, 1])
+        rows.append(row | {names["judge"]: people + off} | dict.fromkeys(names["people"], people))
+    table = pd.DataFrame(rows)
+    table.to_csv(tmp_path / names["file"], index=False)
+    status, outputs, said = papermill_runs(
+        CALIBRATION, tmp_path, ratings=names["file"], judge=names["judge"], scale="0 10", target="0.7", lang=lang,
+        yaml=f"human: {json.dumps(names['people'], ensure_ascii=False)}", out="结果",
+    )  # fmt: skip
+    assert status == 0, said
+    assert not [out for out in outputs if out.get("name") == "stderr"]
+    within = ((table[names["judge"]] - table[names["people"][0]]).abs() <= 1).groupby(table["dimension"]).mean()
+    saved = json.loads((tmp_path / "结果" / "calibration.json").read_text(encoding="utf-8"))
+    assert {row["dimension"]: row["share"] for row in saved["verdicts"]} == pytest.approx(within.to_dict())
+    verdicts = [row["verdict"] for row in sorted(saved["verdicts"], key=lambda row: -row["share"])]
+    assert verdicts == ["TRUST", "REJECT"]
+    assert (saved["tolerance"], saved["target"], saved["scale"]) == (1, 0.7, [0, 10])
+    data = [out.data for out in outputs if "data" in out]
+    assert sum("image/png" in one for one in data) == 4 * 2
+    shown = "".join(one.get("text/html", "") for one in data)
+    page, text = ((tmp_path / "结果" / f"report.{kind}").read_text(encoding="utf-8") for kind in ("html", "md"))
+    assert all(word in part for part in (shown, page, text) for word in (TITLES[lang], *names["dimensions"]))
+
+
+def test_report_answers_a_table_with_chinese_names_from_an_empty_folder(tmp_path):
+    one_run("zh", 0.3, seed=1).to_csv(tmp_path / "评测 结果.csv", index=False)
+    settings = "overrides: {lang: zh, doc_weights: {保修.pdf: 3}}"
+    status, outputs, said = papermill_runs(REPORT, tmp_path, scenario="评测 结果.csv", out="报告", yaml=settings)
+    assert status == 0, said
+    assert not [out for out in outputs if out.get("name") == "stderr"]
+    means = pd.read_csv(tmp_path / "报告" / "means.csv").set_index("metric")["value"]
+    scores = one_run("zh", 0.3, seed=1)
+    weights = scores["doc_name"].map({"保修.pdf": 3}).fillna(1)
+    assert means["weighted_score"] == pytest.approx(np.average(scores["faithfulness"], weights=weights))
+    shown = next(out.data["text/html"] for out in outputs if "text/html" in out.get("data", {}))
+    assert all(name in shown for name in DOCUMENTS["zh"])
 
 
 def test_nbval_collects_every_notebook_without_parameters():
@@ -799,7 +861,9 @@ def test_06_ten_answers_prove_nothing_and_the_server_ends():
 def test_07_the_calls_are_counted_before_anything_is_sent_and_paid_once():
     nb = lesson("07")
     assert "anything sent yet? False" in nb.stdout
-    assert nb.sent == len(nb.log.read_text(encoding="utf-8").splitlines()) <= nb.need.calls
+    assert f"first run {nb.sent} calls, both runs {nb.sent}" in nb.stdout
+    assert nb.scores.attrs["spent"]["calls"] == nb.ledger["paid"].sum() == nb.sent
+    assert nb.sent <= nb.need.calls < nb.ledger["one by one"].sum()
     assert nb.again[nb.metrics].equals(nb.scores[nb.metrics])
     assert nb.server.returncode == 0
 
@@ -833,6 +897,19 @@ def test_07_context_recall_is_empty_exactly_where_a_question_has_no_answer():
     empty = nb.scores["context_recall"].isna()
     assert empty.equals(~nb.scores["answerable"].astype(bool))
     assert (nb.scores["context_recall__status"] == "not_applicable").equals(empty)
+
+
+def test_07_ragas_itself_gives_the_same_scores_and_pays_for_each_call():
+    nb = lesson("07")
+    assert nb.theirs["faithfulness"].equals(nb.scores["faithfulness"])
+    logged = nb.log.read_text(encoding="utf-8").splitlines()
+    assert len(logged) - nb.sent == nb.ledger.loc["faithfulness", "one by one"] == 2 * len(nb.cases)
+    assert f"ragas sent {len(logged) - nb.sent} calls" in nb.stdout
+    assert not {"doc_name", "system"} & set(nb.theirs)
+    (cell,) = [cell for cell in read(ROOT / "notebooks" / "07_ragas.ipynb").cells if cell.id == "export-2"]
+    *named, _ = re.findall(r"`([^`]+)`", cell.source)
+    cells = {name: "a" if name in ("contexts", "response") else 0.5 for name in named}
+    assert not {*named} & {*rn.read_scores([{"question": "q"} | cells])}
 
 
 def test_07_a_table_with_the_headers_of_ragas_gives_the_same_means():

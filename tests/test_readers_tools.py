@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import inspect
 import io
 import json
 import math
 import random
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -20,6 +22,7 @@ from ragnb.errors import RagnbError
 from ragnb.readers import document, read_cases, read_gold, read_scores, read_traces
 from ragnb.readers.names import CASE_ALIASES
 from ragnb.schema import METRICS
+from ragnb.scoring import ragas as adapter
 
 
 def write(folder, name, data, encoding="utf-8"):
@@ -778,3 +781,48 @@ def test_gold_says_what_it_has_no_ids_for(tmp_path):
     assert rows(frame, "question", "answerable", "gold_ids") == [("x", True, ["a"]), ("y", True, ["a; b"])]
     assert ("kept", "gold_ids", 1) in told(frame)
     assert ("made", "gold_ids", 1) in told(read_gold([{"q": "x", "answerable": True}]))
+
+
+# ragas itself, as it is installed
+
+
+OF_RAGAS = {
+    "AnswerAccuracy": "answer_accuracy", "AnswerCorrectness": "answer_correctness",
+    "AnswerRelevancy": "answer_relevancy", "ContextPrecisionWithReference": "context_precision",
+    "ContextRecall": "context_recall", "ContextRelevance": "context_relevance",
+    "FactualCorrectness": "factual_correctness", "Faithfulness": "faithfulness",
+    "NoiseSensitivity": "noise_sensitivity", "ResponseGroundedness": "faithfulness",
+    "SemanticSimilarity": "semantic_similarity",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("made_of", OF_RAGAS)
+def test_the_names_of_the_installed_ragas_are_known(made_of):
+    name = inspect.signature(getattr(adapter.imported(), made_of)).parameters["name"].default
+    frame = read_scores([{"user_input": "q", "response": "a", name: 0.5}])
+    assert frame[OF_RAGAS[made_of]].tolist() == [0.5]
+
+
+# It leaves a file of its own open, also with telemetry off.
+@pytest.mark.filterwarnings("ignore:.*uuid.json:pytest.PytestUnraisableExceptionWarning")
+def test_a_result_of_ragas_evaluate_is_read_as_it_is():
+    adapter.imported()  # with telemetry off
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from ragas import EvaluationDataset, evaluate
+        from ragas.metrics import ExactMatch, NonLLMStringSimilarity
+
+        pairs = {"kitten": "sitting", "三十天": "二十天", "yes": "yes"}
+        samples = [{"user_input": f"{a}?", "response": a, "reference": b} for a, b in pairs.items()]
+        made = [NonLLMStringSimilarity(), ExactMatch(name="answer_accuracy")]
+        result = evaluate(EvaluationDataset.from_list(samples), metrics=made, show_progress=False)
+    frame = read_scores(result)
+    assert frame["question"].tolist() == ["kitten?", "三十天?", "yes?"]
+    assert frame["ground_truth_answer"].tolist() == list(pairs.values())
+    edits = [1 - 3 / 7, 1 - 1 / 3, 1.0]
+    assert frame["non_llm_string_similarity"].tolist() == pytest.approx(edits)
+    assert frame["answer_accuracy"].tolist() == [0, 0, 1]
+    own = rn.Metric("non_llm_string_similarity")
+    means = rn.assess(result, metrics=[own, "answer_accuracy"]).means.set_index("metric")["value"]
+    assert means[own.name] == pytest.approx(sum(edits) / 3)
+    assert rn.assess(result).means.set_index("metric")["value"]["answer_accuracy"] == pytest.approx(1 / 3)

@@ -21,8 +21,10 @@ from hypothesis import strategies as st
 import ragnb as rn
 from ragnb import load_scenario
 from ragnb.errors import RagnbError
+from ragnb.files import slug
 from ragnb.report import index, report, reports, run
-from ragnb.report.folders import RunFolder, input_hash, slug
+from ragnb.report.run import RunFolder, input_hash
+from ragnb.report.study import study
 
 ROOT = Path(__file__).resolve().parents[1]
 SCENARIOS = ROOT / "scenarios"
@@ -291,7 +293,7 @@ def test_failing_cell_names_the_error_and_has_no_key(small, monkeypatch, tmp_pat
         "  judge: {base_url: http://localhost:1, model: m, api_key_env: RAGNB_TEST_KEY}\n"
     )
     source = "import os\nprint(dict(os.environ))\nraise KeyError(os.environ['RAGNB_TEST_KEY'] + '!')"
-    monkeypatch.setattr(run, "notebook_path", lambda: one_cell(tmp_path / "bad.ipynb", source))
+    monkeypatch.setattr(run, "notebook_path", lambda _: one_cell(tmp_path / "bad.ipynb", source))
     monkeypatch.setenv("RAGNB_TEST_KEY", CANARY)
     with pytest.raises(RagnbError, match=r"cell 'broken' \(In \[3\]\): KeyError: '!'"):
         report(small, out=tmp_path / "reports")
@@ -302,7 +304,7 @@ def test_failing_cell_names_the_error_and_has_no_key(small, monkeypatch, tmp_pat
 
 def test_dead_kernel_is_told(small, monkeypatch, tmp_path):
     notebook = one_cell(tmp_path / "dies.ipynb", "import os\nos._exit(9)")
-    monkeypatch.setattr(run, "notebook_path", lambda: notebook)
+    monkeypatch.setattr(run, "notebook_path", lambda _: notebook)
     with pytest.raises(RagnbError, match="the kernel of the report died"):
         report(small, out=tmp_path / "reports")
     assert [path.suffix for path in (tmp_path / "reports" / "small").iterdir()] == [".failed"]
@@ -531,3 +533,117 @@ def test_report_of_a_scenario_with_ratings_answers_whether_the_judge_can_be_trus
     card = json.loads((result.folder / "calibration.json").read_text(encoding="utf-8"))
     assert html.unescape(section).count(card["reasons"][0]) == 1
     assert all(row["dimension"] in section for row in card["verdicts"])
+
+
+# Ratings alone
+
+
+STUDY = {
+    "report.ipynb", "report.html", "report.md", "calibration.json", "run.json", "scenario.snapshot.yaml",
+    *(f"{name}.csv" for name in ("agreement", "bands", "corrected", "inflation", "labels_needed")),
+    "recalibration.csv", "verdicts.csv",
+}  # fmt: skip
+DIMENSIONS = {"accuracy": "准确性", "completeness": "完整性", "clarity": "清晰度"}
+RATERS = {"human1": "标注员1", "human2": "标注员2", "human3": "标注员3"}
+
+
+@pytest.fixture(scope="module")
+def studies(tmp_path_factory):
+    """Reports of ratings alone: of the quickstart, and of the same ratings with Chinese names."""
+    folder = tmp_path_factory.mktemp("校准")
+    ratings = pd.read_csv(ROOT / "data" / "quickstart" / "ratings.csv")
+    ratings.to_csv(folder / "rated.csv", index=False)
+    columns = {"item_id": "编号", "judge": "评判模型", **RATERS}
+    chinese = ratings.replace({"dimension": DIMENSIONS}).rename(columns=columns)
+    chinese.to_csv(folder / "人工标注.csv", index=False, encoding="gb18030")
+    rubric = "rubric:\n  dimensions: [{name: 准确性}, {name: 完整性}, {name: 清晰度}]\n"
+    rubric += "  passing: {metric: 准确性, op: '>=', threshold: 7}\n"
+    gbk = "ratings: 人工标注.csv\nencoding: gb18030\nlang: zh\n"
+    texts = {"rated": "ratings: rated.csv\n", "评判": gbk + rubric}
+    for name, text in texts.items():
+        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MPLBACKEND", raising=False)  # one without pictures
+        return {name: report(folder / f"{name}.yaml", out=folder / "reports") for name in texts}
+
+
+def expected_card(lang: str) -> rn.CalibrationCard:
+    ratings = rn.read_ratings(ROOT / "data" / "quickstart" / "ratings.csv")
+    if lang == "zh":
+        ratings = ratings.replace({"dimension": DIMENSIONS, "rater": RATERS})
+    return rn.calibrate(ratings, scale=(1, 10), lang=lang)
+
+
+def test_ratings_alone_give_the_calibration_of_the_judge(studies):
+    for result in studies.values():
+        assert {path.name for path in result.folder.iterdir()} == STUDY
+        card = expected_card(result.lang)
+        assert result.verdict == card.reasons[0]
+        verdicts = pd.read_csv(result.folder / "verdicts.csv")
+        assert verdicts[["dimension", "verdict"]].equals(card.verdicts[["dimension", "verdict"]])
+        assert verdicts["share"].tolist() == pytest.approx(card.verdicts["share"].tolist())
+        saved = (result.folder / "report.md").read_text(encoding="utf-8")
+        shown = card.to_markdown()
+        # The fingerprint of the data is of the names in it, too.
+        assert re.sub("[0-9a-f]{64}", "", saved) == re.sub("[0-9a-f]{64}", "", shown)
+        page = html.unescape(result.html.read_text(encoding="utf-8"))
+        assert page.count("<figure>") == 7 * len(card.verdicts)
+        assert all(name in page for name in card.verdicts["dimension"])
+        links = Links()
+        links.feed(page)
+        assert {name for name in links.asked if not name.startswith("#")} == set()
+
+
+def test_the_notebook_of_ratings_alone_draws_each_dimension_and_leaves_no_path(studies):
+    for result in studies.values():
+        notebook = nbformat.read(result.folder / "report.ipynb", as_version=4)
+        parameters = notebook.metadata.papermill.parameters
+        assert (result.folder / parameters.ratings).resolve().suffix == ".yaml"
+        outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+        assert not [output for output in outputs if output.output_type in ("error", "stream")]
+        assert sum("image/png" in output.get("data", {}) for output in outputs) == 4 * 3
+        record = json.loads((result.folder / "run.json").read_text(encoding="utf-8"))
+        assert record["judge"] == "NOT PROVEN"
+        assert record["command"].startswith("ragnb report ")
+        for path in all_files(result.folder):
+            assert str(ROOT).encode() not in path.read_bytes(), path
+
+
+def test_index_shows_the_verdict_on_a_judge(studies, tmp_path):
+    out = next(iter(studies.values())).folder.parents[1]
+    index(out)
+    text = (out / "index.md").read_text(encoding="utf-8")
+    rows = {row[0]: row for row in table_rows(text, 0)}
+    for name, result in studies.items():
+        assert rows[name][2] == f"▲ inconclusive · {result.verdict}"
+        assert rows[name][3] == "—"
+        assert rows[name][4] == "360"
+    assert "Latest runs: 2 inconclusive" in text
+
+
+@pytest.mark.parametrize(("off", "word"), [(0, "● passed"), (3, "■ failed")])
+def test_index_says_passed_of_a_judge_to_trust_and_failed_of_one_to_reject(off, word, tmp_path):
+    people = [1 + i % 9 for i in range(200)]
+    rows = {"judge": [n + off * (-1) ** i for i, n in enumerate(people)], "human": people}
+    pd.DataFrame(rows).to_csv(tmp_path / "r.csv", index=False)
+    study(tmp_path / "r.csv", scale=(-2, 12)).save(tmp_path / "out" / "r" / "20260101T000000Z-00000000")
+    index(tmp_path / "out")
+    assert table_rows((tmp_path / "out" / "index.md").read_text(encoding="utf-8"), 1)[0][2] == word
+
+
+def test_ratings_without_a_judge_leave_the_partial_notebook(tmp_path):
+    (tmp_path / "r.csv").write_text("item_id,human\na,1\nb,2\n")
+    (tmp_path / "s.yaml").write_text("ratings: r.csv\n")
+    with pytest.raises(RagnbError, match=r"cell 'calibrate' .*holds no scores of a judge"):
+        report(tmp_path / "s.yaml", out=tmp_path / "reports")
+    assert [path.suffix for path in (tmp_path / "reports" / "s").iterdir()] == [".failed"]
+
+
+def test_a_study_needs_ratings_and_a_scale_of_two_numbers(small, tmp_path):
+    with pytest.raises(RagnbError, match="names no ratings"):
+        study(small)
+    (tmp_path / "r.csv").write_text("judge,human\n1,2\n2,2\n3,3\n")
+    assert study(tmp_path / "r.csv", scale="[1, 10]").card.scale == (1, 10)
+    for bad in ("1-10", "1", [1, 5, 10], 10):
+        with pytest.raises(RagnbError, match="is not two numbers"):
+            study(tmp_path / "r.csv", scale=bad)

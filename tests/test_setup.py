@@ -175,7 +175,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 
 def test_wheel_holds_everything_in_the_library_once(wheel):
     files = [path for path in (ROOT / "ragnb").rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    wanted = {path.relative_to(ROOT).as_posix() for path in files} | {"ragnb/report/report.ipynb"}
+    notebooks = {f"ragnb/report/{name}.ipynb" for name in ("calibration", "report")}
+    wanted = {path.relative_to(ROOT).as_posix() for path in files} | notebooks
     held = [name for name in wheel.namelist() if ".dist-info/" not in name]
     assert sorted(held) == sorted(wanted)
     assert {"ragnb/py.typed", "ragnb/texts/en.toml", "ragnb/texts/zh.toml"} <= wanted

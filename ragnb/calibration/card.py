@@ -272,6 +272,8 @@ def _footer(card: CalibrationCard) -> Iterator[str]:
             value = card.footer[name]
             if isinstance(value, bool):
                 value = say("column.yes" if value else "column.no")
+            elif isinstance(value, float):
+                value = number(value, 2)
             yield f"{label}: {say('calibration.footer.unsaid') if value is None else value}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import pandas as pd
@@ -15,16 +15,7 @@ from ragnb.cli.terminal import BLOCKED, NOT_PROVEN, PASSED, spoken, text_table, 
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.files import json_text
 from ragnb.markup import one_line
-from ragnb.markup.blocks import Block, Picture, Section, Text
 
-if TYPE_CHECKING:
-    from ragnb.calibration import CalibrationCard
-
-# A function of `ragnb.plots` and the frame of the card that it draws, in reading order.
-_CHARTS = {
-    "judge_human": "counts", "band_shares": "bands", "bias_by": "inflation", "reliability": "reliability",
-    "bland_altman": "counts", "corrected_means": "corrected", "label_budget": "budget",
-}  # fmt: skip
 _CODES = {"TRUST": PASSED, "REJECT": BLOCKED, "NOT PROVEN": NOT_PROVEN}
 
 
@@ -105,6 +96,12 @@ def _calibrate(files: Sequence[Path], asked: dict[str, Any], reading: dict[str, 
     return _CODES[card.verdict]
 
 
+def _page(card: Any) -> str:
+    from ragnb.report.study import card_page
+
+    return card_page(card)
+
+
 def _chosen(frame: pd.DataFrame, dimensions: Sequence[str]) -> pd.DataFrame:
     """Return the rows of the requested dimensions."""
     have = [str(name) for name in frame["dimension"].unique()] if "dimension" in frame else []
@@ -112,24 +109,6 @@ def _chosen(frame: pd.DataFrame, dimensions: Sequence[str]) -> pd.DataFrame:
         if name not in have:
             raise unknown("dimension", name, have)
     return frame[frame["dimension"].isin(dimensions)] if dimensions else frame
-
-
-def _page(card: CalibrationCard) -> str:
-    """Return a card with its charts as a document that opens from a file, without network and without script."""
-    from ragnb import plots
-    from ragnb.markup.html import render_page
-    from ragnb.sheet.sections.judge import row_name
-
-    say, (verdict, *numbers) = texts.load(card.lang), card.sections()
-    rows, charts = card.verdicts.to_dict("records"), []
-    for place, row in enumerate(rows, 1):
-        name = row_name(row) if len(rows) > 1 else say("sheet.charts")
-        why: list[Block] = [Text(tuple(row["reasons"]), "list")] * (len(rows) > 1)
-        one = card.only(judge=row["judge"], dimension=row["dimension"])
-        some = [chart for chart, frame in _CHARTS.items() if not getattr(one, frame).empty]
-        drawn = [Picture(plots.svg(getattr(plots, k)(one)), say(f"report.{k}")) for k in some]
-        charts.append(Section(f"part-{place}", name, name, blocks=(*why, *drawn), lang=card.lang))
-    return render_page([verdict, *charts, *numbers], title=say("section.judge"), lang=card.lang)
 
 
 def _sample(files: Sequence[Path], n: int, asked: dict[str, Any], reading: dict[str, Any]) -> int:

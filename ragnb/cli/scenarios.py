@@ -48,7 +48,8 @@ def report_command(
     Each run gets a new folder: OUT/<scenario>/<UTC time>-<hash of the inputs>/. It contains the page
     (report.html, opens offline), the executed notebook, report.md, the tables and run.json. Earlier
     runs are not changed; latest.txt next to them names the newest. Several scenarios run in parallel,
-    and OUT/index.html shows all runs of all scenarios.
+    and OUT/index.html shows all runs of all scenarios. For a scenario with ratings: alone the report is
+    the calibration of the judge.
 
     \b
     Examples

@@ -78,6 +78,11 @@ class Inputs:
         self.note(role, frame.attrs.get("source", {}), frame.attrs.get("lossy", []), len(frame))
         return frame
 
+    def read_rated(self, scenario: Scenario, **how: Any) -> None:
+        """Read the ratings that a scenario names."""
+        encoding = None if scenario.encoding == "utf-8" else scenario.encoding
+        self.ratings = self.read("ratings", read_ratings, scenario.ratings, encoding=encoding, **how)
+
     def note(self, role: str, origin: Mapping[str, Any], lossy: Iterable[Mapping[str, Any]], rows: int) -> None:
         """Record the origin of an input and how its rows were used."""
         if origin.get("path"):
@@ -116,7 +121,7 @@ def gather(scenario: Scenario, source: Any = None) -> Inputs:
     if not frames:
         frames = [_only_cases(inputs, scenario, options)]
     if scenario.ratings is not None:
-        inputs.ratings = inputs.read("ratings", read_ratings, scenario.ratings, encoding=encoding)
+        inputs.read_rated(scenario)
     picks.need_all()
     inputs.frame = frames[0] if len(frames) == 1 else _joined(frames[0], frames[1])
     if inputs.stream is None:

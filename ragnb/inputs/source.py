@@ -60,7 +60,7 @@ def _nothing_to_average(frame: pd.DataFrame) -> str:
     if looks_like_ratings([str(c) for c in frame.columns]):
         return (
             f"these are ratings (columns: {listing(frame.columns)}), which validate a judge: run "
-            "ragnb calibrate on the file, or add it as ratings: to a scenario with scores or traces"
+            "ragnb calibrate on the file, or name it as ratings: in a scenario"
         )
     numbers = undeclared_columns(frame)
     step = f"declare one, such as metrics=[rn.Metric({numbers[0]!r}, low, high)]" if numbers else "score it first"

@@ -62,14 +62,20 @@ def history(out: Path) -> list[Run]:
 
 def _read(folder: Path) -> Run:
     """Return what a run that finished says of itself."""
-    record, gates = (json.loads((folder / f"{name}.json").read_text("utf-8")) for name in ("run", "gates"))
+    record = json.loads((folder / "run.json").read_text("utf-8"))
+    run = {key: record[key] for key in ("scenario", "verdict", "weights")} | {"page": folder / "report.html"}
+    run |= {"outcome": record["outcome"] if "outcome" in record else _worst_gate(folder)}
+    return run | {key: record["overall"][key] for key in _TOTAL}
+
+
+def _worst_gate(folder: Path) -> str:
+    """Return the worst outcome of the gates that decide."""
+    gates = json.loads((folder / "gates.json").read_text("utf-8"))
     # Complete input and advisory thresholds decide nothing.
     silent = [row["role"] == "completeness" or row["reason"] == "advisory" for row in gates["gates"]]
     asked = [row for row, quiet in zip(gates["gates"], silent, strict=True) if row["blocks"] or not quiet]
     said = {row["outcome"] for row in asked if row["blocks"] or row["outcome"] != "no_data"}
-    run = {key: record[key] for key in ("scenario", "verdict", "weights")} | {"page": folder / "report.html"}
-    run["outcome"] = next((one for one in _TONES if one in said), "no_data" if asked else "no_gates")
-    return run | {key: record["overall"][key] for key in _TOTAL}
+    return next((one for one in _TONES if one in said), "no_data" if asked else "no_gates")
 
 
 def index(out: str | os.PathLike[str], *, made: Iterable[Made] = (), lang: str = "en") -> Path:

@@ -11,20 +11,23 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from ragnb.errors import RagnbError, worded
-from ragnb.files import json_text, write_whole
-from ragnb.inputs import HOME, relative, scenario_of
+from ragnb.files import digest, json_text, matched, short_hash, slug, write_whole
+from ragnb.inputs import HOME, relative, scenario_of, stage_tables
 from ragnb.markup import one_line
-from ragnb.report.folders import INPUTS, RunFolder
 from ragnb.report.kernel import execute, tidy
 from ragnb.scenario import Scenario
+from ragnb.scenario.model import SOURCES
 
 Overrides = Mapping[str, Any]
+INPUTS = ("scores", "traces", "gold", "cases", "ratings")
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class ReportResult:
     ----------
     folder : Path
         Holds ``report.ipynb, report.html, report.md, scores.csv, means.csv, gates.json, gates.junit.xml,
-        scenario.snapshot.yaml, run.json``.
+        scenario.snapshot.yaml, run.json``; of ratings alone ``report.ipynb`` and what ``study.Study.save`` writes.
     blocked : bool
         Whether a gate blocks.
     verdict : str
@@ -61,7 +64,9 @@ def report(
     scenario: str | os.PathLike[str], *, out: str | os.PathLike[str] | None = None,
     overrides: Overrides | None = None, progress: bool = True,
 ) -> ReportResult:  # fmt: skip
-    """Run the report notebook for a scenario and leave its page, tables and record in a new folder.
+    """Run the notebook of a scenario and leave its page, tables and record in a new folder.
+
+    It is ``report.ipynb``, and ``calibration.ipynb`` for a scenario with ratings alone.
 
     Parameters
     ----------
@@ -181,10 +186,11 @@ def _fill(
     used = overrides | (files if settings.path is None else {})
     if settings.baseline is None and (previous := folder.previous()) is not None:
         used = used | {"baseline": relative(previous, settings.path.parent if settings.path else here)}
-    parameters = {"scenario": relative(source, here), "out": ".", "overrides": used}
+    role = "ratings" if _of_ratings(settings) else "scenario"
+    parameters = {role: relative(source, here), "out": ".", "overrides": used}
     env = {name: "" for profile in settings.llm_profiles.values() for name in profile.variables}
     env[HOME] = str(Path.cwd())
-    executed = execute(notebook_path(), here / "report.ipynb", parameters, env=env, progress=progress)
+    executed = execute(notebook_path(settings), here / "report.ipynb", parameters, env=env, progress=progress)
     warned = tidy(executed)
     import nbformat
 
@@ -194,10 +200,15 @@ def _fill(
     return warned
 
 
-def notebook_path() -> Path:
-    """Return the notebook: in this folder where ragnb is installed, in ``notebooks/`` in a checkout."""
-    here = Path(__file__).resolve().parent
-    found = [here / "report.ipynb", here.parents[1] / "notebooks" / "report.ipynb"]
+def _of_ratings(scenario: Scenario) -> bool:
+    """Whether a scenario has ratings and nothing to assess."""
+    return [role for role in SOURCES if getattr(scenario, role) is not None] == ["ratings"]
+
+
+def notebook_path(scenario: Scenario) -> Path:
+    """Return a scenario's notebook: in this folder where ragnb is installed, in ``notebooks/`` in a checkout."""
+    here, name = Path(__file__).resolve().parent, f"{'calibration' if _of_ratings(scenario) else 'report'}.ipynb"
+    found = [here / name, here.parents[1] / "notebooks" / name]
     return next((path for path in found if path.is_file()), found[0])
 
 
@@ -227,3 +238,61 @@ def _shown(path: Path) -> str:
     """Return a path as it is reached from the working directory where it lies below it."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+# Where a run is written: one folder a run, whole or marked as failed, never over an earlier one
+
+
+def input_hash(scenario: Scenario) -> str:
+    """Return eight hex digits of a hash over the settings and the bytes of every input file."""
+    files = {role: path for role in INPUTS if (path := getattr(scenario, role)) is not None}
+    home = scenario.path or next(iter(files.values()))
+    parts = [scenario.snapshot_text(relative_to=home.parent)]
+    parts += [f"{role} {digest(matched(path))}" for role, path in files.items()]
+    parts += [f"{found.stage} {digest([found.path])}" for found in stage_tables(scenario)]
+    return short_hash("\n".join(parts))
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A folder that is being filled: hidden beside its final place until it is `done` or has `failed`."""
+
+    path: Path
+    final: Path
+
+    @classmethod
+    def make(cls, out: Path, scenario: Scenario) -> RunFolder:
+        """Make the hidden folder ``out/<scenario>/.<UTC time>-<input hash>.partial``."""
+        parent = out / slug(scenario.name)
+        parent.mkdir(parents=True, exist_ok=True)
+        if not parent.resolve().is_relative_to(out.resolve()):
+            raise RagnbError(f"{str(parent)!r} is a link to a place outside {str(out)!r}; remove the link")
+        parent = parent.resolve()
+        stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{input_hash(scenario)}"
+        for name in (stamp, *(f"{stamp}-{again}" for again in range(2, 1000))):
+            path, final = parent / f".{name}.partial", parent / name
+            if not final.exists() and not final.with_name(f"{name}.failed").exists():
+                with suppress(FileExistsError):
+                    path.mkdir()
+                    return cls(path, final)
+        raise RagnbError(f"no free name for a run in {str(parent)!r}; remove old runs")
+
+    def previous(self) -> Path | None:
+        """Return the folder of the last run of the scenario, None where none is left that holds all its rows."""
+        with suppress(OSError, ValueError):
+            found = self.final.with_name((self.final.parent / "latest.txt").read_text(encoding="utf-8").strip())
+            return found if all((found / name).is_file() for name in ("scores.csv", "run.json")) else None
+        return None
+
+    def done(self) -> Path:
+        """Give the folder its name, and write that name into ``latest.txt`` beside it."""
+        write_whole(self.final.parent / "latest.txt", f"{self.path.rename(self.final).name}\n")
+        return self.final
+
+    def failed(self) -> Path:
+        """Mark the folder as that of a failed run; one without any file is removed."""
+        marked = self.final.with_name(f"{self.final.name}.failed")
+        if any(self.path.iterdir()):
+            return self.path.rename(marked)
+        self.path.rmdir()
+        return marked

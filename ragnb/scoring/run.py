@@ -347,7 +347,8 @@ def _scores(plan: Plan, run: Run) -> pd.DataFrame:
     }  # fmt: skip
     scores = plan.cases.drop(columns=[*added], errors="ignore")
     scores = pd.concat([scores, pd.DataFrame(added, index=scores.index)], axis=1)
-    taken = cells[["calls", "tokens_in", "tokens_out"]].apply(pd.to_numeric, errors="coerce").sum()
+    paid = cells.drop_duplicates("key")[["calls", "tokens_in", "tokens_out"]]  # rows of equal input share a cell
+    taken = paid.apply(pd.to_numeric, errors="coerce").sum()
     scores.attrs["spent"] = {"run": run.id, **taken.astype(int).to_dict(), "stopped": run.stopped}
     failed = cells.loc[cells["status"] == "failed", ["sample_id", "what", "reason", "reply"]]
     scores.attrs["failed"] = failed.to_dict("records")

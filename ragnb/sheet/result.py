@@ -290,6 +290,8 @@ class Assessment:
         >>> sorted(sheet.save(tempfile.mkdtemp()))[:4]
         ['gates.json', 'gates.junit.xml', 'means.csv', 'report.html']
         """
+        judge = None if self.calibration is None else self.calibration.verdict
+        result = {"blocked": self.blocked, "verdict": self.verdict, "overall": _overall(self), "judge": judge}
         texts = {
             "worst.csv" if self.streamed else "scores.csv": to_csv_text(self.scores),
             "means.csv": to_csv_text(self.means),
@@ -298,7 +300,7 @@ class Assessment:
             "report.html": self.to_html(),
             "report.md": self.to_markdown(),
             "scenario.snapshot.yaml": self.scenario.snapshot_text(relative_to=Path(folder)),
-            "run.json": json_text(run_record(self, command)),
+            "run.json": json_text(run_record(self.scenario, self.inputs, command, **result)),
         }
         if self.calibration is not None:
             texts["calibration.json"] = json_text(self.calibration.to_dict())
@@ -306,9 +308,8 @@ class Assessment:
         return {name: write_whole(Path(folder) / name, text) for name, text in texts.items()}
 
 
-def run_record(sheet: Assessment, command: str | None) -> dict[str, Any]:
-    """Return how a run was made: versions, input hashes, settings, command, time."""
-    scenario = sheet.scenario
+def run_record(scenario: Scenario, inputs: Any, command: str | None = None, **result: Any) -> dict[str, Any]:
+    """Return how a run was made (versions, input hashes, settings, command, time), and its result."""
     return {
         "ragnb": metadata.version("ragnb"),
         "python": platform.python_version(),
@@ -316,12 +317,9 @@ def run_record(sheet: Assessment, command: str | None) -> dict[str, Any]:
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,
         "scenario": scenario.name,
-        "inputs": sheet.inputs,
+        "inputs": inputs,
         "weights": {"metric_weights": scenario.metric_weights, "doc_weights": scenario.doc_weights},
-        "blocked": sheet.blocked,
-        "verdict": sheet.verdict,
-        "overall": _overall(sheet),
-        "judge": None if sheet.calibration is None else sheet.calibration.verdict,
+        **result,
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -61,11 +61,13 @@ def _row(w: Formatter, row: Row) -> tuple[Any, ...]:
     return row_name(row), mark, (markup.percent(value), Small(ends)), drawn, off, str(row["n"])
 
 
-def calibrated(scenario: Scenario, ratings: pd.DataFrame | None) -> CalibrationCard | None:
-    """Return the card of a run's ratings; their scale is that of the metrics that their dimensions are."""
+def calibrated(
+    scenario: Scenario, ratings: pd.DataFrame | None, *, judge: Sequence[str] = (), scale: Any = None, **asked: Any
+) -> CalibrationCard | None:
+    """Return the card of a run's ratings; by default on the scale of the metrics that their dimensions are."""
     if ratings is None:
         return None
-    judges = judge_columns(ratings)
+    judges = judge_columns(ratings, judge)
     if not judges:
         raise RagnbError(
             f"ratings: {scenario.ratings} holds no scores of a judge (columns: {listing(ratings.columns)}); "
@@ -74,10 +76,10 @@ def calibrated(scenario: Scenario, ratings: pd.DataFrame | None) -> CalibrationC
     names: list[str] = ratings["dimension"].unique().tolist() if "dimension" in ratings else []
     known = [scenario.declared.get(name) or METRICS.get(name) for name in names]
     ranges = {(metric.low, metric.high) if metric else None for metric in known}
-    scale = ranges.pop() if len(ranges) == 1 else None
+    scale = scale or (ranges.pop() if len(ranges) == 1 else None)
     cluster = scenario.cluster if scenario.cluster in ratings else "cluster"
     how: dict[str, Any] = {name: getattr(scenario, name) for name in ("labels_planned", "level", "lang")}
-    return calibrate(ratings, judge=judges, scale=scale, cluster=cluster, **how)
+    return calibrate(ratings, judge=judges, scale=scale, cluster=cluster, **how, **asked)
 
 
 def row_name(row: Mapping[Any, Any]) -> str:
