@@ -5,6 +5,6 @@ from __future__ import annotations
 from ragnb.weights import histogram_reduction, reduce_batches, scored
 
 
-def histogram(scores, *, metrics=None, by=None, bins=10):
-    frame, chosen = scored(scores, metrics, by)
-    return reduce_batches(frame, chosen, [histogram_reduction(chosen, by=by, bins=bins)])[0]
+def histogram(scores, *, metrics=None, bins=10):
+    frame, chosen = scored(scores, metrics)
+    return reduce_batches(frame, chosen, [histogram_reduction(chosen, bins=bins)])[0]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 import ragnb as rn
-from ragnb.comparison.estimate import difference, outcome_of, p_value
+from ragnb.comparison.differences import difference, outcome_of, p_value
 from ragnb.errors import RagnbError
 from ragnb.schema import Metric
 

@@ -24,7 +24,7 @@ import ragnb as rn
 from ragnb.diagnostics import failure_summary
 from ragnb.errors import RagnbError, RagnbWarning
 from ragnb.traces import outcome_counts
-from ragnb.weights import batches
+from ragnb.weights import engines
 
 ENGINES = {
     "pandas": lambda table: table.to_pandas(),
@@ -380,15 +380,13 @@ def test_modes_without_a_needed_metric_and_without_rows(engine):
     assert failure_summary(on(engine, empty()))["n"].sum() == 0
 
 
-@pytest.mark.parametrize("by", [None, "team", "talk"])
-def test_histograms_are_counted_as_a_loop_counts_them(engine, by):
+def test_histograms_are_counted_as_a_loop_counts_them(engine):
     columns = many() | {"faithfulness": [None if i % 9 == 0 else i % 11 / 10 for i in range(3000)]}
     columns["faithfulness__status"] = pa.nulls(3000)
-    got = histogram(on(engine, columns), by=by, bins=7)
+    got = histogram(on(engine, columns), bins=7)
     rows = plain_rows(columns)
-    for (name, metric), part in got.groupby([got[by] if by else got["metric"], "metric"], dropna=False):
-        mine = [r for r in rows if by is None or (r[by] is None if pd.isna(name) else str(r[by]) == str(name))]
-        values = [float(r[metric]) for r in mine if r[metric] is not None and r[metric] == r[metric]]
+    for metric, part in got.groupby("metric"):
+        values = [float(r[metric]) for r in rows if r[metric] is not None and r[metric] == r[metric]]
         ends = part["bin_low"].tolist()
         want = [0] * 7
         for x in values:
@@ -521,14 +519,14 @@ def test_a_query_of_many_batches_gives_the_numbers_of_one(monkeypatch, native, r
     options = {"metrics": [m for m in own if not isinstance(m, str) or m in columns]}
     want = {call: call(on("pandas", columns), **options) for call in (rn.diagnose, failure_summary)}
     means = {by: rn.weighted_means(on("pandas", columns), by=by, **options) for by in (None, "team", "doc_name")}
-    bins = histogram(on("pandas", columns), by="team")
-    monkeypatch.setattr(batches, "ROWS", rows)
+    bins = histogram(on("pandas", columns))
+    monkeypatch.setattr(engines, "ROWS", rows)
     frame = on(native, columns)
     for by, table in means.items():
         pd.testing.assert_frame_equal(rn.weighted_means(frame, by=by, **options), table, rtol=1e-10, atol=1e-10)
     for call, table in want.items():
         pd.testing.assert_frame_equal(call(frame, **options), table, rtol=1e-10, atol=1e-10)
-    pd.testing.assert_frame_equal(histogram(frame, by="team"), bins)
+    pd.testing.assert_frame_equal(histogram(frame), bins)
 
 
 if importlib.util.find_spec("pyspark"):  # the extra `spark`; half a minute, and Java

@@ -429,17 +429,8 @@ def test_bins_hold_their_lower_end_and_the_last_one_both():
 def test_histograms_of_parts_add_up_to_the_histogram():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({name: rng.random(300) for name in NAMES}).mask(rng.random((300, 3)) < 0.2)
-    frame["system"] = rng.choice(["甲", "B", None], 300)
-    whole = histogram(frame, by="system", bins=4)
-    keys = ["system", "metric", "bin_low", "bin_high"]
-    assert whole["system"].drop_duplicates().fillna("none").tolist() == ["B", "甲", "none"]
-    parts = pd.concat([histogram(frame[:10], by="system", bins=4), histogram(frame[10:], by="system", bins=4)])
-    added = parts.groupby(keys, sort=False, dropna=False)["n"].sum()
-    assert added.reindex(whole.set_index(keys).index).tolist() == whole["n"].tolist()
-    for system in ("甲", "B"):
-        alone = histogram(frame[frame["system"] == system], bins=4)
-        assert whole.loc[whole["system"] == system, "n"].tolist() == alone["n"].tolist()
-    assert histogram(frame.dropna(subset="system"), by="system")["system"].unique().tolist() == ["B", "甲"]
+    whole, first, last = (histogram(part, bins=4) for part in (frame, frame[:10], frame[10:]))
+    assert whole["n"].tolist() == (first["n"] + last["n"]).tolist()
 
 
 def test_histograms_that_cannot_be_are_refused():

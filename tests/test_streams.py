@@ -17,7 +17,7 @@ from ragnb.errors import RagnbError
 from ragnb.inputs.streams import kept
 from ragnb.readers import jsonl, streams
 from ragnb.readers.streams import stream_scores
-from ragnb.weights import batches
+from ragnb.weights import engines
 
 N = 10_000
 METRICS = ("faithfulness", "answer_relevancy", "context_recall", "noise_sensitivity")
@@ -298,7 +298,7 @@ def test_repeated_samples_are_told_in_a_stream(tmp_path):
 
 
 def test_no_more_rows_of_a_stream_are_held_at_once_than_a_batch_and_those_shown(table, tmp_path, monkeypatch):
-    monkeypatch.setattr(batches, "ROWS", 500)
+    monkeypatch.setattr(engines, "ROWS", 500)
     tallest = []
     collect = pl.LazyFrame.collect
 

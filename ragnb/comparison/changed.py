@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from ragnb import texts
-from ragnb.comparison.differences import Flags, columns_of, compared, paired_runs, primary_of, total_of_pairs
-from ragnb.comparison.estimate import TIE
+from ragnb.comparison.differences import TIE, Flags, columns_of, compared, paired_runs, primary_of
 from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.source import Run, judge_of, need_baseline, run_of, systems_of
 from ragnb.diagnostics import failure_modes
@@ -84,12 +83,11 @@ def changed_questions(
 
 
 def _changed(pairs: Pairs, scenario: Scenario, metric: str | None, n: int, system: str) -> pd.DataFrame:
-    columns = columns_of(pairs, total_of_pairs(pairs, scenario))
-    decides = primary_of(columns, metric)
-    if decides is None:
-        choices = listing(column.metric for column in columns[:-1])
+    columns = columns_of(pairs, scenario)
+    column = primary_of(columns, metric)
+    if column is None:
+        choices = listing(one.metric for one in columns[:-1])
         raise RagnbError(f"several metrics and no total ({columns[-1].reason}); name one of {choices}: metric='…'")
-    column = next(one for one in columns if one.metric == decides)
     new, old = column.scores
     gain = np.nan_to_num(new - old) * (1 if column.better == "higher" else -1) * (pairs.weights > 0)
     key, asked = str(pairs.labels.columns[0]), pairs.labels.iloc[:, 0].astype(str)
@@ -97,13 +95,10 @@ def _changed(pairs: Pairs, scenario: Scenario, metric: str | None, n: int, syste
     moved = [order[sign * gain[order] > TIE][:n] for sign in (1, -1)]
     at = np.array([k for k in order if k in {*moved[0], *moved[1]}], dtype=np.intp)
     labels, modes = pairs.labels.iloc[at].reset_index(drop=True), _modes(pairs, at)
-    turned = np.zeros(len(at), dtype=bool)
-    if column.kind == "binary":
-        turned = np.abs(gain[at]) >= column.high - column.low - TIE
-    names = {"candidate": pairs.candidate, "baseline": pairs.baseline, "metric": decides}
-    table = pd.DataFrame(names, index=labels.index)
+    turned = (np.abs(gain[at]) >= column.high - column.low - TIE) & (column.kind == "binary")
+    names = {"candidate": pairs.candidate, "baseline": pairs.baseline, "metric": column.metric}
     shown = [name for name in dict.fromkeys([key, "sample_id", "question", scenario.doc]) if name in labels]
-    table = table.join(labels[shown])
+    table = pd.DataFrame(names, index=labels.index).join(labels[shown])
     table["change"] = _words(gain[at] > 0, turned, modes)
     table["value"], table["candidate_value"], table["baseline_value"] = new[at] - old[at], new[at], old[at]
     texts = [_texts(*origin, key, labels[key].tolist(), system, TEXTS.values()) for origin in pairs.origins]
@@ -116,7 +111,7 @@ def _changed(pairs: Pairs, scenario: Scenario, metric: str | None, n: int, syste
     return table
 
 
-def question_changes(pairs: Pairs, scenario: Scenario, *, system: str = "system") -> pd.DataFrame:
+def question_changes(pairs: Pairs, scenario: Scenario) -> pd.DataFrame:
     """Return what became of each common question from the baseline to the candidate.
 
     Returns
@@ -126,15 +121,14 @@ def question_changes(pairs: Pairs, scenario: Scenario, *, system: str = "system"
         ``before_label, now_label`` (None without gold) and ``change``: ``fixed``, ``broken``, ``better``,
         ``worse`` or ``same``.
     """
-    columns = columns_of(pairs, total_of_pairs(pairs, scenario))
-    column = next((one for one in columns if one.metric == primary_of(columns, None)), None)
+    column = primary_of(columns_of(pairs, scenario), None)
     common = np.all(pairs.states < 4, axis=0).any(axis=1)
     key = str(pairs.labels.columns[0])
     table = pd.DataFrame({"sample_id": pairs.labels.loc[common, key].astype(str).to_numpy(object)})
     now, before = (np.full(len(common), np.nan),) * 2 if column is None else column.scores
     table["before"], table["now"] = before[common], now[common]
     for role, origin in zip(("now", "before"), pairs.origins, strict=True):
-        found = _texts(*origin, key, table["sample_id"].tolist(), system, ["label"])
+        found = _texts(*origin, key, table["sample_id"].tolist(), "system", ["label"])
         table[f"{role}_label"] = found["label"].reindex(table["sample_id"]).to_list() if "label" in found else None
     sign = 1 if column is None or column.better == "higher" else -1
     gain = sign * (table["now"] - table["before"]).fillna(0.0)
@@ -186,8 +180,7 @@ def _texts(
         whole = pd.concat(parts)
         return whole[~whole.index.duplicated()]
 
-    found: pd.DataFrame = reduce_batches(frame, [], [Reduction(of_batch, first, [key, system, *have])])[0]
-    return found
+    return cast(pd.DataFrame, reduce_batches(frame, [], [Reduction(of_batch, first, [key, system, *have])])[0])
 
 
 def beside_baseline(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -70,8 +70,7 @@ class Pairs:
     @property
     def differences(self) -> Array:
         """Candidate − baseline, questions × metrics; nan where either has no score."""
-        difference: Array = self.scores[0] - self.scores[1]
-        return difference
+        return np.asarray(self.scores[0] - self.scores[1])
 
 
 def rows_of(
@@ -102,8 +101,7 @@ def rows_of(
         return pd.DataFrame(columns)
 
     whole = partial(pd.concat, ignore_index=True)
-    found: pd.DataFrame = reduce_batches(frame, metrics, [Reduction(of_batch, whole, kept)])[0]
-    return found
+    return cast(pd.DataFrame, reduce_batches(frame, metrics, [Reduction(of_batch, whole, kept)])[0])
 
 
 def pairs_of(

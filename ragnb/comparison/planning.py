@@ -11,8 +11,7 @@ import pandas as pd
 
 from ragnb import stats
 from ragnb.calibration import calibrate, read_ratings
-from ragnb.comparison.differences import compare
-from ragnb.comparison.estimate import POWER
+from ragnb.comparison.differences import POWER, compare
 from ragnb.comparison.source import run_of
 from ragnb.diagnostics import check_gates
 from ragnb.errors import RagnbError, listing, unknown

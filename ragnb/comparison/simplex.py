@@ -12,13 +12,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb import stats
-from ragnb.comparison.differences import paired_runs, total_of_pairs
-from ragnb.comparison.estimate import TIE
+from ragnb.comparison.differences import TIE, paired_runs, total_of_pairs
 from ragnb.comparison.pairs import Pairs
 from ragnb.comparison.source import run_of
 from ragnb.errors import RagnbError, listing, unknown
 from ragnb.stats.estimates import packed
-from ragnb.weights.columns import Array
+from ragnb.weights.cells import Keys
+from ragnb.weights.columns import Array, Codes
 from ragnb.weights.total import Total
 
 POINTS = 100_000
@@ -128,13 +128,10 @@ class WeightMap:
         return moved
 
     @cached_property
-    def _patterns(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
+    def _patterns(self) -> tuple[npt.NDArray[np.bool_], Codes]:
         """The patterns of metrics that both systems have, and the pattern of each question."""
-        present = ~np.isnan(self.differences)
-        bits = np.packbits(present, axis=1)
-        # Comparing them as fixed-width strings is many times faster than row by row.
-        _, row, of = np.unique(bits.view(f"S{bits.shape[1]}").ravel(), return_index=True, return_inverse=True)
-        return present[row], of
+        key = Keys.of([], present := ~np.isnan(self.differences))
+        return present[key.row], key.code
 
     @cached_property
     def _sums(self) -> tuple[Array, Array, Array, Array]:
@@ -163,9 +160,8 @@ class WeightMap:
             return np.full((s.shape[1],) * 2, np.nan)
         mean, h = s.sum(axis=0) / total, a / total
         parts = (s - a[:, None] * mean) / ((1 - h) * total)[:, None]
-        times: Array = stats.t_quantile(self.level, max(1 / float(h @ h) - 1, 1.0))
-        form: Array = times**2 * (g - 1) / g * parts.T @ parts
-        return form
+        times = stats.t_quantile(self.level, max(1 / float(h @ h) - 1, 1.0))
+        return np.asarray(times**2 * (g - 1) / g * parts.T @ parts)
 
     def _value(self, w: Array) -> Array:
         """Return the difference at some weights, without its interval."""
@@ -174,8 +170,7 @@ class WeightMap:
         used = scale > 0
         means: Array = np.divide(w @ sums.T, scale, out=np.zeros_like(scale), where=used)
         with np.errstate(invalid="ignore"):  # no question has any of these metrics
-            value: Array = means.sum(axis=1) / (used @ counts)
-        return value
+            return np.asarray(means.sum(axis=1) / (used @ counts))
 
     @property
     def order(self) -> tuple[str, str]:
@@ -186,8 +181,7 @@ class WeightMap:
     def _other(self, w: Array) -> npt.NDArray[np.bool_]:
         """Return whether at some weights the other system leads than does today."""
         now = np.sign(self._value(self.today[None])[0])
-        ahead: npt.NDArray[np.bool_] = self._value(w) * now < -TIE
-        return ahead
+        return np.asarray(self._value(w) * now < -TIE)
 
     def at(self, metric_weights: Mapping[str, float] | npt.ArrayLike) -> pd.DataFrame:
         """Return the difference at some weights, as `compare` gives it for the weighted score.
@@ -295,8 +289,7 @@ class WeightMap:
             middle = (low + high) / 2
             same = self._value(self.today + middle[:, None] * (ends - self.today)) * now > 0
             low, high = np.where(same, middle, low), np.where(same, high, middle)
-        border: Array = self.today + high[:, None] * (ends - self.today)
-        return border
+        return np.asarray(self.today + high[:, None] * (ends - self.today))
 
     @cached_property
     def nearest_flip(self) -> dict[str, Any] | None:

@@ -3,8 +3,7 @@
 from ragnb.readers.export import to_csv_text
 from ragnb.readers.formats import FORMATS, Format
 from ragnb.readers.layouts import LAYOUTS, langfuse, phoenix
-from ragnb.readers.samples import applicable_metrics, read_cases, read_scores
-from ragnb.readers.traces import read_gold, read_traces
+from ragnb.readers.samples import applicable_metrics, read_cases, read_gold, read_scores, read_traces
 
 __all__ = [
     "FORMATS", "LAYOUTS", "Format", "applicable_metrics", "langfuse", "phoenix", "read_cases", "read_gold",

@@ -10,16 +10,7 @@ import pandas as pd
 
 from ragnb.errors import RagnbError, not_a_frame
 from ragnb.readers.names import CASE_ALIASES, REPEAT_NAMES, SYSTEM_NAMES, rename_map
-from ragnb.readers.raw import (
-    Lossy,
-    Values,
-    check_columns,
-    column,
-    from_frame,
-    from_records,
-    refuse_twice,
-    text_series,
-)
+from ragnb.readers.raw import Lossy, Values, check_columns, column, from_records, refuse_twice, text_series
 from ragnb.schema import METRICS, EvalCase, Metric
 
 _NUMBERS = (nw.Boolean, nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32)
@@ -129,16 +120,19 @@ def _names(columns: list[str], kept: Sequence[Any], metrics: Iterable[Metric], n
 
 
 def in_memory(source: Any, report: Lossy) -> dict[str, list[Any]]:
+    """Return the columns of what is in memory; a named index becomes columns of its own."""
     if isinstance(source, pd.DataFrame):
         unnamed = source.index.nlevels == 1 and source.index.name is None
         numbered = pd.api.types.is_integer_dtype(source.index)
         report.add("left_out", "", "index without a name", len(source) * (unnamed and not numbered))
-        return from_frame(source)
+        check_columns(source)
+        levels = [name for name in source.index.names if name is not None and name not in source.columns]
+        whole = source.reset_index(levels) if levels else source
+        refuse_twice(names := [str(name) for name in whole.columns])
+        return {name: column(whole.iloc[:, i]) for i, name in enumerate(names)}
     frame = nw.from_native(source, pass_through=True)
-    if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect()
-    if isinstance(frame, nw.DataFrame):
-        return from_engine(frame)
+    if isinstance(frame, nw.DataFrame | nw.LazyFrame):
+        return from_engine(frame.lazy().collect())
     if callable(getattr(source, "to_pandas", None)):
         return in_memory(source.to_pandas(), report)
     if isinstance(source, Iterable) and not isinstance(source, Mapping | bytes):

@@ -18,7 +18,7 @@ import pandas as pd
 from ragnb.errors import RagnbError, listing, place
 from ragnb.readers.cells import NO_NUMBER, NUMBER, as_id, parse_list
 from ragnb.readers.names import REPEAT_NAMES, SYSTEM_NAMES, WORDS, meanings
-from ragnb.readers.raw import Lossy, Raw, Scale, Values, absent, clean_text, from_records, is_text, unpacked
+from ragnb.readers.raw import Lossy, Raw, Values, absent, clean_text, from_records, is_text, unpacked
 from ragnb.schema import CASE_COLUMNS, METRICS
 
 TOOLS = tomllib.loads(Path(__file__).with_name("layouts.toml").read_text(encoding="utf-8"))
@@ -27,7 +27,7 @@ _HAYSTACK = "_metric_"
 _MLFLOW_SIDES = {"inputs": "question", "outputs": "answer", "expectations": "ground_truth_answer"}
 _YES = {"yes": 1.0, "no": 0.0}
 _WHO = {"ANNOTATION": "human", "HUMAN": "human", "EVAL": "judge", "LLM": "judge"}
-_UNIT = Scale()
+_UNIT: dict[str, Any] = {"low": 0.0, "high": 1.0, "better": "higher", "threshold": None}
 _OF_A_SCORE = {"score", "reason", "explanation", "status", "name", "label", "metadata", "kind", "direction"}
 _LONG_KEYS = {"sample_id", "question", "system", "repeat", "doc_name"}
 
@@ -100,7 +100,7 @@ def _is_text(cells: Values) -> bool:
 
 def scored(
     raw: Raw, name: str, scores: Values, status: Iterable[Any] = (), reasons: Iterable[Any] = (),
-    scale: Scale | None = _UNIT,
+    scale: dict[str, Any] | None = _UNIT,
 ) -> None:  # fmt: skip
     """Set the columns of a metric, its status and reasons, and declare its scale."""
     raw.columns[name] = scores
@@ -108,7 +108,7 @@ def scored(
         if not all(map(absent, cells)):
             raw.columns[f"{name}__{end}"] = cells
     if scale:
-        raw.scales[name] = scale
+        raw.scales[name] = _UNIT | scale
 
 
 def spread_results(raw: Raw, report: Lossy) -> None:
@@ -187,7 +187,7 @@ def _read_trulens(raw: Raw, report: Lossy) -> None:
     for name in [name for name in columns if f"{name}_calls" in columns]:
         status = ["failed" if str(cell).strip() in ("-1", "-1.0") else None for cell in columns[name]]
         better = {str(cell).casefold() for cell in columns.get(f"{name} direction", ())} - {"none", "nan"}
-        scale = Scale(better="lower" if better == {"false"} else "higher")
+        scale = {"better": "lower" if better == {"false"} else "higher"}
         scored(raw, name, _emptied(columns[name], status), status, scale=scale)
         report.add("mapped", name, "-1 is failed", status.count("failed"))
 
@@ -244,7 +244,7 @@ def _read_deepeval(raw: Raw, report: Lossy) -> None:
         limits = {m["threshold"] for m in results if isinstance(m.get("threshold"), int | float)}
         status = ["failed" if m.get("error") and absent(m.get("score")) else None for m in results]
         reasons = [m.get("error") or m.get("reason") for m in results]
-        scale = Scale(threshold=limits.pop() if len(limits) == 1 else None)
+        scale = {"threshold": limits.pop() if len(limits) == 1 else None}
         scored(raw, metric, [m.get("score") for m in results], status, reasons, scale)
 
 

@@ -26,7 +26,7 @@ REPEAT_NAMES = ("epoch", "trial", "attempt", "iteration", "repetition", "seed", 
 _WITH_SCORE = {metric.name for metric in METRICS.values() if metric.role == "quality" and metric.high == 1}
 
 
-def loose(name: str) -> str:
+def loose(name: object) -> str:
     """Remove case, spaces, underscores and hyphens, to compare names of metrics.
 
     Examples
@@ -34,7 +34,7 @@ def loose(name: str) -> str:
     >>> loose("Answer Relevance") == loose("answer_relevance")
     True
     """
-    return re.sub(r"[\s_\-]+", "", name).casefold()
+    return re.sub(r"[\s_\-]+", "", str(name)).casefold()
 
 
 def spaced(name: str) -> str:
@@ -150,9 +150,8 @@ def name_columns(
     aliases: Mapping[str, tuple[str, ...]] = CASE_ALIASES,
 ) -> dict[str, str]:  # fmt: skip
     """Give the columns of a table their canonical names, as `rename_map` finds and returns them."""
-    columns = list(table.columns)
     names = rename_map(
-        columns, picks=picks, metrics=metrics, file=table.file, aliases=aliases, clash=table.clash
+        list(table.columns), picks=picks, metrics=metrics, file=table.file, aliases=aliases, clash=table.clash
     )
     _rename(table, names, report)
     return names

@@ -27,12 +27,6 @@ TEXT: Any = pd.Series(["a"]).dtype
 _SIMPLE = {"integer": "int64", "boolean": "bool", "string": TEXT}
 _SIMPLE |= dict.fromkeys(("floating", "mixed-integer-float"), "float64")
 
-# mapped to a canonical name or value; made by the reader; taken for an end of its range, which it all but is;
-# kept as it was; text that no parser took, kept as text; left out; a line that holds no record.
-LOSSY_WORDS = ("mapped", "made", "clipped", "kept", "unparsed", "left_out", "bad_line")
-
-LISTED_LINES = 100
-
 
 @dataclass
 class Lossy:
@@ -41,6 +35,9 @@ class Lossy:
     Attributes
     ----------
     rows : list of dict
+        ``what``: ``mapped`` to a canonical name or value; ``made`` by the reader; ``clipped`` to an end of its
+        range, which it all but is; ``kept`` as it was; ``unparsed`` text, kept as text; ``left_out``; a
+        ``bad_line``, which holds no record.
     lines, damaged : int
         The records that a file should hold, and how many of them are damaged or lost; of several files, those of
         the one with the largest share of damaged records.
@@ -80,12 +77,6 @@ class Lossy:
         for row in other.rows:
             named = f"{file}, {row['detail']}" if file and row["what"] == "bad_line" else row["detail"]
             self.rows.append({**row, "detail": named})
-
-    def bad_lines(self, lines: list[tuple[int, str]]) -> None:
-        """Add one row per bad line, the first hundred by number, the rest as a count."""
-        for number, why in lines[:LISTED_LINES]:
-            self.add("bad_line", None, f"line {number}: {why}")
-        self.add("bad_line", None, "further bad lines", len(lines[LISTED_LINES:]))
 
 
 @contextmanager
@@ -132,16 +123,6 @@ def text_series(cells: Any) -> Any:
     return pd.Series(np.array(list(cells), dtype=object), dtype=TEXT)
 
 
-@dataclass(frozen=True)
-class Scale:
-    """The scale of a metric in a layout: its range, direction and pass threshold."""
-
-    low: float = 0.0
-    high: float = 1.0
-    better: str = "higher"
-    threshold: float | None = None
-
-
 @dataclass
 class Raw:
     """Columns of cells as they were found.
@@ -162,8 +143,8 @@ class Raw:
         The refusal of the first row that has more or fewer cells than the header.
     typed : bool
         False where every cell is text (CSV), so that numbers have to be read out of it.
-    scales : dict of column to Scale
-        What the layout of a tool knows of its metrics.
+    scales : dict of column to mapping
+        What the layout of a tool knows of its metrics: range, direction and pass threshold.
 
     Examples
     --------
@@ -178,7 +159,7 @@ class Raw:
     uneven: RagnbError | None = None
     typed: bool = True
     files: list[str] | None = None
-    scales: dict[str, Scale] = field(default_factory=dict)
+    scales: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), []))
@@ -364,17 +345,6 @@ def from_records(records: Iterable[Mapping[str, Any]], file: object = None) -> d
             names.update(dict.fromkeys(row))
             check_width(names, file)
     return {str(name): [row.get(name) for row in rows] for name in names}
-
-
-def from_frame(frame: pd.DataFrame) -> dict[str, Values]:
-    """Turn a pandas frame into columns; a named index becomes columns of its own."""
-    check_columns(frame)
-    levels = [name for name in frame.index.names if name is not None]
-    if levels:
-        frame = frame.reset_index([name for name in levels if name not in frame.columns])
-    names = [str(name) for name in frame.columns]
-    refuse_twice(names)
-    return {name: column(frame.iloc[:, i]) for i, name in enumerate(names)}
 
 
 def check_columns(frame: pd.DataFrame) -> None:

@@ -1,17 +1,18 @@
-"""Scores and cases: any table of samples → the canonical frame."""
+"""Scores, cases, traces and gold: any table of samples → the canonical frame."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, listing, near_names, place, unknown
-from ragnb.readers.cells import as_id, case_cells, declared, to_frame
+from ragnb.readers.cells import MISSING_WORDS, as_id, as_text, case_cells, declared, each, parse_list, to_frame
 from ragnb.readers.formats import Source, load
 from ragnb.readers.frames import native
 from ragnb.readers.layouts import check_samples, judged, lay_out, spread_results
@@ -20,6 +21,8 @@ from ragnb.readers.raw import Lossy, Raw, Values, absent, check_columns, collect
 from ragnb.schema import METRICS, EvalCase, Metric, MetricLike, metric_list, missing_fields, undeclared_columns
 
 _PASSAGE_COLUMNS = {"passage", "passage_id"}
+_CHUNK_IDS = ("id", "chunk_id", "passage_id", "doc_id", "document_id")
+_SEVERAL = re.compile(r"[,;|，；、]")
 
 
 def read_scores(
@@ -148,11 +151,10 @@ def _read(
         for near in near_names(name, [*METRICS], most=1, least=90):
             step = f"near {near!r}; columns={{{name!r}: {near!r}}} makes it that metric"
             report.add("kept", name, step, len(frame))
-    if raw.scales:
-        scales = {names.get(name, name): asdict(scale) for name, scale in raw.scales.items()}
-        failed = {name: frame.get(f"{name}__status", pd.Series()).eq("failed").sum() for name in scales}
-        rows = ({"metric": n, **scale, "n_failed": int(failed[n])} for n, scale in scales.items())
-        frame.attrs["metrics"] = [*rows]
+    for name, scale in raw.scales.items():
+        metric = names.get(name, name)
+        failed = frame.get(f"{metric}__status", pd.Series()).eq("failed")
+        frame.attrs.setdefault("metrics", []).append({"metric": metric, **scale, "n_failed": int(failed.sum())})
     return frame
 
 
@@ -256,3 +258,149 @@ def _case_frame(cases: Any) -> pd.DataFrame:
             f"rn.read_cases({path}) makes a frame of a file, or of a list of records"
         )
     return pd.DataFrame([case.model_dump() for case in rows], columns=list(EvalCase.model_fields))
+
+
+@collector_paused()
+def read_traces(
+    source: Source, *, format: str | None = None, strict: bool = False, columns: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+) -> pd.DataFrame:  # fmt: skip
+    """Read traces, one answer of a system a row.
+
+    Many traces of a clean JSONL file are read fastest by Polars, whose frames `label_traces` takes:
+    ``polars.read_ndjson(path, infer_schema_length=None)``, which does not look for keys given twice.
+
+    Parameters
+    ----------
+    source, format, strict, columns, encoding
+        As for `read_scores`.
+
+    Returns
+    -------
+    DataFrame
+        ``sample_id`` (where there is one), ``question``, ``answer`` (to the letter), ``chunks`` (lists of
+        dicts with a text ``id``; None where a trace has none), ``citations`` (lists of texts, None where a
+        trace has no list of its own), ``ok``, ``ts`` and every other field. ``attrs`` as `read_scores`.
+
+    Raises
+    ------
+    RagnbError
+        As `read_scores`; and without ``answer``, without both ``question`` and ``sample_id``, or where
+        ``chunks`` or ``citations`` are no lists.
+
+    Examples
+    --------
+    >>> frame = read_traces([{"q": "Who?", "answer": "- Ann.", "chunks": [{"id": 7}]}])
+    >>> frame["chunks"].tolist(), "citations" in frame
+    ([[{'id': '7'}]], False)
+    """
+    raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
+    raw.need("answer")
+    if "sample_id" not in raw.columns:
+        raw.need("question")
+    if "chunks" in raw.columns:
+        each(raw, "chunks", _chunks, "a list of objects with an id, or of ids")
+        lists = raw.columns["chunks"]  # those without any id would count as retrieved in vain
+        bare = [bool(held) and not any(chunk["id"] for chunk in held) for held in lists]
+        raw.columns["chunks"] = [None if out else held for out, held in zip(bare, lists, strict=True)]
+        why = "lists of chunks without an id: retrieval is not measured there"
+        report.add("left_out", "chunks", why, sum(bare))
+    if "citations" in raw.columns:
+        each(raw, "citations", _ids, "a list of ids, or null")
+    case_cells(raw, report)
+    return to_frame(raw, report, origin)
+
+
+def read_gold(
+    source: Source, *, format: str | None = None, strict: bool = False, columns: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+) -> pd.DataFrame:  # fmt: skip
+    """Read gold: which questions can be answered, from which passages.
+
+    Parameters
+    ----------
+    source, format, strict, columns, encoding
+        As for `read_scores`.
+
+    Returns
+    -------
+    DataFrame
+        ``sample_id`` (where there is one), ``question``, ``answerable`` (bool), ``gold_ids`` (lists of
+        texts, empty where there are none), ``gold_claim`` (where there is one) and every other field. Repeated
+        questions and ids stay; ``attrs["lossy"]`` counts them.
+
+    Raises
+    ------
+    RagnbError
+        As `read_scores`; and without ``question``, or where ``answerable`` is not true or false.
+
+    Examples
+    --------
+    >>> gold = read_gold([{"qid": "a", "q": "Who?", "answerable": True, "gold_ids": ["d#1"]}])
+    >>> gold.to_dict("records")
+    [{'sample_id': 'a', 'question': 'Who?', 'answerable': True, 'gold_ids': ['d#1']}]
+    """
+    raw, report, origin = _open(source, columns, format=format, strict=strict, encoding=encoding)
+    raw.need("question")
+    raw.need("answerable")
+    each(raw, "answerable", _truth, "true or false")
+    if "gold_ids" not in raw.columns:
+        report.add("made", "gold_ids", "no such column, so no ids", len(raw))
+    ids = raw.columns.setdefault("gold_ids", [None] * len(raw))
+    several = sum(isinstance(v, str) and v.lstrip()[:1] != "[" and bool(_SEVERAL.search(v)) for v in ids)
+    report.add("kept", "gold_ids", "texts with , or ; each taken as one id; several are a JSON list", several)
+    each(raw, "gold_ids", lambda value: _ids(value, bare=True) or [], "a list of ids")
+    if "gold_claim" in raw.columns:
+        raw.columns["gold_claim"] = [as_text(value) for value in raw.columns["gold_claim"]]
+    case_cells(raw, report)
+    for name in ("question", "sample_id"):
+        counts = Counter(value for value in raw.columns.get(name, []) if value is not None)
+        report.add("kept", name, "values that occur more than once", sum(n > 1 for n in counts.values()))
+    frame = to_frame(raw, report, origin)
+    frame["answerable"] = frame["answerable"].astype(bool)
+    return frame
+
+
+def _open(source: Source, columns: Mapping[str, str] | None, **how: Any) -> tuple[Raw, Lossy, dict[str, object]]:
+    report = Lossy()
+    raw, origin = load(source, report, **how)
+    name_columns(raw, report, picks=columns)
+    name_system(raw, report)
+    raw.check_even()
+    return raw, report, origin
+
+
+def _truth(value: Any) -> bool:
+    """Return a strict truth value: true, false, 0 or 1 in any case."""
+    word = str(value).strip().casefold().removesuffix(".0")
+    return {"true": True, "1": True, "false": False, "0": False}[word]
+
+
+def _ids(value: Any, bare: bool = False) -> list[str] | None:
+    """Return a list of ids; `bare` takes a text without brackets as one id."""
+    if bare and isinstance(value, str) and value.strip() and not value.lstrip().startswith("["):
+        return [value.strip()]
+    chunks = _chunks(value)
+    if any(chunk["id"] is None and len(chunk) > 1 for chunk in chunks or ()):
+        raise ValueError(value)
+    return None if chunks is None else [chunk["id"] for chunk in chunks if chunk["id"] is not None]
+
+
+def _chunks(value: Any) -> list[dict[str, Any]] | None:
+    """Return the passages in a cell, each with its id as a text; None for a missing cell."""
+    if type(value) is list and all(type(item) is dict and type(item.get("id")) is str for item in value):
+        return value
+    if absent(value) or (isinstance(value, str) and value.strip().casefold() in MISSING_WORDS):
+        return None
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    items = parse_list(value) if isinstance(value, str) else value
+    if not isinstance(items, list | tuple) or any(isinstance(item, list | tuple) for item in items):
+        raise ValueError(value)
+    return [_chunk(item) for item in items]
+
+
+def _chunk(item: Any) -> dict[str, Any]:
+    if not isinstance(item, dict):
+        return {"id": as_id(item)}
+    named = next((item[name] for name in _CHUNK_IDS if not absent(item.get(name))), None)
+    return item if type(item.get("id")) is str else {**item, "id": as_id(named)}

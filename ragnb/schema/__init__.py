@@ -6,12 +6,11 @@ Frames are wide, one row per sample. A column name with ``__`` is never a metric
 from ragnb.schema.frames import (
     ABOUT_COLUMNS,
     CASE_COLUMNS,
-    DERIVED_COLUMNS,
+    NOT_METRICS,
     NOTE_COLUMNS,
     RESULT_COLUMNS,
     STATUS_WORDS,
     STOPPED_EARLY,
-    TRACE_COLUMNS,
     EvalCase,
     SharedPicks,
     missing_fields,
@@ -35,8 +34,8 @@ from ragnb.schema.models import DEFAULT_GATES, Anchor, Dimension, Gate, Profile,
 from ragnb.schema.secrets import holds_secret, is_secret_name, masked, refuse_secrets, without_secrets
 
 __all__ = [
-    "ABOUT_COLUMNS", "CASE_COLUMNS", "CLIP", "DEFAULT_GATES", "DERIVED_COLUMNS", "KNOWN_RATES", "METRICS",
-    "NOTE_COLUMNS", "RESULT_COLUMNS", "STATUS_WORDS", "STOPPED_EARLY", "TRACE_COLUMNS", "Anchor", "Dimension",
+    "ABOUT_COLUMNS", "CASE_COLUMNS", "CLIP", "DEFAULT_GATES", "KNOWN_RATES", "METRICS",
+    "NOTE_COLUMNS", "NOT_METRICS", "RESULT_COLUMNS", "STATUS_WORDS", "STOPPED_EARLY", "Anchor", "Dimension",
     "EvalCase", "Gate", "Metric", "MetricLike", "Profile", "Rubric", "Rule", "SharedPicks",
     "declare_step", "holds_secret", "is_secret_name", "masked", "metric_list", "missing_fields", "note_frame",
     "note_row", "records", "refuse", "refuse_secrets", "resolve_metrics", "scale_of", "undeclared_columns",

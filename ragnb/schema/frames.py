@@ -14,8 +14,8 @@ CASE_COLUMNS = (
     "sample_id", "question", "ground_truth_answer", "ground_truth_contexts", "answer", "retrieved_contexts",
     "doc_name", "system", "persona", "source_units", "generation_params",
 )  # fmt: skip
-TRACE_COLUMNS = ("citations", "chunks", "ts", "ok", "repeat")
 DERIVED_COLUMNS = ("weighted_score", "sample_weight", "is_passing")
+NOT_METRICS = frozenset({*CASE_COLUMNS, *DERIVED_COLUMNS, "citations", "chunks", "ts", "ok", "repeat"})
 STATUS_WORDS = ("ok", "not_applicable", "failed", "missing")
 RESULT_COLUMNS = (
     "metric", "weight", "value", "low", "high", "se", "n", "n_missing", "n_failed", "n_not_applicable",

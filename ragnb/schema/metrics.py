@@ -14,10 +14,11 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from ragnb.errors import RagnbError, listing, unknown
-from ragnb.schema.frames import CASE_COLUMNS, DERIVED_COLUMNS, TRACE_COLUMNS
+from ragnb.schema.frames import CASE_COLUMNS, DERIVED_COLUMNS, NOT_METRICS
 
 Needs = tuple[str, ...]
 Number = Annotated[float, Field(strict=True)]
+Flag = Annotated[bool, Field(strict=True)]
 _CONFIG = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
 RUBRIC = "rubric"
@@ -129,7 +130,7 @@ class Metric:
     weight: Annotated[Number, Field(ge=0, allow_inf_nan=False)] = 1.0
     aliases: Needs = ()
     variant: str = ""
-    grades_refusals: Annotated[bool, Field(strict=True)] = False
+    grades_refusals: Flag = False
 
     @model_validator(mode="after")
     def _range_is_open(self) -> Metric:
@@ -255,6 +256,5 @@ def undeclared_columns(frame: pd.DataFrame) -> list[str]:
     >>> undeclared_columns(pd.DataFrame({"faithfulness": [1.0], "latency": [2.5], "question": ["a"]}))
     ['latency']
     """
-    skip = {*METRICS, *CASE_COLUMNS, *DERIVED_COLUMNS, *TRACE_COLUMNS}
-    numeric = frame.select_dtypes("number", exclude="timedelta").columns  # which leaves flags out
-    return [str(name) for name in numeric if name not in skip and "__" not in str(name)]
+    numeric = map(str, frame.select_dtypes("number", exclude="timedelta").columns)  # which leaves flags out
+    return [name for name in numeric if name not in {*METRICS, *NOT_METRICS} and "__" not in name]

@@ -7,21 +7,12 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import (
-    AfterValidator,
-    AliasChoices,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StrictBool,
-    model_validator,
-)
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 from pydantic_core import PydanticCustomError
 
 from ragnb.errors import did_you_mean
-from ragnb.schema.metrics import RUBRIC, TABLE, Metric, metric_name
+from ragnb.schema.metrics import RUBRIC, TABLE, Flag, Metric, metric_name
 from ragnb.schema.secrets import holds_secret, is_secret_name, masked, url_holds_secret
 
 _CONFIG = ConfigDict(extra="forbid", hide_input_in_errors=True)
@@ -65,13 +56,10 @@ class Gate:
     metric: str
     # Absent only beside not_worse_than, and such a gate becomes a plain one before it is decided.
     op: Operator = cast(Operator, None)
-    threshold: float = Field(
-        default=cast(float, None),
-        strict=True,
-        allow_inf_nan=False,
-        validation_alias=AliasChoices("threshold", "at"),
+    threshold: Annotated[float, Field(strict=True, allow_inf_nan=False)] = Field(
+        default=cast(float, None), validation_alias=AliasChoices("threshold", "at")
     )
-    advisory: bool = Field(default=False, strict=True)
+    advisory: Flag = False
     not_worse_than: Literal["baseline"] | None = None
     by: float = Field(default=0.0, strict=True, ge=0, allow_inf_nan=False)
     undecided: Literal["value", "block", "pass"] = "value"
@@ -306,8 +294,8 @@ class Rubric(BaseModel):
     )
     passing: Annotated[Gate, BeforeValidator(_named)] = Gate("passing", "accuracy", ">=", 7.0)
     anchors: tuple[Anchor, ...] = ()
-    decimals: StrictBool = True
-    grades_refusals: StrictBool | None = None
+    decimals: Flag = True
+    grades_refusals: Flag | None = None
 
     @model_validator(mode="after")
     def _holds_together(self) -> Rubric:

@@ -11,14 +11,12 @@ from typing import Any
 
 import pandas as pd
 
-from ragnb.weights.batches import Batch, Reduction, reduce_batches
 from ragnb.weights.cells import Moments, moments, moments_reduction, plain_sums
 from ragnb.weights.clusters import Corpus, need_documents, question_of
-from ragnb.weights.columns import as_pandas
-from ragnb.weights.engines import collected, column_names, opened, score_of, stays_lazy
+from ragnb.weights.columns import MetricsArgument, as_pandas, column_names, score_of, scored
+from ragnb.weights.engines import Batch, Reduction, collected, opened, reduce_batches, stays_lazy
 from ragnb.weights.notes import notes, why_no_total
 from ragnb.weights.reductions import gains_reduction, histogram_reduction
-from ragnb.weights.scored import MetricsArgument, scored
 from ragnb.weights.total import Weighing, check_weights, metric_name, nfc, present_weights
 from ragnb.weights.weighing import add_columns, evaluated, weigh, weighted_score
 

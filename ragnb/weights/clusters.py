@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ragnb.errors import RagnbError, need_columns, unknown
-from ragnb.weights.batches import Batch
-from ragnb.weights.columns import Labels, coded
-from ragnb.weights.engines import collected, column_names, key_of, opened
+from ragnb.weights.columns import Labels, coded, column_names
+from ragnb.weights.engines import Batch, collected, key_of, opened
 
 Corpus = Literal["sample", "complete"]
 INSIDE = "question within document"
@@ -133,8 +132,6 @@ def _counts(frame: Any, name: str, without: str | None) -> tuple[int, int]:
 
 
 def _has_gaps(frame: Any, column: str) -> bool:
-    if isinstance(frame, pd.DataFrame):
-        return bool(frame[column].isna().any())
     rows = opened(frame)
     return bool(collected(rows.select(key_of(rows, column).is_null().any().alias("gaps")))["gaps"].to_list()[0])
 

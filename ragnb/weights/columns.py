@@ -1,8 +1,13 @@
-"""Scores frame → arrays: numeric columns with gaps, checked against their metric's range and status words."""
+"""A caller's frame under canonical names, its metrics, and their columns as arrays.
+
+Numeric columns have gaps, and are checked against their metric's range and status words.
+"""
 
 from __future__ import annotations
 
+import re
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -13,13 +18,16 @@ import numpy.typing as npt
 import pandas as pd
 
 from ragnb.errors import RagnbError, RagnbWarning, listing, outside, place
-from ragnb.readers.frames import native
-from ragnb.schema import CLIP, STATUS_WORDS, Metric, declare_step
+from ragnb.readers.frames import canonical, native
+from ragnb.readers.names import rename_map
+from ragnb.schema import CLIP, METRICS, NOT_METRICS, Metric, declare_step, metric_list, resolve_metrics
 from ragnb.weights.total import canonical_name, nfc
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+MetricsArgument = str | Metric | Iterable[str | Metric] | None
+_NO_SCORE = re.compile(r"(time|stamp|latency|duration|second|cost|price|token|index|id|count|length|rank)s?$")
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,78 @@ class Labels:
 
     codes: Codes
     names: tuple[Any, ...]
+
+
+def column_names(frame: Any) -> list[str]:
+    """Return the columns of a frame of any engine.
+
+    Examples
+    --------
+    >>> column_names(pd.DataFrame({"a": [1]}))
+    ['a']
+    """
+    if isinstance(frame, pd.DataFrame):
+        return [str(name) for name in frame.columns]
+    return native(frame).collect_schema().names()
+
+
+def scored(scores: Any, metrics: MetricsArgument, *kept: str | None) -> tuple[Any, tuple[Metric, ...]]:
+    """Return a frame under canonical names, and its selected metrics.
+
+    Parameters
+    ----------
+    scores : DataFrame of any engine
+    metrics : names or Metric objects, or None
+        As `resolve_metrics` takes them; a name may be what a tool calls the metric.
+    *kept : str or None
+        Columns that the caller names; they stay what they are.
+
+    Raises
+    ------
+    RagnbError
+        As `canonical` and `resolve_metrics`; for None where no column is a metric that ragnb knows.
+
+    Examples
+    --------
+    >>> frame, chosen = scored(pd.DataFrame({"Faithfulness": [1.0]}), None)
+    >>> frame.columns.tolist(), [metric.name for metric in chosen]
+    (['faithfulness'], ['faithfulness'])
+    """
+    given = metric_list(metrics)
+    own = [item for item in given or () if isinstance(item, Metric)]
+    if own and own == given and any(METRICS.get(m.name) == m for m in own):
+        have = column_names(scores)
+        if {m.name for m in own} <= set(have):
+            kept = (*kept, *have)  # metrics that were resolved before come with a frame that was named before
+    frame = canonical(scores, *kept, metrics=own)
+    columns = column_names(frame)
+    for i, item in enumerate(given or ()):
+        if given and isinstance(item, str) and item not in columns:
+            given[i] = rename_map([item], metrics=own).get(item, item)
+    chosen = resolve_metrics(given, columns)
+    if given is None and not chosen:
+        raise _no_metric(frame)
+    return frame, chosen
+
+
+def _no_metric(frame: Any) -> RagnbError:
+    """Return the error for a frame without a metric: what may be one, and how to declare it."""
+    rows = native(frame)
+    kinds = {str(name): kind for name, kind in rows.collect_schema().items()}
+    numeric = [name for name, kind in kinds.items() if kind.is_numeric()]
+    numbers = [name for name in numeric if name not in NOT_METRICS and "__" not in name]
+    numbers.sort(key=lambda name: bool(_NO_SCORE.search(name.casefold())))
+    step = "score the answers first, with rn.evaluate or rn.judge, or read the file that holds the scores"
+    if numbers:
+        step = f"declare those that are scores: metrics=[rn.Metric({numbers[0]!r}, low, high)]"
+        if isinstance(rows, nw.DataFrame):
+            column = rows[numbers[0]].drop_nulls()
+            low, high = (float(column.min()), float(column.max())) if len(column) else (0.0, 1.0)
+            unit = f"declare its scale: metrics=[rn.Metric({numbers[0]!r})] if it is 0..1"
+            step = unit if low >= 0 and high <= 1 else declare_step(numbers[0], low, high)
+    return RagnbError(
+        f"no column is a metric that ragnb knows (columns: {listing(kinds)}; numeric: {listing(numbers)}); {step}"
+    )
 
 
 def as_pandas(frame: Any) -> pd.DataFrame:
@@ -46,6 +126,14 @@ def as_pandas(frame: Any) -> pd.DataFrame:
     return pd.DataFrame(
         {name: eager[name].to_numpy() if name in floats else eager[name].to_list() for name in eager.columns}
     )
+
+
+def score_of(name: str, kind: Any) -> nw.Expr:
+    """Return a column of this type as floats, null for every gap."""
+    if not kind.is_numeric() and kind != nw.Boolean:
+        return nw.lit(None, dtype=nw.Float64)
+    value = nw.col(name).cast(nw.Float64)
+    return nw.when(~value.is_nan()).then(value) if kind.is_float() else value
 
 
 def numeric(frame: pd.DataFrame, metric: Metric) -> Array:
@@ -125,13 +213,13 @@ def status_codes(frame: pd.DataFrame, metric: Metric, values: Array) -> npt.NDAr
     if name not in frame.columns:
         return np.zeros(len(frame), dtype=np.int8)
     label = coded(frame[name])
-    meaning = {"ok": 0, "missing": 0, "failed": 1, "not_applicable": 2}
+    meaning = {"ok": 0, "not_applicable": 2, "failed": 1, "missing": 0}
     codes = np.array([meaning.get(word, -1) for word in label.names] + [0], dtype=np.int8)[label.codes]
     if (codes < 0).any():
         at = int(np.argmin(codes))
         raise RagnbError(
             f"column {name!r}, row {frame.index[at]!r}: {label.names[label.codes[at]]!r} is not a status "
-            f"(have: {listing(STATUS_WORDS)})"
+            f"(have: {listing(meaning)})"
         )
     clash = (codes > 0) & ~np.isnan(values)
     if clash.any():
@@ -162,8 +250,6 @@ def coded(values: Any, *, compose: bool = False) -> Labels:
     >>> coded(pd.Series(["b", None, "a"]))
     Labels(codes=array([ 1, -1,  0]), names=('a', 'b'))
     """
-    import polars as pl
-
     if isinstance(values, pd.Series) and isinstance(values.dtype, pd.CategoricalDtype):
         codes, uniques = values.cat.codes.to_numpy(), values.cat.categories
         there = np.bincount(codes + np.int64(1), minlength=len(uniques) + 1)[1:] > 0
@@ -178,15 +264,6 @@ def coded(values: Any, *, compose: bool = False) -> Labels:
             ) from None
     named = nfc if compose else canonical_name
     plain = [name if type(name) is str and name.isascii() else named(name) for name in np.asarray(uniques, object)]
-    try:
-        text = pl.Series(plain, dtype=pl.String)  # sorts by bytes of UTF-8, which is the order of code points
-    except UnicodeEncodeError:  # a half of a surrogate pair, which only Python holds
-        distinct, ranks = np.unique(np.array(plain, dtype=object), return_inverse=True)
-        names = distinct.tolist()
-    else:
-        order = text.arg_sort()
-        ordered = text.gather(order)
-        first = (ordered != ordered.shift()).fill_null(True)  # two spellings of one name are one
-        names, ranks = ordered.filter(first).to_list(), np.empty(len(plain), dtype=np.int64)
-        ranks[order.to_numpy()] = np.cumsum(first.to_numpy()) - 1
-    return Labels(np.append(ranks, -1).take(codes), tuple(names))
+    # One name may be spelt in two ways.
+    names, ranks = np.unique(np.array(plain, dtype=object), return_inverse=True)
+    return Labels(np.append(ranks, -1).take(codes), tuple(names.tolist()))

@@ -1,18 +1,30 @@
-"""Frames of any engine: opened, and the columns of a query as expressions."""
+"""Frames of any engine: opened, read in batches of pandas columns, and the columns of a query as expressions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import pickle
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import narwhals as nw
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from ragnb.errors import need_columns
+from ragnb.errors import RagnbError, need_columns, require
 from ragnb.readers.frames import native
 from ragnb.schema import CLIP, STATUS_WORDS, Metric
+from ragnb.weights.columns import Array, Labels, coded, column_names, numeric, score_of, status_codes
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Frame = nw.DataFrame[Any] | nw.LazyFrame[Any]
+ROWS = 1 << 19
+"""Rows of a batch: a query of any length is reduced in the memory that these take."""
 
 
 def opened(frame: Any) -> Frame:
@@ -38,26 +50,12 @@ def stays_lazy(frame: Any) -> bool:
     return isinstance(nw.from_native(frame), nw.LazyFrame)
 
 
-def column_names(frame: Any) -> list[str]:
-    """Return the columns of a frame of any engine.
-
-    Examples
-    --------
-    >>> column_names(pd.DataFrame({"a": [1]}))
-    ['a']
-    """
-    if isinstance(frame, pd.DataFrame):
-        return [str(name) for name in frame.columns]
-    return opened(frame).collect_schema().names()
-
-
 def collected(frame: Frame) -> nw.DataFrame[Any]:
     """Run a query; Polars streams its rows, and DuckDB's result comes as pandas, which needs no Arrow."""
     if isinstance(frame, nw.DataFrame):
         return frame
     if frame.implementation.is_polars():
-        found: nw.DataFrame[Any] = nw.from_native(frame.to_native().collect(engine="streaming"))
-        return found
+        return cast(nw.DataFrame[Any], nw.from_native(frame.to_native().collect(engine="streaming")))
     return frame.collect(backend="pandas") if frame.implementation.is_duckdb() else frame.collect()
 
 
@@ -85,19 +83,6 @@ def key_of(frame: Frame, column: str) -> nw.Expr:
     return key.cast(nw.String) if kind.is_integer() or kind == nw.Date or categorical else key
 
 
-def is_number(kind: Any) -> bool:
-    """Return whether a column of this type is numeric or boolean."""
-    return bool(kind.is_numeric() or kind == nw.Boolean)
-
-
-def score_of(name: str, kind: Any) -> nw.Expr:
-    """Return a column of this type as floats, null for every gap."""
-    if not is_number(kind):
-        return nw.lit(None, dtype=nw.Float64)
-    value = nw.col(name).cast(nw.Float64)
-    return nw.when(~value.is_nan()).then(value) if kind.is_float() else value
-
-
 def laid_out(frame: Frame, metrics: Sequence[Metric]) -> tuple[Frame, list[tuple[nw.Expr, str]]]:
     """Return a query with the scores as ``__v0``, ``__v1`` …, and the row-wise checks with their messages.
 
@@ -110,10 +95,9 @@ def laid_out(frame: Frame, metrics: Sequence[Metric]) -> tuple[Frame, list[tuple
         name, kind, low, high = metric.name, schema[metric.name], float(metric.low), float(metric.high)
         value = score_of(name, kind)
         values[f"__v{k}"] = value.clip(low, high)
-        if is_number(kind):
-            inside = (value >= low - CLIP) & (value <= high + CLIP) & value.is_finite()
-            faults.append((~value.is_null() & ~inside, f"column {name!r} lies outside {low:g}..{high:g}"))
-        else:
+        inside = (value >= low - CLIP) & (value <= high + CLIP) & value.is_finite()
+        faults.append((~value.is_null() & ~inside, f"column {name!r} lies outside {low:g}..{high:g}"))
+        if not kind.is_numeric() and kind != nw.Boolean:
             faults.append((~nw.col(name).is_null(), f"column {name!r} holds what is no score"))
         if f"{name}__status" in schema:
             word = key_of(frame, f"{name}__status").cast(nw.String)
@@ -122,3 +106,189 @@ def laid_out(frame: Frame, metrics: Sequence[Metric]) -> tuple[Frame, list[tuple
             faults.append((odd, f"column '{name}__status' holds what is no status"))
             faults.append((clash, f"column {name!r} has a number beside a status that has none"))
     return frame.with_columns(**values) if values else frame, faults
+
+
+class Batch:
+    """Some rows of a frame: each metric's column and status is checked once, each label column coded once.
+
+    Examples
+    --------
+    >>> batch = Batch(pd.DataFrame({"faithfulness": [1.0, None]}))
+    >>> batch.values(Metric("faithfulness"))
+    array([ 1., nan])
+    """
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.frame = frame
+        self._values: dict[Metric, Array] = {}
+        self._statuses: dict[Metric, npt.NDArray[np.int8]] = {}
+        self.made: dict[int, npt.NDArray[Any]] = {}  # columns by the id of the expression that gave them
+        self._labels: dict[tuple[str | None, bool], Labels] = {}
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def values(self, metric: Metric) -> Array:
+        """Return the scores of a metric, nan where there is none; see `numeric`."""
+        if metric not in self._values:
+            self._values[metric] = numeric(self.frame, metric)
+        return self._values[metric]
+
+    def with_values(self, values: Mapping[Metric, Array]) -> Batch:
+        """Return the batch with the scores of other metrics; its labels are shared."""
+        batch = Batch(self.frame)
+        batch._values, batch._labels = dict(values), self._labels
+        return batch
+
+    def status(self, metric: Metric) -> npt.NDArray[np.int8]:
+        """Return the status of each row; see `status_codes`."""
+        if metric not in self._statuses:
+            self._statuses[metric] = status_codes(self.frame, metric, self.values(metric))
+        return self._statuses[metric]
+
+    def labels(self, column: str | None, *, compose: bool = False) -> Labels:
+        """Return a column as codes into sorted names; without a column no row has a label."""
+        if (column, compose) not in self._labels:
+            none = Labels(np.full(len(self), -1, dtype=np.int64), ())
+            made = coded(self.frame[column], compose=compose) if column in self.frame else none
+            self._labels[column, compose] = made
+        return self._labels[column, compose]
+
+    def groups(self, column: str | None, *, compose: bool = False) -> Labels:
+        """Return a column as groups: rows without a name are the last one; without a column all rows are one.
+
+        Examples
+        --------
+        >>> Batch(pd.DataFrame({"system": ["a", None]})).groups("system")
+        Labels(codes=array([0, 1]), names=('a', None))
+        """
+        if column is None:
+            return Labels(np.zeros(len(self), dtype=np.int64), ("",))
+        named = self.labels(column, compose=compose)
+        if not (named.codes < 0).any():
+            return named
+        return Labels(np.where(named.codes < 0, len(named.names), named.codes), (*named.names, None))
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A reduction computed in one pass over the rows.
+
+    Attributes
+    ----------
+    kernel : function of a Batch
+    finish : function of the list of what the kernel made
+    columns : str or None
+        What the kernel reads beside the metrics, where it is there.
+    """
+
+    kernel: Callable[[Batch], Any]
+    finish: Callable[[list[Any]], Any] = list
+    columns: Sequence[str | None] = ()
+
+
+def reduce_batches(scores: Any, metrics: Sequence[Metric], reductions: Sequence[Reduction]) -> list[Any]:
+    """Apply several reductions to the rows in one pass; PySpark rows stay on the executors.
+
+    Parameters
+    ----------
+    scores : DataFrame of any engine
+        An eager frame is one batch, whose columns are views.
+    metrics : Metric objects
+        Their columns and statuses are in the batches.
+
+    Raises
+    ------
+    RagnbError
+        As the kernels; of a query the row is named by its ``sample_id``.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> reduce_batches(pl.LazyFrame({"faithfulness": [0.5, 1.0]}), [Metric("faithfulness")], [Reduction(len, sum)])
+    [2]
+    """
+    have = column_names(scores)
+    asked = [name for metric in metrics for name in (metric.name, f"{metric.name}__status")]
+    asked += [name for one in reductions for name in one.columns if name is not None]
+    wanted = [name for name in dict.fromkeys(asked) if name in have] or have[:1]  # to count rows
+
+    def take(part: pd.DataFrame, named: bool = False) -> list[Any]:
+        if named:
+            part.index = pd.Index(part["sample_id"] if "sample_id" in part else ["?"] * len(part))
+        batch = Batch(part)
+        return [one.kernel(batch) for one in reductions]
+
+    try:
+        made = _of_parts(scores, wanted, take)
+    except RagnbError:
+        if stays_lazy(scores):  # a second pass finds the row's name, which the first one does not keep
+            named = dict.fromkeys([*wanted, *(name for name in have if name == "sample_id")])
+            _of_parts(scores, list(named), partial(take, named=True))
+        raise
+    return [one.finish([part[i] for part in made]) for i, one in enumerate(reductions)]
+
+
+def _of_parts(scores: Any, wanted: Sequence[str], take: Callable[[pd.DataFrame], Any]) -> list[Any]:
+    """Apply a function to the needed columns, batch by batch."""
+    if isinstance(scores, pd.DataFrame):
+        return [take(pd.DataFrame({name: scores[name] for name in wanted}, scores.index, copy=False))]
+    rows = native(scores).select(*wanted)
+    if rows.implementation.is_pyspark():
+        return _on_executors(rows.to_native(), take)
+    with closing(_parts(rows)) as parts:
+        made = [take(_pandas(part)) for part in parts if len(part)]
+    return made or [take(_pandas(collected(rows.head(0)).to_polars()))]
+
+
+def _parts(rows: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> Generator[pl.DataFrame]:
+    import polars as pl
+
+    if isinstance(rows, nw.DataFrame):
+        yield rows.to_polars()
+    elif rows.implementation.is_polars():
+        yield from rows.to_native().collect_batches(chunk_size=ROWS, maintain_order=True)
+    else:
+        require("pyarrow", extra="duckdb")
+        relation = rows.to_native()
+        reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # its name before 2.0
+        with closing(reader(ROWS)) as stream:  # DuckDB runs no other query while one is open
+            yield from map(pl.from_arrow, stream)
+
+
+def _on_executors(frame: Any, kernel: Callable[[pd.DataFrame], Any]) -> list[Any]:
+    """Run the kernel on PySpark's executors, whose workers need ragnb, and return its results."""
+
+    def run(parts: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for part in parts:
+            try:
+                made = kernel(part)
+            except RagnbError as error:  # raised there, its words would drown in a trace of the worker
+                made = error
+            yield pd.DataFrame({"made": [pickle.dumps(made)]})
+
+    made = [pickle.loads(row[0]) for row in frame.mapInPandas(run, "made binary").collect()]
+    refused = next((one for one in made if isinstance(one, RagnbError)), None)
+    if refused is not None:
+        raise refused
+    return made or [kernel(frame.limit(0).toPandas())]
+
+
+def _pandas(part: pl.DataFrame) -> pd.DataFrame:
+    """Return a batch of Polars as pandas columns: numbers shared, texts coded."""
+    import polars as pl
+
+    made: dict[str, Any] = {}
+    for column in part:
+        if column.dtype.is_numeric() or column.dtype == pl.Boolean:
+            whole = column.dtype.is_integer() and not column.null_count()
+            numbers = column if whole else column.cast(pl.Float64).fill_null(np.nan)
+            made[column.name] = numbers.to_numpy()
+        elif column.dtype in (pl.String, pl.Categorical, pl.Enum):
+            words = column.cast(pl.Categorical)
+            codes, _ = pd.factorize(words.to_physical().to_numpy())  # in the order in which words appear, too
+            names = words.unique(maintain_order=True).drop_nulls().cast(pl.String).to_list()
+            made[column.name] = pd.Categorical.from_codes(codes, pd.Index(names, dtype=object))
+        else:
+            made[column.name] = pd.Series(column.to_list(), dtype=object)
+    return pd.DataFrame(made, range(len(part)), copy=False)

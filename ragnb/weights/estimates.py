@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -41,9 +40,7 @@ def checked_weights(
     """
     total, checked = total_of(source.metrics, metric_weights, **how), check_weights(doc_weights, "doc_weights")
     warn_unused(checked, source.docs, "doc_weights")
-    weights = np.ones(len(source.docs) + 1)
-    for name in checked.keys() & set(source.docs if checked else ()):
-        weights[bisect_left(source.docs, name)] = checked[name]
+    weights = np.array([*(checked.get(name, 1.0) for name in source.docs), 1.0])
     used = np.bincount(source.cells.doc + 1, minlength=len(weights)) > 0
     weights[~np.roll(used, -1)] = 0.0
     refuse_all_zero(bool(weights.any()) or not source.cells.size, "doc_weights")

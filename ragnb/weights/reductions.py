@@ -7,14 +7,13 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ragnb.errors import RagnbError
 from ragnb.schema import Metric
-from ragnb.weights.batches import Batch, Reduction
 from ragnb.weights.cells import Keys
 from ragnb.weights.columns import Array, Codes, Flags
+from ragnb.weights.engines import Batch, Reduction
 from ragnb.weights.total import Weighing, check_weights, relative, total_of
 from ragnb.weights.weighing import evaluated
 
@@ -67,16 +66,14 @@ def gains_reduction(
     checked = check_weights(weighing.doc_weights, "doc_weights")
     how = {"orient": weighing.orient, "rescale": weighing.rescale, "strict": False, "known": False}
     total = total_of(metrics, weighing.metric_weights, **how)
-    which = [k for k, _ in lifts]
 
     def kernel(batch: Batch) -> tuple[Array, Array, Flags, Array, Codes]:
         """Rows, document weight, gaps, Σ of what lacks to the thresholds, and part of each cell."""
         values = [batch.values(metric) for metric in metrics]
         docs = batch.labels(weighing.doc if checked else None, compose=True)
         each, kind = np.unique([*(checked.get(name, 1.0) for name in docs.names), 1.0], return_inverse=True)
-        kinds, place = kind[docs.codes], np.zeros(len(batch), dtype=np.int64)
-        if part is not None:
-            place = evaluated(part, batch, metrics).astype(np.int64)
+        of_part = np.zeros(len(batch)) if part is None else evaluated(part, batch, metrics)
+        kinds, place = kind[docs.codes], np.asarray(of_part, dtype=np.int64)
         present = np.array([x == x for x in values], dtype=bool).reshape(len(values), len(batch)).T
         key = Keys.of([(kinds, len(each)), (place, parts)], present)
         lacking = np.empty((len(key.row), len(lifts)))
@@ -91,17 +88,15 @@ def gains_reduction(
         weight, share = relative(doc_weight), total.shares(present)
         mass = float((weight * n)[share.sum(axis=1) > 0].sum())
         gains: Array = np.zeros((parts, len(lifts)))
-        np.add.at(gains, place, weight[:, None] * lacking * (share * total.slopes)[:, which])
+        np.add.at(gains, place, weight[:, None] * lacking * (share * total.slopes)[:, [k for k, _ in lifts]])
         gains = gains / mass if mass > 0 else np.full_like(gains, np.nan)
         return gains[0] if part is None else gains
 
     return Reduction(kernel, finish, [weighing.doc] if checked else [])
 
 
-def histogram_reduction(
-    metrics: Sequence[Metric], *, by: str | None = None, bins: int = 10, ends: bool = False
-) -> Reduction:
-    """Return the reduction to ``[by,] metric, bin_low, bin_high, n``; with `ends` how many lie at either end too.
+def histogram_reduction(metrics: Sequence[Metric], *, bins: int = 10, ends: bool = False) -> Reduction:
+    """Return the reduction to ``metric, bin_low, bin_high, n``; with `ends` how many lie at either end too.
 
     The columns ``n_low, n_high`` are the same in every bin of a metric.
 
@@ -118,32 +113,23 @@ def histogram_reduction(
     names = np.repeat(np.array([m.name for m in metrics], dtype=object), bins)
     empty = pd.DataFrame({"metric": names, "bin_low": edges[:, :-1].ravel(), "bin_high": edges[:, 1:].ravel()})
 
-    def count(batch: Batch) -> dict[str | None, npt.NDArray[np.int64]]:
-        """Each group's metrics × bins."""
-        group = batch.groups(by)
-        counts = np.zeros((len(group.names), len(metrics), bins + 2), dtype=np.int64)
+    def count(batch: Batch) -> Array:
+        """Metrics × bins, then how many lie at the low end and at the high end."""
+        counts = np.zeros((len(metrics), bins + 2))
         for k, metric in enumerate(metrics):
-            x = batch.values(metric)
             batch.status(metric)  # refuses a number whose status is failed
-            there = ~np.isnan(x)
-            place = np.floor((x[there] - metric.low) / (metric.high - metric.low) * bins + _HAIR).astype(np.int64)
-            cell = group.codes[there] * bins + np.clip(place, 0, bins - 1)
-            counts[:, k, :bins] = np.bincount(cell, minlength=len(group.names) * bins).reshape(-1, bins)
-            for end, at in ((-2, metric.low), (-1, metric.high)):
-                counts[:, k, end] = np.bincount(group.codes[there][x[there] == at], minlength=len(group.names))
-        return dict(zip(group.names, counts, strict=True))
+            x = batch.values(metric)
+            x = x[~np.isnan(x)]
+            place = np.floor((x - metric.low) / (metric.high - metric.low) * bins + _HAIR).astype(np.int64)
+            counts[k, :bins] = np.bincount(np.clip(place, 0, bins - 1), minlength=bins)
+            counts[k, bins:] = (x == metric.low).sum(), (x == metric.high).sum()
+        return counts
 
-    def finish(parts: list[dict[str | None, npt.NDArray[np.int64]]]) -> pd.DataFrame:
-        names = {name for part in parts for name in part}
-        tables = []
-        for name in sorted(names, key=lambda name: (name is None, name)):
-            every = np.sum([part[name] for part in parts if name in part], axis=0)
-            table = empty.assign(n=every[:, :bins].ravel())
-            if ends:
-                table[["n_low", "n_high"]] = every[:, bins:].repeat(bins, axis=0)
-            if by is not None:
-                table.insert(0, by, np.full(len(table), name, dtype=object))
-            tables.append(table)
-        return pd.concat(tables, ignore_index=True)
+    def finish(parts: list[Array]) -> pd.DataFrame:
+        every = np.sum(parts, axis=0).astype(np.int64)
+        table = empty.assign(n=every[:, :bins].ravel())
+        if ends:
+            table[["n_low", "n_high"]] = every[:, bins:].repeat(bins, axis=0)
+        return table
 
-    return Reduction(count, finish, [by])
+    return Reduction(count, finish)

@@ -184,9 +184,8 @@ class Total:
     def shares(self, present: Flags) -> Array:
         """Return each metric's part of the total of rows with these gaps; they add up to 1, or to 0 without it."""
         weight = present * self.weights
-        scale = weight.sum(axis=1, keepdims=True)
-        share: Array = np.divide(weight, scale, out=np.zeros_like(weight), where=scale > 0)
-        return share
+        scale = weight.sum(axis=-1, keepdims=True)
+        return np.asarray(np.divide(weight, scale, out=np.zeros_like(weight), where=scale > 0))
 
     def centre(self, centres: Array) -> float:
         """Return the centre of the weighted score: the middle of its range, else that of its metrics."""
@@ -199,10 +198,9 @@ class Total:
         numerator, denominator = [], []
         for k in np.flatnonzero(self.weights):
             weight, slope, intercept = (float(part[k]) for part in (self.weights, self.slopes, self.intercepts))
-            value, none = nw.col(f"__v{k}"), nw.lit(0.0)
-            gone = value.is_null()
-            numerator.append(nw.when(gone).then(none).otherwise((value * slope + intercept) * weight))
-            denominator.append(nw.when(gone).then(none).otherwise(nw.lit(weight)))
+            value = nw.col(f"__v{k}")  # a null counts as 0 in a sum
+            numerator.append((value * slope + intercept) * weight)
+            denominator.append(nw.when(~value.is_null()).then(nw.lit(weight)))
         if not numerator:
             return nw.lit(None, dtype=nw.Float64)
         scale = nw.sum_horizontal(*denominator)

@@ -13,11 +13,9 @@ import pandas as pd
 
 from ragnb.readers.frames import as_called
 from ragnb.schema import Metric
-from ragnb.weights.batches import Batch, Reduction, reduce_batches
 from ragnb.weights.clusters import document_column
-from ragnb.weights.columns import Array
-from ragnb.weights.engines import Frame, column_names, key_of, laid_out, opened, stays_lazy
-from ragnb.weights.scored import MetricsArgument, scored
+from ragnb.weights.columns import Array, MetricsArgument, column_names, scored
+from ragnb.weights.engines import Batch, Frame, Reduction, key_of, laid_out, reduce_batches
 from ragnb.weights.total import check_weights, nfc, refuse_all_zero, total_of, warn_unused
 
 Rows = TypeVar("Rows")
@@ -195,8 +193,8 @@ def add_columns(
     0          0.25    0.5
     """
     beside = beside or {}
-    if stays_lazy(frame):
-        rows = opened(frame)
+    rows: Frame = nw.from_native(frame)
+    if isinstance(rows, nw.LazyFrame):
         laid, faults = laid_out(rows, metrics)
         message = nw.lit(None, dtype=nw.String)
         for fault, words in reversed(faults):
@@ -214,6 +212,5 @@ def add_columns(
     made = reduce_batches(frame, metrics, [Reduction(kernel, columns=columns)])[0][0]
     if isinstance(frame, pd.DataFrame):
         return frame.assign(**made)
-    eager = nw.from_native(frame, eager_only=True)
-    series = [nw.new_series(name, values, backend=eager.implementation) for name, values in made.items()]
-    return eager.with_columns(one.fill_nan(None) if one.dtype.is_float() else one for one in series).to_native()
+    series = [nw.new_series(name, values, backend=rows.implementation) for name, values in made.items()]
+    return rows.with_columns(one.fill_nan(None) if one.dtype.is_float() else one for one in series).to_native()
