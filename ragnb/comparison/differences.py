@@ -234,9 +234,10 @@ def weighted_scores(total: Total, scores: Array, present: Flags) -> Array:
     ----------
     scores, present : (..., Q, K)
     """
-    share = total.shares(present)
-    added = (share * (np.nan_to_num(scores) * total.slopes + total.intercepts)).sum(axis=-1)
-    return np.where(share.any(axis=-1), added, np.nan)
+    weights = present * total.weights
+    added = (weights * (np.nan_to_num(scores) * total.slopes + total.intercepts)).sum(axis=-1)
+    with np.errstate(invalid="ignore"):  # 0/0 is nan
+        return np.asarray(added / weights.sum(axis=-1))
 
 
 def columns_of(pairs: Pairs, scenario: Scenario) -> list[_Column]:
