@@ -143,6 +143,20 @@ def test_the_gain_is_a_clustered_mean_of_differences_with_its_cost(server):
     assert notes["cost"] == "Cost: 3 additional answers by the system and 3 judge calls; tokens: 45."
 
 
+def test_the_interval_is_by_the_column_and_level_that_are_named(server):
+    given = [case | {"chapter": name} for case, name in zip(cases([RIGHT, WRONG] * 3), "aabbcd", strict=True)]
+    found = rn.improve(given, system=lambda *told: RIGHT, client=client_of(server), doc="chapter", level=0.8)
+    by_hand = clustered_mean(np.array([0, 7.5] * 3), [*"aabbcd"], level=0.8)
+    row = found.gain.iloc[0]
+    assert (row["low"], row["high"], row["n_clusters"]) == pytest.approx((by_hand.low, by_hand.high, 4))
+
+
+def test_a_case_without_an_id_among_others_is_judged_and_retried(server):
+    given = [case | {"sample_id": None if n else "x"} for n, case in enumerate(cases([WRONG] * 6))]
+    found = rn.improve(given, system=lambda *told: RIGHT, client=client_of(server))
+    assert found.kept["accuracy"].tolist() == [9.5] * 6
+
+
 def test_good_answers_cost_nothing_more(server):
     found = improve([RIGHT] * 6, lambda *told: 1 / 0, server)
     assert found.cost == {"answers": 0, "calls": 0, "tokens": 0}

@@ -84,11 +84,10 @@ def changed_questions(
 
 def _changed(pairs: Pairs, scenario: Scenario, metric: str | None, n: int, system: str) -> pd.DataFrame:
     columns = columns_of(pairs, scenario)
-    decides = primary_of(columns, metric)
-    if decides is None:
-        choices = listing(column.metric for column in columns[:-1])
+    column = primary_of(columns, metric)
+    if column is None:
+        choices = listing(one.metric for one in columns[:-1])
         raise RagnbError(f"several metrics and no total ({columns[-1].reason}); name one of {choices}: metric='…'")
-    column = next(one for one in columns if one.metric == decides)
     new, old = column.scores
     gain = np.nan_to_num(new - old) * (1 if column.better == "higher" else -1) * (pairs.weights > 0)
     key, asked = str(pairs.labels.columns[0]), pairs.labels.iloc[:, 0].astype(str)
@@ -97,7 +96,7 @@ def _changed(pairs: Pairs, scenario: Scenario, metric: str | None, n: int, syste
     at = np.array([k for k in order if k in {*moved[0], *moved[1]}], dtype=np.intp)
     labels, modes = pairs.labels.iloc[at].reset_index(drop=True), _modes(pairs, at)
     turned = (np.abs(gain[at]) >= column.high - column.low - TIE) & (column.kind == "binary")
-    names = {"candidate": pairs.candidate, "baseline": pairs.baseline, "metric": decides}
+    names = {"candidate": pairs.candidate, "baseline": pairs.baseline, "metric": column.metric}
     shown = [name for name in dict.fromkeys([key, "sample_id", "question", scenario.doc]) if name in labels]
     table = pd.DataFrame(names, index=labels.index).join(labels[shown])
     table["change"] = _words(gain[at] > 0, turned, modes)
@@ -122,8 +121,7 @@ def question_changes(pairs: Pairs, scenario: Scenario) -> pd.DataFrame:
         ``before_label, now_label`` (None without gold) and ``change``: ``fixed``, ``broken``, ``better``,
         ``worse`` or ``same``.
     """
-    columns = columns_of(pairs, scenario)
-    column = next((one for one in columns if one.metric == primary_of(columns, None)), None)
+    column = primary_of(columns_of(pairs, scenario), None)
     common = np.all(pairs.states < 4, axis=0).any(axis=1)
     key = str(pairs.labels.columns[0])
     table = pd.DataFrame({"sample_id": pairs.labels.loc[common, key].astype(str).to_numpy(object)})

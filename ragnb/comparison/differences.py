@@ -234,9 +234,10 @@ def weighted_scores(total: Total, scores: Array, present: Flags) -> Array:
     ----------
     scores, present : (..., Q, K)
     """
-    share = total.shares(present)
-    added = (share * (np.nan_to_num(scores) * total.slopes + total.intercepts)).sum(axis=-1)
-    return np.where(share.any(axis=-1), added, np.nan)
+    weights = present * total.weights
+    added = (weights * (np.nan_to_num(scores) * total.slopes + total.intercepts)).sum(axis=-1)
+    with np.errstate(invalid="ignore"):  # 0/0 is nan
+        return np.asarray(added / weights.sum(axis=-1))
 
 
 def columns_of(pairs: Pairs, scenario: Scenario) -> list[_Column]:
@@ -294,7 +295,7 @@ def _compared(
     rows = (_row(pairs, column, everything, level) for column in columns)
     table = pd.DataFrame(rows) if by is None else _by(pairs, columns, by, level)
     decides = primary_of(columns, primary)
-    table["primary"] = table["metric"] == decides
+    table["primary"] = table["metric"] == (decides and decides.metric)
     table["margin"] = _margins(columns, margin).reindex(table["metric"]).to_numpy()
     table["level"] = level
     if by is None:
@@ -401,16 +402,14 @@ def _by(pairs: Pairs, columns: Sequence[_Column], by: str, level: float) -> pd.D
     return pd.DataFrame(rows)
 
 
-def primary_of(columns: Sequence[_Column], asked: str | None) -> str | None:
+def primary_of(columns: Sequence[_Column], asked: str | None) -> _Column | None:
     """Return the metric that decides: the requested one, the total, ``correct_outcome`` or the only one."""
-    names = [column.metric for column in columns]
-    if asked is not None:
-        if asked not in names:
-            raise unknown("primary", asked, names)
-        return asked
-    if not columns[-1].reason and columns[-1].high > columns[-1].low:
-        return TOTAL
-    return "correct_outcome" if "correct_outcome" in names else names[0] if len(names) == 2 else None
+    named = {column.metric: column for column in columns}
+    if asked is not None and asked not in named:
+        raise unknown("primary", asked, [*named])
+    if asked is None and not columns[-1].reason and columns[-1].high > columns[-1].low:
+        return columns[-1]
+    return named.get(asked or "correct_outcome", columns[0] if len(columns) == 2 else None)
 
 
 def _margins(columns: Sequence[_Column], asked: Margin) -> pd.Series[float]:

@@ -130,7 +130,8 @@ class WeightMap:
     @cached_property
     def _patterns(self) -> tuple[npt.NDArray[np.bool_], Codes]:
         """The patterns of metrics that both systems have, and the pattern of each question."""
-        key = Keys.of([], present := ~np.isnan(self.differences))
+        present = ~np.isnan(self.differences)
+        key = Keys.of([], present[:, ::-1])  # in the order of the first metric, then the second, …
         return present[key.row], key.code
 
     @cached_property

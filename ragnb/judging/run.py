@@ -338,7 +338,7 @@ def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) 
             facts = {"passages": len(passages), "cut": left_out, "evidence": rank}
         shown_texts = (prompts[mode], material(inputs, options.lang, tag="0" * 16))
         cell = Cell(
-            sample_id=plain_id(row["sample_id"]), what=f"rubric/{mode}", inputs=inputs, model=model,
+            sample_id=str(row["sample_id"]), what=f"rubric/{mode}", inputs=inputs, model=model,
             # What is not in the prompt and decides which numbers are taken; weights and threshold do not.
             parameters=options.about | {
                 "rubric": [d.name for d in rubric.dimensions], "scale": [rubric.low, rubric.high, rubric.decimals],
@@ -351,12 +351,6 @@ def tasks_of(frame: pd.DataFrame, model: str, rubric: Rubric, options: Options) 
         return cell, facts | {"mode": mode, "peek": options.peek if mode == "peek" else None}
 
     return [task(row) for row in rows]
-
-
-def plain_id(value: Any) -> str | int:
-    """Return a sample id as JSON holds it."""
-    value = value.item() if hasattr(value, "item") else value
-    return value if isinstance(value, str | int) and not isinstance(value, bool) else str(value)
 
 
 def rubric_work(client: Client, rubric: Rubric, options: Options) -> Callable[[Cell], Awaitable[Outcome]]:
@@ -687,7 +681,7 @@ def _answers(
     """Call the system of each row, which may use `clients`, for answers that are not in the store."""
     cells = [
         Cell(
-            plain_id(row["sample_id"]), f"answer/{row['system']}", {"arguments": row["arguments"]}, row["system"],
+            str(row["sample_id"]), f"answer/{row['system']}", {"arguments": row["arguments"]}, row["system"],
             calls=len(clients), tokens=2 * REPLY_TOKENS + count_tokens(str(row["arguments"])),
             missing=() if row["arguments"][0] else ("question",), cluster=text_of(row.get("doc_name")),
         )

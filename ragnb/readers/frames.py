@@ -131,10 +131,8 @@ def in_memory(source: Any, report: Lossy) -> dict[str, list[Any]]:
         refuse_twice(names := [str(name) for name in whole.columns])
         return {name: column(whole.iloc[:, i]) for i, name in enumerate(names)}
     frame = nw.from_native(source, pass_through=True)
-    if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect()
-    if isinstance(frame, nw.DataFrame):
-        return from_engine(frame)
+    if isinstance(frame, nw.DataFrame | nw.LazyFrame):
+        return from_engine(frame.lazy().collect())
     if callable(getattr(source, "to_pandas", None)):
         return in_memory(source.to_pandas(), report)
     if isinstance(source, Iterable) and not isinstance(source, Mapping | bytes):

@@ -27,6 +27,7 @@ from ragnb.readers.document import Document, likely_encoding
 from ragnb.readers.raw import Lossy, Raw, absent, clean_text, from_records
 
 LONGEST_LINE = 16 * 1024 * 1024
+LISTED_LINES = 100  # by number; the rest are counted
 BLOCK = 1 << 24
 _LOOKED_AT, _MOST_PLACES = 1 << 20, 100  # bytes of a bad line, and places in it, so that none takes long
 _FIRST_KEY = re.compile(r'\{\s*"[^"\\]*"\s*:')
@@ -128,7 +129,9 @@ def judge(tally: Tally, report: Lossy, strict: bool) -> None:
         raise RagnbError(
             f"{place(tally.path, number)}{why}; {len(bad)} of {len(bad) + good} lines contain no record; {step}"
         )
-    report.bad_lines(bad)
+    for number, why in bad[:LISTED_LINES]:
+        report.add("bad_line", None, f"line {number}: {why}")
+    report.add("bad_line", None, "further bad lines", len(bad[LISTED_LINES:]))
     report.add("unparsed", None, "records with lone surrogates, replaced by U+FFFD", tally.replaced)
     report.expect(good + tally.lost, tally.replaced + tally.lost)
 

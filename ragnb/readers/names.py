@@ -150,9 +150,8 @@ def name_columns(
     aliases: Mapping[str, tuple[str, ...]] = CASE_ALIASES,
 ) -> dict[str, str]:  # fmt: skip
     """Give the columns of a table their canonical names, as `rename_map` finds and returns them."""
-    columns = list(table.columns)
     names = rename_map(
-        columns, picks=picks, metrics=metrics, file=table.file, aliases=aliases, clash=table.clash
+        list(table.columns), picks=picks, metrics=metrics, file=table.file, aliases=aliases, clash=table.clash
     )
     _rename(table, names, report)
     return names

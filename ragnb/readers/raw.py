@@ -27,8 +27,6 @@ TEXT: Any = pd.Series(["a"]).dtype
 _SIMPLE = {"integer": "int64", "boolean": "bool", "string": TEXT}
 _SIMPLE |= dict.fromkeys(("floating", "mixed-integer-float"), "float64")
 
-LISTED_LINES = 100
-
 
 @dataclass
 class Lossy:
@@ -79,12 +77,6 @@ class Lossy:
         for row in other.rows:
             named = f"{file}, {row['detail']}" if file and row["what"] == "bad_line" else row["detail"]
             self.rows.append({**row, "detail": named})
-
-    def bad_lines(self, lines: list[tuple[int, str]]) -> None:
-        """Add one row per bad line, the first hundred by number, the rest as a count."""
-        for number, why in lines[:LISTED_LINES]:
-            self.add("bad_line", None, f"line {number}: {why}")
-        self.add("bad_line", None, "further bad lines", len(lines[LISTED_LINES:]))
 
 
 @contextmanager

@@ -220,7 +220,11 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.Lazy
     columns: list[list[str]] = []
     for document in documents:
         own, names = Lossy(), dict[str, None]()
-        for frame in map(_flat, jsonl.frames(document, own)):
+        for frame in map(_spread, jsonl.frames(document, own)):
+            # What else is nested is written as text, but for lists of texts.
+            nested = [n for n, kind in frame.schema.items() if kind.is_nested() and kind != pl.List(pl.String)]
+            texts = {name: [as_text(cell) for cell in frame[name].to_list()] for name in nested}
+            frame = frame.with_columns(pl.Series(name, cells, dtype=pl.String) for name, cells in texts.items())
             names |= dict.fromkeys(frame.columns)
             parts.append(folder / f"{len(parts):06}.parquet")
             frame.write_parquet(parts[-1], compression="lz4")
@@ -234,15 +238,6 @@ def spill(documents: Sequence[Document], folder: Path, report: Lossy) -> pl.Lazy
         where = place(documents[0].path.parent)
         raise RagnbError(f"{where}a key has values of incompatible types ({error})") from error
     return frames
-
-
-def _flat(frame: pl.DataFrame) -> pl.DataFrame:
-    """Spread ``results`` over columns; write what else is nested as text, but for lists of texts."""
-    frame = _spread(frame)
-    nested = [n for n, kind in frame.schema.items() if kind.is_nested() and kind != pl.List(pl.String)]
-    return frame.with_columns(
-        pl.Series(name, [as_text(cell) for cell in frame[name].to_list()], dtype=pl.String) for name in nested
-    )
 
 
 def _spread(frame: Any) -> Any:

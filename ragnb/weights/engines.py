@@ -209,10 +209,9 @@ def reduce_batches(scores: Any, metrics: Sequence[Metric], reductions: Sequence[
     [2]
     """
     have = column_names(scores)
-    wanted = [name for metric in metrics for name in (metric.name, f"{metric.name}__status")]
-    wanted += [name for one in reductions for name in one.columns if name is not None]
-    wanted = [name for name in dict.fromkeys(wanted) if name in have]
-    wanted = wanted or have[:1]  # rows without a column are not counted
+    asked = [name for metric in metrics for name in (metric.name, f"{metric.name}__status")]
+    asked += [name for one in reductions for name in one.columns if name is not None]
+    wanted = [name for name in dict.fromkeys(asked) if name in have] or have[:1]  # to count rows
 
     def take(part: pd.DataFrame, named: bool = False) -> list[Any]:
         if named:

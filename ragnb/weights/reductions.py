@@ -66,16 +66,14 @@ def gains_reduction(
     checked = check_weights(weighing.doc_weights, "doc_weights")
     how = {"orient": weighing.orient, "rescale": weighing.rescale, "strict": False, "known": False}
     total = total_of(metrics, weighing.metric_weights, **how)
-    which = [k for k, _ in lifts]
 
     def kernel(batch: Batch) -> tuple[Array, Array, Flags, Array, Codes]:
         """Rows, document weight, gaps, Σ of what lacks to the thresholds, and part of each cell."""
         values = [batch.values(metric) for metric in metrics]
         docs = batch.labels(weighing.doc if checked else None, compose=True)
         each, kind = np.unique([*(checked.get(name, 1.0) for name in docs.names), 1.0], return_inverse=True)
-        kinds, place = kind[docs.codes], np.zeros(len(batch), dtype=np.int64)
-        if part is not None:
-            place = evaluated(part, batch, metrics).astype(np.int64)
+        of_part = np.zeros(len(batch)) if part is None else evaluated(part, batch, metrics)
+        kinds, place = kind[docs.codes], np.asarray(of_part, dtype=np.int64)
         present = np.array([x == x for x in values], dtype=bool).reshape(len(values), len(batch)).T
         key = Keys.of([(kinds, len(each)), (place, parts)], present)
         lacking = np.empty((len(key.row), len(lifts)))
@@ -90,7 +88,7 @@ def gains_reduction(
         weight, share = relative(doc_weight), total.shares(present)
         mass = float((weight * n)[share.sum(axis=1) > 0].sum())
         gains: Array = np.zeros((parts, len(lifts)))
-        np.add.at(gains, place, weight[:, None] * lacking * (share * total.slopes)[:, which])
+        np.add.at(gains, place, weight[:, None] * lacking * (share * total.slopes)[:, [k for k, _ in lifts]])
         gains = gains / mass if mass > 0 else np.full_like(gains, np.nan)
         return gains[0] if part is None else gains
 

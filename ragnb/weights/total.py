@@ -184,7 +184,7 @@ class Total:
     def shares(self, present: Flags) -> Array:
         """Return each metric's part of the total of rows with these gaps; they add up to 1, or to 0 without it."""
         weight = present * self.weights
-        scale = weight.sum(axis=-1, keepdims=True)
+        scale = weight.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(weight, scale, out=np.zeros_like(weight), where=scale > 0))
 
     def centre(self, centres: Array) -> float:
