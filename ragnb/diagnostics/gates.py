@@ -192,10 +192,7 @@ def gate_frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """
     kinds: dict[str, Any] = {"more_needed": "Int64", "blocks": bool, "n": "int64"}
     kinds |= dict.fromkeys(_NUMBERS, "float64")
-    out = list(rows)
-    return pd.DataFrame(
-        {name: pd.Series([row[name] for row in out], dtype=kinds.get(name, object)) for name in COLUMNS}
-    )
+    return pd.DataFrame(list(rows), columns=list(COLUMNS), dtype=object).astype(kinds)
 
 
 def _range(gate: Gate, row: Row) -> tuple[float, float]:

@@ -142,17 +142,14 @@ def _templates() -> Any:
     from jinja2 import Environment, FileSystemLoader
 
     made = Environment(
-        loader=FileSystemLoader(_HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_cell_text
-    )
+        loader=FileSystemLoader(_HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True,
+        # Escaped here, so that a control character never reaches the page; nothing is written for None.
+        finalize=lambda value: "" if value is None else value if hasattr(value, "__html__") else escape(value),
+    )  # fmt: skip
     made.filters |= {"kind": lambda value: type(value).__name__}
     made.filters |= {"json": _json, "lines": one_line, "anchor": anchor}
     made.globals |= {"TONES": TONES}
     return made
-
-
-def _cell_text(value: Any) -> Any:
-    """Escape here, so that a control character never reaches the page; nothing is written for None."""
-    return "" if value is None else value if hasattr(value, "__html__") else escape(value)
 
 
 def anchor(text: object) -> str:

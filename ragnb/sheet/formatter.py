@@ -89,8 +89,7 @@ class Formatter:
 
     def about(self, metric: str) -> dict[str, str]:
         """Return the entry of the catalogue of metrics; an empty one for a metric that is not in it."""
-        found: dict[str, str] = texts.entry(self.lang, "metrics").get(metric, {})
-        return found
+        return dict(texts.entry(self.lang, "metrics").get(metric, {}))
 
     def gloss(self, metric: str) -> str:
         """Return what a metric measures in a sentence; of a rubric's dimension its scale and bands."""

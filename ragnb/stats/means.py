@@ -39,8 +39,7 @@ def kish(sum_v: npt.ArrayLike, sum_v2: npt.ArrayLike) -> Array:
     """
     top: Array = np.asarray(sum_v, dtype=float) ** 2
     bottom = np.asarray(sum_v2, dtype=float)
-    size: Array = np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
-    return size
+    return np.asarray(np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0))
 
 
 def jackknife_se(total: Array, n_clusters: Array, inflated: Array) -> Array:
@@ -72,8 +71,7 @@ def jackknife_se(total: Array, n_clusters: Array, inflated: Array) -> Array:
     usable = (n_clusters >= 2) & (total > 0)
     g = np.where(usable, n_clusters, 2.0)
     a = np.where(usable, total, 1.0)
-    se: Array = np.where(usable, np.sqrt((g - 1) / g * np.maximum(inflated, 0.0)) / a, np.nan)
-    return se
+    return np.where(usable, np.sqrt((g - 1) / g * np.maximum(inflated, 0.0)) / a, np.nan)
 
 
 def wilson(p: Array, n: Array, z: Array) -> tuple[Array, Array]:
@@ -101,8 +99,7 @@ def _skewed_df(p: Array, n: Array, g_eff: Array, t: Array) -> Array:
     shrink = t**2 / n
     centre = (p + shrink / 2) / (1 + shrink)
     half_kurtosis = (1 - 2 * centre) ** 2 / (centre * (1 - centre)) * r * (1 - r)
-    df: Array = np.maximum(np.maximum(g_eff - 1, 1.0) / (1 + half_kurtosis), 1.0)
-    return df
+    return np.asarray(np.maximum(np.maximum(g_eff - 1, 1.0) / (1 + half_kurtosis), 1.0))
 
 
 def mean_interval(

@@ -476,8 +476,7 @@ class Client:
 
     async def embed(self, texts: Sequence[str], **parameters: Any) -> list[list[float]]:
         """Return one vector a text, in the order of the texts; it raises what `chat` raises."""
-        vectors: list[list[float]] = await self._paid(False, input=list(texts), **parameters)
-        return vectors
+        return list(await self._paid(False, input=list(texts), **parameters))
 
     async def _paid(self, chat: bool, /, **parameters: Any) -> Any:
         """Return the reply to a request, from the store of the run where it is there already."""

@@ -55,8 +55,7 @@ def worst_first(w: Formatter) -> pd.DataFrame:
     scores = w.sheet.scores
     label = scores.reindex(columns=["label"])["label"].map({name: i for i, name in enumerate(BAD_FIRST)})
     order = np.lexsort((scores[TOTAL].round(DIGITS).fillna(np.inf), label.fillna(9.0)))
-    found: pd.DataFrame = scores.iloc[order]
-    return found
+    return pd.DataFrame(scores.iloc[order])
 
 
 class _Rows:
@@ -189,8 +188,7 @@ class _Rows:
 
 
 def _list(value: Any) -> list[Any]:
-    many = isinstance(value, list | tuple | np.ndarray)
-    return list(value) if many else [value] if isinstance(value, str) else []
+    return list(value) if isinstance(value, list | tuple | np.ndarray) else [value] * isinstance(value, str)
 
 
 def _why(w: Formatter, name: str, row: Row) -> str:
