@@ -169,15 +169,21 @@ def _labelled(
         inputs.steps.append(("sampled", len(traces)))
         words = {"n": len(traces), "all": whole, "share": f"{100 * scenario.sample:g}"}
         inputs.stages.append(note_row("sampled", "traces", texts.load(scenario.lang)("note.sampled", **words)))
+    frame = labelled(inputs, scenario, traces, gold)
+    if gold is not None:
+        inputs.coverage = {} if scenario.sample else _coverage(scenario, read, traces, gold, scored)
+        inputs.steps.append(("matched", int(inputs.join["n_matched"])))
+    return frame
+
+
+def labelled(inputs: Inputs, scenario: Scenario, traces: pd.DataFrame, gold: pd.DataFrame | None) -> Any:
+    """Label traces, or cases that say themselves whether they are answerable."""
     frame = label_traces(
         traces, gold=gold, refusal=scenario.refusal, patterns=scenario.patterns, partial=scenario.partial,
         split=scenario.split, containment=scenario.containment, join=scenario.join,
     )  # fmt: skip
-    inputs.labelled, inputs.with_gold, inputs.join = True, gold is not None, frame.attrs["join"]
-    inputs.repeated = repeated_answers(frame)
-    if gold is not None:
-        inputs.coverage = {} if scenario.sample else _coverage(scenario, read, traces, gold, scored)
-        inputs.steps.append(("matched", int(inputs.join["n_matched"])))
+    inputs.labelled, inputs.with_gold = True, gold is not None or "answerable" in traces
+    inputs.join, inputs.repeated = frame.attrs["join"], repeated_answers(frame)
     return frame
 
 

@@ -15,10 +15,11 @@ import pandas as pd
 from ragnb import texts
 from ragnb.errors import RagnbError, listing
 from ragnb.files import digest, json_text, matched, slug, write_whole
-from ragnb.inputs.gather import Inputs, not_in
+from ragnb.inputs.gather import Inputs, labelled, not_in
 from ragnb.readers import read_scores
 from ragnb.scenario import Scenario
-from ragnb.schema import METRICS, note_row
+from ragnb.schema import CASE_COLUMNS, METRICS, note_row
+from ragnb.traces import RATES
 from ragnb.weights import column_names
 
 STAGES = ("evaluate", "judge")
@@ -99,7 +100,7 @@ def _inputs_of_cases(stage: str, scenario: Scenario) -> dict[str, Any]:
         files = sorted(path for path in folder.rglob("*") if path.is_file()) if folder and folder.is_dir() else []
         found = files or ([folder] if folder else [])
         reviewed = digest([review]) if review.is_file() else None
-        return {"documents": digest(found), "generation": scenario.generation.model_dump(), "review": reviewed}
+        return {"documents": digest(found), "generation": scenario.generation.model_dump(mode="json"), "review": reviewed}
     # A module of the user's own is read, not imported: what it imports in turn is not followed.
     named = [name.partition(":")[0] for name in (scenario.system.retrieve, scenario.system.generate) if name]
     folder = scenario.path.parent if scenario.path else Path.cwd()
@@ -194,6 +195,11 @@ def join_stages(scenario: Scenario, inputs: Inputs) -> None:
             f"{named}: its cases have no scores yet; run ragnb evaluate {named} or ragnb judge {named} first. "
             f"{unused}"
         )
+    if alone and scenario.cases is not None and have >= {"answerable", "answer"}:
+        inputs.frame = labelled(inputs, scenario, inputs.frame, None)
+        if "citations" not in have:  # none were asked for: whether an answer is right is left to the metrics
+            gone = [f"{name}{end}" for name in RATES if "refusal" not in name for end in ("", "__status")]
+            inputs.frame, inputs.labelled = inputs.frame.drop(columns=["label", *gone]), False
 
 
 def _shown(path: Path) -> str:
@@ -212,7 +218,8 @@ def _join(scenario: Scenario, inputs: Inputs, found: StageTable, alone: bool) ->
     keys = [name for name in KEYS if name in frame and name in table]
     if frame.duplicated(keys).any() or table.duplicated(keys).any():
         keys += [name for name in ("question", "answer") if name in frame and name in table]
-    scored = [name.removesuffix("__status") for name in map(str, table) if name.endswith("__status")]
+    marked = (name.removesuffix("__status") for name in map(str, table) if name.endswith("__status"))
+    scored = [name for name in marked if name not in CASE_COLUMNS]
     table = table.drop_duplicates([*keys, *scored])
     if table.duplicated(keys).any():
         sample = table.loc[table.duplicated(keys), "sample_id"].iloc[0]

@@ -241,7 +241,8 @@ def gates_of(scenario: Scenario, metrics: list[Metric], inputs: Inputs) -> tuple
     policy = scenario.undecided
     if scenario.gates is not None:
         return tuple(_under(policy, gate) for gate in scenario.gates)
-    found = [_under(policy, gate) for gate in DEFAULT_GATES if inputs.with_gold]
+    there = {metric.name for metric in metrics} if inputs.with_gold else ()
+    found = [_under(policy, gate) for gate in DEFAULT_GATES if gate.metric in there]
     quality = [metric for metric in metrics if metric.role == "quality"]
     ops: dict[str, Any] = {metric.name: ">=" if metric.better == "higher" else "<=" for metric in quality}
     # Nobody named these thresholds, so they are shown and never block.
