@@ -69,6 +69,11 @@ def test_every_default_is_the_documented_one(folder):
         "ratings": None,
         "labels_planned": None,
         "gold": None,
+        "documents": None,
+        "generation": {
+            "questions": 20, "unanswerable": 0.2, "multi_passage": 0.2, "personas": (), "seed": 0,
+        },
+        "system": {"name": None, "retrieve": None, "generate": None, "improve": None},
         "encoding": "utf-8",
         "columns": {},
         "where": {},
@@ -112,6 +117,9 @@ cases: sub/../scores.csv
 ratings: scores.csv
 labels_planned: 600
 gold: gold.json
+documents: sub
+generation: {questions: 40, unanswerable: 0.1, multi_passage: 0, personas: [新员工], seed: 1}
+system: {name: mine, retrieve: "rag.search:find", generate: "rag:answer"}
 encoding: gb18030
 columns: {问题: question}
 where: {lang: NO, turn: 2, share: 0.5, kept: true}

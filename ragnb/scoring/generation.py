@@ -318,17 +318,17 @@ def generate_cases(
 
     Notes
     -----
-    Documents take turns, so that each has its share of the questions. What is dropped is asked for anew of the
-    next
-    passages, three times at most. An unanswerable question is checked by the same model against the eight passages
-    closest in wording. Read the questions before you use them: `ragnb.widgets.ReviewSheet`.
+    Documents take turns, so that each has its share of the questions. What is dropped is replaced by questions
+    about the next passages, in three rounds at most. An unanswerable question is checked by the same model
+    against the eight passages closest in wording. Read the questions before you use them:
+    `ragnb.widgets.ReviewSheet`.
 
     Examples
     --------
     >>> documents = pd.DataFrame({"text": ["The pump weighs 4 kg."]})
-    >>> generate_cases(documents, llm=Profile(base_url="http://127.0.0.1:8080/v1", model="small"), n=0)
+    >>> profile = Profile(base_url="http://127.0.0.1:8080/v1", model="small")
+    >>> generate_cases(documents, llm=profile, n=0)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-        ...
     ragnb.errors.RagnbError: n=0, unanswerable=0.2, multi_passage=0.2; give at least one question, ...
     """
     options = {"n": n, "unanswerable": unanswerable, "multi_passage": multi_passage, "personas": personas}
