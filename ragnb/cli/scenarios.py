@@ -397,6 +397,7 @@ def _loop(stage: Stage, client: Client, attempts: int | None, named: str | None)
     """Return the arguments of `improve`: the system is a function, else the model of llm_profiles.answer."""
     from ragnb.scoring import named_function
 
+    named = named or (stage.scenario.system.improve if attempts else None)
     if attempts is None and named is None:
         return None
     folder = stage.scenario.path.parent if stage.scenario.path else Path()
