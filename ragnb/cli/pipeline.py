@@ -12,12 +12,10 @@ import click
 from ragnb import texts
 from ragnb.cli.parameters import command, overrides
 from ragnb.cli.scenarios import Stage, evaluate_command, judge_command, report_command
-from ragnb.cli.terminal import BLOCKED, PASSED, note
+from ragnb.cli.terminal import PASSED, note
 from ragnb.errors import RagnbError
 from ragnb.files import write_whole
-from ragnb.markup import count, one_line
-
-_COST = ("calls", "tokens", "cells", "done")
+from ragnb.markup import one_line
 
 
 @command("generate")
@@ -56,14 +54,13 @@ def generate_command(source: Path, **asked: Any) -> int:
     if stage.dry_run:
         sizes = {"n": want.questions, "passages": len(passages), "documents": passages["doc_name"].nunique()}
         need = generation_cost(scenario.documents, **how)
-        click.echo(say("generate.dry_run", **sizes, **{name: count(getattr(need, name)) for name in _COST}))
-        return PASSED
+        return stage.bill("generate.dry_run", need, **sizes)
     made = generate_cases(scenario.documents, **how)
     review = stage.out.with_name("review.csv")
     given = review if review.is_file() else review_sheet(made)
     sheet, cases = with_decisions(made, given), reviewed(made, given)
     write_whole(review, to_csv_text(sheet))
-    stage.save(cases, complete=len(made) >= want.questions)
+    code = stage.write(cases, complete=len(made) >= want.questions)
     kinds = {kind: int((cases["kind"] == kind).sum()) for kind in ("single", "multi", "unanswerable")}
     click.echo(say("generate.written", n=len(cases), wanted=want.questions, out=one_line(stage.out)))
     click.echo(say("generate.kinds", **kinds, documents=cases["doc_name"].nunique()))
@@ -76,7 +73,7 @@ def generate_command(source: Path, **asked: Any) -> int:
         found = check_gold(cases.rename(columns={"source_units": "gold_ids"}), lang=scenario.lang)
         for text in found.query("not fine")["text"]:
             note(text)
-    return PASSED if len(made) >= want.questions else BLOCKED
+    return code
 
 
 @command("answer")
@@ -98,6 +95,7 @@ def answer_command(source: Path, **asked: Any) -> int:
     Exit code: 0 if every question is answered, 1 if some failed or are pending, 2 on bad input, 130 after Ctrl-C.
     """
     from ragnb.scoring import answer_cases, endpoint, named_function
+    from ragnb.store import Estimate
 
     stage = Stage("answer", source, "answers.jsonl", asked)
     scenario, say, system = stage.scenario, stage.say, stage.scenario.system
@@ -107,10 +105,8 @@ def answer_command(source: Path, **asked: Any) -> int:
     name = system.name or system.generate or (client.profile.model if client else "")
     cases = stage.cases()
     if stage.dry_run:
-        n = len(cases)
-        need = {"calls": count(n if client else 0), "tokens": count(1000 * n if client else 0)}
-        click.echo(say("answer.dry_run", system=one_line(name), cells=count(n), **need))
-        return PASSED
+        n, calls = len(cases), len(cases) if client else 0
+        return stage.bill("answer.dry_run", Estimate(n, 0, 0, calls, 1000 * calls), system=one_line(name))
     folder = scenario.path.parent if scenario.path else Path.cwd()
     functions = {"retrieve": system.retrieve, "generate": system.generate}
     found: dict[str, Any] = {role: named_function(text, folder) for role, text in functions.items() if text}
@@ -121,13 +117,13 @@ def answer_command(source: Path, **asked: Any) -> int:
         cases, **found, system=name, store=stage.store, clients=clients, concurrency=stage.limits["concurrency"]
     )
     status = done["answer__status"]
-    stage.save(done, complete=bool(status.eq("ok").all()))
+    code = stage.write(done, complete=bool(status.eq("ok").all()))
     empty = sum(isinstance(one, list) and not one for one in done["retrieved_contexts"])
     numbers = {"ok": int(status.eq("ok").sum()), "n": len(done), "empty": empty}
     click.echo(say("answer.written", system=one_line(name), out=one_line(stage.out), **numbers))
     for reason, n in done.loc[status == "failed", "answer__reason"].value_counts().head(3).items():
         click.echo(say("answer.failed", n=n, reason=one_line(reason, 200)))
-    return PASSED if status.eq("ok").all() else BLOCKED
+    return code
 
 
 @command("run")
@@ -153,21 +149,15 @@ def run_command(source: Path, stages: Sequence[str], dry_run: bool, lang: str | 
 
     settings = overrides(asked["parameters"], lang)
     scenario, worst = scenario_of(source, settings, "cases"), PASSED
-    named, profiles = scenario.cases is not None, scenario.llm_profiles
-    wanted = {
-        "generate": scenario.documents is not None and not named and "dataset" in profiles,
-        "answer": bool(scenario.system.generate or "answer" in profiles),
-        "evaluate": named or scenario.documents is not None,
-        "judge": "judge" in profiles and (named or scenario.documents is not None),
-        "report": True,
-    }
-    order = [stage for stage, is_named in wanted.items() if (stage in stages if stages else is_named)]
-    commands = {"generate": generate_command, "answer": answer_command, "evaluate": evaluate_command}
-    commands |= {"judge": judge_command, "report": report_command}
-    say = texts.load(scenario.lang)
-    shared = [word for text in asked["parameters"] for word in ("-p", text)] + (["--lang", lang] if lang else [])
-    keys = (key for key in ("max_calls", "max_tokens", "concurrency") if asked[key])
-    limits = [f"--{key.replace('_', '-')}={asked[key]}" for key in keys]
+    named, profiles, say = scenario.cases is not None, scenario.llm_profiles, texts.load(scenario.lang)
+    has_cases = named or scenario.documents is not None
+    wanted: dict[str, tuple[click.Command, bool]] = {
+        "generate": (generate_command, has_cases and not named and "dataset" in profiles),
+        "answer": (answer_command, bool(scenario.system.generate or "answer" in profiles)),
+        "evaluate": (evaluate_command, has_cases), "judge": (judge_command, has_cases and "judge" in profiles),
+        "report": (report_command, True),
+    }  # fmt: skip
+    order = [stage for stage, (_, is_named) in wanted.items() if (stage in stages if stages else is_named)]
     for place, stage in enumerate(order, 1):
         where = {"place": place, "of": len(order), "stage": stage}
         kept = None if stage == "report" else stage_table(stage, with_cases(scenario, stage))
@@ -177,7 +167,8 @@ def run_command(source: Path, stages: Sequence[str], dry_run: bool, lang: str | 
         if dry_run and stage == "report":
             continue
         click.echo(say("run.stage", **where))
-        words = [str(source), *shared, *([] if stage == "report" else limits), *(["--dry-run"] if dry_run else [])]
-        code = commands[stage].main(args=words, prog_name=f"ragnb {stage}", standalone_mode=False)
-        worst = max(worst, code or PASSED)
+        given = asked | {"source": source, "dry_run": dry_run}
+        if stage == "report":
+            given = {"scenarios": [source], "parameters": asked["parameters"]}
+        worst = max(worst, click.get_current_context().invoke(wanted[stage][0], lang=lang, **given))
     return worst

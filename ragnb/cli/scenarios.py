@@ -32,7 +32,7 @@ from ragnb.schema import METRICS, Gate, Metric, Rubric
 if TYPE_CHECKING:
     from ragnb.report import Made
     from ragnb.scenario import Scenario
-    from ragnb.store import Client
+    from ragnb.store import Client, Estimate
 
 _WHOLE = "judge the whole run, without stopping it early"
 _COUNTS = {"n": "ok", "n_not_applicable": "not_applicable", "n_failed": "failed", "n_missing": "missing"}
@@ -206,20 +206,22 @@ class Stage:
             "retrieved_contexts": shown,
         })  # fmt: skip
 
-    def save(self, cases: pd.DataFrame, *, complete: bool) -> None:
-        """Write the cases that a stage made, one JSON object a line, and record them."""
-        from ragnb.inputs import record_stage
+    def bill(self, text: str, need: Estimate, **words: Any) -> int:
+        """Print what a dry run estimates."""
+        click.echo(self.say(text, **{name: count(n) for name, n in vars(need).items()}, **words))
+        return PASSED
 
-        write_whole(self.out, cases.to_json(orient="records", lines=True, force_ascii=False))
-        record_stage(self.name, self.scenario, self.out, complete=complete)
-
-    def write(self, scores: pd.DataFrame, **stopped: Any) -> None:
-        """Write the table of scores, and record its path and how it `stopped` for report and check."""
-        from ragnb.inputs import record_stage
+    def write(self, table: pd.DataFrame, *, complete: bool, **stopped: Any) -> int:
+        """Write scores, or cases as one JSON object a line, record them, and return the exit code."""
+        from ragnb.inputs.stages import MAKES_CASES, record_stage
         from ragnb.readers import to_csv_text
 
-        write_whole(self.out, to_csv_text(scores))
-        record_stage(self.name, self.scenario, self.out, **stopped)
+        text = to_csv_text(table)
+        if self.name in MAKES_CASES:
+            text = str(table.to_json(orient="records", lines=True, force_ascii=False))
+        write_whole(self.out, text)
+        record_stage(self.name, self.scenario, self.out, complete=complete, **stopped)
+        return PASSED if complete else BLOCKED
 
     def means(self, scores: pd.DataFrame, metrics: Sequence[Metric], *total: str) -> Iterator[str]:
         """Yield one line per metric (and system): mean, interval and counts."""
@@ -273,18 +275,15 @@ def evaluate_command(source: Path, metrics: Sequence[str], embeddings: str | Non
     how: dict[str, Any] = {"metrics": chosen, "llm": judge, "embeddings": vectors, "store": stage.store}
     how |= {"lang": stage.scenario.lang, "refusal": stage.scenario.refusal}
     if stage.dry_run:
-        need = expected(cases, **how)
-        click.echo(stage.say("evaluate.dry_run", **vars(need), out=need.not_applicable))
-        return PASSED
+        return stage.bill("evaluate.dry_run", expected(cases, **how))
     scores = evaluate(cases, name=stage.scenario.name, **how)
-    complete = not (scores.attrs["failed"] or scores.attrs["spent"]["stopped"])
-    stage.write(scores, complete=complete)
+    spent = scores.attrs["spent"]
+    code = stage.write(scores, complete=not (scores.attrs["failed"] or spent["stopped"]))
     for row in scores.attrs["notes"]:
         note(row["text"])
     computed = [METRICS.get(name, Metric(name)) for name in SCORERS if f"{name}__status" in scores]
-    spent = scores.attrs["spent"]
     click.echo("\n".join([*stage.means(scores, computed), stage.written("evaluate.written", spent)]))
-    return PASSED if complete else BLOCKED
+    return code
 
 
 def _metrics(stage: Stage, named: Sequence[str], judge: object, vectors: object) -> list[str] | None:
@@ -356,7 +355,7 @@ def judge_command(
     passing_score = {"metric": one_line(rubric.passing.metric), "at": f"{rubric.passing.threshold:g}"}
     if stage.dry_run:
         click.echo("\n".join(_rubric_lines(rubric, passing_score, scenario.lang)))
-        click.echo(say("judge.cli.need", **vars(dry_run(cases, client, **asked))))
+        stage.bill("judge.cli.need", dry_run(cases, client, **asked))
         if loop:
             most = dry_run(cases, client, **asked | {"store": None, "probes": False})
             n, answers = loop["attempts"], most.calls // asked["repeats"]
@@ -375,13 +374,11 @@ def judge_command(
     snapshot = scenario.snapshot_text(relative_to=stage.out.parent)
     write_whole(stage.out.with_suffix(".snapshot.yaml"), snapshot)
     click.echo("\n".join(f"- {one_line(text)}" for text in scores.notes["text"]))
-    status, passing = scores[f"{rubric.passing.metric}__status"], int(scores["is_passing"].sum())
-    numbers = {"ok": int((status == "ok").sum()), "n": len(scores), "passing": passing}
+    numbers = {"ok": int((status == "ok").sum()), "n": len(scores), "passing": int(scores["is_passing"].sum())}
     judged = say("judge.cli.judged", model=one_line(client.profile.model), **numbers, **passing_score)
     written = stage.written("judge.cli.written", about["spent"])
     means = stage.means(scores, rubric.metrics, "weighted_score")
     click.echo("\n".join([*means, judged, written, *(_arena(stage, scores, rubric) if arena else ())]))
-    open_ = status.isin(["failed"] if about["stopped_early"] else ["failed", "missing"]).any()
     if loop and not about["stopped"]:
         asked |= {"probes": False, "doc": scenario.cluster or scenario.doc, "level": scenario.level}
         found = improve(cases, client=client, **loop, **asked)
