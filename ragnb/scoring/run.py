@@ -195,10 +195,10 @@ def in_range(value: float, *, low: float = 0.0, cosine: bool = False) -> tuple[f
 
     Examples
     --------
-    >>> in_range(0.9999999999), in_range(-0.25, cosine=True), in_range(-0.25, low=-1, cosine=True)
+    >>> in_range(0.9999999999999), in_range(-0.25, cosine=True), in_range(-0.25, low=-1, cosine=True)
     ((1.0, None), (0.0, 'a cosine of -0.25 counts as 0'), (-0.25, None))
     """
-    rounded = round(value, 8)
+    rounded = round(value, 12)  # 8 digits of 1/3 would put a mean just below its threshold
     if cosine and rounded < low:
         return low, f"a cosine of {rounded:.2g} counts as {low:g}"
     fits = math.isfinite(value) and low <= rounded <= 1
